@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { clientFormats } from '../src/engines/messages/formats/index.ts'
 
 const root = join(import.meta.dirname, '..')
 const boundaries = JSON.parse(readFileSync(join(root, 'config', 'boundaries.json'), 'utf8')) as {
@@ -184,6 +185,32 @@ describe('the structure of the source', () => {
       (file) => !file.endsWith('/apply.ts') && impure.test(readFileSync(join(root, file), 'utf8')),
     )
     expect(decided).toEqual([])
+  })
+})
+
+/** Files that may ask for the name of a message format. The list may only become shorter. */
+const namesFormats = [
+  // Providers say on which path they have a format, and how they serve the others.
+  /^src\/gateway\/backends\/ai\/providers\//,
+  // The texts of the schema of `routes`; the compiler checks that it has all of them.
+  /^src\/gateway\/backends\/ai\/policy\/schema\.ts$/,
+  // The numbers of formats in the core, which is compiled from its own table.
+  /^src\/engines\/core\/texts\.ts$/,
+]
+
+describe('message formats', () => {
+  it('are described in their folders, so that no other code asks for their names', () => {
+    const name = `(?:${Object.keys(clientFormats).join('|')})`
+    const asks = new RegExp(
+      `(?:case|[=!]==) '${name}'|^\\s+'?${name}'?: |Record<(?:ChatFormatName|ReadRouteType|ProviderFormatName)\\b`,
+      'm',
+    )
+    const asking = production
+      .filter((file) => file.startsWith('src/') && !/^src\/engines\/messages\/formats\//.test(file))
+      .filter((file) => asks.test(readFileSync(join(root, file), 'utf8')))
+    const known = (file: string) => namesFormats.some((pattern) => pattern.test(file))
+    expect(asking.filter((file) => !known(file))).toEqual([])
+    expect(namesFormats.filter((pattern) => !asking.some((file) => pattern.test(file)))).toEqual([])
   })
 })
 

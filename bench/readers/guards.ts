@@ -3,7 +3,7 @@ import { create } from '@bufbuild/protobuf'
 import { BodyResponseSchema } from '../../proto/gen/called/ext_proc_pb.ts'
 import { MessageBody } from '../../src/engines/http/message/message-body.ts'
 import type { StreamEvent } from '../../src/engines/messages/chat.ts'
-import type { ChatFormat } from '../../src/engines/messages/client-formats.ts'
+import { type ChatFormatName, clientFormats } from '../../src/engines/messages/formats/index.ts'
 import { HeldStream } from '../../src/engines/messages/mask/held-stream.ts'
 import { StreamMasker } from '../../src/engines/messages/mask/stream-mask.ts'
 import { BodyLedger } from '../../src/gateway/policies/ext-proc/body-ledger.ts'
@@ -43,13 +43,17 @@ export function guardReaders(): Reader[] {
     }
     return Buffer.from(lines.join(''))
   }
-  const masked = (id: string, format: ChatFormat, make: (index: number) => object[]): Reader => ({
+  const masked = (
+    id: string,
+    format: ChatFormatName,
+    make: (index: number) => object[],
+  ): Reader => ({
     id: `guard.stream.${id}`,
     size: 512 * 1024,
     isWhole: true,
     bytes: eventsOf(make),
     start: () => (piece) => {
-      const masker = new StreamMasker([mask], format, large)
+      const masker = new StreamMasker([mask], clientFormats[format], large)
       new SseReader(large, 'fail').push(piece, ({ data = '' }) => {
         masker.push({ event: undefined, data })
       })
@@ -70,7 +74,7 @@ export function guardReaders(): Reader[] {
         new SseReader(large, 'fail').push(piece, ({ data = '' }) => {
           events.push({ event: undefined, data })
         })
-        const held = new HeldStream('Responses', events)
+        const held = new HeldStream(clientFormats.Responses, events)
         held.replace(held.texts().map(({ role }) => ({ role, content: 'another text' })))
         held.release()
       },

@@ -1,5 +1,6 @@
 /** Readers of what language models send: events, event streams and WebSocket messages. */
 import { crc32 } from 'node:zlib'
+import { completions } from '../../src/engines/messages/formats/completions/index.ts'
 import { EventStreamDecoder } from '../../src/engines/messages/framing/event-stream.ts'
 import { WebSocketTexts } from '../../src/engines/messages/framing/websocket.ts'
 import { StreamMasker } from '../../src/engines/messages/mask/stream-mask.ts'
@@ -81,7 +82,7 @@ export function modelReaders(): Reader[] {
           return Buffer.from(Array.from({ length: count }, each).join(''))
         },
         start: () => (piece) => {
-          const masker = new StreamMasker([mask], 'Completions', large)
+          const masker = new StreamMasker([mask], completions, large)
           const reader = new SseReader(large, 'fail')
           reader.push(piece, ({ data = '' }) => void masker.push({ event: undefined, data }))
           masker.finish()

@@ -6,17 +6,22 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { Answer, AnswerEvent, ProviderFormat } from '../../src/engines/messages/chat.ts'
-import { type ChatFormat, clientFormats } from '../../src/engines/messages/client-formats.ts'
+import type { Answer, AnswerEvent } from '../../src/engines/messages/chat.ts'
+import {
+  type ChatFormatName,
+  clientFormats,
+  type ProviderFormatName,
+  providerFormats,
+} from '../../src/engines/messages/formats/index.ts'
 import { SseDecoder, writeSse } from '../../src/engines/messages/framing/sse.ts'
 import { LlmError } from '../../src/engines/messages/llm-error.ts'
-import { translate } from '../../src/engines/messages/provider-formats.ts'
+import { translate } from '../../src/engines/messages/request/translation.ts'
 
 const root = join(import.meta.dirname, 'conversions')
 const isUpdate = process.env.UPDATE === '1'
 
-const clients: readonly ChatFormat[] = ['Completions', 'Messages', 'Responses']
-const providers: readonly ProviderFormat[] = [
+const clients: readonly ChatFormatName[] = ['Completions', 'Messages', 'Responses']
+const providers: readonly ProviderFormatName[] = [
   'completions',
   'messages',
   'converse',
@@ -56,7 +61,8 @@ describe.each(filesOf('requests'))('the client request %s', (file) => {
   const client = clientFormats[formatOf(file, clients)]
   const body = JSON.parse(readFileSync(join(root, 'requests', file), 'utf8'))
   it.each(providers)('is translated for provider format %s', (provider) => {
-    const written = () => translate(client.readRequest(body), provider, { newId: ids() }).body
+    const written = () =>
+      translate(client.readRequest(body), providerFormats[provider], { newId: ids() }).body
     let text: string
     try {
       text = pretty(written())
@@ -74,9 +80,10 @@ const context = () => ({ created: 1_700_000_000, newId: ids() })
 describe.each(filesOf('answers'))('the provider answer %s', (file) => {
   const provider = formatOf(file, providers)
   const body = JSON.parse(readFileSync(join(root, 'answers', file), 'utf8'))
-  const read = (): Answer => translate(asked, provider, { newId: ids() }).readAnswer(body)
+  const read = (): Answer =>
+    translate(asked, providerFormats[provider], { newId: ids() }).readAnswer(body)
   it.each(clients)('is translated for client format %s', (client) => {
-    const written = clientFormats[client].writeAnswer(read(), context())
+    const written = clientFormats[client].writeResponse(read(), context())
     expectFile(`answers/${file.replace('.json', '')}/${client}.json`, pretty(written))
   })
 })
@@ -87,7 +94,7 @@ describe.each(filesOf('streams'))('the provider stream %s', (file) => {
 
   /** Cut into pieces of a size, as a network does. */
   function events(size: number): AnswerEvent[] {
-    const reader = translate(asked, provider, { newId: ids() }).reader()
+    const reader = translate(asked, providerFormats[provider], { newId: ids() }).reader()
     const decoder = new SseDecoder(1 << 20)
     const found: AnswerEvent[] = []
     for (let at = 0; at < bytes.length; at += size) {

@@ -1,13 +1,17 @@
 /** What a provider gets as text has passed the guards, whatever a request consists of. */
 import assert from 'node:assert/strict'
-import type { ProviderFormat } from '../../src/engines/messages/chat.ts'
-import { type ChatFormat, clientFormats } from '../../src/engines/messages/client-formats.ts'
+import {
+  type ChatFormatName,
+  clientFormats,
+  type ProviderFormatName,
+  providerFormats,
+} from '../../src/engines/messages/formats/index.ts'
 import type { JsonObject } from '../../src/engines/messages/json/json.ts'
 import { LlmError } from '../../src/engines/messages/llm-error.ts'
 import { needPlainKeys } from '../../src/engines/messages/mask/plain-keys.ts'
 import { mapRequestTexts } from '../../src/engines/messages/mask/texts.ts'
-import { translate } from '../../src/engines/messages/provider-formats.ts'
-import { checkClientShape } from '../../src/engines/messages/request/client-shapes.ts'
+import { checkShape } from '../../src/engines/messages/common/shape.ts'
+import { translate } from '../../src/engines/messages/request/translation.ts'
 import { textsOf } from './hidden-texts.ts'
 
 export const clients = ['Completions', 'Messages', 'Responses'] as const
@@ -24,16 +28,17 @@ function mask(texts: readonly string[]): readonly string[] {
 /** Returns the request to a provider; undefined if the gateway refuses it. */
 function translated(
   body: JsonObject,
-  client: ChatFormat,
-  provider: ProviderFormat,
+  client: ChatFormatName,
+  provider: ProviderFormatName,
 ): JsonObject | undefined {
   try {
     needPlainKeys(body)
     const guarded = mapRequestTexts(body, mask)
-    checkClientShape(guarded, client)
-    const chat = clientFormats[client].readRequest(guarded)
+    const format = clientFormats[client]
+    checkShape(format.shape, guarded, '')
+    const chat = format.readRequest(guarded)
     let next = 0
-    return translate(chat, provider, { newId: () => String(next++) }).body
+    return translate(chat, providerFormats[provider], { newId: () => String(next++) }).body
   } catch (error) {
     if (error instanceof LlmError) return undefined
     throw error
@@ -41,7 +46,7 @@ function translated(
 }
 
 /** Returns how many providers get the request. @throws AssertionError if a provider gets a secret as text. */
-export function checkTranslations(body: JsonObject, client: ChatFormat): number {
+export function checkTranslations(body: JsonObject, client: ChatFormatName): number {
   let count = 0
   for (const provider of providers) {
     const sent = translated(body, client, provider)

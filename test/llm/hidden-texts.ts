@@ -2,8 +2,10 @@
  * Random requests in which every string is a secret, with random types of parts, random fields and random roles.
  * `textsOf` finds what a provider gets as text, independently of the code that decides what guards read.
  */
-import type { ProviderFormat } from '../../src/engines/messages/chat.ts'
-import type { ChatFormat } from '../../src/engines/messages/client-formats.ts'
+import type {
+  ChatFormatName,
+  ProviderFormatName,
+} from '../../src/engines/messages/formats/index.ts'
 import type { Random } from '../fuzz/support/random.ts'
 
 type Json = Record<string, unknown>
@@ -158,7 +160,7 @@ class Maker {
     }
   }
 
-  request(format: ChatFormat): Json {
+  request(format: ChatFormatName): Json {
     const base = {
       model: 'm',
       max_tokens: 50,
@@ -185,11 +187,11 @@ function usualFields(type: string | undefined): readonly string[] {
   return type === 'image_url' || type === 'input_image' ? ['image_url'] : ['text']
 }
 
-export const hiddenRequest = (format: ChatFormat, random: Random): Json =>
+export const hiddenRequest = (format: ChatFormatName, random: Random): Json =>
   new Maker(random).request(format)
 
 /** The fields of a provider's request with the conversation. */
-const conversation: Readonly<Record<ProviderFormat, readonly string[]>> = {
+const conversation: Readonly<Record<ProviderFormatName, readonly string[]>> = {
   completions: ['messages'],
   messages: ['system', 'messages'],
   converse: ['system', 'messages'],
@@ -225,7 +227,7 @@ const textFormats = new Set<unknown>(['txt', 'md', 'csv', 'html'])
 const textTypes = /^(?:text\/|application\/(?:json|xml))/i
 
 /** Returns every text of a provider's request; text documents in base64 are decoded. */
-export function textsOf(body: Json, provider: ProviderFormat): string[] {
+export function textsOf(body: Json, provider: ProviderFormatName): string[] {
   return conversation[provider].flatMap((name) => textsIn(body[name], name, {}))
 }
 

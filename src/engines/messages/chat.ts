@@ -6,9 +6,6 @@
  */
 import type { JsonObject } from './json/json.ts'
 
-/** Formats of providers. */
-export type ProviderFormat = 'completions' | 'messages' | 'converse' | 'generate-content'
-
 /** An image or a document, or its location. */
 export type MediaSource =
   | { readonly type: 'data'; readonly mediaType: string /** Base64. */; readonly data: string }

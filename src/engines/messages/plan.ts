@@ -1,11 +1,10 @@
 /** How a provider serves a request: in the format of the client, or translated. */
 import type { HeaderFields } from '../../ground/exchange/exchange.ts'
 import type { ProviderConfig } from '../../ground/model/model-providers.ts'
-import type { ProviderFormat } from './chat.ts'
 import type { CachingPolicy } from './formats/converse/caching.ts'
 import type { ConverseOptions } from './formats/converse/write-request.ts'
+import type { EmbeddingsFormatName, ProviderFormatName, ReadRouteType } from './formats/index.ts'
 import type { JsonObject } from './json/json.ts'
-import type { ReadRouteType } from './route-type.ts'
 
 /** How one provider serves one request. */
 export type Plan =
@@ -15,11 +14,11 @@ export type Plan =
   | {
       readonly kind: 'translated'
       readonly path: string
-      readonly format: ProviderFormat
+      readonly format: ProviderFormatName
       change?(body: JsonObject): JsonObject
     }
   /** Embeddings in the provider's own format. */
-  | { readonly kind: 'embeddings'; readonly path: string; readonly format: 'predict' | 'invoke' }
+  | { readonly kind: 'embeddings'; readonly path: string; readonly format: EmbeddingsFormatName }
   /** The provider counts the tokens; request and answer are in its own format. */
   | { readonly kind: 'invoke-count'; readonly path: string }
   /** The gateway counts tokens. */

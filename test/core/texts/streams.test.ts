@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { compileGuards, compileMask, type MaskRule } from '../../../src/engines/core/index.ts'
+import { clientFormats } from '../../../src/engines/messages/formats/index.ts'
 import { StreamMasker } from '../../../src/engines/messages/mask/stream-mask.ts'
 import { Random, textOf } from './messages.ts'
 import { readSse, received, type SentEvent, sse, streamOf } from './streams.ts'
@@ -44,7 +45,7 @@ function rewrite(format: Format, bytes: Buffer, size: number) {
 }
 
 function gateway(format: Format, events: readonly SentEvent[]): SentEvent[] {
-  const masker = new StreamMasker(masks, format, 1 << 20)
+  const masker = new StreamMasker(masks, clientFormats[format], 1 << 20)
   const masked = [...events.flatMap((event) => masker.push(event)), ...masker.finish()]
   masker.dispose()
   return masked.map(({ event, data }) => ({ event, data: data.toWellFormed() }))

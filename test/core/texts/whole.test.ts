@@ -6,6 +6,7 @@ import {
   type Mask,
   type MaskRule,
 } from '../../../src/engines/core/index.ts'
+import { clientFormats } from '../../../src/engines/messages/formats/index.ts'
 import type { JsonObject } from '../../../src/engines/messages/json/json.ts'
 import { LlmError } from '../../../src/engines/messages/llm-error.ts'
 import { encodedText, isPlainBase64 } from '../../../src/engines/messages/mask/encoded-texts.ts'
@@ -53,7 +54,9 @@ function expected(format: Format, message: 'request' | 'answer', body: JsonObjec
     const map = (texts: readonly string[]) => maskTexts(mask, texts).texts
     if (message === 'request') return mapRequestTexts(current, map)
     const repeated = mapRepeatedTexts(current, map)
-    return format === 'Embeddings' ? repeated : mapAnswerTexts(repeated, format, map)
+    return format === 'Embeddings'
+      ? repeated
+      : mapAnswerTexts(repeated, clientFormats[format].texts, map)
   }, body)
 }
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { clientFormats } from '../../../src/engines/messages/formats/index.ts'
 import type { JsonObject } from '../../../src/engines/messages/json/json.ts'
 import { LlmError } from '../../../src/engines/messages/llm-error.ts'
 import { parseBody } from '../../../src/engines/messages/request/body.ts'
@@ -43,23 +44,24 @@ const inDoubles = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
 /** What the provider gets is what it would get if the whole body was read. */
 function checkRequest(bytes: Buffer, route: Route): void {
-  const client = resultOf(() => new ClientBody(bytes, route))
+  const format = clientFormats[route]
+  const client = resultOf(() => new ClientBody(bytes, format))
   const parsed = resultOf(() => parseBody(bytes).body)
   if (typeof client === 'string' || typeof parsed === 'string') {
     assert.equal(client, parsed)
     return
   }
   assert.deepEqual(client.whole, parsed)
-  const fields = client.fieldsToPassOn(route)
+  const fields = client.fieldsToPassOn(format)
   if (fields === undefined) return
   for (const [name, value] of Object.entries(fields)) {
     assert.deepEqual(inDoubles(value), inDoubles(parsed[name]))
   }
   const context = contextOf(route)
-  const passedOn = passedOnRequest(fields, route, context)
+  const passedOn = passedOnRequest(fields, format, context)
   if (passedOn === undefined) return
-  const settled = settleRequest(parsed, route, context.provider, undefined)
-  assert.deepEqual(passedOn, outgoingRequest(settled, route, context))
+  const settled = settleRequest(parsed, format, context.provider, undefined)
+  assert.deepEqual(passedOn, outgoingRequest(settled, format, context))
   const renamed = client.withModel('another "model"')
   if (renamed === undefined) return
   assert.deepEqual(parseBody(renamed).body, { ...parsed, model: 'another "model"' })
@@ -69,7 +71,7 @@ function checkRequest(bytes: Buffer, route: Route): void {
 function checkAnswer(bytes: Buffer, route: Route): void {
   const plan = { kind: 'native', path: '/' } as const
   const request: OutgoingRequest = {
-    route,
+    format: clientFormats[route],
     plan,
     model: 'model',
     body: undefined,

@@ -4,33 +4,19 @@
  * so that the result is the same in every request.
  */
 import { hash } from 'node:crypto'
-import type { ProviderFormat } from '../chat.ts'
 import { bareId } from './thought-signature.ts'
 
-interface Rules {
-  /** Maximum length of an id. Azure OpenAI still accepts no more than 40 characters. */
+/** Which call ids and names of tools a format allows. */
+export interface LabelRules {
   readonly maxIdLength: number
   readonly maxNameLength: number
-  /** Characters that names must not contain. */
-  readonly notInNames: RegExp
-  readonly nameStart: RegExp
+  /** Characters that names must not contain; all but letters, digits, `_` and `-` if omitted. */
+  readonly notInNames?: RegExp
+  readonly nameStart?: RegExp
 }
 
 const anyStart = /^/
-const plain = { notInNames: /[^A-Za-z0-9_-]/g, nameStart: anyStart }
-
-const rules: Readonly<Record<ProviderFormat, Rules>> = {
-  completions: { maxIdLength: 40, maxNameLength: 64, ...plain },
-  messages: { maxIdLength: 64, maxNameLength: 128, ...plain },
-  converse: { maxIdLength: 64, maxNameLength: 64, ...plain },
-  // Requests in this format contain no call ids.
-  'generate-content': {
-    maxIdLength: 64,
-    maxNameLength: 64,
-    notInNames: /[^A-Za-z0-9_.:-]/g,
-    nameStart: /^[A-Za-z_]/,
-  },
-}
+const notPlain = /[^A-Za-z0-9_-]/g
 
 const digestLength = 6
 
@@ -49,15 +35,15 @@ export function fittedId(id: string, maxLength: number): string {
 }
 
 export class ToolLabels {
-  readonly #rules: Rules
+  readonly #rules: LabelRules
   readonly #toProvider = new Map<string, string>()
   readonly #toClient = new Map<string, string>()
   /** By client id: the number of calls with this id, and the provider's id of the last one. */
   readonly #calls = new Map<string, { count: number; id: string }>()
 
   /** Converts the names of `tools` first, so that they do not depend on the conversation. */
-  constructor(format: ProviderFormat, tools: readonly { readonly name: string }[]) {
-    this.#rules = rules[format]
+  constructor(rules: LabelRules, tools: readonly { readonly name: string }[]) {
+    this.#rules = rules
     for (const { name } of tools) this.name(name)
   }
 
@@ -65,7 +51,7 @@ export class ToolLabels {
   name(name: string): string {
     const known = this.#toProvider.get(name)
     if (known !== undefined) return known
-    const { notInNames, nameStart, maxNameLength } = this.#rules
+    const { notInNames = notPlain, nameStart = anyStart, maxNameLength } = this.#rules
     const allowed = name.replace(notInNames, '_')
     const clean = nameStart.test(allowed) ? allowed : `_${allowed}`
     const isFree = clean !== '' && clean.length <= maxNameLength && !this.#toClient.has(clean)

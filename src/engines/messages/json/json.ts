@@ -13,6 +13,13 @@ export function isObject(value: unknown): value is JsonObject {
   return isAnyObject(value) && !JSON.isRawJSON(value)
 }
 
+/** Returns the texts in the fields of an object that are not empty. */
+export const textsAt = (value: unknown, names: readonly string[]): string[] =>
+  names.flatMap((name) => stringAt(value, name) || [])
+
+/** Whether a value is a list of objects. */
+export const isObjects = (value: unknown): boolean => Array.isArray(value) && value.every(isObject)
+
 export function field(value: unknown, name: string): unknown {
   return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
 }

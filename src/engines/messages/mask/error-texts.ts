@@ -1,7 +1,7 @@
 /** Texts of errors that providers send. Errors may quote prompts and answers anywhere, so each of their texts is mapped. */
 import { isObject, type JsonObject, mapField, mapList, objectAt, withFields } from '../json/json.ts'
 import { LlmError } from '../llm-error.ts'
-import type { RoleText } from './slots.ts'
+import type { RoleText } from './slot.ts'
 import type { TextsMap } from './texts.ts'
 
 const maxDepth = 100

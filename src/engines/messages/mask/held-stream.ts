@@ -5,14 +5,15 @@
  */
 import type { Mask } from '../../core/index.ts'
 import type { StreamEvent } from '../chat.ts'
-import type { ChatFormat } from '../client-formats.ts'
-import { type JsonObject, listAt, numberAt } from '../json/json.ts'
+import type { ChatFormat } from '../format.ts'
+import type { JsonObject } from '../json/json.ts'
 import { mapErrorsBeside } from './error-texts.ts'
+import type { EventTexts } from './event-texts.ts'
 import type { OnMatch } from './match-counts.ts'
 import { emptyTexts, keepTexts, mapRepeatedTexts } from './repeated-texts.ts'
-import type { RoleText } from './slots.ts'
+import type { RoleText } from './slot.ts'
 import { StreamMasker } from './stream-mask.ts'
-import { type EventTexts, guardedReaders, nameOfEvent, readGuarded } from './stream-texts.ts'
+import { nameOfEvent, readGuarded, readGuardedEvent } from './stream-texts.ts'
 import type { TextsMap } from './texts.ts'
 
 interface HeldEvent extends StreamEvent {
@@ -119,17 +120,15 @@ export class HeldStream {
   }
 
   #read(event: JsonObject): EventTexts {
-    return guardedReaders[this.#format](event, undefined)
+    return readGuardedEvent(this.#format, event, undefined)
   }
 
   #collect(event: JsonObject): void {
-    if (this.#format === 'Completions') {
-      for (const choice of listAt(event, 'choices'))
-        this.#group(`${numberAt(choice, 'index') ?? 0}`)
-    } else if (this.#format === 'Messages') this.#group('')
+    const { groups } = this.#format.events
+    for (const name of groups.in(event)) this.#group(name)
     for (const { part: key, text } of this.#read(event).pieces ?? []) {
       const before = this.#texts.get(key)
-      if (before === undefined) this.#group(this.#groupOf(key)).keys.push(key)
+      if (before === undefined) this.#group(groups.of(key)).keys.push(key)
       this.#texts.set(key, (before ?? '') + text)
     }
   }
@@ -155,10 +154,6 @@ export class HeldStream {
       this.#groups.set(name, group)
     }
     return group
-  }
-
-  #groupOf(key: string): string {
-    return this.#format === 'Messages' ? '' : (key.split('/')[0] ?? '')
   }
 
   #contentOf({ keys, repeated }: Group): string {

@@ -13,7 +13,7 @@ import {
   TEXTS_UNDECIDED,
   type TextRewriter,
 } from '../../core/index.ts'
-import type { ChatFormat } from '../client-formats.ts'
+import type { ChatFormat } from '../format.ts'
 import { eventTooLarge, LlmError } from '../llm-error.ts'
 import { otherAnswer } from './message-forms.ts'
 import type { GuardFinding, RegexChain } from './regex-chain.ts'
@@ -35,7 +35,12 @@ export class StreamGuard {
 
   constructor(chain: RegexChain, { format, eventLimit, heldLimit }: StreamGuardOptions) {
     this.#chain = chain
-    this.#rewriter = chain.rewriter({ format, message: 'stream', limit: eventLimit, heldLimit })
+    this.#rewriter = chain.rewriter({
+      format: format.name,
+      message: 'stream',
+      limit: eventLimit,
+      heldLimit,
+    })
   }
 
   /** Adds bytes of the answer. Returns what is decided. @throws LlmError 502 */

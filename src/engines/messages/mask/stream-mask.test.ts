@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { AnswerEvent, StreamEvent } from '../chat.ts'
-import { type ChatFormat, clientFormats } from '../client-formats.ts'
+import { type ChatFormatName as ChatFormat, clientFormats } from '../formats/index.ts'
 import { compileGuardMask } from './regex-guard.ts'
 import { StreamMasker } from './stream-mask.ts'
 
@@ -43,7 +43,7 @@ function streamOf(format: ChatFormat, pieces: readonly string[]): StreamEvent[] 
 
 function maskedStream(format: ChatFormat, pieces: readonly string[]) {
   const mask = compileGuardMask(config)
-  const masker = new StreamMasker([mask], format, 1 << 16)
+  const masker = new StreamMasker([mask], clientFormats[format], 1 << 16)
   const events = streamOf(format, pieces).flatMap((event) => masker.push(event))
   events.push(...masker.finish())
   masker.dispose()
@@ -91,7 +91,7 @@ describe.each(['Completions', 'Messages', 'Responses'] as const)(
 
 it('a stream masker fails if it must hold back more bytes than its limit', () => {
   const mask = compileGuardMask({ matches: ['a+b'], builtins: [] })
-  const masker = new StreamMasker([mask], 'Completions', 1000)
+  const masker = new StreamMasker([mask], clientFormats.Completions, 1000)
   const push = () =>
     streamOf('Completions', ['a'.repeat(2000)]).flatMap((event) => masker.push(event))
   expect(push).toThrow('undecided')
@@ -99,7 +99,7 @@ it('a stream masker fails if it must hold back more bytes than its limit', () =>
 
 it('a stream masker does not repeat one choice while it holds back another', () => {
   const mask = compileGuardMask(config)
-  const masker = new StreamMasker([mask], 'Completions', 1 << 16)
+  const masker = new StreamMasker([mask], clientFormats.Completions, 1 << 16)
   const choice = (index: number, content: string) => ({ index, delta: { content } })
   const event = { choices: [choice(0, 'a sécret'), choice(1, 'x sécret-42 y')] }
   const events = [
@@ -122,7 +122,7 @@ it.each([
   'a stream masker masks text that comes as content parts in a %s stream',
   (format, event) => {
     const mask = compileGuardMask(config)
-    const masker = new StreamMasker([mask], format, 1 << 16)
+    const masker = new StreamMasker([mask], clientFormats[format], 1 << 16)
     const pushed = masker.push({ event: undefined, data: JSON.stringify(event) })
     const told = JSON.stringify([...pushed, ...masker.finish()])
     masker.dispose()
@@ -134,7 +134,7 @@ it.each([
 /** Events through a masker, as parsed data. */
 function maskedEvents(format: ChatFormat, events: readonly object[]) {
   const mask = compileGuardMask(config)
-  const masker = new StreamMasker([mask], format, 1 << 16)
+  const masker = new StreamMasker([mask], clientFormats[format], 1 << 16)
   const pushed = events.flatMap((event) =>
     masker.push({ event: undefined, data: JSON.stringify(event) }),
   )
@@ -202,7 +202,7 @@ it('a stream masker keeps interleaved content blocks separate', () => {
 
 it('a stream masker fails if it must hold back more events than its limit', () => {
   const mask = compileGuardMask(config)
-  const masker = new StreamMasker([mask], 'Messages', 1000)
+  const masker = new StreamMasker([mask], clientFormats.Messages, 1000)
   const event = (data: object) => ({ event: undefined, data: JSON.stringify(data) })
   const delta = { type: 'text_delta', text: 'bob' }
   masker.push(event({ type: 'content_block_delta', index: 0, delta }))

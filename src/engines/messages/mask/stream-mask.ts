@@ -8,24 +8,16 @@ import { Fifo } from '../../../ground/base/fifo.ts'
 import { PathMap } from '../../../ground/base/path-map.ts'
 import type { Mask } from '../../core/index.ts'
 import type { StreamEvent } from '../chat.ts'
-import type { ChatFormat } from '../client-formats.ts'
+import type { ChatFormat } from '../format.ts'
 import { type JsonObject, numberAt, parseJson, stringAt } from '../json/json.ts'
 import { LlmError } from '../llm-error.ts'
 import { mapErrorsBeside } from './error-texts.ts'
+import { answer, type EventTexts, everything, type Piece } from './event-texts.ts'
 import type { OnMatch } from './match-counts.ts'
 import { maskThrough } from './parts-masker.ts'
 import { mapRepeatedTexts } from './repeated-texts.ts'
 import { RunningText, type TextPart } from './running-text.ts'
-import {
-  answer,
-  type EventTexts,
-  everything,
-  guardedReaders,
-  nameOfEvent,
-  type Piece,
-  type ReadEvent,
-  readGuarded,
-} from './stream-texts.ts'
+import { nameOfEvent, readGuarded, readGuardedEvent } from './stream-texts.ts'
 import type { TextsMap } from './texts.ts'
 
 /** An event that is held until its masked text, or that of an earlier event, is known. */
@@ -45,7 +37,6 @@ interface WaitingEvent {
 export class StreamMasker {
   readonly #masks: readonly Mask[]
   readonly #format: ChatFormat
-  readonly #read: ReadEvent
   readonly #maxHeld: number
   readonly #onMatch: OnMatch | undefined
   readonly #texts = new PathMap<RunningText>()
@@ -66,7 +57,6 @@ export class StreamMasker {
   constructor(masks: readonly Mask[], format: ChatFormat, maxHeld: number, onMatch?: OnMatch) {
     this.#masks = masks
     this.#format = format
-    this.#read = guardedReaders[format]
     this.#maxHeld = maxHeld
     this.#onMatch = onMatch
   }
@@ -80,7 +70,7 @@ export class StreamMasker {
       parsed === undefined
         ? { event: undefined, data: given.data }
         : { event: nameOfEvent(given.event, parsed), data: JSON.stringify(parsed) }
-    const content = parsed && this.#read(parsed, event.event)
+    const content = parsed && readGuardedEvent(this.#format, parsed, event.event)
     const parts = content?.pieces?.map((piece) => this.#take(piece)) ?? []
     const ended = content?.ends
     const ends = ended === undefined ? [] : (this.#texts.get(answer)?.endParts(ended) ?? [])
@@ -106,9 +96,8 @@ export class StreamMasker {
   #take(piece: Piece): TextPart {
     let text = this.#texts.get(piece.run)
     if (text === undefined) {
-      const hasParts = this.#format !== 'Completions'
-      const keepsTexts = this.#format === 'Responses'
-      text = new RunningText(this.#masks, hasParts, keepsTexts, this.#onMatch)
+      const { hasParts, repeatsTexts } = this.#format.events
+      text = new RunningText(this.#masks, hasParts, repeatsTexts, this.#onMatch)
       this.#texts.set(piece.run, text)
     }
     const part = text.push(piece)
@@ -148,7 +137,7 @@ export class StreamMasker {
     const own = new Set(complete.length === 0 ? [] : parts)
     const rest = complete.filter((part) => !own.has(part)).flatMap((part) => this.#restOf(part))
     if (parsed === undefined || content === undefined) return [...rest, event]
-    if (begins !== undefined && isEmptied(begins) && this.#format === 'Messages') {
+    if (begins !== undefined && isEmptied(begins) && this.#format.events.losesEmptyParts) {
       const index = numberAt(parsed, 'index') ?? 0
       this.#removedBlocks.splice(this.#removedBefore(index), 0, index)
     }
@@ -213,7 +202,7 @@ export class StreamMasker {
   }
 
   #remember({ original, masked }: TextPart): void {
-    if (this.#format !== 'Responses') return
+    if (!this.#format.events.repeatsTexts) return
     if (!this.#repeated.has(original)) this.#repeatedSize += original.length + masked.length
     this.#repeated.set(original, masked)
     for (const [oldest, text] of this.#repeated) {

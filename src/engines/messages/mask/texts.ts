@@ -3,8 +3,7 @@
  * parsed JSON, so that escapes cannot hide text. `text-fields.ts` says which strings are texts. Everything
  * else is kept; if no text changes, the result is the same object.
  */
-import type { ChatFormat } from '../client-formats.ts'
-import { isObject, type JsonObject, listAt, mapField, mapList } from '../json/json.ts'
+import { isObject, type JsonObject, mapList } from '../json/json.ts'
 import { decoded, encoded, encodedText } from './encoded-texts.ts'
 import {
   answerScope,
@@ -30,7 +29,7 @@ const mapOne = (text: string, map: TextsMap, isContent = false): string =>
   map([text], isContent)[0] ?? ''
 
 /** How texts are mapped, and where they are. */
-interface Reading {
+export interface Reading {
   readonly map: TextsMap
   readonly scope: TextScope
 }
@@ -44,7 +43,7 @@ interface ListRules {
 }
 
 const contentRules: ListRules = { removesEmpty: true }
-const answerRules: ListRules = { removesEmpty: true, areOneText: true }
+export const answerRules: ListRules = { removesEmpty: true, areOneText: true }
 const otherRules: ListRules = {}
 
 /** Maps the values of an object; returns the same object if nothing changes. */
@@ -63,7 +62,7 @@ export function mapEntries(
 }
 
 /** Maps the texts of an object except those in the field `skipped`. `key` is the field that contains it. */
-function mapObject(
+export function mapObject(
   object: JsonObject,
   key: string | undefined,
   reading: Reading,
@@ -75,7 +74,7 @@ function mapObject(
 }
 
 /** Maps the texts of a field of an object. */
-function mapMember(
+export function mapMember(
   holder: JsonObject,
   key: string | undefined,
   name: string,
@@ -107,7 +106,7 @@ function mapString(holder: JsonObject, name: string, value: string, map: TextsMa
 }
 
 /** Maps the texts of a list: of its text parts, and of everything else in them. */
-function mapParts(
+export function mapParts(
   parts: readonly unknown[],
   key: string | undefined,
   reading: Reading,
@@ -163,13 +162,13 @@ function mapRun(
 }
 
 /** Maps what a part contains besides its text. */
-function mapRest(part: unknown, key: string | undefined, reading: Reading): unknown {
+export function mapRest(part: unknown, key: string | undefined, reading: Reading): unknown {
   if (Array.isArray(part)) return mapParts(part, key, reading, otherRules)
   return isObject(part) ? mapObject(part, key, reading, textField(part, reading.scope)) : part
 }
 
 /** Maps a content: a text, a list of parts, or a single part. */
-function mapContent(content: unknown, reading: Reading, rules = contentRules): unknown {
+export function mapContent(content: unknown, reading: Reading, rules = contentRules): unknown {
   if (typeof content === 'string') return mapOne(content, reading.map, true)
   if (isObject(content)) return mapObject(content, undefined, reading)
   return Array.isArray(content) ? mapParts(content, undefined, reading, rules) : content
@@ -217,67 +216,19 @@ export function mapRequestTexts(body: JsonObject, map: TextsMap): JsonObject {
   return mapEntries(body, (name) => mapRequestField(body, name, map))
 }
 
-/** The field with the texts of the model in a whole answer. */
-export const answerFields = { Completions: 'choices', Messages: 'content', Responses: 'output' }
+/** Where whole answers of a format have the texts of the model. */
+export interface ResponseTexts {
+  readonly field: string
+  /** Maps the value of the field: all texts of a message or choice are one text. */
+  map(value: unknown, reading: Reading): unknown
+}
 
-/** Maps the texts of a whole answer: all texts of a message or choice are one text. */
-export function mapAnswerTexts(body: JsonObject, format: ChatFormat, map: TextsMap): JsonObject {
+/** Maps the texts of a whole answer. */
+export function mapAnswerTexts(body: JsonObject, texts: ResponseTexts, map: TextsMap): JsonObject {
   const reading = { map, scope: answerScope }
   return mapEntries(body, (name, value) => {
     if (isSetting(name, value)) return value
-    if (name !== answerFields[format]) return mapAnswerField(body, name, map)
-    switch (format) {
-      case 'Completions':
-        return Array.isArray(value)
-          ? mapList(value, (choice) => mapChoice(choice, reading))
-          : mapChoice(value, reading)
-      case 'Messages':
-        return mapContent(value, reading, answerRules)
-      case 'Responses':
-        return Array.isArray(value) ? mapOutput(value, reading) : mapContent(value, reading)
-    }
-  })
-}
-
-/** Maps a choice. Servers put the text into `message`, or into `delta`, as in a stream. */
-function mapChoice(choice: unknown, reading: Reading): unknown {
-  if (!isObject(choice)) return mapContent(choice, reading)
-  return mapEntries(choice, (name, value) =>
-    (name === 'message' || name === 'delta') && isObject(value)
-      ? mapChoiceMessage(value, reading)
-      : mapMember(choice, undefined, name, value, reading),
-  )
-}
-
-export const mapMessageOfChoice = (message: JsonObject, map: TextsMap): JsonObject =>
-  mapChoiceMessage(message, { map, scope: answerScope })
-
-function mapChoiceMessage(message: JsonObject, reading: Reading): JsonObject {
-  return mapEntries(message, (name, value) =>
-    name === 'content' && Array.isArray(value)
-      ? mapParts(value, name, reading, answerRules)
-      : mapMember(message, undefined, name, value, reading),
-  )
-}
-
-/** Maps the text parts of all items as one text. Keeps empty parts, because events refer to positions. */
-function mapOutput(output: readonly unknown[], reading: Reading): readonly unknown[] {
-  const { map, scope } = reading
-  const texts = output.flatMap((item) =>
-    listAt(item, 'content').flatMap((part) => textOfPart(part, scope) ?? []),
-  )
-  const mapped = texts.length === 0 ? [] : map(texts, true)
-  let next = 0
-  const mapPart = (part: unknown): unknown => {
-    const isText = textOfPart(part, scope) !== undefined
-    const put = isText ? putText(part, mapped[next++] ?? '', scope) : part
-    return mapRest(put, 'content', reading)
-  }
-  return mapList(output, (item) => {
-    if (!isObject(item)) return mapContent(item, reading)
-    const hasParts = Array.isArray(item.content)
-    const others = mapObject(item, undefined, reading, hasParts ? 'content' : undefined)
-    return hasParts ? mapField(others, 'content', mapPart) : others
+    return name === texts.field ? texts.map(value, reading) : mapAnswerField(body, name, map)
   })
 }
 

@@ -4,19 +4,18 @@
  */
 import { isUtf8 } from 'node:buffer'
 import { needDecidedNames } from '../decided-fields.ts'
+import type { ClientFormat } from '../format.ts'
 import {
   hasLongNumbers,
   isObject,
   isTooDeep,
   type JsonObject,
   maxJsonDepth,
-  objectAt,
   parseJson,
   stringAt,
   utf8Text,
 } from '../json/json.ts'
 import { LlmError } from '../llm-error.ts'
-import type { ReadRouteType } from '../route-type.ts'
 
 /** Models by the names that clients use for them; `*` stands for any text. */
 export type Aliases = Readonly<Record<string, string>>
@@ -131,38 +130,12 @@ export function modelOf(
   return resolveAlias(named, aliases)
 }
 
-/** Matches models that reject `max_tokens`; other models know only this older name. */
-const refusesMaxTokens = /^(?:gpt-(?:[5-9]|\d\d)|o\d)/
-
-/** Asks for the usage of streams, and renames `max_tokens` for models that require the new name. */
-export function completeNative(settled: SettledBody, route: ReadRouteType): SettledBody {
+/** Returns the body of a request that is not translated, with what the format needs. */
+export function completeNative(settled: SettledBody, { completion }: ClientFormat): SettledBody {
   const { body, model } = settled
-  if (isComplete(body, model, route)) return settled
-  const needsUsage = lacksUsage(body)
-  const renames = renamesLimit(body, model)
-  const { max_tokens: limit, ...rest } = body
-  const changed = {
-    ...(renames ? { ...rest, max_completion_tokens: body.max_completion_tokens ?? limit } : body),
-    ...(needsUsage && {
-      stream_options: { ...objectAt(body, 'stream_options'), include_usage: true },
-    }),
-  }
-  return { body: changed, model, isChanged: true }
+  if (completion === undefined || completion.isComplete(body, model)) return settled
+  return { body: completion.complete(body, model), model, isChanged: true }
 }
-
-/** Returns true if `completeNative` changes nothing, for a body with these fields and maybe others. */
-export function isComplete(fields: JsonObject, model: string, route: ReadRouteType): boolean {
-  return route !== 'Completions' || !(lacksUsage(fields) || renamesLimit(fields, model))
-}
-
-const lacksUsage = (body: JsonObject): boolean => body.stream === true && !asksForUsage(body)
-
-const renamesLimit = (body: JsonObject, model: string): boolean =>
-  body.max_tokens !== undefined && refusesMaxTokens.test(model)
-
-/** Returns true if the client asked for the usage of a stream; otherwise the gateway removes the usage. */
-export const asksForUsage = (body: JsonObject): boolean =>
-  objectAt(body, 'stream_options')?.include_usage === true
 
 /** Returns true if the whole name matches a pattern in which `*` stands for any text. Takes linear time. */
 function matches(pattern: string, name: string): boolean {

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import type { ReadRouteType } from '../route-type.ts'
+import { clientFormats, type ReadRouteType } from '../formats/index.ts'
 import { ClientBody } from './client-body.ts'
 
 const fieldsOf = (body: object | string, route: ReadRouteType = 'Completions') => {
   const text = typeof body === 'string' ? body : JSON.stringify(body)
-  return new ClientBody(Buffer.from(text), route).fieldsToPassOn(route)
+  const format = clientFormats[route]
+  return new ClientBody(Buffer.from(text), format).fieldsToPassOn(format)
 }
 
 const user = { role: 'user', content: 'Hello' }
@@ -60,20 +61,25 @@ describe('the body of a request to a model', () => {
   })
 
   it('is refused if it is not UTF-8 or not a JSON object', () => {
-    const bodyOf = (bytes: Buffer) => () => new ClientBody(bytes, 'Completions')
+    const bodyOf = (bytes: Buffer) => () => new ClientBody(bytes, clientFormats.Completions)
     expect(bodyOf(Buffer.from('{"model":"\xff"}', 'latin1'))).toThrow('the body is not JSON')
     expect(bodyOf(Buffer.from('{"model":"a"'))).toThrow('the body is not JSON')
     expect(bodyOf(Buffer.from('["a"]'))).toThrow('the body is not a JSON object')
   })
 
   it('gets another model in place of its own', () => {
-    const body = new ClientBody(Buffer.from('{"a":"é", "model" : "b" ,"c":1}'), 'Completions')
+    const body = new ClientBody(
+      Buffer.from('{"a":"é", "model" : "b" ,"c":1}'),
+      clientFormats.Completions,
+    )
     expect(body.withModel('x"y')?.toString()).toBe('{"a":"é", "model" : "x\\"y" ,"c":1}')
   })
 
   it('is written again for another model if it has none or several', () => {
     for (const text of ['{"a":1}', '{"model":"a","model":"b"}']) {
-      expect(new ClientBody(Buffer.from(text), 'Completions').withModel('x')).toBeUndefined()
+      expect(
+        new ClientBody(Buffer.from(text), clientFormats.Completions).withModel('x'),
+      ).toBeUndefined()
     }
   })
 })

@@ -1,19 +1,20 @@
 /** The body of a client's request, which is parsed only if more than a few of its fields are read. */
 import { isUtf8 } from 'node:buffer'
 import type { LearnedRecord, RecordSource } from '../../../ground/exchange/learned.ts'
+import type { ClientFormat } from '../format.ts'
+import { clientFormats } from '../formats/index.ts'
 import type { JsonObject } from '../json/json.ts'
 import { type ByteRange, MemberScanner } from '../json/members.ts'
-import type { ReadRouteType } from '../route-type.ts'
+import { hasMessages } from '../mask/message-forms.ts'
 import { type ParsedBody, parseBody } from './body.ts'
-import { historyRules } from './history.ts'
 import { mediaTypeRules } from './media-types.ts'
 import { parameterFields } from './parameters.ts'
 
 /** The fields of bodies that are passed on as they came. */
 const read = ['model', 'stream', 'stream_options', 'background', ...parameterFields]
 
-function scannerOf(route: ReadRouteType): MemberScanner {
-  const { checked, refused } = historyRules[route]
+function scannerOf({ history }: ClientFormat): MemberScanner {
+  const { checked, refused } = history.rules
   return new MemberScanner({
     read,
     noted: ['messages'],
@@ -23,13 +24,9 @@ function scannerOf(route: ReadRouteType): MemberScanner {
   })
 }
 
-const scanners: Readonly<Record<ReadRouteType, MemberScanner>> = {
-  Completions: scannerOf('Completions'),
-  Messages: scannerOf('Messages'),
-  Responses: scannerOf('Responses'),
-  Embeddings: scannerOf('Embeddings'),
-  VendorCTokenCount: scannerOf('VendorCTokenCount'),
-}
+const scanners: ReadonlyMap<ClientFormat, MemberScanner> = new Map(
+  Object.values(clientFormats).map((format) => [format, scannerOf(format)]),
+)
 
 /** A body in the client's format. */
 export interface RequestBody {
@@ -40,8 +37,8 @@ export interface RequestBody {
 
 export class ClientBody implements RequestBody, RecordSource {
   readonly bytes: Buffer
-  /** The route type for which a provider can get the body as it came; undefined if there is none. */
-  readonly #route: ReadRouteType | undefined
+  /** The format in which a provider can get the body as it came; undefined if there is none. */
+  readonly #format: ClientFormat | undefined
   readonly #fields: JsonObject | undefined
   /** Where the value of `model` is; undefined unless there is exactly one. */
   readonly #model: ByteRange | undefined
@@ -50,14 +47,14 @@ export class ClientBody implements RequestBody, RecordSource {
   readonly hasMessages: boolean = false
 
   /**
-   * `route` is set if the body may be passed on as it came.
+   * `format` is set if the body may be passed on as it came.
    * @throws LlmError 400 if the body is not a JSON object.
    */
-  constructor(bytes: Buffer, route: ReadRouteType | undefined) {
+  constructor(bytes: Buffer, format: ClientFormat | undefined) {
     this.bytes = bytes
-    const scanner = route && scanners[route]
+    const scanner = format && scanners.get(format)
     if (scanner !== undefined && isUtf8(bytes) && scanner.scan(bytes)) {
-      this.#route = route
+      this.#format = format
       this.#fields = scanner.values()
       this.#model = scanner.rangeOf('model')
       this.hasMessages = scanner.isArray('messages')
@@ -65,9 +62,9 @@ export class ClientBody implements RequestBody, RecordSource {
   }
 
   /** Returns the fields if no correction for a provider with the client's format changes the others. */
-  fieldsToPassOn(route: ReadRouteType): JsonObject | undefined {
-    const isWhole = this.hasMessages || route === 'Responses' || route === 'Embeddings'
-    return this.#route === route && isWhole ? this.#fields : undefined
+  fieldsToPassOn(format: ClientFormat): JsonObject | undefined {
+    const isWhole = this.hasMessages || !hasMessages(format)
+    return this.#format === format && isWhole ? this.#fields : undefined
   }
 
   /** True if every reader finds the same top-level fields in the bytes; otherwise the body is written again. */

@@ -3,38 +3,27 @@
 import type { HeaderFields } from '../../../ground/exchange/exchange.ts'
 import type { ProviderConfig } from '../../../ground/model/model-providers.ts'
 import { countTextsForModel } from '../../core/token-slices.ts'
-import { type ChatFormat, clientFormats } from '../client-formats.ts'
+import { checkShape } from '../common/shape.ts'
 import { needDecidedNames, promptFields } from '../decided-fields.ts'
+import { asksForStream, type ChatFormat, type ClientFormat, chatFormatOf } from '../format.ts'
 import type { CachingPolicy } from '../formats/converse/caching.ts'
-import {
-  invokeFamily,
-  readEmbeddingsRequest,
-  writePredict,
-} from '../formats/embeddings/embeddings.ts'
-import { writeInvokeCount } from '../formats/messages/invoke-count.ts'
+import { readEmbeddingsRequest } from '../formats/embeddings/embeddings.ts'
+import { embeddingsFormats, providerFormats } from '../formats/index.ts'
+import { invokeCount } from '../formats/invoke-count/index.ts'
 import type { JsonObject } from '../json/json.ts'
 import { needOwnTexts } from '../mask/message-forms.ts'
 import { requestTexts } from '../mask/slots.ts'
 import type { Plan, Planner } from '../plan.ts'
-import { type Translation, translate } from '../provider-formats.ts'
-import type { ReadRouteType } from '../route-type.ts'
 import {
-  asksForUsage,
   type BodySettings,
   completeNative,
-  isComplete,
   type SettledBody,
   settleBody,
   settledModel,
 } from './body.ts'
-import { checkClientShape } from './client-shapes.ts'
 import { type Enrichment, enrich } from './enrichment.ts'
-import { settleHistory } from './history.ts'
 import { settleMediaTypes } from './media-types.ts'
-
-export function chatFormatOf(route: ReadRouteType): ChatFormat | undefined {
-  return route === 'Embeddings' || route === 'VendorCTokenCount' ? undefined : route
-}
+import { type Translation, translate } from './translation.ts'
 
 /** What users set for requests to a provider. */
 interface RequestSettings extends BodySettings {
@@ -47,22 +36,23 @@ const noSettings: RequestSettings = {}
 /** Returns the client's body with all settings applied, as guards read it. */
 export function settleRequest(
   original: JsonObject,
-  route: ReadRouteType,
+  format: ClientFormat,
   provider: ProviderConfig,
   settings: RequestSettings | undefined,
 ): SettledBody {
   const settled = settleBody(original, { ...settings, model: pinnedModel(provider) })
-  const format = chatFormatOf(route)
-  if (format === undefined || settings?.prompt === undefined) return settled
+  const chat = chatFormatOf(format)
+  if (chat === undefined || settings?.prompt === undefined) return settled
   needDecidedNames(original, promptFields)
-  return withBody(settled, enrich(settled.body, format, settings.prompt))
+  return withBody(settled, enrich(settled.body, chat, settings.prompt))
 }
 
 const pinnedModel = ({ model, deploymentName }: ProviderConfig): string | undefined =>
   model ?? deploymentName
 
 export interface OutgoingRequest {
-  readonly route: ReadRouteType
+  /** The format of the client. */
+  readonly format: ClientFormat
   readonly plan: Exclude<Plan, { kind: 'local-count' }>
   readonly model: string
   /** The body to send; undefined to send the client's bytes unchanged. */
@@ -92,52 +82,57 @@ interface RequestContext {
   newId(): string
 }
 
+function needChat(format: ClientFormat): ChatFormat {
+  if (format.operation === 'chat') return format
+  throw new Error(`${format.name} requests are no conversations`)
+}
+
 /** @throws LlmError 400 if the provider cannot serve the request. */
 export function outgoingRequest(
   settled: SettledBody,
-  route: ReadRouteType,
+  format: ClientFormat,
   context: RequestContext,
 ): OutgoingRequest | LocalCount {
   const { model } = settled
   const body = settleMediaTypes(settled.body)
-  const isStream = body.stream === true && route !== 'Embeddings'
+  const isStream = asksForStream(body, format)
   const { vendor, provider, settings, headers, path, newId } = context
-  const plan = vendor.plan(route, model, provider, isStream)
-  const base = { route, model, isStream, hidesUsage: false, translation: undefined }
+  const plan = vendor.plan(format.name, model, provider, isStream)
+  const base = { format, model, isStream, hidesUsage: false, translation: undefined }
   switch (plan.kind) {
     case 'local-count':
-      checkClientShape(body, route)
+      checkShape(format.shape, body, '')
       return { kind: 'local-count', count: () => countLocally(body, model) }
     case 'native': {
-      const completed = completeNative(withBody(settled, settleHistory(body, route)), route)
+      const history = withBody(settled, format.history.settle(body))
+      const completed = completeNative(history, format)
       const changed = plan.change?.(completed.body) ?? completed.body
       const isChanged = completed.isChanged || changed !== completed.body
-      const hidesUsage = route === 'Completions' && isStream && !asksForUsage(body)
+      const hidesUsage = isStream && format.completion?.hidesUsage(body) === true
       return { ...base, plan, body: isChanged ? changed : undefined, hidesUsage }
     }
     case 'translated': {
-      needOwnTexts(body, route, path)
-      checkClientShape(body, route)
-      const chat = clientFormats[route as ChatFormat].readRequest(body)
+      needOwnTexts(body, format, path)
+      checkShape(format.shape, body, '')
+      const chat = needChat(format).readRequest(body)
       const options = vendor.requestOptions?.(provider, settings?.caching, headers)
-      const translation = translate(chat, plan.format, { ...options, newId })
+      const translation = translate(chat, providerFormats[plan.format], { ...options, newId })
       const written = plan.change?.(translation.body) ?? translation.body
       return { ...base, plan, translation, body: written }
     }
     case 'embeddings': {
-      needOwnTexts(body, route, path)
-      checkClientShape(body, route)
+      needOwnTexts(body, format, path)
+      checkShape(format.shape, body, '')
       const request = readEmbeddingsRequest(body)
-      const isPredict = plan.format === 'predict'
       return {
         ...base,
         plan,
         encodesVectors: request.isEncoded,
-        body: isPredict ? writePredict(request) : invokeFamily(model).write(request),
+        body: embeddingsFormats[plan.format].writeRequest(request),
       }
     }
     case 'invoke-count':
-      return { ...base, plan, body: writeInvokeCount(settleHistory(body, route)) }
+      return { ...base, plan, body: invokeCount.writeRequest(format.history.settle(body)) }
   }
 }
 
@@ -148,18 +143,18 @@ export function outgoingRequest(
  */
 export function passedOnRequest(
   fields: JsonObject,
-  route: ReadRouteType,
+  format: ClientFormat,
   { vendor, provider, settings }: Pick<RequestContext, 'vendor' | 'provider' | 'settings'>,
 ): OutgoingRequest | undefined {
   if (settings?.prompt !== undefined) return undefined
   const model = settledModel(fields, settings ?? noSettings, pinnedModel(provider))
   if (model === undefined) return undefined
-  if (!isComplete(fields, model, route)) return undefined
-  const isStream = fields.stream === true && route !== 'Embeddings'
-  const plan = vendor.plan(route, model, provider, isStream)
+  if (format.completion?.isComplete(fields, model) === false) return undefined
+  const isStream = asksForStream(fields, format)
+  const plan = vendor.plan(format.name, model, provider, isStream)
   if (plan.kind !== 'native' || plan.change !== undefined) return undefined
   return {
-    route,
+    format,
     plan,
     model,
     body: undefined,

@@ -1,18 +1,15 @@
 /** Converts whole answers of providers to answers for the client. */
 import type { AnswerContext } from '../chat.ts'
-import { clientFormats, writeErrorFor } from '../client-formats.ts'
-import { readCompletionsError } from '../formats/completions/response.ts'
-import {
-  invokeFamily,
-  invokeTokensHeader,
-  readPredict,
-  writeEmbeddings,
-} from '../formats/embeddings/embeddings.ts'
-import { readInvokeCount } from '../formats/messages/invoke-count.ts'
+import { type AnswerDetails, detailsOfAnswer } from '../common/response-details.ts'
+import { chatFormatOf } from '../format.ts'
+import { openAiErrors } from '../formats/completions/index.ts'
+import { invokeTokensHeader, writeEmbeddings } from '../formats/embeddings/embeddings.ts'
+import { embeddingsFormats } from '../formats/index.ts'
+import { invokeCount } from '../formats/invoke-count/index.ts'
 import { isObject, type JsonObject, parseJson } from '../json/json.ts'
 import { MemberScanner } from '../json/members.ts'
 import { LlmError } from '../llm-error.ts'
-import { chatFormatOf, type OutgoingRequest } from '../request/outgoing.ts'
+import type { OutgoingRequest } from '../request/outgoing.ts'
 import {
   answerFields,
   errorInAnswer,
@@ -21,7 +18,6 @@ import {
   readerOf,
   unreadable,
 } from './provider-error.ts'
-import { type AnswerDetails, detailsOfAnswer } from './usage.ts'
 
 interface ClientAnswer {
   readonly body: JsonObject
@@ -37,13 +33,13 @@ const answerScanner = new MemberScanner({
 
 /** Returns the details of an answer that is relayed without being parsed; undefined if it must be parsed. */
 export function detailsInBytes(
-  { plan, route }: OutgoingRequest,
+  { plan, format }: OutgoingRequest,
   bytes: Buffer,
 ): AnswerDetails | undefined {
   if (plan.kind !== 'native' || !answerScanner.scan(bytes)) return undefined
   // Without an answer, the object may be an error.
   if (!answerFields.some((name) => answerScanner.isFilled(name))) return undefined
-  return detailsOfAnswer(route, answerScanner.values())
+  return detailsOfAnswer(format, answerScanner.values())
 }
 
 /** @throws LlmError 502 if the answer cannot be read. */
@@ -57,23 +53,22 @@ export function readWholeAnswer(
   const error = errorInAnswer(request, text, body)
   if (error !== undefined) throw new ProviderFailure(error)
   if (!isObject(body)) throw unreadable(text)
-  const { plan, translation, route, model } = request
+  const { plan, translation, format, model } = request
   switch (plan.kind) {
     case 'native':
-      return { body, isChanged: false, details: detailsOfAnswer(route, body) }
+      return { body, isChanged: false, details: detailsOfAnswer(format, body) }
     case 'translated': {
-      const format = chatFormatOf(route)
+      const chat = chatFormatOf(format)
       const answer = translation?.readAnswer(body)
-      if (answer === undefined || format === undefined) throw new LlmError(502, 'no translation')
+      if (answer === undefined || chat === undefined) throw new LlmError(502, 'no translation')
       const { model, usage } = answer
-      const written = clientFormats[format].writeAnswer(answer, context)
+      const written = chat.writeResponse(answer, context)
       return { body: written, isChanged: true, details: { model, ...(usage && { usage }) } }
     }
     case 'embeddings': {
       const counted = Number(header(invokeTokensHeader))
       const tokens = Number.isInteger(counted) && counted > 0 ? counted : undefined
-      const found =
-        plan.format === 'predict' ? readPredict(body) : invokeFamily(model).read(body, tokens)
+      const found = embeddingsFormats[plan.format].readResponse(body, model, tokens)
       const input = found.tokens ?? 0
       return {
         body: writeEmbeddings(model, found, request.encodesVectors === true),
@@ -82,7 +77,7 @@ export function readWholeAnswer(
       }
     }
     case 'invoke-count': {
-      const tokens = readInvokeCount(body)
+      const tokens = invokeCount.readResponse(body)
       return { body: { input_tokens: tokens }, isChanged: true, details: { countTokens: tokens } }
     }
   }
@@ -94,15 +89,15 @@ export function readErrorAnswer(
   status: number,
   text: string,
 ): JsonObject | undefined {
-  const { plan, route } = request
-  if (plan.kind !== 'native') return writeErrorFor(route, readerOf(request)(status, text))
+  const { plan, format } = request
+  if (plan.kind !== 'native') return format.errors.write(readerOf(request)(status, text))
   if (isObject(parseJson(text))) return undefined
   // A proxy in front of the provider may send plain text, which no SDK can read.
   if (text.trim() === '') return statusError(request, status)
-  return writeErrorFor(route, readCompletionsError(status, excerptOf(text)))
+  return format.errors.write(openAiErrors.read(status, excerptOf(text)))
 }
 
 /** Returns an error in the client's format that names only the status of the provider. */
-export function statusError({ route }: OutgoingRequest, status: number): JsonObject {
-  return writeErrorFor(route, { status, message: `the provider answered ${status}` })
+export function statusError({ format }: OutgoingRequest, status: number): JsonObject {
+  return format.errors.write({ status, message: `the provider answered ${status}` })
 }

@@ -1,11 +1,11 @@
 /** The contract of conversions of streamed answers, with or without translation. */
 import type { OmittedBytes } from '../../../ground/exchange/exchange.ts'
 import type { AnswerContext, ProviderError, StreamEvent } from '../chat.ts'
-import { type ChatFormat, clientFormats } from '../client-formats.ts'
+import type { AnswerDetails } from '../common/response-details.ts'
+import type { ChatFormat } from '../format.ts'
 import type { JsonObject } from '../json/json.ts'
 import type { OutgoingRequest } from '../request/outgoing.ts'
 import { clientText, errorInAnswer, unreadable } from './provider-error.ts'
-import type { AnswerDetails } from './usage.ts'
 
 export interface ConversionOptions {
   readonly request: OutgoingRequest
@@ -47,8 +47,7 @@ export interface Conversion {
 export const errorEvents = (
   { format, context }: ConversionOptions,
   error: ProviderError,
-): readonly StreamEvent[] =>
-  clientFormats[format].writer({}, context).write({ type: 'error', error })
+): readonly StreamEvent[] => format.writer({}, context).write({ type: 'error', error })
 
 const cutOff: ProviderError = { status: 502, message: 'the answer of the provider was cut off' }
 

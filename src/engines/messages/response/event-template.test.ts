@@ -1,9 +1,9 @@
 import { describe, expect, it, vi } from 'vitest'
 import { SseReader } from '../../../ground/base/sse-reader.ts'
 import type { StreamEvent } from '../chat.ts'
-import type { ChatFormat } from '../client-formats.ts'
+import type { AnswerDetails } from '../common/response-details.ts'
+import { type ChatFormatName as ChatFormat, clientFormats } from '../formats/index.ts'
 import { AnswerStream } from './stream.ts'
-import type { AnswerDetails } from './usage.ts'
 
 const native = { kind: 'native', path: '/' } as const
 const texts = [
@@ -90,7 +90,7 @@ function stream(
   const out: Buffer[] = []
   const answer = new AnswerStream({
     request: {
-      route: format,
+      format: clientFormats[format],
       plan: native,
       model: 'm',
       body: undefined,
@@ -99,7 +99,7 @@ function stream(
       hidesUsage,
     },
     isProtected: false,
-    format,
+    format: clientFormats[format],
     clientFields: {},
     eventLimit: 1 << 20,
     context: { created: 0, newId: () => 'id' },

@@ -1,33 +1,32 @@
 /** Converts streamed answers of providers that have the format of the client. */
 import type { OmittedBytes } from '../../../ground/exchange/exchange.ts'
 import type { StreamEvent } from '../chat.ts'
-import type { ChatFormat } from '../client-formats.ts'
-import { EventCallIndexes } from '../formats/completions/call-indexes.ts'
-import { isObject, type JsonObject, listAt, objectAt, parseJson, stringAt } from '../json/json.ts'
+import type { EventDetails } from '../common/response-details.ts'
+import { chatFormatOf, type EventCorrection } from '../format.ts'
+import { clientFormats } from '../formats/index.ts'
+import { isObject, type JsonObject, parseJson, stringAt } from '../json/json.ts'
 import { type Conversion, type ConversionOptions, errorEvents, errorInPlace } from './conversion.ts'
 import { EventTemplate } from './event-template.ts'
-import { EventDetails } from './usage.ts'
 
-/** Types of events that end a stream. */
-const terminalTypes = new Set([
-  'message_stop',
-  'error',
-  'response.completed',
-  'response.incomplete',
-  'response.failed',
-])
+const chatEvents = Object.values(clientFormats).flatMap(
+  (format) => chatFormatOf(format)?.events ?? [],
+)
+/** Types of events that end a stream in any format. */
+const lastTypes: ReadonlySet<string> = new Set(chatEvents.flatMap((events) => events.lastTypes))
+const otherEnds = chatEvents.flatMap(({ isLast }) => isLast ?? [])
 
 export class NativeConversion implements Conversion {
   readonly #options: ConversionOptions
-  readonly #callIndexes = new EventCallIndexes()
+  readonly #correction: EventCorrection | undefined
   readonly #template: EventTemplate
   readonly #details: EventDetails
   hasEnded = false
 
   constructor(options: ConversionOptions) {
     this.#options = options
+    this.#correction = options.format.events.correction?.()
     this.#template = new EventTemplate(options.isGuarded === true)
-    this.#details = new EventDetails(options.request.route)
+    this.#details = options.format.events.details()
   }
 
   convert(event: StreamEvent): readonly StreamEvent[] {
@@ -38,14 +37,14 @@ export class NativeConversion implements Conversion {
     const parsed = parseJson(event.data)
     if (!isObject(parsed)) return this.#convertOther(event)
     const { format, onDetails, onContent } = this.#options
-    const pieces = contentOf(format, parsed)
+    const pieces = format.events.contentOf(parsed)
     for (const piece of pieces) onContent(Buffer.byteLength(piece))
     const details = this.#details.read(parsed)
     if (details.usage !== undefined || details.model !== undefined) onDetails(details)
     const ends = isEnd(parsed)
     if (ends) this.hasEnded = true
-    if (isForeignError(format, event, parsed)) return this.#error(event.data)
-    const corrected = this.#callIndexes.correct(parsed)
+    if (format.events.isForeignError(parsed, event.event)) return this.#error(event.data)
+    const corrected = this.#correction?.correct(parsed) ?? parsed
     const written = this.#write(event, parsed, corrected)
     const [content] = pieces
     if (content !== undefined && pieces.length === 1 && !ends && details.usage === undefined) {
@@ -55,7 +54,10 @@ export class NativeConversion implements Conversion {
   }
 
   #write(event: StreamEvent, parsed: JsonObject, corrected: JsonObject): readonly StreamEvent[] {
-    if (this.#options.request.hidesUsage) return withoutUsage(event, parsed, corrected)
+    const { request, format } = this.#options
+    if (request.hidesUsage && format.completion !== undefined) {
+      return format.completion.withoutUsage(event, parsed, corrected)
+    }
     return corrected === parsed ? [event] : [{ ...event, data: JSON.stringify(corrected) }]
   }
 
@@ -89,7 +91,7 @@ export class NativeConversion implements Conversion {
 
   finish(isCut: boolean, text: string): readonly StreamEvent[] {
     const { format } = this.#options
-    if (this.hasEnded && (!isCut || format !== 'Completions')) return []
+    if (this.hasEnded && (!isCut || !format.events.endsWithDone)) return []
     return errorEvents(this.#options, errorInPlace(this.#options, text))
   }
 
@@ -120,60 +122,8 @@ const isPlain = (data: string, parsed: JsonObject): boolean =>
 
 const withoutSpace = (text: string): string => text.replaceAll(/\s+/g, '')
 
-const isEnd = (event: JsonObject): boolean =>
-  terminalTypes.has(stringAt(event, 'type') ?? '') ||
-  event.error != null ||
-  listAt(event, 'choices').some((choice) => isObject(choice) && choice.finish_reason != null)
-
-/** Returns true for an error in a format other than the client's, which SDKs ignore. */
-function isForeignError(
-  format: ChatFormat,
-  { event: name }: StreamEvent,
-  event: JsonObject,
-): boolean {
-  const type = stringAt(event, 'type')
-  switch (format) {
-    case 'Completions':
-      return type === 'error' && event.error == null
-    case 'Messages':
-      return event.error != null && (type !== 'error' || name !== 'error')
-    case 'Responses':
-      return event.error != null && type === undefined
-  }
-}
-
-/** Removes usage that the client did not ask for: the event with it, and the empty field in other events. */
-function withoutUsage(
-  event: StreamEvent,
-  parsed: JsonObject,
-  corrected: JsonObject,
-): readonly StreamEvent[] {
-  if (!('usage' in parsed) && corrected === parsed) return [event]
-  if (listAt(parsed, 'choices').length === 0 && parsed.usage != null) return []
-  const { usage: _usage, ...rest } = corrected
-  return [{ event: event.event, data: JSON.stringify(rest) }]
-}
-
-/** Returns the pieces of content in one event. */
-function contentOf(format: ChatFormat, event: JsonObject): string[] {
-  const delta = objectAt(event, 'delta')
-  switch (format) {
-    case 'Completions':
-      return listAt(event, 'choices').flatMap((choice) => {
-        const piece = objectAt(choice, 'delta')
-        const calls = listAt(piece, 'tool_calls').map((call) => objectAt(call, 'function'))
-        return [
-          ...textsAt(piece, ['content', 'refusal', 'reasoning_content']),
-          ...calls.flatMap((call) => textsAt(call, ['name', 'arguments'])),
-        ]
-      })
-    case 'Messages':
-      return textsAt(delta, ['text', 'thinking', 'partial_json'])
-    case 'Responses':
-      return stringAt(event, 'type')?.endsWith('.delta') === true ? textsAt(event, ['delta']) : []
-  }
-}
-
-function textsAt(value: unknown, names: readonly string[]): string[] {
-  return names.flatMap((name) => stringAt(value, name) || [])
+function isEnd(event: JsonObject): boolean {
+  if (event.error != null || lastTypes.has(stringAt(event, 'type') ?? '')) return true
+  for (const isLast of otherEnds) if (isLast(event)) return true
+  return false
 }

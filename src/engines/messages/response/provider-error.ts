@@ -1,9 +1,7 @@
 /** Errors that providers send with a successful status, and answers that cannot be read. */
 import type { ProviderError } from '../chat.ts'
-import { readCompletionsError } from '../formats/completions/response.ts'
-import { readConverseError } from '../formats/converse/response.ts'
-import { readGoogleError } from '../formats/generate-content/response.ts'
-import { readMessagesError } from '../formats/messages/response.ts'
+import { embeddingsFormats } from '../formats/index.ts'
+import { invokeCount } from '../formats/invoke-count/index.ts'
 import { field, isObject, type JsonObject, numberAt, parseJson, stringAt } from '../json/json.ts'
 import { LlmError } from '../llm-error.ts'
 import type { OutgoingRequest } from '../request/outgoing.ts'
@@ -67,16 +65,13 @@ export function errorInAnswer(
 export function readerOf({
   plan,
   translation,
-  route,
+  format,
 }: OutgoingRequest): (status: number, text: string) => ProviderError {
   if (translation !== undefined) return translation.readError
-  if (plan.kind === 'native') {
-    const isMessages = route === 'Messages' || route === 'VendorCTokenCount'
-    return isMessages ? readMessagesError : readCompletionsError
-  }
-  return plan.kind === 'embeddings' && plan.format === 'predict'
-    ? readGoogleError
-    : readConverseError
+  if (plan.kind === 'native') return format.errors.read
+  return plan.kind === 'embeddings'
+    ? embeddingsFormats[plan.format].readError
+    : invokeCount.readError
 }
 
 /** An error that the provider sent in place of an answer. */

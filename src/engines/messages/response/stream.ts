@@ -5,7 +5,6 @@
  */
 import type { BodyTransform, ByteSpan, OmittedBytes } from '../../../ground/exchange/exchange.ts'
 import type { AnswerReader, AnswerWriter, EventDecoder, StreamEvent } from '../chat.ts'
-import { clientFormats } from '../client-formats.ts'
 import { EventStreamDecoder } from '../framing/event-stream.ts'
 import { SseDecoder, writeSse } from '../framing/sse.ts'
 import { LlmError } from '../llm-error.ts'
@@ -251,7 +250,7 @@ class TranslatedConversion implements Conversion {
   constructor(reader: AnswerReader, options: ConversionOptions) {
     this.#reader = reader
     this.#options = options
-    this.#writer = clientFormats[options.format].writer(options.clientFields, options.context)
+    this.#writer = options.format.writer(options.clientFields, options.context)
   }
 
   convert(event: StreamEvent): readonly StreamEvent[] {

@@ -11,7 +11,7 @@ import {
 } from '../../json/json.ts'
 import { LlmError, UnsupportedByProviderError } from '../../llm-error.ts'
 
-interface EmbeddingsRequest {
+export interface EmbeddingsRequest {
   readonly model: string
   readonly texts: readonly string[]
   readonly dimensions?: number
@@ -21,7 +21,7 @@ interface EmbeddingsRequest {
   readonly body: JsonObject
 }
 
-interface Embeddings {
+export interface EmbeddingsResponse {
   readonly vectors: readonly (readonly unknown[])[]
   /** Number of input tokens; undefined if the provider does not report it. */
   readonly tokens: number | undefined
@@ -49,7 +49,7 @@ export function readEmbeddingsRequest(body: JsonObject): EmbeddingsRequest {
 /** Writes vendor A's format. If `isEncoded`, vectors are little-endian 32-bit floats in base64. */
 export function writeEmbeddings(
   model: string,
-  { vectors, tokens = 0 }: Embeddings,
+  { vectors, tokens = 0 }: EmbeddingsResponse,
   isEncoded: boolean,
 ): JsonObject {
   return {
@@ -85,7 +85,7 @@ export function writePredict({ texts, dimensions, body }: EmbeddingsRequest): Js
 }
 
 /** @throws LlmError 502 if the body has no predictions. */
-export function readPredict(body: unknown): Embeddings {
+export function readPredict(body: unknown): EmbeddingsResponse {
   const predictions = listAt(body, 'predictions').map((one) => objectAt(one, 'embeddings'))
   if (predictions.length === 0) throw new LlmError(502, 'the answer has no predictions')
   const counts = predictions.map((one) => numberAt(objectAt(one, 'statistics'), 'token_count') ?? 0)
@@ -100,7 +100,7 @@ export const invokeTokensHeader = 'x-amzn-bedrock-input-token-count'
 interface InvokeFamily {
   write(request: EmbeddingsRequest): JsonObject
   /** `tokens` is the number in the response header `invokeTokensHeader`. */
-  read(body: unknown, tokens: number | undefined): Embeddings
+  read(body: unknown, tokens: number | undefined): EmbeddingsResponse
 }
 
 /** Returns the only text of a request. @throws LlmError 400 if there are several. */

@@ -17,7 +17,7 @@ import {
   providerOutcome,
   resolveProvider,
 } from './choose-provider.ts'
-import { ModelCall, operations, routeTypesOf } from './model-call.ts'
+import { ModelCall, routeTypesOf } from './model-call.ts'
 import { finishModelCall } from './model-details.ts'
 import { compileProviders, type ModelBackend, providerName } from './model-providers.ts'
 import { ModelRecord } from './model-record.ts'
@@ -139,7 +139,7 @@ class AiCall implements BackendCall {
   describeAttempt(): AttemptDescription | undefined {
     const { request, provider } = this.#call
     if (request === undefined || provider === undefined) return undefined
-    const operation = operations[request.route]
+    const operation = request.format.operation
     return {
       name: `${operation} ${request.model}`,
       attributes: [

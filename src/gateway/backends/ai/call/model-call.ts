@@ -1,13 +1,14 @@
 /** The state of one request to a language model, across all its attempts. */
 
 import { laterUsage } from '../../../../engines/messages/chat.ts'
+import type { ClientFormat } from '../../../../engines/messages/format.ts'
+import type { RouteType } from '../../../../engines/messages/formats/index.ts'
 import type { JsonObject } from '../../../../engines/messages/json/json.ts'
 import type { ClientBody, RequestBody } from '../../../../engines/messages/request/client-body.ts'
 import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
 import type { ModelOutput } from '../../../../engines/messages/response/model-output.ts'
 import type { AnswerStream } from '../../../../engines/messages/response/stream.ts'
-import type { AnswerDetails } from '../../../../engines/messages/response/usage.ts'
-import type { ReadRouteType, RouteType } from '../../../../engines/messages/route-type.ts'
+import type { AnswerDetails } from '../../../../engines/messages/common/response-details.ts'
 import type { RequestHead } from '../../../../ground/exchange/exchange.ts'
 import { forwardingExtensions } from '../../../../ground/exchange/forwarding.ts'
 import { tokenLimitsOf } from '../../../../ground/exchange/rate-limits.ts'
@@ -193,7 +194,7 @@ export const routeTypesOf = (access: BackendAccess | undefined): RouteTypes =>
   aiStepOf(access)?.routeTypes ?? defaultRouteTypes
 
 interface ModelRequest {
-  readonly route: ReadRouteType
+  readonly format: ClientFormat
   readonly model: string
   readonly isStream: boolean
   readonly body: RequestBody
@@ -201,7 +202,7 @@ interface ModelRequest {
 
 export interface GuardedBody {
   readonly policy: AiStep | undefined
-  readonly route: ReadRouteType
+  readonly format: ClientFormat
   /** Undefined if the guards changed nothing. */
   readonly body: JsonObject | undefined
   /** True if no parser can read other texts in the client's bytes than the guards did. */
@@ -218,12 +219,3 @@ function mayRepeat({ exchange }: RequestContext, backend: ModelBackend | undefin
 function copyHead({ method, authority, path, query, headers }: RequestHead): HeadCopy {
   return { method, authority, path, query, headers: [...headers.entries()] }
 }
-
-/** Operation names for telemetry; those that OpenTelemetry's conventions define have the same name there. */
-export const operations = {
-  Completions: 'chat',
-  Messages: 'chat',
-  Responses: 'chat',
-  Embeddings: 'embeddings',
-  VendorCTokenCount: 'count_tokens',
-} as const satisfies Readonly<Record<ReadRouteType, string>>

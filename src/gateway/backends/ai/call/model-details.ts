@@ -13,7 +13,7 @@ import { tokenLimitsOf } from '../../../../ground/exchange/rate-limits.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import { now } from '../../../proxy/upstream/choose.ts'
 import { noteMatches } from './guard-checks.ts'
-import { type ModelCall, operations } from './model-call.ts'
+import type { ModelCall } from './model-call.ts'
 import { providerName } from './model-providers.ts'
 import type { ModelDetails } from './model-record.ts'
 
@@ -92,7 +92,8 @@ export function finishModelCall(call: ModelCall): ModelDetails {
   const details = modelDetailsOf(call)
   noteMatches(call)
   call.end()
-  if (call.outgoing === undefined || call.outgoing.route === 'VendorCTokenCount') return details
+  if (call.outgoing === undefined || call.outgoing.format.operation === 'count_tokens')
+    return details
   const limits = tokenLimitsOf(exchange)
   const used = limits === undefined ? 0 : usedTokens(call, exchange.response?.status)
   if (used > 0) limits?.charge(exchange, used)
@@ -131,7 +132,7 @@ function modelDetailsOf(call: ModelCall): ModelDetails {
   const { firstTokenSeconds, perTokenSeconds } = timingOf(call, exchange.startedAt)
   const failure = exchange.error?.code ?? error?.code ?? `${exchange.sentStatus}`
   return {
-    operation: request && operations[request.route],
+    operation: request?.format.operation,
     provider: provider?.vendor.systemName,
     requestModel: request?.model,
     responseModel: details.model,

@@ -1,17 +1,22 @@
 /** Answers of the gateway itself to clients of language models. */
 
-import { writeErrorFor, writeLimitErrorFor } from '../../../../engines/messages/client-formats.ts'
+import { openAiErrors } from '../../../../engines/messages/formats/completions/index.ts'
+import type { RouteType } from '../../../../engines/messages/formats/index.ts'
+import { anthropicErrors } from '../../../../engines/messages/formats/messages/index.ts'
 import type { JsonObject } from '../../../../engines/messages/json/json.ts'
 import {
   type LlmError,
   UnsupportedByProviderError,
 } from '../../../../engines/messages/llm-error.ts'
 import {
+  writeErrorFor,
+  writeLimitErrorFor,
+} from '../../../../engines/messages/response/client-errors.ts'
+import {
   clientText,
   ProviderFailure,
   providerFailed,
 } from '../../../../engines/messages/response/provider-error.ts'
-import type { RouteType } from '../../../../engines/messages/route-type.ts'
 import type { RespondVerdict } from '../../../../ground/exchange/exchange.ts'
 import type { ErrorWriter } from '../../../proxy/request/error-response.ts'
 import type { Refusal } from '../policy/config.ts'
@@ -73,8 +78,8 @@ const googleStatuses: Readonly<Record<number, string>> = {
 
 /** Writes errors in the form of an API whose requests the gateway does not read. */
 const formWriters: Readonly<Record<ErrorForm, (status: number, message: string) => JsonObject>> = {
-  openai: (status, message) => writeErrorFor('Completions', { status, message }),
-  anthropic: (status, message) => writeErrorFor('Messages', { status, message }),
+  openai: (status, message) => openAiErrors.write({ status, message }),
+  anthropic: (status, message) => anthropicErrors.write({ status, message }),
   google: (code, message) => ({
     error: { code, message, status: googleStatuses[code] ?? 'INTERNAL' },
   }),

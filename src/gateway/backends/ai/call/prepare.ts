@@ -1,5 +1,7 @@
 /** Prepares a request to a model: reads it, runs the guards, and writes it for the provider. */
 import { randomBytes } from 'node:crypto'
+import { asksForStream, type ClientFormat } from '../../../../engines/messages/format.ts'
+import { formatOf, type RouteType } from '../../../../engines/messages/formats/index.ts'
 import { LlmError, UnsupportedByProviderError } from '../../../../engines/messages/llm-error.ts'
 import { needConversation, needOwnTexts } from '../../../../engines/messages/mask/message-forms.ts'
 import { ClientBody } from '../../../../engines/messages/request/client-body.ts'
@@ -9,7 +11,6 @@ import {
   passedOnRequest,
   settleRequest,
 } from '../../../../engines/messages/request/outgoing.ts'
-import type { ReadRouteType, RouteType } from '../../../../engines/messages/route-type.ts'
 import { bufferOf } from '../../../../ground/base/buffers.ts'
 import type { BufferedBody, RespondVerdict } from '../../../../ground/exchange/exchange.ts'
 import { forwardingExtensions } from '../../../../ground/exchange/forwarding.ts'
@@ -67,20 +68,16 @@ function refuseHead(call: ModelCall, route: RouteType, path: string): Result {
   const unmapped = call.routeTypes.unmappedPath(path)
   call.isProbe = method === 'GET' || method === 'HEAD'
   if (unmapped !== undefined) return refuseUnmapped(path, unmapped)
-  call.isProbe &&= isRead(route)
-  return method !== 'POST' && isRead(route) ? refuseMethod(route, method, path) : undefined
+  const isRead = formatOf(route) !== undefined
+  call.isProbe &&= isRead
+  return method !== 'POST' && isRead ? refuseMethod(route, method, path) : undefined
 }
 
-const isRead = (route: RouteType): route is ReadRouteType =>
-  route !== 'Passthrough' && route !== 'Models' && route !== 'Realtime'
-
 /** Answers a request that cannot be prepared in the format of the client. */
-function prepareOrRefuse(
-  call: ModelCall,
-  route: ReadRouteType | 'Realtime',
-): Prepared | Promise<Prepared> {
+function prepareOrRefuse(call: ModelCall, route: RouteType): Prepared | Promise<Prepared> {
   try {
-    const pending = route === 'Realtime' ? prepareRealtime(call) : prepareRead(call, route)
+    const format = formatOf(route)
+    const pending = format === undefined ? prepareRealtime(call) : prepareRead(call, format)
     return pending instanceof Promise ? awaitOrRefuse(call, route, pending) : pending
   } catch (error) {
     return refuseUnlessOver(call, route, error)
@@ -143,38 +140,38 @@ function refuseInFormat(
   return llmRefusal(route, isAfterFailure ? new LlmError(503, message) : error)
 }
 
-function prepareRead(call: ModelCall, route: ReadRouteType): Result | Promise<Result> {
+function prepareRead(call: ModelCall, format: ClientFormat): Result | Promise<Result> {
   const { provider } = call
   if (provider === undefined) return undefined
-  const client = readClientBody(call, route)
+  const client = readClientBody(call, format)
   return client instanceof Promise
-    ? awaitAndPrepare(call, route, provider, client)
-    : prepareBody(call, route, provider, client)
+    ? awaitAndPrepare(call, format, provider, client)
+    : prepareBody(call, format, provider, client)
 }
 
 async function awaitAndPrepare(
   call: ModelCall,
-  route: ReadRouteType,
+  format: ClientFormat,
   provider: ProviderEndpoint,
   pending: Promise<ClientBody>,
 ): Promise<Result> {
-  return prepareBody(call, route, provider, await pending)
+  return prepareBody(call, format, provider, await pending)
 }
 
 function prepareBody(
   call: ModelCall,
-  route: ReadRouteType,
+  format: ClientFormat,
   provider: ProviderEndpoint,
   client: ClientBody,
 ): Result | Promise<Result> {
-  const fields = isGuarded(call) ? undefined : client.fieldsToPassOn(route)
-  const outgoing = fields && passedOnRequest(fields, route, outgoingContext(call, provider))
+  const fields = isGuarded(call) ? undefined : client.fieldsToPassOn(format)
+  const outgoing = fields && passedOnRequest(fields, format, outgoingContext(call, provider))
   const bytes = outgoing && client.withModel(outgoing.model)
   if (outgoing === undefined || bytes === undefined) {
-    return prepareWhole(call, route, provider, client)
+    return prepareWhole(call, format, provider, client)
   }
   const { model, isStream } = outgoing
-  call.request = { route, model, isStream, body: client }
+  call.request = { format, model, isStream, body: client }
   return finishPreparing(call, outgoing, bytes)
 }
 
@@ -187,23 +184,23 @@ function outgoingContext({ context, policy }: ModelCall, { vendor, provider }: P
 
 async function prepareWhole(
   call: ModelCall,
-  route: ReadRouteType,
+  format: ClientFormat,
   provider: ProviderEndpoint,
   client: ClientBody,
 ): Promise<Result> {
   const { context, policy } = call
-  const settled = settleRequest(client.whole, route, provider.provider.config, policy?.config)
+  const settled = settleRequest(client.whole, format, provider.provider.config, policy?.config)
   const { path } = context.exchange.request
-  needConversation(settled.body, route, path)
-  if (isGuarded(call)) needOwnTexts(settled.body, route, path)
-  const judged = isGuarded(call) ? await guardRequest(call, route, settled) : settled
+  needConversation(settled.body, format, path)
+  if (isGuarded(call)) needOwnTexts(settled.body, format, path)
+  const judged = isGuarded(call) ? await guardRequest(call, format, settled) : settled
   if (judged === undefined) return undefined
   if ('kind' in judged) return judged
   const guarded = mayRelay(call, client) ? judged : { ...judged, isChanged: true }
   const { body, model } = guarded
-  const isStream = body.stream === true && route !== 'Embeddings'
-  call.request = { route, model, isStream, body: { fields: body, whole: body } }
-  const outgoing = outgoingRequest(guarded, route, outgoingContext(call, provider))
+  const isStream = asksForStream(body, format)
+  call.request = { format, model, isStream, body: { fields: body, whole: body } }
+  const outgoing = outgoingRequest(guarded, format, outgoingContext(call, provider))
   if ('count' in outgoing) {
     const tokens = await outgoing.count()
     call.addDetails({ countTokens: tokens })
@@ -231,7 +228,7 @@ function finishPreparing(
   const { exchange } = call.context
   describeModelCall(call)
   // Limits do not apply to token counts: clients use them to stay below the limits.
-  const limits = outgoing.route === 'VendorCTokenCount' ? undefined : tokenLimitsOf(exchange)
+  const limits = outgoing.format.operation === 'count_tokens' ? undefined : tokenLimitsOf(exchange)
   if (limits !== undefined || (call.policy?.responseGuards.length ?? 0) > 0) {
     refuseBackground(call, outgoing)
   }
@@ -245,8 +242,8 @@ function finishPreparing(
  * Refuses a response in the background: its tokens and texts come with a later request, which is neither
  * charged nor guarded. @throws LlmError 400
  */
-function refuseBackground({ request }: ModelCall, { route, plan }: OutgoingRequest): void {
-  if (route !== 'Responses' || plan.kind !== 'native') return
+function refuseBackground({ request }: ModelCall, { format, plan }: OutgoingRequest): void {
+  if (format.hasBackground !== true || plan.kind !== 'native') return
   if (request?.body.fields.background !== true) return
   throw new LlmError(
     400,
@@ -277,25 +274,25 @@ function sendUnless(
 }
 
 /** Reads the body once for all attempts. */
-function readClientBody(call: ModelCall, route: ReadRouteType): ClientBody | Promise<ClientBody> {
+function readClientBody(call: ModelCall, format: ClientFormat): ClientBody | Promise<ClientBody> {
   if (call.clientBody !== undefined) return call.clientBody
   const { bufferLimit, request, requestBody } = call.context.exchange
   const body = requestBody.read(bufferLimit)
   const isPlain = request.headers.get('content-encoding') === undefined
   return body instanceof Promise || !isPlain
-    ? awaitClientBody(call, route, body)
-    : keepClientBody(call, route, needWhole(body, bufferLimit))
+    ? awaitClientBody(call, format, body)
+    : keepClientBody(call, format, needWhole(body, bufferLimit))
 }
 
 async function awaitClientBody(
   call: ModelCall,
-  route: ReadRouteType,
+  format: ClientFormat,
   pending: BufferedBody | Promise<BufferedBody>,
 ): Promise<ClientBody> {
   const { bufferLimit, request } = call.context.exchange
   const bytes = needWhole(await pending, bufferLimit)
   const coding = request.headers.get('content-encoding')
-  return keepClientBody(call, route, await decodeBody(bytes, coding, bufferLimit, 'client'))
+  return keepClientBody(call, format, await decodeBody(bytes, coding, bufferLimit, 'client'))
 }
 
 /** @throws LlmError 413 if the body is larger than the limit. */
@@ -304,9 +301,9 @@ function needWhole(body: BufferedBody, limit: number): Uint8Array {
   return body.bytes
 }
 
-function keepClientBody(call: ModelCall, route: ReadRouteType, bytes: Uint8Array): ClientBody {
+function keepClientBody(call: ModelCall, format: ClientFormat, bytes: Uint8Array): ClientBody {
   const mayPassOn = !isGuarded(call) && call.policy?.config.prompt === undefined
-  const client = new ClientBody(bufferOf(bytes), mayPassOn ? route : undefined)
+  const client = new ClientBody(bufferOf(bytes), mayPassOn ? format : undefined)
   call.clientBody = client
   call.context.exchange.learned.describeLlmRequest(client)
   return client

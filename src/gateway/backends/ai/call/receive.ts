@@ -2,7 +2,7 @@
 
 import type { ServerExchange } from '../../../../engines/http/contracts/requests.ts'
 import type { AnswerContext, StreamEvent } from '../../../../engines/messages/chat.ts'
-import type { ChatFormat } from '../../../../engines/messages/client-formats.ts'
+import { type ChatFormat, chatFormatOf } from '../../../../engines/messages/format.ts'
 import {
   isObject,
   type JsonObject,
@@ -11,11 +11,8 @@ import {
 } from '../../../../engines/messages/json/json.ts'
 import { LlmError } from '../../../../engines/messages/llm-error.ts'
 import { HeldStream } from '../../../../engines/messages/mask/held-stream.ts'
-import { hasAnswerForm, otherAnswer } from '../../../../engines/messages/mask/message-forms.ts'
-import {
-  chatFormatOf,
-  type OutgoingRequest,
-} from '../../../../engines/messages/request/outgoing.ts'
+import { otherAnswer } from '../../../../engines/messages/mask/message-forms.ts'
+import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
 import {
   detailsInBytes,
   readErrorAnswer,
@@ -36,7 +33,7 @@ import {
   convertEvents,
   eventBytes,
 } from '../../../../engines/messages/response/stream.ts'
-import type { AnswerDetails } from '../../../../engines/messages/response/usage.ts'
+import type { AnswerDetails } from '../../../../engines/messages/common/response-details.ts'
 import { bufferOf } from '../../../../ground/base/buffers.ts'
 import type { Body, BufferedBody, ResponseHead } from '../../../../ground/exchange/exchange.ts'
 import type { Received } from '../../../proxy/request/backend-call.ts'
@@ -82,7 +79,7 @@ export function wholeAnswerLimit(call: ModelCall): number | undefined {
   const { response } = context.exchange
   if (outgoing === undefined || response === undefined) return undefined
   const isRelayed =
-    isStream(response, chatFormatOf(outgoing.route)) &&
+    isStream(response, chatFormatOf(outgoing.format)) &&
     !holdsAnswer(call) &&
     !isCoded(response.headers.get('content-encoding'))
   return isRelayed ? undefined : answerLimitOf(context.exchange)
@@ -94,7 +91,7 @@ export function wholeAnswerLimit(call: ModelCall): number | undefined {
  */
 export function beginningOfAnswer(call: ModelCall): FirstEvent | undefined {
   const { outgoing, canRestore } = call
-  if (outgoing === undefined || !canRestore || chatFormatOf(outgoing.route) === undefined) {
+  if (outgoing === undefined || !canRestore || chatFormatOf(outgoing.format) === undefined) {
     return undefined
   }
   call.firstEvent = new FirstEvent(outgoing)
@@ -152,7 +149,7 @@ function receivedAnswer(call: ModelCall): ReceivedAnswer | undefined {
   const { response, responseBody: body } = call.context.exchange
   const { outgoing: request } = call
   if (request === undefined || response === undefined || body === undefined) return undefined
-  return { call, request, response, body, format: chatFormatOf(request.route) }
+  return { call, request, response, body, format: chatFormatOf(request.format) }
 }
 
 function isStream({ status, headers }: ResponseHead, format: ChatFormat | undefined): boolean {
@@ -223,7 +220,7 @@ async function awaitOrRefuse(answer: ReceivedAnswer, pending: Promise<Result>): 
 function refuseAnswer({ call, request }: ReceivedAnswer, error: unknown): Result {
   if (!(error instanceof LlmError)) throw error
   call.context.refusal = loggedText(error)
-  const answer = llmRefusal(request.route, error, isProtected(call))
+  const answer = llmRefusal(request.format.name, error, isProtected(call))
   const { status } = error
   const isFailure = isOfProvider(error) && isProviderFailure(status)
   return isFailure ? { kind: 'failed', status, response: answer } : answer
@@ -314,7 +311,7 @@ async function replaceProtected(received: ReceivedAnswer, text: string): Promise
     return replaceError(received, parsed)
   }
   const isForeign = request.plan.kind === 'native' && isObject(parsed)
-  if (isForeign && !hasAnswerForm(parsed, request.route)) throw new LlmError(502, otherAnswer)
+  if (isForeign && !request.format.hasResponse(parsed)) throw new LlmError(502, otherAnswer)
   const answer = readAnswer(received, text)
   if (format === undefined) return put(received, answer.body)
   const { body, refusal } = await guardAnswer(call, answer.body, format)

@@ -3,6 +3,7 @@
  * run once per request: for another provider with the same policy, their result is used again.
  */
 
+import type { ClientFormat } from '../../../../engines/messages/format.ts'
 import type { JsonObject } from '../../../../engines/messages/json/json.ts'
 import { LlmError } from '../../../../engines/messages/llm-error.ts'
 import { MatchCounts } from '../../../../engines/messages/mask/match-counts.ts'
@@ -11,7 +12,6 @@ import { needPlainKeys } from '../../../../engines/messages/mask/plain-keys.ts'
 import { requestTexts, withRequestTexts } from '../../../../engines/messages/mask/slots.ts'
 import { mapRequestTexts } from '../../../../engines/messages/mask/texts.ts'
 import type { SettledBody } from '../../../../engines/messages/request/body.ts'
-import type { ReadRouteType } from '../../../../engines/messages/route-type.ts'
 import type { RespondVerdict } from '../../../../ground/exchange/exchange.ts'
 import { guardFailure } from '../guards/guard-call.ts'
 import type { WebhookGuard } from '../guards/webhook.ts'
@@ -23,22 +23,23 @@ import { guardRefusal } from './own-answers.ts'
 /** Runs the guards, of which there is at least one. Returns the guarded body, or the response of a guard that rejects; undefined if the request has ended. */
 export async function guardRequest(
   call: ModelCall,
-  route: ReadRouteType,
+  format: ClientFormat,
   settled: SettledBody,
 ): Promise<SettledBody | RespondVerdict | undefined> {
   const { policy, context } = call
   const guards = policy?.requestGuards ?? []
   const before = call.guarded
-  if (before !== undefined && before.policy === policy && before.route === route) {
+  if (before !== undefined && before.policy === policy && before.format === format) {
     return withGuarded(settled, before)
   }
   needPlainKeys(settled.body)
-  if (route === 'Embeddings') needTexts(settled.body.input)
-  if (passesAsBytes(call, route, settled)) return settled
+  const problem = format.unguardable?.(settled.body)
+  if (problem !== undefined) throw new LlmError(400, problem)
+  if (passesAsBytes(call, format, settled)) return settled
   let body = settled.body
   for (const [at, guard] of guards.entries()) {
     const placed = { phase: 'Request', guard, at } as const
-    const outcome = await run(guard, { call, route, body }).catch((error: unknown) => {
+    const outcome = await run(guard, { call, format, body }).catch((error: unknown) => {
       recordCheck(call, placed, 'Fail')
       throw error
     })
@@ -49,28 +50,21 @@ export async function guardRequest(
     body = outcome.body
   }
   const changed = body === settled.body ? undefined : body
-  call.guarded = { policy, route, body: changed, isUnambiguous: false }
+  call.guarded = { policy, format, body: changed, isUnambiguous: false }
   return withGuarded(settled, call.guarded)
 }
 
 /** Lets a request pass with the client's bytes if no guard finds anything in them. */
-function passesAsBytes(call: ModelCall, route: ReadRouteType, settled: SettledBody): boolean {
+function passesAsBytes(call: ModelCall, format: ClientFormat, settled: SettledBody): boolean {
   const { policy, clientBody } = call
   const chain = settled.isChanged ? undefined : policy?.requestChain
   if (policy === undefined || chain === undefined || clientBody === undefined) return false
-  if (!chain.isHarmless(clientBody.bytes, route)) return false
+  if (!chain.isHarmless(clientBody.bytes, format.name)) return false
   for (const [at, guard] of policy.requestGuards.entries()) {
     recordCheck(call, { phase: 'Request', guard, at }, 'Allow')
   }
-  call.guarded = { policy, route, body: undefined, isUnambiguous: true }
+  call.guarded = { policy, format, body: undefined, isUnambiguous: true }
   return true
-}
-
-/** Rejects token numbers, which guards cannot read. @throws LlmError 400 */
-function needTexts(input: unknown): void {
-  const isText = typeof input === 'string'
-  if (isText || (Array.isArray(input) && input.every((one) => typeof one === 'string'))) return
-  throw new LlmError(400, 'input: only texts can be guarded')
 }
 
 /**
@@ -87,7 +81,7 @@ function withGuarded(settled: SettledBody, { body, isUnambiguous }: GuardedBody)
 
 interface GuardedRequest {
   readonly call: ModelCall
-  readonly route: ReadRouteType
+  readonly format: ClientFormat
   readonly body: JsonObject
 }
 
@@ -115,7 +109,7 @@ async function run(guard: Guard, request: GuardedRequest): Promise<Outcome> {
 
 async function askWebhook(
   guard: WebhookGuard,
-  { call, route, body }: GuardedRequest,
+  { call, format, body }: GuardedRequest,
 ): Promise<Outcome> {
   const texts = requestTexts(body)
   const { headers } = call.context.exchange.request
@@ -130,7 +124,7 @@ async function askWebhook(
     case 'reject':
       return guardRefusal(guard.refusal, action)
     case 'mask': {
-      const masked = withRequestTexts(body, route, action.texts)
+      const masked = withRequestTexts(body, format, action.texts)
       if (masked === undefined) throw guardFailure('the mask does not fit the request')
       return { body: masked }
     }

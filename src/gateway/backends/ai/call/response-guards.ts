@@ -3,7 +3,7 @@
  * calls a service, the stream is held until all guards have checked all of it.
  */
 import type { Mask } from '../../../../engines/core/index.ts'
-import type { ChatFormat } from '../../../../engines/messages/client-formats.ts'
+import type { ChatFormat } from '../../../../engines/messages/format.ts'
 import type { JsonObject } from '../../../../engines/messages/json/json.ts'
 import { LlmError } from '../../../../engines/messages/llm-error.ts'
 import {
@@ -20,11 +20,8 @@ import {
   keepTexts,
   mapRepeatedTexts,
 } from '../../../../engines/messages/mask/repeated-texts.ts'
-import {
-  answerTexts,
-  type RoleText,
-  withAnswerTexts,
-} from '../../../../engines/messages/mask/slots.ts'
+import type { RoleText } from '../../../../engines/messages/mask/slot.ts'
+import { answerTexts, withAnswerTexts } from '../../../../engines/messages/mask/slots.ts'
 import { StreamGuard } from '../../../../engines/messages/mask/stream-guard.ts'
 import { mapAnswerTexts, type TextsMap } from '../../../../engines/messages/mask/texts.ts'
 import type { HeaderFields, RespondVerdict } from '../../../../ground/exchange/exchange.ts'
@@ -85,7 +82,7 @@ export async function guardAnswer(
       const before = current
       const map: TextsMap = (texts) => maskTexts(mask, texts).texts
       const counting: TextsMap = (texts) => maskTexts(mask, texts, onMatch).texts
-      const texts = mapAnswerTexts(mapRepeatedTexts(current, map), format, counting)
+      const texts = mapAnswerTexts(mapRepeatedTexts(current, map), format.texts, counting)
       current = mapErrorsBeside(texts, counting)
       return current !== before
     },

@@ -1,7 +1,7 @@
 /** The moderation guard: the endpoint of vendor A decides whether a text is flagged. */
 
 import { booleanAt, field, parseJson } from '../../../../engines/messages/json/json.ts'
-import type { RoleText } from '../../../../engines/messages/mask/slots.ts'
+import type { RoleText } from '../../../../engines/messages/mask/slot.ts'
 import type { ConnectionSettings } from '../../../../ground/exchange/connection.ts'
 import { CopiedExchange } from '../../../../ground/exchange/derived.ts'
 import type { Callouts, Exchange, RequestHead } from '../../../../ground/exchange/exchange.ts'

@@ -11,7 +11,7 @@ import {
   parseJson,
   stringAt,
 } from '../../../../engines/messages/json/json.ts'
-import type { RoleText } from '../../../../engines/messages/mask/slots.ts'
+import type { RoleText } from '../../../../engines/messages/mask/slot.ts'
 import type { Callouts, CalloutTarget, HeaderFields } from '../../../../ground/exchange/exchange.ts'
 import type { HeaderForward, Refusal, WebhookConfig } from '../policy/config.ts'
 import { bytesOf, callGuard, guardFailure, jsonType } from './guard-call.ts'

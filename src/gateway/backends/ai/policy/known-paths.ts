@@ -1,5 +1,10 @@
 /** Endings of paths in the APIs of vendors, by which the gateway recognizes requests in a format that no type is mapped to. */
-import type { RouteType } from '../../../../engines/messages/route-type.ts'
+import { completions } from '../../../../engines/messages/formats/completions/index.ts'
+import {
+  clientFormats,
+  type ReadRouteType,
+  type RouteType,
+} from '../../../../engines/messages/formats/index.ts'
 
 /** The form in which clients of an API expect errors. */
 export type ErrorForm = 'openai' | 'anthropic' | 'google' | 'bedrock' | 'ollama'
@@ -11,15 +16,17 @@ export interface KnownPath {
   readonly errors: ErrorForm
 }
 
+const pathOf = ({ ending, name, errors }: (typeof clientFormats)[ReadRouteType]): KnownPath => ({
+  ending,
+  type: name,
+  errors: errors.name,
+})
+
 /** Paths of chat completions, by far the most frequent ones. */
-const chat: KnownPath = { ending: '/chat/completions', type: 'Completions', errors: 'openai' }
+const chat = pathOf(completions)
 
 const mappable: readonly KnownPath[] = [
-  chat,
-  { ending: '/v1/messages', type: 'Messages', errors: 'anthropic' },
-  { ending: '/messages/count_tokens', type: 'VendorCTokenCount', errors: 'anthropic' },
-  { ending: '/responses', type: 'Responses', errors: 'openai' },
-  { ending: '/embeddings', type: 'Embeddings', errors: 'openai' },
+  ...Object.values(clientFormats).map(pathOf),
   { ending: '/models', type: 'Models', errors: 'openai' },
   { ending: '/realtime', type: 'Realtime', errors: 'openai' },
 ]

@@ -3,7 +3,7 @@
  * writing the same path differently, so paths are compared in a normal form that covers every way
  * in which a provider may read them.
  */
-import type { RouteType } from '../../../../engines/messages/route-type.ts'
+import type { RouteType } from '../../../../engines/messages/formats/index.ts'
 import { type KnownPath, knownPathOf } from './known-paths.ts'
 
 export type Routes = Readonly<Record<string, RouteType>>

@@ -1,5 +1,6 @@
 /** Schema of `backend.ai`, the settings for requests to language models and their answers. */
 
+import type { RouteType } from '../../../../engines/messages/formats/index.ts'
 import {
   boolean,
   choice,
@@ -152,7 +153,7 @@ const routeType = choice('RouteType', {
   VendorCTokenCount: 'token counts of vendorC (/v1/messages/count_tokens)',
   Embeddings: 'embeddings (/v1/embeddings)',
   Realtime: 'realtime sessions (/v1/realtime)',
-})
+} satisfies Readonly<Record<RouteType, string>>)
 
 export const backendAiSchema = object(
   'BackendAI',

@@ -1,5 +1,5 @@
 /** Vendor A: OpenAI. Its own formats are chat completions, responses, embeddings and realtime. */
-import type { ReadRouteType } from '../../../../../engines/messages/route-type.ts'
+import type { ReadRouteType } from '../../../../../engines/messages/formats/index.ts'
 import type { Provider } from '../provider.ts'
 
 const paths: Readonly<Partial<Record<ReadRouteType, string>>> = {

@@ -1,7 +1,7 @@
 /** Vendor B: Azure OpenAI. It has vendor A's formats; the version of the API decides the path. */
 import { entraDefault } from '../../../../../engines/auth/entra/default-token.ts'
 import { vendorKeyPlaces } from '../../../../../engines/auth/vendor-keys.ts'
-import type { ReadRouteType } from '../../../../../engines/messages/route-type.ts'
+import type { ReadRouteType } from '../../../../../engines/messages/formats/index.ts'
 import { cloudTokens } from '../../credentials/default-credentials.ts'
 import { modelSegment } from '../model-segment.ts'
 import { bearerToken, type Provider, type ProviderConfig } from '../provider.ts'

@@ -1,8 +1,8 @@
 /** Vendor E: Vertex AI, which serves models of vendors C and D, and others. */
 import { applicationDefault } from '../../../../../engines/auth/google/application-default.ts'
+import type { ReadRouteType } from '../../../../../engines/messages/formats/index.ts'
 import { field, isObject, type JsonObject } from '../../../../../engines/messages/json/json.ts'
 import type { Plan } from '../../../../../engines/messages/plan.ts'
-import type { ReadRouteType } from '../../../../../engines/messages/route-type.ts'
 import { cloudTokens } from '../../credentials/default-credentials.ts'
 import { modelSegment } from '../model-segment.ts'
 import type { Provider, ProviderConfig } from '../provider.ts'

@@ -1,0 +1,31 @@
+/** What the gateway changes in requests that are not translated. */
+import { type JsonObject, objectAt } from '../../json/json.ts'
+
+/** Returns true if the client asked for the usage of a stream; otherwise the gateway removes the usage. */
+export const asksForUsage = (body: JsonObject): boolean =>
+  objectAt(body, 'stream_options')?.include_usage === true
+
+/** Matches models that reject `max_tokens`; other models know only this older name. */
+const refusesMaxTokens = /^(?:gpt-(?:[5-9]|\d\d)|o\d)/
+
+/** Asks for the usage of streams, and renames `max_tokens` for models that require the new name. */
+export function complete(body: JsonObject, model: string): JsonObject {
+  const needsUsage = lacksUsage(body)
+  const renames = renamesLimit(body, model)
+  const { max_tokens: limit, ...rest } = body
+  return {
+    ...(renames ? { ...rest, max_completion_tokens: body.max_completion_tokens ?? limit } : body),
+    ...(needsUsage && {
+      stream_options: { ...objectAt(body, 'stream_options'), include_usage: true },
+    }),
+  }
+}
+
+/** Returns true if `complete` changes nothing, for a body with these fields and maybe others. */
+export const isComplete = (fields: JsonObject, model: string): boolean =>
+  !(lacksUsage(fields) || renamesLimit(fields, model))
+
+const lacksUsage = (body: JsonObject): boolean => body.stream === true && !asksForUsage(body)
+
+const renamesLimit = (body: JsonObject, model: string): boolean =>
+  body.max_tokens !== undefined && refusesMaxTokens.test(model)

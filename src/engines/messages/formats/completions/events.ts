@@ -1,0 +1,47 @@
+/** The events of streamed responses. */
+
+import { detailsIn } from '../../common/response-details.ts'
+import { readCompletionsUsage } from '../../common/usage.ts'
+import type { EventFormat } from '../../format.ts'
+import { isObject, isObjects, listAt, numberAt, objectAt, textsAt } from '../../json/json.ts'
+import { EventCallIndexes } from './call-indexes.ts'
+import { addCompletionsCalls } from './calls.ts'
+import { readCompletionsEvent } from './event-texts.ts'
+
+/** Each event is a piece of the response. */
+const details = detailsIn({ readUsage: readCompletionsUsage }, (event) => event)
+
+export const completionsEvents: EventFormat = {
+  isEvent: ({ choices }) => isObjects(choices),
+  lastTypes: [],
+  isLast: (event) =>
+    listAt(event, 'choices').some((choice) => isObject(choice) && choice.finish_reason != null),
+  endsWithDone: true,
+  correction: () => new EventCallIndexes(),
+  isForeignError: ({ type, error }) => type === 'error' && error == null,
+  contentOf: (event) => listAt(event, 'choices').flatMap(contentOfChoice),
+  details: () => details,
+  read: readCompletionsEvent,
+  addCalls: addCompletionsCalls,
+  hasParts: false,
+  repeatsTexts: false,
+  losesEmptyParts: false,
+  groups: {
+    in: (event) => listAt(event, 'choices').map((choice) => `${numberAt(choice, 'index') ?? 0}`),
+    of: choiceOf,
+  },
+}
+
+function contentOfChoice(choice: unknown): string[] {
+  const piece = objectAt(choice, 'delta')
+  const calls = listAt(piece, 'tool_calls').map((call) => objectAt(call, 'function'))
+  return [
+    ...textsAt(piece, ['content', 'refusal', 'reasoning_content']),
+    ...calls.flatMap((call) => textsAt(call, ['name', 'arguments'])),
+  ]
+}
+
+/** Names of texts begin with the index of the choice. */
+function choiceOf(part: string): string {
+  return part.split('/')[0] ?? ''
+}

@@ -1,0 +1,64 @@
+/** Chat completions. */
+import { readCompletionsUsage } from '../../common/usage.ts'
+import type { ChatFormat, ErrorForm, ProviderFormat } from '../../format.ts'
+import { isObject, isObjects, needList } from '../../json/json.ts'
+import { callsInCompletion } from './calls.ts'
+import { asksForUsage, complete, isComplete } from './completion.ts'
+import { completionsEvents } from './events.ts'
+import { withoutUsage } from './hidden-usage.ts'
+import { completionsHistory, maxIdLength } from './history.ts'
+import { readCompletionsRequest } from './read-request.ts'
+import {
+  readCompletion,
+  readCompletionsError,
+  writeCompletion,
+  writeCompletionsError,
+} from './response.ts'
+import { completionsShape } from './shape.ts'
+import { completionsSlots } from './slots.ts'
+import { CompletionsReader, CompletionsWriter } from './stream.ts'
+import { completionsTexts } from './texts.ts'
+import { writeCompletionsRequest } from './write-request.ts'
+
+/** Errors in the APIs of vendor A. */
+export const openAiErrors: ErrorForm = {
+  name: 'openai',
+  read: readCompletionsError,
+  write: writeCompletionsError,
+  finalCode: 'insufficient_quota',
+}
+
+export const completions: ChatFormat<'Completions'> = {
+  name: 'Completions',
+  operation: 'chat',
+  ending: '/chat/completions',
+  errors: openAiErrors,
+  readUsage: readCompletionsUsage,
+  withMessages: (settings, messages) => ({ ...settings, messages }),
+  shape: completionsShape,
+  history: completionsHistory,
+  textMembers: ['messages'],
+  canStream: true,
+  completion: { isComplete, complete, hidesUsage: (body) => !asksForUsage(body), withoutUsage },
+  hasResponse: ({ choices }) => isObjects(choices) || isObject(choices),
+  readRequest: readCompletionsRequest,
+  writeResponse: writeCompletion,
+  writer: (request, context) => new CompletionsWriter(context, asksForUsage(request)),
+  enrich: (body, before, after) => ({
+    ...body,
+    messages: [...before, ...needList(body, 'messages'), ...after],
+  }),
+  texts: completionsTexts,
+  slots: completionsSlots,
+  callsIn: callsInCompletion,
+  events: completionsEvents,
+}
+
+export const completionsProvider: ProviderFormat = {
+  labels: { maxIdLength, maxNameLength: 64 },
+  framing: 'sse',
+  writeRequest: writeCompletionsRequest,
+  readResponse: readCompletion,
+  reader: () => new CompletionsReader(),
+  readError: readCompletionsError,
+}

@@ -1,0 +1,25 @@
+import {
+  type AnswerDetails,
+  detailsOfAnswer,
+  type EventDetails,
+} from '../../common/response-details.ts'
+import { laterCounts, readMessagesUsage } from '../../common/usage.ts'
+import { type JsonObject, objectAt } from '../../json/json.ts'
+
+const none: AnswerDetails = {}
+const noCounts: JsonObject = {}
+const facts = { readUsage: readMessagesUsage }
+
+/** Reads the details in the events of one stream, which repeat only some of the counts. */
+export class MessagesEventDetails implements EventDetails {
+  /** The latest counts. */
+  #counts: JsonObject = noCounts
+
+  read(event: unknown): AnswerDetails {
+    const message = objectAt(event, 'message')
+    const counts = objectAt(message ?? event, 'usage')
+    if (counts === undefined) return message === undefined ? none : detailsOfAnswer(facts, message)
+    this.#counts = laterCounts(this.#counts, counts)
+    return detailsOfAnswer(facts, { ...message, usage: this.#counts })
+  }
+}

@@ -1,0 +1,69 @@
+/** Messages of vendor C, and their token counts. */
+import { readMessagesUsage } from '../../common/usage.ts'
+import type { ChatFormat, ErrorForm, OtherFormat, ProviderFormat } from '../../format.ts'
+import { numberAt } from '../../json/json.ts'
+import { answerSlot } from '../../mask/slot.ts'
+import { callsInMessage } from './calls.ts'
+import { enrichMessages } from './enrich.ts'
+import { messagesEvents } from './events.ts'
+import { maxIdLength, messagesHistory } from './history.ts'
+import { readMessagesRequest } from './read-request.ts'
+import { readMessage, readMessagesError, writeMessage, writeMessagesError } from './response.ts'
+import { messagesShape } from './shape.ts'
+import { MessagesReader, MessagesWriter } from './stream.ts'
+import { withMessages } from './system-messages.ts'
+import { messagesTexts } from './texts.ts'
+import { writeMessagesRequest } from './write-request.ts'
+
+/** Errors in the API of vendor C. */
+export const anthropicErrors: ErrorForm = {
+  name: 'anthropic',
+  read: readMessagesError,
+  write: writeMessagesError,
+}
+
+/** Requests of both formats are the same. */
+const requests = {
+  errors: anthropicErrors,
+  shape: messagesShape,
+  history: messagesHistory,
+  textMembers: ['messages', 'system'],
+  withMessages,
+  canStream: true,
+}
+
+export const messages: ChatFormat<'Messages'> = {
+  ...requests,
+  name: 'Messages',
+  operation: 'chat',
+  ending: '/v1/messages',
+  readUsage: readMessagesUsage,
+  readRequest: readMessagesRequest,
+  writeResponse: writeMessage,
+  writer: () => new MessagesWriter(),
+  hasResponse: ({ content }) => Array.isArray(content) || typeof content === 'string',
+  enrich: enrichMessages,
+  texts: messagesTexts,
+  slots: { messages: (body) => [answerSlot(body, 'content')] },
+  callsIn: callsInMessage,
+  events: messagesEvents,
+}
+
+export const tokenCount: OtherFormat<'VendorCTokenCount'> = {
+  ...requests,
+  name: 'VendorCTokenCount',
+  operation: 'count_tokens',
+  ending: '/messages/count_tokens',
+  readUsage: () => undefined,
+  hasResponse: (body) => typeof body.input_tokens === 'number',
+  readCount: (body) => numberAt(body, 'input_tokens'),
+}
+
+export const messagesProvider: ProviderFormat = {
+  labels: { maxIdLength, maxNameLength: 128 },
+  framing: 'sse',
+  writeRequest: writeMessagesRequest,
+  readResponse: readMessage,
+  reader: () => new MessagesReader(),
+  readError: readMessagesError,
+}

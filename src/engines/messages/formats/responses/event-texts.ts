@@ -1,0 +1,94 @@
+/** The texts in events. */
+import {
+  type JsonObject,
+  listAt,
+  numberAt,
+  objectAt,
+  stringAt,
+  withFields,
+} from '../../json/json.ts'
+import {
+  answer,
+  type EventTexts,
+  eventOf,
+  everything,
+  labelsOf,
+  mapRestOfEvent,
+  type ReadEvent,
+} from '../../mask/event-texts.ts'
+import {
+  mapAnswerField,
+  mapAnswerTexts,
+  mapBlock,
+  mapEntries,
+  type TextsMap,
+} from '../../mask/texts.ts'
+import { responsesTexts } from './texts.ts'
+
+/** Events with arguments of calls, reasoning or audio. */
+const unreadTypes =
+  /^response\.(?:reasoning.*|audio|.*(?:arguments|call_input|call_command|operation_diff))\.(?:delta|done)$/
+/** Fields of such events that are not read. */
+const unreadFields = new Set(['delta', 'text', 'arguments', 'input', 'command', 'diff'])
+
+export const readResponsesEvent: ReadEvent = (event, name) => {
+  const { type } = event
+  const output = `${numberAt(event, 'output_index') ?? 0}/`
+  const part = `${output}${numberAt(event, 'content_index') ?? 0}/`
+  if (typeof type === 'string' && unreadTypes.test(type)) {
+    const mapRead = (map: TextsMap) =>
+      mapEntries(event, (field, value) =>
+        unreadFields.has(field) ? value : mapAnswerField(event, field, map),
+      )
+    return { repeat: mapRead }
+  }
+  switch (type) {
+    case 'response.content_part.added':
+      return { repeat: (map) => mapPart(event, 'part', map) }
+    case 'response.content_part.done':
+      return { ends: part, repeat: (map) => mapPart(event, 'part', map) }
+    case 'response.output_item.added':
+      return { repeat: (map) => mapPart(event, 'item', map) }
+    case 'response.output_item.done':
+      return { ends: output, repeat: (map) => mapPart(event, 'item', map) }
+    case 'error':
+      return { completes: everything, repeat: (map) => mapBlock(event, map) }
+  }
+  const text = stringAt(event, 'delta')
+  if (text === undefined || typeof type !== 'string' || !type.endsWith('.delta')) {
+    const isEnd = typeof type === 'string' && type.endsWith('.done')
+    return { ...readWhole(event), ...(isEnd && { ends: part }) }
+  }
+  const put = ([delta = '']: readonly string[], written: JsonObject) => ({ ...written, delta })
+  const more = (rest: string) => eventOf(name, { ...labelsOf(event), delta: rest })
+  const repeat = (map: TextsMap) => mapRestOfEvent(event, map, 'delta')
+  return { pieces: [{ run: answer, part, text, more }], put, repeat }
+}
+
+const lastTypes = new Set<unknown>(['response.completed', 'response.incomplete', 'response.failed'])
+
+/** Reads an event that contains the whole response, or one without text that continues. */
+function readWhole(event: JsonObject): EventTexts {
+  const response = objectAt(event, 'response')
+  if (response === undefined) return { repeat: (map) => mapBlock(event, map) }
+  const repeat = (map: TextsMap) =>
+    withFields(mapRestOfEvent(event, map, 'response'), {
+      response: mapAnswerTexts(response, responsesTexts, map),
+    })
+  return {
+    repeat,
+    isWhole: true,
+    ...(lastTypes.has(event.type) && { completes: everything }),
+  }
+}
+
+/** Maps an item or a part as if it were the only one of an answer. */
+function mapPart(event: JsonObject, name: 'item' | 'part', map: TextsMap): JsonObject {
+  const rest = mapRestOfEvent(event, map, name)
+  if (!Object.hasOwn(event, name)) return rest
+  const value = event[name]
+  const item = name === 'item' ? value : { content: [value] }
+  const [mapped] = listAt(mapAnswerTexts({ output: [item] }, responsesTexts, map), 'output')
+  const found = name === 'item' ? mapped : listAt(mapped, 'content')[0]
+  return withFields(rest, { [name]: found })
+}

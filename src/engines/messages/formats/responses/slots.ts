@@ -1,0 +1,15 @@
+import { isObject, type JsonObject, listAt } from '../../json/json.ts'
+import { answerSlot, otherSlots, type ResponseSlots } from '../../mask/slot.ts'
+
+const isMessage = ({ type }: JsonObject): boolean => type === 'message'
+
+/** The texts of items as webhooks see them. */
+export const responsesSlots: ResponseSlots = {
+  messages: (body) =>
+    listAt(body, 'output')
+      .filter(isObject)
+      .filter(isMessage)
+      .map((item) => answerSlot(item, 'content')),
+  besideMessage: (item) =>
+    isObject(item) && isMessage(item) ? otherSlots(item, 'content') : otherSlots(item),
+}

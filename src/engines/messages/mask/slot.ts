@@ -1,0 +1,60 @@
+/** Texts as webhooks and moderation see them, with their places. */
+import { isObject, type JsonObject } from '../json/json.ts'
+import { mapAnswerField, type TextsMap } from './texts.ts'
+
+/** A text with the role of its author. */
+export interface RoleText {
+  readonly role: string
+  readonly content: string
+}
+
+/** The texts of a field. */
+export interface Slot extends RoleText {
+  /** Index of the text that gets a changed content: the last text of a message, otherwise the last one. */
+  readonly last: number
+  /** Maps the texts in place. */
+  put(map: TextsMap): void
+}
+
+export type MapField = (holder: JsonObject, name: string, map: TextsMap) => unknown
+
+export function slotOf(holder: JsonObject, name: string, role: string, mapField: MapField): Slot {
+  const texts: string[] = []
+  let last = -1
+  mapField(holder, name, (parts, isContent) => {
+    texts.push(...parts)
+    if (isContent === true) last = texts.length - 1
+    return parts
+  })
+  return {
+    role,
+    content: texts.filter((text) => text !== '').join(' '),
+    last: last < 0 ? texts.length - 1 : last,
+    put: (map) => void Reflect.set(holder, name, mapField(holder, name, map)),
+  }
+}
+
+export const hasText = ({ content }: Slot): boolean => content !== ''
+
+/** Returns the slots of the fields of an object in an answer, except those in `skipped`. */
+export function otherSlots(holder: unknown, ...skipped: readonly string[]): Slot[] {
+  if (!isObject(holder)) return []
+  return (
+    Object.keys(holder)
+      // Webhooks see errors apart.
+      .filter((name) => name !== 'error' && !skipped.includes(name))
+      .map((name) => slotOf(holder, name, 'assistant', mapAnswerField))
+      .filter(hasText)
+  )
+}
+
+export const answerSlot = (holder: JsonObject, name: string): Slot =>
+  slotOf(holder, name, 'assistant', mapAnswerField)
+
+/** Where whole responses of a format have the texts. */
+export interface ResponseSlots {
+  /** Returns one slot for each choice, content or message, also if it has no text. */
+  messages(body: JsonObject): Slot[]
+  /** Returns the other slots of an item of the field with the messages; omitted if that field is one message. */
+  besideMessage?(item: unknown): Slot[]
+}

@@ -1,0 +1,37 @@
+/** Translates requests to the formats of providers. */
+import type { Answer, AnswerReader, Chat, ProviderError } from '../chat.ts'
+import { ClientToolReader, ClientTools } from '../common/client-tools.ts'
+import { ToolLabels } from '../common/tool-labels.ts'
+import type { KnownOfResponse, ProviderFormat } from '../format.ts'
+import type { ConverseOptions } from '../formats/converse/write-request.ts'
+import type { JsonObject } from '../json/json.ts'
+
+/** A request in a provider's format, and the readers for its answer. */
+export interface Translation {
+  readonly body: JsonObject
+  readonly framing: ProviderFormat['framing']
+  /** @throws LlmError 502 if the body is not an answer in this format. */
+  readAnswer(body: unknown): Answer
+  reader(): AnswerReader
+  readError(status: number, text: string): ProviderError
+}
+
+type TranslationOptions = ConverseOptions & Pick<KnownOfResponse, 'newId'>
+
+/** @throws LlmError 400 if the format does not support the conversation. */
+export function translate(
+  chat: Chat,
+  format: ProviderFormat,
+  options: TranslationOptions,
+): Translation {
+  const labels = new ToolLabels(format.labels, chat.tools)
+  const tools = new ClientTools(chat.tools, labels)
+  const known = { model: chat.model, newId: options.newId }
+  return {
+    body: format.writeRequest(chat, labels, options),
+    framing: format.framing,
+    readAnswer: (body) => tools.answer(format.readResponse(body, known)),
+    reader: () => new ClientToolReader(format.reader(known), tools),
+    readError: format.readError,
+  }
+}
