@@ -2,7 +2,7 @@
 
 import { parseManifest } from '../../src/control/watch/manifest.ts'
 import { scanJson } from '../../src/gateway/backends/mcp/json/scan.ts'
-import { AnswerReader } from '../../src/gateway/backends/mcp/proxy/answer-reader.ts'
+import { AnswerReader } from '../../src/gateway/backends/mcp/proxy/target/response-reader.ts'
 import { frameMessage, MessageReader } from '../../src/gateway/proxy/callouts/grpc-framing.ts'
 import { FieldPairs } from '../../src/ground/exchange/memory-message.ts'
 import { filled, ignore, type Reader } from './reader.ts'

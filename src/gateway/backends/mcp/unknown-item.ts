@@ -1,7 +1,8 @@
 /** Recognizes responses of servers that do not have an item, so that refused items look like unknown ones. */
-import { codes } from './answers.ts'
+
 import { jsonValue, member, textOf } from './json/node.ts'
 import type { McpResponse } from './message.ts'
+import { codes } from './responses.ts'
 
 /** Codes with which servers say that an item is unknown; -32002 is that of resources up to 2025-11-25. */
 const unknownCodes: readonly unknown[] = [codes.invalidParams, -32002]

@@ -32,7 +32,7 @@ import {
   resourceMetadata,
   resourceMetadataPath,
 } from './oauth-metadata.ts'
-import { jsonAnswer, metadataAnswer, preflight, wrongMethod } from './own-answers.ts'
+import { jsonAnswer, metadataAnswer, preflight, wrongMethod } from './responses.ts'
 
 export class McpAuthenticator {
   readonly #config: McpAuthenticationConfig

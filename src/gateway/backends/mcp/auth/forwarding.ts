@@ -5,7 +5,7 @@ import type {
   HttpCalloutAnswer,
   RespondVerdict,
 } from '../../../../ground/exchange/exchange.ts'
-import { corsHeaders, failureAnswer } from './own-answers.ts'
+import { corsHeaders, failureAnswer } from './responses.ts'
 
 /** Maximum size of a request for a registration or a token. */
 const maxBodyBytes = 64 * 1024

@@ -13,8 +13,8 @@ import {
 } from './forwarding.ts'
 import { endpointIn, type IssuerMetadata, type KnownIssuer } from './issuer-metadata.ts'
 import type { GatewayServer } from './oauth-metadata.ts'
-import { failureAnswer } from './own-answers.ts'
 import { type AcceptedCallbacks, isRedirectUri, redirectKeyOf } from './redirects.ts'
+import { failureAnswer } from './responses.ts'
 
 /** Most redirect URIs of one client; each one is registered twice. */
 const maxRedirects = 32

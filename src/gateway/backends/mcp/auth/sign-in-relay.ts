@@ -13,8 +13,8 @@ import type { McpAuthenticationConfig } from '../policy/config.ts'
 import { unreachable } from './forwarding.ts'
 import { endpointIn, type IssuerMetadata, type KnownIssuer } from './issuer-metadata.ts'
 import type { ClientView, GatewayServer } from './oauth-metadata.ts'
-import { failureAnswer } from './own-answers.ts'
 import { type AcceptedCallbacks, isRedirectUri, redirectKeyOf } from './redirects.ts'
+import { failureAnswer } from './responses.ts'
 import { maxStateLength, type SignIn, SignInSeal } from './sign-in-state.ts'
 
 /** How long a sign-in may take. */

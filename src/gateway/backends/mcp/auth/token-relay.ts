@@ -9,8 +9,8 @@ import {
 } from './forwarding.ts'
 import { endpointIn, type IssuerMetadata, type KnownIssuer } from './issuer-metadata.ts'
 import type { GatewayServer } from './oauth-metadata.ts'
-import { failureAnswer } from './own-answers.ts'
 import { isRedirectUri, redirectKeyOf } from './redirects.ts'
+import { failureAnswer } from './responses.ts'
 
 /**
  * Forwards the request. A redirect URI is replaced by the callback that stands for it, as in the request for

@@ -1,9 +1,10 @@
 /** Translates what modern clients send for legacy servers, and what those return. */
-import { errorText } from '../answers.ts'
+
 import { membersOf } from '../json/members.ts'
 import { type JsonNode, jsonValue, member, rawOf, replace, textOf } from '../json/node.ts'
 import type { McpNotification, McpRequest, McpResponse } from '../message.ts'
 import { envelopeKeys, metaKeys } from '../meta-keys.ts'
+import { errorText } from '../responses.ts'
 import type { Envelope } from './envelope.ts'
 import { readHello } from './initialize.ts'
 import { latestLegacyVersion, modernVersions } from './versions.ts'

@@ -4,9 +4,9 @@ import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import { rerouteTo } from '../../../proxy/request/route.ts'
 import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
 import { readMetadataPath } from '../auth/oauth-metadata.ts'
-import { type McpBackends, McpHub } from './hub.ts'
+import { nameMessage } from './client/message-names.ts'
 import { McpCall } from './mcp-call.ts'
-import { nameMessage } from './message-names.ts'
+import { type McpBackends, McpHub } from './session/shared-state.ts'
 
 export function mcpKind(runtime: GatewayRuntime): BackendKind {
   const hub = new McpHub(runtime)

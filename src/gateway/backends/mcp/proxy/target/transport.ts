@@ -1,0 +1,355 @@
+/** Sends messages to a target over either transport, and waits for responses. */
+
+import type { EventFields, McpEvent } from '../../event-stream.ts'
+import {
+  answerTo,
+  type McpMessage,
+  type McpResponse,
+  MessageRefusal,
+  readMessage,
+} from '../../message.ts'
+import type { Era } from '../../methods.ts'
+import { codes, errorCodeOf } from '../../responses.ts'
+import { type RefusedAnswer, TargetFailure } from './refusals.ts'
+import type { AnswerListener } from './response-reader.ts'
+
+/** A running request that can be paused or cancelled. */
+export interface Flow {
+  pause(): void
+  resume(): void
+  close(): void
+}
+
+/** A message for a target. */
+export interface OutgoingMessage {
+  readonly text: string
+  /** The text as UTF-8, if it was received like that. */
+  readonly bytes?: Uint8Array | undefined
+  /** The method, and what the message names at the target; for headers of modern requests. */
+  readonly method?: string
+  readonly name?: string | undefined
+  /** Is the response a stream without an end? */
+  readonly isLong?: boolean | undefined
+  /** Is it a notification or a response? Then nothing in the body of a successful response matters. */
+  readonly isNotice?: boolean | undefined
+}
+
+export interface OutgoingRequest extends OutgoingMessage {
+  readonly id: string
+  readonly method: string
+}
+
+export interface Transport {
+  readonly era: Era
+  /** `traceparent` of requests. If not set, that of the client is sent. */
+  traceparent?: string | undefined
+  /** Does the client resume the streams of its responses? If not set, the gateway does. */
+  clientResumes?: boolean
+  /** Label of the endpoint of the last request. */
+  readonly endpoint: string | undefined
+  /** Id of the stream of the session (older transport). */
+  readonly connection?: string | undefined
+  /** Sends a message; the response goes to the listener. Throws or rejects with a GatewayError. */
+  post(message: OutgoingMessage, listener: AnswerListener): Flow | Promise<Flow>
+  /**
+   * Opens the stream for messages that the server sends on its own. `from` is the id of the last received
+   * event.
+   */
+  listen(listener: AnswerListener, from: string | undefined): Promise<Flow>
+  /** Keeps a connection open for a while after its response, so that the server can end it. */
+  linger?(flow: Flow): void
+  /** Called when the connection of a lingering flow has ended. */
+  ended?(flow: Flow): void
+  /** Ends the session. Never rejects. */
+  end(): Promise<void>
+}
+
+/** Receives the messages and events that precede a response. */
+export interface Relay {
+  onStream?(): void
+  onMessage(message: McpMessage, eventFields: EventFields | undefined): void
+  onEvent?(event: McpEvent): void
+  /** Returns true if the client reads slowly. Then `resume` is called when it has caught up. */
+  hold?(resume: () => void): boolean
+}
+
+export interface ReceivedResponse {
+  readonly response: McpResponse
+  readonly eventFields: EventFields | undefined
+  /** Id of the session that the server has created, if any. */
+  readonly session: string | undefined
+  /** Status of an error response; 200 if not set. */
+  readonly status?: number
+}
+
+/** Registers a function that cancels a request. It is called when the client has gone. */
+export type OnAbandon = (close: () => void) => void
+
+export const ignored: Relay = { onMessage: () => {} }
+
+/** How long a target may take to answer what the gateway asks on its own, or asks several targets together. */
+export const ownLimitMs = 10_000
+
+/**
+ * Sends a request and waits for its response, at most for `limitMs` if that is not 0. Responses with other ids
+ * are dropped.
+ */
+export function ask(
+  transport: Transport,
+  request: OutgoingRequest,
+  relay: Relay,
+  onAbandon: OnAbandon,
+  limitMs = 0,
+): Promise<ReceivedResponse> {
+  return new Promise((resolve, reject) => {
+    const pending = new PendingRequest(transport, request.id, relay, resolve, reject)
+    if (limitMs > 0) pending.limit(limitMs)
+    const flow = transport.post(request, pending)
+    if (flow instanceof Promise) {
+      flow.then(
+        (one) => pending.begun(one),
+        (thrown) => pending.fail(thrown),
+      )
+    } else pending.begun(flow)
+    onAbandon(() => pending.close())
+  })
+}
+
+/** Sends a message that needs no response. Rejects with a TargetFailure or a GatewayError. */
+export function notify(transport: Transport, text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let flow: Flow | undefined
+    let isOver = false
+    const end = (settle: () => void) => {
+      clearTimeout(timer)
+      isOver = true
+      settle()
+    }
+    const timer = setTimeout(() => {
+      flow?.close()
+      end(() => reject(timedOut()))
+    }, ownLimitMs)
+    timer.unref()
+    const listener = {
+      // The start of any successful response counts as acceptance. Its body may be a stream that does not end.
+      onStream: () => {
+        end(resolve)
+        if (flow !== undefined) transport.linger?.(flow)
+      },
+      onEnd: () => {
+        end(resolve)
+        if (flow !== undefined) transport.ended?.(flow)
+      },
+      onFailure: (failure: TargetFailure) => end(() => reject(failure)),
+    }
+    const begun = (one: Flow) => {
+      flow = one
+      if (isOver) one.close()
+    }
+    const posted = transport.post({ text, isNotice: true }, listener)
+    if (posted instanceof Promise) posted.then(begun, (thrown) => end(() => reject(thrown)))
+    else begun(posted)
+  })
+}
+
+const timedOut = (): TargetFailure =>
+  new TargetFailure('the server does not answer in time', { hasTimedOut: true })
+
+/** Resolves like `work`, but rejects and calls `stop` if that takes longer than `ms`; 0 means no limit. */
+export function withLimit<Result>(
+  work: Promise<Result>,
+  ms: number,
+  stop: () => void,
+): Promise<Result> {
+  if (ms === 0) return work
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      reject(timedOut())
+      stop()
+    }, ms)
+    timer.unref()
+    work.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
+}
+
+class PendingRequest implements AnswerListener {
+  readonly #transport: Transport
+  readonly #id: string
+  readonly #relay: Relay
+  readonly #resolve: (answered: ReceivedResponse) => void
+  readonly #reject: (thrown: unknown) => void
+  #timer: NodeJS.Timeout | undefined
+  #flow: Flow | undefined
+  #session: string | undefined
+  #isOver = false
+  #isAnswered = false
+  #hasEnded = false
+  #hasEventIds = false
+
+  constructor(
+    transport: Transport,
+    id: string,
+    relay: Relay,
+    resolve: (answered: ReceivedResponse) => void,
+    reject: (thrown: unknown) => void,
+  ) {
+    this.#transport = transport
+    this.#id = id
+    this.#relay = relay
+    this.#resolve = resolve
+    this.#reject = reject
+  }
+
+  begun(flow: Flow): void {
+    this.#flow = flow
+    if (this.#isAnswered) this.#linger()
+    else if (this.#isOver) flow.close()
+  }
+
+  close(): void {
+    if (this.#isOver) return
+    this.#flow?.close()
+    this.fail(new TargetFailure('the client has gone'))
+  }
+
+  /** Called if the request could not be sent. */
+  fail(thrown: unknown): void {
+    if (this.#isOver) return
+    this.#finish()
+    this.#reject(thrown)
+  }
+
+  limit(ms: number): void {
+    this.#timer = setTimeout(() => {
+      if (this.#isOver) return
+      this.#flow?.close()
+      this.fail(timedOut())
+    }, ms)
+    this.#timer.unref()
+  }
+
+  #finish(): void {
+    this.#isOver = true
+    if (this.#timer !== undefined) clearTimeout(this.#timer)
+  }
+
+  /** Keeps the connection open, because it can be reused once the server has ended the response. */
+  #linger(): void {
+    if (this.#flow !== undefined && !this.#hasEnded) this.#transport.linger?.(this.#flow)
+  }
+
+  #end(): void {
+    this.#hasEnded = true
+    if (this.#flow !== undefined && this.#isAnswered) this.#transport.ended?.(this.#flow)
+  }
+
+  onSession(id: string): void {
+    this.#session = id
+  }
+
+  onStream(): void {
+    // A response that arrives together with the head needs no stream to the client.
+    setImmediate(() => {
+      if (!this.#isOver) this.#relay.onStream?.()
+    })
+  }
+
+  onMessage(message: McpMessage, eventFields: EventFields | undefined): void {
+    if (this.#isOver) return
+    if (eventFields?.id !== undefined) this.#hasEventIds = true
+    if (message.kind !== 'response') {
+      this.#relay.onMessage(message, eventFields)
+      this.#slowDown()
+      return
+    }
+    const response = answerTo(message, this.#id)
+    if (response === undefined) return
+    this.#finish()
+    this.#isAnswered = true
+    this.#linger()
+    this.#resolve({ response, eventFields, session: this.#session })
+  }
+
+  onEvent(event: McpEvent): void {
+    if (this.#isOver) return
+    if (event.id !== undefined) this.#hasEventIds = true
+    this.#relay.onEvent?.(event)
+    this.#slowDown()
+  }
+
+  #slowDown(): void {
+    const flow = this.#flow
+    if (flow === undefined || this.#relay.hold?.(() => flow.resume()) !== true) return
+    flow.pause()
+  }
+
+  get #isResumable(): boolean {
+    return this.#hasEventIds && this.#transport.clientResumes === true
+  }
+
+  onEnd(): void {
+    this.#end()
+    if (this.#isOver) return
+    this.#finish()
+    const message = 'the server has ended without an answer'
+    this.#reject(new TargetFailure(message, { isResumable: this.#isResumable }))
+  }
+
+  onFailure(failure: TargetFailure): void {
+    this.#end()
+    if (this.#isOver) return
+    this.#finish()
+    const isModern = this.#transport.era === 'modern'
+    const response = isModern
+      ? errorResponse(failure, this.#id)
+      : legacyErrorResponse(failure, this.#id)
+    if (response !== undefined) {
+      const status = failure.answer?.status ?? 400
+      this.#resolve({ response, eventFields: undefined, session: undefined, status })
+      return
+    }
+    const { message, answer, cause } = failure
+    const isResumable = this.#isResumable && answer === undefined
+    this.#reject(isResumable ? new TargetFailure(message, { isResumable }, cause) : failure)
+  }
+}
+
+/** Codes of errors that modern servers send with status 400 or 404. */
+const modernCodes = new Set<number>(Object.values(codes))
+
+/**
+ * Returns the JSON-RPC error in a response with status 400 or 404, which modern servers use for errors of the
+ * protocol; undefined if it is not an answer to the request.
+ */
+export function errorResponse(failure: TargetFailure, id: string): McpResponse | undefined {
+  const { answer } = failure
+  if (answer === undefined || (answer.status !== 400 && answer.status !== 404)) return undefined
+  const message = ownError(answer, id)
+  return message && modernCodes.has(errorCodeOf(message.text) ?? 0) ? message : undefined
+}
+
+/** Statuses that say something to the client's HTTP, such as that it must sign in. */
+const statusesForClient = [401, 403, 407, 429]
+
+/**
+ * Returns the JSON-RPC error with which a legacy server answers the request, with any status of an error;
+ * undefined if the body is no answer to the request, or if it reports that the session does not exist.
+ */
+function legacyErrorResponse(failure: TargetFailure, id: string): McpResponse | undefined {
+  const { answer } = failure
+  if (answer === undefined || answer.status < 400) return undefined
+  if (statusesForClient.includes(answer.status) || failure.namesUnknownSession) return undefined
+  return ownError(answer, id)
+}
+
+/** Returns the error response with this id in the body of a refusal. */
+function ownError({ body }: RefusedAnswer, id: string): McpResponse | undefined {
+  try {
+    const message = readMessage(Buffer.from(body).toString())
+    const own = message.kind === 'response' ? answerTo(message, id) : undefined
+    return own?.error === undefined ? undefined : own
+  } catch (error) {
+    if (error instanceof MessageRefusal) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,154 @@
+/** A message that is sent to a target as a request of its own, and the response. */
+import type { CallListener } from '../../../../../engines/http/contracts/calls.ts'
+import { GatewayError } from '../../../../../ground/errors/index.ts'
+import { now } from '../../../../proxy/upstream/choose.ts'
+import type { UpstreamEndpoint } from '../../../../proxy/upstream/endpoint.ts'
+import type { McpExchange } from '../exchange/mcp-exchange.ts'
+import { type AnswerListener, AnswerReader } from '../target/response-reader.ts'
+import type { McpTargetEntry } from '../target/targets.ts'
+import type { Flow } from '../target/transport.ts'
+import { forgetPath, learnedPath, learnPath, namedPath } from './target-redirects.ts'
+import { prepareRequest, type ReadyRequest, type TargetMessage } from './target-request.ts'
+
+/** Maximum number of redirects of one message. */
+const maxRedirects = 3
+
+/** What is different in each message. */
+type SentMessage = Pick<TargetMessage, 'method' | 'body' | 'headers' | 'isLong'>
+
+interface MessageTransport {
+  readonly exchange: McpExchange
+  readonly entry: McpTargetEntry
+  /** Label of the endpoint that has the session. */
+  readonly pinned: string | undefined
+  /** Label of the endpoint of the last message. */
+  endpoint: string | undefined
+}
+
+/** Records the outcome in the health of the endpoint, and follows redirects of the server to another path. */
+export class TargetCall implements Flow, CallListener, TargetMessage {
+  readonly method: TargetMessage['method']
+  readonly body: TargetMessage['body']
+  readonly headers: TargetMessage['headers']
+  readonly pinned: string | undefined
+  readonly isLong: boolean | undefined
+  /** Undefined: the configured path. */
+  path: string | undefined
+  readonly #exchange: McpExchange
+  readonly #entry: McpTargetEntry
+  /** Gets the label of the endpoint. */
+  readonly #transport: MessageTransport
+  readonly #reader: AnswerReader
+  #ready: ReadyRequest | undefined
+  #call: Flow | undefined
+  #startedAt = 0
+  #redirects = 0
+  #isPaused = false
+  #isClosed = false
+
+  constructor(
+    transport: MessageTransport,
+    { method, body, headers, isLong }: SentMessage,
+    listener: AnswerListener,
+    ignoresBody = false,
+  ) {
+    this.method = method
+    this.body = body
+    this.headers = headers
+    this.pinned = transport.pinned
+    this.isLong = isLong
+    this.#exchange = transport.exchange
+    this.#entry = transport.entry
+    this.#transport = transport
+    this.#reader = new AnswerReader(listener, ignoresBody)
+    this.#reader.call = this
+  }
+
+  /** Sends the message. Throws or rejects with a GatewayError. */
+  begin(): this | Promise<this> {
+    const sending = this.#send(learnedPath(this.#entry.target, this.#exchange))
+    return sending === undefined ? this : sending.then(() => this)
+  }
+
+  #send(path: string | undefined): void | Promise<void> {
+    this.path = path
+    const ready = prepareRequest(this.#exchange, this.#entry, this)
+    return ready instanceof Promise ? ready.then((one) => this.#begin(one)) : this.#begin(ready)
+  }
+
+  #begin(ready: ReadyRequest): void {
+    this.#ready = ready
+    this.#startedAt = now()
+    const call = this.#exchange.runtime.call(ready, this)
+    this.#call = call
+    if (this.#isClosed) call.close()
+    else if (this.#isPaused) call.pause()
+  }
+
+  onEndpoint({ address }: UpstreamEndpoint): void {
+    this.#transport.endpoint = address.label
+    this.#exchange.context.address = address
+  }
+
+  onHead(...[status, headers]: Parameters<CallListener['onHead']>): void {
+    const ready = this.#ready
+    if (ready === undefined) return
+    const latencyMs = now() - this.#startedAt
+    const outcome =
+      status < 500
+        ? ({ kind: 'answered', latencyMs } as const)
+        : ({ kind: 'failed', retryAfterMs: 0 } as const)
+    ready.endpoint.record(outcome, now)
+    const { target } = this.#entry
+    if (status === 404) forgetPath(target, this.#exchange)
+    const path = this.#redirects < maxRedirects ? namedPath(status, headers, ready) : undefined
+    if (path === undefined) {
+      this.#reader.onHead(status, headers)
+      return
+    }
+    this.#redirects += 1
+    learnPath(target, this.#exchange, path)
+    // A closed call does not report the rest of its response.
+    this.#call?.close()
+    if (!this.#isClosed) this.#sendAgain(path).catch((thrown) => this.#onSendFailure(thrown))
+  }
+
+  async #sendAgain(path: string): Promise<void> {
+    await this.#send(path)
+  }
+
+  #onSendFailure(thrown: unknown): void {
+    const isKnown = thrown instanceof GatewayError
+    this.#reader.onFailure(isKnown ? thrown : new GatewayError('bug', undefined, thrown))
+  }
+
+  onBytes(bytes: Uint8Array): void {
+    this.#reader.onBytes(bytes)
+  }
+
+  onEnd(): void {
+    this.#reader.onEnd()
+  }
+
+  onFailure(...[error]: Parameters<CallListener['onFailure']>): void {
+    if (error.code === 'connect_failed' || error.code === 'connect_timeout') {
+      this.#ready?.endpoint.record({ kind: 'unreachable' }, now)
+    }
+    this.#reader.onFailure(error)
+  }
+
+  pause(): void {
+    this.#isPaused = true
+    this.#call?.pause()
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#call?.resume()
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#call?.close()
+  }
+}

@@ -1,0 +1,178 @@
+/** Begins sessions at targets. */
+
+import { askedVersion, readHello, type ServerHello } from '../../eras/initialize.ts'
+import { helloOfModern } from '../../eras/to-modern.ts'
+import { versionFor } from '../../eras/versions.ts'
+import { type McpResponse, readMessage } from '../../message.ts'
+import { codes, errorCodeOf, notificationText, requestText } from '../../responses.ts'
+import type { McpExchange } from '../exchange/mcp-exchange.ts'
+import type { SessionState, TargetSession } from '../session/session-state.ts'
+import { TargetFailure, toFailure } from '../target/refusals.ts'
+import type { McpTargetEntry } from '../target/targets.ts'
+import {
+  ask,
+  ignored,
+  notify,
+  type OnAbandon,
+  type OutgoingRequest,
+  ownLimitMs,
+  type ReceivedResponse,
+  type Transport,
+} from '../target/transport.ts'
+import type { OpenConnections } from '../transport/sse-connection.ts'
+import { SseTransport } from '../transport/sse-transport.ts'
+import { legacyWire, StreamableTransport } from '../transport/streamable.ts'
+import { ModernTarget } from './modern-target.ts'
+import {
+  findEra,
+  findOffer,
+  isErrorOfModern,
+  isRefusedByEra,
+  knownEra,
+  noteNoSessions,
+  noteSessions,
+} from './target-eras.ts'
+
+/** Returns the id of a request that the gateway sends by itself, as JSON. */
+export const ownId = (what: string): string => JSON.stringify(`sluice/${what}`)
+
+export interface InitializedSession {
+  readonly session: TargetSession
+  readonly hello: ServerHello
+  readonly response: McpResponse
+  /** Status of an error response; 200 if not set. */
+  readonly status?: number | undefined
+}
+
+/**
+ * Makes the transport. `session` is undefined for `initialize`; `held` has the open connections of the
+ * session.
+ */
+export function transportOf(
+  exchange: McpExchange,
+  entry: McpTargetEntry,
+  session: TargetSession | undefined,
+  held: OpenConnections,
+  state?: SessionState,
+): Transport {
+  if (session?.isModern === true && state !== undefined) {
+    return new ModernTarget(exchange, entry, state)
+  }
+  if (entry.target.protocol === 'SSE') {
+    return new SseTransport(exchange, entry, held, session, state?.id)
+  }
+  return new StreamableTransport(exchange, entry, legacyWire(session))
+}
+
+/**
+ * Sends `initialize`, and waits at most `limitMs` if that is not 0. If the server answers with a JSON-RPC error,
+ * there is no session.
+ */
+export async function begin(
+  exchange: McpExchange,
+  entry: McpTargetEntry,
+  request: OutgoingRequest,
+  onAbandon: OnAbandon,
+  held: OpenConnections,
+  limitMs: number,
+): Promise<InitializedSession> {
+  if (knownEra(entry)?.hasNoSessions) return beginModern(exchange, entry, request, onAbandon)
+  const transport = transportOf(exchange, entry, undefined, held)
+  const asked = await ask(transport, request, ignored, onAbandon, limitMs).catch((thrown) =>
+    toFailure(thrown),
+  )
+  if (asked instanceof TargetFailure) {
+    // A connection of the older transport is of no use without a session.
+    if (entry.target.protocol === 'SSE') void transport.end()
+    if (!isRefusedByEra(asked)) throw asked
+    return beginModern(exchange, entry, request, onAbandon, asked)
+  }
+  const { response, session: id, status } = asked
+  if (await prefersModern(exchange, entry, asked, onAbandon)) {
+    return beginModern(exchange, entry, request, onAbandon)
+  }
+  if (response.error === undefined) noteSessions(entry, id !== undefined)
+  const hello = readHello(response)
+  const { endpoint, connection } = transport
+  const session: TargetSession = {
+    id,
+    endpoint,
+    connection,
+    version: hello.version,
+    can: Object.keys(hello.capabilities),
+  }
+  return { session, hello, response, status }
+}
+
+/**
+ * Returns true if a legacy client should use the server in the modern era. A server without session ids cannot send
+ * requests and notifications in the legacy era, even if it supports that era.
+ */
+async function prefersModern(
+  exchange: McpExchange,
+  entry: McpTargetEntry,
+  { response, session, status }: ReceivedResponse,
+  onAbandon: OnAbandon,
+): Promise<boolean> {
+  if (entry.target.protocol === 'SSE' || session !== undefined) return false
+  const isError = response.error !== undefined
+  const mayBeModern =
+    status !== undefined ||
+    isErrorOfModern(response) ||
+    errorCodeOf(response.text) === codes.methodNotFound
+  if (isError && !mayBeModern) return false
+  try {
+    return (await findEra(exchange, entry, onAbandon)).era === 'modern'
+  } catch (thrown) {
+    toFailure(thrown)
+    return false
+  }
+}
+
+/**
+ * Answers `initialize` for a server without sessions. `refusal` is how it refused the request; if the server
+ * is not modern, that is the result.
+ */
+async function beginModern(
+  exchange: McpExchange,
+  entry: McpTargetEntry,
+  request: OutgoingRequest,
+  onAbandon: OnAbandon,
+  refusal?: TargetFailure,
+): Promise<InitializedSession> {
+  const offer = await findOffer(exchange, entry, onAbandon)
+  if (offer === undefined) {
+    throw refusal ?? new TargetFailure('the server has changed its version')
+  }
+  noteNoSessions(entry)
+  const asked = readMessage(request.text)
+  const version = versionFor(asked.kind === 'request' ? askedVersion(asked) : undefined)
+  const response = readMessage(helloOfModern(request.id, version, offer))
+  if (response.kind !== 'response') throw new TargetFailure('the server offers nothing')
+  const hello = readHello(response)
+  const can = Object.keys(hello.capabilities)
+  return { session: { version, can, isModern: true }, hello, response }
+}
+
+/** Begins a session at a target with the params that the client sent earlier, within the gateway's own limit. */
+export async function beginQuietly(
+  exchange: McpExchange,
+  entry: McpTargetEntry,
+  hello: string,
+  held: OpenConnections,
+): Promise<InitializedSession> {
+  const id = ownId('initialize')
+  const request = { text: requestText(id, 'initialize', hello), id, method: 'initialize' }
+  // Other requests may use the session, so this request must not cancel it.
+  const begun = await begin(exchange, entry, request, never, held, ownLimitMs)
+  if (begun.response.error !== undefined) {
+    throw new TargetFailure('the server refuses to initialize a session')
+  }
+  if (begun.session.isModern !== true) {
+    await notify(transportOf(exchange, entry, begun.session, held), initialized)
+  }
+  return begun
+}
+
+const initialized = notificationText('notifications/initialized')
+export const never: OnAbandon = () => {}

@@ -1,0 +1,268 @@
+/**
+ * One request of a modern client to a legacy server. If the server sends requests, the client gets an
+ * `input_required` result and the call is held until the client comes back with the input, in any thread.
+ */
+
+import type { Envelope } from '../../eras/envelope.ts'
+import { declares } from '../../eras/server-requests.ts'
+import {
+  type AskedByServer,
+  inputRequiredText,
+  isLogged,
+  type LegacyIds,
+  toLegacyRequest,
+  toModernResponse,
+  withProgressToken,
+} from '../../eras/to-legacy.ts'
+import { member, rawOf } from '../../json/node.ts'
+import {
+  answerTo,
+  type McpMessage,
+  type McpNotification,
+  type McpRequest,
+  type McpResponse,
+  readMessage,
+} from '../../message.ts'
+import { metaKeys } from '../../meta-keys.ts'
+import { codes, errorCodeOf, errorText, notificationText, resultText } from '../../responses.ts'
+import type { Bridge, HeldInput } from '../session/cross-thread-calls.ts'
+import { newSessionId } from '../session/session-state.ts'
+import { json, TargetFailure, toFailure } from '../target/refusals.ts'
+import type { AnswerListener } from '../target/response-reader.ts'
+import { type Flow, notify, type Transport } from '../target/transport.ts'
+
+/** How long a call waits for the client's input. */
+const heldMs = 5 * 60_000
+/** Maximum number of requests of a server in one call. */
+const maxAsked = 64
+
+export interface LegacyTargetParts {
+  readonly bridge: Bridge
+  readonly envelope: Envelope
+  /** The client's capabilities. */
+  readonly capabilities: unknown
+  /** Digest of who may continue a call that waits for input. */
+  readonly owner: string
+  /** Response of the server to `initialize`. */
+  readonly hello: McpResponse
+  /** Called when the session is needed no more. */
+  release(): void
+}
+
+export class HeldCall implements AnswerListener, Flow {
+  /** Replaced in each round: the request with which the client came, and where its response goes. */
+  #request: McpRequest
+  #listener: AnswerListener | undefined
+  readonly #inner: Transport
+  readonly #parts: LegacyTargetParts
+  readonly #ids: LegacyIds
+  readonly #held = `sluice/${newSessionId()}`
+  /** Requests of the server that have no response yet. */
+  #asked: AskedByServer[] = []
+  #count = 0
+  #flow: Flow | undefined
+  #timer: NodeJS.Timeout | undefined
+  #stopHolding: (() => void) | undefined
+  /** The end of the call, if it came while the client was away. */
+  #final: (() => void) | undefined
+  #isFlushing = false
+  #isOver = false
+
+  constructor(
+    request: McpRequest,
+    listener: AnswerListener,
+    inner: Transport,
+    parts: LegacyTargetParts,
+  ) {
+    this.#request = request
+    this.#listener = listener
+    this.#inner = inner
+    this.#parts = parts
+    const wantsProgress = progressToken(request) !== undefined
+    const id = JSON.stringify(`sluice/${newSessionId()}`)
+    this.#ids = { id, progressToken: wantsProgress ? id : undefined }
+  }
+
+  async begin(): Promise<void> {
+    const text = toLegacyRequest(this.#request, this.#ids)
+    const flow = await this.#inner.post({ text, method: this.#request.method }, this)
+    this.#flow = flow
+    if (this.#isOver) flow.close()
+  }
+
+  onStream(): void {
+    this.#listener?.onStream?.()
+  }
+
+  onMessage(message: McpMessage): void {
+    if (this.#isOver) return
+    switch (message.kind) {
+      case 'request':
+        this.#onRequest(message)
+        break
+      case 'notification':
+        this.#onNotification(message)
+        break
+      case 'response':
+        this.#onResponse(message)
+    }
+  }
+
+  #onResponse(message: McpResponse): void {
+    const response = answerTo(message, this.#ids.id)
+    if (response === undefined) return
+    this.#finish((listener) => {
+      const text = toModernResponse(response, this.#request)
+      if (errorCodeOf(text) === codes.methodNotFound) listener.onFailure(notFound(text))
+      else {
+        listener.onMessage?.(readMessage(text), undefined)
+        listener.onEnd()
+      }
+    })
+  }
+
+  #onRequest(request: McpRequest): void {
+    this.#count += 1
+    const isAllowed = this.#count <= maxAsked && request.method !== 'ping'
+    if (!isAllowed || !declares(request, this.#parts.capabilities)) {
+      answerServer(this.#inner, request)
+      return
+    }
+    this.#asked.push({ key: `request-${this.#count}`, request })
+    this.#flush()
+  }
+
+  /** Sends what the server has asked so far, once all that arrived with it has been read. */
+  #flush(): void {
+    if (this.#isFlushing) return
+    this.#isFlushing = true
+    setImmediate(() => {
+      this.#isFlushing = false
+      const listener = this.#listener
+      if (this.#isOver || listener === undefined || this.#asked.length === 0) return
+      this.#hold()
+      const text = inputRequiredText(this.#request.id, this.#asked, this.#held)
+      listener.onMessage?.(readMessage(text), undefined)
+      listener.onEnd()
+    })
+  }
+
+  #hold(): void {
+    this.#listener = undefined
+    this.#stopHolding = this.#parts.bridge.hold(this.#held, this.#parts.owner, {
+      resume: (input, listener) => this.#resume(input, listener),
+      leave: () => this.close(),
+    })
+    this.#timer = setTimeout(() => this.close(), heldMs)
+    this.#timer.unref()
+  }
+
+  /** Called when the client has come back. */
+  #resume({ text, responses }: HeldInput, listener: AnswerListener): void {
+    clearTimeout(this.#timer)
+    this.#stopHolding?.()
+    const request = readMessage(text)
+    if (request.kind !== 'request') return
+    this.#request = request
+    this.#listener = listener
+    const given = new Map(responses)
+    const missing: AskedByServer[] = []
+    for (const one of this.#asked) {
+      const response = given.get(one.key)
+      if (response === undefined) missing.push(one)
+      else this.#answer(resultText(one.request.id, response))
+    }
+    this.#asked = missing
+    if (this.#final !== undefined) this.#final()
+    else if (missing.length > 0) this.#flush()
+  }
+
+  #answer(text: string): void {
+    notify(this.#inner, text).catch((thrown) => this.onFailure(toFailure(thrown)))
+  }
+
+  #onNotification(message: McpNotification): void {
+    const { method } = message
+    if (method === 'notifications/message') {
+      if (!isLogged(message, this.#parts.envelope.logLevel)) return
+      this.#listener?.onMessage?.(message, undefined)
+    } else if (method === 'notifications/progress') {
+      const token = progressToken(this.#request)
+      if (token === undefined) return
+      this.#listener?.onMessage?.(readMessage(withProgressToken(message, token)), undefined)
+    } else this.#listener?.onMessage?.(message, undefined)
+  }
+
+  onEnd(): void {
+    this.onFailure(new TargetFailure('the server has ended without an answer'))
+  }
+
+  onFailure(failure: TargetFailure): void {
+    this.#finish((listener) => listener.onFailure(failure))
+  }
+
+  /** Ends the call. If the client is away, it gets the end when it comes back. */
+  #finish(send: (listener: AnswerListener) => void): void {
+    if (this.#isOver || this.#final !== undefined) return
+    const end = () => {
+      const listener = this.#listener
+      this.#end()
+      if (listener !== undefined) send(listener)
+    }
+    if (this.#listener === undefined) this.#final = end
+    else end()
+  }
+
+  #end(): void {
+    this.#isOver = true
+    clearTimeout(this.#timer)
+    this.#stopHolding?.()
+    this.#parts.release()
+  }
+
+  pause(): void {
+    this.#flow?.pause()
+  }
+
+  resume(): void {
+    this.#flow?.resume()
+  }
+
+  /** Cancels the call. Legacy servers do not take the end of a connection for that. */
+  close(): void {
+    if (this.#isOver) return
+    const isDone = this.#final !== undefined
+    this.#isOver = true
+    clearTimeout(this.#timer)
+    this.#stopHolding?.()
+    this.#flow?.close()
+    const reason = '"reason":"the client has closed the response"'
+    const params = `{"requestId":${this.#ids.id},${reason}}`
+    const told = isDone
+      ? Promise.resolve()
+      : notify(this.#inner, notificationText('notifications/cancelled', params))
+    told.catch((thrown) => toFailure(thrown)).finally(() => this.#parts.release())
+  }
+}
+
+/** In the modern era this error has a status of its own. */
+function notFound(text: string): TargetFailure {
+  const answer = { status: 404, headers: [json], body: Buffer.from(text) }
+  return new TargetFailure('the server does not know the method', { answer })
+}
+
+/** Returns the client's progress token, as JSON. */
+function progressToken({ text, params }: McpRequest): string | undefined {
+  const node = member(member(params, '_meta'), metaKeys.progressToken)
+  return node && rawOf(text, node)
+}
+
+/** Answers a request of a server that the client cannot answer. */
+export function answerServer(inner: Transport, { id, method }: McpRequest): void {
+  const text =
+    method === 'ping'
+      ? resultText(id, '{}')
+      : errorText(id, codes.methodNotFound, 'The client does not support this request')
+  // If that fails, the server has no use for the answer.
+  notify(inner, text).catch((thrown) => toFailure(thrown))
+}

@@ -1,0 +1,39 @@
+/** Whether a server that has refused a message still has the session of the message. */
+import { requestText } from '../../responses.ts'
+import { isGoneStatus, TargetFailure, toFailure } from '../target/refusals.ts'
+import { ask, ignored, type Transport } from '../target/transport.ts'
+import { ownId } from './begin-session.ts'
+
+/** What is sent to a target: a request, a notification or response, or a GET for its stream. */
+export type MessageKind = 'request' | 'notice' | 'stream'
+
+/** How long a server may take to answer `ping`. */
+const pingMs = 5_000
+
+const id = ownId('ping')
+const ping = { text: requestText(id, 'ping', '{}'), id, method: 'ping' }
+
+/** Asks the server with `ping` whether it has the session. Resolves to undefined if it does not say. */
+export async function isAlive(transport: Transport): Promise<boolean | undefined> {
+  try {
+    // Any response will do: a server that does not know the method knows the session.
+    await ask(transport, ping, ignored, () => {}, pingMs)
+    return true
+  } catch (thrown) {
+    return toFailure(thrown).mayHaveLostSession ? false : undefined
+  }
+}
+
+/** Returns the failure of a message that the server has refused without losing the session. */
+export function refusedInSession(
+  { message, answer, cause }: TargetFailure,
+  kind: MessageKind,
+): TargetFailure {
+  const isInSession = true
+  // 404 would make the client begin another session. Servers without a stream mean 405.
+  if (answer === undefined || !isGoneStatus(answer.status)) {
+    return new TargetFailure(message, { answer, isInSession }, cause)
+  }
+  const changed = kind === 'stream' ? { ...answer, status: 405 } : undefined
+  return new TargetFailure(message, { answer: changed, isInSession }, cause)
+}

@@ -1,0 +1,243 @@
+/** A client of the modern era: its requests are independent, and none belongs to a session. */
+import { hash } from 'node:crypto'
+import type { ModernMessage } from '../../eras/classify.ts'
+import { helloOfClient, inputOf, stateOf } from '../../eras/to-legacy.ts'
+import { latestLegacyVersion } from '../../eras/versions.ts'
+import { jsonValue } from '../../json/node.ts'
+import type { McpRequest, McpResponse } from '../../message.ts'
+import type { Era } from '../../methods.ts'
+import type { McpExchange } from '../exchange/mcp-exchange.ts'
+import { newSessionId, type SessionState } from '../session/session-state.ts'
+import { SessionNeeded, TargetFailure, toFailure } from '../target/refusals.ts'
+import type { McpTargetEntry } from '../target/targets.ts'
+import type { OnAbandon, Transport } from '../target/transport.ts'
+import type { OpenConnections } from '../transport/sse-connection.ts'
+import { modernWire, StreamableTransport } from '../transport/streamable.ts'
+import { beginQuietly, type InitializedSession } from './begin-session.ts'
+import { ClientSession, endEverywhere, SessionEnded } from './client-session.ts'
+import { initialized, keepInitialized } from './initialized-targets.ts'
+import { LegacyTarget } from './legacy-target.ts'
+import { ModernTarget } from './modern-target.ts'
+import { ResumeTransport } from './resume-transport.ts'
+import {
+  findEra,
+  forgetEra,
+  hadSessions,
+  hasSessions,
+  isRefusedByEra,
+  knownEra,
+  knownOffer,
+} from './target-eras.ts'
+import type { Upstreams } from './upstreams.ts'
+
+export class ModernClient implements Upstreams {
+  readonly era = 'modern'
+  readonly exchange: McpExchange
+  readonly #envelope: ModernMessage['envelope']
+  readonly #request: McpRequest
+  readonly #onAbandon: OnAbandon
+
+  constructor(
+    exchange: McpExchange,
+    envelope: ModernMessage['envelope'],
+    request: McpRequest,
+    onAbandon: OnAbandon,
+  ) {
+    this.exchange = exchange
+    this.#envelope = envelope
+    this.#request = request
+    this.#onAbandon = onAbandon
+  }
+
+  can(target: string): readonly string[] | undefined {
+    const entry = this.exchange.backend.targets.find((one) => one.target.name === target)
+    const offer = entry && knownOffer(this.exchange, entry)
+    return offer && Object.keys(offer.capabilities)
+  }
+
+  has(): boolean {
+    return true
+  }
+
+  /** Servers' requests reach the client as results. */
+  mayAsk(): boolean {
+    return false
+  }
+
+  use<Result>(
+    entry: McpTargetEntry,
+    act: (transport: Transport) => Promise<Result>,
+  ): Promise<Result> {
+    const known = knownEra(entry)
+    if (known === undefined) return this.#useFound(entry, act)
+    const { era } = known
+    return this.#useEra(entry, era, act).catch(async (thrown: unknown) => {
+      const failure = toFailure(thrown)
+      if (!isRefusedByEra(failure)) throw failure
+      // The server may have been replaced. It has refused the request, so the request may be repeated.
+      forgetEra(entry)
+      const now = await this.#findEra(entry)
+      if (now.era === era) throw failure
+      return this.#useEra(entry, now.era, act)
+    })
+  }
+
+  async #useFound<Result>(
+    entry: McpTargetEntry,
+    act: (transport: Transport) => Promise<Result>,
+  ): Promise<Result> {
+    const { era } = await this.#findEra(entry)
+    try {
+      return await this.#useEra(entry, era, act)
+    } catch (thrown) {
+      throw toFailure(thrown)
+    }
+  }
+
+  #findEra(entry: McpTargetEntry): ReturnType<typeof findEra> {
+    return findEra(this.exchange, entry, this.#onAbandon)
+  }
+
+  #useEra<Result>(
+    entry: McpTargetEntry,
+    era: Era,
+    act: (transport: Transport) => Promise<Result>,
+  ): Promise<Result> {
+    if (era === 'legacy') return this.#useLegacy(entry, act)
+    const { version } = this.#envelope
+    return act(new StreamableTransport(this.exchange, entry, modernWire(version)))
+  }
+
+  // --- legacy servers ---
+
+  /**
+   * Throws a TargetFailure with the error for the client if a target gives each client a session. The client
+   * then uses an earlier version. Targets that cannot be asked are not considered.
+   */
+  async requireNoSessions(): Promise<void> {
+    const { backend } = this.exchange
+    if (backend.isStateless) return
+    await Promise.all(
+      backend.targets.map(async (entry) => {
+        try {
+          if ((await this.#findEra(entry)).era === 'modern') return
+          await this.#beginShared(entry)
+        } catch (thrown) {
+          const failure = toFailure(thrown)
+          if (failure instanceof SessionNeeded) throw failure
+          if (hadSessions(entry)) throw this.#sessionNeeded(entry)
+        }
+      }),
+    )
+  }
+
+  #sessionNeeded({ target }: McpTargetEntry): SessionNeeded {
+    return new SessionNeeded(target.name, this.#request.id, this.#envelope.version)
+  }
+
+  async #useLegacy<Result>(
+    entry: McpTargetEntry,
+    act: (transport: Transport) => Promise<Result>,
+  ): Promise<Result> {
+    const held = stateOf(this.#request)
+    if (held !== undefined) {
+      const { bridge } = this.exchange.hub
+      const responses = [...(inputOf(this.#request) ?? [])]
+      return act(new ResumeTransport(bridge, { held, owner: this.#owner(entry), responses }))
+    }
+    const id = newSessionId()
+    const { isStateless } = this.exchange.backend
+    const begun = await (isStateless ? this.#begin(entry, id) : this.#beginShared(entry))
+    if (begun.session.isModern === true) return this.#useEra(entry, 'modern', act)
+    const state = this.#state(id, { [entry.target.name]: begun.session })
+    const session = new ClientSession(this.exchange, state)
+    this.exchange.sessionId = undefined
+    try {
+      return await this.#useSession(entry, session, begun.response, act)
+    } catch (thrown) {
+      if (!(thrown instanceof SessionEnded)) throw thrown
+      throw new TargetFailure('the server has lost the session of the request')
+    }
+  }
+
+  async #useSession<Result>(
+    entry: McpTargetEntry,
+    session: ClientSession,
+    hello: McpResponse,
+    act: (transport: Transport) => Promise<Result>,
+  ): Promise<Result> {
+    const { capabilities } = this.#envelope
+    let isReleased = false
+    const release = () => {
+      if (!isReleased) void endEverywhere(session)
+      isReleased = true
+    }
+    const parts = {
+      bridge: this.exchange.hub.bridge,
+      envelope: this.#envelope,
+      capabilities: capabilities && jsonValue(this.#request.text, capabilities),
+      owner: this.#owner(entry),
+      release,
+      hello,
+    }
+    try {
+      return await session.use(entry, (inner) => {
+        // The server has refused to begin a session, because it is modern now.
+        if (inner instanceof ModernTarget) return this.#useEra(entry, 'modern', act)
+        return act(new LegacyTarget(inner, parts))
+      })
+    } catch (thrown) {
+      release()
+      throw thrown
+    }
+  }
+
+  /** Begins a session for this request alone. */
+  #begin(entry: McpTargetEntry, id: string): Promise<InitializedSession> {
+    const hello = helloOfClient(this.#request.text, this.#envelope)
+    const isOlder = entry.target.protocol === 'SSE'
+    const held: OpenConnections = isOlder ? this.exchange.hub.live({ id }).held : new Map()
+    return beginQuietly(this.exchange, entry, hello, held)
+  }
+
+  /**
+   * Initializes a server that gives no session ids. Its requests have nothing in common, so one response to
+   * `initialize` serves all requests that look the same to the server. Rejects with SessionNeeded if the server
+   * gives a session id, because a client of the modern era cannot keep it.
+   */
+  async #beginShared(entry: McpTargetEntry): Promise<InitializedSession> {
+    if (hasSessions(entry) === true) throw this.#sessionNeeded(entry)
+    const hello = helloOfClient(this.#request.text, this.#envelope)
+    const key = digest([this.exchange.identity, hello])
+    const known = initialized(entry, key)
+    if (known !== undefined) return known
+    const begun = await this.#begin(entry, newSessionId())
+    if (begun.session.isModern === true) return begun
+    if (begun.session.id === undefined) {
+      keepInitialized(entry, key, begun)
+      return begun
+    }
+    const state = this.#state(newSessionId(), { [entry.target.name]: begun.session })
+    void endEverywhere(new ClientSession(this.exchange, state))
+    this.exchange.sessionId = undefined
+    throw this.#sessionNeeded(entry)
+  }
+
+  /** Returns a digest of who may continue the call, and of what it uses. */
+  #owner(entry: McpTargetEntry): string {
+    const { name, identity, details } = this.exchange
+    return digest([name, entry.target.name, identity, this.#request.method, details?.item])
+  }
+
+  #state(id: string, targets: SessionState['targets']): SessionState {
+    return {
+      id,
+      backend: this.exchange.name,
+      version: latestLegacyVersion,
+      hello: helloOfClient(this.#request.text, this.#envelope),
+      targets,
+    }
+  }
+}
+
+const digest = (value: unknown): string => hash('sha256', JSON.stringify(value), 'base64url')
