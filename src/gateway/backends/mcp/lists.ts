@@ -2,7 +2,7 @@
 import { type CacheHints, hintsOf, hintsText } from './cache-hints.ts'
 import { type Edit, type JsonNode, member, rawOf, splice, spliceIn, textOf } from './json/node.ts'
 import type { McpResponse } from './message.ts'
-import type { Era, ListMethod } from './methods.ts'
+import type { ListMethod, ProtocolEra } from './methods.ts'
 import { clientName, clientUri, readPairs, writePairs } from './naming.ts'
 import { UriEdits } from './resource-uris.ts'
 
@@ -87,7 +87,7 @@ export function mergedResult(
   { member: name }: ListMethod,
   parts: readonly ListPart[],
   missing: readonly string[],
-  era: Era,
+  era: ProtocolEra,
 ): string {
   const items = parts.flatMap((part) => part.items).join(',')
   const cursor = writeCursor(parts)

@@ -194,15 +194,15 @@ function receivedId(): string {
 const numberId = /^("?)(-?\d+)(?:\.0+)?\1$/
 
 /**
- * Returns the answer with the id of the request, or undefined if it answers another one. Servers write number
+ * Returns the response with the id of the request; undefined if it is to another request. Servers write number
  * ids as strings or with a fraction of zero, which the clients of the official SDKs accept.
  */
-export function answerTo(answer: McpResponse, id: string): McpResponse | undefined {
-  if (answer.id === id) return answer
-  if (answer.id === undefined || plainId(answer.id) !== plainId(id)) return undefined
-  const node = member(answer.root, 'id')
+export function responseTo(response: McpResponse, id: string): McpResponse | undefined {
+  if (response.id === id) return response
+  if (response.id === undefined || plainId(response.id) !== plainId(id)) return undefined
+  const node = member(response.root, 'id')
   if (node === undefined) return undefined
-  const read = readMessage(splice(answer.text, [{ ...node, text: id }]))
+  const read = readMessage(splice(response.text, [{ ...node, text: id }]))
   return read.kind === 'response' ? read : undefined
 }
 

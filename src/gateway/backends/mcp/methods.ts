@@ -2,7 +2,7 @@
 import type { McpItemType } from '../../../ground/exchange/mcp.ts'
 
 /** Revisions up to 2025-11-25 are legacy: they have sessions. Later ones are modern (eras/versions.ts). */
-export type Era = 'legacy' | 'modern'
+export type ProtocolEra = 'legacy' | 'modern'
 
 /** A method that lists items. Every target contributes its part. */
 export interface ListMethod {
@@ -102,7 +102,7 @@ const modernMethods = new Map<string, McpMethod>([
 
 const other: McpMethod = { kind: 'other' }
 
-export function methodOf(name: string, era: Era): McpMethod {
+export function methodOf(name: string, era: ProtocolEra): McpMethod {
   return (era === 'modern' ? modernMethods : methods).get(name) ?? other
 }
 

@@ -12,7 +12,7 @@ export function clientResult(target: string, { text, result, error }: McpRespons
   return splice(text, edits.all)
 }
 
-/** Adds the target to the ids and progress tokens of its requests, so that answers are routed back to it. */
+/** Adds the target to the ids and progress tokens of its requests, so that responses are routed back to it. */
 export function clientMessage(target: string, message: McpMessage): string {
   if (message.kind === 'response') return message.text
   const { text, params } = message

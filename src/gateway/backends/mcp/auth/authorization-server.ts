@@ -17,7 +17,7 @@ import { IssuerMetadata, type KnownIssuer } from './issuer-metadata.ts'
 import { type ClientView, GatewayServer, type MetadataPath } from './oauth-metadata.ts'
 import { AcceptedCallbacks } from './redirects.ts'
 import { registerClient } from './registration.ts'
-import { failureAnswer, metadataAnswer } from './responses.ts'
+import { metadataResponse, oauthError } from './responses.ts'
 import { SignInRelay } from './sign-in-relay.ts'
 import { requestToken } from './token-relay.ts'
 
@@ -42,8 +42,8 @@ export class AuthorizationServer {
     this.#relay = new SignInRelay(config, this.#accepted)
   }
 
-  /** Answers a request for metadata of the authorization server or to one of its endpoints. */
-  async answer(asked: MetadataPath, exchange: Exchange, client: ClientView): Promise<Verdict> {
+  /** Serves a request for metadata of the authorization server or to one of its endpoints. */
+  async serve(asked: MetadataPath, exchange: Exchange, client: ClientView): Promise<Verdict> {
     const isMetadata = asked.document === 'server'
     // Without a provider, clients use the endpoints of the issuer.
     if (this.#issuer === undefined || (!isMetadata && this.#config.provider === undefined)) {
@@ -52,12 +52,12 @@ export class AuthorizationServer {
     const limited = asked.document === 'registration' ? this.#takeRegistration() : undefined
     if (limited !== undefined) return limited
     const known = await this.#issuer.find()
-    if (typeof known === 'string') return failureAnswer(502, 'server_error', known)
-    if (isMetadata && this.#config.provider === undefined) return metadataAnswer(known.metadata)
-    return this.#answerAsServer(this.#issuer, known, asked, exchange, client)
+    if (typeof known === 'string') return oauthError(502, 'server_error', known)
+    if (isMetadata && this.#config.provider === undefined) return metadataResponse(known.metadata)
+    return this.#serveAsIssuer(this.#issuer, known, asked, exchange, client)
   }
 
-  #answerAsServer(
+  #serveAsIssuer(
     issuer: IssuerMetadata,
     known: KnownIssuer,
     { document, resource, redirectKey = '' }: MetadataPath,
@@ -77,8 +77,8 @@ export class AuthorizationServer {
       default: {
         const adapted = adaptMetadata(known.metadata, this.#config.provider, server)
         return typeof adapted === 'string'
-          ? failureAnswer(500, 'server_error', adapted)
-          : metadataAnswer(adapted)
+          ? oauthError(500, 'server_error', adapted)
+          : metadataResponse(adapted)
       }
     }
   }
@@ -87,8 +87,8 @@ export class AuthorizationServer {
     if (this.#registrations?.take(1) !== false) return undefined
     const seconds = Math.max(1, Math.ceil(this.#registrations.waitMs / 1000))
     const retryAfter = [['retry-after', `${seconds}`]] as const
-    return failureAnswer(429, 'temporarily_unavailable', 'too many registrations', retryAfter)
+    return oauthError(429, 'temporarily_unavailable', 'too many registrations', retryAfter)
   }
 }
 
-const noIssuer = failureAnswer(404, 'not_found', 'no authorization server is known')
+const noIssuer = oauthError(404, 'not_found', 'no authorization server is known')

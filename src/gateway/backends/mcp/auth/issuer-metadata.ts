@@ -19,7 +19,7 @@ export interface KnownIssuer {
 const timeoutMs = 5_000
 /** Timeout of requests to endpoints. */
 const requestTimeoutMs = 10_000
-const maxAnswerBytes = 256 * 1024
+const maxBytes = 256 * 1024
 /** How long metadata is cached. It rarely changes. */
 const cacheMs = 300_000
 /** How long a failure is cached, so that clients cannot cause frequent requests. */
@@ -61,7 +61,7 @@ export class IssuerMetadata {
         path: `${url.pathname}${url.search}`,
         headers: [['host', url.host], ...call.headers],
         timeoutMs: requestTimeoutMs,
-        maxResponseBytes: maxAnswerBytes,
+        maxResponseBytes: maxBytes,
       })
     } catch (error) {
       if (error instanceof GatewayError) return undefined
@@ -98,7 +98,7 @@ export class IssuerMetadata {
       ['host', this.#issuer.host],
       ['accept', 'application/json'],
     ] as const
-    const maxResponseBytes = maxAnswerBytes
+    const maxResponseBytes = maxBytes
     try {
       const call = { target, method: 'GET', path, headers, timeoutMs, maxResponseBytes }
       const { status, body } = await this.#callouts.http(call)

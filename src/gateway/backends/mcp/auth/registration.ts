@@ -5,8 +5,8 @@
 import type { Exchange, Verdict } from '../../../../ground/exchange/exchange.ts'
 import type { McpAuthenticationConfig } from '../policy/config.ts'
 import {
-  forwardedAnswer,
   forwardedHeaders,
+  forwardedResponse,
   jsonObject,
   readBody,
   unreachable,
@@ -14,7 +14,7 @@ import {
 import { endpointIn, type IssuerMetadata, type KnownIssuer } from './issuer-metadata.ts'
 import type { GatewayServer } from './oauth-metadata.ts'
 import { type AcceptedCallbacks, isRedirectUri, redirectKeyOf } from './redirects.ts'
-import { failureAnswer } from './responses.ts'
+import { oauthError } from './responses.ts'
 
 /** Most redirect URIs of one client; each one is registered twice. */
 const maxRedirects = 32
@@ -30,31 +30,31 @@ export async function registerClient(
 ): Promise<Verdict> {
   const url = registrationEndpoint(config, known)
   if (url === undefined) {
-    return failureAnswer(404, 'not_found', 'the issuer has no registration endpoint')
+    return oauthError(404, 'not_found', 'the issuer has no registration endpoint')
   }
   const body = await readBody(exchange, 'invalid_client_metadata')
   if ('kind' in body) return body
   const asked = jsonObject(body)
   if (asked === undefined) {
-    return failureAnswer(400, 'invalid_client_metadata', 'the body is not a JSON object')
+    return oauthError(400, 'invalid_client_metadata', 'the body is not a JSON object')
   }
   const redirects = redirectsWithCallbacks(asked.redirect_uris, server)
-  if (typeof redirects === 'string') return failureAnswer(400, 'invalid_redirect_uri', redirects)
-  const answer = await issuer.send(known, url, {
+  if (typeof redirects === 'string') return oauthError(400, 'invalid_redirect_uri', redirects)
+  const response = await issuer.send(known, url, {
     method: 'POST',
     headers: forwardedHeaders(exchange),
     body: Buffer.from(JSON.stringify({ ...asked, ...redirects })),
   })
-  if (answer === undefined) return unreachable
-  const registered = jsonObject(answer.body)
-  if (!Array.isArray(registered?.redirect_uris)) return forwardedAnswer(answer)
+  if (response === undefined) return unreachable
+  const registered = jsonObject(response.body)
+  if (!Array.isArray(registered?.redirect_uris)) return forwardedResponse(response)
   const { client_id, redirect_uris } = registered
-  if (answer.status < 300 && typeof client_id === 'string') {
+  if (response.status < 300 && typeof client_id === 'string') {
     for (const uri of redirect_uris) if (server.isCallback(uri)) accepted.add(client_id, uri)
   }
   // Clients compare the URIs with their own.
   const own = redirect_uris.filter((uri) => !server.isCallback(uri))
-  return forwardedAnswer(answer, JSON.stringify({ ...registered, redirect_uris: own }))
+  return forwardedResponse(response, JSON.stringify({ ...registered, redirect_uris: own }))
 }
 
 function registrationEndpoint(

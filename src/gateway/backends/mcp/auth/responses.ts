@@ -11,7 +11,7 @@ const allowedHeaders: Pair = [
   'authorization, content-type, mcp-protocol-version',
 ]
 
-export function jsonAnswer(
+export function jsonResponse(
   status: number,
   body: unknown,
   reason: string,
@@ -28,12 +28,12 @@ export function jsonAnswer(
   }
 }
 
-export function metadataAnswer(document: unknown): RespondVerdict {
-  return jsonAnswer(200, document, 'DirectResponse', corsHeaders('GET'))
+export function metadataResponse(document: unknown): RespondVerdict {
+  return jsonResponse(200, document, 'DirectResponse', corsHeaders('GET'))
 }
 
 /** An OAuth error response (RFC 6749 section 5.2). */
-export function failureAnswer(
+export function oauthError(
   status: number,
   error: string,
   description: string,
@@ -41,7 +41,7 @@ export function failureAnswer(
 ): RespondVerdict {
   const reason = status >= 500 ? 'UpstreamFailure' : 'InvalidRequest'
   const body = { error, error_description: description }
-  return jsonAnswer(status, body, reason, [...headers, ...corsHeaders('GET')], description)
+  return jsonResponse(status, body, reason, [...headers, ...corsHeaders('GET')], description)
 }
 
 /** The response to a CORS preflight request (Fetch standard, section 3.2). */
@@ -54,7 +54,7 @@ export function wrongMethod(method: 'GET' | 'POST'): RespondVerdict {
   return { kind: 'respond', status: 405, headers, reason: 'InvalidRequest' }
 }
 
-/** Headers that allow scripts of any origin to read an answer. */
+/** Headers that allow scripts of any origin to read a response. */
 export function corsHeaders(method: 'GET' | 'POST'): readonly Pair[] {
   const methods: Pair = ['access-control-allow-methods', `${method}, OPTIONS`]
   return [anyOrigin, methods, allowedHeaders]

@@ -14,7 +14,7 @@ import { unreachable } from './forwarding.ts'
 import { endpointIn, type IssuerMetadata, type KnownIssuer } from './issuer-metadata.ts'
 import type { ClientView, GatewayServer } from './oauth-metadata.ts'
 import { type AcceptedCallbacks, isRedirectUri, redirectKeyOf } from './redirects.ts'
-import { failureAnswer } from './responses.ts'
+import { oauthError } from './responses.ts'
 import { maxStateLength, type SignIn, SignInSeal } from './sign-in-state.ts'
 
 /** How long a sign-in may take. */
@@ -98,7 +98,7 @@ export class SignInRelay {
   }
 
   /**
-   * Asks the provider whether the client may use the callback, unless a recent answer is known.
+   * Asks the provider whether the client may use the callback, unless a recent response is known.
    * Without this check, an attacker could get a state for any URI. Without a user, `prompt=none`
    * gives a redirect to the callback (OpenID Connect Core 3.1.2.6), or an error if it is unknown.
    */
@@ -113,10 +113,10 @@ export class SignInRelay {
     const question = new URL(endpoint)
     question.searchParams.set('prompt', 'none')
     const headers = [['accept', 'text/html']] as const
-    const answer = await issuer.send(known, question, { method: 'GET', headers })
-    if (answer === undefined) return unreachable
-    const location = answer.headers.find(([name]) => name.toLowerCase() === 'location')?.[1]
-    if (answer.status >= 300 && answer.status < 400 && leadsTo(location, callback)) {
+    const response = await issuer.send(known, question, { method: 'GET', headers })
+    if (response === undefined) return unreachable
+    const location = response.headers.find(([name]) => name.toLowerCase() === 'location')?.[1]
+    if (response.status >= 300 && response.status < 400 && leadsTo(location, callback)) {
       this.#accepted.add(client, callback)
       return undefined
     }
@@ -188,7 +188,7 @@ function redirectTo(location: string): RespondVerdict {
 }
 
 /** An error page for the user. Errors must not be sent to a redirect URI that was not checked. */
-const refusal = (why: string): RespondVerdict => failureAnswer(400, 'invalid_request', why)
+const refusal = (why: string): RespondVerdict => oauthError(400, 'invalid_request', why)
 
-const noEndpoint = failureAnswer(500, 'server_error', 'the issuer has no authorization endpoint')
-const noKey = failureAnswer(503, 'temporarily_unavailable', 'the session key is not available yet')
+const noEndpoint = oauthError(500, 'server_error', 'the issuer has no authorization endpoint')
+const noKey = oauthError(503, 'temporarily_unavailable', 'the session key is not available yet')

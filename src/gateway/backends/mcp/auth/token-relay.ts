@@ -1,8 +1,8 @@
 /** Requests for tokens (RFC 6749 section 3.2), which the gateway forwards with its own redirect URI. */
 import type { Exchange, Verdict } from '../../../../ground/exchange/exchange.ts'
 import {
-  forwardedAnswer,
   forwardedHeaders,
+  forwardedResponse,
   jsonObject,
   readBody,
   unreachable,
@@ -10,7 +10,7 @@ import {
 import { endpointIn, type IssuerMetadata, type KnownIssuer } from './issuer-metadata.ts'
 import type { GatewayServer } from './oauth-metadata.ts'
 import { isRedirectUri, redirectKeyOf } from './redirects.ts'
-import { failureAnswer } from './responses.ts'
+import { oauthError } from './responses.ts'
 
 /**
  * Forwards the request. A redirect URI is replaced by the callback that stands for it, as in the request for
@@ -29,7 +29,7 @@ export async function requestToken(
       exchange.request.headers.get('content-type') ?? '',
     )
   ) {
-    return failureAnswer(400, 'invalid_request', 'the body is not form-encoded')
+    return oauthError(400, 'invalid_request', 'the body is not form-encoded')
   }
   const sent = await readBody(exchange, 'invalid_request')
   if ('kind' in sent) return sent
@@ -39,13 +39,13 @@ export async function requestToken(
   )
   if (misdirected) {
     const advice = `the assertion names the gateway as its audience; sign it for ${known.metadata.issuer}`
-    return failureAnswer(400, 'invalid_client', advice)
+    return oauthError(400, 'invalid_client', advice)
   }
   const body = withCallback(sent, form, server)
-  if (body === undefined) return failureAnswer(400, 'invalid_request', 'redirect_uri is invalid')
+  if (body === undefined) return oauthError(400, 'invalid_request', 'redirect_uri is invalid')
   const headers = forwardedHeaders(exchange)
-  const answer = await issuer.send(known, url, { method: 'POST', headers, body })
-  return answer === undefined ? unreachable : forwardedAnswer(answer)
+  const response = await issuer.send(known, url, { method: 'POST', headers, body })
+  return response === undefined ? unreachable : forwardedResponse(response)
 }
 
 function withCallback(
@@ -70,4 +70,4 @@ function isForGateway(assertion: string, server: GatewayServer): boolean {
     : own.includes(audience)
 }
 
-const noEndpoint = failureAnswer(500, 'server_error', 'the issuer has no token endpoint')
+const noEndpoint = oauthError(500, 'server_error', 'the issuer has no token endpoint')

@@ -8,7 +8,7 @@ import { joinInstructions, mergeCapabilities } from './initialize.ts'
 import { modernVersions } from './versions.ts'
 
 /** What one server offers. */
-export interface DiscoverPart {
+export interface DiscoverResult {
   readonly target: string
   readonly versions: readonly string[]
   readonly capabilities: Readonly<Record<string, unknown>>
@@ -21,7 +21,7 @@ export interface DiscoverPart {
 export function readDiscover(
   target: string,
   { text, result }: McpResponse,
-): DiscoverPart | undefined {
+): DiscoverResult | undefined {
   const versions = member(result, 'supportedVersions')
   const capabilities = member(result, 'capabilities')
   const serverInfo = member(member(result, '_meta'), metaKeys.serverInfo)
@@ -37,7 +37,7 @@ export function readDiscover(
 }
 
 /** Does the server speak a modern version that the gateway supports? */
-export const isModernServer = ({ versions }: DiscoverPart): boolean =>
+export const isModernServer = ({ versions }: DiscoverResult): boolean =>
   modernVersions.some((version) => versions.includes(version))
 
 /** Returns the response of the only server without the versions that the gateway does not support. */
@@ -51,9 +51,9 @@ export function discoverThrough(response: McpResponse): string {
   return replace(text, versions, JSON.stringify(supported))
 }
 
-/** Returns the result for several servers. `missing` names those that did not answer. */
+/** Returns the result for several servers. `missing` names those that did not respond. */
 export function mergeDiscovers(
-  parts: readonly DiscoverPart[],
+  parts: readonly DiscoverResult[],
   missing: readonly string[],
   version: string,
 ): string {

@@ -17,10 +17,10 @@ const needs = new Map<string, string>([
 /** Does the protocol define the method as a request? */
 export const isServerRequest = (method: string): boolean => method === 'ping' || needs.has(method)
 
-/** Returns the client's capabilities. `hello` is JSON of its `initialize` params. */
-export function capabilitiesIn(hello: string): unknown {
-  const helloParams: unknown = JSON.parse(hello)
-  return isRecord(helloParams) ? helloParams.capabilities : undefined
+/** Returns the client's capabilities. `initializeParams` is JSON of its `initialize` params. */
+export function capabilitiesIn(initializeParams: string): unknown {
+  const params: unknown = JSON.parse(initializeParams)
+  return isRecord(params) ? params.capabilities : undefined
 }
 
 /** Did the client declare the capability that the request needs? */

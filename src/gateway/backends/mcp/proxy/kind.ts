@@ -6,18 +6,18 @@ import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
 import { readMetadataPath } from '../auth/oauth-metadata.ts'
 import { nameMessage } from './client/message-names.ts'
 import { McpCall } from './mcp-call.ts'
-import { type McpBackends, McpHub } from './session/shared-state.ts'
+import { type McpBackends, McpSharedState } from './session/shared-state.ts'
 
 export function mcpKind(runtime: GatewayRuntime): BackendKind {
-  const hub = new McpHub(runtime)
-  const { backends } = hub
+  const shared = new McpSharedState(runtime)
+  const { backends } = shared
   return {
     type: 'mcp',
     protocol: 'mcp',
     onlyFor: 'only requests of MCP clients can go there',
     set: backends.set,
     remove: backends.remove,
-    begin: (context) => new McpCall(context, runtime, hub),
+    begin: (context) => new McpCall(context, runtime, shared),
     nameMessage,
     reroute: (context) => findMetadataRoute(context, runtime, backends),
     warmUp({ destination }) {
@@ -26,8 +26,8 @@ export function mcpKind(runtime: GatewayRuntime): BackendKind {
         if (one.type === 'static') runtime.resolver.hosts.warm(one.host)
       }
     },
-    onConfigChange: () => hub.changed(),
-    stop: () => hub.stop(),
+    onConfigChange: () => shared.changed(),
+    stop: () => shared.stop(),
   }
 }
 

@@ -12,7 +12,7 @@ import { isLegacyStream, serveLegacyStream } from './client/older-transport.ts'
 import { servePost } from './client/post.ts'
 import { McpExchange } from './exchange/mcp-exchange.ts'
 import { type McpDetails, McpRecord } from './exchange/mcp-record.ts'
-import type { McpHub } from './session/shared-state.ts'
+import type { McpSharedState } from './session/shared-state.ts'
 import { jsonRefusal, toFailure } from './target/refusals.ts'
 import { withLimit } from './target/transport.ts'
 import { endEverywhere, findSession } from './upstream/client-session.ts'
@@ -20,20 +20,20 @@ import { endEverywhere, findSession } from './upstream/client-session.ts'
 /** How long a client waits until all servers have ended its session. */
 const deleteMs = 1_000
 
-type Answer = RespondVerdict | undefined
+type Result = RespondVerdict | undefined
 
 /** One request of a client. The gateway responds itself, and sends its own requests to the targets. */
 export class McpCall implements BackendCall {
   readonly #context: RequestContext
   readonly #runtime: GatewayRuntime
-  readonly #hub: McpHub
+  readonly #shared: McpSharedState
   readonly #messages: McpDetails[] = []
   #close: (() => void) | undefined
 
-  constructor(context: RequestContext, runtime: GatewayRuntime, hub: McpHub) {
+  constructor(context: RequestContext, runtime: GatewayRuntime, shared: McpSharedState) {
     this.#context = context
     this.#runtime = runtime
-    this.#hub = hub
+    this.#shared = shared
   }
 
   /** Targets are resolved when messages are sent to them. */
@@ -41,13 +41,13 @@ export class McpCall implements BackendCall {
     return undefined
   }
 
-  authenticate(): Answer | Promise<Answer> {
-    return authenticateMcp(this.#context, this.#runtime, this.#hub.backends)
+  authenticate(): Result | Promise<Result> {
+    return authenticateMcp(this.#context, this.#runtime, this.#shared.backends)
   }
 
-  serve(): Answer | Promise<Answer> {
+  serve(): Result | Promise<Result> {
     const call = { messages: this.#messages, onClose: (close: () => void) => (this.#close = close) }
-    return serveMcp(new McpExchange(this.#context, this.#runtime, this.#hub, call))
+    return serveMcp(new McpExchange(this.#context, this.#runtime, this.#shared, call))
   }
 
   finish(): void {
@@ -60,7 +60,7 @@ export class McpCall implements BackendCall {
 }
 
 /** Serves a request by its method. Returns undefined once a stream has begun. */
-function serveMcp(exchange: McpExchange): Answer | Promise<Answer> {
+function serveMcp(exchange: McpExchange): Result | Promise<Result> {
   const { context } = exchange
   const access = usableAccess(exchange.placement, exchange.chosen)
   context.keepOriginal()
@@ -74,7 +74,7 @@ function serveMcp(exchange: McpExchange): Answer | Promise<Answer> {
 function serveAllowed(
   exchange: McpExchange,
   verdict: Verdict | undefined,
-): Answer | Promise<Answer> {
+): Result | Promise<Result> {
   const { context } = exchange
   if (context.over) return undefined
   if (verdict?.kind === 'respond') return verdict
@@ -99,7 +99,7 @@ async function serveDelete(exchange: McpExchange): Promise<RespondVerdict> {
   const session = findSession(exchange)
   if ('kind' in session) return session
   const ends = endEverywhere(session)
-  exchange.hub.end(session.state)
+  exchange.shared.end(session.state)
   // A silent server does not keep the client waiting.
   await withLimit(ends, deleteMs, () => {}).catch(toFailure)
   return { kind: 'respond', status: 200, reason: 'Upstream' }

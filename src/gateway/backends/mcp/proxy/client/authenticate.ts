@@ -67,9 +67,9 @@ function askAll(
 ): Result | Promise<Result> {
   for (const [authenticator, step] of authenticators) {
     const verdict = authenticator.authenticate(exchange, client)
-    // Only requests for metadata and endpoints of OAuth are answered by a promise. One authenticator
+    // Only requests for metadata and endpoints of OAuth give a promise. One authenticator
     // suffices there.
-    if (verdict instanceof Promise) return verdict.then(answerOf)
+    if (verdict instanceof Promise) return verdict.then(refusalIn)
     if (verdict.kind === 'next') continue
     const { detail } = verdict
     if (detail !== undefined) addNote(exchange, 'backend.mcp', detail, { step, isAnswer: true })
@@ -78,7 +78,7 @@ function askAll(
   return undefined
 }
 
-const answerOf = (verdict: Verdict): Result => (verdict.kind === 'respond' ? verdict : undefined)
+const refusalIn = (verdict: Verdict): Result => (verdict.kind === 'respond' ? verdict : undefined)
 
 /** Returns origin and path as the client sent them, before filters of the route changed them. */
 function clientView(

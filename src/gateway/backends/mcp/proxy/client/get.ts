@@ -5,9 +5,9 @@ import { type McpMessage, readMessage } from '../../message.ts'
 import { readPairs, writePairs } from '../../naming.ts'
 import { notificationText, requestText } from '../../responses.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
-import { ExchangeOutlet } from '../exchange/message-stream.ts'
-import { MissingLists } from '../relay/missing-lists.ts'
+import { MessageStream } from '../exchange/message-stream.ts'
 import { messageForClient } from '../relay/server-messages.ts'
+import { UnavailableLists } from '../relay/unavailable-lists.ts'
 import { newSessionId } from '../session/session-state.ts'
 import { lostSession, TargetFailure, toFailure, verdictOf } from '../target/refusals.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
@@ -36,52 +36,52 @@ export function serveGet(
 ): RespondVerdict | Promise<RespondVerdict | undefined> {
   const session = findSession(exchange)
   if ('kind' in session) return session
-  const { context, hub, notes } = exchange
+  const { context, shared, notes } = exchange
   const from = context.exchange.request.headers.get('last-event-id')
-  const outlet = new ExchangeOutlet(exchange)
-  const streams = new ServerStreams(session, outlet, from)
+  const messageStream = new MessageStream(exchange)
+  const streams = new ServerStreams(session, messageStream, from)
   const key = `stream ${newSessionId()}`
-  hub.live(session.state).held.set(key, { close: () => outlet.end() })
+  shared.live(session.state).held.set(key, { close: () => messageStream.end() })
   // A session with an open stream stays in memory.
-  const stopSweeps = hub.onSweep(() => hub.live(session.state))
-  const removeStop = hub.onStop(() => outlet.end())
+  const stopSweeps = shared.onSweep(() => shared.live(session.state))
+  const removeStop = shared.onStop(() => messageStream.end())
   notes.onClose(() => {
     removeStop()
     stopSweeps()
-    hub.known(session.state)?.held.delete(key)
+    shared.known(session.state)?.held.delete(key)
     streams.close()
-    outlet.end()
+    messageStream.end()
   })
   const isOnly = exchange.backend.targets.length === 1
   // One silent server does not keep the client from the streams of the others.
-  const opening = withLimit(streams.open(), isOnly ? 0 : openMs, () => outlet.open())
+  const opening = withLimit(streams.open(), isOnly ? 0 : openMs, () => messageStream.open())
   opening.then(
-    (failures) => settle(outlet, failures, isOnly),
+    (failures) => settle(messageStream, failures, isOnly),
     (thrown) => {
-      if (!(thrown instanceof TargetFailure)) outlet.fail(thrown)
+      if (!(thrown instanceof TargetFailure)) messageStream.fail(thrown)
     },
   )
-  return outlet.result
+  return messageStream.result
 }
 
 type Outcome = TargetFailure | SessionEnded | undefined
 
-/** If no server has a stream, answers the client with the reason. */
-function settle(outlet: ExchangeOutlet, failures: readonly Outcome[], isOnly: boolean): void {
+/** If no server has a stream, sends the client the reason. */
+function settle(messageStream: MessageStream, failures: readonly Outcome[], isOnly: boolean): void {
   if (failures.includes(undefined)) return
   const [first] = failures
   const isRefused = failures.every(
-    (one) => one instanceof TargetFailure && one.answer?.status === 405,
+    (one) => one instanceof TargetFailure && one.httpResponse?.status === 405,
   )
   const isLost = first === undefined || failures.some((one) => one instanceof SessionEnded)
-  if (outlet.isStream) {
+  if (messageStream.isStream) {
     // The gateway has something to report itself, so that the stream has begun.
-    if (isLost || isOnly) outlet.end()
+    if (isLost || isOnly) messageStream.end()
   } else if (isLost) {
-    outlet.answer(lostSession())
+    messageStream.respond(lostSession())
   } else if (first instanceof TargetFailure && (isRefused || isOnly)) {
-    outlet.answer(verdictOf(first, undefined))
-  } else outlet.open()
+    messageStream.respond(verdictOf(first, undefined))
+  } else messageStream.open()
 }
 
 /** The stream of one server. It may be closed until the next attempt to open it. */
@@ -114,23 +114,23 @@ const lists = ['tools', 'prompts', 'resources'].map(listChanged)
 export class ServerStreams {
   readonly #session: ClientSession
   readonly #exchange: McpExchange
-  readonly #outlet: ExchangeOutlet
+  readonly #messageStream: MessageStream
   readonly #from: string | undefined
   /** Id of the last event of each target. */
   readonly #positions: Map<string, string>
   /** The target whose request stream is resumed, which has an end; undefined for other streams. */
   readonly #resumed: string | undefined
   readonly #streams = new Map<string, ServerStream>()
-  readonly #missing = new MissingLists(
-    (target, method) => this.#answers(target, method),
+  readonly #missing = new UnavailableLists(
+    (target, method) => this.#hasList(target, method),
     (target, method) => this.#onFound(target, method),
   )
   #stopWatching: (() => void) | undefined
 
-  constructor(session: ClientSession, outlet: ExchangeOutlet, from: string | undefined) {
+  constructor(session: ClientSession, messageStream: MessageStream, from: string | undefined) {
     this.#session = session
     this.#exchange = session.exchange
-    this.#outlet = outlet
+    this.#messageStream = messageStream
     this.#from = from
     const positions = new Map(from === undefined || this.#isOnly ? [] : (readPairs(from) ?? []))
     const isOwn = positions.delete(streamKey)
@@ -144,11 +144,11 @@ export class ServerStreams {
 
   /** Opens the streams of all servers. Resolves with one outcome for each: its failure, or undefined. */
   open(): Promise<Outcome[]> {
-    const { hub } = this.#exchange
-    const stopChanges = hub.onChange(() => this.#onChange())
+    const { shared } = this.#exchange
+    const stopChanges = shared.onChange(() => this.#onChange())
     // A stream of one request has only its own messages.
     const stopNotices =
-      this.#resumed === undefined ? hub.notices.watch(this.#session.state.id, this) : () => {}
+      this.#resumed === undefined ? shared.notices.watch(this.#session.state.id, this) : () => {}
     this.#stopWatching = () => {
       stopChanges()
       stopNotices()
@@ -174,7 +174,7 @@ export class ServerStreams {
       if (thrown instanceof SessionEnded) return thrown
       const failure = toFailure(thrown)
       // A server that does not support streams is not retried.
-      if (failure.answer?.status !== 405) this.#again(entry, stream)
+      if (failure.httpResponse?.status !== 405) this.#again(entry, stream)
       return failure
     }
   }
@@ -192,14 +192,14 @@ export class ServerStreams {
       onStream: () => {
         hasBegun = true
         stream.retryMs = stream.statedMs ?? firstRetryMs
-        this.#outlet.open()
+        this.#messageStream.open()
         resolve()
       },
       onMessage: (message: McpMessage, eventFields: EventFields | undefined) => {
         noteRetry(stream, eventFields?.retry)
         const text = messageForClient(this.#session, entry, message)
         if (text === undefined) return
-        this.#outlet.send(text, this.#fieldsForClient(name, eventFields))
+        this.#messageStream.send(text, this.#fieldsForClient(name, eventFields))
         this.#slowDown(stream)
       },
       onEvent: (event: McpEvent) => {
@@ -207,7 +207,7 @@ export class ServerStreams {
         if (id === undefined && retry === undefined) return
         noteRetry(stream, retry)
         const eventFields = this.#fieldsForClient(name, { id, retry })
-        this.#outlet.sendEvent(eventText({ ...event, id: eventFields?.id }))
+        this.#messageStream.sendEvent(eventText({ ...event, id: eventFields?.id }))
         this.#slowDown(stream)
       },
       onEnd: () => ended(new TargetFailure('the server has no stream')),
@@ -230,9 +230,9 @@ export class ServerStreams {
   }
 
   #slowDown({ flow }: ServerStream): void {
-    if (flow === undefined || !this.#outlet.isSlow) return
+    if (flow === undefined || !this.#messageStream.isSlow) return
     flow.pause()
-    this.#outlet.onDrain(() => flow.resume())
+    this.#messageStream.onDrain(() => flow.resume())
   }
 
   /**
@@ -242,7 +242,7 @@ export class ServerStreams {
   #ended(entry: McpTargetEntry, stream: ServerStream): void {
     stream.flow = undefined
     if (stream.isGone) return
-    if (this.#isOnly || this.#resumed !== undefined) this.#outlet.end()
+    if (this.#isOnly || this.#resumed !== undefined) this.#messageStream.end()
     else this.#again(entry, stream)
   }
 
@@ -256,16 +256,16 @@ export class ServerStreams {
   }
 
   #onRetried(failure: Outcome): void {
-    if (failure instanceof SessionEnded) this.#outlet.end()
+    if (failure instanceof SessionEnded) this.#messageStream.end()
   }
 
   /** Called after a change of the targets: opens and closes streams, and notifies the client of new lists. */
   #onChange(): void {
     if (this.#resumed !== undefined) return
-    const { hub, name } = this.#exchange
-    const found = hub.backends.find(name)
+    const { shared, name } = this.#exchange
+    const found = shared.backends.find(name)
     if (found === undefined) {
-      this.#outlet.end()
+      this.#messageStream.end()
       return
     }
     const now = new Set(found.targets.map(({ target }) => target.name))
@@ -274,7 +274,7 @@ export class ServerStreams {
     if (gone.length + fresh.length === 0) return
     for (const name of gone) this.#drop(name)
     for (const entry of fresh) void this.#open(entry).then((one) => this.#onRetried(one))
-    for (const text of lists) this.#outlet.send(text)
+    for (const text of lists) this.#messageStream.send(text)
   }
 
   // --- what no server reports ---
@@ -286,14 +286,14 @@ export class ServerStreams {
   /** Called when a session at a target was begun again: it may have other lists and resources. */
   onRenewed(name: string, uris: readonly string[]): void {
     this.#missing.drop(name)
-    for (const text of lists) this.#outlet.send(text)
+    for (const text of lists) this.#messageStream.send(text)
     const entry = this.#find(name)
     if (entry === undefined) return
     for (const uri of uris) {
       const params = JSON.stringify({ uri })
       const updated = readMessage(notificationText('notifications/resources/updated', params))
       const text = messageForClient(this.#session, entry, updated)
-      if (text !== undefined) this.#outlet.send(text)
+      if (text !== undefined) this.#messageStream.send(text)
     }
   }
 
@@ -303,24 +303,24 @@ export class ServerStreams {
   }
 
   #onFound(name: string, method: string): void {
-    this.#exchange.hub.notices.found(this.#session.state.id, name, method)
+    this.#exchange.shared.notices.found(this.#session.state.id, name, method)
     const [kind = ''] = method.split('/')
-    this.#outlet.send(listChanged(kind))
+    this.#messageStream.send(listChanged(kind))
   }
 
-  /** Does the target answer a list of this method? */
-  async #answers(name: string, method: string): Promise<boolean> {
+  /** Whether the target responds to this method with a list? */
+  async #hasList(name: string, method: string): Promise<boolean> {
     const entry = this.#find(name)
     if (entry === undefined) return false
     const id = ownId(method)
     const request = { text: requestText(id, method, '{}'), id, method }
-    const answering = this.#session.use(entry, (transport) =>
+    const sent = this.#session.use(entry, (transport) =>
       ask(transport, request, ignored, never, ownLimitMs),
     )
     try {
-      return (await answering).response.error === undefined
+      return (await sent).response.error === undefined
     } catch (thrown) {
-      if (thrown instanceof SessionEnded) this.#outlet.end()
+      if (thrown instanceof SessionEnded) this.#messageStream.end()
       else toFailure(thrown)
       return false
     }

@@ -2,10 +2,10 @@
 import type { RespondVerdict } from '../../../../../ground/exchange/exchange.ts'
 import {
   askedVersion,
-  helloInVersion,
-  helloParams,
+  keptParams,
   inKnownVersion,
-  mergeHellos,
+  inSupportedVersion,
+  mergeInitializeResults,
 } from '../../eras/initialize.ts'
 import { legacyVersions, versionFor } from '../../eras/versions.ts'
 import type { McpRequest } from '../../message.ts'
@@ -17,7 +17,13 @@ import {
   type SessionState,
   type TargetSession,
 } from '../session/session-state.ts'
-import { jsonAnswer, jsonRefusal, TargetFailure, toFailure, verdictOf } from '../target/refusals.ts'
+import {
+  jsonRefusal,
+  jsonResponse,
+  TargetFailure,
+  toFailure,
+  verdictOf,
+} from '../target/refusals.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
 import { type OnAbandon, ownLimitMs } from '../target/transport.ts'
 import type { OpenConnections } from '../transport/sse-connection.ts'
@@ -36,16 +42,16 @@ export async function serveInitialize(
   const begun = await beginSession(exchange, request, (close) => closes.add(close))
   if (exchange.context.over) return undefined
   if ('kind' in begun) return begun
-  const { hub } = exchange
+  const { shared } = exchange
   // Later requests of a stateless backend do not use this session.
   if (exchange.backend.isStateless) {
     void endEverywhere(new ClientSession(exchange, begun.state))
-    return jsonAnswer(begun.text)
+    return jsonResponse(begun.text)
   }
   exchange.sessionId = begun.state.id
   exchange.describe(request.method)
-  const id = hub.seal(begun.state)
-  if (id.length <= maxNewIdLength) return jsonAnswer(begun.text, [['mcp-session-id', id]])
+  const id = shared.seal(begun.state)
+  if (id.length <= maxNewIdLength) return jsonResponse(begun.text, [['mcp-session-id', id]])
   void endEverywhere(new ClientSession(exchange, begun.state))
   const message = `The session id would have ${id.length} characters, more than ${maxNewIdLength}. Send less in the params of initialize, or use fewer targets.`
   return jsonRefusal(400, request.id, codes.invalidParams, message)
@@ -74,27 +80,27 @@ export async function beginSession(
     if ('message' in first) return verdictOf(first, request.id)
     if (first.response.error !== undefined) {
       const { response, status } = first
-      return jsonAnswer(response.text, [], status)
+      return jsonResponse(response.text, [], status)
     }
   }
-  const good = new Map([...begun].flatMap(([name, one]) => ('hello' in one ? [[name, one]] : [])))
+  const good = new Map([...begun].flatMap(([name, one]) => ('result' in one ? [[name, one]] : [])))
   const missing = [...begun.keys()].filter((name) => !good.has(name))
   if (good.size === 0) {
     const message = `no server could be reached: ${missing.join(', ')}`
     return jsonRefusal(503, request.id, codes.internal, message, { reason: 'NoHealthyBackend' })
   }
-  const hellos = new Map([...good].map(([name, { hello }]) => [name, hello]))
-  const { hub } = exchange
-  const merged = mergeHellos(hellos, { version: hub.version, wanted, missing })
+  const results = new Map([...good].map(([name, { result }]) => [name, result]))
+  const { shared } = exchange
+  const merged = mergeInitializeResults(results, { version: shared.version, wanted, missing })
   const [only] = backend.targets.length === 1 ? good.values() : []
   const text =
     only === undefined
       ? resultText(request.id, merged.result)
-      : helloInVersion(only.response, wanted)
+      : inSupportedVersion(only.response, wanted)
   const stated = only?.session.version ?? merged.version
   const version = legacyVersions.includes(stated) ? stated : wanted
   const state = stateOf(exchange, request, version, good)
-  if (held.size > 0) for (const [name, one] of held) hub.live(state).held.set(name, one)
+  if (held.size > 0) for (const [name, one] of held) shared.live(state).held.set(name, one)
   return { text, state }
 }
 
@@ -136,7 +142,7 @@ function stateOf(
     backend: exchange.name,
     principal,
     version,
-    hello: helloParams(request.text, request.params),
+    hello: keptParams(request.text, request.params),
     targets,
   }
 }

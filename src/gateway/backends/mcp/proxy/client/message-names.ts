@@ -17,7 +17,7 @@ import { jsonRefusal } from '../target/refusals.ts'
 import { decode } from '../target/response-reader.ts'
 import { maxBatchSize } from './checks.ts'
 
-type Answer = RespondVerdict | undefined
+type Result = RespondVerdict | undefined
 
 /** Longest name that is set as a header. */
 const maxName = 4096
@@ -33,7 +33,7 @@ const maxName = 4096
 export function nameMessage(
   context: RequestContext,
   mayJoin?: () => boolean,
-): Answer | Promise<Answer> {
+): Result | Promise<Result> {
   const { request, requestBody, bufferLimit } = context.exchange
   if (request.method !== 'POST') return undefined
   normalizeName(context)
@@ -60,7 +60,7 @@ function nameFromBody(
   context: RequestContext,
   body: BufferedBody,
   mayJoin: (() => boolean) | undefined,
-): Answer {
+): Result {
   const messages = body.complete ? messagesIn(body.bytes) : undefined
   const [message] = messages ?? []
   if (messages === undefined || message === undefined) return undefined
@@ -87,7 +87,7 @@ function mayJoinAll(
   })
 }
 
-function nameOne(context: RequestContext, message: McpMessage): Answer {
+function nameOne(context: RequestContext, message: McpMessage): Result {
   // Modern requests must have the headers, and responses must not.
   if (message.kind === 'response' || hasEnvelope(message)) return undefined
   const name = nameInBody(message, 'legacy')

@@ -1,6 +1,6 @@
 /** Serves a message of the modern era. Every request is complete in itself. */
 import type { RespondVerdict } from '../../../../../ground/exchange/exchange.ts'
-import type { ModernMessage } from '../../eras/classify.ts'
+import type { ModernMessage } from '../../eras/detect-era.ts'
 import { methodOf } from '../../methods.ts'
 import { codes } from '../../responses.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
@@ -15,7 +15,7 @@ export function serveModern(
   exchange: McpExchange,
   { message, envelope }: ModernMessage,
 ): Result | Promise<Result> {
-  if (message.kind === 'notification') return answerNotification(exchange, message.method)
+  if (message.kind === 'notification') return acceptNotification(exchange, message.method)
   const onAbandon = abandonOf(exchange)
   const upstreams = new ModernClient(exchange, envelope, message, onAbandon)
   if (methodOf(message.method, 'modern').kind === 'listen') {
@@ -34,9 +34,9 @@ export function serveModern(
 
 /**
  * The revision defines no notifications of clients over HTTP, so none reaches a server. Those that clients
- * may send for other transports are accepted, because they need no answer.
+ * may send for other transports are accepted, because they need no response.
  */
-function answerNotification(exchange: McpExchange, method: string): Result {
+function acceptNotification(exchange: McpExchange, method: string): Result {
   exchange.describe(method)
   if (method === 'notifications/cancelled' || method === 'notifications/progress') {
     return { kind: 'respond', status: 202, reason: 'Upstream' }

@@ -3,7 +3,7 @@ import type { RespondVerdict } from '../../../../../ground/exchange/exchange.ts'
 import type { McpMessage, McpRequest } from '../../message.ts'
 import { codes, errorText } from '../../responses.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
-import { ExchangeOutlet } from '../exchange/message-stream.ts'
+import { MessageStream } from '../exchange/message-stream.ts'
 import { MessageHandler } from '../relay/message-handler.ts'
 import { type ClientRecord, ClientView } from '../session/client-view.ts'
 import type { SessionState } from '../session/session-state.ts'
@@ -32,7 +32,7 @@ const maxPending = 256
 class LegacyClient {
   readonly #id: string
   readonly #exchange: McpExchange
-  readonly #outlet: ExchangeOutlet
+  readonly #messageStream: MessageStream
   readonly principal: string | undefined
   readonly #closes = new Set<() => void>()
   #state: SessionState | undefined
@@ -42,18 +42,18 @@ class LegacyClient {
   constructor(exchange: McpExchange, id: string) {
     this.#id = id
     this.#exchange = exchange
-    this.#outlet = new ExchangeOutlet(exchange)
+    this.#messageStream = new MessageStream(exchange)
     this.principal = exchange.principal
   }
 
   /** Begins the stream and names the path for messages in its first event. */
   begin(): Promise<RespondVerdict | undefined> {
-    const { context, hub, notes } = this.#exchange
-    const removeClient = hub.addLegacyClient(this.#id, this)
-    const stopSweeps = hub.onSweep(() => {
-      if (this.#state !== undefined) hub.live(this.#state)
+    const { context, shared, notes } = this.#exchange
+    const removeClient = shared.addLegacyClient(this.#id, this)
+    const stopSweeps = shared.onSweep(() => {
+      if (this.#state !== undefined) shared.live(this.#state)
     })
-    const removeStop = hub.onStop(() => this.#outlet.end())
+    const removeStop = shared.onStop(() => this.#messageStream.end())
     notes.onClose(() => {
       removeClient()
       removeStop()
@@ -62,8 +62,8 @@ class LegacyClient {
     })
     const [path = '/', query] = (context.original?.path ?? context.exchange.request.path).split('?')
     const rest = query === undefined ? '' : `${query}&`
-    this.#outlet.sendEvent(`event: endpoint\ndata: ${path}?${rest}sessionId=${this.#id}\n\n`)
-    return this.#outlet.result
+    this.#messageStream.sendEvent(`event: endpoint\ndata: ${path}?${rest}sessionId=${this.#id}\n\n`)
+    return this.#messageStream.result
   }
 
   get backend(): string {
@@ -71,7 +71,7 @@ class LegacyClient {
   }
 
   #close(): void {
-    this.#outlet.end()
+    this.#messageStream.end()
     this.#streams?.close()
     for (const close of this.#closes) close()
     if (this.#state === undefined) return
@@ -103,12 +103,14 @@ class LegacyClient {
     }
     if (this.#state === undefined) {
       if (message.kind !== 'request') return
-      this.#outlet.send(errorText(message.id, codes.invalidRequest, 'initialize comes first'))
+      this.#messageStream.send(
+        errorText(message.id, codes.invalidRequest, 'initialize comes first'),
+      )
       return
     }
     const session = new ClientSession(exchange, this.#state)
-    const handler = new MessageHandler(session, this.#outlet, this.#onAbandon)
-    if (message.kind === 'request') this.#outlet.send((await handler.answer(message)).text)
+    const handler = new MessageHandler(session, this.#messageStream, this.#onAbandon)
+    if (message.kind === 'request') this.#messageStream.send((await handler.respond(message)).text)
     else await handler.notify(message)
     if (message.kind === 'notification' && message.method === 'notifications/initialized') {
       this.#listen(this.#state)
@@ -122,8 +124,8 @@ class LegacyClient {
   #listen(state: SessionState): void {
     if (this.#streams !== undefined) return
     const session = new ClientSession(this.#exchange, state)
-    this.#streams = new ServerStreams(session, this.#outlet, undefined)
-    this.#streams.open().catch(() => this.#outlet.end())
+    this.#streams = new ServerStreams(session, this.#messageStream, undefined)
+    this.#streams.open().catch(() => this.#messageStream.end())
   }
 
   async #initialize(request: McpRequest, exchange: McpExchange): Promise<void> {
@@ -131,22 +133,22 @@ class LegacyClient {
     if ('kind' in begun) {
       const text = typeof begun.body === 'string' ? begun.body : ''
       const isMessage = text.startsWith('{"jsonrpc"')
-      this.#outlet.send(
+      this.#messageStream.send(
         isMessage ? text : errorText(request.id, codes.internal, 'no server answers'),
       )
       return
     }
     this.#state = begun.state
-    this.#outlet.send(begun.text)
+    this.#messageStream.send(begun.text)
   }
 
   #refuse(message: McpMessage, thrown: unknown): void {
     if (thrown instanceof SessionEnded) {
-      this.#outlet.end()
+      this.#messageStream.end()
       return
     }
     if (message.kind !== 'request') return
-    this.#outlet.send(errorText(message.id, codes.internal, toFailure(thrown).message))
+    this.#messageStream.send(errorText(message.id, codes.internal, toFailure(thrown).message))
   }
 }
 
@@ -154,7 +156,7 @@ class LegacyClient {
 export async function serveLegacyStream(
   exchange: McpExchange,
 ): Promise<RespondVerdict | undefined> {
-  const id = await exchange.hub.newStreamId(exchange.name)
+  const id = await exchange.shared.newStreamId(exchange.name)
   if (exchange.context.over) return undefined
   return new LegacyClient(exchange, id).begin()
 }
@@ -165,8 +167,8 @@ export async function serveLegacyMessage(
   id: string,
   messages: readonly McpMessage[],
 ): Promise<RespondVerdict> {
-  const { principal, hub } = exchange
-  const found = hub.legacyClient(id)
+  const { principal, shared } = exchange
+  const found = shared.legacyClient(id)
   // If the client's stream is not in this thread, it may be in another one.
   if (!(found instanceof LegacyClient)) {
     const texts = messages.map(({ text }) => text)
@@ -174,7 +176,7 @@ export async function serveLegacyMessage(
       if (message.kind !== 'response') exchange.forMessage().describe(message.method)
     }
     const client = exchange.client.record()
-    const delivery = await hub.passOn({ id, backend: exchange.name, principal, texts, client })
+    const delivery = await shared.passOn({ id, backend: exchange.name, principal, texts, client })
     if (delivery === 'full') return tooManyMessages()
     return delivery === 'taken' ? accepted : lostSession()
   }

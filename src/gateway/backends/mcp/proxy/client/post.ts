@@ -1,7 +1,7 @@
 /** Serves a POST: a message of a client, or a batch. */
 import { GatewayError } from '../../../../../ground/errors/index.ts'
 import type { BufferedBody, RespondVerdict } from '../../../../../ground/exchange/exchange.ts'
-import { classify } from '../../eras/classify.ts'
+import { detectEra } from '../../eras/detect-era.ts'
 import { hasBatches, latestLegacyVersion } from '../../eras/versions.ts'
 import { type McpMessage, MessageRefusal, readClientMessages } from '../../message.ts'
 import { codes, errorCodeOf } from '../../responses.ts'
@@ -33,7 +33,7 @@ function serveBody(exchange: McpExchange, body: BufferedBody): Result | Promise<
   if ('kind' in read) return read
   const { messages, isBatch } = read
   const { headers } = exchange.client.request
-  const era = classify(headers, messages, isBatch)
+  const era = detectEra(headers, messages, isBatch)
   if (era !== undefined && 'code' in era) {
     const { id, code, message, data } = era
     // The message may contain a header or a key of the request.
@@ -99,7 +99,7 @@ function readBody(exchange: McpExchange, body: BufferedBody): ReadBody | Respond
 function requestSession(exchange: McpExchange): ClientSession {
   const stated = exchange.context.exchange.request.headers.get('mcp-protocol-version')
   const version = stated ?? latestLegacyVersion
-  const hello = JSON.stringify({
+  const params = JSON.stringify({
     protocolVersion: version,
     capabilities: {},
     clientInfo: { name: 'sluice', version: '1' },
@@ -108,7 +108,7 @@ function requestSession(exchange: McpExchange): ClientSession {
     id: newSessionId(),
     backend: exchange.name,
     version,
-    hello,
+    hello: params,
     targets: {},
   }
   return new ClientSession(exchange, state)
@@ -116,8 +116,8 @@ function requestSession(exchange: McpExchange): ClientSession {
 
 function serveSession(session: ClientSession, messages: readonly McpMessage[]): Promise<Result> {
   const { exchange, state } = session
-  const { backend, hub } = exchange
-  if (!hub.admit(state)) {
+  const { backend, shared } = exchange
+  if (!shared.admit(state)) {
     const message = 'too many requests of the session are under way'
     return Promise.resolve(jsonRefusal(429, undefined, codes.internal, message))
   }
@@ -127,7 +127,7 @@ function serveSession(session: ClientSession, messages: readonly McpMessage[]): 
     return { upstreams, message }
   })
   return serveMessages(exchange, all, abandonOf(exchange), () => {
-    hub.leave(state)
+    shared.leave(state)
     return backend.isStateless ? endEverywhere(session) : undefined
   })
 }

@@ -1,9 +1,9 @@
-/** Serves the messages of one POST with their handlers, and sends what they answer. */
+/** Serves the messages of one POST with their handlers, and sends their responses. */
 import type { RespondVerdict } from '../../../../../ground/exchange/exchange.ts'
 import type { McpMessage, McpRequest } from '../../message.ts'
 import { codes, errorText } from '../../responses.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
-import { ExchangeOutlet } from '../exchange/message-stream.ts'
+import { MessageStream } from '../exchange/message-stream.ts'
 import { MessageHandler } from '../relay/message-handler.ts'
 import { lostSession, toFailure, verdictOf } from '../target/refusals.ts'
 import type { OnAbandon } from '../target/transport.ts'
@@ -37,27 +37,27 @@ export function serveMessages(
   onAbandon: OnAbandon,
   onEnd: () => unknown,
 ): Promise<RespondVerdict | undefined> {
-  const outlet = new ExchangeOutlet(exchange)
-  onAbandon(() => outlet.end())
+  const messageStream = new MessageStream(exchange)
+  onAbandon(() => messageStream.end())
   const all = messages.map(({ upstreams, message }) => {
-    return { handler: new MessageHandler(upstreams, outlet, onAbandon), message }
+    return { handler: new MessageHandler(upstreams, messageStream, onAbandon), message }
   })
-  serveOrRefuse(all, outlet, onEnd)
-  return outlet.result
+  serveOrRefuse(all, messageStream, onEnd)
+  return messageStream.result
 }
 
 /** Never throws. */
 function serveOrRefuse(
   all: readonly ServedMessage[],
-  outlet: ExchangeOutlet,
+  messageStream: MessageStream,
   onEnd: () => unknown,
 ): void {
   const ended = () => void onEnd()
   const failed = (thrown: unknown) => {
     try {
-      refuseAll(all, thrown, outlet)
+      refuseAll(all, thrown, messageStream)
     } catch (failure) {
-      outlet.fail(failure)
+      messageStream.fail(failure)
     } finally {
       ended()
     }
@@ -65,7 +65,7 @@ function serveOrRefuse(
   try {
     const [first] = all
     const isAlone = all.length === 1 && first !== undefined && isRequest(first)
-    const serving = isAlone ? first.handler.finish(first.message) : serveAll(all, outlet)
+    const serving = isAlone ? first.handler.finish(first.message) : serveAll(all, messageStream)
     if (serving instanceof Promise) serving.then(ended, failed)
     else ended()
   } catch (thrown) {
@@ -82,58 +82,66 @@ interface ServedMessage<Message extends McpMessage = McpMessage> {
 const isRequest = (one: ServedMessage): one is ServedMessage<McpRequest> =>
   one.message.kind === 'request'
 
-async function serveAll(all: readonly ServedMessage[], outlet: ExchangeOutlet): Promise<void> {
+async function serveAll(
+  all: readonly ServedMessage[],
+  messageStream: MessageStream,
+): Promise<void> {
   for (const { handler, message } of all) {
     if (message.kind !== 'request') await handler.notify(message)
   }
   const requests = all.filter(isRequest)
   const [only, ...more] = requests
-  if (only === undefined) outlet.answer({ kind: 'respond', status: 202, reason: 'Upstream' })
+  if (only === undefined)
+    messageStream.respond({ kind: 'respond', status: 202, reason: 'Upstream' })
   else if (more.length === 0) await only.handler.finish(only.message)
   else {
-    await Promise.all(requests.map((one) => answerOne(one, outlet)))
-    outlet.end()
+    await Promise.all(requests.map((one) => serveOne(one, messageStream)))
+    messageStream.end()
   }
 }
 
-/** Answers one request of a batch; its failure does not affect the others. */
-async function answerOne(
+/** Serves one request of a batch; its failure does not affect the others. */
+async function serveOne(
   { handler, message }: ServedMessage<McpRequest>,
-  outlet: ExchangeOutlet,
+  messageStream: MessageStream,
 ): Promise<void> {
-  const { text, eventFields } = await handler.answer(message).catch((thrown: unknown) => {
+  const { text, eventFields } = await handler.respond(message).catch((thrown: unknown) => {
     const { message: why } = toFailure(thrown)
     handler.exchange.noteError(codes.internal)
     return { text: errorText(message.id, codes.internal, why), eventFields: undefined }
   })
-  outlet.send(text, eventFields)
+  messageStream.send(text, eventFields)
 }
 
 /** Reports to the client why there is no response, if that is still possible. */
-function refuseAll(all: readonly ServedMessage[], thrown: unknown, outlet: ExchangeOutlet): void {
+function refuseAll(
+  all: readonly ServedMessage[],
+  thrown: unknown,
+  messageStream: MessageStream,
+): void {
   const found = all.find(isRequest) ?? all[0]
   if (found === undefined || found.handler.exchange.context.over) return
   const { handler, message } = found
   const request = message.kind === 'request' ? message : undefined
   handler.exchange.noteError(codes.internal)
   if (thrown instanceof SessionEnded) {
-    handler.exchange.hub.end(thrown.state)
-    refuse(outlet, request, lostSession())
+    handler.exchange.shared.end(thrown.state)
+    refuse(messageStream, request, lostSession())
     return
   }
   const failure = toFailure(thrown)
   // The client can resume the stream, so it gets no error.
-  if (failure.isResumable) outlet.end()
-  else refuse(outlet, request, verdictOf(failure, request?.id), failure.message)
+  if (failure.isResumable) messageStream.end()
+  else refuse(messageStream, request, verdictOf(failure, request?.id), failure.message)
 }
 
 function refuse(
-  outlet: ExchangeOutlet,
+  messageStream: MessageStream,
   request: McpRequest | undefined,
   verdict: RespondVerdict,
   message = 'Session not found',
 ): void {
-  if (outlet.isStream) {
-    outlet.finish({ text: errorText(request?.id, codes.internal, message) })
-  } else outlet.answer(verdict)
+  if (messageStream.isStream) {
+    messageStream.finish({ text: errorText(request?.id, codes.internal, message) })
+  } else messageStream.respond(verdict)
 }

@@ -13,7 +13,7 @@ import type { RequestContext } from '../../../../proxy/request/request-context.t
 import type { GatewayRuntime } from '../../../../proxy/request/runtime.ts'
 import { ClientView } from '../session/client-view.ts'
 import { principalOf } from '../session/principal.ts'
-import type { McpHub } from '../session/shared-state.ts'
+import type { McpSharedState } from '../session/shared-state.ts'
 import type { McpBackend, McpTargetEntry } from '../target/targets.ts'
 import { accessAt } from '../target/targets.ts'
 import { mayIdentify } from './forwarded-headers.ts'
@@ -35,7 +35,7 @@ interface McpNotes {
 export class McpExchange {
   readonly context: RequestContext
   readonly runtime: GatewayRuntime
-  readonly hub: McpHub
+  readonly shared: McpSharedState
   readonly notes: McpNotes
   readonly placement: RulePlacement
   readonly chosen: CompiledBackend
@@ -49,7 +49,7 @@ export class McpExchange {
   constructor(
     context: RequestContext,
     runtime: GatewayRuntime,
-    hub: McpHub,
+    shared: McpSharedState,
     notes: McpNotes,
     client = viewOf(context),
     isPassedOn = false,
@@ -58,7 +58,7 @@ export class McpExchange {
     if (placement === undefined || backend === undefined) throw new GatewayError('no_backends')
     this.context = context
     this.runtime = runtime
-    this.hub = hub
+    this.shared = shared
     this.notes = notes
     this.placement = placement
     this.chosen = backend
@@ -79,7 +79,7 @@ export class McpExchange {
   }
 
   #with(client: ClientView, isPassedOn: boolean): McpExchange {
-    return new McpExchange(this.context, this.runtime, this.hub, this.notes, client, isPassedOn)
+    return new McpExchange(this.context, this.runtime, this.shared, this.notes, client, isPassedOn)
   }
 
   /** Digest of the client's verified credentials; undefined if there are none. */
@@ -106,7 +106,7 @@ export class McpExchange {
 
   /** The backend in its current configuration, which may change while a stream is open. */
   get backend(): McpBackend {
-    const found = this.hub.backends.find(this.chosen.name)
+    const found = this.shared.backends.find(this.chosen.name)
     if (found === undefined) throw new GatewayError('backend_invalid', this.chosen.name)
     return found
   }

@@ -8,7 +8,7 @@ import {
   LocalExchange,
 } from '../../../../proxy/request/response.ts'
 import { type EventFields, eventText } from '../../event-stream.ts'
-import { jsonAnswer } from '../target/refusals.ts'
+import { jsonResponse } from '../target/refusals.ts'
 
 const streamHeaders = [
   ['content-type', 'text/event-stream'],
@@ -38,7 +38,7 @@ export interface OpenStreams {
 
 interface OutletParts {
   readonly context: RequestContext
-  readonly hub: { readonly openStreams: OpenStreams }
+  readonly shared: { readonly openStreams: OpenStreams }
 }
 
 export interface KeptAlive {
@@ -46,10 +46,10 @@ export interface KeptAlive {
 }
 
 /**
- * The outlet of one exchange. `result` resolves to the whole response, or to undefined once a stream has
+ * Sends the messages of one exchange. `result` resolves to the whole response, or to undefined once a stream has
  * begun.
  */
-export class ExchangeOutlet implements KeptAlive {
+export class MessageStream implements KeptAlive {
   readonly result: Promise<RespondVerdict | undefined>
   readonly #context: RequestContext
   readonly #openStreams: OpenStreams
@@ -61,9 +61,9 @@ export class ExchangeOutlet implements KeptAlive {
   #stream: ResponseStream | undefined
   #resumes: (() => void)[] = []
 
-  constructor({ context, hub }: OutletParts) {
+  constructor({ context, shared }: OutletParts) {
     this.#context = context
-    this.#openStreams = hub.openStreams
+    this.#openStreams = shared.openStreams
     const { promise, resolve, reject } = Promise.withResolvers<RespondVerdict | undefined>()
     this.result = promise
     this.#settle = resolve
@@ -137,7 +137,7 @@ export class ExchangeOutlet implements KeptAlive {
     if (this.#isOpening || eventFields?.id !== undefined) {
       this.send(text, eventFields)
       this.end()
-    } else this.answer(jsonAnswer(bytes ?? text, noHeaders, status))
+    } else this.respond(jsonResponse(bytes ?? text, noHeaders, status))
   }
 
   /** Ends the stream. */
@@ -149,7 +149,7 @@ export class ExchangeOutlet implements KeptAlive {
   }
 
   /** Sends a whole response. Only allowed while nothing has been sent. */
-  answer(verdict: RespondVerdict): void {
+  respond(verdict: RespondVerdict): void {
     if (this.#isEnded) return
     this.#isEnded = true
     this.#settle(verdict)

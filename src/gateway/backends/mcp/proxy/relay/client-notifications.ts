@@ -26,9 +26,9 @@ async function send(upstreams: Upstreams, entry: McpTargetEntry, text: string): 
   try {
     await upstreams.use(entry, (transport) => notify(transport, text), 'notice')
   } catch (thrown) {
-    // The server has the session, but does not know the notification, which needs no answer.
+    // The server has the session, but does not know the notification, which needs no response.
     const isUnknown = thrown instanceof TargetFailure && thrown.isInSession
-    if (!isUnknown || thrown.answer !== undefined) throw thrown
+    if (!isUnknown || thrown.httpResponse !== undefined) throw thrown
   }
 }
 

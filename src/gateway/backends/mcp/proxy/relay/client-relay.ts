@@ -6,7 +6,7 @@ import {
   type McpEvent,
 } from '../../event-stream.ts'
 import type { McpMessage } from '../../message.ts'
-import type { ExchangeOutlet } from '../exchange/message-stream.ts'
+import type { MessageStream } from '../exchange/message-stream.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
 import type { Relay } from '../target/transport.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
@@ -15,33 +15,33 @@ import { messageForClient } from './server-messages.ts'
 export class ClientRelay implements Relay {
   readonly #upstreams: Upstreams
   readonly #entry: McpTargetEntry
-  readonly #outlet: ExchangeOutlet
+  readonly #messageStream: MessageStream
 
-  constructor(upstreams: Upstreams, entry: McpTargetEntry, outlet: ExchangeOutlet) {
+  constructor(upstreams: Upstreams, entry: McpTargetEntry, messageStream: MessageStream) {
     this.#upstreams = upstreams
     this.#entry = entry
-    this.#outlet = outlet
+    this.#messageStream = messageStream
   }
 
   onStream(): void {
-    this.#outlet.open()
+    this.#messageStream.open()
   }
 
   onMessage(message: McpMessage, eventFields: EventFields | undefined): void {
     const text = messageForClient(this.#upstreams, this.#entry, message)
     if (text === undefined) return
-    this.#outlet.send(text, fieldsForClient(this.#upstreams, this.#entry, eventFields))
+    this.#messageStream.send(text, fieldsForClient(this.#upstreams, this.#entry, eventFields))
   }
 
   onEvent(event: McpEvent): void {
     if (this.#upstreams.era === 'modern') return
     const { id } = fieldsForClient(this.#upstreams, this.#entry, event) ?? event
-    this.#outlet.sendEvent(eventText({ ...event, id }))
+    this.#messageStream.sendEvent(eventText({ ...event, id }))
   }
 
   hold(resume: () => void): boolean {
-    const { isSlow } = this.#outlet
-    if (isSlow) this.#outlet.onDrain(resume)
+    const { isSlow } = this.#messageStream
+    if (isSlow) this.#messageStream.onDrain(resume)
     return isSlow
   }
 }

@@ -1,10 +1,10 @@
 /** Requests that go to several targets, whose responses are joined. */
 
-import { type DiscoverPart, mergeDiscovers, readDiscover } from '../../eras/discover.ts'
+import { type DiscoverResult, mergeDiscovers, readDiscover } from '../../eras/discover.ts'
 import { jsonValue, member, replace } from '../../json/node.ts'
 import { type ListPart, mergedResult, partOf } from '../../lists.ts'
 import type { McpRequest, McpResponse } from '../../message.ts'
-import type { Era, ListMethod } from '../../methods.ts'
+import type { ListMethod, ProtocolEra } from '../../methods.ts'
 import { codes, errorText, resultText } from '../../responses.ts'
 import { toFailure } from '../target/refusals.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
@@ -16,7 +16,7 @@ import { keptItems } from './server-messages.ts'
 /** Sends a request to a target. */
 export type Send = (entry: McpTargetEntry, request: OutgoingRequest) => Promise<ReceivedResponse>
 
-/** The parts of the targets that answered, in order, and the names of those that failed. */
+/** The parts of the targets that responded, in order, and the names of those that failed. */
 interface Joined<Part> {
   readonly parts: readonly Part[]
   readonly missing: readonly string[]
@@ -56,7 +56,7 @@ async function askAll<Part extends object>(
   return { parts, missing }
 }
 
-function noneAnswered({ id }: McpRequest, missing: readonly string[]): string {
+function noResponse({ id }: McpRequest, missing: readonly string[]): string {
   return errorText(id, codes.internal, `no server could be asked: ${missing.join(', ')}`)
 }
 
@@ -86,11 +86,11 @@ export async function askLists(
       return part && withoutLoop(part, cursors?.get(entry.target.name), upstreams.era)
     },
   )
-  const { sessionId, hub } = upstreams.exchange
+  const { sessionId, shared } = upstreams.exchange
   if (sessionId !== undefined) {
-    for (const name of missing) hub.notices.missing(sessionId, name, method.name)
+    for (const name of missing) shared.notices.missing(sessionId, name, method.name)
   }
-  if (parts.length === 0 && missing.length > 0) return noneAnswered(request, missing)
+  if (parts.length === 0 && missing.length > 0) return noResponse(request, missing)
   return resultText(request.id, mergedResult(method, parts, missing, upstreams.era))
 }
 
@@ -116,7 +116,7 @@ function partOfTarget(
  * Ends the list of a server that repeats the cursor it was sent. Earlier revisions do not say what an empty
  * cursor means: servers send it at the end of a list, and clients of these revisions take it for the end.
  */
-function withoutLoop(part: ListPart, sent: string | undefined, era: Era): ListPart {
+function withoutLoop(part: ListPart, sent: string | undefined, era: ProtocolEra): ListPart {
   const isEnd = part.cursor === sent || (part.cursor === '' && era === 'legacy')
   return isEnd ? { ...part, cursor: undefined } : part
 }
@@ -131,18 +131,18 @@ function withCursor({ text, params }: McpRequest, cursor: string | undefined): s
   return replace(text, node, JSON.stringify(cursor))
 }
 
-/** Asks every target what it offers, and answers with what they offer together. */
+/** Asks every target what it offers, and responds with what they offer together. */
 export async function askDiscover(
   { exchange }: Upstreams,
   send: Send,
   request: McpRequest,
 ): Promise<string> {
-  const { backend, hub } = exchange
-  const { parts, missing } = await askAll<DiscoverPart>(
+  const { backend, shared } = exchange
+  const { parts, missing } = await askAll<DiscoverResult>(
     backend.targets,
     (entry) => send(entry, request),
     ({ target }, response) => readDiscover(target.name, response),
   )
-  if (parts.length === 0) return noneAnswered(request, missing)
-  return resultText(request.id, mergeDiscovers(parts, missing, hub.version))
+  if (parts.length === 0) return noResponse(request, missing)
+  return resultText(request.id, mergeDiscovers(parts, missing, shared.version))
 }

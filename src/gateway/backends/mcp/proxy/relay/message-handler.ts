@@ -13,7 +13,7 @@ import { codes, errorCodeOf, errorText, resultText } from '../../responses.ts'
 import { clientResult } from '../../results.ts'
 import { saysUnknown } from '../../unknown-item.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
-import type { ExchangeOutlet } from '../exchange/message-stream.ts'
+import type { MessageStream } from '../exchange/message-stream.ts'
 import { isGoneStatus, SessionNeeded, toFailure } from '../target/refusals.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
 import {
@@ -36,7 +36,7 @@ import { askDiscover, askLists, type Send } from './fan-out.ts'
 import { keptItems } from './server-messages.ts'
 
 /** The response for the client, and the id and reconnection time of its event. */
-interface Answer {
+interface ClientResponse {
   readonly text: string
   /** The text as UTF-8, if it was received like that. */
   readonly bytes?: Uint8Array | undefined
@@ -45,25 +45,29 @@ interface Answer {
   readonly status?: number | undefined
 }
 
-const refusal = ({ id }: Pick<McpRequest, 'id'>, code: number, message: string): Answer => ({
+const refusal = (
+  { id }: Pick<McpRequest, 'id'>,
+  code: number,
+  message: string,
+): ClientResponse => ({
   text: errorText(id, code, message),
 })
 
-const unknownItem = (request: McpRequest, type: string, called: string): Answer =>
+const unknownItem = (request: McpRequest, type: string, called: string): ClientResponse =>
   refusal(request, codes.invalidParams, `Unknown ${type}: ${called}`)
 
 export class MessageHandler {
   readonly exchange: McpExchange
   readonly upstreams: Upstreams
-  readonly #outlet: ExchangeOutlet
+  readonly #messageStream: MessageStream
   readonly #onAbandon: OnAbandon
   /** Can the client resume its stream? */
   #clientResumes = false
 
-  constructor(upstreams: Upstreams, outlet: ExchangeOutlet, onAbandon: OnAbandon) {
+  constructor(upstreams: Upstreams, messageStream: MessageStream, onAbandon: OnAbandon) {
     this.upstreams = upstreams
     this.exchange = upstreams.exchange
-    this.#outlet = outlet
+    this.#messageStream = messageStream
     this.#onAbandon = onAbandon
   }
 
@@ -81,33 +85,33 @@ export class MessageHandler {
   }
 
   /**
-   * Answers the only request of the client's message on the outlet. Throws or rejects with SessionEnded, a
+   * Serves the only request of the client's message on the message stream. Throws or rejects with SessionEnded, a
    * GatewayError, or a TargetFailure of the only target.
    */
   finish(request: McpRequest): Promise<void> | void {
     this.#clientResumes = this.upstreams.era === 'legacy' && this.exchange.sessionId !== undefined
-    const answer = this.#answer(request)
-    if (answer instanceof Promise) return answer.then((one) => this.#finish(one))
-    this.#finish(answer)
+    const response = this.#respond(request)
+    if (response instanceof Promise) return response.then((one) => this.#finish(one))
+    this.#finish(response)
   }
 
-  #finish(answer: Answer): void {
-    this.#outlet.finish(this.#noted(answer))
+  #finish(response: ClientResponse): void {
+    this.#messageStream.finish(this.#noted(response))
   }
 
-  /** Returns the answer to one of several requests. Rejects as `finish` does. */
-  async answer(request: McpRequest): Promise<Answer> {
-    return this.#noted(await this.#answer(request))
+  /** Returns the response to one of several requests. Rejects as `finish` does. */
+  async respond(request: McpRequest): Promise<ClientResponse> {
+    return this.#noted(await this.#respond(request))
   }
 
   /** Adds an error to the log entry. */
-  #noted(answer: Answer): Answer {
-    const code = errorCodeOf(answer.text)
+  #noted(response: ClientResponse): ClientResponse {
+    const code = errorCodeOf(response.text)
     if (code !== undefined) this.exchange.noteError(code)
-    return answer
+    return response
   }
 
-  #answer(request: McpRequest): Promise<Answer> | Answer {
+  #respond(request: McpRequest): Promise<ClientResponse> | ClientResponse {
     const { era } = this.upstreams
     const method = methodOf(request.method, era)
     // A request for an item is described once its item is known.
@@ -137,7 +141,7 @@ export class MessageHandler {
    * Passes on a request that only a single server can answer. If the method is unknown and there are rules,
    * the request is refused, because rules cannot be applied to it.
    */
-  #askOnly(request: McpRequest, isUnknown: boolean): Promise<Answer> | Answer {
+  #askOnly(request: McpRequest, isUnknown: boolean): Promise<ClientResponse> | ClientResponse {
     const only = this.#only
     const isGuarded = isUnknown && only !== undefined && this.exchange.rulesOf(only) !== undefined
     if (only !== undefined && !isGuarded) {
@@ -150,12 +154,12 @@ export class MessageHandler {
     return this.#notFound(request)
   }
 
-  #notFound(request: McpRequest): Answer {
+  #notFound(request: McpRequest): ClientResponse {
     const status = this.upstreams.era === 'modern' ? 404 : undefined
     return { ...refusal(request, codes.methodNotFound, 'Method not found'), status }
   }
 
-  async #discover(request: McpRequest): Promise<Answer> {
+  async #discover(request: McpRequest): Promise<ClientResponse> {
     const only = this.#only
     const send: Send = (entry, one) => this.#sendJoined(entry, one)
     if (only === undefined) return { text: await askDiscover(this.upstreams, send, request) }
@@ -165,7 +169,7 @@ export class MessageHandler {
 
   // --- lists ---
 
-  async #list(request: McpRequest, method: ListMethod): Promise<Answer> {
+  async #list(request: McpRequest, method: ListMethod): Promise<ClientResponse> {
     const only = this.#only
     if (only !== undefined) {
       const { response, eventFields, status } = await this.#send(only, request)
@@ -192,7 +196,7 @@ export class MessageHandler {
     { key, type }: Pick<ItemMethod, 'key' | 'type'>,
     path = 'params',
     parent = request.params,
-  ): Promise<Answer> | Answer {
+  ): Promise<ClientResponse> | ClientResponse {
     const node = member(parent, key)
     const called = textOf(request.text, node)
     if (node !== undefined && called !== undefined) {
@@ -211,7 +215,7 @@ export class MessageHandler {
     node: JsonNode,
     called: string,
     { key, type }: Pick<ItemMethod, 'key' | 'type'>,
-  ): Promise<Answer> | Answer {
+  ): Promise<ClientResponse> | ClientResponse {
     const found = this.#locate(called, key)
     if (found === undefined) {
       this.exchange.describe(request.method)
@@ -240,9 +244,9 @@ export class MessageHandler {
   /** Keeps what a legacy client subscribes to, for sessions at the server that are begun later. */
   #keepSubscription(method: string, { target }: McpTargetEntry, uri: string): void {
     const isSubscribed = method === 'resources/subscribe'
-    const { sessionId, hub } = this.exchange
+    const { sessionId, shared } = this.exchange
     if (sessionId === undefined || (!isSubscribed && method !== 'resources/unsubscribe')) return
-    hub.bridge.change(sessionId, { resource: `${target.name} ${uri}`, isSubscribed })
+    shared.bridge.change(sessionId, { resource: `${target.name} ${uri}`, isSubscribed })
   }
 
   #locate(called: string, key: 'name' | 'uri') {
@@ -253,7 +257,7 @@ export class MessageHandler {
     return entry && parts && { entry, name: parts.name }
   }
 
-  #complete(request: McpRequest): Promise<Answer> | Answer {
+  #complete(request: McpRequest): Promise<ClientResponse> | ClientResponse {
     const ref = member(request.params, 'ref')
     switch (textOf(request.text, member(ref, 'type'))) {
       case 'ref/prompt':
@@ -266,11 +270,11 @@ export class MessageHandler {
   }
 
   /** Sends the request to all servers that support it. Succeeds if at least one server does. */
-  async #everywhere(request: McpRequest): Promise<Answer> {
-    const { sessionId, hub } = this.exchange
+  async #everywhere(request: McpRequest): Promise<ClientResponse> {
+    const { sessionId, shared } = this.exchange
     const logLevel = textOf(request.text, member(request.params, 'level'))
     if (sessionId !== undefined && logLevel !== undefined)
-      hub.bridge.change(sessionId, { logLevel })
+      shared.bridge.change(sessionId, { logLevel })
     if (this.#only !== undefined) return this.#ask(this.#only, request)
     const able = this.#targets.filter(({ target }) => {
       return this.upstreams.can(target.name)?.includes('logging') ?? true
@@ -291,15 +295,18 @@ export class MessageHandler {
   #ask(
     entry: McpTargetEntry,
     request: OutgoingRequest,
-    change?: (response: McpResponse) => Answer | false,
-  ): Promise<Answer> {
+    change?: (response: McpResponse) => ClientResponse | false,
+  ): Promise<ClientResponse> {
     return this.#send(entry, request).then(
-      (received) => change?.(received.response) || this.#answerFrom(entry, received),
-      (thrown) => this.#failureAnswer(entry, request, thrown),
+      (received) => change?.(received.response) || this.#responseFrom(entry, received),
+      (thrown) => this.#oauthError(entry, request, thrown),
     )
   }
 
-  #answerFrom(entry: McpTargetEntry, { response, eventFields, status }: ReceivedResponse): Answer {
+  #responseFrom(
+    entry: McpTargetEntry,
+    { response, eventFields, status }: ReceivedResponse,
+  ): ClientResponse {
     const isOnly = this.#only !== undefined
     return {
       text: isOnly ? response.text : clientResult(entry.target.name, response),
@@ -316,12 +323,12 @@ export class MessageHandler {
   }
 
   /** Reports to the client that one of several targets gave no response. */
-  #failureAnswer(entry: McpTargetEntry, request: OutgoingRequest, thrown: unknown): Answer {
+  #oauthError(entry: McpTargetEntry, request: OutgoingRequest, thrown: unknown): ClientResponse {
     if (thrown instanceof SessionEnded || this.#only !== undefined) throw thrown
     const failure = toFailure(thrown)
     if (failure.isResumable && this.upstreams.era === 'legacy') throw failure
     const own = failure instanceof SessionNeeded ? errorResponse(failure, request.id) : undefined
-    if (own !== undefined) return { text: own.text, status: failure.answer?.status }
+    if (own !== undefined) return { text: own.text, status: failure.httpResponse?.status }
     this.exchange.noteRefusal(entry, `target ${entry.target.name} failed: ${failure.message}`)
     return refusal(request, codes.internal, `${entry.target.name}: ${failure.message}`)
   }
@@ -360,7 +367,7 @@ export class MessageHandler {
   ): Promise<ReceivedResponse> {
     const span = this.#startSpan(entry)
     if (span !== undefined) transport.traceparent = span.header
-    const relay = new ClientRelay(this.upstreams, entry, this.#outlet)
+    const relay = new ClientRelay(this.upstreams, entry, this.#messageStream)
     const asked = ask(transport, request, relay, onAbandon)
     return span === undefined ? asked : endSpan(span, asked)
   }

@@ -30,14 +30,14 @@ export function messageForClient(
   const isOnly = exchange.backend.targets.length === 1
   switch (message.kind) {
     case 'request':
-      if (era === 'modern' || answeredHere(upstreams, entry, message)) return undefined
+      if (era === 'modern' || respondForClient(upstreams, entry, message)) return undefined
       break
     case 'notification':
       if (era === 'modern' && isUnrelated(message.method)) return undefined
       if (!isForClient(exchange, entry, message)) return undefined
       break
     case 'response':
-      return answerForClient(exchange, entry, message, isOnly)
+      return responseForClient(exchange, entry, message, isOnly)
   }
   return isOnly ? message.text : clientMessage(entry.target.name, message)
 }
@@ -46,7 +46,11 @@ export function messageForClient(
  * Answers a server's request if the client cannot, so that the server does not wait. Returns false if the
  * client can answer.
  */
-function answeredHere(upstreams: Upstreams, entry: McpTargetEntry, request: McpRequest): boolean {
+function respondForClient(
+  upstreams: Upstreams,
+  entry: McpTargetEntry,
+  request: McpRequest,
+): boolean {
   if (upstreams.mayAsk(request)) return false
   const text =
     request.method === 'ping'
@@ -55,7 +59,7 @@ function answeredHere(upstreams: Upstreams, entry: McpTargetEntry, request: McpR
   upstreams
     .use(entry, (transport) => notify(transport, text))
     .catch((thrown: unknown) => {
-      // If the session has ended, the server no longer waits for the answer.
+      // If the session has ended, the server no longer waits for the response.
       if (!(thrown instanceof SessionEnded)) toFailure(thrown)
     })
   return true
@@ -82,7 +86,7 @@ function isForClient(
 /**
  * Rewrites a response on a resumed stream. The request is not known there, so the result shows the method.
  */
-function answerForClient(
+function responseForClient(
   exchange: McpExchange,
   entry: McpTargetEntry,
   response: McpResponse,

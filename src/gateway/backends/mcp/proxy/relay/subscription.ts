@@ -13,13 +13,18 @@ import {
   withFilter,
 } from '../../eras/subscriptions.ts'
 import { member, textOf } from '../../json/node.ts'
-import { answerTo, type McpMessage, type McpNotification, type McpRequest } from '../../message.ts'
+import {
+  type McpMessage,
+  type McpNotification,
+  type McpRequest,
+  responseTo,
+} from '../../message.ts'
 import { clientUri, targetOfUri } from '../../naming.ts'
 import { codes } from '../../responses.ts'
 import { clientMessage } from '../../results.ts'
-import { ExchangeOutlet } from '../exchange/message-stream.ts'
+import { MessageStream } from '../exchange/message-stream.ts'
 import { json, jsonRefusal, TargetFailure, toFailure, verdictOf } from '../target/refusals.ts'
-import type { AnswerListener } from '../target/response-reader.ts'
+import type { ResponseListener } from '../target/response-reader.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
 import type { Flow, OnAbandon, Transport } from '../target/transport.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
@@ -42,17 +47,17 @@ export function serveListen(
     exchange.noteError(codes.invalidParams)
     return jsonRefusal(400, request.id, codes.invalidParams, filter)
   }
-  const outlet = new ExchangeOutlet(exchange)
-  const subscription = new Subscription(upstreams, request, filter, outlet)
-  const { hub } = exchange
-  const removeStop = hub.onStop(() => subscription.finish())
+  const messageStream = new MessageStream(exchange)
+  const subscription = new Subscription(upstreams, request, filter, messageStream)
+  const { shared } = exchange
+  const removeStop = shared.onStop(() => subscription.finish())
   onAbandon(() => {
     removeStop()
     subscription.close()
-    outlet.end()
+    messageStream.end()
   })
-  subscription.open().catch((thrown) => outlet.fail(thrown))
-  return outlet.result
+  subscription.open().catch((thrown) => messageStream.fail(thrown))
+  return messageStream.result
 }
 
 /** The stream of one target. It may be closed until the next attempt to open it. */
@@ -70,7 +75,7 @@ class Subscription {
   readonly #upstreams: Upstreams
   readonly #request: McpRequest
   readonly #filter: ChangeFilter
-  readonly #outlet: ExchangeOutlet
+  readonly #messageStream: MessageStream
   readonly #isOnly: boolean
   readonly #streams = new Map<string, TargetStream>()
   #targets: readonly McpTargetEntry[] = []
@@ -83,19 +88,19 @@ class Subscription {
     upstreams: Upstreams,
     request: McpRequest,
     filter: ChangeFilter,
-    outlet: ExchangeOutlet,
+    messageStream: MessageStream,
   ) {
     this.#upstreams = upstreams
     this.#request = request
     this.#filter = filter
-    this.#outlet = outlet
+    this.#messageStream = messageStream
     this.#isOnly = upstreams.exchange.backend.targets.length === 1
   }
 
   /** Opens the streams of all targets, and acknowledges what they honour. */
   async open(): Promise<void> {
-    const { backend, hub } = this.#upstreams.exchange
-    this.#stopWatching = hub.onChange(() => this.#onChange())
+    const { backend, shared } = this.#upstreams.exchange
+    this.#stopWatching = shared.onChange(() => this.#onChange())
     this.#targets = backend.targets
     const asked = backend.targets.flatMap((entry) => this.#streamOf(entry) ?? [])
     const outcomes = await Promise.all(asked.map((stream) => this.#begin(stream)))
@@ -103,12 +108,12 @@ class Subscription {
     const honoured = outcomes.flatMap((one) => (one instanceof TargetFailure ? [] : [one]))
     const [failure] = outcomes.filter((one) => one instanceof TargetFailure)
     if (honoured.length === 0 && failure !== undefined) {
-      this.#outlet.answer(verdictOf(failure, this.#request.id))
+      this.#messageStream.respond(verdictOf(failure, this.#request.id))
       this.close()
       return
     }
     this.#honoured = joinFilters(this.#filter, honoured)
-    this.#outlet.send(acknowledgement(this.#request.id, this.#honoured))
+    this.#messageStream.send(acknowledgement(this.#request.id, this.#honoured))
     if (isEmpty(this.#honoured)) this.finish()
   }
 
@@ -143,7 +148,7 @@ class Subscription {
     } catch (thrown) {
       const failure = toFailure(thrown)
       // A server that refuses the method is not asked again.
-      if (failure.answer === undefined) this.#again(stream)
+      if (failure.httpResponse === undefined) this.#again(stream)
       return failure
     }
   }
@@ -165,7 +170,7 @@ class Subscription {
       if (isAcknowledged) this.#ended(stream)
       else fail(failure)
     }
-    const listener: AnswerListener = {
+    const listener: ResponseListener = {
       onMessage: (message) => {
         if (message.kind === 'response') this.#onResponse(stream, message, fail)
         else if (isAcknowledgement(message) && message.kind === 'notification') {
@@ -201,11 +206,11 @@ class Subscription {
     fail: (failure: TargetFailure) => void,
   ): void {
     if (message.kind !== 'response') return
-    const response = answerTo(message, this.#request.id)
+    const response = responseTo(message, this.#request.id)
     if (response === undefined) return
     if (response.error !== undefined) {
-      const answer = { status: 200, headers: [json], body: Buffer.from(response.text) }
-      fail(new TargetFailure('the server refuses the subscription', { answer }))
+      const httpResponse = { status: 200, headers: [json], body: Buffer.from(response.text) }
+      fail(new TargetFailure('the server refuses the subscription', { httpResponse }))
     } else if (this.#isOnly && this.#honoured !== undefined) {
       stream.isGone = true
       this.finish()
@@ -220,17 +225,17 @@ class Subscription {
     const keeps = keptItems(exchange, entry, { type: 'resource', name: message.method })
     if (uri !== undefined && keeps?.(uri) === false) return
     const { name } = entry.target
-    this.#outlet.send(this.#isOnly ? message.text : clientMessage(name, message))
-    if (stream.flow === undefined || !this.#outlet.isSlow) return
+    this.#messageStream.send(this.#isOnly ? message.text : clientMessage(name, message))
+    if (stream.flow === undefined || !this.#messageStream.isSlow) return
     stream.flow.pause()
-    this.#outlet.onDrain(() => stream.flow?.resume())
+    this.#messageStream.onDrain(() => stream.flow?.resume())
   }
 
   /** Without its only target the subscription has ended; others are opened again. */
   #ended(stream: TargetStream): void {
     stream.flow = undefined
     if (stream.isGone) return
-    if (this.#isOnly) this.#outlet.end()
+    if (this.#isOnly) this.#messageStream.end()
     else this.#again(stream)
   }
 
@@ -251,13 +256,14 @@ class Subscription {
   /** Tells the client that lists may have changed while a target was not connected. */
   #notifyAll(): void {
     if (this.#honoured === undefined) return
-    for (const text of allListsChanged(this.#request.id, this.#honoured)) this.#outlet.send(text)
+    for (const text of allListsChanged(this.#request.id, this.#honoured))
+      this.#messageStream.send(text)
   }
 
   /** Called after a change of the targets. */
   #onChange(): void {
-    const { hub, name } = this.#upstreams.exchange
-    const targets = hub.backends.find(name)?.targets
+    const { shared, name } = this.#upstreams.exchange
+    const targets = shared.backends.find(name)?.targets
     // Names change with the number of targets, so that the client must subscribe again.
     if (targets === undefined || (targets.length === 1) !== this.#isOnly) {
       this.finish()
@@ -294,10 +300,10 @@ class Subscription {
     const { id } = this.#request
     if (this.#honoured === undefined) {
       const message = 'the gateway is about to stop or to change its servers'
-      this.#outlet.answer(jsonRefusal(503, id, codes.internal, message))
+      this.#messageStream.respond(jsonRefusal(503, id, codes.internal, message))
     } else {
-      this.#outlet.send(subscriptionEnd(id))
-      this.#outlet.end()
+      this.#messageStream.send(subscriptionEnd(id))
+      this.#messageStream.end()
     }
     this.close()
   }

@@ -6,7 +6,7 @@ import { BroadcastChannel } from 'node:worker_threads'
 import { readMessage } from '../../message.ts'
 import { codes, errorText } from '../../responses.ts'
 import { json, TargetFailure } from '../target/refusals.ts'
-import type { AnswerListener } from '../target/response-reader.ts'
+import type { ResponseListener } from '../target/response-reader.ts'
 import type { Flow } from '../target/transport.ts'
 import { newSessionId } from './session-state.ts'
 
@@ -20,8 +20,8 @@ function notHeld({ text }: HeldInput): TargetFailure {
   const request = readMessage(text)
   const id = request.kind === 'request' ? request.id : undefined
   const body = Buffer.from(errorText(id, codes.invalidParams, message))
-  const answer = { status: 400, headers: [json], body }
-  return new TargetFailure('the call no longer waits for input', { answer })
+  const httpResponse = { status: 400, headers: [json], body }
+  return new TargetFailure('the call no longer waits for input', { httpResponse })
 }
 
 /** A message between threads. */
@@ -63,7 +63,7 @@ interface HeldEvent {
 }
 
 interface Held {
-  resume(input: HeldInput, listener: AnswerListener): void
+  resume(input: HeldInput, listener: ResponseListener): void
   /** Called if the client of a resumed call has gone. */
   leave(): void
 }
@@ -81,7 +81,7 @@ type SessionChange =
 
 /** Maximum number of calls that wait for input in this thread. The oldest one is given up first. */
 const maxHeld = 1_000
-/** Maximum time for the thread of a call to answer. */
+/** Maximum time for the thread of a call to respond. */
 const takenMs = 5_000
 /** Maximum number of sessions with settings, and of resources of each. */
 const maxSessions = 50_000
@@ -146,7 +146,7 @@ export class Bridge {
   }
 
   /** Continues a held call, in whichever thread it is. */
-  resume(id: string, owner: string, input: HeldInput, listener: AnswerListener): Flow {
+  resume(id: string, owner: string, input: HeldInput, listener: ResponseListener): Flow {
     const by = newSessionId()
     const end = () => {
       clearTimeout(timer)
@@ -190,7 +190,7 @@ export class Bridge {
   }
 
   /** Passes a client's response to the thread that waits for it. */
-  answer(key: string, text: string): void {
+  respond(key: string, text: string): void {
     this.#send({ answered: key, text })
   }
 

@@ -62,7 +62,7 @@ export class SessionNotices {
     this.#send({ client, target, missing: method })
   }
 
-  /** Called when the target answers the method again. */
+  /** Called when the target responds to the method again. */
   found(client: string, target: string, method: string): void {
     this.#send({ client, target, found: method })
   }

@@ -30,7 +30,7 @@ export interface SessionState {
   readonly principal?: string
   /** Protocol version that was agreed with the client. */
   readonly version: string
-  /** JSON of the client's `initialize` params, for servers that are added later. */
+  /** JSON of the params of `initialize`, for servers that are added later. Sealed under this name. */
   readonly hello: string
   readonly targets: Readonly<Record<string, TargetSession>>
 }

@@ -9,7 +9,6 @@ import { readMessage } from '../../message.ts'
 import type { KeptAlive, OpenStreams } from '../exchange/message-stream.ts'
 import { compileTargets, type McpBackend } from '../target/targets.ts'
 import type { Flow } from '../target/transport.ts'
-import { LateSessions } from './begun-sessions.ts'
 import { Bridge } from './cross-thread-calls.ts'
 import { SessionNotices } from './session-notices.ts'
 import {
@@ -19,6 +18,7 @@ import {
   type TargetSession,
 } from './session-state.ts'
 import { SharedStreams } from './shared-streams.ts'
+import { TargetSessions } from './target-sessions.ts'
 import type {
   Delivery,
   PassedMessages,
@@ -37,7 +37,7 @@ interface LiveSession {
   lastUsed: number
 }
 
-/** Maximum time for the thread of a stream to answer, which may be busy. */
+/** Maximum time for the thread of a stream to respond, which may be busy. */
 const passTimeoutMs = 10_000
 /** Maximum number of concurrent requests of one session in this thread. */
 const maxPending = 256
@@ -57,13 +57,13 @@ const maxEndedSessions = 100_000
 
 export type McpBackends = CompiledBackends<'mcp', McpBackend>
 
-export class McpHub {
+export class McpSharedState {
   readonly backends: McpBackends = new CompiledBackends(
     'mcp',
     (name, { targets, isStateless }, before) => compileTargets(name, targets, isStateless, before),
   )
   readonly bridge = new Bridge()
-  readonly late = new LateSessions()
+  readonly late = new TargetSessions()
   readonly notices = new SessionNotices()
   /** Streams of the older transport to servers. */
   readonly sharedStreams = new SharedStreams(

@@ -6,9 +6,9 @@ import { BroadcastChannel } from 'node:worker_threads'
 import type { EventFields } from '../../event-stream.ts'
 import { readMessage } from '../../message.ts'
 import { TargetFailure } from '../target/refusals.ts'
-import type { AnswerListener } from '../target/response-reader.ts'
+import type { ResponseListener } from '../target/response-reader.ts'
 import { newSessionId } from './session-state.ts'
-import type { PendingAnswer, SseStream } from './sse-stream.ts'
+import type { PendingResponse, SseStream } from './sse-stream.ts'
 import { isRunning, threadEnd } from './threads.ts'
 
 /** What the thread of a stream sends to another one. */
@@ -46,7 +46,7 @@ interface RemoteListener {
   onDetach?(): void
 }
 
-/** Maximum time for the thread of a stream to answer, which may be busy. */
+/** Maximum time for the thread of a stream to respond, which may be busy. */
 const replyMs = 5_000
 
 const lost = (): TargetFailure => new TargetFailure('the server has ended the session')
@@ -137,7 +137,7 @@ export class SharedStreams {
       this.#drops.delete(by)
       this.#reply(by, reply)
     }
-    const listener: AnswerListener = {
+    const listener: ResponseListener = {
       onMessage: ({ text }, fields) => this.#reply(by, { kind: 'message', text, fields }),
       onEnd: () => over({ kind: 'end' }),
       onFailure: ({ message }) => over({ kind: 'failure', text: message }),
@@ -154,7 +154,7 @@ export class SharedStreams {
   #addTo(
     stream: SseStream,
     question: Exclude<StreamQuestion, { find: string } | { paused: string }>,
-    listener: AnswerListener,
+    listener: ResponseListener,
   ): () => void {
     if ('listen' in question) return stream.listen(listener)
     const { id, progressToken } = question
@@ -204,7 +204,7 @@ export class SharedStreams {
    */
   attach(
     id: string,
-    listener: AnswerListener,
+    listener: ResponseListener,
     question: (by: string) => StreamQuestion,
   ): { by: string; taken: Promise<void> } {
     const by = newSessionId()
@@ -294,7 +294,7 @@ class RemoteStream implements SseStream {
     this.messagePath = messagePath
   }
 
-  async expect(id: string, { listener, progressToken }: PendingAnswer): Promise<void> {
+  async expect(id: string, { listener, progressToken }: PendingResponse): Promise<void> {
     const ask = (by: string) => ({ expect: this.#id, by, id, progressToken })
     const { by, taken } = this.#shared.attach(this.#id, listener, ask)
     this.#pending.set(id, by)
@@ -307,7 +307,7 @@ class RemoteStream implements SseStream {
     if (by !== undefined) this.#shared.detach(by)
   }
 
-  listen(listener: AnswerListener): () => void {
+  listen(listener: ResponseListener): () => void {
     const ask = (by: string) => ({ listen: this.#id, by })
     const { by, taken } = this.#shared.attach(this.#id, listener, ask)
     let isRemoved = false

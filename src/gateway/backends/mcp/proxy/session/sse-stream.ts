@@ -1,9 +1,9 @@
 /** The stream of a session of the older transport, whichever thread has opened it. */
-import type { AnswerListener } from '../target/response-reader.ts'
+import type { ResponseListener } from '../target/response-reader.ts'
 
 /** A request that waits for its response on the stream. */
-export interface PendingAnswer {
-  readonly listener: AnswerListener
+export interface PendingResponse {
+  readonly listener: ResponseListener
   /** Progress token of the request, as JSON. */
   readonly progressToken: string | undefined
 }
@@ -18,10 +18,10 @@ export interface SseStream {
    * Passes the response to the request with this id to its listener. The request may be sent once this has
    * returned or resolved. Throws or rejects with a TargetFailure.
    */
-  expect(id: string, pending: PendingAnswer): void | Promise<void>
+  expect(id: string, pending: PendingResponse): void | Promise<void>
   forget(id: string): void
   /** Adds a listener for messages that belong to no request. Returns a function that removes it. */
-  listen(listener: AnswerListener): () => void
+  listen(listener: ResponseListener): () => void
   pause(): void
   resume(): void
 }

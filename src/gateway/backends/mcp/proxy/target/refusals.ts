@@ -9,7 +9,7 @@ export const json = ['content-type', 'application/json'] as const
 const jsonAlone = [json]
 
 /** A response with one JSON-RPC message. */
-export function jsonAnswer(
+export function jsonResponse(
   body: string | Uint8Array,
   headers: readonly (readonly [string, string])[] = [],
   status = 200,
@@ -38,7 +38,7 @@ export function jsonRefusal(
 }
 
 /** An error response of a server. */
-export interface RefusedAnswer {
+export interface HttpErrorResponse {
   readonly status: number
   /** The headers that are passed to clients. */
   readonly headers: readonly (readonly [string, string])[]
@@ -85,10 +85,10 @@ const timeoutCodes: readonly string[] = ['upstream_timeout', 'route_timeout']
 export class TargetFailure extends Error {
   override readonly name = 'TargetFailure'
   /** The error response, if there was one. */
-  readonly answer: RefusedAnswer | undefined
+  readonly httpResponse: HttpErrorResponse | undefined
   /** Has the stream ended in a way that the client may resume it? */
   readonly isResumable: boolean
-  /** Did the server not answer within a limit of the gateway? */
+  /** Did the server not respond within a limit of the gateway? */
   readonly hasTimedOut: boolean
   /** Has the server refused only this message? The session exists. */
   readonly isInSession: boolean
@@ -96,12 +96,12 @@ export class TargetFailure extends Error {
   constructor(
     message: string,
     {
-      answer,
+      httpResponse,
       isResumable = false,
       hasTimedOut = false,
       isInSession = false,
     }: {
-      answer?: RefusedAnswer | undefined
+      httpResponse?: HttpErrorResponse | undefined
       isResumable?: boolean
       hasTimedOut?: boolean
       isInSession?: boolean
@@ -109,7 +109,7 @@ export class TargetFailure extends Error {
     cause?: unknown,
   ) {
     super(message, { cause })
-    this.answer = answer
+    this.httpResponse = httpResponse
     this.isResumable = isResumable
     this.hasTimedOut =
       hasTimedOut || (cause instanceof GatewayError && timeoutCodes.includes(cause.code))
@@ -122,18 +122,18 @@ export class TargetFailure extends Error {
    * gateway asks with `ping` before it takes the session for lost.
    */
   get mayHaveLostSession(): boolean {
-    if (this.answer === undefined) return false
-    const { status } = this.answer
+    if (this.httpResponse === undefined) return false
+    const { status } = this.httpResponse
     return isGoneStatus(status) || (status === 400 && this.namesUnknownSession)
   }
 
   /**
-   * Does the body say that the session does not exist? An error 400 with the id of the request is an answer to
+   * Does the body say that the session does not exist? An error 400 with the id of the request is the response to
    * it, such as a tool's own error about sessions.
    */
   get namesUnknownSession(): boolean {
-    if (this.answer === undefined) return false
-    const { status, body } = this.answer
+    if (this.httpResponse === undefined) return false
+    const { status, body } = this.httpResponse
     const text = Buffer.from(body).toString('latin1')
     const { id, code, message } = errorIn(text) ?? {}
     const isOfRequest = status === 400 && id !== undefined && id !== null && id !== 'server-error'
@@ -147,15 +147,17 @@ export class TargetFailure extends Error {
   }
 }
 
-/** The answer to a modern request for a server that gives each client a session. */
+/** The response to a modern request for a server that gives each client a session. */
 export class SessionNeeded extends TargetFailure {
   /** `id` is the id of the request as JSON. */
   constructor(target: string, id: string, requested: string) {
     const message = `Unsupported protocol version: server ${target} keeps a session for each client, which ${requested} does not have. Begin a session with initialize.`
     const data = { supported: [...legacyVersions].reverse(), requested }
     const body = Buffer.from(errorText(id, codes.unsupportedVersion, message, data))
-    const answer = { status: 400, headers: [json], body }
-    super('the server keeps sessions, which the version of the request does not have', { answer })
+    const httpResponse = { status: 400, headers: [json], body }
+    super('the server keeps sessions, which the version of the request does not have', {
+      httpResponse,
+    })
   }
 }
 
@@ -167,9 +169,9 @@ export function toFailure(thrown: unknown): TargetFailure {
 
 /** Returns the error response of the server or, if there was none, a response that reports the failure. */
 export function verdictOf(failure: TargetFailure, id: string | undefined): RespondVerdict {
-  const { answer, cause } = failure
-  if (answer !== undefined) {
-    const { status, headers, body } = answer
+  const { httpResponse, cause } = failure
+  if (httpResponse !== undefined) {
+    const { status, headers, body } = httpResponse
     return { kind: 'respond', status, headers, body, reason: 'Upstream', detail: failure.message }
   }
   const reason = cause instanceof GatewayError ? cause.row.reason : 'UpstreamFailure'

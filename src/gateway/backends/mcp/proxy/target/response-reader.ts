@@ -7,13 +7,13 @@ import type { GatewayError } from '../../../../../ground/errors/index.ts'
 import type { HeaderFields } from '../../../../../ground/exchange/exchange.ts'
 import type { EventFields, McpEvent } from '../../event-stream.ts'
 import { type McpMessage, MessageRefusal, readMessage, readMessages } from '../../message.ts'
-import { type RefusedAnswer, TargetFailure } from './refusals.ts'
+import { type HttpErrorResponse, TargetFailure } from './refusals.ts'
 
 /**
  * Receives the parts of a response in this order: the session and the start of a stream, if there are any,
  * then messages and other events, then either the end or a failure.
  */
-export interface AnswerListener {
+export interface ResponseListener {
   /** Called if the server has created a session. */
   onSession?(id: string): void
   /** Called if the response is a stream of events, which may last long. */
@@ -35,13 +35,13 @@ const passedHeaders = ['content-type', 'www-authenticate', 'retry-after']
 
 type Mode = 'events' | 'message' | 'refusal' | 'nothing'
 
-export class AnswerReader implements CallListener {
-  readonly #listener: AnswerListener
+export class ResponseReader implements CallListener {
+  readonly #listener: ResponseListener
   readonly #ignoresBody: boolean
   /** The call, which is closed if the response is not valid. Set by the code that starts it. */
   call: { close(): void } | undefined
   #mode: Mode = 'nothing'
-  #refused: Omit<RefusedAnswer, 'body'> | undefined
+  #refused: Omit<HttpErrorResponse, 'body'> | undefined
   /** The body, if it came in one piece so far. */
   #piece: Uint8Array | undefined
   #pieces: GrowingBytes | undefined
@@ -52,7 +52,7 @@ export class AnswerReader implements CallListener {
    * If `ignoresBody`, the body of a successful response is not read, whatever it is. `onStream` is called at its
    * start.
    */
-  constructor(listener: AnswerListener, ignoresBody = false) {
+  constructor(listener: ResponseListener, ignoresBody = false) {
     this.#listener = listener
     this.#ignoresBody = ignoresBody
   }
@@ -149,8 +149,10 @@ export class AnswerReader implements CallListener {
     this.#isOver = true
     if (this.#refused === undefined) this.#listener.onEnd()
     else {
-      const answer = { ...this.#refused, body: Buffer.from(this.#body) }
-      this.#listener.onFailure(new TargetFailure(`the server answers ${answer.status}`, { answer }))
+      const httpResponse = { ...this.#refused, body: Buffer.from(this.#body) }
+      this.#listener.onFailure(
+        new TargetFailure(`the server answers ${httpResponse.status}`, { httpResponse }),
+      )
     }
   }
 

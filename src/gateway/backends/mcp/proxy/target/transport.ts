@@ -2,16 +2,16 @@
 
 import type { EventFields, McpEvent } from '../../event-stream.ts'
 import {
-  answerTo,
   type McpMessage,
   type McpResponse,
   MessageRefusal,
   readMessage,
+  responseTo,
 } from '../../message.ts'
-import type { Era } from '../../methods.ts'
+import type { ProtocolEra } from '../../methods.ts'
 import { codes, errorCodeOf } from '../../responses.ts'
-import { type RefusedAnswer, TargetFailure } from './refusals.ts'
-import type { AnswerListener } from './response-reader.ts'
+import { type HttpErrorResponse, TargetFailure } from './refusals.ts'
+import type { ResponseListener } from './response-reader.ts'
 
 /** A running request that can be paused or cancelled. */
 export interface Flow {
@@ -40,7 +40,7 @@ export interface OutgoingRequest extends OutgoingMessage {
 }
 
 export interface Transport {
-  readonly era: Era
+  readonly era: ProtocolEra
   /** `traceparent` of requests. If not set, that of the client is sent. */
   traceparent?: string | undefined
   /** Does the client resume the streams of its responses? If not set, the gateway does. */
@@ -50,12 +50,12 @@ export interface Transport {
   /** Id of the stream of the session (older transport). */
   readonly connection?: string | undefined
   /** Sends a message; the response goes to the listener. Throws or rejects with a GatewayError. */
-  post(message: OutgoingMessage, listener: AnswerListener): Flow | Promise<Flow>
+  post(message: OutgoingMessage, listener: ResponseListener): Flow | Promise<Flow>
   /**
    * Opens the stream for messages that the server sends on its own. `from` is the id of the last received
    * event.
    */
-  listen(listener: AnswerListener, from: string | undefined): Promise<Flow>
+  listen(listener: ResponseListener, from: string | undefined): Promise<Flow>
   /** Keeps a connection open for a while after its response, so that the server can end it. */
   linger?(flow: Flow): void
   /** Called when the connection of a lingering flow has ended. */
@@ -87,7 +87,7 @@ export type OnAbandon = (close: () => void) => void
 
 export const ignored: Relay = { onMessage: () => {} }
 
-/** How long a target may take to answer what the gateway asks on its own, or asks several targets together. */
+/** How long a target may take to respond to requests of the gateway itself, or asks several targets together. */
 export const ownLimitMs = 10_000
 
 /**
@@ -172,17 +172,17 @@ export function withLimit<Result>(
   })
 }
 
-class PendingRequest implements AnswerListener {
+class PendingRequest implements ResponseListener {
   readonly #transport: Transport
   readonly #id: string
   readonly #relay: Relay
-  readonly #resolve: (answered: ReceivedResponse) => void
+  readonly #resolve: (received: ReceivedResponse) => void
   readonly #reject: (thrown: unknown) => void
   #timer: NodeJS.Timeout | undefined
   #flow: Flow | undefined
   #session: string | undefined
   #isOver = false
-  #isAnswered = false
+  #hasResponse = false
   #hasEnded = false
   #hasEventIds = false
 
@@ -190,7 +190,7 @@ class PendingRequest implements AnswerListener {
     transport: Transport,
     id: string,
     relay: Relay,
-    resolve: (answered: ReceivedResponse) => void,
+    resolve: (received: ReceivedResponse) => void,
     reject: (thrown: unknown) => void,
   ) {
     this.#transport = transport
@@ -202,7 +202,7 @@ class PendingRequest implements AnswerListener {
 
   begun(flow: Flow): void {
     this.#flow = flow
-    if (this.#isAnswered) this.#linger()
+    if (this.#hasResponse) this.#linger()
     else if (this.#isOver) flow.close()
   }
 
@@ -240,7 +240,7 @@ class PendingRequest implements AnswerListener {
 
   #end(): void {
     this.#hasEnded = true
-    if (this.#flow !== undefined && this.#isAnswered) this.#transport.ended?.(this.#flow)
+    if (this.#flow !== undefined && this.#hasResponse) this.#transport.ended?.(this.#flow)
   }
 
   onSession(id: string): void {
@@ -262,10 +262,10 @@ class PendingRequest implements AnswerListener {
       this.#slowDown()
       return
     }
-    const response = answerTo(message, this.#id)
+    const response = responseTo(message, this.#id)
     if (response === undefined) return
     this.#finish()
-    this.#isAnswered = true
+    this.#hasResponse = true
     this.#linger()
     this.#resolve({ response, eventFields, session: this.#session })
   }
@@ -304,12 +304,12 @@ class PendingRequest implements AnswerListener {
       ? errorResponse(failure, this.#id)
       : legacyErrorResponse(failure, this.#id)
     if (response !== undefined) {
-      const status = failure.answer?.status ?? 400
+      const status = failure.httpResponse?.status ?? 400
       this.#resolve({ response, eventFields: undefined, session: undefined, status })
       return
     }
-    const { message, answer, cause } = failure
-    const isResumable = this.#isResumable && answer === undefined
+    const { message, httpResponse, cause } = failure
+    const isResumable = this.#isResumable && httpResponse === undefined
     this.#reject(isResumable ? new TargetFailure(message, { isResumable }, cause) : failure)
   }
 }
@@ -319,12 +319,13 @@ const modernCodes = new Set<number>(Object.values(codes))
 
 /**
  * Returns the JSON-RPC error in a response with status 400 or 404, which modern servers use for errors of the
- * protocol; undefined if it is not an answer to the request.
+ * protocol; undefined if it is not a response to the request.
  */
 export function errorResponse(failure: TargetFailure, id: string): McpResponse | undefined {
-  const { answer } = failure
-  if (answer === undefined || (answer.status !== 400 && answer.status !== 404)) return undefined
-  const message = ownError(answer, id)
+  const { httpResponse } = failure
+  if (httpResponse === undefined || (httpResponse.status !== 400 && httpResponse.status !== 404))
+    return undefined
+  const message = ownError(httpResponse, id)
   return message && modernCodes.has(errorCodeOf(message.text) ?? 0) ? message : undefined
 }
 
@@ -332,21 +333,22 @@ export function errorResponse(failure: TargetFailure, id: string): McpResponse |
 const statusesForClient = [401, 403, 407, 429]
 
 /**
- * Returns the JSON-RPC error with which a legacy server answers the request, with any status of an error;
- * undefined if the body is no answer to the request, or if it reports that the session does not exist.
+ * Returns the JSON-RPC error with which a legacy server responds to the request, with any status of an error;
+ * undefined if the body is not a response to the request, or if it reports that the session does not exist.
  */
 function legacyErrorResponse(failure: TargetFailure, id: string): McpResponse | undefined {
-  const { answer } = failure
-  if (answer === undefined || answer.status < 400) return undefined
-  if (statusesForClient.includes(answer.status) || failure.namesUnknownSession) return undefined
-  return ownError(answer, id)
+  const { httpResponse } = failure
+  if (httpResponse === undefined || httpResponse.status < 400) return undefined
+  if (statusesForClient.includes(httpResponse.status) || failure.namesUnknownSession)
+    return undefined
+  return ownError(httpResponse, id)
 }
 
 /** Returns the error response with this id in the body of a refusal. */
-function ownError({ body }: RefusedAnswer, id: string): McpResponse | undefined {
+function ownError({ body }: HttpErrorResponse, id: string): McpResponse | undefined {
   try {
     const message = readMessage(Buffer.from(body).toString())
-    const own = message.kind === 'response' ? answerTo(message, id) : undefined
+    const own = message.kind === 'response' ? responseTo(message, id) : undefined
     return own?.error === undefined ? undefined : own
   } catch (error) {
     if (error instanceof MessageRefusal) return undefined

@@ -7,12 +7,12 @@ import { GatewayError } from '../../../../../ground/errors/index.ts'
 import type { EventFields, McpEvent } from '../../event-stream.ts'
 import type { McpMessage } from '../../message.ts'
 import { TargetFailure, toFailure } from '../target/refusals.ts'
-import type { AnswerListener } from '../target/response-reader.ts'
+import type { ResponseListener } from '../target/response-reader.ts'
 import type { Flow } from '../target/transport.ts'
 
 interface ResumableTransport {
   /** Opens a stream with the events after the one with this id. */
-  listen(listener: AnswerListener, from: string | undefined): Promise<Flow>
+  listen(listener: ResponseListener, from: string | undefined): Promise<Flow>
   /** Called with the id of a session that the server has created. */
   onSession?(id: string): void
 }
@@ -25,9 +25,9 @@ const minRetryMs = 10
 const maxPolls = 1_000
 const maxFailures = 5
 
-export class ResumedStream implements AnswerListener, Flow {
+export class ResumedStream implements ResponseListener, Flow {
   readonly #transport: ResumableTransport
-  readonly #listener: AnswerListener
+  readonly #listener: ResponseListener
   /** When the response must be complete; 0 if there is no limit. */
   readonly #deadline: number
   #flow: Flow | undefined
@@ -39,19 +39,19 @@ export class ResumedStream implements AnswerListener, Flow {
   #retry: NodeJS.Timeout | undefined
   #limit: NodeJS.Timeout | undefined
   #hasBegun = false
-  #isAnswered = false
+  #hasResponse = false
   #isPaused = false
   #isOver = false
 
   /** `timeoutMs` is the limit of the whole response; 0 means none. */
-  constructor(transport: ResumableTransport, listener: AnswerListener, timeoutMs: number) {
+  constructor(transport: ResumableTransport, listener: ResponseListener, timeoutMs: number) {
     this.#transport = transport
     this.#listener = listener
     this.#deadline = timeoutMs > 0 ? performance.now() + timeoutMs : 0
   }
 
   /** Opens the stream of messages that the server sends on its own, and resumes it. */
-  static async listen(transport: ResumableTransport, listener: AnswerListener): Promise<Flow> {
+  static async listen(transport: ResumableTransport, listener: ResponseListener): Promise<Flow> {
     const stream = new ResumedStream(transport, listener, 0)
     return stream.begun(await transport.listen(stream, undefined))
   }
@@ -80,7 +80,7 @@ export class ResumedStream implements AnswerListener, Flow {
     if (this.#isOver) return
     if (eventFields !== undefined) this.#note(eventFields)
     if (message.kind === 'response') {
-      this.#isAnswered = true
+      this.#hasResponse = true
       clearTimeout(this.#limit)
     }
     this.#listener.onMessage?.(message, undefined)
@@ -101,22 +101,23 @@ export class ResumedStream implements AnswerListener, Flow {
 
   onEnd(): void {
     if (this.#isOver) return
-    if (this.#isAnswered || this.#last === undefined) {
+    if (this.#hasResponse || this.#last === undefined) {
       this.#isOver = true
       this.#listener.onEnd()
-    } else if (++this.#polls > maxPolls) this.#fail(unanswered())
+    } else if (++this.#polls > maxPolls) this.#fail(endedEarly())
     else this.#resumeLater()
   }
 
   onFailure(failure: TargetFailure): void {
     if (this.#isOver) return
-    const { answer, cause, hasTimedOut } = failure
+    const { httpResponse, cause, hasTimedOut } = failure
     const isResumed = this.#retry !== undefined
-    const isLost = cause instanceof GatewayError || (isResumed && (answer?.status ?? 0) >= 500)
-    if (this.#isAnswered || this.#last === undefined || hasTimedOut) this.#fail(failure)
+    const isLost =
+      cause instanceof GatewayError || (isResumed && (httpResponse?.status ?? 0) >= 500)
+    if (this.#hasResponse || this.#last === undefined || hasTimedOut) this.#fail(failure)
     else if (isLost && ++this.#failures <= maxFailures) this.#resumeLater()
     // A refusal to resume says nothing about the request, which the server has accepted.
-    else this.#fail(isResumed && answer !== undefined ? unanswered() : failure)
+    else this.#fail(isResumed && httpResponse !== undefined ? endedEarly() : failure)
   }
 
   #fail(failure: TargetFailure): void {
@@ -173,4 +174,4 @@ export class ResumedStream implements AnswerListener, Flow {
   }
 }
 
-const unanswered = (): TargetFailure => new TargetFailure('the server has ended without an answer')
+const endedEarly = (): TargetFailure => new TargetFailure('the server has ended without an answer')

@@ -5,9 +5,9 @@ import { type McpMessage, plainId } from '../../message.ts'
 import { noCoding } from '../exchange/forwarded-headers.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
 import type { SharedStreams } from '../session/shared-streams.ts'
-import type { PendingAnswer, SseStream } from '../session/sse-stream.ts'
+import type { PendingResponse, SseStream } from '../session/sse-stream.ts'
 import { TargetFailure } from '../target/refusals.ts'
-import { type AnswerListener, AnswerReader } from '../target/response-reader.ts'
+import { type ResponseListener, ResponseReader } from '../target/response-reader.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
 import type { Flow } from '../target/transport.ts'
 import { prepareRequest } from './target-request.ts'
@@ -18,9 +18,9 @@ const maxPending = 1_000
 const endpointMs = 10_000
 
 /** The stream of a session at one server. */
-export class SseConnection implements AnswerListener, SseStream {
-  readonly #pending = new Map<string, PendingAnswer>()
-  readonly #listeners = new Set<AnswerListener>()
+export class SseConnection implements ResponseListener, SseStream {
+  readonly #pending = new Map<string, PendingResponse>()
+  readonly #listeners = new Set<ResponseListener>()
   readonly #endpoint = Promise.withResolvers<string>()
   readonly #base: string
   #flow: Flow | undefined
@@ -55,12 +55,12 @@ export class SseConnection implements AnswerListener, SseStream {
           connection.label = address.label
         },
       })
-      const reader = new AnswerReader(connection)
+      const reader = new ResponseReader(connection)
       const call = exchange.runtime.call(ready, reader)
       reader.call = call
       connection.#flow = call
       connection.messagePath = await connection.#endpoint.promise
-      await connection.#share(exchange.hub.sharedStreams)
+      await connection.#share(exchange.shared.sharedStreams)
       return connection
     } catch (thrown) {
       connection.close()
@@ -75,7 +75,7 @@ export class SseConnection implements AnswerListener, SseStream {
     else streams.remove(id)
   }
 
-  expect(id: string, pending: PendingAnswer): void {
+  expect(id: string, pending: PendingResponse): void {
     if (this.#pending.size >= maxPending) {
       throw new TargetFailure('too many requests are under way')
     }
@@ -87,7 +87,7 @@ export class SseConnection implements AnswerListener, SseStream {
   }
 
   /** Adds a listener for messages that belong to no request. Returns a function that removes it. */
-  listen(listener: AnswerListener): () => void {
+  listen(listener: ResponseListener): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
@@ -127,7 +127,7 @@ export class SseConnection implements AnswerListener, SseStream {
     this.#listenerOf(message)?.onMessage?.(message, eventFields)
   }
 
-  /** Returns the id of the request that this id answers, which may be the same number in another form. */
+  /** Returns the id of the request with this id in its response, which may be the same number in another form. */
   #keyOf(id: string): string | undefined {
     if (this.#pending.has(id)) return id
     for (const key of this.#pending.keys()) if (plainId(key) === plainId(id)) return key
@@ -138,7 +138,7 @@ export class SseConnection implements AnswerListener, SseStream {
    * Returns the listener for a message. Progress goes to the listener of its request, because only messages
    * on the same stream keep their order.
    */
-  #listenerOf(message: McpMessage): AnswerListener | undefined {
+  #listenerOf(message: McpMessage): ResponseListener | undefined {
     const pending = [...this.#pending.values()]
     const token = notifiedProgress(message)
     const asked = token && pending.find(({ progressToken }) => progressToken === token)

@@ -7,7 +7,7 @@ import type { McpExchange } from '../exchange/mcp-exchange.ts'
 import type { TargetSession } from '../session/session-state.ts'
 import type { SseStream } from '../session/sse-stream.ts'
 import { TargetFailure } from '../target/refusals.ts'
-import { type AnswerListener, AnswerReader } from '../target/response-reader.ts'
+import { type ResponseListener, ResponseReader } from '../target/response-reader.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
 import type { Flow, OutgoingMessage, Transport } from '../target/transport.ts'
 import { heldConnection, type OpenConnections, SseConnection } from './sse-connection.ts'
@@ -76,19 +76,19 @@ export class SseTransport implements Transport {
 
   async #findElsewhere(): Promise<SseStream> {
     const id = this.#session?.connection
-    const { sharedStreams } = this.#exchange.hub
+    const { sharedStreams } = this.#exchange.shared
     const found = id === undefined ? undefined : await sharedStreams.find(id, this.#client)
     if (found === undefined) throw new TargetFailure('the server has ended the session')
     return found
   }
 
-  async post({ text }: OutgoingMessage, listener: AnswerListener): Promise<Flow> {
+  async post({ text }: OutgoingMessage, listener: ResponseListener): Promise<Flow> {
     const call = new SseCall(this.#exchange, this.#entry, text, listener)
     await call.begin((wanted) => this.#stream(wanted))
     return call
   }
 
-  async listen(listener: AnswerListener): Promise<Flow> {
+  async listen(listener: ResponseListener): Promise<Flow> {
     const stream = await this.#stream(() => true)
     const remove = stream.listen(listener)
     listener.onStream?.()
@@ -131,12 +131,12 @@ class StreamFlow implements Flow {
 }
 
 /** A message, and the response to it on the stream. The timeout is that of the whole response. */
-class SseCall implements Flow, AnswerListener {
+class SseCall implements Flow, ResponseListener {
   readonly #exchange: McpExchange
   readonly #entry: McpTargetEntry
   readonly #text: string
   readonly #message: McpMessage
-  readonly #listener: AnswerListener
+  readonly #listener: ResponseListener
   readonly #timeoutMs: number
   #timer: NodeJS.Timeout | undefined
   #flow: StreamFlow | undefined
@@ -146,7 +146,7 @@ class SseCall implements Flow, AnswerListener {
     exchange: McpExchange,
     entry: McpTargetEntry,
     text: string,
-    listener: AnswerListener,
+    listener: ResponseListener,
   ) {
     this.#exchange = exchange
     this.#entry = entry
@@ -188,7 +188,7 @@ class SseCall implements Flow, AnswerListener {
     // The response comes on the stream. The body of the response to the POST is ignored.
     const accepted = () => (id === undefined ? this.onEnd() : this.#onAccepted())
     const failed = (failure: TargetFailure) => this.onFailure(failure)
-    const reader = new AnswerReader({ onEnd: accepted, onFailure: failed }, true)
+    const reader = new ResponseReader({ onEnd: accepted, onFailure: failed }, true)
     reader.call = this.#exchange.runtime.call(ready, reader)
   }
 

@@ -1,10 +1,10 @@
 /** Streamable HTTP to a target: each message is a separate request. */
 import { encodeName } from '../../eras/headers.ts'
-import type { Era } from '../../methods.ts'
+import type { ProtocolEra } from '../../methods.ts'
 import { noCoding } from '../exchange/forwarded-headers.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
 import type { TargetSession } from '../session/session-state.ts'
-import type { AnswerListener } from '../target/response-reader.ts'
+import type { ResponseListener } from '../target/response-reader.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
 import {
   type Flow,
@@ -21,7 +21,7 @@ type Field = readonly [name: string, value: string]
 
 /** The version and the session in the headers of messages to a target. */
 interface TargetWire {
-  readonly era: Era
+  readonly era: ProtocolEra
   /** Not set for `initialize`, which agrees on a version. */
   readonly version?: string
   readonly session?: TargetSession
@@ -55,7 +55,7 @@ export class StreamableTransport implements Transport {
     this.endpoint = wire.session?.endpoint
   }
 
-  get era(): Era {
+  get era(): ProtocolEra {
     return this.#wire.era
   }
 
@@ -77,7 +77,7 @@ export class StreamableTransport implements Transport {
     return headers
   }
 
-  post(message: OutgoingMessage, listener: AnswerListener): Flow | Promise<Flow> {
+  post(message: OutgoingMessage, listener: ResponseListener): Flow | Promise<Flow> {
     const { session } = this.#wire
     const headers =
       session === undefined || this.traceparent !== undefined
@@ -113,7 +113,7 @@ export class StreamableTransport implements Transport {
     return headers
   }
 
-  async listen(listener: AnswerListener, from: string | undefined): Promise<Flow> {
+  async listen(listener: ResponseListener, from: string | undefined): Promise<Flow> {
     const headers = this.#headers()
     headers.push(acceptsEvents)
     if (from !== undefined) headers.push(['last-event-id', from])
@@ -121,11 +121,11 @@ export class StreamableTransport implements Transport {
   }
 
   linger(flow: Flow): void {
-    this.exchange.hub.linger(flow)
+    this.exchange.shared.linger(flow)
   }
 
   ended(flow: Flow): void {
-    this.exchange.hub.ended(flow)
+    this.exchange.shared.ended(flow)
   }
 
   async end(): Promise<void> {

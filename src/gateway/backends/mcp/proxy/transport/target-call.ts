@@ -4,7 +4,7 @@ import { GatewayError } from '../../../../../ground/errors/index.ts'
 import { now } from '../../../../proxy/upstream/choose.ts'
 import type { UpstreamEndpoint } from '../../../../proxy/upstream/endpoint.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
-import { type AnswerListener, AnswerReader } from '../target/response-reader.ts'
+import { type ResponseListener, ResponseReader } from '../target/response-reader.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
 import type { Flow } from '../target/transport.ts'
 import { forgetPath, learnedPath, learnPath, namedPath } from './target-redirects.ts'
@@ -38,7 +38,7 @@ export class TargetCall implements Flow, CallListener, TargetMessage {
   readonly #entry: McpTargetEntry
   /** Gets the label of the endpoint. */
   readonly #transport: MessageTransport
-  readonly #reader: AnswerReader
+  readonly #reader: ResponseReader
   #ready: ReadyRequest | undefined
   #call: Flow | undefined
   #startedAt = 0
@@ -49,7 +49,7 @@ export class TargetCall implements Flow, CallListener, TargetMessage {
   constructor(
     transport: MessageTransport,
     { method, body, headers, isLong }: SentMessage,
-    listener: AnswerListener,
+    listener: ResponseListener,
     ignoresBody = false,
   ) {
     this.method = method
@@ -60,7 +60,7 @@ export class TargetCall implements Flow, CallListener, TargetMessage {
     this.#exchange = transport.exchange
     this.#entry = transport.entry
     this.#transport = transport
-    this.#reader = new AnswerReader(listener, ignoresBody)
+    this.#reader = new ResponseReader(listener, ignoresBody)
     this.#reader.call = this
   }
 

@@ -1,7 +1,7 @@
 /** Begins sessions at targets. */
 
-import { askedVersion, readHello, type ServerHello } from '../../eras/initialize.ts'
-import { helloOfModern } from '../../eras/to-modern.ts'
+import { askedVersion, type InitializeResult, readInitializeResult } from '../../eras/initialize.ts'
+import { initializeResponseOf } from '../../eras/legacy-to-modern.ts'
 import { versionFor } from '../../eras/versions.ts'
 import { type McpResponse, readMessage } from '../../message.ts'
 import { codes, errorCodeOf, notificationText, requestText } from '../../responses.ts'
@@ -38,7 +38,7 @@ export const ownId = (what: string): string => JSON.stringify(`sluice/${what}`)
 
 export interface InitializedSession {
   readonly session: TargetSession
-  readonly hello: ServerHello
+  readonly result: InitializeResult
   readonly response: McpResponse
   /** Status of an error response; 200 if not set. */
   readonly status?: number | undefined
@@ -92,16 +92,16 @@ export async function begin(
     return beginModern(exchange, entry, request, onAbandon)
   }
   if (response.error === undefined) noteSessions(entry, id !== undefined)
-  const hello = readHello(response)
+  const result = readInitializeResult(response)
   const { endpoint, connection } = transport
   const session: TargetSession = {
     id,
     endpoint,
     connection,
-    version: hello.version,
-    can: Object.keys(hello.capabilities),
+    version: result.version,
+    can: Object.keys(result.capabilities),
   }
-  return { session, hello, response, status }
+  return { session, result, response, status }
 }
 
 /**
@@ -147,22 +147,22 @@ async function beginModern(
   noteNoSessions(entry)
   const asked = readMessage(request.text)
   const version = versionFor(asked.kind === 'request' ? askedVersion(asked) : undefined)
-  const response = readMessage(helloOfModern(request.id, version, offer))
+  const response = readMessage(initializeResponseOf(request.id, version, offer))
   if (response.kind !== 'response') throw new TargetFailure('the server offers nothing')
-  const hello = readHello(response)
-  const can = Object.keys(hello.capabilities)
-  return { session: { version, can, isModern: true }, hello, response }
+  const result = readInitializeResult(response)
+  const can = Object.keys(result.capabilities)
+  return { session: { version, can, isModern: true }, result, response }
 }
 
 /** Begins a session at a target with the params that the client sent earlier, within the gateway's own limit. */
 export async function beginQuietly(
   exchange: McpExchange,
   entry: McpTargetEntry,
-  hello: string,
+  params: string,
   held: OpenConnections,
 ): Promise<InitializedSession> {
   const id = ownId('initialize')
-  const request = { text: requestText(id, 'initialize', hello), id, method: 'initialize' }
+  const request = { text: requestText(id, 'initialize', params), id, method: 'initialize' }
   // Other requests may use the session, so this request must not cancel it.
   const begun = await begin(exchange, entry, request, never, held, ownLimitMs)
   if (begun.response.error !== undefined) {

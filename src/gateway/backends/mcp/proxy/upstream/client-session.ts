@@ -36,7 +36,7 @@ export class ClientSession implements Upstreams {
 
   /** Open connections of the client's session. */
   get held(): OpenConnections {
-    return this.exchange.hub.live(this.state).held
+    return this.exchange.shared.live(this.state).held
   }
 
   transport(entry: McpTargetEntry, session: TargetSession): Transport {
@@ -45,8 +45,8 @@ export class ClientSession implements Upstreams {
   }
 
   #known(target: string): TargetSession | Promise<TargetSession> | undefined {
-    const live = this.exchange.hub.known(this.state)
-    const late = live?.targets.get(target) ?? this.exchange.hub.late.find(this.state.id, target)
+    const live = this.exchange.shared.known(this.state)
+    const late = live?.targets.get(target) ?? this.exchange.shared.late.find(this.state.id, target)
     return late ?? this.state.targets[target]
   }
 
@@ -78,7 +78,7 @@ export class ClientSession implements Upstreams {
   /** Returns the session of the older transport if its stream is open in another thread. Otherwise begins another. */
   async #atStream(entry: McpTargetEntry, known: TargetSession): Promise<TargetSession> {
     const { connection } = known
-    const { sharedStreams } = this.exchange.hub
+    const { sharedStreams } = this.exchange.shared
     const found = connection && (await sharedStreams.find(connection, this.state.id))
     return found ? known : this.#renew(entry, known)
   }
@@ -116,10 +116,10 @@ export class ClientSession implements Upstreams {
   }
 
   /** Only some refusals prove that a call was not executed: 404, and those of a server of the other era. */
-  #mayRepeat({ answer }: TargetFailure): boolean {
+  #mayRepeat({ httpResponse }: TargetFailure): boolean {
     const { method } = this.exchange.details ?? {}
-    if (method !== 'tools/call' || answer === undefined) return true
-    return isGoneStatus(answer.status) || isRefusedByModern(answer)
+    if (method !== 'tools/call' || httpResponse === undefined) return true
+    return isGoneStatus(httpResponse.status) || isRefusedByModern(httpResponse)
   }
 
   /** Throws unless a session may be begun again after the failure. */
@@ -139,7 +139,8 @@ export class ClientSession implements Upstreams {
     if (session.id === undefined) throw this.#refused(failure, what)
     const alive = await isAlive(this.transport(entry, session))
     // If the server does not say, only the 404 to a request counts.
-    const isTaken = alive ?? !(what === 'request' && isGoneStatus(failure.answer?.status ?? 0))
+    const isTaken =
+      alive ?? !(what === 'request' && isGoneStatus(failure.httpResponse?.status ?? 0))
     if (isTaken) throw this.#refused(failure, what)
     if (!(await this.#livesElsewhere(entry))) throw new SessionEnded(this.state)
     // A session that is gone for one of its messages may still take up room.
@@ -158,18 +159,20 @@ export class ClientSession implements Upstreams {
     lost: TargetSession | undefined,
   ): TargetSession | Promise<TargetSession> {
     const { name } = entry.target
-    const { targets, held } = this.exchange.hub.live(this.state)
+    const { targets, held } = this.exchange.shared.live(this.state)
     const known = targets.get(name)
     if (known !== undefined && known !== lost) return known
     const begin = async () => {
       const { session } = await beginQuietly(this.exchange, entry, this.state.hello, held)
       const uris = await this.#replay(entry, session)
-      const { sessionId, hub } = this.exchange
-      if (sessionId !== undefined) hub.notices.renewed(sessionId, name, uris)
+      const { sessionId, shared } = this.exchange
+      if (sessionId !== undefined) shared.notices.renewed(sessionId, name, uris)
       return session
     }
     const isOwn = this.exchange.sessionId === undefined
-    const pending = isOwn ? begin() : this.exchange.hub.late.begin(this.state.id, name, lost, begin)
+    const pending = isOwn
+      ? begin()
+      : this.exchange.shared.late.begin(this.state.id, name, lost, begin)
     targets.set(name, pending)
     pending.then(
       (session) => targets.set(name, session),
@@ -183,7 +186,7 @@ export class ClientSession implements Upstreams {
    * resources of the target to which the client has subscribed.
    */
   async #replay(entry: McpTargetEntry, session: TargetSession): Promise<readonly string[]> {
-    const settings = this.exchange.hub.bridge.settings(this.state.id)
+    const settings = this.exchange.shared.bridge.settings(this.state.id)
     if (settings === undefined) return []
     const prefix = `${entry.target.name} `
     const uris = [...settings.resources].flatMap((one) =>
@@ -229,19 +232,19 @@ export class ClientSession implements Upstreams {
 
 /** Returns true if the failure shows that the server now supports only the other era. It has not served the request. */
 const isOutdated = (session: TargetSession, failure: TargetFailure): boolean =>
-  session.isModern === true ? isRefusedByEra(failure) : isRefusedByModern(failure.answer)
+  session.isModern === true ? isRefusedByEra(failure) : isRefusedByModern(failure.httpResponse)
 
 const noneHeld: OpenConnections = new Map()
 
 /** Finds the session of a request, or returns the response that refuses the request. */
 export function findSession(exchange: McpExchange): ClientSession | RespondVerdict {
-  const { hub, name, client } = exchange
+  const { shared, name, client } = exchange
   const id = client.request.headers.get('mcp-session-id')
   if (id === undefined) {
     const message = 'Bad Request: session header is required for non-initialize requests'
     return jsonRefusal(400, undefined, codes.invalidRequest, message)
   }
-  const state = hub.open(id, name)
+  const state = shared.open(id, name)
   // Other clients get the same response as for a session that does not exist.
   if (state === undefined) return lostSession()
   if (state.principal !== exchange.principal) return lostSession(otherClient)
@@ -251,20 +254,20 @@ export function findSession(exchange: McpExchange): ClientSession | RespondVerdi
 /** Ends the sessions at all targets. Never rejects. */
 export async function endEverywhere(session: ClientSession): Promise<void> {
   const { exchange, state } = session
-  const { hub } = exchange
+  const { shared } = exchange
   const targets = new Map<string, TargetSession | Promise<TargetSession>>([
     ...Object.entries(state.targets),
-    ...(hub.known(state)?.targets ?? []),
+    ...(shared.known(state)?.targets ?? []),
   ])
-  const held = hub.known(state)?.held ?? noneHeld
-  const entries = hub.backends.find(exchange.name)?.targets ?? []
+  const held = shared.known(state)?.held ?? noneHeld
+  const entries = shared.backends.find(exchange.name)?.targets ?? []
   await Promise.all(
     entries.map(async (entry) => {
       const known = await Promise.resolve(targets.get(entry.target.name)).catch(() => undefined)
       if (known !== undefined) await transportOf(exchange, entry, known, held, state).end()
     }),
   )
-  hub.forget(state.id)
+  shared.forget(state.id)
 }
 
 /** Thrown if no server has the session any more. The client must begin another session. */

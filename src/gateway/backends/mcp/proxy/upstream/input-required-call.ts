@@ -4,7 +4,6 @@
  */
 
 import type { Envelope } from '../../eras/envelope.ts'
-import { declares } from '../../eras/server-requests.ts'
 import {
   type AskedByServer,
   inputRequiredText,
@@ -13,22 +12,23 @@ import {
   toLegacyRequest,
   toModernResponse,
   withProgressToken,
-} from '../../eras/to-legacy.ts'
+} from '../../eras/modern-to-legacy.ts'
+import { declares } from '../../eras/server-requests.ts'
 import { member, rawOf } from '../../json/node.ts'
 import {
-  answerTo,
   type McpMessage,
   type McpNotification,
   type McpRequest,
   type McpResponse,
   readMessage,
+  responseTo,
 } from '../../message.ts'
 import { metaKeys } from '../../meta-keys.ts'
 import { codes, errorCodeOf, errorText, notificationText, resultText } from '../../responses.ts'
 import type { Bridge, HeldInput } from '../session/cross-thread-calls.ts'
 import { newSessionId } from '../session/session-state.ts'
 import { json, TargetFailure, toFailure } from '../target/refusals.ts'
-import type { AnswerListener } from '../target/response-reader.ts'
+import type { ResponseListener } from '../target/response-reader.ts'
 import { type Flow, notify, type Transport } from '../target/transport.ts'
 
 /** How long a call waits for the client's input. */
@@ -44,15 +44,15 @@ export interface LegacyTargetParts {
   /** Digest of who may continue a call that waits for input. */
   readonly owner: string
   /** Response of the server to `initialize`. */
-  readonly hello: McpResponse
+  readonly initializeResponse: McpResponse
   /** Called when the session is needed no more. */
   release(): void
 }
 
-export class HeldCall implements AnswerListener, Flow {
+export class InputRequiredCall implements ResponseListener, Flow {
   /** Replaced in each round: the request with which the client came, and where its response goes. */
   #request: McpRequest
-  #listener: AnswerListener | undefined
+  #listener: ResponseListener | undefined
   readonly #inner: Transport
   readonly #parts: LegacyTargetParts
   readonly #ids: LegacyIds
@@ -70,7 +70,7 @@ export class HeldCall implements AnswerListener, Flow {
 
   constructor(
     request: McpRequest,
-    listener: AnswerListener,
+    listener: ResponseListener,
     inner: Transport,
     parts: LegacyTargetParts,
   ) {
@@ -109,7 +109,7 @@ export class HeldCall implements AnswerListener, Flow {
   }
 
   #onResponse(message: McpResponse): void {
-    const response = answerTo(message, this.#ids.id)
+    const response = responseTo(message, this.#ids.id)
     if (response === undefined) return
     this.#finish((listener) => {
       const text = toModernResponse(response, this.#request)
@@ -125,7 +125,7 @@ export class HeldCall implements AnswerListener, Flow {
     this.#count += 1
     const isAllowed = this.#count <= maxAsked && request.method !== 'ping'
     if (!isAllowed || !declares(request, this.#parts.capabilities)) {
-      answerServer(this.#inner, request)
+      respondToServer(this.#inner, request)
       return
     }
     this.#asked.push({ key: `request-${this.#count}`, request })
@@ -158,7 +158,7 @@ export class HeldCall implements AnswerListener, Flow {
   }
 
   /** Called when the client has come back. */
-  #resume({ text, responses }: HeldInput, listener: AnswerListener): void {
+  #resume({ text, responses }: HeldInput, listener: ResponseListener): void {
     clearTimeout(this.#timer)
     this.#stopHolding?.()
     const request = readMessage(text)
@@ -170,14 +170,14 @@ export class HeldCall implements AnswerListener, Flow {
     for (const one of this.#asked) {
       const response = given.get(one.key)
       if (response === undefined) missing.push(one)
-      else this.#answer(resultText(one.request.id, response))
+      else this.#respond(resultText(one.request.id, response))
     }
     this.#asked = missing
     if (this.#final !== undefined) this.#final()
     else if (missing.length > 0) this.#flush()
   }
 
-  #answer(text: string): void {
+  #respond(text: string): void {
     notify(this.#inner, text).catch((thrown) => this.onFailure(toFailure(thrown)))
   }
 
@@ -202,7 +202,7 @@ export class HeldCall implements AnswerListener, Flow {
   }
 
   /** Ends the call. If the client is away, it gets the end when it comes back. */
-  #finish(send: (listener: AnswerListener) => void): void {
+  #finish(send: (listener: ResponseListener) => void): void {
     if (this.#isOver || this.#final !== undefined) return
     const end = () => {
       const listener = this.#listener
@@ -247,8 +247,8 @@ export class HeldCall implements AnswerListener, Flow {
 
 /** In the modern era this error has a status of its own. */
 function notFound(text: string): TargetFailure {
-  const answer = { status: 404, headers: [json], body: Buffer.from(text) }
-  return new TargetFailure('the server does not know the method', { answer })
+  const httpResponse = { status: 404, headers: [json], body: Buffer.from(text) }
+  return new TargetFailure('the server does not know the method', { httpResponse })
 }
 
 /** Returns the client's progress token, as JSON. */
@@ -258,11 +258,11 @@ function progressToken({ text, params }: McpRequest): string | undefined {
 }
 
 /** Answers a request of a server that the client cannot answer. */
-export function answerServer(inner: Transport, { id, method }: McpRequest): void {
+export function respondToServer(inner: Transport, { id, method }: McpRequest): void {
   const text =
     method === 'ping'
       ? resultText(id, '{}')
       : errorText(id, codes.methodNotFound, 'The client does not support this request')
-  // If that fails, the server has no use for the answer.
+  // If that fails, the server has no use for the response.
   notify(inner, text).catch((thrown) => toFailure(thrown))
 }

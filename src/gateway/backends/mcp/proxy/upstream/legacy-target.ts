@@ -1,13 +1,13 @@
 /** A legacy server for a modern client: the gateway holds the session that the client does not have. */
 
-import { readHello } from '../../eras/initialize.ts'
+import { readInitializeResult } from '../../eras/initialize.ts'
+import { discoverOfLegacy, isLogLevel } from '../../eras/modern-to-legacy.ts'
 import { acknowledgement, honouredBy, readFilter, withTag } from '../../eras/subscriptions.ts'
-import { discoverOfLegacy, isLogLevel } from '../../eras/to-legacy.ts'
 import { type McpRequest, readMessage } from '../../message.ts'
 import { codes, errorText, requestText } from '../../responses.ts'
 import { newSessionId } from '../session/session-state.ts'
 import { isGoneStatus, TargetFailure, toFailure } from '../target/refusals.ts'
-import type { AnswerListener } from '../target/response-reader.ts'
+import type { ResponseListener } from '../target/response-reader.ts'
 import {
   ask,
   type Flow,
@@ -17,7 +17,11 @@ import {
   type Transport,
 } from '../target/transport.ts'
 import { ResumedStream } from '../transport/resumed-stream.ts'
-import { answerServer, HeldCall, type LegacyTargetParts } from './input-required-call.ts'
+import {
+  InputRequiredCall,
+  type LegacyTargetParts,
+  respondToServer,
+} from './input-required-call.ts'
 
 const idle: Flow = { pause: () => {}, resume: () => {}, close: () => {} }
 
@@ -41,7 +45,7 @@ export class LegacyTarget implements Transport {
     this.#inner.traceparent = value
   }
 
-  async post({ text }: OutgoingMessage, listener: AnswerListener): Promise<Flow> {
+  async post({ text }: OutgoingMessage, listener: ResponseListener): Promise<Flow> {
     const request = readMessage(text)
     if (request.kind !== 'request') {
       listener.onEnd()
@@ -50,25 +54,25 @@ export class LegacyTarget implements Transport {
     const { logLevel } = this.#parts.envelope
     if (logLevel !== undefined && !isLogLevel(logLevel)) {
       const message = `Invalid log level: ${logLevel}`
-      return this.#answer(listener, errorText(request.id, codes.invalidParams, message))
+      return this.#respond(listener, errorText(request.id, codes.invalidParams, message))
     }
     if (request.method === 'server/discover') return this.#discover(request, listener)
     if (request.method === 'subscriptions/listen') return this.#subscribe(request, listener)
     if (logLevel !== undefined) await this.#setLevel(logLevel)
-    const call = new HeldCall(request, listener, this.#inner, this.#parts)
+    const call = new InputRequiredCall(request, listener, this.#inner, this.#parts)
     await call.begin()
     return call
   }
 
-  #answer(listener: AnswerListener, text: string): Flow {
+  #respond(listener: ResponseListener, text: string): Flow {
     listener.onMessage?.(readMessage(text), undefined)
     listener.onEnd()
     this.#parts.release()
     return idle
   }
 
-  #discover({ id }: McpRequest, listener: AnswerListener): Flow {
-    return this.#answer(listener, discoverOfLegacy(id, this.#parts.hello))
+  #discover({ id }: McpRequest, listener: ResponseListener): Flow {
+    return this.#respond(listener, discoverOfLegacy(id, this.#parts.initializeResponse))
   }
 
   /** Legacy servers have one level for a session, which may fail without an effect on the request. */
@@ -91,13 +95,13 @@ export class LegacyTarget implements Transport {
   }
 
   /** Serves a subscription with the stream of the session and `resources/subscribe`. */
-  async #subscribe(request: McpRequest, listener: AnswerListener): Promise<Flow> {
-    const { hello, release } = this.#parts
+  async #subscribe(request: McpRequest, listener: ResponseListener): Promise<Flow> {
+    const { initializeResponse, release } = this.#parts
     const filter = readFilter(request)
     if (typeof filter === 'string') {
-      return this.#answer(listener, errorText(request.id, codes.invalidParams, filter))
+      return this.#respond(listener, errorText(request.id, codes.invalidParams, filter))
     }
-    const wanted = honouredBy(readHello(hello).capabilities, filter)
+    const wanted = honouredBy(readInitializeResult(initializeResponse).capabilities, filter)
     const subscribed = await Promise.all(
       wanted.uris.map((uri) => {
         const id = ownId()
@@ -112,14 +116,14 @@ export class LegacyTarget implements Transport {
     const flow = await ResumedStream.listen(this.#inner, {
       onStream: () => acknowledge(honoured),
       onMessage: (message) => {
-        if (message.kind === 'request') answerServer(this.#inner, message)
+        if (message.kind === 'request') respondToServer(this.#inner, message)
         if (message.kind !== 'notification') return
         listener.onMessage?.(readMessage(withTag(message, request.id)), undefined)
       },
       onEnd: () => listener.onEnd(),
       onFailure: (failure) => {
         // A server without a stream cannot notify of anything. Many answer 404, although the session exists.
-        const { status = 0 } = failure.answer ?? {}
+        const { status = 0 } = failure.httpResponse ?? {}
         if (status === 405 || isGoneStatus(status)) acknowledge({ lists: [], uris: [] })
         listener.onFailure(failure)
       },

@@ -7,7 +7,7 @@ import { ownId } from './begin-session.ts'
 /** What is sent to a target: a request, a notification or response, or a GET for its stream. */
 export type MessageKind = 'request' | 'notice' | 'stream'
 
-/** How long a server may take to answer `ping`. */
+/** How long a server may take to respond to `ping`. */
 const pingMs = 5_000
 
 const id = ownId('ping')
@@ -26,14 +26,14 @@ export async function isAlive(transport: Transport): Promise<boolean | undefined
 
 /** Returns the failure of a message that the server has refused without losing the session. */
 export function refusedInSession(
-  { message, answer, cause }: TargetFailure,
+  { message, httpResponse, cause }: TargetFailure,
   kind: MessageKind,
 ): TargetFailure {
   const isInSession = true
   // 404 would make the client begin another session. Servers without a stream mean 405.
-  if (answer === undefined || !isGoneStatus(answer.status)) {
-    return new TargetFailure(message, { answer, isInSession }, cause)
+  if (httpResponse === undefined || !isGoneStatus(httpResponse.status)) {
+    return new TargetFailure(message, { httpResponse, isInSession }, cause)
   }
-  const changed = kind === 'stream' ? { ...answer, status: 405 } : undefined
-  return new TargetFailure(message, { answer: changed, isInSession }, cause)
+  const changed = kind === 'stream' ? { ...httpResponse, status: 405 } : undefined
+  return new TargetFailure(message, { httpResponse: changed, isInSession }, cause)
 }

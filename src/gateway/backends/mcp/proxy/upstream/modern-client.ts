@@ -1,11 +1,11 @@
 /** A client of the modern era: its requests are independent, and none belongs to a session. */
 import { hash } from 'node:crypto'
-import type { ModernMessage } from '../../eras/classify.ts'
-import { helloOfClient, inputOf, stateOf } from '../../eras/to-legacy.ts'
+import type { ModernMessage } from '../../eras/detect-era.ts'
+import { initializeParamsOf, inputOf, stateOf } from '../../eras/modern-to-legacy.ts'
 import { latestLegacyVersion } from '../../eras/versions.ts'
 import { jsonValue } from '../../json/node.ts'
 import type { McpRequest, McpResponse } from '../../message.ts'
-import type { Era } from '../../methods.ts'
+import type { ProtocolEra } from '../../methods.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
 import { newSessionId, type SessionState } from '../session/session-state.ts'
 import { SessionNeeded, TargetFailure, toFailure } from '../target/refusals.ts'
@@ -100,7 +100,7 @@ export class ModernClient implements Upstreams {
 
   #useEra<Result>(
     entry: McpTargetEntry,
-    era: Era,
+    era: ProtocolEra,
     act: (transport: Transport) => Promise<Result>,
   ): Promise<Result> {
     if (era === 'legacy') return this.#useLegacy(entry, act)
@@ -141,7 +141,7 @@ export class ModernClient implements Upstreams {
   ): Promise<Result> {
     const held = stateOf(this.#request)
     if (held !== undefined) {
-      const { bridge } = this.exchange.hub
+      const { bridge } = this.exchange.shared
       const responses = [...(inputOf(this.#request) ?? [])]
       return act(new ResumeTransport(bridge, { held, owner: this.#owner(entry), responses }))
     }
@@ -163,7 +163,7 @@ export class ModernClient implements Upstreams {
   async #useSession<Result>(
     entry: McpTargetEntry,
     session: ClientSession,
-    hello: McpResponse,
+    initializeResponse: McpResponse,
     act: (transport: Transport) => Promise<Result>,
   ): Promise<Result> {
     const { capabilities } = this.#envelope
@@ -173,12 +173,12 @@ export class ModernClient implements Upstreams {
       isReleased = true
     }
     const parts = {
-      bridge: this.exchange.hub.bridge,
+      bridge: this.exchange.shared.bridge,
       envelope: this.#envelope,
       capabilities: capabilities && jsonValue(this.#request.text, capabilities),
       owner: this.#owner(entry),
       release,
-      hello,
+      initializeResponse,
     }
     try {
       return await session.use(entry, (inner) => {
@@ -194,10 +194,10 @@ export class ModernClient implements Upstreams {
 
   /** Begins a session for this request alone. */
   #begin(entry: McpTargetEntry, id: string): Promise<InitializedSession> {
-    const hello = helloOfClient(this.#request.text, this.#envelope)
+    const params = initializeParamsOf(this.#request.text, this.#envelope)
     const isOlder = entry.target.protocol === 'SSE'
-    const held: OpenConnections = isOlder ? this.exchange.hub.live({ id }).held : new Map()
-    return beginQuietly(this.exchange, entry, hello, held)
+    const held: OpenConnections = isOlder ? this.exchange.shared.live({ id }).held : new Map()
+    return beginQuietly(this.exchange, entry, params, held)
   }
 
   /**
@@ -207,8 +207,8 @@ export class ModernClient implements Upstreams {
    */
   async #beginShared(entry: McpTargetEntry): Promise<InitializedSession> {
     if (hasSessions(entry) === true) throw this.#sessionNeeded(entry)
-    const hello = helloOfClient(this.#request.text, this.#envelope)
-    const key = digest([this.exchange.identity, hello])
+    const params = initializeParamsOf(this.#request.text, this.#envelope)
+    const key = digest([this.exchange.identity, params])
     const known = initialized(entry, key)
     if (known !== undefined) return known
     const begun = await this.#begin(entry, newSessionId())
@@ -234,7 +234,7 @@ export class ModernClient implements Upstreams {
       id,
       backend: this.exchange.name,
       version: latestLegacyVersion,
-      hello: helloOfClient(this.#request.text, this.#envelope),
+      hello: initializeParamsOf(this.#request.text, this.#envelope),
       targets,
     }
   }

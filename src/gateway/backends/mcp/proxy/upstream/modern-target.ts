@@ -1,8 +1,8 @@
 /** A modern server for a legacy client: the gateway answers what belongs to sessions. */
 
 import { nameInBody } from '../../eras/headers.ts'
+import { toModernRequest } from '../../eras/legacy-to-modern.ts'
 import { sessionFilter } from '../../eras/subscriptions.ts'
-import { toModernRequest } from '../../eras/to-modern.ts'
 import { modernVersion } from '../../eras/versions.ts'
 import { member, rawOf, textOf } from '../../json/node.ts'
 import { type McpRequest, readMessage } from '../../message.ts'
@@ -10,11 +10,11 @@ import { isRemoved, methodOf } from '../../methods.ts'
 import { codes, errorText, requestText, resultText } from '../../responses.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
 import { newSessionId, type SessionState } from '../session/session-state.ts'
-import type { AnswerListener } from '../target/response-reader.ts'
+import type { ResponseListener } from '../target/response-reader.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
 import type { Flow, OutgoingMessage, Transport } from '../target/transport.ts'
 import { modernWire, StreamableTransport } from '../transport/streamable.ts'
-import { RoundedCall } from './multi-round-call.ts'
+import { MultiRoundTripCall } from './multi-round-trip-call.ts'
 import { SessionSubscription } from './session-subscription.ts'
 import { findOffer } from './target-eras.ts'
 
@@ -43,7 +43,7 @@ export class ModernTarget implements Transport {
   }
 
   get #bridge() {
-    return this.#exchange.hub.bridge
+    return this.#exchange.shared.bridge
   }
 
   /** Key of a request in this session. `id` is JSON. */
@@ -51,11 +51,11 @@ export class ModernTarget implements Transport {
     return `${this.#state.id} ${this.#entry.target.name} ${id}`
   }
 
-  post({ text }: OutgoingMessage, listener: AnswerListener): Promise<Flow> {
+  post({ text }: OutgoingMessage, listener: ResponseListener): Promise<Flow> {
     const message = readMessage(text)
     switch (message.kind) {
       case 'response':
-        if (message.id !== undefined) this.#bridge.answer(this.#key(message.id), text)
+        if (message.id !== undefined) this.#bridge.respond(this.#key(message.id), text)
         break
       case 'notification': {
         const id = member(message.params, 'requestId')
@@ -64,7 +64,7 @@ export class ModernTarget implements Transport {
         break
       }
       case 'request': {
-        const own = this.#ownAnswer(message)
+        const own = this.#ownResponse(message)
         if (own === undefined) return this.#ask(message, listener)
         listener.onMessage?.(readMessage(own), undefined)
       }
@@ -74,7 +74,7 @@ export class ModernTarget implements Transport {
   }
 
   /** Returns the response to a request that the modern era does not have; undefined for others. */
-  #ownAnswer({ id, method, text, params }: McpRequest): string | undefined {
+  #ownResponse({ id, method, text, params }: McpRequest): string | undefined {
     const uri = textOf(text, member(params, 'uri'))
     switch (method) {
       case 'ping':
@@ -111,8 +111,8 @@ export class ModernTarget implements Transport {
     return all.flatMap((one) => (one.startsWith(prefix) ? [one.slice(prefix.length)] : []))
   }
 
-  async #ask(request: McpRequest, listener: AnswerListener): Promise<Flow> {
-    const call = new RoundedCall(request, listener, {
+  async #ask(request: McpRequest, listener: ResponseListener): Promise<Flow> {
+    const call = new MultiRoundTripCall(request, listener, {
       bridge: this.#bridge,
       key: (id) => this.#key(id),
       send: (id, one, round) => {
@@ -128,7 +128,7 @@ export class ModernTarget implements Transport {
   }
 
   /** Opens a subscription for all changes of which the session may be notified. */
-  async listen(listener: AnswerListener): Promise<Flow> {
+  async listen(listener: ResponseListener): Promise<Flow> {
     const stream = new SessionSubscription(listener, async (one) => {
       const offer = await findOffer(this.#exchange, this.#entry, () => {})
       const filter = sessionFilter(offer?.capabilities ?? {}, this.#uris())

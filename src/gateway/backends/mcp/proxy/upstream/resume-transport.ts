@@ -2,7 +2,7 @@
 
 import type { Bridge, HeldInput } from '../session/cross-thread-calls.ts'
 import { TargetFailure } from '../target/refusals.ts'
-import type { AnswerListener } from '../target/response-reader.ts'
+import type { ResponseListener } from '../target/response-reader.ts'
 import type { Flow, OutgoingMessage, Transport } from '../target/transport.ts'
 
 interface Resumed extends Pick<HeldInput, 'responses'> {
@@ -22,7 +22,7 @@ export class ResumeTransport implements Transport {
     this.#resumed = resumed
   }
 
-  post({ text }: OutgoingMessage, listener: AnswerListener): Promise<Flow> {
+  post({ text }: OutgoingMessage, listener: ResponseListener): Promise<Flow> {
     const { held, owner, responses } = this.#resumed
     return Promise.resolve(this.#bridge.resume(held, owner, { text, responses }, listener))
   }

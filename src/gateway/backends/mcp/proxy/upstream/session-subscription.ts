@@ -1,12 +1,12 @@
 /** The subscription of a legacy session at a modern server. It changes with the session's resources. */
 import type { McpMessage } from '../../message.ts'
 import { TargetFailure, toFailure } from '../target/refusals.ts'
-import type { AnswerListener } from '../target/response-reader.ts'
+import type { ResponseListener } from '../target/response-reader.ts'
 import type { Flow } from '../target/transport.ts'
 
 export class SessionSubscription {
-  readonly #listener: AnswerListener
-  readonly #subscribe: (listener: AnswerListener) => Promise<Flow | undefined>
+  readonly #listener: ResponseListener
+  readonly #subscribe: (listener: ResponseListener) => Promise<Flow | undefined>
   #flow: Flow | undefined
   /** Each attempt has a number, so that the end of an older stream is ignored. */
   #attempt = 0
@@ -14,8 +14,8 @@ export class SessionSubscription {
 
   /** `subscribe` opens a stream; it resolves to undefined if there is nothing to subscribe to. */
   constructor(
-    listener: AnswerListener,
-    subscribe: (listener: AnswerListener) => Promise<Flow | undefined>,
+    listener: ResponseListener,
+    subscribe: (listener: ResponseListener) => Promise<Flow | undefined>,
   ) {
     this.#listener = listener
     this.#subscribe = subscribe

@@ -1,14 +1,14 @@
 /** The era of each target: found by asking, and remembered for a while, because servers are replaced. */
 
 import { now } from '../../../../proxy/upstream/choose.ts'
-import { type DiscoverPart, isModernServer, readDiscover } from '../../eras/discover.ts'
+import { type DiscoverResult, isModernServer, readDiscover } from '../../eras/discover.ts'
 import { modernVersion } from '../../eras/versions.ts'
 import { type McpResponse, MessageRefusal, readMessage } from '../../message.ts'
 import { metaKeys } from '../../meta-keys.ts'
-import type { Era } from '../../methods.ts'
+import type { ProtocolEra } from '../../methods.ts'
 import { codes, errorCodeOf, requestText } from '../../responses.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
-import { type RefusedAnswer, type TargetFailure, toFailure } from '../target/refusals.ts'
+import { type HttpErrorResponse, type TargetFailure, toFailure } from '../target/refusals.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
 import { ask, ignored, type OnAbandon } from '../target/transport.ts'
 import { modernWire, StreamableTransport } from '../transport/streamable.ts'
@@ -20,7 +20,7 @@ const keptMs = 5 * 60_000
 const probeMs = 5_000
 
 interface TargetEra {
-  readonly era: Era
+  readonly era: ProtocolEra
   /** Has a modern server refused to begin a session? */
   readonly hasNoSessions?: boolean
 }
@@ -72,7 +72,7 @@ export const hadSessions = (entry: McpTargetEntry): boolean => sessions.get(entr
 /** What modern servers have told each client about themselves. */
 const discovered = new WeakMap<
   McpTargetEntry,
-  Map<string, { readonly part: DiscoverPart; readonly until: number }>
+  Map<string, { readonly part: DiscoverResult; readonly until: number }>
 >()
 /** Maximum number of clients of a target for which that is kept. */
 const maxClients = 256
@@ -81,12 +81,12 @@ const maxClients = 256
 export function knownOffer(
   { identity }: Pick<McpExchange, 'identity'>,
   entry: McpTargetEntry,
-): DiscoverPart | undefined {
+): DiscoverResult | undefined {
   const found = discovered.get(entry)?.get(identity)
   return found !== undefined && found.until > now() ? found.part : undefined
 }
 
-function keepOffer({ identity }: McpExchange, entry: McpTargetEntry, part: DiscoverPart): void {
+function keepOffer({ identity }: McpExchange, entry: McpTargetEntry, part: DiscoverResult): void {
   const all = discovered.get(entry) ?? new Map()
   const [oldest] = all.size >= maxClients ? all.keys() : []
   if (oldest !== undefined) all.delete(oldest)
@@ -113,7 +113,7 @@ export async function findOffer(
   exchange: McpExchange,
   entry: McpTargetEntry,
   onAbandon: OnAbandon,
-): Promise<DiscoverPart | undefined> {
+): Promise<DiscoverResult | undefined> {
   if ((await findEra(exchange, entry, onAbandon)).era === 'legacy') return undefined
   const found = knownOffer(exchange, entry)
   if (found !== undefined) return found
@@ -129,11 +129,11 @@ async function discover(
   exchange: McpExchange,
   entry: McpTargetEntry,
   onAbandon: OnAbandon,
-): Promise<DiscoverPart | undefined> {
+): Promise<DiscoverResult | undefined> {
   const id = '"sluice/discover"'
   const envelope = {
     [metaKeys.version]: modernVersion,
-    [metaKeys.clientInfo]: { name: 'sluice', version: exchange.hub.version },
+    [metaKeys.clientInfo]: { name: 'sluice', version: exchange.shared.version },
     [metaKeys.capabilities]: {},
   }
   const method = 'server/discover'
@@ -153,10 +153,10 @@ async function discover(
 }
 
 /** Returns true if the refusal shows that a modern server got a request without an envelope. */
-export function isRefusedByModern(answer: RefusedAnswer | undefined): boolean {
-  if (answer?.status !== 400) return false
+export function isRefusedByModern(httpResponse: HttpErrorResponse | undefined): boolean {
+  if (httpResponse?.status !== 400) return false
   try {
-    const message = readMessage(Buffer.from(answer.body).toString())
+    const message = readMessage(Buffer.from(httpResponse.body).toString())
     return message.kind === 'response' && isErrorOfModern(message)
   } catch (error) {
     if (error instanceof MessageRefusal) return false
@@ -174,8 +174,8 @@ export function isErrorOfModern({ text, error }: McpResponse): boolean {
  * Could the server be of the other era? Servers refuse such requests in many ways. A status that says nothing
  * about the protocol, such as 401 or 503, leaves the era open.
  */
-export function isRefusedByEra({ answer }: TargetFailure): boolean {
-  if (answer === undefined) return false
-  const { status } = answer
+export function isRefusedByEra({ httpResponse }: TargetFailure): boolean {
+  if (httpResponse === undefined) return false
+  const { status } = httpResponse
   return status >= 400 && status < 500 && ![401, 403, 407, 408, 425, 429].includes(status)
 }

@@ -1,5 +1,5 @@
 import type { McpRequest } from '../../message.ts'
-import type { Era } from '../../methods.ts'
+import type { ProtocolEra } from '../../methods.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
 import type { Transport } from '../target/transport.ts'
@@ -7,8 +7,8 @@ import type { MessageKind } from './lost-session.ts'
 
 /** How the messages of one client reach the targets. Each era of clients has its own implementation. */
 export interface Upstreams {
-  /** Era of the client. */
-  readonly era: Era
+  /** ProtocolEra of the client. */
+  readonly era: ProtocolEra
   readonly exchange: McpExchange
   /** Returns the names of the target's capabilities; undefined if they are not known yet. */
   can(target: string): readonly string[] | undefined

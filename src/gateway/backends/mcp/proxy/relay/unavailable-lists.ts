@@ -1,4 +1,4 @@
-/** Asks targets that were missing in lists until they answer, and then reports it. */
+/** Asks targets that were missing in lists until they respond, and then reports it. */
 
 /** Delay before a target is asked. Every failure doubles it. */
 const firstRetryMs = 1_000
@@ -10,9 +10,9 @@ interface Attempt {
   retryMs: number
 }
 
-export class MissingLists {
+export class UnavailableLists {
   readonly #attempts = new Map<string, Attempt>()
-  /** Resolves to true if the target has answered the method with a result. Never rejects. */
+  /** Resolves to true if the target has responded to the method with a result. Never rejects. */
   readonly #ask: (target: string, method: string) => Promise<boolean>
   readonly #onFound: (target: string, method: string) => void
 

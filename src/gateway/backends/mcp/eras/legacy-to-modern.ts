@@ -4,19 +4,19 @@ import { membersOf } from '../json/members.ts'
 import { member, rawOf, replace, textOf } from '../json/node.ts'
 import type { McpRequest, McpResponse } from '../message.ts'
 import { envelopeKeys, metaKeys } from '../meta-keys.ts'
-import type { DiscoverPart } from './discover.ts'
+import type { DiscoverResult } from './discover.ts'
 import { isRecord } from './initialize.ts'
 import { capabilitiesIn } from './server-requests.ts'
 import { modernVersion } from './versions.ts'
 
-/** Returns the members of an envelope for a client. `hello`: JSON of its `initialize` params. */
-function envelopeText(hello: string, logLevel: string | undefined): string {
-  const params: unknown = JSON.parse(hello)
+/** Returns the members of an envelope for a client. `initializeParams`: JSON of its `initialize` params. */
+function envelopeText(initializeParams: string, logLevel: string | undefined): string {
+  const params: unknown = JSON.parse(initializeParams)
   const clientInfo = isRecord(params) ? params.clientInfo : undefined
   const envelope = JSON.stringify({
     [metaKeys.version]: modernVersion,
     ...(isRecord(clientInfo) && { [metaKeys.clientInfo]: clientInfo }),
-    [metaKeys.capabilities]: capabilitiesIn(hello) ?? {},
+    [metaKeys.capabilities]: capabilitiesIn(initializeParams) ?? {},
     ...(logLevel !== undefined && { [metaKeys.logLevel]: logLevel }),
   })
   return envelope.slice(1, -1)
@@ -33,11 +33,11 @@ export interface RoundInput {
 export function toModernRequest(
   { text, params, method }: McpRequest,
   id: string,
-  hello: string,
+  initializeParams: string,
   logLevel: string | undefined,
   round?: RoundInput,
 ): string {
-  const own = envelopeText(hello, logLevel)
+  const own = envelopeText(initializeParams, logLevel)
   const meta = member(params, '_meta')
   const metaText = `{${[own, ...membersOf(text, meta, envelopeKeys)].join(',')}}`
   const roundKeys = ['inputResponses', 'requestState']
@@ -87,7 +87,7 @@ export function inputRequired({ text, result }: McpResponse): InputRequired | un
 }
 
 /** Returns the response to `initialize` of a client whose server has no sessions. */
-export function helloOfModern(id: string, version: string, server: DiscoverPart): string {
+export function initializeResponseOf(id: string, version: string, server: DiscoverResult): string {
   const { capabilities, instructions, serverInfo } = server
   const { extensions: _, ...known } = capabilities
   const result = {

@@ -9,39 +9,39 @@ import {
   legacyParams,
   type RoundInput,
   withId,
-} from '../../eras/to-modern.ts'
+} from '../../eras/legacy-to-modern.ts'
 import type { EventFields } from '../../event-stream.ts'
 import { jsonValue, member, rawOf } from '../../json/node.ts'
 import {
-  answerTo,
   type McpMessage,
   type McpRequest,
   type McpResponse,
   readMessage,
+  responseTo,
 } from '../../message.ts'
 import { codes, errorText, requestText } from '../../responses.ts'
 import type { Bridge } from '../session/cross-thread-calls.ts'
 import { newSessionId } from '../session/session-state.ts'
 import { TargetFailure } from '../target/refusals.ts'
-import type { AnswerListener } from '../target/response-reader.ts'
+import type { ResponseListener } from '../target/response-reader.ts'
 import { errorResponse, type Flow } from '../target/transport.ts'
 
 /** Maximum number of rounds of one request, and of requests of a server in one round. */
 const maxRounds = 32
 const maxRequests = 32
 
-interface RoundedCallParts {
+interface MultiRoundTripParts {
   readonly bridge: Bridge
-  /** Returns the key by which the client's answers and cancellations are found. `id` is JSON. */
+  /** Returns the key by which the client's responses and cancellations are found. `id` is JSON. */
   key(id: string): string
   /** Sends the request with another id, and with the input of the round before. */
-  send(id: string, listener: AnswerListener, round: RoundInput | undefined): Flow | Promise<Flow>
+  send(id: string, listener: ResponseListener, round: RoundInput | undefined): Flow | Promise<Flow>
 }
 
-export class RoundedCall implements AnswerListener, Flow {
+export class MultiRoundTripCall implements ResponseListener, Flow {
   readonly #request: McpRequest
-  readonly #listener: AnswerListener
-  readonly #parts: RoundedCallParts
+  readonly #listener: ResponseListener
+  readonly #parts: MultiRoundTripParts
   readonly #stops = new Set<() => void>()
   #flow: Flow | undefined
   /** Id of the request that is under way, as JSON; undefined while the client is asked. */
@@ -50,7 +50,7 @@ export class RoundedCall implements AnswerListener, Flow {
   #isPaused = false
   #isOver = false
 
-  constructor(request: McpRequest, listener: AnswerListener, parts: RoundedCallParts) {
+  constructor(request: McpRequest, listener: ResponseListener, parts: MultiRoundTripParts) {
     this.#request = request
     this.#listener = listener
     this.#parts = parts
@@ -82,7 +82,7 @@ export class RoundedCall implements AnswerListener, Flow {
       this.#listener.onMessage?.(message, eventFields)
       return
     }
-    const response = this.#id === undefined ? undefined : answerTo(message, this.#id)
+    const response = this.#id === undefined ? undefined : responseTo(message, this.#id)
     if (response === undefined) return
     const needed = inputRequired(response)
     if (needed === undefined) this.#finish(withId(response, this.#request.id))
@@ -90,7 +90,7 @@ export class RoundedCall implements AnswerListener, Flow {
   }
 
   onEnd(): void {
-    // The response to a request may end before the client has answered.
+    // The response to a request may end before the client has responded.
     if (this.#id === undefined || this.#isOver) return
     this.#fail(new TargetFailure('the server has ended without an answer'))
   }
@@ -111,11 +111,11 @@ export class RoundedCall implements AnswerListener, Flow {
       return
     }
     this.#listener.onStream?.()
-    const answers = await Promise.all(requests.map((one) => this.#askClient(one)))
+    const given = await Promise.all(requests.map((one) => this.#askClient(one)))
     if (this.#isOver) return
     const responses: Record<string, unknown> = {}
     for (const [at, { key }] of requests.entries()) {
-      const { text = '', result, error } = answers[at] ?? {}
+      const { text = '', result, error } = given[at] ?? {}
       if (result === undefined) {
         const told = error && member(error, 'message')
         this.#refuse(`the client has refused: ${told ? rawOf(text, told) : 'no reason given'}`)
@@ -160,7 +160,7 @@ export class RoundedCall implements AnswerListener, Flow {
     this.#listener.onFailure(failure)
   }
 
-  /** The client wants no answer any more, but waits for the end of the response. */
+  /** The client wants no response any more, but waits for the end of the response. */
   #cancel(): void {
     if (this.#isOver) return
     this.close()

@@ -25,7 +25,7 @@ export interface ModernMessage {
 /** Undefined: the POST belongs to the legacy era. */
 type Classified = ModernMessage | EraProblem | undefined
 
-export function classify(
+export function detectEra(
   headers: HeaderFields,
   messages: readonly McpMessage[],
   isBatch: boolean,

@@ -6,11 +6,11 @@ import type { McpNotification, McpRequest, McpResponse } from '../message.ts'
 import { envelopeKeys, metaKeys } from '../meta-keys.ts'
 import { errorText } from '../responses.ts'
 import type { Envelope } from './envelope.ts'
-import { readHello } from './initialize.ts'
+import { readInitializeResult } from './initialize.ts'
 import { latestLegacyVersion, modernVersions } from './versions.ts'
 
 /** Returns the `initialize` params for a modern client, as JSON. */
-export function helloOfClient(text: string, { capabilities, clientInfo }: Envelope): string {
+export function initializeParamsOf(text: string, { capabilities, clientInfo }: Envelope): string {
   const info =
     clientInfo === undefined ? '{"name":"sluice","version":"1"}' : rawOf(text, clientInfo)
   const declared = capabilities === undefined ? '{}' : rawOf(text, capabilities)
@@ -111,9 +111,9 @@ export const stateOf = ({ text, params }: McpRequest): string | undefined =>
   textOf(text, member(params, 'requestState'))
 
 /** Returns the response to `server/discover` for a legacy server, from its response to `initialize`. */
-export function discoverOfLegacy(id: string, hello: McpResponse): string {
-  const { text, result } = hello
-  const { capabilities, instructions } = readHello(hello)
+export function discoverOfLegacy(id: string, initializeResponse: McpResponse): string {
+  const { text, result } = initializeResponse
+  const { capabilities, instructions } = readInitializeResult(initializeResponse)
   const serverInfo = member(result, 'serverInfo')
   const { tasks: _, ...known } = capabilities
   const discovered = {

@@ -16,7 +16,7 @@ const maxClients = 50_000
 const isSame = (one: TargetSession, other: TargetSession | undefined): boolean =>
   one.id === other?.id && one.connection === other?.connection
 
-export class LateSessions {
+export class TargetSessions {
   /** By client's session and target. */
   readonly #all = new Map<string, Map<string, TargetSession>>()
   readonly #channel = new BroadcastChannel('sluice mcp late sessions')
