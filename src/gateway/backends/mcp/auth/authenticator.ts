@@ -22,8 +22,8 @@ import {
 import type { LearnedRecord } from '../../../../ground/exchange/learned.ts'
 import { addNote } from '../../../../ground/exchange/notes.ts'
 import type { PolicyHost } from '../../../../ground/exchange/rate-limits.ts'
-import type { McpAuthenticationConfig } from '../policy/config.ts'
 import { AuthorizationServer } from './authorization-server.ts'
+import type { McpAuthenticationConfig } from './config.ts'
 import {
   type ClientView,
   type MetadataPath,

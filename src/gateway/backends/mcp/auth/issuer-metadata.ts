@@ -5,15 +5,22 @@ import type {
   HttpCallout,
   HttpCalloutAnswer,
 } from '../../../../ground/exchange/exchange.ts'
-import type { McpAuthenticationConfig } from '../policy/config.ts'
+import type { McpAuthenticationConfig } from './config.ts'
 
 export type ServerMetadata = Readonly<Record<string, unknown>>
 
 type Target = HttpCallout['target']
 
 export interface KnownIssuer {
-  readonly target: Target
   readonly metadata: ServerMetadata
+  /**
+   * Sends a request to an endpoint of the issuer, which may be on another host than its metadata. Resolves to
+   * undefined if it cannot be reached.
+   */
+  send(
+    url: URL,
+    call: Pick<HttpCallout, 'method' | 'headers' | 'body'>,
+  ): Promise<HttpCalloutAnswer | undefined>
 }
 
 const timeoutMs = 5_000
@@ -45,15 +52,10 @@ export class IssuerMetadata {
     this.#paths = metadataPaths(this.#issuer, config.provider === 'IdpB')
   }
 
-  /**
-   * Sends a request to an endpoint of the issuer, which may be on another host than its metadata. Returns
-   * undefined if it cannot be reached.
-   */
-  async send(
-    { target }: KnownIssuer,
-    url: URL,
-    call: Pick<HttpCallout, 'method' | 'headers' | 'body'>,
-  ): Promise<HttpCalloutAnswer | undefined> {
+  async #send(
+    target: Target,
+    ...[url, call]: Parameters<KnownIssuer['send']>
+  ): ReturnType<KnownIssuer['send']> {
     try {
       return await this.#callouts.http({
         ...call,
@@ -86,7 +88,9 @@ export class IssuerMetadata {
     for (const target of this.#targets) {
       for (const path of this.#paths) {
         const metadata = await this.#fetch(target, path)
-        if (typeof metadata !== 'string') return { target, metadata }
+        if (typeof metadata !== 'string') {
+          return { metadata, send: (url, call) => this.#send(target, url, call) }
+        }
         why = metadata
       }
     }

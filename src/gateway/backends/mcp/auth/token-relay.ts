@@ -7,7 +7,7 @@ import {
   readBody,
   unreachable,
 } from './forwarding.ts'
-import { endpointIn, type IssuerMetadata, type KnownIssuer } from './issuer-metadata.ts'
+import { endpointIn, type KnownIssuer } from './issuer-metadata.ts'
 import type { GatewayServer } from './oauth-metadata.ts'
 import { isRedirectUri, redirectKeyOf } from './redirects.ts'
 import { oauthError } from './responses.ts'
@@ -17,12 +17,11 @@ import { oauthError } from './responses.ts'
  * authorization; everything else, such as the verifier of PKCE, passes unchanged.
  */
 export async function requestToken(
-  issuer: IssuerMetadata,
-  known: KnownIssuer,
+  issuer: KnownIssuer,
   server: GatewayServer,
   exchange: Exchange,
 ): Promise<Verdict> {
-  const url = endpointIn(known.metadata, 'token_endpoint')
+  const url = endpointIn(issuer.metadata, 'token_endpoint')
   if (url === undefined) return noEndpoint
   if (
     !/^application\/x-www-form-urlencoded\b/i.test(
@@ -38,13 +37,13 @@ export async function requestToken(
     form.getAll(name).some((assertion) => isForGateway(assertion, server)),
   )
   if (misdirected) {
-    const advice = `the assertion names the gateway as its audience; sign it for ${known.metadata.issuer}`
+    const advice = `the assertion names the gateway as its audience; sign it for ${issuer.metadata.issuer}`
     return oauthError(400, 'invalid_client', advice)
   }
   const body = withCallback(sent, form, server)
   if (body === undefined) return oauthError(400, 'invalid_request', 'redirect_uri is invalid')
   const headers = forwardedHeaders(exchange)
-  const response = await issuer.send(known, url, { method: 'POST', headers, body })
+  const response = await issuer.send(url, { method: 'POST', headers, body })
   return response === undefined ? unreachable : forwardedResponse(response)
 }
 
@@ -60,7 +59,7 @@ function withCallback(
   return Buffer.from(form.toString())
 }
 
-/** Is a signed assertion (RFC 7523) for the gateway, which cannot verify it? */
+/** Whether a signed assertion (RFC 7523) is for the gateway, which cannot verify it. */
 function isForGateway(assertion: string, server: GatewayServer): boolean {
   const [, payload = ''] = assertion.split('.', 2)
   const audience = jsonObject(Buffer.from(payload, 'base64url'))?.aud
