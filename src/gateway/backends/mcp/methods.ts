@@ -106,7 +106,7 @@ export function methodOf(name: string, era: ProtocolEra): McpMethod {
   return (era === 'modern' ? modernMethods : methods).get(name) ?? other
 }
 
-/** Is the method one that the modern era has removed? */
+/** Whether the modern era has removed the method. */
 export const isRemoved = (name: string): boolean =>
   removedMethods.has(name) || notifications.has(name)
 

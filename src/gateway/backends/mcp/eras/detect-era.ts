@@ -1,8 +1,8 @@
 /** Decides to which era a POST belongs. The body decides; headers must agree with it. */
 import type { HeaderFields } from '../../../../ground/exchange/exchange.ts'
+import { codes } from '../json-rpc.ts'
 import type { McpMessage, McpNotification, McpRequest } from '../message.ts'
 import { metaKeys } from '../meta-keys.ts'
-import { codes } from '../responses.ts'
 import { type Envelope, hasEnvelope, readEnvelope } from './envelope.ts'
 import { headerProblem } from './headers.ts'
 import { isModern, legacyVersions, modernVersions, supportedVersions } from './versions.ts'

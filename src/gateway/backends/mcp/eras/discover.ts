@@ -1,7 +1,6 @@
 /** `server/discover`: what servers offer, in the modern era. */
-import { type CacheHints, hintsOf, hintsText } from '../cache-hints.ts'
 import { jsonValue, member, replace, textOf } from '../json/node.ts'
-import { unavailableKey } from '../lists.ts'
+import { type CacheHints, hintsOf, hintsText, unavailableKey } from '../lists.ts'
 import type { McpResponse } from '../message.ts'
 import { metaKeys } from '../meta-keys.ts'
 import { joinInstructions, mergeCapabilities } from './initialize.ts'
@@ -36,7 +35,7 @@ export function readDiscover(
   }
 }
 
-/** Does the server speak a modern version that the gateway supports? */
+/** Whether the server speaks a modern version that the gateway supports. */
 export const isModernServer = ({ versions }: DiscoverResult): boolean =>
   modernVersions.some((version) => versions.includes(version))
 

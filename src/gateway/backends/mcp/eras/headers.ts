@@ -46,7 +46,7 @@ export function nameInBody(
   return textOf(text, node)
 }
 
-/** Must a modern request with this method have an `Mcp-Name` header? */
+/** Whether a modern request with this method must have an `Mcp-Name` header. */
 function needsName(method: string): boolean {
   const { kind } = methodOf(method, 'modern')
   return kind === 'item' || kind === 'task'

@@ -26,10 +26,7 @@ export function readInitializeResult({ text, result }: McpResponse): InitializeR
 const decorations = ['icons', 'description', 'websiteUrl']
 
 /** Returns the client's params as JSON, for servers that are initialized later, without decorations. */
-export function keptParams(
-  text: string,
-  params: Parameters<typeof rawOf>[1] | undefined,
-): string {
+export function keptParams(text: string, params: Parameters<typeof rawOf>[1] | undefined): string {
   if (params === undefined) return '{}'
   const info = member(params, 'clientInfo')
   const value = info?.type === 'object' ? jsonValue(text, info) : undefined
@@ -72,6 +69,12 @@ type Part = Readonly<Record<string, unknown>>
 export const isRecord = (value: unknown): value is Part =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+/** Whether a part of the capabilities has the flag. */
+export function hasFlag(capabilities: Part, name: string, flag: string): boolean {
+  const part = capabilities[name]
+  return isRecord(part) && part[flag] === true
+}
+
 /** MCP Apps. It is the only extension that the gateway declares for several servers. */
 const appsExtension = 'io.modelcontextprotocol/ui'
 
@@ -81,11 +84,7 @@ const appsExtension = 'io.modelcontextprotocol/ui'
  */
 export function mergeCapabilities(all: readonly Pick<InitializeResult, 'capabilities'>[]): Part {
   const has = (name: string) => all.some(({ capabilities }) => isRecord(capabilities[name]))
-  const flag = (name: string, key: string) =>
-    all.some(({ capabilities }) => {
-      const part = capabilities[name]
-      return isRecord(part) && part[key] === true
-    })
+  const subscribes = all.some(({ capabilities }) => hasFlag(capabilities, 'resources', 'subscribe'))
   const experimental = all.flatMap(({ capabilities }) =>
     isRecord(capabilities.experimental) ? Object.entries(capabilities.experimental) : [],
   )
@@ -96,7 +95,7 @@ export function mergeCapabilities(all: readonly Pick<InitializeResult, 'capabili
     ...(has('tools') && { tools: { listChanged: true } }),
     ...(has('prompts') && { prompts: { listChanged: true } }),
     ...(has('resources') && {
-      resources: { listChanged: true, ...(flag('resources', 'subscribe') && { subscribe: true }) },
+      resources: { listChanged: true, ...(subscribes && { subscribe: true }) },
     }),
     ...(has('logging') && { logging: {} }),
     ...(has('completions') && { completions: {} }),

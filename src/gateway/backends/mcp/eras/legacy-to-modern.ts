@@ -1,9 +1,10 @@
 /** Translates what legacy clients send for modern servers, and what those return. */
 
 import { membersOf } from '../json/members.ts'
-import { member, rawOf, replace, textOf } from '../json/node.ts'
-import type { McpRequest, McpResponse } from '../message.ts'
-import { envelopeKeys, metaKeys } from '../meta-keys.ts'
+import { member, rawOf, textOf } from '../json/node.ts'
+import { requestText, resultText } from '../json-rpc.ts'
+import { type McpRequest, type McpResponse, paramsWithMeta } from '../message.ts'
+import { envelopeKeys, metaKeys, roundKeys } from '../meta-keys.ts'
 import type { DiscoverResult } from './discover.ts'
 import { isRecord } from './initialize.ts'
 import { capabilitiesIn } from './server-requests.ts'
@@ -31,28 +32,19 @@ export interface RoundInput {
 
 /** Returns the request of a legacy client with an envelope, and with the id `id`. */
 export function toModernRequest(
-  { text, params, method }: McpRequest,
+  request: McpRequest,
   id: string,
   initializeParams: string,
   logLevel: string | undefined,
   round?: RoundInput,
 ): string {
-  const own = envelopeText(initializeParams, logLevel)
-  const meta = member(params, '_meta')
-  const metaText = `{${[own, ...membersOf(text, meta, envelopeKeys)].join(',')}}`
-  const roundKeys = ['inputResponses', 'requestState']
-  const parts = [...membersOf(text, params, ['_meta', ...roundKeys]), `"_meta":${metaText}`]
-  if (round !== undefined) {
-    parts.push(`"inputResponses":${JSON.stringify(round.responses)}`)
-    if (round.state !== undefined) parts.push(`"requestState":${round.state}`)
-  }
-  return `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":{${parts.join(',')}}}`
-}
-
-/** Replaces the id of a message. `id` is JSON. */
-export function withId({ text, root }: Pick<McpResponse, 'text' | 'root'>, id: string): string {
-  const node = member(root, 'id')
-  return node === undefined ? text : replace(text, node, id)
+  const { text, params, method } = request
+  const others = membersOf(text, member(params, '_meta'), envelopeKeys)
+  const meta = [envelopeText(initializeParams, logLevel), ...others]
+  const input: string[] = []
+  if (round !== undefined) input.push(`"inputResponses":${JSON.stringify(round.responses)}`)
+  if (round?.state !== undefined) input.push(`"requestState":${round.state}`)
+  return requestText(id, method, paramsWithMeta(request, meta, roundKeys, input))
 }
 
 /** A request of a server in an `input_required` result. */
@@ -96,7 +88,7 @@ export function initializeResponseOf(id: string, version: string, server: Discov
     serverInfo: isRecord(serverInfo) ? serverInfo : { name: server.target, version: '' },
     ...(instructions !== undefined && { instructions }),
   }
-  return `{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify(result)}}`
+  return resultText(id, JSON.stringify(result))
 }
 
 /** Returns the `params` of a request that the server sends, as earlier versions define them. */

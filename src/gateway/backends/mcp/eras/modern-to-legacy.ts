@@ -2,9 +2,15 @@
 
 import { membersOf } from '../json/members.ts'
 import { type JsonNode, jsonValue, member, rawOf, replace, textOf } from '../json/node.ts'
-import type { McpNotification, McpRequest, McpResponse } from '../message.ts'
-import { envelopeKeys, metaKeys } from '../meta-keys.ts'
-import { errorText } from '../responses.ts'
+import { errorText, requestText, resultText } from '../json-rpc.ts'
+import {
+  type McpNotification,
+  type McpRequest,
+  type McpResponse,
+  paramsWithMeta,
+  withId,
+} from '../message.ts'
+import { envelopeKeys, metaKeys, roundKeys } from '../meta-keys.ts'
 import type { Envelope } from './envelope.ts'
 import { readInitializeResult } from './initialize.ts'
 import { latestLegacyVersion, modernVersions } from './versions.ts'
@@ -26,16 +32,11 @@ export interface LegacyIds {
 }
 
 /** Returns the request of a modern client without its envelope, and with other ids. */
-export function toLegacyRequest(
-  { text, params, method }: McpRequest,
-  { id, progressToken }: LegacyIds,
-): string {
-  const meta = member(params, '_meta')
-  const own = membersOf(text, meta, [...envelopeKeys, 'progressToken'])
-  if (progressToken !== undefined) own.push(`"progressToken":${progressToken}`)
-  const rest = membersOf(text, params, ['_meta', 'inputResponses', 'requestState'])
-  const parts = [...rest, `"_meta":{${own.join(',')}}`]
-  return `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":{${parts.join(',')}}}`
+export function toLegacyRequest(request: McpRequest, { id, progressToken }: LegacyIds): string {
+  const { text, params, method } = request
+  const meta = membersOf(text, member(params, '_meta'), [...envelopeKeys, 'progressToken'])
+  if (progressToken !== undefined) meta.push(`"progressToken":${progressToken}`)
+  return requestText(id, method, paramsWithMeta(request, meta, roundKeys))
 }
 
 /** Methods whose results have cache hints in the modern era. */
@@ -52,21 +53,18 @@ const cacheable = new Set([
 const oldCodes = new Set([-32002, -32042])
 
 /** Returns the response for a modern client, with its id. */
-export function toModernResponse(
-  { text, root, result, error }: McpResponse,
-  { id, method }: McpRequest,
-): string {
+export function toModernResponse(response: McpResponse, { id, method }: McpRequest): string {
+  const { text, result, error } = response
   if (error !== undefined) {
-    const node = member(root, 'id')
     const code = member(error, 'code')
     const isOld = code !== undefined && oldCodes.has(jsonValue(text, code) as number)
-    if (!isOld) return node === undefined ? text : replace(text, node, id)
+    if (!isOld) return withId(response, id)
     return errorText(id, -32602, textOf(text, member(error, 'message')) ?? 'Invalid params')
   }
   const hints = cacheable.has(method) ? ['"ttlMs":0', '"cacheScope":"private"'] : []
   const known = ['resultType', ...(hints.length > 0 ? ['ttlMs', 'cacheScope'] : [])]
   const parts = ['"resultType":"complete"', ...hints, ...membersOf(text, result, known)]
-  return `{"jsonrpc":"2.0","id":${id},"result":{${parts.join(',')}}}`
+  return resultText(id, `{${parts.join(',')}}`)
 }
 
 /** Restores the client's progress token. `token` is JSON. */
@@ -92,7 +90,8 @@ export function inputRequiredText(
     const own = params === undefined ? '' : `,"params":${rawOf(text, params)}`
     return `${JSON.stringify(key)}:{"method":${JSON.stringify(method)}${own}}`
   })
-  return `{"jsonrpc":"2.0","id":${id},"result":{"resultType":"input_required","inputRequests":{${requests.join(',')}},"requestState":${JSON.stringify(state)}}}`
+  const result = `"inputRequests":{${requests.join(',')}},"requestState":${JSON.stringify(state)}`
+  return resultText(id, `{"resultType":"input_required",${result}}`)
 }
 
 /** Returns the client's input by key, as JSON; undefined if the request has none. */
@@ -125,14 +124,14 @@ export function discoverOfLegacy(id: string, initializeResponse: McpResponse): s
     cacheScope: 'private',
     ...(serverInfo && { _meta: { [metaKeys.serverInfo]: jsonValue(text, serverInfo) } }),
   }
-  return `{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify(discovered)}}`
+  return resultText(id, JSON.stringify(discovered))
 }
 
 const levels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency']
 
 export const isLogLevel = (level: string): boolean => levels.includes(level)
 
-/** May the client get this log message? Without a level it gets none. */
+/** Whether the client may get this log message. Without a level it gets none. */
 export function isLogged({ text, params }: McpNotification, level: string | undefined): boolean {
   if (level === undefined) return false
   const own = textOf(text, member(params, 'level')) ?? ''

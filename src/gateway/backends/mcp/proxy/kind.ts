@@ -26,8 +26,8 @@ export function mcpKind(runtime: GatewayRuntime): BackendKind {
         if (one.type === 'static') runtime.resolver.hosts.warm(one.host)
       }
     },
-    onConfigChange: () => shared.changed(),
-    stop: () => shared.stop(),
+    onConfigChange: () => shared.changes.call(),
+    stop: () => shared.stops.call(),
   }
 }
 
@@ -52,7 +52,7 @@ function findMetadataRoute(
   )
 }
 
-/** Does the route match an exact path, a regular expression, or a prefix of metadata paths? */
+/** Whether the route matches an exact path, a regular expression, or a prefix of metadata paths. */
 function matchesExplicitly({ placement, prefix }: RequestContext): boolean {
   return placement !== undefined && (prefix === undefined || prefix.startsWith('/.well-known'))
 }

@@ -4,16 +4,17 @@ import type { BackendCall } from '../../../proxy/request/backend-call.ts'
 import { usableAccess } from '../../../proxy/request/destinations.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
-import { codes } from '../responses.ts'
+import { codes } from '../json-rpc.ts'
 import { authenticateMcp } from './client/authenticate.ts'
 import { checkRequest } from './client/checks.ts'
 import { serveGet } from './client/get.ts'
-import { isLegacyStream, serveLegacyStream } from './client/older-transport.ts'
+import { opensOlderStream, serveOlderStream } from './client/older-transport.ts'
 import { servePost } from './client/post.ts'
 import { McpExchange } from './exchange/mcp-exchange.ts'
 import { type McpDetails, McpRecord } from './exchange/mcp-record.ts'
+import { jsonRefusal } from './exchange/refusals.ts'
 import type { McpSharedState } from './session/shared-state.ts'
-import { jsonRefusal, toFailure } from './target/refusals.ts'
+import { toFailure } from './target/target-failure.ts'
 import { withLimit } from './target/transport.ts'
 import { endEverywhere, findSession } from './upstream/client-session.ts'
 
@@ -88,7 +89,7 @@ function serveAllowed(
     case 'POST':
       return servePost(exchange)
     case 'GET':
-      return isLegacyStream(exchange) ? serveLegacyStream(exchange) : serveGet(exchange)
+      return opensOlderStream(exchange) ? serveOlderStream(exchange) : serveGet(exchange)
     default:
       return serveDelete(exchange)
   }

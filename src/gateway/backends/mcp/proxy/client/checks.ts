@@ -9,11 +9,12 @@ import {
   modernVersions,
   supportedVersions,
 } from '../../eras/versions.ts'
+import { codes } from '../../json-rpc.ts'
 import type { McpMessage } from '../../message.ts'
-import { codes } from '../../responses.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
-import { json, jsonRefusal } from '../target/refusals.ts'
-import { legacySession } from './older-transport.ts'
+import { jsonRefusal } from '../exchange/refusals.ts'
+import { json } from '../target/target-failure.ts'
+import { olderSessionId } from './older-transport.ts'
 
 const refuse = (status: number, message: string): RespondVerdict =>
   jsonRefusal(status, undefined, codes.invalidRequest, message)
@@ -33,7 +34,7 @@ export function checkRequest(exchange: McpExchange): RespondVerdict | undefined 
     return refuse(406, 'Not Acceptable: the client must accept text/event-stream')
   }
   if (method === 'POST') {
-    const isLegacy = legacySession(exchange) !== undefined
+    const isLegacy = olderSessionId(exchange) !== undefined
     if (!isLegacy && !acceptsBoth(accept)) {
       return refuse(
         406,
@@ -116,7 +117,7 @@ const loopback = /^(127(\.\d+){3}|::1|::ffff:127(\.\d+){3})$/
 const localNames = /^(localhost|127(\.\d+){3}|::1)$/i
 
 /**
- * Does the request come from a web page of another origin, by DNS rebinding? This is checked only for
+ * Whether the request comes from a web page of another origin, by DNS rebinding. This is checked only for
  * loopback addresses, where nothing else keeps web pages away. It is not checked if the route has hostnames,
  * or if a CORS policy allows the origin.
  */

@@ -2,44 +2,32 @@
 import type { RespondVerdict } from '../../../../../ground/exchange/exchange.ts'
 import {
   askedVersion,
-  keptParams,
   inKnownVersion,
   inSupportedVersion,
+  keptParams,
   mergeInitializeResults,
 } from '../../eras/initialize.ts'
 import { legacyVersions, versionFor } from '../../eras/versions.ts'
+import { newId } from '../../ids.ts'
+import { codes, resultText } from '../../json-rpc.ts'
 import type { McpRequest } from '../../message.ts'
-import { codes, resultText } from '../../responses.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
-import {
-  maxNewIdLength,
-  newSessionId,
-  type SessionState,
-  type TargetSession,
-} from '../session/session-state.ts'
-import {
-  jsonRefusal,
-  jsonResponse,
-  TargetFailure,
-  toFailure,
-  verdictOf,
-} from '../target/refusals.ts'
+import { jsonRefusal, jsonResponse, verdictOf } from '../exchange/refusals.ts'
+import { maxNewIdLength, type SessionState, type TargetSession } from '../session/session-state.ts'
+import { TargetFailure, toFailure } from '../target/target-failure.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
 import { type OnAbandon, ownLimitMs } from '../target/transport.ts'
 import type { OpenConnections } from '../transport/sse-connection.ts'
 import { hasTimeout } from '../transport/target-request.ts'
 import { begin, type InitializedSession } from '../upstream/begin-session.ts'
 import { ClientSession, endEverywhere } from '../upstream/client-session.ts'
+import { abandonOf } from './serve-messages.ts'
 
 export async function serveInitialize(
   exchange: McpExchange,
   request: McpRequest,
 ): Promise<RespondVerdict | undefined> {
-  const closes = new Set<() => void>()
-  exchange.notes.onClose(() => {
-    for (const close of closes) close()
-  })
-  const begun = await beginSession(exchange, request, (close) => closes.add(close))
+  const begun = await beginSession(exchange, request, abandonOf(exchange))
   if (exchange.context.over) return undefined
   if ('kind' in begun) return begun
   const { shared } = exchange
@@ -74,9 +62,8 @@ export async function beginSession(
   const wanted = versionFor(askedVersion(request))
   const held: OpenConnections = new Map()
   const begun = await beginAll(exchange, request, onAbandon, held)
-  const { backend } = exchange
   const [first] = begun.values()
-  if (backend.targets.length === 1 && first !== undefined) {
+  if (exchange.only !== undefined && first !== undefined) {
     if ('message' in first) return verdictOf(first, request.id)
     if (first.response.error !== undefined) {
       const { response, status } = first
@@ -92,7 +79,7 @@ export async function beginSession(
   const results = new Map([...good].map(([name, { result }]) => [name, result]))
   const { shared } = exchange
   const merged = mergeInitializeResults(results, { version: shared.version, wanted, missing })
-  const [only] = backend.targets.length === 1 ? good.values() : []
+  const [only] = exchange.only ? good.values() : []
   const text =
     only === undefined
       ? resultText(request.id, merged.result)
@@ -113,7 +100,7 @@ async function beginAll(
   onAbandon: OnAbandon,
   held: OpenConnections,
 ): Promise<ReadonlyMap<string, BeginResult>> {
-  const isOnly = exchange.backend.targets.length === 1
+  const isOnly = exchange.only !== undefined
   const one = async (entry: McpTargetEntry): Promise<[string, BeginResult]> => {
     const { name } = entry.target
     const limitMs = isOnly || hasTimeout(exchange, entry) ? 0 : ownLimitMs
@@ -138,7 +125,7 @@ function stateOf(
   for (const [target, { session }] of begun) targets[target] = session
   const { principal } = exchange
   return {
-    id: newSessionId(),
+    id: newId(),
     backend: exchange.name,
     principal,
     version,

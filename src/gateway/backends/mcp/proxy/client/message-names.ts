@@ -11,9 +11,9 @@ import type { RequestContext } from '../../../../proxy/request/request-context.t
 import { hasEnvelope } from '../../eras/envelope.ts'
 import { decodeName, encodeName, nameInBody } from '../../eras/headers.ts'
 import { isModern } from '../../eras/versions.ts'
+import { codes } from '../../json-rpc.ts'
 import { type McpMessage, MessageRefusal, readClientMessages } from '../../message.ts'
-import { codes } from '../../responses.ts'
-import { jsonRefusal } from '../target/refusals.ts'
+import { jsonRefusal } from '../exchange/refusals.ts'
 import { decode } from '../target/response-reader.ts'
 import { maxBatchSize } from './checks.ts'
 

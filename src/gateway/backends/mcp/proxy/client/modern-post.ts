@@ -1,11 +1,12 @@
 /** Serves a message of the modern era. Every request is complete in itself. */
 import type { RespondVerdict } from '../../../../../ground/exchange/exchange.ts'
 import type { ModernMessage } from '../../eras/detect-era.ts'
+import { codes } from '../../json-rpc.ts'
 import { methodOf } from '../../methods.ts'
-import { codes } from '../../responses.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
+import { jsonRefusal, verdictOf } from '../exchange/refusals.ts'
 import { serveListen } from '../relay/subscription.ts'
-import { jsonRefusal, toFailure, verdictOf } from '../target/refusals.ts'
+import { toFailure } from '../target/target-failure.ts'
 import { ModernClient } from '../upstream/modern-client.ts'
 import { abandonOf, serveMessages } from './serve-messages.ts'
 

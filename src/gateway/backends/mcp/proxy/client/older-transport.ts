@@ -1,25 +1,26 @@
 /** Clients of the older transport (HTTP with SSE): POST messages, and one stream of responses. */
 import type { RespondVerdict } from '../../../../../ground/exchange/exchange.ts'
+import { codes, errorText } from '../../json-rpc.ts'
 import type { McpMessage, McpRequest } from '../../message.ts'
-import { codes, errorText } from '../../responses.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
 import { MessageStream } from '../exchange/message-stream.ts'
+import { jsonRefusal, lostSession, otherClient } from '../exchange/refusals.ts'
 import { MessageHandler } from '../relay/message-handler.ts'
+import { ServerStreams } from '../relay/server-streams.ts'
 import { type ClientRecord, ClientView } from '../session/client-view.ts'
 import type { SessionState } from '../session/session-state.ts'
-import { jsonRefusal, lostSession, otherClient, toFailure } from '../target/refusals.ts'
+import { toFailure } from '../target/target-failure.ts'
 import { ClientSession, endEverywhere, SessionEnded } from '../upstream/client-session.ts'
-import { ServerStreams } from './get.ts'
 import { beginSession } from './initialize.ts'
 
-/** Does the request open a stream of the older transport? */
-export function isLegacyStream({ client }: McpExchange): boolean {
+/** Whether the request opens a stream of the older transport. */
+export function opensOlderStream({ client }: McpExchange): boolean {
   const { method, headers, path } = client.request
   return method === 'GET' && path.endsWith('/sse') && !headers.has('mcp-session-id')
 }
 
 /** Returns the session id of a POST of the older transport; undefined for other requests. */
-export function legacySession({ client, backend }: McpExchange): string | undefined {
+export function olderSessionId({ client, backend }: McpExchange): string | undefined {
   const { query, headers, method } = client.request
   if (query === undefined || method !== 'POST' || headers.has('mcp-session-id')) return undefined
   if (backend.isStateless) return undefined
@@ -29,7 +30,7 @@ export function legacySession({ client, backend }: McpExchange): string | undefi
 /** Maximum number of concurrent messages of one client. */
 const maxPending = 256
 
-class LegacyClient {
+class OlderTransportClient {
   readonly #id: string
   readonly #exchange: McpExchange
   readonly #messageStream: MessageStream
@@ -49,15 +50,12 @@ class LegacyClient {
   /** Begins the stream and names the path for messages in its first event. */
   begin(): Promise<RespondVerdict | undefined> {
     const { context, shared, notes } = this.#exchange
-    const removeClient = shared.addLegacyClient(this.#id, this)
-    const stopSweeps = shared.onSweep(() => {
+    const removeClient = shared.addStreamClient(this.#id, this)
+    this.#messageStream.keepOpen(() => {
       if (this.#state !== undefined) shared.live(this.#state)
     })
-    const removeStop = shared.onStop(() => this.#messageStream.end())
     notes.onClose(() => {
       removeClient()
-      removeStop()
-      stopSweeps()
       this.#close()
     })
     const [path = '/', query] = (context.original?.path ?? context.exchange.request.path).split('?')
@@ -153,24 +151,22 @@ class LegacyClient {
 }
 
 /** Serves a GET of the older transport. */
-export async function serveLegacyStream(
-  exchange: McpExchange,
-): Promise<RespondVerdict | undefined> {
+export async function serveOlderStream(exchange: McpExchange): Promise<RespondVerdict | undefined> {
   const id = await exchange.shared.newStreamId(exchange.name)
   if (exchange.context.over) return undefined
-  return new LegacyClient(exchange, id).begin()
+  return new OlderTransportClient(exchange, id).begin()
 }
 
 /** Serves a POST of the older transport. */
-export async function serveLegacyMessage(
+export async function serveOlderMessages(
   exchange: McpExchange,
   id: string,
   messages: readonly McpMessage[],
 ): Promise<RespondVerdict> {
   const { principal, shared } = exchange
-  const found = shared.legacyClient(id)
+  const found = shared.streamClient(id)
   // If the client's stream is not in this thread, it may be in another one.
-  if (!(found instanceof LegacyClient)) {
+  if (!(found instanceof OlderTransportClient)) {
     const texts = messages.map(({ text }) => text)
     for (const message of messages) {
       if (message.kind !== 'response') exchange.forMessage().describe(message.method)

@@ -3,17 +3,18 @@ import { GatewayError } from '../../../../../ground/errors/index.ts'
 import type { BufferedBody, RespondVerdict } from '../../../../../ground/exchange/exchange.ts'
 import { detectEra } from '../../eras/detect-era.ts'
 import { hasBatches, latestLegacyVersion } from '../../eras/versions.ts'
+import { newId } from '../../ids.ts'
+import { codes, errorCodeOf } from '../../json-rpc.ts'
 import { type McpMessage, MessageRefusal, readClientMessages } from '../../message.ts'
-import { codes, errorCodeOf } from '../../responses.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
-import { newSessionId, type SessionState } from '../session/session-state.ts'
-import { jsonRefusal } from '../target/refusals.ts'
+import { jsonRefusal } from '../exchange/refusals.ts'
+import type { SessionState } from '../session/session-state.ts'
 import { decode } from '../target/response-reader.ts'
 import { ClientSession, endEverywhere, findSession } from '../upstream/client-session.ts'
 import { checkLegacyMessages, maxBatchSize, noBatches } from './checks.ts'
 import { serveInitialize } from './initialize.ts'
 import { serveModern } from './modern-post.ts'
-import { legacySession, serveLegacyMessage } from './older-transport.ts'
+import { olderSessionId, serveOlderMessages } from './older-transport.ts'
 import { abandonOf, type ClientMessage, serveMessages } from './serve-messages.ts'
 
 type Result = RespondVerdict | undefined
@@ -44,8 +45,8 @@ function serveBody(exchange: McpExchange, body: BufferedBody): Result | Promise<
   const refused = checkLegacyMessages(headers, messages, isBatch)
   if (refused !== undefined) return logRefused(exchange, messages, refused)
   const [first] = messages
-  const legacy = legacySession(exchange)
-  if (legacy !== undefined) return serveLegacyMessage(exchange, legacy, messages)
+  const legacy = olderSessionId(exchange)
+  if (legacy !== undefined) return serveOlderMessages(exchange, legacy, messages)
   if (first?.kind === 'request' && first.method === 'initialize') {
     return serveInitialize(exchange, first)
   }
@@ -105,7 +106,7 @@ function requestSession(exchange: McpExchange): ClientSession {
     clientInfo: { name: 'sluice', version: '1' },
   })
   const state: SessionState = {
-    id: newSessionId(),
+    id: newId(),
     backend: exchange.name,
     version,
     hello: params,

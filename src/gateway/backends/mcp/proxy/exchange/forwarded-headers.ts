@@ -76,7 +76,7 @@ const harmless = new Set([
 /** Beginnings of such names. `mcp-param-` repeats arguments of the message, which only its server gets. */
 const harmlessPrefixes = ['mcp-param-', 'sec-ch-ua', 'sec-fetch-', 'x-b3-', 'x-datadog-']
 
-/** Could a server recognize a client by the value of this header? Takes a name in lower case. */
+/** Whether a server may recognize a client by the value of this header. Takes a name in lower case. */
 export function mayIdentify(name: string): boolean {
   if (harmless.has(name) || ownHeaders.has(name)) return false
   for (const prefix of harmlessPrefixes) if (name.startsWith(prefix)) return false

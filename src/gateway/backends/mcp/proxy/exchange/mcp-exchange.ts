@@ -41,7 +41,7 @@ export class McpExchange {
   readonly chosen: CompiledBackend
   /** The copy of the request that policies see and that requests to targets are made from. */
   readonly client: ClientView
-  /** Did another thread receive the request? Then `context` is the context of the client's stream. */
+  /** Whether another thread has received the request. Then `context` is the context of the client's stream. */
   readonly #isPassedOn: boolean
   #details: McpDetails | undefined
   #identity: string | undefined
@@ -111,6 +111,16 @@ export class McpExchange {
     return found
   }
 
+  /** The only target; undefined if there are several. */
+  get only(): McpTargetEntry | undefined {
+    const { targets } = this.backend
+    return targets.length === 1 ? targets[0] : undefined
+  }
+
+  find(target: string): McpTargetEntry | undefined {
+    return this.backend.targets.find((entry) => entry.target.name === target)
+  }
+
   /** Name of the backend, as `namespace/name`. */
   get name(): string {
     return this.chosen.name
@@ -126,7 +136,7 @@ export class McpExchange {
   }
 
   /**
-   * Is anything configured that may read the arguments of items? Parsing them costs as much as parsing the
+   * Whether anything is configured that may read the arguments of items. Parsing them costs as much as parsing the
    * message.
    */
   needsArguments(entry: McpTargetEntry): boolean {
@@ -142,7 +152,7 @@ export class McpExchange {
     addNote(this.context.exchange, 'backend.mcp', text, { step, isAnswer })
   }
 
-  /** Do the rules allow the client to use the item? `args` has the parsed arguments. */
+  /** Whether the rules allow the client to use the item. `args` has the parsed arguments. */
   mayUse(entry: McpTargetEntry, method: string, item: McpItem, args: unknown): boolean {
     const rules = this.rulesOf(entry)
     this.describe(method, item, args)

@@ -8,7 +8,10 @@ import {
   LocalExchange,
 } from '../../../../proxy/request/response.ts'
 import { type EventFields, eventText } from '../../event-stream.ts'
-import { jsonResponse } from '../target/refusals.ts'
+import type { McpSharedState, SweptStream } from '../session/shared-state.ts'
+import type { Flow } from '../target/transport.ts'
+import type { McpExchange } from './mcp-exchange.ts'
+import { jsonResponse } from './refusals.ts'
 
 const streamHeaders = [
   ['content-type', 'text/event-stream'],
@@ -19,7 +22,8 @@ const streamHeaders = [
 
 const noHeaders: readonly [] = []
 
-interface LastMessage {
+/** A response to the client. */
+export interface ClientResponse {
   readonly text: string
   /** The text as UTF-8, if it was received like that. */
   readonly bytes?: Uint8Array | undefined
@@ -30,29 +34,14 @@ interface LastMessage {
 
 const comment = Buffer.from(': \n\n')
 
-/** The open streams to clients of this thread, which get a comment at each sweep. */
-export interface OpenStreams {
-  add(stream: KeptAlive): void
-  delete(stream: KeptAlive): unknown
-}
-
-interface OutletParts {
-  readonly context: RequestContext
-  readonly shared: { readonly openStreams: OpenStreams }
-}
-
-export interface KeptAlive {
-  keepAlive(): void
-}
-
 /**
  * Sends the messages of one exchange. `result` resolves to the whole response, or to undefined once a stream has
  * begun.
  */
-export class MessageStream implements KeptAlive {
+export class MessageStream implements SweptStream {
   readonly result: Promise<RespondVerdict | undefined>
   readonly #context: RequestContext
-  readonly #openStreams: OpenStreams
+  readonly #shared: McpSharedState
   readonly #settle: (verdict: RespondVerdict | undefined) => void
   readonly #fail: (error: unknown) => void
   #isOpening = false
@@ -60,10 +49,12 @@ export class MessageStream implements KeptAlive {
   #waiting: Buffer[] = []
   #stream: ResponseStream | undefined
   #resumes: (() => void)[] = []
+  #onSweep: (() => void) | undefined
+  #removeStop: (() => void) | undefined
 
-  constructor({ context, shared }: OutletParts) {
+  constructor({ context, shared }: McpExchange) {
     this.#context = context
-    this.#openStreams = shared.openStreams
+    this.#shared = shared
     const { promise, resolve, reject } = Promise.withResolvers<RespondVerdict | undefined>()
     this.result = promise
     this.#settle = resolve
@@ -81,6 +72,12 @@ export class MessageStream implements KeptAlive {
     openStream(this.#context).then((stream) => this.#opened(stream), this.#fail)
   }
 
+  /** Ends the stream when the process is about to stop. `onSweep` is called at each sweep while it is open. */
+  keepOpen(onSweep: () => void): void {
+    this.#onSweep = onSweep
+    this.#removeStop = this.#shared.stops.add(() => this.end())
+  }
+
   #opened(stream: ResponseStream | undefined): void {
     this.#settle(undefined)
     this.#stream = stream
@@ -91,7 +88,7 @@ export class MessageStream implements KeptAlive {
       stream.end()
       return
     }
-    this.#openStreams.add(this)
+    this.#shared.addSwept(this)
     if (!stream.isSlow) this.#drained()
   }
 
@@ -99,7 +96,7 @@ export class MessageStream implements KeptAlive {
     for (const resume of this.#resumes.splice(0)) resume()
   }
 
-  /** Do messages wait because the client reads slowly? */
+  /** Whether messages wait because the client reads slowly. */
   get isSlow(): boolean {
     return this.#stream?.isSlow ?? this.#waiting.length > 64
   }
@@ -107,6 +104,13 @@ export class MessageStream implements KeptAlive {
   /** Calls `resume` once, when the client has read all waiting messages. */
   onDrain(resume: () => void): void {
     this.#resumes.push(resume)
+  }
+
+  /** Pauses the flow while messages wait. */
+  slowDown(flow: Flow | undefined): void {
+    if (flow === undefined || !this.isSlow) return
+    flow.pause()
+    this.onDrain(() => flow.resume())
   }
 
   /** Sends a message as an event. More messages may follow. */
@@ -122,7 +126,8 @@ export class MessageStream implements KeptAlive {
   }
 
   /** Called at each sweep. A comment keeps proxies on the way from closing an idle connection. */
-  keepAlive(): void {
+  onSweep(): void {
+    this.#onSweep?.()
     if (this.#stream !== undefined && !this.#stream.isSlow) this.#write(comment)
   }
 
@@ -133,7 +138,7 @@ export class MessageStream implements KeptAlive {
   }
 
   /** Sends the last message: as JSON, with the status, if nothing was sent before; otherwise as an event. */
-  finish({ text, bytes, eventFields, status }: LastMessage): void {
+  finish({ text, bytes, eventFields, status }: ClientResponse): void {
     if (this.#isOpening || eventFields?.id !== undefined) {
       this.send(text, eventFields)
       this.end()
@@ -144,7 +149,8 @@ export class MessageStream implements KeptAlive {
   end(): void {
     if (this.#isEnded) return
     this.#isEnded = true
-    this.#openStreams.delete(this)
+    this.#removeStop?.()
+    this.#shared.removeSwept(this)
     this.#stream?.end()
   }
 
@@ -152,6 +158,7 @@ export class MessageStream implements KeptAlive {
   respond(verdict: RespondVerdict): void {
     if (this.#isEnded) return
     this.#isEnded = true
+    this.#removeStop?.()
     this.#settle(verdict)
   }
 

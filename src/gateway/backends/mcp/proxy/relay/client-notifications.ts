@@ -2,10 +2,9 @@
 import { type JsonNode, member, replace, textOf } from '../../json/node.ts'
 import type { McpNotification, McpResponse } from '../../message.ts'
 import { targetOfId } from '../../naming.ts'
-import { TargetFailure, toFailure } from '../target/refusals.ts'
+import { TargetFailure, toFailure } from '../target/target-failure.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
 import { notify, withLimit } from '../target/transport.ts'
-import { SessionEnded } from '../upstream/client-session.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
 
 /** How long the client of several servers waits until all have got its notification. */
@@ -16,8 +15,8 @@ export async function passOn(
   upstreams: Upstreams,
   message: McpNotification | McpResponse,
 ): Promise<void> {
-  const [only, ...others] = upstreams.exchange.backend.targets
-  if (only !== undefined && others.length === 0) await send(upstreams, only, message.text)
+  const { only } = upstreams.exchange
+  if (only !== undefined) await send(upstreams, only, message.text)
   else if (message.kind === 'response') await respond(upstreams, message)
   else await notifyAll(upstreams, message)
 }
@@ -32,14 +31,10 @@ async function send(upstreams: Upstreams, entry: McpTargetEntry, text: string): 
   }
 }
 
-function find({ exchange }: Upstreams, name: string): McpTargetEntry | undefined {
-  return exchange.backend.targets.find(({ target }) => target.name === name)
-}
-
 /** Passes a response to the server that its id names. */
 async function respond(upstreams: Upstreams, message: McpResponse): Promise<void> {
   const found = message.id === undefined ? undefined : targetOfId(message.id)
-  const entry = found && find(upstreams, found.target)
+  const entry = found && upstreams.exchange.find(found.target)
   const node = member(message.root, 'id')
   if (found === undefined || entry === undefined || node === undefined) return
   await send(upstreams, entry, replace(message.text, node, found.name))
@@ -54,24 +49,16 @@ async function notifyAll(upstreams: Upstreams, message: McpNotification): Promis
   }
   const { targets } = upstreams.exchange.backend
   const withSession = targets.filter(({ target }) => upstreams.has(target.name))
-  const sent = withSession.map(async (entry) => {
-    try {
-      await send(upstreams, entry, message.text)
-    } catch (thrown) {
-      if (thrown instanceof SessionEnded) throw thrown
-      toFailure(thrown)
-    }
-  })
+  // Rejects only with SessionEnded.
+  const sent = withSession.map((entry) => send(upstreams, entry, message.text).catch(toFailure))
   // Servers get it before the next message of the client, unless they are slow.
-  await withLimit(Promise.all(sent), noticeMs, () => {}).catch((thrown) => {
-    if (thrown instanceof SessionEnded) throw thrown
-  })
+  await withLimit(Promise.all(sent), noticeMs, () => {}).catch(toFailure)
 }
 
 /** Returns the target of a progress notification for a server's request, and the text for the target. */
 function serverOf(upstreams: Upstreams, { text }: McpNotification, token: JsonNode) {
   const found = targetOfId(JSON.stringify(textOf(text, token)))
-  const entry = found && find(upstreams, found.target)
+  const entry = found && upstreams.exchange.find(found.target)
   if (found === undefined || entry === undefined) return undefined
   return { entry, text: replace(text, token, found.name) }
 }

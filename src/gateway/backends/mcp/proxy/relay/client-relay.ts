@@ -54,6 +54,5 @@ export function fieldsForClient(
 ): EventFields | undefined {
   // Streams of the modern era cannot be resumed.
   if (eventFields === undefined || era === 'modern') return undefined
-  const isOnly = exchange.backend.targets.length === 1
-  return isOnly ? eventFields : clientEventFields(target.name, eventFields)
+  return exchange.only ? eventFields : clientEventFields(target.name, eventFields)
 }

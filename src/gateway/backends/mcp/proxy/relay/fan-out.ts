@@ -2,11 +2,11 @@
 
 import { type DiscoverResult, mergeDiscovers, readDiscover } from '../../eras/discover.ts'
 import { jsonValue, member, replace } from '../../json/node.ts'
+import { codes, errorText, resultText } from '../../json-rpc.ts'
 import { type ListPart, mergedResult, partOf } from '../../lists.ts'
 import type { McpRequest, McpResponse } from '../../message.ts'
 import type { ListMethod, ProtocolEra } from '../../methods.ts'
-import { codes, errorText, resultText } from '../../responses.ts'
-import { toFailure } from '../target/refusals.ts'
+import { toFailure } from '../target/target-failure.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
 import type { OutgoingRequest, ReceivedResponse } from '../target/transport.ts'
 import { SessionEnded } from '../upstream/client-session.ts'
@@ -88,7 +88,7 @@ export async function askLists(
   )
   const { sessionId, shared } = upstreams.exchange
   if (sessionId !== undefined) {
-    for (const name of missing) shared.notices.missing(sessionId, name, method.name)
+    for (const name of missing) shared.notices.reportMissing(sessionId, name, method.name)
   }
   if (parts.length === 0 && missing.length > 0) return noResponse(request, missing)
   return resultText(request.id, mergedResult(method, parts, missing, upstreams.era))

@@ -3,18 +3,16 @@ import type { McpItem } from '../../../../../ground/exchange/mcp.ts'
 import { startCallSpan } from '../../../../proxy/request/tracing.ts'
 import { discoverThrough } from '../../eras/discover.ts'
 import { nameInBody } from '../../eras/headers.ts'
-import type { EventFields } from '../../event-stream.ts'
 import { type JsonNode, jsonValue, member, replace, textOf } from '../../json/node.ts'
+import { codes, errorCodeOf, errorText, resultText } from '../../json-rpc.ts'
 import { readCursor, withoutItems } from '../../lists.ts'
 import type { McpNotification, McpRequest, McpResponse } from '../../message.ts'
 import { type ItemMethod, isRemoved, type ListMethod, methodOf } from '../../methods.ts'
 import { targetOfName, targetOfUri } from '../../naming.ts'
-import { codes, errorCodeOf, errorText, resultText } from '../../responses.ts'
-import { clientResult } from '../../results.ts'
-import { saysUnknown } from '../../unknown-item.ts'
+import { clientResult, saysUnknown } from '../../results.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
-import type { MessageStream } from '../exchange/message-stream.ts'
-import { isGoneStatus, SessionNeeded, toFailure } from '../target/refusals.ts'
+import type { ClientResponse, MessageStream } from '../exchange/message-stream.ts'
+import { isGoneStatus, SessionNeeded, toFailure } from '../target/target-failure.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
 import {
   ask,
@@ -27,23 +25,12 @@ import {
   withLimit,
 } from '../target/transport.ts'
 import { hasTimeout } from '../transport/target-request.ts'
-import { SessionEnded } from '../upstream/client-session.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
 import { type CallSpan, endSpan } from './call-span.ts'
 import { passOn } from './client-notifications.ts'
 import { ClientRelay, fieldsForClient } from './client-relay.ts'
 import { askDiscover, askLists, type Send } from './fan-out.ts'
 import { keptItems } from './server-messages.ts'
-
-/** The response for the client, and the id and reconnection time of its event. */
-interface ClientResponse {
-  readonly text: string
-  /** The text as UTF-8, if it was received like that. */
-  readonly bytes?: Uint8Array | undefined
-  readonly eventFields?: EventFields | undefined
-  /** Status of an error in the modern era; 200 if not set. */
-  readonly status?: number | undefined
-}
 
 const refusal = (
   { id }: Pick<McpRequest, 'id'>,
@@ -61,7 +48,7 @@ export class MessageHandler {
   readonly upstreams: Upstreams
   readonly #messageStream: MessageStream
   readonly #onAbandon: OnAbandon
-  /** Can the client resume its stream? */
+  /** Whether the client can resume its stream. */
   #clientResumes = false
 
   constructor(upstreams: Upstreams, messageStream: MessageStream, onAbandon: OnAbandon) {
@@ -77,11 +64,7 @@ export class MessageHandler {
 
   /** The only target; undefined if there are several. */
   get #only(): McpTargetEntry | undefined {
-    return this.#targets.length === 1 ? this.#targets[0] : undefined
-  }
-
-  #find(name: string): McpTargetEntry | undefined {
-    return this.#targets.find(({ target }) => target.name === name)
+    return this.exchange.only
   }
 
   /**
@@ -246,14 +229,14 @@ export class MessageHandler {
     const isSubscribed = method === 'resources/subscribe'
     const { sessionId, shared } = this.exchange
     if (sessionId === undefined || (!isSubscribed && method !== 'resources/unsubscribe')) return
-    shared.bridge.change(sessionId, { resource: `${target.name} ${uri}`, isSubscribed })
+    shared.settings.change(sessionId, { target: target.name, uri, isSubscribed })
   }
 
   #locate(called: string, key: 'name' | 'uri') {
     const only = this.#only
     if (only !== undefined) return { entry: only, name: called }
     const parts = key === 'name' ? targetOfName(called) : targetOfUri(called)
-    const entry = parts && this.#find(parts.target)
+    const entry = parts && this.exchange.find(parts.target)
     return entry && parts && { entry, name: parts.name }
   }
 
@@ -273,8 +256,9 @@ export class MessageHandler {
   async #everywhere(request: McpRequest): Promise<ClientResponse> {
     const { sessionId, shared } = this.exchange
     const logLevel = textOf(request.text, member(request.params, 'level'))
-    if (sessionId !== undefined && logLevel !== undefined)
-      shared.bridge.change(sessionId, { logLevel })
+    if (sessionId !== undefined && logLevel !== undefined) {
+      shared.settings.change(sessionId, { logLevel })
+    }
     if (this.#only !== undefined) return this.#ask(this.#only, request)
     const able = this.#targets.filter(({ target }) => {
       return this.upstreams.can(target.name)?.includes('logging') ?? true
@@ -324,7 +308,7 @@ export class MessageHandler {
 
   /** Reports to the client that one of several targets gave no response. */
   #oauthError(entry: McpTargetEntry, request: OutgoingRequest, thrown: unknown): ClientResponse {
-    if (thrown instanceof SessionEnded || this.#only !== undefined) throw thrown
+    if (this.#only !== undefined) throw thrown
     const failure = toFailure(thrown)
     if (failure.isResumable && this.upstreams.era === 'legacy') throw failure
     const own = failure instanceof SessionNeeded ? errorResponse(failure, request.id) : undefined

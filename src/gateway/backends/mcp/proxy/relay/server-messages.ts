@@ -2,21 +2,21 @@
 import type { McpItem } from '../../../../../ground/exchange/mcp.ts'
 import { isServerRequest } from '../../eras/server-requests.ts'
 import { member, textOf } from '../../json/node.ts'
+import { resultText } from '../../json-rpc.ts'
 import { type Keeps, mergedResult, partOf, withoutItems } from '../../lists.ts'
 import {
   type McpMessage,
   type McpNotification,
   type McpRequest,
   type McpResponse,
-  readMessage,
+  readResponse,
 } from '../../message.ts'
 import { type ListMethod, listMethods } from '../../methods.ts'
-import { codes, errorText, resultText } from '../../responses.ts'
 import { clientMessage, clientResult } from '../../results.ts'
 import { itemText, type McpExchange } from '../exchange/mcp-exchange.ts'
-import { toFailure } from '../target/refusals.ts'
+import { toFailure } from '../target/target-failure.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
-import { notify } from '../target/transport.ts'
+import { respondForClient } from '../target/transport.ts'
 import { SessionEnded } from '../upstream/client-session.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
 
@@ -27,10 +27,10 @@ export function messageForClient(
   message: McpMessage,
 ): string | undefined {
   const { exchange, era } = upstreams
-  const isOnly = exchange.backend.targets.length === 1
+  const isOnly = exchange.only !== undefined
   switch (message.kind) {
     case 'request':
-      if (era === 'modern' || respondForClient(upstreams, entry, message)) return undefined
+      if (era === 'modern' || isForGateway(upstreams, entry, message)) return undefined
       break
     case 'notification':
       if (era === 'modern' && isUnrelated(message.method)) return undefined
@@ -42,22 +42,11 @@ export function messageForClient(
   return isOnly ? message.text : clientMessage(entry.target.name, message)
 }
 
-/**
- * Answers a server's request if the client cannot, so that the server does not wait. Returns false if the
- * client can answer.
- */
-function respondForClient(
-  upstreams: Upstreams,
-  entry: McpTargetEntry,
-  request: McpRequest,
-): boolean {
+/** Responds to a server's request if the client cannot. Returns whether that is so. */
+function isForGateway(upstreams: Upstreams, entry: McpTargetEntry, request: McpRequest): boolean {
   if (upstreams.mayAsk(request)) return false
-  const text =
-    request.method === 'ping'
-      ? resultText(request.id, '{}')
-      : errorText(request.id, codes.methodNotFound, 'The client does not support this request')
   upstreams
-    .use(entry, (transport) => notify(transport, text))
+    .use(entry, (transport) => respondForClient(transport, request))
     .catch((thrown: unknown) => {
       // If the session has ended, the server no longer waits for the response.
       if (!(thrown instanceof SessionEnded)) toFailure(thrown)
@@ -65,7 +54,7 @@ function respondForClient(
   return true
 }
 
-/** Is the notification about no request? In the modern era only `subscriptions/listen` has such messages. */
+/** Whether the notification is about no request. In the modern era only `subscriptions/listen` has such messages. */
 const isUnrelated = (method: string): boolean =>
   method.endsWith('/list_changed') ||
   method === 'notifications/resources/updated' ||
@@ -103,8 +92,7 @@ function responseForClient(
       return resultText(shown.id, mergedResult(method, [part], [], 'legacy'))
     }
     if (keeps === undefined) continue
-    const rest = readMessage(withoutItems(method, shown, keeps))
-    if (rest.kind === 'response') shown = rest
+    shown = readResponse(withoutItems(method, shown, keeps)) ?? shown
   }
   return isOnly ? shown.text : clientResult(entry.target.name, shown)
 }

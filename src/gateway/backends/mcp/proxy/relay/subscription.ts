@@ -13,6 +13,7 @@ import {
   withFilter,
 } from '../../eras/subscriptions.ts'
 import { member, textOf } from '../../json/node.ts'
+import { codes } from '../../json-rpc.ts'
 import {
   type McpMessage,
   type McpNotification,
@@ -20,21 +21,19 @@ import {
   responseTo,
 } from '../../message.ts'
 import { clientUri, targetOfUri } from '../../naming.ts'
-import { codes } from '../../responses.ts'
 import { clientMessage } from '../../results.ts'
 import { MessageStream } from '../exchange/message-stream.ts'
-import { json, jsonRefusal, TargetFailure, toFailure, verdictOf } from '../target/refusals.ts'
+import { jsonRefusal, verdictOf } from '../exchange/refusals.ts'
 import type { ResponseListener } from '../target/response-reader.ts'
+import { refusedWith, TargetFailure, toFailure } from '../target/target-failure.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
 import type { Flow, OnAbandon, Transport } from '../target/transport.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
+import { RetryTimer } from './retry-timer.ts'
 import { keptItems } from './server-messages.ts'
 
 /** Maximum time for a target to acknowledge. */
 const acknowledgeMs = 10_000
-/** Delay before the stream of a target is opened again. Every failure doubles it. */
-const firstRetryMs = 1_000
-const maxRetryMs = 30_000
 
 export function serveListen(
   upstreams: Upstreams,
@@ -50,7 +49,7 @@ export function serveListen(
   const messageStream = new MessageStream(exchange)
   const subscription = new Subscription(upstreams, request, filter, messageStream)
   const { shared } = exchange
-  const removeStop = shared.onStop(() => subscription.finish())
+  const removeStop = shared.stops.add(() => subscription.finish())
   onAbandon(() => {
     removeStop()
     subscription.close()
@@ -66,8 +65,7 @@ interface TargetStream {
   /** The subscriptions that are requested from the target, with its own URIs. */
   readonly filter: ChangeFilter
   flow?: Flow | undefined
-  retry?: NodeJS.Timeout
-  retryMs: number
+  readonly retry: RetryTimer
   isGone: boolean
 }
 
@@ -94,13 +92,13 @@ class Subscription {
     this.#request = request
     this.#filter = filter
     this.#messageStream = messageStream
-    this.#isOnly = upstreams.exchange.backend.targets.length === 1
+    this.#isOnly = upstreams.exchange.only !== undefined
   }
 
   /** Opens the streams of all targets, and acknowledges what they honour. */
   async open(): Promise<void> {
     const { backend, shared } = this.#upstreams.exchange
-    this.#stopWatching = shared.onChange(() => this.#onChange())
+    this.#stopWatching = shared.changes.add(() => this.#onChange())
     this.#targets = backend.targets
     const asked = backend.targets.flatMap((entry) => this.#streamOf(entry) ?? [])
     const outcomes = await Promise.all(asked.map((stream) => this.#begin(stream)))
@@ -132,7 +130,7 @@ class Subscription {
     const uris = keeps === undefined ? own : own.filter(keeps)
     const filter = { lists: this.#filter.lists, uris }
     if (isEmpty(filter)) return undefined
-    const stream = { entry, filter, retryMs: firstRetryMs, isGone: false }
+    const stream = { entry, filter, retry: new RetryTimer(), isGone: false }
     this.#streams.set(name, stream)
     return stream
   }
@@ -173,7 +171,7 @@ class Subscription {
     const listener: ResponseListener = {
       onMessage: (message) => {
         if (message.kind === 'response') this.#onResponse(stream, message, fail)
-        else if (isAcknowledgement(message) && message.kind === 'notification') {
+        else if (message.kind === 'notification' && isAcknowledgement(message)) {
           const honoured = readFilter(message)
           clearTimeout(timer)
           isAcknowledged = true
@@ -209,8 +207,7 @@ class Subscription {
     const response = responseTo(message, this.#request.id)
     if (response === undefined) return
     if (response.error !== undefined) {
-      const httpResponse = { status: 200, headers: [json], body: Buffer.from(response.text) }
-      fail(new TargetFailure('the server refuses the subscription', { httpResponse }))
+      fail(refusedWith('the server refuses the subscription', 200, response.text))
     } else if (this.#isOnly && this.#honoured !== undefined) {
       stream.isGone = true
       this.finish()
@@ -226,9 +223,7 @@ class Subscription {
     if (uri !== undefined && keeps?.(uri) === false) return
     const { name } = entry.target
     this.#messageStream.send(this.#isOnly ? message.text : clientMessage(name, message))
-    if (stream.flow === undefined || !this.#messageStream.isSlow) return
-    stream.flow.pause()
-    this.#messageStream.onDrain(() => stream.flow?.resume())
+    this.#messageStream.slowDown(stream.flow)
   }
 
   /** Without its only target the subscription has ended; others are opened again. */
@@ -241,16 +236,14 @@ class Subscription {
 
   #again(stream: TargetStream): void {
     if (stream.isGone || this.#isOnly) return
-    stream.retry = setTimeout(() => {
+    stream.retry.schedule(() => {
       if (stream.isGone) return
       void this.#begin(stream).then((outcome) => {
         if (outcome instanceof TargetFailure || stream.isGone) return
-        stream.retryMs = firstRetryMs
+        stream.retry.reset()
         this.#notifyAll()
       })
-    }, stream.retryMs)
-    stream.retry.unref()
-    stream.retryMs = Math.min(stream.retryMs * 2, maxRetryMs)
+    })
   }
 
   /** Tells the client that lists may have changed while a target was not connected. */
@@ -290,7 +283,7 @@ class Subscription {
     if (stream === undefined) return
     this.#streams.delete(stream.entry.target.name)
     stream.isGone = true
-    clearTimeout(stream.retry)
+    stream.retry.stop()
     stream.flow?.close()
   }
 

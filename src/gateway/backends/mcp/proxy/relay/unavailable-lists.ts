@@ -1,13 +1,9 @@
 /** Asks targets that were missing in lists until they respond, and then reports it. */
-
-/** Delay before a target is asked. Every failure doubles it. */
-const firstRetryMs = 1_000
-const maxRetryMs = 30_000
+import { RetryTimer } from './retry-timer.ts'
 
 interface Attempt {
   readonly target: string
-  timer?: NodeJS.Timeout
-  retryMs: number
+  readonly timer: RetryTimer
 }
 
 export class UnavailableLists {
@@ -25,34 +21,29 @@ export class UnavailableLists {
   }
 
   /** Begins to ask the target, unless it is asked already. */
-  add(target: string, method: string): void {
+  retry(target: string, method: string): void {
     const key = `${target} ${method}`
     if (this.#attempts.has(key)) return
-    const attempt = { target, retryMs: firstRetryMs }
+    const attempt = { target, timer: new RetryTimer() }
     this.#attempts.set(key, attempt)
-    this.#later(attempt, key, method)
-  }
-
-  #later(attempt: Attempt, key: string, method: string): void {
-    attempt.timer = setTimeout(async () => {
-      const isFound = await this.#ask(attempt.target, method)
+    const ask = async () => {
+      const isFound = await this.#ask(target, method)
       if (this.#attempts.get(key) !== attempt) return
       if (!isFound) {
-        this.#later(attempt, key, method)
+        attempt.timer.schedule(ask)
         return
       }
       this.#attempts.delete(key)
-      this.#onFound(attempt.target, method)
-    }, attempt.retryMs)
-    attempt.timer.unref()
-    attempt.retryMs = Math.min(attempt.retryMs * 2, maxRetryMs)
+      this.#onFound(target, method)
+    }
+    attempt.timer.schedule(ask)
   }
 
   /** Stops asking the target; all targets if omitted. */
-  drop(target?: string): void {
+  stop(target?: string): void {
     for (const [key, attempt] of [...this.#attempts]) {
       if (target !== undefined && attempt.target !== target) continue
-      clearTimeout(attempt.timer)
+      attempt.timer.stop()
       this.#attempts.delete(key)
     }
   }

@@ -24,11 +24,8 @@ export interface ClientRecord extends Omit<CopiedProperties, 'startedAt'> {
 }
 
 /** What is copied once more for each view. */
-interface CopiedParts {
-  readonly head: Omit<RequestHead, 'headers'>
+interface CopiedParts extends Pick<ClientRecord, 'head' | 'identifying' | 'learned'> {
   readonly fields: Iterable<readonly [string, string]>
-  readonly identifying: readonly string[]
-  readonly learned: Partial<Learned>
   readonly extensions: Iterable<Extension>
 }
 

@@ -10,24 +10,26 @@
  *
  * New credentials of the same principal can continue a session.
  */
+import { hash } from 'node:crypto'
 import type { Exchange, PeerCertificate } from '../../../../../ground/exchange/exchange.ts'
 import type {
   Learned,
   LearnedRecord,
   LearnedValue,
 } from '../../../../../ground/exchange/learned.ts'
-import { principalDigest } from './session-state.ts'
 
 /** Returns a digest of the principal; undefined if no credentials were verified. */
 export function principalOf({ learned, peerCertificate }: Exchange): string | undefined {
   const { basicAuth, apiKey, apiKeyToken } = learned
-  return principalDigest([
+  const parts = [
     ownerOfToken(learned),
     apiKey && (apiKeyToken ?? canonical(apiKey)),
     basicAuth?.username,
     ownerOfCertificate(peerCertificate),
     callerOf(learned),
-  ])
+  ]
+  if (parts.every((part) => part === undefined)) return undefined
+  return hash('sha256', JSON.stringify(parts), 'base64url').slice(0, 22)
 }
 
 /** Claims that name a client (RFC 9068 section 2.2, OpenID Connect Core section 2, and vendors). */

@@ -2,7 +2,9 @@
  * Events that a client's stream reports although no server does: a session was begun again, or
  * a target was missing in a list. The stream may be in another thread.
  */
-import { BroadcastChannel } from 'node:worker_threads'
+import { BoundedMap } from '../../../../../ground/base/bounded-map.ts'
+import { SetMap } from '../../../../../ground/base/set-map.ts'
+import { ThreadChannel } from './threads.ts'
 
 /** A message between threads. */
 type SessionNotice = { readonly client: string; readonly target: string } & (
@@ -29,42 +31,37 @@ interface MissingList {
 const maxClients = 50_000
 
 export class SessionNotices {
-  readonly #watchers = new Map<string, Set<SessionWatcher>>()
-  /** By client's session, then by target and method. */
-  readonly #missing = new Map<string, Map<string, MissingList>>()
-  readonly #channel = new BroadcastChannel('sluice mcp session notices')
+  readonly #watchers = new SetMap<string, SessionWatcher>()
+  /** By client's session. */
+  readonly #missing = new BoundedMap<string, readonly MissingList[]>(maxClients)
+  readonly #channel = new ThreadChannel<SessionNotice>('session notices', (notice) =>
+    this.#receive(notice),
+  )
 
   constructor() {
-    this.#channel.onmessage = (event) => this.#receive((event as { data: SessionNotice }).data)
-    this.#channel.unref()
+    this.#channel.open()
   }
 
   /** `client` is the id of the client's session. Returns a function that removes the watcher. */
   watch(client: string, watcher: SessionWatcher): () => void {
-    const all = this.#watchers.get(client) ?? new Set()
-    this.#watchers.set(client, all.add(watcher))
-    for (const { target, method } of [...(this.#missing.get(client)?.values() ?? [])]) {
-      watcher.onMissing(target, method)
-    }
-    return () => {
-      all.delete(watcher)
-      if (all.size === 0 && this.#watchers.get(client) === all) this.#watchers.delete(client)
-    }
+    this.#watchers.add(client, watcher)
+    for (const { target, method } of this.#listsOf(client)) watcher.onMissing(target, method)
+    return () => this.#watchers.delete(client, watcher)
   }
 
-  /** Called when a session at a target was begun after the client's session. */
-  renewed(client: string, target: string, uris: readonly string[]): void {
-    this.#send({ client, target, renewed: uris })
+  /** Reports that a session at a target was begun after the client's session. */
+  reportRenewed(client: string, target: string, uris: readonly string[]): void {
+    this.#channel.publish({ client, target, renewed: uris })
   }
 
-  /** Called if a target is missing in a list that the client gets. */
-  missing(client: string, target: string, method: string): void {
-    this.#send({ client, target, missing: method })
+  /** Reports that a target is missing in a list that the client gets. */
+  reportMissing(client: string, target: string, method: string): void {
+    this.#channel.publish({ client, target, missing: method })
   }
 
-  /** Called when the target responds to the method again. */
-  found(client: string, target: string, method: string): void {
-    this.#send({ client, target, found: method })
+  /** Reports that the target responds to the method again. */
+  reportFound(client: string, target: string, method: string): void {
+    this.#channel.publish({ client, target, found: method })
   }
 
   /** Drops what is kept of a session that has ended. */
@@ -72,35 +69,23 @@ export class SessionNotices {
     this.#missing.delete(client)
   }
 
-  #send(notice: SessionNotice): void {
-    this.#receive(notice)
-    this.#channel.postMessage(notice)
+  #listsOf(client: string): readonly MissingList[] {
+    return this.#missing.get(client) ?? []
   }
 
   #receive(notice: SessionNotice): void {
     const { client, target } = notice
-    if ('found' in notice) {
-      this.#drop(client, ({ method, target: one }) => one === target && method === notice.found)
-      return
-    }
-    if ('missing' in notice) this.#keep(client, { target, method: notice.missing })
-    else this.#drop(client, (one) => one.target === target)
-    for (const watcher of [...(this.#watchers.get(client) ?? [])]) {
+    const method =
+      'missing' in notice ? notice.missing : 'found' in notice ? notice.found : undefined
+    const others = this.#listsOf(client).filter(
+      (one) => one.target !== target || (method !== undefined && one.method !== method),
+    )
+    if ('missing' in notice) others.push({ target, method: notice.missing })
+    if (others.length > 0) this.#missing.set(client, others)
+    else this.#missing.delete(client)
+    for (const watcher of [...this.#watchers.get(client)]) {
       if ('missing' in notice) watcher.onMissing(target, notice.missing)
-      else watcher.onRenewed(target, notice.renewed)
+      else if ('renewed' in notice) watcher.onRenewed(target, notice.renewed)
     }
-  }
-
-  #keep(client: string, list: MissingList): void {
-    const lists = this.#missing.get(client) ?? new Map<string, MissingList>()
-    const [oldest] = this.#missing.size >= maxClients ? this.#missing.keys() : []
-    if (oldest !== undefined) this.#missing.delete(oldest)
-    this.#missing.set(client, lists.set(`${list.target} ${list.method}`, list))
-  }
-
-  #drop(client: string, isOver: (list: MissingList) => boolean): void {
-    const lists = this.#missing.get(client)
-    for (const [key, list] of [...(lists ?? [])]) if (isOver(list)) lists?.delete(key)
-    if (lists?.size === 0) this.#missing.delete(client)
   }
 }

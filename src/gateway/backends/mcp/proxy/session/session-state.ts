@@ -2,7 +2,6 @@
  * Sessions live in their ids: the state that a proxy needs is encrypted in the id that the client
  * sends with each request, so that every proxy with the key can continue the session.
  */
-import { hash, randomBytes } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { Seal } from '../../../../../ground/base/seal.ts'
 
@@ -17,7 +16,7 @@ export interface TargetSession {
   readonly can: readonly string[]
   /** Id of the stream of the session (older transport), which names the thread that has it. */
   readonly connection?: string
-  /** Does the server speak the modern era, which has no sessions? */
+  /** Whether the server speaks the modern era, which has no sessions. */
   readonly isModern?: boolean
 }
 
@@ -73,12 +72,4 @@ export class SessionSeal {
       return undefined
     }
   }
-}
-
-export const newSessionId = (): string => randomBytes(12).toString('hex')
-
-/** Returns a digest of verified credentials; undefined if there are none. */
-export function principalDigest(parts: readonly (string | undefined)[]): string | undefined {
-  if (parts.every((part) => part === undefined)) return undefined
-  return hash('sha256', JSON.stringify(parts), 'base64url').slice(0, 22)
 }

@@ -1,32 +1,55 @@
 /** State that all MCP backends of one thread share: sessions, callbacks and one timer. */
-import { BroadcastChannel } from 'node:worker_threads'
+import { BoundedMap } from '../../../../../ground/base/bounded-map.ts'
 import { Seal } from '../../../../../ground/base/seal.ts'
 import { GatewayError } from '../../../../../ground/errors/index.ts'
 import { CompiledBackends } from '../../../../proxy/request/backend-kind.ts'
 import type { GatewayRuntime } from '../../../../proxy/request/runtime.ts'
 import { now } from '../../../../proxy/upstream/choose.ts'
-import { readMessage } from '../../message.ts'
-import type { KeptAlive, OpenStreams } from '../exchange/message-stream.ts'
+import { newId } from '../../ids.ts'
+import { type McpMessage, readMessage } from '../../message.ts'
 import { compileTargets, type McpBackend } from '../target/targets.ts'
 import type { Flow } from '../target/transport.ts'
-import { Bridge } from './cross-thread-calls.ts'
+import type { ClientRecord } from './client-view.ts'
+import { CrossThreadCalls } from './cross-thread-calls.ts'
 import { SessionNotices } from './session-notices.ts'
-import {
-  newSessionId,
-  SessionSeal,
-  type SessionState,
-  type TargetSession,
-} from './session-state.ts'
+import { SessionSettings } from './session-settings.ts'
+import { SessionSeal, type SessionState, type TargetSession } from './session-state.ts'
 import { SharedStreams } from './shared-streams.ts'
 import { TargetSessions } from './target-sessions.ts'
-import type {
-  Delivery,
-  PassedMessages,
-  StreamClient,
-  ThreadMessage,
-  ThreadQuestion,
-} from './thread-messages.ts'
-import { isRunning, nameThread } from './threads.ts'
+import { ThreadReplies } from './thread-replies.ts'
+import { isRunning, nameThread, ThreadChannel } from './threads.ts'
+
+/** A client of the older transport. Its stream is in one thread, but any thread may receive its messages. */
+interface StreamClient {
+  readonly backend: string
+  readonly principal: string | undefined
+  /** Serves messages that another thread has received. Returns false if there are too many. */
+  receiveFrom(client: ClientRecord, messages: readonly McpMessage[]): boolean
+}
+
+/** Whether the client's stream takes messages: `lost` if no thread has it, or it is another principal's. */
+type Delivery = 'taken' | 'full' | 'lost'
+
+/** Messages for a client whose stream is in another thread. */
+interface PassedMessages {
+  readonly id: string
+  readonly backend: string
+  readonly principal: string | undefined
+  readonly texts: readonly string[]
+  /** The request that brought the messages. Its credentials authorize them. */
+  readonly client: ClientRecord
+}
+
+/** A message between threads. */
+type ThreadQuestion =
+  /** Asks the thread of this name whether it has the stream of a client. */
+  | { readonly wanted: Omit<PassedMessages, 'texts' | 'client'>; readonly at: string }
+  | { readonly passed: PassedMessages; readonly at: string }
+
+type ThreadMessage =
+  | { readonly ended: string }
+  | (ThreadQuestion & { readonly by: string })
+  | { readonly delivery: Delivery; readonly by: string }
 
 /** State of a session beyond what its encrypted id contains. */
 interface LiveSession {
@@ -57,39 +80,62 @@ const maxEndedSessions = 100_000
 
 export type McpBackends = CompiledBackends<'mcp', McpBackend>
 
+/** An open stream to a client. */
+export interface SweptStream {
+  onSweep(): void
+}
+
+/** Functions that are called together. */
+class Callbacks {
+  readonly #all = new Set<() => void>()
+
+  /** Returns a function that removes the callback. */
+  add(callback: () => void): () => void {
+    this.#all.add(callback)
+    return () => this.#all.delete(callback)
+  }
+
+  call(): void {
+    for (const callback of [...this.#all]) callback()
+  }
+}
+
 export class McpSharedState {
   readonly backends: McpBackends = new CompiledBackends(
     'mcp',
     (name, { targets, isStateless }, before) => compileTargets(name, targets, isStateless, before),
   )
-  readonly bridge = new Bridge()
-  readonly late = new TargetSessions()
+  readonly calls = new CrossThreadCalls()
+  readonly settings = new SessionSettings()
+  readonly targetSessions = new TargetSessions()
   readonly notices = new SessionNotices()
   /** Streams of the older transport to servers. */
   readonly sharedStreams = new SharedStreams(
     () => this.#nameThread(),
     (id) => this.live({ id }),
   )
+  /** Called after each configuration change. */
+  readonly changes = new Callbacks()
+  /** Called when the process is about to stop: they end streams, so that clients open them at another proxy. */
+  readonly stops = new Callbacks()
   readonly #key: () => Uint8Array | undefined
   #seal:
-    | { readonly value: Uint8Array; readonly seal: SessionSeal; readonly streams: Seal }
+    | { readonly value: Uint8Array; readonly sessions: SessionSeal; readonly streams: Seal }
     | undefined
   /** Names this thread in ids of streams. */
-  readonly #name = newSessionId()
+  readonly #name = newId()
   #named: Promise<void> | undefined
-  readonly #opened = new Map<string, SessionState>()
+  readonly #opened = new BoundedMap<string, SessionState>(maxOpenedIds)
   readonly #live = new Map<string, LiveSession>()
-  readonly #ended = new Map<string, number>()
-  readonly #sweeps = new Set<() => void>()
-  readonly #streams = new Set<KeptAlive>()
+  /** When each session has ended. */
+  readonly #ended = new BoundedMap<string, number>(maxEndedSessions)
+  readonly #swept = new Set<SweptStream>()
   #lingering = new Set<Flow>()
   readonly #pending = new Map<string, number>()
-  readonly #waiting = new Map<string, (delivery: Delivery) => void>()
-  readonly #legacyClients = new Map<string, StreamClient>()
-  readonly #changes = new Set<() => void>()
-  readonly #stops = new Set<() => void>()
+  readonly #replies = new ThreadReplies<Delivery>()
+  readonly #streamClients = new Map<string, StreamClient>()
   #timer: NodeJS.Timeout | undefined
-  #channel: BroadcastChannel | undefined
+  readonly #channel = new ThreadChannel<ThreadMessage>('sessions', (one) => this.#receive(one))
   /** Version of the gateway software. */
   readonly version: string
 
@@ -100,43 +146,32 @@ export class McpSharedState {
 
   // --- ids ---
 
-  get #streamSeal(): Seal {
-    return this.#seals.streams
-  }
-
-  get #sealing(): SessionSeal {
-    return this.#seals.seal
-  }
-
   get #seals() {
     const value = this.#key()
     if (value === undefined) throw new GatewayError('bug', 'the key of sessions has not arrived')
     if (this.#seal?.value !== value) {
       const streams = new Seal('sluice mcp stream ids', value)
-      this.#seal = { value, seal: new SessionSeal(value), streams }
+      this.#seal = { value, sessions: new SessionSeal(value), streams }
       this.#opened.clear()
     }
     return this.#seal
   }
 
   seal(state: SessionState): string {
-    return this.#sealing.seal(state)
+    return this.#seals.sessions.seal(state)
   }
 
   /** Returns the session of an id; undefined if the id is invalid or the session has ended. */
   open(id: string, backend: string): SessionState | undefined {
-    const seal = this.#sealing
-    this.#otherThreads()
+    const seal = this.#seals.sessions
+    this.#channel.open()
     let state = this.#opened.get(id)
     if (state === undefined) {
       state = seal.open(id, backend)
       if (state === undefined) return undefined
-      const [oldest] = this.#opened.size >= maxOpenedIds ? this.#opened.keys() : []
-      if (oldest !== undefined) this.#opened.delete(oldest)
       this.#opened.set(id, state)
     }
-    if (state.backend !== backend || this.#ended.has(state.id)) return undefined
-    return state
+    return state.backend !== backend || this.#ended.has(state.id) ? undefined : state
   }
 
   // --- sessions ---
@@ -162,32 +197,15 @@ export class McpSharedState {
 
   /** Ends the session in all threads of this process. */
   end({ id }: SessionState): void {
-    this.#noteEnd(id)
-    this.#otherThreads().postMessage({ ended: id } satisfies ThreadMessage)
+    this.#channel.publish({ ended: id })
   }
 
-  /** Returns the channel to the other threads of this process. */
-  #otherThreads(): BroadcastChannel {
-    if (this.#channel !== undefined) return this.#channel
-    const channel = new BroadcastChannel('sluice mcp sessions')
-    channel.onmessage = (event) => this.#onThreadMessage((event as { data: ThreadMessage }).data)
-    channel.unref()
-    this.#channel = channel
-    return channel
-  }
-
-  #onThreadMessage(news: ThreadMessage): void {
-    if ('ended' in news) this.#noteEnd(news.ended)
-    else if ('delivery' in news) this.#waiting.get(news.by)?.(news.delivery)
-    else if (news.at === this.#name) {
-      const { by } = news
-      const delivery =
-        'passed' in news
-          ? this.#deliver(news.passed)
-          : this.#clientOf(news.wanted)
-            ? 'taken'
-            : 'lost'
-      this.#otherThreads().postMessage({ delivery, by } satisfies ThreadMessage)
+  #receive(message: ThreadMessage): void {
+    if ('ended' in message) this.#noteEnd(message.ended)
+    else if ('delivery' in message) this.#replies.receive(message.by, message.delivery)
+    else if (message.at === this.#name) {
+      const { by } = message
+      this.#channel.post({ delivery: this.#deliver(message), by })
     }
   }
 
@@ -196,10 +214,10 @@ export class McpSharedState {
   /** Makes the id of a client with a stream in this thread. The id names the thread. */
   async newStreamId(backend: string): Promise<string> {
     // From now on other threads may send messages for the client.
-    this.#otherThreads()
+    this.#channel.open()
     await this.#nameThread()
-    const plain = `${this.#name} ${newSessionId()}`
-    return this.#streamSeal.seal(plain, `mcp stream ${backend}`)
+    const plain = `${this.#name} ${newId()}`
+    return this.#seals.streams.seal(plain, `mcp stream ${backend}`)
   }
 
   /** Makes the name of this thread known to the process. */
@@ -210,50 +228,38 @@ export class McpSharedState {
   }
 
   /** Registers a client with a stream in this thread. Returns a function that removes it. */
-  addLegacyClient(id: string, client: StreamClient): () => void {
-    this.#legacyClients.set(id, client)
-    return () => this.#legacyClients.delete(id)
+  addStreamClient(id: string, client: StreamClient): () => void {
+    this.#streamClients.set(id, client)
+    return () => this.#streamClients.delete(id)
   }
 
   /** Returns the client with this id if its stream is in this thread. */
-  legacyClient(id: string): StreamClient | undefined {
-    return this.#legacyClients.get(id)
+  streamClient(id: string): StreamClient | undefined {
+    return this.#streamClients.get(id)
   }
 
   /** Sends messages to the thread with the client's stream, if there is one. */
   async passOn(passed: PassedMessages): Promise<Delivery> {
     const { id, backend, principal } = passed
-    const plain = this.#streamSeal.open(id, `mcp stream ${backend}`)
+    const plain = this.#seals.streams.open(id, `mcp stream ${backend}`)
     const [at = ''] = plain?.toString().split(' ') ?? []
     if (at === '' || at === this.#name || (await isRunning(at)) === false) return 'lost'
     // Every thread gets a copy of what is sent, so that a body is sent only if its client exists.
-    const found = await this.#askThread({ wanted: { id, backend, principal }, at })
-    return found === 'taken' ? this.#askThread({ passed, at }) : found
+    const found = await this.#ask({ wanted: { id, backend, principal }, at })
+    return found === 'taken' ? this.#ask({ passed, at }) : found
   }
 
-  #askThread(question: ThreadQuestion): Promise<Delivery> {
-    const by = newSessionId()
-    return new Promise<Delivery>((resolve) => {
-      const settle = (delivery: Delivery) => {
-        clearTimeout(timer)
-        this.#waiting.delete(by)
-        resolve(delivery)
-      }
-      const timer = setTimeout(() => settle('lost'), passTimeoutMs)
-      this.#waiting.set(by, settle)
-      this.#otherThreads().postMessage({ ...question, by } satisfies ThreadMessage)
-    })
+  #ask(question: ThreadQuestion): Promise<Delivery> {
+    return this.#replies.ask(passTimeoutMs, 'lost', (by) => this.#channel.post({ ...question, by }))
   }
 
-  #clientOf({ id, backend, principal }: Omit<PassedMessages, 'texts' | 'client'>) {
-    const found = this.#legacyClients.get(id)
-    return found?.backend === backend && found.principal === principal ? found : undefined
-  }
-
-  #deliver(passed: PassedMessages): Delivery {
-    const found = this.#clientOf(passed)
-    if (found === undefined) return 'lost'
-    return found.receiveFrom(passed.client, passed.texts.map(readMessage)) ? 'taken' : 'full'
+  #deliver(question: ThreadQuestion): Delivery {
+    const { id, backend, principal } = 'passed' in question ? question.passed : question.wanted
+    const found = this.#streamClients.get(id)
+    if (found?.backend !== backend || found.principal !== principal) return 'lost'
+    if ('wanted' in question) return 'taken'
+    const { client, texts } = question.passed
+    return found.receiveFrom(client, texts.map(readMessage)) ? 'taken' : 'full'
   }
 
   // --- limits ---
@@ -277,9 +283,7 @@ export class McpSharedState {
 
   #noteEnd(id: string): void {
     this.forget(id)
-    this.late.forget(id)
-    const [oldest] = this.#ended.size >= maxEndedSessions ? this.#ended.keys() : []
-    if (oldest !== undefined) this.#ended.delete(oldest)
+    this.targetSessions.forget(id)
     this.#ended.set(id, now())
     this.#watch()
   }
@@ -288,35 +292,9 @@ export class McpSharedState {
   forget(id: string): void {
     const live = this.#live.get(id)
     this.#live.delete(id)
-    this.bridge.forget(id)
+    this.settings.forget(id)
     this.notices.forget(id)
     for (const one of live?.held.values() ?? []) one.close()
-  }
-
-  // --- shutdown ---
-
-  /** Registers a function to call when the process is about to stop. Returns a function that removes it. */
-  onStop(callback: () => void): () => void {
-    this.#stops.add(callback)
-    return () => this.#stops.delete(callback)
-  }
-
-  /** Ends streams, so that clients open them again at another proxy. */
-  stop(): void {
-    for (const end of [...this.#stops]) end()
-  }
-
-  // --- configuration changes ---
-
-  /** Registers a function to call after each configuration change. Returns a function that removes it. */
-  onChange(callback: () => void): () => void {
-    this.#changes.add(callback)
-    return () => this.#changes.delete(callback)
-  }
-
-  /** Called after each configuration change. */
-  changed(): void {
-    for (const callback of [...this.#changes]) callback()
   }
 
   // --- sweeps ---
@@ -334,20 +312,14 @@ export class McpSharedState {
     this.#lingering.delete(flow)
   }
 
-  /** Streams to clients, which get a comment at each sweep. */
-  readonly openStreams: OpenStreams = {
-    add: (stream) => {
-      this.#streams.add(stream)
-      this.#watch()
-    },
-    delete: (stream) => this.#streams.delete(stream),
+  /** Calls `onSweep` of the stream at each sweep. */
+  addSwept(stream: SweptStream): void {
+    this.#swept.add(stream)
+    this.#watch()
   }
 
-  /** Registers a function to call at each sweep. Returns a function that removes it. */
-  onSweep(callback: () => void): () => void {
-    this.#sweeps.add(callback)
-    this.#watch()
-    return () => this.#sweeps.delete(callback)
+  removeSwept(stream: SweptStream): void {
+    this.#swept.delete(stream)
   }
 
   /** Starts the sweep timer. It stops when there is nothing left to sweep. */
@@ -359,8 +331,7 @@ export class McpSharedState {
     const late = this.#lingering
     this.#lingering = new Set<Flow>()
     for (const flow of late) flow.close()
-    for (const callback of [...this.#sweeps]) callback()
-    for (const stream of [...this.#streams]) stream.keepAlive()
+    for (const stream of [...this.#swept]) stream.onSweep()
     const at = now()
     for (const [id, { lastUsed }] of this.#live) {
       if (at - lastUsed < idleMs) break
@@ -370,9 +341,7 @@ export class McpSharedState {
       if (at - since < endedSessionMs) break
       this.#ended.delete(id)
     }
-    const states = this.#live.size + this.#ended.size
-    const size = late.size + this.#sweeps.size + this.#streams.size + states
-    if (size > 0) return
+    if (late.size + this.#swept.size + this.#live.size + this.#ended.size > 0) return
     clearInterval(this.#timer)
     this.#timer = undefined
   }

@@ -2,48 +2,74 @@
  * Shares the streams of the older transport between threads. A session has one stream, in the
  * thread that opened it. Other threads POST their messages; that thread passes on the responses.
  */
-import { BroadcastChannel } from 'node:worker_threads'
-import type { EventFields } from '../../event-stream.ts'
-import { readMessage } from '../../message.ts'
-import { TargetFailure } from '../target/refusals.ts'
+
+import { newId } from '../../ids.ts'
 import type { ResponseListener } from '../target/response-reader.ts'
-import { newSessionId } from './session-state.ts'
-import type { PendingResponse, SseStream } from './sse-stream.ts'
-import { isRunning, threadEnd } from './threads.ts'
+import { TargetFailure } from '../target/target-failure.ts'
+import {
+  isLast,
+  type ListenerEvent,
+  passEvent,
+  remoteListener,
+  ThreadReplies,
+} from './thread-replies.ts'
+import { isRunning, ThreadChannel, threadEnd } from './threads.ts'
+
+/** A request that waits for its response on the stream. */
+export interface PendingResponse {
+  readonly listener: ResponseListener
+  /** Progress token of the request, as JSON. */
+  readonly progressToken: string | undefined
+}
+
+/** The stream that carries all messages of one server in a session. */
+export interface SseStream {
+  /** Label of the connected endpoint. */
+  readonly label: string | undefined
+  /** Path and query that messages are posted to. */
+  readonly messagePath: string
+  /**
+   * Passes the response to the request with this id to its listener. The request may be sent once this has
+   * returned or resolved. Throws or rejects with a TargetFailure.
+   */
+  expect(id: string, pending: PendingResponse): void | Promise<void>
+  forget(id: string): void
+  /** Adds a listener for messages that belong to no request. Returns a function that removes it. */
+  listen(listener: ResponseListener): () => void
+  pause(): void
+  resume(): void
+}
 
 /** What the thread of a stream sends to another one. */
-type StreamReply =
-  | { readonly kind: 'found'; readonly messagePath: string; readonly label: string | undefined }
-  | { readonly kind: 'lost' | 'taken' | 'end' }
-  | { readonly kind: 'message'; readonly text: string; readonly fields: EventFields | undefined }
-  | { readonly kind: 'failure'; readonly text: string }
+type StreamReply = FoundStream | ListenerEvent
 
-/** A message to the thread of a stream. `by` names the question, and later the listener. */
-type StreamQuestion =
-  /** `client` is the id of the client's session. */
-  | { readonly find: string; readonly client: string; readonly by: string }
-  | {
-      readonly expect: string
-      readonly by: string
-      readonly id: string
-      readonly progressToken: string | undefined
-    }
-  | { readonly listen: string; readonly by: string }
-  | { readonly paused: string; readonly isPaused: boolean }
+interface FoundStream {
+  readonly kind: 'found'
+  readonly messagePath: string
+  readonly label: string | undefined
+}
+
+/** Adds a listener of another thread to a stream. `by` names the listener. */
+type ListenerQuestion = { readonly by: string } & (
+  | { readonly expect: string; readonly id: string; readonly progressToken: string | undefined }
+  | { readonly listen: string }
+)
 
 /** A message between threads. */
-type ShareMessage =
-  | StreamQuestion
+type StreamMessage =
+  /** `client` is the id of the client's session. */
+  | { readonly find: string; readonly client: string; readonly by: string }
+  | ListenerQuestion
+  | { readonly paused: string; readonly isPaused: boolean }
   /** The listener is needed no more. */
   | { readonly dropped: string }
   | { readonly by: string; readonly reply: StreamReply }
 
-/** A question or listener of this thread at a stream of another one. */
-interface RemoteListener {
-  readonly thread: string
-  onReply(reply: StreamReply): void
-  /** Called if the listener is removed. */
-  onDetach?(): void
+/** A listener of this thread at a stream of another one. */
+interface AttachedListener {
+  /** Resolves when the thread has added it; rejects with a TargetFailure if it does not. */
+  readonly added: Promise<void>
+  remove(): void
 }
 
 /** Maximum time for the thread of a stream to respond, which may be busy. */
@@ -60,9 +86,9 @@ export class SharedStreams {
   readonly #own = new Map<string, SseStream>()
   /** Functions that remove listeners of other threads. */
   readonly #drops = new Map<string, () => void>()
-  readonly #remote = new Map<string, RemoteListener>()
+  readonly #replies = new ThreadReplies<StreamReply>()
   readonly #watchedThreads = new Set<string>()
-  #channel: BroadcastChannel | undefined
+  readonly #channel = new ThreadChannel<StreamMessage>('streams', (one) => this.#receive(one))
   #name = ''
 
   /** `nameThread` resolves to the name of this thread. `onUse` is called if another thread uses a session. */
@@ -74,8 +100,8 @@ export class SharedStreams {
   /** Adds a stream of this thread. Resolves to its id, which names the thread. */
   async add(stream: SseStream): Promise<string> {
     this.#name = await this.#nameThread()
-    this.#others()
-    const id = `${this.#name} ${newSessionId()}`
+    this.#channel.open()
+    const id = `${this.#name} ${newId()}`
     this.#own.set(id, stream)
     return id
   }
@@ -91,75 +117,48 @@ export class SharedStreams {
     const thread = threadOf(id)
     if (thread === this.#name || (await isRunning(thread)) === false) return undefined
     this.#watchThread(thread)
-    const reply = await this.#ask(thread, (by) => ({ find: id, client, by })).catch(() => undefined)
-    return reply?.kind === 'found' ? new RemoteStream(this, id, reply) : undefined
+    const ask = (by: string) => this.post({ find: id, client, by })
+    const reply = await this.#replies.ask(replyMs, { kind: 'lost' }, ask, thread)
+    return reply.kind === 'found' ? new RemoteStream(this, id, reply) : undefined
   }
 
-  #others(): BroadcastChannel {
-    if (this.#channel !== undefined) return this.#channel
-    const channel = new BroadcastChannel('sluice mcp streams')
-    channel.onmessage = (event) => this.#receive((event as { data: ShareMessage }).data)
-    channel.unref()
-    this.#channel = channel
-    return channel
-  }
-
-  #receive(message: ShareMessage): void {
-    if ('reply' in message) this.#remote.get(message.by)?.onReply(message.reply)
+  #receive(message: StreamMessage): void {
+    if ('reply' in message) this.#replies.receive(message.by, message.reply)
     else if ('dropped' in message) this.#drop(message.dropped)
     else if ('paused' in message) this.#pause(message.paused, message.isPaused)
-    else if ('find' in message) this.#onFind(message)
+    else if ('find' in message) this.#onFind(message.find, message.client, message.by)
     else this.#onListener(message)
   }
 
-  #onFind({ find, client, by }: Extract<StreamQuestion, { find: string }>): void {
-    if (threadOf(find) !== this.#name) return
-    const stream = this.#own.get(find)
-    if (stream === undefined) this.#reply(by, { kind: 'lost' })
-    else {
-      this.#onUse(client)
-      const { messagePath, label } = stream
-      this.#reply(by, { kind: 'found', messagePath, label })
-    }
+  #onFind(id: string, client: string, by: string): void {
+    if (threadOf(id) !== this.#name) return
+    const stream = this.#own.get(id)
+    if (stream !== undefined) this.#onUse(client)
+    const reply: StreamReply = stream
+      ? { kind: 'found', messagePath: stream.messagePath, label: stream.label }
+      : { kind: 'lost' }
+    this.post({ by, reply })
   }
 
   /** Adds a listener of another thread to a stream of this one. */
-  #onListener(question: Exclude<StreamQuestion, { find: string } | { paused: string }>): void {
+  #onListener(question: ListenerQuestion): void {
     const id = 'expect' in question ? question.expect : question.listen
     if (threadOf(id) !== this.#name) return
     const { by } = question
+    const send = (reply: StreamReply) => this.post({ by, reply })
     const stream = this.#own.get(id)
     if (stream === undefined) {
-      this.#reply(by, { kind: 'lost' })
+      send({ kind: 'lost' })
       return
     }
-    const over = (reply: StreamReply) => {
-      this.#drops.delete(by)
-      this.#reply(by, reply)
-    }
-    const listener: ResponseListener = {
-      onMessage: ({ text }, fields) => this.#reply(by, { kind: 'message', text, fields }),
-      onEnd: () => over({ kind: 'end' }),
-      onFailure: ({ message }) => over({ kind: 'failure', text: message }),
-    }
+    const listener = remoteListener(send, () => this.#drops.delete(by))
     try {
-      this.#drops.set(by, this.#addTo(stream, question, listener))
-      this.#reply(by, { kind: 'taken' })
+      this.#drops.set(by, addTo(stream, question, listener))
+      send({ kind: 'taken' })
     } catch (thrown) {
       if (!(thrown instanceof TargetFailure)) throw thrown
       listener.onFailure(thrown)
     }
-  }
-
-  #addTo(
-    stream: SseStream,
-    question: Exclude<StreamQuestion, { find: string } | { paused: string }>,
-    listener: ResponseListener,
-  ): () => void {
-    if ('listen' in question) return stream.listen(listener)
-    const { id, progressToken } = question
-    void stream.expect(id, { listener, progressToken })
-    return () => stream.forget(id)
   }
 
   #drop(by: string): void {
@@ -174,88 +173,38 @@ export class SharedStreams {
     else stream?.resume()
   }
 
-  #reply(by: string, reply: StreamReply): void {
-    this.#others().postMessage({ by, reply } satisfies ShareMessage)
-  }
-
   // --- streams of other threads ---
 
-  /** Sends a question. Resolves to the first reply; rejects with a TargetFailure if none comes in time. */
-  #ask(thread: string, question: (by: string) => StreamQuestion): Promise<StreamReply> {
-    return new Promise((resolve, reject) => {
-      const by = newSessionId()
-      const timer = setTimeout(() => {
-        this.#remote.delete(by)
-        reject(new TargetFailure('the thread with the session does not answer'))
-      }, replyMs)
-      const onReply = (reply: StreamReply) => {
-        clearTimeout(timer)
-        this.#remote.delete(by)
-        resolve(reply)
-      }
-      this.#remote.set(by, { thread, onReply })
-      this.post(question(by))
-    })
-  }
-
-  /**
-   * Adds a listener to a stream of another thread. Returns its name, and a promise that resolves when the thread
-   * has added it.
-   */
+  /** Adds a listener to a stream of another thread. `question` gets the name of the listener. */
   attach(
     id: string,
     listener: ResponseListener,
-    question: (by: string) => StreamQuestion,
-  ): { by: string; taken: Promise<void> } {
-    const by = newSessionId()
-    const { promise: taken, resolve, reject } = Promise.withResolvers<void>()
-    const timer = setTimeout(() => end(lost()), replyMs)
-    timer.unref()
-    let isTaken = false
-    const end = (failure: TargetFailure | undefined) => {
-      clearTimeout(timer)
-      this.#remote.delete(by)
-      if (!isTaken) reject(failure ?? lost())
-      else if (failure === undefined) listener.onEnd()
-      else listener.onFailure(failure)
-    }
+    question: (by: string) => ListenerQuestion,
+  ): AttachedListener {
+    const { promise: added, resolve, reject } = Promise.withResolvers<void>()
+    let isAdded = false
     const onReply = (reply: StreamReply) => {
-      switch (reply.kind) {
-        case 'message':
-          listener.onMessage?.(readMessage(reply.text), reply.fields)
-          break
-        case 'taken':
-          clearTimeout(timer)
-          isTaken = true
-          resolve()
-          break
-        case 'failure':
-          end(new TargetFailure(reply.text))
-          break
-        default:
-          end(reply.kind === 'end' ? undefined : lost())
-      }
+      if (reply.kind === 'found') return
+      if (isLast(reply)) this.#replies.delete(by)
+      if (reply.kind === 'taken') {
+        isAdded = true
+        resolve()
+      } else if (!isAdded) reject(reply.kind === 'failure' ? new TargetFailure(reply.text) : lost())
+      else if (reply.kind === 'lost') listener.onFailure(lost())
+      else passEvent(reply, listener)
     }
-    const onDetach = () => {
-      clearTimeout(timer)
-      reject(lost())
-    }
-    this.#remote.set(by, { thread: threadOf(id), onReply, onDetach })
+    const by = this.#replies.expect(replyMs, { kind: 'lost' }, onReply, threadOf(id))
     this.post(question(by))
-    return { by, taken }
+    const remove = () => {
+      if (!this.#replies.delete(by)) return
+      reject(lost())
+      this.post({ dropped: by })
+    }
+    return { added, remove }
   }
 
-  /** Removes a listener from a stream of another thread. */
-  detach(by: string): void {
-    const found = this.#remote.get(by)
-    if (found === undefined) return
-    this.#remote.delete(by)
-    found.onDetach?.()
-    this.post({ dropped: by })
-  }
-
-  post(message: ShareMessage): void {
-    this.#others().postMessage(message)
+  post(message: StreamMessage): void {
+    this.#channel.post(message)
   }
 
   /** Fails what waits for a thread when the thread ends. */
@@ -264,11 +213,20 @@ export class SharedStreams {
     this.#watchedThreads.add(thread)
     threadEnd(thread).then(() => {
       this.#watchedThreads.delete(thread)
-      for (const one of [...this.#remote.values()]) {
-        if (one.thread === thread) one.onReply({ kind: 'lost' })
-      }
+      this.#replies.lose(thread)
     }, ignoreEnd)
   }
+}
+
+function addTo(
+  stream: SseStream,
+  question: ListenerQuestion,
+  listener: ResponseListener,
+): () => void {
+  if ('listen' in question) return stream.listen(listener)
+  const { id, progressToken } = question
+  void stream.expect(id, { listener, progressToken })
+  return () => stream.forget(id)
 }
 
 // The lock is not granted if this thread ends first.
@@ -280,14 +238,10 @@ class RemoteStream implements SseStream {
   readonly messagePath: string
   readonly #shared: SharedStreams
   readonly #id: string
-  /** Names of the listeners, by id of the request. */
-  readonly #pending = new Map<string, string>()
+  /** By id of the request. */
+  readonly #pending = new Map<string, AttachedListener>()
 
-  constructor(
-    shared: SharedStreams,
-    id: string,
-    { messagePath, label }: Extract<StreamReply, { kind: 'found' }>,
-  ) {
+  constructor(shared: SharedStreams, id: string, { messagePath, label }: FoundStream) {
     this.#shared = shared
     this.#id = id
     this.label = label
@@ -296,27 +250,26 @@ class RemoteStream implements SseStream {
 
   async expect(id: string, { listener, progressToken }: PendingResponse): Promise<void> {
     const ask = (by: string) => ({ expect: this.#id, by, id, progressToken })
-    const { by, taken } = this.#shared.attach(this.#id, listener, ask)
-    this.#pending.set(id, by)
-    await taken
+    const attached = this.#shared.attach(this.#id, listener, ask)
+    this.#pending.set(id, attached)
+    await attached.added
   }
 
   forget(id: string): void {
-    const by = this.#pending.get(id)
+    this.#pending.get(id)?.remove()
     this.#pending.delete(id)
-    if (by !== undefined) this.#shared.detach(by)
   }
 
   listen(listener: ResponseListener): () => void {
     const ask = (by: string) => ({ listen: this.#id, by })
-    const { by, taken } = this.#shared.attach(this.#id, listener, ask)
+    const { added, remove } = this.#shared.attach(this.#id, listener, ask)
     let isRemoved = false
-    taken.catch(() => {
+    added.catch(() => {
       if (!isRemoved) listener.onEnd()
     })
     return () => {
       isRemoved = true
-      this.#shared.detach(by)
+      remove()
     }
   }
 

@@ -1,10 +1,10 @@
 /** Sessions at targets that were begun after the client's session, for all threads of the process. */
-import { BroadcastChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
+import { BoundedMap } from '../../../../../ground/base/bounded-map.ts'
 import type { TargetSession } from './session-state.ts'
-import { runAlone } from './threads.ts'
+import { runAlone, ThreadChannel } from './threads.ts'
 
 /** A message between threads: a session that one of them has begun. */
-interface Change {
+interface BegunSession {
   readonly client: string
   readonly target: string
   readonly session: TargetSession
@@ -18,12 +18,11 @@ const isSame = (one: TargetSession, other: TargetSession | undefined): boolean =
 
 export class TargetSessions {
   /** By client's session and target. */
-  readonly #all = new Map<string, Map<string, TargetSession>>()
-  readonly #channel = new BroadcastChannel('sluice mcp late sessions')
+  readonly #all = new BoundedMap<string, Map<string, TargetSession>>(maxClients)
+  readonly #channel = new ThreadChannel<BegunSession>('late sessions', (begun) => this.#keep(begun))
 
   constructor() {
-    this.#channel.onmessage = (event) => this.#apply((event as { data: Change }).data)
-    this.#channel.unref()
+    this.#channel.open()
   }
 
   /** `client` is the id of the client's session. */
@@ -39,29 +38,17 @@ export class TargetSessions {
     begin: () => Promise<TargetSession>,
   ): Promise<TargetSession> {
     return runAlone(`${client} ${target}`, async () => {
-      this.#receive()
+      // The thread that had the lock before has posted its session.
+      this.#channel.receivePosted()
       const known = this.find(client, target)
       if (known !== undefined && !isSame(known, lost)) return known
       const session = await begin()
-      const change = { client, target, session }
-      this.#apply(change)
-      this.#channel.postMessage(change satisfies Change)
+      this.#channel.publish({ client, target, session })
       return session
     })
   }
 
-  /** Reads what other threads posted before they released the lock, but was not delivered yet. */
-  #receive(): void {
-    // The types of Node do not say that a BroadcastChannel can be read as well.
-    const port = this.#channel as unknown as MessagePort
-    for (let one = receiveMessageOnPort(port); one; one = receiveMessageOnPort(port)) {
-      this.#apply(one.message as Change)
-    }
-  }
-
-  #apply({ client, target, session }: Change): void {
-    const [oldest] = this.#all.size >= maxClients ? this.#all.keys() : []
-    if (oldest !== undefined) this.#all.delete(oldest)
+  #keep({ client, target, session }: BegunSession): void {
     const targets = this.#all.get(client) ?? new Map<string, TargetSession>()
     this.#all.set(client, targets.set(target, session))
   }

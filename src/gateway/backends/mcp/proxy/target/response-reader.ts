@@ -7,7 +7,7 @@ import type { GatewayError } from '../../../../../ground/errors/index.ts'
 import type { HeaderFields } from '../../../../../ground/exchange/exchange.ts'
 import type { EventFields, McpEvent } from '../../event-stream.ts'
 import { type McpMessage, MessageRefusal, readMessage, readMessages } from '../../message.ts'
-import { type HttpErrorResponse, TargetFailure } from './refusals.ts'
+import { type HttpErrorResponse, TargetFailure } from './target-failure.ts'
 
 /**
  * Receives the parts of a response in this order: the session and the start of a stream, if there are any,

@@ -25,6 +25,25 @@ export interface McpTargetEntry {
   readonly endpoints: EndpointSet | undefined
 }
 
+/** What is remembered of each target, until its configuration changes. */
+export class TargetMemory<Value> {
+  readonly #values = new WeakMap<McpTargetEntry, Value>()
+  readonly #make: () => Value
+
+  constructor(make: () => Value) {
+    this.#make = make
+  }
+
+  of(entry: McpTargetEntry): Value {
+    let value = this.#values.get(entry)
+    if (value === undefined) {
+      value = this.#make()
+      this.#values.set(entry, value)
+    }
+    return value
+  }
+}
+
 export interface McpBackend {
   readonly targets: readonly McpTargetEntry[]
   readonly isStateless: boolean
@@ -107,17 +126,21 @@ export function placeOf(
   access: BackendAccess,
   pinned: string | undefined,
 ): McpPlace | Promise<McpPlace> {
-  const { destination } = entry.target
-  if (entry.endpoints !== undefined) return placeAt(context, entry, access, pinned, entry.endpoints)
-  if (destination.type === 'service') {
-    const { namespace, name, port } = destination
-    const endpoints = context.config.services.endpoints(`${namespace}/${name}`, port)
-    return placeAt(context, entry, access, pinned, endpoints)
-  }
-  const found = context.resolver.hosts.endpoints(bareHost(destination.host), destination.port)
+  const found = entry.endpoints ?? endpointsOf(context, entry.target)
   return found instanceof Promise
     ? found.then((endpoints) => placeAt(context, entry, access, pinned, endpoints))
     : placeAt(context, entry, access, pinned, found)
+}
+
+function endpointsOf(
+  { config, resolver }: ResolveContext,
+  { destination }: McpTarget,
+): EndpointSet | Promise<EndpointSet> {
+  if (destination.type === 'static') {
+    return resolver.hosts.endpoints(bareHost(destination.host), destination.port)
+  }
+  const { namespace, name, port } = destination
+  return config.services.endpoints(`${namespace}/${name}`, port)
 }
 
 function placeAt(

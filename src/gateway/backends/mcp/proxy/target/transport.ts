@@ -1,17 +1,19 @@
 /** Sends messages to a target over either transport, and waits for responses. */
 
 import type { EventFields, McpEvent } from '../../event-stream.ts'
+import { gatewayRequestId } from '../../ids.ts'
+import { codes, errorCodeOf, errorText, requestText, resultText } from '../../json-rpc.ts'
 import {
   type McpMessage,
+  type McpRequest,
   type McpResponse,
   MessageRefusal,
-  readMessage,
+  readResponse,
   responseTo,
 } from '../../message.ts'
 import type { ProtocolEra } from '../../methods.ts'
-import { codes, errorCodeOf } from '../../responses.ts'
-import { type HttpErrorResponse, TargetFailure } from './refusals.ts'
 import type { ResponseListener } from './response-reader.ts'
+import { type HttpErrorResponse, TargetFailure } from './target-failure.ts'
 
 /** A running request that can be paused or cancelled. */
 export interface Flow {
@@ -19,6 +21,9 @@ export interface Flow {
   resume(): void
   close(): void
 }
+
+/** A flow that has nothing to pause or cancel. */
+export const idleFlow: Flow = { pause: () => {}, resume: () => {}, close: () => {} }
 
 /** A message for a target. */
 export interface OutgoingMessage {
@@ -28,9 +33,9 @@ export interface OutgoingMessage {
   /** The method, and what the message names at the target; for headers of modern requests. */
   readonly method?: string
   readonly name?: string | undefined
-  /** Is the response a stream without an end? */
+  /** Whether the response is a stream without an end. */
   readonly isLong?: boolean | undefined
-  /** Is it a notification or a response? Then nothing in the body of a successful response matters. */
+  /** Whether it is a notification or a response. Then nothing in the body of a successful response matters. */
   readonly isNotice?: boolean | undefined
 }
 
@@ -43,23 +48,27 @@ export interface Transport {
   readonly era: ProtocolEra
   /** `traceparent` of requests. If not set, that of the client is sent. */
   traceparent?: string | undefined
-  /** Does the client resume the streams of its responses? If not set, the gateway does. */
+  /** Whether the client resumes the streams of its responses. If not set, the gateway does. */
   clientResumes?: boolean
   /** Label of the endpoint of the last request. */
   readonly endpoint: string | undefined
-  /** Id of the stream of the session (older transport). */
-  readonly connection?: string | undefined
   /** Sends a message; the response goes to the listener. Throws or rejects with a GatewayError. */
   post(message: OutgoingMessage, listener: ResponseListener): Flow | Promise<Flow>
-  /**
-   * Opens the stream for messages that the server sends on its own. `from` is the id of the last received
-   * event.
-   */
-  listen(listener: ResponseListener, from: string | undefined): Promise<Flow>
   /** Keeps a connection open for a while after its response, so that the server can end it. */
   linger?(flow: Flow): void
   /** Called when the connection of a lingering flow has ended. */
   ended?(flow: Flow): void
+}
+
+/** A transport with what only sessions have. */
+export interface SessionTransport extends Transport {
+  /** Id of the stream of the session (older transport). */
+  readonly connection?: string | undefined
+  /**
+   * Opens the stream for messages that the server sends on its own. `from` is the id of the last received
+   * event.
+   */
+  listen(listener: ResponseListener, from?: string): Promise<Flow>
   /** Ends the session. Never rejects. */
   end(): Promise<void>
 }
@@ -85,9 +94,10 @@ export interface ReceivedResponse {
 /** Registers a function that cancels a request. It is called when the client has gone. */
 export type OnAbandon = (close: () => void) => void
 
-export const ignored: Relay = { onMessage: () => {} }
+const ignored: Relay = { onMessage: () => {} }
+export const never: OnAbandon = () => {}
 
-/** How long a target may take to respond to requests of the gateway itself, or asks several targets together. */
+/** How long a target may take to respond to a request of the gateway itself, or to one that several targets get. */
 export const ownLimitMs = 10_000
 
 /**
@@ -114,6 +124,23 @@ export function ask(
     onAbandon(() => pending.close())
   })
 }
+
+/** Makes a request of the gateway itself. `params` is JSON. */
+export function gatewayRequest(
+  method: string,
+  params: string,
+  id = gatewayRequestId(),
+): OutgoingRequest {
+  return { text: requestText(id, method, params), id, method }
+}
+
+/** Sends a request of the gateway itself. No client cancels it or gets what precedes the response. */
+export const askQuietly = (
+  transport: Transport,
+  request: OutgoingRequest,
+  limitMs = ownLimitMs,
+  onAbandon = never,
+): Promise<ReceivedResponse> => ask(transport, request, ignored, onAbandon, limitMs)
 
 /** Sends a message that needs no response. Rejects with a TargetFailure or a GatewayError. */
 export function notify(transport: Transport, text: string): Promise<void> {
@@ -347,11 +374,20 @@ function legacyErrorResponse(failure: TargetFailure, id: string): McpResponse | 
 /** Returns the error response with this id in the body of a refusal. */
 function ownError({ body }: HttpErrorResponse, id: string): McpResponse | undefined {
   try {
-    const message = readMessage(Buffer.from(body).toString())
-    const own = message.kind === 'response' ? responseTo(message, id) : undefined
-    return own?.error === undefined ? undefined : own
+    const response = readResponse(Buffer.from(body).toString())
+    const own = response && responseTo(response, id)
+    return own?.error && own
   } catch (error) {
     if (error instanceof MessageRefusal) return undefined
     throw error
   }
+}
+
+/** Responds to a request of a server for a client that does not support it, so that the server does not wait. */
+export function respondForClient(transport: Transport, { id, method }: McpRequest): Promise<void> {
+  const text =
+    method === 'ping'
+      ? resultText(id, '{}')
+      : errorText(id, codes.methodNotFound, 'The client does not support this request')
+  return notify(transport, text)
 }

@@ -6,8 +6,9 @@
 import { GatewayError } from '../../../../../ground/errors/index.ts'
 import type { EventFields, McpEvent } from '../../event-stream.ts'
 import type { McpMessage } from '../../message.ts'
-import { TargetFailure, toFailure } from '../target/refusals.ts'
+import { LateFlow } from '../target/late-flow.ts'
 import type { ResponseListener } from '../target/response-reader.ts'
+import { TargetFailure, toFailure } from '../target/target-failure.ts'
 import type { Flow } from '../target/transport.ts'
 
 interface ResumableTransport {
@@ -25,12 +26,11 @@ const minRetryMs = 10
 const maxPolls = 1_000
 const maxFailures = 5
 
-export class ResumedStream implements ResponseListener, Flow {
+export class ResumedStream extends LateFlow implements ResponseListener {
   readonly #transport: ResumableTransport
   readonly #listener: ResponseListener
   /** When the response must be complete; 0 if there is no limit. */
   readonly #deadline: number
-  #flow: Flow | undefined
   /** Id of the last event. */
   #last: string | undefined
   #retryMs = defaultRetryMs
@@ -40,11 +40,10 @@ export class ResumedStream implements ResponseListener, Flow {
   #limit: NodeJS.Timeout | undefined
   #hasBegun = false
   #hasResponse = false
-  #isPaused = false
-  #isOver = false
 
   /** `timeoutMs` is the limit of the whole response; 0 means none. */
   constructor(transport: ResumableTransport, listener: ResponseListener, timeoutMs: number) {
+    super()
     this.#transport = transport
     this.#listener = listener
     this.#deadline = timeoutMs > 0 ? performance.now() + timeoutMs : 0
@@ -59,9 +58,7 @@ export class ResumedStream implements ResponseListener, Flow {
   /** Called when the first request has begun. */
   begun(flow: Flow): this {
     // The stream may have ended already.
-    if (this.#flow === undefined) this.#flow = flow
-    if (this.#isOver) flow.close()
-    else if (this.#isPaused) flow.pause()
+    if (this.flow === undefined) this.attach(flow)
     return this
   }
 
@@ -71,13 +68,13 @@ export class ResumedStream implements ResponseListener, Flow {
   }
 
   onStream(): void {
-    if (this.#hasBegun || this.#isOver) return
+    if (this.#hasBegun || this.isOver) return
     this.#hasBegun = true
     this.#listener.onStream?.()
   }
 
   onMessage(message: McpMessage, eventFields: EventFields | undefined): void {
-    if (this.#isOver) return
+    if (this.isOver) return
     if (eventFields !== undefined) this.#note(eventFields)
     if (message.kind === 'response') {
       this.#hasResponse = true
@@ -100,16 +97,16 @@ export class ResumedStream implements ResponseListener, Flow {
   }
 
   onEnd(): void {
-    if (this.#isOver) return
+    if (this.isOver) return
     if (this.#hasResponse || this.#last === undefined) {
-      this.#isOver = true
+      this.isOver = true
       this.#listener.onEnd()
     } else if (++this.#polls > maxPolls) this.#fail(endedEarly())
     else this.#resumeLater()
   }
 
   onFailure(failure: TargetFailure): void {
-    if (this.#isOver) return
+    if (this.isOver) return
     const { httpResponse, cause, hasTimedOut } = failure
     const isResumed = this.#retry !== undefined
     const isLost =
@@ -121,7 +118,7 @@ export class ResumedStream implements ResponseListener, Flow {
   }
 
   #fail(failure: TargetFailure): void {
-    this.#end()
+    this.end()
     this.#listener.onFailure(failure)
   }
 
@@ -135,42 +132,23 @@ export class ResumedStream implements ResponseListener, Flow {
 
   async #resume(): Promise<void> {
     try {
-      const flow = await this.#transport.listen(this, this.#last)
-      this.#flow = flow
-      if (this.#isOver) flow.close()
-      else if (this.#isPaused) flow.pause()
+      this.attach(await this.#transport.listen(this, this.#last))
     } catch (thrown) {
       this.onFailure(toFailure(thrown))
     }
   }
 
   #onTimeout(): void {
-    if (this.#isOver) return
-    this.#flow?.close()
+    if (this.isOver) return
+    this.flow?.close()
     const error = new GatewayError('upstream_timeout')
     this.#fail(new TargetFailure(error.row.text, {}, error))
   }
 
-  #end(): void {
-    this.#isOver = true
+  protected override end(): void {
+    super.end()
     clearTimeout(this.#retry)
     clearTimeout(this.#limit)
-  }
-
-  pause(): void {
-    this.#isPaused = true
-    this.#flow?.pause()
-  }
-
-  resume(): void {
-    this.#isPaused = false
-    this.#flow?.resume()
-  }
-
-  close(): void {
-    if (this.#isOver) return
-    this.#end()
-    this.#flow?.close()
   }
 }
 

@@ -1,13 +1,12 @@
 /** The older transport (HTTP with SSE): messages are posted, and all responses come on one stream. */
 import { GatewayError } from '../../../../../ground/errors/index.ts'
 import type { EventFields } from '../../event-stream.ts'
-import { member, rawOf } from '../../json/node.ts'
-import { type McpMessage, readMessage } from '../../message.ts'
+import { type McpMessage, progressTokenOf, readRequest } from '../../message.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
 import type { TargetSession } from '../session/session-state.ts'
-import type { SseStream } from '../session/sse-stream.ts'
-import { TargetFailure } from '../target/refusals.ts'
+import type { SseStream } from '../session/shared-streams.ts'
 import { type ResponseListener, ResponseReader } from '../target/response-reader.ts'
+import { TargetFailure } from '../target/target-failure.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
 import type { Flow, OutgoingMessage, Transport } from '../target/transport.ts'
 import { heldConnection, type OpenConnections, SseConnection } from './sse-connection.ts'
@@ -135,7 +134,6 @@ class SseCall implements Flow, ResponseListener {
   readonly #exchange: McpExchange
   readonly #entry: McpTargetEntry
   readonly #text: string
-  readonly #message: McpMessage
   readonly #listener: ResponseListener
   readonly #timeoutMs: number
   #timer: NodeJS.Timeout | undefined
@@ -151,7 +149,6 @@ class SseCall implements Flow, ResponseListener {
     this.#exchange = exchange
     this.#entry = entry
     this.#text = text
-    this.#message = readMessage(text)
     this.#listener = listener
     this.#timeoutMs = timeoutOf(exchange, entry)
     if (this.#timeoutMs === 0) return
@@ -177,16 +174,17 @@ class SseCall implements Flow, ResponseListener {
     const wanted = { method: 'POST', body: this.#text, headers, path, pinned } as const
     const ready = await prepareRequest(this.#exchange, this.#entry, wanted)
     if (this.#isOver) return
-    const id = this.#message.kind === 'request' ? this.#message.id : undefined
+    const request = readRequest(this.#text)
     this.#flow = new StreamFlow(stream, () => {
-      if (id !== undefined) stream.forget(id)
+      if (request !== undefined) stream.forget(request.id)
     })
-    if (id !== undefined) {
-      await stream.expect(id, { listener: this, progressToken: wantedProgress(this.#message) })
+    if (request !== undefined) {
+      const progressToken = progressTokenOf(request)
+      await stream.expect(request.id, { listener: this, progressToken })
       if (this.#isOver) return
     }
     // The response comes on the stream. The body of the response to the POST is ignored.
-    const accepted = () => (id === undefined ? this.onEnd() : this.#onAccepted())
+    const accepted = () => (request === undefined ? this.onEnd() : this.#onAccepted())
     const failed = (failure: TargetFailure) => this.onFailure(failure)
     const reader = new ResponseReader({ onEnd: accepted, onFailure: failed }, true)
     reader.call = this.#exchange.runtime.call(ready, reader)
@@ -235,11 +233,4 @@ class SseCall implements Flow, ResponseListener {
   close(): void {
     if (!this.#isOver) this.#end()
   }
-}
-
-/** Returns the progress token of a client's request as JSON. */
-function wantedProgress(message: McpMessage): string | undefined {
-  if (message.kind !== 'request') return undefined
-  const token = member(member(message.params, '_meta'), 'progressToken')
-  return token && rawOf(message.text, token)
 }

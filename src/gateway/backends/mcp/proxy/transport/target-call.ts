@@ -4,10 +4,10 @@ import { GatewayError } from '../../../../../ground/errors/index.ts'
 import { now } from '../../../../proxy/upstream/choose.ts'
 import type { UpstreamEndpoint } from '../../../../proxy/upstream/endpoint.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
+import { LateFlow } from '../target/late-flow.ts'
 import { type ResponseListener, ResponseReader } from '../target/response-reader.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
-import type { Flow } from '../target/transport.ts'
-import { forgetPath, learnedPath, learnPath, namedPath } from './target-redirects.ts'
+import { redirectedPaths, redirectPath } from './target-redirects.ts'
 import { prepareRequest, type ReadyRequest, type TargetMessage } from './target-request.ts'
 
 /** Maximum number of redirects of one message. */
@@ -26,7 +26,7 @@ interface MessageTransport {
 }
 
 /** Records the outcome in the health of the endpoint, and follows redirects of the server to another path. */
-export class TargetCall implements Flow, CallListener, TargetMessage {
+export class TargetCall extends LateFlow implements CallListener, TargetMessage {
   readonly method: TargetMessage['method']
   readonly body: TargetMessage['body']
   readonly headers: TargetMessage['headers']
@@ -40,11 +40,8 @@ export class TargetCall implements Flow, CallListener, TargetMessage {
   readonly #transport: MessageTransport
   readonly #reader: ResponseReader
   #ready: ReadyRequest | undefined
-  #call: Flow | undefined
   #startedAt = 0
   #redirects = 0
-  #isPaused = false
-  #isClosed = false
 
   constructor(
     transport: MessageTransport,
@@ -52,6 +49,7 @@ export class TargetCall implements Flow, CallListener, TargetMessage {
     listener: ResponseListener,
     ignoresBody = false,
   ) {
+    super()
     this.method = method
     this.body = body
     this.headers = headers
@@ -66,8 +64,15 @@ export class TargetCall implements Flow, CallListener, TargetMessage {
 
   /** Sends the message. Throws or rejects with a GatewayError. */
   begin(): this | Promise<this> {
-    const sending = this.#send(learnedPath(this.#entry.target, this.#exchange))
+    const sending = this.#send(
+      this.#paths.size > 0 ? this.#paths.get(this.#exchange.identity) : undefined,
+    )
     return sending === undefined ? this : sending.then(() => this)
+  }
+
+  /** Paths to which the target has redirected clients. */
+  get #paths() {
+    return redirectedPaths.of(this.#entry)
   }
 
   #send(path: string | undefined): void | Promise<void> {
@@ -79,10 +84,7 @@ export class TargetCall implements Flow, CallListener, TargetMessage {
   #begin(ready: ReadyRequest): void {
     this.#ready = ready
     this.#startedAt = now()
-    const call = this.#exchange.runtime.call(ready, this)
-    this.#call = call
-    if (this.#isClosed) call.close()
-    else if (this.#isPaused) call.pause()
+    this.attach(this.#exchange.runtime.call(ready, this))
   }
 
   onEndpoint({ address }: UpstreamEndpoint): void {
@@ -99,18 +101,17 @@ export class TargetCall implements Flow, CallListener, TargetMessage {
         ? ({ kind: 'answered', latencyMs } as const)
         : ({ kind: 'failed', retryAfterMs: 0 } as const)
     ready.endpoint.record(outcome, now)
-    const { target } = this.#entry
-    if (status === 404) forgetPath(target, this.#exchange)
-    const path = this.#redirects < maxRedirects ? namedPath(status, headers, ready) : undefined
+    if (status === 404) this.#paths.delete(this.#exchange.identity)
+    const path = this.#redirects < maxRedirects ? redirectPath(status, headers, ready) : undefined
     if (path === undefined) {
       this.#reader.onHead(status, headers)
       return
     }
     this.#redirects += 1
-    learnPath(target, this.#exchange, path)
+    this.#paths.set(this.#exchange.identity, path)
     // A closed call does not report the rest of its response.
-    this.#call?.close()
-    if (!this.#isClosed) this.#sendAgain(path).catch((thrown) => this.#onSendFailure(thrown))
+    this.flow?.close()
+    if (!this.isOver) this.#sendAgain(path).catch((thrown) => this.#onSendFailure(thrown))
   }
 
   async #sendAgain(path: string): Promise<void> {
@@ -135,20 +136,5 @@ export class TargetCall implements Flow, CallListener, TargetMessage {
       this.#ready?.endpoint.record({ kind: 'unreachable' }, now)
     }
     this.#reader.onFailure(error)
-  }
-
-  pause(): void {
-    this.#isPaused = true
-    this.#call?.pause()
-  }
-
-  resume(): void {
-    this.#isPaused = false
-    this.#call?.resume()
-  }
-
-  close(): void {
-    this.#isClosed = true
-    this.#call?.close()
   }
 }

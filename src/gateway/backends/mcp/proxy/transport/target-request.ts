@@ -31,7 +31,7 @@ export interface TargetMessage {
   readonly path?: string | undefined
   /** Called with the chosen endpoint, and again if the connection is made to another address of its name. */
   readonly onEndpoint?: (endpoint: UpstreamEndpoint) => void
-  /** Is the response a stream without an end? */
+  /** Whether the response is a stream without an end. */
   readonly isLong?: boolean | undefined
 }
 
@@ -155,7 +155,7 @@ export class ReadyRequest implements CallRequest {
   }
 }
 
-/** Is there a timeout for the responses of the target? */
+/** Whether there is a timeout for the responses of the target. */
 export function hasTimeout(exchange: McpExchange, entry: McpTargetEntry): boolean {
   const { requestTimeoutMs } = exchange.accessOf(entry).policies.connection
   return requestTimeoutMs !== undefined || ruleTimeout(exchange) > 0

@@ -3,21 +3,23 @@
 import { askedVersion, type InitializeResult, readInitializeResult } from '../../eras/initialize.ts'
 import { initializeResponseOf } from '../../eras/legacy-to-modern.ts'
 import { versionFor } from '../../eras/versions.ts'
-import { type McpResponse, readMessage } from '../../message.ts'
-import { codes, errorCodeOf, notificationText, requestText } from '../../responses.ts'
+import { gatewayRequestId } from '../../ids.ts'
+import { codes, errorCodeOf, notificationText } from '../../json-rpc.ts'
+import { type McpResponse, readRequest, readResponse } from '../../message.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
 import type { SessionState, TargetSession } from '../session/session-state.ts'
-import { TargetFailure, toFailure } from '../target/refusals.ts'
+import { TargetFailure, toFailure } from '../target/target-failure.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
 import {
-  ask,
-  ignored,
+  askQuietly,
+  gatewayRequest,
+  never,
   notify,
   type OnAbandon,
   type OutgoingRequest,
   ownLimitMs,
   type ReceivedResponse,
-  type Transport,
+  type SessionTransport,
 } from '../target/transport.ts'
 import type { OpenConnections } from '../transport/sse-connection.ts'
 import { SseTransport } from '../transport/sse-transport.ts'
@@ -32,9 +34,6 @@ import {
   noteNoSessions,
   noteSessions,
 } from './target-eras.ts'
-
-/** Returns the id of a request that the gateway sends by itself, as JSON. */
-export const ownId = (what: string): string => JSON.stringify(`sluice/${what}`)
 
 export interface InitializedSession {
   readonly session: TargetSession
@@ -54,7 +53,7 @@ export function transportOf(
   session: TargetSession | undefined,
   held: OpenConnections,
   state?: SessionState,
-): Transport {
+): SessionTransport {
   if (session?.isModern === true && state !== undefined) {
     return new ModernTarget(exchange, entry, state)
   }
@@ -78,9 +77,7 @@ export async function begin(
 ): Promise<InitializedSession> {
   if (knownEra(entry)?.hasNoSessions) return beginModern(exchange, entry, request, onAbandon)
   const transport = transportOf(exchange, entry, undefined, held)
-  const asked = await ask(transport, request, ignored, onAbandon, limitMs).catch((thrown) =>
-    toFailure(thrown),
-  )
+  const asked = await askQuietly(transport, request, limitMs, onAbandon).catch(toFailure)
   if (asked instanceof TargetFailure) {
     // A connection of the older transport is of no use without a session.
     if (entry.target.protocol === 'SSE') void transport.end()
@@ -105,7 +102,7 @@ export async function begin(
 }
 
 /**
- * Returns true if a legacy client should use the server in the modern era. A server without session ids cannot send
+ * Whether a legacy client should use the server in the modern era. A server without session ids cannot send
  * requests and notifications in the legacy era, even if it supports that era.
  */
 async function prefersModern(
@@ -145,10 +142,10 @@ async function beginModern(
     throw refusal ?? new TargetFailure('the server has changed its version')
   }
   noteNoSessions(entry)
-  const asked = readMessage(request.text)
-  const version = versionFor(asked.kind === 'request' ? askedVersion(asked) : undefined)
-  const response = readMessage(initializeResponseOf(request.id, version, offer))
-  if (response.kind !== 'response') throw new TargetFailure('the server offers nothing')
+  const asked = readRequest(request.text)
+  const version = versionFor(asked && askedVersion(asked))
+  const response = readResponse(initializeResponseOf(request.id, version, offer))
+  if (response === undefined) throw new TargetFailure('the server offers nothing')
   const result = readInitializeResult(response)
   const can = Object.keys(result.capabilities)
   return { session: { version, can, isModern: true }, result, response }
@@ -161,8 +158,7 @@ export async function beginQuietly(
   params: string,
   held: OpenConnections,
 ): Promise<InitializedSession> {
-  const id = ownId('initialize')
-  const request = { text: requestText(id, 'initialize', params), id, method: 'initialize' }
+  const request = gatewayRequest('initialize', params, gatewayRequestId('initialize'))
   // Other requests may use the session, so this request must not cancel it.
   const begun = await begin(exchange, entry, request, never, held, ownLimitMs)
   if (begun.response.error !== undefined) {
@@ -175,4 +171,3 @@ export async function beginQuietly(
 }
 
 const initialized = notificationText('notifications/initialized')
-export const never: OnAbandon = () => {}

@@ -1,22 +1,17 @@
 /** The session of a client: its sessions at the targets, which are begun again if they are lost. */
 import type { RespondVerdict } from '../../../../../ground/exchange/exchange.ts'
 import { capabilitiesIn, declares } from '../../eras/server-requests.ts'
+import { gatewayRequestId } from '../../ids.ts'
+import { codes } from '../../json-rpc.ts'
 import type { McpRequest } from '../../message.ts'
-import { codes, requestText } from '../../responses.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
+import { jsonRefusal, lostSession, otherClient } from '../exchange/refusals.ts'
 import type { SessionState, TargetSession } from '../session/session-state.ts'
-import {
-  isGoneStatus,
-  jsonRefusal,
-  lostSession,
-  otherClient,
-  TargetFailure,
-  toFailure,
-} from '../target/refusals.ts'
+import { isGoneStatus, TargetFailure, toFailure } from '../target/target-failure.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
-import { ask, ignored, ownLimitMs, type Transport } from '../target/transport.ts'
+import { askQuietly, gatewayRequest, never, type SessionTransport } from '../target/transport.ts'
 import { heldConnection, type OpenConnections } from '../transport/sse-connection.ts'
-import { beginQuietly, never, ownId, transportOf } from './begin-session.ts'
+import { beginQuietly, transportOf } from './begin-session.ts'
 import { isAlive, type MessageKind, refusedInSession } from './lost-session.ts'
 import { findEra, forgetEra, isRefusedByEra, isRefusedByModern } from './target-eras.ts'
 import type { Upstreams } from './upstreams.ts'
@@ -39,18 +34,19 @@ export class ClientSession implements Upstreams {
     return this.exchange.shared.live(this.state).held
   }
 
-  transport(entry: McpTargetEntry, session: TargetSession): Transport {
+  transport(entry: McpTargetEntry, session: TargetSession): SessionTransport {
     const held = entry.target.protocol === 'SSE' ? this.held : noneHeld
     return transportOf(this.exchange, entry, session, held, this.state)
   }
 
   #known(target: string): TargetSession | Promise<TargetSession> | undefined {
-    const live = this.exchange.shared.known(this.state)
-    const late = live?.targets.get(target) ?? this.exchange.shared.late.find(this.state.id, target)
-    return late ?? this.state.targets[target]
+    const { shared } = this.exchange
+    const live = shared.known(this.state)?.targets.get(target)
+    const later = live ?? shared.targetSessions.find(this.state.id, target)
+    return later ?? this.state.targets[target]
   }
 
-  /** Does the target have a session? */
+  /** Whether the target has a session. */
   has(target: string): boolean {
     return this.#known(target) !== undefined
   }
@@ -89,7 +85,7 @@ export class ClientSession implements Upstreams {
    */
   use<Result>(
     entry: McpTargetEntry,
-    act: (transport: Transport) => Promise<Result>,
+    act: (transport: SessionTransport) => Promise<Result>,
     what: MessageKind = 'request',
   ): Promise<Result> {
     const known = this.at(entry)
@@ -101,7 +97,7 @@ export class ClientSession implements Upstreams {
   #useSession<Result>(
     entry: McpTargetEntry,
     session: TargetSession,
-    act: (transport: Transport) => Promise<Result>,
+    act: (transport: SessionTransport) => Promise<Result>,
     what: MessageKind,
   ): Promise<Result> {
     return act(this.transport(entry, session)).catch(async (thrown: unknown) => {
@@ -166,13 +162,12 @@ export class ClientSession implements Upstreams {
       const { session } = await beginQuietly(this.exchange, entry, this.state.hello, held)
       const uris = await this.#replay(entry, session)
       const { sessionId, shared } = this.exchange
-      if (sessionId !== undefined) shared.notices.renewed(sessionId, name, uris)
+      if (sessionId !== undefined) shared.notices.reportRenewed(sessionId, name, uris)
       return session
     }
     const isOwn = this.exchange.sessionId === undefined
-    const pending = isOwn
-      ? begin()
-      : this.exchange.shared.late.begin(this.state.id, name, lost, begin)
+    const { targetSessions } = this.exchange.shared
+    const pending = isOwn ? begin() : targetSessions.begin(this.state.id, name, lost, begin)
     targets.set(name, pending)
     pending.then(
       (session) => targets.set(name, session),
@@ -186,32 +181,29 @@ export class ClientSession implements Upstreams {
    * resources of the target to which the client has subscribed.
    */
   async #replay(entry: McpTargetEntry, session: TargetSession): Promise<readonly string[]> {
-    const settings = this.exchange.shared.bridge.settings(this.state.id)
-    if (settings === undefined) return []
-    const prefix = `${entry.target.name} `
-    const uris = [...settings.resources].flatMap((one) =>
-      one.startsWith(prefix) ? [one.slice(prefix.length)] : [],
-    )
+    const { settings } = this.exchange.shared
+    const uris = settings.uris(this.state.id, entry.target.name)
     // Each request to a modern server has the settings of the client.
     if (session.isModern === true) return uris
     const all: [method: string, params: object][] = uris.map((uri) => [
       'resources/subscribe',
       { uri },
     ])
-    const { logLevel: level } = settings
+    const level = settings.logLevel(this.state.id)
     if (level !== undefined && session.can.includes('logging'))
       all.push(['logging/setLevel', { level }])
     const transport = this.transport(entry, session)
     const asked = all.map(async ([method, params], at) => {
-      const id = ownId(`replay ${at}`)
-      const text = requestText(id, method, JSON.stringify(params))
-      await ask(transport, { text, id, method }, ignored, never, ownLimitMs).catch(toFailure)
+      const id = gatewayRequestId(`replay ${at}`)
+      await askQuietly(transport, gatewayRequest(method, JSON.stringify(params), id)).catch(
+        toFailure,
+      )
     })
     await Promise.all(asked)
     return uris
   }
 
-  /** Does another server still have its session? */
+  /** Whether another server still has its session. */
   async #livesElsewhere({ target }: McpTargetEntry): Promise<boolean> {
     const others = this.exchange.backend.targets.filter(
       ({ target: { name } }) => name !== target.name && this.state.targets[name]?.id !== undefined,
@@ -230,7 +222,7 @@ export class ClientSession implements Upstreams {
   }
 }
 
-/** Returns true if the failure shows that the server now supports only the other era. It has not served the request. */
+/** Whether the failure shows that the server now supports only the other era. It has not served the request. */
 const isOutdated = (session: TargetSession, failure: TargetFailure): boolean =>
   session.isModern === true ? isRefusedByEra(failure) : isRefusedByModern(failure.httpResponse)
 

@@ -14,22 +14,23 @@ import {
   withProgressToken,
 } from '../../eras/modern-to-legacy.ts'
 import { declares } from '../../eras/server-requests.ts'
-import { member, rawOf } from '../../json/node.ts'
+import { gatewayRequestId, newId } from '../../ids.ts'
+import { codes, errorCodeOf, notificationText, resultText } from '../../json-rpc.ts'
 import {
   type McpMessage,
   type McpNotification,
   type McpRequest,
   type McpResponse,
+  progressTokenOf,
   readMessage,
+  readRequest,
   responseTo,
 } from '../../message.ts'
-import { metaKeys } from '../../meta-keys.ts'
-import { codes, errorCodeOf, errorText, notificationText, resultText } from '../../responses.ts'
-import type { Bridge, HeldInput } from '../session/cross-thread-calls.ts'
-import { newSessionId } from '../session/session-state.ts'
-import { json, TargetFailure, toFailure } from '../target/refusals.ts'
+import type { CallInput, CrossThreadCalls } from '../session/cross-thread-calls.ts'
+import { LateFlow } from '../target/late-flow.ts'
 import type { ResponseListener } from '../target/response-reader.ts'
-import { type Flow, notify, type Transport } from '../target/transport.ts'
+import { refusedWith, TargetFailure, toFailure } from '../target/target-failure.ts'
+import { notify, respondForClient, type Transport } from '../target/transport.ts'
 
 /** How long a call waits for the client's input. */
 const heldMs = 5 * 60_000
@@ -37,7 +38,7 @@ const heldMs = 5 * 60_000
 const maxAsked = 64
 
 export interface LegacyTargetParts {
-  readonly bridge: Bridge
+  readonly calls: CrossThreadCalls
   readonly envelope: Envelope
   /** The client's capabilities. */
   readonly capabilities: unknown
@@ -49,24 +50,23 @@ export interface LegacyTargetParts {
   release(): void
 }
 
-export class InputRequiredCall implements ResponseListener, Flow {
+export class InputRequiredCall extends LateFlow implements ResponseListener {
   /** Replaced in each round: the request with which the client came, and where its response goes. */
   #request: McpRequest
   #listener: ResponseListener | undefined
   readonly #inner: Transport
   readonly #parts: LegacyTargetParts
   readonly #ids: LegacyIds
-  readonly #held = `sluice/${newSessionId()}`
+  /** Names the held call. */
+  readonly #state = `sluice/${newId()}`
   /** Requests of the server that have no response yet. */
   #asked: AskedByServer[] = []
   #count = 0
-  #flow: Flow | undefined
   #timer: NodeJS.Timeout | undefined
   #stopHolding: (() => void) | undefined
   /** The end of the call, if it came while the client was away. */
   #final: (() => void) | undefined
   #isFlushing = false
-  #isOver = false
 
   constructor(
     request: McpRequest,
@@ -74,20 +74,19 @@ export class InputRequiredCall implements ResponseListener, Flow {
     inner: Transport,
     parts: LegacyTargetParts,
   ) {
+    super()
     this.#request = request
     this.#listener = listener
     this.#inner = inner
     this.#parts = parts
-    const wantsProgress = progressToken(request) !== undefined
-    const id = JSON.stringify(`sluice/${newSessionId()}`)
+    const wantsProgress = progressTokenOf(request) !== undefined
+    const id = gatewayRequestId()
     this.#ids = { id, progressToken: wantsProgress ? id : undefined }
   }
 
   async begin(): Promise<void> {
     const text = toLegacyRequest(this.#request, this.#ids)
-    const flow = await this.#inner.post({ text, method: this.#request.method }, this)
-    this.#flow = flow
-    if (this.#isOver) flow.close()
+    this.attach(await this.#inner.post({ text, method: this.#request.method }, this))
   }
 
   onStream(): void {
@@ -95,7 +94,7 @@ export class InputRequiredCall implements ResponseListener, Flow {
   }
 
   onMessage(message: McpMessage): void {
-    if (this.#isOver) return
+    if (this.isOver) return
     switch (message.kind) {
       case 'request':
         this.#onRequest(message)
@@ -139,9 +138,9 @@ export class InputRequiredCall implements ResponseListener, Flow {
     setImmediate(() => {
       this.#isFlushing = false
       const listener = this.#listener
-      if (this.#isOver || listener === undefined || this.#asked.length === 0) return
+      if (this.isOver || listener === undefined || this.#asked.length === 0) return
       this.#hold()
-      const text = inputRequiredText(this.#request.id, this.#asked, this.#held)
+      const text = inputRequiredText(this.#request.id, this.#asked, this.#state)
       listener.onMessage?.(readMessage(text), undefined)
       listener.onEnd()
     })
@@ -149,7 +148,7 @@ export class InputRequiredCall implements ResponseListener, Flow {
 
   #hold(): void {
     this.#listener = undefined
-    this.#stopHolding = this.#parts.bridge.hold(this.#held, this.#parts.owner, {
+    this.#stopHolding = this.#parts.calls.hold(this.#state, this.#parts.owner, {
       resume: (input, listener) => this.#resume(input, listener),
       leave: () => this.close(),
     })
@@ -158,11 +157,11 @@ export class InputRequiredCall implements ResponseListener, Flow {
   }
 
   /** Called when the client has come back. */
-  #resume({ text, responses }: HeldInput, listener: ResponseListener): void {
+  #resume({ text, responses }: CallInput, listener: ResponseListener): void {
     clearTimeout(this.#timer)
     this.#stopHolding?.()
-    const request = readMessage(text)
-    if (request.kind !== 'request') return
+    const request = readRequest(text)
+    if (request === undefined) return
     this.#request = request
     this.#listener = listener
     const given = new Map(responses)
@@ -187,7 +186,7 @@ export class InputRequiredCall implements ResponseListener, Flow {
       if (!isLogged(message, this.#parts.envelope.logLevel)) return
       this.#listener?.onMessage?.(message, undefined)
     } else if (method === 'notifications/progress') {
-      const token = progressToken(this.#request)
+      const token = progressTokenOf(this.#request)
       if (token === undefined) return
       this.#listener?.onMessage?.(readMessage(withProgressToken(message, token)), undefined)
     } else this.#listener?.onMessage?.(message, undefined)
@@ -203,66 +202,45 @@ export class InputRequiredCall implements ResponseListener, Flow {
 
   /** Ends the call. If the client is away, it gets the end when it comes back. */
   #finish(send: (listener: ResponseListener) => void): void {
-    if (this.#isOver || this.#final !== undefined) return
+    if (this.isOver || this.#final !== undefined) return
     const end = () => {
       const listener = this.#listener
-      this.#end()
+      this.end()
+      this.#parts.release()
       if (listener !== undefined) send(listener)
     }
     if (this.#listener === undefined) this.#final = end
     else end()
   }
 
-  #end(): void {
-    this.#isOver = true
+  protected override end(): void {
+    super.end()
     clearTimeout(this.#timer)
     this.#stopHolding?.()
-    this.#parts.release()
-  }
-
-  pause(): void {
-    this.#flow?.pause()
-  }
-
-  resume(): void {
-    this.#flow?.resume()
   }
 
   /** Cancels the call. Legacy servers do not take the end of a connection for that. */
-  close(): void {
-    if (this.#isOver) return
-    const isDone = this.#final !== undefined
-    this.#isOver = true
-    clearTimeout(this.#timer)
-    this.#stopHolding?.()
-    this.#flow?.close()
+  override close(): void {
+    if (this.isOver) return
+    super.close()
+    if (this.#final !== undefined) {
+      this.#parts.release()
+      return
+    }
     const reason = '"reason":"the client has closed the response"'
     const params = `{"requestId":${this.#ids.id},${reason}}`
-    const told = isDone
-      ? Promise.resolve()
-      : notify(this.#inner, notificationText('notifications/cancelled', params))
-    told.catch((thrown) => toFailure(thrown)).finally(() => this.#parts.release())
+    notify(this.#inner, notificationText('notifications/cancelled', params))
+      .catch((thrown) => toFailure(thrown))
+      .finally(() => this.#parts.release())
   }
 }
 
 /** In the modern era this error has a status of its own. */
-function notFound(text: string): TargetFailure {
-  const httpResponse = { status: 404, headers: [json], body: Buffer.from(text) }
-  return new TargetFailure('the server does not know the method', { httpResponse })
-}
+const notFound = (text: string): TargetFailure =>
+  refusedWith('the server does not know the method', 404, text)
 
-/** Returns the client's progress token, as JSON. */
-function progressToken({ text, params }: McpRequest): string | undefined {
-  const node = member(member(params, '_meta'), metaKeys.progressToken)
-  return node && rawOf(text, node)
-}
-
-/** Answers a request of a server that the client cannot answer. */
-export function respondToServer(inner: Transport, { id, method }: McpRequest): void {
-  const text =
-    method === 'ping'
-      ? resultText(id, '{}')
-      : errorText(id, codes.methodNotFound, 'The client does not support this request')
+/** Responds to a request of a server that the client does not support. */
+export function respondToServer(inner: Transport, request: McpRequest): void {
   // If that fails, the server has no use for the response.
-  notify(inner, text).catch((thrown) => toFailure(thrown))
+  respondForClient(inner, request).catch((thrown) => toFailure(thrown))
 }

@@ -3,17 +3,17 @@
 import { readInitializeResult } from '../../eras/initialize.ts'
 import { discoverOfLegacy, isLogLevel } from '../../eras/modern-to-legacy.ts'
 import { acknowledgement, honouredBy, readFilter, withTag } from '../../eras/subscriptions.ts'
-import { type McpRequest, readMessage } from '../../message.ts'
-import { codes, errorText, requestText } from '../../responses.ts'
-import { newSessionId } from '../session/session-state.ts'
-import { isGoneStatus, TargetFailure, toFailure } from '../target/refusals.ts'
+import { codes, errorText } from '../../json-rpc.ts'
+import { type McpRequest, readMessage, readRequest } from '../../message.ts'
 import type { ResponseListener } from '../target/response-reader.ts'
+import { isGoneStatus, toFailure } from '../target/target-failure.ts'
 import {
-  ask,
+  askQuietly,
   type Flow,
-  ignored,
+  gatewayRequest,
+  idleFlow,
   type OutgoingMessage,
-  ownLimitMs,
+  type SessionTransport,
   type Transport,
 } from '../target/transport.ts'
 import { ResumedStream } from '../transport/resumed-stream.ts'
@@ -23,16 +23,12 @@ import {
   respondToServer,
 } from './input-required-call.ts'
 
-const idle: Flow = { pause: () => {}, resume: () => {}, close: () => {} }
-
-const ownId = (): string => JSON.stringify(`sluice/${newSessionId()}`)
-
 export class LegacyTarget implements Transport {
   readonly era = 'modern'
-  readonly #inner: Transport
+  readonly #inner: SessionTransport
   readonly #parts: LegacyTargetParts
 
-  constructor(inner: Transport, parts: LegacyTargetParts) {
+  constructor(inner: SessionTransport, parts: LegacyTargetParts) {
     this.#inner = inner
     this.#parts = parts
   }
@@ -46,19 +42,23 @@ export class LegacyTarget implements Transport {
   }
 
   async post({ text }: OutgoingMessage, listener: ResponseListener): Promise<Flow> {
-    const request = readMessage(text)
-    if (request.kind !== 'request') {
+    const request = readRequest(text)
+    if (request === undefined) {
       listener.onEnd()
-      return idle
+      return idleFlow
     }
     const { logLevel } = this.#parts.envelope
     if (logLevel !== undefined && !isLogLevel(logLevel)) {
       const message = `Invalid log level: ${logLevel}`
       return this.#respond(listener, errorText(request.id, codes.invalidParams, message))
     }
-    if (request.method === 'server/discover') return this.#discover(request, listener)
+    if (request.method === 'server/discover') {
+      const { initializeResponse } = this.#parts
+      return this.#respond(listener, discoverOfLegacy(request.id, initializeResponse))
+    }
     if (request.method === 'subscriptions/listen') return this.#subscribe(request, listener)
-    if (logLevel !== undefined) await this.#setLevel(logLevel)
+    // Legacy servers have one level for a session, which may fail without an effect on the request.
+    if (logLevel !== undefined) await this.#ask('logging/setLevel', { level: logLevel })
     const call = new InputRequiredCall(request, listener, this.#inner, this.#parts)
     await call.begin()
     return call
@@ -68,26 +68,14 @@ export class LegacyTarget implements Transport {
     listener.onMessage?.(readMessage(text), undefined)
     listener.onEnd()
     this.#parts.release()
-    return idle
-  }
-
-  #discover({ id }: McpRequest, listener: ResponseListener): Flow {
-    return this.#respond(listener, discoverOfLegacy(id, this.#parts.initializeResponse))
-  }
-
-  /** Legacy servers have one level for a session, which may fail without an effect on the request. */
-  async #setLevel(level: string): Promise<void> {
-    const id = ownId()
-    const text = requestText(id, 'logging/setLevel', JSON.stringify({ level }))
-    await this.#ask(id, 'logging/setLevel', text)
+    return idleFlow
   }
 
   /** Asks the server for something that the client has not asked for itself. Returns whether it succeeded. */
-  async #ask(id: string, method: string, text: string): Promise<boolean> {
+  async #ask(method: string, params: object): Promise<boolean> {
     try {
-      const own = { text, id, method }
-      const { response } = await ask(this.#inner, own, ignored, () => {}, ownLimitMs)
-      return response.error === undefined
+      const request = gatewayRequest(method, JSON.stringify(params))
+      return (await askQuietly(this.#inner, request)).response.error === undefined
     } catch (thrown) {
       if (toFailure(thrown).mayHaveLostSession) throw thrown
       return false
@@ -103,11 +91,7 @@ export class LegacyTarget implements Transport {
     }
     const wanted = honouredBy(readInitializeResult(initializeResponse).capabilities, filter)
     const subscribed = await Promise.all(
-      wanted.uris.map((uri) => {
-        const id = ownId()
-        const text = requestText(id, 'resources/subscribe', JSON.stringify({ uri }))
-        return this.#ask(id, 'resources/subscribe', text)
-      }),
+      wanted.uris.map((uri) => this.#ask('resources/subscribe', { uri })),
     )
     const honoured = { lists: wanted.lists, uris: wanted.uris.filter((_, at) => subscribed[at]) }
     const acknowledge = (what: typeof honoured) => {
@@ -133,13 +117,5 @@ export class LegacyTarget implements Transport {
       release()
     }
     return { pause: () => flow.pause(), resume: () => flow.resume(), close }
-  }
-
-  listen(): Promise<Flow> {
-    return Promise.reject(new TargetFailure('the modern era has no such stream'))
-  }
-
-  end(): Promise<void> {
-    return this.#inner.end()
   }
 }

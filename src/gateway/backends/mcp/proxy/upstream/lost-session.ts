@@ -1,8 +1,7 @@
 /** Whether a server that has refused a message still has the session of the message. */
-import { requestText } from '../../responses.ts'
-import { isGoneStatus, TargetFailure, toFailure } from '../target/refusals.ts'
-import { ask, ignored, type Transport } from '../target/transport.ts'
-import { ownId } from './begin-session.ts'
+import { gatewayRequestId } from '../../ids.ts'
+import { isGoneStatus, TargetFailure, toFailure } from '../target/target-failure.ts'
+import { askQuietly, gatewayRequest, type Transport } from '../target/transport.ts'
 
 /** What is sent to a target: a request, a notification or response, or a GET for its stream. */
 export type MessageKind = 'request' | 'notice' | 'stream'
@@ -10,14 +9,13 @@ export type MessageKind = 'request' | 'notice' | 'stream'
 /** How long a server may take to respond to `ping`. */
 const pingMs = 5_000
 
-const id = ownId('ping')
-const ping = { text: requestText(id, 'ping', '{}'), id, method: 'ping' }
+const ping = gatewayRequest('ping', '{}', gatewayRequestId('ping'))
 
 /** Asks the server with `ping` whether it has the session. Resolves to undefined if it does not say. */
 export async function isAlive(transport: Transport): Promise<boolean | undefined> {
   try {
     // Any response will do: a server that does not know the method knows the session.
-    await ask(transport, ping, ignored, () => {}, pingMs)
+    await askQuietly(transport, ping, pingMs)
     return true
   } catch (thrown) {
     return toFailure(thrown).mayHaveLostSession ? false : undefined

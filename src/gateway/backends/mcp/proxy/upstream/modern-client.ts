@@ -1,24 +1,24 @@
 /** A client of the modern era: its requests are independent, and none belongs to a session. */
 import { hash } from 'node:crypto'
+import { ExpiringMap } from '../../../../../ground/base/bounded-map.ts'
 import type { ModernMessage } from '../../eras/detect-era.ts'
 import { initializeParamsOf, inputOf, stateOf } from '../../eras/modern-to-legacy.ts'
 import { latestLegacyVersion } from '../../eras/versions.ts'
+import { newId } from '../../ids.ts'
 import { jsonValue } from '../../json/node.ts'
 import type { McpRequest, McpResponse } from '../../message.ts'
 import type { ProtocolEra } from '../../methods.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
-import { newSessionId, type SessionState } from '../session/session-state.ts'
-import { SessionNeeded, TargetFailure, toFailure } from '../target/refusals.ts'
-import type { McpTargetEntry } from '../target/targets.ts'
+import type { SessionState } from '../session/session-state.ts'
+import { SessionNeeded, TargetFailure, toFailure } from '../target/target-failure.ts'
+import { type McpTargetEntry, TargetMemory } from '../target/targets.ts'
 import type { OnAbandon, Transport } from '../target/transport.ts'
 import type { OpenConnections } from '../transport/sse-connection.ts'
 import { modernWire, StreamableTransport } from '../transport/streamable.ts'
 import { beginQuietly, type InitializedSession } from './begin-session.ts'
 import { ClientSession, endEverywhere, SessionEnded } from './client-session.ts'
-import { initialized, keepInitialized } from './initialized-targets.ts'
 import { LegacyTarget } from './legacy-target.ts'
 import { ModernTarget } from './modern-target.ts'
-import { ResumeTransport } from './resume-transport.ts'
 import {
   findEra,
   forgetEra,
@@ -29,6 +29,19 @@ import {
   knownOffer,
 } from './target-eras.ts'
 import type { Upstreams } from './upstreams.ts'
+
+/** How long a response to `initialize` is used for other requests. */
+const keptMs = 5 * 60_000
+/** Maximum number of clients of a target. */
+const maxClients = 256
+
+/**
+ * Responses to `initialize` of legacy servers that give no session ids, by a digest of everything by which a server may
+ * tell a client from others.
+ */
+const initializedTargets = new TargetMemory(
+  () => new ExpiringMap<string, InitializedSession>(maxClients, keptMs),
+)
 
 export class ModernClient implements Upstreams {
   readonly era = 'modern'
@@ -50,7 +63,7 @@ export class ModernClient implements Upstreams {
   }
 
   can(target: string): readonly string[] | undefined {
-    const entry = this.exchange.backend.targets.find((one) => one.target.name === target)
+    const entry = this.exchange.find(target)
     const offer = entry && knownOffer(this.exchange, entry)
     return offer && Object.keys(offer.capabilities)
   }
@@ -140,12 +153,8 @@ export class ModernClient implements Upstreams {
     act: (transport: Transport) => Promise<Result>,
   ): Promise<Result> {
     const held = stateOf(this.#request)
-    if (held !== undefined) {
-      const { bridge } = this.exchange.shared
-      const responses = [...(inputOf(this.#request) ?? [])]
-      return act(new ResumeTransport(bridge, { held, owner: this.#owner(entry), responses }))
-    }
-    const id = newSessionId()
+    if (held !== undefined) return act(this.#resuming(entry, held))
+    const id = newId()
     const { isStateless } = this.exchange.backend
     const begun = await (isStateless ? this.#begin(entry, id) : this.#beginShared(entry))
     if (begun.session.isModern === true) return this.#useEra(entry, 'modern', act)
@@ -157,6 +166,18 @@ export class ModernClient implements Upstreams {
     } catch (thrown) {
       if (!(thrown instanceof SessionEnded)) throw thrown
       throw new TargetFailure('the server has lost the session of the request')
+    }
+  }
+
+  /** Makes a transport that takes a request to the held call of a legacy server, which waits for input. */
+  #resuming(entry: McpTargetEntry, held: string): Transport {
+    const { calls } = this.exchange.shared
+    const responses = [...(inputOf(this.#request) ?? [])]
+    return {
+      era: 'modern',
+      endpoint: undefined,
+      post: ({ text }, listener) =>
+        calls.resume(held, this.#owner(entry), { text, responses }, listener),
     }
   }
 
@@ -173,7 +194,7 @@ export class ModernClient implements Upstreams {
       isReleased = true
     }
     const parts = {
-      bridge: this.exchange.shared.bridge,
+      calls: this.exchange.shared.calls,
       envelope: this.#envelope,
       capabilities: capabilities && jsonValue(this.#request.text, capabilities),
       owner: this.#owner(entry),
@@ -209,15 +230,16 @@ export class ModernClient implements Upstreams {
     if (hasSessions(entry) === true) throw this.#sessionNeeded(entry)
     const params = initializeParamsOf(this.#request.text, this.#envelope)
     const key = digest([this.exchange.identity, params])
-    const known = initialized(entry, key)
+    const initialized = initializedTargets.of(entry)
+    const known = initialized.get(key)
     if (known !== undefined) return known
-    const begun = await this.#begin(entry, newSessionId())
+    const begun = await this.#begin(entry, newId())
     if (begun.session.isModern === true) return begun
     if (begun.session.id === undefined) {
-      keepInitialized(entry, key, begun)
+      initialized.set(key, begun)
       return begun
     }
-    const state = this.#state(newSessionId(), { [entry.target.name]: begun.session })
+    const state = this.#state(newId(), { [entry.target.name]: begun.session })
     void endEverywhere(new ClientSession(this.exchange, state))
     this.exchange.sessionId = undefined
     throw this.#sessionNeeded(entry)

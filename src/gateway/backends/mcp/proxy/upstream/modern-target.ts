@@ -1,26 +1,30 @@
-/** A modern server for a legacy client: the gateway answers what belongs to sessions. */
+/** A modern server for a legacy client: the gateway serves what belongs to sessions. */
 
 import { nameInBody } from '../../eras/headers.ts'
 import { toModernRequest } from '../../eras/legacy-to-modern.ts'
 import { sessionFilter } from '../../eras/subscriptions.ts'
 import { modernVersion } from '../../eras/versions.ts'
+import { gatewayRequestId, newId } from '../../ids.ts'
 import { member, rawOf, textOf } from '../../json/node.ts'
-import { type McpRequest, readMessage } from '../../message.ts'
+import { codes, errorText, requestText, resultText } from '../../json-rpc.ts'
+import { type McpRequest, readMessage, readRequest } from '../../message.ts'
 import { isRemoved, methodOf } from '../../methods.ts'
-import { codes, errorText, requestText, resultText } from '../../responses.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
-import { newSessionId, type SessionState } from '../session/session-state.ts'
+import type { SessionState } from '../session/session-state.ts'
 import type { ResponseListener } from '../target/response-reader.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
-import type { Flow, OutgoingMessage, Transport } from '../target/transport.ts'
+import {
+  type Flow,
+  idleFlow,
+  type OutgoingMessage,
+  type SessionTransport,
+} from '../target/transport.ts'
 import { modernWire, StreamableTransport } from '../transport/streamable.ts'
 import { MultiRoundTripCall } from './multi-round-trip-call.ts'
 import { SessionSubscription } from './session-subscription.ts'
 import { findOffer } from './target-eras.ts'
 
-const idle: Flow = { pause: () => {}, resume: () => {}, close: () => {} }
-
-export class ModernTarget implements Transport {
+export class ModernTarget implements SessionTransport {
   readonly era = 'legacy'
   readonly #exchange: McpExchange
   readonly #entry: McpTargetEntry
@@ -42,10 +46,6 @@ export class ModernTarget implements Transport {
     this.#wire.traceparent = value
   }
 
-  get #bridge() {
-    return this.#exchange.shared.bridge
-  }
-
   /** Key of a request in this session. `id` is JSON. */
   #key(id: string): string {
     return `${this.#state.id} ${this.#entry.target.name} ${id}`
@@ -53,14 +53,15 @@ export class ModernTarget implements Transport {
 
   post({ text }: OutgoingMessage, listener: ResponseListener): Promise<Flow> {
     const message = readMessage(text)
+    const { calls } = this.#exchange.shared
     switch (message.kind) {
       case 'response':
-        if (message.id !== undefined) this.#bridge.respond(this.#key(message.id), text)
+        if (message.id !== undefined) calls.respond(this.#key(message.id), text)
         break
       case 'notification': {
         const id = member(message.params, 'requestId')
         const isCancelled = message.method === 'notifications/cancelled' && id !== undefined
-        if (isCancelled) this.#bridge.cancel(this.#key(rawOf(text, id)))
+        if (isCancelled) calls.cancel(this.#key(rawOf(text, id)))
         break
       }
       case 'request': {
@@ -70,27 +71,28 @@ export class ModernTarget implements Transport {
       }
     }
     listener.onEnd()
-    return Promise.resolve(idle)
+    return Promise.resolve(idleFlow)
   }
 
   /** Returns the response to a request that the modern era does not have; undefined for others. */
   #ownResponse({ id, method, text, params }: McpRequest): string | undefined {
-    const uri = textOf(text, member(params, 'uri'))
+    const { settings } = this.#exchange.shared
     switch (method) {
       case 'ping':
         return resultText(id, '{}')
       case 'logging/setLevel': {
         const logLevel = textOf(text, member(params, 'level'))
         if (logLevel === undefined) return errorText(id, codes.invalidParams, 'level is missing')
-        this.#bridge.change(this.#state.id, { logLevel })
+        settings.change(this.#state.id, { logLevel })
         return resultText(id, '{}')
       }
       case 'resources/subscribe':
       case 'resources/unsubscribe': {
+        const uri = textOf(text, member(params, 'uri'))
         if (uri === undefined) return errorText(id, codes.invalidParams, 'uri is missing')
         const isSubscribed = method === 'resources/subscribe'
-        const change = { resource: this.#resource(uri), isSubscribed }
-        const isDone = this.#bridge.change(this.#state.id, change)
+        const change = { target: this.#entry.target.name, uri, isSubscribed }
+        const isDone = settings.change(this.#state.id, change)
         if (isDone) return resultText(id, '{}')
         return errorText(id, codes.internal, 'the session has too many subscriptions')
       }
@@ -99,25 +101,14 @@ export class ModernTarget implements Transport {
     return isUnknown ? errorText(id, codes.methodNotFound, 'Method not found') : undefined
   }
 
-  /** Targets have no spaces in their names. */
-  #resource(uri: string): string {
-    return `${this.#entry.target.name} ${uri}`
-  }
-
-  /** Returns the URIs at this target to which the session has subscribed. */
-  #uris(): string[] {
-    const prefix = this.#resource('')
-    const all = [...(this.#bridge.settings(this.#state.id)?.resources ?? [])]
-    return all.flatMap((one) => (one.startsWith(prefix) ? [one.slice(prefix.length)] : []))
-  }
-
   async #ask(request: McpRequest, listener: ResponseListener): Promise<Flow> {
+    const { calls, settings } = this.#exchange.shared
     const call = new MultiRoundTripCall(request, listener, {
-      bridge: this.#bridge,
+      calls,
       key: (id) => this.#key(id),
       send: (id, one, round) => {
         const { hello, id: session } = this.#state
-        const logLevel = this.#bridge.settings(session)?.logLevel
+        const logLevel = settings.logLevel(session)
         const text = toModernRequest(request, id, hello, logLevel, round)
         const name = nameInBody(request, 'modern')
         return this.#wire.post({ text, method: request.method, name }, one)
@@ -129,26 +120,24 @@ export class ModernTarget implements Transport {
 
   /** Opens a subscription for all changes of which the session may be notified. */
   async listen(listener: ResponseListener): Promise<Flow> {
+    const { settings } = this.#exchange.shared
+    const { id: session } = this.#state
     const stream = new SessionSubscription(listener, async (one) => {
       const offer = await findOffer(this.#exchange, this.#entry, () => {})
-      const filter = sessionFilter(offer?.capabilities ?? {}, this.#uris())
+      const uris = settings.uris(session, this.#entry.target.name)
+      const filter = sessionFilter(offer?.capabilities ?? {}, uris)
       if (filter === undefined) return undefined
-      const id = JSON.stringify(`sluice/listen ${newSessionId()}`)
-      const plain = requestText(id, 'subscriptions/listen', `{"notifications":${filter}}`)
-      const request = readMessage(plain)
-      if (request.kind !== 'request') return undefined
-      const { method } = request
+      const id = gatewayRequestId(`listen ${newId()}`)
+      const method = 'subscriptions/listen'
+      const request = readRequest(requestText(id, method, `{"notifications":${filter}}`))
+      if (request === undefined) return undefined
       const text = toModernRequest(request, id, this.#state.hello, undefined)
       return this.#wire.post({ text, method, isLong: true }, one)
     })
-    const stopWatching = this.#bridge.watch(this.#state.id, () => stream.reopen())
+    stream.onClose = settings.watch(session, () => stream.reopen())
     await stream.open()
     listener.onStream?.()
-    const close = () => {
-      stopWatching()
-      stream.close()
-    }
-    return { pause: () => stream.pause(), resume: () => stream.resume(), close }
+    return stream
   }
 
   end(): Promise<void> {

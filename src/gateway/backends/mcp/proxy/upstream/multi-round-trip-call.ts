@@ -8,22 +8,24 @@ import {
   inputRequired,
   legacyParams,
   type RoundInput,
-  withId,
 } from '../../eras/legacy-to-modern.ts'
 import type { EventFields } from '../../event-stream.ts'
+import { gatewayRequestId, newId } from '../../ids.ts'
 import { jsonValue, member, rawOf } from '../../json/node.ts'
+import { codes, errorText, requestText } from '../../json-rpc.ts'
 import {
   type McpMessage,
   type McpRequest,
   type McpResponse,
   readMessage,
+  readResponse,
   responseTo,
+  withId,
 } from '../../message.ts'
-import { codes, errorText, requestText } from '../../responses.ts'
-import type { Bridge } from '../session/cross-thread-calls.ts'
-import { newSessionId } from '../session/session-state.ts'
-import { TargetFailure } from '../target/refusals.ts'
+import type { CrossThreadCalls } from '../session/cross-thread-calls.ts'
+import { LateFlow } from '../target/late-flow.ts'
 import type { ResponseListener } from '../target/response-reader.ts'
+import { TargetFailure } from '../target/target-failure.ts'
 import { errorResponse, type Flow } from '../target/transport.ts'
 
 /** Maximum number of rounds of one request, and of requests of a server in one round. */
@@ -31,51 +33,46 @@ const maxRounds = 32
 const maxRequests = 32
 
 interface MultiRoundTripParts {
-  readonly bridge: Bridge
+  readonly calls: CrossThreadCalls
   /** Returns the key by which the client's responses and cancellations are found. `id` is JSON. */
   key(id: string): string
   /** Sends the request with another id, and with the input of the round before. */
   send(id: string, listener: ResponseListener, round: RoundInput | undefined): Flow | Promise<Flow>
 }
 
-export class MultiRoundTripCall implements ResponseListener, Flow {
+export class MultiRoundTripCall extends LateFlow implements ResponseListener {
   readonly #request: McpRequest
   readonly #listener: ResponseListener
   readonly #parts: MultiRoundTripParts
   readonly #stops = new Set<() => void>()
-  #flow: Flow | undefined
   /** Id of the request that is under way, as JSON; undefined while the client is asked. */
   #id: string | undefined
   #rounds = 0
-  #isPaused = false
-  #isOver = false
 
   constructor(request: McpRequest, listener: ResponseListener, parts: MultiRoundTripParts) {
+    super()
     this.#request = request
     this.#listener = listener
     this.#parts = parts
   }
 
   async begin(): Promise<void> {
-    const { bridge, key } = this.#parts
-    this.#stops.add(bridge.run(key(this.#request.id), () => this.#cancel()))
+    const { calls, key } = this.#parts
+    this.#stops.add(calls.run(key(this.#request.id), () => this.#cancel()))
     await this.#send(this.#request.id, undefined)
   }
 
   async #send(id: string, round: RoundInput | undefined): Promise<void> {
     this.#id = id
-    const flow = await this.#parts.send(id, this, round)
-    this.#flow = flow
-    if (this.#isOver) flow.close()
-    else if (this.#isPaused) flow.pause()
+    this.attach(await this.#parts.send(id, this, round))
   }
 
   onStream(): void {
-    if (!this.#isOver) this.#listener.onStream?.()
+    if (!this.isOver) this.#listener.onStream?.()
   }
 
   onMessage(message: McpMessage, eventFields?: EventFields): void {
-    if (this.#isOver) return
+    if (this.isOver) return
     // Modern servers send no requests.
     if (message.kind === 'request') return
     if (message.kind === 'notification') {
@@ -91,12 +88,12 @@ export class MultiRoundTripCall implements ResponseListener, Flow {
 
   onEnd(): void {
     // The response to a request may end before the client has responded.
-    if (this.#id === undefined || this.#isOver) return
+    if (this.#id === undefined || this.isOver) return
     this.#fail(new TargetFailure('the server has ended without an answer'))
   }
 
   onFailure(failure: TargetFailure): void {
-    if (this.#id === undefined || this.#isOver) return
+    if (this.#id === undefined || this.isOver) return
     const response = errorResponse(failure, this.#id)
     if (response === undefined) this.#fail(failure)
     else this.#finish(withId(response, this.#request.id))
@@ -112,7 +109,7 @@ export class MultiRoundTripCall implements ResponseListener, Flow {
     }
     this.#listener.onStream?.()
     const given = await Promise.all(requests.map((one) => this.#askClient(one)))
-    if (this.#isOver) return
+    if (this.isOver) return
     const responses: Record<string, unknown> = {}
     for (const [at, { key }] of requests.entries()) {
       const { text = '', result, error } = given[at] ?? {}
@@ -123,20 +120,20 @@ export class MultiRoundTripCall implements ResponseListener, Flow {
       }
       responses[key] = jsonValue(text, result)
     }
-    const id = JSON.stringify(`sluice/${newSessionId()}`)
+    const id = gatewayRequestId()
     await this.#send(id, { responses, state }).catch((thrown) => this.#fail(thrown))
   }
 
   /** Sends a request to the client on the stream of the response. Resolves to the client's response. */
   #askClient(asked: InputRequired['requests'][number]): Promise<McpResponse> {
-    const name = `sluice/${newSessionId()}`
+    const name = `sluice/${newId()}`
     const id = JSON.stringify(name)
-    const { bridge, key } = this.#parts
+    const { calls, key } = this.#parts
     return new Promise((resolve) => {
-      const stop = bridge.expect(key(id), (text) => {
+      const stop = calls.expect(key(id), (text) => {
         stop()
-        const message = readMessage(text)
-        if (message.kind === 'response') resolve(message)
+        const response = readResponse(text)
+        if (response !== undefined) resolve(response)
       })
       this.#stops.add(stop)
       const text = requestText(id, asked.method, legacyParams(asked, name))
@@ -149,43 +146,27 @@ export class MultiRoundTripCall implements ResponseListener, Flow {
   }
 
   #finish(text: string): void {
-    this.#end()
+    this.end()
     this.#listener.onMessage?.(readMessage(text), undefined)
     this.#listener.onEnd()
   }
 
   #fail(failure: TargetFailure): void {
-    if (this.#isOver) return
-    this.#end()
+    if (this.isOver) return
+    this.end()
     this.#listener.onFailure(failure)
   }
 
   /** The client wants no response any more, but waits for the end of the response. */
   #cancel(): void {
-    if (this.#isOver) return
+    if (this.isOver) return
     this.close()
     this.#listener.onFailure(new TargetFailure('the client has cancelled the request'))
   }
 
-  #end(): void {
-    this.#isOver = true
+  protected override end(): void {
+    super.end()
     for (const stop of this.#stops) stop()
     this.#stops.clear()
-  }
-
-  pause(): void {
-    this.#isPaused = true
-    this.#flow?.pause()
-  }
-
-  resume(): void {
-    this.#isPaused = false
-    this.#flow?.resume()
-  }
-
-  close(): void {
-    if (this.#isOver) return
-    this.#end()
-    this.#flow?.close()
   }
 }

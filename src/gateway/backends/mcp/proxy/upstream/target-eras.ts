@@ -1,16 +1,18 @@
 /** The era of each target: found by asking, and remembered for a while, because servers are replaced. */
 
+import { ExpiringMap } from '../../../../../ground/base/bounded-map.ts'
 import { now } from '../../../../proxy/upstream/choose.ts'
 import { type DiscoverResult, isModernServer, readDiscover } from '../../eras/discover.ts'
 import { modernVersion } from '../../eras/versions.ts'
-import { type McpResponse, MessageRefusal, readMessage } from '../../message.ts'
+import { gatewayRequestId } from '../../ids.ts'
+import { codes, errorCodeOf } from '../../json-rpc.ts'
+import { type McpResponse, MessageRefusal, readResponse } from '../../message.ts'
 import { metaKeys } from '../../meta-keys.ts'
 import type { ProtocolEra } from '../../methods.ts'
-import { codes, errorCodeOf, requestText } from '../../responses.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
-import { type HttpErrorResponse, type TargetFailure, toFailure } from '../target/refusals.ts'
-import type { McpTargetEntry } from '../target/targets.ts'
-import { ask, ignored, type OnAbandon } from '../target/transport.ts'
+import { type HttpErrorResponse, type TargetFailure, toFailure } from '../target/target-failure.ts'
+import { type McpTargetEntry, TargetMemory } from '../target/targets.ts'
+import { askQuietly, gatewayRequest, type OnAbandon } from '../target/transport.ts'
 import { modernWire, StreamableTransport } from '../transport/streamable.ts'
 
 /** How long the era of a target is cached. */
@@ -21,76 +23,68 @@ const probeMs = 5_000
 
 interface TargetEra {
   readonly era: ProtocolEra
-  /** Has a modern server refused to begin a session? */
+  /** Whether a modern server has refused to begin a session. */
   readonly hasNoSessions?: boolean
 }
 
+/** Maximum number of clients of a target whose responses to `server/discover` are kept. */
+const maxClients = 256
+
+/** What is known of a target. What it has told one client is not shared with another. */
 interface Known {
-  readonly era: TargetEra
-  readonly until: number
+  era: { readonly era: TargetEra; readonly until: number } | undefined
+  /** Whether the target gave a session id when a session was begun last. */
+  sessions: { readonly has: boolean; readonly until: number } | undefined
+  /** Responses to `server/discover` by client. */
+  readonly offers: ExpiringMap<string, DiscoverResult>
 }
 
-/** What is known of a target, for all clients. What it has told one client is not shared with another. */
-const known = new WeakMap<McpTargetEntry, Known>()
+const known = new TargetMemory<Known>(() => ({
+  era: undefined,
+  sessions: undefined,
+  offers: new ExpiringMap(maxClients, keptMs),
+}))
 
 /** Returns the era of the target if it is remembered. */
 export function knownEra(entry: McpTargetEntry): TargetEra | undefined {
-  const found = known.get(entry)
-  return found !== undefined && found.until > now() ? found.era : undefined
+  const { era } = known.of(entry)
+  return era !== undefined && era.until > now() ? era.era : undefined
 }
 
 /** Called if a response does not fit the era. The next request asks the target again. */
 export function forgetEra(entry: McpTargetEntry): void {
-  known.delete(entry)
+  known.of(entry).era = undefined
 }
 
 /** Called if a modern server has refused to begin a session, so that it is not asked for one again soon. */
 export function noteNoSessions(entry: McpTargetEntry): void {
-  const found = known.get(entry)
-  if (found?.era.era !== 'modern') return
-  known.set(entry, { ...found, era: { ...found.era, hasNoSessions: true } })
+  const found = known.of(entry)
+  if (found.era?.era.era !== 'modern') return
+  found.era = { ...found.era, era: { era: 'modern', hasNoSessions: true } }
 }
-
-/** Did the target give a session id when a session was begun last? */
-const sessions = new WeakMap<McpTargetEntry, { readonly has: boolean; readonly until: number }>()
 
 /** Keeps whether a legacy server has given a session id. */
 export function noteSessions(entry: McpTargetEntry, has: boolean): void {
-  sessions.set(entry, { has, until: now() + keptMs })
+  known.of(entry).sessions = { has, until: now() + keptMs }
 }
 
-/** Do clients have sessions at the legacy server? Undefined if that is not known. */
+/** Whether clients have sessions at the legacy server. Undefined if that is not known. */
 export function hasSessions(entry: McpTargetEntry): boolean | undefined {
   if (entry.target.protocol === 'SSE') return true
-  const found = sessions.get(entry)
-  return found !== undefined && found.until > now() ? found.has : undefined
+  const { sessions } = known.of(entry)
+  return sessions !== undefined && sessions.until > now() ? sessions.has : undefined
 }
 
-/** Did the server have sessions when it was asked last, however long ago? */
-export const hadSessions = (entry: McpTargetEntry): boolean => sessions.get(entry)?.has === true
-
-/** What modern servers have told each client about themselves. */
-const discovered = new WeakMap<
-  McpTargetEntry,
-  Map<string, { readonly part: DiscoverResult; readonly until: number }>
->()
-/** Maximum number of clients of a target for which that is kept. */
-const maxClients = 256
+/** Whether the server had sessions when it was asked last, however long ago. */
+export const hadSessions = (entry: McpTargetEntry): boolean =>
+  known.of(entry).sessions?.has === true
 
 /** Returns what a modern server offers this client, if it has told. */
 export function knownOffer(
   { identity }: Pick<McpExchange, 'identity'>,
   entry: McpTargetEntry,
 ): DiscoverResult | undefined {
-  const found = discovered.get(entry)?.get(identity)
-  return found !== undefined && found.until > now() ? found.part : undefined
-}
-
-function keepOffer({ identity }: McpExchange, entry: McpTargetEntry, part: DiscoverResult): void {
-  const all = discovered.get(entry) ?? new Map()
-  const [oldest] = all.size >= maxClients ? all.keys() : []
-  if (oldest !== undefined) all.delete(oldest)
-  discovered.set(entry, all.set(identity, { part, until: now() + keptMs }))
+  return known.of(entry).offers.get(identity)
 }
 
 /** Returns the era of a target. Rejects with a TargetFailure or GatewayError if the target does not report it. */
@@ -104,7 +98,7 @@ export async function findEra(
   if (entry.target.protocol === 'SSE') return legacy
   const part = await discover(exchange, entry, onAbandon)
   const era: TargetEra = part === undefined ? legacy : { era: 'modern' }
-  known.set(entry, { era, until: now() + keptMs })
+  known.of(entry).era = { era, until: now() + keptMs }
   return era
 }
 
@@ -130,20 +124,19 @@ async function discover(
   entry: McpTargetEntry,
   onAbandon: OnAbandon,
 ): Promise<DiscoverResult | undefined> {
-  const id = '"sluice/discover"'
   const envelope = {
     [metaKeys.version]: modernVersion,
     [metaKeys.clientInfo]: { name: 'sluice', version: exchange.shared.version },
     [metaKeys.capabilities]: {},
   }
-  const method = 'server/discover'
-  const text = requestText(id, method, JSON.stringify({ _meta: envelope }))
+  const params = JSON.stringify({ _meta: envelope })
+  const request = gatewayRequest('server/discover', params, gatewayRequestId('discover'))
   const transport = new StreamableTransport(exchange, entry, modernWire(modernVersion))
   try {
-    const { response } = await ask(transport, { text, id, method }, ignored, onAbandon, probeMs)
+    const { response } = await askQuietly(transport, request, probeMs, onAbandon)
     const part = readDiscover(entry.target.name, response)
     if (part === undefined || !isModernServer(part)) return undefined
-    keepOffer(exchange, entry, part)
+    known.of(entry).offers.set(exchange.identity, part)
     return part
   } catch (thrown) {
     const failure = toFailure(thrown)
@@ -152,26 +145,26 @@ async function discover(
   }
 }
 
-/** Returns true if the refusal shows that a modern server got a request without an envelope. */
+/** Whether the refusal shows that a modern server got a request without an envelope. */
 export function isRefusedByModern(httpResponse: HttpErrorResponse | undefined): boolean {
   if (httpResponse?.status !== 400) return false
   try {
-    const message = readMessage(Buffer.from(httpResponse.body).toString())
-    return message.kind === 'response' && isErrorOfModern(message)
+    const response = readResponse(Buffer.from(httpResponse.body).toString())
+    return response !== undefined && isErrorOfModern(response)
   } catch (error) {
     if (error instanceof MessageRefusal) return false
     throw error
   }
 }
 
-/** Could the error be the response of a modern server to a request without an envelope? */
+/** Whether the error may be the response of a modern server to a request without an envelope. */
 export function isErrorOfModern({ text, error }: McpResponse): boolean {
   const code = error === undefined ? undefined : errorCodeOf(text)
   return code === codes.unsupportedVersion || code === codes.headerMismatch
 }
 
 /**
- * Could the server be of the other era? Servers refuse such requests in many ways. A status that says nothing
+ * Whether the server may be of the other era. Servers refuse such requests in many ways. A status that says nothing
  * about the protocol, such as 401 or 503, leaves the era open.
  */
 export function isRefusedByEra({ httpResponse }: TargetFailure): boolean {

@@ -12,9 +12,9 @@ export interface Upstreams {
   readonly exchange: McpExchange
   /** Returns the names of the target's capabilities; undefined if they are not known yet. */
   can(target: string): readonly string[] | undefined
-  /** Does the target have something of this client that a notification could concern? */
+  /** Whether the target has something of this client that a notification could concern. */
   has(target: string): boolean
-  /** May a server send this request to the client? */
+  /** Whether a server may send this request to the client. */
   mayAsk(request: McpRequest): boolean
   /**
    * Calls `act` with a transport to the target, which takes and returns messages of the client's era. `kind` says

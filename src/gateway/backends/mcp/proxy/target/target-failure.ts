@@ -1,41 +1,9 @@
-/** Failures of targets, and error responses to MCP clients. */
+/** Failures of targets. */
 import { GatewayError } from '../../../../../ground/errors/index.ts'
-import type { RespondVerdict } from '../../../../../ground/exchange/exchange.ts'
 import { legacyVersions } from '../../eras/versions.ts'
-import { codes, errorText } from '../../responses.ts'
+import { codes, errorText } from '../../json-rpc.ts'
 
 export const json = ['content-type', 'application/json'] as const
-
-const jsonAlone = [json]
-
-/** A response with one JSON-RPC message. */
-export function jsonResponse(
-  body: string | Uint8Array,
-  headers: readonly (readonly [string, string])[] = [],
-  status = 200,
-): RespondVerdict {
-  const all = headers.length === 0 ? jsonAlone : [json, ...headers]
-  return { kind: 'respond', status, headers: all, body, reason: 'Upstream' }
-}
-
-/**
- * Makes an error response. `id` is the id of the refused request as JSON, if it is known. `detail` is recorded;
- * set it if the message contains a part of the request.
- */
-export function jsonRefusal(
-  status: number,
-  id: string | undefined,
-  code: number,
-  message: string,
-  {
-    reason = 'InvalidRequest',
-    data,
-    detail = message,
-  }: { reason?: string; data?: unknown; detail?: string } = {},
-): RespondVerdict {
-  const body = errorText(id, code, message, data)
-  return { kind: 'respond', status, headers: [json], body, reason, detail }
-}
 
 /** An error response of a server. */
 export interface HttpErrorResponse {
@@ -55,14 +23,8 @@ const unknownSessionCode = -32001
 const unknownSession =
   /^\W*(?:bad request:? *|not found:? *)*(?:(?:no valid|missing|invalid|unknown) (?:mcp[- ])?session(?:[- ]?id)?\b|session (?:id )?(?:was |is )?(?:not found|required|missing|invalid|expired|terminated|unknown)|(?:mcp-)?session-id header (?:is )?(?:required|missing)|server not initialized)/i
 
-interface ErrorMembers {
-  readonly id?: unknown
-  readonly code?: unknown
-  readonly message?: string | undefined
-}
-
 /** Returns members of the JSON-RPC error in a body; undefined if there is none. */
-function errorIn(text: string): ErrorMembers | undefined {
+function errorIn(text: string) {
   if (!text.trimStart().startsWith('{')) return undefined
   try {
     const { id, error, detail } = JSON.parse(text) as {
@@ -86,38 +48,30 @@ export class TargetFailure extends Error {
   override readonly name = 'TargetFailure'
   /** The error response, if there was one. */
   readonly httpResponse: HttpErrorResponse | undefined
-  /** Has the stream ended in a way that the client may resume it? */
+  /** Whether the stream has ended in a way that the client may resume it. */
   readonly isResumable: boolean
-  /** Did the server not respond within a limit of the gateway? */
+  /** Whether the server has not responded within a limit of the gateway. */
   readonly hasTimedOut: boolean
-  /** Has the server refused only this message? The session exists. */
+  /** Whether the server has refused only this message. The session exists. */
   readonly isInSession: boolean
 
   constructor(
     message: string,
-    {
-      httpResponse,
-      isResumable = false,
-      hasTimedOut = false,
-      isInSession = false,
-    }: {
-      httpResponse?: HttpErrorResponse | undefined
-      isResumable?: boolean
-      hasTimedOut?: boolean
-      isInSession?: boolean
-    } = {},
+    details: Partial<
+      Pick<TargetFailure, 'httpResponse' | 'isResumable' | 'hasTimedOut' | 'isInSession'>
+    > = {},
     cause?: unknown,
   ) {
     super(message, { cause })
-    this.httpResponse = httpResponse
-    this.isResumable = isResumable
-    this.hasTimedOut =
-      hasTimedOut || (cause instanceof GatewayError && timeoutCodes.includes(cause.code))
-    this.isInSession = isInSession
+    const isTimeout = cause instanceof GatewayError && timeoutCodes.includes(cause.code)
+    this.httpResponse = details.httpResponse
+    this.isResumable = details.isResumable ?? false
+    this.hasTimedOut = details.hasTimedOut ?? isTimeout
+    this.isInSession = details.isInSession ?? false
   }
 
   /**
-   * Could the server have lost the session? It responds with 404 then (streamable HTTP, session management), but
+   * Whether the server may have lost the session. It responds with 404 then (streamable HTTP, session management), but
    * many servers send 404 for other reasons as well, or 400 with one of the texts that SDKs use. Therefore the
    * gateway asks with `ping` before it takes the session for lost.
    */
@@ -128,7 +82,7 @@ export class TargetFailure extends Error {
   }
 
   /**
-   * Does the body say that the session does not exist? An error 400 with the id of the request is the response to
+   * Whether the body says that the session does not exist. An error 400 with the id of the request is the response to
    * it, such as a tool's own error about sessions.
    */
   get namesUnknownSession(): boolean {
@@ -153,10 +107,8 @@ export class SessionNeeded extends TargetFailure {
   constructor(target: string, id: string, requested: string) {
     const message = `Unsupported protocol version: server ${target} keeps a session for each client, which ${requested} does not have. Begin a session with initialize.`
     const data = { supported: [...legacyVersions].reverse(), requested }
-    const body = Buffer.from(errorText(id, codes.unsupportedVersion, message, data))
-    const httpResponse = { status: 400, headers: [json], body }
     super('the server keeps sessions, which the version of the request does not have', {
-      httpResponse,
+      httpResponse: jsonError(400, errorText(id, codes.unsupportedVersion, message, data)),
     })
   }
 }
@@ -167,21 +119,12 @@ export function toFailure(thrown: unknown): TargetFailure {
   return new TargetFailure(thrown.row.text, {}, thrown)
 }
 
-/** Returns the error response of the server or, if there was none, a response that reports the failure. */
-export function verdictOf(failure: TargetFailure, id: string | undefined): RespondVerdict {
-  const { httpResponse, cause } = failure
-  if (httpResponse !== undefined) {
-    const { status, headers, body } = httpResponse
-    return { kind: 'respond', status, headers, body, reason: 'Upstream', detail: failure.message }
-  }
-  const reason = cause instanceof GatewayError ? cause.row.reason : 'UpstreamFailure'
-  const detail = cause instanceof GatewayError ? cause.message : failure.message
-  return jsonRefusal(failure.status, id, codes.internal, failure.message, { reason, detail })
-}
+const jsonError = (status: number, text: string): HttpErrorResponse => ({
+  status,
+  headers: [json],
+  body: Buffer.from(text),
+})
 
-/** Detail of a request with a session of another client. */
-export const otherClient = 'the session belongs to another client'
-
-/** Makes the response that tells a client to begin another session (streamable HTTP, session management). */
-export const lostSession = (detail = 'the session is not known'): RespondVerdict =>
-  jsonRefusal(404, undefined, -32001, 'Session not found', { reason: 'NotFound', detail })
+/** Returns a failure whose error response has this JSON. */
+export const refusedWith = (why: string, status: number, text: string): TargetFailure =>
+  new TargetFailure(why, { httpResponse: jsonError(status, text) })
