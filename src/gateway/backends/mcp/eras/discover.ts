@@ -17,7 +17,7 @@ export interface DiscoverResult {
 }
 
 /** Reads the response to `server/discover`. Returns undefined if the server does not know the method. */
-export function readDiscover(
+export function readDiscoverResult(
   target: string,
   { text, result }: McpResponse,
 ): DiscoverResult | undefined {
@@ -40,10 +40,10 @@ export const isModernServer = ({ versions }: DiscoverResult): boolean =>
   modernVersions.some((version) => versions.includes(version))
 
 /** Returns the response of the only server without the versions that the gateway does not support. */
-export function discoverThrough(response: McpResponse): string {
+export function withSupportedVersions(response: McpResponse): string {
   const { text, result } = response
   const versions = member(result, 'supportedVersions')
-  const part = readDiscover('', response)
+  const part = readDiscoverResult('', response)
   if (part === undefined || versions === undefined) return text
   const supported = part.versions.filter((version) => modernVersions.includes(version))
   if (supported.length === part.versions.length) return text
@@ -51,7 +51,7 @@ export function discoverThrough(response: McpResponse): string {
 }
 
 /** Returns the result for several servers. `missing` names those that did not respond. */
-export function mergeDiscovers(
+export function mergeDiscoverResults(
   parts: readonly DiscoverResult[],
   missing: readonly string[],
   version: string,

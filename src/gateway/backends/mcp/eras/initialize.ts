@@ -37,7 +37,7 @@ export function keptParams(text: string, params: Parameters<typeof rawOf>[1] | u
 }
 
 /** Returns the version that the client requests, if any. */
-export function askedVersion({ text, params }: McpRequest): string | undefined {
+export function requestedVersion({ text, params }: McpRequest): string | undefined {
   return textOf(text, member(params, 'protocolVersion'))
 }
 
@@ -45,8 +45,8 @@ export function askedVersion({ text, params }: McpRequest): string | undefined {
  * Replaces an unknown protocol version in a request. Many servers would accept it, but the gateway could not
  * serve it.
  */
-export function inKnownVersion(request: McpRequest): McpRequest {
-  const asked = askedVersion(request)
+export function withKnownVersion(request: McpRequest): McpRequest {
+  const asked = requestedVersion(request)
   const version = versionFor(asked)
   const node = member(request.params, 'protocolVersion')
   if (asked === undefined || asked === version || node === undefined) return request

@@ -24,7 +24,7 @@ function envelopeText(initializeParams: string, logLevel: string | undefined): s
 }
 
 /** What a retry of a request adds to its params. */
-export interface RoundInput {
+export interface RetryInput {
   readonly responses: Readonly<Record<string, unknown>>
   /** JSON of the server's state. */
   readonly state: string | undefined
@@ -36,7 +36,7 @@ export function toModernRequest(
   id: string,
   initializeParams: string,
   logLevel: string | undefined,
-  round?: RoundInput,
+  round?: RetryInput,
 ): string {
   const { text, params, method } = request
   const others = membersOf(text, member(params, '_meta'), envelopeKeys)

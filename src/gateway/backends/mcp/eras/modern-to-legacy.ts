@@ -74,7 +74,7 @@ export function withProgressToken({ text, params }: McpNotification, token: stri
 }
 
 /** A request of a server to which the client can respond. */
-export interface AskedByServer {
+export interface ServerRequest {
   /** Key in `inputRequests`. */
   readonly key: string
   readonly request: McpRequest
@@ -83,7 +83,7 @@ export interface AskedByServer {
 /** Returns an `input_required` response. `id` is JSON. */
 export function inputRequiredText(
   id: string,
-  asked: readonly AskedByServer[],
+  asked: readonly ServerRequest[],
   state: string,
 ): string {
   const requests = asked.map(({ key, request: { text, method, params } }) => {
@@ -95,7 +95,10 @@ export function inputRequiredText(
 }
 
 /** Returns the client's input by key, as JSON; undefined if the request has none. */
-export function inputOf({ text, params }: McpRequest): ReadonlyMap<string, string> | undefined {
+export function inputResponsesIn({
+  text,
+  params,
+}: McpRequest): ReadonlyMap<string, string> | undefined {
   const node = member(params, 'inputResponses')
   if (node?.type !== 'object') return undefined
   return new Map(
@@ -106,11 +109,11 @@ export function inputOf({ text, params }: McpRequest): ReadonlyMap<string, strin
   )
 }
 
-export const stateOf = ({ text, params }: McpRequest): string | undefined =>
+export const requestStateIn = ({ text, params }: McpRequest): string | undefined =>
   textOf(text, member(params, 'requestState'))
 
 /** Returns the response to `server/discover` for a legacy server, from its response to `initialize`. */
-export function discoverOfLegacy(id: string, initializeResponse: McpResponse): string {
+export function discoverResponseOf(id: string, initializeResponse: McpResponse): string {
   const { text, result } = initializeResponse
   const { capabilities, instructions } = readInitializeResult(initializeResponse)
   const serverInfo = member(result, 'serverInfo')

@@ -84,7 +84,7 @@ export function honouredBy(
 }
 
 /** Returns the notification with the id of the subscription. `id` is JSON. */
-export function withTag(message: McpNotification, id: string): string {
+export function withSubscriptionId(message: McpNotification, id: string): string {
   const { text, params, method } = message
   const meta = membersOf(text, member(params, '_meta'), [metaKeys.subscription])
   const tags = [`"${metaKeys.subscription}":${id}`, ...meta]

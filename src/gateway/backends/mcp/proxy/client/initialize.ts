@@ -1,11 +1,11 @@
 /** `initialize`: begins a session at every target. */
 import type { RespondVerdict } from '../../../../../ground/exchange/exchange.ts'
 import {
-  askedVersion,
-  inKnownVersion,
   inSupportedVersion,
   keptParams,
   mergeInitializeResults,
+  requestedVersion,
+  withKnownVersion,
 } from '../../eras/initialize.ts'
 import { legacyVersions, versionFor } from '../../eras/versions.ts'
 import { newId } from '../../ids.ts'
@@ -58,8 +58,8 @@ export async function beginSession(
   onAbandon: OnAbandon,
 ): Promise<BegunSession | RespondVerdict> {
   exchange.describe(asked.method)
-  const request = inKnownVersion(asked)
-  const wanted = versionFor(askedVersion(request))
+  const request = withKnownVersion(asked)
+  const wanted = versionFor(requestedVersion(request))
   const held: OpenConnections = new Map()
   const begun = await beginAll(exchange, request, onAbandon, held)
   const [first] = begun.values()

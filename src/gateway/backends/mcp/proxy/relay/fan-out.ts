@@ -1,6 +1,10 @@
 /** Requests that go to several targets, whose responses are joined. */
 
-import { type DiscoverResult, mergeDiscovers, readDiscover } from '../../eras/discover.ts'
+import {
+  type DiscoverResult,
+  mergeDiscoverResults,
+  readDiscoverResult,
+} from '../../eras/discover.ts'
 import { jsonValue, member, replace } from '../../json/node.ts'
 import { codes, errorText, resultText } from '../../json-rpc.ts'
 import { type ListPart, mergedResult, partOf } from '../../lists.ts'
@@ -11,7 +15,7 @@ import type { McpTargetEntry } from '../target/targets.ts'
 import type { OutgoingRequest, ReceivedResponse } from '../target/transport.ts'
 import { SessionEnded } from '../upstream/client-session.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
-import { keptItems } from './server-messages.ts'
+import { itemFilter } from './server-messages.ts'
 
 /** Sends a request to a target. */
 export type Send = (entry: McpTargetEntry, request: OutgoingRequest) => Promise<ReceivedResponse>
@@ -83,7 +87,7 @@ export async function askLists(
     },
     (entry, response) => {
       const part = partOfTarget(upstreams, method, entry, response)
-      return part && withoutLoop(part, cursors?.get(entry.target.name), upstreams.era)
+      return part && endRepeatedList(part, cursors?.get(entry.target.name), upstreams.era)
     },
   )
   const { sessionId, shared } = upstreams.exchange
@@ -107,7 +111,7 @@ function partOfTarget(
     const isUnknown = code && jsonValue(response.text, code) === codes.methodNotFound
     return isUnknown === true ? { target: name, items: [], cursor: undefined } : undefined
   }
-  const keeps = keptItems(exchange, entry, method)
+  const keeps = itemFilter(exchange, entry, method)
   const part = partOf(name, method, response, true, keeps ?? (() => true))
   return keeps === undefined ? part : { ...part, hints: privately(part.hints) }
 }
@@ -116,7 +120,7 @@ function partOfTarget(
  * Ends the list of a server that repeats the cursor it was sent. Earlier revisions do not say what an empty
  * cursor means: servers send it at the end of a list, and clients of these revisions take it for the end.
  */
-function withoutLoop(part: ListPart, sent: string | undefined, era: ProtocolEra): ListPart {
+function endRepeatedList(part: ListPart, sent: string | undefined, era: ProtocolEra): ListPart {
   const isEnd = part.cursor === sent || (part.cursor === '' && era === 'legacy')
   return isEnd ? { ...part, cursor: undefined } : part
 }
@@ -141,8 +145,8 @@ export async function askDiscover(
   const { parts, missing } = await askAll<DiscoverResult>(
     backend.targets,
     (entry) => send(entry, request),
-    ({ target }, response) => readDiscover(target.name, response),
+    ({ target }, response) => readDiscoverResult(target.name, response),
   )
   if (parts.length === 0) return noResponse(request, missing)
-  return resultText(request.id, mergeDiscovers(parts, missing, shared.version))
+  return resultText(request.id, mergeDiscoverResults(parts, missing, shared.version))
 }

@@ -1,7 +1,7 @@
 /** Serves one message of a client. */
 import type { McpItem } from '../../../../../ground/exchange/mcp.ts'
 import { startCallSpan } from '../../../../proxy/request/tracing.ts'
-import { discoverThrough } from '../../eras/discover.ts'
+import { withSupportedVersions } from '../../eras/discover.ts'
 import { nameInBody } from '../../eras/headers.ts'
 import { type JsonNode, jsonValue, member, replace, textOf } from '../../json/node.ts'
 import { codes, errorCodeOf, errorText, resultText } from '../../json-rpc.ts'
@@ -30,7 +30,7 @@ import { type CallSpan, endSpan } from './call-span.ts'
 import { passOn } from './client-notifications.ts'
 import { ClientRelay, fieldsForClient } from './client-relay.ts'
 import { askDiscover, askLists, type Send } from './fan-out.ts'
-import { keptItems } from './server-messages.ts'
+import { itemFilter } from './server-messages.ts'
 
 const refusal = (
   { id }: Pick<McpRequest, 'id'>,
@@ -147,7 +147,7 @@ export class MessageHandler {
     const send: Send = (entry, one) => this.#sendJoined(entry, one)
     if (only === undefined) return { text: await askDiscover(this.upstreams, send, request) }
     const { response, status } = await this.#send(only, request)
-    return { text: discoverThrough(response), status }
+    return { text: withSupportedVersions(response), status }
   }
 
   // --- lists ---
@@ -156,7 +156,7 @@ export class MessageHandler {
     const only = this.#only
     if (only !== undefined) {
       const { response, eventFields, status } = await this.#send(only, request)
-      const keeps = keptItems(this.exchange, only, method)
+      const keeps = itemFilter(this.exchange, only, method)
       return {
         text: keeps === undefined ? response.text : withoutItems(method, response, keeps),
         eventFields: fieldsForClient(this.upstreams, only, eventFields),

@@ -68,7 +68,7 @@ function isForClient(
   if (isServerRequest(method)) return false
   if (method !== 'notifications/resources/updated') return true
   const uri = textOf(text, member(params, 'uri'))
-  const keeps = keptItems(exchange, entry, { type: 'resource', name: method })
+  const keeps = itemFilter(exchange, entry, { type: 'resource', name: method })
   return keeps === undefined || (uri !== undefined && keeps(uri))
 }
 
@@ -86,7 +86,7 @@ function responseForClient(
   const isUse = ['content', 'contents', 'messages'].some((name) => member(response.result, name))
   for (const method of listMethods) {
     if (isUse || member(shown.result, method.member) === undefined) continue
-    const keeps = keptItems(exchange, entry, method)
+    const keeps = itemFilter(exchange, entry, method)
     if (!isOnly && shown.id !== undefined) {
       const part = partOf(entry.target.name, method, shown, true, keeps ?? (() => true))
       return resultText(shown.id, mergedResult(method, [part], [], 'legacy'))
@@ -98,7 +98,7 @@ function responseForClient(
 }
 
 /** Returns a filter for the items that the client may see; undefined if the target has no rules. */
-export function keptItems(
+export function itemFilter(
   exchange: McpExchange,
   entry: McpTargetEntry,
   { type, name: method }: Pick<ListMethod, 'type' | 'name'>,

@@ -30,7 +30,7 @@ import type { McpTargetEntry } from '../target/targets.ts'
 import type { Flow, OnAbandon, Transport } from '../target/transport.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
 import { RetryTimer } from './retry-timer.ts'
-import { keptItems } from './server-messages.ts'
+import { itemFilter } from './server-messages.ts'
 
 /** Maximum time for a target to acknowledge. */
 const acknowledgeMs = 10_000
@@ -118,7 +118,7 @@ class Subscription {
   /** Returns the stream for what concerns the target; undefined if nothing does. */
   #streamOf(entry: McpTargetEntry): TargetStream | undefined {
     const { name } = entry.target
-    const keeps = keptItems(this.#upstreams.exchange, entry, {
+    const keeps = itemFilter(this.#upstreams.exchange, entry, {
       type: 'resource',
       name: this.#request.method,
     })
@@ -219,7 +219,7 @@ class Subscription {
     if (this.#honoured === undefined || !wants(this.#honoured, message.method)) return
     const { exchange } = this.#upstreams
     const uri = textOf(message.text, member(message.params, 'uri'))
-    const keeps = keptItems(exchange, entry, { type: 'resource', name: message.method })
+    const keeps = itemFilter(exchange, entry, { type: 'resource', name: message.method })
     if (uri !== undefined && keeps?.(uri) === false) return
     const { name } = entry.target
     this.#messageStream.send(this.#isOnly ? message.text : clientMessage(name, message))

@@ -1,6 +1,10 @@
 /** Begins sessions at targets. */
 
-import { askedVersion, type InitializeResult, readInitializeResult } from '../../eras/initialize.ts'
+import {
+  type InitializeResult,
+  readInitializeResult,
+  requestedVersion,
+} from '../../eras/initialize.ts'
 import { initializeResponseOf } from '../../eras/legacy-to-modern.ts'
 import { versionFor } from '../../eras/versions.ts'
 import { gatewayRequestId } from '../../ids.ts'
@@ -26,8 +30,8 @@ import { SseTransport } from '../transport/sse-transport.ts'
 import { legacyWire, StreamableTransport } from '../transport/streamable.ts'
 import { ModernTarget } from './modern-target.ts'
 import {
+  findDiscoverResult,
   findEra,
-  findOffer,
   isErrorOfModern,
   isRefusedByEra,
   knownEra,
@@ -137,13 +141,13 @@ async function beginModern(
   onAbandon: OnAbandon,
   refusal?: TargetFailure,
 ): Promise<InitializedSession> {
-  const offer = await findOffer(exchange, entry, onAbandon)
+  const offer = await findDiscoverResult(exchange, entry, onAbandon)
   if (offer === undefined) {
     throw refusal ?? new TargetFailure('the server has changed its version')
   }
   noteNoSessions(entry)
   const asked = readRequest(request.text)
-  const version = versionFor(asked && askedVersion(asked))
+  const version = versionFor(asked && requestedVersion(asked))
   const response = readResponse(initializeResponseOf(request.id, version, offer))
   if (response === undefined) throw new TargetFailure('the server offers nothing')
   const result = readInitializeResult(response)

@@ -5,10 +5,10 @@
 
 import type { Envelope } from '../../eras/envelope.ts'
 import {
-  type AskedByServer,
   inputRequiredText,
   isLogged,
   type LegacyIds,
+  type ServerRequest,
   toLegacyRequest,
   toModernResponse,
   withProgressToken,
@@ -60,7 +60,7 @@ export class InputRequiredCall extends LateFlow implements ResponseListener {
   /** Names the held call. */
   readonly #state = `sluice/${newId()}`
   /** Requests of the server that have no response yet. */
-  #asked: AskedByServer[] = []
+  #asked: ServerRequest[] = []
   #count = 0
   #timer: NodeJS.Timeout | undefined
   #stopHolding: (() => void) | undefined
@@ -165,7 +165,7 @@ export class InputRequiredCall extends LateFlow implements ResponseListener {
     this.#request = request
     this.#listener = listener
     const given = new Map(responses)
-    const missing: AskedByServer[] = []
+    const missing: ServerRequest[] = []
     for (const one of this.#asked) {
       const response = given.get(one.key)
       if (response === undefined) missing.push(one)

@@ -1,8 +1,13 @@
 /** A legacy server for a modern client: the gateway holds the session that the client does not have. */
 
 import { readInitializeResult } from '../../eras/initialize.ts'
-import { discoverOfLegacy, isLogLevel } from '../../eras/modern-to-legacy.ts'
-import { acknowledgement, honouredBy, readFilter, withTag } from '../../eras/subscriptions.ts'
+import { discoverResponseOf, isLogLevel } from '../../eras/modern-to-legacy.ts'
+import {
+  acknowledgement,
+  honouredBy,
+  readFilter,
+  withSubscriptionId,
+} from '../../eras/subscriptions.ts'
 import { codes, errorText } from '../../json-rpc.ts'
 import { type McpRequest, readMessage, readRequest } from '../../message.ts'
 import type { ResponseListener } from '../target/response-reader.ts'
@@ -54,7 +59,7 @@ export class LegacyTarget implements Transport {
     }
     if (request.method === 'server/discover') {
       const { initializeResponse } = this.#parts
-      return this.#respond(listener, discoverOfLegacy(request.id, initializeResponse))
+      return this.#respond(listener, discoverResponseOf(request.id, initializeResponse))
     }
     if (request.method === 'subscriptions/listen') return this.#subscribe(request, listener)
     // Legacy servers have one level for a session, which may fail without an effect on the request.
@@ -102,7 +107,7 @@ export class LegacyTarget implements Transport {
       onMessage: (message) => {
         if (message.kind === 'request') respondToServer(this.#inner, message)
         if (message.kind !== 'notification') return
-        listener.onMessage?.(readMessage(withTag(message, request.id)), undefined)
+        listener.onMessage?.(readMessage(withSubscriptionId(message, request.id)), undefined)
       },
       onEnd: () => listener.onEnd(),
       onFailure: (failure) => {

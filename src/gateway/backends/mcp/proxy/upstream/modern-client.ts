@@ -2,7 +2,11 @@
 import { hash } from 'node:crypto'
 import { ExpiringMap } from '../../../../../ground/base/bounded-map.ts'
 import type { ModernMessage } from '../../eras/detect-era.ts'
-import { initializeParamsOf, inputOf, stateOf } from '../../eras/modern-to-legacy.ts'
+import {
+  initializeParamsOf,
+  inputResponsesIn,
+  requestStateIn,
+} from '../../eras/modern-to-legacy.ts'
 import { latestLegacyVersion } from '../../eras/versions.ts'
 import { newId } from '../../ids.ts'
 import { jsonValue } from '../../json/node.ts'
@@ -25,8 +29,8 @@ import {
   hadSessions,
   hasSessions,
   isRefusedByEra,
+  knownDiscoverResult,
   knownEra,
-  knownOffer,
 } from './target-eras.ts'
 import type { Upstreams } from './upstreams.ts'
 
@@ -64,7 +68,7 @@ export class ModernClient implements Upstreams {
 
   can(target: string): readonly string[] | undefined {
     const entry = this.exchange.find(target)
-    const offer = entry && knownOffer(this.exchange, entry)
+    const offer = entry && knownDiscoverResult(this.exchange, entry)
     return offer && Object.keys(offer.capabilities)
   }
 
@@ -152,7 +156,7 @@ export class ModernClient implements Upstreams {
     entry: McpTargetEntry,
     act: (transport: Transport) => Promise<Result>,
   ): Promise<Result> {
-    const held = stateOf(this.#request)
+    const held = requestStateIn(this.#request)
     if (held !== undefined) return act(this.#resuming(entry, held))
     const id = newId()
     const { isStateless } = this.exchange.backend
@@ -172,7 +176,7 @@ export class ModernClient implements Upstreams {
   /** Makes a transport that takes a request to the held call of a legacy server, which waits for input. */
   #resuming(entry: McpTargetEntry, held: string): Transport {
     const { calls } = this.exchange.shared
-    const responses = [...(inputOf(this.#request) ?? [])]
+    const responses = [...(inputResponsesIn(this.#request) ?? [])]
     return {
       era: 'modern',
       endpoint: undefined,

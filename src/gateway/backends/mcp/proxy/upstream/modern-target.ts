@@ -22,7 +22,7 @@ import {
 import { modernWire, StreamableTransport } from '../transport/streamable.ts'
 import { MultiRoundTripCall } from './multi-round-trip-call.ts'
 import { SessionSubscription } from './session-subscription.ts'
-import { findOffer } from './target-eras.ts'
+import { findDiscoverResult } from './target-eras.ts'
 
 export class ModernTarget implements SessionTransport {
   readonly era = 'legacy'
@@ -123,7 +123,7 @@ export class ModernTarget implements SessionTransport {
     const { settings } = this.#exchange.shared
     const { id: session } = this.#state
     const stream = new SessionSubscription(listener, async (one) => {
-      const offer = await findOffer(this.#exchange, this.#entry, () => {})
+      const offer = await findDiscoverResult(this.#exchange, this.#entry, () => {})
       const uris = settings.uris(session, this.#entry.target.name)
       const filter = sessionFilter(offer?.capabilities ?? {}, uris)
       if (filter === undefined) return undefined

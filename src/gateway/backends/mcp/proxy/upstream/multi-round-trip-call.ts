@@ -7,7 +7,7 @@ import {
   type InputRequired,
   inputRequired,
   legacyParams,
-  type RoundInput,
+  type RetryInput,
 } from '../../eras/legacy-to-modern.ts'
 import type { EventFields } from '../../event-stream.ts'
 import { gatewayRequestId, newId } from '../../ids.ts'
@@ -37,7 +37,7 @@ interface MultiRoundTripParts {
   /** Returns the key by which the client's responses and cancellations are found. `id` is JSON. */
   key(id: string): string
   /** Sends the request with another id, and with the input of the round before. */
-  send(id: string, listener: ResponseListener, round: RoundInput | undefined): Flow | Promise<Flow>
+  send(id: string, listener: ResponseListener, round: RetryInput | undefined): Flow | Promise<Flow>
 }
 
 export class MultiRoundTripCall extends LateFlow implements ResponseListener {
@@ -62,7 +62,7 @@ export class MultiRoundTripCall extends LateFlow implements ResponseListener {
     await this.#send(this.#request.id, undefined)
   }
 
-  async #send(id: string, round: RoundInput | undefined): Promise<void> {
+  async #send(id: string, round: RetryInput | undefined): Promise<void> {
     this.#id = id
     this.attach(await this.#parts.send(id, this, round))
   }

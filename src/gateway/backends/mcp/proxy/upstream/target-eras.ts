@@ -2,7 +2,7 @@
 
 import { ExpiringMap } from '../../../../../ground/base/bounded-map.ts'
 import { now } from '../../../../proxy/upstream/choose.ts'
-import { type DiscoverResult, isModernServer, readDiscover } from '../../eras/discover.ts'
+import { type DiscoverResult, isModernServer, readDiscoverResult } from '../../eras/discover.ts'
 import { modernVersion } from '../../eras/versions.ts'
 import { gatewayRequestId } from '../../ids.ts'
 import { codes, errorCodeOf } from '../../json-rpc.ts'
@@ -80,7 +80,7 @@ export const hadSessions = (entry: McpTargetEntry): boolean =>
   known.of(entry).sessions?.has === true
 
 /** Returns what a modern server offers this client, if it has told. */
-export function knownOffer(
+export function knownDiscoverResult(
   { identity }: Pick<McpExchange, 'identity'>,
   entry: McpTargetEntry,
 ): DiscoverResult | undefined {
@@ -103,13 +103,13 @@ export async function findEra(
 }
 
 /** Returns what a modern server offers this client; undefined if the server is legacy. Rejects as `findEra`. */
-export async function findOffer(
+export async function findDiscoverResult(
   exchange: McpExchange,
   entry: McpTargetEntry,
   onAbandon: OnAbandon,
 ): Promise<DiscoverResult | undefined> {
   if ((await findEra(exchange, entry, onAbandon)).era === 'legacy') return undefined
-  const found = knownOffer(exchange, entry)
+  const found = knownDiscoverResult(exchange, entry)
   if (found !== undefined) return found
   const part = await discover(exchange, entry, onAbandon)
   if (part === undefined) forgetEra(entry)
@@ -134,7 +134,7 @@ async function discover(
   const transport = new StreamableTransport(exchange, entry, modernWire(modernVersion))
   try {
     const { response } = await askQuietly(transport, request, probeMs, onAbandon)
-    const part = readDiscover(entry.target.name, response)
+    const part = readDiscoverResult(entry.target.name, response)
     if (part === undefined || !isModernServer(part)) return undefined
     known.of(entry).offers.set(exchange.identity, part)
     return part
