@@ -28,14 +28,17 @@ export class SessionSettings {
     ({ session, change }) => this.#apply(session, change),
   )
 
-  logLevel(session: string): string | undefined {
+  constructor() {
+    // Changes that come before this thread needs them must not be lost.
     this.#channel.open()
+  }
+
+  logLevel(session: string): string | undefined {
     return this.#all.get(session)?.logLevel
   }
 
   /** Returns the URIs at a target to which the session has subscribed. */
   uris(session: string, target: string): string[] {
-    this.#channel.open()
     const prefix = `${target} `
     return [...(this.#all.get(session)?.resources ?? [])].flatMap((one) =>
       one.startsWith(prefix) ? [one.slice(prefix.length)] : [],
@@ -64,7 +67,6 @@ export class SessionSettings {
 
   /** Calls `watcher` when the resources of a session change. Returns a function that removes it. */
   watch(session: string, watcher: () => void): () => void {
-    this.#channel.open()
     this.#watchers.add(session, watcher)
     return () => this.#watchers.delete(session, watcher)
   }
