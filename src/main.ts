@@ -67,14 +67,28 @@ const format = () =>
 const manifestFormat = () =>
   new Option('-o, --output <format>', 'output format').choices(['yaml', 'json']).default('yaml')
 
+const newestLogHelp = 'default: the newest log in the state folder'
+
 /** Adds the options of every command that reads a state without running a gateway. */
 function offline(command: Command): Command {
   return command
     .addOption(manifests())
-    .option('--log-file <path>', 'event log file, or an export of one')
+    .option('--log-file <path>', `event log file, or an export of one (${newestLogHelp})`)
     .option('--nats <url>', 'event log on a NATS server', natsServer)
     .option('--at <position|time>', 'ignore events after this position or time')
     .addOption(format())
+    .hook('preAction', (_, action) => takeNewestLog(action))
+}
+
+/** Sets `--log-file` to the newest log if the command line names no source at all. */
+async function takeNewestLog(command: Command): Promise<void> {
+  const { file, logFile, nats, recordDir } = command.opts<RecordingOptions & RecordFolder>()
+  if ([file, logFile, nats, recordDir].some((source) => source !== undefined)) return
+  // The providers of running proxies are in no log, and the argument of `console` is an export.
+  if (command.args[0] === 'providers' || (command.name() === 'console' && command.args.length > 0))
+    return
+  const { newestLog } = await import('./tools/cli/newest-log.ts')
+  command.setOptionValue('logFile', newestLog(report))
 }
 
 type Offline = RecordingOptions & { readonly output: OutputFormat }
@@ -226,7 +240,7 @@ program
   .description(
     'print what proxies decided about requests, in the order in which the requests ended (--nats: in the order in which proxies published them); exit with 1 if no record is selected',
   )
-  .addOption(recordDir())
+  .addOption(recordDir('folder with decision records (default: those of the newest log)'))
   .addOption(new Option('--nats <url>', 'decision records on a NATS server').argParser(natsServer))
   .addOption(new Option('--id <id>', 'only requests with this x-request-id').argParser(nonEmpty))
   .option('--status <status>', 'only responses with this status, such as 403 or 4xx')
@@ -238,16 +252,20 @@ program
   .addOption(format())
   .action(async (options: DecisionsOptions) => {
     const { decisions } = await import('./tools/cli/decisions.ts')
-    process.exitCode = await decisions(options, output)
+    const { newestRecords } = await import('./tools/cli/newest-log.ts')
+    const isNamed = (options.recordDir ?? options.nats) !== undefined
+    const recordDir = isNamed ? options.recordDir : newestRecords(report)
+    process.exitCode = await decisions({ ...options, ...(recordDir && { recordDir }) }, output)
   })
 
 const consoleCommand = program
   .command('console [export]')
   .description('serve the web console for an event log, or for an export of one')
-  .option('--log-file <path>', 'event log file, or an export of one')
+  .option('--log-file <path>', `event log file, or an export of one (${newestLogHelp})`)
   .option('--nats <url>', 'event log on a NATS server', natsServer)
   .addOption(recordDir())
   .option('--no-open', 'do not open a browser')
+  .hook('preAction', (_, action) => takeNewestLog(action))
 addSettings(consoleCommand, consoleSettings).action(
   async (exportFile: string | undefined, options: ConsoleOptions) => {
     const { serveConsoleOf } = await import('./tools/cli/console/console.ts')

@@ -1,5 +1,5 @@
 // Which objects are messages of a format. Guards read the members that a format has; another object may have its
-// texts anywhere, so guards refuse it. The gateway has the same rules in src/gateway/backends/ai/guards/message-forms.ts.
+// texts anywhere, so guards refuse it. The gateway has the same rules in src/engines/messages/mask/message-forms.ts.
 import {
   TEXTS_COMPLETIONS, TEXTS_EMBEDDINGS, TEXTS_MESSAGES, TEXTS_OTHER_FORMAT, TEXTS_RESPONSES, TEXTS_TOKEN_COUNT,
 } from './abi'

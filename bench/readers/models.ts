@@ -1,9 +1,9 @@
 /** Readers of what language models send: events, event streams and WebSocket messages. */
 import { crc32 } from 'node:zlib'
-import { EventStreamDecoder } from '../../src/gateway/backends/ai/formats/event-stream.ts'
-import { WebSocketTexts } from '../../src/gateway/backends/ai/formats/websocket.ts'
-import { StreamMasker } from '../../src/gateway/backends/ai/guards/stream-mask.ts'
-import { PassingEvents } from '../../src/gateway/backends/ai/serve/passing-events.ts'
+import { EventStreamDecoder } from '../../src/engines/messages/framing/event-stream.ts'
+import { WebSocketTexts } from '../../src/engines/messages/framing/websocket.ts'
+import { StreamMasker } from '../../src/engines/messages/mask/stream-mask.ts'
+import { PassingEvents } from '../../src/engines/messages/response/passing-events.ts'
 import { SseReader } from '../../src/ground/base/sse-reader.ts'
 import { filled, ignore, large, mask, type Reader } from './reader.ts'
 

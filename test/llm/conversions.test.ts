@@ -6,11 +6,11 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { Answer, AnswerEvent, ProviderFormat } from '../../src/gateway/backends/ai/chat.ts'
-import { type ChatFormat, clientFormats } from '../../src/gateway/backends/ai/client-formats.ts'
-import { SseDecoder, writeSse } from '../../src/gateway/backends/ai/formats/sse.ts'
-import { LlmError } from '../../src/gateway/backends/ai/llm-error.ts'
-import { translate } from '../../src/gateway/backends/ai/provider-formats.ts'
+import type { Answer, AnswerEvent, ProviderFormat } from '../../src/engines/messages/chat.ts'
+import { type ChatFormat, clientFormats } from '../../src/engines/messages/client-formats.ts'
+import { SseDecoder, writeSse } from '../../src/engines/messages/framing/sse.ts'
+import { LlmError } from '../../src/engines/messages/llm-error.ts'
+import { translate } from '../../src/engines/messages/provider-formats.ts'
 
 const root = join(import.meta.dirname, 'conversions')
 const isUpdate = process.env.UPDATE === '1'

@@ -1,13 +1,13 @@
 /** What a provider gets as text has passed the guards, whatever a request consists of. */
 import assert from 'node:assert/strict'
-import type { ProviderFormat } from '../../src/gateway/backends/ai/chat.ts'
-import { type ChatFormat, clientFormats } from '../../src/gateway/backends/ai/client-formats.ts'
-import { needPlainKeys } from '../../src/gateway/backends/ai/guards/plain-keys.ts'
-import { mapRequestTexts } from '../../src/gateway/backends/ai/guards/texts.ts'
-import type { JsonObject } from '../../src/gateway/backends/ai/json.ts'
-import { LlmError } from '../../src/gateway/backends/ai/llm-error.ts'
-import { translate } from '../../src/gateway/backends/ai/provider-formats.ts'
-import { checkClientShape } from '../../src/gateway/backends/ai/request/client-shapes.ts'
+import type { ProviderFormat } from '../../src/engines/messages/chat.ts'
+import { type ChatFormat, clientFormats } from '../../src/engines/messages/client-formats.ts'
+import type { JsonObject } from '../../src/engines/messages/json/json.ts'
+import { LlmError } from '../../src/engines/messages/llm-error.ts'
+import { needPlainKeys } from '../../src/engines/messages/mask/plain-keys.ts'
+import { mapRequestTexts } from '../../src/engines/messages/mask/texts.ts'
+import { translate } from '../../src/engines/messages/provider-formats.ts'
+import { checkClientShape } from '../../src/engines/messages/request/client-shapes.ts'
 import { textsOf } from './hidden-texts.ts'
 
 export const clients = ['Completions', 'Messages', 'Responses'] as const

@@ -2,8 +2,8 @@
  * Random requests in which every string is a secret, with random types of parts, random fields and random roles.
  * `textsOf` finds what a provider gets as text, independently of the code that decides what guards read.
  */
-import type { ProviderFormat } from '../../src/gateway/backends/ai/chat.ts'
-import type { ChatFormat } from '../../src/gateway/backends/ai/client-formats.ts'
+import type { ProviderFormat } from '../../src/engines/messages/chat.ts'
+import type { ChatFormat } from '../../src/engines/messages/client-formats.ts'
 import type { Random } from '../fuzz/support/random.ts'
 
 type Json = Record<string, unknown>

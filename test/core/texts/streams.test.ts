@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { compileGuards, compileMask, type MaskRule } from '../../../src/engines/core/index.ts'
-import { StreamMasker } from '../../../src/gateway/backends/ai/guards/stream-mask.ts'
+import { StreamMasker } from '../../../src/engines/messages/mask/stream-mask.ts'
 import { Random, textOf } from './messages.ts'
 import { readSse, received, type SentEvent, sse, streamOf } from './streams.ts'
 

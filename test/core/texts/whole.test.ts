@@ -6,16 +6,13 @@ import {
   type Mask,
   type MaskRule,
 } from '../../../src/engines/core/index.ts'
-import {
-  encodedText,
-  isPlainBase64,
-} from '../../../src/gateway/backends/ai/guards/encoded-texts.ts'
-import { maskTexts } from '../../../src/gateway/backends/ai/guards/parts-masker.ts'
-import { needPlainKeys } from '../../../src/gateway/backends/ai/guards/plain-keys.ts'
-import { mapRepeatedTexts } from '../../../src/gateway/backends/ai/guards/repeated-texts.ts'
-import { mapAnswerTexts, mapRequestTexts } from '../../../src/gateway/backends/ai/guards/texts.ts'
-import type { JsonObject } from '../../../src/gateway/backends/ai/json.ts'
-import { LlmError } from '../../../src/gateway/backends/ai/llm-error.ts'
+import type { JsonObject } from '../../../src/engines/messages/json/json.ts'
+import { LlmError } from '../../../src/engines/messages/llm-error.ts'
+import { encodedText, isPlainBase64 } from '../../../src/engines/messages/mask/encoded-texts.ts'
+import { maskTexts } from '../../../src/engines/messages/mask/parts-masker.ts'
+import { needPlainKeys } from '../../../src/engines/messages/mask/plain-keys.ts'
+import { mapRepeatedTexts } from '../../../src/engines/messages/mask/repeated-texts.ts'
+import { mapAnswerTexts, mapRequestTexts } from '../../../src/engines/messages/mask/texts.ts'
 import { answerOf, type Format, Random, requestOf } from './messages.ts'
 
 const chain: readonly (readonly MaskRule[])[] = [

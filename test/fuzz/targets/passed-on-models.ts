@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
-import type { JsonObject } from '../../../src/gateway/backends/ai/json.ts'
-import { LlmError } from '../../../src/gateway/backends/ai/llm-error.ts'
-import vendorA from '../../../src/gateway/backends/ai/providers/vendor-a/provider.ts'
-import vendorC from '../../../src/gateway/backends/ai/providers/vendor-c/provider.ts'
-import { parseBody } from '../../../src/gateway/backends/ai/request/body.ts'
-import { ClientBody } from '../../../src/gateway/backends/ai/request/client-body.ts'
-import { detailsInBytes, readWholeAnswer } from '../../../src/gateway/backends/ai/serve/answer.ts'
+import type { JsonObject } from '../../../src/engines/messages/json/json.ts'
+import { LlmError } from '../../../src/engines/messages/llm-error.ts'
+import { parseBody } from '../../../src/engines/messages/request/body.ts'
+import { ClientBody } from '../../../src/engines/messages/request/client-body.ts'
 import {
   type OutgoingRequest,
   outgoingRequest,
   passedOnRequest,
   settleRequest,
-} from '../../../src/gateway/backends/ai/serve/request.ts'
+} from '../../../src/engines/messages/request/outgoing.ts'
+import { detailsInBytes, readWholeAnswer } from '../../../src/engines/messages/response/answer.ts'
+import vendorA from '../../../src/gateway/backends/ai/providers/vendor-a/provider.ts'
+import vendorC from '../../../src/gateway/backends/ai/providers/vendor-c/provider.ts'
 import { FieldPairs } from '../../../src/ground/exchange/memory-message.ts'
 import { answerOf, Random, requestOf } from '../../core/texts/messages.ts'
 import { defineTarget } from '../support/target.ts'

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { WebSocketTexts } from '../../../src/gateway/backends/ai/formats/websocket.ts'
+import { WebSocketTexts } from '../../../src/engines/messages/framing/websocket.ts'
 import { cuts } from '../support/pieces.ts'
 import type { Random } from '../support/random.ts'
 import { defineTarget } from '../support/target.ts'

@@ -68,6 +68,11 @@ export interface DownstreamStream {
     exchange: DownstreamHandler,
     more?: string,
   ): void
+  /**
+   * Takes back the response, so that another one can be written. Returns false if a part of it may have
+   * been sent.
+   */
+  takeBack(): boolean
   /** Switches to a tunnel. `head` is that of the 101 response, which selects `protocol`. */
   startTunnel(head: string, protocol: string): TunnelEnd
   /** Called when the tunnel is ready for the client's bytes. */

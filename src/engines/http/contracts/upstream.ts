@@ -111,6 +111,10 @@ export interface ConnectionOwner<Connection> {
   readonly address: UpstreamAddress
   /** The last announced maximum of concurrent streams, assumed until a new connection announces one. */
   expectedStreams: number
+  /** How many milliseconds a connection may stay idle, as far as that was learned from the server. */
+  readonly idleLimitMs: number
+  /** Called when the server has closed a connection that was idle since this time. */
+  closedIdle(since: number): void
   /** Returns false if the version is negotiated and the server has not selected this one. */
   accepts(version: HttpVersion, socket: Socket): boolean
   /** Called when the connection can take requests. */

@@ -25,6 +25,18 @@ export class Deadlines implements TimerOwner {
     if (options.attemptTimeoutMs > 0) this.#timers.arm(this.#attempt, options.attemptTimeoutMs)
   }
 
+  /**
+   * Returns the error of a deadline that has passed although its timer was not called yet, and disarms the
+   * timer. A busy process reads what has arrived before it calls timers.
+   */
+  takePassed(): GatewayError | undefined {
+    const timers = this.#timers
+    const timer = timers.isDue(this.#request) ? this.#request : this.#attempt
+    if (!timers.isDue(timer)) return undefined
+    timers.disarm(timer)
+    return this.#errorOf(timer)
+  }
+
   end(): void {
     this.#hasBegun = false
     this.#timers.disarm(this.#request)
@@ -32,6 +44,10 @@ export class Deadlines implements TimerOwner {
   }
 
   onTimer(timer: Timer): void {
-    this.#onPassed(new GatewayError(timer === this.#request ? 'route_timeout' : 'upstream_timeout'))
+    this.#onPassed(this.#errorOf(timer))
+  }
+
+  #errorOf(timer: Timer): GatewayError {
+    return new GatewayError(timer === this.#request ? 'route_timeout' : 'upstream_timeout')
   }
 }

@@ -23,6 +23,7 @@ import {
   frameRequest,
   frameResponse,
   statusForClient,
+  withoutContent,
 } from '../message/framing.ts'
 import type { FramingFields } from '../message/head-output.ts'
 import { RequestHeadView } from '../message/request-head.ts'
@@ -33,6 +34,7 @@ import { certificateOf } from '../tls/client-certificate.ts'
 import type { TlsChoice } from '../tls/tls-choice.ts'
 import type { MirrorTarget } from '../upstream/mirror.ts'
 import { ExchangeBody, type SideStreamOwner } from './exchange-body.ts'
+import type { OwnStream } from './own-answer.ts'
 
 const noPlace: RoutePlace = { gateway: '', listener: '' }
 const nothing = new Uint8Array()
@@ -80,6 +82,12 @@ export abstract class ExchangeView implements SideStreamOwner {
   protected responseRead: BodyRead | undefined
   /** Mirrors of the request that have not been started. */
   protected mirrors: MirrorTarget[] | undefined
+  /** The body of a response of the gateway's own that is written piece by piece. */
+  protected ownStream: OwnStream | undefined
+  /** The framing of the response that is being sent. */
+  protected framing: Framing = withoutContent
+  /** Whether the upstream has sent the whole response, so that only the client must still drain. */
+  protected isUpstreamDone = false
   /** Body bytes of a response of the gateway's own. */
   protected ownBytes = 0
 
@@ -255,6 +263,24 @@ export abstract class ExchangeView implements SideStreamOwner {
     this.sentStatus = this.responseHead.status
   }
 
+  /**
+   * Takes back a response of which nothing has been sent yet, because it cannot be completed. Returns
+   * false if the client may have received a part of it.
+   */
+  protected takeBackResponse(error: GatewayError): boolean {
+    if (this.client?.takeBack() !== true) return false
+    this.dropResponse(error)
+    this.responseSource.start('none', 0, false)
+    this.answeredBy = 'none'
+    this.sentStatus = 0
+    return true
+  }
+
+  protected closeOwnStream(): void {
+    this.ownStream?.close()
+    this.ownStream = undefined
+  }
+
   /** Rejects reads of bodies that will not be complete. */
   protected failBodies(): void {
     const gone = this.error ?? new GatewayError('client_closed')
@@ -306,6 +332,8 @@ export abstract class ExchangeView implements SideStreamOwner {
     this.mirrors = undefined
     this.hasResponse = false
     this.responseRead = undefined
+    this.framing = withoutContent
+    this.isUpstreamDone = false
     this.ownBytes = 0
   }
 }

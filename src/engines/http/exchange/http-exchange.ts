@@ -10,11 +10,9 @@ import type {
   ServerExchange,
 } from '../contracts/requests.ts'
 import type { UpstreamHandler, UpstreamStream } from '../contracts/upstream.ts'
-import { type Framing, withoutContent } from '../message/framing.ts'
 import type { UpstreamAddress } from '../sockets/upstream-address.ts'
 import { Attempt } from '../upstream/attempt.ts'
 import { startMirror } from '../upstream/mirror.ts'
-import { isOverload } from '../upstream/resends.ts'
 import { Deadlines } from './deadlines.ts'
 import type { ExchangePhase } from './exchange-phase.ts'
 import type { ExchangePool } from './exchange-pool.ts'
@@ -33,20 +31,17 @@ export class HttpExchange
   readonly #attempt: Attempt
   readonly #deadlines: Deadlines
   readonly #upload: RequestUpload
-  /** Whether the upstream has sent the whole response, so that only the client must still drain. */
-  #isUpstreamDone = false
   /** Number of calls of onRequest, onResponse and onError that the data plane has not answered. */
   #openDecisions = 0
-  #stream: OwnStream | undefined
   #isReadingHead = false
-  /** The framing of the response that is being sent. */
-  #framing: Framing = withoutContent
 
   constructor(parts: EngineParts, pool: ExchangePool) {
     const requestSource = { resumeBody: () => this.client?.wantBody() }
     const responseSource = {
       resumeBody: () =>
-        this.#stream === undefined ? this.#attempt.stream?.resumeBody() : this.#stream.onDrain?.(),
+        this.ownStream === undefined
+          ? this.#attempt.stream?.resumeBody()
+          : this.ownStream.onDrain?.(),
     }
     super(parts, requestSource, responseSource)
     this.#parts = parts
@@ -91,9 +86,9 @@ export class HttpExchange
   ): ResponseStream | undefined {
     const client = this.#takeDecision()
     if (client === undefined) return undefined
-    this.#framing = beginOwnStream(client, this, status, headers)
+    this.framing = beginOwnStream(client, this, status, headers)
     const stream = new OwnStream(this.responseSource, () => this.onResponseBody())
-    this.#stream = stream
+    this.ownStream = stream
     this.markOwnAnswer()
     this.#phase = 'relaying'
     this.#sendResponseBody(client)
@@ -116,35 +111,32 @@ export class HttpExchange
     }
     this.dropForbiddenContent()
     this.hasResponse = false
-    this.#isUpstreamDone = false
+    this.isUpstreamDone = false
     this.#phase = 'forwarding'
     this.#upload.stop()
     this.#deadlines.begin(options)
     if (this.mirrors !== undefined) startMirror(this.#parts, this.mirrors, this)
     this.mirrors = undefined
-    try {
-      this.#attempt.start(address, options)
-    } catch (thrown) {
-      if (!isOverload(thrown)) throw thrown
-      this.#answerError(thrown)
-    }
+    const refused = this.#attempt.start(address, options)
+    if (refused !== undefined) this.#answerError(refused)
   }
 
   relay(): void {
     this.#openDecisions--
     const client = this.client
     if (client === undefined || this.#phase !== 'answering' || !this.hasResponse) return
+    if (!this.#isReadingHead && !this.responseSource.ended && this.#isLate()) return
     // Up to this point another attempt could still be made.
     this.requestBody.stopRecording()
     const head = this.responseHead
-    this.#framing = this.frame(client)
+    this.framing = this.frame(client)
     this.answeredBy = 'upstream'
     this.sentStatus = head.status
     if (head.status === 101) {
       this.#startTunnel(client)
       return
     }
-    client.sendResponse(head, this.#framing.fields, this)
+    client.sendResponse(head, this.framing.fields, this)
     this.#phase = 'relaying'
     const { generation } = this
     this.#sendResponseBody(client)
@@ -154,7 +146,7 @@ export class HttpExchange
 
   #sendResponseBody(client: DownstreamStream): void {
     const body = this.responseBody
-    const { fields, hasContent } = this.#framing
+    const { fields, hasContent } = this.framing
     if (!hasContent || typeof fields === 'number') this.#dropUnfinishedUpstream()
     if (!hasContent) {
       client.sink.endBody('')
@@ -166,7 +158,7 @@ export class HttpExchange
     const generation = this.generation
     try {
       const isCoded = fields === 'chunked' && !client.framesBodies
-      body.flow(client.sink, isCoded, this.#isReadingHead)
+      body.flow(client.sink, isCoded, this.#isReadingHead && this.ownStream === undefined)
     } catch (thrown) {
       this.#answerBug(thrown, generation)
       return
@@ -201,8 +193,9 @@ export class HttpExchange
   }
 
   onResponseHead(): void {
+    if (this.#isLate()) return
     this.hasResponse = true
-    this.#isUpstreamDone = false
+    this.isUpstreamDone = false
     this.#phase = 'answering'
     this.#isReadingHead = true
     this.#notify(undefined)
@@ -214,15 +207,15 @@ export class HttpExchange
   }
 
   onResponseBody(): void {
-    this.#isUpstreamDone = this.responseSource.ended
+    this.isUpstreamDone = this.responseSource.ended
     if (this.responseBody.sent) this.#responseSent()
-    else if (this.#isUpstreamDone && this.#phase === 'answering') this.#attempt.release()
+    else if (this.isUpstreamDone && this.#phase === 'answering') this.#attempt.release()
     const whole = this.#phase === 'answering' ? this.takeWholeResponse() : undefined
     if (whole !== undefined) this.#notify(undefined, whole)
   }
 
   onUpstreamFailure(stream: UpstreamStream, error: GatewayError): void {
-    if (stream !== this.#attempt.stream || this.#isUpstreamDone) return
+    if (stream !== this.#attempt.stream || this.isUpstreamDone) return
     this.#attempt.stream = undefined
     this.#upload.stop()
     if (this.#phase === 'tunnel') {
@@ -249,7 +242,7 @@ export class HttpExchange
     client.mustClose = true
     this.requestSource.failAll(error)
     this.error = error
-    if (this.#phase === 'relaying') this.#cut('client-closed')
+    if (this.#phase === 'relaying' && !this.takeBackResponse(error)) this.#cut('client-closed')
     else if (this.#phase === 'flushing') this.#complete()
     else if (this.#phase !== 'over') this.#answerError(error)
   }
@@ -279,6 +272,13 @@ export class HttpExchange
     else if (this.#phase === 'relaying' || this.#phase === 'flushing') this.#breakOff(error, ending)
   }
 
+  /** Responds with an error if a deadline has passed. Otherwise returns false. */
+  #isLate(): boolean {
+    const error = this.#deadlines.takePassed()
+    if (error !== undefined) this.#answerError(error)
+    return error !== undefined
+  }
+
   #isUndecided(): boolean {
     return this.#phase === 'deciding' || this.#phase === 'answering'
   }
@@ -295,6 +295,7 @@ export class HttpExchange
     this.error = error
     this.#upload.stop()
     this.#attempt.drop()
+    this.closeOwnStream()
     this.dropResponse(error)
     this.#phase = 'answering'
     this.#notify(error)
@@ -319,8 +320,11 @@ export class HttpExchange
   /** Responds 500 after the data plane threw, because it will not respond. */
   #answerBug(thrown: unknown, generation: number): void {
     if (generation !== this.generation) return
+    const error = this.#parts.toError(thrown)
+    const isTakenBack = this.#phase === 'relaying' && this.takeBackResponse(error)
     this.error = new GatewayError('bug', undefined, thrown)
-    if (this.#isUndecided())
+    if (isTakenBack) this.#answerError(error)
+    else if (this.#isUndecided())
       this.respond(500, [['content-type', 'text/plain']], this.error.row.text)
     else if (this.#phase === 'relaying') this.#cut('upstream-cut')
   }
@@ -342,22 +346,21 @@ export class HttpExchange
     this.#over()
   }
 
-  /** Ends a response that will not be completed: a transform ends it in its format, or it is cut. */
+  /** Ends a response that cannot be completed: an error replaces it, a transform ends it, or it is cut. */
   #breakOff(error: GatewayError, ending: Ending): void {
     this.error = error
-    if (!this.responseBody.conclude()) {
-      this.#cut(ending)
-      return
-    }
-    this.ending = ending
-    this.#attempt.drop()
-    this.#responseSent()
+    if (this.takeBackResponse(error)) this.#answerError(error)
+    else if (this.responseBody.conclude()) {
+      this.ending = ending
+      this.#attempt.drop()
+      this.#responseSent()
+    } else this.#cut(ending)
   }
 
   /** Closes the connection, which alone shows that a response that was sent in part is incomplete. */
   #cut(ending: Ending): void {
     this.ending = ending
-    this.client?.cut(this.#framing.isCloseDelimited)
+    this.client?.cut(this.framing.isCloseDelimited)
     this.#over()
   }
 
@@ -376,8 +379,7 @@ export class HttpExchange
     this.#deadlines.end()
     this.#upload.stop()
     this.#attempt.drop()
-    this.#stream?.close()
-    this.#stream = undefined
+    this.closeOwnStream()
     this.requestBody.tap?.onAbandon()
     this.requestBody.stopRecording()
     if (this.ending !== 'complete') this.failBodies()
@@ -392,8 +394,6 @@ export class HttpExchange
     // A late answer of the data plane must not reach another request.
     if (this.#openDecisions !== 0 || this.ending !== 'complete') return
     this.clear()
-    this.#isUpstreamDone = false
-    this.#framing = withoutContent
     this.#pool.keep(this)
   }
 }

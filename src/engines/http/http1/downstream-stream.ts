@@ -32,6 +32,8 @@ export class Http1DownstreamStream implements DownstreamStream {
   mustClose = false
   /** Whether the response has begun. */
   isAnswered = false
+  /** Number of writes on the connection before the response; -1 if it cannot be taken back. */
+  #writesBefore = -1
 
   constructor(parts: EngineParts, connection: Http1Connection) {
     this.#parts = parts
@@ -85,11 +87,19 @@ export class Http1DownstreamStream implements DownstreamStream {
   ): void {
     const transport = this.#transport
     this.isAnswered = true
+    this.#writesBefore = transport.hasUnflushed ? -1 : transport.writes
     transport.startWriteBuffer()
     head.writeTo(transport, framing)
     transport.appendText(more)
     transport.appendText(this.#connectionField(exchange))
     transport.appendText('\r\n')
+  }
+
+  takeBack(): boolean {
+    if (!this.isAnswered || this.#transport.writes !== this.#writesBefore) return false
+    this.#transport.dropUnflushed()
+    this.isAnswered = false
+    return true
   }
 
   /**

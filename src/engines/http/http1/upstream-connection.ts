@@ -54,6 +54,7 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
   #mayReuse = true
   /** How long the connection stays idle before it is closed. */
   #idleMs = idleTimeoutMs
+  #idleSince = 0
   /** Incremented for each request: during a call of the handler, its next request may begin here. */
   #generation = 0
   /** Number of requests that were answered completely. */
@@ -146,7 +147,8 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
   onBytes(bytes: Buffer, start: number, end: number): void {
     const handler = this.#handler
     if (handler === undefined || this.#state === 'idle') {
-      // Unsolicited bytes must not be taken for the response to a later request.
+      // These bytes must not be taken for the response to a later request. Some servers send 408 and close.
+      if (this.isIdle) this.#owner.closedIdle(this.#idleSince)
       this.close()
       return
     }
@@ -196,8 +198,7 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
         this.#takeHead(handler, from, at, to)
         return
       }
-      this.#interims++
-      if (this.#interims > interimLimit) {
+      if (++this.#interims > interimLimit) {
         this.#fail(new GatewayError('upstream_malformed', 'too many interim responses'))
         return
       }
@@ -302,7 +303,7 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
    * Called when the response is complete. Returns the connection to the pool, or closes it if reuse is
    * not safe (bytes after the body, a request that was not sent completely, no keep-alive).
    */
-  release(now?: number): void {
+  release(now = this.#parts.clock.now()): void {
     const handler = this.#handler
     if (this.#state === 'closed') return
     const isWhole = handler?.responseSource.ended === true && handler.isRequestSent
@@ -315,8 +316,9 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
     this.#handler = undefined
     this.#state = 'idle'
     this.transport.resume()
+    this.#idleSince = now
     this.#owner.keep(this)
-    this.#parts.timers.arm(this.#timer, this.#idleMs, now)
+    this.#parts.timers.arm(this.#timer, Math.min(this.#idleMs, this.#owner.idleLimitMs), now)
   }
 
   /** Drops the connection. The handler is not called again. */
@@ -359,6 +361,7 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
    * socket may have decrypted the last bytes and the end although reading was paused.
    */
   #endInput(end: DeferredEnd): void {
+    if (this.isIdle) this.#owner.closedIdle(this.#idleSince)
     const isHead = this.#state !== 'body'
     if (!isHead && mustDeliver(this.#handler, this.#held.size)) this.#deferredEnd = end
     else if (!end.isOrderly || !this.#endsBody()) this.#fail(end.error)

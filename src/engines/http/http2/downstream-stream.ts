@@ -168,6 +168,12 @@ export class Http2DownstreamStream extends Http2Stream<ClientSession> implements
     this.output.setHead(head.text(framing) + more)
   }
 
+  takeBack(): boolean {
+    if (!this.output.takeBack()) return false
+    this.#isAnswered = false
+    return true
+  }
+
   onSendDrain(): void {
     this.#exchange?.onClientDrain()
   }

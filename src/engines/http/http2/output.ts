@@ -258,6 +258,14 @@ export class StreamOutput implements BodySink {
     this.#head = head
   }
 
+  /** Drops the head and what follows it. Returns false if the head was sent, or if there is none. */
+  takeBack(): boolean {
+    if (this.#head === undefined) return false
+    this.#dropUnsent()
+    this.#isEnding = false
+    return true
+  }
+
   appendText(latin1: string): void {
     if (!this.isClosed) this.#pending += latin1
   }
@@ -346,6 +354,10 @@ export class StreamOutput implements BodySink {
     this.isClosed = true
     this.isAwaitingDrain = false
     this.#connection.waiting.delete(this)
+    this.#dropUnsent()
+  }
+
+  #dropUnsent(): void {
     this.#head = undefined
     this.#pending = ''
     this.#trailers = ''

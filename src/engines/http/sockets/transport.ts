@@ -47,6 +47,8 @@ export class Transport implements BodySink, WriterOwner {
   paused = false
   /** Whether the connection was destroyed by us or closed by the system. */
   closed = false
+  /** Number of writes to the socket so far. */
+  writes = 0
   #text = ''
   /** Bytes that are sent before `#queue` and `#text`. */
   #buffer: WriteBuffer | undefined
@@ -186,6 +188,19 @@ export class Transport implements BodySink, WriterOwner {
     this.#meter.sent += end - start
   }
 
+  /** Whether something was appended since the last write. */
+  get hasUnflushed(): boolean {
+    return this.#text !== '' || this.#queue !== undefined || (this.#buffer?.length ?? 0) > 0
+  }
+
+  /** Drops what was appended since the last write. */
+  dropUnflushed(): void {
+    this.#bufferToText()
+    this.#text = ''
+    for (const part of this.#queue ?? []) this.#meter.sent -= part.length
+    this.#queue = undefined
+  }
+
   /** Does nothing, because bodies of HTTP/1.1 are framed when they are appended. */
   endBody(): void {}
 
@@ -291,6 +306,7 @@ export class Transport implements BodySink, WriterOwner {
 
   /** Returns undefined if the connection is closed or has no socket yet. */
   #openWriter(): SocketWriter | undefined {
+    this.writes++
     if (this.closed) return undefined
     if (this.#writer === undefined && this.#socket !== undefined) {
       this.#writer = this.#makeWriter(this.#socket)

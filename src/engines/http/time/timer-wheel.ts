@@ -104,6 +104,11 @@ export class TimerWheel {
     if (deadline < this.#wakeTick) this.#schedule(deadline, now)
   }
 
+  /** Whether the deadline has passed, which is known before the timer is called if the process is busy. */
+  isDue(timer: Timer): boolean {
+    return timer.isArmed && timer.deadline <= this.#tickOf(this.#clock.now())
+  }
+
   /**
    * Disarms a timer that will soon be armed again with a later deadline. It stays in its slot until
    * then, which keeps its owner in memory.

@@ -3,7 +3,7 @@ import type { EngineParts } from '../contracts/engine-parts.ts'
 import type { UpstreamHandler, UpstreamStream } from '../contracts/upstream.ts'
 import type { MessageBody } from '../message/message-body.ts'
 import type { ConnectOptions, UpstreamAddress } from '../sockets/upstream-address.ts'
-import { Resends, unlessOverloaded } from './resends.ts'
+import { isOverload, Resends, unlessOverloaded } from './resends.ts'
 
 /** A handler that sends a request with a body. */
 interface Sender extends UpstreamHandler {
@@ -28,13 +28,22 @@ export class Attempt {
     this.#sender = handler
   }
 
-  /** Starts an attempt; `onUpstreamReady` is called, perhaps at once. Throws `overloaded`. */
-  start(address: UpstreamAddress, options: ConnectOptions): void {
+  /**
+   * Starts an attempt; `onUpstreamReady` is called, perhaps at once. Returns an error if memory is too
+   * short for a connection.
+   */
+  start(address: UpstreamAddress, options: ConnectOptions): GatewayError | undefined {
     this.drop()
     this.#address = address
     this.#options = options
     this.#resends.reset()
-    this.#connect(address, undefined)
+    try {
+      this.#connect(address, undefined)
+      return undefined
+    } catch (thrown) {
+      if (isOverload(thrown)) return thrown
+      throw thrown
+    }
   }
 
   /** Retries on another connection if that is safe. Returns false otherwise. */

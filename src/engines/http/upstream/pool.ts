@@ -8,13 +8,15 @@ import type {
   UpstreamSource,
   UpstreamStream,
 } from '../contracts/upstream.ts'
+import { IdleLimit } from '../http1/keep-alive.ts'
 import { UpstreamConnection } from '../http1/upstream-connection.ts'
 import { UpstreamSession } from '../http2/upstream-session.ts'
+import { idleTimeoutMs } from '../limits/engine-limits.ts'
 import { selectedVersion } from '../sockets/dial.ts'
 import type { ConnectOptions, UpstreamAddress } from '../sockets/upstream-address.ts'
 
-/** Maximum number of servers whose version selection is remembered. */
-const maxSelections = 10_000
+/** Maximum number of servers whose version selection, or idle limit, is remembered. */
+const maxRemembered = 10_000
 
 type Connection = UpstreamConnection | UpstreamSession
 
@@ -27,10 +29,21 @@ class Pool implements ConnectionOwner<Connection> {
   /** Connections that can take requests: of HTTP/1.1 (`#idle`), and of HTTP/2 (`#sessions`). */
   readonly #idle: UpstreamConnection[] = []
   readonly #sessions: UpstreamSession[] = []
+  #idleLimit: IdleLimit | undefined
 
   constructor(pools: Pools, address: UpstreamAddress) {
     this.#pools = pools
     this.address = address
+    this.#idleLimit = pools.idleLimits.get(address.pool)
+  }
+
+  get idleLimitMs(): number {
+    return this.#idleLimit?.ms ?? idleTimeoutMs
+  }
+
+  closedIdle(since: number): void {
+    this.#idleLimit ??= this.#pools.addIdleLimit(this.address)
+    this.#idleLimit.onClosed(since, this.#pools.now())
   }
 
   /** Removes and returns an idle HTTP/1.1 connection; undefined if there is none. */
@@ -131,6 +144,8 @@ export class Pools implements UpstreamSource {
   readonly #pools = new Map<string, Pool>()
   /** By pool identity: the version that the server selected last. Entries outlive the pools. */
   readonly #selected = new Map<string, HttpVersion>()
+  /** By pool identity: when servers close idle connections. Entries outlive the pools. */
+  readonly idleLimits = new Map<string, IdleLimit>()
 
   constructor(parts: () => EngineParts) {
     this.#parts = parts
@@ -168,8 +183,20 @@ export class Pools implements UpstreamSource {
   /** Called when the server has selected a version, which it is likely to select again. */
   remember({ pool }: UpstreamAddress, version: HttpVersion): void {
     if (this.#selected.get(pool) === version) return
-    if (this.#selected.size >= maxSelections) this.#selected.clear()
+    if (this.#selected.size >= maxRemembered) this.#selected.clear()
     this.#selected.set(pool, version)
+  }
+
+  now(): number {
+    return this.#parts().clock.now()
+  }
+
+  /** Begins to learn when the server closes idle connections. */
+  addIdleLimit({ pool }: UpstreamAddress): IdleLimit {
+    if (this.idleLimits.size >= maxRemembered) this.idleLimits.clear()
+    const limit = new IdleLimit()
+    this.idleLimits.set(pool, limit)
+    return limit
   }
 
   /** Returns the pool of an address. */

@@ -203,12 +203,12 @@ function receivedId(): string {
   throw new MessageRefusal(-32600, 'an id is a string or a number')
 }
 
-/** A whole number as JSON, or as a string in JSON. */
-const numberId = /^("?)(-?\d+)(?:\.0+)?\1$/
+/** A number as JSON, or as a string in JSON. */
+const numberId = /^("?)(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\1$/
 
 /**
- * Returns the response with the id of the request; undefined if it is to another request. Servers write number
- * ids as strings or with a fraction of zero, which the clients of the official SDKs accept.
+ * Returns the response with the id of the request; undefined if it is to another request. Servers read number
+ * ids as doubles, and write them in their own form or as strings, which the clients of the official SDKs accept.
  */
 export function responseTo(response: McpResponse, id: string): McpResponse | undefined {
   if (response.id === id) return response
@@ -216,9 +216,10 @@ export function responseTo(response: McpResponse, id: string): McpResponse | und
   return readResponse(withId(response, id))
 }
 
-/** Returns the digits of a number id, however it is written, and other ids unchanged. */
+/** Returns a number id as JavaScript writes it, however it is written, and other ids unchanged. */
 export function plainId(id: string): string {
-  return numberId.exec(id)?.[2] ?? id
+  const number = numberId.exec(id)?.[2]
+  return number === undefined ? id : String(Number(number))
 }
 
 /** Returns the progress token of a request, as JSON. */

@@ -102,6 +102,30 @@ const modernMethods = new Map<string, McpMethod>([
 
 const other: McpMethod = { kind: 'other' }
 
+/**
+ * Methods that only read, or set what they set already if they are repeated. A second `initialize` begins a
+ * session that nothing uses.
+ */
+const repeatableMethods = new Set([
+  'initialize',
+  'ping',
+  ...listMethods.map(({ name }) => name),
+  'prompts/get',
+  'resources/read',
+  'resources/subscribe',
+  'resources/unsubscribe',
+  'completion/complete',
+  'logging/setLevel',
+  'server/discover',
+  'tasks/get',
+  'tasks/result',
+  'tasks/list',
+])
+
+/** Whether a server may receive a request with this method twice. A tool call may do something each time. */
+export const isRepeatable = (method: string | undefined): boolean =>
+  method !== undefined && repeatableMethods.has(method)
+
 export function methodOf(name: string, era: ProtocolEra): McpMethod {
   return (era === 'modern' ? modernMethods : methods).get(name) ?? other
 }

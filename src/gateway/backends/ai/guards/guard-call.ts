@@ -1,7 +1,8 @@
 /** Calls to the services that guards use, and the results that guards report. */
+
+import type { JsonObject } from '../../../../engines/messages/json/json.ts'
 import { GatewayError } from '../../../../ground/errors/index.ts'
 import type { Callouts, HttpCallout } from '../../../../ground/exchange/exchange.ts'
-import type { JsonObject } from '../json.ts'
 
 /** The result of a guard, for metrics. */
 export interface GuardCheck {

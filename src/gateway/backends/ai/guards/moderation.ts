@@ -1,16 +1,16 @@
 /** The moderation guard: the endpoint of vendor A decides whether a text is flagged. */
 
+import { booleanAt, field, parseJson } from '../../../../engines/messages/json/json.ts'
+import type { RoleText } from '../../../../engines/messages/mask/slots.ts'
 import type { ConnectionSettings } from '../../../../ground/exchange/connection.ts'
 import { CopiedExchange } from '../../../../ground/exchange/derived.ts'
 import type { Callouts, Exchange, RequestHead } from '../../../../ground/exchange/exchange.ts'
 import { Extensions } from '../../../../ground/exchange/extensions.ts'
 import { FieldPairs, MemoryBody } from '../../../../ground/exchange/memory-message.ts'
 import type { Step } from '../../../policies/define.ts'
-import { booleanAt, field, parseJson } from '../json.ts'
 import type { ModerationConfig, Refusal } from '../policy/config.ts'
 import { vendorTls } from '../providers/vendor-tls.ts'
 import { bytesOf, callGuard, guardFailure, jsonType } from './guard-call.ts'
-import type { RoleText } from './slots.ts'
 
 const host = 'api.openai.com'
 const path = '/v1/moderations'

@@ -3,11 +3,18 @@
  * `{"action": …}` masks, rejects or passes the message. Any other answer is a failure, which rejects it.
  */
 import { compileRegex, type Regex } from '../../../../engines/core/index.ts'
+import {
+  field,
+  isObject,
+  type JsonObject,
+  numberAt,
+  parseJson,
+  stringAt,
+} from '../../../../engines/messages/json/json.ts'
+import type { RoleText } from '../../../../engines/messages/mask/slots.ts'
 import type { Callouts, CalloutTarget, HeaderFields } from '../../../../ground/exchange/exchange.ts'
-import { field, isObject, type JsonObject, numberAt, parseJson, stringAt } from '../json.ts'
 import type { HeaderForward, Refusal, WebhookConfig } from '../policy/config.ts'
 import { bytesOf, callGuard, guardFailure, jsonType } from './guard-call.ts'
-import type { RoleText } from './slots.ts'
 
 type WebhookAction =
   | { readonly type: 'pass' }

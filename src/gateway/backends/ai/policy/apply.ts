@@ -1,4 +1,7 @@
 /** Applies `backend.ai` to requests; compiles its guards and route types. */
+
+import { chainOf, type RegexChain } from '../../../../engines/messages/mask/regex-chain.ts'
+import { RegexGuard } from '../../../../engines/messages/mask/regex-guard.ts'
 import type { ConnectionSettings } from '../../../../ground/exchange/connection.ts'
 import type { Callouts, SecretValues } from '../../../../ground/exchange/exchange.ts'
 import type { PolicyHost } from '../../../../ground/exchange/rate-limits.ts'
@@ -8,11 +11,9 @@ import tcpApply from '../../../policies/backend-simple/tcp/apply.ts'
 import tlsApply from '../../../policies/backend-simple/tls/apply.ts'
 import type { PolicyApply, Step } from '../../../policies/define.ts'
 import { ModerationGuard } from '../guards/moderation.ts'
-import { chainOf, type RegexChain } from '../guards/regex-chain.ts'
-import { RegexGuard } from '../guards/regex-guard.ts'
 import { WebhookGuard } from '../guards/webhook.ts'
-import { RouteTypes } from '../request/route-type.ts'
 import { type BackendAiConfig, type GuardConfig, shape } from './config.ts'
+import { RouteTypes } from './route-types.ts'
 
 export type Guard = RegexGuard | WebhookGuard | ModerationGuard
 

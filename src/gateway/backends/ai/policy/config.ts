@@ -1,3 +1,7 @@
+import type { CachingPolicy } from '../../../../engines/messages/formats/converse/caching.ts'
+import type { Aliases, FieldValue } from '../../../../engines/messages/request/body.ts'
+import type { Enrichment } from '../../../../engines/messages/request/enrichment.ts'
+import { routeTypes } from '../../../../engines/messages/route-type.ts'
 import {
   anything,
   choice,
@@ -18,10 +22,7 @@ import { shape as auth } from '../../../policies/backend-simple/auth/apply.ts'
 import { shape as http } from '../../../policies/backend-simple/http/apply.ts'
 import { shape as tcp } from '../../../policies/backend-simple/tcp/apply.ts'
 import { shape as tls } from '../../../policies/backend-simple/tls/apply.ts'
-import type { CachingPolicy } from '../formats/converse/caching.ts'
-import type { Aliases, FieldValue } from '../request/body.ts'
-import type { Enrichment } from '../request/enrichment.ts'
-import type { Routes } from '../request/route-type.ts'
+import type { Routes } from './route-types.ts'
 
 /** `backend.ai` in the form that the proxy receives (version 1). */
 export interface BackendAiConfig {
@@ -48,7 +49,7 @@ const regex = record({
   builtins: list(choice('Ssn', 'CreditCard', 'PhoneNumber', 'Email', 'CaSin')),
   action: choice('Mask', 'Reject'),
 })
-export type RegexConfig = Infer<typeof regex>
+type RegexConfig = Infer<typeof regex>
 
 /** Forwards all values of a header if one of them matches. */
 const headerForward = record({
@@ -100,17 +101,6 @@ const guard: Shape<GuardConfig> = union('type', { regex, webhook, moderation })
 
 const messages = list(record({ role: text, content: text }))
 const values = list(record<FieldValue>({ field: text, value: anything }))
-const routeTypes = [
-  'Completions',
-  'Messages',
-  'Models',
-  'Passthrough',
-  'Responses',
-  'VendorCTokenCount',
-  'Embeddings',
-  'Realtime',
-] as const
-
 export const shape = record<BackendAiConfig>({
   prompt: optional(record<Enrichment>({ prepend: optional(messages), append: optional(messages) })),
   requestGuards: list(guard),

@@ -153,7 +153,6 @@ const routeType = choice('RouteType', {
   Embeddings: 'embeddings (/v1/embeddings)',
   Realtime: 'realtime sessions (/v1/realtime)',
 })
-export type RouteType = Infer<typeof routeType>
 
 export const backendAiSchema = object(
   'BackendAI',

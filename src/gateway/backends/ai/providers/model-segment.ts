@@ -1,4 +1,4 @@
-import { LlmError } from '../llm-error.ts'
+import { LlmError } from '../../../../engines/messages/llm-error.ts'
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const unsafe = /[\s\\?#\u0000-\u001f\u007f]|(^|\/)\.\.?(\/|$)/

@@ -1,5 +1,6 @@
 /** Vendor A: OpenAI. Its own formats are chat completions, responses, embeddings and realtime. */
-import type { Provider, ReadRouteType } from '../provider.ts'
+import type { ReadRouteType } from '../../../../../engines/messages/route-type.ts'
+import type { Provider } from '../provider.ts'
 
 const paths: Readonly<Partial<Record<ReadRouteType, string>>> = {
   Completions: '/v1/chat/completions',

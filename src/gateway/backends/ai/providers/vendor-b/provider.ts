@@ -1,9 +1,10 @@
 /** Vendor B: Azure OpenAI. It has vendor A's formats; the version of the API decides the path. */
 import { entraDefault } from '../../../../../engines/auth/entra/default-token.ts'
 import { vendorKeyPlaces } from '../../../../../engines/auth/vendor-keys.ts'
+import type { ReadRouteType } from '../../../../../engines/messages/route-type.ts'
 import { cloudTokens } from '../../credentials/default-credentials.ts'
 import { modelSegment } from '../model-segment.ts'
-import { bearerToken, type Provider, type ProviderConfig, type ReadRouteType } from '../provider.ts'
+import { bearerToken, type Provider, type ProviderConfig } from '../provider.ts'
 
 const suffixes: Readonly<Partial<Record<ReadRouteType, string>>> = {
   Completions: 'chat/completions',

@@ -1,6 +1,6 @@
 /** Vendor C: Anthropic. Its own format is messages. */
 import { vendorKeyPlaces } from '../../../../../engines/auth/vendor-keys.ts'
-import { unsupportedRoute } from '../../llm-error.ts'
+import { unsupportedRoute } from '../../../../../engines/messages/llm-error.ts'
 import { bearerToken, type Provider } from '../provider.ts'
 
 const messagesVersion = '2023-06-01'

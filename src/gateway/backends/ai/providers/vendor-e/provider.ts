@@ -1,9 +1,11 @@
 /** Vendor E: Vertex AI, which serves models of vendors C and D, and others. */
 import { applicationDefault } from '../../../../../engines/auth/google/application-default.ts'
+import { field, isObject, type JsonObject } from '../../../../../engines/messages/json/json.ts'
+import type { Plan } from '../../../../../engines/messages/plan.ts'
+import type { ReadRouteType } from '../../../../../engines/messages/route-type.ts'
 import { cloudTokens } from '../../credentials/default-credentials.ts'
-import { field, isObject, type JsonObject } from '../../json.ts'
 import { modelSegment } from '../model-segment.ts'
-import type { Plan, Provider, ProviderConfig, ReadRouteType } from '../provider.ts'
+import type { Provider, ProviderConfig } from '../provider.ts'
 import { generatePath } from '../vendor-d/provider.ts'
 
 const rawVersion = 'vertex-2023-10-16'

@@ -1,6 +1,7 @@
 /** Vendor F: Amazon Bedrock. Conversations use Converse, embeddings InvokeModel. */
+
+import { isObject, parseJson } from '../../../../../engines/messages/json/json.ts'
 import { cloudSignature } from '../../credentials/default-credentials.ts'
-import { isObject, parseJson } from '../../json.ts'
 import { modelSegment } from '../model-segment.ts'
 import type { Provider } from '../provider.ts'
 

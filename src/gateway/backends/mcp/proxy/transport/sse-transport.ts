@@ -2,6 +2,7 @@
 import { GatewayError } from '../../../../../ground/errors/index.ts'
 import type { EventFields } from '../../event-stream.ts'
 import { type McpMessage, progressTokenOf, readRequest } from '../../message.ts'
+import { isRepeatable } from '../../methods.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
 import type { TargetSession } from '../session/session-state.ts'
 import type { SseStream } from '../session/shared-streams.ts'
@@ -171,10 +172,11 @@ class SseCall implements Flow, ResponseListener {
   async #send(stream: SseStream): Promise<void> {
     const { messagePath: path, label: pinned } = stream
     const headers = [['content-type', 'application/json'] as const]
-    const wanted = { method: 'POST', body: this.#text, headers, path, pinned } as const
-    const ready = await prepareRequest(this.#exchange, this.#entry, wanted)
-    if (this.#isOver) return
     const request = readRequest(this.#text)
+    const repeats = { isRepeatable: isRepeatable(request?.method) }
+    const sent = { method: 'POST', body: this.#text, headers, path, pinned } as const
+    const ready = await prepareRequest(this.#exchange, this.#entry, { ...sent, ...repeats })
+    if (this.#isOver) return
     this.#flow = new StreamFlow(stream, () => {
       if (request !== undefined) stream.forget(request.id)
     })

@@ -1,6 +1,6 @@
 /** Streamable HTTP to a target: each message is a separate request. */
 import { encodeName } from '../../eras/headers.ts'
-import type { ProtocolEra } from '../../methods.ts'
+import { isRepeatable, type ProtocolEra } from '../../methods.ts'
 import { noCoding } from '../exchange/forwarded-headers.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
 import type { TargetSession } from '../session/session-state.ts'
@@ -83,8 +83,9 @@ export class StreamableTransport implements Transport {
       session === undefined || this.traceparent !== undefined
         ? this.#postHeaders(message)
         : this.#sessionHeaders(session)
-    const { text, bytes, isLong, isNotice } = message
-    const sent = { method: 'POST', body: bytes ?? text, headers, isLong } as const
+    const { text, bytes, isLong, isNotice, method } = message
+    const repeats = { isRepeatable: isRepeatable(method) }
+    const sent = { method: 'POST', body: bytes ?? text, headers, isLong, ...repeats } as const
     if (this.clientResumes || isNotice === true || this.era === 'modern') {
       return new TargetCall(this, sent, listener, isNotice).begin()
     }

@@ -14,7 +14,7 @@ import { prepareRequest, type ReadyRequest, type TargetMessage } from './target-
 const maxRedirects = 3
 
 /** What is different in each message. */
-type SentMessage = Pick<TargetMessage, 'method' | 'body' | 'headers' | 'isLong'>
+type SentMessage = Pick<TargetMessage, 'method' | 'body' | 'headers' | 'isLong' | 'isRepeatable'>
 
 interface MessageTransport {
   readonly exchange: McpExchange
@@ -32,6 +32,7 @@ export class TargetCall extends LateFlow implements CallListener, TargetMessage 
   readonly headers: TargetMessage['headers']
   readonly pinned: string | undefined
   readonly isLong: boolean | undefined
+  readonly isRepeatable: boolean | undefined
   /** Undefined: the configured path. */
   path: string | undefined
   readonly #exchange: McpExchange
@@ -45,7 +46,7 @@ export class TargetCall extends LateFlow implements CallListener, TargetMessage 
 
   constructor(
     transport: MessageTransport,
-    { method, body, headers, isLong }: SentMessage,
+    { method, body, headers, isLong, isRepeatable }: SentMessage,
     listener: ResponseListener,
     ignoresBody = false,
   ) {
@@ -55,6 +56,7 @@ export class TargetCall extends LateFlow implements CallListener, TargetMessage 
     this.headers = headers
     this.pinned = transport.pinned
     this.isLong = isLong
+    this.isRepeatable = isRepeatable
     this.#exchange = transport.exchange
     this.#entry = transport.entry
     this.#transport = transport

@@ -33,6 +33,8 @@ export interface TargetMessage {
   readonly onEndpoint?: (endpoint: UpstreamEndpoint) => void
   /** Whether the response is a stream without an end. */
   readonly isLong?: boolean | undefined
+  /** Whether the server may receive the message twice. */
+  readonly isRepeatable?: boolean | undefined
 }
 
 /**
@@ -135,7 +137,7 @@ export class ReadyRequest implements CallRequest {
     this.connectTimeoutMs = connectTimeoutMs
     this.isLongLived = message.isLong ?? false
     this.timeoutMs = this.isLongLived ? 0 : (requestTimeoutMs ?? ruleTimeout(exchange))
-    this.isOnce = message.method === 'POST'
+    this.isOnce = message.method === 'POST' && message.isRepeatable !== true
     this.endpoint = place.endpoint
     this.#message = message
     this.#scheme = head.scheme

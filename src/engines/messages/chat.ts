@@ -1,0 +1,357 @@
+/**
+ * The common form of a conversation with a model. Every client format is read into it and every
+ * provider format is written from it, so N client formats and M provider formats need N + M
+ * converters. It has the features that at least two formats share. No common form is used if the
+ * client and the provider have the same format.
+ */
+import type { JsonObject } from './json/json.ts'
+
+/** Formats of providers. */
+export type ProviderFormat = 'completions' | 'messages' | 'converse' | 'generate-content'
+
+/** An image or a document, or its location. */
+export type MediaSource =
+  | { readonly type: 'data'; readonly mediaType: string /** Base64. */; readonly data: string }
+  | { readonly type: 'url'; readonly url: string; readonly mediaType?: string }
+
+interface Cacheable {
+  /** The client asks the provider to cache everything up to and including this item. */
+  readonly cache?: boolean
+}
+
+export interface TextBlock extends Cacheable {
+  readonly type: 'text'
+  readonly text: string
+}
+
+export interface ImageBlock extends Cacheable {
+  readonly type: 'image'
+  readonly source: MediaSource
+  /** Its path in the client's request, for error messages. */
+  readonly path: string
+}
+
+export interface DocumentBlock extends Cacheable {
+  readonly type: 'document'
+  readonly source: MediaSource
+  readonly path: string
+  readonly name?: string
+  /** Background on the document, for the model. */
+  readonly context?: string
+  /** True if the model should cite the document. */
+  readonly isCited?: boolean
+}
+
+export interface AudioBlock {
+  readonly type: 'audio'
+  /** Base64. */
+  readonly data: string
+  /** Such as `wav`. */
+  readonly format: string
+  readonly path: string
+}
+
+/** A result of a search that the client ran; the model may quote it. */
+export interface SearchResultBlock extends Cacheable {
+  readonly type: 'search-result'
+  readonly title: string
+  readonly source: string
+  readonly texts: readonly string[]
+}
+
+export interface ToolCallBlock extends Cacheable {
+  readonly type: 'tool-call'
+  readonly id: string
+  readonly name: string
+  /** The arguments, usually an object; a string if they are not JSON. */
+  readonly input: unknown
+  /** Set in answers if the client's tool takes plain text; `input` is then that text. */
+  readonly custom?: boolean
+}
+
+export interface ToolResultBlock extends Cacheable {
+  readonly type: 'tool-result'
+  /** Id of the call. */
+  readonly id: string
+  readonly content: readonly ResultPart[]
+  readonly isError?: boolean
+}
+
+export type ResultPart = TextBlock | ImageBlock | DocumentBlock | AudioBlock | SearchResultBlock
+
+export interface ThinkingBlock {
+  readonly type: 'thinking'
+  readonly text: string
+  readonly signature?: string
+}
+
+/** Thinking that only the provider can read. */
+export interface RedactedThinkingBlock {
+  readonly type: 'redacted-thinking'
+  readonly data: string
+}
+
+export type Block =
+  | TextBlock
+  | ImageBlock
+  | DocumentBlock
+  | AudioBlock
+  | SearchResultBlock
+  | ToolCallBlock
+  | ToolResultBlock
+  | ThinkingBlock
+  | RedactedThinkingBlock
+
+export interface Turn {
+  readonly role: 'user' | 'assistant'
+  readonly blocks: readonly Block[]
+}
+
+export interface Tool extends Cacheable {
+  readonly name: string
+  readonly description?: string
+  /** JSON Schema of the arguments; its type is `object`. */
+  readonly schema: JsonObject
+  /** True if the client's tool takes plain text; the schema then has only the property `input`. */
+  readonly custom?: boolean
+}
+
+/** A web search tool that the provider runs. */
+export interface WebSearch {
+  /** Its path in the client's request, for error messages. */
+  readonly path: string
+  readonly maxUses?: number
+  readonly allowedDomains?: readonly unknown[]
+  readonly blockedDomains?: readonly unknown[]
+  /** Location of the user: city, region, country and timezone, as far as known. */
+  readonly location?: JsonObject
+  /** How much of the results the model reads: low, medium or high. */
+  readonly contextSize?: string
+}
+
+export type ToolChoice =
+  | { readonly type: 'auto' | 'required' | 'none' }
+  | { readonly type: 'tool'; readonly name: string }
+
+type Effort = 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max'
+
+export type Reasoning =
+  | { readonly type: 'effort'; readonly effort: Effort }
+  | { readonly type: 'budget'; readonly tokens: number }
+  | { readonly type: 'adaptive'; readonly effort?: Effort }
+  | { readonly type: 'off' }
+
+export type OutputFormat =
+  | { readonly type: 'json' }
+  | {
+      readonly type: 'schema'
+      readonly name?: string
+      readonly description?: string
+      readonly schema: unknown
+    }
+
+export interface Chat {
+  readonly model: string
+  readonly system: readonly TextBlock[]
+  readonly turns: readonly Turn[]
+  readonly tools: readonly Tool[]
+  readonly webSearch?: WebSearch
+  readonly toolChoice?: ToolChoice
+  readonly parallelTools?: boolean
+  readonly maxTokens?: number
+  readonly temperature?: number
+  readonly topP?: number
+  readonly topK?: number
+  readonly stop?: readonly string[]
+  readonly seed?: number
+  readonly frequencyPenalty?: number
+  readonly presencePenalty?: number
+  /** Number of choices in the answer. */
+  readonly choices?: number
+  readonly reasoning?: Reasoning
+  readonly output?: OutputFormat
+  /** True if the client asks for images in addition to text. */
+  readonly images?: boolean
+  readonly user?: string
+  /** Fields that only the generate-content format has, by their names there. */
+  readonly generateContent?: JsonObject
+  readonly stream: boolean
+}
+
+/** Why an answer ended. */
+export type StopReason = 'end' | 'length' | 'tool' | 'filter'
+
+/**
+ * The tokens that a provider bills. Logs, limits, records, metrics and clients get the same counts:
+ * `inputWithCache` as the input, and `output`.
+ */
+export interface Usage {
+  /** Input tokens as the provider counts them; some providers include cached tokens, others do not. */
+  readonly input: number
+  /** Input tokens that were neither read from nor written to a cache. */
+  readonly uncachedInput: number
+  readonly output: number
+  readonly cacheRead?: number
+  readonly cacheWrite?: number
+  /** Tokens of reasoning, which `output` includes. */
+  readonly reasoning?: number
+  /** Parts of the input and output tokens by kind, such as `inputAudioTokens`. */
+  readonly kinds?: Readonly<Record<string, number>>
+}
+
+/**
+ * Merges two usage reports for the same answer. Counts only grow, and a later report may omit earlier
+ * counts: some providers report the input only once.
+ */
+export function laterUsage(before: Usage | undefined, now: Usage): Usage {
+  if (before === undefined) return now
+  const { input, uncachedInput } = now.input > 0 || now.uncachedInput > 0 ? now : before
+  const output = now.output > 0 ? now.output : before.output
+  return { ...before, ...now, input, uncachedInput, output }
+}
+
+/** Returns all input tokens, including those read from or written to a cache. */
+export function inputWithCache({ uncachedInput, cacheRead = 0, cacheWrite = 0 }: Usage): number {
+  return uncachedInput + cacheRead + cacheWrite
+}
+
+/** An image that the model made. */
+export interface MadeImageBlock {
+  readonly type: 'made-image'
+  readonly mediaType: string
+  /** Base64. */
+  readonly data: string
+}
+
+/** One of the alternative answers to a request. */
+export interface Choice {
+  readonly blocks: readonly (
+    | TextBlock
+    | ToolCallBlock
+    | ThinkingBlock
+    | RedactedThinkingBlock
+    | MadeImageBlock
+  )[]
+  readonly stop: StopReason
+}
+
+export interface Answer extends Choice {
+  readonly id: string
+  readonly model: string
+  /** The choices after the first one, if the client asked for several. */
+  readonly others?: readonly Choice[]
+  /** The stop sequence that ended the answer, if the provider reports it. */
+  readonly stopSequence?: string
+  readonly usage?: Usage
+}
+
+/**
+ * An event of a streamed answer. `index` is the position of a block in the answer, counted from 0;
+ * events of different blocks may interleave.
+ */
+export type AnswerEvent =
+  | { readonly type: 'start'; readonly id: string; readonly model: string; readonly usage?: Usage }
+  | { readonly type: 'text'; readonly index: number; readonly text: string }
+  | {
+      readonly type: 'thinking'
+      readonly index: number
+      readonly text: string
+      readonly signature?: string
+    }
+  | { readonly type: 'redacted-thinking'; readonly index: number; readonly data: string }
+  /** A whole image, in a single event. */
+  | ({ readonly index: number } & MadeImageBlock)
+  | {
+      readonly type: 'tool-start'
+      readonly index: number
+      readonly id: string
+      readonly name: string
+      /** True if the input is plain text, which follows in a single event. */
+      readonly custom?: boolean
+    }
+  /** `json`: part of the JSON text of the arguments. */
+  | { readonly type: 'tool-input'; readonly index: number; readonly json: string }
+  | { readonly type: 'block-stop'; readonly index: number }
+  | { readonly type: 'stop'; readonly reason: StopReason; readonly stopSequence?: string }
+  | { readonly type: 'usage'; readonly usage: Usage }
+  | { readonly type: 'error'; readonly error: ProviderError }
+  /** The provider ended the stream as its protocol demands; an answer without this was cut off. */
+  | { readonly type: 'end' }
+
+/** An error that a provider reports. */
+export interface ProviderError {
+  /** HTTP status of the answer. */
+  readonly status: number
+  /** The type of the error in the provider's format, such as `rate_limit_error`. */
+  readonly kind?: string
+  readonly code?: string
+  readonly message: string
+}
+
+/** Reads the events of a streamed answer. */
+export interface AnswerReader {
+  read(event: StreamEvent): readonly AnswerEvent[]
+  /** Called at the end of the provider's stream; returns the last events. */
+  finish(): readonly AnswerEvent[]
+}
+
+export interface StreamEvent {
+  readonly event: string | undefined
+  readonly data: string
+}
+
+/** Decodes events from a stream of bytes, whose chunks may end anywhere. */
+export interface EventDecoder {
+  /** True while the end of the last event has not arrived. */
+  readonly isInside: boolean
+  /**
+   * Calls `onEvent` for each event that the chunk completes, in order. The caller may reuse the
+   * memory of the chunk afterwards.
+   * @throws LlmError 502 if an event is too large or invalid, after the events before it
+   */
+  push(chunk: Uint8Array, onEvent: (event: StreamEvent) => void): void
+}
+
+/** Values that a writer needs in addition to the answer. */
+export interface AnswerContext {
+  /** Creation time of the answer, in seconds since the epoch. */
+  readonly created: number
+  /** Returns a new random part for an id. */
+  newId(): string
+}
+
+/** Writes a streamed answer in a client's format. */
+export interface AnswerWriter {
+  write(event: AnswerEvent): readonly StreamEvent[]
+  /** Called at the end of the stream. `isClean` is true if the provider ended it as its protocol demands. */
+  finish(isClean: boolean): readonly StreamEvent[]
+}
+
+/** Thinking budget in tokens for each effort. */
+const budgets: Readonly<Record<Effort, number>> = {
+  none: 0,
+  minimal: 1024,
+  low: 1024,
+  medium: 2048,
+  high: 4096,
+  xhigh: 8192,
+  max: 16_384,
+}
+
+/** Returns the thinking budget that a request asks for; undefined if thinking is off or the model decides. */
+export function thinkingBudget(reasoning: Reasoning | undefined): number | undefined {
+  if (reasoning?.type === 'budget') return reasoning.tokens
+  if (reasoning?.type !== 'effort' || reasoning.effort === 'none') return undefined
+  return budgets[reasoning.effort]
+}
+
+export const isEffort = (value: unknown): value is Effort =>
+  typeof value === 'string' && Object.hasOwn(budgets, value)
+
+const isToolBlock = ({ type }: Block): boolean => type === 'tool-call' || type === 'tool-result'
+
+export const hasToolBlocks = ({ turns }: Chat): boolean =>
+  turns.some(({ blocks }) => blocks.some(isToolBlock))
+
+/** Name of a placeholder tool, for providers that require a tool if the history has tool calls. */
+export const unavailableTool = 'unavailable'

@@ -1,0 +1,108 @@
+/** Converts tool calls in answers: restores the client's tool names, and the plain text of custom tools. */
+import type { Answer, AnswerEvent, AnswerReader, Choice, StreamEvent, Tool } from '../chat.ts'
+import { parseJson, stringAt } from '../json/json.ts'
+import { LlmError } from '../llm-error.ts'
+import type { ToolLabels } from './tool-labels.ts'
+
+export class ClientTools {
+  readonly #labels: ToolLabels
+  readonly #custom: ReadonlySet<string>
+
+  constructor(tools: readonly Tool[], labels: ToolLabels) {
+    this.#labels = labels
+    this.#custom = new Set(tools.filter(({ custom }) => custom).map(({ name }) => name))
+  }
+
+  nameOf(name: string): string {
+    return this.#labels.clientName(name)
+  }
+
+  /** `name` is the client's name of the tool. */
+  isCustom(name: string): boolean {
+    return this.#custom.has(name)
+  }
+
+  answer(answer: Answer): Answer {
+    const { others } = answer
+    const blocks = this.#blocks(answer)
+    if (others === undefined) return { ...answer, blocks }
+    const renamed = others.map((choice) => ({ ...choice, blocks: this.#blocks(choice) }))
+    return { ...answer, blocks, others: renamed }
+  }
+
+  #blocks({ blocks }: Choice): Choice['blocks'] {
+    return blocks.map((block) => {
+      if (block.type !== 'tool-call') return block
+      const name = this.nameOf(block.name)
+      if (!this.isCustom(name)) return { ...block, name }
+      return { ...block, name, custom: true, input: textOfInput(block.input) }
+    })
+  }
+}
+
+/** Returns the text for a custom tool; models may omit the object around it. */
+function textOfInput(input: unknown): string {
+  return stringAt(input, 'input') ?? (typeof input === 'string' ? input : JSON.stringify(input))
+}
+
+/** Maximum total length of the inputs of custom tools in an answer, in characters. */
+const maxTextLength = 16 << 20
+
+/** Converts tool calls in streamed answers. The input of a custom tool is held until it is complete. */
+export class ClientToolReader implements AnswerReader {
+  readonly #reader: AnswerReader
+  readonly #tools: ClientTools
+  readonly #heldInputs = new Map<number, string>()
+  #heldLength = 0
+
+  constructor(reader: AnswerReader, tools: ClientTools) {
+    this.#reader = reader
+    this.#tools = tools
+  }
+
+  read(event: StreamEvent): readonly AnswerEvent[] {
+    return this.#clientEvents(this.#reader.read(event))
+  }
+
+  finish(): readonly AnswerEvent[] {
+    return this.#clientEvents(this.#reader.finish())
+  }
+
+  #clientEvents(events: readonly AnswerEvent[]): readonly AnswerEvent[] {
+    const isTouched = this.#heldInputs.size > 0 || events.some(({ type }) => type === 'tool-start')
+    return isTouched ? events.flatMap((event) => this.#clientEvent(event)) : events
+  }
+
+  #clientEvent(event: AnswerEvent): readonly AnswerEvent[] {
+    switch (event.type) {
+      case 'tool-start': {
+        const name = this.#tools.nameOf(event.name)
+        if (!this.#tools.isCustom(name)) return [{ ...event, name }]
+        this.#heldInputs.set(event.index, '')
+        return [{ ...event, name, custom: true }]
+      }
+      case 'tool-input': {
+        const held = this.#heldInputs.get(event.index)
+        if (held === undefined) return [event]
+        this.#heldLength += event.json.length
+        if (this.#heldLength > maxTextLength)
+          throw new LlmError(502, 'the input of a tool is too long')
+        this.#heldInputs.set(event.index, held + event.json)
+        return []
+      }
+      case 'block-stop':
+        return [...this.#release(event.index), event]
+      case 'stop':
+        return [...[...this.#heldInputs.keys()].flatMap((index) => this.#release(index)), event]
+      default:
+        return [event]
+    }
+  }
+
+  #release(index: number): readonly AnswerEvent[] {
+    const held = this.#heldInputs.get(index)
+    if (held === undefined) return []
+    this.#heldInputs.delete(index)
+    return [{ type: 'tool-input', index, json: textOfInput(parseJson(held) ?? held) }]
+  }
+}

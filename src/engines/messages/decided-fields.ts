@@ -1,0 +1,48 @@
+/**
+ * Fields that the gateway decides: some servers ignore the case of keys, and would read `Model` although the
+ * gateway has set, checked or counted `model`.
+ */
+import { type JsonObject, objectAt } from './json/json.ts'
+import { LlmError } from './llm-error.ts'
+
+/** Fields of requests that the gateway reads, sets or charges by, besides those of the user's settings. */
+export const decidedFields = [
+  'model stream stream_options max_tokens max_completion_tokens max_output_tokens n best_of temperature',
+  'top_p top_k seed dimensions frequency_penalty presence_penalty encoding_format service_tier background',
+].flatMap((line) => line.split(' '))
+/** Fields with the prompts that settings of the user add. */
+export const promptFields = ['messages', 'input', 'system', 'instructions']
+const streamOptions = ['include_usage']
+
+/** Returns the name as which a server that ignores case may read a key. */
+export const asciiName = (key: string): string =>
+  // Both conversions are needed: some letters become ASCII letters in only one of the two cases.
+  key.toUpperCase().toLowerCase()
+
+type PlainNames = ReadonlyMap<string, string>
+
+const plainNames = (names: readonly string[]): PlainNames =>
+  new Map(names.map((name) => [asciiName(name), name]))
+const decided = plainNames(decidedFields)
+const decidedOptions = plainNames(streamOptions)
+const noNames: ReadonlySet<string> = new Set()
+
+/**
+ * Checks the keys of a body; `more` are fields that settings of the user decide.
+ * @throws LlmError 400 if a key differs from a field that the gateway decides only in case.
+ */
+export function needDecidedNames(body: JsonObject, more: readonly string[]): void {
+  const others = more.length === 0 ? noNames : new Set(more)
+  checkNames(body, decided, others)
+  if (more.length > 0) checkNames(body, plainNames(more), others)
+  const options = objectAt(body, 'stream_options')
+  if (options !== undefined) checkNames(options, decidedOptions, noNames)
+}
+
+function checkNames(object: JsonObject, names: PlainNames, others: ReadonlySet<string>): void {
+  for (const key of Object.keys(object)) {
+    const name = names.get(asciiName(key))
+    if (name === undefined || name === key || others.has(key)) continue
+    throw new LlmError(400, `the key "${key}" must be ${name}`)
+  }
+}

@@ -1,0 +1,141 @@
+/** Whole chat completions, read from a provider and written for a client. */
+import type {
+  Answer,
+  AnswerContext,
+  Choice,
+  MadeImageBlock,
+  ProviderError,
+  StopReason,
+  ToolCallBlock,
+} from '../../chat.ts'
+import { readArguments, writeArguments } from '../../common/arguments.ts'
+import { readCompletionsUsage, writeCompletionsUsage } from '../../common/usage.ts'
+import {
+  compact,
+  field,
+  type JsonObject,
+  listAt,
+  numberAt,
+  objectAt,
+  parseJson,
+  stringAt,
+} from '../../json/json.ts'
+import { LlmError } from '../../llm-error.ts'
+import { writeThinkingBlocks } from './thinking.ts'
+
+const finishReasons = {
+  end: 'stop',
+  length: 'length',
+  tool: 'tool_calls',
+  filter: 'content_filter',
+} as const satisfies Record<StopReason, string>
+
+export const writeFinishReason = (reason: StopReason): string => finishReasons[reason]
+
+const stopReasons = new Map<string | undefined, StopReason>([
+  ['length', 'length'],
+  ['tool_calls', 'tool'],
+  ['function_call', 'tool'],
+  ['content_filter', 'filter'],
+])
+
+export const readFinishReason = (reason: string | undefined): StopReason =>
+  stopReasons.get(reason) ?? 'end'
+
+function readToolCall(call: unknown, index: number): Answer['blocks'] {
+  const called = objectAt(call, 'function')
+  const name = stringAt(called, 'name')
+  if (name === undefined) return []
+  const id = stringAt(call, 'id') ?? `tool_call_${index}`
+  return [{ type: 'tool-call', id, name, input: readArguments(stringAt(called, 'arguments')) }]
+}
+
+/** @throws LlmError 502 if the body has no choices. */
+export function readCompletion(body: unknown): Answer {
+  const [choice] = listAt(body, 'choices')
+  const message = objectAt(choice, 'message')
+  if (message === undefined) throw new LlmError(502, 'the answer has no choices')
+  const reasoning = stringAt(message, 'reasoning_content')
+  const text = stringAt(message, 'content') ?? stringAt(message, 'refusal')
+  return {
+    id: stringAt(body, 'id') ?? '',
+    model: stringAt(body, 'model') ?? '',
+    blocks: [
+      ...(reasoning ? [{ type: 'thinking' as const, text: reasoning }] : []),
+      ...(text ? [{ type: 'text' as const, text }] : []),
+      ...listAt(message, 'tool_calls').flatMap(readToolCall),
+    ],
+    stop: readFinishReason(stringAt(choice, 'finish_reason')),
+    usage: readCompletionsUsage(field(body, 'usage')),
+  }
+}
+
+export function writeCompletion(answer: Answer, { created }: AnswerContext): JsonObject {
+  const { id, model, others = [], usage } = answer
+  return compact({
+    id,
+    object: 'chat.completion',
+    created,
+    model,
+    choices: [answer, ...others].map(writeChoice),
+    usage: usage && writeCompletionsUsage(usage),
+  })
+}
+
+function writeCall({ id, name, input, custom }: ToolCallBlock): JsonObject {
+  const text = writeArguments(input)
+  return custom === true
+    ? { id, type: 'custom', custom: { name, input: text } }
+    : { id, type: 'function', function: { name, arguments: text } }
+}
+
+/** Writes an image in a field that vendor A's format does not have, but that gateways and SDKs share. */
+export function writeMadeImage({ mediaType, data }: MadeImageBlock, index: number): JsonObject {
+  return { index, type: 'image_url', image_url: { url: `data:${mediaType};base64,${data}` } }
+}
+
+function writeChoice({ blocks, stop }: Choice, index: number): JsonObject {
+  const texts = blocks.flatMap((block) => (block.type === 'text' ? [block.text] : []))
+  const thinking = blocks.findLast((block) => block.type === 'thinking')
+  const calls = blocks.flatMap((block) => (block.type === 'tool-call' ? [writeCall(block)] : []))
+  const images = blocks.filter((block) => block.type === 'made-image').map(writeMadeImage)
+  const message = compact({
+    role: 'assistant',
+    content: texts.length === 0 ? null : texts.join(''),
+    refusal: null,
+    reasoning_content: thinking?.text,
+    reasoning_signature: thinking?.signature,
+    thinking_blocks: writeThinkingBlocks(blocks),
+    images: images.length === 0 ? undefined : images,
+    tool_calls: calls.length === 0 ? undefined : calls,
+  })
+  return { index, message, logprobs: null, finish_reason: writeFinishReason(stop) }
+}
+
+/** Reads `{error: {message, type, code}}`, the format of vendor A and of compatible providers. */
+export function readCompletionsError(status: number, text: string): ProviderError {
+  const body = parseJson(text)
+  const error = objectAt(Array.isArray(body) ? body[0] : body, 'error')
+  const message =
+    stringAt(error, 'message') ?? stringAt(body, 'error') ?? stringAt(body, 'message') ?? text
+  const code = stringAt(error, 'code') ?? stringAt(error, 'status') ?? numberAt(error, 'code')
+  return { status, message, kind: stringAt(error, 'type'), code: code?.toString() }
+}
+
+const errorTypeByStatus: Readonly<Record<number, string>> = {
+  401: 'authentication_error',
+  403: 'permission_error',
+  404: 'not_found_error',
+  429: 'rate_limit_error',
+}
+
+function errorTypeOf(status: number): string {
+  return errorTypeByStatus[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error')
+}
+
+export function writeCompletionsError(error: ProviderError): JsonObject {
+  const { status, kind, message } = error
+  // Clients tell a limit from a used quota by the code, so it is never null.
+  const code = error.code ?? (status === 429 ? 'rate_limit_exceeded' : null)
+  return { error: { message, type: kind ?? errorTypeOf(status), param: null, code } }
+}

@@ -1,0 +1,87 @@
+/** Reads the events of streamed answers of Converse, which event-stream.ts has decoded. */
+import type { Answer, AnswerEvent, AnswerReader, StreamEvent } from '../../chat.ts'
+import { readConverseUsage } from '../../common/usage.ts'
+import { field, needEvent, numberAt, objectAt, parseJson, stringAt } from '../../json/json.ts'
+import { readConverseStop } from './response.ts'
+
+/** Prefix of the event name for frames whose message type is not `event`. */
+export const exceptionPrefix = 'exception:'
+
+export class ConverseReader implements AnswerReader {
+  readonly #head: Pick<Answer, 'id' | 'model'>
+  #isEnded = false
+
+  constructor(head: Pick<Answer, 'id' | 'model'>) {
+    this.#head = head
+  }
+
+  read({ event = '', data }: StreamEvent): readonly AnswerEvent[] {
+    if (event.startsWith(exceptionPrefix)) return [failure(event, parseJson(data))]
+    const body = needEvent(data)
+    const index = numberAt(body, 'contentBlockIndex') ?? 0
+    switch (event) {
+      case 'messageStart':
+        return [{ type: 'start', ...this.#head }]
+      case 'contentBlockStart':
+        return startBlock(index, objectAt(objectAt(body, 'start'), 'toolUse'))
+      case 'contentBlockDelta':
+        return deltaOf(index, objectAt(body, 'delta'))
+      case 'contentBlockStop':
+        return [{ type: 'block-stop', index }]
+      case 'messageStop':
+        return [{ type: 'stop', reason: readConverseStop(stringAt(body, 'stopReason')) }]
+      case 'metadata':
+        return this.#metadata(body)
+      default:
+        return []
+    }
+  }
+
+  finish(): readonly AnswerEvent[] {
+    return []
+  }
+
+  /** Reads the last event of a stream. */
+  #metadata(body: unknown): readonly AnswerEvent[] {
+    const usage = readConverseUsage(field(body, 'usage'))
+    const events: AnswerEvent[] = usage === undefined ? [] : [{ type: 'usage', usage }]
+    if (this.#isEnded) return events
+    this.#isEnded = true
+    return [...events, { type: 'end' }]
+  }
+}
+
+function startBlock(index: number, call: unknown): readonly AnswerEvent[] {
+  if (call === undefined) return []
+  const name = stringAt(call, 'name') ?? ''
+  return [{ type: 'tool-start', index, id: stringAt(call, 'toolUseId') ?? '', name }]
+}
+
+function deltaOf(index: number, delta: unknown): readonly AnswerEvent[] {
+  const text = stringAt(delta, 'text')
+  if (text !== undefined) return [{ type: 'text', index, text }]
+  const json = stringAt(objectAt(delta, 'toolUse'), 'input')
+  if (json !== undefined) return [{ type: 'tool-input', index, json }]
+  const thought = objectAt(delta, 'reasoningContent')
+  if (thought === undefined) return []
+  const thinking = stringAt(thought, 'text')
+  if (thinking !== undefined) return [{ type: 'thinking', index, text: thinking }]
+  const signature = stringAt(thought, 'signature')
+  if (signature !== undefined) return [{ type: 'thinking', index, text: '', signature }]
+  const data = stringAt(thought, 'redactedContent')
+  return data === undefined ? [] : [{ type: 'redacted-thinking', index, data }]
+}
+
+const statusByException: Readonly<Record<string, number>> = {
+  throttlingException: 429,
+  serviceQuotaExceededException: 429,
+  validationException: 400,
+  modelTimeoutException: 504,
+  serviceUnavailableException: 503,
+}
+
+function failure(event: string, body: unknown): AnswerEvent {
+  const kind = event.slice(exceptionPrefix.length)
+  const message = stringAt(body, 'message') ?? stringAt(body, 'Message') ?? kind
+  return { type: 'error', error: { status: statusByException[kind] ?? 502, code: kind, message } }
+}

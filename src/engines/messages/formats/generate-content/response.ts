@@ -1,0 +1,202 @@
+/** Reads answers in vendor D's native format, whole and streamed. */
+import type {
+  Answer,
+  AnswerEvent,
+  AnswerReader,
+  Choice,
+  MadeImageBlock,
+  ProviderError,
+  StopReason,
+  StreamEvent,
+  TextBlock,
+  ThinkingBlock,
+  ToolCallBlock,
+} from '../../chat.ts'
+import { idWithSignature } from '../../common/thought-signature.ts'
+import { laterCounts, readGenerateContentUsage } from '../../common/usage.ts'
+import {
+  booleanAt,
+  field,
+  type JsonObject,
+  listAt,
+  needEvent,
+  numberAt,
+  objectAt,
+  parseJson,
+  stringAt,
+} from '../../json/json.ts'
+import { LlmError } from '../../llm-error.ts'
+
+const filterReasons = new Set([
+  'SAFETY',
+  'RECITATION',
+  'LANGUAGE',
+  'BLOCKLIST',
+  'PROHIBITED_CONTENT',
+  'SPII',
+  'IMAGE_SAFETY',
+  'MALFORMED_FUNCTION_CALL',
+  'UNEXPECTED_TOOL_CALL',
+])
+
+function stopOf(reason: string | undefined, hasCalls: boolean): StopReason {
+  if (reason === 'MAX_TOKENS') return 'length'
+  if (reason !== undefined && filterReasons.has(reason)) return 'filter'
+  return hasCalls ? 'tool' : 'end'
+}
+
+type Part = TextBlock | ThinkingBlock | ToolCallBlock | MadeImageBlock
+
+/** Reads a part of the content. `newId` makes an id for calls without one. */
+function readPart(part: unknown, newId: () => string): Part[] {
+  const text = stringAt(part, 'text')
+  const isThought = booleanAt(part, 'thought') === true
+  if (text !== undefined) return [{ type: isThought ? 'thinking' : 'text', text }]
+  const inline = objectAt(part, 'inlineData')
+  // Images that belong to the model's thoughts are not part of the answer.
+  if (inline !== undefined && !isThought) return readMadeImage(inline)
+  const call = objectAt(part, 'functionCall')
+  const name = stringAt(call, 'name')
+  if (name === undefined) return []
+  const id = stringAt(call, 'id') ?? `call_${newId()}`
+  const signature = stringAt(part, 'thoughtSignature')
+  const input = field(call, 'args') ?? {}
+  return [{ type: 'tool-call', id: idWithSignature(id, signature), name, input }]
+}
+
+/** @throws LlmError 502 for media that no client format supports. */
+function readMadeImage(inline: JsonObject): Part[] {
+  const mediaType = stringAt(inline, 'mimeType') ?? ''
+  if (!mediaType.startsWith('image/')) {
+    throw new LlmError(502, 'the answer has media other than images, which cannot be passed on')
+  }
+  return [{ type: 'made-image', mediaType, data: stringAt(inline, 'data') ?? '' }]
+}
+
+/** Joins adjacent text parts and adjacent thinking parts to one block each. */
+function joinTexts(parts: readonly Part[]): Part[] {
+  const blocks: Part[] = []
+  for (const part of parts) {
+    const last = blocks.at(-1)
+    if (isText(part) && isText(last) && last.type === part.type) {
+      blocks[blocks.length - 1] = { ...part, text: last.text + part.text }
+    } else blocks.push(part)
+  }
+  return blocks
+}
+
+const isText = (part: Part | undefined): part is TextBlock | ThinkingBlock =>
+  part?.type === 'text' || part?.type === 'thinking'
+
+/** @throws LlmError 502 if the body has neither candidates nor a block reason. */
+export function readGenerateContent(body: unknown, model: string, newId: () => string): Answer {
+  const [first, ...others] = listAt(body, 'candidates').map((one) => readCandidate(one, newId))
+  const blocked = stringAt(objectAt(body, 'promptFeedback'), 'blockReason')
+  if (first === undefined && blocked === undefined) {
+    throw new LlmError(502, 'the answer has no candidates')
+  }
+  return {
+    id: stringAt(body, 'responseId') ?? `chatcmpl-${newId()}`,
+    model: stringAt(body, 'modelVersion') ?? model,
+    ...(first ?? { blocks: [], stop: 'filter' }),
+    ...(others.length > 0 && { others }),
+    usage: readGenerateContentUsage(field(body, 'usageMetadata')),
+  }
+}
+
+function readCandidate(candidate: unknown, newId: () => string): Choice {
+  const parts = listAt(objectAt(candidate, 'content'), 'parts')
+  const blocks = joinTexts(parts.flatMap((part) => readPart(part, newId)))
+  const hasCalls = blocks.some(({ type }) => type === 'tool-call')
+  return { blocks, stop: stopOf(stringAt(candidate, 'finishReason'), hasCalls) }
+}
+
+/** Reads a streamed answer. The stream has no end event; a finish reason shows that it is complete. */
+export class GenerateContentReader implements AnswerReader {
+  readonly #model: string
+  readonly #newId: () => string
+  #isStarted = false
+  #hasCalls = false
+  #hasStopped = false
+  /** Usage counts of all events so far. */
+  #usage: JsonObject = {}
+  /** Index of the next block. Text has index 0 and thinking 1; calls and images follow. */
+  #nextBlock = 2
+
+  constructor(model: string, newId: () => string) {
+    this.#model = model
+    this.#newId = newId
+  }
+
+  read({ data }: StreamEvent): readonly AnswerEvent[] {
+    const chunk = needEvent(data)
+    if (field(chunk, 'error') != null) {
+      return [{ type: 'error', error: readGoogleError(502, data) }]
+    }
+    const events: AnswerEvent[] = []
+    if (!this.#isStarted) {
+      this.#isStarted = true
+      const id = stringAt(chunk, 'responseId') ?? `chatcmpl-${this.#newId()}`
+      events.push({ type: 'start', id, model: stringAt(chunk, 'modelVersion') ?? this.#model })
+    }
+    const candidate = listAt(chunk, 'candidates').find((one) => (numberAt(one, 'index') ?? 0) === 0)
+    for (const part of listAt(objectAt(candidate, 'content'), 'parts')) {
+      for (const block of readPart(part, this.#newId)) events.push(...this.#eventsOf(block))
+    }
+    this.#stop(chunk, candidate, events)
+    this.#count(objectAt(chunk, 'usageMetadata'), events)
+    return events
+  }
+
+  finish(): readonly AnswerEvent[] {
+    return this.#hasStopped ? [{ type: 'end' }] : []
+  }
+
+  #count(counts: JsonObject | undefined, events: AnswerEvent[]): void {
+    if (counts === undefined) return
+    this.#usage = laterCounts(this.#usage, counts)
+    const usage = readGenerateContentUsage(this.#usage)
+    if (usage !== undefined) events.push({ type: 'usage', usage })
+  }
+
+  #eventsOf(block: Part): AnswerEvent[] {
+    if (block.type === 'text') return [{ ...block, index: 0 }]
+    if (block.type === 'thinking') return [{ ...block, index: 1 }]
+    const index = this.#nextBlock++
+    if (block.type === 'made-image') return [{ ...block, index }]
+    this.#hasCalls = true
+    return [
+      { type: 'tool-start', index, id: block.id, name: block.name },
+      { type: 'tool-input', index, json: JSON.stringify(block.input) },
+      { type: 'block-stop', index },
+    ]
+  }
+
+  #stop(chunk: unknown, candidate: unknown, events: AnswerEvent[]): void {
+    const reason = stringAt(candidate, 'finishReason')
+    const blocked = stringAt(objectAt(chunk, 'promptFeedback'), 'blockReason')
+    if (this.#hasStopped || (reason === undefined && blocked === undefined)) return
+    this.#hasStopped = true
+    const stop = reason === undefined ? 'filter' : stopOf(reason, this.#hasCalls)
+    events.push({ type: 'stop', reason: stop })
+  }
+}
+
+const errorTypeByCode: Readonly<Record<string, string>> = {
+  INVALID_ARGUMENT: 'invalid_request_error',
+  FAILED_PRECONDITION: 'invalid_request_error',
+  NOT_FOUND: 'not_found_error',
+  PERMISSION_DENIED: 'authentication_error',
+  UNAUTHENTICATED: 'authentication_error',
+  RESOURCE_EXHAUSTED: 'rate_limit_error',
+}
+
+/** Reads `{error: {code, message, status}}`, or a list with one such object. */
+export function readGoogleError(status: number, text: string): ProviderError {
+  const body = parseJson(text)
+  const error = objectAt(Array.isArray(body) ? body[0] : body, 'error')
+  if (error === undefined) return { status, message: stringAt(body, 'error') ?? text }
+  const code = stringAt(error, 'status')
+  const kind = errorTypeByCode[code ?? ''] ?? 'api_error'
+  return { status, message: stringAt(error, 'message') ?? text, kind, code }
+}

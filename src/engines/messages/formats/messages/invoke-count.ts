@@ -1,0 +1,18 @@
+/** Converts requests and answers of the CountTokens API of vendor F. */
+import { type JsonObject, numberAt } from '../../json/json.ts'
+import { LlmError } from '../../llm-error.ts'
+import { defaultMaxTokens } from './write-request.ts'
+
+/** Converts a token count request in the messages format to the provider's format. */
+export function writeInvokeCount({ model: _model, ...body }: JsonObject): JsonObject {
+  const defaults = { anthropic_version: 'bedrock-2023-05-31', max_tokens: defaultMaxTokens }
+  const encoded = Buffer.from(JSON.stringify({ ...defaults, ...body })).toString('base64')
+  return { input: { invokeModel: { body: encoded } } }
+}
+
+/** @throws LlmError 502 if the answer has no count. */
+export function readInvokeCount(body: JsonObject): number {
+  const tokens = numberAt(body, 'inputTokens')
+  if (tokens === undefined) throw new LlmError(502, 'the answer has no inputTokens')
+  return tokens
+}

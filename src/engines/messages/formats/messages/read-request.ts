@@ -1,0 +1,78 @@
+/** Converts a request in the messages format to the common form. */
+import { type Chat, isEffort, type OutputFormat, type Reasoning, type Tool } from '../../chat.ts'
+import { functionTool, readGenerateContentFields, readTools } from '../../common/client-settings.ts'
+import { booleanAt, field, listAt, numberAt, objectAt, stringAt } from '../../json/json.ts'
+import { LlmError, unsupportedPart } from '../../llm-error.ts'
+import { cacheOf, readMessages } from './read-messages.ts'
+
+/** Reads a tool of the client. Tools that a provider runs itself have other types and are rejected. */
+function readTool(tool: unknown, path: string): Tool {
+  const name = stringAt(tool, 'name')
+  const type = stringAt(tool, 'type') ?? 'custom'
+  if (type !== 'custom') throw unsupportedPart(path, `tools of type ${type}`)
+  if (name === undefined) throw new LlmError(400, `${path}.name must be a string`)
+  return { ...functionTool(name, tool, field(tool, 'input_schema')), cache: cacheOf(tool) }
+}
+
+const choiceTypes = { auto: 'auto', any: 'required', none: 'none' } as const
+
+function readToolChoice(choice: unknown): Chat['toolChoice'] {
+  if (choice === undefined) return undefined
+  const name = stringAt(choice, 'name')
+  const type = stringAt(choice, 'type')
+  if (type === 'auto' || type === 'any' || type === 'none') return { type: choiceTypes[type] }
+  if (type !== 'tool') throw unsupportedPart('tool_choice', 'choices of this form')
+  if (name === undefined) throw new LlmError(400, 'tool_choice.name must be a string')
+  return { type: 'tool', name }
+}
+
+function readReasoning(body: unknown): Reasoning | undefined {
+  const thinking = objectAt(body, 'thinking')
+  const effort = field(objectAt(body, 'output_config'), 'effort')
+  switch (stringAt(thinking, 'type')) {
+    case 'enabled':
+      return { type: 'budget', tokens: numberAt(thinking, 'budget_tokens') ?? 0 }
+    case 'adaptive':
+      return { type: 'adaptive', effort: isEffort(effort) ? effort : undefined }
+    case 'disabled':
+      return { type: 'off' }
+    default:
+      return undefined
+  }
+}
+
+function readOutput(body: unknown): OutputFormat | undefined {
+  const config = objectAt(body, 'output_config')
+  const format = objectAt(config, 'format') ?? objectAt(body, 'output_format')
+  if (stringAt(format, 'type') !== 'json_schema') return undefined
+  return { type: 'schema', schema: field(format, 'schema') ?? {} }
+}
+
+/** @throws LlmError 400 if the body is not a request in the messages format. */
+export function readMessagesRequest(body: unknown): Chat {
+  const messages = readMessages(body)
+  const tools = readTools(body, readTool)
+  if (listAt(body, 'mcp_servers').length > 0) {
+    throw unsupportedPart('mcp_servers', 'servers that the provider calls')
+  }
+  const choice = objectAt(body, 'tool_choice')
+  const isSerial = booleanAt(choice, 'disable_parallel_tool_use')
+  const stop = listAt(body, 'stop_sequences').filter((one) => typeof one === 'string')
+  return {
+    model: stringAt(body, 'model') ?? '',
+    ...messages,
+    ...tools,
+    toolChoice: readToolChoice(choice),
+    stream: booleanAt(body, 'stream') ?? false,
+    parallelTools: isSerial === undefined ? undefined : !isSerial,
+    maxTokens: numberAt(body, 'max_tokens'),
+    temperature: numberAt(body, 'temperature'),
+    topP: numberAt(body, 'top_p'),
+    topK: numberAt(body, 'top_k'),
+    stop: stop.length === 0 ? undefined : stop,
+    reasoning: readReasoning(body),
+    output: readOutput(body),
+    user: stringAt(objectAt(body, 'metadata'), 'user_id'),
+    generateContent: readGenerateContentFields(body),
+  }
+}

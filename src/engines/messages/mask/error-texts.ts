@@ -1,0 +1,65 @@
+/** Texts of errors that providers send. Errors may quote prompts and answers anywhere, so each of their texts is mapped. */
+import { isObject, type JsonObject, mapField, mapList, objectAt, withFields } from '../json/json.ts'
+import { LlmError } from '../llm-error.ts'
+import type { RoleText } from './slots.ts'
+import type { TextsMap } from './texts.ts'
+
+const maxDepth = 100
+
+/** Maps every text of a value. @throws LlmError 502 if it is nested too deeply. */
+export function mapEvery(value: unknown, map: TextsMap, depth = 0): unknown {
+  if (typeof value === 'string') return map([value])[0] ?? ''
+  if (depth > maxDepth)
+    throw new LlmError(502, `an error deeper than ${maxDepth} cannot be guarded`)
+  if (Array.isArray(value)) return mapList(value, (item) => mapEvery(item, map, depth + 1))
+  if (!isObject(value)) return value
+  const entries = Object.entries(value)
+  return withFields(
+    value,
+    Object.fromEntries(entries.map(([name, item]) => [name, mapEvery(item, map, depth + 1)])),
+  )
+}
+
+/** Maps every text of an error that came in place of an answer or event, but keeps its type. */
+export function mapErrorAnswer(error: JsonObject, map: TextsMap): JsonObject {
+  const mapped = mapEvery(error, map) as JsonObject
+  return error.type === 'error' ? withFields(mapped, { type: 'error' }) : mapped
+}
+
+/** Maps the texts of errors beside an answer or inside an event: of the whole, of a response and of choices. */
+export function mapErrorsBeside(answer: JsonObject, map: TextsMap): JsonObject {
+  const response = objectAt(answer, 'response')
+  const mapped = response === undefined ? answer : withErrors(answer, response, map)
+  return mapField(mapError(mapped, map), 'choices', (choice) =>
+    isObject(choice) ? mapError(choice, map) : choice,
+  )
+}
+
+const withErrors = (answer: JsonObject, response: JsonObject, map: TextsMap): JsonObject =>
+  withFields(answer, { response: mapError(response, map) })
+
+const mapError = (holder: JsonObject, map: TextsMap): JsonObject =>
+  holder.error == null ? holder : withFields(holder, { error: mapEvery(holder.error, map) })
+
+/** Collects the texts that a function maps. */
+function textsOf(mapAll: (map: TextsMap) => unknown): string[] {
+  const found: string[] = []
+  mapAll((texts) => {
+    found.push(...texts.filter((text) => text !== ''))
+    return texts
+  })
+  return found
+}
+
+/** Returns the texts of a value as webhooks see them: one text, or none. */
+export function textOfEvery(value: unknown): RoleText[] {
+  return asOne(textsOf((map) => mapEvery(value, map)))
+}
+
+/** Returns the texts of errors beside an answer as webhooks see them: one text, or none. */
+export function textOfErrorsBeside(answer: JsonObject): RoleText[] {
+  return asOne(textsOf((map) => mapErrorsBeside(answer, map)))
+}
+
+const asOne = (texts: readonly string[]): RoleText[] =>
+  texts.length === 0 ? [] : [{ role: 'assistant', content: texts.join(' ') }]

@@ -1,0 +1,208 @@
+/**
+ * A streamed answer that is held until guards have checked all of it. Guards can replace its texts; its
+ * events are then released with the current texts. Events keep their order; the first event of a
+ * changed text contains the whole text.
+ */
+import type { Mask } from '../../core/index.ts'
+import type { StreamEvent } from '../chat.ts'
+import type { ChatFormat } from '../client-formats.ts'
+import { type JsonObject, listAt, numberAt } from '../json/json.ts'
+import { mapErrorsBeside } from './error-texts.ts'
+import type { OnMatch } from './match-counts.ts'
+import { emptyTexts, keepTexts, mapRepeatedTexts } from './repeated-texts.ts'
+import type { RoleText } from './slots.ts'
+import { StreamMasker } from './stream-mask.ts'
+import { type EventTexts, guardedReaders, nameOfEvent, readGuarded } from './stream-texts.ts'
+import type { TextsMap } from './texts.ts'
+
+interface HeldEvent extends StreamEvent {
+  readonly parsed: JsonObject | undefined
+}
+
+function mapHeld(held: HeldEvent, map: TextsMap): HeldEvent {
+  const parsed = held.parsed && mapRepeatedTexts(held.parsed, map)
+  return parsed === held.parsed ? held : { ...held, parsed, data: JSON.stringify(parsed) }
+}
+
+/** Texts that guards see as one text: all texts of a choice or of a message. */
+interface Group {
+  /** Keys of the streamed texts, in order. */
+  readonly keys: string[]
+  /** Original of a text that an event repeats, but that was not streamed in this form. */
+  readonly repeated?: string
+}
+
+export class HeldStream {
+  readonly #format: ChatFormat
+  #events: readonly HeldEvent[] = []
+  /** Current streamed texts, by key. */
+  #texts = new Map<string, string>()
+  #original: ReadonlyMap<string, string> = new Map()
+  /** Key of each original text; if several texts are equal, the key of the first one. */
+  #keyOf: ReadonlyMap<string, string> = new Map()
+  #groups = new Map<string, Group>()
+  /** Current texts by their originals, for repeated texts that were not streamed. */
+  #repeated = new Map<string, string>()
+
+  constructor(format: ChatFormat, events: readonly StreamEvent[]) {
+    this.#format = format
+    this.#load(events)
+  }
+
+  /** Number of characters of all streamed texts. */
+  get length(): number {
+    return [...this.#texts.values()].reduce((sum, text) => sum + text.length, 0)
+  }
+
+  /** The texts that are sent to webhooks, one for each group. */
+  texts(): RoleText[] {
+    return [...this.#groups.values()].map((group) => ({
+      role: 'assistant',
+      content: this.#contentOf(group),
+    }))
+  }
+
+  /** Masks the texts like a stream that is not held. Returns whether anything was masked. */
+  mask(mask: Mask, onMatch: OnMatch): boolean {
+    const masker = new StreamMasker([mask], this.#format, Number.POSITIVE_INFINITY, onMatch)
+    try {
+      const events = this.release().flatMap((event) => masker.push(event))
+      this.#load([...events, ...masker.finish()])
+      return masker.hasMasked
+    } finally {
+      masker.dispose()
+    }
+  }
+
+  /** Replaces the texts of all groups; returns false if the number of texts differs. */
+  replace(texts: readonly RoleText[]): boolean {
+    if (texts.length !== this.#groups.size) return false
+    let at = 0
+    let isChanged = false
+    for (const group of this.#groups.values()) {
+      const text = texts[at++]?.content ?? ''
+      if (text === this.#contentOf(group)) continue
+      this.#put(group, text)
+      isChanged = true
+    }
+    // Citations are emptied, because the guard did not see their texts.
+    if (isChanged) this.#events = this.#events.map((event) => mapHeld(event, emptyTexts))
+    return true
+  }
+
+  /** Returns the events with the current texts. */
+  release(): StreamEvent[] {
+    const written = new Set<string>()
+    return this.#events.map(({ event, data, parsed }) => {
+      if (parsed === undefined) return { event, data }
+      const changed = this.#withTexts(parsed, written)
+      return { event, data: changed === parsed ? data : JSON.stringify(changed) }
+    })
+  }
+
+  #load(events: readonly StreamEvent[]): void {
+    this.#texts = new Map()
+    this.#groups = new Map()
+    this.#repeated = new Map()
+    this.#events = events.map((event) => {
+      const parsed = readGuarded(event.data)
+      if (parsed === undefined) return { event: undefined, data: event.data, parsed }
+      // The event is written again, because other readers may find another value for a repeated key.
+      const name = nameOfEvent(event.event, parsed)
+      return mapHeld({ event: name, data: JSON.stringify(parsed), parsed }, keepTexts)
+    })
+    for (const { parsed } of this.#events) if (parsed !== undefined) this.#collect(parsed)
+    this.#original = new Map(this.#texts)
+    // Reversed, so that equal texts get the key of the first one.
+    this.#keyOf = new Map([...this.#original].reverse().map(([key, text]) => [text, key]))
+    for (const { parsed } of this.#events) if (parsed !== undefined) this.#collectRepeated(parsed)
+  }
+
+  #read(event: JsonObject): EventTexts {
+    return guardedReaders[this.#format](event, undefined)
+  }
+
+  #collect(event: JsonObject): void {
+    if (this.#format === 'Completions') {
+      for (const choice of listAt(event, 'choices'))
+        this.#group(`${numberAt(choice, 'index') ?? 0}`)
+    } else if (this.#format === 'Messages') this.#group('')
+    for (const { part: key, text } of this.#read(event).pieces ?? []) {
+      const before = this.#texts.get(key)
+      if (before === undefined) this.#group(this.#groupOf(key)).keys.push(key)
+      this.#texts.set(key, (before ?? '') + text)
+    }
+  }
+
+  /** Collects texts that the provider repeats in another form than it streamed: guards must see them too. */
+  #collectRepeated(event: JsonObject): void {
+    const collect: TextsMap = (texts) => {
+      for (const text of texts) {
+        if (text === '' || this.#keyOf.has(text) || this.#repeated.has(text)) continue
+        this.#repeated.set(text, text)
+        this.#groups.set(`repeated ${this.#repeated.size}`, { keys: [], repeated: text })
+      }
+      return texts
+    }
+    this.#read(event).repeat(collect)
+    mapErrorsBeside(event, collect)
+  }
+
+  #group(name: string): Group {
+    let group = this.#groups.get(name)
+    if (group === undefined) {
+      group = { keys: [] }
+      this.#groups.set(name, group)
+    }
+    return group
+  }
+
+  #groupOf(key: string): string {
+    return this.#format === 'Messages' ? '' : (key.split('/')[0] ?? '')
+  }
+
+  #contentOf({ keys, repeated }: Group): string {
+    if (repeated !== undefined) return this.#repeated.get(repeated) ?? ''
+    return keys
+      .map((key) => this.#texts.get(key) ?? '')
+      .filter((text) => text !== '')
+      .join(' ')
+  }
+
+  /** Replaces the text of a group: the last non-empty text becomes `text`, and the others become empty. */
+  #put({ keys, repeated }: Group, text: string): void {
+    if (repeated !== undefined) {
+      this.#repeated.set(repeated, text)
+      return
+    }
+    const last = keys.findLast((key) => this.#texts.get(key) !== '') ?? keys.at(-1)
+    for (const key of keys) this.#texts.set(key, key === last ? text : '')
+  }
+
+  #withTexts(event: JsonObject, written: Set<string>): JsonObject {
+    const current: TextsMap = (all) => all.map((text) => this.#currentOf(text))
+    return mapErrorsBeside(this.#withContent(event, written, current), current)
+  }
+
+  #withContent(event: JsonObject, written: Set<string>, current: TextsMap): JsonObject {
+    const { pieces = [], put, repeat } = this.#read(event)
+    const texts = pieces.map(({ part, text }) => {
+      const now = this.#texts.get(part) ?? ''
+      if (now === this.#original.get(part)) return text
+      const isWritten = written.has(part)
+      written.add(part)
+      return isWritten ? '' : now
+    })
+    const repeated = repeat(current)
+    const isSame = texts.every((text, at) => text === pieces[at]?.text)
+    return isSame || put === undefined ? repeated : put(texts, repeated)
+  }
+
+  /** Returns the current text in place of a text that an event repeats. */
+  #currentOf(text: string): string {
+    const repeated = this.#repeated.get(text)
+    if (repeated !== undefined) return repeated
+    const key = this.#keyOf.get(text)
+    return key === undefined ? text : (this.#texts.get(key) ?? '')
+  }
+}

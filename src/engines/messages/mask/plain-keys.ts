@@ -1,0 +1,112 @@
+/**
+ * Rejects requests in which a provider could read other texts than guards: some servers accept `Type` for
+ * `type`, and some requests nest texts in ways that guards do not read.
+ */
+import { asciiName } from '../decided-fields.ts'
+import { isObject, type JsonObject } from '../json/json.ts'
+import { LlmError } from '../llm-error.ts'
+import { encodedText, isPlainBase64 } from './encoded-texts.ts'
+import {
+  contentFields,
+  isSetting,
+  isSkipped,
+  requestScope,
+  scopeOf,
+  type TextScope,
+} from './text-fields.ts'
+import { messageFields } from './texts.ts'
+
+/** Fields by which guards decide what they read, in any object. */
+export const guardedFields = new Set(
+  [
+    'content output outputs results title context stdout stderr logs role refusal type text source data',
+    'variables transcript media_type file_data filename custom input messages system instructions prompt',
+    'prediction name arguments thinking',
+  ].flatMap((line) => line.split(' ')),
+)
+const maxDepth = 100
+
+/** @throws LlmError 400 if a text may be hidden from guards. */
+export function needPlainKeys(body: JsonObject): void {
+  const scope = requestScope
+  for (const [name, value] of Object.entries(body)) {
+    checkKey(name)
+    if (isSetting(name, value)) continue
+    const isContent = messageFields.has(name) || contentFields.has(name)
+    if (messageFields.has(name) && Array.isArray(value)) {
+      for (const message of value) {
+        const inner = isObject(message) ? scopeOf(message, scope) : scope
+        checkList([message], name, inner, 1, true)
+      }
+    } else checkField(body, undefined, name, { scope, depth: 0, isContent })
+  }
+}
+
+interface Place {
+  readonly scope: TextScope
+  readonly depth: number
+  /** The value is a content, in which lists contain no lists. */
+  readonly isContent: boolean
+}
+
+function checkField(
+  holder: JsonObject,
+  key: string | undefined,
+  name: string,
+  { scope, depth, isContent }: Place,
+): void {
+  const value = holder[name]
+  if (isSkipped(holder, key, name, scope)) return
+  if (typeof value === 'string') {
+    const data = encodedText(holder, name)
+    if (typeof data !== 'object' || isPlainBase64(data)) return
+    throw new LlmError(400, `${name}: a text document must be plain base64 to be guarded`)
+  }
+  if (Array.isArray(value)) checkList(value, name, scope, depth + 1, isContent)
+  else if (isObject(value)) checkObject(value, name, scope, depth + 1)
+}
+
+function checkList(
+  list: readonly unknown[],
+  key: string,
+  scope: TextScope,
+  depth: number,
+  isContent: boolean,
+): void {
+  checkDepth(depth)
+  for (const item of list) {
+    if (Array.isArray(item)) {
+      if (isContent) throw new LlmError(400, 'lists inside lists cannot be guarded')
+      checkList(item, key, scope, depth + 1, false)
+    } else if (isObject(item)) checkObject(item, key, scope, depth)
+  }
+}
+
+function checkObject(
+  value: JsonObject,
+  key: string | undefined,
+  scope: TextScope,
+  depth: number,
+): void {
+  checkDepth(depth)
+  const isMap = key === 'variables'
+  if (!isMap && typeof value.text === 'object' && value.text !== null) {
+    throw new LlmError(400, 'text must be a string')
+  }
+  for (const name of Object.keys(value)) {
+    if (!isMap) checkKey(name)
+    checkField(value, key, name, { scope, depth, isContent: isMap || contentFields.has(name) })
+  }
+}
+
+function checkDepth(depth: number): void {
+  if (depth > maxDepth)
+    throw new LlmError(400, `contents deeper than ${maxDepth} cannot be guarded`)
+}
+
+function checkKey(key: string): void {
+  const plain = asciiName(key)
+  if (plain !== key && guardedFields.has(plain)) {
+    throw new LlmError(400, `the key "${key}" must be ${plain}`)
+  }
+}

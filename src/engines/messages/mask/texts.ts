@@ -1,0 +1,293 @@
+/**
+ * Maps the texts of requests and answers that guards read, in the format of the client. It works on
+ * parsed JSON, so that escapes cannot hide text. `text-fields.ts` says which strings are texts. Everything
+ * else is kept; if no text changes, the result is the same object.
+ */
+import type { ChatFormat } from '../client-formats.ts'
+import { isObject, type JsonObject, listAt, mapField, mapList } from '../json/json.ts'
+import { decoded, encoded, encodedText } from './encoded-texts.ts'
+import {
+  answerScope,
+  contentFields,
+  isLabel,
+  isSetting,
+  isSkipped,
+  putText,
+  requestScope,
+  scopeOf,
+  type TextScope,
+  textField,
+  textOfPart,
+} from './text-fields.ts'
+
+/**
+ * Maps the parts of one text, which guards read as a whole. Most texts have a single part. `isContent` is true
+ * if the parts are contents of messages.
+ */
+export type TextsMap = (texts: readonly string[], isContent?: boolean) => readonly string[]
+
+const mapOne = (text: string, map: TextsMap, isContent = false): string =>
+  map([text], isContent)[0] ?? ''
+
+/** How texts are mapped, and where they are. */
+interface Reading {
+  readonly map: TextsMap
+  readonly scope: TextScope
+}
+
+/** How the text parts of a list are read. */
+interface ListRules {
+  /** All text parts are one text; otherwise adjacent ones are. */
+  readonly areOneText?: boolean
+  /** Parts whose text becomes empty are removed, because vendors reject empty parts. */
+  readonly removesEmpty?: boolean
+}
+
+const contentRules: ListRules = { removesEmpty: true }
+const answerRules: ListRules = { removesEmpty: true, areOneText: true }
+const otherRules: ListRules = {}
+
+/** Maps the values of an object; returns the same object if nothing changes. */
+export function mapEntries(
+  object: JsonObject,
+  map: (name: string, value: unknown) => unknown,
+): JsonObject {
+  let changed: Record<string, unknown> | undefined
+  for (const name of Object.keys(object)) {
+    const mapped = map(name, object[name])
+    if (mapped === object[name]) continue
+    changed ??= { ...object }
+    changed[name] = mapped
+  }
+  return changed ?? object
+}
+
+/** Maps the texts of an object except those in the field `skipped`. `key` is the field that contains it. */
+function mapObject(
+  object: JsonObject,
+  key: string | undefined,
+  reading: Reading,
+  skipped?: string,
+): JsonObject {
+  return mapEntries(object, (name, value) =>
+    name === skipped ? value : mapMember(object, key, name, value, reading),
+  )
+}
+
+/** Maps the texts of a field of an object. */
+function mapMember(
+  holder: JsonObject,
+  key: string | undefined,
+  name: string,
+  value: unknown,
+  reading: Reading,
+): unknown {
+  if (value === null || isSkipped(holder, key, name, reading.scope)) return value
+  if (typeof value === 'string') return mapString(holder, name, value, reading.map)
+  if (Array.isArray(value)) {
+    if (contentFields.has(name)) return mapParts(value, name, reading, contentRules)
+    if (!isLabel(holder, name)) return mapParts(value, name, reading, otherRules)
+    return mapList(value, (item) => (isObject(item) ? mapObject(item, name, reading) : item))
+  }
+  if (!isObject(value)) return value
+  if (name !== 'variables') return mapObject(value, name, reading)
+  // Variables of a template have names of their own.
+  return mapEntries(value, (_name, variable) => mapContent(variable, reading))
+}
+
+function mapString(holder: JsonObject, name: string, value: string, map: TextsMap): string {
+  const data = encodedText(holder, name)
+  if (data === 'notText') return value
+  if (data !== undefined) {
+    const text = decoded(data)
+    const mapped = mapOne(text, map)
+    return mapped === text ? value : encoded(data, mapped)
+  }
+  return isLabel(holder, name) ? value : mapOne(value, map, contentFields.has(name))
+}
+
+/** Maps the texts of a list: of its text parts, and of everything else in them. */
+function mapParts(
+  parts: readonly unknown[],
+  key: string | undefined,
+  reading: Reading,
+  { areOneText = false, removesEmpty = false }: ListRules,
+): readonly unknown[] {
+  const { scope } = reading
+  const texts = new Map<number, string>()
+  const changed: unknown[] = []
+  let isSame = true
+  let isMapped = false
+  for (const [at, part] of parts.entries()) {
+    const text = textOfPart(part, scope)
+    const isNext = areOneText ? isMapped : texts.has(at)
+    if (text !== undefined && !isNext) {
+      mapRun(parts, at, reading, areOneText, texts)
+      isMapped = true
+    }
+    const mapped = text === undefined ? undefined : (texts.get(at) ?? '')
+    if (removesEmpty && mapped === '' && text !== '') {
+      isSame = false
+      continue
+    }
+    const put = mapped === undefined ? part : putText(part, mapped, scope)
+    const whole = mapRest(put, key, reading)
+    isSame &&= whole === part
+    changed.push(whole)
+  }
+  return isSame ? parts : changed
+}
+
+const isPart = (value: unknown): boolean => isObject(value) || Array.isArray(value)
+
+/** Maps the text that begins at a part. */
+function mapRun(
+  parts: readonly unknown[],
+  from: number,
+  { map, scope }: Reading,
+  areOneText: boolean,
+  texts: Map<number, string>,
+): void {
+  const places: number[] = []
+  const run: string[] = []
+  for (let at = from; at < parts.length; at++) {
+    const text = textOfPart(parts[at], scope)
+    // Numbers and null are no parts, so that they end no text.
+    if (isPart(parts[at]) && text === undefined && !areOneText) break
+    if (text === undefined) continue
+    places.push(at)
+    run.push(text)
+  }
+  const mapped = map(run, true)
+  for (const [index, at] of places.entries()) texts.set(at, mapped[index] ?? '')
+}
+
+/** Maps what a part contains besides its text. */
+function mapRest(part: unknown, key: string | undefined, reading: Reading): unknown {
+  if (Array.isArray(part)) return mapParts(part, key, reading, otherRules)
+  return isObject(part) ? mapObject(part, key, reading, textField(part, reading.scope)) : part
+}
+
+/** Maps a content: a text, a list of parts, or a single part. */
+function mapContent(content: unknown, reading: Reading, rules = contentRules): unknown {
+  if (typeof content === 'string') return mapOne(content, reading.map, true)
+  if (isObject(content)) return mapObject(content, undefined, reading)
+  return Array.isArray(content) ? mapParts(content, undefined, reading, rules) : content
+}
+
+/** Maps a message. A string in place of a message is an input of embeddings. */
+function mapMessage(message: unknown, { map, scope }: Reading): unknown {
+  if (typeof message === 'string') return mapOne(message, map, true)
+  if (!isObject(message)) return message
+  return mapObject(message, undefined, { map, scope: scopeOf(message, scope) })
+}
+
+/** Fields of requests that contain messages. */
+export const messageFields: ReadonlySet<string> = new Set(['messages', 'input'])
+
+/** Maps a top-level field of a request. */
+export function mapRequestField(body: JsonObject, name: string, map: TextsMap): unknown {
+  const value = body[name]
+  if (isSetting(name, value)) return value
+  const reading = { map, scope: requestScope }
+  if (messageFields.has(name)) {
+    return Array.isArray(value)
+      ? mapList(value, (message) => mapMessage(message, reading))
+      : mapContent(value, reading)
+  }
+  return mapMember(body, undefined, name, value, reading)
+}
+
+/** Maps a field of a message of a request. */
+export const mapMessageField = (message: JsonObject, name: string, map: TextsMap): unknown =>
+  mapMember(message, undefined, name, message[name], {
+    map,
+    scope: scopeOf(message, requestScope),
+  })
+
+/** Maps a variable of a template, whatever its name is. */
+export const mapVariable = (variables: JsonObject, name: string, map: TextsMap): unknown =>
+  mapContent(variables[name], { map, scope: requestScope })
+
+/** Maps a field of an object in an answer. */
+export const mapAnswerField = (holder: JsonObject, name: string, map: TextsMap): unknown =>
+  mapMember(holder, undefined, name, holder[name], { map, scope: answerScope })
+
+export function mapRequestTexts(body: JsonObject, map: TextsMap): JsonObject {
+  return mapEntries(body, (name) => mapRequestField(body, name, map))
+}
+
+/** The field with the texts of the model in a whole answer. */
+export const answerFields = { Completions: 'choices', Messages: 'content', Responses: 'output' }
+
+/** Maps the texts of a whole answer: all texts of a message or choice are one text. */
+export function mapAnswerTexts(body: JsonObject, format: ChatFormat, map: TextsMap): JsonObject {
+  const reading = { map, scope: answerScope }
+  return mapEntries(body, (name, value) => {
+    if (isSetting(name, value)) return value
+    if (name !== answerFields[format]) return mapAnswerField(body, name, map)
+    switch (format) {
+      case 'Completions':
+        return Array.isArray(value)
+          ? mapList(value, (choice) => mapChoice(choice, reading))
+          : mapChoice(value, reading)
+      case 'Messages':
+        return mapContent(value, reading, answerRules)
+      case 'Responses':
+        return Array.isArray(value) ? mapOutput(value, reading) : mapContent(value, reading)
+    }
+  })
+}
+
+/** Maps a choice. Servers put the text into `message`, or into `delta`, as in a stream. */
+function mapChoice(choice: unknown, reading: Reading): unknown {
+  if (!isObject(choice)) return mapContent(choice, reading)
+  return mapEntries(choice, (name, value) =>
+    (name === 'message' || name === 'delta') && isObject(value)
+      ? mapChoiceMessage(value, reading)
+      : mapMember(choice, undefined, name, value, reading),
+  )
+}
+
+export const mapMessageOfChoice = (message: JsonObject, map: TextsMap): JsonObject =>
+  mapChoiceMessage(message, { map, scope: answerScope })
+
+function mapChoiceMessage(message: JsonObject, reading: Reading): JsonObject {
+  return mapEntries(message, (name, value) =>
+    name === 'content' && Array.isArray(value)
+      ? mapParts(value, name, reading, answerRules)
+      : mapMember(message, undefined, name, value, reading),
+  )
+}
+
+/** Maps the text parts of all items as one text. Keeps empty parts, because events refer to positions. */
+function mapOutput(output: readonly unknown[], reading: Reading): readonly unknown[] {
+  const { map, scope } = reading
+  const texts = output.flatMap((item) =>
+    listAt(item, 'content').flatMap((part) => textOfPart(part, scope) ?? []),
+  )
+  const mapped = texts.length === 0 ? [] : map(texts, true)
+  let next = 0
+  const mapPart = (part: unknown): unknown => {
+    const isText = textOfPart(part, scope) !== undefined
+    const put = isText ? putText(part, mapped[next++] ?? '', scope) : part
+    return mapRest(put, 'content', reading)
+  }
+  return mapList(output, (item) => {
+    if (!isObject(item)) return mapContent(item, reading)
+    const hasParts = Array.isArray(item.content)
+    const others = mapObject(item, undefined, reading, hasParts ? 'content' : undefined)
+    return hasParts ? mapField(others, 'content', mapPart) : others
+  })
+}
+
+/** Maps an object of an answer, or a block of it, as an item without parts. */
+export function mapBlock(block: JsonObject, map: TextsMap): JsonObject {
+  return mapObject(block, undefined, { map, scope: answerScope })
+}
+
+/** Maps what a part in the field `key` contains besides its text, which is a piece of a stream. */
+export function mapBlockRest(part: JsonObject, map: TextsMap, key: string): JsonObject {
+  const skipped = textField(part, answerScope)
+  return mapObject(part, key, { map, scope: answerScope }, skipped)
+}

@@ -1,0 +1,41 @@
+/** How a provider serves a request: in the format of the client, or translated. */
+import type { HeaderFields } from '../../ground/exchange/exchange.ts'
+import type { ProviderConfig } from '../../ground/model/model-providers.ts'
+import type { ProviderFormat } from './chat.ts'
+import type { CachingPolicy } from './formats/converse/caching.ts'
+import type { ConverseOptions } from './formats/converse/write-request.ts'
+import type { JsonObject } from './json/json.ts'
+import type { ReadRouteType } from './route-type.ts'
+
+/** How one provider serves one request. */
+export type Plan =
+  /** The provider has the client's format, so the body is not translated; `change` may modify it. */
+  | { readonly kind: 'native'; readonly path: string; change?(body: JsonObject): JsonObject }
+  /** The conversation is translated to `format`. */
+  | {
+      readonly kind: 'translated'
+      readonly path: string
+      readonly format: ProviderFormat
+      change?(body: JsonObject): JsonObject
+    }
+  /** Embeddings in the provider's own format. */
+  | { readonly kind: 'embeddings'; readonly path: string; readonly format: 'predict' | 'invoke' }
+  /** The provider counts the tokens; request and answer are in its own format. */
+  | { readonly kind: 'invoke-count'; readonly path: string }
+  /** The gateway counts tokens. */
+  | { readonly kind: 'local-count' }
+
+/** What a provider knows about requests. */
+export interface Planner {
+  /**
+   * Decides how the provider serves a request; `model` is the model after aliases are resolved.
+   * @throws LlmError 400 if the provider does not support the request.
+   */
+  plan(route: ReadRouteType, model: string, config: ProviderConfig, isStream: boolean): Plan
+  /** Settings for translated requests in addition to the conversation; `headers` are those of the client. */
+  requestOptions?(
+    config: ProviderConfig,
+    caching: CachingPolicy | undefined,
+    headers: HeaderFields,
+  ): ConverseOptions
+}

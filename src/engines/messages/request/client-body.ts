@@ -1,0 +1,108 @@
+/** The body of a client's request, which is parsed only if more than a few of its fields are read. */
+import { isUtf8 } from 'node:buffer'
+import type { LearnedRecord, RecordSource } from '../../../ground/exchange/learned.ts'
+import type { JsonObject } from '../json/json.ts'
+import { type ByteRange, MemberScanner } from '../json/members.ts'
+import type { ReadRouteType } from '../route-type.ts'
+import { type ParsedBody, parseBody } from './body.ts'
+import { historyRules } from './history.ts'
+import { mediaTypeRules } from './media-types.ts'
+import { parameterFields } from './parameters.ts'
+
+/** The fields of bodies that are passed on as they came. */
+const read = ['model', 'stream', 'stream_options', 'background', ...parameterFields]
+
+function scannerOf(route: ReadRouteType): MemberScanner {
+  const { checked, refused } = historyRules[route]
+  return new MemberScanner({
+    read,
+    noted: ['messages'],
+    checked: { ...mediaTypeRules.checked, ...checked },
+    refused,
+    needsPlainNames: true,
+  })
+}
+
+const scanners: Readonly<Record<ReadRouteType, MemberScanner>> = {
+  Completions: scannerOf('Completions'),
+  Messages: scannerOf('Messages'),
+  Responses: scannerOf('Responses'),
+  Embeddings: scannerOf('Embeddings'),
+  VendorCTokenCount: scannerOf('VendorCTokenCount'),
+}
+
+/** A body in the client's format. */
+export interface RequestBody {
+  /** At least the model and the parameters of the request. */
+  readonly fields: JsonObject
+  readonly whole: JsonObject
+}
+
+export class ClientBody implements RequestBody, RecordSource {
+  readonly bytes: Buffer
+  /** The route type for which a provider can get the body as it came; undefined if there is none. */
+  readonly #route: ReadRouteType | undefined
+  readonly #fields: JsonObject | undefined
+  /** Where the value of `model` is; undefined unless there is exactly one. */
+  readonly #model: ByteRange | undefined
+  #parsed: ParsedBody | undefined
+  /** True if the body may be passed on as it came and has a list of messages. */
+  readonly hasMessages: boolean = false
+
+  /**
+   * `route` is set if the body may be passed on as it came.
+   * @throws LlmError 400 if the body is not a JSON object.
+   */
+  constructor(bytes: Buffer, route: ReadRouteType | undefined) {
+    this.bytes = bytes
+    const scanner = route && scanners[route]
+    if (scanner !== undefined && isUtf8(bytes) && scanner.scan(bytes)) {
+      this.#route = route
+      this.#fields = scanner.values()
+      this.#model = scanner.rangeOf('model')
+      this.hasMessages = scanner.isArray('messages')
+    } else this.#parsed = parseBody(bytes)
+  }
+
+  /** Returns the fields if no correction for a provider with the client's format changes the others. */
+  fieldsToPassOn(route: ReadRouteType): JsonObject | undefined {
+    const isWhole = this.hasMessages || route === 'Responses' || route === 'Embeddings'
+    return this.#route === route && isWhole ? this.#fields : undefined
+  }
+
+  /** True if every reader finds the same top-level fields in the bytes; otherwise the body is written again. */
+  get isUnambiguous(): boolean {
+    return this.#fields !== undefined
+  }
+
+  get fields(): JsonObject {
+    return this.#fields ?? this.whole
+  }
+
+  get whole(): JsonObject {
+    return this.#parse().body
+  }
+
+  /** The whole body for expressions, with doubles for all numbers. */
+  get record(): LearnedRecord {
+    return this.#parse().inDoubles as LearnedRecord
+  }
+
+  #parse(): ParsedBody {
+    this.#parsed ??= parseBody(this.bytes)
+    return this.#parsed
+  }
+
+  /** Returns the bytes with this model; undefined if the body must be written again for it. */
+  withModel(model: string): Buffer | undefined {
+    if (this.#fields?.model === model) return this.bytes
+    const range = this.#model
+    if (range === undefined) return undefined
+    const before = this.bytes.subarray(0, range.start)
+    return Buffer.concat([
+      before,
+      Buffer.from(JSON.stringify(model)),
+      this.bytes.subarray(range.end),
+    ])
+  }
+}

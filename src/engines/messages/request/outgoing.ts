@@ -1,0 +1,185 @@
+/** Builds the request to one provider, with the data that is needed to read its answer. Does no I/O. */
+
+import type { HeaderFields } from '../../../ground/exchange/exchange.ts'
+import type { ProviderConfig } from '../../../ground/model/model-providers.ts'
+import { countTextsForModel } from '../../core/token-slices.ts'
+import { type ChatFormat, clientFormats } from '../client-formats.ts'
+import { needDecidedNames, promptFields } from '../decided-fields.ts'
+import type { CachingPolicy } from '../formats/converse/caching.ts'
+import {
+  invokeFamily,
+  readEmbeddingsRequest,
+  writePredict,
+} from '../formats/embeddings/embeddings.ts'
+import { writeInvokeCount } from '../formats/messages/invoke-count.ts'
+import type { JsonObject } from '../json/json.ts'
+import { needOwnTexts } from '../mask/message-forms.ts'
+import { requestTexts } from '../mask/slots.ts'
+import type { Plan, Planner } from '../plan.ts'
+import { type Translation, translate } from '../provider-formats.ts'
+import type { ReadRouteType } from '../route-type.ts'
+import {
+  asksForUsage,
+  type BodySettings,
+  completeNative,
+  isComplete,
+  type SettledBody,
+  settleBody,
+  settledModel,
+} from './body.ts'
+import { checkClientShape } from './client-shapes.ts'
+import { type Enrichment, enrich } from './enrichment.ts'
+import { settleHistory } from './history.ts'
+import { settleMediaTypes } from './media-types.ts'
+
+export function chatFormatOf(route: ReadRouteType): ChatFormat | undefined {
+  return route === 'Embeddings' || route === 'VendorCTokenCount' ? undefined : route
+}
+
+/** What users set for requests to a provider. */
+interface RequestSettings extends BodySettings {
+  readonly prompt?: Enrichment
+  readonly caching?: CachingPolicy
+}
+
+const noSettings: RequestSettings = {}
+
+/** Returns the client's body with all settings applied, as guards read it. */
+export function settleRequest(
+  original: JsonObject,
+  route: ReadRouteType,
+  provider: ProviderConfig,
+  settings: RequestSettings | undefined,
+): SettledBody {
+  const settled = settleBody(original, { ...settings, model: pinnedModel(provider) })
+  const format = chatFormatOf(route)
+  if (format === undefined || settings?.prompt === undefined) return settled
+  needDecidedNames(original, promptFields)
+  return withBody(settled, enrich(settled.body, format, settings.prompt))
+}
+
+const pinnedModel = ({ model, deploymentName }: ProviderConfig): string | undefined =>
+  model ?? deploymentName
+
+export interface OutgoingRequest {
+  readonly route: ReadRouteType
+  readonly plan: Exclude<Plan, { kind: 'local-count' }>
+  readonly model: string
+  /** The body to send; undefined to send the client's bytes unchanged. */
+  readonly body: JsonObject | undefined
+  readonly translation: Translation | undefined
+  readonly isStream: boolean
+  /** True if the client asks for the vectors of embeddings in base64. */
+  readonly encodesVectors?: boolean
+  /** True if the gateway asked for the usage of the stream and the client did not. */
+  readonly hidesUsage: boolean
+}
+
+/** A token count by the gateway, which runs in time slices. */
+interface LocalCount {
+  readonly kind: 'local-count'
+  count(): Promise<number>
+}
+
+interface RequestContext {
+  readonly vendor: Planner
+  readonly provider: ProviderConfig
+  readonly settings: RequestSettings | undefined
+  /** Headers of the client. */
+  readonly headers: HeaderFields
+  /** The client's path, for errors. */
+  readonly path: string
+  newId(): string
+}
+
+/** @throws LlmError 400 if the provider cannot serve the request. */
+export function outgoingRequest(
+  settled: SettledBody,
+  route: ReadRouteType,
+  context: RequestContext,
+): OutgoingRequest | LocalCount {
+  const { model } = settled
+  const body = settleMediaTypes(settled.body)
+  const isStream = body.stream === true && route !== 'Embeddings'
+  const { vendor, provider, settings, headers, path, newId } = context
+  const plan = vendor.plan(route, model, provider, isStream)
+  const base = { route, model, isStream, hidesUsage: false, translation: undefined }
+  switch (plan.kind) {
+    case 'local-count':
+      checkClientShape(body, route)
+      return { kind: 'local-count', count: () => countLocally(body, model) }
+    case 'native': {
+      const completed = completeNative(withBody(settled, settleHistory(body, route)), route)
+      const changed = plan.change?.(completed.body) ?? completed.body
+      const isChanged = completed.isChanged || changed !== completed.body
+      const hidesUsage = route === 'Completions' && isStream && !asksForUsage(body)
+      return { ...base, plan, body: isChanged ? changed : undefined, hidesUsage }
+    }
+    case 'translated': {
+      needOwnTexts(body, route, path)
+      checkClientShape(body, route)
+      const chat = clientFormats[route as ChatFormat].readRequest(body)
+      const options = vendor.requestOptions?.(provider, settings?.caching, headers)
+      const translation = translate(chat, plan.format, { ...options, newId })
+      const written = plan.change?.(translation.body) ?? translation.body
+      return { ...base, plan, translation, body: written }
+    }
+    case 'embeddings': {
+      needOwnTexts(body, route, path)
+      checkClientShape(body, route)
+      const request = readEmbeddingsRequest(body)
+      const isPredict = plan.format === 'predict'
+      return {
+        ...base,
+        plan,
+        encodesVectors: request.isEncoded,
+        body: isPredict ? writePredict(request) : invokeFamily(model).write(request),
+      }
+    }
+    case 'invoke-count':
+      return { ...base, plan, body: writeInvokeCount(settleHistory(body, route)) }
+  }
+}
+
+/**
+ * Returns the request to a provider that can get the client's body as it came, with at most another model;
+ * undefined if the whole body must be read. `fields` are those of a body that needs no correction.
+ * @throws LlmError 400 if the provider cannot serve the request.
+ */
+export function passedOnRequest(
+  fields: JsonObject,
+  route: ReadRouteType,
+  { vendor, provider, settings }: Pick<RequestContext, 'vendor' | 'provider' | 'settings'>,
+): OutgoingRequest | undefined {
+  if (settings?.prompt !== undefined) return undefined
+  const model = settledModel(fields, settings ?? noSettings, pinnedModel(provider))
+  if (model === undefined) return undefined
+  if (!isComplete(fields, model, route)) return undefined
+  const isStream = fields.stream === true && route !== 'Embeddings'
+  const plan = vendor.plan(route, model, provider, isStream)
+  if (plan.kind !== 'native' || plan.change !== undefined) return undefined
+  return {
+    route,
+    plan,
+    model,
+    body: undefined,
+    translation: undefined,
+    isStream,
+    hidesUsage: false,
+  }
+}
+
+function withBody(settled: SettledBody, body: JsonObject): SettledBody {
+  return body === settled.body ? settled : { ...settled, body, isChanged: true }
+}
+
+/** Tokens of a request in addition to its messages. */
+const tokensPerRequest = 3
+/** Tokens of a message in addition to its text. */
+const tokensPerMessage = 4
+
+async function countLocally(body: JsonObject, model: string): Promise<number> {
+  const texts = requestTexts(body).map(({ content }) => content)
+  const counts = await countTextsForModel(texts, model)
+  return counts.reduce((sum, tokens) => sum + tokensPerMessage + tokens, tokensPerRequest)
+}

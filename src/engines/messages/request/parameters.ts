@@ -1,0 +1,35 @@
+/** Parameters of requests, which logs, spans and expressions show, in any format of clients. */
+import { type JsonObject, numberAt } from '../json/json.ts'
+
+/** The fields of each parameter, by its name in chat completions. The first field that is set counts. */
+const fieldsOf = {
+  temperature: ['temperature'],
+  top_p: ['top_p'],
+  frequency_penalty: ['frequency_penalty'],
+  presence_penalty: ['presence_penalty'],
+  seed: ['seed'],
+  max_tokens: ['max_tokens', 'max_completion_tokens', 'max_output_tokens'],
+  encoding_format: ['encoding_format'],
+  dimensions: ['dimensions'],
+} as const
+
+export type ParameterName = keyof typeof fieldsOf
+export const parameterNames = Object.keys(fieldsOf) as readonly ParameterName[]
+/** All fields that `parameterOf` reads. */
+export const parameterFields: readonly string[] = Object.values(fieldsOf).flat()
+
+/** Other values are texts of the client, which logs do not contain. */
+const encodings = new Map<unknown, string>([
+  ['float', 'float'],
+  ['base64', 'base64'],
+])
+
+/** Returns a parameter of a request; undefined if it is not set. */
+export function parameterOf(request: JsonObject, name: ParameterName): string | number | undefined {
+  if (name === 'encoding_format') return encodings.get(request.encoding_format)
+  for (const field of fieldsOf[name]) {
+    const value = numberAt(request, field)
+    if (value !== undefined) return value
+  }
+  return undefined
+}

@@ -1,0 +1,158 @@
+/** Errors that providers send with a successful status, and answers that cannot be read. */
+import type { ProviderError } from '../chat.ts'
+import { readCompletionsError } from '../formats/completions/response.ts'
+import { readConverseError } from '../formats/converse/response.ts'
+import { readGoogleError } from '../formats/generate-content/response.ts'
+import { readMessagesError } from '../formats/messages/response.ts'
+import { field, isObject, type JsonObject, numberAt, parseJson, stringAt } from '../json/json.ts'
+import { LlmError } from '../llm-error.ts'
+import type { OutgoingRequest } from '../request/outgoing.ts'
+
+/** Maximum number of characters of a provider's text that an error repeats. */
+const maxExcerpt = 1_000
+
+export const excerptOf = (text: string): string => text.trim().slice(0, maxExcerpt)
+
+/** Fields that only answers have. */
+export const answerFields = [
+  'choices',
+  'content',
+  'output',
+  'candidates',
+  'promptFeedback',
+  'data',
+  'predictions',
+  'embedding',
+  'embeddings',
+  'embeddingsByType',
+  'input_tokens',
+  'inputTokens',
+] as const
+
+function hasAnswer(body: JsonObject): boolean {
+  return answerFields.some((name) => {
+    const value = field(body, name)
+    return value != null && !(Array.isArray(value) && value.length === 0)
+  })
+}
+
+/** Returns true for `{error}`, `{type: "error"}`, `{message}`, `{Message}` and `{detail}`. */
+function isError(body: JsonObject): boolean {
+  const error = field(body, 'error')
+  if (isObject(error) || (typeof error === 'string' && error !== '')) return true
+  const hasMessage = ['message', 'Message'].some((name) => stringAt(body, name))
+  return body.type === 'error' || hasMessage || field(body, 'detail') != null
+}
+
+export const providerFailed = 'the provider answered with an error'
+
+/**
+ * Returns the error in a provider's text; undefined if the text is an answer. If guards protect the answer, the
+ * message is never the text itself, in which escapes hide what the text says.
+ */
+export function errorInAnswer(
+  request: OutgoingRequest,
+  text: string,
+  parsed = parseJson(text),
+  isGuarded = false,
+): ProviderError | undefined {
+  const body: unknown = Array.isArray(parsed) && parsed.length === 1 ? parsed[0] : parsed
+  if (!isObject(body) || hasAnswer(body) || !isError(body)) return undefined
+  const error = readerOf(request)(502, text)
+  const whole = isGuarded ? providerFailed : text
+  const message = error.message === text ? (stringAt(body, 'detail') ?? whole) : error.message
+  return { ...error, message: excerptOf(message), status: statusOf(body, error) }
+}
+
+export function readerOf({
+  plan,
+  translation,
+  route,
+}: OutgoingRequest): (status: number, text: string) => ProviderError {
+  if (translation !== undefined) return translation.readError
+  if (plan.kind === 'native') {
+    const isMessages = route === 'Messages' || route === 'VendorCTokenCount'
+    return isMessages ? readMessagesError : readCompletionsError
+  }
+  return plan.kind === 'embeddings' && plan.format === 'predict'
+    ? readGoogleError
+    : readConverseError
+}
+
+/** An error that the provider sent in place of an answer. */
+export class ProviderFailure extends LlmError {
+  readonly error: ProviderError
+
+  constructor(error: ProviderError) {
+    super(error.status, error.message)
+    this.name = 'ProviderFailure'
+    this.error = error
+  }
+}
+
+/** HTTP statusByErrorName by the names that vendors use for errors. */
+const statusByErrorName: Readonly<Record<string, number>> = {
+  invalid_request_error: 400,
+  authentication_error: 401,
+  permission_error: 403,
+  not_found_error: 404,
+  request_too_large: 413,
+  rate_limit_error: 429,
+  rate_limit_exceeded: 429,
+  insufficient_quota: 429,
+  overloaded_error: 529,
+  INVALID_ARGUMENT: 400,
+  UNAUTHENTICATED: 401,
+  PERMISSION_DENIED: 403,
+  NOT_FOUND: 404,
+  RESOURCE_EXHAUSTED: 429,
+  UNAVAILABLE: 503,
+}
+
+/** Returns the status that the provider should have sent. */
+function statusOf(body: JsonObject, { code, kind }: ProviderError): number {
+  const error = field(body, 'error')
+  const numbers = [
+    numberAt(error, 'code'),
+    numberAt(error, 'status'),
+    numberAt(body, 'status'),
+    numberAt(body, 'code'),
+    Number(code),
+  ]
+  const status = numbers.find((number) => number !== undefined && number >= 400 && number <= 599)
+  const named = [code, kind].find(
+    (name) => name !== undefined && Object.hasOwn(statusByErrorName, name),
+  )
+  return status ?? statusByErrorName[named ?? ''] ?? 502
+}
+
+/** An answer that cannot be read. The message does not quote it, because logs repeat the message. */
+class UnreadableAnswer extends LlmError {
+  /** The beginning of the answer, for clients. */
+  readonly excerpt: string
+
+  constructor(text: string) {
+    const excerpt = excerptOf(text)
+    const isEmpty = excerpt === '' ? '; it is empty' : ''
+    super(502, `the answer of the provider is not a JSON object${isEmpty}`)
+    this.name = 'UnreadableAnswer'
+    this.excerpt = excerpt
+  }
+}
+
+/** Returns true if the provider failed although it answered with a successful status. */
+export const isOfProvider = (error: LlmError): boolean =>
+  error instanceof ProviderFailure || error instanceof UnreadableAnswer
+
+export const unreadable = (text: string): LlmError => new UnreadableAnswer(text)
+
+/** Returns the text of an error for the client. If guards protect the answer, it quotes nothing that they have not read. */
+export function clientText(error: LlmError, isGuarded: boolean): string {
+  const { message } = error
+  if (isGuarded || !(error instanceof UnreadableAnswer) || error.excerpt === '') return message
+  return `${message}: ${error.excerpt}`
+}
+
+/** Returns the text of an error for logs, which never quotes an answer. */
+export const loggedText = (error: LlmError): string =>
+  error instanceof ProviderFailure ? providerFailed : error.message

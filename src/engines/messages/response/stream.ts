@@ -1,0 +1,301 @@
+/**
+ * Converts streamed answers for the client: decodes events, translates them if the provider has
+ * another format, masks them, and encodes them. An answer that was cut off ends with an error in
+ * the client's format, never like a complete one.
+ */
+import type { BodyTransform, ByteSpan, OmittedBytes } from '../../../ground/exchange/exchange.ts'
+import type { AnswerReader, AnswerWriter, EventDecoder, StreamEvent } from '../chat.ts'
+import { clientFormats } from '../client-formats.ts'
+import { EventStreamDecoder } from '../framing/event-stream.ts'
+import { SseDecoder, writeSse } from '../framing/sse.ts'
+import { LlmError } from '../llm-error.ts'
+import type { GuardFinding } from '../mask/regex-chain.ts'
+import type { StreamGuard } from '../mask/stream-guard.ts'
+import type { OutgoingRequest } from '../request/outgoing.ts'
+import {
+  type Conversion,
+  type ConversionOptions,
+  errorEvents,
+  errorInPlace,
+  isPlainText,
+} from './conversion.ts'
+import { NativeConversion } from './native-conversion.ts'
+import { PassingEvents } from './passing-events.ts'
+import { clientText, unreadable } from './provider-error.ts'
+
+interface StreamOptions extends ConversionOptions {
+  /** Masks the client's events; undefined if no guard reads them. */
+  readonly guard?: StreamGuard | undefined
+}
+
+/** Returns the client's events for a whole streamed answer. @throws LlmError 502 if it cannot be read. */
+export function convertEvents(options: ConversionOptions, bytes: Uint8Array): StreamEvent[] {
+  const decoder = decoderOf(options)
+  const conversion = conversionOf(options)
+  const converted: StreamEvent[] = []
+  decoder.push(bytes, (event) => void converted.push(...conversion.convert(event)))
+  const text = converted.length === 0 ? openingOf(options.request, bytes) : ''
+  return [...converted, ...conversion.finish(isCutOff(decoder, conversion), text)]
+}
+
+export function decoderOf({
+  request,
+  eventLimit,
+}: Pick<ConversionOptions, 'request' | 'eventLimit'>): EventDecoder {
+  return request.translation?.framing === 'event-stream'
+    ? new EventStreamDecoder(eventLimit)
+    : new SseDecoder(eventLimit)
+}
+
+/** Maximum number of bytes to keep of an answer without events. */
+const openingBytes = 4_096
+
+/** Returns the text that came instead of events; empty if an event began. */
+export function openingOf({ translation }: OutgoingRequest, bytes: Uint8Array): string {
+  if (translation?.framing === 'event-stream') return ''
+  const text = Buffer.from(bytes.subarray(0, openingBytes)).toString('utf8')
+  return /^\s*(?:data|event|id|retry)?:/.test(text) ? '' : text
+}
+
+/** Returns true if the bytes ended inside an event before the answer was complete. */
+const isCutOff = (decoder: Pick<EventDecoder, 'isInside'>, conversion: Conversion): boolean =>
+  decoder.isInside && !conversion.hasEnded
+
+function conversionOf(options: ConversionOptions): Conversion {
+  const { translation } = options.request
+  return translation === undefined
+    ? new NativeConversion(options)
+    : new TranslatedConversion(translation.reader(), options)
+}
+
+export class AnswerStream implements BodyTransform {
+  readonly #options: StreamOptions
+  /** Decodes events, or passes their bytes on if nothing changes them. */
+  readonly #source: EventDecoder | PassingEvents
+  readonly #conversion: Conversion
+  readonly #guard: StreamGuard | undefined
+  /** Reads the guarded events for `onEvent`. */
+  readonly #guarded: SseDecoder | undefined
+  /** The first bytes of the answer; undefined after the first event. */
+  #opening: Buffer | undefined = Buffer.alloc(0)
+  isOver = false
+
+  constructor(options: StreamOptions) {
+    const { request, guard, eventLimit, onEvent } = options
+    this.#options = options
+    this.#conversion = conversionOf(options)
+    const isRead = request.translation !== undefined
+    this.#source = isRead ? decoderOf(options) : new PassingEvents(eventLimit, this.#conversion)
+    this.#guard = guard
+    if (guard !== undefined && onEvent !== undefined) {
+      this.#guarded = new SseDecoder(Number.POSITIVE_INFINITY)
+    }
+  }
+
+  /** What each guard has found so far; empty if there are no guards. */
+  get findings(): readonly (GuardFinding | undefined)[] {
+    return this.#guard?.findings ?? []
+  }
+
+  relay(bytes: Buffer, start: number, end: number): OmittedBytes | undefined {
+    return this.#guard === undefined ? this.#relay(bytes, start, end) : undefined
+  }
+
+  rewrite(bytes: Buffer, start: number, end: number): ByteSpan | undefined {
+    const guard = this.#guard
+    const omitted = guard && this.#relay(bytes, start, end)
+    if (guard === undefined || omitted === undefined) return undefined
+    try {
+      return guard.pushSpan(bytes, start, omitted, end)
+    } catch (error) {
+      const last = Buffer.from(this.#failed(error))
+      return { bytes: last, start: 0, end: last.length }
+    }
+  }
+
+  push(chunk: Uint8Array, emit: (bytes: Uint8Array) => void): void {
+    if (this.isOver) return
+    try {
+      if (this.#source instanceof PassingEvents) {
+        this.#source.push(
+          chunk,
+          (event) => this.#convert(event),
+          (bytes) => this.#emit(bytes, emit),
+        )
+      } else this.#translate(this.#source, chunk, emit)
+      this.#keepOpening(chunk)
+    } catch (error) {
+      this.#abort(error, emit)
+    }
+  }
+
+  end(emit: (bytes: Uint8Array) => void): void {
+    this.#finish(false, emit)
+  }
+
+  fail(emit: (bytes: Uint8Array) => void): void {
+    this.#finish(true, emit)
+  }
+
+  /** Ends the stream at once and releases memory of the core. Idempotent. */
+  dispose(): void {
+    this.isOver = true
+    this.#guard?.dispose()
+  }
+
+  #relay(bytes: Buffer, start: number, end: number): OmittedBytes | undefined {
+    if (this.isOver || !(this.#source instanceof PassingEvents)) return undefined
+    return this.#source.relay(bytes, start, end)
+  }
+
+  /** Writes the events before an error, too. */
+  #translate(source: EventDecoder, chunk: Uint8Array, emit: (bytes: Uint8Array) => void): void {
+    const events: StreamEvent[] = []
+    let failure: { readonly error: unknown } | undefined
+    try {
+      source.push(chunk, (event) => void events.push(...this.#convert(event)))
+    } catch (error) {
+      failure = { error }
+    }
+    this.#write(events, emit)
+    if (failure !== undefined) throw failure.error
+  }
+
+  #finish(isCut: boolean, emit: (bytes: Uint8Array) => void): void {
+    if (this.isOver) return
+    this.isOver = true
+    const conversion = this.#conversion
+    try {
+      const text = openingOf(this.#options.request, this.#opening ?? Buffer.alloc(0))
+      const last = conversion.finish(isCut || isCutOff(this.#source, conversion), text)
+      if (this.#source instanceof PassingEvents) {
+        this.#source.finish(last.length > 0, (bytes) => this.#emit(bytes, emit))
+      }
+      this.#report(last)
+      this.#write(last, emit)
+      if (this.#guard !== undefined) this.#emitGuarded(this.#guard.end(), emit)
+    } catch (error) {
+      this.#abort(error, emit)
+    } finally {
+      this.#guard?.dispose()
+    }
+  }
+
+  /** Keeps the first bytes for the error of an answer without events. */
+  #keepOpening(chunk: Uint8Array): void {
+    const kept = this.#opening
+    if (kept === undefined || kept.length >= openingBytes) return
+    this.#opening = Buffer.concat([kept, chunk.subarray(0, openingBytes - kept.length)])
+  }
+
+  /** Returns the client's events for an event of the provider. */
+  #convert(event: StreamEvent): readonly StreamEvent[] {
+    this.#opening = undefined
+    const events = this.#conversion.convert(event)
+    this.#report(events)
+    return events
+  }
+
+  /** Reports events for expressions, unless guards may change them. */
+  #report(events: readonly StreamEvent[]): void {
+    const { onEvent } = this.#options
+    if (onEvent === undefined || this.#guard !== undefined) return
+    for (const event of events) onEvent(event)
+  }
+
+  #write(events: readonly StreamEvent[], emit: (bytes: Uint8Array) => void): void {
+    if (events.length > 0) this.#emit(eventBytes(events), emit)
+  }
+
+  /** Sends bytes to the client, through the guards if there are any. */
+  #emit(bytes: Uint8Array, emit: (bytes: Uint8Array) => void): void {
+    if (this.#guard === undefined) emit(bytes)
+    else this.#emitGuarded(this.#guard.push(bytes), emit)
+  }
+
+  #emitGuarded(bytes: Uint8Array, emit: (bytes: Uint8Array) => void): void {
+    if (bytes.length === 0) return
+    this.#guarded?.push(bytes, (event) => this.#options.onEvent?.(event))
+    emit(bytes)
+  }
+
+  /** Ends the answer with an error. */
+  #abort(error: unknown, emit: (bytes: Uint8Array) => void): void {
+    emit(this.#failed(error))
+  }
+
+  /** Returns the error event, and the events before it that are guarded already. */
+  #failed(error: unknown): Uint8Array {
+    this.isOver = true
+    if (!(error instanceof LlmError)) throw error
+    const { status } = error
+    const message = clientText(error, this.#options.isProtected)
+    const last =
+      this.#guard?.fail(error) ?? eventBytes(errorEvents(this.#options, { status, message }))
+    this.#guard?.dispose()
+    return last
+  }
+}
+
+export function eventBytes(events: readonly StreamEvent[]): Uint8Array {
+  return Buffer.from(events.map(writeSse).join(''))
+}
+
+class TranslatedConversion implements Conversion {
+  readonly #reader: AnswerReader
+  readonly #writer: AnswerWriter
+  readonly #options: ConversionOptions
+  #hasFailed = false
+  hasEnded = false
+
+  constructor(reader: AnswerReader, options: ConversionOptions) {
+    this.#reader = reader
+    this.#options = options
+    this.#writer = clientFormats[options.format].writer(options.clientFields, options.context)
+  }
+
+  convert(event: StreamEvent): readonly StreamEvent[] {
+    if (isPlainText(event.data)) throw unreadable(event.data)
+    return this.#write(this.#reader.read(event))
+  }
+
+  finish(isCut: boolean, text: string): readonly StreamEvent[] {
+    const last = isCut ? [] : this.#write(this.#reader.finish())
+    if (this.#hasFailed) return last
+    if (isCut || !this.hasEnded) {
+      const error = errorInPlace(this.#options, text)
+      return [...last, ...this.#writer.write({ type: 'error', error })]
+    }
+    return [...last, ...this.#writer.finish(true)]
+  }
+
+  #write(events: ReturnType<AnswerReader['read']>): readonly StreamEvent[] {
+    const { onDetails, onContent } = this.#options
+    return events.flatMap((event) => {
+      switch (event.type) {
+        case 'start':
+          onDetails({ model: event.model, ...(event.usage && { usage: event.usage }) })
+          break
+        case 'usage':
+          onDetails({ usage: event.usage })
+          break
+        case 'end':
+          this.hasEnded = true
+          break
+        case 'error':
+          this.#hasFailed = true
+          break
+        case 'text':
+        case 'thinking':
+          onContent(Buffer.byteLength(event.text))
+          break
+        case 'tool-input':
+          onContent(Buffer.byteLength(event.json))
+          break
+        default:
+          break
+      }
+      return this.#writer.write(event)
+    })
+  }
+}

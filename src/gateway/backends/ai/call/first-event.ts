@@ -1,0 +1,97 @@
+/**
+ * Finds an error that a provider sends as the first event of a stream. Until the first event has arrived, the
+ * client gets nothing, so that another provider can still answer.
+ */
+import type { BodyWatcher } from '../../../../engines/http/contracts/requests.ts'
+import type { EventDecoder, ProviderError, StreamEvent } from '../../../../engines/messages/chat.ts'
+import {
+  isObject,
+  type JsonObject,
+  objectAt,
+  parseJson,
+} from '../../../../engines/messages/json/json.ts'
+import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
+import { errorInPlace, isPlainText } from '../../../../engines/messages/response/conversion.ts'
+import { errorInAnswer } from '../../../../engines/messages/response/provider-error.ts'
+import { decoderOf, openingOf } from '../../../../engines/messages/response/stream.ts'
+import { now } from '../../../proxy/upstream/choose.ts'
+
+/** Milliseconds after which comments and pings are passed on, because clients may need them to wait longer. */
+const maxSilenceMs = 5_000
+
+/** Maximum size of the first event in bytes. Larger events are not errors. */
+export const maxFirstEvent = 64 * 1024
+
+/** An error in place of an answer. */
+interface StreamFailure {
+  readonly error: ProviderError
+  /** The event as parsed JSON; undefined if it is not JSON. */
+  readonly parsed: JsonObject | undefined
+}
+
+export class FirstEvent implements BodyWatcher {
+  readonly #request: OutgoingRequest
+  readonly #decoder: EventDecoder
+  readonly #startedAt = now()
+  #event: StreamEvent | undefined
+  #hasFailed = false
+
+  constructor(request: OutgoingRequest) {
+    this.#request = request
+    this.#decoder = decoderOf({ request, eventLimit: maxFirstEvent })
+  }
+
+  watch(bytes: Buffer, start: number, end: number): boolean {
+    try {
+      this.#decoder.push(bytes.subarray(start, end), (event) => {
+        if (event.event !== 'ping') this.#event ??= event
+      })
+    } catch {
+      // The stream itself reports what cannot be read.
+      this.#hasFailed = true
+    }
+    return this.#hasFailed || this.#event !== undefined || now() - this.#startedAt > maxSilenceMs
+  }
+
+  /** Returns the error; undefined if the answer begins. `whole` is all of the answer if it is complete. */
+  failure(whole: Uint8Array | undefined, isProtected: boolean): StreamFailure | undefined {
+    if (this.#event !== undefined) return failureOf(this.#request, this.#event, isProtected)
+    if (whole === undefined || this.#hasFailed) return undefined
+    const text = openingOf(this.#request, whole)
+    const parsed = parseJson(text)
+    const error = errorInPlace({ request: this.#request, isProtected }, text)
+    return { error, parsed: isObject(parsed) ? parsed : undefined }
+  }
+}
+
+/** Returns the error that an event reports; undefined for other events. */
+function failureOf(
+  request: OutgoingRequest,
+  event: StreamEvent,
+  isProtected: boolean,
+): StreamFailure | undefined {
+  const { translation } = request
+  const parsed = parseJson(event.data)
+  if (translation?.framing === 'event-stream') {
+    const read = isObject(parsed) ? translation.reader().read(event) : []
+    const found = read.find((one) => one.type === 'error')
+    return found?.type === 'error' ? { error: found.error, parsed: objectOf(parsed) } : undefined
+  }
+  if (event.data !== '[DONE]' && isPlainText(event.data)) {
+    return { error: errorInPlace({ request, isProtected }, event.data), parsed: undefined }
+  }
+  const body = reported(parsed)
+  if (body === undefined) return undefined
+  const error = errorInAnswer(request, JSON.stringify(body), body, isProtected)
+  return error && { error, parsed: body }
+}
+
+const objectOf = (value: unknown): JsonObject | undefined => (isObject(value) ? value : undefined)
+
+/** Returns the object that has the error of an event, without an answer. */
+function reported(parsed: unknown): JsonObject | undefined {
+  const body = Array.isArray(parsed) && parsed.length === 1 ? objectOf(parsed[0]) : objectOf(parsed)
+  if (body === undefined) return undefined
+  const inner = body.error ?? objectAt(body, 'response')?.error
+  return inner == null ? body : { type: 'error', error: inner }
+}

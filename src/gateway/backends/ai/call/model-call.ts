@@ -1,0 +1,229 @@
+/** The state of one request to a language model, across all its attempts. */
+
+import { laterUsage } from '../../../../engines/messages/chat.ts'
+import type { JsonObject } from '../../../../engines/messages/json/json.ts'
+import type { ClientBody, RequestBody } from '../../../../engines/messages/request/client-body.ts'
+import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
+import type { ModelOutput } from '../../../../engines/messages/response/model-output.ts'
+import type { AnswerStream } from '../../../../engines/messages/response/stream.ts'
+import type { AnswerDetails } from '../../../../engines/messages/response/usage.ts'
+import type { ReadRouteType, RouteType } from '../../../../engines/messages/route-type.ts'
+import type { RequestHead } from '../../../../ground/exchange/exchange.ts'
+import { forwardingExtensions } from '../../../../ground/exchange/forwarding.ts'
+import { tokenLimitsOf } from '../../../../ground/exchange/rate-limits.ts'
+import type { BackendAccess } from '../../../proxy/config/backend-access.ts'
+import type { NamedProvider } from '../../../proxy/request/backend-call.ts'
+import type { RequestContext } from '../../../proxy/request/request-context.ts'
+import { now } from '../../../proxy/upstream/choose.ts'
+import type { GuardCheck } from '../guards/guard-call.ts'
+import { AiStep } from '../policy/apply.ts'
+import { defaultRouteTypes, type RouteTypes } from '../policy/route-types.ts'
+import { ClientCredentials } from './client-credentials.ts'
+import type { FirstEvent } from './first-event.ts'
+import type { ModelBackend, ProviderEndpoint } from './model-providers.ts'
+
+const noDetails: AnswerDetails = {}
+const noProviders: readonly ProviderEndpoint[] = []
+
+/** Maximum number of providers that one request is sent to. */
+const maxAttempts = 8
+
+/** The backends with their current configuration. */
+interface Backends {
+  find(name: string): ModelBackend | undefined
+}
+
+type HeadCopy = Pick<RequestHead, 'method' | 'authority' | 'path' | 'query'> & {
+  readonly headers: readonly (readonly [string, string])[]
+}
+
+export class ModelCall {
+  readonly context: RequestContext
+  readonly #backends: Backends
+  readonly #name: string
+  /** The credentials of the client, which were removed from the request. */
+  readonly credentials: ClientCredentials
+  /** The original request head, which each attempt starts from; undefined if there is only one attempt. */
+  readonly #head: HeadCopy | undefined
+  /** The providers that were chosen, in order. */
+  tried: readonly ProviderEndpoint[] = noProviders
+  /** Number of tried providers that do not support the request, so that nothing was sent to them. */
+  unsuited = 0
+  provider: ProviderEndpoint | undefined
+  /** Ejected providers that were skipped; undefined if there are none. */
+  skipped: readonly ProviderEndpoint[] | undefined
+  #access: BackendAccess | undefined
+  /** The AI settings for the current provider. Set with `access`. */
+  policy: AiStep | undefined
+  route: RouteType | undefined
+  /** True for requests without a body, such as probes of clients, which are no calls of a model. */
+  isProbe = false
+  /** The decoded body of the client. */
+  clientBody: ClientBody | undefined
+  /** The request in the client's format after guards; undefined until then. */
+  request: ModelRequest | undefined
+  /** True if the details are available to expressions. */
+  isDescribed = false
+  /** The request to the provider; undefined for route types whose requests the gateway does not read. */
+  outgoing: OutgoingRequest | undefined
+  /** The result of the request guards, reused for providers with the same policy. */
+  guarded: GuardedBody | undefined
+  /** Decisions of guards, in order. */
+  readonly checks: GuardCheck[] = []
+  /** Watches the beginning of the streamed answer that is being received; undefined if nothing does. */
+  firstEvent: FirstEvent | undefined
+  /** The transform of a streamed answer; it holds memory of the core. */
+  stream: AnswerStream | undefined
+  /** The texts and tool calls of the answer; undefined if they are not recorded. */
+  output: ModelOutput | undefined
+  details: AnswerDetails = noDetails
+  /** Bytes of content that arrived after the provider's last usage report. */
+  uncountedBytes = 0
+  /** Time of the first piece of content, in milliseconds of `performance.now()`. */
+  firstContentAt: number | undefined
+  /** Time of the last piece of content, in milliseconds of `performance.now()`. */
+  lastContentAt: number | undefined
+
+  constructor(context: RequestContext, backends: Backends, name: string) {
+    this.context = context
+    this.#backends = backends
+    this.#name = name
+    const { exchange } = context
+    // Logs and token limits use the request as the client sent it, with its credentials.
+    context.keepOriginal()
+    tokenLimitsOf(exchange)?.note(exchange)
+    this.credentials = new ClientCredentials(exchange)
+    if (mayRepeat(context, this.backend)) this.#head = copyHead(exchange.request)
+  }
+
+  get backend(): ModelBackend | undefined {
+    return this.#backends.find(this.#name)
+  }
+
+  /** Returns the name and the group of the current provider; undefined if it has no name. */
+  namedProvider(): NamedProvider | undefined {
+    const { provider } = this
+    const name = provider?.provider.name
+    if (provider === undefined || name === undefined) return undefined
+    const group = this.backend?.groups.findIndex((one) => one.includes(provider)) ?? -1
+    return { name, group: group + 1 }
+  }
+
+  /** The policies for the current provider. The call retains the AI policy among them until it ends. */
+  get access(): BackendAccess | undefined {
+    return this.#access
+  }
+
+  set access(access: BackendAccess | undefined) {
+    const before = this.policy
+    this.#access = access
+    this.policy = aiStepOf(access)
+    this.policy?.retain()
+    before?.release()
+  }
+
+  /** Called at the end of the exchange; releases memory of the core. */
+  end(): void {
+    this.stream?.dispose()
+    this.access = undefined
+  }
+
+  get routeTypes(): RouteTypes {
+    return this.policy?.routeTypes ?? defaultRouteTypes
+  }
+
+  /** True if `restoreHead` can undo the changes for a provider. */
+  get canRestore(): boolean {
+    return this.#head !== undefined
+  }
+
+  get canTryMore(): boolean {
+    return this.canRestore && this.tried.length - this.unsuited < maxAttempts
+  }
+
+  /** Undoes the changes to the request head for the previous provider. */
+  restoreHead(): void {
+    if (this.#head === undefined) return
+    const { request } = this.context.exchange
+    const { headers, ...fields } = this.#head
+    for (const [name] of [...request.headers.entries()]) request.headers.remove(name)
+    for (const [name, value] of headers) request.headers.add(name, value)
+    Object.assign(request, fields)
+  }
+
+  /** Replaces path and query if the provider has a `path`. */
+  overridePath(): boolean {
+    const path = this.provider?.provider.path
+    if (path === undefined) return false
+    const { request } = this.context.exchange
+    const [only = '', ...query] = path.split('?')
+    request.path = only.startsWith('/') ? only : `/${only}`
+    request.query = query.length === 0 ? undefined : query.join('?')
+    return true
+  }
+
+  /** Records the arrival of a piece of the answer's content by its size. */
+  noteContent(bytes: number): void {
+    this.lastContentAt = now()
+    this.firstContentAt ??= this.lastContentAt
+    this.uncountedBytes += bytes
+  }
+
+  addDetails(details: AnswerDetails): void {
+    if (details.usage !== undefined) this.uncountedBytes = 0
+    if (this.details === noDetails) {
+      this.details = details
+      return
+    }
+    const usage = details.usage && laterUsage(this.details.usage, details.usage)
+    this.details = { ...this.details, ...details, ...(usage && { usage }) }
+  }
+}
+
+/** Query parameter with vendor B's API version, which vendor B's SDK sends to every provider. */
+export const apiVersion = 'api-version'
+
+const isAiStep = (step: unknown): step is AiStep => step instanceof AiStep
+
+const aiStepOf = (access: BackendAccess | undefined): AiStep | undefined =>
+  access?.policies.steps.find(isAiStep)
+
+/** Returns the route types of paths that the policies of a provider define. */
+export const routeTypesOf = (access: BackendAccess | undefined): RouteTypes =>
+  aiStepOf(access)?.routeTypes ?? defaultRouteTypes
+
+interface ModelRequest {
+  readonly route: ReadRouteType
+  readonly model: string
+  readonly isStream: boolean
+  readonly body: RequestBody
+}
+
+export interface GuardedBody {
+  readonly policy: AiStep | undefined
+  readonly route: ReadRouteType
+  /** Undefined if the guards changed nothing. */
+  readonly body: JsonObject | undefined
+  /** True if no parser can read other texts in the client's bytes than the guards did. */
+  readonly isUnambiguous: boolean
+}
+
+/** Returns true if there may be several attempts. This is rare, so most request heads are not copied. */
+function mayRepeat({ exchange }: RequestContext, backend: ModelBackend | undefined): boolean {
+  const groups = backend?.groups ?? []
+  const hasSeveral = groups.length > 1 || (groups[0]?.length ?? 0) > 1
+  return hasSeveral || exchange.extensions.has(forwardingExtensions.retry)
+}
+
+function copyHead({ method, authority, path, query, headers }: RequestHead): HeadCopy {
+  return { method, authority, path, query, headers: [...headers.entries()] }
+}
+
+/** Operation names for telemetry; those that OpenTelemetry's conventions define have the same name there. */
+export const operations = {
+  Completions: 'chat',
+  Messages: 'chat',
+  Responses: 'chat',
+  Embeddings: 'embeddings',
+  VendorCTokenCount: 'count_tokens',
+} as const satisfies Readonly<Record<ReadRouteType, string>>

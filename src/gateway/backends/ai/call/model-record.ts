@@ -1,0 +1,94 @@
+/** Log and span fields of a request to a language model, with OpenTelemetry's names. */
+
+import { inputWithCache, type Usage } from '../../../../engines/messages/chat.ts'
+import type { JsonObject } from '../../../../engines/messages/json/json.ts'
+import { type ParameterName, parameterOf } from '../../../../engines/messages/request/parameters.ts'
+import type { NamedProvider } from '../../../proxy/request/backend-call.ts'
+import type { BackendRecord } from '../../../proxy/telemetry/types.ts'
+import type { GuardCheck } from '../guards/guard-call.ts'
+
+/** The details about a request to a language model. */
+export interface ModelDetails {
+  readonly operation: 'chat' | 'embeddings' | 'count_tokens' | undefined
+  /** The provider name that OpenTelemetry defines, such as `openai`. */
+  readonly provider: string | undefined
+  readonly requestModel: string | undefined
+  readonly responseModel: string | undefined
+  readonly usage: Usage | undefined
+  /** Fields of the request, among them its parameters. */
+  readonly fields: JsonObject | undefined
+  /** Time from the request to the first token of a streamed response. */
+  readonly firstTokenSeconds: number | undefined
+  /** Time per output token of a streamed response, after the first token. */
+  readonly perTokenSeconds: number | undefined
+  /** Time from the start of the last attempt to the end of its response; undefined without an attempt. */
+  readonly operationSeconds: number | undefined
+  /** Error code or HTTP status; undefined if the request succeeded. */
+  readonly failure: string | undefined
+  readonly checks: readonly GuardCheck[]
+  /** The provider of the last attempt, if it has a name. */
+  readonly named: NamedProvider | undefined
+  /** The attempts before the last one, such as `first: status 429`, separated by commas. */
+  readonly failedAttempts: string | undefined
+  /** Names of ejected providers that the request would have been sent to, separated by commas. */
+  readonly skipped: string | undefined
+}
+
+/** The telemetry record of a request to a language model. */
+export class ModelRecord implements BackendRecord {
+  readonly protocol = 'llm'
+  readonly details: ModelDetails
+
+  constructor(details: ModelDetails) {
+    this.details = details
+  }
+
+  eachField(visit: Parameters<BackendRecord['eachField']>[0]): void {
+    for (const { name, read } of modelFields) visit(name, read(this.details), false)
+  }
+}
+
+interface ModelField {
+  readonly name: string
+  readonly read: (details: ModelDetails) => string | number | undefined
+}
+
+const field = (name: string, read: ModelField['read']): ModelField => ({ name, read })
+const parameter = (name: string, of: ParameterName): ModelField =>
+  field(name, ({ fields }) => fields && parameterOf(fields, of))
+const kind = (name: string, of: string): ModelField =>
+  field(name, ({ usage }) => usage?.kinds?.[of])
+
+const modelFields: readonly ModelField[] = [
+  field('gen_ai.operation.name', ({ operation }) => operation),
+  field('gen_ai.provider.name', ({ provider }) => provider),
+  field('model.provider', ({ named }) => named?.name),
+  field('model.group', ({ named }) => named?.group),
+  field('model.failed', ({ failedAttempts }) => failedAttempts),
+  field('model.skipped', ({ skipped }) => skipped),
+  field('gen_ai.request.model', ({ requestModel }) => requestModel),
+  field('gen_ai.response.model', ({ responseModel }) => responseModel),
+  field('gen_ai.usage.input_tokens', ({ usage }) => usage && inputWithCache(usage)),
+  field('gen_ai.usage.output_tokens', ({ usage }) => usage?.output),
+  field('gen_ai.usage.cache_read.input_tokens', ({ usage }) => usage?.cacheRead),
+  field('gen_ai.usage.cache_creation.input_tokens', ({ usage }) => usage?.cacheWrite),
+  field('gen_ai.usage.reasoning_tokens', ({ usage }) => usage?.reasoning),
+  kind('gen_ai.usage.output_image_tokens', 'outputImageTokens'),
+  kind('gen_ai.usage.input_audio_tokens', 'inputAudioTokens'),
+  kind('gen_ai.usage.output_audio_tokens', 'outputAudioTokens'),
+  parameter('gen_ai.request.temperature', 'temperature'),
+  parameter('gen_ai.request.top_p', 'top_p'),
+  parameter('gen_ai.request.max_tokens', 'max_tokens'),
+  parameter('gen_ai.request.frequency_penalty', 'frequency_penalty'),
+  parameter('gen_ai.request.presence_penalty', 'presence_penalty'),
+  parameter('gen_ai.request.seed', 'seed'),
+  parameter('gen_ai.request.encoding_formats', 'encoding_format'),
+  parameter('gen_ai.embeddings.dimension.count', 'dimensions'),
+  field('gen_ai.server.time_to_first_token', ({ firstTokenSeconds }) => rounded(firstTokenSeconds)),
+  field('gen_ai.server.time_per_output_token', ({ perTokenSeconds }) => rounded(perTokenSeconds)),
+]
+
+/** Rounds seconds to microseconds. */
+function rounded(seconds: number | undefined): number | undefined {
+  return seconds === undefined ? undefined : Math.round(seconds * 1e6) / 1e6
+}

@@ -1,0 +1,374 @@
+/** Turns the answer of a provider into the answer for the client. */
+
+import type { ServerExchange } from '../../../../engines/http/contracts/requests.ts'
+import type { AnswerContext, StreamEvent } from '../../../../engines/messages/chat.ts'
+import type { ChatFormat } from '../../../../engines/messages/client-formats.ts'
+import {
+  isObject,
+  type JsonObject,
+  parseJson,
+  utf8Text,
+} from '../../../../engines/messages/json/json.ts'
+import { LlmError } from '../../../../engines/messages/llm-error.ts'
+import { HeldStream } from '../../../../engines/messages/mask/held-stream.ts'
+import { hasAnswerForm, otherAnswer } from '../../../../engines/messages/mask/message-forms.ts'
+import {
+  chatFormatOf,
+  type OutgoingRequest,
+} from '../../../../engines/messages/request/outgoing.ts'
+import {
+  detailsInBytes,
+  readErrorAnswer,
+  readWholeAnswer,
+  statusError,
+} from '../../../../engines/messages/response/answer.ts'
+import type { ConversionOptions } from '../../../../engines/messages/response/conversion.ts'
+import { StreamedOutput, WholeOutput } from '../../../../engines/messages/response/model-output.ts'
+import {
+  errorInAnswer,
+  isOfProvider,
+  loggedText,
+  ProviderFailure,
+  providerFailed,
+} from '../../../../engines/messages/response/provider-error.ts'
+import {
+  AnswerStream,
+  convertEvents,
+  eventBytes,
+} from '../../../../engines/messages/response/stream.ts'
+import type { AnswerDetails } from '../../../../engines/messages/response/usage.ts'
+import { bufferOf } from '../../../../ground/base/buffers.ts'
+import type { Body, BufferedBody, ResponseHead } from '../../../../ground/exchange/exchange.ts'
+import type { Received } from '../../../proxy/request/backend-call.ts'
+import { isProviderFailure } from './choose-provider.ts'
+import { decodeBody } from './content-coding.ts'
+import { FirstEvent, maxFirstEvent } from './first-event.ts'
+import type { ModelCall } from './model-call.ts'
+import { describeModelCall } from './model-details.ts'
+import { llmRefusal } from './own-answers.ts'
+import { newId } from './prepare.ts'
+import {
+  guardAnswer,
+  guardError,
+  guardHeld,
+  holdsAnswer,
+  streamGuardOf,
+} from './response-guards.ts'
+
+type Result = Received
+
+/** An answer of a provider that the gateway reads. */
+interface ReceivedAnswer {
+  readonly call: ModelCall
+  readonly request: OutgoingRequest
+  readonly response: ResponseHead
+  readonly body: Body
+  /** The client's format; undefined if the answer is not a conversation. */
+  readonly format: ChatFormat | undefined
+}
+
+/** Maximum size of an answer that is read as a whole, unless the buffer limit is larger. */
+const minAnswerLimit = 32 * 1024 * 1024
+
+const answerLimitOf = ({ bufferLimit }: ServerExchange): number =>
+  Math.max(bufferLimit, minAnswerLimit)
+
+const streamTypes = /^(text\/event-stream|application\/vnd\.amazon\.eventstream)\s*(;|$)/i
+
+/** Returns the maximum size of an answer that is read as a whole; undefined for other answers. */
+export function wholeAnswerLimit(call: ModelCall): number | undefined {
+  call.firstEvent = undefined
+  const { outgoing, context } = call
+  const { response } = context.exchange
+  if (outgoing === undefined || response === undefined) return undefined
+  const isRelayed =
+    isStream(response, chatFormatOf(outgoing.route)) &&
+    !holdsAnswer(call) &&
+    !isCoded(response.headers.get('content-encoding'))
+  return isRelayed ? undefined : answerLimitOf(context.exchange)
+}
+
+/**
+ * Returns what must see the beginning of a stream before the client gets any of it; undefined if there is no
+ * other provider to try, or if the answer is not a stream that the gateway reads.
+ */
+export function beginningOfAnswer(call: ModelCall): FirstEvent | undefined {
+  const { outgoing, canRestore } = call
+  if (outgoing === undefined || !canRestore || chatFormatOf(outgoing.route) === undefined) {
+    return undefined
+  }
+  call.firstEvent = new FirstEvent(outgoing)
+  return call.firstEvent
+}
+
+/**
+ * Returns the response to send instead; undefined if the provider's response can be relayed. `read` is the
+ * body if `wholeAnswerLimit` has returned a limit, or its beginning after `beginningOfAnswer`.
+ */
+export function receiveAnswer(
+  call: ModelCall,
+  read: BufferedBody | undefined,
+): Result | Promise<Result> {
+  const answer = receivedAnswer(call)
+  if (answer === undefined) return undefined
+  const { firstEvent } = call
+  if (firstEvent === undefined) {
+    return read === undefined ? relayStream(answer) : receiveWhole(answer, read)
+  }
+  const whole = read?.complete === true ? read.bytes : undefined
+  return receiveFailure(answer, firstEvent, whole) ?? relayStream(answer)
+}
+
+/** Returns the refusal of a stream that begins with an error; undefined if its answer begins. */
+function receiveFailure(
+  answer: ReceivedAnswer,
+  first: FirstEvent,
+  whole: Uint8Array | undefined,
+): Result | Promise<Result> {
+  const isGuarded = isProtected(answer.call)
+  const failure = first.failure(whole, isGuarded)
+  if (failure === undefined || !isProviderFailure(failure.error.status)) return undefined
+  return isGuarded && failure.parsed !== undefined
+    ? awaitOrRefuse(answer, replaceError(answer, failure.parsed))
+    : refuseAnswer(answer, new ProviderFailure(failure.error))
+}
+
+/** Converts the events of a stream while they pass. */
+function relayStream(answer: ReceivedAnswer): undefined {
+  const { call, format, response, body } = answer
+  if (format === undefined) return undefined
+  response.headers.set('content-type', 'text/event-stream')
+  const conversion = conversionOf(answer, format)
+  const guard = streamGuardOf(call, format, conversion.eventLimit)
+  const isGuarded = guard !== undefined
+  const onEvent = recorder(call, format)
+  const stream = new AnswerStream({ ...conversion, guard, isGuarded, onEvent })
+  call.stream = stream
+  body.through(stream)
+  return undefined
+}
+
+function receivedAnswer(call: ModelCall): ReceivedAnswer | undefined {
+  const { response, responseBody: body } = call.context.exchange
+  const { outgoing: request } = call
+  if (request === undefined || response === undefined || body === undefined) return undefined
+  return { call, request, response, body, format: chatFormatOf(request.route) }
+}
+
+function isStream({ status, headers }: ResponseHead, format: ChatFormat | undefined): boolean {
+  if (status >= 300 || format === undefined) return false
+  return streamTypes.test(headers.get('content-type') ?? '')
+}
+
+const isCoded = (coding: string | undefined): boolean =>
+  coding !== undefined && coding !== '' && coding.toLowerCase() !== 'identity'
+
+const contextNow = (): AnswerContext => ({ created: Math.floor(Date.now() / 1_000), newId })
+
+/** Returns a recorder of the model's output; undefined if no expression uses the output. */
+function recorder(call: ModelCall, format: ChatFormat) {
+  const { observers, exchange } = call.context
+  if (!observers.parts.modelTexts) return undefined
+  const output = new StreamedOutput(format, exchange.bufferLimit)
+  call.output = output
+  return (event: StreamEvent) => output.push(event)
+}
+
+function conversionOf({ call, request }: ReceivedAnswer, format: ChatFormat): ConversionOptions {
+  return {
+    request,
+    format,
+    clientFields: call.clientBody?.fields ?? {},
+    eventLimit: answerLimitOf(call.context.exchange),
+    context: contextNow(),
+    isProtected: isProtected(call),
+    onDetails: (details) => call.addDetails(details),
+    onContent: (bytes) => call.noteContent(bytes),
+  }
+}
+
+function receiveWhole(answer: ReceivedAnswer, read: BufferedBody): Result | Promise<Result> {
+  try {
+    if (!read.complete) throw new LlmError(502, 'the answer of the provider is too large')
+    const coding = answer.response.headers.get('content-encoding')
+    const limit = answerLimitOf(answer.call.context.exchange)
+    const decoded = decodeBody(read.bytes, coding, limit, 'provider')
+    const replaced =
+      decoded instanceof Promise
+        ? awaitDecoded(answer, read.bytes, decoded)
+        : replaceDecoded(answer, read.bytes, decoded)
+    return replaced instanceof Promise ? awaitOrRefuse(answer, replaced) : replaced
+  } catch (error) {
+    return refuseAnswer(answer, error)
+  }
+}
+
+async function awaitDecoded(
+  answer: ReceivedAnswer,
+  sent: Uint8Array,
+  decoded: Promise<Uint8Array>,
+): Promise<Result> {
+  const bytes = await decoded
+  return answer.call.context.over ? undefined : replaceDecoded(answer, sent, bytes)
+}
+
+async function awaitOrRefuse(answer: ReceivedAnswer, pending: Promise<Result>): Promise<Result> {
+  try {
+    return await pending
+  } catch (error) {
+    return refuseAnswer(answer, error)
+  }
+}
+
+function refuseAnswer({ call, request }: ReceivedAnswer, error: unknown): Result {
+  if (!(error instanceof LlmError)) throw error
+  call.context.refusal = loggedText(error)
+  const answer = llmRefusal(request.route, error, isProtected(call))
+  const { status } = error
+  const isFailure = isOfProvider(error) && isProviderFailure(status)
+  return isFailure ? { kind: 'failed', status, answer } : answer
+}
+
+function replaceDecoded(
+  answer: ReceivedAnswer,
+  sent: Uint8Array,
+  bytes: Uint8Array,
+): Result | Promise<Result> {
+  const { response, format } = answer
+  const wasDecoded = bytes !== sent
+  if (wasDecoded) response.headers.remove('content-encoding')
+  return format !== undefined && isStream(response, format)
+    ? replaceStream(answer, bytes, format)
+    : replaceWhole(answer, bufferOf(bytes), wasDecoded)
+}
+
+/** Replaces a whole streamed answer; guards check all of it before the client gets any. */
+async function replaceStream(
+  answer: ReceivedAnswer,
+  bytes: Uint8Array,
+  format: ChatFormat,
+): Promise<Result> {
+  const { call, request, response } = answer
+  if (call.canRestore) {
+    const first = new FirstEvent(request)
+    first.watch(bufferOf(bytes), 0, Math.min(bytes.length, maxFirstEvent))
+    const failure = await receiveFailure(answer, first, bytes)
+    if (call.context.over || failure !== undefined) return failure
+  }
+  const conversion = { ...conversionOf(answer, format), eventLimit: bytes.length }
+  const held = new HeldStream(format, convertEvents(conversion, bytes))
+  const refusal = await guardHeld(call, held)
+  if (call.context.over || refusal !== undefined) return refusal
+  const events = held.release()
+  const record = recorder(call, format)
+  if (record !== undefined) for (const event of events) record(event)
+  replaceBody(answer, eventBytes(events))
+  describeModelCall(call)
+  response.headers.set('content-type', 'text/event-stream')
+  return undefined
+}
+
+/** Headers that describe the bytes that were replaced. */
+const contentHeaders = ['etag', 'content-md5', 'digest', 'content-digest', 'content-range']
+
+function replaceBody({ response, body }: ReceivedAnswer, bytes: Uint8Array): undefined {
+  body.replace(bytes)
+  for (const name of contentHeaders) response.headers.remove(name)
+}
+
+/** Replaces an answer that is not streamed. @throws LlmError 502 if it cannot be read. */
+function replaceWhole(
+  received: ReceivedAnswer,
+  bytes: Buffer,
+  wasDecoded: boolean,
+): Result | Promise<Result> {
+  const { call, request, format } = received
+  const { status } = received.response
+  if (isProtected(call)) return replaceProtected(received, utf8Text(bytes))
+  const found = status < 300 ? detailsInBytes(request, bytes) : undefined
+  const relayed = wasDecoded ? bytes : undefined
+  if (found !== undefined) {
+    learnDetails(call, found)
+    if (format !== undefined) call.output = new WholeOutput(bytes, format)
+    return put(received, relayed)
+  }
+  const text = utf8Text(bytes)
+  return status >= 300
+    ? put(received, readErrorAnswer(request, status, text) ?? relayed)
+    : replaceParsed(received, text, relayed)
+}
+
+/** Returns true if guards protect the answer. */
+const isProtected = ({ policy }: ModelCall): boolean => (policy?.responseGuards.length ?? 0) > 0
+
+/** Replaces an answer that guards protect. What they cannot read is refused. @throws LlmError 502 */
+async function replaceProtected(received: ReceivedAnswer, text: string): Promise<Result> {
+  const { call, request, format, response } = received
+  const { status } = response
+  // A redirect is no answer of a model, and its body could be anything.
+  if (status >= 300 && status < 400) {
+    throw new LlmError(502, `the provider answered ${status}, which guards cannot read`)
+  }
+  const parsed = parseJson(text)
+  if (status >= 300 || errorInAnswer(request, text, parsed) !== undefined) {
+    return replaceError(received, parsed)
+  }
+  const isForeign = request.plan.kind === 'native' && isObject(parsed)
+  if (isForeign && !hasAnswerForm(parsed, request.route)) throw new LlmError(502, otherAnswer)
+  const answer = readAnswer(received, text)
+  if (format === undefined) return put(received, answer.body)
+  const { body, refusal } = await guardAnswer(call, answer.body, format)
+  if (call.context.over || refusal !== undefined) return refusal
+  call.output = new WholeOutput(body, format)
+  // The body is written again, because the client may find another value for a repeated key.
+  return put(received, body)
+}
+
+/** Replaces an error of the provider by what guards leave of it. @throws ProviderFailure if its status is that of an answer. */
+async function replaceError(received: ReceivedAnswer, error: unknown): Promise<Result> {
+  const { call, request, response } = received
+  const { status } = response
+  if (!isObject(error) && !Array.isArray(error)) {
+    return put(received, statusError(request, status))
+  }
+  const { value, refusal } = await guardError(call, error)
+  if (call.context.over || refusal !== undefined) return refusal
+  const text = JSON.stringify(value)
+  if (status >= 300) {
+    return put(received, readErrorAnswer(request, status, text) ?? Buffer.from(text))
+  }
+  const found = errorInAnswer(request, text, value, true)
+  throw found === undefined ? new LlmError(502, providerFailed) : new ProviderFailure(found)
+}
+
+function readAnswer(received: ReceivedAnswer, text: string) {
+  const { headers } = received.response
+  const answer = readWholeAnswer(received.request, text, (name) => headers.get(name), contextNow())
+  learnDetails(received.call, answer.details)
+  return answer
+}
+
+/** `relayed` is set if the bytes of the provider cannot be relayed as they came. */
+function replaceParsed(
+  received: ReceivedAnswer,
+  text: string,
+  relayed: Buffer | undefined,
+): undefined {
+  const { call, format } = received
+  const answer = readAnswer(received, text)
+  if (format !== undefined) call.output = new WholeOutput(answer.body, format)
+  return put(received, answer.isChanged ? answer.body : relayed)
+}
+
+function learnDetails(call: ModelCall, details: AnswerDetails): void {
+  call.addDetails(details)
+  describeModelCall(call)
+}
+
+/** Replaces the body by an object or bytes; undefined if it is relayed. */
+function put(received: ReceivedAnswer, body: JsonObject | Buffer | undefined): undefined {
+  if (body === undefined) return
+  const isBytes = Buffer.isBuffer(body)
+  replaceBody(received, isBytes ? body : Buffer.from(JSON.stringify(body)))
+  if (!isBytes) received.response.headers.set('content-type', 'application/json')
+}

@@ -1,0 +1,190 @@
+/**
+ * Runs the guards of an answer. If all of them are masks, they apply to the bytes of a stream. If a guard
+ * calls a service, the stream is held until all guards have checked all of it.
+ */
+import type { Mask } from '../../../../engines/core/index.ts'
+import type { ChatFormat } from '../../../../engines/messages/client-formats.ts'
+import type { JsonObject } from '../../../../engines/messages/json/json.ts'
+import { LlmError } from '../../../../engines/messages/llm-error.ts'
+import {
+  mapErrorsBeside,
+  mapEvery,
+  textOfErrorsBeside,
+  textOfEvery,
+} from '../../../../engines/messages/mask/error-texts.ts'
+import type { HeldStream } from '../../../../engines/messages/mask/held-stream.ts'
+import { MatchCounts, type OnMatch } from '../../../../engines/messages/mask/match-counts.ts'
+import { maskTexts } from '../../../../engines/messages/mask/parts-masker.ts'
+import {
+  emptyTexts,
+  keepTexts,
+  mapRepeatedTexts,
+} from '../../../../engines/messages/mask/repeated-texts.ts'
+import {
+  answerTexts,
+  type RoleText,
+  withAnswerTexts,
+} from '../../../../engines/messages/mask/slots.ts'
+import { StreamGuard } from '../../../../engines/messages/mask/stream-guard.ts'
+import { mapAnswerTexts, type TextsMap } from '../../../../engines/messages/mask/texts.ts'
+import type { HeaderFields, RespondVerdict } from '../../../../ground/exchange/exchange.ts'
+import { type GuardCheck, guardFailure } from '../guards/guard-call.ts'
+import type { WebhookGuard } from '../guards/webhook.ts'
+import type { Guard } from '../policy/apply.ts'
+import { recordCheck } from './guard-checks.ts'
+import type { ModelCall } from './model-call.ts'
+import { guardRefusal } from './own-answers.ts'
+
+/** Returns true if the whole answer must arrive before the client gets any of it. */
+export function holdsAnswer({ policy }: ModelCall): boolean {
+  return (
+    policy !== undefined && policy.responseGuards.length > 0 && policy.responseChain === undefined
+  )
+}
+
+/** Returns the guard of an answer that is streamed; undefined if there are no guards. */
+export function streamGuardOf(
+  { policy, context }: ModelCall,
+  format: ChatFormat,
+  eventLimit: number,
+): StreamGuard | undefined {
+  const heldLimit = context.exchange.bufferLimit
+  return (
+    policy?.responseChain &&
+    new StreamGuard(policy.responseChain, { format, eventLimit, heldLimit })
+  )
+}
+
+/** The texts of an answer, which guards read and change. */
+interface GuardableAnswer {
+  texts(): readonly RoleText[]
+  /** Masks the texts; returns true if anything was masked. */
+  mask(mask: Mask, onMatch: OnMatch): boolean
+  /** Replaces the texts; returns false if their number differs. */
+  replace(texts: readonly RoleText[]): boolean
+}
+
+/** The guarded answer; `refusal` is set if a guard rejects it. */
+interface GuardedAnswer {
+  readonly body: JsonObject
+  readonly refusal: RespondVerdict | undefined
+}
+
+/** Runs the guards, of which there is at least one, on a whole answer. */
+export async function guardAnswer(
+  call: ModelCall,
+  body: JsonObject,
+  format: ChatFormat,
+): Promise<GuardedAnswer> {
+  let current = mapRepeatedTexts(body, keepTexts)
+  const answer: GuardableAnswer = {
+    texts() {
+      return [...answerTexts(current, format), ...textOfErrorsBeside(current)]
+    },
+    mask(mask, onMatch) {
+      const before = current
+      const map: TextsMap = (texts) => maskTexts(mask, texts).texts
+      const counting: TextsMap = (texts) => maskTexts(mask, texts, onMatch).texts
+      const texts = mapAnswerTexts(mapRepeatedTexts(current, map), format, counting)
+      current = mapErrorsBeside(texts, counting)
+      return current !== before
+    },
+    replace(texts) {
+      const shown = answer.texts()
+      if (texts.length !== shown.length) return false
+      const count = answerTexts(current, format).length
+      const replaced = withAnswerTexts(current, format, texts.slice(0, count))
+      if (replaced === undefined) return false
+      const isChanged = texts.some(({ content }, at) => content !== shown[at]?.content)
+      // Citations and errors are emptied, because the guard did not see their texts as they are.
+      current = isChanged
+        ? mapErrorsBeside(mapRepeatedTexts(replaced, emptyTexts), emptyTexts)
+        : replaced
+      return true
+    },
+  }
+  const refusal = await judge(call, answer)
+  return { body: current, refusal }
+}
+
+/** The guarded error of a provider; `refusal` is set if a guard rejects it. */
+interface GuardedError {
+  readonly value: unknown
+  readonly refusal: RespondVerdict | undefined
+}
+
+/** Runs the guards, of which there is at least one, on an error that came in place of an answer. */
+export async function guardError(call: ModelCall, error: unknown): Promise<GuardedError> {
+  let current = error
+  const answer: GuardableAnswer = {
+    texts: () => textOfEvery(current),
+    mask(mask, onMatch) {
+      const before = current
+      current = mapEvery(current, (texts) => maskTexts(mask, texts, onMatch).texts)
+      return current !== before
+    },
+    replace([text, ...rest]) {
+      const [shown] = answer.texts()
+      if (rest.length > 0 || (text === undefined) !== (shown === undefined)) return false
+      if (text === undefined || text.content === shown?.content) return true
+      // The formats of vendors have the message in one of these places.
+      current = { error: { message: text.content }, message: text.content }
+      return true
+    },
+  }
+  const refusal = await judge(call, answer)
+  return { value: current, refusal }
+}
+
+/** Runs the guards on a held stream; returns undefined if they accept it. */
+export function guardHeld(call: ModelCall, held: HeldStream): Promise<RespondVerdict | undefined> {
+  const { bufferLimit } = call.context.exchange
+  if (held.length > bufferLimit) {
+    throw new LlmError(502, `the answer has more than ${bufferLimit} characters to be judged`)
+  }
+  return judge(call, held)
+}
+
+async function judge(
+  call: ModelCall,
+  answer: GuardableAnswer,
+): Promise<RespondVerdict | undefined> {
+  const { context } = call
+  const { headers } = context.exchange.response ?? {}
+  for (const [at, guard] of call.policy?.responseGuards.entries() ?? []) {
+    const placed = { phase: 'Response', guard, at } as const
+    const counts = new MatchCounts()
+    const outcome =
+      guard.type === 'webhook' && headers !== undefined
+        ? await askWebhook(guard, answer, headers).catch((error: unknown) => {
+            recordCheck(call, placed, 'Fail')
+            throw error
+          })
+        : mask(guard, answer, counts)
+    if (context.over) return undefined
+    const action = typeof outcome === 'string' ? outcome : 'Reject'
+    const finding = guard.type === 'regex' ? counts.textOf(guard.mask) : undefined
+    const detail = recordCheck(call, placed, action, finding)
+    if (typeof outcome !== 'string') return { ...outcome, ...(detail && { detail }) }
+  }
+  return undefined
+}
+
+type Outcome = Extract<GuardCheck['action'], 'Allow' | 'Mask'> | RespondVerdict
+
+function mask(guard: Guard, answer: GuardableAnswer, counts: MatchCounts): Outcome {
+  if (guard.type !== 'regex') throw guardFailure(`${guard.type} cannot judge answers`)
+  return answer.mask(guard.mask, counts.add) ? 'Mask' : 'Allow'
+}
+
+async function askWebhook(
+  guard: WebhookGuard,
+  answer: GuardableAnswer,
+  headers: HeaderFields,
+): Promise<Outcome> {
+  const action = await guard.ask('response', answer.texts(), headers)
+  if (action.type === 'pass') return 'Allow'
+  if (action.type === 'reject') return guardRefusal(guard.refusal, action)
+  if (answer.replace(action.texts)) return 'Mask'
+  throw guardFailure('the mask has another number of choices than the answer')
+}

@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest'
+import { RouteTypes } from './route-types.ts'
+
+const chat = '/v1/chat/completions'
+const types = new RouteTypes({
+  [chat]: 'Completions',
+  '/v1/messages': 'Messages',
+  '*': 'Passthrough',
+})
+
+describe('the type of a route', () => {
+  it.each([
+    chat,
+    '/prefix/v1/chat/completions',
+    '/v1/chat/%63ompletions',
+    '/v1/chat/%2563ompletions',
+    '/v1/chat/%252563ompletions',
+    '/%76%31/%63%68%61%74/%63%6f%6d%70%6c%65%74%69%6f%6e%73',
+    '/v1/chat%2Fcompletions',
+    '/v1/chat%2fcompletions',
+    '/v1/chat%252fcompletions',
+    '/v1/chat\\completions',
+    '/v1/chat%5Ccompletions',
+    '//v1//chat//completions',
+    '/v1/chat/completions/',
+    '/v1/chat/completions//',
+    '/v1/chat/completions%2F',
+    '/V1/Chat/COMPLETIONS',
+    '/v1/chat/completions;a=b',
+    '/v1;x/chat;y=1/completions;z',
+    '/v1/chat/completions%3Ba=b',
+    '/v1/chat/completions/;a',
+    '/v1/chat/completions%3Fa=b',
+    '/v1/chat/completions%23a',
+    '/v1/chat/completions.',
+    '/v1/chat/completions%20',
+    '/v1/chat./completions%20.',
+  ])('is the type of /v1/chat/completions for %s', (path) => {
+    expect(types.typeOf(path)).toBe('Completions')
+  })
+
+  it.each([
+    '/v1/chat/./completions',
+    '/v1/chat/x/../completions',
+    '/v1/chat/%2e/completions',
+    '/v1/chat/x/%2E%2E/completions',
+    '/v1/chat/x/.%2e/completions',
+    '/v1/chat/%252e%252e/completions',
+    '/v1/chat/x/..;a=b/completions',
+    '/v1/chat/x%2f..%2fcompletions',
+    '/v1/chat/completions/.',
+    '/v1/chat/completions/x/..',
+    '/v1/chat/completions%00',
+    '/v1/chat/completions%0a',
+  ])('is undecided for the ambiguous path %s', (path) => {
+    expect(types.typeOf(path)).toBeUndefined()
+  })
+
+  it.each([
+    '/',
+    '/v1/files',
+    '/v1/chat/completions/x',
+    '/v1/chat-completions',
+    '/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Ainference-profile%2Feu.x/converse',
+    '/v1beta/models/gemini-2.5-flash:generateContent',
+  ])('is the default type for %s', (path) => {
+    expect(types.typeOf(path)).toBe('Passthrough')
+  })
+
+  it('is the same if the configured suffix is not normalized', () => {
+    const odd = new RouteTypes({ '/V1//Chat/': 'Completions', '*': 'Passthrough' })
+    expect(odd.typeOf('/v1/chat')).toBe('Completions')
+  })
+
+  it('is the guarded type if two suffixes are the same to some provider', () => {
+    const routes = { '/a': 'Passthrough', '/A': 'Completions', '*': 'Passthrough' } as const
+    expect(new RouteTypes(routes).typeOf('/a')).toBe('Completions')
+  })
+
+  it('is computed for long paths of any characters without an error', () => {
+    for (const unit of ['%25', '%2e', '/', '.', ';', ' ', 'a.', '\\']) {
+      const path = `/${unit.repeat(20_000)}x`
+      expect(() => types.typeOf(path)).not.toThrow()
+    }
+  })
+})
