@@ -136,6 +136,20 @@ describe('the structure of the source', () => {
     expect(wrong.map((entry) => `${entry.from} -> ${target(entry)}`)).toEqual([])
   })
 
+  it('lets a room of the MCP proxy import only those below it in its README', () => {
+    const proxy = 'src/gateway/backends/mcp/proxy'
+    const page = readFileSync(join(root, proxy, 'README.md'), 'utf8')
+    const order = [...page.matchAll(/^\| `([\w-]+)\/` \|/gm)].map(([, name]) => name ?? '')
+    const rank = (file: string) => {
+      if (!file.startsWith(`${proxy}/`)) return order.length
+      return order.indexOf(file.slice(proxy.length + 1).split('/')[0] ?? '')
+    }
+    const wrong = own.filter((entry) => rank(entry.from) > rank(target(entry)))
+    const inProxy = wrong.filter(({ from }) => from.startsWith(`${proxy}/`))
+    expect(order.length).toBe(7)
+    expect(inProxy.map((entry) => `${entry.from} -> ${target(entry)}`)).toEqual([])
+  })
+
   it('restricts each package to the folders that may use it', () => {
     const used = production
       .flatMap(importsOf)

@@ -2,7 +2,7 @@
 
 import { parseManifest } from '../../src/control/watch/manifest.ts'
 import { scanJson } from '../../src/gateway/backends/mcp/json/scan.ts'
-import { AnswerReader } from '../../src/gateway/backends/mcp/proxy/answer-reader.ts'
+import { ResponseReader } from '../../src/gateway/backends/mcp/proxy/target/response-reader.ts'
 import { frameMessage, MessageReader } from '../../src/gateway/proxy/callouts/grpc-framing.ts'
 import { FieldPairs } from '../../src/ground/exchange/memory-message.ts'
 import { filled, ignore, type Reader } from './reader.ts'
@@ -16,7 +16,7 @@ export function mcpReaders(): Reader[] {
       bytes: (size) =>
         Buffer.from(`data: {"jsonrpc":"2.0","id":1,"result":{"a":"${'x'.repeat(size)}"}}\n\n`),
       start() {
-        const reader = new AnswerReader({
+        const reader = new ResponseReader({
           onEnd: ignore,
           onFailure(failure) {
             throw failure

@@ -7,6 +7,7 @@
  * V8 finds it by a hash with a random seed, so the time of a search tells nothing about other tokens.
  */
 import { constants, createPublicKey, hash, type KeyObject, verify } from 'node:crypto'
+import { BoundedMap } from '../../../ground/base/bounded-map.ts'
 import type { Algorithm, VerificationKey } from './key-set.ts'
 import { type Claims, readToken, type TokenProblem, type UnverifiedToken } from './token.ts'
 
@@ -45,7 +46,7 @@ export class TokenVerifier {
   readonly #issuers = new Map<string, Issuer[]>()
   /** Providers that accept tokens of any issuer. */
   readonly #anyIssuer: Issuer[] = []
-  readonly #verified = new Map<string, VerifiedToken>()
+  readonly #verified = new BoundedMap<string, VerifiedToken>(maxVerified)
 
   constructor(providers: readonly JwtProvider[]) {
     for (const { issuer, audiences, keys } of providers) {
@@ -68,16 +69,9 @@ export class TokenVerifier {
     if (typeof token === 'string') return token
     const problem = timeProblem(token.claims, nowMs) ?? this.#findProblem(token)
     if (problem !== undefined) return problem
-    this.#remember(key, token.claims)
-    return token.claims
-  }
-
-  #remember(key: string, claims: Claims): void {
-    if (this.#verified.size >= maxVerified) {
-      const [oldest = ''] = this.#verified.keys()
-      this.#verified.delete(oldest)
-    }
+    const { claims } = token
     this.#verified.set(key, { claims, validUntilMs: expiryMs(claims) + leewayMs })
+    return claims
   }
 
   /** Returns undefined if a provider for the token's issuer or for any issuer accepts the token. */

@@ -1,8 +1,16 @@
 /** Filters and renames the items of lists, and joins the lists and cursors of several targets. */
-import { type CacheHints, hintsOf, hintsText } from './cache-hints.ts'
-import { type Edit, type JsonNode, member, rawOf, splice, spliceIn, textOf } from './json/node.ts'
+import {
+  type Edit,
+  type JsonNode,
+  jsonValue,
+  member,
+  rawOf,
+  splice,
+  spliceIn,
+  textOf,
+} from './json/node.ts'
 import type { McpResponse } from './message.ts'
-import type { Era, ListMethod } from './methods.ts'
+import type { ListMethod, ProtocolEra } from './methods.ts'
 import { clientName, clientUri, readPairs, writePairs } from './naming.ts'
 import { UriEdits } from './resource-uris.ts'
 
@@ -17,7 +25,7 @@ export interface ListPart {
   readonly hints?: CacheHints | undefined
 }
 
-/** Is the item with this name shown to the client? */
+/** Whether the item with this name is shown to the client. */
 export type Keeps = (name: string) => boolean
 
 /** Reads the items of a response. If `isPrefixed`, the target is added to their names. */
@@ -87,7 +95,7 @@ export function mergedResult(
   { member: name }: ListMethod,
   parts: readonly ListPart[],
   missing: readonly string[],
-  era: Era,
+  era: ProtocolEra,
 ): string {
   const items = parts.flatMap((part) => part.items).join(',')
   const cursor = writeCursor(parts)
@@ -115,4 +123,29 @@ function writeCursor(parts: readonly ListPart[]): string | undefined {
 export function readCursor(text: string): ReadonlyMap<string, string> | undefined {
   const cursors = readPairs(text)
   return cursors?.size === 0 ? undefined : cursors
+}
+
+/** Cache hints of results in the modern era (2026-07-28, caching). */
+export interface CacheHints {
+  readonly ttlMs: number
+  /** Whether clients with different credentials may share the result. */
+  readonly isPublic: boolean
+}
+
+/** Returns the hints of a result. A result without hints must not be cached or shared. */
+export function hintsOf(text: string, result: JsonNode | undefined): CacheHints {
+  const node = member(result, 'ttlMs')
+  const ttlMs = node?.type === 'number' ? (jsonValue(text, node) as number) : 0
+  const isPublic = textOf(text, member(result, 'cacheScope')) === 'public'
+  return { ttlMs: ttlMs > 0 ? Math.floor(ttlMs) : 0, isPublic }
+}
+
+/**
+ * Returns the members with the hints of a joined result: the shortest time, and public only if every part is.
+ * A partial result must not be cached, because the other parts may be back at any time.
+ */
+export function hintsText(parts: readonly CacheHints[], isPartial: boolean): string {
+  const ttlMs = isPartial || parts.length === 0 ? 0 : Math.min(...parts.map((part) => part.ttlMs))
+  const isPublic = parts.length > 0 && parts.every((part) => part.isPublic)
+  return `"ttlMs":${ttlMs},"cacheScope":"${isPublic ? 'public' : 'private'}"`
 }

@@ -1,5 +1,6 @@
 /** Reads JSON-RPC messages of MCP as strictly as the strictest server or client. */
-import { type JsonNode, member, rawOf, splice } from './json/node.ts'
+import { membersOf } from './json/members.ts'
+import { type JsonNode, member, rawOf, replace } from './json/node.ts'
 import { Outline } from './json/outline.ts'
 import { JsonRefusal, scanObject } from './json/scan.ts'
 import { envelopeKeys } from './meta-keys.ts'
@@ -83,6 +84,18 @@ const notificationPrefix = 'notifications/'
 /** @throws MessageRefusal */
 export function readMessage(text: string): McpMessage {
   return messageAt(text, scan(text))
+}
+
+/** Returns undefined for a message of another kind. @throws MessageRefusal */
+export function readRequest(text: string): McpRequest | undefined {
+  const message = readMessage(text)
+  return message.kind === 'request' ? message : undefined
+}
+
+/** Returns undefined for a message of another kind. @throws MessageRefusal */
+export function readResponse(text: string): McpResponse | undefined {
+  const message = readMessage(text)
+  return message.kind === 'response' ? message : undefined
 }
 
 /** Reads one message, or a batch, which only version 2025-03-26 allows. @throws MessageRefusal */
@@ -194,22 +207,45 @@ function receivedId(): string {
 const numberId = /^("?)(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\1$/
 
 /**
- * Returns the answer with the id of the request, or undefined if it answers another one. Servers read number
+ * Returns the response with the id of the request; undefined if it is to another request. Servers read number
  * ids as doubles, and write them in their own form or as strings, which the clients of the official SDKs accept.
  */
-export function answerTo(answer: McpResponse, id: string): McpResponse | undefined {
-  if (answer.id === id) return answer
-  if (answer.id === undefined || plainId(answer.id) !== plainId(id)) return undefined
-  const node = member(answer.root, 'id')
-  if (node === undefined) return undefined
-  const read = readMessage(splice(answer.text, [{ ...node, text: id }]))
-  return read.kind === 'response' ? read : undefined
+export function responseTo(response: McpResponse, id: string): McpResponse | undefined {
+  if (response.id === id) return response
+  if (response.id === undefined || plainId(response.id) !== plainId(id)) return undefined
+  return readResponse(withId(response, id))
 }
 
 /** Returns a number id as JavaScript writes it, however it is written, and other ids unchanged. */
 export function plainId(id: string): string {
   const number = numberId.exec(id)?.[2]
   return number === undefined ? id : String(Number(number))
+}
+
+/** Returns the progress token of a request, as JSON. */
+export function progressTokenOf({ text, params }: McpRequest): string | undefined {
+  const token = member(member(params, '_meta'), 'progressToken')
+  return token && rawOf(text, token)
+}
+
+/**
+ * Returns the params of a message with other members of `_meta`, and without those with the keys `dropped`. `meta` and
+ * `added` are members as JSON.
+ */
+export function paramsWithMeta(
+  { text, params }: Pick<McpRequest, 'text' | 'params'>,
+  meta: readonly string[],
+  dropped: readonly string[] = [],
+  added: readonly string[] = [],
+): string {
+  const kept = membersOf(text, params, ['_meta', ...dropped])
+  return `{${[...kept, `"_meta":{${meta.join(',')}}`, ...added].join(',')}}`
+}
+
+/** Replaces the id of a message. `id` is JSON. */
+export function withId({ text, root }: Pick<McpResponse, 'text' | 'root'>, id: string): string {
+  const node = member(root, 'id')
+  return node === undefined ? text : replace(text, node, id)
 }
 
 /** Refuses keys such as `Name`, because parsers that ignore case would read them as `name`. */

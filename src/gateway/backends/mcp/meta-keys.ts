@@ -2,7 +2,6 @@
 const prefix = 'io.modelcontextprotocol/'
 
 export const metaKeys = {
-  progressToken: 'progressToken',
   version: `${prefix}protocolVersion`,
   clientInfo: `${prefix}clientInfo`,
   capabilities: `${prefix}clientCapabilities`,
@@ -10,6 +9,9 @@ export const metaKeys = {
   subscription: `${prefix}subscriptionId`,
   serverInfo: `${prefix}serverInfo`,
 } as const
+
+/** Members of params with which a client repeats a request after an `input_required` result. */
+export const roundKeys = ['inputResponses', 'requestState']
 
 /** The keys of an envelope. Parsers that ignore case would also read others, which are refused. */
 export const envelopeKeys: readonly string[] = [

@@ -2,7 +2,7 @@
 import type { McpItemType } from '../../../ground/exchange/mcp.ts'
 
 /** Revisions up to 2025-11-25 are legacy: they have sessions. Later ones are modern (eras/versions.ts). */
-export type Era = 'legacy' | 'modern'
+export type ProtocolEra = 'legacy' | 'modern'
 
 /** A method that lists items. Every target contributes its part. */
 export interface ListMethod {
@@ -126,11 +126,11 @@ const repeatableMethods = new Set([
 export const isRepeatable = (method: string | undefined): boolean =>
   method !== undefined && repeatableMethods.has(method)
 
-export function methodOf(name: string, era: Era): McpMethod {
+export function methodOf(name: string, era: ProtocolEra): McpMethod {
   return (era === 'modern' ? modernMethods : methods).get(name) ?? other
 }
 
-/** Is the method one that the modern era has removed? */
+/** Whether the modern era has removed the method. */
 export const isRemoved = (name: string): boolean =>
   removedMethods.has(name) || notifications.has(name)
 

@@ -9,6 +9,7 @@
  */
 import { isIP } from 'node:net'
 import { bareHost } from '../../../ground/base/bare-host.ts'
+import { BoundedMap } from '../../../ground/base/bounded-map.ts'
 import { GatewayError } from '../../../ground/errors/index.ts'
 import type { Lookup, Resolution } from './lookup.ts'
 import { NameEndpoints } from './name-endpoints.ts'
@@ -47,7 +48,7 @@ interface HostResolverOptions {
 
 export class HostResolver {
   readonly #options: HostResolverOptions
-  readonly #hosts = new Map<string, HostEntry>()
+  readonly #hosts = new BoundedMap<string, HostEntry>(maxHosts)
 
   constructor(options: HostResolverOptions) {
     this.#options = options
@@ -96,9 +97,6 @@ export class HostResolver {
         error: undefined,
         byPort: new Map(),
       }
-      // Drops the oldest entry of the Map to make room. Which entry is dropped does not matter.
-      const [oldest] = this.#hosts.size >= maxHosts ? this.#hosts.keys() : []
-      if (oldest !== undefined) this.#hosts.delete(oldest)
       this.#hosts.set(host, entry)
     }
     return entry

@@ -1,5 +1,5 @@
 /** Adapts the issuer's metadata (RFC 8414) to the gateway, which takes the issuer's place. */
-import type { McpAuthenticationConfig } from '../policy/config.ts'
+import type { McpAuthenticationConfig } from './config.ts'
 import { endpointIn, type ServerMetadata } from './issuer-metadata.ts'
 import type { GatewayServer } from './oauth-metadata.ts'
 

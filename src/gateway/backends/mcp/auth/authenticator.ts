@@ -22,8 +22,8 @@ import {
 import type { LearnedRecord } from '../../../../ground/exchange/learned.ts'
 import { addNote } from '../../../../ground/exchange/notes.ts'
 import type { PolicyHost } from '../../../../ground/exchange/rate-limits.ts'
-import type { McpAuthenticationConfig } from '../policy/config.ts'
 import { AuthorizationServer } from './authorization-server.ts'
+import type { McpAuthenticationConfig } from './config.ts'
 import {
   type ClientView,
   type MetadataPath,
@@ -32,7 +32,7 @@ import {
   resourceMetadata,
   resourceMetadataPath,
 } from './oauth-metadata.ts'
-import { jsonAnswer, metadataAnswer, preflight, wrongMethod } from './own-answers.ts'
+import { jsonResponse, metadataResponse, preflight, wrongMethod } from './responses.ts'
 
 export class McpAuthenticator {
   readonly #config: McpAuthenticationConfig
@@ -51,23 +51,27 @@ export class McpAuthenticator {
     this.#server = new AuthorizationServer(config, callouts, host)
   }
 
-  /** Answers requests for metadata. Verifies the tokens of all other requests and removes them. */
+  /** Serves requests for metadata. Verifies the tokens of all other requests and removes them. */
   authenticate(exchange: Exchange, client: ClientView): Verdict | Promise<Verdict> {
     const asked = readMetadataPath(client.path)
     return asked === undefined
       ? this.#verify(exchange, client)
-      : this.#answer(asked, exchange, client)
+      : this.#serveMetadata(asked, exchange, client)
   }
 
-  #answer(asked: MetadataPath, exchange: Exchange, client: ClientView): Verdict | Promise<Verdict> {
+  #serveMetadata(
+    asked: MetadataPath,
+    exchange: Exchange,
+    client: ClientView,
+  ): Verdict | Promise<Verdict> {
     const { document, resource } = asked
     const { method } = exchange.request
     const allowed = document === 'registration' || document === 'token' ? 'POST' : 'GET'
     if (method === 'OPTIONS') return preflight(allowed)
     if (method !== allowed && !(method === 'HEAD' && allowed === 'GET')) return wrongMethod(allowed)
     return document === 'resource'
-      ? metadataAnswer(resourceMetadata(this.#config, client.origin, resource))
-      : this.#server.answer(asked, exchange, client)
+      ? metadataResponse(resourceMetadata(this.#config, client.origin, resource))
+      : this.#server.serve(asked, exchange, client)
   }
 
   #verify(exchange: Exchange, client: ClientView): Verdict {
@@ -97,7 +101,7 @@ export class McpAuthenticator {
     const body = { error: 'unauthorized', error_description: 'JWT token required' }
     const challenge = `${this.#challenge(client)}${this.#scope}`
     const headers = [['www-authenticate', challenge]] as const
-    return jsonAnswer(401, body, 'JwtAuth', headers, 'no bearer token')
+    return jsonResponse(401, body, 'JwtAuth', headers, 'no bearer token')
   }
 
   /** Refuses an invalid token (RFC 6750 section 3.1). */
@@ -106,7 +110,7 @@ export class McpAuthenticator {
     const parameters = `error="invalid_token", error_description="${why.replaceAll('`', "'")}"`
     const challenge = `${this.#challenge(client)}, ${parameters}${this.#scope}`
     const body = { error: 'invalid_token', error_description: why }
-    return jsonAnswer(401, body, 'JwtAuth', [['www-authenticate', challenge]], why)
+    return jsonResponse(401, body, 'JwtAuth', [['www-authenticate', challenge]], why)
   }
 
   #challenge({ origin, path }: ClientView): string {

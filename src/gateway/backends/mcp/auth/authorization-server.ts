@@ -11,13 +11,13 @@
  */
 import type { Callouts, Exchange, Verdict } from '../../../../ground/exchange/exchange.ts'
 import type { PolicyHost, RateBucket } from '../../../../ground/exchange/rate-limits.ts'
-import type { McpAuthenticationConfig } from '../policy/config.ts'
 import { adaptMetadata } from './adapted-metadata.ts'
+import type { McpAuthenticationConfig } from './config.ts'
 import { IssuerMetadata, type KnownIssuer } from './issuer-metadata.ts'
 import { type ClientView, GatewayServer, type MetadataPath } from './oauth-metadata.ts'
-import { failureAnswer, metadataAnswer } from './own-answers.ts'
-import { AcceptedCallbacks } from './redirects.ts'
+import { acceptedCallbacks } from './redirects.ts'
 import { registerClient } from './registration.ts'
+import { metadataResponse, oauthError } from './responses.ts'
 import { SignInRelay } from './sign-in-relay.ts'
 import { requestToken } from './token-relay.ts'
 
@@ -28,7 +28,7 @@ export class AuthorizationServer {
   readonly #config: McpAuthenticationConfig
   readonly #issuer: IssuerMetadata | undefined
   readonly #registrations: RateBucket | undefined
-  readonly #accepted = new AcceptedCallbacks()
+  readonly #accepted = acceptedCallbacks()
   readonly #relay: SignInRelay
 
   constructor(config: McpAuthenticationConfig, callouts: Callouts, host: PolicyHost) {
@@ -42,8 +42,8 @@ export class AuthorizationServer {
     this.#relay = new SignInRelay(config, this.#accepted)
   }
 
-  /** Answers a request for metadata of the authorization server or to one of its endpoints. */
-  async answer(asked: MetadataPath, exchange: Exchange, client: ClientView): Promise<Verdict> {
+  /** Serves a request for metadata of the authorization server or to one of its endpoints. */
+  async serve(asked: MetadataPath, exchange: Exchange, client: ClientView): Promise<Verdict> {
     const isMetadata = asked.document === 'server'
     // Without a provider, clients use the endpoints of the issuer.
     if (this.#issuer === undefined || (!isMetadata && this.#config.provider === undefined)) {
@@ -51,15 +51,14 @@ export class AuthorizationServer {
     }
     const limited = asked.document === 'registration' ? this.#takeRegistration() : undefined
     if (limited !== undefined) return limited
-    const known = await this.#issuer.find()
-    if (typeof known === 'string') return failureAnswer(502, 'server_error', known)
-    if (isMetadata && this.#config.provider === undefined) return metadataAnswer(known.metadata)
-    return this.#answerAsServer(this.#issuer, known, asked, exchange, client)
+    const issuer = await this.#issuer.find()
+    if (typeof issuer === 'string') return oauthError(502, 'server_error', issuer)
+    if (isMetadata && this.#config.provider === undefined) return metadataResponse(issuer.metadata)
+    return this.#serveAsIssuer(issuer, asked, exchange, client)
   }
 
-  #answerAsServer(
-    issuer: IssuerMetadata,
-    known: KnownIssuer,
+  #serveAsIssuer(
+    issuer: KnownIssuer,
     { document, resource, redirectKey = '' }: MetadataPath,
     exchange: Exchange,
     client: ClientView,
@@ -67,18 +66,18 @@ export class AuthorizationServer {
     const server = new GatewayServer(this.#config, client.origin, resource)
     switch (document) {
       case 'registration':
-        return registerClient(this.#config, issuer, known, server, this.#accepted, exchange)
+        return registerClient(this.#config, issuer, server, this.#accepted, exchange)
       case 'authorization':
-        return this.#relay.authorize(issuer, known, server, client)
+        return this.#relay.authorize(issuer, server, client)
       case 'callback':
-        return this.#relay.returnToClient(known, server, client, redirectKey)
+        return this.#relay.returnToClient(issuer, server, client, redirectKey)
       case 'token':
-        return requestToken(issuer, known, server, exchange)
+        return requestToken(issuer, server, exchange)
       default: {
-        const adapted = adaptMetadata(known.metadata, this.#config.provider, server)
+        const adapted = adaptMetadata(issuer.metadata, this.#config.provider, server)
         return typeof adapted === 'string'
-          ? failureAnswer(500, 'server_error', adapted)
-          : metadataAnswer(adapted)
+          ? oauthError(500, 'server_error', adapted)
+          : metadataResponse(adapted)
       }
     }
   }
@@ -87,8 +86,8 @@ export class AuthorizationServer {
     if (this.#registrations?.take(1) !== false) return undefined
     const seconds = Math.max(1, Math.ceil(this.#registrations.waitMs / 1000))
     const retryAfter = [['retry-after', `${seconds}`]] as const
-    return failureAnswer(429, 'temporarily_unavailable', 'too many registrations', retryAfter)
+    return oauthError(429, 'temporarily_unavailable', 'too many registrations', retryAfter)
   }
 }
 
-const noIssuer = failureAnswer(404, 'not_found', 'no authorization server is known')
+const noIssuer = oauthError(404, 'not_found', 'no authorization server is known')

@@ -5,7 +5,7 @@ import type {
   HttpCalloutResponse,
   RespondVerdict,
 } from '../../../../ground/exchange/exchange.ts'
-import { corsHeaders, failureAnswer } from './own-answers.ts'
+import { corsHeaders, oauthError } from './responses.ts'
 
 /** Maximum size of a request for a registration or a token. */
 const maxBodyBytes = 64 * 1024
@@ -17,7 +17,7 @@ export async function readBody(
 ): Promise<Uint8Array | RespondVerdict> {
   const body = await requestBody.buffer(maxBodyBytes)
   if (body.complete) return body.bytes
-  return failureAnswer(413, error, `the body has more than ${maxBodyBytes} bytes`)
+  return oauthError(413, error, `the body has more than ${maxBodyBytes} bytes`)
 }
 
 /** `authorization` may carry a client secret, or an initial access token (RFC 7591 section 3). */
@@ -30,14 +30,14 @@ export function forwardedHeaders({ request }: Exchange): (readonly [string, stri
   })
 }
 
-const answerHeaders = new Set(['content-type', 'retry-after', 'www-authenticate'])
+const responseHeaders = new Set(['content-type', 'retry-after', 'www-authenticate'])
 
 /** Forwards a response, with this body if given. It contains secrets, so caches must not store it. */
-export function forwardedAnswer(
+export function forwardedResponse(
   { status, headers, body }: HttpCalloutResponse,
   changed?: string,
 ): RespondVerdict {
-  const kept = headers.filter(([name]) => answerHeaders.has(name.toLowerCase()))
+  const kept = headers.filter(([name]) => responseHeaders.has(name.toLowerCase()))
   const hasType = kept.some(([name]) => name.toLowerCase() === 'content-type')
   const type = hasType ? [] : [['content-type', 'application/json'] as const]
   return {
@@ -49,7 +49,7 @@ export function forwardedAnswer(
   }
 }
 
-export const unreachable = failureAnswer(502, 'server_error', 'the issuer cannot be reached')
+export const unreachable = oauthError(502, 'server_error', 'the issuer cannot be reached')
 
 /** Parses a JSON object; undefined if the bytes are anything else. */
 export function jsonObject(bytes: Uint8Array): JsonObject | undefined {

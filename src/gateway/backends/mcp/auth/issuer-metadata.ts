@@ -5,21 +5,28 @@ import type {
   HttpCallout,
   HttpCalloutResponse,
 } from '../../../../ground/exchange/exchange.ts'
-import type { McpAuthenticationConfig } from '../policy/config.ts'
+import type { McpAuthenticationConfig } from './config.ts'
 
 export type ServerMetadata = Readonly<Record<string, unknown>>
 
 type Target = HttpCallout['target']
 
 export interface KnownIssuer {
-  readonly target: Target
   readonly metadata: ServerMetadata
+  /**
+   * Sends a request to an endpoint of the issuer, which may be on another host than its metadata. Resolves to
+   * undefined if it cannot be reached.
+   */
+  send(
+    url: URL,
+    call: Pick<HttpCallout, 'method' | 'headers' | 'body'>,
+  ): Promise<HttpCalloutResponse | undefined>
 }
 
 const timeoutMs = 5_000
 /** Timeout of requests to endpoints. */
 const requestTimeoutMs = 10_000
-const maxAnswerBytes = 256 * 1024
+const maxBytes = 256 * 1024
 /** How long metadata is cached. It rarely changes. */
 const cacheMs = 300_000
 /** How long a failure is cached, so that clients cannot cause frequent requests. */
@@ -45,15 +52,10 @@ export class IssuerMetadata {
     this.#paths = metadataPaths(this.#issuer, config.provider === 'IdpB')
   }
 
-  /**
-   * Sends a request to an endpoint of the issuer, which may be on another host than its metadata. Returns
-   * undefined if it cannot be reached.
-   */
-  async send(
-    { target }: KnownIssuer,
-    url: URL,
-    call: Pick<HttpCallout, 'method' | 'headers' | 'body'>,
-  ): Promise<HttpCalloutResponse | undefined> {
+  async #send(
+    target: Target,
+    ...[url, call]: Parameters<KnownIssuer['send']>
+  ): ReturnType<KnownIssuer['send']> {
     try {
       return await this.#callouts.http({
         ...call,
@@ -61,7 +63,7 @@ export class IssuerMetadata {
         path: `${url.pathname}${url.search}`,
         headers: [['host', url.host], ...call.headers],
         timeoutMs: requestTimeoutMs,
-        maxResponseBytes: maxAnswerBytes,
+        maxResponseBytes: maxBytes,
       })
     } catch (error) {
       if (error instanceof GatewayError) return undefined
@@ -86,7 +88,9 @@ export class IssuerMetadata {
     for (const target of this.#targets) {
       for (const path of this.#paths) {
         const metadata = await this.#fetch(target, path)
-        if (typeof metadata !== 'string') return { target, metadata }
+        if (typeof metadata !== 'string') {
+          return { metadata, send: (url, call) => this.#send(target, url, call) }
+        }
         why = metadata
       }
     }
@@ -98,7 +102,7 @@ export class IssuerMetadata {
       ['host', this.#issuer.host],
       ['accept', 'application/json'],
     ] as const
-    const maxResponseBytes = maxAnswerBytes
+    const maxResponseBytes = maxBytes
     try {
       const call = { target, method: 'GET', path, headers, timeoutMs, maxResponseBytes }
       const { status, body } = await this.#callouts.http(call)

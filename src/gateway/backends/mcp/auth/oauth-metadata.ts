@@ -1,5 +1,5 @@
 /** Protected resource metadata (RFC 9728), which tells clients where to get tokens. */
-import type { McpAuthenticationConfig } from '../policy/config.ts'
+import type { McpAuthenticationConfig } from './config.ts'
 
 /** The URL of the MCP server as the client sees it. */
 export interface ClientView {
@@ -85,7 +85,7 @@ export function readMetadataPath(path: string): MetadataPath | undefined {
 
 const openIdPath = '/.well-known/openid-configuration'
 
-/** Is this a path of OAuth metadata or OpenID Connect Discovery (MCP authorization)? */
+/** Whether this is a path of OAuth metadata or OpenID Connect Discovery (MCP authorization). */
 export function isDiscoveryPath(path: string): boolean {
   if (!path.includes('/.well-known/o')) return false
   return (

@@ -3,6 +3,7 @@
  * The provider checks which callbacks a client may use, so the gateway needs no list of clients.
  */
 import { hash } from 'node:crypto'
+import { ExpiringMap } from '../../../../ground/base/bounded-map.ts'
 
 const maxLength = 2_048
 /** Characters of URIs (RFC 3986) without `#`, because a redirect URI has no fragment (RFC 6749 3.1.2). */
@@ -29,17 +30,9 @@ export function redirectKeyOf(uri: string): string {
 const acceptedMs = 600_000
 const maxAccepted = 4_096
 
-/** Callbacks that the provider has accepted for a client. The oldest ones are forgotten. */
-export class AcceptedCallbacks {
-  readonly #until = new Map<string, number>()
+/** Callbacks that the provider has accepted for a client, by `acceptedKey`. */
+export type AcceptedCallbacks = ExpiringMap<string, true>
 
-  add(client: string, callback: string): void {
-    const [oldest] = this.#until.size >= maxAccepted ? this.#until.keys() : []
-    if (oldest !== undefined) this.#until.delete(oldest)
-    this.#until.set(`${callback} ${client}`, performance.now() + acceptedMs)
-  }
+export const acceptedCallbacks = (): AcceptedCallbacks => new ExpiringMap(maxAccepted, acceptedMs)
 
-  has(client: string, callback: string): boolean {
-    return (this.#until.get(`${callback} ${client}`) ?? 0) > performance.now()
-  }
-}
+export const acceptedKey = (client: string, callback: string): string => `${callback} ${client}`

@@ -3,18 +3,18 @@
  * so that its own rules apply to them, and the callbacks of the gateway that stand for them.
  */
 import type { Exchange, Verdict } from '../../../../ground/exchange/exchange.ts'
-import type { McpAuthenticationConfig } from '../policy/config.ts'
+import type { McpAuthenticationConfig } from './config.ts'
 import {
-  forwardedAnswer,
   forwardedHeaders,
+  forwardedResponse,
   jsonObject,
   readBody,
   unreachable,
 } from './forwarding.ts'
-import { endpointIn, type IssuerMetadata, type KnownIssuer } from './issuer-metadata.ts'
+import { endpointIn, type KnownIssuer } from './issuer-metadata.ts'
 import type { GatewayServer } from './oauth-metadata.ts'
-import { failureAnswer } from './own-answers.ts'
-import { type AcceptedCallbacks, isRedirectUri, redirectKeyOf } from './redirects.ts'
+import { type AcceptedCallbacks, acceptedKey, isRedirectUri, redirectKeyOf } from './redirects.ts'
+import { oauthError } from './responses.ts'
 
 /** Most redirect URIs of one client; each one is registered twice. */
 const maxRedirects = 32
@@ -22,39 +22,39 @@ const maxRedirects = 32
 /** Forwards a registration. Remembers in `accepted` which callbacks the provider has registered. */
 export async function registerClient(
   config: McpAuthenticationConfig,
-  issuer: IssuerMetadata,
-  known: KnownIssuer,
+  issuer: KnownIssuer,
   server: GatewayServer,
   accepted: AcceptedCallbacks,
   exchange: Exchange,
 ): Promise<Verdict> {
-  const url = registrationEndpoint(config, known)
+  const url = registrationEndpoint(config, issuer)
   if (url === undefined) {
-    return failureAnswer(404, 'not_found', 'the issuer has no registration endpoint')
+    return oauthError(404, 'not_found', 'the issuer has no registration endpoint')
   }
   const body = await readBody(exchange, 'invalid_client_metadata')
   if ('kind' in body) return body
   const asked = jsonObject(body)
   if (asked === undefined) {
-    return failureAnswer(400, 'invalid_client_metadata', 'the body is not a JSON object')
+    return oauthError(400, 'invalid_client_metadata', 'the body is not a JSON object')
   }
   const redirects = redirectsWithCallbacks(asked.redirect_uris, server)
-  if (typeof redirects === 'string') return failureAnswer(400, 'invalid_redirect_uri', redirects)
-  const answer = await issuer.send(known, url, {
+  if (typeof redirects === 'string') return oauthError(400, 'invalid_redirect_uri', redirects)
+  const response = await issuer.send(url, {
     method: 'POST',
     headers: forwardedHeaders(exchange),
     body: Buffer.from(JSON.stringify({ ...asked, ...redirects })),
   })
-  if (answer === undefined) return unreachable
-  const registered = jsonObject(answer.body)
-  if (!Array.isArray(registered?.redirect_uris)) return forwardedAnswer(answer)
+  if (response === undefined) return unreachable
+  const registered = jsonObject(response.body)
+  if (!Array.isArray(registered?.redirect_uris)) return forwardedResponse(response)
   const { client_id, redirect_uris } = registered
-  if (answer.status < 300 && typeof client_id === 'string') {
-    for (const uri of redirect_uris) if (server.isCallback(uri)) accepted.add(client_id, uri)
+  if (response.status < 300 && typeof client_id === 'string') {
+    for (const uri of redirect_uris)
+      if (server.isCallback(uri)) accepted.set(acceptedKey(client_id, uri), true)
   }
   // Clients compare the URIs with their own.
   const own = redirect_uris.filter((uri) => !server.isCallback(uri))
-  return forwardedAnswer(answer, JSON.stringify({ ...registered, redirect_uris: own }))
+  return forwardedResponse(response, JSON.stringify({ ...registered, redirect_uris: own }))
 }
 
 function registrationEndpoint(

@@ -9,12 +9,12 @@
  * stands for this URI. So a response for one client cannot be returned to another one.
  */
 import type { RespondVerdict, Verdict } from '../../../../ground/exchange/exchange.ts'
-import type { McpAuthenticationConfig } from '../policy/config.ts'
+import type { McpAuthenticationConfig } from './config.ts'
 import { unreachable } from './forwarding.ts'
-import { endpointIn, type IssuerMetadata, type KnownIssuer } from './issuer-metadata.ts'
+import { endpointIn, type KnownIssuer } from './issuer-metadata.ts'
 import type { ClientView, GatewayServer } from './oauth-metadata.ts'
-import { failureAnswer } from './own-answers.ts'
-import { type AcceptedCallbacks, isRedirectUri, redirectKeyOf } from './redirects.ts'
+import { type AcceptedCallbacks, acceptedKey, isRedirectUri, redirectKeyOf } from './redirects.ts'
+import { oauthError } from './responses.ts'
 import { maxStateLength, type SignIn, SignInSeal } from './sign-in-state.ts'
 
 /** How long a sign-in may take. */
@@ -32,12 +32,11 @@ export class SignInRelay {
 
   /** Sends the browser to the provider. */
   async authorize(
-    issuer: IssuerMetadata,
-    known: KnownIssuer,
+    issuer: KnownIssuer,
     server: GatewayServer,
     { query, sessionKey }: ClientView,
   ): Promise<Verdict> {
-    const endpoint = endpointIn(known.metadata, 'authorization_endpoint')
+    const endpoint = endpointIn(issuer.metadata, 'authorization_endpoint')
     if (endpoint === undefined) return noEndpoint
     const secret = sessionKey()
     if (secret === undefined) return noKey
@@ -59,7 +58,7 @@ export class SignInRelay {
       parameters.set('audience', audience)
     }
     for (const [name, value] of parameters) endpoint.searchParams.append(name, value)
-    const refused = await this.#check(issuer, known, endpoint, client, callback)
+    const refused = await this.#check(issuer, endpoint, client, callback)
     return refused ?? redirectTo(endpoint.href)
   }
 
@@ -98,26 +97,26 @@ export class SignInRelay {
   }
 
   /**
-   * Asks the provider whether the client may use the callback, unless a recent answer is known.
+   * Asks the provider whether the client may use the callback, unless a recent response is known.
    * Without this check, an attacker could get a state for any URI. Without a user, `prompt=none`
    * gives a redirect to the callback (OpenID Connect Core 3.1.2.6), or an error if it is unknown.
    */
   async #check(
-    issuer: IssuerMetadata,
-    known: KnownIssuer,
+    issuer: KnownIssuer,
     endpoint: URL,
     client: string,
     callback: string,
   ): Promise<RespondVerdict | undefined> {
-    if (this.#accepted.has(client, callback)) return undefined
+    const key = acceptedKey(client, callback)
+    if (this.#accepted.get(key) === true) return undefined
     const question = new URL(endpoint)
     question.searchParams.set('prompt', 'none')
     const headers = [['accept', 'text/html']] as const
-    const answer = await issuer.send(known, question, { method: 'GET', headers })
-    if (answer === undefined) return unreachable
-    const location = answer.headers.find(([name]) => name.toLowerCase() === 'location')?.[1]
-    if (answer.status >= 300 && answer.status < 400 && leadsTo(location, callback)) {
-      this.#accepted.add(client, callback)
+    const response = await issuer.send(question, { method: 'GET', headers })
+    if (response === undefined) return unreachable
+    const location = response.headers.find(([name]) => name.toLowerCase() === 'location')?.[1]
+    if (response.status >= 300 && response.status < 400 && leadsTo(location, callback)) {
+      this.#accepted.set(key, true)
       return undefined
     }
     return refusal(
@@ -156,7 +155,7 @@ function readAuthorization(parameters: URLSearchParams): Authorization | string 
   return { client, redirect, state: parameters.get('state') ?? undefined, parameters }
 }
 
-/** Is this the callback with a query? */
+/** Whether this is the callback with a query. */
 function leadsTo(location: string | undefined, callback: string): boolean {
   const [found, expected] = [URL.parse(location ?? ''), URL.parse(callback)]
   return found !== null && found.origin === expected?.origin && found.pathname === expected.pathname
@@ -188,7 +187,7 @@ function redirectTo(location: string): RespondVerdict {
 }
 
 /** An error page for the user. Errors must not be sent to a redirect URI that was not checked. */
-const refusal = (why: string): RespondVerdict => failureAnswer(400, 'invalid_request', why)
+const refusal = (why: string): RespondVerdict => oauthError(400, 'invalid_request', why)
 
-const noEndpoint = failureAnswer(500, 'server_error', 'the issuer has no authorization endpoint')
-const noKey = failureAnswer(503, 'temporarily_unavailable', 'the session key is not available yet')
+const noEndpoint = oauthError(500, 'server_error', 'the issuer has no authorization endpoint')
+const noKey = oauthError(503, 'temporarily_unavailable', 'the session key is not available yet')

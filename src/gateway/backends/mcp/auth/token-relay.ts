@@ -1,35 +1,34 @@
 /** Requests for tokens (RFC 6749 section 3.2), which the gateway forwards with its own redirect URI. */
 import type { Exchange, Verdict } from '../../../../ground/exchange/exchange.ts'
 import {
-  forwardedAnswer,
   forwardedHeaders,
+  forwardedResponse,
   jsonObject,
   readBody,
   unreachable,
 } from './forwarding.ts'
-import { endpointIn, type IssuerMetadata, type KnownIssuer } from './issuer-metadata.ts'
+import { endpointIn, type KnownIssuer } from './issuer-metadata.ts'
 import type { GatewayServer } from './oauth-metadata.ts'
-import { failureAnswer } from './own-answers.ts'
 import { isRedirectUri, redirectKeyOf } from './redirects.ts'
+import { oauthError } from './responses.ts'
 
 /**
  * Forwards the request. A redirect URI is replaced by the callback that stands for it, as in the request for
  * authorization; everything else, such as the verifier of PKCE, passes unchanged.
  */
 export async function requestToken(
-  issuer: IssuerMetadata,
-  known: KnownIssuer,
+  issuer: KnownIssuer,
   server: GatewayServer,
   exchange: Exchange,
 ): Promise<Verdict> {
-  const url = endpointIn(known.metadata, 'token_endpoint')
+  const url = endpointIn(issuer.metadata, 'token_endpoint')
   if (url === undefined) return noEndpoint
   if (
     !/^application\/x-www-form-urlencoded\b/i.test(
       exchange.request.headers.get('content-type') ?? '',
     )
   ) {
-    return failureAnswer(400, 'invalid_request', 'the body is not form-encoded')
+    return oauthError(400, 'invalid_request', 'the body is not form-encoded')
   }
   const sent = await readBody(exchange, 'invalid_request')
   if ('kind' in sent) return sent
@@ -38,14 +37,14 @@ export async function requestToken(
     form.getAll(name).some((assertion) => isForGateway(assertion, server)),
   )
   if (misdirected) {
-    const advice = `the assertion names the gateway as its audience; sign it for ${known.metadata.issuer}`
-    return failureAnswer(400, 'invalid_client', advice)
+    const advice = `the assertion names the gateway as its audience; sign it for ${issuer.metadata.issuer}`
+    return oauthError(400, 'invalid_client', advice)
   }
   const body = withCallback(sent, form, server)
-  if (body === undefined) return failureAnswer(400, 'invalid_request', 'redirect_uri is invalid')
+  if (body === undefined) return oauthError(400, 'invalid_request', 'redirect_uri is invalid')
   const headers = forwardedHeaders(exchange)
-  const answer = await issuer.send(known, url, { method: 'POST', headers, body })
-  return answer === undefined ? unreachable : forwardedAnswer(answer)
+  const response = await issuer.send(url, { method: 'POST', headers, body })
+  return response === undefined ? unreachable : forwardedResponse(response)
 }
 
 function withCallback(
@@ -60,7 +59,7 @@ function withCallback(
   return Buffer.from(form.toString())
 }
 
-/** Is a signed assertion (RFC 7523) for the gateway, which cannot verify it? */
+/** Whether a signed assertion (RFC 7523) is for the gateway, which cannot verify it. */
 function isForGateway(assertion: string, server: GatewayServer): boolean {
   const [, payload = ''] = assertion.split('.', 2)
   const audience = jsonObject(Buffer.from(payload, 'base64url'))?.aud
@@ -70,4 +69,4 @@ function isForGateway(assertion: string, server: GatewayServer): boolean {
     : own.includes(audience)
 }
 
-const noEndpoint = failureAnswer(500, 'server_error', 'the issuer has no token endpoint')
+const noEndpoint = oauthError(500, 'server_error', 'the issuer has no token endpoint')

@@ -1,14 +1,13 @@
 /** `server/discover`: what servers offer, in the modern era. */
-import { type CacheHints, hintsOf, hintsText } from '../cache-hints.ts'
 import { jsonValue, member, replace, textOf } from '../json/node.ts'
-import { unavailableKey } from '../lists.ts'
+import { type CacheHints, hintsOf, hintsText, unavailableKey } from '../lists.ts'
 import type { McpResponse } from '../message.ts'
 import { metaKeys } from '../meta-keys.ts'
 import { joinInstructions, mergeCapabilities } from './initialize.ts'
 import { modernVersions } from './versions.ts'
 
 /** What one server offers. */
-export interface DiscoverPart {
+export interface DiscoverResult {
   readonly target: string
   readonly versions: readonly string[]
   readonly capabilities: Readonly<Record<string, unknown>>
@@ -18,10 +17,10 @@ export interface DiscoverPart {
 }
 
 /** Reads the response to `server/discover`. Returns undefined if the server does not know the method. */
-export function readDiscover(
+export function readDiscoverResult(
   target: string,
   { text, result }: McpResponse,
-): DiscoverPart | undefined {
+): DiscoverResult | undefined {
   const versions = member(result, 'supportedVersions')
   const capabilities = member(result, 'capabilities')
   const serverInfo = member(member(result, '_meta'), metaKeys.serverInfo)
@@ -36,24 +35,24 @@ export function readDiscover(
   }
 }
 
-/** Does the server speak a modern version that the gateway supports? */
-export const isModernServer = ({ versions }: DiscoverPart): boolean =>
+/** Whether the server speaks a modern version that the gateway supports. */
+export const isModernServer = ({ versions }: DiscoverResult): boolean =>
   modernVersions.some((version) => versions.includes(version))
 
 /** Returns the response of the only server without the versions that the gateway does not support. */
-export function discoverThrough(response: McpResponse): string {
+export function withSupportedVersions(response: McpResponse): string {
   const { text, result } = response
   const versions = member(result, 'supportedVersions')
-  const part = readDiscover('', response)
+  const part = readDiscoverResult('', response)
   if (part === undefined || versions === undefined) return text
   const supported = part.versions.filter((version) => modernVersions.includes(version))
   if (supported.length === part.versions.length) return text
   return replace(text, versions, JSON.stringify(supported))
 }
 
-/** Returns the result for several servers. `missing` names those that did not answer. */
-export function mergeDiscovers(
-  parts: readonly DiscoverPart[],
+/** Returns the result for several servers. `missing` names those that did not respond. */
+export function mergeDiscoverResults(
+  parts: readonly DiscoverResult[],
   missing: readonly string[],
   version: string,
 ): string {

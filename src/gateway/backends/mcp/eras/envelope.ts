@@ -11,7 +11,7 @@ export interface Envelope {
   readonly logLevel: string | undefined
 }
 
-/** Does the message claim to be modern? The claim may be incomplete. */
+/** Whether the message claims to be modern. The claim may be incomplete. */
 export function hasEnvelope({ params }: Pick<McpRequest, 'params'>): boolean {
   return member(member(params, '_meta'), metaKeys.version) !== undefined
 }

@@ -5,7 +5,7 @@
 import type { HeaderFields } from '../../../../ground/exchange/exchange.ts'
 import { member, textOf } from '../json/node.ts'
 import type { McpNotification, McpRequest } from '../message.ts'
-import { type Era, methodOf } from '../methods.ts'
+import { methodOf, type ProtocolEra } from '../methods.ts'
 
 const begin = '=?base64?'
 const end = '?='
@@ -35,7 +35,7 @@ export function decodeName(value: string): string | undefined {
 /** Returns the text that `Mcp-Name` must repeat; undefined if the message names nothing. */
 export function nameInBody(
   { text, method, params }: McpRequest | McpNotification,
-  era: Era,
+  era: ProtocolEra,
 ): string | undefined {
   const known = methodOf(method, era)
   if (known.kind === 'task') return textOf(text, member(params, 'taskId'))
@@ -46,7 +46,7 @@ export function nameInBody(
   return textOf(text, node)
 }
 
-/** Must a modern request with this method have an `Mcp-Name` header? */
+/** Whether a modern request with this method must have an `Mcp-Name` header. */
 function needsName(method: string): boolean {
   const { kind } = methodOf(method, 'modern')
   return kind === 'item' || kind === 'task'

@@ -5,14 +5,14 @@ import { type McpRequest, type McpResponse, readMessage } from '../message.ts'
 import { assumedVersion, legacyVersions, versionFor } from './versions.ts'
 
 /** The members of the `initialize` response of one server that the gateway uses. */
-export interface ServerHello {
+export interface InitializeResult {
   readonly version: string
   /** Capabilities as declared by the server. */
   readonly capabilities: Readonly<Record<string, unknown>>
   readonly instructions: string | undefined
 }
 
-export function readHello({ text, result }: McpResponse): ServerHello {
+export function readInitializeResult({ text, result }: McpResponse): InitializeResult {
   const capabilities = member(result, 'capabilities')
   const value = capabilities?.type === 'object' ? jsonValue(text, capabilities) : {}
   return {
@@ -26,7 +26,7 @@ export function readHello({ text, result }: McpResponse): ServerHello {
 const decorations = ['icons', 'description', 'websiteUrl']
 
 /** Returns the client's params as JSON, for servers that are initialized later, without decorations. */
-export function helloParams(text: string, params: Parameters<typeof rawOf>[1] | undefined): string {
+export function keptParams(text: string, params: Parameters<typeof rawOf>[1] | undefined): string {
   if (params === undefined) return '{}'
   const info = member(params, 'clientInfo')
   const value = info?.type === 'object' ? jsonValue(text, info) : undefined
@@ -37,7 +37,7 @@ export function helloParams(text: string, params: Parameters<typeof rawOf>[1] | 
 }
 
 /** Returns the version that the client requests, if any. */
-export function askedVersion({ text, params }: McpRequest): string | undefined {
+export function requestedVersion({ text, params }: McpRequest): string | undefined {
   return textOf(text, member(params, 'protocolVersion'))
 }
 
@@ -45,8 +45,8 @@ export function askedVersion({ text, params }: McpRequest): string | undefined {
  * Replaces an unknown protocol version in a request. Many servers would accept it, but the gateway could not
  * serve it.
  */
-export function inKnownVersion(request: McpRequest): McpRequest {
-  const asked = askedVersion(request)
+export function withKnownVersion(request: McpRequest): McpRequest {
+  const asked = requestedVersion(request)
   const version = versionFor(asked)
   const node = member(request.params, 'protocolVersion')
   if (asked === undefined || asked === version || node === undefined) return request
@@ -57,7 +57,7 @@ export function inKnownVersion(request: McpRequest): McpRequest {
 /**
  * Returns the response of the only server. If its version is unknown to the gateway, `version` replaces it.
  */
-export function helloInVersion({ text, result }: McpResponse, version: string): string {
+export function inSupportedVersion({ text, result }: McpResponse, version: string): string {
   const node = member(result, 'protocolVersion')
   const stated = textOf(text, node)
   if (node === undefined || stated === undefined || legacyVersions.includes(stated)) return text
@@ -69,6 +69,12 @@ type Part = Readonly<Record<string, unknown>>
 export const isRecord = (value: unknown): value is Part =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+/** Whether a part of the capabilities has the flag. */
+export function hasFlag(capabilities: Part, name: string, flag: string): boolean {
+  const part = capabilities[name]
+  return isRecord(part) && part[flag] === true
+}
+
 /** MCP Apps. It is the only extension that the gateway declares for several servers. */
 const appsExtension = 'io.modelcontextprotocol/ui'
 
@@ -76,13 +82,9 @@ const appsExtension = 'io.modelcontextprotocol/ui'
  * Merges the capabilities of all servers. List changes are always declared, because targets are added and
  * removed. Tasks are left out, because they belong to one server.
  */
-export function mergeCapabilities(all: readonly Pick<ServerHello, 'capabilities'>[]): Part {
+export function mergeCapabilities(all: readonly Pick<InitializeResult, 'capabilities'>[]): Part {
   const has = (name: string) => all.some(({ capabilities }) => isRecord(capabilities[name]))
-  const flag = (name: string, key: string) =>
-    all.some(({ capabilities }) => {
-      const part = capabilities[name]
-      return isRecord(part) && part[key] === true
-    })
+  const subscribes = all.some(({ capabilities }) => hasFlag(capabilities, 'resources', 'subscribe'))
   const experimental = all.flatMap(({ capabilities }) =>
     isRecord(capabilities.experimental) ? Object.entries(capabilities.experimental) : [],
   )
@@ -93,7 +95,7 @@ export function mergeCapabilities(all: readonly Pick<ServerHello, 'capabilities'
     ...(has('tools') && { tools: { listChanged: true } }),
     ...(has('prompts') && { prompts: { listChanged: true } }),
     ...(has('resources') && {
-      resources: { listChanged: true, ...(flag('resources', 'subscribe') && { subscribe: true }) },
+      resources: { listChanged: true, ...(subscribes && { subscribe: true }) },
     }),
     ...(has('logging') && { logging: {} }),
     ...(has('completions') && { completions: {} }),
@@ -104,7 +106,7 @@ export function mergeCapabilities(all: readonly Pick<ServerHello, 'capabilities'
 
 /** Joins the instructions of all servers, and explains their names. */
 export function joinInstructions(
-  servers: Iterable<readonly [target: string, server: Pick<ServerHello, 'instructions'>]>,
+  servers: Iterable<readonly [target: string, server: Pick<InitializeResult, 'instructions'>]>,
 ): string {
   const several =
     'Several servers answer here: names of tools and prompts begin with the name of their server and "_", URIs of resources with it and "+", which follow "ui://" if the URI begins with that.'
@@ -114,28 +116,28 @@ export function joinInstructions(
   return [several, ...own].join('\n\n')
 }
 
-interface GatewayHello {
+interface GatewayInitialize {
   /** Version of the gateway software. */
   readonly version: string
   /** The protocol version that the client requests, or the latest one if that is unknown. */
   readonly wanted: string
-  /** Names of targets that did not answer. */
+  /** Names of targets that did not respond. */
   readonly missing: readonly string[]
 }
 
 /** Returns the `initialize` result for several servers, and the protocol version in it. */
-export function mergeHellos(
-  hellos: ReadonlyMap<string, ServerHello>,
-  { version, wanted, missing }: GatewayHello,
+export function mergeInitializeResults(
+  results: ReadonlyMap<string, InitializeResult>,
+  { version, wanted, missing }: GatewayInitialize,
 ): { readonly version: string; readonly result: string } {
-  const all = [...hellos.values()]
+  const all = [...results.values()]
   const known = all.map((one) => one.version).filter((one) => legacyVersions.includes(one))
   const [lowest = wanted] = [wanted, ...known].sort()
   const result = JSON.stringify({
     protocolVersion: lowest,
     capabilities: mergeCapabilities(all),
     serverInfo: { name: 'sluice', version },
-    instructions: joinInstructions(hellos),
+    instructions: joinInstructions(results),
   })
   const meta = missing.length === 0 ? '' : `,"_meta":${unavailableMeta(missing)}`
   return { version: lowest, result: `${result.slice(0, -1)}${meta}}` }

@@ -14,16 +14,16 @@ const needs = new Map<string, string>([
   ['tasks/cancel', 'tasks'],
 ])
 
-/** Does the protocol define the method as a request? */
+/** Whether the protocol defines the method as a request. */
 export const isServerRequest = (method: string): boolean => method === 'ping' || needs.has(method)
 
-/** Returns the client's capabilities. `hello` is JSON of its `initialize` params. */
-export function capabilitiesIn(hello: string): unknown {
-  const helloParams: unknown = JSON.parse(hello)
-  return isRecord(helloParams) ? helloParams.capabilities : undefined
+/** Returns the client's capabilities. `initializeParams` is JSON of its `initialize` params. */
+export function capabilitiesIn(initializeParams: string): unknown {
+  const params: unknown = JSON.parse(initializeParams)
+  return isRecord(params) ? params.capabilities : undefined
 }
 
-/** Did the client declare the capability that the request needs? */
+/** Whether the client declares the capability that the request needs. */
 export function declares({ method, text, params }: McpRequest, capabilities: unknown): boolean {
   const name = needs.get(method)
   // Every client answers a ping. Methods that the protocol does not define are passed on.

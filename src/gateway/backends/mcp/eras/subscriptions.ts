@@ -1,9 +1,10 @@
 /** Filters of `subscriptions/listen`: which changes a client wants to be notified of. */
 import { membersOf } from '../json/members.ts'
 import { type JsonNode, member, replace, textOf } from '../json/node.ts'
-import type { McpMessage, McpNotification, McpRequest } from '../message.ts'
+import { notificationText, resultText } from '../json-rpc.ts'
+import { type McpNotification, type McpRequest, paramsWithMeta } from '../message.ts'
 import { metaKeys } from '../meta-keys.ts'
-import { isRecord } from './initialize.ts'
+import { hasFlag } from './initialize.ts'
 
 /** Lists whose changes a client can subscribe to, and the notification of each. */
 const lists = {
@@ -15,6 +16,7 @@ type ListKey = keyof typeof lists
 const listKeys = Object.keys(lists) as ListKey[]
 
 const updated = 'notifications/resources/updated'
+const acknowledged = 'notifications/subscriptions/acknowledged'
 
 /** Maximum number of resources in one subscription. */
 const maxUris = 1_000
@@ -59,15 +61,6 @@ const filterJson = ({ lists, uris }: ChangeFilter): string =>
     ...(uris.length > 0 && { resourceSubscriptions: uris }),
   })
 
-function hasFlag(
-  capabilities: Readonly<Record<string, unknown>>,
-  name: string,
-  flag: string,
-): boolean {
-  const part = capabilities[name]
-  return isRecord(part) && part[flag] === true
-}
-
 /** Returns the filter of a legacy session, as JSON; undefined if the server reports nothing of it. */
 export function sessionFilter(
   capabilities: Readonly<Record<string, unknown>>,
@@ -91,12 +84,11 @@ export function honouredBy(
 }
 
 /** Returns the notification with the id of the subscription. `id` is JSON. */
-export function withTag({ text, params, method }: McpNotification, id: string): string {
+export function withSubscriptionId(message: McpNotification, id: string): string {
+  const { text, params, method } = message
   const meta = membersOf(text, member(params, '_meta'), [metaKeys.subscription])
-  const parts = membersOf(text, params, ['_meta'])
   const tags = [`"${metaKeys.subscription}":${id}`, ...meta]
-  const own = [...parts, `"_meta":{${tags.join(',')}}`]
-  return `{"jsonrpc":"2.0","method":${JSON.stringify(method)},"params":{${own.join(',')}}}`
+  return notificationText(method, paramsWithMeta(message, tags))
 }
 
 /** Returns the request with another filter. */
@@ -109,26 +101,25 @@ const tag = (id: string): string => `"_meta":{"${metaKeys.subscription}":${id}}`
 
 /** Returns the first message of a subscription. `id` is the id of the request, as JSON. */
 export function acknowledgement(id: string, honoured: ChangeFilter): string {
-  const method = 'notifications/subscriptions/acknowledged'
-  return `{"jsonrpc":"2.0","method":"${method}","params":{${tag(id)},"notifications":${filterJson(honoured)}}}`
+  return notificationText(acknowledged, `{${tag(id)},"notifications":${filterJson(honoured)}}`)
 }
 
-export const isAcknowledgement = (message: McpMessage): boolean =>
-  message.kind === 'notification' && message.method === 'notifications/subscriptions/acknowledged'
+export const isAcknowledgement = ({ method }: McpNotification): boolean => method === acknowledged
 
 /** Returns the response that ends a subscription in order. */
 export function subscriptionEnd(id: string): string {
-  return `{"jsonrpc":"2.0","id":${id},"result":{"resultType":"complete",${tag(id)}}}`
+  return resultText(id, `{"resultType":"complete",${tag(id)}}`)
 }
+
+/** The notifications that the lists of a session have changed. */
+export const listsChanged = Object.values(lists).map((method) => notificationText(method))
 
 /** Returns the notifications that all lists of the filter have changed. */
 export function allListsChanged(id: string, filter: ChangeFilter): string[] {
-  return filter.lists.map(
-    (key) => `{"jsonrpc":"2.0","method":"${lists[key]}","params":{${tag(id)}}}`,
-  )
+  return filter.lists.map((key) => notificationText(lists[key], `{${tag(id)}}`))
 }
 
-/** Did the client ask for this notification? */
+/** Whether the client has asked for this notification. */
 export function wants(filter: ChangeFilter, method: string): boolean {
   if (method === updated) return filter.uris.length > 0
   return filter.lists.some((key) => lists[key] === method)

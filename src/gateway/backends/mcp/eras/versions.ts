@@ -18,7 +18,7 @@ export const modernVersions: readonly string[] = [modernVersion]
 /** All supported versions, the newest first, as errors list them. */
 export const supportedVersions = [...modernVersions, ...[...legacyVersions].reverse()]
 
-/** Is the text a version of the modern era, known or not? */
+/** Whether the text is a version of the modern era, known or not. */
 export const isModern = (version: string): boolean =>
   /^\d{4}-\d{2}-\d{2}$/.test(version) && version >= modernVersion
 
@@ -26,5 +26,5 @@ export const isModern = (version: string): boolean =>
 export const versionFor = (asked: string | undefined): string =>
   asked !== undefined && legacyVersions.includes(asked) ? asked : latestLegacyVersion
 
-/** Does the version allow JSON-RPC batches? Only 2025-03-26 does. */
+/** Whether the version allows JSON-RPC batches. Only 2025-03-26 does. */
 export const hasBatches = (version: string): boolean => version === '2025-03-26'

@@ -20,8 +20,9 @@ import { shortString } from '../../../../ground/schema/strings.ts'
 import { compile as compileAuthorization } from '../../../policies/authorization/index.ts'
 import { type Compiled, definePolicy, type PolicyProblem } from '../../../policies/define.ts'
 import { fetchedKeys } from '../../../policies/jwt-authentication/keys.ts'
+import type { McpAuthenticationConfig } from '../auth/config.ts'
 import { metadataMember } from '../auth/oauth-metadata.ts'
-import type { BackendMcpConfig, McpAuthenticationConfig } from './config.ts'
+import type { BackendMcpConfig } from './config.ts'
 
 const mcpAuthentication = object('MCPAuthentication', {
   resourceMetadata: optional(

@@ -4,20 +4,20 @@ import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import { rerouteTo } from '../../../proxy/request/route.ts'
 import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
 import { readMetadataPath } from '../auth/oauth-metadata.ts'
-import { type McpBackends, McpHub } from './hub.ts'
+import { nameMessage } from './client/message-names.ts'
 import { McpCall } from './mcp-call.ts'
-import { nameMessage } from './message-names.ts'
+import { type McpBackends, McpSharedState } from './session/shared-state.ts'
 
 export function mcpKind(runtime: GatewayRuntime): BackendKind {
-  const hub = new McpHub(runtime)
-  const { backends } = hub
+  const shared = new McpSharedState(runtime)
+  const { backends } = shared
   return {
     type: 'mcp',
     protocol: 'mcp',
     onlyFor: 'only requests of MCP clients can go there',
     set: backends.set,
     remove: backends.remove,
-    begin: (context) => new McpCall(context, runtime, hub),
+    begin: (context) => new McpCall(context, runtime, shared),
     nameMessage,
     reroute: (context) => findMetadataRoute(context, runtime, backends),
     warmUp({ destination }) {
@@ -26,8 +26,8 @@ export function mcpKind(runtime: GatewayRuntime): BackendKind {
         if (one.type === 'static') runtime.resolver.hosts.warm(one.host)
       }
     },
-    onConfigChange: () => hub.changed(),
-    stop: () => hub.stop(),
+    onConfigChange: () => shared.changes.call(),
+    stop: () => shared.stops.call(),
   }
 }
 
@@ -52,7 +52,7 @@ function findMetadataRoute(
   )
 }
 
-/** Returns whether the route matches an exact path, a regular expression, or a prefix of metadata paths. */
+/** Whether the route matches an exact path, a regular expression, or a prefix of metadata paths. */
 function matchesExplicitly({ routed }: RequestContext): boolean {
   if (routed === undefined) return false
   return routed.prefix === undefined || routed.prefix.startsWith('/.well-known')

@@ -4,36 +4,37 @@ import type { BackendCall } from '../../../proxy/request/backend-call.ts'
 import { usableAccess } from '../../../proxy/request/destinations.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
-import { codes } from '../answers.ts'
-import { authenticateMcp } from './authenticate.ts'
-import { checkRequest } from './checks.ts'
-import { serveGet } from './get.ts'
-import type { McpHub } from './hub.ts'
-import { isLegacyStream, serveLegacyStream } from './legacy-client.ts'
-import { McpExchange } from './mcp-exchange.ts'
-import { type McpDetails, McpRecord } from './mcp-record.ts'
-import { servePost } from './post.ts'
-import { jsonRefusal, toFailure } from './refusals.ts'
-import { endEverywhere, findSession } from './target-session.ts'
-import { withLimit } from './transport.ts'
+import { codes } from '../json-rpc.ts'
+import { authenticateMcp } from './client/authenticate.ts'
+import { checkRequest } from './client/checks.ts'
+import { serveGet } from './client/get.ts'
+import { opensOlderStream, serveOlderStream } from './client/older-transport.ts'
+import { servePost } from './client/post.ts'
+import { McpExchange } from './exchange/mcp-exchange.ts'
+import { type McpDetails, McpRecord } from './exchange/mcp-record.ts'
+import { jsonRefusal } from './exchange/refusals.ts'
+import type { McpSharedState } from './session/shared-state.ts'
+import { toFailure } from './target/target-failure.ts'
+import { withLimit } from './target/transport.ts'
+import { endEverywhere, findSession } from './upstream/client-session.ts'
 
 /** How long a client waits until all servers have ended its session. */
 const deleteMs = 1_000
 
-type Answer = RespondVerdict | undefined
+type Result = RespondVerdict | undefined
 
 /** One request of a client. The gateway responds itself, and sends its own requests to the targets. */
 export class McpCall implements BackendCall {
   readonly #context: RequestContext
   readonly #runtime: GatewayRuntime
-  readonly #hub: McpHub
+  readonly #shared: McpSharedState
   readonly #messages: McpDetails[] = []
   #close: (() => void) | undefined
 
-  constructor(context: RequestContext, runtime: GatewayRuntime, hub: McpHub) {
+  constructor(context: RequestContext, runtime: GatewayRuntime, shared: McpSharedState) {
     this.#context = context
     this.#runtime = runtime
-    this.#hub = hub
+    this.#shared = shared
   }
 
   /** Targets are resolved when messages are sent to them. */
@@ -41,13 +42,13 @@ export class McpCall implements BackendCall {
     return undefined
   }
 
-  authenticate(): Answer | Promise<Answer> {
-    return authenticateMcp(this.#context, this.#runtime, this.#hub.backends)
+  authenticate(): Result | Promise<Result> {
+    return authenticateMcp(this.#context, this.#runtime, this.#shared.backends)
   }
 
-  serve(): Answer | Promise<Answer> {
+  serve(): Result | Promise<Result> {
     const call = { messages: this.#messages, onClose: (close: () => void) => (this.#close = close) }
-    return serveMcp(new McpExchange(this.#context, this.#runtime, this.#hub, call))
+    return serveMcp(new McpExchange(this.#context, this.#runtime, this.#shared, call))
   }
 
   finish(): void {
@@ -60,7 +61,7 @@ export class McpCall implements BackendCall {
 }
 
 /** Serves a request by its method. Returns undefined once a stream has begun. */
-function serveMcp(exchange: McpExchange): Answer | Promise<Answer> {
+function serveMcp(exchange: McpExchange): Result | Promise<Result> {
   const { context } = exchange
   const access = usableAccess(exchange.placement, exchange.chosen)
   context.keepOriginal()
@@ -74,7 +75,7 @@ function serveMcp(exchange: McpExchange): Answer | Promise<Answer> {
 function serveAllowed(
   exchange: McpExchange,
   verdict: Verdict | undefined,
-): Answer | Promise<Answer> {
+): Result | Promise<Result> {
   const { context } = exchange
   if (context.over) return undefined
   if (verdict?.kind === 'respond') return verdict
@@ -88,7 +89,7 @@ function serveAllowed(
     case 'POST':
       return servePost(exchange)
     case 'GET':
-      return isLegacyStream(exchange) ? serveLegacyStream(exchange) : serveGet(exchange)
+      return opensOlderStream(exchange) ? serveOlderStream(exchange) : serveGet(exchange)
     default:
       return serveDelete(exchange)
   }
@@ -99,7 +100,7 @@ async function serveDelete(exchange: McpExchange): Promise<RespondVerdict> {
   const session = findSession(exchange)
   if ('kind' in session) return session
   const ends = endEverywhere(session)
-  exchange.hub.end(session.state)
+  exchange.shared.end(session.state)
   // A silent server does not keep the client waiting.
   await withLimit(ends, deleteMs, () => {}).catch(toFailure)
   return { kind: 'respond', status: 200, reason: 'Upstream' }

@@ -1,0 +1,130 @@
+/**
+ * Sets the headers that name the message of a client, before policies or routes read them. Clients of the
+ * modern era send these headers, in one of several encodings; other clients need not send them.
+ */
+import type {
+  BufferedBody,
+  HeaderFields,
+  RespondVerdict,
+} from '../../../../../ground/exchange/exchange.ts'
+import type { RequestContext } from '../../../../proxy/request/request-context.ts'
+import { hasEnvelope } from '../../eras/envelope.ts'
+import { decodeName, encodeName, nameInBody } from '../../eras/headers.ts'
+import { isModern } from '../../eras/versions.ts'
+import { codes } from '../../json-rpc.ts'
+import { type McpMessage, MessageRefusal, readClientMessages } from '../../message.ts'
+import { jsonRefusal } from '../exchange/refusals.ts'
+import { decode } from '../target/response-reader.ts'
+import { maxBatchSize } from './checks.ts'
+
+type Result = RespondVerdict | undefined
+
+/** Longest name that is set as a header. */
+const maxName = 4096
+
+/**
+ * Sets `mcp-method` and `mcp-name` from the body if the client has not sent them, and writes `mcp-name` in its
+ * plain form if it is encoded. Returns a refusal if no header can name the messages. Whatever is left for the
+ * call to refuse, such as headers that differ from the body, stays as it is.
+ *
+ * @param mayJoin is called for each message of a batch with its headers set. If it returns false, the batch is
+ *   refused. Without it, all batches of several messages are.
+ */
+export function nameMessage(
+  context: RequestContext,
+  mayJoin?: () => boolean,
+): Result | Promise<Result> {
+  const { request, requestBody, bufferLimit } = context.exchange
+  if (request.method !== 'POST') return undefined
+  normalizeName(context)
+  const { headers } = request
+  // In the modern era there are no batches, and the call compares the headers with the body.
+  const isModernCall = isModern(headers.get('mcp-protocol-version') ?? '')
+  if (isModernCall && headers.has('mcp-method') && headers.has('mcp-name')) return undefined
+  const body = requestBody.read(bufferLimit)
+  return body instanceof Promise
+    ? body.then((read) => (context.over ? undefined : nameFromBody(context, read, mayJoin)))
+    : nameFromBody(context, body, mayJoin)
+}
+
+/** Writes an encoded name as `encodeName` does, so that one name has one value. */
+function normalizeName(context: RequestContext): void {
+  const { headers } = context.exchange.request
+  const sent = headers.lines('mcp-name')
+  if (typeof sent !== 'string') return
+  const name = decodeName(sent)
+  if (name !== undefined) setHeader(context, 'mcp-name', encodeName(name))
+}
+
+function nameFromBody(
+  context: RequestContext,
+  body: BufferedBody,
+  mayJoin: (() => boolean) | undefined,
+): Result {
+  const messages = body.complete ? messagesIn(body.bytes) : undefined
+  const [message] = messages ?? []
+  if (messages === undefined || message === undefined) return undefined
+  if (messages.length > 1) {
+    if (mayJoin !== undefined && mayJoinAll(context, messages, mayJoin)) return undefined
+    const text = 'send each message of the batch alone: policies or routes judge single messages'
+    return jsonRefusal(400, undefined, codes.invalidRequest, text)
+  }
+  return nameOne(context, message)
+}
+
+function mayJoinAll(
+  context: RequestContext,
+  messages: readonly McpMessage[],
+  mayJoin: () => boolean,
+): boolean {
+  const { headers } = context.exchange.request
+  const added = ['mcp-method', 'mcp-name'].filter((name) => !headers.has(name))
+  return messages.slice(0, maxBatchSize).every((message) => {
+    const isNamed = nameOne(context, message) === undefined
+    const may = isNamed && mayJoin()
+    for (const name of added) headers.remove(name)
+    return may
+  })
+}
+
+function nameOne(context: RequestContext, message: McpMessage): Result {
+  // Modern requests must have the headers, and responses must not.
+  if (message.kind === 'response' || hasEnvelope(message)) return undefined
+  const name = nameInBody(message, 'legacy')
+  if (name !== undefined && Buffer.byteLength(name) > maxName) {
+    const id = message.kind === 'request' ? message.id : undefined
+    return jsonRefusal(400, id, codes.invalidParams, `a name has more than ${maxName} bytes`)
+  }
+  addHeader(context, 'mcp-method', plainMethod(message.method))
+  addHeader(context, 'mcp-name', name === undefined ? undefined : encodeName(name))
+  return undefined
+}
+
+/** Returns undefined if the bytes are no messages; the call refuses them. */
+function messagesIn(bytes: Uint8Array): readonly McpMessage[] | undefined {
+  try {
+    const found = readClientMessages(decode(bytes))
+    return 'kind' in found ? [found] : found
+  } catch (error) {
+    if (error instanceof MessageRefusal) return undefined
+    throw error
+  }
+}
+
+/** Returns undefined for a method that a header cannot hold. No server knows such a method. */
+const plainMethod = (method: string): string | undefined =>
+  method.length <= maxName && /^[\x21-\x7e]+$/.test(method) ? method : undefined
+
+function addHeader(context: RequestContext, name: string, value: string | undefined): void {
+  if (value === undefined || context.exchange.request.headers.has(name)) return
+  setHeader(context, name, value)
+}
+
+function setHeader(context: RequestContext, name: string, value: string): void {
+  const { headers }: { readonly headers: HeaderFields } = context.exchange.request
+  if (headers.get(name) === value) return
+  context.keepOriginal()
+  headers.set(name, value)
+  // Routes may match the header.
+  context.isRouteKnown = false
+}

@@ -1,0 +1,239 @@
+/** One message of an MCP client, with its request and its backend. */
+import { hash } from 'node:crypto'
+import { GatewayError } from '../../../../../ground/errors/index.ts'
+import { quoteInDetail } from '../../../../../ground/exchange/exchange.ts'
+import { lowerCase } from '../../../../../ground/exchange/field-case.ts'
+import type { LearnedRecord } from '../../../../../ground/exchange/learned.ts'
+import type { McpItem, McpRules } from '../../../../../ground/exchange/mcp.ts'
+import { addNote } from '../../../../../ground/exchange/notes.ts'
+import type { BackendAccess } from '../../../../proxy/config/backend-access.ts'
+import type { RulePlacement } from '../../../../proxy/config/placement.ts'
+import type { CompiledBackend } from '../../../../proxy/config/rules.ts'
+import type { RequestContext } from '../../../../proxy/request/request-context.ts'
+import type { GatewayRuntime } from '../../../../proxy/request/runtime.ts'
+import { ClientView } from '../session/client-view.ts'
+import { principalOf } from '../session/principal.ts'
+import type { McpSharedState } from '../session/shared-state.ts'
+import type { McpBackend, McpTargetEntry } from '../target/targets.ts'
+import { accessAt } from '../target/targets.ts'
+import { mayIdentify } from './forwarded-headers.ts'
+import type { McpDetails } from './mcp-record.ts'
+
+function viewOf(context: RequestContext): ClientView {
+  const identifying = context.exchange.receivedNames(mayIdentify)
+  return ClientView.of(context.exchange, identifying, () => context.over)
+}
+
+/** Data of a request that is read when its exchange ends. */
+interface McpNotes {
+  /** Log entries, one for each message. */
+  readonly messages: McpDetails[]
+  /** Sets a function that is called when the exchange ends. */
+  onClose(close: () => void): void
+}
+
+export class McpExchange {
+  readonly context: RequestContext
+  readonly runtime: GatewayRuntime
+  readonly shared: McpSharedState
+  readonly notes: McpNotes
+  readonly placement: RulePlacement
+  readonly chosen: CompiledBackend
+  /** The copy of the request that policies see and that requests to targets are made from. */
+  readonly client: ClientView
+  /** Whether another thread has received the request. Then `context` is the context of the client's stream. */
+  readonly #isPassedOn: boolean
+  #details: McpDetails | undefined
+  #identity: string | undefined
+
+  constructor(
+    context: RequestContext,
+    runtime: GatewayRuntime,
+    shared: McpSharedState,
+    notes: McpNotes,
+    client = viewOf(context),
+    isPassedOn = false,
+  ) {
+    const { placement, backend } = context
+    if (placement === undefined || backend === undefined) throw new GatewayError('no_backends')
+    this.context = context
+    this.runtime = runtime
+    this.shared = shared
+    this.notes = notes
+    this.placement = placement
+    this.chosen = backend
+    this.client = client
+    this.#isPassedOn = isPassedOn
+  }
+
+  /** Makes an exchange for one message of a batch. Each message is authorized and logged separately. */
+  forMessage(): McpExchange {
+    const { client } = this
+    const copy = ClientView.of(client, client.identifying, () => client.isOver)
+    return this.#with(copy, this.#isPassedOn)
+  }
+
+  /** Makes an exchange for a message of the same client that another thread has received. */
+  passedOn(client: ClientView): McpExchange {
+    return this.#with(client, true)
+  }
+
+  #with(client: ClientView, isPassedOn: boolean): McpExchange {
+    return new McpExchange(this.context, this.runtime, this.shared, this.notes, client, isPassedOn)
+  }
+
+  /** Digest of the client's verified credentials; undefined if there are none. */
+  get principal(): string | undefined {
+    return principalOf(this.client)
+  }
+
+  /**
+   * Digest of everything in the request that may identify its client to a server: the verified credentials,
+   * and each header that is forwarded and not known to be harmless.
+   */
+  get identity(): string {
+    this.#identity ??= this.#digest()
+    return this.#identity
+  }
+
+  #digest(): string {
+    const fields = this.client.request.headers.pairs
+      .map(([name, value]) => [lowerCase(name), value] as const)
+      .filter(([name]) => mayIdentify(name))
+      .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+    return hash('sha256', JSON.stringify([this.principal, fields]), 'base64url')
+  }
+
+  /** The backend in its current configuration, which may change while a stream is open. */
+  get backend(): McpBackend {
+    const found = this.shared.backends.find(this.chosen.name)
+    if (found === undefined) throw new GatewayError('backend_invalid', this.chosen.name)
+    return found
+  }
+
+  /** The only target; undefined if there are several. */
+  get only(): McpTargetEntry | undefined {
+    const { targets } = this.backend
+    return targets.length === 1 ? targets[0] : undefined
+  }
+
+  find(target: string): McpTargetEntry | undefined {
+    return this.backend.targets.find((entry) => entry.target.name === target)
+  }
+
+  /** Name of the backend, as `namespace/name`. */
+  get name(): string {
+    return this.chosen.name
+  }
+
+  /** Returns the merged policies of a target. */
+  accessOf(entry: McpTargetEntry): BackendAccess {
+    return accessAt(this.placement, this.runtime, entry)
+  }
+
+  rulesOf(entry: McpTargetEntry): McpRules | undefined {
+    return rulesIn(this.accessOf(entry))
+  }
+
+  /**
+   * Whether anything is configured that may read the arguments of items. Parsing them costs as much as parsing the
+   * message.
+   */
+  needsArguments(entry: McpTargetEntry): boolean {
+    const { accessLog, tracing } = this.context.observers
+    return accessLog !== undefined || tracing !== undefined || this.rulesOf(entry) !== undefined
+  }
+
+  /** Adds why something of a target was refused to the record of the decision. */
+  noteRefusal(entry: McpTargetEntry, text: string, isAnswer = true): void {
+    // The thread that received the request records it.
+    if (this.context.over || this.#isPassedOn) return
+    const step = this.accessOf(entry).policies.steps.find(({ mcp }) => mcp !== undefined)
+    addNote(this.context.exchange, 'backend.mcp', text, { step, isAnswer })
+  }
+
+  /** Whether the rules allow the client to use the item. `args` has the parsed arguments. */
+  mayUse(entry: McpTargetEntry, method: string, item: McpItem, args: unknown): boolean {
+    const rules = this.rulesOf(entry)
+    this.describe(method, item, args)
+    const refusal = rules?.refusal(this.client, { method, item, isListed: false })
+    if (refusal !== undefined) this.noteRefusal(entry, `${method} of ${itemText(item)}: ${refusal}`)
+    return refusal === undefined
+  }
+
+  /** Id of the client's session, if there is one. */
+  sessionId: string | undefined
+
+  /** Sets the variables of expressions and the log entry for a message. */
+  describe(method: string, item?: McpItem, args?: unknown): void {
+    const session = this.sessionId
+    if (item === undefined) this.#setDetails({ method, session })
+    else {
+      const { type, target, name } = item
+      this.#setDetails({ method, target, type, item: name, session })
+    }
+    const make = () => valuesOf(method, session, item, args)
+    this.client.learned.describeMcp(make)
+    // The access log reads the exchange. Do not write to it once it may serve another request.
+    if (!this.context.over && !this.#isPassedOn) this.context.exchange.learned.describeMcp(make)
+  }
+
+  /** The log entry of the message. */
+  get details(): McpDetails | undefined {
+    return this.#details
+  }
+
+  /** Adds the error code that the client gets to the log entry. */
+  noteError(errorCode: number): void {
+    if (this.#details !== undefined) this.#setDetails({ ...this.#details, errorCode })
+  }
+
+  #setDetails(details: McpDetails): void {
+    const before = this.#details
+    this.#details = details
+    // The thread that received the request logs it.
+    if (this.#isPassedOn) return
+    const all = this.notes.messages
+    const at = before === undefined ? -1 : all.indexOf(before)
+    if (at < 0) all.push(details)
+    else all[at] = details
+  }
+
+  /** Sets the variables of expressions for one item of a list. */
+  describeListed(method: string, item: McpItem): void {
+    const session = this.sessionId
+    this.client.learned.describeMcp(() => valuesOf(method, session, item, undefined))
+  }
+}
+
+/** Returns the variables of expressions for a message. `args` has the parsed arguments of its item. */
+function valuesOf(
+  method: string,
+  session: string | undefined,
+  item: McpItem | undefined,
+  args: unknown,
+): LearnedRecord {
+  const common = {
+    method,
+    methodName: method,
+    ...(session !== undefined && { sessionId: session }),
+  }
+  if (item === undefined) return common
+  const { type, target } = item
+  const withArguments = args !== undefined && { arguments: args as string }
+  return { ...common, target, [type]: { ...itemValue(item), ...withArguments } }
+}
+
+/** Names an item in the record of a decision. URIs of resources are left out, as they may contain anything. */
+export const itemText = ({ type, target, name }: McpItem): string =>
+  `${type}${type === 'resource' ? '' : ` ${quoteInDetail(name)}`} of target ${target}`
+
+const itemValue = ({ type, target, name }: McpItem): LearnedRecord => ({
+  name,
+  target,
+  ...(type === 'resource' && { uri: name }),
+})
+
+export function rulesIn({ policies }: BackendAccess): McpRules | undefined {
+  return policies.steps.find((step) => step.mcp !== undefined)?.mcp
+}

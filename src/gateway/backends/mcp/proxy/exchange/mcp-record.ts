@@ -1,0 +1,102 @@
+/** Access log fields and metrics of MCP requests. Clients cannot choose the value of any label. */
+import type { ServerExchange } from '../../../../../engines/http/contracts/requests.ts'
+import type { MetricsSnapshot } from '../../../../proxy/telemetry/metric-definitions.ts'
+import { type Label, TimedCounters } from '../../../../proxy/telemetry/timed-counters.ts'
+import type {
+  AccessRecord,
+  BackendRecord,
+  BackendTelemetry,
+} from '../../../../proxy/telemetry/types.ts'
+import { knownMethod } from '../../methods.ts'
+
+/** One message of an MCP client. */
+export interface McpDetails {
+  readonly method: string
+  readonly target?: string
+  readonly type?: 'tool' | 'prompt' | 'resource'
+  /** Name or URI at the server. */
+  readonly item?: string
+  readonly session?: string
+  /** Code of the error that the client got. */
+  readonly errorCode?: number
+}
+
+/** The messages of one request. There is at least one. */
+export class McpRecord implements BackendRecord {
+  readonly protocol = 'mcp'
+  readonly messages: readonly McpDetails[]
+
+  constructor(messages: readonly McpDetails[]) {
+    this.messages = messages
+  }
+
+  /** Visits every field. In a batch, a field has the distinct values of all messages. */
+  eachField(visit: Parameters<BackendRecord['eachField']>[0]): void {
+    const [first, ...more] = this.messages
+    if (first === undefined) return
+    for (const [name, read] of fields) {
+      if (more.length === 0) visit(name, read(first), false)
+      else {
+        const values = new Set(this.messages.map(read).filter((value) => value !== undefined))
+        visit(name, [...values].join(','), false)
+      }
+    }
+  }
+}
+
+type Read = (details: McpDetails) => string | number | undefined
+
+const itemOf =
+  (type: McpDetails['type']): Read =>
+  (details) =>
+    details.type === type ? details.item : undefined
+
+const fields: readonly (readonly [name: string, read: Read])[] = [
+  ['mcp.method.name', ({ method }) => method],
+  ['mcp.session.id', ({ session }) => session],
+  ['mcp.target', ({ target }) => target],
+  ['mcp.resource.type', ({ type }) => type],
+  ['mcp.resource.uri', itemOf('resource')],
+  ['gen_ai.tool.name', itemOf('tool')],
+  ['gen_ai.prompt.name', itemOf('prompt')],
+  ['mcp.error.code', ({ errorCode }) => errorCode],
+]
+
+/** Index from which labels are copied from the labels of the request: the labels of listener and route. */
+const routeLabelsAt = 5
+
+export class McpTelemetry implements BackendTelemetry {
+  readonly #requests: TimedCounters
+  readonly #labels: Label[] = []
+
+  /** `labelTexts` converts the labels of a request to texts. */
+  constructor(labelTexts: (labels: readonly Label[]) => readonly string[]) {
+    this.#requests = new TimedCounters([], labelTexts)
+  }
+
+  /** Counts the messages. `request` has the labels of the request. */
+  count(
+    record: BackendRecord,
+    _exchange: ServerExchange,
+    { backend }: AccessRecord,
+    request: readonly Label[],
+  ): void {
+    if (!(record instanceof McpRecord)) return
+    for (const details of record.messages) this.#count(backend, details, request)
+  }
+
+  #count(backend: string | undefined, details: McpDetails, request: readonly Label[]): void {
+    const labels = this.#labels
+    labels[0] = backend ?? ''
+    labels[1] = knownMethod(details.method)
+    labels[2] = details.target ?? ''
+    labels[3] = details.type ?? ''
+    labels[4] = details.errorCode === undefined ? 'ok' : 'error'
+    for (let at = routeLabelsAt; at < request.length; at++) labels[at] = request[at] ?? ''
+    this.#requests.record(labels, 0, 0)
+  }
+
+  snapshot(): MetricsSnapshot {
+    return { mcp_requests_total: this.#requests.counts() }
+  }
+}

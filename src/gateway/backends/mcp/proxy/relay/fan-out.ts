@@ -1,0 +1,152 @@
+/** Requests that go to several targets, whose responses are joined. */
+
+import {
+  type DiscoverResult,
+  mergeDiscoverResults,
+  readDiscoverResult,
+} from '../../eras/discover.ts'
+import { jsonValue, member, replace } from '../../json/node.ts'
+import { codes, errorText, resultText } from '../../json-rpc.ts'
+import { type ListPart, mergedResult, partOf } from '../../lists.ts'
+import type { McpRequest, McpResponse } from '../../message.ts'
+import type { ListMethod, ProtocolEra } from '../../methods.ts'
+import { toFailure } from '../target/target-failure.ts'
+import type { McpTargetEntry } from '../target/targets.ts'
+import type { OutgoingRequest, ReceivedResponse } from '../target/transport.ts'
+import { SessionEnded } from '../upstream/client-session.ts'
+import type { Upstreams } from '../upstream/upstreams.ts'
+import { itemFilter } from './server-messages.ts'
+
+/** Sends a request to a target. */
+export type Send = (entry: McpTargetEntry, request: OutgoingRequest) => Promise<ReceivedResponse>
+
+/** The parts of the targets that responded, in order, and the names of those that failed. */
+interface Joined<Part> {
+  readonly parts: readonly Part[]
+  readonly missing: readonly string[]
+}
+
+/**
+ * Asks targets at the same time. `read` returns the part of a target, or undefined if its response is an
+ * error. Rejects with SessionEnded if no server knows the session.
+ */
+async function askAll<Part extends object>(
+  entries: readonly McpTargetEntry[],
+  send: (entry: McpTargetEntry) => Promise<ReceivedResponse>,
+  read: (entry: McpTargetEntry, response: McpResponse) => Part | undefined,
+): Promise<Joined<Part>> {
+  const outcomes = await Promise.all(
+    entries.map(async (entry) => {
+      try {
+        const { response } = await send(entry)
+        return read(entry, response)
+      } catch (thrown) {
+        if (thrown instanceof SessionEnded) return thrown
+        toFailure(thrown)
+        return undefined
+      }
+    }),
+  )
+  const ended = outcomes.find((one) => one instanceof SessionEnded)
+  const isOver = outcomes.every((one) => one instanceof SessionEnded || one === undefined)
+  if (ended !== undefined && isOver) throw ended
+  const parts: Part[] = []
+  const missing: string[] = []
+  for (const [at, { target }] of entries.entries()) {
+    const outcome = outcomes[at]
+    if (outcome === undefined || outcome instanceof SessionEnded) missing.push(target.name)
+    else parts.push(outcome)
+  }
+  return { parts, missing }
+}
+
+function noResponse({ id }: McpRequest, missing: readonly string[]): string {
+  return errorText(id, codes.internal, `no server could be asked: ${missing.join(', ')}`)
+}
+
+/**
+ * Requests a list from every target that may support it or, if the client sent a cursor, from the targets in
+ * the cursor. The response names targets that failed, and is an error if all failed.
+ */
+export async function askLists(
+  upstreams: Upstreams,
+  send: Send,
+  request: McpRequest,
+  method: ListMethod,
+  cursors: ReadonlyMap<string, string> | undefined,
+): Promise<string> {
+  const asked = upstreams.exchange.backend.targets.filter(({ target }) => {
+    if (cursors !== undefined) return cursors.has(target.name)
+    return upstreams.can(target.name)?.includes(method.capability) ?? true
+  })
+  const { parts, missing } = await askAll(
+    asked,
+    (entry) => {
+      const text = withCursor(request, cursors?.get(entry.target.name))
+      return send(entry, { text, id: request.id, method: request.method })
+    },
+    (entry, response) => {
+      const part = partOfTarget(upstreams, method, entry, response)
+      return part && endRepeatedList(part, cursors?.get(entry.target.name), upstreams.era)
+    },
+  )
+  const { sessionId, shared } = upstreams.exchange
+  if (sessionId !== undefined) {
+    for (const name of missing) shared.notices.reportMissing(sessionId, name, method.name)
+  }
+  if (parts.length === 0 && missing.length > 0) return noResponse(request, missing)
+  return resultText(request.id, mergedResult(method, parts, missing, upstreams.era))
+}
+
+/** Reads the part of one server. If the server does not support the method, its part is empty. */
+function partOfTarget(
+  { exchange }: Upstreams,
+  method: ListMethod,
+  entry: McpTargetEntry,
+  response: McpResponse,
+): ListPart | undefined {
+  const { name } = entry.target
+  if (response.error !== undefined) {
+    const code = member(response.error, 'code')
+    const isUnknown = code && jsonValue(response.text, code) === codes.methodNotFound
+    return isUnknown === true ? { target: name, items: [], cursor: undefined } : undefined
+  }
+  const keeps = itemFilter(exchange, entry, method)
+  const part = partOf(name, method, response, true, keeps ?? (() => true))
+  return keeps === undefined ? part : { ...part, hints: privately(part.hints) }
+}
+
+/**
+ * Ends the list of a server that repeats the cursor it was sent. Earlier revisions do not say what an empty
+ * cursor means: servers send it at the end of a list, and clients of these revisions take it for the end.
+ */
+function endRepeatedList(part: ListPart, sent: string | undefined, era: ProtocolEra): ListPart {
+  const isEnd = part.cursor === sent || (part.cursor === '' && era === 'legacy')
+  return isEnd ? { ...part, cursor: undefined } : part
+}
+
+const privately = (hints: ListPart['hints']): ListPart['hints'] =>
+  hints && { ...hints, isPublic: false }
+
+/** Replaces the client's cursor by the cursor of the target. */
+function withCursor({ text, params }: McpRequest, cursor: string | undefined): string {
+  const node = member(params, 'cursor')
+  if (node === undefined || cursor === undefined) return text
+  return replace(text, node, JSON.stringify(cursor))
+}
+
+/** Asks every target what it offers, and responds with what they offer together. */
+export async function askDiscover(
+  { exchange }: Upstreams,
+  send: Send,
+  request: McpRequest,
+): Promise<string> {
+  const { backend, shared } = exchange
+  const { parts, missing } = await askAll<DiscoverResult>(
+    backend.targets,
+    (entry) => send(entry, request),
+    ({ target }, response) => readDiscoverResult(target.name, response),
+  )
+  if (parts.length === 0) return noResponse(request, missing)
+  return resultText(request.id, mergeDiscoverResults(parts, missing, shared.version))
+}

@@ -1,0 +1,122 @@
+/** Filters and rewrites the messages of servers, except the responses to requests. */
+import type { McpItem } from '../../../../../ground/exchange/mcp.ts'
+import { isServerRequest } from '../../eras/server-requests.ts'
+import { member, textOf } from '../../json/node.ts'
+import { resultText } from '../../json-rpc.ts'
+import { type Keeps, mergedResult, partOf, withoutItems } from '../../lists.ts'
+import {
+  type McpMessage,
+  type McpNotification,
+  type McpRequest,
+  type McpResponse,
+  readResponse,
+} from '../../message.ts'
+import { type ListMethod, listMethods } from '../../methods.ts'
+import { clientMessage, clientResult } from '../../results.ts'
+import { itemText, type McpExchange } from '../exchange/mcp-exchange.ts'
+import { toFailure } from '../target/target-failure.ts'
+import type { McpTargetEntry } from '../target/targets.ts'
+import { respondForClient } from '../target/transport.ts'
+import { SessionEnded } from '../upstream/client-session.ts'
+import type { Upstreams } from '../upstream/upstreams.ts'
+
+/** Returns the text for the client; undefined if the client must not get the message. */
+export function messageForClient(
+  upstreams: Upstreams,
+  entry: McpTargetEntry,
+  message: McpMessage,
+): string | undefined {
+  const { exchange, era } = upstreams
+  const isOnly = exchange.only !== undefined
+  switch (message.kind) {
+    case 'request':
+      if (era === 'modern' || isForGateway(upstreams, entry, message)) return undefined
+      break
+    case 'notification':
+      if (era === 'modern' && isUnrelated(message.method)) return undefined
+      if (!isForClient(exchange, entry, message)) return undefined
+      break
+    case 'response':
+      return responseForClient(exchange, entry, message, isOnly)
+  }
+  return isOnly ? message.text : clientMessage(entry.target.name, message)
+}
+
+/** Responds to a server's request if the client cannot. Returns whether that is so. */
+function isForGateway(upstreams: Upstreams, entry: McpTargetEntry, request: McpRequest): boolean {
+  if (upstreams.mayAsk(request)) return false
+  upstreams
+    .use(entry, (transport) => respondForClient(transport, request))
+    .catch((thrown: unknown) => {
+      // If the session has ended, the server no longer waits for the response.
+      if (!(thrown instanceof SessionEnded)) toFailure(thrown)
+    })
+  return true
+}
+
+/** Whether the notification is about no request. In the modern era only `subscriptions/listen` has such messages. */
+const isUnrelated = (method: string): boolean =>
+  method.endsWith('/list_changed') ||
+  method === 'notifications/resources/updated' ||
+  method === 'notifications/cancelled'
+
+function isForClient(
+  exchange: McpExchange,
+  entry: McpTargetEntry,
+  { method, text, params }: McpNotification,
+): boolean {
+  if (isServerRequest(method)) return false
+  if (method !== 'notifications/resources/updated') return true
+  const uri = textOf(text, member(params, 'uri'))
+  const keeps = itemFilter(exchange, entry, { type: 'resource', name: method })
+  return keeps === undefined || (uri !== undefined && keeps(uri))
+}
+
+/**
+ * Rewrites a response on a resumed stream. The request is not known there, so the result shows the method.
+ */
+function responseForClient(
+  exchange: McpExchange,
+  entry: McpTargetEntry,
+  response: McpResponse,
+  isOnly: boolean,
+): string {
+  let shown = response
+  // Results of tool calls, reads and prompts were authorized with their request.
+  const isUse = ['content', 'contents', 'messages'].some((name) => member(response.result, name))
+  for (const method of listMethods) {
+    if (isUse || member(shown.result, method.member) === undefined) continue
+    const keeps = itemFilter(exchange, entry, method)
+    if (!isOnly && shown.id !== undefined) {
+      const part = partOf(entry.target.name, method, shown, true, keeps ?? (() => true))
+      return resultText(shown.id, mergedResult(method, [part], [], 'legacy'))
+    }
+    if (keeps === undefined) continue
+    shown = readResponse(withoutItems(method, shown, keeps)) ?? shown
+  }
+  return isOnly ? shown.text : clientResult(entry.target.name, shown)
+}
+
+/** Returns a filter for the items that the client may see; undefined if the target has no rules. */
+export function itemFilter(
+  exchange: McpExchange,
+  entry: McpTargetEntry,
+  { type, name: method }: Pick<ListMethod, 'type' | 'name'>,
+): Keeps | undefined {
+  const rules = exchange.rulesOf(entry)
+  if (rules === undefined) return undefined
+  let isNoted = false
+  return (name) => {
+    const item: McpItem = { type, target: entry.target.name, name }
+    exchange.describeListed(method, item)
+    const refusal = rules.refusal(exchange.client, { method, item, isListed: true })
+    if (refusal === undefined) return true
+    // One example per list, because lists may be long.
+    if (!isNoted) {
+      const text = `${method} hides ${itemText(item)}, for example: ${refusal}`
+      exchange.noteRefusal(entry, text, false)
+    }
+    isNoted = true
+    return false
+  }
+}
