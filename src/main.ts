@@ -5,12 +5,16 @@ import { type ControllerSettingName, controllerSettings } from './ground/setting
 import { settings } from './ground/settings/index.ts'
 import { remoteSettings } from './ground/settings/remote.ts'
 import type { ConsoleOptions } from './tools/cli/console/console.ts'
-import type { DecisionsOptions } from './tools/cli/decisions.ts'
-import type { ExplainOptions } from './tools/cli/explain.ts'
-import { fail } from './tools/cli/failure.ts'
-import { addFilterConfig } from './tools/cli/filter-config/command.ts'
-import { addIdentityProvider } from './tools/cli/idp/command.ts'
-import { addImport } from './tools/cli/import/command.ts'
+import type { DecisionsOptions } from './tools/cli/decisions/decisions.ts'
+import type { ExplainOptions } from './tools/cli/explain/explain.ts'
+import { addFilterConfig } from './tools/cli/filter-config/index.ts'
+import { addIdentityProvider } from './tools/cli/idp/index.ts'
+import { addImport } from './tools/cli/import/index.ts'
+import type { ProxyFlags } from './tools/cli/proxy/proxy.ts'
+import type { RecordingOptions } from './tools/cli/recording/recording.ts'
+import type { RenderOptions } from './tools/cli/render/render.ts'
+import type { RunOptions } from './tools/cli/run/run.ts'
+import { fail } from './tools/cli/shared/failure.ts'
 import {
   addHelp,
   addSettings,
@@ -20,7 +24,7 @@ import {
   type RecordFolder,
   recordDir,
   requestsOption,
-} from './tools/cli/options.ts'
+} from './tools/cli/shared/options.ts'
 import {
   type Answer,
   type ManifestFormat,
@@ -28,16 +32,12 @@ import {
   processOutput as output,
   printAnswer,
   surviveOutputErrors,
-} from './tools/cli/output.ts'
-import type { ProxyFlags } from './tools/cli/proxy.ts'
-import type { RecordingOptions } from './tools/cli/recording.ts'
-import type { RenderOptions } from './tools/cli/render.ts'
-import type { RunOptions } from './tools/cli/run.ts'
-import { addShellCommands } from './tools/cli/shell/commands.ts'
+} from './tools/cli/shared/output.ts'
+import { packageVersion } from './tools/cli/shared/version.ts'
+import { addShellCommands } from './tools/cli/shell/index.ts'
 import type { SimulateOptions } from './tools/cli/simulate/simulate.ts'
-import type { StatusOptions } from './tools/cli/status.ts'
-import type { ValidateOptions } from './tools/cli/validate.ts'
-import { packageVersion } from './tools/cli/version.ts'
+import type { StatusOptions } from './tools/cli/status/status.ts'
+import type { ValidateOptions } from './tools/cli/validate/validate.ts'
 import type { WhatIfOptions } from './tools/cli/what-if/what-if.ts'
 
 const { report } = output
@@ -104,7 +104,7 @@ const runCommand = program
   )
   .option('--ephemeral', 'store the event log in memory only')
 addSettings(runCommand, { ...settings, ...consoleSettings }).action(async (options: RunOptions) => {
-  const { run } = await import('./tools/cli/run.ts')
+  const { run } = await import('./tools/cli/run/run.ts')
   process.exitCode = await run(options, output)
 })
 
@@ -112,7 +112,7 @@ const proxyCommand = program
   .command('proxy')
   .description('run the proxy of one Gateway, configured by a controller')
 addSettings(proxyCommand, { ...remoteSettings, ...settings }).action(async (flags: ProxyFlags) => {
-  const { proxy } = await import('./tools/cli/proxy.ts')
+  const { proxy } = await import('./tools/cli/proxy/proxy.ts')
   process.exitCode = await proxy(flags, output)
 })
 
@@ -128,7 +128,7 @@ program
       .conflicts('output'),
   )
   .action(async (paths: string[], { file = [], ...options }: Partial<ValidateOptions>) => {
-    const { validate } = await import('./tools/cli/validate.ts')
+    const { validate } = await import('./tools/cli/validate/validate.ts')
     const output = options.output ?? 'text'
     await print(validate({ ...options, output, file: [...file, ...paths] }, report), output)
   })
@@ -136,7 +136,7 @@ program
 offline(program.command('status').description('show the conditions of every object'))
   .option('--strict', 'exit with 1 if a reference leads to an object that is not in the files (-f)')
   .action(async (options: Offline & StatusOptions) => {
-    const { status } = await import('./tools/cli/status.ts')
+    const { status } = await import('./tools/cli/status/status.ts')
     await print(status(options, report), options.output)
   })
 
@@ -144,7 +144,7 @@ offline(program.command('log').description('print the events of the log in order
   .option('--subject <text>', 'only events whose subject contains this text')
   .option('--snapshots', 'also print the stored snapshots (with -o json)')
   .action(async (options: Offline) => {
-    const { exportLog, printLog } = await import('./tools/cli/log.ts')
+    const { exportLog, printLog } = await import('./tools/cli/log/log.ts')
     if (options.output === 'json') process.exitCode = await exportLog(options, output)
     else await print(printLog(options, report), options.output)
   })
@@ -155,7 +155,7 @@ offline(
     .description('replay a recorded log; exit with 1 if a published state differs')
     .option('--all-snapshots', 'compare every snapshot of the log, instead of a few'),
 ).action(async (options: Offline) => {
-  const { replayLog } = await import('./tools/cli/replay.ts')
+  const { replayLog } = await import('./tools/cli/replay/replay.ts')
   await print(replayLog(options, report), options.output)
 })
 
@@ -190,7 +190,7 @@ requestFlags(
   .addOption(recordDir())
   .option('--stats <address>', 'stats address of a running proxy; may be repeated', collect)
   .action(async (what: string, names: string[], options: ExplainOptions) => {
-    const { explain } = await import('./tools/cli/explain.ts')
+    const { explain } = await import('./tools/cli/explain/explain.ts')
     await print(explain(what, names, options, report), options.output)
   })
 
@@ -237,7 +237,7 @@ program
   )
   .addOption(format())
   .action(async (options: DecisionsOptions) => {
-    const { decisions } = await import('./tools/cli/decisions.ts')
+    const { decisions } = await import('./tools/cli/decisions/decisions.ts')
     process.exitCode = await decisions(options, output)
   })
 
@@ -258,7 +258,7 @@ addSettings(consoleCommand, consoleSettings).action(
 offline(program.command('bisect').description('find the event that made an expectation fail'))
   .requiredOption('--expect <text>', "such as 'HTTPRoute/default/app Accepted=True'")
   .action(async (options: Offline & { expect: string }) => {
-    const { bisect } = await import('./tools/cli/bisect.ts')
+    const { bisect } = await import('./tools/cli/bisect/bisect.ts')
     await print(bisect(options, report), options.output)
   })
 
@@ -269,7 +269,7 @@ program
   )
   .addOption(format())
   .action(async (a: string, b: string, options: { output: OutputFormat }) => {
-    const { diff } = await import('./tools/cli/diff.ts')
+    const { diff } = await import('./tools/cli/diff/diff.ts')
     await print(diff(a, b, report), options.output)
   })
 
@@ -316,7 +316,7 @@ program
   )
   .addOption(manifestFormat())
   .action(async (options: RenderOptions & { output: ManifestFormat }) => {
-    const { render } = await import('./tools/cli/render.ts')
+    const { render } = await import('./tools/cli/render/render.ts')
     await print(render(options, report), options.output)
   })
 
@@ -326,7 +326,7 @@ program
   .addOption(manifestFormat())
   .action(async (options: { output: ManifestFormat }) => {
     const { crds } = await import('./control/api/crds.ts')
-    const { manifestsAnswer } = await import('./tools/cli/manifests.ts')
+    const { manifestsAnswer } = await import('./tools/cli/shared/manifests.ts')
     await print(manifestsAnswer(crds()), options.output)
   })
 
@@ -346,7 +346,7 @@ const controllerCommand = program
   .description('run the control plane of a cluster')
 addSettings(controllerCommand, { ...controllerSettings, ...consoleSettings }).action(
   async (flags: Partial<Record<ControllerSettingName, string>>) => {
-    const { controller } = await import('./tools/cli/controller.ts')
+    const { controller } = await import('./tools/cli/controller/controller.ts')
     process.exitCode = await controller(flags, output)
   },
 )

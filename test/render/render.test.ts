@@ -5,9 +5,9 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { printAnswer } from '../../src/tools/cli/output.ts'
-import { render } from '../../src/tools/cli/render.ts'
-import { packageVersion } from '../../src/tools/cli/version.ts'
+import { render } from '../../src/tools/cli/render/render.ts'
+import { printAnswer } from '../../src/tools/cli/shared/output.ts'
+import { packageVersion } from '../../src/tools/cli/shared/version.ts'
 
 const cases = readdirSync(import.meta.dirname, { withFileTypes: true })
   .filter((entry) => entry.isDirectory())

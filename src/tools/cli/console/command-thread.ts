@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import type { CommandAnswer } from '../../console-server/source.ts'
 import type { CommandRequest } from './commands.ts'
+import type { CommandAnswer } from './server/source.ts'
 
 /** `thread.ts` in the source, a bundle of its own in the build folder. */
 const entry = import.meta.url.endsWith('.ts')

@@ -2,11 +2,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { CommandAnswer } from '../../console-server/source.ts'
-import { explain } from '../explain.ts'
-import { type Answer, type Output, printAnswer, UsageError } from '../output.ts'
+import { explain } from '../explain/explain.ts'
+import { type Answer, type Output, printAnswer, UsageError } from '../shared/output.ts'
 import { simulate } from '../simulate/simulate.ts'
 import { whatIf } from '../what-if/what-if.ts'
+import type { CommandAnswer } from './server/source.ts'
 
 /** Where the log and the records of the console are. */
 export interface CommandPlace {

@@ -2,8 +2,14 @@
 
 import { parseDurationMs } from '../../../ground/base/duration.ts'
 import { timerDelay } from '../../../ground/base/timer-delay.ts'
-import { manifestsAnswer } from '../manifests.ts'
-import { type Answer, exitCode, type ManifestFormat, type Output, UsageError } from '../output.ts'
+import { manifestsAnswer } from '../shared/manifests.ts'
+import {
+  type Answer,
+  exitCode,
+  type ManifestFormat,
+  type Output,
+  UsageError,
+} from '../shared/output.ts'
 import { AdminClient } from './admin.ts'
 import { readInput } from './files.ts'
 import { Credentials, IdentityProviderError, type Server } from './http.ts'

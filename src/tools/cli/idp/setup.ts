@@ -1,5 +1,5 @@
 /** The steps of `sluice idp prepare`, in order. Each step can be repeated safely. */
-import { UsageError } from '../output.ts'
+import { UsageError } from '../shared/output.ts'
 import type { AdminClient } from './admin.ts'
 import { type RegisteredClient, readClient, writeClient } from './files.ts'
 import { type Answer, type Call, exchange, type Server } from './http.ts'

@@ -11,8 +11,8 @@ import {
   SourceError,
   sources,
 } from '../../import/index.ts'
-import { exitCode, type Output, UsageError } from '../output.ts'
-import { validate } from '../validate.ts'
+import { exitCode, type Output, UsageError } from '../shared/output.ts'
+import { validate } from '../validate/validate.ts'
 import { formatReport, summarize } from './report.ts'
 import { writeYaml } from './write-yaml.ts'
 

@@ -8,7 +8,7 @@ import { deletedEvent } from '../../../control/watch/difference.ts'
 import { type ObjectKey, objectKey } from '../../../ground/model/names.ts'
 import type { DerivationOptions, Fold } from '../../../past/replay/index.ts'
 import { createFold } from '../../../past/replay/index.ts'
-import type { Recording } from '../recording.ts'
+import type { Recording } from '../recording/recording.ts'
 
 export type ObjectChange = 'added' | 'changed' | 'removed'
 

@@ -5,8 +5,8 @@ import { formatProblem, isUnreadable } from '../../../control/watch/source-probl
 import { type ObjectKey, objectText, parseObjectKey } from '../../../ground/model/names.ts'
 import type { VersionedResource } from '../../../ground/model/resources.ts'
 import type { Fold } from '../../../past/replay/index.ts'
-import { type Output, UsageError } from '../output.ts'
-import { readManifests, readState, reportProblems } from '../recording.ts'
+import { readManifests, readState, reportProblems } from '../recording/recording.ts'
+import { type Output, UsageError } from '../shared/output.ts'
 import { type Candidate, foldCandidate } from './candidate.ts'
 
 export interface StateOptions {

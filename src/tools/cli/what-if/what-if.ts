@@ -1,7 +1,7 @@
 /** `sluice what-if` shows what a change of manifests would change, before it is applied. */
 import { statSync } from 'node:fs'
-import { readPathRule } from '../explain-request.ts'
-import { type Answer, exitCode, type Output, UsageError } from '../output.ts'
+import { readPathRule } from '../explain/request.ts'
+import { type Answer, exitCode, type Output, UsageError } from '../shared/output.ts'
 import { type ControlPlaneChanges, controlPlaneChanges } from './control-plane.ts'
 import { type ChangeKind, changeKinds, type RequestChanges, RequestTally } from './groups.ts'
 import { reportMarkdown, reportText, type WhatIfReport } from './report.ts'
