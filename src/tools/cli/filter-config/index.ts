@@ -1,7 +1,7 @@
 /** The command `sluice filter-config` and its options. */
 import { type Command, Option } from 'commander'
-import { collect } from '../shared/options.ts'
-import { printAnswer, processOutput } from '../shared/output.ts'
+import { manifests } from '../shared/options.ts'
+import { print, processOutput } from '../shared/output.ts'
 import type { FilterConfigOptions } from './filter-config.ts'
 
 export function addFilterConfig(program: Command): void {
@@ -10,11 +10,7 @@ export function addFilterConfig(program: Command): void {
     .description(
       'print the configuration of sluice-filter.wasm, the filter for Envoy and Istio; exit with 1 if a protection would be lost',
     )
-    .addOption(
-      new Option('-f, --file <path>', 'manifest file or folder; may be repeated')
-        .argParser(collect)
-        .makeOptionMandatory(),
-    )
+    .addOption(manifests('manifest file or folder; may be repeated').makeOptionMandatory())
     .option('--gateway <name>', 'only the routes of this Gateway (NAMESPACE/NAME)')
     .option(
       '--module <path>',
@@ -31,7 +27,6 @@ export function addFilterConfig(program: Command): void {
     )
     .action(async (options: FilterConfigOptions) => {
       const { filterConfig } = await import('./filter-config.ts')
-      const answer = await filterConfig(options, processOutput.report)
-      process.exitCode = printAnswer(answer, 'text', processOutput)
+      await print(filterConfig(options, processOutput.report), 'text')
     })
 }

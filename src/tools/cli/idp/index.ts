@@ -1,7 +1,7 @@
 /** The command `sluice idp prepare` and its options. */
 import { type Command, Option } from 'commander'
-import { addHelp, collect, nonEmpty } from '../shared/options.ts'
-import { printAnswer, processOutput, UsageError } from '../shared/output.ts'
+import { addHelp, collect, manifestFormat, nonEmpty } from '../shared/options.ts'
+import { print, processOutput, UsageError } from '../shared/output.ts'
 import type { PrepareOptions } from './prepare.ts'
 
 /** Refuses a password as an argument, which every user of the machine can see, and does not repeat it. */
@@ -41,11 +41,7 @@ function clientOptions(command: Command): void {
     .option('--service-accounts', 'give the client a service account')
     .option('--direct-access-grants', 'allow users to sign in with a password')
     .option('--authorization-services', 'let the provider authorize requests for the client')
-    .addOption(
-      new Option('--redirect-uri <uri>', 'redirect URI of the client; may be repeated').argParser(
-        collect,
-      ),
-    )
+    .option('--redirect-uri <uri>', 'redirect URI of the client; may be repeated', collect)
     .option('--users-file <path>', 'users to add: YAML or JSON; see docs/identity-provider.md')
     .option('--testing', 'delete the policies that restrict registration; never in production')
     .option(
@@ -63,17 +59,11 @@ function policyOptions(command: Command): void {
         .argParser(collect)
         .makeOptionMandatory(),
     )
-    .addOption(
-      new Option('--audience <text>', 'accepted audience; may be repeated').argParser(collect),
-    )
+    .option('--audience <text>', 'accepted audience; may be repeated', collect)
     .option('--backend <Kind/name>', 'Service/name:port or GatewayBackend/name of the key set')
     .option('--name <name>', 'name of the printed objects (default: idp-REALM)')
     .option('--namespace <name>', 'namespace of the printed objects')
-    .addOption(
-      new Option('-o, --output <format>', 'output format')
-        .choices(['yaml', 'json'])
-        .default('yaml'),
-    )
+    .addOption(manifestFormat())
 }
 
 /** Adds the command `idp prepare`. */
@@ -89,8 +79,7 @@ export function addIdentityProvider(program: Command): void {
   policyOptions(command)
   command.action(async (options: PrepareOptions) => {
     const { prepare } = await import('./prepare.ts')
-    const answer = await prepare(options, processOutput.report)
-    process.exitCode = printAnswer(answer, options.output, processOutput)
+    await print(prepare(options, processOutput.report), options.output)
   })
   addHelp(group)
 }

@@ -1,10 +1,9 @@
 /** The command `sluice import` and its options. */
-import { type Command, Option } from 'commander'
-import { collect } from '../shared/options.ts'
+import type { Command } from 'commander'
+import { manifests } from '../shared/options.ts'
 import { processOutput } from '../shared/output.ts'
 import type { ImportOptions } from './import.ts'
 
-/** Adds the command `import`. */
 export function addImport(program: Command): void {
   program
     .command('import')
@@ -16,12 +15,9 @@ export function addImport(program: Command): void {
       'agentgateway, envoy-gateway, kong, litellm, nginx-ingress or portkey (default: detected)',
     )
     .addOption(
-      new Option(
-        '-f, --file <path>',
+      manifests(
         'configuration file or folder, - for standard input; may be repeated',
-      )
-        .argParser(collect)
-        .makeOptionMandatory(),
+      ).makeOptionMandatory(),
     )
     .option('-o, --output <folder>', 'folder for the manifests, - for standard output', '-')
     .option(

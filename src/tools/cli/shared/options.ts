@@ -1,6 +1,9 @@
 /** Argument parsers and help texts that several commands share. */
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { settings } from '../../../ground/settings/index.ts'
 import type { SettingRow } from '../../../ground/settings/table.ts'
+import type { RecordingOptions } from '../recording/recording.ts'
+import type { OutputFormat } from './output.ts'
 
 /** Rejects an empty argument, which usually comes from an unset variable of a script. */
 export function nonEmpty(value: string): string {
@@ -13,6 +16,54 @@ export const collect = (value: string, before: readonly string[] = []): string[]
   ...before,
   nonEmpty(value),
 ]
+
+/** Rejects other schemes, which would be read as a host name. */
+export function natsServer(value: string): string {
+  const scheme = /^(.*):\/\//.exec(nonEmpty(value))?.[1] ?? 'nats'
+  if (scheme === 'nats' || scheme === 'tls') return value
+  throw new InvalidArgumentError('It is not nats://HOST:PORT, or tls://HOST:PORT.')
+}
+
+export const manifests = (
+  help = 'manifest file or folder, - for standard input; may be repeated',
+) => new Option('-f, --file <path>', help).argParser(collect)
+
+export const outputFormat = () =>
+  new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text')
+
+export const manifestFormat = () =>
+  new Option('-o, --output <format>', 'output format').choices(['yaml', 'json']).default('yaml')
+
+/** The options of every command that reads a state without running a gateway. */
+export type OfflineOptions = RecordingOptions & { readonly output: OutputFormat }
+
+export function addOfflineOptions(command: Command): Command {
+  return command
+    .addOption(manifests())
+    .option('--log-file <path>', 'event log file, or an export of one')
+    .option('--nats <url>', 'event log on a NATS server', natsServer)
+    .option('--at <position|time>', 'ignore events after this position or time')
+    .addOption(outputFormat())
+}
+
+const { form: pathRules, default: defaultPathRule } = settings.ambiguousPaths
+
+export const ambiguousPaths = () =>
+  new Option(
+    '--ambiguous-paths <value>',
+    `how the proxy treats ambiguous paths: ${pathRules} (default: ${defaultPathRule})`,
+  )
+
+/** Adds the flags that describe one request. */
+export function addRequestOptions(command: Command): Command {
+  return command
+    .option('--host <host>', 'host of the request')
+    .option('--path <path>', 'path of the request, with its query')
+    .option('--method <method>', 'method of the request')
+    .option('--header <field>', "header of the request, 'name: value'; may be repeated", collect)
+    .option('--port <port>', 'listener port (default: all ports)')
+    .addOption(ambiguousPaths())
+}
 
 /** The folder of `--record-dir`, which `--requests` names as well. */
 export interface RecordFolder {

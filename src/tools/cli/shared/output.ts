@@ -80,6 +80,14 @@ export function printAnswer(
   return code
 }
 
+/** Prints the result of a command that this process was started for, and sets the exit code. */
+export async function print(
+  answer: Answer | Promise<Answer>,
+  format: OutputFormat | ManifestFormat,
+): Promise<void> {
+  process.exitCode = printAnswer(await answer, format, processOutput)
+}
+
 function printJson(json: unknown, print: Output['print']): void {
   if (json !== undefined) print(JSON.stringify(json, undefined, 2))
 }

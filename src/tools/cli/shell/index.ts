@@ -1,11 +1,10 @@
-/** The commands `sluice completion` and `sluice manual`. */
+/** The commands `sluice completion` and `sluice manual`. They describe the program as it is when they run. */
 import { Argument, type Command } from 'commander'
-import { processOutput as output } from '../shared/output.ts'
+import { processOutput } from '../shared/output.ts'
 import { packageVersion } from '../shared/version.ts'
 import type { Shell } from './completion.ts'
 
-/** Adds both commands. They describe the program as it is when they run. */
-export function addShellCommands(program: Command): void {
+export function addCompletion(program: Command): void {
   program
     .command('completion')
     .description('print a completion script: source <(sluice completion bash)')
@@ -13,14 +12,17 @@ export function addShellCommands(program: Command): void {
     .action(async (shell: Shell) => {
       const { describeCommand } = await import('./command-tree.ts')
       const { completionScript } = await import('./completion.ts')
-      output.print(completionScript(describeCommand(program), shell))
+      processOutput.print(completionScript(describeCommand(program), shell))
     })
+}
+
+export function addManual(program: Command): void {
   program
     .command('manual')
     .description('print the manual page: sluice manual | man -l -')
     .action(async () => {
       const { describeCommand } = await import('./command-tree.ts')
       const { manualPage } = await import('./manual.ts')
-      output.print(manualPage(describeCommand(program), packageVersion()))
+      processOutput.print(manualPage(describeCommand(program), packageVersion()))
     })
 }
