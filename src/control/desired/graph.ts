@@ -14,7 +14,7 @@
  * A stage may read objects, indexes and inputs, and only values and relations of earlier stages, so there
  * are no cycles. Stages are pure functions: no clock, no randomness, sorted iteration.
  */
-import { hasSameContent } from '../../ground/base/same-content.ts'
+
 import type { KeySetRequest } from '../../ground/model/key-sets.ts'
 import type { ObjectKey, ObjectRef } from '../../ground/model/names.ts'
 import { objectKey } from '../../ground/model/names.ts'
@@ -25,6 +25,7 @@ import { type IndexDefinition, ObjectIndexes } from './object-indexes.ts'
 import { type ObjectState, refusalAfter } from './object-state.ts'
 import { OutputStore } from './output-store.ts'
 import { type PartOwner, Parts } from './parts.ts'
+import { hasSameContent } from './same-content.ts'
 import { namesOfReads, Sources, type SourceType } from './sources.ts'
 
 export interface Reader {

@@ -1,5 +1,5 @@
-import { hasSameContent } from '../../ground/base/same-content.ts'
 import type { Age, ObjectRef } from '../../ground/model/names.ts'
+import { hasSameContent } from './same-content.ts'
 
 /** Why a version of an object was refused, and the objects that it refers to. */
 export interface Refusal {

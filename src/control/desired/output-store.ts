@@ -1,9 +1,10 @@
 /** The outputs of all derivations: published resources, deployments and statuses. */
-import { contentVersion } from '../../ground/base/content-version.ts'
-import { hasSameContent } from '../../ground/base/same-content.ts'
+
 import type { ObjectKey } from '../../ground/model/names.ts'
 import type { Resource, ResourceKey, VersionedResource } from '../../ground/model/resources.ts'
+import { contentVersion } from '../wire/content-version.ts'
 import type { Deployment } from './deployment/plan.ts'
+import { hasSameContent } from './same-content.ts'
 import { SumDigest } from './sum-digest.ts'
 
 /** A published resource. Its version is computed when it is first needed. */

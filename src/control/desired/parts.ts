@@ -2,7 +2,7 @@
  * Parts of derivations. A part whose inputs have the same content as the last time is not derived again, unless
  * something that the derivation has read has changed since.
  */
-import { hasSameContent } from '../../ground/base/same-content.ts'
+import { hasSameContent } from './same-content.ts'
 import type { SourceReader, Sources } from './sources.ts'
 
 interface Part {

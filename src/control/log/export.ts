@@ -4,7 +4,7 @@ import { StringDecoder } from 'node:string_decoder'
 import { promisify } from 'node:util'
 import { constants, createGunzip, gunzip, gunzipSync, gzip } from 'node:zlib'
 import { UnknownEventTypeError } from '../../../events/index.ts'
-import { withoutCredentials } from '../../ground/base/redact-credentials.ts'
+import { withoutCredentials } from '../../ground/secrets/redact-credentials.ts'
 import {
   ExportLines,
   maxLineBytes,

@@ -4,12 +4,12 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { DamagedEventError, type UnknownEventTypeError } from '../../../events/index.ts'
-import { LockedError, takeFileLock } from '../../ground/base/file-lock.ts'
 import { makeFolder } from '../../ground/base/make-folder.ts'
 import { type HeartbeatOptions, natsHeartbeats } from '../lease/heartbeat.ts'
 import { isExport } from '../log/export.ts'
 import { type EventLog, LogError, MemoryLog, noteDamage, openEmbeddedLog } from '../log/index.ts'
 import { type DigestKey, openDigestKey, randomDigestKey } from '../watch/digest-key.ts'
+import { LockedError, takeFileLock } from './file-lock.ts'
 import { LogPresence, lossNotice } from './log-presence.ts'
 
 export interface SharedLog {

@@ -16,7 +16,6 @@
  */
 import type { DescField, DescMessage, DescOneof } from '@bufbuild/protobuf'
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
-import { Repeated } from '../../ground/base/repeated.ts'
 import {
   type Check,
   type FieldCodec,
@@ -31,6 +30,7 @@ import {
   trimList,
   type ValueCodec,
 } from './fields.ts'
+import { Repeated } from './repeated.ts'
 
 /** How objects of the model differ from a message type. Keys are field names in camel case. */
 interface Shape {

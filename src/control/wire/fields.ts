@@ -1,7 +1,7 @@
 /** Codecs between fields of protobuf messages and members of plain objects. */
 import { type DescField, ScalarType } from '@bufbuild/protobuf'
 import { type BinaryReader, type BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
-import { Repeated, sharedText } from '../../ground/base/repeated.ts'
+import { Repeated, sharedText } from './repeated.ts'
 
 export type Members = Record<string, unknown>
 

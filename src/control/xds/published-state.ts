@@ -2,9 +2,10 @@
  * The published resources as streams send them. Each version is encoded once, however many proxies get it,
  * and each Gateway gets only the resources that it needs.
  */
-import { contentVersion } from '../../ground/base/content-version.ts'
+
 import type { ObjectName } from '../../ground/model/names.ts'
 import type { DesiredDelta, ResourceKey, VersionedResource } from '../../ground/model/resources.ts'
+import { contentVersion } from '../wire/content-version.ts'
 import { type DiscoveryPiece, encodePiece } from '../wire/discovery.ts'
 import { encodeBody } from '../wire/encode.ts'
 import { type Edge, edgesOf, gatewayRoot, type Node } from './edges.ts'

@@ -9,7 +9,7 @@
  *   type Keepalive = Infer<typeof keepalive>
  */
 
-import type { SecretContent } from '../base/secret-placeholder.ts'
+import type { SecretContent } from '../secrets/placeholder.ts'
 import { amountPattern, quantityPattern } from './quantity.ts'
 
 /** A rule over a whole value, beyond the bounds of its parts. */

@@ -1,7 +1,8 @@
 /** The head of a simulated request. It can be edited as the engine's can, with the same checks. */
-import { redacted } from '../../ground/base/credential-names.ts'
+
 import { GatewayError } from '../../ground/errors/index.ts'
 import type { RequestHead } from '../../ground/exchange/exchange.ts'
+import { redacted } from '../../ground/secrets/credential-names.ts'
 import { HeaderList } from './header-list.ts'
 import type { SimulatedHeader, SimulatedRequest } from './types.ts'
 import type { Unknowns } from './unknowns.ts'

@@ -1,6 +1,6 @@
 /** Derives the listeners of a Gateway and its ListenerSets, what may attach to them, and their problems. */
 
-import { matchesSelector } from '../../../ground/base/label-selector.ts'
+import { matchesSelector } from '../../../ground/model/label-selector.ts'
 import { type ObjectKey, type ObjectRef, objectKey } from '../../../ground/model/names.ts'
 import type { AllowedNamespaces, GatewaySpec } from '../../api/gateway-api/gateway.ts'
 import type { ListenerSpec } from '../../api/gateway-api/listeners.ts'

@@ -11,7 +11,6 @@ import {
   sendText,
   serve,
 } from '../../../engines/local-server/server.ts'
-import { LockedError } from '../../../ground/base/file-lock.ts'
 import { prometheusContentType } from '../../../ground/base/prometheus.ts'
 import { isAboutAddress } from '../../../ground/errors/listening.ts'
 import type { ControllerSettings } from '../../../ground/settings/controller.ts'
@@ -25,6 +24,7 @@ import {
 import { LogError, type LogErrorCode } from '../../log/index.ts'
 import { Backoff } from '../../watch/kubernetes/backoff.ts'
 import { assertFree } from '../../xds/bind.ts'
+import { LockedError } from '../file-lock.ts'
 import { openSession, type Session, type SessionOptions } from '../kubernetes.ts'
 import { isDamage, type OpenedLog } from '../open-log.ts'
 import type { Severity } from '../parts.ts'

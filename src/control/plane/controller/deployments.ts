@@ -6,7 +6,6 @@ import {
   type EventDefinition,
   type SluiceEvent,
 } from '../../../../events/index.ts'
-import { onlyChanges } from '../../../ground/base/notices.ts'
 import { type ObjectKey, parseObjectKey } from '../../../ground/model/names.ts'
 import { managedBy, managedByLabel } from '../../../ground/model/proxy-names.ts'
 import type { ControllerSettings } from '../../../ground/settings/controller.ts'
@@ -21,6 +20,7 @@ import {
 import type { ProxyEnvironment } from '../../desired/deployment/plan.ts'
 import type { KubeClient, KubeObject, LiveObject } from '../../kube/index.ts'
 import { newEvent } from '../../log/index.ts'
+import { onlyChanges } from '../../status/only-changes.ts'
 import { type KindSink, KindWatch } from '../../watch/kubernetes/kind-watch.ts'
 import type { WatchedKind } from '../../watch/kubernetes/kinds.ts'
 import { followFolder } from '../../xds/credentials.ts'

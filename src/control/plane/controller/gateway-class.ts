@@ -4,7 +4,6 @@
  * class as configured here.
  */
 
-import { onlyChanges } from '../../../ground/base/notices.ts'
 import {
   controllerName,
   defaultClassName,
@@ -20,6 +19,7 @@ import {
   objectPath,
   ownedBy,
 } from '../../kube/index.ts'
+import { onlyChanges } from '../../status/only-changes.ts'
 import type { Severity } from '../parts.ts'
 
 /** A version of the class: its uid, and how often its spec was changed. */

@@ -7,7 +7,7 @@
  * name elsewhere is recorded needlessly.
  */
 
-import { type LabelSelector, matchesSelector } from '../../../ground/base/label-selector.ts'
+import { type LabelSelector, matchesSelector } from '../../../ground/model/label-selector.ts'
 import { routeKinds } from '../../api/kinds.ts'
 
 /** Names and selectors by which an object may refer to others. */

@@ -1,6 +1,7 @@
 /** Which objects of the cluster are relevant, by namespace and by references to them. */
-import { type LabelSelector, matchesSelector } from '../../../ground/base/label-selector.ts'
+
 import { SetMap } from '../../../ground/base/set-map.ts'
+import { type LabelSelector, matchesSelector } from '../../../ground/model/label-selector.ts'
 import type { Collection, Entry } from './collection.ts'
 import { Interest, type Mentions } from './interest.ts'
 

@@ -6,9 +6,9 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
-import { passwordHashKind } from '../../../ground/base/htpasswd.ts'
 import { GatewayError } from '../../../ground/errors/index.ts'
 import { CheckQueue, type PasswordClient, type WaitingCheck } from './check-queue.ts'
+import { passwordHashKind } from './htpasswd.ts'
 import { verifySha1 } from './sha1.ts'
 import type { PasswordCheck, PasswordVerdict } from './thread.ts'
 

@@ -4,7 +4,7 @@
  */
 import { hash, randomBytes } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
-import { Seal } from '../../../ground/base/seal.ts'
+import { Seal } from '../../../ground/secrets/seal.ts'
 
 /** The session of a client at one target. */
 export interface TargetSession {

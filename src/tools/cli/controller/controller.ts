@@ -3,7 +3,7 @@
 import { ClusterConfigError, openCluster } from '../../../control/kube/index.ts'
 import { LogError } from '../../../control/log/index.ts'
 import { Controller } from '../../../control/plane/controller/controller.ts'
-import { LockedError } from '../../../ground/base/file-lock.ts'
+import { LockedError } from '../../../control/plane/file-lock.ts'
 import { within } from '../../../ground/base/within.ts'
 import { consoleSettings } from '../../../ground/settings/console.ts'
 import {

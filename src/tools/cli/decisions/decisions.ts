@@ -1,8 +1,8 @@
 /** `sluice decisions` prints decision records, one per line. */
 
-import { printable } from '../../../ground/base/printable.ts'
 import type { RecordedDecision } from '../../../past/decisions/record.ts'
 import { exitCode, type Output, type OutputFormat, UsageError } from '../shared/output.ts'
+import { printable } from '../shared/printable.ts'
 import { type DecisionFilter, type DecisionSource, eachDecision } from './source.ts'
 import { backendText, outcomeText, requestLine, ruleText } from './text.ts'
 

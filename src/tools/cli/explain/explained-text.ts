@@ -1,9 +1,9 @@
 /** Formats the explanation of a recorded request. */
 
-import { printable } from '../../../ground/base/printable.ts'
 import type { RecordedDecision } from '../../../past/decisions/record.ts'
 import { backendText, requestLine, ruleText } from '../decisions/text.ts'
 import { table } from '../shared/output.ts'
+import { printable } from '../shared/printable.ts'
 import { requiredChange } from './decision-change.ts'
 import type { ExplainedStep, Explanation } from './explained-decision.ts'
 

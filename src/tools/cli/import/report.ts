@@ -1,6 +1,7 @@
 /** The report of `sluice import`. */
-import { printable } from '../../../ground/base/printable.ts'
+
 import type { Conversion, Finding, Manifest } from '../../import/index.ts'
+import { printable } from '../shared/printable.ts'
 
 const titles: Readonly<Record<Finding['kind'], string>> = {
   protection: 'protection lost',

@@ -1,11 +1,11 @@
 /** `sluice run` runs a standalone gateway from manifests until a signal stops it. */
 import { existsSync } from 'node:fs'
+import { LockedError } from '../../../control/plane/file-lock.ts'
 import { defaultLogPath } from '../../../control/plane/open-log.ts'
 import type { Standalone } from '../../../control/plane/standalone.ts'
 import { formatProblem } from '../../../control/watch/source-problem.ts'
 import { prepareThreads } from '../../../gateway/proxy/workers/prepared-threads.ts'
 import type { ProxyOptions } from '../../../gateway/proxy/workers/supervisor.ts'
-import { LockedError } from '../../../ground/base/file-lock.ts'
 import { consoleSettings } from '../../../ground/settings/console.ts'
 import { controllerSettings } from '../../../ground/settings/controller.ts'
 import type { SettingName } from '../../../ground/settings/index.ts'

@@ -2,7 +2,7 @@
  * The log of a running gateway on standard error, as text or JSON. A line of text begins with its level,
  * unless that is `info`. Level and format can be changed at run time (POST /logging on the admin server).
  */
-import { isLogged, levelFor, parseLogFilter } from '../../../ground/base/log-filter.ts'
+import { isLogged, levelFor, parseLogFilter } from '../../../ground/settings/log-filter.ts'
 import type { Output } from './output.ts'
 
 export type Severity = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal'

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { printableLines } from '../../../ground/base/printable.ts'
+import { printableLines } from './printable.ts'
 
 /** The output streams of a command; injected so that a command can run inside a test. */
 export interface Output {

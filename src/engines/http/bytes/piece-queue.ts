@@ -1,6 +1,6 @@
-import { copyOf } from './buffers.ts'
-import { Fifo } from './fifo.ts'
-import { GrowingBytes } from './growing-bytes.ts'
+import { copyOf } from '../../../ground/base/buffers.ts'
+import { Fifo } from '../../../ground/base/fifo.ts'
+import { GrowingBytes } from '../../../ground/base/growing-bytes.ts'
 
 /** Pieces that are smaller than this are joined. */
 const smallPiece = 4 * 1024

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { changeQuery } from '../base/query-string.ts'
 import { isCredentialName, isCredentialParameter, mayNameCredential } from './credential-names.ts'
-import { changeQuery } from './query-string.ts'
 
 const credentials = [
   'Authorization',

@@ -2,7 +2,7 @@
  * Reads server-sent events (WHATWG HTML, 9.2.6) from bytes in pieces of any size. Reading takes linear time,
  * and every byte that is received for an event counts towards its size limit.
  */
-import { GrowingBytes } from './growing-bytes.ts'
+import { GrowingBytes } from '../../ground/base/growing-bytes.ts'
 
 /** A block of lines that ends with an empty line and has at least one known field. */
 export interface SseEvent {

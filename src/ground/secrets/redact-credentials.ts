@@ -5,7 +5,7 @@ import {
   literalDigest,
   placeholderDigest,
   replaceLiterals,
-} from './secret-placeholder.ts'
+} from './placeholder.ts'
 
 type Members = Readonly<Record<string, unknown>>
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { canonicalJson } from './canonical.ts'
+import { canonicalJson } from '../../ground/base/canonical.ts'
 import { hasSameContent } from './same-content.ts'
 
 const { tree } = fc.letrec((tie) => ({
