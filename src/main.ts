@@ -1,7 +1,7 @@
 /** The entry point of the command line. */
 import { CommanderError } from 'commander'
 import { createProgram } from './tools/cli/commands.ts'
-import { fail } from './tools/cli/shared/failure.ts'
+import { fail } from './tools/cli/failure.ts'
 import { processOutput, surviveOutputErrors } from './tools/cli/shared/output.ts'
 
 surviveOutputErrors()

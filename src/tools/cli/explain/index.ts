@@ -1,12 +1,7 @@
 /** The command `sluice explain` and its options. */
 import type { Command } from 'commander'
-import {
-  addOfflineOptions,
-  addRequestOptions,
-  collect,
-  nonEmpty,
-  recordDir,
-} from '../shared/options.ts'
+import { addOfflineOptions } from '../recording/options.ts'
+import { addRequestOptions, collect, nonEmpty, recordDir } from '../shared/options.ts'
 import { print, processOutput } from '../shared/output.ts'
 import type { ExplainOptions } from './explain.ts'
 

@@ -1,7 +1,7 @@
 /** What the filter does for a rule of a route, from the policies that apply to it. */
 
-import { endingsOf } from '../../../gateway/backends/ai/policy/route-types.ts'
 import type { BackendAiConfig, GuardConfig } from '../../../gateway/backends/ai/policy/config.ts'
+import { endingsOf } from '../../../gateway/backends/ai/policy/route-types.ts'
 import type { LocalLimit } from '../../../gateway/policies/rate-limit/config.ts'
 import { policyRegistry } from '../../../gateway/policies/registry.ts'
 import { objectText } from '../../../ground/model/names.ts'

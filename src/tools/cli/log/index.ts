@@ -1,6 +1,6 @@
 /** The command `sluice log` and its options. */
 import type { Command } from 'commander'
-import { addOfflineOptions, type OfflineOptions } from '../shared/options.ts'
+import { addOfflineOptions, type OfflineOptions } from '../recording/options.ts'
 import { print, processOutput } from '../shared/output.ts'
 
 export function addLog(program: Command): void {

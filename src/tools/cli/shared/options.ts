@@ -2,8 +2,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { settings } from '../../../ground/settings/index.ts'
 import type { SettingRow } from '../../../ground/settings/table.ts'
-import type { RecordingOptions } from '../recording/recording.ts'
-import type { OutputFormat } from './output.ts'
 
 /** Rejects an empty argument, which usually comes from an unset variable of a script. */
 export function nonEmpty(value: string): string {
@@ -33,18 +31,6 @@ export const outputFormat = () =>
 
 export const manifestFormat = () =>
   new Option('-o, --output <format>', 'output format').choices(['yaml', 'json']).default('yaml')
-
-/** The options of every command that reads a state without running a gateway. */
-export type OfflineOptions = RecordingOptions & { readonly output: OutputFormat }
-
-export function addOfflineOptions(command: Command): Command {
-  return command
-    .addOption(manifests())
-    .option('--log-file <path>', 'event log file, or an export of one')
-    .option('--nats <url>', 'event log on a NATS server', natsServer)
-    .option('--at <position|time>', 'ignore events after this position or time')
-    .addOption(outputFormat())
-}
 
 const { form: pathRules, default: defaultPathRule } = settings.ambiguousPaths
 

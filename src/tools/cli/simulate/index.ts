@@ -1,7 +1,7 @@
 /** The command `sluice simulate` and its options. */
 import { type Command, Option } from 'commander'
+import { addOfflineOptions } from '../recording/options.ts'
 import {
-  addOfflineOptions,
   addRequestOptions,
   collect,
   type RecordFolder,
