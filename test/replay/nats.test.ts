@@ -8,14 +8,14 @@ import { openNatsLog } from '../../src/control/log/nats.ts'
 import { exportLog } from '../../src/tools/cli/log/log.ts'
 import { type RecordingOptions, readRecording } from '../../src/tools/cli/recording/recording.ts'
 import { replayLog } from '../../src/tools/cli/replay/replay.ts'
-import { type Answer, printAnswer } from '../../src/tools/cli/shared/output.ts'
+import { type CommandResult, printAnswer } from '../../src/tools/cli/shared/output.ts'
 import { status } from '../../src/tools/cli/status/status.ts'
 import { type NatsServer, startNatsServer } from '../support/nats-server.ts'
 import { describeWithParts } from '../support/parts.ts'
 
 const example = join(import.meta.dirname, '..', '..', 'examples', 'quickstart', 'recorded.jsonl')
 
-type Command = (options: RecordingOptions, report: () => void) => Promise<Answer>
+type Command = (options: RecordingOptions, report: () => void) => Promise<CommandResult>
 
 /** What a command prints as JSON, before its exit code. */
 async function printed(command: Command, options: RecordingOptions): Promise<string> {

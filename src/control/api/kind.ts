@@ -1,7 +1,7 @@
 import type { Protocol } from '../../ground/model/resources.ts'
 import {
   type AnyProperty,
-  type ObjectOf,
+  type ObjectOfProperties,
   object,
   required,
   type Schema,
@@ -64,7 +64,7 @@ export type ObjectOfKind<K> =
         readonly apiVersion: string
         readonly kind: Kind
         readonly metadata: ObjectMeta
-      } & ObjectOf<Body>
+      } & ObjectOfProperties<Body>
     : never
 
 function wholeObject(kind: string, body: KindBody, open: boolean): Schema<unknown> {

@@ -8,7 +8,7 @@ import { hasSameContent } from './same-content.ts'
 import { SumDigest } from './sum-digest.ts'
 
 /** A published resource. Its version is computed when it is first needed. */
-class Output {
+class PublishedOutput {
   readonly resource: Resource
   /** Whose resource it is: a listener may move between Gateways that are derived in any order. */
   owner: string
@@ -26,13 +26,13 @@ class Output {
 }
 
 export class OutputStore {
-  readonly #outputs = new Map<ResourceKey, Output>()
+  readonly #outputs = new Map<ResourceKey, PublishedOutput>()
   readonly #digest = new SumDigest<{ readonly version: string }>(
     (key, { version }) => `${key}\0${version}`,
   )
   readonly #deployments = new Map<ObjectKey, Deployment>()
   #changedDeployments = new Set<ObjectKey>()
-  #changed = new Map<ResourceKey, Output | undefined>()
+  #changed = new Map<ResourceKey, PublishedOutput | undefined>()
   /** Keys of changes that `newChanges` has not returned. */
   #newKeys: ResourceKey[] = []
   #statuses = new Map<ObjectKey, Readonly<Record<string, unknown>> | undefined>()
@@ -138,7 +138,7 @@ export class OutputStore {
       before.owner = owner
       return before.resource
     }
-    const output = new Output(resource, owner)
+    const output = new PublishedOutput(resource, owner)
     this.#digest.set(resource.key, output)
     this.#outputs.set(resource.key, output)
     this.#noteChange(resource.key, output)
@@ -151,14 +151,14 @@ export class OutputStore {
     this.#noteChange(key, undefined)
   }
 
-  #noteChange(key: ResourceKey, output: Output | undefined): void {
+  #noteChange(key: ResourceKey, output: PublishedOutput | undefined): void {
     if (!this.#changed.has(key)) this.#newKeys.push(key)
     this.#changed.set(key, output)
   }
 }
 
 /** The version is hashed when it is first read: replays of a log read few of them. */
-const versioned = (output: Output): VersionedResource => ({
+const versioned = (output: PublishedOutput): VersionedResource => ({
   resource: output.resource,
   get version() {
     return output.version

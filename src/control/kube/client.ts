@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { request as httpRequest } from '../../ground/base/node-http.ts'
-import type { Cluster } from './cluster.ts'
+import type { KubernetesCluster } from './cluster.ts'
 import { errorOf, KubeError } from './error.ts'
 import { linesOf } from './lines.ts'
 import type { ApiPath } from './paths.ts'
@@ -100,9 +100,9 @@ const silenceMs = 150_000
  * the response, or status 0 if there was none.
  */
 export class KubeClient {
-  readonly #cluster: Cluster
+  readonly #cluster: KubernetesCluster
 
-  constructor(cluster: Cluster) {
+  constructor(cluster: KubernetesCluster) {
     this.#cluster = cluster
   }
 

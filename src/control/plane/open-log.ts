@@ -166,7 +166,7 @@ function replicaName(path: string): string {
   return fresh
 }
 
-export interface LogOptions {
+export interface OpenLogOptions {
   readonly logFile?: string
   readonly ephemeral?: boolean
   /** Address of a NATS server. */
@@ -181,7 +181,10 @@ export interface LogOptions {
  * Opens the log that `nats` or `logFile` names, or throws. Without either, opens the log at the default path;
  * if that is locked or cannot be written, keeps the log in memory and returns a notice.
  */
-export async function openLog(paths: readonly string[], options: LogOptions): Promise<OpenedLog> {
+export async function openLog(
+  paths: readonly string[],
+  options: OpenLogOptions,
+): Promise<OpenedLog> {
   if (options.ephemeral === true) return memoryLog([])
   if (options.nats !== undefined) return natsLog(paths, options.nats, options.digestKeyFile)
   const { digestKey } = options

@@ -25,8 +25,8 @@ import { builtInObjects } from './api-binding.ts'
 import { type ControlPlane, openControlPlane } from './control-plane.ts'
 import {
   isDamage,
-  type LogOptions,
   type OpenedLog,
+  type OpenLogOptions,
   openLog,
   type SharedLog,
   tooNewText,
@@ -34,7 +34,9 @@ import {
 import type { ControlPlaneOptions, OpenLease, Sinks } from './parts.ts'
 import { reachableAddress } from './reachable-address.ts'
 
-interface StandaloneOptions extends LogOptions, Pick<ControlPlaneOptions, 'notify' | 'onFault'> {
+interface StandaloneOptions
+  extends OpenLogOptions,
+    Pick<ControlPlaneOptions, 'notify' | 'onFault'> {
   /** Files and folders with manifests. */
   readonly paths: readonly string[]
   /** Duration of the lease, if the log is shared. Default 15 s. */

@@ -12,7 +12,7 @@ import { printLog } from '../../../src/tools/cli/log/log.ts'
 import { invalidObjectError } from '../../../src/tools/cli/recording/invalid-objects.ts'
 import { openedLogs } from '../../../src/tools/cli/recording/opened-logs.ts'
 import { replayLog } from '../../../src/tools/cli/replay/replay.ts'
-import { type Answer, UsageError } from '../../../src/tools/cli/shared/output.ts'
+import { type CommandResult, UsageError } from '../../../src/tools/cli/shared/output.ts'
 import { status } from '../../../src/tools/cli/status/status.ts'
 import { type Fields, realObjects } from '../support/control-plane.ts'
 import { hostile } from '../support/hostile.ts'
@@ -79,7 +79,7 @@ export default defineTarget({
       const { kind, namespace, name } = data as Fields
       return kind === undefined ? [] : [`${kind}/${namespace}/${name}`]
     })
-    const commands: readonly (() => Promise<Answer>)[] = [
+    const commands: readonly (() => Promise<CommandResult>)[] = [
       () => replayLog({ logFile }, report),
       () => status({ logFile }, report),
       () => printLog({ logFile }, report),
@@ -99,7 +99,7 @@ export default defineTarget({
   },
 })
 
-async function checkAnswer(command: () => Promise<Answer>): Promise<void> {
+async function checkAnswer(command: () => Promise<CommandResult>): Promise<void> {
   openedLogs.clear()
   try {
     const { text, json } = await command()

@@ -13,9 +13,9 @@ import { type GatewayBackendTls, gatewayBackendTls } from './gateway-backend-tls
 import { isOurClass } from './gateway-class.ts'
 import { type GatewayTls, resolveTls } from './listener-tls.ts'
 import {
-  type Candidate,
   isUsable,
   isValid,
+  type ListenerCandidate,
   type ListenerView,
   listenerCandidate,
   listenerResource,
@@ -103,7 +103,7 @@ function candidatesOf(
   listeners: readonly ListenerSpec[] | undefined,
   gatewayTls: GatewayTls,
   read: Reader,
-): Candidate[] {
+): ListenerCandidate[] {
   const { namespace, name } = gatewayTls.ref
   const place = { gateway: { namespace, name }, owner, ownerAge }
   return (listeners ?? []).map((listener) =>
@@ -116,9 +116,9 @@ function candidatesOfSets(
   gateway: GatewayTls,
   rule: AllowedNamespaces | undefined,
   read: Reader,
-): { candidates: Candidate[]; sets: Map<ObjectKey, boolean> } {
+): { candidates: ListenerCandidate[]; sets: Map<ObjectKey, boolean> } {
   const { namespace, name } = gateway.ref
-  const candidates: Candidate[] = []
+  const candidates: ListenerCandidate[] = []
   const sets = new Map<ObjectKey, boolean>()
   for (const set of read.index('listener-sets', `${namespace}/${name}`)) {
     if (set.object === undefined) continue

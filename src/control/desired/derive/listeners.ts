@@ -32,7 +32,7 @@ export interface ListenerView {
 }
 
 /** A listener before conflicts are detected, with the age that decides them. */
-export interface Candidate {
+export interface ListenerCandidate {
   readonly view: ListenerView
   readonly ownerAge: Age
   /** Not part of the view, so that routes are not derived again when a certificate is renewed. */
@@ -109,7 +109,7 @@ export function listenerCandidate(
   { gateway, owner, ownerAge }: ListenerPlace,
   spec: ListenerSpec,
   { tls, failure: tlsReference, refusal }: ResolvedTls,
-): Candidate {
+): ListenerCandidate {
   const { kinds, failure } = allowedKinds(spec)
   const view: ListenerView = {
     key: `listener/${owner.kind}/${owner.namespace}/${owner.name}/${spec.name}`,
@@ -191,7 +191,7 @@ class PortUsers {
  * its ListenerSets the first keeps working: the Gateway's, then those of older sets (Gateway API,
  * ListenerSet precedence).
  */
-export function markConflicts(candidates: readonly Candidate[]): ListenerView[] {
+export function markConflicts(candidates: readonly ListenerCandidate[]): ListenerView[] {
   const conflicts = new Map<string, Failure>()
   /** Records a conflict, unless the listener already has one. */
   const recordConflict = (view: ListenerView, rival: ListenerView) => {
@@ -224,7 +224,7 @@ export function markConflicts(candidates: readonly Candidate[]): ListenerView[] 
 }
 
 /** The listeners of ListenerSets, those of older sets first. */
-function ofSets(candidates: readonly Candidate[]): ListenerView[] {
+function ofSets(candidates: readonly ListenerCandidate[]): ListenerView[] {
   return candidates
     .filter(({ view }) => !isOfGateway(view))
     .map(({ view, ownerAge }) => ({ view, set: { ...ownerAge, ...view.owner } }))

@@ -15,7 +15,7 @@ import { findRouteKind } from '../../api/kinds.ts'
 import { findBackendKind, kindOfPolicyField } from '../backend-kind.ts'
 import { conditionFalse } from '../conditions.ts'
 import type { Contribution, Derived, Reader, Stage } from '../graph.ts'
-import { type ObjectState, problemsText, type Refusal } from '../object-state.ts'
+import { type ObjectState, problemsText, type RefusedVersion } from '../object-state.ts'
 import { specOf } from '../specs.ts'
 import {
   type CompiledField,
@@ -217,7 +217,7 @@ export const policyStage: Stage = {
 }
 
 /** Does the refused version set a security field, as far as can be read? If unknown, assumes that it does. */
-function protects({ appliesTo }: Refusal): boolean {
+function protects({ appliesTo }: RefusedVersion): boolean {
   return appliesTo.length === 0 || appliesTo.some((name) => definitionOf(name)?.security ?? true)
 }
 
@@ -231,7 +231,7 @@ const backendProtections = policyRegistry
   .map(({ field }) => field)
 
 /** Backend security fields of the refused version; all of them if it has unknown fields. */
-function brokenFields({ appliesTo }: Refusal): readonly string[] {
+function brokenFields({ appliesTo }: RefusedVersion): readonly string[] {
   const found = appliesTo.map(definitionOf)
   if (found.length === 0 || found.includes(undefined)) return backendProtections
   return backendProtections.filter((field) => appliesTo.includes(`backend.${field}`))

@@ -24,7 +24,7 @@ import { onlyChanges } from '../../status/only-changes.ts'
 import { type KindSink, KindWatch } from '../../watch/kubernetes/kind-watch.ts'
 import type { WatchedKind } from '../../watch/kubernetes/kinds.ts'
 import { followFolder } from '../../xds/credentials.ts'
-import type { Plane, Severity } from '../parts.ts'
+import type { LogLevel, StartedPlane } from '../parts.ts'
 import type { ControllerMetrics } from './metrics.ts'
 import { readAuthorities, refusalReason } from './xds-certificate.ts'
 
@@ -34,8 +34,8 @@ export interface DeploymentsOptions {
   readonly namespace: string
   readonly version: string
   readonly metrics: ControllerMetrics
-  readonly notify: (severity: Severity, text: string) => void
-  readonly plane: Pick<Plane, 'fold' | 'writer' | 'logEpoch'>
+  readonly notify: (severity: LogLevel, text: string) => void
+  readonly plane: Pick<StartedPlane, 'fold' | 'writer' | 'logEpoch'>
   readonly isWriting: () => boolean
   /** Returns an object as it is in the cluster now. */
   readonly live: (key: ObjectKey) => LiveObject | undefined

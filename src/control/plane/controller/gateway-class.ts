@@ -20,7 +20,7 @@ import {
   ownedBy,
 } from '../../kube/index.ts'
 import { onlyChanges } from '../../status/only-changes.ts'
-import type { Severity } from '../parts.ts'
+import type { LogLevel } from '../parts.ts'
 
 /** A version of the class: its uid, and how often its spec was changed. */
 interface ClassVersion {
@@ -31,7 +31,7 @@ interface ClassVersion {
 interface GatewayClassReconcilerOptions {
   readonly client: KubeClient
   readonly owners: InstallOwners
-  readonly notify: (severity: Severity, text: string) => void
+  readonly notify: (severity: LogLevel, text: string) => void
   readonly settings: Pick<ControllerSettings, 'classParameters'>
   readonly isWriting: () => boolean
   /** The version of the class in the fold. */

@@ -11,7 +11,7 @@ import {
   reportProblems,
   withRecording,
 } from '../recording/recording.ts'
-import { type Answer, exitCode, type Output, UsageError } from '../shared/output.ts'
+import { type CommandResult, exitCode, type Output, UsageError } from '../shared/output.ts'
 
 /**
  * Parses `KIND/[NAMESPACE/]NAME TYPE=VALUE`, where the value is a status or a reason.
@@ -41,7 +41,7 @@ function flipText({ holds: isHeld, position, time, cause }: Flip): string {
 export async function bisect(
   options: RecordingOptions & { readonly expect: string },
   report: Output['report'],
-): Promise<Answer> {
+): Promise<CommandResult> {
   const expectation = parseExpectation(options.expect)
   const { object, type, value } = expectation
   const read = async (recording: OpenRecording) => {

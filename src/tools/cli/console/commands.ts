@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { explain } from '../explain/explain.ts'
-import { type Answer, type Output, printAnswer, UsageError } from '../shared/output.ts'
+import { type CommandResult, type Output, printAnswer, UsageError } from '../shared/output.ts'
 import { simulate } from '../simulate/simulate.ts'
 import { whatIf } from '../what-if/what-if.ts'
 import type { CommandAnswer } from './server/source.ts'
@@ -31,7 +31,7 @@ interface ConsoleCommand {
 }
 
 /** Commands return an answer, which is printed as JSON. */
-const printed = async (answer: Promise<Answer>, output: Output): Promise<number> =>
+const printed = async (answer: Promise<CommandResult>, output: Output): Promise<number> =>
   printAnswer(await answer, 'json', output)
 
 const log = ({ logFile, nats }: CommandPlace) => ({ logFile, nats })

@@ -8,7 +8,7 @@ import {
   statusLines,
 } from '../../../past/explain/differences.ts'
 import { isLogFile, type RecordingOptions, readState } from '../recording/recording.ts'
-import { type Answer, exitCode, type Output, UsageError } from '../shared/output.ts'
+import { type CommandResult, exitCode, type Output, UsageError } from '../shared/output.ts'
 
 /** Matches `LOG@POSITION` and `LOG@TIME`: the log is read up to that position or time. */
 const logUpTo = /^(.+)@(\d+|\d{4}-\d\d-\d\d[^/@]*)$/
@@ -35,7 +35,7 @@ function statusText({ key, before, after }: Difference): string[] {
 }
 
 /** The exit code is 1 if the states differ. */
-export async function diff(a: string, b: string, report: Output['report']): Promise<Answer> {
+export async function diff(a: string, b: string, report: Output['report']): Promise<CommandResult> {
   const [from, to] = [optionsFor(a), optionsFor(b)]
   const { fold: old } = await readState(from, report, { name: `${a}: ` })
   const { fold: fresh } = await readState(to, report, { name: `${b}: ` })

@@ -11,7 +11,7 @@ import {
   reportProblems,
   withRecording,
 } from '../recording/recording.ts'
-import { type Answer, exitCode, type Output } from '../shared/output.ts'
+import { type CommandResult, exitCode, type Output } from '../shared/output.ts'
 
 function changeText({ place, type, status, reason, message }: ConditionChange): string {
   const where = place === '' ? '' : ` (${place})`
@@ -23,7 +23,7 @@ export async function explainCondition(
   path: string,
   options: RecordingOptions,
   report: Output['report'],
-): Promise<Answer> {
+): Promise<CommandResult> {
   const object = parseObjectPath(path)
   const read = async (recording: OpenRecording) => {
     const { history, known } = await readHistory(recording, object)

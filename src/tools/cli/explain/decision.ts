@@ -9,7 +9,7 @@ import type { RecordedDecision } from '../../../past/decisions/record.ts'
 import { type DecisionSource, eachDecision, recordFolderOf } from '../decisions/source.ts'
 import { decidingStep, findingText } from '../decisions/text.ts'
 import type { RecordingOptions } from '../recording/recording.ts'
-import { type Answer, exitCode, type Output, UsageError } from '../shared/output.ts'
+import { type CommandResult, exitCode, type Output, UsageError } from '../shared/output.ts'
 import { configurationAt } from './configuration-at.ts'
 import { requiredChange } from './decision-change.ts'
 import type { ExplainedStep, Explanation, ObjectVersion } from './explained-decision.ts'
@@ -26,7 +26,7 @@ interface DecisionOptions extends RecordingOptions, DecisionSource {
 export async function explainDecision(
   options: DecisionOptions,
   report: Output['report'],
-): Promise<Answer> {
+): Promise<CommandResult> {
   const { id, nats, file, logFile } = options
   const recordDir =
     options.recordDir ?? (logFile === undefined ? undefined : recordFolderOf(logFile))

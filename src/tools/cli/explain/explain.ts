@@ -11,12 +11,12 @@ import {
   reportProblems,
   withRecording,
 } from '../recording/recording.ts'
-import { type Answer, exitCode, type Output, table, UsageError } from '../shared/output.ts'
+import { type CommandResult, exitCode, type Output, table, UsageError } from '../shared/output.ts'
 import { explainCondition } from './condition.ts'
 import { explainProviders, type ProviderOptions } from './providers.ts'
-import { explainRequest, type RequestOptions } from './request.ts'
+import { type ExplainRequestOptions, explainRequest } from './request.ts'
 
-export type ExplainOptions = RequestOptions & ProviderOptions
+export type ExplainOptions = ExplainRequestOptions & ProviderOptions
 
 /** Short names for kinds, which users may type. */
 const aliases: Readonly<Record<string, string>> = {
@@ -35,7 +35,7 @@ export async function explain(
   names: readonly string[],
   options: ExplainOptions,
   report: Output['report'],
-): Promise<Answer> {
+): Promise<CommandResult> {
   if (what === 'request') {
     if (names.length > 0) throw new UsageError('explain request takes options only')
     if (options.id === undefined) return explainRequest(options, report)
@@ -62,7 +62,7 @@ async function explainObject(
   name: string,
   options: RecordingOptions,
   report: Output['report'],
-): Promise<Answer> {
+): Promise<CommandResult> {
   const read = async (recording: OpenRecording) => {
     const { source, derivation, extent } = recording
     const events = source ? recording.events : await Array.fromAsync(recording.events)

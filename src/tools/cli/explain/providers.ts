@@ -3,7 +3,7 @@
  * metrics of the proxies, because the event log does not record ejections.
  */
 import {
-  type Answer,
+  type CommandResult,
   exitCode,
   type Output,
   type OutputFormat,
@@ -39,7 +39,7 @@ export async function explainProviders(
   name: string | undefined,
   { stats = [localAddress], output }: ProviderOptions,
   report: Output['report'],
-): Promise<Answer> {
+): Promise<CommandResult> {
   const backend = name === undefined || name.includes('/') ? name : `default/${name}`
   const wrong = stats.find((address) => !/^\S+:\d{1,5}$/.test(address))
   if (wrong !== undefined) throw new UsageError(`--stats ${wrong} is not HOST:PORT`)

@@ -7,10 +7,10 @@ import { settings } from '../../../ground/settings/index.ts'
 import type { OriginOf, TracedField } from '../../../past/explain/effective-policies.ts'
 import type { Fold } from '../../../past/replay/index.ts'
 import { type RecordingOptions, readState } from '../recording/recording.ts'
-import { type Answer, exitCode, type Output, UsageError } from '../shared/output.ts'
+import { type CommandResult, exitCode, type Output, UsageError } from '../shared/output.ts'
 import type { RouteTrace, TracedRequest } from './route-trace.ts'
 
-export interface RequestOptions extends RecordingOptions {
+export interface ExplainRequestOptions extends RecordingOptions {
   /** Host header of the request: a host name or address with an optional port. */
   readonly host?: string
   /** Path and query; `/` if omitted. */
@@ -35,7 +35,7 @@ const hostPattern = /^([-\w.~%!$&'()*+,;=]*|\[[\da-fA-F:.]+\])(:\d{1,5})?$/
 const tokenPattern = /^[-!#$%&'*+.^`|~\w]+$/
 
 /** @throws UsageError */
-export function readRequest(options: RequestOptions): TracedRequest {
+export function readRequest(options: ExplainRequestOptions): TracedRequest {
   const { host, path = '/', method = 'GET', header = [], port } = options
   if (host === undefined) throw new UsageError('explain request needs --host')
   if (!hostPattern.test(host)) throw new UsageError(`--host ${host} is not a host`)
@@ -61,7 +61,7 @@ export function readRequest(options: RequestOptions): TracedRequest {
 }
 
 /** @throws UsageError */
-export function readPathRule({ ambiguousPaths }: RequestOptions): AmbiguousPaths {
+export function readPathRule({ ambiguousPaths }: ExplainRequestOptions): AmbiguousPaths {
   const { read, form, default: byDefault } = settings.ambiguousPaths
   if (ambiguousPaths === undefined) return byDefault
   const rule = read(ambiguousPaths)
@@ -72,7 +72,7 @@ export function readPathRule({ ambiguousPaths }: RequestOptions): AmbiguousPaths
 }
 
 /** The answer for a path that the setting `ambiguous-paths` refuses. */
-function refusal(request: TracedRequest): Answer {
+function refusal(request: TracedRequest): CommandResult {
   const { code, row } = new GatewayError('ambiguous_path')
   return {
     text: () => [`answers ${row.status}: ${row.text} (${code})`],
@@ -134,9 +134,9 @@ function traceText({ port, listener, rule, fields, backends }: RouteTrace): stri
 
 /** The exit code is 1 if the path is refused, no listener matches the host, or no route matches. */
 export async function explainRequest(
-  options: RequestOptions,
+  options: ExplainRequestOptions,
   report: Output['report'],
-): Promise<Answer> {
+): Promise<CommandResult> {
   const asSent = readRequest(options)
   const path = settledPath(asSent.path, readPathRule(options))
   const { fold } = await readState(options, report)

@@ -20,7 +20,7 @@ import type { ObjectRef } from '../../../ground/model/names.ts'
 import type { VersionedResource } from '../../../ground/model/resources.ts'
 import {
   fieldsAt,
-  type Origin,
+  type ObjectOrigin,
   type OriginOf,
   type PolicyContext,
   policiesByTarget,
@@ -59,7 +59,7 @@ export interface RouteTrace {
     readonly name?: string
     /** If set, the reason why every request that matches the rule fails with 500. */
     readonly unusable?: string
-    readonly origin?: Origin
+    readonly origin?: ObjectOrigin
   }
   readonly fields: readonly TracedField[]
   readonly backends: readonly TracedBackend[]

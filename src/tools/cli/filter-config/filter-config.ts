@@ -6,9 +6,9 @@ import { formatProblem, isUnreadable } from '../../../control/watch/source-probl
 import { revealHeaders } from '../../../ground/model/inline-secrets.ts'
 import type { HeaderChanges, VersionedResource } from '../../../ground/model/resources.ts'
 import { foldRecording, readManifests } from '../recording/recording.ts'
-import { type Answer, exitCode, type Output, UsageError } from '../shared/output.ts'
+import { type CommandResult, exitCode, type Output, UsageError } from '../shared/output.ts'
 import { filterRules } from './rules.ts'
-import type { FilterConfig, FilterRule, Gap } from './types.ts'
+import type { FilterConfig, FilterGap, FilterRule } from './types.ts'
 
 export interface FilterConfigOptions {
   readonly file: readonly string[]
@@ -113,7 +113,7 @@ function render(
   }
 }
 
-const lineOf = ({ object, message, isProtection }: Gap): string =>
+const lineOf = ({ object, message, isProtection }: FilterGap): string =>
   `${isProtection ? 'error' : 'note'}: ${object}: ${message}`
 
 /** Returns the rules with the credentials that their header modifiers set, since the filter gets no secrets. */
@@ -143,7 +143,7 @@ function withCredentials(
 export async function filterConfig(
   options: FilterConfigOptions,
   report: Output['report'],
-): Promise<Answer> {
+): Promise<CommandResult> {
   const recording = await readManifests(options.file)
   const fold = await foldRecording(recording)
   const errors = recording.problems.filter(({ severity }) => severity === 'error')

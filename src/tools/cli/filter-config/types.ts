@@ -56,7 +56,7 @@ export interface FilterConfig {
 }
 
 /** Something in the manifests that a filter cannot do. */
-export interface Gap {
+export interface FilterGap {
   /** The object, such as `GatewayPolicy default/guards`. */
   readonly object: string
   readonly message: string

@@ -1,5 +1,5 @@
 /** Calls the identity provider with an administrator's token, and obtains a new token when it expires. */
-import { type Answer, type Call, exchange, type Server } from './http.ts'
+import { exchange, type ProviderCall, type ProviderResponse, type Server } from './http.ts'
 
 interface Administrator {
   readonly realm: string
@@ -23,7 +23,7 @@ export class AdminClient {
    * @param accepts statuses other than 2xx that the caller handles
    * @throws IdentityProviderError for every other status
    */
-  async call(call: Call, accepts: readonly number[] = []): Promise<Answer> {
+  async call(call: ProviderCall, accepts: readonly number[] = []): Promise<ProviderResponse> {
     const renew = () => this.#obtainToken()
     this.#token ??= await renew()
     return this.callWith(call, this.#token, renew, accepts)
@@ -31,11 +31,11 @@ export class AdminClient {
 
   /** Works like `call`, but with the given token; after a 401, `renew` is called for a new one. */
   async callWith(
-    call: Call,
+    call: ProviderCall,
     bearer: string,
     renew: () => Promise<string>,
     accepts: readonly number[],
-  ): Promise<Answer> {
+  ): Promise<ProviderResponse> {
     let answer = await exchange(this.#server, { ...call, bearer })
     if (answer.status === 401) {
       answer = await exchange(this.#server, { ...call, bearer: await renew() })

@@ -4,7 +4,7 @@ import { parseDurationMs } from '../../../ground/base/duration.ts'
 import { timerDelay } from '../../../ground/base/timer-delay.ts'
 import { manifestsAnswer } from '../shared/manifests.ts'
 import {
-  type Answer,
+  type CommandResult,
   exitCode,
   type ManifestFormat,
   type Output,
@@ -67,7 +67,7 @@ function serverOf({ url, timeout }: PrepareOptions, credentials: Credentials): S
 }
 
 /** Makes the calls in order. The options are parsed before the first call. */
-async function perform(options: PrepareOptions, report: Output['report']): Promise<Answer> {
+async function perform(options: PrepareOptions, report: Output['report']): Promise<CommandResult> {
   const credentials = new Credentials()
   const server = serverOf(options, credentials)
   const policy = { ...options, name: policyName(options) }
@@ -100,7 +100,10 @@ async function perform(options: PrepareOptions, report: Output['report']): Promi
 }
 
 /** The exit code is 1 if the identity provider cannot be reached or refuses a call. */
-export async function prepare(options: PrepareOptions, report: Output['report']): Promise<Answer> {
+export async function prepare(
+  options: PrepareOptions,
+  report: Output['report'],
+): Promise<CommandResult> {
   try {
     return await perform(options, report)
   } catch (error) {

@@ -2,7 +2,7 @@
 import { UsageError } from '../shared/output.ts'
 import type { AdminClient } from './admin.ts'
 import { type RegisteredClient, readClient, writeClient } from './files.ts'
-import { type Answer, type Call, exchange, type Server } from './http.ts'
+import { exchange, type ProviderCall, type ProviderResponse, type Server } from './http.ts'
 import type { NewUser } from './users.ts'
 
 interface ClientSettings {
@@ -88,7 +88,7 @@ export class Setup {
 
   /** Registers the client and stores it in `file`. */
   async registerClient(clientId: string, file: string): Promise<RegisteredClient> {
-    const call: Call = {
+    const call: ProviderCall = {
       method: 'POST',
       path: `/realms/${this.#encodedRealm}/clients-registrations/default`,
       json: { clientId },
@@ -168,7 +168,7 @@ function isRegistrationLock(component: unknown): component is RegistrationLock {
 }
 
 /** Advice after 409 or 400, which servers answer if the client id is taken. */
-function takenAdvice({ status }: Answer, file: string): string {
+function takenAdvice({ status }: ProviderResponse, file: string): string {
   const taken =
     `if the client exists already, give the --client-file of the run that registered it, ` +
     `or choose another --client-id (${file} does not exist)`

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import {
   Conversion,
   detectSources,
+  type ImportSource,
   readSourceFiles,
-  type Source,
   type SourceDocument,
   SourceError,
   sources,
@@ -89,7 +89,10 @@ function parsePort(text: string | undefined): number | undefined {
   throw new UsageError(`--port ${text} is not a port number`)
 }
 
-function chooseSource(from: string | undefined, documents: readonly SourceDocument[]): Source {
+function chooseSource(
+  from: string | undefined,
+  documents: readonly SourceDocument[],
+): ImportSource {
   const names = sources.map(({ name }) => name).join(', ')
   if (from !== undefined) {
     const named = sources.find(({ name }) => name === from)

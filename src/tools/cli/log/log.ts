@@ -16,7 +16,7 @@ import {
   reportProblems,
   withRecording,
 } from '../recording/recording.ts'
-import { type Answer, exitCode, type Output, table } from '../shared/output.ts'
+import { type CommandResult, exitCode, type Output, table } from '../shared/output.ts'
 
 /** The subject of an event without its prefix: the kind, namespace and name of an object. */
 function shortSubject({ subject }: SluiceEvent): string {
@@ -29,7 +29,10 @@ interface LogOptions extends RecordingOptions {
   readonly snapshots?: boolean
 }
 
-export async function printLog(options: LogOptions, report: Output['report']): Promise<Answer> {
+export async function printLog(
+  options: LogOptions,
+  report: Output['report'],
+): Promise<CommandResult> {
   const recording = await readRecording(options, report)
   const events = recording.events.filter(isAbout(options))
   const rows = events.map(({ position, event }) => [

@@ -1,6 +1,6 @@
 /** The lines and columns of fields in manifests. */
 import type { ResourceApplied } from '../../../../events/index.ts'
-import type { Claim, ObserveOptions } from '../../../control/watch/observed.ts'
+import type { ObjectClaim, ObserveOptions } from '../../../control/watch/observed.ts'
 import type { SourceProblem } from '../../../control/watch/source-problem.ts'
 import { objectKey } from '../../../ground/model/names.ts'
 
@@ -18,7 +18,7 @@ function originOf({ origin }: Written) {
 export class FieldPlaces {
   readonly #places = new Map<string, PlaceOf>()
 
-  add(file: string, { key, origin }: Claim, placeOf: PlaceOf): void {
+  add(file: string, { key, origin }: ObjectClaim, placeOf: PlaceOf): void {
     this.#places.set(keyOf(key, file, origin.line), placeOf)
   }
 

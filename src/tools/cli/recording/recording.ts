@@ -62,7 +62,7 @@ export interface Recording {
   /** Counts the objects of manifests that do not concern gateways, if there are any. */
   readonly skipped?: string | undefined
   /** Ranges of events that an export lacks between other events; filled while the events are read. */
-  readonly gaps: readonly Gap[]
+  readonly gaps: readonly LogGap[]
   /** Options for folding the events. */
   readonly derivation: DerivationOptions
   /** Values of the Secrets of manifests. A log has none. */
@@ -70,7 +70,7 @@ export interface Recording {
 }
 
 /** A range of positions of missing events; both ends are included. */
-interface Gap {
+interface LogGap {
   readonly from: number
   readonly to: number
 }
@@ -146,7 +146,7 @@ export async function readState(
   options: RecordingOptions,
   report: Output['report'],
   { name = '', derivation = {} }: StateOptions = {},
-): Promise<State> {
+): Promise<FoldedState> {
   return withRecording(
     options,
     async (recording) => {
@@ -160,7 +160,7 @@ export async function readState(
 }
 
 /** The state after the last event, with the secret values of manifests. */
-interface State extends Pick<Recording, 'secrets' | 'extent'> {
+interface FoldedState extends Pick<Recording, 'secrets' | 'extent'> {
   readonly fold: Fold
 }
 
@@ -189,13 +189,13 @@ export function logNotices({ extent, gaps }: Pick<Recording, 'extent' | 'gaps'>)
 }
 
 /** The last event to read: `position` is infinite if `--at` gives a time, or is omitted. */
-interface Limit {
+interface ReadLimit {
   readonly position: number
   readonly timeMs?: number
 }
 
 /** Reads the value of `--at`. @throws UsageError */
-export function limitOf(at: string | undefined): Limit {
+export function limitOf(at: string | undefined): ReadLimit {
   const position = Number.POSITIVE_INFINITY
   if (at === undefined) return { position }
   if (/^\d+$/.test(at)) return { position: Number(at) }
@@ -213,7 +213,7 @@ export function parseTimeMs(text: string): number | undefined {
 }
 
 async function* eventsUpTo(
-  { position, timeMs }: Limit,
+  { position, timeMs }: ReadLimit,
   events: OpenRecording['events'],
 ): AsyncGenerator<Recorded> {
   for await (const recorded of events) {
@@ -225,7 +225,7 @@ async function* eventsUpTo(
 /** Opens the only input that the options name. */
 async function openInput(
   options: RecordingOptions,
-  limit: Limit,
+  limit: ReadLimit,
   start: Start,
 ): Promise<OpenRecording> {
   const { file, logFile, nats } = options
@@ -253,7 +253,7 @@ export async function openLogOf({
 /** A log has no problems of manifests, and it records fetched key sets, so that none of them is pending. */
 const logDefaults = { problems: [], secrets: [], derivation: { checkRegex: regexProblem } }
 
-async function openLog(log: EventLog, limit: Limit, start: Start): Promise<OpenRecording> {
+async function openLog(log: EventLog, limit: ReadLimit, start: Start): Promise<OpenRecording> {
   const close = () => log.close()
   try {
     const to = await lastPositionOf(log, limit)
@@ -272,7 +272,7 @@ async function openLog(log: EventLog, limit: Limit, start: Start): Promise<OpenR
  * Position of the last event up to a limit. A time is found by bisection: times rise with positions, except
  * for what the clocks of replicas differ.
  */
-async function lastPositionOf(log: EventLog, { position, timeMs }: Limit): Promise<Position> {
+async function lastPositionOf(log: EventLog, { position, timeMs }: ReadLimit): Promise<Position> {
   const last = await log.lastPosition()
   if (timeMs === undefined) return Math.min(position, last) as Position
   let low = (await log.firstPosition()) - 1
@@ -286,13 +286,13 @@ async function lastPositionOf(log: EventLog, { position, timeMs }: Limit): Promi
   return low as Position
 }
 
-async function openLogFile(path: string, limit: Limit, start: Start): Promise<OpenRecording> {
+async function openLogFile(path: string, limit: ReadLimit, start: Start): Promise<OpenRecording> {
   const found = statSync(path, { throwIfNoEntry: false })
   if (found === undefined) throw new UsageError(`${path} does not exist`)
   if (!found.isFile()) throw new UsageError(`${path} is not a log file`)
   openedLogs.add(path)
   if (isDatabase(path)) return openLog(readEmbeddedLog(path), limit, start)
-  const gaps: Gap[] = []
+  const gaps: LogGap[] = []
   const events = noteGaps(readExport(path), gaps)
   return { ...logDefaults, events, gaps, extent: await extentOfExport(path, limit) }
 }
@@ -317,7 +317,10 @@ export function isDatabase(path: string): boolean {
 }
 
 /** Passes events on and records the gaps between them. An export of only some subjects has gaps. */
-async function* noteGaps(events: AsyncIterable<Recorded>, gaps: Gap[]): AsyncGenerator<Recorded> {
+async function* noteGaps(
+  events: AsyncIterable<Recorded>,
+  gaps: LogGap[],
+): AsyncGenerator<Recorded> {
   let last: number | undefined
   for await (const recorded of events) {
     const from = (last ?? recorded.position - 1) + 1

@@ -18,7 +18,7 @@ import {
 import type { Fold } from '../../../past/replay/index.ts'
 import { foldRecording, readManifests } from '../recording/recording.ts'
 import { manifestsAnswer } from '../shared/manifests.ts'
-import { type Answer, exitCode, type Output, UsageError } from '../shared/output.ts'
+import { type CommandResult, exitCode, type Output, UsageError } from '../shared/output.ts'
 import { valuesOf } from '../shared/settings.ts'
 import { packageVersion } from '../shared/version.ts'
 
@@ -115,7 +115,10 @@ function whyHeld(fold: Fold, ref: ObjectRef): string {
  * Prints the objects that can be rendered. The exit code is 1 if an object is invalid or a Gateway cannot be
  * rendered, and 2 if a file cannot be read or parsed.
  */
-export async function render(options: RenderOptions, report: Output['report']): Promise<Answer> {
+export async function render(
+  options: RenderOptions,
+  report: Output['report'],
+): Promise<CommandResult> {
   const environment = environmentOf(options)
   const recording = await readManifests(options.file)
   const fold = await foldRecording(recording)

@@ -3,7 +3,7 @@
 import { formatProblem } from '../../../control/watch/source-problem.ts'
 import { type Comparison, replay, wholeLog } from '../../../past/replay/index.ts'
 import { logNotices, type OpenRecording, withRecording } from '../recording/recording.ts'
-import { type Answer, exitCode, type Output } from '../shared/output.ts'
+import { type CommandResult, exitCode, type Output } from '../shared/output.ts'
 import { type ReplayOptions, replayParallel, type VerifiedLog } from './parallel.ts'
 import { resultOf } from './segment.ts'
 
@@ -31,7 +31,10 @@ async function verify(recording: OpenRecording, options: ReplayOptions): Promise
 }
 
 /** The exit code is 1 if a published state or a snapshot differs, or if events are missing. */
-export async function replayLog(options: ReplayOptions, report: Output['report']): Promise<Answer> {
+export async function replayLog(
+  options: ReplayOptions,
+  report: Output['report'],
+): Promise<CommandResult> {
   return withRecording(options, async (recording) => {
     const { extent, gaps } = recording
     const result = await verify(recording, options)

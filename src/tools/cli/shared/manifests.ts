@@ -1,11 +1,11 @@
 import { stringify } from 'yaml'
-import type { Answer } from './output.ts'
+import type { CommandResult } from './output.ts'
 
 /** Formats Kubernetes objects: in YAML as one document each, in JSON as one List. */
 export function manifestsAnswer(
   objects: readonly object[],
   toYaml: (object: object) => string = stringify,
-): Answer {
+): CommandResult {
   const documents = () => objects.map((object) => toYaml(object)).join('---\n')
   return {
     text: () => (objects.length === 0 ? [] : [documents().trimEnd()]),

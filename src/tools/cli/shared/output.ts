@@ -56,7 +56,7 @@ export type OutputFormat = 'text' | 'json'
 export type ManifestFormat = 'yaml' | 'json'
 
 /** The answer of a command: what it prints to standard output, and its exit code. */
-export interface Answer {
+export interface CommandResult {
   readonly text: () => readonly string[]
   /** Printed for `-o json`; nothing is printed if both this and `jsonLines` are omitted. */
   readonly json?: unknown
@@ -68,7 +68,7 @@ export interface Answer {
 
 /** Prints an answer and returns its exit code. */
 export function printAnswer(
-  answer: Answer,
+  answer: CommandResult,
   format: OutputFormat | ManifestFormat,
   { print }: Output,
 ): number {
@@ -82,7 +82,7 @@ export function printAnswer(
 
 /** Prints the result of a command that this process was started for, and sets the exit code. */
 export async function print(
-  answer: Answer | Promise<Answer>,
+  answer: CommandResult | Promise<CommandResult>,
   format: OutputFormat | ManifestFormat,
 ): Promise<void> {
   process.exitCode = printAnswer(await answer, format, processOutput)

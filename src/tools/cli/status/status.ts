@@ -13,7 +13,7 @@ import {
 } from '../recording/recording.ts'
 import { withUnaskedProxies } from '../recording/unasked-proxies.ts'
 import { unresolvedReferences } from '../recording/unresolved-references.ts'
-import { type Answer, exitCode, type Output, table, UsageError } from '../shared/output.ts'
+import { type CommandResult, exitCode, type Output, table, UsageError } from '../shared/output.ts'
 
 const statusHeader = ['OBJECT', 'PLACE', 'CONDITION', 'STATUS', 'REASON', 'MESSAGE']
 
@@ -93,7 +93,10 @@ async function readStatus(options: StatusOptions, report: Output['report']) {
 }
 
 /** Manifests are also checked for unresolved references. A log records what exists, so it is not. */
-export async function status(options: StatusOptions, report: Output['report']): Promise<Answer> {
+export async function status(
+  options: StatusOptions,
+  report: Output['report'],
+): Promise<CommandResult> {
   const { strict = false, file } = options
   if (strict && file === undefined) throw new UsageError('--strict needs manifests (-f)')
   const { fold, extent, warnings } = await readStatus(options, report)

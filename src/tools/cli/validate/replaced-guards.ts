@@ -10,10 +10,10 @@ import { writtenObjects } from '../recording/written-objects.ts'
 
 const sides = ['request', 'response'] as const
 
-type Guards = Readonly<Partial<Record<(typeof sides)[number], readonly unknown[]>>>
+type WrittenGuards = Readonly<Partial<Record<(typeof sides)[number], readonly unknown[]>>>
 
-const guardsOf = (policies: GatewayBackendSpec['policies']): Guards =>
-  (policies as { ai?: { promptGuard?: Guards } } | undefined)?.ai?.promptGuard ?? {}
+const guardsOf = (policies: GatewayBackendSpec['policies']): WrittenGuards =>
+  (policies as { ai?: { promptGuard?: WrittenGuards } } | undefined)?.ai?.promptGuard ?? {}
 
 /**
  * One warning for each provider with `policies.ai` that leaves out guards which `policies.ai` of its backend

@@ -14,7 +14,7 @@ import { foldRecording, type Recording, readManifests } from '../recording/recor
 import { unresolvedReferences, writtenReferences } from '../recording/unresolved-references.ts'
 import { writtenObjects } from '../recording/written-objects.ts'
 import {
-  type Answer,
+  type CommandResult,
   exitCode,
   type Output,
   type OutputFormat,
@@ -150,7 +150,7 @@ function reportOf(
 export async function validate(
   { file, output, format, strict = false }: ValidateOptions,
   report: Output['report'],
-): Promise<Answer> {
+): Promise<CommandResult> {
   if (file.length === 0)
     throw new UsageError('name the manifests to check: files, folders, or - for stdin')
   const places = new FieldPlaces()

@@ -12,7 +12,7 @@ import type { Recording } from '../recording/recording.ts'
 
 export type ObjectChange = 'added' | 'changed' | 'removed'
 
-export interface Candidate {
+export interface CandidateState {
   readonly fold: Fold
   /** The objects that the candidate changes, including those whose change has no effect. */
   readonly changes: ReadonlyMap<ObjectKey, ObjectChange>
@@ -45,7 +45,7 @@ export function foldCandidate(
   present: Fold,
   manifests: Recording,
   options: CandidateOptions,
-): Candidate {
+): CandidateState {
   // Only the log of a cluster has versions of the Gateway API.
   const isCluster = present.definitions !== undefined
   const given = observationsOf(manifests, !isCluster && !options.isOverlay)

@@ -1,7 +1,7 @@
 /** Compares what would happen to a request under the present state and under the candidate. */
 import type { Simulation } from '../../../past/simulate/index.ts'
 import { Causes } from './causes.ts'
-import type { Destinations } from './destinations.ts'
+import type { ChangedDestinations } from './destinations.ts'
 import type { ChangeKind, RequestChange } from './groups.ts'
 import type { Places } from './places.ts'
 import type { States } from './state.ts'
@@ -17,9 +17,9 @@ type RequestDifference =
 export class RequestComparison {
   readonly #causes: Causes
   readonly #places: Places
-  readonly #destinations: Destinations
+  readonly #destinations: ChangedDestinations
 
-  constructor(states: States, places: Places, destinations: Destinations) {
+  constructor(states: States, places: Places, destinations: ChangedDestinations) {
     this.#causes = new Causes(states)
     this.#places = places
     this.#destinations = destinations

@@ -44,7 +44,7 @@ class RequestError extends Error {
   }
 }
 
-type Answer = (
+type HandleRequest = (
   request: IncomingMessage,
   response: ServerResponse,
   query: URLSearchParams,
@@ -58,7 +58,7 @@ const decisionsPerTurn = 200
 export class Api {
   readonly #source: ConsoleSource
   readonly #ending = new AbortController()
-  readonly #gets: Readonly<Record<string, Answer>> = {
+  readonly #gets: Readonly<Record<string, HandleRequest>> = {
     '/api/about': (_, response) => this.#about(response),
     '/api/events': (request, response, query) => this.#events(request, response, query),
     '/api/heads': (request, response, query) => this.#events(request, response, query, headLine),
@@ -94,10 +94,10 @@ export class Api {
     }
   }
 
-  #answerOf({ method }: IncomingMessage, response: ServerResponse, url: URL): Answer {
+  #answerOf({ method }: IncomingMessage, response: ServerResponse, url: URL): HandleRequest {
     const command = /^\/api\/commands\/([a-z-]+)$/.exec(url.pathname)?.[1]
     const get = Object.hasOwn(this.#gets, url.pathname) ? this.#gets[url.pathname] : undefined
-    const answers: Partial<Record<string, Answer>> =
+    const answers: Partial<Record<string, HandleRequest>> =
       command === undefined
         ? { GET: get, HEAD: get }
         : { POST: (request, answer) => this.#command(command, request, answer) }

@@ -9,7 +9,7 @@ import { Api } from './api.ts'
 import { PageFiles } from './files.ts'
 import type { ConsoleSource } from './source.ts'
 
-interface ConsoleOptions {
+interface ConsoleServerOptions {
   /** Loopback address `host:port`, or `off`. Port 0 selects a free port. */
   readonly address: string
   /** Folder with the built page. */
@@ -45,20 +45,22 @@ interface RunningConsole {
  * Returns undefined if the address is `off`.
  * @throws `port_in_use` or `address_unusable` if the address cannot be bound
  */
-export async function startConsole(options: ConsoleOptions): Promise<RunningConsole | undefined> {
+export async function startConsole(
+  options: ConsoleServerOptions,
+): Promise<RunningConsole | undefined> {
   const server = new ConsoleServer(options)
   return (await server.start()) ? server : undefined
 }
 
 class ConsoleServer implements RunningConsole {
   address = ''
-  readonly #options: ConsoleOptions
+  readonly #options: ConsoleServerOptions
   readonly #access = new ConsoleAccess()
   readonly #files: PageFiles
   readonly #api: Api
   #server: SmallServer | undefined
 
-  constructor(options: ConsoleOptions) {
+  constructor(options: ConsoleServerOptions) {
     this.#options = options
     this.#files = new PageFiles(options.folder)
     this.#api = new Api(options.source)

@@ -16,7 +16,7 @@ interface DecisionQuery {
 export class QueryError extends Error {}
 
 /** The records of decisions about requests. */
-interface DecisionSource {
+interface ConsoleDecisions {
   /**
    * Passes the selected records to `use`, oldest first, until it returns false. `report` receives what cannot
    * be read.
@@ -60,7 +60,7 @@ export interface ConsoleSource {
   readonly isOwnLog?: boolean
   /** Whether the source belongs to a gateway or controller that runs in this process. */
   readonly isLive: boolean
-  readonly decisions?: DecisionSource
+  readonly decisions?: ConsoleDecisions
   /** Returns the metrics of this process in the Prometheus text format. */
   readonly metrics?: () => Promise<string>
   /** Returns the prices of models, or what is wrong with the list of the user. */
