@@ -366,7 +366,7 @@ function named(rejection: RecordedRejection, context: ProxyState | undefined): P
   return { code, message: `proxy ${context.proxy}: ${message}`, gateway: context.gateway }
 }
 
-/** Is the proxy ready, and rejects nothing, in all of these states? */
+/** Whether the proxy is ready, and rejects nothing, in all of these states. */
 function isProgress(...snapshots: readonly ProxySnapshot[]): boolean {
   const rejects = ({ context }: ProxySnapshot) => Object.keys(context.rejections).length > 0
   return snapshots.every((snapshot) => snapshot.value === 'ready' && !rejects(snapshot))

@@ -38,7 +38,7 @@ export interface ApiKind<Kind extends string = string, Body extends KindBody = K
   readonly versions: readonly [string, ...string[]]
   readonly plural: string
   readonly namespaced: boolean
-  /** True if the kind is defined by this project. */
+  /** Whether the kind is defined by this project. */
   readonly own: boolean
   /** Set for kinds of Kubernetes itself: unknown fields are kept, and null is read as not set. */
   readonly lenient?: boolean

@@ -39,7 +39,7 @@ export interface SnapshotPart {
   /** Number of this part, from 1. */
   readonly part: number
   readonly parts: number
-  /** Set if clear-text credentials of the configuration were removed from the state. */
+  /** Whether clear-text credentials of the configuration were removed from the state. */
   readonly redacted?: true
   /** Base64. */
   readonly gzip: string

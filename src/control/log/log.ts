@@ -11,7 +11,7 @@ export const beginning = 0 as Position
 export interface Recorded {
   readonly position: Position
   readonly event: SluiceEvent
-  /** Set if it comes from an export that leaves out credentials of the event's object. */
+  /** Whether it comes from an export that leaves out credentials of the event's object. */
   readonly redacted?: true
 }
 

@@ -57,7 +57,7 @@ export type Shapes = Readonly<Record<string, MessageShape>>
 type Compile = (desc: DescMessage) => MessageCodec
 type MessageField = DescField & { readonly fieldKind: 'message' }
 
-/** Are the members of the oneof identified by their names instead of a `type`? */
+/** Whether the members of the oneof are identified by their names instead of a `type`. */
 const isUntagged = ({ fields }: DescOneof): boolean =>
   fields.some(({ fieldKind }) => fieldKind === 'scalar')
 

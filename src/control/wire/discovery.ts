@@ -88,7 +88,7 @@ export interface DeltaResponse {
   readonly nonce: string
   readonly upserted: readonly ReceivedResource[]
   readonly removed: readonly ResourceKey[]
-  /** True if further responses of the same change set follow. */
+  /** Whether further responses of the same change set follow. */
   readonly isPartial: boolean
 }
 

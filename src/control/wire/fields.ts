@@ -7,7 +7,7 @@ export type MessageMembers = Record<string, unknown>
 
 /** Problems of an object that was read. Reading continues, since other parts may be usable. */
 export class Findings {
-  /** True if a field was skipped because the descriptors do not contain it. */
+  /** Whether a field was skipped because the descriptors do not contain it. */
   hasUnknownFields = false
   /** The first reason why the object cannot be used. */
   problem: string | undefined

@@ -159,7 +159,7 @@ export function availabilityProblems(source: string, point: ExpressionPointName)
   )
 }
 
-/** Can everything that an expression reads have a value at the point? */
+/** Whether everything that an expression reads can have a value at the point. */
 export function isAvailable(source: string, point: ExpressionPointName): boolean {
   return availabilityProblems(source, point).length === 0
 }

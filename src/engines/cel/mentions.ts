@@ -7,7 +7,7 @@ type Path = readonly string[]
 export interface MentionedVariables {
   /** Constant paths, as long as possible: the path of `request[x]` is `request`. */
   readonly paths: readonly Path[]
-  /** True if the expression calls `variables()`, which reads everything. */
+  /** Whether the expression calls `variables()`, which reads everything. */
   readonly readsAll: boolean
 }
 

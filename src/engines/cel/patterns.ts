@@ -8,7 +8,7 @@ const maxCached = 512
 
 interface Entry {
   readonly regex: Regex | CelError
-  /** True if the pattern was used since `makeRoom` last looked at it. */
+  /** Whether the pattern was used since `makeRoom` last looked at it. */
   isUsed: boolean
 }
 

@@ -93,7 +93,7 @@ export interface BodyTransform {
    * otherwise the connection is aborted.
    */
   fail?(emit: (bytes: Uint8Array) => void): void
-  /** True if the body is complete, so that the rest of the source is not needed. */
+  /** Whether the body is complete, so that the rest of the source is not needed. */
   readonly isOver?: boolean
 }
 

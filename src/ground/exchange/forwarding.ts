@@ -11,7 +11,7 @@ export const forwardingExtensions = {
   signingScope: 'forward.signingScope',
   /** A FieldPair: the credential that the client sent for the chosen model provider, for `passthrough`. */
   clientCredential: 'forward.clientCredential',
-  /** True if the route leads to model providers, so that keys may be where the SDKs of providers put them. */
+  /** Whether the route leads to model providers, so that keys may be where the SDKs of providers put them. */
   isModelRoute: 'forward.isModelRoute',
   /** A RetryPlan; if omitted, a request is not retried. */
   retry: 'forward.retry',

@@ -28,7 +28,7 @@ interface McpUse {
   /** Method of the client's message. */
   readonly method: string
   readonly item: McpItem
-  /** True if the item would be listed; false if the client wants to use it. */
+  /** Whether the item would be listed; otherwise the client wants to use it. */
   readonly isListed: boolean
 }
 

@@ -16,7 +16,7 @@ interface DecisionNote {
 interface NoteSource {
   /** The step. Its policies are recorded with the note. */
   readonly step: object | undefined
-  /** True if the step answers in place of the backend. Such a note is never dropped, since no step answers twice. */
+  /** Whether the step answers in place of the backend. Such a note is never dropped, since no step answers twice. */
   readonly isAnswer?: boolean
 }
 

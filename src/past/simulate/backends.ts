@@ -94,13 +94,13 @@ function drawFor(
   return undefined
 }
 
-/** Does the backend forward every request, whatever is in it? */
+/** Whether the backend forwards every request, whatever is in it. */
 function isPlain({ backend }: SimulatedExchange, context: RequestContext): boolean {
   if (context.backend?.target.type === 'pool') return false
   return backend?.type === 'service' || backend?.type === 'static' || backend?.type === 'unknown'
 }
 
-/** Does the outcome depend on a body that is not recorded, or on other services? */
+/** Whether the outcome depends on a body that is not recorded, or on other services. */
 function isOutside(exchange: SimulatedExchange, { backend }: RequestContext): boolean {
   const type = exchange.backend?.type
   if (backend?.target.type === 'pool' || type === 'ai' || type === 'mcp') return true

@@ -61,7 +61,7 @@ export class SimulatedHead implements RequestHead {
     return this.#doubt
   }
 
-  /** Is the value of a parameter of the query hidden, because it is a credential? */
+  /** Whether the value of a query parameter is hidden, because it is a credential. */
   isHidden(parameter: string): boolean {
     if (!this.#isQueryHidden) return false
     const hidden = (this.#query ?? '').split('&').filter((part) => part.endsWith(`=${redacted}`))

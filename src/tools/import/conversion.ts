@@ -43,7 +43,7 @@ export interface ImportedManifest {
 const protects =
   /auth|acl\b|allow|den(y|ied)|white-?list|black-?list|limit|quota|budget|jwt|tls|ssl|mtls|cors|csrf|guard|secret|verif|block|permission|oidc|saml|restriction|bot-|waf|modsecurity|rpm\b|tpm\b|rps\b|moderat|pii|firewall|satisfy/i
 
-/** Is a field with this path, or with one of its parents, a protection? */
+/** Whether a field with this path, or with one of its parents, is a protection. */
 export const isProtection = (path: string): boolean => protects.test(path)
 
 interface ConversionOptions {

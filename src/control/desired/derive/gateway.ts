@@ -33,7 +33,7 @@ export interface GatewayView {
   readonly owners: Readonly<Record<ObjectKey, OwnedListeners>>
   /** Number of ListenerSets with a valid listener. */
   readonly attachedListenerSets: number
-  /** True if the Gateway allows clients without a valid certificate on any port. */
+  /** Whether the Gateway allows clients without a valid certificate on any port. */
   readonly admitsUnverified: boolean
   /** Set if `spec.tls.backend` is set. */
   readonly backendTls?: GatewayBackendTls
@@ -54,7 +54,7 @@ export function namespaceLabels(namespace: string, read: Reader): Record<string,
   return { 'kubernetes.io/metadata.name': namespace, ...state?.object?.metadata.labels }
 }
 
-/** Does the rule admit the namespace `candidate`? `fallback` applies if `from` is not set. */
+/** Whether the rule admits the namespace `candidate`. `fallback` applies if `from` is not set. */
 export function admitsNamespace(
   rule: AllowedNamespaces | undefined,
   fallback: 'Same' | 'None',
@@ -74,7 +74,7 @@ export function admitsNamespace(
   }
 }
 
-/** Does the rule select labels of a Namespace object that is not known? The object may match later. */
+/** Whether the rule selects labels of a Namespace object that is not known. The object may match later. */
 export function dependsOnNamespace(
   rule: AllowedNamespaces | undefined,
   candidate: string,

@@ -27,7 +27,7 @@ export interface ListenerView {
   readonly accepted: Failure | null
   readonly resolvedRefs: Failure | null
   readonly conflict: Failure | null
-  /** True if the listener must terminate TLS but has no usable certificate. */
+  /** Whether the listener must terminate TLS but has no usable certificate. */
   readonly lacksCertificate: boolean
 }
 
@@ -44,7 +44,7 @@ export function isUsable(listener: ListenerView): boolean {
 }
 
 /**
- * Is the listener valid for the Accepted condition of its owner? A listener without a certificate makes
+ * Whether the listener is valid for the Accepted condition of its owner. A listener without a certificate makes
  * a ListenerSet invalid (Gateway API conformance suite), but not a Gateway.
  */
 export function isValid(listener: ListenerView): boolean {

@@ -101,7 +101,7 @@ function checkPlacement(
   return undefined
 }
 
-/** Does the field apply only to another kind of backend? */
+/** Whether the field applies only to another kind of backend. */
 function isForOtherType(field: string, target: PolicyTarget, read: Reader): boolean {
   const kind = kindOfPolicyField(field)
   if (kind === undefined) return false
@@ -114,7 +114,7 @@ function isForOtherType(field: string, target: PolicyTarget, read: Reader): bool
 interface Translation {
   readonly resources: readonly PolicyResource[]
   readonly findings: readonly Finding[]
-  /** Does any field work on at least one target, even if that does not exist yet? */
+  /** Whether any field works on at least one target, even if that does not exist yet. */
   readonly working: boolean
 }
 
@@ -155,7 +155,7 @@ function translate(
   return { resources: [...resources.values()], findings: uniqueFindings(findings), working }
 }
 
-/** True if the field has an effect and no security problem. */
+/** Whether the field has an effect and no security problem. */
 function isWorking({ effective, findings }: CompiledField): boolean {
   return effective && findings.every(({ severity }) => severity !== 'closed')
 }
@@ -216,7 +216,7 @@ export const policyStage: Stage = {
   },
 }
 
-/** Does the refused version set a security field, as far as can be read? If unknown, assumes that it does. */
+/** Whether the refused version sets a security field, as far as can be read. If unknown, assumes that it does. */
 function protects({ appliesTo }: RefusedVersion): boolean {
   return appliesTo.length === 0 || appliesTo.some((name) => definitionOf(name)?.security ?? true)
 }

@@ -49,7 +49,7 @@ export interface FilterRule extends FilterActions {
 }
 
 export interface FilterConfig {
-  /** Set if the host calls the filter for bodies while it holds the headers. */
+  /** Whether the host calls the filter for bodies while it holds the headers. */
   readonly holdHeaders?: true
   /** In order of precedence: the first one that matches a request applies. */
   readonly rules: readonly FilterRule[]
@@ -60,6 +60,6 @@ export interface FilterGap {
   /** The object, such as `GatewayPolicy default/guards`. */
   readonly object: string
   readonly message: string
-  /** True if a protection is lost. */
+  /** Whether a protection is lost. */
   readonly isProtection: boolean
 }

@@ -16,7 +16,7 @@ export interface Discovery {
   readonly issuer: string
   /** Path and query of the key set's URL. */
   readonly jwksPath: string
-  /** True if the discovery document places the key set on another host than that of `--url`. */
+  /** Whether the discovery document places the key set on another host than that of `--url`. */
   readonly isOtherHost: boolean
 }
 

@@ -11,7 +11,7 @@ const fromProxies: ReadonlySet<string> = new Set([
 
 const message = 'no gateway was asked; manifests alone do not say'
 
-/** Does the condition only say that proxies have not done something yet? */
+/** Whether the condition only says that proxies have not done something yet. */
 export const isUnasked = ({ type, status, reason }: Condition): boolean =>
   type === 'Programmed' && status === 'False' && fromProxies.has(reason)
 

@@ -89,7 +89,7 @@ export class RequestComparison {
     return kinds
   }
 
-  /** Is the same status sent by another step or filter, so that the response may differ? */
+  /** Whether the same status is sent by another step or filter, so that the response may differ. */
   #isOtherAnswer(a: Simulation, b: Simulation): boolean {
     const [from, to] = [a.steps.at(-1), b.steps.at(-1)]
     if (from?.verdict === 'answer' || to?.verdict === 'answer') {
@@ -105,7 +105,7 @@ const isGuarded = ({ verdict, reason = '' }: Simulation['outcome']): boolean =>
 const isOther = (a: string | number | undefined, b: string | number | undefined): boolean =>
   a !== undefined && b !== undefined && a !== b
 
-/** Is the recorded backend no longer in the rule, so that another one is chosen by weight? */
+/** Whether the recorded backend is no longer in the rule, so that another one is chosen by weight. */
 const isReplaced = ({ outcome: from }: Simulation, { outcome: to }: Simulation): boolean =>
   from.verdict === 'forward' &&
   to.verdict === 'forward' &&

@@ -137,7 +137,7 @@ export function convertObjects(documents: readonly SourceDocument[], result: Con
   for (const document of documents) convertObject(document, result)
 }
 
-/** Does the object name agentgateway by its API group or by its GatewayClass controller? */
+/** Whether the object names agentgateway by its API group or by its GatewayClass controller. */
 export function isObjectOf(document: SourceDocument, group: string): boolean {
   const found = objectKind(document)
   if (found?.group === group) return true

@@ -90,7 +90,7 @@ function rateLimitOf(rateLimit: SourceField, result: Conversion): Fields | undef
   return local.length > 0 ? { local } : undefined
 }
 
-/** Does the selector only divide clients, so that each has a limit of its own? */
+/** Whether the selector only divides clients, so that each has a limit of its own. */
 function isDistinct(selector: SourceField): boolean {
   const headers = selector.get('headers').items()
   const others = selector.entries().filter(([name]) => name !== 'headers' && name !== 'sourceCIDR')
