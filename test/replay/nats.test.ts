@@ -8,7 +8,7 @@ import { openNatsLog } from '../../src/control/log/nats.ts'
 import { exportLog } from '../../src/tools/cli/log/log.ts'
 import { type RecordingOptions, readRecording } from '../../src/tools/cli/recording/recording.ts'
 import { replayLog } from '../../src/tools/cli/replay/replay.ts'
-import { type CommandResult, printAnswer } from '../../src/tools/cli/shared/output.ts'
+import { type CommandResult, printResult } from '../../src/tools/cli/shared/output.ts'
 import { status } from '../../src/tools/cli/status/status.ts'
 import { type NatsServer, startNatsServer } from '../support/nats-server.ts'
 import { describeWithParts } from '../support/parts.ts'
@@ -22,7 +22,7 @@ async function printed(command: Command, options: RecordingOptions): Promise<str
   const lines: string[] = []
   const report = () => undefined
   const answer = await command(options, report)
-  const code = printAnswer(answer, 'json', { print: (text) => void lines.push(text), report })
+  const code = printResult(answer, 'json', { print: (text) => void lines.push(text), report })
   return [...lines, `exit code ${code}`].join('\n')
 }
 

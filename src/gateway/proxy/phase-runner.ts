@@ -5,7 +5,7 @@ import type { GatewayError } from '../../ground/errors/index.ts'
 import { cleanUp } from '../../ground/exchange/cleanup.ts'
 import type { BufferedBody, Peer, RespondVerdict } from '../../ground/exchange/exchange.ts'
 import { forwardingExtensions } from '../../ground/exchange/forwarding.ts'
-import { takeAnswer } from '../../ground/exchange/interruption.ts'
+import { takeResponse } from '../../ground/exchange/interruption.ts'
 import { accessRecordOf } from './access-record.ts'
 import { endAttempt, learn, moveAttempt, retryDelay } from './attempts.ts'
 import type { ListenerPlacement } from './config/placement.ts'
@@ -167,7 +167,7 @@ export class PhaseRunner implements RequestHandler {
     clearTimeout(context.backoff)
     context.backoff = undefined
     if (context.trace !== undefined) endAttemptSpan(context, undefined, error.message)
-    const answer = takeAnswer(exchange)
+    const answer = takeResponse(exchange)
     if (answer !== undefined) {
       this.#answer(context, answer)
       return

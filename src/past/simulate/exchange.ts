@@ -203,10 +203,10 @@ export class SimulatedExchange implements ServerExchange {
     if (this.outcome !== undefined) return
     this.sentStatus = status
     this.answeredBy = 'gateway'
-    this.decide(this.#answer(status))
+    this.decide(this.#verdictOf(status))
   }
 
-  #answer(status: number): SimulatedVerdict {
+  #verdictOf(status: number): SimulatedVerdict {
     const { context } = this
     if (context?.error?.code === 'route_not_found') {
       const problem = this.#owner.onPlace(this)

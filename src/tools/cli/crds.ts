@@ -10,7 +10,7 @@ export function addCrds(program: Command): void {
     .addOption(manifestFormat())
     .action(async (options: { output: ManifestFormat }) => {
       const { crds } = await import('../../control/api/crds.ts')
-      const { manifestsAnswer } = await import('./shared/manifests.ts')
-      await print(manifestsAnswer(crds()), options.output)
+      const { manifestsResult } = await import('./shared/manifests.ts')
+      await print(manifestsResult(crds()), options.output)
     })
 }

@@ -42,7 +42,7 @@ class PasswordChecker {
   /** Checks that wait or are computed, by digest. */
   readonly #pending = new Map<
     string,
-    { readonly check: WaitingCheck; readonly answer: Promise<boolean> }
+    { readonly check: WaitingCheck; readonly result: Promise<boolean> }
   >()
   readonly #queue = new CheckQueue()
   readonly #slots: Slot[] = []
@@ -62,7 +62,7 @@ class PasswordChecker {
     const pending = this.#pending.get(digest)
     if (pending === undefined) return this.#ask(digest, password, hash, client)
     pending.check.clients.push(client)
-    return pending.answer
+    return pending.result
   }
 
   #ask(digest: string, password: string, hash: string, client: PasswordClient): Promise<boolean> {
@@ -70,16 +70,16 @@ class PasswordChecker {
     const { promise, resolve, reject } = Promise.withResolvers<boolean>()
     const since = performance.now()
     const check = { digest, password, hash, clients: [client], since, resolve, reject }
-    const answer = promise
+    const result = promise
       .then((fits) => {
         keep(fits ? this.#matches : this.#mismatches, digest)
         return fits
       })
       .finally(() => this.#pending.delete(digest))
-    this.#pending.set(digest, { check, answer })
+    this.#pending.set(digest, { check, result })
     this.#queue.add(check, client)
     this.#next()
-    return answer
+    return result
   }
 
   #hasRoom({ address }: PasswordClient): boolean {

@@ -7,7 +7,7 @@ import {
   next,
   type Verdict,
 } from '../../../ground/exchange/exchange.ts'
-import { takeAnswer } from '../../../ground/exchange/interruption.ts'
+import { takeResponse } from '../../../ground/exchange/interruption.ts'
 import { calloutTarget } from '../../../ground/model/shapes.ts'
 import type { PolicyApply } from '../define.ts'
 import { claimsMetadata } from '../ext-auth/check-request.ts'
@@ -68,7 +68,7 @@ async function processRequest(
 function answerInstead(exchange: Exchange, error: unknown): Verdict {
   const answer = answerIn(error)
   if (answer === undefined) throw error
-  takeAnswer(exchange)
+  takeResponse(exchange)
   return answer
 }
 

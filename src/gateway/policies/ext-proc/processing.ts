@@ -20,7 +20,7 @@ import type {
   GrpcStreamListener,
   RespondVerdict,
 } from '../../../ground/exchange/exchange.ts'
-import { storeAnswer } from '../../../ground/exchange/interruption.ts'
+import { storeResponse } from '../../../ground/exchange/interruption.ts'
 import type { LearnedRecord } from '../../../ground/exchange/learned.ts'
 import { trailerFields } from './fields.ts'
 import { immediateAnswer } from './immediate.ts'
@@ -235,7 +235,7 @@ export class Processing implements Conversation, GrpcStreamListener {
   #answerInstead(answer: RespondVerdict): void {
     this.#end()
     // If the request was already forwarded, its error is turned into this response.
-    storeAnswer(this.#exchange, answer)
+    storeResponse(this.#exchange, answer)
     this.#stop(new GatewayError(this.#failure, 'it answered', new AnsweredInstead(answer)))
   }
 

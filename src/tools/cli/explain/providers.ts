@@ -43,12 +43,12 @@ export async function explainProviders(
   const backend = name === undefined || name.includes('/') ? name : `default/${name}`
   const wrong = stats.find((address) => !/^\S+:\d{1,5}$/.test(address))
   if (wrong !== undefined) throw new UsageError(`--stats ${wrong} is not HOST:PORT`)
-  const answers = await Promise.allSettled(stats.map(scrapeProxy))
-  const providers = answers
-    .flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+  const results = await Promise.allSettled(stats.map(scrapeProxy))
+  const providers = results
+    .flatMap((result) => (result.status === 'fulfilled' ? result.value : []))
     .filter((provider) => backend === undefined || provider.backend === backend)
-  const problems = answers.flatMap((answer, at) =>
-    answer.status === 'rejected' ? [`${stats[at]}: ${reasonText(answer.reason)}`] : [],
+  const problems = results.flatMap((result, at) =>
+    result.status === 'rejected' ? [`${stats[at]}: ${reasonText(result.reason)}`] : [],
   )
   if (output === 'text') for (const problem of problems) report(problem)
   const noneText = problems.length < stats.length ? ['no provider was left out'] : []
@@ -81,9 +81,9 @@ function providersTable(providers: readonly ExplainedProvider[]): string {
 
 async function scrapeProxy(address: string): Promise<ExplainedProvider[]> {
   const signal = AbortSignal.timeout(timeoutMs)
-  const answer = await fetch(`http://${address}/metrics`, { signal })
-  if (!answer.ok) throw new Error(`it answers ${answer.status}`)
-  return readProviders(address, await answer.text())
+  const response = await fetch(`http://${address}/metrics`, { signal })
+  if (!response.ok) throw new Error(`it answers ${response.status}`)
+  return readProviders(address, await response.text())
 }
 
 const metricLine = /^sluice_model_provider_(ejected|ejections_total)\{(.*)\} (\d+)$/gm

@@ -36,23 +36,23 @@ export class AdminClient {
     renew: () => Promise<string>,
     accepts: readonly number[],
   ): Promise<ProviderResponse> {
-    let answer = await exchange(this.#server, { ...call, bearer })
-    if (answer.status === 401) {
-      answer = await exchange(this.#server, { ...call, bearer: await renew() })
+    let response = await exchange(this.#server, { ...call, bearer })
+    if (response.status === 401) {
+      response = await exchange(this.#server, { ...call, bearer: await renew() })
     }
-    if (answer.isSuccess || accepts.includes(answer.status)) return answer
-    throw answer.refusal(adviceFor(answer.status))
+    if (response.isSuccess || accepts.includes(response.status)) return response
+    throw response.refusal(adviceFor(response.status))
   }
 
   async #obtainToken(): Promise<string> {
     const { realm, clientId, user, password } = this.#administrator
-    const answer = await exchange(this.#server, {
+    const response = await exchange(this.#server, {
       method: 'POST',
       path: `/realms/${encodeURIComponent(realm)}/protocol/openid-connect/token`,
       form: { client_id: clientId, username: user, password, grant_type: 'password' },
     })
-    if (!answer.isSuccess) throw answer.refusal(tokenAdvice(answer.status))
-    this.#token = this.#server.credentials.add(answer.textField('access_token'))
+    if (!response.isSuccess) throw response.refusal(tokenAdvice(response.status))
+    this.#token = this.#server.credentials.add(response.textField('access_token'))
     return this.#token
   }
 }

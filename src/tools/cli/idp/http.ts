@@ -31,7 +31,7 @@ export class Credentials {
 }
 
 /** Maximum size of an answer. Valid answers are much smaller. */
-const maxAnswerBytes = 1 << 20
+const maxResponseBytes = 1 << 20
 
 export interface ProviderCall {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
@@ -126,7 +126,8 @@ async function readText(response: Response): Promise<string> {
   let size = 0
   for await (const chunk of response.body ?? []) {
     size += chunk.byteLength
-    if (size > maxAnswerBytes) throw new Error(`the answer is longer than ${maxAnswerBytes} bytes`)
+    if (size > maxResponseBytes)
+      throw new Error(`the answer is longer than ${maxResponseBytes} bytes`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')

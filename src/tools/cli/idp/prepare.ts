@@ -2,7 +2,7 @@
 
 import { parseDurationMs } from '../../../ground/base/duration.ts'
 import { timerDelay } from '../../../ground/base/timer-delay.ts'
-import { manifestsAnswer } from '../shared/manifests.ts'
+import { manifestsResult } from '../shared/manifests.ts'
 import {
   type CommandResult,
   exitCode,
@@ -96,7 +96,7 @@ async function perform(options: PrepareOptions, report: Output['report']): Promi
   })
   await setup.mapGroups(client)
   for (const user of users) await setup.addUser(user)
-  return manifestsAnswer(manifests)
+  return manifestsResult(manifests)
 }
 
 /** The exit code is 1 if the identity provider cannot be reached or refuses a call. */

@@ -177,12 +177,12 @@ async function checkManifests(
   try {
     const file = join(folder, 'manifests.yaml')
     write(file, joined(documents), 0o600)
-    const answer = await validate({ file: [file], output: 'json' }, () => {})
-    const { objects } = answer.json as { objects: readonly ValidatedObject[] }
+    const result = await validate({ file: [file], output: 'json' }, () => {})
+    const { objects } = result.json as { objects: readonly ValidatedObject[] }
     for (const { kind, name, errors } of objects) {
       for (const { path, message } of errors) report(`result: ${kind} ${name}: ${path}: ${message}`)
     }
-    return answer.exitCode === exitCode.success ? exitCode.success : exitCode.negative
+    return result.exitCode === exitCode.success ? exitCode.success : exitCode.negative
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

@@ -17,7 +17,7 @@ import {
 } from '../../../ground/settings/controller.ts'
 import type { Fold } from '../../../past/replay/index.ts'
 import { foldRecording, readManifests } from '../recording/recording.ts'
-import { manifestsAnswer } from '../shared/manifests.ts'
+import { manifestsResult } from '../shared/manifests.ts'
 import { type CommandResult, exitCode, type Output, UsageError } from '../shared/output.ts'
 import { valuesOf } from '../shared/settings.ts'
 import { packageVersion } from '../shared/version.ts'
@@ -128,7 +128,7 @@ export async function render(
   const errors = recording.problems.filter(({ severity }) => severity === 'error')
   const code = errors.length + problems.length === 0 ? exitCode.success : exitCode.negative
   return {
-    ...manifestsAnswer(objects, (object) => stringify(object, yamlForm)),
+    ...manifestsResult(objects, (object) => stringify(object, yamlForm)),
     exitCode: errors.some(isUnreadable) ? exitCode.usage : code,
   }
 }

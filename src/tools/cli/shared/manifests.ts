@@ -2,7 +2,7 @@ import { stringify } from 'yaml'
 import type { CommandResult } from './output.ts'
 
 /** Formats Kubernetes objects: in YAML as one document each, in JSON as one List. */
-export function manifestsAnswer(
+export function manifestsResult(
   objects: readonly object[],
   toYaml: (object: object) => string = stringify,
 ): CommandResult {

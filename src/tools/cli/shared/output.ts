@@ -35,16 +35,16 @@ export const processOutput: Output = {
 export function surviveOutputErrors(): void {
   process.stderr.on('error', () => {})
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE' || isAnswerLost) return
-    isAnswerLost = true
+    if (error.code === 'EPIPE' || isOutputLost) return
+    isOutputLost = true
     processOutput.report(`sluice: standard output cannot be written: ${error.message}`)
   })
   process.on('exit', () => {
-    if (isAnswerLost) process.exitCode = exitCode.usage
+    if (isOutputLost) process.exitCode = exitCode.usage
   })
 }
 
-let isAnswerLost = false
+let isOutputLost = false
 
 /** Exit codes of every command. `negative` means that the command worked, and its answer is no. */
 export const exitCode = { success: 0, negative: 1, usage: 2, bug: 70 } as const
@@ -67,25 +67,25 @@ export interface CommandResult {
 }
 
 /** Prints an answer and returns its exit code. */
-export function printAnswer(
-  answer: CommandResult,
+export function printResult(
+  result: CommandResult,
   format: OutputFormat | ManifestFormat,
   { print }: Output,
 ): number {
-  const { text, jsonLines, exitCode: code = exitCode.success } = answer
+  const { text, jsonLines, exitCode: code = exitCode.success } = result
   if (format !== 'json') text().forEach(print)
   else if (jsonLines !== undefined) jsonLines().forEach(print)
   // Read only here, because it may be a getter that computes much.
-  else printJson(answer.json, print)
+  else printJson(result.json, print)
   return code
 }
 
 /** Prints the result of a command that this process was started for, and sets the exit code. */
 export async function print(
-  answer: CommandResult | Promise<CommandResult>,
+  result: CommandResult | Promise<CommandResult>,
   format: OutputFormat | ManifestFormat,
 ): Promise<void> {
-  process.exitCode = printAnswer(await answer, format, processOutput)
+  process.exitCode = printResult(await result, format, processOutput)
 }
 
 function printJson(json: unknown, print: Output['print']): void {

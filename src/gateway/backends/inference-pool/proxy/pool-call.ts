@@ -10,7 +10,7 @@
 import { GatewayError } from '../../../../ground/errors/index.ts'
 import { onExchangeEnd } from '../../../../ground/exchange/cleanup.ts'
 import type { Exchange, RespondVerdict } from '../../../../ground/exchange/exchange.ts'
-import { takeAnswer } from '../../../../ground/exchange/interruption.ts'
+import { takeResponse } from '../../../../ground/exchange/interruption.ts'
 import { addNote } from '../../../../ground/exchange/notes.ts'
 import { appProtocolOf } from '../../../../ground/model/app-protocols.ts'
 import type { EndpointPicker } from '../../../../ground/model/inference-pools.ts'
@@ -135,7 +135,7 @@ export class PoolCall implements BackendCall, BackendRecord {
     } catch (error) {
       const answer = answerIn(error)
       if (answer !== undefined) {
-        takeAnswer(exchange)
+        takeResponse(exchange)
         this.#settle('answered')
         return answer
       }
@@ -244,7 +244,7 @@ async function changeByPicker(
   } catch (error) {
     const answer = answerIn(error)
     if (answer !== undefined) {
-      takeAnswer(exchange)
+      takeResponse(exchange)
       takeOver(exchange, answer, pickerStep)
     } else if (!processing.response.continueAlone()) throw error
   }

@@ -44,7 +44,7 @@ class RequestError extends Error {
   }
 }
 
-type HandleRequest = (
+type RequestHandler = (
   request: IncomingMessage,
   response: ServerResponse,
   query: URLSearchParams,
@@ -58,7 +58,7 @@ const decisionsPerTurn = 200
 export class Api {
   readonly #source: ConsoleSource
   readonly #ending = new AbortController()
-  readonly #gets: Readonly<Record<string, HandleRequest>> = {
+  readonly #gets: Readonly<Record<string, RequestHandler>> = {
     '/api/about': (_, response) => this.#about(response),
     '/api/events': (request, response, query) => this.#events(request, response, query),
     '/api/heads': (request, response, query) => this.#events(request, response, query, headLine),
@@ -81,9 +81,9 @@ export class Api {
     this.#ending.abort()
   }
 
-  async answer(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
+  async handle(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
     try {
-      await this.#answerOf(request, response, url)(request, response, url.searchParams)
+      await this.#handlerOf(request, response, url)(request, response, url.searchParams)
     } catch (error) {
       if (response.destroyed) return
       if (response.headersSent) return void response.destroy()
@@ -94,16 +94,16 @@ export class Api {
     }
   }
 
-  #answerOf({ method }: IncomingMessage, response: ServerResponse, url: URL): HandleRequest {
+  #handlerOf({ method }: IncomingMessage, response: ServerResponse, url: URL): RequestHandler {
     const command = /^\/api\/commands\/([a-z-]+)$/.exec(url.pathname)?.[1]
     const get = Object.hasOwn(this.#gets, url.pathname) ? this.#gets[url.pathname] : undefined
-    const answers: Partial<Record<string, HandleRequest>> =
+    const handlers: Partial<Record<string, RequestHandler>> =
       command === undefined
         ? { GET: get, HEAD: get }
-        : { POST: (request, answer) => this.#command(command, request, answer) }
+        : { POST: (request, response) => this.#command(command, request, response) }
     if (command === undefined && get === undefined) throw new RequestError(404, 'not found')
-    const answer = answers[method ?? '']
-    if (answer !== undefined) return answer
+    const handler = handlers[method ?? '']
+    if (handler !== undefined) return handler
     response.setHeader('allow', command === undefined ? 'GET, HEAD' : 'POST')
     throw new RequestError(405, 'method not allowed')
   }
@@ -252,9 +252,9 @@ export class Api {
       const [problem] = body.problems
       throw new RequestError(problem?.status ?? 400, problem?.message ?? '')
     }
-    const answer = await runCommand(name, body.value)
-    if (answer === undefined) throw new RequestError(404, `there is no command ${name}`)
-    sendText(response, 200, JSON.stringify(answer), 'application/json; charset=utf-8')
+    const result = await runCommand(name, body.value)
+    if (result === undefined) throw new RequestError(404, `there is no command ${name}`)
+    sendText(response, 200, JSON.stringify(result), 'application/json; charset=utf-8')
   }
 
   #openLog(): EventLog {

@@ -68,7 +68,7 @@ class ConsoleServer implements RunningConsole {
 
   async start(): Promise<boolean> {
     this.#server = await listen('console', this.#options.address, (request, response) =>
-      this.#answer(request, response),
+      this.#handle(request, response),
     )
     if (this.#server === undefined) return false
     this.address = this.#server.address
@@ -85,14 +85,14 @@ class ConsoleServer implements RunningConsole {
     this.#options.onUrl(`http://${this.address}/?token=${this.#access.token}`)
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     for (const [name, value] of Object.entries(alwaysSent)) response.setHeader(name, value)
     if (!isFromHere(request)) {
       return sendText(response, 403, 'The console answers only loopback hosts and its own page.\n')
     }
     const url = new URL(request.url ?? '/', 'http://console')
     if (url.pathname.startsWith('/api/')) {
-      if (this.#access.mayReadData(request)) return this.#api.answer(request, response, url)
+      if (this.#access.mayReadData(request)) return this.#api.handle(request, response, url)
       response.setHeader('www-authenticate', 'Bearer')
       return sendText(response, 401, needsToken)
     }

@@ -38,9 +38,9 @@ interface ConsoleDecisions {
 type RunCommand = (
   name: string,
   options: Readonly<Record<string, unknown>>,
-) => Promise<CommandAnswer | undefined>
+) => Promise<CommandOutput | undefined>
 
-export interface CommandAnswer {
+export interface CommandOutput {
   readonly exitCode: number
   /** What the command prints to standard output with `-o json`. */
   readonly output: string
