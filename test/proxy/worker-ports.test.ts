@@ -143,6 +143,22 @@ describe('the ports of a worker', () => {
     await eventually(() => expect(ports.bound()).toEqual([to]))
   })
 
+  it('that the process may not use are reported with what permits them', async () => {
+    const { ports, binder } = open()
+    binder.listen = (port: number) =>
+      Promise.reject(new Error(`listen EACCES: permission denied 0.0.0.0:${port}`))
+    await ports.update(change(1, [listener('low', 80), listener('high', 8080)]))
+    expect(ports.rejections()).toMatchObject([
+      {
+        code: 'port_not_permitted',
+        message: expect.stringMatching(
+          /^no permission to listen on the port: port 80: ports below/,
+        ),
+      },
+      { code: 'port_not_permitted', message: expect.stringContaining('port 8080: listen EACCES') },
+    ])
+  })
+
   it('are independent: the listeners of a port in use are rejected, and recover', async () => {
     const { ports, changes } = open()
     const [taken, free] = [await freePort(), await freePort()]

@@ -98,6 +98,6 @@ describe('sluice explain condition', () => {
     expect(text.stdout).toMatch(/ {2}ResolvedRefs \(parent Gateway edge\): False BackendNotFound/)
     const none = await sluice('explain', 'condition', 'HTTPRoute/other', ...log)
     expect(none.code).toBe(1)
-    expect(none.stderr).toContain('no such object; of kind HTTPRoute it has default/app')
+    expect(none.stderr).toContain('no such object; of kind HTTPRoute there is default/app')
   })
 })

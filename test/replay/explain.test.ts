@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { configRejected, createEvent } from '../../events/index.ts'
+import { configRejected, createEvent, resourceDeleted } from '../../events/index.ts'
 import { sluice } from '../support/gateway.ts'
 import { gateway, httpRoute, manifest, policy } from '../support/manifests.ts'
 
@@ -48,6 +48,7 @@ describe('sluice explain', () => {
     expect(explained.reads).toContainEqual({
       stage: 'http-route',
       key: 'object:Service/default/nowhere',
+      text: 'Service default/nowhere',
       state: 'does not exist',
     })
     expect(explained.resources).toMatchObject([{ resource: { type: 'route', ruleIndex: 0 } }])
@@ -93,11 +94,64 @@ describe('sluice explain', () => {
   })
 
   it.each([
+    [
+      'another namespace',
+      'HTTPRoute',
+      'shop/app',
+      'HTTPRoute shop/app; did you mean HTTPRoute default/app?',
+    ],
+    ['a misspelt kind', 'HTTProute2', 'shop/app', '; did you mean HTTPRoute default/app?'],
+    ['another name', 'GatewayPolicy', 'x', 'of kind GatewayPolicy there is default/guard'],
+    ['a kind without objects', 'TLSRoute', 'x', ': there is no TLSRoute'],
+  ])('offers objects that exist for %s', async (_, kind, name, hint) => {
+    const { code, stderr } = await sluice('explain', kind, name, '-f', manifests)
+    expect([code, stderr]).toEqual([1, expect.stringContaining(hint)])
+  })
+
+  it('says in words what derivations have read', async () => {
+    const edge = await sluice('explain', 'Gateway', 'default/edge', '-f', manifests)
+    expect(edge.stdout).toContain('whether a proxy rejected listener http of Gateway default/edge')
+    expect(edge.stdout).toContain('routes attached to listener http of Gateway default/edge')
+    const app = await sluice('explain', 'HTTPRoute', 'default/app', '-f', manifests)
+    expect(app.stdout).toContain('GRPCRoutes for any host on listener http of Gateway default/edge')
+    expect(`${edge.stdout}${app.stdout}`).not.toMatch(/\b(fact|index|relation|value):/)
+  })
+
+  it('lists the deletion of another object that broke the object', async () => {
+    const path = join(folder, 'broken.jsonl')
+    const grant = {
+      apiVersion: 'gateway.networking.k8s.io/v1',
+      kind: 'ReferenceGrant',
+      metadata: { name: 'carts', namespace: 'shop' },
+      spec: {
+        from: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', namespace: 'default' }],
+        to: [{ group: '', kind: 'Service' }],
+      },
+    }
+    const route = httpRoute('far', {
+      rules: [{ backendRefs: [{ name: 'cart', namespace: 'shop', port: 80 }] }],
+    })
+    const granted = join(folder, 'granted.yaml')
+    writeFileSync(granted, manifest(gateway(80), route, grant))
+    const { stdout: exported } = await sluice('log', '-f', granted, '-o', 'json')
+    const position = exported.trimEnd().split('\n').length + 1
+    const context = { source: '/test', time: '2026-01-01T00:00:00.000Z', epoch: 0 }
+    const applied = exported.split('\n').find((line) => line.includes('"kind":"ReferenceGrant"'))
+    const { kind, namespace, name, uid, resourceVersion } = JSON.parse(applied ?? '').event.data
+    const data = { kind, namespace, name, uid, resourceVersion, cause: 'watch' } as const
+    const event = createEvent(resourceDeleted, context, { id: 'd', subject: 's', data })
+    writeFileSync(path, `${exported}${JSON.stringify({ position, event })}\n`)
+    const { stdout } = await sluice('explain', 'HTTPRoute', 'default/far', '--log-file', path)
+    expect(stdout).toMatch(
+      new RegExp(`\\n +${position} +\\S+ +resource\\.deleted +ReferenceGrant shop/carts, watch`),
+    )
+  })
+
+  it.each([
     ['a name with too many parts', ['explain', 'Gateway', 'a/b/c']],
-    ['no source', ['explain', 'Gateway', 'default/edge']],
-  ])('refuses %s as a usage error', async (what, args) => {
-    const more = what === 'no source' ? [] : ['-f', manifests]
-    const { code, stderr } = await sluice(...args, ...more)
+    ['two sources', ['explain', 'Gateway', 'default/edge', '--log-file', 'events.db']],
+  ])('refuses %s as a usage error', async (_, args) => {
+    const { code, stderr } = await sluice(...args, '-f', manifests)
     expect(code).toBe(2)
     expect(stderr).toMatch(/NAMESPACE\/NAME|name either manifests/)
   })

@@ -236,7 +236,11 @@ describe('errors about credentials', () => {
     ['bad-entry', 'Secret default/wrong has no entry Authorization, only authorization'],
     ['bad-aws', 'aws.secretRef: Secret default/aws-half has no entry secretKey'],
   ])('refuses requests to %s and reports: %s', async (name, message) => {
-    expect((await send(name)).status).toBe(500)
+    const { status, body } = await send(name)
+    expect([status, body]).toEqual([
+      500,
+      'the credential for the backend is missing or cannot be used',
+    ])
     const conditions = allConditions(await running.status('GatewayBackend', name))
     const accepted = conditions.find(({ type }) => type === 'Accepted')
     expect(accepted).toMatchObject({ status: 'False' })

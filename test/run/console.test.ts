@@ -153,7 +153,9 @@ describe('the console of an export', () => {
       code: 2,
       stderr: `sluice: ${path} is neither a log file nor an export of one\n`,
     })
-    expect((await sluice('console', '--no-open')).stderr).toContain('name exactly one of')
+    expect((await sluice('console', path, '--log-file', path, '--no-open')).stderr).toContain(
+      'name exactly one of',
+    )
   })
 })
 

@@ -197,7 +197,8 @@ describe('remote JWKS [Traffic.jwtAuthentication]', () => {
     expect(await status('in-clear')).toBe(401)
     for (const name of ['distrusted', 'in-clear']) {
       const { message } = await running.condition('GatewayPolicy', name, 'Accepted', 'False')
-      expect(message).toContain('no keys have been fetched from //127.0.0.1')
+      expect(message).toContain('no keys have been fetched from 127.0.0.1:')
+      expect(message).toContain(`(GatewayBackend default/${name})`)
     }
   })
 
@@ -233,6 +234,13 @@ describe('remote JWKS [Traffic.jwtAuthentication]', () => {
     try {
       await running.sendUntil(port, await request('late'), (response) => response.status === 200)
       await running.condition('GatewayPolicy', 'late', 'Accepted', 'True')
+      const url = `http://127.0.0.1:${late}${path} (GatewayBackend default/late)`
+      const refused = 'Tokens that need them are refused until they arrive; fetching is retried.'
+      const lines = running.stderr.split('\n').filter((line) => line.includes(url))
+      expect(lines).toEqual([
+        expect.stringMatching(new RegExp(`^warning: no keys from .*ECONNREFUSED.*\\. ${refused}$`)),
+        `keys have arrived from ${url}`,
+      ])
     } finally {
       await server.close()
     }

@@ -51,10 +51,10 @@ export function Reads({ reads }: ObjectAnswer) {
           </tr>
         </thead>
         <tbody>
-          {reads.map(({ stage, key, object, state }) => (
+          {reads.map(({ stage, key, text, object, state }) => (
             <tr key={stage + key} class={state === 'does not exist' ? 'missing' : ''}>
               <td>{stage}</td>
-              <td>{object === undefined ? <code>{key}</code> : <ObjectLink object={object} />}</td>
+              <td>{object === undefined ? text : <ObjectLink object={object} />}</td>
               <td>{state}</td>
             </tr>
           ))}

@@ -6,7 +6,7 @@ import { hash, randomUUID } from 'node:crypto'
 import { jwksFetched, type SluiceEvent } from '../../../events/index.ts'
 import { canonicalJson } from '../../ground/base/canonical.ts'
 import { timerDelay } from '../../ground/base/timer-delay.ts'
-import type { KeySetRequest } from '../../ground/model/key-sets.ts'
+import { type KeySetRequest, keySetText } from '../../ground/model/key-sets.ts'
 import type { Resource } from '../../ground/model/resources.ts'
 import { newEvent } from '../log/index.ts'
 import type { PublicKeySet, SecretLookup } from './fetch-key-set.ts'
@@ -23,8 +23,10 @@ interface KeySetFetcherOptions {
   /** Returns the digest of the key set in the fold, or undefined if there is none. */
   readonly known: (uri: string) => string | undefined
   readonly append: (event: SluiceEvent) => Promise<void>
-  /** Called with notices for operators: a fetch has failed, or works again. */
+  /** Called with a notice for operators if a fetch has failed. */
   readonly onNotice: (text: string) => void
+  /** Called with a notice for operators if keys have arrived after failures. */
+  readonly onRecovered: (text: string) => void
 }
 
 interface Fetching {
@@ -96,21 +98,32 @@ export class KeySetFetcher {
 
   async #fetch(fetching: Fetching): Promise<void> {
     const { request } = fetching
-    const { resources, secret, clusterDomain, onNotice } = this.#options
+    const { resources, secret, clusterDomain, onNotice, onRecovered } = this.#options
+    let text = keySetText(request.uri)
     try {
       // Most gateways fetch no key set, and the HTTP client takes memory.
       const { fetchKeySet } = await import('./fetch-key-set.ts')
       const address = keySetAddress(request, resources(), clusterDomain, Math.random)
+      text = keySetText(request.uri, address.tls === undefined ? 'http' : 'https')
       const keySet = await fetchKeySet(address, request.path, secret, this.#end.signal)
       await this.#record(request.uri, keySet)
-      if (fetching.failures > 0) onNotice(`keys are fetched from ${request.uri} again`)
+      if (fetching.failures > 0) onRecovered(`keys have arrived from ${text}`)
       fetching.failures = 0
     } catch (error) {
       if (this.#end.signal.aborted) return
       fetching.failures++
-      if (fetching.failures === 1) onNotice(`no keys from ${request.uri}: ${reasonOf(error)}`)
+      if (fetching.failures === 1) onNotice(this.#failureText(request.uri, text, error))
     }
     this.#schedule(fetching, delayOf(fetching))
+  }
+
+  /** Says why no keys came, and what this means for requests until they do. */
+  #failureText(uri: string, text: string, error: unknown): string {
+    const isKnown = this.#options.known(uri) !== undefined
+    const effect = isKnown
+      ? 'The last keys stay in use'
+      : 'Tokens that need them are refused until they arrive'
+    return `no keys from ${text}: ${reasonOf(error)}. ${effect}; fetching is retried.`
   }
 
   #schedule(fetching: Fetching, delayMs: number): void {

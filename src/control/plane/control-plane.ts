@@ -146,6 +146,7 @@ export class ControlPlane<Chosen extends ControlPlaneParts> implements StartedPl
       writer: this.writer,
       epoch: () => this.logEpoch(),
       onNotice: (text: string) => options.notify('warn', text),
+      onRecovered: (text: string) => options.notify('info', text),
     }
     this.effects = new Effects({ ...options, ...writing, secrets: this.#secrets })
     this.#heartbeat = openHeartbeat({

@@ -17,6 +17,7 @@ interface EffectsOptions extends Pick<ControlPlaneOptions, 'clusterDomain' | 'ti
   /** The epoch under which this replica may write the log now; undefined if it may not. */
   readonly epoch: () => number | undefined
   readonly onNotice: (text: string) => void
+  readonly onRecovered: (text: string) => void
 }
 
 export class Effects {
@@ -26,7 +27,7 @@ export class Effects {
   readonly #certificates: CertificateWatch
 
   constructor(options: EffectsOptions) {
-    const { fold, secrets, clusterDomain, timing, writer, epoch, onNotice } = options
+    const { fold, secrets, clusterDomain, timing, writer, epoch, onNotice, onRecovered } = options
     this.#options = options
     this.#timers = new Timers({
       ...timing,
@@ -45,6 +46,7 @@ export class Effects {
         if (epoch() !== undefined) await writer.append('effect', [event])
       },
       onNotice,
+      onRecovered,
     })
   }
 

@@ -37,12 +37,16 @@ export interface OpenedLog {
   close(): Promise<void>
 }
 
+/** The folder of the user's state, with a folder for each set of manifests. */
+export function stateFolder(): string {
+  return join(process.env.XDG_STATE_HOME ?? join(homedir(), '.local', 'state'), 'sluice')
+}
+
 /** The default path of a log: one per set of manifests, below the user's state folder. */
 export function defaultLogPath(paths: readonly string[]): string {
-  const state = process.env.XDG_STATE_HOME ?? join(homedir(), '.local', 'state')
   const identity = JSON.stringify(paths.map((path) => resolve(path)).sort())
   const name = hash('sha256', identity).slice(0, 16)
-  return join(state, 'sluice', name, 'events.db')
+  return join(stateFolder(), name, 'events.db')
 }
 
 /** Joins the lines of a message, since those of SQLite have several. */

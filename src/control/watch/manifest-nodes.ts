@@ -18,6 +18,8 @@ interface NodeProblem {
   readonly message: string
 }
 
+const repeatedText = 'not YAML: the object has this field already: remove one of the two'
+
 /** Maximum number of values in a document with merge keys, after its aliases are resolved. */
 const mergedLimit = 100_000
 
@@ -76,7 +78,7 @@ function repeatedKey(
   for (const { key } of map.items) {
     // Merge keys may repeat.
     if (!isScalar(key) || typeof key.value === 'symbol') continue
-    if (seen.has(key.value)) return stopAt(key, 'not YAML: Map keys must be unique')
+    if (seen.has(key.value)) return stopAt(key, repeatedText)
     seen.add(key.value)
   }
   return undefined

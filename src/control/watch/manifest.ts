@@ -1,19 +1,11 @@
-import {
-  type Document,
-  isMap,
-  isPair,
-  isScalar,
-  isSeq,
-  LineCounter,
-  parseAllDocuments,
-  type YAMLError,
-} from 'yaml'
+import { type Document, isMap, isPair, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml'
 import { fail, failAll, type Outcome, succeed } from '../../ground/base/outcome.ts'
 import { expandList, type FieldProblem, type PathStep } from '../api/validate.ts'
 import { nodeProblem, startOf, tagProblems } from './manifest-nodes.ts'
 import { decodeManifest, jsonTexts } from './manifest-text.ts'
 import { type PlainDocument, type PlainOffsets, readPlainYaml } from './plain-yaml.ts'
 import type { SourceProblem } from './source-problem.ts'
+import { yamlErrorText } from './yaml-errors.ts'
 
 /** A position in a file; lines and columns begin at 1. */
 interface Location {
@@ -64,7 +56,8 @@ export function parseManifest(
   const errors = documents.flatMap(({ document, start }) => {
     // Only the first error of a document is reported, since the others mostly follow from it.
     const [error] = document.errors
-    return error === undefined ? [] : [syntax(placeAt(start + error.pos[0]), messageOf(error))]
+    if (error === undefined) return []
+    return [syntax(placeAt(start + error.pos[0]), yamlErrorText(error, text.slice(start)))]
   })
   if (errors.length > 0) return failAll(errors)
   const objects: ManifestObject[] = []
@@ -212,12 +205,6 @@ function locationsOf(lineCounter: LineCounter): LocationAt {
     const { line, col } = lineCounter.linePos(offset)
     return { line: Math.max(line, 1), column: Math.max(col, 1) }
   }
-}
-
-function messageOf({ message }: YAMLError): string {
-  if (message.includes('call stack')) return 'not YAML: nested too deeply'
-  // The text after ': "' quotes the file, so it is removed.
-  return `not YAML: ${message.replace(/:? ?["'].*$/s, '').replace(/\s+/g, ' ')}`
 }
 
 function objectsOf(document: Document.Parsed, placeAt: LocationAt): ManifestObject[] {

@@ -7,6 +7,7 @@
  *   problemOf(retry, JSON.parse(text))
  */
 import { isObject } from './json-object.ts'
+import { nearest } from './suggest.ts'
 
 declare const typeOf: unique symbol
 
@@ -102,7 +103,11 @@ export function record<T extends object>(
     check(value, path) {
       if (!isObject(value)) return expected(path, 'an object')
       const unknown = Object.keys(value).find((name) => !Object.hasOwn(fields, name))
-      if (unknown !== undefined) return `${below(path, unknown)}: unknown field`
+      if (unknown !== undefined) {
+        const meant = nearest(unknown, Object.keys(fields))
+        const hint = meant === undefined ? '' : `; did you mean ${meant}?`
+        return `${below(path, unknown)}: unknown field${hint}`
+      }
       return firstOf(known, ([name, shape]) => {
         const field = Object.hasOwn(value, name) ? value[name] : undefined
         if (field === undefined && shape.isOptional === true) return undefined

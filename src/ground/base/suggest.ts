@@ -21,7 +21,10 @@ function distance(a: string, b: string): number {
   return last[b.length] ?? 0
 }
 
-/** Returns the known word that was most likely meant, or undefined if none is similar. */
+/**
+ * Returns the known word that was most likely meant: the most similar one, or else the only one of which `word`
+ * is a part at the beginning, or the other way around. Undefined if there is none.
+ */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   const lower = word.slice(0, 64).toLowerCase()
   // Words of up to three letters are too similar to each other: mcp is not a misspelling of tcp.
@@ -33,5 +36,13 @@ export function nearest(word: string, known: readonly string[]): string | undefi
       best = { word: candidate, distance: found }
     }
   }
-  return best?.word
+  return best?.word ?? (lower.length < 4 ? undefined : onlyRelated(lower, known))
+}
+
+function onlyRelated(lower: string, known: readonly string[]): string | undefined {
+  const [related, second] = known.filter((candidate) => {
+    const other = candidate.toLowerCase()
+    return other.startsWith(lower) || (other.length >= 4 && lower.startsWith(other))
+  })
+  return second === undefined ? related : undefined
 }

@@ -163,6 +163,10 @@ export const errorCatalogue = {
     'a policy that covers this route cannot be enforced',
     'A security policy is invalid or not supported yet; the route fails closed.',
   ),
+  credential_missing: failed(
+    'the credential for the backend is missing or cannot be used',
+    'The `backend.auth` that applies to the backend refers to a Secret or an entry that does not exist, or is invalid. The condition of its object and the access log say which one. Nothing is sent to the backend.',
+  ),
   rule_unusable: failed(
     'this route rule cannot be served',
     'The rule has a filter or match that is invalid or not supported.',
@@ -296,6 +300,10 @@ export const errorCatalogue = {
   port_in_use: unanswered(
     'port is already in use',
     'A listener port cannot be bound. The listener is not programmed.',
+  ),
+  port_not_permitted: unanswered(
+    'no permission to listen on the port',
+    'The process may not listen on a listener port. Ports below 1024 need a privilege: the capability CAP_NET_BIND_SERVICE, or a lower `net.ipv4.ip_unprivileged_port_start`. The listener is not programmed.',
   ),
   address_unusable: unanswered(
     'address cannot be listened on',

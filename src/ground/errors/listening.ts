@@ -22,6 +22,24 @@ export function cannotListen(name: string, address: string, cause: unknown): Gat
   return new GatewayError('address_unusable', `${setting}: ${reason}`, cause)
 }
 
+const lowPortAdvice =
+  'grant CAP_NET_BIND_SERVICE, lower net.ipv4.ip_unprivileged_port_start, or use a port from 1024 on'
+
+/**
+ * Why a listener has no port, for its condition.
+ * @param port its number, for datagrams with a suffix
+ * @param problem what the system, or another listener, says
+ */
+export function portError(port: number | string, problem: string): GatewayError {
+  if (!/\bEACCES\b/.test(problem))
+    return new GatewayError('port_in_use', `port ${port}: ${problem}`)
+  const advice =
+    Number.parseInt(`${port}`, 10) < 1024
+      ? `ports below 1024 need a privilege; ${lowPortAdvice}`
+      : problem
+  return new GatewayError('port_not_permitted', `port ${port}: ${advice}`)
+}
+
 /** Returns true if an error says that an address cannot be listened on, which only the operator can fix. */
 export const isAboutAddress = (error: unknown): error is GatewayError =>
   error instanceof GatewayError &&

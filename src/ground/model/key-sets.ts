@@ -1,4 +1,5 @@
 /** JSON Web Key Sets: what the control plane must fetch for policies, and what it has fetched. */
+import { objectText, parseObjectKey } from './names.ts'
 import type { DirectTarget } from './resources.ts'
 
 /** A key set to fetch, and to fetch again regularly. The fold creates requests; `src/control/effects` fetches. */
@@ -16,6 +17,17 @@ export interface KeySetRequest {
   readonly path: string
   /** Milliseconds after which the key set is fetched again. */
   readonly cacheMs: number
+}
+
+/**
+ * Names a key set in messages: `idp.default.svc:8080/keys`, or
+ * `idp.example.com:443/keys (GatewayBackend default/idp)`.
+ * @param scheme how the keys are fetched; omitted where it is not known, as in conditions
+ */
+export function keySetText(uri: string, scheme?: 'http' | 'https'): string {
+  const [, address = uri, backend] = /^\/\/([^#]*)(?:#(.*))?$/s.exec(uri) ?? []
+  const url = scheme === undefined ? address : `${scheme}://${address}`
+  return backend === undefined ? url : `${url} (${objectText(parseObjectKey(backend))})`
 }
 
 /** The name of the input that holds the FetchedKeys of this URI. */

@@ -1,5 +1,6 @@
 /** Formats events as short texts for people. */
 import type { SluiceEvent } from '../../../events/index.ts'
+import { keySetText } from '../../ground/model/key-sets.ts'
 import { type ObjectRef, objectText } from '../../ground/model/names.ts'
 
 type EventData<Type> = Extract<SluiceEvent, { readonly type: Type }>['data']
@@ -19,7 +20,7 @@ const details: {
     changes.map(({ kind, name, change }) => `${kind} ${name} ${change}`).join(', '),
   'dev.sluice.deployment.failed.v1': ({ message }) => message,
   'dev.sluice.definitions.observed.v1': ({ versions }) => versions.join(', '),
-  'dev.sluice.jwks.fetched.v1': ({ uri }) => uri,
+  'dev.sluice.jwks.fetched.v1': ({ uri }) => keySetText(uri),
   'dev.sluice.proxy.connected.v1': ({ proxy, gateway, replica }) => {
     const served = gateway === undefined ? '' : ` of Gateway ${gateway}`
     return `proxy ${proxy}${served}${replica === undefined ? '' : `, at replica ${replica}`}`
@@ -60,9 +61,15 @@ export function shortType(type: string): string {
 
 /** Formats an event as the cause of a change: `resource.applied HTTPRoute default/app, generation 2`. */
 export function causeText(event: SluiceEvent): string {
-  const { kind, namespace = '', name } = event.data as Partial<ObjectRef>
-  const isNamed = kind !== undefined && name !== undefined
-  const object = isNamed ? ` ${objectText({ kind, namespace, name })}` : ''
+  const object = subjectText(event)
   const detail = eventDetail(event)
-  return `${shortType(event.type)}${object}${detail === '' ? '' : `, ${detail}`}`
+  const subject = object === undefined ? '' : ` ${object}`
+  return `${shortType(event.type)}${subject}${detail === '' ? '' : `, ${detail}`}`
+}
+
+/** The object that an event names, such as `HTTPRoute default/app`; undefined if it names none. */
+export function subjectText({ data }: SluiceEvent): string | undefined {
+  const { kind, namespace = '', name } = data as Partial<ObjectRef>
+  if (kind === undefined || name === undefined) return undefined
+  return objectText({ kind, namespace, name })
 }

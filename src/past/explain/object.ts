@@ -1,8 +1,9 @@
 /** Everything that a log and a fold know about an object. */
 import type { SluiceEvent } from '../../../events/index.ts'
-import { type ObjectKey, type ObjectRef, objectKey } from '../../ground/model/names.ts'
+import { type ObjectRef, objectKey } from '../../ground/model/names.ts'
 import type { Fold, RecordedEvent } from '../replay/index.ts'
-import { eventDetail, shortType } from './event-text.ts'
+import { eventDetail, shortType, subjectText } from './event-text.ts'
+import { objectRead, readText } from './read-text.ts'
 
 /** Returns true if an event is about the object, or about a proxy that rejected one of its resources. */
 export function isAbout(ref: ObjectRef, { type, data }: SluiceEvent): boolean {
@@ -14,10 +15,6 @@ export function isAbout(ref: ObjectRef, { type, data }: SluiceEvent): boolean {
   const { kind, namespace, name } = data as Partial<ObjectRef>
   return kind === ref.kind && namespace === ref.namespace && name === ref.name
 }
-
-/** The object that a derivation has read, itself (`object:KEY`) or as derived (`value:STAGE:KEY`). */
-export const objectRead = (read: string): ObjectKey | undefined =>
-  /^(?:object|value:[^:]*):(.*)$/s.exec(read)?.[1]
 
 /** Describes the object that a derivation has read; empty if it has read something else. */
 function readState(key: string, fold: Fold): string {
@@ -31,7 +28,26 @@ function readState(key: string, fold: Fold): string {
 /** Makes a key readable: `index:grants\0shared` becomes `index:grants shared`. */
 const readable = (key: string): string => key.replace('\0', ' ')
 
-export function explanationOf(object: ObjectRef, fold: Fold, events: readonly RecordedEvent[]) {
+/** An event in an explanation. */
+interface ExplainedEvent {
+  readonly position: number
+  readonly time: string
+  readonly type: string
+  readonly detail: string
+  /** Another object whose event changed the conditions, such as `ReferenceGrant shop/carts`. */
+  readonly about?: string
+}
+
+/**
+ * @param events events of the log, of which those about the object are listed
+ * @param causes events that changed the conditions of the object; those of other objects are listed too
+ */
+export function explanationOf(
+  object: ObjectRef,
+  fold: Fold,
+  events: readonly RecordedEvent[],
+  causes: readonly RecordedEvent[] = [],
+) {
   const state = fold.graph.object(objectKey(object))
   const derivations = fold.graph.derivationsOf(object)
   const keys = new Set(derivations.flatMap(({ resources }) => resources))
@@ -41,18 +57,12 @@ export function explanationOf(object: ObjectRef, fold: Fold, events: readonly Re
     generation: state?.object === undefined ? undefined : state.generation,
     refused: state?.refused,
     status: fold.statusOf(object),
-    events: events
-      .filter(({ event }) => isAbout(object, event))
-      .map(({ position, event }) => {
-        return {
-          position,
-          time: event.time,
-          type: shortType(event.type),
-          detail: eventDetail(event),
-        }
-      }),
+    events: explainedEvents(object, events, causes),
     reads: derivations.flatMap(({ stage, reads }) =>
-      reads.map((key) => ({ stage, key: readable(key), state: readState(key, fold) })),
+      reads.map((read) => {
+        const key = readable(read)
+        return { stage, key, text: readText(key), state: readState(read, fold) }
+      }),
     ),
     // Listeners of a ListenerSet are derived with their Gateway, so they are found by their key prefix.
     resources: fold
@@ -60,3 +70,28 @@ export function explanationOf(object: ObjectRef, fold: Fold, events: readonly Re
       .filter(({ resource: { key } }) => keys.has(key) || key.startsWith(ownListeners)),
   }
 }
+
+/** The events about an object and the causes of its conditions, in their order in the log. */
+function explainedEvents(
+  object: ObjectRef,
+  events: readonly RecordedEvent[],
+  causes: readonly RecordedEvent[],
+): ExplainedEvent[] {
+  const own = events.filter(({ event }) => isAbout(object, event))
+  const known = new Set(own.map(({ position }) => position))
+  const foreign = causes.filter(({ position }) => !known.has(position))
+  return [
+    ...own.map((recorded) => explainedEvent(recorded)),
+    ...foreign.map((recorded) => {
+      const about = subjectText(recorded.event)
+      return { ...explainedEvent(recorded), ...(about !== undefined && { about }) }
+    }),
+  ].sort((a, b) => a.position - b.position)
+}
+
+const explainedEvent = ({ position, event }: RecordedEvent): ExplainedEvent => ({
+  position,
+  time: event.time,
+  type: shortType(event.type),
+  detail: eventDetail(event),
+})

@@ -71,7 +71,7 @@ models:
     ],
     [
       'currency: USD\nmodels:\n- { model: a, input: 1 }\n- model: b\n  inputs: 1',
-      'prices.yaml:5: models[1].inputs: unknown field',
+      'prices.yaml:5: models[1].inputs: unknown field; did you mean input?',
     ],
     ['currency: USD\nmodels:\n- model: ""\n  input: 1', 'prices.yaml:3: models[0].model: expected'],
   ])('names file, line and field of what is wrong in %j', (text, message) => {

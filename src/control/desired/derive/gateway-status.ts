@@ -37,6 +37,9 @@ interface Progress {
   readonly failure: Failure | null
 }
 
+/** Error codes of proxies that could not listen on a port. */
+const portCodes = new Set(['port_in_use', 'port_not_permitted'])
+
 /** Listeners that a proxy rejects (for example, because the port is in use) are valid but not programmed. */
 function programmedFailure(
   listener: ListenerView,
@@ -52,7 +55,7 @@ function programmedFailure(
   }
   const rejected = read.input<string>(`rejected:${listener.key}`)
   if (rejected !== undefined) {
-    const isPort = read.input<string>(`rejected-code:${listener.key}`) === 'port_in_use'
+    const isPort = portCodes.has(read.input<string>(`rejected-code:${listener.key}`) ?? '')
     return { reason: isPort ? 'PortUnavailable' : 'Invalid', message: rejected, ...notOwn }
   }
   return isProgrammed ? undefined : pendingFailure

@@ -1,5 +1,6 @@
 import { type KeySet, readKeySet } from '../../../engines/auth/jwt/key-set.ts'
 import { parseDurationMs } from '../../../ground/base/duration.ts'
+import { keySetText } from '../../../ground/model/key-sets.ts'
 import type { References } from '../../../ground/model/references.ts'
 import type { RemoteJwks } from '../../../ground/schema/shapes/authentication.ts'
 
@@ -25,14 +26,15 @@ export function fetchedKeys(
   const cacheMs = parseDurationMs(cacheDuration) ?? defaultCacheMs
   const found = references.keySet({ backendRef, path: jwksPath, cacheMs })
   if (typeof found === 'string') return { keys: [], failure: found }
+  const text = keySetText(found.uri)
   if (found.isPending) {
-    const pending = `keys are pending: a running gateway fetches them from ${found.uri}`
+    const pending = `keys are pending: a running gateway fetches them from ${text}`
     return { keys: [], pending }
   }
   if (found.keySet === undefined) {
-    return { keys: [], failure: `no keys have been fetched from ${found.uri} yet` }
+    return { keys: [], failure: `no keys have been fetched from ${text} yet` }
   }
-  return usable(readKeySet(found.keySet), `the key set of ${found.uri}`)
+  return usable(readKeySet(found.keySet), `the key set of ${text}`)
 }
 
 /** The usable keys of a set. `label` is the name of the set in messages. */

@@ -74,7 +74,8 @@ export function sharedAccess(
 /** Makes the access for connections that are forwarded without being read. */
 export function streamAccess(found: BoundPolicies): BackendAccess {
   const policies = withGatewayCertificate(found)
-  const { closed, connection } = policies
+  const { closed, lacksCredential, connection } = policies
+  const code = lacksCredential === true ? 'credential_missing' : 'policy_unenforceable'
   return {
     policies,
     profiles: new UpstreamProfiles(connection),
@@ -82,7 +83,7 @@ export function streamAccess(found: BoundPolicies): BackendAccess {
       ({ onRequest, mcp }) => onRequest !== undefined && mcp === undefined,
     ),
     // If a policy for TLS or credentials cannot be enforced, nothing is sent to the backend.
-    problem: closed === undefined ? undefined : { code: 'policy_unenforceable', detail: closed },
+    problem: closed === undefined ? undefined : { code, detail: closed },
   }
 }
 

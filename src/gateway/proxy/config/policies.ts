@@ -66,8 +66,22 @@ export interface BoundPolicies {
   readonly client: ClientSettings
   /** Why all requests are refused; undefined if all policies can be enforced. */
   readonly closed?: string
+  /** Set if requests are refused because the credential for the backend is missing. */
+  readonly lacksCredential?: boolean
   /** Index of the first step that reads headers which name a message; -1 if none does. */
   readonly firstReader: number
+}
+
+/** Whether a policy that cannot be enforced should have added a credential. */
+const isWithoutCredential = (policy: BoundPolicy | undefined): boolean =>
+  policy?.resource.section === 'backend' &&
+  policy.resource.field === 'auth' &&
+  policy.resource.unenforceable !== undefined
+
+/** Why requests are refused: a policy that this version does not know, or the first that cannot be enforced. */
+function closingOf(unknown: string | undefined, refusing: BoundPolicy | undefined) {
+  const lacksCredential = unknown === undefined && isWithoutCredential(refusing)
+  return { closed: unknown ?? refusing?.closed, lacksCredential }
 }
 
 const noSettings: ConnectionSettings = {}
@@ -161,14 +175,14 @@ export class PolicyIndex {
     const answers: Step[] = []
     let connection = noSettings
     let client = noClientSettings
-    let closed = unknown
+    let firstRefusing: BoundPolicy | undefined
     let firstReader = -1
     for (const { definition, policies } of found) {
       const bound = policies.flatMap(({ key }) => this.#byKey.get(key) ?? [])
-      const why = bound.find((policy) => policy.closed !== undefined)?.closed
-      closed ??= why
+      const refusing = bound.find((policy) => policy.closed !== undefined)
+      firstRefusing ??= refusing
       // If any part of a policy cannot be enforced, none of its parts is run.
-      const step = why === undefined ? this.#stepOf(definition, bound) : undefined
+      const step = refusing === undefined ? this.#stepOf(definition, bound) : undefined
       if (step === undefined) continue
       if (step.connection !== undefined) connection = { ...connection, ...step.connection }
       if (step.client !== undefined) client = { ...client, ...step.client }
@@ -177,7 +191,8 @@ export class PolicyIndex {
       }
       ;(definition.answers === true ? answers : steps).push(step)
     }
-    return { steps, answers, connection, client, closed, firstReader }
+    const closing = closingOf(unknown, firstRefusing)
+    return { steps, answers, connection, client, ...closing, firstReader }
   }
 
   /**

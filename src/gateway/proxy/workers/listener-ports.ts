@@ -15,7 +15,7 @@
 import type { PortChange } from '../../../engines/http/contracts/engine.ts'
 import type { Engine } from '../../../engines/http/engine.ts'
 import type { TlsChoice } from '../../../engines/http/tls/tls-choice.ts'
-import { GatewayError } from '../../../ground/errors/index.ts'
+import { portError } from '../../../ground/errors/listening.ts'
 import { compareText } from '../../../ground/model/names.ts'
 import type {
   DesiredDelta,
@@ -222,7 +222,7 @@ export class ListenerPorts {
           ? this.#ports.get(port)?.problem
           : `another listener serves ${serving} on it`
       if (problem !== undefined) {
-        const { code, message } = new GatewayError('port_in_use', `port ${port}: ${problem}`)
+        const { code, message } = portError(port, problem)
         rejected.push({ key, sequence, code, message })
       }
     }

@@ -10,7 +10,7 @@ export function addDecisions(program: Command): void {
     .description(
       'print what proxies decided about requests, in the order in which the requests ended (--nats: in the order in which proxies published them); exit with 1 if no record is selected',
     )
-    .addOption(recordDir())
+    .addOption(recordDir('folder with decision records (default: those of the newest log)'))
     .addOption(
       new Option('--nats <url>', 'decision records on a NATS server').argParser(natsServer),
     )
@@ -24,6 +24,10 @@ export function addDecisions(program: Command): void {
     .addOption(outputFormat())
     .action(async (options: DecisionsOptions) => {
       const { decisions } = await import('./decisions.ts')
-      process.exitCode = await decisions(options, processOutput)
+      const { newestRecords } = await import('../recording/newest-log.ts')
+      const isNamed = (options.recordDir ?? options.nats) !== undefined
+      const folder = isNamed ? options.recordDir : newestRecords(processOutput.report)
+      const given = { ...options, ...(folder && { recordDir: folder }) }
+      process.exitCode = await decisions(given, processOutput)
     })
 }

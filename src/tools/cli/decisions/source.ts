@@ -19,9 +19,6 @@ export interface DecisionSource {
   readonly nats?: string
 }
 
-/** The default folder for the records of a gateway, next to its event log. */
-export const recordFolderOf = (logFile: string): string => `${logFile}.decisions`
-
 /** Reads the key of the digests in the records from their folder. Returns undefined if there is no key file. */
 export function recordKeyOf(folder: string): Uint8Array | undefined {
   try {

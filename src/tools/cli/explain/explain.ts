@@ -1,10 +1,12 @@
 /** `sluice explain` calls the module for its first argument, or explains the state of an object itself. */
 
 import type { Recorded } from '../../../control/log/index.ts'
-import { type ObjectRef, objectText, parseObjectKey } from '../../../ground/model/names.ts'
+import { type ObjectRef, objectKey, objectText } from '../../../ground/model/names.ts'
 import { placedConditions } from '../../../ground/model/placed-conditions.ts'
-import { explanationOf, isAbout, objectRead } from '../../../past/explain/object.ts'
-import { type Fold, foldEvents } from '../../../past/replay/index.ts'
+import { explanationOf, isAbout } from '../../../past/explain/object.ts'
+import { foldEvents } from '../../../past/replay/index.ts'
+import { readHistory } from '../recording/condition-history.ts'
+import { suggestObjects } from '../recording/object-names.ts'
 import {
   type OpenRecording,
   type RecordingOptions,
@@ -68,28 +70,35 @@ async function explainObject(
     const events = source ? recording.events : await Array.fromAsync(recording.events)
     const fold = await foldEvents(events, derivation, extent.base)
     reportProblems(recording, report)
-    const ref = findObject(kind, name, fold)
+    const known = [...fold.graph.objects()].map((state) => state.ref)
+    const ref = findObject(kind, name, known)
     const about = await eventsAbout(ref, source ? source.log.read({ to: source.to }) : events)
-    return explanationOf(ref, fold, about)
+    return { ref, fold, about, known }
   }
-  const explanation = await withRecording(options, read, 'nearest')
-  const { object } = explanation
-  if (explanation.events.length === 0 && explanation.generation === undefined) {
-    report(`nothing is known about ${objectText(object)}`)
+  const { ref, fold, about, known } = await withRecording(options, read, 'nearest')
+  if (about.length === 0 && fold.graph.object(objectKey(ref))?.object === undefined) {
+    report(`nothing is known about ${objectText(ref)}${suggestObjects(ref, known)}`)
     return { text: () => [], exitCode: exitCode.negative }
   }
+  const explanation = explanationOf(ref, fold, about, await causesOf(ref, options))
   return { text: () => explanationText(explanation), json: explanation }
 }
 
+/** The events that changed the conditions of an object. Manifests have no history. */
+async function causesOf(ref: ObjectRef, options: RecordingOptions): Promise<readonly Recorded[]> {
+  if (options.file !== undefined) return []
+  const { history } = await withRecording(options, (recording) => readHistory(recording, ref))
+  return history.steps.map(({ cause }) => cause)
+}
+
 /** Finds an object by kind in any case and name; without a namespace, in `default` or cluster-scoped. */
-function findObject(kind: string, name: string, fold: Fold): ObjectRef {
+function findObject(kind: string, name: string, known: readonly ObjectRef[]): ObjectRef {
   const parts = name.split('/')
   if (parts.length > 2 || parts.includes('')) {
     throw new UsageError(`${name} is not NAMESPACE/NAME`)
   }
   const [first = '', second] = parts
   const namespaces = second === undefined ? ['', 'default'] : [first]
-  const known = [...fold.graph.objects()].map(({ ref }) => ref)
   const isMeant = (ref: ObjectRef) =>
     ref.kind.toLowerCase() === kind.toLowerCase() &&
     ref.name === (second ?? first) &&
@@ -124,7 +133,12 @@ function explanationText(explanation: ReturnType<typeof explanationOf>): string[
     ),
     section(
       'Events',
-      events.map(({ position, time, type, detail }) => [String(position), time, type, detail]),
+      events.map(({ position, time, type, detail, about }) => [
+        String(position),
+        time,
+        type,
+        [about, detail].filter((part) => part).join(', '),
+      ]),
     ),
     section('Read by its derivations', readRows(reads)),
     section(
@@ -136,10 +150,7 @@ function explanationText(explanation: ReturnType<typeof explanationOf>): string[
 
 /** An object is one row of a stage, even if the stage reads both the object and what was derived from it. */
 function readRows(reads: ReturnType<typeof explanationOf>['reads']): string[][] {
-  const rows = reads.map(({ stage, key, state }) => {
-    const object = objectRead(key)
-    return [stage, object === undefined ? key : objectText(parseObjectKey(object)), state]
-  })
+  const rows = reads.map(({ stage, text, state }) => [stage, text, state])
   return [...new Map(rows.map((row) => [row.join(' '), row])).values()]
 }
 

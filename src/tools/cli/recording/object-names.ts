@@ -1,5 +1,6 @@
 /** How commands read and print the names of objects. */
-import type { ObjectRef } from '../../../ground/model/names.ts'
+import { nearest } from '../../../ground/base/suggest.ts'
+import { type ObjectRef, objectKey, objectText } from '../../../ground/model/names.ts'
 import { UsageError } from '../shared/output.ts'
 
 const clusterKinds = new Set(['GatewayClass', 'Namespace'])
@@ -21,15 +22,25 @@ export function parseObjectPath(path: string): ObjectRef {
 
 const maxSuggestions = 5
 
-/** Returns a hint that lists objects of the same kind; empty if the object is among those that are known. */
+const nameOf = ({ namespace, name }: ObjectRef): string =>
+  namespace === '' ? name : `${namespace}/${name}`
+
+/**
+ * Returns a hint for an object that is not known: the objects of its kind with the same name, or else all of
+ * its kind. Empty if the object is among those that are known.
+ */
 export function suggestObjects(ref: ObjectRef, known: readonly ObjectRef[]): string {
-  const names = known
-    .filter(({ kind }) => kind === ref.kind)
-    .map(({ namespace, name }) => (namespace ? `${namespace}/${name}` : name))
-    .sort()
-  if (names.length === 0) return `: the log has no ${ref.kind}`
-  if (names.includes(ref.namespace ? `${ref.namespace}/${ref.name}` : ref.name)) return ''
+  if (known.some((one) => objectKey(one) === objectKey(ref))) return ''
+  const kinds = new Map(known.map(({ kind }) => [kind.toLowerCase(), kind]))
+  const kind = kinds.get(ref.kind.toLowerCase()) ?? nearest(ref.kind, [...kinds.values()])
+  if (kind === undefined) return `: there is no ${ref.kind}`
+  const ofKind = known.filter((one) => one.kind === kind)
+  const same = ofKind.filter(({ name }) => name === ref.name)
+  if (same.length > 0) return `; did you mean ${listed(same.map(objectText), ' or ')}?`
+  return `: there is no such object; of kind ${kind} there is ${listed(ofKind.map(nameOf), ', ')}`
+}
+
+function listed(names: readonly string[], separator: string): string {
   const more = names.length > maxSuggestions ? ', …' : ''
-  const suggested = names.slice(0, maxSuggestions).join(', ')
-  return `: the log has no such object; of kind ${ref.kind} it has ${suggested}${more}`
+  return `${[...names].sort().slice(0, maxSuggestions).join(separator)}${more}`
 }

@@ -1,6 +1,7 @@
 /** Lines of a running gateway about objects that an edit breaks or repairs, as their conditions change. */
 
 import type { FoldChange } from '../../../control/actors/fold.ts'
+import { defaultClassName } from '../../../ground/model/api-names.ts'
 import {
   type ObjectKey,
   objectKey,
@@ -18,17 +19,22 @@ const maxLines = 5
 
 export class ConditionReports {
   readonly #log: Pick<OperationalLog, 'write'>
+  readonly #paths: readonly string[]
   #fold: Fold | undefined
   /** The problem of each object that has one. */
   readonly #problems = new Map<ObjectKey, string>()
 
-  constructor(log: Pick<OperationalLog, 'write'>) {
+  /** @param paths the files and folders with manifests */
+  constructor(log: Pick<OperationalLog, 'write'>, paths: readonly string[]) {
     this.#log = log
+    this.#paths = paths
   }
 
   /** Reports the problems of the first state, and from now on every change. */
   begin(fold: Fold): void {
     this.#fold = fold
+    const missing = missingText(fold, this.#paths)
+    if (missing !== undefined) this.#log.write('warn', missing)
     this.#report(fold.statuses().map(([ref, status]) => [objectKey(ref), status]))
   }
 
@@ -68,6 +74,17 @@ export class ConditionReports {
   #isRefused(key: ObjectKey): boolean {
     return this.#fold?.graph.object(key)?.refused !== undefined
   }
+}
+
+/** The GatewayClass exists without a manifest. */
+const builtIn = objectKey({ kind: 'GatewayClass', namespace: '', name: defaultClassName })
+
+/** Says that the manifests have nothing to serve, since a path may be mistyped. */
+function missingText(fold: Fold, paths: readonly string[]): string | undefined {
+  const written = [...fold.graph.objects()].filter(({ ref }) => objectKey(ref) !== builtIn)
+  if (written.some(({ ref }) => ref.kind === 'Gateway')) return undefined
+  const what = written.length === 0 ? 'object' : 'Gateway'
+  return `no ${what} was found in ${paths.join(', ')}: no port is open. Objects that are added there apply at once.`
 }
 
 /** `HTTPRoute shop/cart`, or how many more there are. */

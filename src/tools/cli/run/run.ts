@@ -11,7 +11,7 @@ import { controllerSettings } from '../../../ground/settings/controller.ts'
 import type { SettingName } from '../../../ground/settings/index.ts'
 import { readTable } from '../../../ground/settings/table.ts'
 import { commandsOf, openConsole, pricesOf, recordsOf } from '../console/open.ts'
-import { recordFolderOf } from '../decisions/source.ts'
+import { recordFolderOf } from '../recording/newest-log.ts'
 import { OperationalLog } from '../shared/operational-log.ts'
 import { exitCode, type Output, UsageError } from '../shared/output.ts'
 import { valuesOf } from '../shared/settings.ts'
@@ -78,7 +78,7 @@ function recordFolder({ file, logFile, ephemeral }: RunOptions): string | undefi
 }
 
 async function start(
-  { file, logFile, nats, ephemeral }: RunOptions,
+  { file: paths, logFile, nats, ephemeral }: RunOptions,
   proxy: Omit<ProxyOptions, 'channel' | 'name'>,
   log: OperationalLog,
 ): Promise<Standalone> {
@@ -88,7 +88,7 @@ async function start(
   try {
     return await startStandalone({
       version: packageVersion(),
-      paths: file,
+      paths,
       logFile,
       nats,
       ephemeral,
@@ -97,7 +97,7 @@ async function start(
       proxy,
       onProblem: (problem) =>
         log.write(problem.severity === 'error' ? 'error' : 'warn', formatProblem(problem)),
-      conditions: new ConditionReports(log),
+      conditions: new ConditionReports(log, paths),
       notify: (severity, text) => log.write(severity, text),
       onFault: (error) =>
         log.write('fatal', error instanceof Error ? String(error.stack) : String(error)),
