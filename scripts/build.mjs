@@ -35,7 +35,7 @@ const stamp = join(root, 'dist', '.built')
 const entries = {
   main: 'src/main.ts',
   'password-thread': 'src/engines/auth/passwords/thread.ts',
-  'replay-thread': 'src/tools/cli/replay-thread.ts',
+  'replay-thread': 'src/tools/cli/replay/thread.ts',
   'console-thread': 'src/tools/cli/console/thread.ts',
   events: 'events/index.ts',
   replay: 'src/past/replay/index.ts',

@@ -6,9 +6,9 @@ import type { StreamEvent } from '../../src/engines/messages/chat.ts'
 import { type ChatFormatName, clientFormats } from '../../src/engines/messages/formats/index.ts'
 import { HeldStream } from '../../src/engines/messages/mask/held-stream.ts'
 import { StreamMasker } from '../../src/engines/messages/mask/stream-mask.ts'
+import { SseReader } from '../../src/engines/sse/reader.ts'
 import { BodyLedger } from '../../src/gateway/policies/ext-proc/body-ledger.ts'
 import { MessageSide } from '../../src/gateway/policies/ext-proc/message-side.ts'
-import { SseReader } from '../../src/ground/base/sse-reader.ts'
 import { filled, heads, ignore, large, mask, maskOf, type Reader } from './reader.ts'
 
 /** Events of streamed answers that a guard reads, or keeps back until all have come. */

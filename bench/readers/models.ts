@@ -5,7 +5,7 @@ import { EventStreamDecoder } from '../../src/engines/messages/framing/event-str
 import { WebSocketTexts } from '../../src/engines/messages/framing/websocket.ts'
 import { StreamMasker } from '../../src/engines/messages/mask/stream-mask.ts'
 import { PassingEvents } from '../../src/engines/messages/response/passing-events.ts'
-import { SseReader } from '../../src/ground/base/sse-reader.ts'
+import { SseReader } from '../../src/engines/sse/reader.ts'
 import { filled, ignore, large, mask, type Reader } from './reader.ts'
 
 function awsFrame(payload: Buffer): Buffer {

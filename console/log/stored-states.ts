@@ -63,7 +63,7 @@ export class StoredStates {
 
 async function unpack(parts: readonly SnapshotPart[]): Promise<FoldSnapshot> {
   if (parts.length !== parts[0]?.parts || parts.some(({ part }, at) => part !== at + 1)) {
-    throw new TypeError('a part of the state is missing')
+    throw new TypeError('a stored state of the log is incomplete')
   }
   const text = atob(parts.map(({ gzip }) => gzip).join(''))
   const packed = new Uint8Array(text.length)

@@ -1,7 +1,7 @@
 /** Places the nodes of a graph in columns, from left to right. */
 
 import type { ObjectKey } from '../../src/ground/model/names.ts'
-import type { Health } from '../../src/past/explain/health.ts'
+import type { ObjectHealth } from '../../src/past/explain/health.ts'
 import { nodeHeight, nodeWidth } from './size.ts'
 
 type NodeType = 'gateway' | 'listener' | 'route' | 'rule' | 'backend' | 'endpoints'
@@ -13,7 +13,7 @@ export interface TopologyNode {
   readonly object: ObjectKey
   readonly label: string
   readonly detail: string
-  readonly health: Health | undefined
+  readonly health: ObjectHealth | undefined
   /** Policies that attach here, as keys of their objects. */
   readonly policies: readonly ObjectKey[]
 }

@@ -4,7 +4,7 @@ import { type ObjectKey, objectKey, parseObjectKey } from '../../src/ground/mode
 import { placedConditions } from '../../src/ground/model/placed-conditions.ts'
 import type { Resource } from '../../src/ground/model/resources.ts'
 import { causeText } from '../../src/past/explain/event-text.ts'
-import { type Health, healthOf } from '../../src/past/explain/health.ts'
+import { healthOf, type ObjectHealth } from '../../src/past/explain/health.ts'
 import { explanationOf } from '../../src/past/explain/object.ts'
 import { objectRead } from '../../src/past/explain/read-text.ts'
 import type { Moment } from '../log/loaded-log.ts'
@@ -24,7 +24,7 @@ interface ConditionRow {
   readonly status: string
   readonly reason: string
   readonly message: string
-  readonly health: Health
+  readonly health: ObjectHealth
   readonly since: string
   /** The event that last changed the condition; undefined if the log does not have it. */
   /** The events of which one is the cause; mostly one, none if it is not known. */

@@ -1,14 +1,14 @@
 /** The list of all objects, filtered by kind, text and health. */
 
 import { compareText, type ObjectKey } from '../../src/ground/model/names.ts'
-import { checkStatus, type Health, healthOf, worstOf } from '../../src/past/explain/health.ts'
+import { checkStatus, healthOf, type ObjectHealth, worstOf } from '../../src/past/explain/health.ts'
 import type { Moment } from '../log/loaded-log.ts'
 
 interface ObjectRow {
   readonly object: ObjectKey
   readonly generation: number
   /** Undefined if the object has no conditions of this controller. */
-  readonly health: Health | undefined
+  readonly health: ObjectHealth | undefined
   /** Conditions that are not as they should be, such as `Accepted=False`. */
   readonly summary: string
 }

@@ -1,12 +1,12 @@
 /** What the overview shows: problems first, then Gateways and proxies. */
 
 import { compareText, type ObjectKey } from '../../src/ground/model/names.ts'
-import { checkStatus, type Health, healthOf, worstOf } from '../../src/past/explain/health.ts'
+import { checkStatus, healthOf, type ObjectHealth, worstOf } from '../../src/past/explain/health.ts'
 import type { LoadedLog, Moment } from '../log/loaded-log.ts'
 
 /** A condition, a refused version or a proxy that is not as it should be. */
 export interface Problem {
-  readonly health: Health
+  readonly health: ObjectHealth
   /** Empty for a proxy. */
   readonly object: ObjectKey
   /** What is wrong, such as `ResolvedRefs is False (RefNotPermitted)`. */
@@ -24,7 +24,7 @@ export interface Problem {
 interface GatewaySummary {
   readonly object: ObjectKey
   readonly className: string
-  readonly health: Health
+  readonly health: ObjectHealth
   readonly addresses: readonly string[]
   readonly listeners: readonly {
     readonly name: string
@@ -60,7 +60,7 @@ export async function overviewModel(moment: Moment) {
 }
 
 const lastOf = ({ positions }: Problem) => positions.at(-1) ?? 0
-const rank = (health: Health) => ['problem', 'warning', 'ok'].indexOf(health)
+const rank = (health: ObjectHealth) => ['problem', 'warning', 'ok'].indexOf(health)
 
 /** Number of changes of an object in which the last one of a condition is looked for. */
 const searchedChanges = 4

@@ -10,7 +10,7 @@ import {
 } from '../../src/ground/model/names.ts'
 import type { BackendTarget, Resource } from '../../src/ground/model/resources.ts'
 import { policiesByTarget } from '../../src/past/explain/effective-policies.ts'
-import type { Health } from '../../src/past/explain/health.ts'
+import type { ObjectHealth } from '../../src/past/explain/health.ts'
 import type { Moment } from '../log/loaded-log.ts'
 import { layOut, type TopologyEdge, type TopologyNode } from './layout.ts'
 import { healthOfObject } from './objects.ts'
@@ -46,7 +46,7 @@ interface GraphNode extends Pick<TopologyNode, 'id' | 'type' | 'object'> {
   /** What policies may be attached to. */
   readonly targets: () => readonly string[]
   /** If omitted, that of the object. */
-  readonly health?: Health
+  readonly health?: ObjectHealth
 }
 
 const noTargets = () => []

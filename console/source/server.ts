@@ -28,7 +28,7 @@ type StateInfo = Pick<StoredState, 'position' | 'foldVersion'>
 const positionsAtOnce = 200
 
 /** What a command printed. */
-interface CommandAnswer {
+interface CommandOutput {
   readonly exitCode: number
   readonly output: string
   readonly reports: readonly string[]
@@ -128,9 +128,9 @@ export class ConsoleServer {
   }
 
   /** Runs a command that only reads. @throws ServerError if it cannot be run */
-  async run(name: string, options: object, signal?: AbortSignal): Promise<CommandAnswer> {
+  async run(name: string, options: object, signal?: AbortSignal): Promise<CommandOutput> {
     const init = { method: 'POST', body: JSON.stringify(options), ...(signal && { signal }) }
-    return (await (await this.#send(`commands/${name}`, init)).json()) as CommandAnswer
+    return (await (await this.#send(`commands/${name}`, init)).json()) as CommandOutput
   }
 
   /** @throws ServerError */

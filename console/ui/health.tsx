@@ -1,12 +1,12 @@
 /** Health as colour, shape and word. */
-import type { Health } from '../../src/past/explain/health.ts'
+import type { ObjectHealth } from '../../src/past/explain/health.ts'
 
 const words = { ok: 'OK', warning: 'Warning', problem: 'Problem' } as const
 const shapes = { ok: '●', warning: '▲', problem: '✖' } as const
 
 interface HealthProps {
   /** Undefined if the object has no conditions of this controller. */
-  readonly health: Health | undefined
+  readonly health: ObjectHealth | undefined
   /** Without the word, which screen readers still say. */
   readonly isShort?: boolean
 }

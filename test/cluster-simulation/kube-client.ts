@@ -1,9 +1,9 @@
 /** The client of the model of the API server: everything above the sockets is the client of production. */
 import {
-  type Cluster,
   KubeClient,
   KubeError,
   type KubeObject,
+  type KubernetesCluster,
 } from '../../src/control/kube/index.ts'
 import type { ApiServer, WatchMessage } from './api-server.ts'
 import type { Network } from './network.ts'
@@ -22,7 +22,7 @@ export class SimulatedKubeClient extends KubeClient {
   readonly #network: Network
 
   constructor(machine: Machine, server: ApiServer, network: Network) {
-    super({ namespace: 'sluice-system' } as Cluster)
+    super({ namespace: 'sluice-system' } as KubernetesCluster)
     this.#machine = machine
     this.#server = server
     this.#network = network

@@ -1,11 +1,11 @@
 /** A replica of the controller: the sessions of production, on the models of the cluster. */
 import { setTimeout as after } from 'node:timers/promises'
 import { openNatsLog } from '../../src/control/log/nats.ts'
-import { Health } from '../../src/control/plane/controller/health.ts'
+import { ControllerHealth } from '../../src/control/plane/controller/health.ts'
 import { ControllerMetrics } from '../../src/control/plane/controller/metrics.ts'
 import { openSession } from '../../src/control/plane/kubernetes.ts'
 import type { OpenedLog } from '../../src/control/plane/open-log.ts'
-import type { Severity } from '../../src/control/plane/parts.ts'
+import type { LogLevel } from '../../src/control/plane/parts.ts'
 import { DigestKey } from '../../src/control/watch/digest-key.ts'
 import { Backoff } from '../../src/control/watch/kubernetes/backoff.ts'
 import {
@@ -104,7 +104,7 @@ export class Replica {
         owners: {},
         replica: machine.name,
         isInCluster: false,
-        health: new Health(),
+        health: new ControllerHealth(),
         metrics: new ControllerMetrics(),
         listen: xds.listenOn(machine),
         every: options.every,
@@ -153,7 +153,7 @@ export class Replica {
     }
   }
 
-  #notify(severity: Severity, text: string): void {
+  #notify(severity: LogLevel, text: string): void {
     if (severity === 'debug') return
     const { world } = this.#cluster
     world.note(`${severity} ${text}`)

@@ -1,7 +1,7 @@
 /** Streams between proxies and configuration servers, in place of gRPC. */
 import { EventEmitter } from 'node:events'
 import { Metadata, status } from '@grpc/grpc-js'
-import type { Call, Listen } from '../../src/control/xds/listener.ts'
+import type { Listen, StreamCall } from '../../src/control/xds/listener.ts'
 import type { StreamOptions } from '../../src/gateway/proxy/remote/stream.ts'
 import type { Network } from './network.ts'
 import type { Machine } from './world.ts'
@@ -11,7 +11,7 @@ type ClientStream = ReturnType<NonNullable<StreamOptions['connect']>>
 interface Server {
   readonly machine: Machine
   readonly run: number
-  readonly onCall: (call: Call) => void
+  readonly onCall: (call: StreamCall) => void
 }
 
 export class XdsNetwork {
@@ -69,7 +69,7 @@ export class XdsNetwork {
         connection.end('over')
       })
     }
-    connection.send(machine, () => server.onCall(call as unknown as Call))
+    connection.send(machine, () => server.onCall(call as unknown as StreamCall))
     const write = (bytes: Uint8Array) =>
       connection.send(machine, () => {
         if (!call.destroyed) call.emit('data', Buffer.from(bytes))

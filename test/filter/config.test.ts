@@ -3,7 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { type FilterConfigOptions, filterConfig } from '../../src/tools/cli/filter-config/index.ts'
+import {
+  type FilterConfigOptions,
+  filterConfig,
+} from '../../src/tools/cli/filter-config/filter-config.ts'
 import { manifestsFor } from './manifests.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-filter-config-'))

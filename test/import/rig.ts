@@ -3,12 +3,12 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll } from 'vitest'
-import type { Finding } from '../../src/tools/import/index.ts'
+import type { ImportFinding } from '../../src/tools/import/index.ts'
 import { useGateway } from '../support/fixture.ts'
 import { type CommandResult, type RunningGateway, sluice } from '../support/gateway.ts'
 
 export interface Imported extends CommandResult {
-  readonly findings: readonly Finding[]
+  readonly findings: readonly ImportFinding[]
   /** File name -> content of the manifests. */
   readonly manifests: Readonly<Record<string, string>>
   /** Result of `sluice validate --strict`; undefined if nothing was written. */
@@ -24,7 +24,7 @@ export async function runImport(content: string, ...args: string[]): Promise<Imp
     const reportFile = join(folder, 'report.json')
     writeFileSync(source, content)
     const result = await sluice('import', '-f', source, '-o', out, '--report', reportFile, ...args)
-    const { findings } = read<{ findings: Finding[] }>(reportFile) ?? { findings: [] }
+    const { findings } = read<{ findings: ImportFinding[] }>(reportFile) ?? { findings: [] }
     const names = filesOf(out)
     const manifests = names.map((name) => [name, readFileSync(join(out, name), 'utf8')])
     const validation =

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { type SseEvent, SseEventTooLarge, SseReader } from '../../src/ground/base/sse-reader.ts'
+import { type SseEvent, SseEventTooLarge, SseReader } from '../../src/engines/sse/reader.ts'
 
 interface Case {
   readonly name: string

@@ -5,9 +5,9 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { printAnswer } from '../../src/tools/cli/output.ts'
-import { render } from '../../src/tools/cli/render.ts'
-import { packageVersion } from '../../src/tools/cli/version.ts'
+import { render } from '../../src/tools/cli/render/render.ts'
+import { printResult } from '../../src/tools/cli/shared/output.ts'
+import { packageVersion } from '../../src/tools/cli/shared/version.ts'
 
 const cases = readdirSync(import.meta.dirname, { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
@@ -20,7 +20,7 @@ async function run(name: string, more: { xdsCaFile?: string; output?: 'json' } =
   const { output = 'yaml', ...options } = more
   const report = (text: string) => void lines.told.push(text)
   const answer = await render({ file: [join(folder, 'in.yaml')], ...options }, report)
-  const code = printAnswer(answer, output, { print: (text) => void lines.out.push(text), report })
+  const code = printResult(answer, output, { print: (text) => void lines.out.push(text), report })
   const plain = (all: string[]) =>
     all.join('\n').replaceAll(packageVersion(), 'VERSION').replaceAll(`${folder}/`, '')
   return { code, out: plain(lines.out), told: plain(lines.told) }

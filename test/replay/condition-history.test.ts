@@ -6,8 +6,8 @@ import { type EventLog, MemoryLog, type Position } from '../../src/control/log/i
 import { regexProblem } from '../../src/control/plane/api-binding.ts'
 import type { ObjectRef } from '../../src/ground/model/names.ts'
 import { foldVersion } from '../../src/past/replay/index.ts'
-import { readHistory } from '../../src/tools/cli/condition-history.ts'
-import { extentOf, extentOfLog } from '../../src/tools/cli/log-extent.ts'
+import { readHistory } from '../../src/tools/cli/recording/condition-history.ts'
+import { extentOf, extentOfLog } from '../../src/tools/cli/recording/log-extent.ts'
 import { randomLog } from '../support/random-log.ts'
 import { record } from '../support/recorded-run.ts'
 

@@ -5,24 +5,24 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { readExport } from '../../src/control/log/export.ts'
 import { openEmbeddedLog } from '../../src/control/log/index.ts'
 import { openNatsLog } from '../../src/control/log/nats.ts'
-import { exportLog } from '../../src/tools/cli/log.ts'
-import { type Answer, printAnswer } from '../../src/tools/cli/output.ts'
-import { type RecordingOptions, readRecording } from '../../src/tools/cli/recording.ts'
-import { replayLog } from '../../src/tools/cli/replay.ts'
-import { status } from '../../src/tools/cli/status.ts'
+import { exportLog } from '../../src/tools/cli/log/log.ts'
+import { type RecordingOptions, readRecording } from '../../src/tools/cli/recording/recording.ts'
+import { replayLog } from '../../src/tools/cli/replay/replay.ts'
+import { type CommandResult, printResult } from '../../src/tools/cli/shared/output.ts'
+import { status } from '../../src/tools/cli/status/status.ts'
 import { type NatsServer, startNatsServer } from '../support/nats-server.ts'
 import { describeWithParts } from '../support/parts.ts'
 
 const example = join(import.meta.dirname, '..', '..', 'examples', 'quickstart', 'recorded.jsonl')
 
-type Command = (options: RecordingOptions, report: () => void) => Promise<Answer>
+type Command = (options: RecordingOptions, report: () => void) => Promise<CommandResult>
 
 /** What a command prints as JSON, before its exit code. */
 async function printed(command: Command, options: RecordingOptions): Promise<string> {
   const lines: string[] = []
   const report = () => undefined
   const answer = await command(options, report)
-  const code = printAnswer(answer, 'json', { print: (text) => void lines.push(text), report })
+  const code = printResult(answer, 'json', { print: (text) => void lines.push(text), report })
   return [...lines, `exit code ${code}`].join('\n')
 }
 

@@ -11,7 +11,7 @@ import { regexProblem } from '../../src/control/plane/api-binding.ts'
 import { captureState } from '../../src/control/plane/stored-state.ts'
 import { ResourceIndex } from '../../src/control/watch/resource-index.ts'
 import { createFold, type Fold, foldEvents } from '../../src/past/replay/index.ts'
-import { readState } from '../../src/tools/cli/recording.ts'
+import { readState } from '../../src/tools/cli/recording/recording.ts'
 import { randomLog } from '../support/random-log.ts'
 
 const derivation = { checkRegex: regexProblem }

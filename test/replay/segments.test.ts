@@ -6,8 +6,8 @@ import { type EventLog, MemoryLog, type Position } from '../../src/control/log/i
 import { regexProblem } from '../../src/control/plane/api-binding.ts'
 import { captureState, loadState, restoreState } from '../../src/control/plane/stored-state.ts'
 import { foldVersion, replay } from '../../src/past/replay/index.ts'
-import { replayParallel } from '../../src/tools/cli/replay-parallel.ts'
-import { replaySegment } from '../../src/tools/cli/replay-segment.ts'
+import { replayParallel } from '../../src/tools/cli/replay/parallel.ts'
+import { replaySegment } from '../../src/tools/cli/replay/segment.ts'
 import { randomLog } from '../support/random-log.ts'
 import { record } from '../support/recorded-run.ts'
 

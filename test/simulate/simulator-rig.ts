@@ -11,7 +11,7 @@ import {
   Simulator,
   type SimulatorOptions,
 } from '../../src/past/simulate/index.ts'
-import { foldRecording, readRecording } from '../../src/tools/cli/recording.ts'
+import { foldRecording, readRecording } from '../../src/tools/cli/recording/recording.ts'
 import { gateway, type Manifest, manifest } from '../support/manifests.ts'
 
 export const port = 8080

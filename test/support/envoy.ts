@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parse } from 'yaml'
-import { filterConfig } from '../../src/tools/cli/filter-config/index.ts'
+import { filterConfig } from '../../src/tools/cli/filter-config/filter-config.ts'
 import { freePorts } from './free-port.ts'
 import { partPath } from './parts.ts'
 import { type Program, startProgram } from './program.ts'

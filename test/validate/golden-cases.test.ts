@@ -2,7 +2,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { validate } from '../../src/tools/cli/validate.ts'
+import { validate } from '../../src/tools/cli/validate/validate.ts'
 
 const folder = join(import.meta.dirname, '../flow')
 

@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { exitCode } from '../../src/tools/cli/output.ts'
-import { status } from '../../src/tools/cli/status.ts'
-import { validate } from '../../src/tools/cli/validate.ts'
+import { exitCode } from '../../src/tools/cli/shared/output.ts'
+import { status } from '../../src/tools/cli/status/status.ts'
+import { validate } from '../../src/tools/cli/validate/validate.ts'
 import { manifest } from '../support/manifests.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-hosts-'))

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { validate } from '../../src/tools/cli/validate.ts'
+import { validate } from '../../src/tools/cli/validate/validate.ts'
 import { sluice } from '../support/gateway.ts'
 import { gateway, httpRoute, manifest, policy, staticBackend } from '../support/manifests.ts'
 

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { status } from '../../src/tools/cli/status.ts'
+import { status } from '../../src/tools/cli/status/status.ts'
 import { launcher } from '../support/gateway.ts'
 import { gateway, manifest } from '../support/manifests.ts'
 

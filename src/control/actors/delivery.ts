@@ -25,7 +25,7 @@ import {
   type ProxyInput,
   type ProxySnapshot,
   type ProxyState,
-  type Rejection,
+  type RecordedRejection,
 } from './proxy.machine.ts'
 import { byObject } from './rejected-objects.ts'
 
@@ -44,7 +44,7 @@ export interface ConnectedProxy extends ProxyState {
 }
 
 /** A rejection, with the Gateway of the proxy. */
-interface ProxyRejection extends Rejection {
+interface ProxyRejection extends RecordedRejection {
   readonly gateway?: string
 }
 
@@ -360,13 +360,13 @@ export class Delivery {
 }
 
 /** Adds the name of the proxy to the message if a Gateway can have several proxies. */
-function named(rejection: Rejection, context: ProxyState | undefined): ProxyRejection {
+function named(rejection: RecordedRejection, context: ProxyState | undefined): ProxyRejection {
   if (context?.gateway === undefined) return rejection
   const { code, message } = rejection
   return { code, message: `proxy ${context.proxy}: ${message}`, gateway: context.gateway }
 }
 
-/** Is the proxy ready, and rejects nothing, in all of these states? */
+/** Whether the proxy is ready, and rejects nothing, in all of these states. */
 function isProgress(...snapshots: readonly ProxySnapshot[]): boolean {
   const rejects = ({ context }: ProxySnapshot) => Object.keys(context.rejections).length > 0
   return snapshots.every((snapshot) => snapshot.value === 'ready' && !rejects(snapshot))

@@ -37,7 +37,7 @@ export const foldVersion = '14'
 export interface RecordedEvent {
   readonly position: number
   readonly event: SluiceEvent
-  /** Set if it comes from an export that leaves out credentials of the event's object. */
+  /** Whether it comes from an export that leaves out credentials of the event's object. */
   readonly redacted?: true
 }
 

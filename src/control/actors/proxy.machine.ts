@@ -8,9 +8,9 @@
  * ```
  */
 import { assign, setup } from 'xstate'
-import { createStep, type Snapshot } from './step.ts'
+import { type ActorSnapshot, createStep } from './step.ts'
 
-export interface Rejection {
+export interface RecordedRejection {
   readonly code: string
   readonly message: string
 }
@@ -30,14 +30,14 @@ export interface ProxyState extends Connection {
   readonly proxy: string
   /** Log position of the configuration in force; -1 before the first acknowledgement. */
   readonly watermark: number
-  readonly rejections: Readonly<Record<string, Rejection>>
+  readonly rejections: Readonly<Record<string, RecordedRejection>>
 }
 
 export type ProxyInput =
   | ({ readonly type: 'CONNECTED' } & Connection)
   | { readonly type: 'DISCONNECTED' }
   | { readonly type: 'ACKED'; readonly sequence: number; readonly refused?: readonly string[] }
-  | { readonly type: 'REJECTED'; readonly key: string; readonly rejection: Rejection }
+  | { readonly type: 'REJECTED'; readonly key: string; readonly rejection: RecordedRejection }
 
 function keepOnly(
   rejections: ProxyState['rejections'],
@@ -102,7 +102,7 @@ export const proxyMachine = setup({
   },
 })
 
-export type ProxySnapshot = Snapshot<'absent' | 'connected' | 'ready', ProxyState>
+export type ProxySnapshot = ActorSnapshot<'absent' | 'connected' | 'ready', ProxyState>
 
 /** The actor of an unknown proxy; equal to the initial state of the machine. */
 export const absentProxy = (proxy: string): ProxySnapshot => ({

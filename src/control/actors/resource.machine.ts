@@ -15,8 +15,8 @@
 import { assign, setup } from 'xstate'
 import type { SluiceEvent } from '../../../events/index.ts'
 import type { Age, ObjectRef } from '../../ground/model/names.ts'
-import type { ObjectState, ObservedObject, Refusal } from '../desired/object-state.ts'
-import { createStep, type Snapshot } from './step.ts'
+import type { ObjectState, ObservedObject, RefusedVersion } from '../desired/object-state.ts'
+import { type ActorSnapshot, createStep } from './step.ts'
 
 /** When an object was first observed, and at which position of the log. */
 interface ObservedAt {
@@ -44,7 +44,7 @@ export type ResourceInput =
       readonly type: 'REFUSED'
       readonly uid: string
       readonly resourceVersion: string
-      readonly refusal: Refusal
+      readonly refusal: RefusedVersion
       readonly seen: EventPlace
     }
   | { readonly type: 'DELETED'; readonly uid: string }
@@ -171,7 +171,7 @@ export const resourceMachine = setup({
   },
 })
 
-export type ResourceSnapshot = Snapshot<
+export type ResourceSnapshot = ActorSnapshot<
   'absent' | 'inForce' | 'inForceButRefused' | 'refused',
   Context
 >

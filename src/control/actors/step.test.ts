@@ -9,7 +9,7 @@ import {
   type ResourceInput,
   resourceMachine,
 } from './resource.machine.ts'
-import { createStep, type Snapshot } from './step.ts'
+import { type ActorSnapshot, createStep } from './step.ts'
 
 const ref = { kind: 'HTTPRoute', namespace: 'shop', name: 'cart' }
 const uid = fc.constantFrom('u', 'u', 'v')
@@ -68,7 +68,7 @@ const proxyInput: fc.Arbitrary<ProxyInput> = fc.oneof(
   }),
 )
 
-type AnySnapshot = Snapshot<string, unknown>
+type AnySnapshot = ActorSnapshot<string, unknown>
 
 /** Expects that both make the same states of the same events. */
 function expectSameSteps<Event extends { readonly type: string }>(

@@ -1,7 +1,8 @@
 /** Lists every field of our kinds, and to what degree this version supports it. */
-import type { SecretContent } from '../../ground/base/secret-placeholder.ts'
+
 import type { AnyProperty, Node, Support } from '../../ground/schema/field.ts'
 import { typeLabel } from '../../ground/schema/label.ts'
+import type { SecretContent } from '../../ground/secrets/placeholder.ts'
 import type { ApiKind } from './kind.ts'
 import { kinds } from './kinds.ts'
 

@@ -1,7 +1,7 @@
 import type { Protocol } from '../../ground/model/resources.ts'
 import {
   type AnyProperty,
-  type ObjectOf,
+  type ObjectOfProperties,
   object,
   required,
   type Schema,
@@ -38,7 +38,7 @@ export interface ApiKind<Kind extends string = string, Body extends KindBody = K
   readonly versions: readonly [string, ...string[]]
   readonly plural: string
   readonly namespaced: boolean
-  /** True if the kind is defined by this project. */
+  /** Whether the kind is defined by this project. */
   readonly own: boolean
   /** Set for kinds of Kubernetes itself: unknown fields are kept, and null is read as not set. */
   readonly lenient?: boolean
@@ -64,7 +64,7 @@ export type ObjectOfKind<K> =
         readonly apiVersion: string
         readonly kind: Kind
         readonly metadata: ObjectMeta
-      } & ObjectOf<Body>
+      } & ObjectOfProperties<Body>
     : never
 
 function wholeObject(kind: string, body: KindBody, open: boolean): Schema<unknown> {

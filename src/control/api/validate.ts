@@ -20,7 +20,7 @@ const fail = (path: string, message: string): Outcome<never, FieldProblem> =>
   failAll([{ path, message }])
 
 /**
- * Is the object of a kind that this gateway does not read, such as a Deployment in the same manifest?
+ * Whether the object is of a kind that this gateway does not read, such as a Deployment in the same manifest.
  * Such objects are ignored. Unknown kinds of our own group and of the Gateway API are errors instead.
  */
 export function isForeign(input: unknown): input is { apiVersion: string; kind: string } {
@@ -34,7 +34,7 @@ export function isForeign(input: unknown): input is { apiVersion: string; kind: 
 }
 
 /**
- * Does a foreign object concern gateways anyway? Its group extends the Gateway API, or another version of
+ * Whether a foreign object concerns gateways anyway. Its group extends the Gateway API, or another version of
  * its kind is read, or it is of another gateway or another group by mistake. Users may expect such an object to have an effect.
  */
 export function isRelated({ apiVersion, kind }: { apiVersion: string; kind: string }): boolean {

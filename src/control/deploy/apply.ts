@@ -16,7 +16,7 @@ import {
   ownedKinds,
 } from './owned-objects.ts'
 
-export interface Change {
+export interface ObjectChange {
   readonly kind: string
   readonly name: string
   readonly change: 'created' | 'updated' | 'deleted'
@@ -61,7 +61,7 @@ export class Applier {
   }
 
   /** Resolves with the changes. @throws ConflictingObjectError, KubeError, NotWritingError */
-  async apply(plan: ProxyPlan, objects: readonly RenderedObject[]): Promise<Change[]> {
+  async apply(plan: ProxyPlan, objects: readonly RenderedObject[]): Promise<ObjectChange[]> {
     const isScaled = objects.some(({ kind }) => kind === 'HorizontalPodAutoscaler')
     const due: { object: RenderedObject; isNew: boolean }[] = []
     for (const rendered of objects) {
@@ -72,7 +72,7 @@ export class Applier {
       if (live !== undefined && contentOf(tried) === contentOf(live)) this.#remember(object, live)
       else due.push({ object, isNew: live === undefined })
     }
-    const changes: Change[] = []
+    const changes: ObjectChange[] = []
     for (const { object, isNew } of due) {
       this.#remember(object, await this.#send(object, false))
       const { kind, metadata } = object
@@ -82,9 +82,9 @@ export class Applier {
   }
 
   /** Removes the objects that the Gateway with this uid owns, except `kept`. */
-  async remove(uid: string, kept: readonly RenderedObject[] = []): Promise<Change[]> {
+  async remove(uid: string, kept: readonly RenderedObject[] = []): Promise<ObjectChange[]> {
     const keys = new Set(kept.map(keyOf))
-    const changes: Change[] = []
+    const changes: ObjectChange[] = []
     for (const { kind, object } of this.#options.owned.ofOwner(uid)) {
       const { namespace = '', name, deletionTimestamp } = object.metadata
       if (deletionTimestamp !== undefined || keys.has(objectKey({ kind, namespace, name })))

@@ -15,7 +15,7 @@ import type { ObjectKey } from '../../ground/model/names.ts'
 import type { Deployment, ProxyEnvironment } from '../desired/deployment/plan.ts'
 import { renderProxy } from '../desired/deployment/render.ts'
 import { type KubeClient, KubeError } from '../kube/index.ts'
-import { Applier, type Change, ConflictingObjectError, NotWritingError } from './apply.ts'
+import { Applier, ConflictingObjectError, NotWritingError, type ObjectChange } from './apply.ts'
 import type { OwnedObjects } from './owned-objects.ts'
 
 interface DeployerOptions {
@@ -30,7 +30,7 @@ interface DeployerOptions {
   isThere(key: ObjectKey, uid: string): boolean
   isWriting(): boolean
   /** Called when all objects are in place, after `changes`. */
-  onApplied(key: ObjectKey, uid: string, changes: readonly Change[]): void
+  onApplied(key: ObjectKey, uid: string, changes: readonly ObjectChange[]): void
   onFailed(key: ObjectKey, uid: string, message: string): void
   /** Called when a request has failed and will be retried. */
   onRetry(message: string): void
@@ -142,7 +142,7 @@ export class Deployer {
     }
   }
 
-  #put(deployment: Exclude<Deployment, { state: 'held' }>): Promise<Change[]> {
+  #put(deployment: Exclude<Deployment, { state: 'held' }>): Promise<ObjectChange[]> {
     if (deployment.state === 'none') return this.#applier.remove(deployment.uid)
     const rendered = renderProxy(deployment.plan, this.#options.environment())
     // If a plan cannot be rendered, nothing is changed, and the Gateway's conditions say why.

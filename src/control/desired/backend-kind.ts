@@ -7,7 +7,7 @@ import type { GatewayBackendSpec } from '../api/gateway-backend.ts'
 import type { Reader } from './graph.ts'
 import { specOf } from './specs.ts'
 
-interface BackendKind {
+interface DerivedBackendKind {
   readonly definition: BackendDefinition
   /** Value of the spec field of this kind. */
   readonly spec: unknown
@@ -16,7 +16,7 @@ interface BackendKind {
 const definitions: readonly BackendDefinition[] = backendDefinitions
 
 /** Returns undefined only if the spec is invalid. */
-export function backendKindOf(spec: GatewayBackendSpec): BackendKind | undefined {
+export function backendKindOf(spec: GatewayBackendSpec): DerivedBackendKind | undefined {
   const fields: Readonly<Record<string, unknown>> = spec
   const definition = definitions.find(({ field }) => fields[field] !== undefined)
   return definition && { definition, spec: fields[definition.field] }
@@ -26,7 +26,7 @@ export function backendKindOf(spec: GatewayBackendSpec): BackendKind | undefined
 export function findBackendKind(
   { namespace, name }: ObjectName,
   read: Reader,
-): BackendKind | undefined {
+): DerivedBackendKind | undefined {
   const object = read.object('GatewayBackend', namespace, name)?.object
   return object && backendKindOf(specOf<'GatewayBackend'>(object))
 }

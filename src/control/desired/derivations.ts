@@ -27,7 +27,7 @@ import { gatewayOfSet, specOf } from './specs.ts'
 
 export interface DerivationOptions {
   readonly checkRegex: CheckRegex
-  /** True if nothing fetches key sets. A policy is then not refused because its key set is missing. */
+  /** Whether nothing fetches key sets. A policy is then not refused because its key set is missing. */
   readonly keySetsArePending?: boolean
 }
 

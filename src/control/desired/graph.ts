@@ -14,7 +14,7 @@
  * A stage may read objects, indexes and inputs, and only values and relations of earlier stages, so there
  * are no cycles. Stages are pure functions: no clock, no randomness, sorted iteration.
  */
-import { hasSameContent } from '../../ground/base/same-content.ts'
+
 import type { KeySetRequest } from '../../ground/model/key-sets.ts'
 import type { ObjectKey, ObjectRef } from '../../ground/model/names.ts'
 import { objectKey } from '../../ground/model/names.ts'
@@ -24,7 +24,8 @@ import { KeySetRequests } from './key-set-requests.ts'
 import { type IndexDefinition, ObjectIndexes } from './object-indexes.ts'
 import { type ObjectState, refusalAfter } from './object-state.ts'
 import { OutputStore } from './output-store.ts'
-import { type PartOwner, Parts } from './parts.ts'
+import { type PartOwner, PartStore } from './parts.ts'
+import { hasSameContent } from './same-content.ts'
 import { namesOfReads, Sources, type SourceType } from './sources.ts'
 
 export interface Reader {
@@ -95,7 +96,7 @@ interface DerivationTrace {
   readonly status: Derived['status']
 }
 
-interface Node extends PartOwner {
+interface GraphNode extends PartOwner {
   readonly stage: number
   readonly key: ObjectKey
   /** `stage:object key`. */
@@ -118,10 +119,10 @@ export class Graph {
   readonly inputs = new Map<string, unknown>()
   readonly #indexes: ObjectIndexes
   /** For each stage, its nodes by object key; then all by their ids. */
-  readonly #nodes: readonly Map<ObjectKey, Node>[]
-  readonly #nodesById = new Map<string, Node>()
-  readonly #sources = new Sources<Node>()
-  readonly #parts = new Parts(this.#sources)
+  readonly #nodes: readonly Map<ObjectKey, GraphNode>[]
+  readonly #nodesById = new Map<string, GraphNode>()
+  readonly #sources = new Sources<GraphNode>()
+  readonly #parts = new PartStore(this.#sources)
   readonly #relationStages = new Map<string, RelationStages>()
   /** `relation \0 key` -> member -> number of times that it was contributed. */
   readonly #relations = new Map<string, Map<string, number>>()
@@ -232,15 +233,15 @@ export class Graph {
     this.#replace(node, derived)
   }
 
-  #addNode(stage: number, key: ObjectKey): Node {
+  #addNode(stage: number, key: ObjectKey): GraphNode {
     const id = [this.#stages[stage]?.name, key].join(':')
-    const node: Node = { stage, key, id, reads: [], parts: [], derived: {} }
+    const node: GraphNode = { stage, key, id, reads: [], parts: [], derived: {} }
     this.#nodes[stage]?.set(key, node)
     this.#nodesById.set(id, node)
     return node
   }
 
-  #remove(node: Node): void {
+  #remove(node: GraphNode): void {
     this.#nodes[node.stage]?.delete(node.key)
     this.#nodesById.delete(node.id)
     this.#sources.forget(node)
@@ -248,7 +249,7 @@ export class Graph {
     this.#replace(node, {})
   }
 
-  #replace(node: Node, derived: Derived): void {
+  #replace(node: GraphNode, derived: Derived): void {
     const { derived: before, key, id } = node
     if (derived === node.given) return
     node.given = derived

@@ -1,8 +1,8 @@
-import { hasSameContent } from '../../ground/base/same-content.ts'
 import type { Age, ObjectRef } from '../../ground/model/names.ts'
+import { hasSameContent } from './same-content.ts'
 
 /** Why a version of an object was refused, and the objects that it refers to. */
-export interface Refusal {
+export interface RefusedVersion {
   readonly generation: number
   readonly problems: readonly { readonly path: string; readonly message: string }[]
   readonly targets: readonly {
@@ -47,7 +47,7 @@ export interface ObjectState {
   /** The last valid version; undefined if there was none. */
   readonly object: ObservedObject | undefined
   /** Set if a later version is invalid; the last valid version stays in use. */
-  readonly refused: Refusal | undefined
+  readonly refused: RefusedVersion | undefined
 }
 
 /** Whether two states of an object in one log are the same. */
@@ -66,18 +66,18 @@ export function generationOf(state: ObjectState): number {
 }
 
 /** The problems of a refused version in one line. */
-export function problemsText({ problems }: Pick<Refusal, 'problems'>): string {
+export function problemsText({ problems }: Pick<RefusedVersion, 'problems'>): string {
   return problems.map(({ path, message }) => `${path}: ${message}`).join('; ')
 }
 
 interface WrittenTargets {
-  readonly targetRefs?: Refusal['targets']
-  readonly targetSelectors?: Refusal['targets']
-  readonly parentRefs?: Refusal['targets']
+  readonly targetRefs?: RefusedVersion['targets']
+  readonly targetSelectors?: RefusedVersion['targets']
+  readonly parentRefs?: RefusedVersion['targets']
 }
 
 /** Makes a refusal for an object whose derivation threw; undefined if it has no valid version anyway. */
-export function refusalAfter(error: unknown, state: ObjectState): Refusal | undefined {
+export function refusalAfter(error: unknown, state: ObjectState): RefusedVersion | undefined {
   const { object, generation } = state
   if (object === undefined) return undefined
   const {

@@ -1,13 +1,14 @@
 /** The outputs of all derivations: published resources, deployments and statuses. */
-import { contentVersion } from '../../ground/base/content-version.ts'
-import { hasSameContent } from '../../ground/base/same-content.ts'
+
 import type { ObjectKey } from '../../ground/model/names.ts'
 import type { Resource, ResourceKey, VersionedResource } from '../../ground/model/resources.ts'
+import { contentVersion } from '../wire/content-version.ts'
 import type { Deployment } from './deployment/plan.ts'
+import { hasSameContent } from './same-content.ts'
 import { SumDigest } from './sum-digest.ts'
 
 /** A published resource. Its version is computed when it is first needed. */
-class Output {
+class PublishedOutput {
   readonly resource: Resource
   /** Whose resource it is: a listener may move between Gateways that are derived in any order. */
   owner: string
@@ -25,13 +26,13 @@ class Output {
 }
 
 export class OutputStore {
-  readonly #outputs = new Map<ResourceKey, Output>()
+  readonly #outputs = new Map<ResourceKey, PublishedOutput>()
   readonly #digest = new SumDigest<{ readonly version: string }>(
     (key, { version }) => `${key}\0${version}`,
   )
   readonly #deployments = new Map<ObjectKey, Deployment>()
   #changedDeployments = new Set<ObjectKey>()
-  #changed = new Map<ResourceKey, Output | undefined>()
+  #changed = new Map<ResourceKey, PublishedOutput | undefined>()
   /** Keys of changes that `newChanges` has not returned. */
   #newKeys: ResourceKey[] = []
   #statuses = new Map<ObjectKey, Readonly<Record<string, unknown>> | undefined>()
@@ -137,7 +138,7 @@ export class OutputStore {
       before.owner = owner
       return before.resource
     }
-    const output = new Output(resource, owner)
+    const output = new PublishedOutput(resource, owner)
     this.#digest.set(resource.key, output)
     this.#outputs.set(resource.key, output)
     this.#noteChange(resource.key, output)
@@ -150,14 +151,14 @@ export class OutputStore {
     this.#noteChange(key, undefined)
   }
 
-  #noteChange(key: ResourceKey, output: Output | undefined): void {
+  #noteChange(key: ResourceKey, output: PublishedOutput | undefined): void {
     if (!this.#changed.has(key)) this.#newKeys.push(key)
     this.#changed.set(key, output)
   }
 }
 
 /** The version is hashed when it is first read: replays of a log read few of them. */
-const versioned = (output: Output): VersionedResource => ({
+const versioned = (output: PublishedOutput): VersionedResource => ({
   resource: output.resource,
   get version() {
     return output.version

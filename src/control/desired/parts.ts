@@ -2,7 +2,7 @@
  * Parts of derivations. A part whose inputs have the same content as the last time is not derived again, unless
  * something that the derivation has read has changed since.
  */
-import { hasSameContent } from '../../ground/base/same-content.ts'
+import { hasSameContent } from './same-content.ts'
 import type { SourceReader, Sources } from './sources.ts'
 
 interface Part {
@@ -16,12 +16,12 @@ interface Part {
 
 const unknownPart: Part = { derive: undefined, inputs: [], result: undefined, from: 0, to: 0 }
 
-/** What has parts; `Parts` writes them, in their order. They are dropped once a source has changed. */
+/** What has parts; `PartStore` writes them, in their order. They are dropped once a source has changed. */
 export interface PartOwner extends SourceReader {
   parts: Part[]
 }
 
-export class Parts<Owner extends PartOwner> {
+export class PartStore<Owner extends PartOwner> {
   readonly #sources: Sources<Owner>
   #parts: Part[] = []
   #count = 0

@@ -5,7 +5,7 @@
  */
 export type SourceType = 'object' | 'index' | 'value' | 'relation' | 'fact'
 
-interface Source<Node> {
+interface GraphSource<Node> {
   /** The four parts of its name; unused ones are empty. */
   readonly parts: readonly [string, string, string, string]
   readonly type: SourceType
@@ -19,20 +19,21 @@ interface Source<Node> {
 /** What has read sources; `Sources` writes `reads`. */
 export interface SourceReader {
   /** In the order of reading. A source is in the list as often as it was read. */
-  reads: readonly Source<unknown>[]
+  reads: readonly GraphSource<unknown>[]
 }
 
 /** Names are flat strings, see `objectKey`. */
-const joinName: Readonly<Record<SourceType, (...parts: Source<unknown>['parts']) => string>> = {
-  object: (kind, namespace, name) => [kind, namespace, name].join('/'),
-  value: (stage, kind, namespace, name) => [`${stage}:${kind}`, namespace, name].join('/'),
-  index: (index, key) => [index, key].join('\0'),
-  relation: (relation, key) => [relation, key].join('\0'),
-  fact: (name) => name,
-}
+const joinName: Readonly<Record<SourceType, (...parts: GraphSource<unknown>['parts']) => string>> =
+  {
+    object: (kind, namespace, name) => [kind, namespace, name].join('/'),
+    value: (stage, kind, namespace, name) => [`${stage}:${kind}`, namespace, name].join('/'),
+    index: (index, key) => [index, key].join('\0'),
+    relation: (relation, key) => [relation, key].join('\0'),
+    fact: (name) => name,
+  }
 
 export class Sources<Node extends SourceReader> {
-  readonly #byName: Readonly<Record<SourceType, Map<string, Source<Node>>>> = {
+  readonly #byName: Readonly<Record<SourceType, Map<string, GraphSource<Node>>>> = {
     object: new Map(),
     index: new Map(),
     value: new Map(),
@@ -40,14 +41,14 @@ export class Sources<Node extends SourceReader> {
     fact: new Map(),
   }
   /** What the current node read the last time. */
-  #expected: readonly Source<Node>[] = []
+  #expected: readonly GraphSource<Node>[] = []
   #count = 0
   /** Set once the node has read something else than expected. */
-  #reads: Source<Node>[] | undefined
+  #reads: GraphSource<Node>[] | undefined
 
   /** Begins to record what a node reads. Only one node reads at a time. */
   begin({ reads }: Node): void {
-    this.#expected = reads as readonly Source<Node>[]
+    this.#expected = reads as readonly GraphSource<Node>[]
     this.#count = 0
     this.#reads = undefined
   }
@@ -74,7 +75,7 @@ export class Sources<Node extends SourceReader> {
   repeat(from: number, to: number): void {
     if (this.#reads !== undefined || this.#count !== from) {
       this.#reads ??= this.#expected.slice(0, this.#count)
-      for (let at = from; at < to; at++) this.#reads.push(this.#expected[at] as Source<Node>)
+      for (let at = from; at < to; at++) this.#reads.push(this.#expected[at] as GraphSource<Node>)
     }
     this.#count += to - from
   }
@@ -98,7 +99,7 @@ export class Sources<Node extends SourceReader> {
     return others === undefined ? [reader] : [reader, ...others]
   }
 
-  #find(type: SourceType, parts: Source<Node>['parts']): Source<Node> {
+  #find(type: SourceType, parts: GraphSource<Node>['parts']): GraphSource<Node> {
     const name = joinName[type](...parts)
     const known = this.#byName[type].get(name)
     if (known !== undefined) return known
@@ -107,8 +108,8 @@ export class Sources<Node extends SourceReader> {
     return source
   }
 
-  #replaceReads(node: Node, reads: readonly Source<Node>[]): void {
-    const before = node.reads as readonly Source<Node>[]
+  #replaceReads(node: Node, reads: readonly GraphSource<Node>[]): void {
+    const before = node.reads as readonly GraphSource<Node>[]
     node.reads = reads
     for (const source of reads) addReader(source, node)
     if (before.length === 0) return
@@ -122,14 +123,14 @@ export class Sources<Node extends SourceReader> {
   }
 }
 
-function addReader<Node>(source: Source<Node>, node: Node): void {
+function addReader<Node>(source: GraphSource<Node>, node: Node): void {
   source.reader ??= node
   if (source.reader === node) return
   source.others ??= new Set()
   source.others.add(node)
 }
 
-function removeReader<Node>(source: Source<Node>, node: Node): void {
+function removeReader<Node>(source: GraphSource<Node>, node: Node): void {
   if (source.reader !== node) {
     source.others?.delete(node)
     return
@@ -140,7 +141,7 @@ function removeReader<Node>(source: Source<Node>, node: Node): void {
 }
 
 function isNamed(
-  source: Source<unknown>,
+  source: GraphSource<unknown>,
   type: SourceType,
   a: string,
   b: string,

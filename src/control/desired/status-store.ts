@@ -4,8 +4,8 @@
  * list entry of a status, conditions are identified by their type.
  */
 import { canonicalBytes, canonicalJson } from '../../ground/base/canonical.ts'
-import { hasSameContent } from '../../ground/base/same-content.ts'
 import type { ObjectKey } from '../../ground/model/names.ts'
+import { hasSameContent } from './same-content.ts'
 import { SumDigest } from './sum-digest.ts'
 
 export type Status = Readonly<Record<string, unknown>>

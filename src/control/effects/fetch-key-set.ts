@@ -94,10 +94,10 @@ function publicKeySet(text: string): PublicKeySet {
   try {
     parsed = JSON.parse(text)
   } catch {
-    throw new Error('the answer is not JSON')
+    throw new Error('the response is not JSON')
   }
   const keys = (parsed as { keys?: unknown } | null)?.keys
-  if (!Array.isArray(keys)) throw new Error('the answer is no key set')
+  if (!Array.isArray(keys)) throw new Error('the response is not a JSON Web Key Set')
   const isPublic = ([name]: readonly [string, unknown]) => !privateMembers.has(name)
   const publicPart = (key: object) => Object.fromEntries(Object.entries(key).filter(isPublic))
   return { keys: keys.filter(isObject).map(publicPart) }

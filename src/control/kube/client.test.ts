@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { KubeClient } from './client.ts'
-import { type Cluster, openCluster } from './cluster.ts'
+import { type KubernetesCluster, openCluster } from './cluster.ts'
 
 let folder: string
 let server: Server
-let cluster: Cluster
+let cluster: KubernetesCluster
 afterEach(async () => {
   cluster.close()
   server.closeAllConnections()

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { request as httpRequest } from '../../ground/base/node-http.ts'
-import type { Cluster } from './cluster.ts'
+import type { KubernetesCluster } from './cluster.ts'
 import { errorOf, KubeError } from './error.ts'
 import { linesOf } from './lines.ts'
 import type { ApiPath } from './paths.ts'
@@ -100,9 +100,9 @@ const silenceMs = 150_000
  * the response, or status 0 if there was none.
  */
 export class KubeClient {
-  readonly #cluster: Cluster
+  readonly #cluster: KubernetesCluster
 
-  constructor(cluster: Cluster) {
+  constructor(cluster: KubernetesCluster) {
     this.#cluster = cluster
   }
 
@@ -161,9 +161,9 @@ export class KubeClient {
     const limit = AbortSignal.timeout(timeoutMs)
     const signal = options.signal === undefined ? limit : AbortSignal.any([limit, options.signal])
     try {
-      const answer = await this.#open(method, path, { ...options, signal }, isFresh)
-      const body = parse(answer, await readAll(answer))
-      const { statusCode = 0, headers } = answer
+      const response = await this.#open(method, path, { ...options, signal }, isFresh)
+      const body = parse(response, await readAll(response))
+      const { statusCode = 0, headers } = response
       if (statusCode >= 300) throw errorOf(statusCode, body, headers['retry-after'])
       return body as T
     } catch (cause) {
@@ -188,12 +188,12 @@ export class KubeClient {
     try {
       const watching = { ...query, watch: true, allowWatchBookmarks: true }
       const options = { query: watching, signal: all, ...(accept && { accept }) }
-      const answer = await withFreshToken((isFresh) => this.#openWatch(path, options, isFresh))
+      const response = await withFreshToken((isFresh) => this.#openWatch(path, options, isFresh))
       clearTimeout(limit)
       onOpen?.()
-      answer.socket.setKeepAlive(true, 15_000)
-      answer.setTimeout(silenceMs, () => answer.destroy(new Error('the stream fell silent')))
-      for await (const line of linesOf(answer)) {
+      response.socket.setKeepAlive(true, 15_000)
+      response.setTimeout(silenceMs, () => response.destroy(new Error('the stream fell silent')))
+      for await (const line of linesOf(response)) {
         const { type, object } = JSON.parse(line) as { type: string; object: KubeObject }
         if (type === 'ERROR') throw errorOf(0, object)
         yield { type, object } as WatchEvent
@@ -211,10 +211,10 @@ export class KubeClient {
     options: RequestOptions,
     isFresh: boolean,
   ): Promise<IncomingMessage> {
-    const answer = await this.#open('GET', path, options, isFresh)
-    const { statusCode = 0, headers } = answer
-    if (statusCode === 200) return answer
-    throw errorOf(statusCode, parse(answer, await readAll(answer)), headers['retry-after'])
+    const response = await this.#open('GET', path, options, isFresh)
+    const { statusCode = 0, headers } = response
+    if (statusCode === 200) return response
+    throw errorOf(statusCode, parse(response, await readAll(response)), headers['retry-after'])
   }
 
   async #open(
@@ -264,9 +264,9 @@ function urlOf(server: URL, path: string, query: Query): URL {
   return url
 }
 
-async function readAll(answer: IncomingMessage): Promise<string> {
+async function readAll(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []
-  for await (const chunk of answer) chunks.push(chunk as Buffer)
+  for await (const chunk of response) chunks.push(chunk as Buffer)
   return Buffer.concat(chunks).toString('utf8')
 }
 

@@ -26,7 +26,7 @@ const reuseMs = 30_000
  * of a pod the cluster of the variable KUBECONFIG.
  * @throws ClusterConfigError
  */
-export function openCluster(kubeconfig?: string): Cluster {
+export function openCluster(kubeconfig?: string): KubernetesCluster {
   const config = loadConfig(kubeconfig)
   const current = config.getCurrentCluster()
   if (current === null) {
@@ -34,7 +34,7 @@ export function openCluster(kubeconfig?: string): Cluster {
   }
   const server = new URL(current.server.endsWith('/') ? current.server : `${current.server}/`)
   const namespace = config.getContextObject(config.getCurrentContext())?.namespace
-  return new Cluster(config, server, namespace)
+  return new KubernetesCluster(config, server, namespace)
 }
 
 function loadConfig(kubeconfig: string | undefined): KubeConfig {
@@ -55,7 +55,7 @@ function loadConfig(kubeconfig: string | undefined): KubeConfig {
   return config
 }
 
-export class Cluster {
+export class KubernetesCluster {
   readonly server: URL
   /** Namespace of the kubeconfig's context or of the pod; undefined if neither has one. */
   readonly namespace: string | undefined

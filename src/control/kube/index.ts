@@ -6,7 +6,7 @@ export {
   type LiveObject,
   type Query,
 } from './client.ts'
-export { type Cluster, ClusterConfigError, openCluster } from './cluster.ts'
+export { ClusterConfigError, type KubernetesCluster, openCluster } from './cluster.ts'
 export { KubeError } from './error.ts'
 export {
   findInstallOwners,

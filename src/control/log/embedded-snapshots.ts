@@ -1,8 +1,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import {
   LogError,
+  type LogSnapshot,
   type Position,
-  type Snapshot,
   type SnapshotInfo,
   type SnapshotQuery,
 } from './log.ts'
@@ -19,7 +19,7 @@ export class EmbeddedSnapshots {
 
   /** Stores a snapshot whose chunks are packed, and removes those that exceed the budget. */
   save(
-    { position, foldVersion, chunks }: Snapshot,
+    { position, foldVersion, chunks }: LogSnapshot,
     log: { readonly lastPosition: number; readonly purgedUpTo: number },
   ): void {
     const { remove, addChunk } = this.#statements
@@ -38,7 +38,7 @@ export class EmbeddedSnapshots {
     for (const { position } of surplus) remove.run(position)
   }
 
-  async load(query: SnapshotQuery): Promise<Snapshot | undefined> {
+  async load(query: SnapshotQuery): Promise<LogSnapshot | undefined> {
     const { foldVersion } = query
     const atMost = Math.min(query.atMost ?? Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER)
     const { newest, newestOf, chunks } = this.#statements

@@ -19,11 +19,11 @@ import {
   type EventLog,
   type ExpectedVersion,
   LogError,
+  type LogSnapshot,
   type NewSnapshot,
   type Position,
   type ReadRange,
   type Recorded,
-  type Snapshot,
   type SnapshotInfo,
   type SnapshotQuery,
 } from './log.ts'
@@ -167,7 +167,7 @@ class EmbeddedLog implements EventLog {
     )
   }
 
-  async loadSnapshot(query: SnapshotQuery = {}): Promise<Snapshot | undefined> {
+  async loadSnapshot(query: SnapshotQuery = {}): Promise<LogSnapshot | undefined> {
     this.#assertOpen()
     return this.#guard(() => this.#snapshots.load(query))
   }

@@ -10,7 +10,7 @@
  * The parts of `gzip`, joined and decoded from Base64, are the compressed JSON of the state.
  */
 import { type AnyCloudEvent, type SluiceEvent, upcastExported } from '../../../events/index.ts'
-import { withoutCredentials } from '../../ground/base/redact-credentials.ts'
+import { withoutCredentials } from '../../ground/secrets/redact-credentials.ts'
 import { maxEventBytes } from './encode.ts'
 import { LogError, type Position, type Recorded } from './log.ts'
 
@@ -39,7 +39,7 @@ export interface SnapshotPart {
   /** Number of this part, from 1. */
   readonly part: number
   readonly parts: number
-  /** Set if clear-text credentials of the configuration were removed from the state. */
+  /** Whether clear-text credentials of the configuration were removed from the state. */
   readonly redacted?: true
   /** Base64. */
   readonly gzip: string

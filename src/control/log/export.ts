@@ -4,7 +4,7 @@ import { StringDecoder } from 'node:string_decoder'
 import { promisify } from 'node:util'
 import { constants, createGunzip, gunzip, gunzipSync, gzip } from 'node:zlib'
 import { UnknownEventTypeError } from '../../../events/index.ts'
-import { withoutCredentials } from '../../ground/base/redact-credentials.ts'
+import { withoutCredentials } from '../../ground/secrets/redact-credentials.ts'
 import {
   ExportLines,
   maxLineBytes,
@@ -12,7 +12,7 @@ import {
   snapshotLine,
   snapshotMark,
 } from './export-lines.ts'
-import { LogError, type Position, type Recorded, type Snapshot } from './log.ts'
+import { LogError, type LogSnapshot, type Position, type Recorded } from './log.ts'
 
 /** Whether the first line of a file is that of an export. */
 export function isExport(path: string): boolean {
@@ -64,7 +64,7 @@ const maxSnapshotBytes = 512 * 1024 * 1024
  * Returns the JSON of a stored state, without the credentials that headers of the configuration set.
  * @throws LogError `corrupt` if it is not JSON
  */
-export function exportedState({ position, chunks }: Snapshot): Buffer {
+export function exportedState({ position, chunks }: LogSnapshot): Buffer {
   try {
     const state: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'))
     return Buffer.from(JSON.stringify(withoutCredentials(state)))
@@ -74,7 +74,7 @@ export function exportedState({ position, chunks }: Snapshot): Buffer {
 }
 
 /** The lines of a snapshot in an export. */
-export async function snapshotLines(snapshot: Snapshot): Promise<string[]> {
+export async function snapshotLines(snapshot: LogSnapshot): Promise<string[]> {
   const { position, foldVersion } = snapshot
   const state = exportedState(snapshot)
   const isRedacted = !state.equals(Buffer.concat(snapshot.chunks)) && { redacted: true as const }
@@ -116,7 +116,7 @@ export async function exportBeginning(path: string): Promise<ExportBeginning> {
 }
 
 /** Joins the parts of one snapshot. @throws LogError `corrupt` if a part is missing or damaged */
-export async function joinSnapshot(parts: readonly SnapshotPart[]): Promise<Snapshot> {
+export async function joinSnapshot(parts: readonly SnapshotPart[]): Promise<LogSnapshot> {
   const [first] = parts
   const { position = 0, foldVersion = '' } = first ?? {}
   const isWhole = first?.parts === parts.length && parts.every(({ part }, at) => part === at + 1)

@@ -7,10 +7,10 @@ export {
   type EventLog,
   LogError,
   type LogErrorCode,
+  type LogSnapshot,
   type NewSnapshot,
   type Position,
   type Recorded,
-  type Snapshot,
   type SnapshotInfo,
 } from './log.ts'
 export { newEvent } from './new-event.ts'

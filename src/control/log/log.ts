@@ -1,9 +1,8 @@
 import type { AnyCloudEvent, SluiceEvent } from '../../../events/index.ts'
-import type { Brand } from '../../ground/base/brand.ts'
 import type { Outcome } from '../../ground/base/outcome.ts'
 
 /** Position of an event in the log: 1, 2, 3, ... without gaps, never reused. */
-export type Position = Brand<number, 'Position'>
+export type Position = number & { readonly __brand: 'Position' }
 
 /** The position before the first event; also the version of a subject that has no event yet. */
 export const beginning = 0 as Position
@@ -12,7 +11,7 @@ export const beginning = 0 as Position
 export interface Recorded {
   readonly position: Position
   readonly event: SluiceEvent
-  /** Set if it comes from an export that leaves out credentials of the event's object. */
+  /** Whether it comes from an export that leaves out credentials of the event's object. */
   readonly redacted?: true
 }
 
@@ -42,7 +41,7 @@ export type AppendProblem =
     }
 
 /** State of a fold at a position. Events up to that position need not be read again. */
-export interface Snapshot {
+export interface LogSnapshot {
   readonly position: Position
   /** The fold version that wrote the snapshot. Others use it only if earlier events are gone. */
   readonly foldVersion: string
@@ -50,7 +49,7 @@ export interface Snapshot {
 }
 
 /** A snapshot to store. The log requests its chunks one after the other, so that each can be made when needed. */
-export interface NewSnapshot extends Omit<Snapshot, 'chunks'> {
+export interface NewSnapshot extends Omit<LogSnapshot, 'chunks'> {
   readonly chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array>
 }
 
@@ -128,7 +127,7 @@ export interface EventLog {
   saveSnapshot(snapshot: NewSnapshot): Promise<void>
 
   /** Loads the newest snapshot that meets the query. Rejects with `corrupt` if that one is damaged. */
-  loadSnapshot(query?: SnapshotQuery): Promise<Snapshot | undefined>
+  loadSnapshot(query?: SnapshotQuery): Promise<LogSnapshot | undefined>
 
   /** The stored snapshots, in order. */
   snapshots(): Promise<readonly SnapshotInfo[]>

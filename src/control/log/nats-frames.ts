@@ -30,7 +30,7 @@ interface EventFrame {
 }
 
 /** The headers of a message. */
-export interface Frame {
+export interface BatchFrame {
   readonly batch: string
   /** From 1 to `count`. */
   readonly index: number
@@ -45,7 +45,7 @@ export interface Frame {
 /** A frame to send to the server, with its subject and body. */
 export interface OutgoingFrame {
   readonly subject: string
-  readonly frame: Frame
+  readonly frame: BatchFrame
   readonly body: Uint8Array
 }
 
@@ -85,7 +85,14 @@ export function purgeFrame(base: number, purgedUpTo: number): OutgoingFrame {
   return { subject: purgeSubject, frame, body: new Uint8Array() }
 }
 
-export function frameHeaders({ batch, index, count, base, event, purgedUpTo }: Frame): MsgHdrs {
+export function frameHeaders({
+  batch,
+  index,
+  count,
+  base,
+  event,
+  purgedUpTo,
+}: BatchFrame): MsgHdrs {
   const list = headers()
   list.set(batchHeader, `${batch}/${index}/${count}/${base}`)
   if (event !== undefined) {
@@ -96,10 +103,10 @@ export function frameHeaders({ batch, index, count, base, event, purgedUpTo }: F
 }
 
 /** Message id of a frame. The server stores a frame that is sent again with the same id only once. */
-export const messageIdOf = ({ batch, index }: Frame): string => `${batch}/${index}`
+export const messageIdOf = ({ batch, index }: BatchFrame): string => `${batch}/${index}`
 
 /** Returns undefined if the message is not a frame. */
-export function parseFrame(list: MsgHdrs | undefined): Frame | undefined {
+export function parseFrame(list: MsgHdrs | undefined): BatchFrame | undefined {
   const [batch, ...numbers] = (list?.get(batchHeader) ?? '').split('/')
   const [index = 0, count = 0, base = -1] = numbers.map(Number)
   if (batch === undefined || !(index >= 1 && index <= count && base >= 0)) return undefined

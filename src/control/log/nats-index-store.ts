@@ -1,7 +1,7 @@
 import type { StreamInfo } from '@nats-io/jetstream'
 import { within } from '../../ground/base/within.ts'
 import { type Link, replicas, stream } from './nats-connection.ts'
-import type { IndexState, StreamIndex } from './nats-index.ts'
+import type { NatsIndexState, StreamIndex } from './nats-index.ts'
 
 const bucket = `${stream}_INDEX`
 const objectName = 'newest'
@@ -13,7 +13,7 @@ const leastEvents = 5_000
 const share = 1 / 50
 
 /** The first line of the object; the digests follow it. */
-interface Head extends Omit<IndexState, 'digests'> {
+interface Head extends Omit<NatsIndexState, 'digests'> {
   /** When the stream was created, so that the index of another stream is not used. */
   readonly created: string
 }
@@ -37,7 +37,7 @@ export class IndexStore {
   /** Restores an index. If the store has no usable one, the index begins at the first message of the stream. */
   async restore(index: StreamIndex, { created, state }: StreamInfo): Promise<void> {
     this.#created = created
-    let stored: IndexState | undefined
+    let stored: NatsIndexState | undefined
     // The client waits forever for parts that are removed while it reads.
     await within(answerTimeoutMs, async () => {
       const bytes = await this.#read().catch(() => null)
@@ -73,19 +73,19 @@ export class IndexStore {
     return store.getBlob(objectName)
   }
 
-  async #write(state: IndexState): Promise<void> {
+  async #write(state: NatsIndexState): Promise<void> {
     const content = ReadableStream.from(encode(state, this.#created)) as ReadableStream<Uint8Array>
     const store = await this.#stores.create(bucket, { replicas })
     await store.put({ name: objectName }, content)
   }
 }
 
-function encode({ digests, ...state }: IndexState, created: string): readonly Uint8Array[] {
+function encode({ digests, ...state }: NatsIndexState, created: string): readonly Uint8Array[] {
   const head: Head = { ...state, created }
   return [Buffer.from(`${JSON.stringify(head)}\n`), Buffer.from(digests.join(''), 'latin1')]
 }
 
-function decode(bytes: Uint8Array, created: string): IndexState | undefined {
+function decode(bytes: Uint8Array, created: string): NatsIndexState | undefined {
   const content = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   const end = content.indexOf(0x0a)
   try {

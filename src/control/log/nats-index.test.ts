@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest'
-import type { Frame } from './nats-frames.ts'
+import type { BatchFrame } from './nats-frames.ts'
 import { StreamIndex } from './nats-index.ts'
 
 const route = 'sluice.test.HTTPRoute.shop.a'
 
 /** A frame of a batch of events of one part each. */
-function frameOf(batch: string, index: number, count: number, base: number): Frame {
+function frameOf(batch: string, index: number, count: number, base: number): BatchFrame {
   const event = { number: index, part: 1, parts: 1, digest: `${batch}${index}` }
   return { batch, index, count, base, event, purgedUpTo: undefined }
 }
 
-function indexOf(...frames: (Frame | undefined)[]): StreamIndex {
+function indexOf(...frames: (BatchFrame | undefined)[]): StreamIndex {
   const index = new StreamIndex()
   for (const [at, frame] of frames.entries()) {
     index.apply({ sequence: at + 1, subject: route, frame })

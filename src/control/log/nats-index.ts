@@ -1,13 +1,13 @@
 import { Arrivals } from './arrivals.ts'
 import type { LogVersions } from './encode.ts'
 import { beginning, LogError, type Position } from './log.ts'
-import type { Frame } from './nats-frames.ts'
+import type { BatchFrame } from './nats-frames.ts'
 
 /** The parts of a stored message that the index uses. */
 export interface StoredFrame {
   readonly sequence: number
   readonly subject: string
-  readonly frame: Frame | undefined
+  readonly frame: BatchFrame | undefined
 }
 
 /** A batch whose frames have not all arrived yet. */
@@ -17,7 +17,7 @@ interface OpenBatch {
 }
 
 /** What an index knows after the messages up to a sequence. */
-export interface IndexState {
+export interface NatsIndexState {
   readonly sequence: number
   readonly last: number
   readonly purgedUpTo: number
@@ -162,7 +162,7 @@ export class StreamIndex implements LogVersions {
   }
 
   /** Captures what is decided; undefined if positions are unknown. */
-  toState(): IndexState | undefined {
+  toState(): NatsIndexState | undefined {
     if (this.#isAdrift) return undefined
     const runs = this.#sequences.flatMap((sequence, at) =>
       sequence === (this.#sequences[at - 1] ?? 0) + 1 && at > 0
@@ -181,7 +181,7 @@ export class StreamIndex implements LogVersions {
   }
 
   /** Continues from a captured state. The index must be new. */
-  restore({ runs, subjects, digests, ...state }: IndexState): void {
+  restore({ runs, subjects, digests, ...state }: NatsIndexState): void {
     this.#sequence = state.sequence
     this.#last = state.last
     this.#purgedUpTo = state.purgedUpTo
@@ -214,7 +214,7 @@ export class StreamIndex implements LogVersions {
   }
 
   /** Whether a frame continues the log. A purge after a loss may begin further up than the known end. */
-  #follows({ base, purgedUpTo }: Frame): boolean {
+  #follows({ base, purgedUpTo }: BatchFrame): boolean {
     return base === this.#last || (purgedUpTo !== undefined && base > this.#last)
   }
 

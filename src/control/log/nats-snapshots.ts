@@ -2,9 +2,9 @@ import type { ObjectInfo, ObjectStore } from '@nats-io/obj'
 import { within } from '../../ground/base/within.ts'
 import {
   LogError,
+  type LogSnapshot,
   type NewSnapshot,
   type Position,
-  type Snapshot,
   type SnapshotInfo,
   type SnapshotQuery,
 } from './log.ts'
@@ -184,7 +184,7 @@ function parseHead(content: Uint8Array): Head {
   }
 }
 
-async function snapshotOf(content: Uint8Array): Promise<Snapshot> {
+async function snapshotOf(content: Uint8Array): Promise<LogSnapshot> {
   const { position, foldVersion, chunks } = parseHead(content)
   let start = content.indexOf(0x0a) + 1
   const packed = chunks.map((length) => {

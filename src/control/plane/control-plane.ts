@@ -44,7 +44,7 @@ import { Effects } from './effects.ts'
 import { openHeartbeat } from './heartbeat.ts'
 import { Leadership } from './leadership.ts'
 import type { OpenedLog } from './open-log.ts'
-import type { ControlPlaneOptions, Parts, Plane } from './parts.ts'
+import type { ControlPlaneOptions, ControlPlaneParts, StartedPlane } from './parts.ts'
 import { Reconciler } from './reconciler.ts'
 import { restoreOrReset } from './restore.ts'
 import { openSecretStore, SecretCollector } from './secrets.ts'
@@ -54,7 +54,7 @@ import { captureState, type RestoredState, saveState } from './stored-state.ts'
  * Opens a control plane with the state that the log has. The control plane closes the log when it stops; if
  * this function throws, it closes the log itself.
  */
-export async function openControlPlane<Chosen extends Parts>(
+export async function openControlPlane<Chosen extends ControlPlaneParts>(
   options: ControlPlaneOptions<Chosen>,
 ): Promise<ControlPlane<Chosen>> {
   const { log, notify } = options
@@ -73,7 +73,7 @@ function newIdentity({ replica = 'local' }: { readonly replica?: string }): stri
   return `${replica}_${randomUUID().slice(0, 8)}`
 }
 
-export class ControlPlane<Chosen extends Parts> implements Plane {
+export class ControlPlane<Chosen extends ControlPlaneParts> implements StartedPlane {
   readonly #ended = Promise.withResolvers<unknown>()
   /** Resolves with the reason once this log can no longer be read or written. */
   readonly ended = this.#ended.promise
@@ -89,7 +89,7 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
   readonly effects: Effects
   readonly fold: RestoredState['fold']
   readonly index: RestoredState['index']
-  readonly sourceOptions: Plane['sourceOptions']
+  readonly sourceOptions: StartedPlane['sourceOptions']
   readonly #options: ControlPlaneOptions<Chosen>
   readonly #identity: string
   readonly #from: Position

@@ -14,31 +14,33 @@ import { kubernetesSource } from '../watch/kubernetes/source.ts'
 import { XdsServer, type XdsServerOptions } from '../xds/server.ts'
 import { type VerifyProxy, verifyLoopback } from '../xds/verifier.ts'
 import { type ControlPlane, openControlPlane } from './control-plane.ts'
-import { Cluster, type ClusterOptions } from './controller/cluster.ts'
-import type { Health } from './controller/health.ts'
+import { type ClusterOptions, ClusterSinks } from './controller/cluster.ts'
+import type { ControllerHealth } from './controller/health.ts'
 import { servedCertificate } from './controller/xds-certificate.ts'
 import { type OpenedLog, tooNewText } from './open-log.ts'
-import type { ControlPlaneOptions, OpenLease, Plane } from './parts.ts'
+import type { ControlPlaneOptions, OpenLease, StartedPlane } from './parts.ts'
 
-export interface SessionOptions extends ClusterOptions, Pick<ControlPlaneOptions, 'every'> {
+export interface ControllerSessionOptions
+  extends ClusterOptions,
+    Pick<ControlPlaneOptions, 'every'> {
   readonly isInCluster: boolean
-  readonly health: Health
+  readonly health: ControllerHealth
   /** How proxies connect. If omitted, over gRPC. */
   readonly listen?: XdsServerOptions['listen']
 }
 
 interface ClusterParts {
-  readonly source: Cluster['source']
+  readonly source: ClusterSinks['source']
   readonly channel: XdsServer
-  readonly sinks: Cluster
+  readonly sinks: ClusterSinks
 }
 
 /** Opens a session with the state that the log has. `signal` aborts the wait for replicas that have it. */
 export async function openSession(
-  options: SessionOptions,
+  options: ControllerSessionOptions,
   log: OpenedLog,
   signal: AbortSignal,
-): Promise<Session> {
+): Promise<ControllerSession> {
   const { settings, health, notify } = options
   const plane: ControlPlane<ClusterParts> = await openControlPlane({
     ...options,
@@ -54,14 +56,14 @@ export async function openSession(
     onWait: (reason) => health.set('log', reason ?? 'being read'),
     signal,
   })
-  return new Session(options, plane)
+  return new ControllerSession(options, plane)
 }
 
 /** @throws if TLS is configured and the certificate cannot be used */
-function clusterParts(options: SessionOptions, plane: Plane): ClusterParts {
+function clusterParts(options: ControllerSessionOptions, plane: StartedPlane): ClusterParts {
   const { client, settings, isInCluster, listen, notify } = options
   const onNotice = (text: string) => notify('warn', text)
-  const sinks = new Cluster(options, plane)
+  const sinks = new ClusterSinks(options, plane)
   const channel = new XdsServer({
     address: settings.xdsAddress,
     answers: plane.recorder,
@@ -94,7 +96,7 @@ function verifyServiceAccount(client: KubeClient, isInCluster: boolean): VerifyP
 }
 
 /** Returns a function that opens leases in a Lease object in the controller's namespace. */
-function kubernetesLease(options: SessionOptions): OpenLease {
+function kubernetesLease(options: ControllerSessionOptions): OpenLease {
   const { client, namespace, owners, settings, metrics, notify } = options
   return (lease) =>
     new Lease({
@@ -118,16 +120,16 @@ function kubernetesLease(options: SessionOptions): OpenLease {
     })
 }
 
-export class Session {
+export class ControllerSession {
   /** Resolves with the reason when this session cannot continue. */
   readonly ended: Promise<unknown>
   readonly #failed = Promise.withResolvers<unknown>()
-  readonly #options: SessionOptions
+  readonly #options: ControllerSessionOptions
   readonly #plane: ControlPlane<ClusterParts>
   #stopCollecting: () => void = () => undefined
   #endTrimming: () => void = () => undefined
 
-  constructor(options: SessionOptions, plane: ControlPlane<ClusterParts>) {
+  constructor(options: ControllerSessionOptions, plane: ControlPlane<ClusterParts>) {
     this.#options = options
     this.#plane = plane
     this.ended = Promise.race([plane.ended, this.#failed.promise])

@@ -9,7 +9,7 @@ import type { Lease } from '../lease/lease.ts'
 import { newEvent } from '../log/index.ts'
 import type { ResourceIndex } from '../watch/resource-index.ts'
 import type { AppendQueue } from './append-queue.ts'
-import type { ControlPlaneOptions, Source } from './parts.ts'
+import type { ControlPlaneOptions, ResourceSource } from './parts.ts'
 import type { Reconciler } from './reconciler.ts'
 
 interface LeadershipOptions extends Pick<ControlPlaneOptions, 'keyName' | 'notify'> {
@@ -20,7 +20,7 @@ interface LeadershipOptions extends Pick<ControlPlaneOptions, 'keyName' | 'notif
   readonly fold: Fold
   /** The objects of the source in the log. */
   readonly index: ResourceIndex
-  readonly source: Pick<Source, 'lead' | 'follow'>
+  readonly source: Pick<ResourceSource, 'lead' | 'follow'>
   readonly reconciler: Pick<Reconciler, 'folded' | 'appendDecisions'>
   readonly lease: Pick<Lease, 'epoch' | 'resign'> | undefined
   /** Called when the sinks may begin to write. All decisions are folded by then. */

@@ -4,12 +4,12 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { DamagedEventError, type UnknownEventTypeError } from '../../../events/index.ts'
-import { LockedError, takeFileLock } from '../../ground/base/file-lock.ts'
 import { makeFolder } from '../../ground/base/make-folder.ts'
 import { type HeartbeatOptions, natsHeartbeats } from '../lease/heartbeat.ts'
 import { isExport } from '../log/export.ts'
 import { type EventLog, LogError, MemoryLog, noteDamage, openEmbeddedLog } from '../log/index.ts'
 import { type DigestKey, openDigestKey, randomDigestKey } from '../watch/digest-key.ts'
+import { LockedError, takeFileLock } from './file-lock.ts'
 import { LogPresence, lossNotice } from './log-presence.ts'
 
 export interface SharedLog {
@@ -170,7 +170,7 @@ function replicaName(path: string): string {
   return fresh
 }
 
-export interface LogOptions {
+export interface OpenLogOptions {
   readonly logFile?: string
   readonly ephemeral?: boolean
   /** Address of a NATS server. */
@@ -185,7 +185,10 @@ export interface LogOptions {
  * Opens the log that `nats` or `logFile` names, or throws. Without either, opens the log at the default path;
  * if that is locked or cannot be written, keeps the log in memory and returns a notice.
  */
-export async function openLog(paths: readonly string[], options: LogOptions): Promise<OpenedLog> {
+export async function openLog(
+  paths: readonly string[],
+  options: OpenLogOptions,
+): Promise<OpenedLog> {
   if (options.ephemeral === true) return memoryLog([])
   if (options.nats !== undefined) return natsLog(paths, options.nats, options.digestKeyFile)
   const { digestKey } = options

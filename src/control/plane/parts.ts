@@ -11,10 +11,10 @@ import type { AppendQueue } from './append-queue.ts'
 import type { ControllerMetrics } from './controller/metrics.ts'
 import type { OpenedLog } from './open-log.ts'
 
-export type Severity = 'debug' | 'info' | 'warn' | 'error'
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
 /** Where configuration is observed. Every replica observes; the one that writes the log appends. */
-export interface Source {
+export interface ResourceSource {
   /** Begins to observe. Resolves once every object was observed. */
   start(): Promise<void>
   /** Whether this replica could append a complete listing now. */
@@ -49,14 +49,14 @@ export interface Sinks {
   close(): Promise<void>
 }
 
-export interface Parts {
-  readonly source: Source
+export interface ControlPlaneParts {
+  readonly source: ResourceSource
   readonly channel: Channel
   readonly sinks?: Sinks
 }
 
 /** What source, channel and sinks can use of the control plane, once they are started. */
-export interface Plane {
+export interface StartedPlane {
   readonly fold: Fold
   /** The objects of the source in the log. */
   readonly index: ResourceIndex
@@ -81,12 +81,12 @@ export interface Plane {
 
 export type OpenLease = (options: Omit<LeaseOptions, 'store' | 'durationMs' | 'onProblem'>) => Lease
 
-export interface ControlPlaneOptions<Chosen extends Parts = Parts> {
+export interface ControlPlaneOptions<Chosen extends ControlPlaneParts = ControlPlaneParts> {
   readonly log: OpenedLog
   /** The `source` attribute of observations. */
   readonly sourceName: string
   /** Creates source, channel and sinks. They may use the control plane once they are started. */
-  readonly parts: (plane: Plane) => Chosen
+  readonly parts: (plane: StartedPlane) => Chosen
   /** Opens the lease that decides which replica writes. If omitted, this process always writes. */
   readonly lease?: OpenLease
   readonly leaseDurationMs: number
@@ -105,7 +105,7 @@ export interface ControlPlaneOptions<Chosen extends Parts = Parts> {
   /** Clock and grace period of the timers, which tests shorten. */
   readonly timing?: Pick<TimersOptions, 'clock' | 'graceMs'>
   readonly metrics: Pick<ControllerMetrics, 'add'>
-  readonly notify: (severity: Severity, text: string) => void
+  readonly notify: (severity: LogLevel, text: string) => void
   /** Called after a bug: published configuration may be stale from now on. */
   readonly onFault: (error: unknown) => void
   /** Called with the reason while the start waits for other replicas, then with undefined. */

@@ -3,7 +3,7 @@ import { sessionKeyRef } from '../../ground/model/mcp-targets.ts'
 import type { Fold } from '../actors/fold.ts'
 import { SecretStore } from '../effects/secret-store.ts'
 import type { DigestKey } from '../watch/digest-key.ts'
-import type { Parts, Source } from './parts.ts'
+import type { ControlPlaneParts, ResourceSource } from './parts.ts'
 
 /** Digests of the entries of every Secret in the fold. */
 function secretDigests(fold: Fold): Set<string> {
@@ -21,7 +21,7 @@ function secretDigests(fold: Fold): Set<string> {
  * its own. If a published resource refers to a missing value, the source observes its object again. The key of MCP session ids is derived from the key of digests: replicas that share that key, and
  * the next run, continue the same sessions.
  */
-export function openSecretStore(key: DigestKey, parts: () => Parts): SecretStore {
+export function openSecretStore(key: DigestKey, parts: () => ControlPlaneParts): SecretStore {
   const secrets = new SecretStore({
     onArrival: () => {
       const late = secrets.late()
@@ -65,7 +65,7 @@ export class SecretCollector {
   }
 
   /** Removes the values that neither the source nor the fold has, if that is due and possible now. */
-  collect(source: Pick<Source, 'secretDigests'>): void {
+  collect(source: Pick<ResourceSource, 'secretDigests'>): void {
     if (!this.#isDue || this.#appending > 0 || this.#fold.position < this.#appendedUpTo) return
     this.#isDue = false
     this.#store.retain(source.secretDigests().union(secretDigests(this.#fold)))

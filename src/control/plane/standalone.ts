@@ -12,7 +12,6 @@ import {
   startProxy,
 } from '../../gateway/proxy/workers/supervisor.ts'
 import { trimWhenIdle } from '../../ground/base/idle-trim.ts'
-import { reachableAddress } from '../../ground/base/own-address.ts'
 import { within } from '../../ground/base/within.ts'
 import { defaultClusterDomain } from '../../ground/model/service-host.ts'
 import type { Fold, FoldChange } from '../actors/fold.ts'
@@ -26,15 +25,18 @@ import { builtInObjects } from './api-binding.ts'
 import { type ControlPlane, openControlPlane } from './control-plane.ts'
 import {
   isDamage,
-  type LogOptions,
   type OpenedLog,
+  type OpenLogOptions,
   openLog,
   type SharedLog,
   tooNewText,
 } from './open-log.ts'
 import type { ControlPlaneOptions, OpenLease, Sinks } from './parts.ts'
+import { reachableAddress } from './reachable-address.ts'
 
-interface StandaloneOptions extends LogOptions, Pick<ControlPlaneOptions, 'notify' | 'onFault'> {
+interface StandaloneOptions
+  extends OpenLogOptions,
+    Pick<ControlPlaneOptions, 'notify' | 'onFault'> {
   /** Files and folders with manifests. */
   readonly paths: readonly string[]
   /** Duration of the lease, if the log is shared. Default 15 s. */

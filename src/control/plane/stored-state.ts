@@ -6,17 +6,17 @@ import {
   beginning,
   type EventLog,
   LogError,
+  type LogSnapshot,
   type NewSnapshot,
   type Position,
-  type Snapshot,
   type SnapshotInfo,
 } from '../log/index.ts'
-import { type IndexState, ResourceIndex } from '../watch/resource-index.ts'
+import { ResourceIndex, type ResourceIndexState } from '../watch/resource-index.ts'
 import { regexProblem } from './api-binding.ts'
 
 interface StoredState {
   readonly fold: FoldSnapshot
-  readonly index: IndexState
+  readonly index: ResourceIndexState
 }
 
 export interface RestoredState {
@@ -55,7 +55,7 @@ export async function restoreState(log: EventLog, source: string): Promise<Resto
 }
 
 /** A snapshot with its content. */
-interface LoadedState extends StoredState, Pick<Snapshot, 'position' | 'foldVersion'> {}
+interface LoadedState extends StoredState, Pick<LogSnapshot, 'position' | 'foldVersion'> {}
 
 /**
  * Loads the first of several snapshots that is undamaged. It does not matter which one, except for the time
@@ -78,7 +78,7 @@ export async function loadState(
   return undefined
 }
 
-function read({ position, chunks }: Snapshot): StoredState {
+function read({ position, chunks }: LogSnapshot): StoredState {
   try {
     return JSON.parse(Buffer.concat(chunks).toString('utf8')) as StoredState
   } catch (cause) {
@@ -101,7 +101,7 @@ function lossText(first: number, lost: number, stored: number | undefined): stri
 }
 
 /** An empty state at a position, from which everything is listed and observed again. */
-export function emptySnapshot(position: Position, source: string): Snapshot {
+export function emptySnapshot(position: Position, source: string): LogSnapshot {
   const { fold, index } = emptyState(source)
   const stored = { fold: { ...fold.snapshot(), position }, index: index.toState() }
   return { position, foldVersion, chunks: [Buffer.from(JSON.stringify(stored))] }
@@ -133,7 +133,7 @@ export async function saveState(log: EventLog, fold: Fold, index: ResourceIndex)
 }
 
 /** Whether a snapshot has exactly the text that would be stored of a fold in this state. */
-export function hasTextOf(snapshot: Snapshot, fold: FoldSnapshot): boolean {
+export function hasTextOf(snapshot: LogSnapshot, fold: FoldSnapshot): boolean {
   const stored = Buffer.concat(snapshot.chunks)
   let at = 0
   for (const text of pieces('{"fold":', membersOf({ ...fold }), ',"index":')) {

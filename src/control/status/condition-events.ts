@@ -5,9 +5,10 @@ import {
   conditionDifferences,
   placedConditions,
 } from '../../ground/model/placed-conditions.ts'
+import type { Status } from '../desired/status-store.ts'
 import type { LiveObject } from '../kube/index.ts'
 import type { ObjectEvent } from './event-recorder.ts'
-import { ownPart, type Status } from './merge.ts'
+import { ownPart } from './merge.ts'
 
 /** The conditions that are reported, and the action that each of them is about. */
 const actions: Readonly<Record<string, string>> = {

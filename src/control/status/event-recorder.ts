@@ -10,9 +10,9 @@ import { hash, randomBytes } from 'node:crypto'
 import { setTimeout as after } from 'node:timers/promises'
 import { systemClock } from '../../ground/base/clock.ts'
 import { Fifo } from '../../ground/base/fifo.ts'
-import { onlyChanges } from '../../ground/base/notices.ts'
 import { controllerName } from '../../ground/model/api-names.ts'
 import { type KubeClient, KubeError } from '../kube/index.ts'
+import { onlyChanges } from './only-changes.ts'
 
 interface EventRecorderOptions {
   readonly client: Pick<KubeClient, 'apply'>

@@ -10,8 +10,7 @@
 
 import { canonicalJson } from '../../ground/base/canonical.ts'
 import { controllerName } from '../../ground/model/api-names.ts'
-
-export type Status = Readonly<Record<string, unknown>>
+import type { Status } from '../desired/status-store.ts'
 
 interface Condition {
   readonly type: string

@@ -14,8 +14,9 @@
  */
 
 import type { ObjectKey } from '../../ground/model/names.ts'
+import type { Status } from '../desired/status-store.ts'
 import { type KubeClient, KubeError, type LiveObject, objectPath } from '../kube/index.ts'
-import { type Status, statusPatch } from './merge.ts'
+import { statusPatch } from './merge.ts'
 
 interface StatusWriterOptions {
   readonly client: KubeClient

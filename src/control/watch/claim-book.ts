@@ -1,4 +1,4 @@
-import type { Claim } from './observed.ts'
+import type { ObjectClaim } from './observed.ts'
 import type { SourceProblem } from './source-problem.ts'
 
 /**
@@ -6,12 +6,12 @@ import type { SourceProblem } from './source-problem.ts'
  * then by line) is used and the others are refused.
  */
 export class ClaimBook {
-  #byFile = new Map<string, readonly Claim[]>()
-  #byKey = new Map<string, Claim[]>()
+  #byFile = new Map<string, readonly ObjectClaim[]>()
+  #byKey = new Map<string, ObjectClaim[]>()
   #duplicated = new Set<string>()
 
   /** Replaces the claims of a file. */
-  replace(file: string, claims: readonly Claim[]): void {
+  replace(file: string, claims: readonly ObjectClaim[]): void {
     const before = this.#byFile.get(file) ?? []
     const own = Map.groupBy(claims, ({ key }) => key)
     const keys = new Set([...before.map(({ key }) => key), ...own.keys()])
@@ -24,7 +24,7 @@ export class ClaimBook {
   }
 
   /** Returns the claim that is used for an object. */
-  first(key: string): Claim | undefined {
+  first(key: string): ObjectClaim | undefined {
     return this.#byKey.get(key)?.[0]
   }
 
@@ -33,7 +33,7 @@ export class ClaimBook {
   }
 
   /** Every claim, including refused ones. */
-  *claims(): Iterable<Claim> {
+  *claims(): Iterable<ObjectClaim> {
     for (const claims of this.#byFile.values()) yield* claims
   }
 
@@ -60,7 +60,7 @@ export class ClaimBook {
     })
   }
 
-  #put(key: string, claims: Claim[]): void {
+  #put(key: string, claims: ObjectClaim[]): void {
     if (claims.length === 0) this.#byKey.delete(key)
     else this.#byKey.set(key, claims)
     if (claims.length > 1) this.#duplicated.add(key)

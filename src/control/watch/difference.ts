@@ -18,12 +18,12 @@ import {
 import { hexDigest } from '../../ground/base/digest.ts'
 import { subjectOf } from '../log/index.ts'
 import { rankOf } from './kind-order.ts'
-import type { Claim, ContentVersion, ObservedContent } from './observed.ts'
+import type { ContentVersion, ObjectClaim, ObservedContent } from './observed.ts'
 import { type IndexEntry, ResourceIndex, summarise } from './resource-index.ts'
 
 /** A change of a source: claims to record, and objects that are gone. */
-export interface Change {
-  readonly claims: readonly Claim[]
+export interface SourceChange {
+  readonly claims: readonly ObjectClaim[]
   readonly gone: readonly IndexEntry[]
   readonly cause: 'watch' | 'relist'
 }
@@ -35,7 +35,7 @@ export interface Change {
  */
 export function differences(
   index: ResourceIndex,
-  { claims, gone, cause }: Change,
+  { claims, gone, cause }: SourceChange,
   context: EventContext,
 ): ResourceEvent[] {
   let incarnations = index.incarnations
@@ -55,7 +55,7 @@ export function differences(
 }
 
 /** The source of a complete listing, with the data of its RelistStarted event. */
-export interface Listing extends RelistStartedData {
+export interface CompleteListing extends RelistStartedData {
   readonly source: 'files' | 'kubernetes'
 }
 
@@ -63,7 +63,7 @@ export interface Listing extends RelistStartedData {
 export function asRelist(
   index: ResourceIndex,
   events: readonly ResourceEvent[],
-  listing: Listing,
+  listing: CompleteListing,
   context: EventContext,
 ): ResourceEvent[] {
   const { source } = listing
@@ -85,7 +85,11 @@ interface ObjectVersion {
   readonly generation: number
 }
 
-function isKnown(before: IndexEntry | undefined, claim: Claim, content: ObservedContent): boolean {
+function isKnown(
+  before: IndexEntry | undefined,
+  claim: ObjectClaim,
+  content: ObservedContent,
+): boolean {
   if (before === undefined || before.isRefused !== (content.state === 'refused')) return false
   const { spec, metadata } = parseVersion(before.resourceVersion)
   // The recorded file must be the same too, since the objects of a file that breaks later are found by it.

@@ -5,7 +5,7 @@ import { readFile } from './file-read.ts'
 import { isFolder, isLink, isManifestName, listFolder, unreadable } from './file-tree.ts'
 import { LinkTracker } from './link-tracker.ts'
 import { parseManifest } from './manifest.ts'
-import { type Claim, hasSecret, type ObserveOptions, observe } from './observed.ts'
+import { hasSecret, type ObjectClaim, type ObserveOptions, observe } from './observed.ts'
 import { type IndexEntry, keyOf } from './resource-index.ts'
 import type { SourceProblem } from './source-problem.ts'
 
@@ -14,7 +14,7 @@ interface FileState {
   /** Times, size and inode of the file; empty if it could not be read. */
   readonly stamp: string
   readonly hash: string
-  readonly claims: readonly Claim[]
+  readonly claims: readonly ObjectClaim[]
   readonly problems: readonly SourceProblem[]
 }
 
@@ -90,7 +90,7 @@ export class FileSet {
   }
 
   /** Every claim in use, and those of new content that is not confirmed yet. */
-  *claims(): Iterable<Claim> {
+  *claims(): Iterable<ObjectClaim> {
     yield* this.book.claims()
     for (const { parsed } of this.#found.values()) yield* parsed?.claims ?? []
   }
@@ -114,19 +114,19 @@ export class FileSet {
 
   /** Checks every file again; reads those whose stamps have changed. */
   refreshAll(second: SecondRead = noFile): Refreshed {
-    const change = new Change(second)
+    const change = new FileChange(second)
     for (const root of this.#roots) this.#refreshRoot(root, change)
     return change
   }
 
   /** Checks paths that a watch has reported. Only manifests below the roots are used. */
   refresh(paths: Iterable<string>, second: SecondRead = noFile): Refreshed {
-    const change = new Change(second)
+    const change = new FileChange(second)
     for (const path of paths) this.#refreshPath(path, change)
     return change
   }
 
-  #refreshPath(path: string, change: Change): void {
+  #refreshPath(path: string, change: FileChange): void {
     const folder = dirname(path)
     this.#refreshUsers(path, change)
     if (this.#roots.includes(path)) {
@@ -142,7 +142,7 @@ export class FileSet {
   }
 
   /** Refreshes what is reached through a link at this path, or through one in this new folder. */
-  #refreshUsers(link: string, change: Change): void {
+  #refreshUsers(link: string, change: FileChange): void {
     for (const path of new Set([...this.#links.usersOf(link), ...this.#links.usersIn(link)])) {
       if (this.#roots.includes(path)) this.#refreshRoot(path, change)
       else if (this.#folders.has(path) || isFolder(path)) this.#refreshFolder(path, change)
@@ -151,12 +151,12 @@ export class FileSet {
   }
 
   /** Refreshes the files in the folder of a hidden link, because all files of a mounted volume refer to it. */
-  #refreshBeside(folder: string, change: Change): void {
+  #refreshBeside(folder: string, change: FileChange): void {
     for (const root of this.#roots) if (dirname(root) === folder) this.#refreshRoot(root, change)
     if (this.#folders.has(folder)) this.#refreshFolder(folder, change)
   }
 
-  #refreshRoot(root: string, change: Change): void {
+  #refreshRoot(root: string, change: FileChange): void {
     this.#note(root, change)
     if (isFolder(root) || this.#folders.has(root)) {
       this.#refreshFolder(root, change)
@@ -170,7 +170,7 @@ export class FileSet {
     if (state?.stamp === '') this.#retain(root, change)
   }
 
-  #refreshFolder(folder: string, change: Change): void {
+  #refreshFolder(folder: string, change: FileChange): void {
     change.mayHaveMoved = true
     const exists = isFolder(folder)
     const listing = exists ? listFolder(folder) : nothingListed
@@ -200,11 +200,11 @@ export class FileSet {
     }
   }
 
-  #note(path: string, change: Change): void {
+  #note(path: string, change: FileChange): void {
     if (this.#links.note(path, this.#roots.includes(path))) change.mayHaveMoved = true
   }
 
-  #refreshFile(file: string, change: Change): void {
+  #refreshFile(file: string, change: FileChange): void {
     this.#note(file, change)
     // This refresh may have reached the file before, for example through a link.
     if (change.seen.has(file)) return
@@ -238,7 +238,7 @@ export class FileSet {
     }
   }
 
-  #lose(file: string, before: FileState | undefined, change: Change): void {
+  #lose(file: string, before: FileState | undefined, change: FileChange): void {
     const isDangling = isLink(file) && !this.#roots.includes(file)
     if (before === undefined && !isDangling) return
     const isLost = before !== undefined && before.claims.length > 0
@@ -247,7 +247,12 @@ export class FileSet {
   }
 
   /** Keeps the objects of a file until its new content is confirmed. */
-  #await(file: string, content: Uint8Array, before: FileState | undefined, change: Change): void {
+  #await(
+    file: string,
+    content: Uint8Array,
+    before: FileState | undefined,
+    change: FileChange,
+  ): void {
     const found = this.#found.get(file)
     if (before === undefined || found === undefined) {
       // The file is new and its second read differs: keep the objects that the log has of it.
@@ -260,7 +265,7 @@ export class FileSet {
     ;(isLosing ? change.unsettled : change.unconfirmed).push(file)
   }
 
-  #retainFile(file: string, change: Change): void {
+  #retainFile(file: string, change: FileChange): void {
     const found = this.#found.get(file)
     const claims = this.#retainedClaims(file)
     if (claims.length === 0) return
@@ -269,7 +274,7 @@ export class FileSet {
   }
 
   /** Whether this is the second read and the first one found the same content. Records other content. */
-  #isConfirmed(file: string, hash: string, change: Change): boolean {
+  #isConfirmed(file: string, hash: string, change: FileChange): boolean {
     const isSame = this.#found.get(file)?.hash === hash
     if (isSame && change.second.has(file)) return true
     if (!isSame) this.#found.set(file, { hash })
@@ -296,7 +301,7 @@ export class FileSet {
     return { claims: [...claims, ...lost], problems }
   }
 
-  #replace(file: string, state: FileState | undefined, change: Change): void {
+  #replace(file: string, state: FileState | undefined, change: FileChange): void {
     const before = this.#files.get(file)?.claims ?? []
     this.#found.delete(file)
     if (state === undefined) this.#files.delete(file)
@@ -309,7 +314,7 @@ export class FileSet {
   }
 
   /** Keeps the objects in the log that come from files in an unreadable folder. */
-  #retain(folder: string, change: Change): void {
+  #retain(folder: string, change: FileChange): void {
     for (const { origin } of this.#options.known()) {
       if (origin === undefined || !isBelow(origin.file, folder)) continue
       if (this.#files.has(origin.file)) continue
@@ -318,8 +323,8 @@ export class FileSet {
     }
   }
 
-  #retainedClaims(file: string): Claim[] {
-    const claims: Claim[] = []
+  #retainedClaims(file: string): ObjectClaim[] {
+    const claims: ObjectClaim[] = []
     for (const entry of this.#options.known()) {
       const { kind, namespace, name, origin } = entry
       if (origin?.file !== file) continue
@@ -336,7 +341,7 @@ export class FileSet {
   }
 }
 
-class Change implements Refreshed {
+class FileChange implements Refreshed {
   readonly keys = new Set<string>()
   readonly unconfirmed: string[] = []
   readonly unsettled: string[] = []
@@ -360,7 +365,10 @@ const nothingListed = { files: [], folders: [], unreadable: [], problems: [] }
 const isWarning = ({ severity }: SourceProblem) => severity === 'warning'
 
 /** Whether the new content lacks any of the objects. */
-function losesObjects(before: readonly Claim[], after: { claims: readonly Claim[] }): boolean {
+function losesObjects(
+  before: readonly ObjectClaim[],
+  after: { claims: readonly ObjectClaim[] },
+): boolean {
   const keys = new Set(after.claims.map(({ key }) => key))
   return before.some(({ key }) => !keys.has(key))
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { SourceProblem } from './source-problem.ts'
 
 /** The content of a folder and its subfolders. Paths begin with the folder as it was given. */
-interface Listing {
+interface FolderListing {
   readonly files: readonly string[]
   /** The folder itself and every folder below it. */
   readonly folders: readonly string[]
@@ -23,7 +23,7 @@ export function isManifestName(name: string): boolean {
  * Lists the manifests in a folder and its subfolders. Links are followed, since a mounted ConfigMap consists
  * of them. Names that begin with a dot are ignored, since mounted volumes keep their versions there.
  */
-export function listFolder(folder: string): Listing {
+export function listFolder(folder: string): FolderListing {
   const listing = { files: [], folders: [], unreadable: [], problems: [] }
   walk(folder, listing, new Set())
   return listing

@@ -2,10 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { EventContext, ResourceEvent } from '../../../events/index.ts'
 import { type Clock, systemClock } from '../../ground/base/clock.ts'
 import { builtInFile, inOrder } from './claim-book.ts'
-import { asRelist, type Change, differences } from './difference.ts'
+import { asRelist, differences, type SourceChange } from './difference.ts'
 import { DirectoryWatch } from './directory-watch.ts'
 import { everyFile, FileSet, type Refreshed } from './file-set.ts'
-import { type Claim, digestsOf, type ObserveOptions, observe } from './observed.ts'
+import { digestsOf, type ObjectClaim, type ObserveOptions, observe } from './observed.ts'
 import { type IndexEntry, keyOf, ResourceIndex } from './resource-index.ts'
 import { formatProblem, type SourceProblem } from './source-problem.ts'
 
@@ -294,8 +294,8 @@ export class FileSource {
     return timer
   }
 
-  #changeOf(keys: Iterable<string>, cause: Change['cause']): Change {
-    const claims: Claim[] = []
+  #changeOf(keys: Iterable<string>, cause: SourceChange['cause']): SourceChange {
+    const claims: ObjectClaim[] = []
     const gone: IndexEntry[] = []
     for (const key of keys) {
       const claim = this.#files.book.first(key)

@@ -18,11 +18,11 @@ export interface ObserveOptions extends RedactionOptions {
   /** Returns problems of a valid object that do not prevent its use. If omitted, they are not reported. */
   readonly examine?: (object: JsonObject) => readonly FieldProblem[]
   /** Called for each object of a file that is read; `placeOf` finds its fields. */
-  readonly onPlaced?: (claim: Claim, placeOf: ManifestObject['placeOf']) => void
+  readonly onPlaced?: (claim: ObjectClaim, placeOf: ManifestObject['placeOf']) => void
 }
 
 /** The definition of one object in a file. */
-export interface Claim {
+export interface ObjectClaim {
   readonly key: string
   readonly name: ResourceName
   readonly origin: Origin
@@ -75,7 +75,7 @@ export interface ContentVersion {
 }
 
 interface Observed {
-  readonly claim?: Claim
+  readonly claim?: ObjectClaim
   readonly problems: readonly SourceProblem[]
 }
 

@@ -5,7 +5,7 @@ import {
   replaceLiterals,
   type SecretContent,
   secretPlaceholder,
-} from '../../ground/base/secret-placeholder.ts'
+} from '../../ground/secrets/placeholder.ts'
 import type { DigestKey } from './digest-key.ts'
 import { secretMetadata } from './secret-metadata.ts'
 

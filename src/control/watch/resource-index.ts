@@ -21,7 +21,7 @@ export interface IndexEntry extends ResourceName {
 }
 
 /** The index as plain data, for a snapshot. */
-export interface IndexState {
+export interface ResourceIndexState {
   readonly entries: readonly IndexEntry[]
   readonly incarnations: number
   readonly relists: number
@@ -48,7 +48,7 @@ export class ResourceIndex {
   #isListed: boolean
 
   /** `source` is the source attribute of the events to apply; other events are ignored. */
-  constructor(source: string, state?: IndexState) {
+  constructor(source: string, state?: ResourceIndexState) {
     this.source = source
     this.#entries = new Map(state?.entries.map((entry) => [keyOf(entry), entry]))
     this.#incarnations = state?.incarnations ?? 0
@@ -117,7 +117,7 @@ export class ResourceIndex {
     return this.#isListed
   }
 
-  toState(): IndexState {
+  toState(): ResourceIndexState {
     return {
       entries: [...this.#entries.values()],
       incarnations: this.#incarnations,

@@ -12,7 +12,7 @@ import type {
   SecretEntryMetadata,
   SecretMetadata,
 } from '../../../events/index.ts'
-import { htpasswdLines, passwordHashKind } from '../../ground/base/htpasswd.ts'
+import { htpasswdLines, passwordHashKind } from '../../engines/auth/passwords/htpasswd.ts'
 import type { DigestKey } from './digest-key.ts'
 
 /** Derives the metadata of a Secret that conditions depend on. It contains no secret values. */

@@ -12,17 +12,16 @@
  *   oneof of another name                  member of that name: `type` and the members of the message
  *   oneof with a scalar                    the one member that is set
  *
- * The `Shape` of a message type lists its exceptions from these rules.
+ * The `MessageShape` of a message type lists its exceptions from these rules.
  */
 import type { DescField, DescMessage, DescOneof } from '@bufbuild/protobuf'
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
-import { Repeated } from '../../ground/base/repeated.ts'
 import {
   type Check,
   type FieldCodec,
   Findings,
   listField,
-  type Members,
+  type MessageMembers,
   noItems,
   scalarCodec,
   sharedTexts,
@@ -31,9 +30,10 @@ import {
   trimList,
   type ValueCodec,
 } from './fields.ts'
+import { Repeated } from './repeated.ts'
 
 /** How objects of the model differ from a message type. Keys are field names in camel case. */
-interface Shape {
+interface MessageShape {
   /** Message fields whose members are put into the containing object. */
   readonly inlined?: readonly string[]
   /** Allowed values of text fields. */
@@ -52,12 +52,12 @@ interface Shape {
   fromWire?(members: never, findings: Findings): unknown
 }
 
-export type Shapes = Readonly<Record<string, Shape>>
+export type Shapes = Readonly<Record<string, MessageShape>>
 
 type Compile = (desc: DescMessage) => MessageCodec
 type MessageField = DescField & { readonly fieldKind: 'message' }
 
-/** Are the members of the oneof identified by their names instead of a `type`? */
+/** Whether the members of the oneof are identified by their names instead of a `type`. */
 const isUntagged = ({ fields }: DescOneof): boolean =>
   fields.some(({ fieldKind }) => fieldKind === 'scalar')
 
@@ -69,17 +69,17 @@ const keptBytes = 65_536
 class MessageCodec implements ValueCodec {
   readonly wireType = WireType.LengthDelimited
   readonly #name: string
-  readonly #shape: Shape
+  readonly #shape: MessageShape
   readonly #compile: Compile
   readonly #byNumber: FieldCodec[] = []
   /** In the order of field numbers, as canonical encoding requires. */
   readonly #fields: readonly FieldCodec[]
   /** Members that a decoded object has before any field is read. */
-  readonly #defaults: Members = {}
+  readonly #defaults: MessageMembers = {}
   readonly #checks: Check[] = []
   readonly #sharedMessages: Repeated<unknown> | undefined
 
-  constructor(desc: DescMessage, shape: Shape, compile: Compile) {
+  constructor(desc: DescMessage, shape: MessageShape, compile: Compile) {
     this.#name = nameOf(desc)
     this.#shape = shape
     this.#compile = compile
@@ -129,7 +129,7 @@ class MessageCodec implements ValueCodec {
 
   #writeFields(writer: BinaryWriter, value: unknown): void {
     const { toWire } = this.#shape
-    const members = (toWire === undefined ? value : toWire(value as never)) as Members
+    const members = (toWire === undefined ? value : toWire(value as never)) as MessageMembers
     for (const field of this.#fields) field.write(writer, members)
   }
 
@@ -144,12 +144,17 @@ class MessageCodec implements ValueCodec {
     return own.isEmpty ? knownMessages.share(identity, value) : value
   }
 
-  #readInto(into: Members, reader: BinaryReader, findings: Findings): unknown {
+  #readInto(into: MessageMembers, reader: BinaryReader, findings: Findings): unknown {
     const length = reader.uint32()
     return this.#finish(this.#readFields(into, reader, reader.pos + length, findings), findings)
   }
 
-  #readFields(into: Members, reader: BinaryReader, end: number, findings: Findings): Members {
+  #readFields(
+    into: MessageMembers,
+    reader: BinaryReader,
+    end: number,
+    findings: Findings,
+  ): MessageMembers {
     let members = into
     while (reader.pos < end) {
       const [number, wireType] = reader.tag()
@@ -163,7 +168,7 @@ class MessageCodec implements ValueCodec {
     return members
   }
 
-  #finish(members: Members, findings: Findings): unknown {
+  #finish(members: MessageMembers, findings: Findings): unknown {
     for (const check of this.#checks) check(members, findings)
     const { fromWire } = this.#shape
     return fromWire === undefined ? members : fromWire(members as never, findings)
@@ -223,27 +228,27 @@ class MessageCodec implements ValueCodec {
   #memberField(field: MessageField, oneof: DescOneof): FieldCodec {
     const { number, localName: type } = field
     const codec = this.#compile(field.message)
-    const write = (writer: BinaryWriter, value: Members) => {
+    const write = (writer: BinaryWriter, value: MessageMembers) => {
       if (value.type === type) codec.write(writer.tag(number, codec.wireType), value)
     }
     const name = oneof.localName
     if (name !== 'kind') {
       const defaults = { type, ...codec.#defaults }
       return {
-        write: (writer, from) => write(writer, from[name] as Members),
+        write: (writer, from) => write(writer, from[name] as MessageMembers),
         read(into, reader, findings) {
           into[name] = codec.#readInto({ ...defaults }, reader, findings)
           return into
         },
       }
     }
-    let defaults: Members | undefined
+    let defaults: MessageMembers | undefined
     return {
       write,
       read: (into, reader, findings) => {
         defaults ??= { type, ...this.#defaults, ...codec.#defaults }
         const members = Object.assign({ ...defaults }, into)
-        return codec.#readInto(members, reader, findings) as Members
+        return codec.#readInto(members, reader, findings) as MessageMembers
       },
     }
   }

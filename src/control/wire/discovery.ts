@@ -63,10 +63,10 @@ export interface DeltaRequest {
   /** Nonce of the response that this request answers; empty in the first request. */
   readonly nonce: string
   /** The resources that the proxy has not applied; undefined if it has applied all. */
-  readonly rejected?: Refusal
+  readonly rejected?: ChangeSetRefusal
 }
 
-export interface Refusal {
+export interface ChangeSetRefusal {
   readonly rejections: readonly Rejection[]
   /** Number of further rejections that are not listed. */
   readonly omitted: number
@@ -88,7 +88,7 @@ export interface DeltaResponse {
   readonly nonce: string
   readonly upserted: readonly ReceivedResource[]
   readonly removed: readonly ResourceKey[]
-  /** True if further responses of the same change set follow. */
+  /** Whether further responses of the same change set follow. */
   readonly isPartial: boolean
 }
 
@@ -140,7 +140,7 @@ function decodeNode({ id, metadata, userAgentVersion }: Node): ProxyNode | undef
   }
 }
 
-function encodeRefusal({ rejections, omitted, message }: Refusal) {
+function encodeRefusal({ rejections, omitted, message }: ChangeSetRefusal) {
   const listed = rejections.slice(0, maxRejections).map(({ key, code, message: reason }) => ({
     key,
     code,

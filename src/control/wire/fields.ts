@@ -1,13 +1,13 @@
 /** Codecs between fields of protobuf messages and members of plain objects. */
 import { type DescField, ScalarType } from '@bufbuild/protobuf'
 import { type BinaryReader, type BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
-import { Repeated, sharedText } from '../../ground/base/repeated.ts'
+import { Repeated, sharedText } from './repeated.ts'
 
-export type Members = Record<string, unknown>
+export type MessageMembers = Record<string, unknown>
 
 /** Problems of an object that was read. Reading continues, since other parts may be usable. */
 export class Findings {
-  /** True if a field was skipped because the descriptors do not contain it. */
+  /** Whether a field was skipped because the descriptors do not contain it. */
   hasUnknownFields = false
   /** The first reason why the object cannot be used. */
   problem: string | undefined
@@ -35,9 +35,14 @@ export interface ValueCodec {
 
 /** Writes and reads one field of a message. */
 export interface FieldCodec {
-  write(writer: BinaryWriter, from: Members): void
+  write(writer: BinaryWriter, from: MessageMembers): void
   /** Reads a field and returns the object to read the next fields into. */
-  read(into: Members, reader: BinaryReader, findings: Findings, wireType: WireType): Members
+  read(
+    into: MessageMembers,
+    reader: BinaryReader,
+    findings: Findings,
+    wireType: WireType,
+  ): MessageMembers
 }
 
 interface ScalarCodec extends ValueCodec {
@@ -125,14 +130,15 @@ export function singleField(
 
 export const noItems: readonly never[] = []
 
-const itemsOf = (members: Members, name: string) => (members[name] ?? noItems) as readonly unknown[]
+const itemsOf = (members: MessageMembers, name: string) =>
+  (members[name] ?? noItems) as readonly unknown[]
 
 export function listField(
   field: DescField & { readonly fieldKind: 'list' },
   codec: ValueCodec,
 ): FieldCodec {
   const { number, localName: name, packed } = field
-  const add = (into: Members, item: unknown) => {
+  const add = (into: MessageMembers, item: unknown) => {
     const items = into[name] as unknown[] | undefined
     if (items === undefined || items.length === 0) into[name] = [item]
     else items.push(item)
@@ -162,7 +168,7 @@ export function listField(
 }
 
 /** Checks or changes an object after its last field was read. */
-export type Check = (members: Members, findings: Findings) => void
+export type Check = (members: MessageMembers, findings: Findings) => void
 
 /** Copies a list to its exact length, because lists that grow reserve more memory than they need. */
 export function trimList(name: string): Check {

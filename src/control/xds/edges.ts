@@ -32,15 +32,15 @@ import {
 } from '../../ground/model/resources.ts'
 
 /** Key of a resource, of an object or of a Gateway's root. */
-export type Node = string
-export type Edge = readonly [from: Node, to: Node]
+export type EdgeNode = string
+export type Edge = readonly [from: EdgeNode, to: EdgeNode]
 
 /** The root of everything that the proxies of a Gateway need. */
-export function gatewayRoot({ namespace, name }: ObjectName): Node {
+export function gatewayRoot({ namespace, name }: ObjectName): EdgeNode {
   return `gateway:${namespace}/${name}`
 }
 
-const objectNode = (kind: string, { namespace, name }: ObjectName): Node =>
+const objectNode = (kind: string, { namespace, name }: ObjectName): EdgeNode =>
   `object:${objectKey({ kind, namespace, name })}`
 
 type Members = Readonly<Record<string, unknown>>
@@ -66,8 +66,8 @@ function edgesFromParents(key: ResourceKey, resource: Members): Edge[] {
 }
 
 /** Returns the nodes of the objects whose policies apply to the resource. */
-function objectsOf(resource: Members): Node[] {
-  const objects: Node[] = []
+function objectsOf(resource: Members): EdgeNode[] {
+  const objects: EdgeNode[] = []
   if (isName(resource.gateway)) objects.push(objectNode('Gateway', resource.gateway))
   for (const ref of [resource.owner, resource.route]) {
     if (isName(ref)) objects.push(objectNode(String(ref.kind), ref))
@@ -83,7 +83,7 @@ export function edgesOf(resource: Resource): readonly Edge[] {
   // Secrets refer to nothing, and may be large.
   if (resource.type === 'secret') return []
   const members = resource as unknown as Members
-  const to = new Set<Node>(objectsOf(members))
+  const to = new Set<EdgeNode>(objectsOf(members))
   // A policy's target leads to the policy, not the other way round.
   const { target, config, ...rest } = members
   const addEdgeTo = (ref: ObjectRef) => void to.add(targetKey(ref))

@@ -6,7 +6,7 @@ import { bind } from './bind.ts'
 import { RenewableCredentials, type TlsSource, tlsProblem } from './credentials.ts'
 
 /** The server's side of a stream. */
-export type Call = Pick<
+export type StreamCall = Pick<
   ServerDuplexStream<Uint8Array, Uint8Array>,
   'metadata' | 'destroyed' | 'getPeer' | 'on' | 'write' | 'end' | 'emit'
 >
@@ -22,7 +22,7 @@ interface Listener {
  * Listens at `host:port` or `:port` (all addresses) and calls `onCall` with every new stream. Rejects with
  * `port_in_use` or `address_unusable` if the address cannot be bound.
  */
-export type Listen = (address: string, onCall: (call: Call) => void) => Promise<Listener>
+export type Listen = (address: string, onCall: (call: StreamCall) => void) => Promise<Listener>
 
 interface GrpcOptions {
   /** If omitted, streams are plaintext. */
@@ -56,7 +56,7 @@ export const listenOverGrpc =
     }
     server.addService(
       { deltaAggregatedResources: method },
-      { deltaAggregatedResources: (call: Call) => onCall(call) },
+      { deltaAggregatedResources: (call: StreamCall) => onCall(call) },
     )
     const { credentials, end } = credentialsOf(options)
     const bound = await bind(server, address, credentials)

@@ -2,12 +2,13 @@
  * The published resources as streams send them. Each version is encoded once, however many proxies get it,
  * and each Gateway gets only the resources that it needs.
  */
-import { contentVersion } from '../../ground/base/content-version.ts'
+
 import type { ObjectName } from '../../ground/model/names.ts'
 import type { DesiredDelta, ResourceKey, VersionedResource } from '../../ground/model/resources.ts'
+import { contentVersion } from '../wire/content-version.ts'
 import { type DiscoveryPiece, encodePiece } from '../wire/discovery.ts'
 import { encodeBody } from '../wire/encode.ts'
-import { type Edge, edgesOf, gatewayRoot, type Node } from './edges.ts'
+import { type Edge, type EdgeNode, edgesOf, gatewayRoot } from './edges.ts'
 import { type ScopeChange, Scopes } from './scopes.ts'
 
 /** A resource in the form that some Gateways get. Most resources have one form, which all Gateways get. */
@@ -22,7 +23,7 @@ interface Entry {
   readonly whole: Form
   readonly edges: readonly Edge[]
   /** Forms with fewer attachments, by the root of the Gateway that gets them. */
-  readonly parts: Map<Node, Form>
+  readonly parts: Map<EdgeNode, Form>
 }
 
 /** The part of the published state that the proxies of one Gateway get. */
@@ -36,7 +37,7 @@ export interface GatewayState {
   close(): void
 }
 
-const none: ReadonlySet<Node> = new Set()
+const none: ReadonlySet<EdgeNode> = new Set()
 
 /** Called for a resource that cannot be encoded, a bug that must not prevent the others from being served. */
 type OnUnencodable = (key: ResourceKey, sequence: number, error: unknown) => void
@@ -62,7 +63,7 @@ export class PublishedState {
   }
 
   /** Applies a change set. Returns the keys to check again, by the root of each open Gateway. */
-  publish(delta: DesiredDelta): ReadonlyMap<Node, ReadonlySet<ResourceKey>> {
+  publish(delta: DesiredDelta): ReadonlyMap<EdgeNode, ReadonlySet<ResourceKey>> {
     this.#sequence = delta.sequence
     const removed: Edge[] = []
     const added: Edge[] = []
@@ -90,10 +91,10 @@ export class PublishedState {
   #touched(
     { upserted, removed }: DesiredDelta,
     before: ReadonlyMap<ResourceKey, Entry>,
-    changes: ReadonlyMap<Node, ScopeChange>,
-  ): ReadonlyMap<Node, ReadonlySet<ResourceKey>> {
+    changes: ReadonlyMap<EdgeNode, ScopeChange>,
+  ): ReadonlyMap<EdgeNode, ReadonlySet<ResourceKey>> {
     const changed = [...upserted.map(({ resource }) => resource.key), ...removed]
-    const touched = new Map<Node, Set<ResourceKey>>()
+    const touched = new Map<EdgeNode, Set<ResourceKey>>()
     for (const root of this.#scopes.roots()) {
       const members = this.#scopes.members(root)
       const { entered = none, left = none } = changes.get(root) ?? {}
@@ -110,7 +111,7 @@ export class PublishedState {
   }
 
   /** Whether a resource changed only in parts that the Gateway does not get. */
-  #looksSame(key: ResourceKey, before: ReadonlyMap<ResourceKey, Entry>, root: Node): boolean {
+  #looksSame(key: ResourceKey, before: ReadonlyMap<ResourceKey, Entry>, root: EdgeNode): boolean {
     const entry = this.#entries.get(key)
     const old = before.get(key)
     if (entry === undefined || old === undefined) return false
@@ -122,9 +123,9 @@ export class PublishedState {
 
   /** Returns resources whose form for a Gateway changes because one of their listeners entered or left it. */
   #withOtherListeners(
-    root: Node,
-    entered: ReadonlySet<Node>,
-    left: ReadonlySet<Node>,
+    root: EdgeNode,
+    entered: ReadonlySet<EdgeNode>,
+    left: ReadonlySet<EdgeNode>,
   ): ResourceKey[] {
     const members = this.#scopes.members(root)
     const listeners = [...entered, ...left].filter((node) => node.startsWith('listener/'))
@@ -140,7 +141,7 @@ export class PublishedState {
   }
 
   /** Returns a resource in the form that the proxies of a Gateway get. */
-  #formFor(entry: Entry, root: Node): Form {
+  #formFor(entry: Entry, root: EdgeNode): Form {
     const known = entry.parts.get(root)
     if (known !== undefined) return known
     const versioned = scopedTo(entry.whole.versioned, this.#scopes.members(root))
@@ -166,7 +167,7 @@ export class PublishedState {
     }
   }
 
-  #close(root: Node): void {
+  #close(root: EdgeNode): void {
     this.#scopes.close(root)
     if ([...this.#scopes.roots()].includes(root)) return
     for (const { parts } of this.#entries.values()) parts.delete(root)
@@ -190,7 +191,7 @@ export class PublishedState {
  * route can be attached to listeners of several Gateways. Each Gateway gets its own listeners only, since
  * names and hostnames of the others are private to their owners.
  */
-function scopedTo(versioned: VersionedResource, members: ReadonlySet<Node>): VersionedResource {
+function scopedTo(versioned: VersionedResource, members: ReadonlySet<EdgeNode>): VersionedResource {
   const { resource } = versioned
   if (resource.type !== 'route' && resource.type !== 'stream') return versioned
   const attachments = resource.attachments.filter(({ listener }) => members.has(listener))

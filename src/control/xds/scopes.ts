@@ -4,35 +4,35 @@
  * checked for another path.
  */
 import { SetMap } from '../../ground/base/set-map.ts'
-import type { Edge, Node } from './edges.ts'
+import type { Edge, EdgeNode } from './edges.ts'
 
 /** The nodes that a change has added to a scope and removed from it. */
 export interface ScopeChange {
-  readonly entered: ReadonlySet<Node>
-  readonly left: ReadonlySet<Node>
+  readonly entered: ReadonlySet<EdgeNode>
+  readonly left: ReadonlySet<EdgeNode>
 }
 
-class Scope {
-  readonly root: Node
-  readonly members = new Set<Node>()
+class GatewayScope {
+  readonly root: EdgeNode
+  readonly members = new Set<EdgeNode>()
   /** Number of users that have opened the scope. */
   holders = 0
 
-  constructor(root: Node) {
+  constructor(root: EdgeNode) {
     this.root = root
   }
 }
 
 export class Scopes {
-  readonly #out = new SetMap<Node, Node>()
-  readonly #in = new SetMap<Node, Node>()
-  readonly #scopes = new Map<Node, Scope>()
+  readonly #out = new SetMap<EdgeNode, EdgeNode>()
+  readonly #in = new SetMap<EdgeNode, EdgeNode>()
+  readonly #scopes = new Map<EdgeNode, GatewayScope>()
 
   /** Returns the set of nodes that can be reached from a root. The set is kept up to date until `close`. */
-  open(root: Node): ReadonlySet<Node> {
+  open(root: EdgeNode): ReadonlySet<EdgeNode> {
     let scope = this.#scopes.get(root)
     if (scope === undefined) {
-      scope = new Scope(root)
+      scope = new GatewayScope(root)
       this.#scopes.set(root, scope)
       this.#walk(scope.members, [root], new Set())
     }
@@ -40,7 +40,7 @@ export class Scopes {
     return scope.members
   }
 
-  close(root: Node): void {
+  close(root: EdgeNode): void {
     const scope = this.#scopes.get(root)
     if (scope === undefined) return
     scope.holders--
@@ -48,22 +48,22 @@ export class Scopes {
   }
 
   /** Roots of the open scopes. */
-  roots(): Iterable<Node> {
+  roots(): Iterable<EdgeNode> {
     return this.#scopes.keys()
   }
 
   /** Members of an open scope. */
-  members(root: Node): ReadonlySet<Node> {
+  members(root: EdgeNode): ReadonlySet<EdgeNode> {
     return this.#scopes.get(root)?.members ?? new Set()
   }
 
   /** The nodes that a node leads to. */
-  below(node: Node): Iterable<Node> {
+  below(node: EdgeNode): Iterable<EdgeNode> {
     return this.#out.get(node)
   }
 
   /** Removes and adds edges; an edge in both lists stays. Returns the changes by root. */
-  change(removed: readonly Edge[], added: readonly Edge[]): ReadonlyMap<Node, ScopeChange> {
+  change(removed: readonly Edge[], added: readonly Edge[]): ReadonlyMap<EdgeNode, ScopeChange> {
     for (const [from, to] of removed) {
       this.#out.delete(from, to)
       this.#in.delete(to, from)
@@ -73,7 +73,7 @@ export class Scopes {
       this.#in.add(to, from)
     }
     const gone = removed.filter(([from, to]) => !this.#out.get(from).has(to))
-    const changes = new Map<Node, ScopeChange>()
+    const changes = new Map<EdgeNode, ScopeChange>()
     for (const scope of this.#scopes.values()) {
       const entered = this.#enter(scope, added)
       const left = this.#leave(scope, gone)
@@ -83,8 +83,8 @@ export class Scopes {
     return changes
   }
 
-  #enter({ members }: Scope, added: readonly Edge[]): Set<Node> {
-    const entered = new Set<Node>()
+  #enter({ members }: GatewayScope, added: readonly Edge[]): Set<EdgeNode> {
+    const entered = new Set<EdgeNode>()
     for (const [from, to] of added) {
       if (members.has(from) && !members.has(to)) this.#walk(members, [to], entered)
     }
@@ -92,7 +92,7 @@ export class Scopes {
   }
 
   /** Adds `starts` and the nodes below them to the members. */
-  #walk(members: Set<Node>, starts: readonly Node[], entered: Set<Node>): void {
+  #walk(members: Set<EdgeNode>, starts: readonly EdgeNode[], entered: Set<EdgeNode>): void {
     const stack = [...starts]
     for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
       if (members.has(node)) continue
@@ -102,8 +102,8 @@ export class Scopes {
     }
   }
 
-  #leave({ root, members }: Scope, gone: readonly Edge[]): Set<Node> {
-    const doubtful = new Set<Node>()
+  #leave({ root, members }: GatewayScope, gone: readonly Edge[]): Set<EdgeNode> {
+    const doubtful = new Set<EdgeNode>()
     const stack = gone.flatMap(([from, to]) => (members.has(from) && members.has(to) ? [to] : []))
     for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
       if (node === root || doubtful.has(node)) continue
@@ -117,14 +117,18 @@ export class Scopes {
     return doubtful
   }
 
-  #hasOtherWay(node: Node, members: ReadonlySet<Node>, doubtful: ReadonlySet<Node>): boolean {
+  #hasOtherWay(
+    node: EdgeNode,
+    members: ReadonlySet<EdgeNode>,
+    doubtful: ReadonlySet<EdgeNode>,
+  ): boolean {
     for (const from of this.#in.get(node)) {
       if (members.has(from) && !doubtful.has(from)) return true
     }
     return false
   }
 
-  #rescue(start: Node, doubtful: Set<Node>): void {
+  #rescue(start: EdgeNode, doubtful: Set<EdgeNode>): void {
     const stack = [start]
     for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
       if (!doubtful.delete(node)) continue

@@ -26,10 +26,10 @@ import {
 import type { TlsSource } from './credentials.ts'
 import type { ProxyAnswers } from './delivery-recorder.ts'
 import { gatewayRoot } from './edges.ts'
-import { type Call, type Listen, listenOverGrpc } from './listener.ts'
+import { type Listen, listenOverGrpc, type StreamCall } from './listener.ts'
 import { writeXdsMetrics, XdsCounters } from './metrics.ts'
 import { PublishedState } from './published-state.ts'
-import { Session } from './session.ts'
+import { ProxySession } from './session.ts'
 import { isAccountOf, type ProxyIdentity, type VerifyProxy, verifyLoopback } from './verifier.ts'
 
 export interface XdsServerOptions {
@@ -58,9 +58,9 @@ export interface XdsServerOptions {
 }
 
 interface Connected {
-  readonly session: Session
+  readonly session: ProxySession
   readonly node: ProxyNode
-  readonly call: Call
+  readonly call: StreamCall
 }
 
 /** Stands for the proxy in rejections of resources that cannot be encoded. */
@@ -147,7 +147,7 @@ export class XdsServer {
   }
 
   /** Serves a new stream. After authentication, its requests are handled one after the other. */
-  #open(call: Call): void {
+  #open(call: StreamCall): void {
     this.#counters.streams++
     let identity: ProxyIdentity | undefined
     let connected: Connected | undefined
@@ -190,7 +190,7 @@ export class XdsServer {
   }
 
   /** Authenticates a proxy. If this fails, ends the call and returns undefined. */
-  async #identify(call: Call): Promise<ProxyIdentity | undefined> {
+  async #identify(call: StreamCall): Promise<ProxyIdentity | undefined> {
     if (this.#isClosing) return this.#fail(call, status.UNAVAILABLE, 'shutting down')
     const peer = peerOf(call)
     const token = bearerToken(call.metadata)
@@ -215,7 +215,7 @@ export class XdsServer {
     return position !== undefined && isBehind !== undefined && (await isBehind(position))
   }
 
-  #greet(call: Call, identity: ProxyIdentity, request: DeltaRequest): Connected | undefined {
+  #greet(call: StreamCall, identity: ProxyIdentity, request: DeltaRequest): Connected | undefined {
     const { node, typeUrl, versions } = request
     if (node === undefined) {
       const text = 'the first request must have a node with metadata NAME and role'
@@ -245,12 +245,12 @@ export class XdsServer {
   }
 
   #connect(
-    call: Call,
+    call: StreamCall,
     node: ProxyNode,
     versions: ReadonlyMap<ResourceKey, string>,
     older: Connected | undefined,
   ): Connected {
-    const session = new Session({
+    const session = new ProxySession({
       node,
       state: this.#state,
       answers: this.#options.answers,
@@ -273,7 +273,7 @@ export class XdsServer {
     return connected
   }
 
-  #replace({ session, node, call }: Connected, by: Call): void {
+  #replace({ session, node, call }: Connected, by: StreamCall): void {
     session.close()
     const closed = `closed the old stream from ${peerOf(call)}`
     const advice = 'If this repeats, two proxies share the name: set SLUICE_PROXY_NAME.'
@@ -305,7 +305,7 @@ export class XdsServer {
   }
 
   /** Ends a call with an error. */
-  #fail(call: Call, code: status, details: string): undefined {
+  #fail(call: StreamCall, code: status, details: string): undefined {
     if (!call.destroyed) call.emit('error', Object.assign(new Error(details), { code, details }))
   }
 
@@ -335,7 +335,7 @@ function otherOwner(older: ProxyNode, node: ProxyNode): string | undefined {
 }
 
 /** The peer as gRPC writes it, but with the IPv4 address of a proxy that came over IPv4. */
-const peerOf = (call: Call): string =>
+const peerOf = (call: StreamCall): string =>
   call.getPeer().replace(/\[?::ffff:(\d+\.\d+\.\d+\.\d+)\]?(?=:\d+$)/, '$1')
 
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error))

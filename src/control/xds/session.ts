@@ -14,16 +14,16 @@
 import type { ResourceKey } from '../../ground/model/resources.ts'
 import {
   assembleResponse,
+  type ChangeSetRefusal,
   type DeltaRequest,
   type DiscoveryPiece,
   type ProxyNode,
-  type Refusal,
 } from '../wire/discovery.ts'
 import type { ChannelAnswers } from './delivery-recorder.ts'
 import type { XdsCounters } from './metrics.ts'
 import type { GatewayState, PublishedState } from './published-state.ts'
 
-interface SessionOptions {
+interface ProxySessionOptions {
   readonly node: ProxyNode
   readonly state: PublishedState
   readonly answers: ChannelAnswers
@@ -50,9 +50,9 @@ function rank(key: ResourceKey): number {
   return place < 0 ? order.length : place
 }
 
-export class Session {
+export class ProxySession {
   readonly proxy: string
-  readonly #options: SessionOptions
+  readonly #options: ProxySessionOptions
   readonly #gateway: GatewayState
   /** Resources that the proxy was sent, or has reported to have. */
   readonly #sent = new Set<ResourceKey>()
@@ -67,7 +67,7 @@ export class Session {
   #isClosed = false
   #isGreeted = false
 
-  constructor(options: SessionOptions) {
+  constructor(options: ProxySessionOptions) {
     this.#options = options
     this.proxy = options.node.name
     this.#gateway = options.state.openGateway(options.node.gateway)
@@ -130,7 +130,7 @@ export class Session {
   }
 
   /** Reports rejections first, so that a rejected resource never counts as programmed in between. */
-  #settle(refusal: Refusal | undefined, sequence: number): void {
+  #settle(refusal: ChangeSetRefusal | undefined, sequence: number): void {
     const { answers, counters } = this.#options
     const before = this.#rejected
     this.#rejected = new Map()
@@ -198,7 +198,7 @@ export class Session {
 }
 
 /** Returns the rejections in an answer. If it names no resource, it is about the whole Gateway. */
-function refusalsOf(refusal: Refusal | undefined, { gateway }: ProxyNode) {
+function refusalsOf(refusal: ChangeSetRefusal | undefined, { gateway }: ProxyNode) {
   if (refusal === undefined) return []
   const { rejections, message } = refusal
   if (rejections.length > 0) return rejections

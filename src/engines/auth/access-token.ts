@@ -11,11 +11,11 @@ export interface AccessToken extends Expiring {
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** Finds a credential. Resolves to undefined if not configured; rejects if configured but not usable. */
-export type Source<Found> = (env: Environment) => Promise<Found | undefined>
+export type CredentialSource<Found> = (env: Environment) => Promise<Found | undefined>
 
 /** Returns what the first configured source finds; later sources would belong to another identity. */
 export async function firstFound<Found>(
-  sources: readonly Source<Found>[],
+  sources: readonly CredentialSource<Found>[],
   env: Environment,
 ): Promise<Found | undefined> {
   for (const source of sources) {

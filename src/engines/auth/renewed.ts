@@ -22,12 +22,12 @@ export class Renewed<Value extends Expiring> {
   readonly #find: () => Promise<Value | undefined>
   readonly #now: () => number
   #current: Value | undefined
-  /** True if the last fetch found that no source is configured. */
+  /** Whether the last fetch found that no source is configured. */
   #isAbsent = false
   #renewAt = 0
   #pending: Promise<Value | undefined> | undefined
   #timer: NodeJS.Timeout | undefined
-  /** True if `get` was called since the value was fetched. */
+  /** Whether `get` was called since the value was fetched. */
   #isUsed = false
 
   /** `find` resolves to undefined if no source is configured. `now` returns milliseconds since the epoch. */

@@ -12,7 +12,7 @@ interface UnavailableRead {
   readonly message: string
 }
 
-/** Is the value of the expression the result, or its negation? Undefined: neither. */
+/** Whether the value of the expression is the result, or its negation. Undefined: neither. */
 type Polarity = boolean | undefined
 
 /**
@@ -87,7 +87,7 @@ function unsetText(
     : `${around} has no field ${path[depth]}${place}${hint}`
 }
 
-/** Is the expression a test for a value that is never set, and does it hold? */
+/** Whether the expression is a test for a value that is never set, and holds. */
 function isAlwaysTrue(
   expression: Expression,
   bound: ReadonlySet<string>,

@@ -1,8 +1,8 @@
 /** Compiles calls of functions and methods. */
-import { type CompileContext, findLocal, type Scope } from './context.ts'
+import { type CompileContext, findLocal, type VariableScope } from './context.ts'
 import { CelError, isCelError, noOverload } from './error.ts'
-import { type Frame, type Step, spend, stepsOfLength } from './frame.ts'
-import type { Apply, CelFunction } from './functions/define.ts'
+import { type EvaluationFrame, type Step, spend, stepsOfLength } from './frame.ts'
+import type { ApplyFunction, CelFunction } from './functions/define.ts'
 import { functions, namespaces } from './functions/table.ts'
 import { viewMethods } from './headers.ts'
 import { patternProblem, replacementProblem } from './patterns.ts'
@@ -14,7 +14,11 @@ type Method = Expression & { readonly op: 'method' }
 type Call = Expression & { readonly op: 'call' }
 
 /** Compiles `name(args)`. */
-export function callStep(call: Call, scope: Scope | undefined, context: CompileContext): Step {
+export function callStep(
+  call: Call,
+  scope: VariableScope | undefined,
+  context: CompileContext,
+): Step {
   const found = functions.get(call.name)
   if (found === undefined || found.style === 'method' || call.name.includes('.')) {
     for (const arg of call.args) context.step(arg, scope)
@@ -26,7 +30,7 @@ export function callStep(call: Call, scope: Scope | undefined, context: CompileC
 /** Compiles `of.name(args)`, where `of` is a value or a namespace. */
 export function methodStep(
   method: Method,
-  scope: Scope | undefined,
+  scope: VariableScope | undefined,
   context: CompileContext,
 ): Step {
   const { of, name, args } = method
@@ -55,7 +59,11 @@ function noSuchFunction(part: Expression, message: string, context: CompileConte
   return () => error
 }
 
-function isNamespace(name: string, scope: Scope | undefined, context: CompileContext): boolean {
+function isNamespace(
+  name: string,
+  scope: VariableScope | undefined,
+  context: CompileContext,
+): boolean {
   const isShadowed = findLocal(scope, name) !== undefined || context.variables?.has(name) === true
   return namespaces.has(name) && !isShadowed
 }
@@ -65,7 +73,7 @@ function apply(
   name: string,
   found: CelFunction,
   args: readonly Expression[],
-  scope: Scope | undefined,
+  scope: VariableScope | undefined,
   context: CompileContext,
 ): Step {
   const steps = args.map((arg) => context.step(arg, scope))
@@ -94,7 +102,7 @@ function constantProblem(name: string, args: readonly Expression[]): string | un
 
 const omitted = undefined as unknown as CelValue
 
-function fixedStep(apply: Apply, steps: readonly Step[]): Step {
+function fixedStep(apply: ApplyFunction, steps: readonly Step[]): Step {
   const [first, second, third, fourth] = steps
   if (first === undefined) return (frame) => apply(frame, omitted, omitted, omitted, omitted)
   if (second === undefined) {
@@ -128,12 +136,15 @@ function fixedStep(apply: Apply, steps: readonly Step[]): Step {
 }
 
 /** Spends steps for a long argument, because most functions take time in proportion to their arguments. */
-function spendOn(value: CelValue, frame: Frame): CelError | undefined {
+function spendOn(value: CelValue, frame: EvaluationFrame): CelError | undefined {
   const isLong = typeof value === 'string' || value instanceof Uint8Array
   return isLong && value.length > 64 ? spend(frame, stepsOfLength(value.length)) : undefined
 }
 
-function evaluateAll(steps: readonly Step[], frame: Frame): readonly CelValue[] | CelError {
+function evaluateAll(
+  steps: readonly Step[],
+  frame: EvaluationFrame,
+): readonly CelValue[] | CelError {
   const values: CelValue[] = []
   for (const step of steps) {
     const value = step(frame)
@@ -159,7 +170,7 @@ const noFunction = new CelError('internal', 'a function without code')
 function viewMethodStep(
   { of, name, args }: Method,
   found: CelFunction | undefined,
-  scope: Scope | undefined,
+  scope: VariableScope | undefined,
   context: CompileContext,
 ): Step {
   const receiver = context.step(of, scope)
@@ -179,7 +190,7 @@ function viewMethodStep(
 function applyFound(
   name: string,
   found: CelFunction | undefined,
-  frame: Frame,
+  frame: EvaluationFrame,
   values: readonly CelValue[],
 ): CelResult {
   if (found === undefined || values.length < found.min || values.length > found.max) {

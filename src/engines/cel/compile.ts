@@ -1,7 +1,7 @@
 /** Compiles a tree to closures, which take the frame and return a value or an error. None of them throws. */
 import { fieldStep, readIndex, variableFieldStep, viewFieldStep } from './access.ts'
 import { callStep, methodStep } from './calls.ts'
-import { type CompileContext, findLocal, type Scope } from './context.ts'
+import { type CompileContext, findLocal, type VariableScope } from './context.ts'
 import { isEqual, isItem, isKey } from './equality.ts'
 import { CelError, isCelError, noOverload } from './error.ts'
 import { textMethodStep } from './fast-paths.ts'
@@ -27,7 +27,7 @@ import { variableStep } from './variables.ts'
 
 export function compileStep(
   expression: Expression,
-  scope: Scope | undefined,
+  scope: VariableScope | undefined,
   context: CompileContext,
 ): Step {
   const step = (part: Expression) => context.step(part, scope)
@@ -73,7 +73,11 @@ export function compileStep(
 
 type Name = Expression & { readonly op: 'name' }
 
-function nameStep(expression: Name, scope: Scope | undefined, context: CompileContext): Step {
+function nameStep(
+  expression: Name,
+  scope: VariableScope | undefined,
+  context: CompileContext,
+): Step {
   const { name } = expression
   const local = expression.isGlobal === true ? undefined : findLocal(scope, name)
   if (local !== undefined) {
@@ -119,7 +123,11 @@ type Compile = (part: Expression) => Step
 
 type Access = Expression & { readonly op: 'field' | 'index' }
 
-function accessStep(expression: Access, scope: Scope | undefined, context: CompileContext): Step {
+function accessStep(
+  expression: Access,
+  scope: VariableScope | undefined,
+  context: CompileContext,
+): Step {
   const { of } = expression
   const name = expression.op === 'field' ? expression.name : constantOf(expression.key)
   const type = expression.op === 'field' ? typeOfPath(expression, context) : undefined
@@ -142,7 +150,7 @@ function accessStep(expression: Access, scope: Scope | undefined, context: Compi
 function shortStep(
   of: Expression,
   field: string,
-  scope: Scope | undefined,
+  scope: VariableScope | undefined,
   context: CompileContext,
   otherwise: Step,
 ): Step {

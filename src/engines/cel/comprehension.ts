@@ -1,6 +1,6 @@
 /** Macros that evaluate an expression once per item: `all`, `exists`, `map`, `filter` and similar ones. */
 import { type CelError, isCelError, noOverload } from './error.ts'
-import { type Frame, type Step, spend } from './frame.ts'
+import { type EvaluationFrame, type Step, spend } from './frame.ts'
 import { moreSevere } from './logic.ts'
 import {
   type CelKey,
@@ -38,7 +38,7 @@ const keyOf = (map: CelMapValue, key: CelKey): CelValue =>
 const keysOf = (map: CelMapValue): readonly CelValue[] =>
   map instanceof CelMap ? mapKeys(map).map((key) => map.keyValue(key)) : mapKeys(map)
 
-function iterate({ slot, body, steps }: Loop, item: CelValue, frame: Frame): CelResult {
+function iterate({ slot, body, steps }: Loop, item: CelValue, frame: EvaluationFrame): CelResult {
   const cost = spend(frame, steps)
   if (cost !== undefined) return cost
   frame.locals[slot] = item
@@ -46,7 +46,12 @@ function iterate({ slot, body, steps }: Loop, item: CelValue, frame: Frame): Cel
 }
 
 /** Runs an iteration whose result must be a bool. */
-function decide(loop: Loop, item: CelValue, frame: Frame, macro: string): boolean | CelError {
+function decide(
+  loop: Loop,
+  item: CelValue,
+  frame: EvaluationFrame,
+  macro: string,
+): boolean | CelError {
   const value = iterate(loop, item, frame)
   if (typeof value === 'boolean' || isCelError(value)) return value
   return noOverload(macro, typeName(value))
@@ -104,7 +109,7 @@ function collected(
   loop: Loop,
   transform: Step | undefined,
   item: CelValue,
-  frame: Frame,
+  frame: EvaluationFrame,
 ): CelResult | undefined {
   if (transform === undefined) return iterate(loop, item, frame)
   const accepted = decide(loop, item, frame, macro)
@@ -119,7 +124,7 @@ export const filterStep = (loop: Loop): Step =>
 export const mapStep = (loop: Loop, transform: Step | undefined): Step =>
   collectStep('map', loop, transform)
 
-type SelectValue = (map: CelMapValue, key: CelKey, frame: Frame) => CelResult | undefined
+type SelectValue = (map: CelMapValue, key: CelKey, frame: EvaluationFrame) => CelResult | undefined
 
 /** Creates a map of the keys for which `select` returns a value. */
 function mapOfStep(macro: string, range: Step, select: SelectValue): Step {

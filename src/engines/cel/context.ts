@@ -5,14 +5,17 @@ import { type CelProblem, problemAt } from './problem.ts'
 import type { Expression } from './syntax.ts'
 
 /** A variable that a macro binds, and those that are bound around it. */
-export interface Scope {
+export interface VariableScope {
   readonly name: string
   /** Index of the variable's value in `Frame.locals`. */
   readonly slot: number
-  readonly outer: Scope | undefined
+  readonly outer: VariableScope | undefined
 }
 
-export function findLocal(scope: Scope | undefined, name: string): Scope | undefined {
+export function findLocal(
+  scope: VariableScope | undefined,
+  name: string,
+): VariableScope | undefined {
   let found = scope
   while (found !== undefined && found.name !== name) found = found.outer
   return found
@@ -28,12 +31,16 @@ export class CompileContext {
   locals = 0
   /** Prefixes with which the name of a variable is looked up, longest first; the last one is empty. */
   readonly scopes: readonly string[]
-  readonly #step: (expression: Expression, scope: Scope | undefined, context: this) => Step
+  readonly #step: (expression: Expression, scope: VariableScope | undefined, context: this) => Step
 
   constructor(
     source: string,
     variables: Variables | undefined,
-    step: (expression: Expression, scope: Scope | undefined, context: CompileContext) => Step,
+    step: (
+      expression: Expression,
+      scope: VariableScope | undefined,
+      context: CompileContext,
+    ) => Step,
     container = '',
   ) {
     const parts = container === '' ? [] : container.split('.')
@@ -48,19 +55,23 @@ export class CompileContext {
     this.#step = step
   }
 
-  step(expression: Expression, scope: Scope | undefined): Step {
+  step(expression: Expression, scope: VariableScope | undefined): Step {
     return this.#step(expression, scope, this)
   }
 
   /** Binds another macro variable inside `outer`. */
-  bind(name: string, outer: Scope | undefined): Scope {
+  bind(name: string, outer: VariableScope | undefined): VariableScope {
     const slot = outer === undefined ? 0 : outer.slot + 1
     this.locals = Math.max(this.locals, slot + 1)
     return { name, slot, outer }
   }
 
   /** Returns why a variable cannot have a field; undefined if it can, or if `of` is not a variable. */
-  fieldProblem(of: Expression, field: string, scope: Scope | undefined): string | undefined {
+  fieldProblem(
+    of: Expression,
+    field: string,
+    scope: VariableScope | undefined,
+  ): string | undefined {
     const known = this.#fieldsOf(of, scope)
     if (known === undefined || known.fields.has(field)) return undefined
     const names = [...known.fields.keys()]
@@ -72,7 +83,7 @@ export class CompileContext {
   /** Returns the declared fields of a variable, or of a field of one. */
   #fieldsOf(
     of: Expression,
-    scope: Scope | undefined,
+    scope: VariableScope | undefined,
   ): { readonly path: string; readonly fields: Variables } | undefined {
     if (of.op === 'name') {
       const fields =

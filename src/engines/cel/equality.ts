@@ -1,5 +1,5 @@
 import { isCelError } from './error.ts'
-import { type Frame, spend } from './frame.ts'
+import { type EvaluationFrame, spend } from './frame.ts'
 import { CelCidr, CelIp } from './ip.ts'
 import { CelDuration, CelTimestamp } from './time.ts'
 import {
@@ -20,7 +20,7 @@ import {
 } from './value.ts'
 
 /** Compares values of any types. Numbers of different types are compared by value; see `equalsInteger`. */
-export function isEqual(a: CelValue, b: CelValue, frame: Frame, depth = 0): CelResult {
+export function isEqual(a: CelValue, b: CelValue, frame: EvaluationFrame, depth = 0): CelResult {
   if (a === b) return true
   if (typeof a !== 'object' && typeof b !== 'object') {
     return isNumber(a) && isNumber(b) && typeof a !== typeof b && Number(a) === Number(b)
@@ -57,7 +57,7 @@ function isScalarEqual(a: CelValue, b: CelValue): boolean {
 function areListsEqual(
   a: readonly CelValue[],
   b: readonly CelValue[],
-  frame: Frame,
+  frame: EvaluationFrame,
   depth: number,
 ): CelResult {
   if (a.length !== b.length) return false
@@ -69,7 +69,12 @@ function areListsEqual(
   return true
 }
 
-function areMapsEqual(a: CelMapValue, b: CelMapValue, frame: Frame, depth: number): CelResult {
+function areMapsEqual(
+  a: CelMapValue,
+  b: CelMapValue,
+  frame: EvaluationFrame,
+  depth: number,
+): CelResult {
   if (mapSize(a) !== mapSize(b)) return false
   if (depth >= maxValueDepth) return tooDeep
   for (const key of mapKeys(a)) {
@@ -83,7 +88,7 @@ function isEntryEqual(
   key: CelKey,
   a: CelMapValue,
   b: CelMapValue,
-  frame: Frame,
+  frame: EvaluationFrame,
   depth: number,
 ): CelResult {
   const left = mapGet(a, key)
@@ -95,7 +100,11 @@ function isEntryEqual(
 }
 
 /** Returns whether a value is an item of a list, or an error if the comparison fails. */
-export function isItem(value: CelValue, list: readonly CelValue[], frame: Frame): CelResult {
+export function isItem(
+  value: CelValue,
+  list: readonly CelValue[],
+  frame: EvaluationFrame,
+): CelResult {
   const cost = spend(frame, list.length)
   if (cost !== undefined) return cost
   if (typeof value === 'string') return list.includes(value)

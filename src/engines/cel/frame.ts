@@ -13,7 +13,7 @@ export interface Activation {
 }
 
 /** The state of one evaluation. */
-export interface Frame {
+export interface EvaluationFrame {
   readonly activation: Activation
   /** Values of the variables that macros bind, by slot. */
   readonly locals: CelValue[]
@@ -22,12 +22,12 @@ export interface Frame {
 }
 
 /** Evaluates one part of a compiled program. Never throws because of an expression or its data. */
-export type Step = (frame: Frame) => CelResult
+export type Step = (frame: EvaluationFrame) => CelResult
 
 const tooCostly = new CelError('cost', 'the evaluation takes too many steps')
 
 /** Takes steps from the budget and returns an error if it is used up. A step is about one operation. */
-export function spend(frame: Frame, steps: number): CelError | undefined {
+export function spend(frame: EvaluationFrame, steps: number): CelError | undefined {
   frame.budget -= steps
   return frame.budget < 0 ? tooCostly : undefined
 }

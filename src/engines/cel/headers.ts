@@ -1,4 +1,4 @@
-import { redacted } from '../../ground/base/credential-names.ts'
+import { redacted } from '../../ground/secrets/credential-names.ts'
 import { CelError, noOverload } from './error.ts'
 import { type CelResult, type CelValue, CelView, typeName } from './value.ts'
 

@@ -9,11 +9,11 @@ import { unavailableReads } from './availability.ts'
 import { compileStep } from './compile.ts'
 import { CompileContext } from './context.ts'
 import { CelError } from './error.ts'
-import type { Activation, Frame, Step } from './frame.ts'
+import type { Activation, EvaluationFrame, Step } from './frame.ts'
 import { typeNames } from './functions/convert.ts'
 import { namespaces } from './functions/table.ts'
 import { type ExpressionPointName, expressionPoints, type Variables } from './gateway-variables.ts'
-import { doesMention, findMentions, type Mentions } from './mentions.ts'
+import { doesMention, findMentions, type MentionedVariables } from './mentions.ts'
 import { parseExpression } from './parser.ts'
 import { type CelProblem, problemAt } from './problem.ts'
 import type { CelResult } from './value.ts'
@@ -72,10 +72,16 @@ export class CelProgram {
   readonly #step: Step
   readonly #locals: number
   readonly #costLimit: number
-  readonly #mentions: Mentions
+  readonly #mentions: MentionedVariables
 
   /** Called by `compileCel` and `compileOrFail` only. */
-  constructor(source: string, step: Step, locals: number, costLimit: number, mentions: Mentions) {
+  constructor(
+    source: string,
+    step: Step,
+    locals: number,
+    costLimit: number,
+    mentions: MentionedVariables,
+  ) {
     this.source = source
     this.#step = step
     this.#locals = locals
@@ -90,7 +96,7 @@ export class CelProgram {
    */
   evaluate(activation: Activation, share = 1): CelResult {
     const locals = this.#locals === 0 ? noLocals : []
-    const frame: Frame = { activation, locals, budget: this.#costLimit / share }
+    const frame: EvaluationFrame = { activation, locals, budget: this.#costLimit / share }
     try {
       const result = this.#step(frame)
       return frame.budget < 0 ? tooCostly : result
@@ -153,7 +159,7 @@ export function availabilityProblems(source: string, point: ExpressionPointName)
   )
 }
 
-/** Can everything that an expression reads have a value at the point? */
+/** Whether everything that an expression reads can have a value at the point. */
 export function isAvailable(source: string, point: ExpressionPointName): boolean {
   return availabilityProblems(source, point).length === 0
 }

@@ -1,6 +1,6 @@
 /** Converts values to and from JSON. */
 import { CelError, isCelError } from './error.ts'
-import { type Frame, spend, stepsOfLength } from './frame.ts'
+import { type EvaluationFrame, spend, stepsOfLength } from './frame.ts'
 import { toText } from './functions/convert.ts'
 import {
   type CelMapValue,
@@ -36,15 +36,15 @@ const tooLong = new CelError('limit', 'the JSON text is too long')
  *
  * @param frame the evaluation whose budget is charged, if any
  */
-export function writeJson(value: CelValue, frame?: Frame): string | CelError {
+export function writeJson(value: CelValue, frame?: EvaluationFrame): string | CelError {
   return new JsonWriter(frame).write(value, 0)
 }
 
 class JsonWriter {
   #charactersLeft = maxLength
-  readonly #frame: Frame | undefined
+  readonly #frame: EvaluationFrame | undefined
 
-  constructor(frame: Frame | undefined) {
+  constructor(frame: EvaluationFrame | undefined) {
     this.#frame = frame
   }
 

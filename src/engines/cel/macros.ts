@@ -11,7 +11,7 @@ import {
   mapValuesStep,
   quantifierStep,
 } from './comprehension.ts'
-import { type CompileContext, findLocal, type Scope } from './context.ts'
+import { type CompileContext, findLocal, type VariableScope } from './context.ts'
 import { isCelError } from './error.ts'
 import type { Step } from './frame.ts'
 import { childrenOf, type Expression } from './syntax.ts'
@@ -38,7 +38,7 @@ const loops: Readonly<Record<string, Build>> = {
 /** Returns the step of a macro call; undefined for all other calls. */
 export function macroStep(
   expression: Method | Call,
-  scope: Scope | undefined,
+  scope: VariableScope | undefined,
   context: CompileContext,
 ): Step | undefined {
   return expression.op === 'call'
@@ -46,7 +46,7 @@ export function macroStep(
     : methodMacro(expression, scope, context)
 }
 
-function callMacro(call: Call, scope: Scope | undefined, context: CompileContext) {
+function callMacro(call: Call, scope: VariableScope | undefined, context: CompileContext) {
   const { name, args } = call
   const [first, second] = args
   if (name === 'has') {
@@ -87,7 +87,7 @@ function coalesceStep(candidates: readonly Step[]): Step {
   }
 }
 
-function methodMacro(method: Method, scope: Scope | undefined, context: CompileContext) {
+function methodMacro(method: Method, scope: VariableScope | undefined, context: CompileContext) {
   const { name, of, args } = method
   const isCel = of.op === 'name' && of.name === 'cel' && findLocal(scope, 'cel') === undefined
   if (isCel && name === 'bind' && args.length === 3) return bind(method, scope, context)
@@ -101,7 +101,7 @@ function methodMacro(method: Method, scope: Scope | undefined, context: CompileC
   return mapStep({ ...loop, steps: loop.steps + weigh(transform) }, context.step(transform, within))
 }
 
-function bind(method: Method, scope: Scope | undefined, context: CompileContext): Step {
+function bind(method: Method, scope: VariableScope | undefined, context: CompileContext): Step {
   const [variable, value, body] = method.args
   if (variable === undefined || value === undefined || body === undefined) {
     return context.refuse(method, 'cel.bind() takes a name, a value and an expression')
@@ -113,7 +113,7 @@ function loopOf(
   range: Expression,
   variable: Expression,
   body: Expression,
-  scope: Scope | undefined,
+  scope: VariableScope | undefined,
   context: CompileContext,
 ): Loop {
   if (variable.op !== 'name') {

@@ -4,15 +4,18 @@ import { childrenOf, type Expression } from './syntax.ts'
 /** The name of a variable, followed by the constant names of the fields that are read. */
 type Path = readonly string[]
 
-export interface Mentions {
+export interface MentionedVariables {
   /** Constant paths, as long as possible: the path of `request[x]` is `request`. */
   readonly paths: readonly Path[]
-  /** True if the expression calls `variables()`, which reads everything. */
+  /** Whether the expression calls `variables()`, which reads everything. */
   readonly readsAll: boolean
 }
 
 /** @param isVariable returns true if a name is that of a variable, not of a type or namespace */
-export function findMentions(root: Expression, isVariable: (name: string) => boolean): Mentions {
+export function findMentions(
+  root: Expression,
+  isVariable: (name: string) => boolean,
+): MentionedVariables {
   const paths: Path[] = []
   let readsAll = false
   const visit = (expression: Expression, bound: ReadonlySet<string>): void => {
@@ -71,7 +74,7 @@ export function boundWithin(expression: Expression, bound: Bound): (child: Expre
 }
 
 /** Returns true if any path reads the value at a dotted path, a value around it, or a part of it. */
-export function doesMention({ paths, readsAll }: Mentions, dotted: string): boolean {
+export function doesMention({ paths, readsAll }: MentionedVariables, dotted: string): boolean {
   const wanted = dotted.split('.')
   return (
     readsAll ||

@@ -1,10 +1,10 @@
 /** Arithmetic and comparison operators. */
 import { CelError, noOverload } from './error.ts'
-import { type Frame, spend, stepsOfLength } from './frame.ts'
+import { type EvaluationFrame, spend, stepsOfLength } from './frame.ts'
 import { CelDuration, CelTimestamp, makeDuration, makeTimestamp } from './time.ts'
 import { type CelResult, CelUint, type CelValue, isList, toInt, toUint, typeName } from './value.ts'
 
-export type Operator = (a: CelValue, b: CelValue, frame: Frame) => CelResult
+export type Operator = (a: CelValue, b: CelValue, frame: EvaluationFrame) => CelResult
 
 function unsupported(operator: string, a: CelValue, b: CelValue): CelError {
   return noOverload(operator, typeName(a), typeName(b))

@@ -1,14 +1,14 @@
 /** Regular expressions. They are compiled once, kept in a bounded cache, and take time linear in the text. */
 import { checkRegex, compileRegex, type Regex } from '../core/regex.ts'
 import { CelError } from './error.ts'
-import { type Frame, spend, stepsOfLength } from './frame.ts'
+import { type EvaluationFrame, spend, stepsOfLength } from './frame.ts'
 import type { CelResult } from './value.ts'
 
 const maxCached = 512
 
 interface Entry {
   readonly regex: Regex | CelError
-  /** True if the pattern was used since `makeRoom` last looked at it. */
+  /** Whether the pattern was used since `makeRoom` last looked at it. */
   isUsed: boolean
 }
 
@@ -50,7 +50,7 @@ function makeRoom(): void {
 }
 
 /** Returns true if the pattern matches anywhere in the text. */
-export function matchesPattern(frame: Frame, text: string, pattern: string): CelResult {
+export function matchesPattern(frame: EvaluationFrame, text: string, pattern: string): CelResult {
   const cost = spend(frame, 1 + stepsOfLength(4 * text.length + pattern.length))
   if (cost !== undefined) return cost
   const regex = regexOf(pattern)
@@ -59,7 +59,7 @@ export function matchesPattern(frame: Frame, text: string, pattern: string): Cel
 
 /** Replaces every match. In the replacement, `$0` is the match and `$$` a dollar sign. */
 export function replacePattern(
-  frame: Frame,
+  frame: EvaluationFrame,
   text: string,
   pattern: string,
   replacement: string,

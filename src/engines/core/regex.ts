@@ -111,10 +111,10 @@ export class Regex {
   ): boolean {
     const host = this.#ready()
     const address = host.textSpace(sizeOf(text))
-    const answer = ask(host, address, host.put(text, address))
+    const code = ask(host, address, host.put(text, address))
     host.trim()
-    if (answer < 0) throw new CoreError(answer, 'matching')
-    return answer !== 0
+    if (code < 0) throw new CoreError(code, 'matching')
+    return code !== 0
   }
 
   #spans(text: string | Uint8Array, limit: number): Span[] {

@@ -49,7 +49,7 @@ export class RouteTable {
     })
   }
 
-  #answer(code: number, about: string): Outcome<undefined, CoreProblem> {
+  #outcomeOf(code: number, about: string): Outcome<undefined, CoreProblem> {
     return code < 0 ? fail({ code, message: `${about}: ${nameOfCode(code)}` }) : succeed(undefined)
   }
 
@@ -65,7 +65,7 @@ export class RouteTable {
       this.#core.exports.listener_add(this.#handle, kind, address, bytes.length, scope),
     )
     if (code === 0) this.#listeners.set((hostname ?? '').toLowerCase(), scope)
-    return this.#answer(code, `listener ${hostname ?? '*'}`)
+    return this.#outcomeOf(code, `listener ${hostname ?? '*'}`)
   }
 
   /** Removes a listener's hostname but not its routes. Returns false if the hostname is unknown. */
@@ -103,7 +103,10 @@ export class RouteTable {
     } else {
       this.#release(taken)
     }
-    return this.#answer(code, `route ${spec.name} rule ${spec.ruleIndex} match ${spec.matchIndex}`)
+    return this.#outcomeOf(
+      code,
+      `route ${spec.name} rule ${spec.ruleIndex} match ${spec.matchIndex}`,
+    )
   }
 
   #specs(): RouteSpec[] {

@@ -84,7 +84,7 @@ export interface TextsDetails {
   readonly textBytes: number
   /** Bytes of streamed text since the last report of usage. */
   readonly uncountedBytes: number
-  /** True if the request asks for a stream. */
+  /** Whether the request asks for a stream. */
   readonly isStream: boolean
   /** Index of the first guard that rejects the texts. */
   readonly rejectedBy: number | undefined
@@ -143,7 +143,7 @@ export class Guards {
     return new TextRewriter(host, handle)
   }
 
-  /** True if the core has trapped, so that the guards must be compiled again. */
+  /** Whether the core has trapped, so that the guards must be compiled again. */
   get hasTrapped(): boolean {
     return this.#host.core.trap !== undefined
   }

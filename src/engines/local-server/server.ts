@@ -72,7 +72,7 @@ export function serve(
 export async function listen(
   name: string,
   address: string,
-  answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
+  handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
 ): Promise<SmallServer | undefined> {
   if (address === 'off') return undefined
   const { host, port } = splitAddress(address)
@@ -80,7 +80,7 @@ export async function listen(
   try {
     for (const one of await listenHosts(host)) {
       const server = createServer((request, response) => {
-        answer(request, response).catch(() => {
+        handle(request, response).catch(() => {
           if (response.headersSent) response.destroy()
           else sendText(response, 500, 'internal error\n')
         })

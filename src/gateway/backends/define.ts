@@ -9,7 +9,7 @@
  *     interface Destinations { readonly static: { readonly host: string; readonly port: number } }
  *   }
  */
-import type { LabelSelector } from '../../ground/base/label-selector.ts'
+import type { LabelSelector } from '../../ground/model/label-selector.ts'
 import type { ObjectName } from '../../ground/model/names.ts'
 import type { Destinations } from '../../ground/model/resources.ts'
 import type { Schema } from '../../ground/schema/field.ts'

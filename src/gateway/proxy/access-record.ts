@@ -1,10 +1,10 @@
+import { changeQuery } from '../../ground/base/query-string.ts'
+import type { GatewayError } from '../../ground/errors/index.ts'
 import {
   isCredentialParameter,
   mayNameCredential,
   redacted,
-} from '../../ground/base/credential-names.ts'
-import { changeQuery } from '../../ground/base/query-string.ts'
-import type { GatewayError } from '../../ground/errors/index.ts'
+} from '../../ground/secrets/credential-names.ts'
 import { grpcStatus } from '../variables/index.ts'
 import type { BackendKinds } from './request/backend-kind.ts'
 import { originalOf, type RequestContext } from './request/request-context.ts'

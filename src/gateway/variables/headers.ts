@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { combinedLines, type HeaderSource, HeadersView } from '../../engines/cel/index.ts'
-import { isCredentialName } from '../../ground/base/credential-names.ts'
 import type { HeaderFields } from '../../ground/exchange/exchange.ts'
+import { isCredentialName } from '../../ground/secrets/credential-names.ts'
 
 /** Names of header fields whose values `redacted()` hides. */
 const sensitive = { has: (name: string) => name === 'set-cookie' || isCredentialName(name) }

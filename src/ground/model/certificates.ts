@@ -1,7 +1,8 @@
 /** Checks certificates before they are used: those of Secrets by their metadata, others by parsing. */
-import { isCertificate } from '../base/certificate.ts'
+
 import type { ReferencedSecret, References } from './references.ts'
 import type { SecretRef } from './resources.ts'
+import { isCertificate } from './x509.ts'
 
 interface CertificatePairRefs {
   readonly certificate: SecretRef

@@ -42,7 +42,7 @@ function pathProblem(path: PathModifier | undefined): FilterProblem | undefined 
   }
 }
 
-/** Can the text be the path of a request target? */
+/** Whether the text can be the path of a request target. */
 function isPath(text: string): boolean {
   return /^[\x21-\x7e]*$/.test(text) && !/[?#]/.test(text)
 }

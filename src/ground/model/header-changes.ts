@@ -43,7 +43,7 @@ export function isFieldName(name: string): boolean {
   return /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name)
 }
 
-/** Is it a field value (RFC 9110 5.5) without surrounding white space? Bytes from 0x80 are Latin-1. */
+/** Whether it is a field value (RFC 9110 5.5) without surrounding white space. Bytes from 0x80 are Latin-1. */
 export function isFieldValue(value: string): boolean {
   return /^(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?$/.test(value)
 }

@@ -7,7 +7,7 @@ import {
   literalDigest,
   placeholderDigest,
   replaceLiterals,
-} from '../base/secret-placeholder.ts'
+} from '../secrets/placeholder.ts'
 import {
   type HeaderChanges,
   type HeaderValue,

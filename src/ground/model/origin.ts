@@ -30,7 +30,7 @@ export function originText({ scheme, host, port }: Origin): string {
 }
 
 /**
- * Is the host of the origin the host that the request is for? Schemes are not compared, since TLS may
+ * Whether the host of the origin is the host that the request is for. Schemes are not compared, since TLS may
  * end before the gateway. An authority without port has the default port of the origin's scheme.
  */
 export function isSameHost(origin: Origin, authority: string): boolean {

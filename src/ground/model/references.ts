@@ -55,7 +55,7 @@ export interface FetchedKeySet {
   readonly uri: string
   /** The last fetched key set (RFC 7517) with its public members; undefined before the first fetch. */
   readonly keySet: unknown
-  /** True if nothing fetches key sets here, so that this one is only known when a gateway runs. */
+  /** Whether nothing fetches key sets here, so that this one is only known when a gateway runs. */
   readonly isPending?: boolean
 }
 

@@ -9,7 +9,7 @@
  *   type Keepalive = Infer<typeof keepalive>
  */
 
-import type { SecretContent } from '../base/secret-placeholder.ts'
+import type { SecretContent } from '../secrets/placeholder.ts'
 import { amountPattern, quantityPattern } from './quantity.ts'
 
 /** A rule over a whole value, beyond the bounds of its parts. */
@@ -167,7 +167,7 @@ export type AnyProperty = Property<unknown, boolean>
 type Simplify<T> = { readonly [K in keyof T]: T[K] }
 
 /** The object type that a table of properties describes. */
-export type ObjectOf<P extends Record<string, AnyProperty>> = Simplify<
+export type ObjectOfProperties<P extends Record<string, AnyProperty>> = Simplify<
   {
     [K in keyof P as P[K] extends { required: true } ? K : never]: Infer<P[K]['schema']>
   } & {
@@ -193,7 +193,7 @@ export function object<P extends Record<string, AnyProperty>>(
   name: string,
   fields: P,
   options: Pick<ObjectNode, 'rules' | 'open' | 'advice' | 'refersTo'> = {},
-): Schema<ObjectOf<P>> {
+): Schema<ObjectOfProperties<P>> {
   return { node: { type: 'object', name, fields, ...options } }
 }
 

@@ -2,9 +2,9 @@
 import { isIP } from 'node:net'
 import { bareHost } from '../base/bare-host.ts'
 import { parseDurationMs } from '../base/duration.ts'
-import type { LabelSelector } from '../base/label-selector.ts'
-import { parseLogFilter } from '../base/log-filter.ts'
 import * as shape from '../base/shape.ts'
+import type { LabelSelector } from '../model/label-selector.ts'
+import { parseLogFilter } from './log-filter.ts'
 
 export interface SettingType<Value> {
   /** The form of a value in words, for the docs and for messages about wrong values. */

@@ -20,7 +20,7 @@ export class BlockWriter {
   readonly bytes: Buffer
   /** Incremented by `clear`. The numbers of shared texts are valid within one generation of a block. */
   generation = 0
-  /** Was a text of the current decision cut, because it or all of them are too long? */
+  /** Whether a text of the current decision was cut, because it or all of them are too long. */
   isCut = false
   readonly #start: number
   #used: number

@@ -37,7 +37,7 @@ export interface RecordedAttempt {
 
 export interface RecordedDecision {
   readonly id: string
-  /** Set if texts or header fields are incomplete, because they are too long. */
+  /** Whether texts or header fields are incomplete, because they are too long. */
   readonly isCut?: true
   /** RFC 3339, when the head of the request was complete. */
   readonly time: string

@@ -1,5 +1,5 @@
 /** Compares two states of a fold: statuses and resources for proxies. */
-import { hasSameContent } from '../../ground/base/same-content.ts'
+import { hasSameContent } from '../../control/desired/same-content.ts'
 import type { Condition } from '../../ground/model/conditions.ts'
 import { compareText, type ObjectKey, objectKey } from '../../ground/model/names.ts'
 import { placedConditions } from '../../ground/model/placed-conditions.ts'

@@ -18,13 +18,13 @@ import type {
 } from '../../ground/model/resources.ts'
 
 /** The version of an object that a rule or policy comes from. */
-export interface Origin {
+export interface ObjectOrigin {
   readonly generation: number
   /** Position in the log of the event that recorded this version; not set for built-in objects. */
   readonly event?: number
 }
 
-export type OriginOf = (ref: ObjectRef) => Origin | undefined
+export type OriginOf = (ref: ObjectRef) => ObjectOrigin | undefined
 
 /** A policy that sets a field, and whether it applies. */
 interface TracedPolicy {
@@ -36,7 +36,7 @@ interface TracedPolicy {
   readonly unenforceable?: string
   /** The compiled policy. */
   readonly config: unknown
-  readonly origin?: Origin
+  readonly origin?: ObjectOrigin
 }
 
 /** The policies that set a field, least specific first if several are combined. */

@@ -3,7 +3,7 @@ import type { Condition } from '../../ground/model/conditions.ts'
 import { type PlacedCondition, placedConditions } from '../../ground/model/placed-conditions.ts'
 
 /** `problem`: a part of the object has no effect. `warning`: a person should look at it. */
-export type Health = 'ok' | 'warning' | 'problem'
+export type ObjectHealth = 'ok' | 'warning' | 'problem'
 
 const refusalTypes = new Set(['Accepted', 'ResolvedRefs', 'Programmed', 'Attached'])
 
@@ -23,18 +23,18 @@ export function isRefusal({ type, status, reason }: Decided): boolean {
   return status === 'False' || (status === 'True' && reason === 'PartiallyValid')
 }
 
-export function healthOf(condition: Decided): Health {
+export function healthOf(condition: Decided): ObjectHealth {
   const { type, status } = condition
   if (isRefusal(condition)) return 'problem'
   if (negativeTypes.has(type)) return status === 'True' ? 'warning' : 'ok'
   return status === 'True' ? 'ok' : 'warning'
 }
 
-const severity: readonly Health[] = ['ok', 'warning', 'problem']
+const severity: readonly ObjectHealth[] = ['ok', 'warning', 'problem']
 
 /** The worst of several; `ok` if there is none. */
-export function worstOf(healths: Iterable<Health>): Health {
-  let worst: Health = 'ok'
+export function worstOf(healths: Iterable<ObjectHealth>): ObjectHealth {
+  let worst: ObjectHealth = 'ok'
   for (const one of healths) if (severity.indexOf(one) > severity.indexOf(worst)) worst = one
   return worst
 }

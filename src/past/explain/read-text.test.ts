@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { foldRecording, readManifests } from '../../tools/cli/recording.ts'
+import { foldRecording, readManifests } from '../../tools/cli/recording/recording.ts'
 import { readText } from './read-text.ts'
 
 const root = join(import.meta.dirname, '..', '..', '..')

@@ -55,7 +55,7 @@ export interface TimelineLimits {
   readonly stateEvery?: number
 }
 
-interface Step {
+interface TimelineStep {
   readonly recorded: RecordedEvent
   readonly change: EventChange
 }
@@ -69,7 +69,7 @@ export class Timeline {
   /** The fold after the last step. */
   #fold: Fold
   /** Events before the head, in order. */
-  #steps: Step[] = []
+  #steps: TimelineStep[] = []
   /** Position before the first step. */
   #floor = 0
   /** Number of steps that the maps contain. */

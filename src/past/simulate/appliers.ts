@@ -48,7 +48,7 @@ function unknownStep(reason: string) {
   }
 }
 
-/** Does a policy for tokens have a provider whose keys have not been fetched? */
+/** Whether a policy for tokens has a provider whose keys have not been fetched. */
 function lacksKeys(name: string, config: unknown): boolean {
   if (name !== 'traffic.jwtAuthentication') return false
   const { providers } = config as { readonly providers: readonly { keys: readonly unknown[] }[] }

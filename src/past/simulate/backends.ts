@@ -6,7 +6,7 @@ import { splitAuthority } from '../../gateway/proxy/upstream/authority.ts'
 import { objectText } from '../../ground/model/names.ts'
 import type { VersionedResource } from '../../ground/model/resources.ts'
 import type { RecordedDecision } from '../decisions/record.ts'
-import type { SimulatedExchange, Verdict } from './exchange.ts'
+import type { SimulatedExchange, SimulatedVerdict } from './exchange.ts'
 
 /** Reasons of responses to requests that could not be sent, or that the backend did not answer. */
 const outsideReasons = new Set(['Upstream', 'UpstreamFailure', 'Timeout', 'NoHealthyBackend'])
@@ -47,7 +47,7 @@ export class SimulatedBackends {
   }
 
   /** Returns the verdict if the request ends before the backend gets it. */
-  decide(exchange: SimulatedExchange): Verdict | undefined {
+  decide(exchange: SimulatedExchange): SimulatedVerdict | undefined {
     const { context, input, unknowns, backendProblem } = exchange
     if (context === undefined) return undefined
     if (backendProblem !== undefined) return this.#anyOf(context, backendProblem)
@@ -65,7 +65,7 @@ export class SimulatedBackends {
   }
 
   /** If every backend of the rule forwards every request, only the choice is unknown. */
-  #anyOf({ placement }: RequestContext, reason: string): Verdict {
+  #anyOf({ placement }: RequestContext, reason: string): SimulatedVerdict {
     const backends = placement?.rule.backends ?? []
     return backends.every(({ target, name }) => this.#plain.has(`${target.type} ${name}`))
       ? { verdict: 'forward' }
@@ -94,13 +94,13 @@ function drawFor(
   return undefined
 }
 
-/** Does the backend forward every request, whatever is in it? */
+/** Whether the backend forwards every request, whatever is in it. */
 function isPlain({ backend }: SimulatedExchange, context: RequestContext): boolean {
   if (context.backend?.target.type === 'pool') return false
   return backend?.type === 'service' || backend?.type === 'static' || backend?.type === 'unknown'
 }
 
-/** Does the outcome depend on a body that is not recorded, or on other services? */
+/** Whether the outcome depends on a body that is not recorded, or on other services. */
 function isOutside(exchange: SimulatedExchange, { backend }: RequestContext): boolean {
   const type = exchange.backend?.type
   if (backend?.target.type === 'pool' || type === 'ai' || type === 'mcp') return true
@@ -117,7 +117,7 @@ function asRecorded(
   exchange: SimulatedExchange,
   recorded: RecordedDecision,
   { backend }: RequestContext,
-): Verdict {
+): SimulatedVerdict {
   const { route, response, steps } = recorded
   const isRefused = steps.some(({ step, verdict }) => {
     return verdict === 'answer' && step.startsWith('traffic.')

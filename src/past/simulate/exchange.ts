@@ -40,12 +40,12 @@ const stopped = new GatewayError('client_closed')
 /** What an exchange asks the simulator. */
 export interface ExchangeOwner {
   /** Called when a route or a backend is chosen. May return why the request ends here. */
-  onPlace(exchange: SimulatedExchange): Verdict | undefined
-  onBackend(exchange: SimulatedExchange): Verdict | undefined
+  onPlace(exchange: SimulatedExchange): SimulatedVerdict | undefined
+  onBackend(exchange: SimulatedExchange): SimulatedVerdict | undefined
   findValue(header: SimulatedHeader): string | undefined
 }
 
-export type Verdict = Pick<SimulatedOutcome, 'verdict' | 'status' | 'reason'>
+export type SimulatedVerdict = Pick<SimulatedOutcome, 'verdict' | 'status' | 'reason'>
 
 export class SimulatedExchange implements ServerExchange {
   readonly unknowns = new Unknowns()
@@ -73,7 +73,7 @@ export class SimulatedExchange implements ServerExchange {
   state: unknown
   steps: SimulatedStep[] = []
   /** Set once the request is decided; what happens later has no effect. */
-  outcome: Verdict | undefined
+  outcome: SimulatedVerdict | undefined
   /** Why the chosen backend is unknown. */
   backendProblem: string | undefined
   /** Why the next answer is given. */
@@ -115,7 +115,7 @@ export class SimulatedExchange implements ServerExchange {
   }
 
   /** Decides the request. Only the first call counts. */
-  decide(verdict: Verdict): void {
+  decide(verdict: SimulatedVerdict): void {
     if (this.outcome !== undefined) return
     this.outcome = verdict
     this.unknowns.isStrict = false
@@ -123,7 +123,7 @@ export class SimulatedExchange implements ServerExchange {
     this.onOutcome?.()
   }
 
-  #stop(verdict: Verdict | undefined): void {
+  #stop(verdict: SimulatedVerdict | undefined): void {
     if (verdict === undefined) return
     this.decide(verdict)
     throw stopped
@@ -203,10 +203,10 @@ export class SimulatedExchange implements ServerExchange {
     if (this.outcome !== undefined) return
     this.sentStatus = status
     this.respondedBy = 'gateway'
-    this.decide(this.#answer(status))
+    this.decide(this.#verdictOf(status))
   }
 
-  #answer(status: number): Verdict {
+  #verdictOf(status: number): SimulatedVerdict {
     const { context } = this
     if (context?.error?.code === 'route_not_found') {
       const problem = this.#owner.onPlace(this)

@@ -1,7 +1,8 @@
 /** The head of a simulated request. It can be edited as the engine's can, with the same checks. */
-import { redacted } from '../../ground/base/credential-names.ts'
+
 import { GatewayError } from '../../ground/errors/index.ts'
 import type { RequestHead } from '../../ground/exchange/exchange.ts'
+import { redacted } from '../../ground/secrets/credential-names.ts'
 import { HeaderList } from './header-list.ts'
 import type { SimulatedHeader, SimulatedRequest } from './types.ts'
 import type { Unknowns } from './unknowns.ts'
@@ -60,7 +61,7 @@ export class SimulatedHead implements RequestHead {
     return this.#doubt
   }
 
-  /** Is the value of a parameter of the query hidden, because it is a credential? */
+  /** Whether the value of a query parameter is hidden, because it is a credential. */
   isHidden(parameter: string): boolean {
     if (!this.#isQueryHidden) return false
     const hidden = (this.#query ?? '').split('&').filter((part) => part.endsWith(`=${redacted}`))

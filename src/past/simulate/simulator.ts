@@ -18,7 +18,7 @@ import type { ListenerResource, VersionedResource } from '../../ground/model/res
 import { settings as proxySettings } from '../../ground/settings/index.ts'
 import { tolerantAppliers } from './appliers.ts'
 import { providerField, providerOf, reachedBackend, SimulatedBackends } from './backends.ts'
-import { type ExchangeOwner, SimulatedExchange, type Verdict } from './exchange.ts'
+import { type ExchangeOwner, SimulatedExchange, type SimulatedVerdict } from './exchange.ts'
 import { HeaderMatches } from './header-matches.ts'
 import { SimulatedLimits } from './limits.ts'
 import { noTelemetry, outsideCallouts, outsideEngine, outsideLookup } from './outside.ts'
@@ -228,12 +228,12 @@ class SimulationInputs implements ExchangeOwner {
     return this.current === undefined ? 0 : this.#backends.draw(this.current)
   }
 
-  onPlace(exchange: SimulatedExchange): Verdict | undefined {
+  onPlace(exchange: SimulatedExchange): SimulatedVerdict | undefined {
     const problem = this.#matches.problemOf(exchange)
     return problem === undefined ? undefined : { verdict: 'undecided', reason: `route: ${problem}` }
   }
 
-  onBackend(exchange: SimulatedExchange): Verdict | undefined {
+  onBackend(exchange: SimulatedExchange): SimulatedVerdict | undefined {
     return this.#backends.decide(exchange)
   }
 
@@ -273,7 +273,7 @@ function placeOf({ context, backendProblem }: SimulatedExchange): Partial<Simula
 /** Returns what the upstream adds to the outcome. Only a record with the same backend shows it. */
 function resultOf(
   { context, input: { recorded } }: SimulatedExchange,
-  { verdict }: Verdict,
+  { verdict }: SimulatedVerdict,
 ): Partial<SimulatedOutcome> {
   if (verdict !== 'forward' || context === undefined) return {}
   const computed = providerOf(context)

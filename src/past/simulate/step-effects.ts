@@ -7,7 +7,7 @@ export interface StepEffects {
   readonly learned: readonly LearnedField[]
   /** Header fields, or all of them. Pseudo-headers begin with a colon. */
   readonly headers: readonly string[] | 'all'
-  /** May it change method, path and body, too? */
+  /** Whether it may change method, path and body, too. */
   readonly isTotal: boolean
 }
 

@@ -122,12 +122,12 @@ export class StepRunner {
       error,
       detail,
     } = exchange.input.recorded?.response ?? noResponse
-    return answer(info, exchange, 'recorded', status, detail ?? error ?? reason)
+    return respond(info, exchange, 'recorded', status, detail ?? error ?? reason)
   }
 
   #assume(info: StepInfo, exchange: SimulatedExchange, assumed: Assumption): Verdict {
     if (assumed === 'pass') return pass(info, exchange, 'assumed')
-    return answer(info, exchange, 'assumed', assumed, 'assumed')
+    return respond(info, exchange, 'assumed', assumed, 'assumed')
   }
 
   #infoOf(step: Step): StepInfo | undefined {
@@ -166,7 +166,7 @@ function pass({ effects, ...info }: StepInfo, exchange: SimulatedExchange, basis
   return next
 }
 
-function answer(
+function respond(
   info: StepInfo,
   exchange: SimulatedExchange,
   basis: Basis,

@@ -3,8 +3,8 @@ import { CommanderError } from 'commander'
 import { DamagedEventError, UnknownEventTypeError } from '../../../events/index.ts'
 import { LogError } from '../../control/log/index.ts'
 import { isAboutAddress } from '../../ground/errors/listening.ts'
-import { openedLogs } from './opened-logs.ts'
-import { exitCode, type Output, UsageError } from './output.ts'
+import { openedLogs } from './recording/opened-logs.ts'
+import { exitCode, type Output, UsageError } from './shared/output.ts'
 
 /** Prints wrong usage and unreadable input on one line, bugs with their stack. Returns the exit code. */
 export async function fail(error: unknown, output: Output): Promise<number> {
@@ -23,6 +23,6 @@ export async function fail(error: unknown, output: Output): Promise<number> {
 /** Returns what is wrong with a log that the command has read, if that may be why it failed. */
 async function causeInLog(error: unknown): Promise<Error | undefined> {
   if (openedLogs.size === 0) return undefined
-  const { invalidObjectError } = await import('./invalid-objects.ts')
+  const { invalidObjectError } = await import('./recording/invalid-objects.ts')
   return invalidObjectError(error).catch(() => undefined)
 }

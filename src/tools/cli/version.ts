@@ -1,13 +1,18 @@
-import { createRequire } from 'node:module'
+/** The command `sluice version`. */
+import type { Command } from 'commander'
+import { outputFormat } from './shared/options.ts'
+import { type OutputFormat, processOutput } from './shared/output.ts'
+import { packageVersion } from './shared/version.ts'
 
-export function packageVersion(): string {
-  const require = createRequire(import.meta.url)
-  for (const path of ['../package.json', '../../../package.json']) {
-    try {
-      return (require(path) as { version: string }).version
-    } catch {
-      // Try the next path: dist/ is one level below package.json, src/tools/cli is two levels below it.
-    }
-  }
-  return 'unknown'
+export function addVersion(program: Command): void {
+  program
+    .command('version')
+    .description('print the version; JSON output includes the fold version')
+    .addOption(outputFormat())
+    .action(async (options: { output: OutputFormat }) => {
+      const version = packageVersion()
+      if (options.output === 'text') return processOutput.print(version)
+      const { foldVersion } = await import('../../past/replay/index.ts')
+      processOutput.print(JSON.stringify({ version, foldVersion }))
+    })
 }

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { validateObject } from '../../control/api/validate.ts'
 import { ownGroup } from '../../ground/model/api-names.ts'
-import { Field, type SourceDocument } from './field.ts'
+import { type SourceDocument, SourceField } from './field.ts'
 
 /**
  * `protection`: the source refuses or limits requests that the result would let pass. `route`: the source serves
@@ -14,7 +14,7 @@ import { Field, type SourceDocument } from './field.ts'
 export type FindingKind = 'protection' | 'route' | 'stricter' | 'lost' | 'changed' | 'secret'
 
 /** One line of the report. It never has a value of the source that could be secret. */
-export interface Finding {
+export interface ImportFinding {
   readonly kind: FindingKind
   readonly file: string
   readonly line: number
@@ -28,7 +28,7 @@ export interface Finding {
 export type Fields = Readonly<Record<string, unknown>>
 
 /** An object of the result. */
-export interface Manifest {
+export interface ImportedManifest {
   readonly apiVersion: string
   readonly kind: string
   readonly metadata: {
@@ -43,7 +43,7 @@ export interface Manifest {
 const protects =
   /auth|acl\b|allow|den(y|ied)|white-?list|black-?list|limit|quota|budget|jwt|tls|ssl|mtls|cors|csrf|guard|secret|verif|block|permission|oidc|saml|restriction|bot-|waf|modsecurity|rpm\b|tpm\b|rps\b|moderat|pii|firewall|satisfy/i
 
-/** Is a field with this path, or with one of its parents, a protection? */
+/** Whether a field with this path, or with one of its parents, is a protection. */
 export const isProtection = (path: string): boolean => protects.test(path)
 
 interface ConversionOptions {
@@ -62,7 +62,7 @@ export class Conversion {
   /** Namespace of the objects that are created next. */
   namespace: string | undefined
   readonly port: number
-  readonly findings: Finding[] = []
+  readonly findings: ImportFinding[] = []
   /** Findings that are counted, but not listed. */
   omitted = 0
   /** How many protections and routes were lost, and how many limits became stricter. */
@@ -71,8 +71,11 @@ export class Conversion {
   stricterLimits = 0
   /** Headers of requests, with expressions as values, that the source sets for every backend. */
   forwardedHeaders: readonly Fields[] = []
-  readonly #roots: { readonly root: Field; readonly prefix: string }[] = []
-  readonly #objects = new Map<string, { readonly object: Manifest; readonly origin: Field }>()
+  readonly #roots: { readonly root: SourceField; readonly prefix: string }[] = []
+  readonly #objects = new Map<
+    string,
+    { readonly object: ImportedManifest; readonly origin: SourceField }
+  >()
   readonly #labels = new Map<SourceDocument, string>()
   readonly #names = new Map<string, string>()
   readonly #taken = new Set<string>()
@@ -86,8 +89,8 @@ export class Conversion {
   }
 
   /** Starts to read a document. What the reader leaves unread is reported by `finish`. */
-  open(document: SourceDocument, label = ''): Field {
-    const root = Field.root(document, (field, message) =>
+  open(document: SourceDocument, label = ''): SourceField {
+    const root = SourceField.root(document, (field, message) =>
       this.report(isProtection(field.path) ? 'protection' : 'lost', field, message),
     )
     this.#labels.set(document, label)
@@ -96,7 +99,7 @@ export class Conversion {
   }
 
   /** Adds a line to the report, once. */
-  report(kind: FindingKind, field: Field, reason: string, path = field.path): void {
+  report(kind: FindingKind, field: SourceField, reason: string, path = field.path): void {
     const key = `${kind} ${path} ${reason}`
     const reported = this.#reported.get(field.document) ?? new Set()
     if (reported.has(key)) return
@@ -115,7 +118,7 @@ export class Conversion {
   }
 
   /** Reports a field without counterpart; its name decides whether that is the loss of a protection. */
-  lose(field: Field, reason: string): void {
+  lose(field: SourceField, reason: string): void {
     if (!field.isSet) return
     this.report(isProtection(field.path) ? 'protection' : 'lost', field, reason)
     field.take()
@@ -143,7 +146,7 @@ export class Conversion {
    * Turns a text into the name of a new object. The text may be that of another object: routes may have no
    * name of their own, or share one.
    */
-  newName(kind: string, text: string, { path }: Field): string {
+  newName(kind: string, text: string, { path }: SourceField): string {
     let label = text
     for (let n = 1; this.#names.has(`${kind}\n${label}`); n++) {
       label = n === 1 ? `${text} ${path}` : `${text} ${path} ${n}`
@@ -170,7 +173,7 @@ export class Conversion {
   }
 
   /** Adds an object. It replaces one with the same kind and name, which is reported if that had other content. */
-  add(object: Manifest, origin: Field): void {
+  add(object: ImportedManifest, origin: SourceField): void {
     const { kind, apiVersion, metadata } = object
     const group = apiVersion.split('/')[0]
     const key = `${group}\n${kind}\n${metadata.namespace ?? ''}\n${metadata.name}`
@@ -201,7 +204,7 @@ export class Conversion {
     kind: string,
     name: string,
     { annotations = {}, ...content }: Fields & { readonly annotations?: Fields },
-    origin: Field,
+    origin: SourceField,
   ): void {
     const metadata = {
       name,
@@ -212,7 +215,7 @@ export class Conversion {
   }
 
   /** Adds a GatewayPolicy, or several if it has too many targets. None is added if it would set nothing. */
-  policy(name: string, targets: readonly Fields[], sections: Fields, origin: Field): void {
+  policy(name: string, targets: readonly Fields[], sections: Fields, origin: SourceField): void {
     const set = Object.entries(sections).filter(
       ([, section]) =>
         section !== undefined &&
@@ -228,14 +231,14 @@ export class Conversion {
   }
 
   /** Reports what the readers left, and returns the objects that conform to their schemas. */
-  finish(): Manifest[] {
+  finish(): ImportedManifest[] {
     for (const { root, prefix } of this.#roots) {
       for (const field of root.unread()) {
         const kind = isProtection(`${prefix}.${field.path}`) ? 'protection' : 'lost'
         this.report(kind, field, 'has no counterpart, or is unknown')
       }
     }
-    const objects: Manifest[] = []
+    const objects: ImportedManifest[] = []
     for (const { object, origin } of this.#objects.values()) {
       const outcome = validateObject(object)
       if (outcome.ok) objects.push(object)
@@ -245,8 +248,8 @@ export class Conversion {
   }
 
   #reject(
-    { kind, metadata }: Manifest,
-    origin: Field,
+    { kind, metadata }: ImportedManifest,
+    origin: SourceField,
     problems: readonly { readonly path: string; readonly message: string }[],
   ): void {
     for (const { path, message } of problems.slice(0, 5)) {

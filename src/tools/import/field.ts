@@ -9,18 +9,18 @@ export interface SourceDocument {
 }
 
 /** Called with a field whose value does not have the expected type. */
-type OnMismatch = (field: Field, message: string) => void
+type OnMismatch = (field: SourceField, message: string) => void
 
 /**
  * One field of a document. Fields whose value a reader never looks at are `unread`, so that the report lists
  * them without help from the reader.
  */
-export class Field {
+export class SourceField {
   readonly document: SourceDocument
   readonly path: string
   readonly value: unknown
   readonly #onMismatch: OnMismatch
-  readonly #children = new Map<string | number, Field>()
+  readonly #children = new Map<string | number, SourceField>()
   #isTaken = false
   /** Whether a reader has looked at the value. */
   #isRead = false
@@ -38,8 +38,8 @@ export class Field {
   }
 
   /** The field that stands for a whole document. */
-  static root(document: SourceDocument, onMismatch: OnMismatch): Field {
-    return new Field(document, onMismatch, '', document.value)
+  static root(document: SourceDocument, onMismatch: OnMismatch): SourceField {
+    return new SourceField(document, onMismatch, '', document.value)
   }
 
   get isSet(): boolean {
@@ -48,7 +48,7 @@ export class Field {
   }
 
   /** The field of this name; its value is undefined if it does not exist. */
-  get(name: string): Field {
+  get(name: string): SourceField {
     this.#isRead = true
     const value =
       isObject(this.value) && Object.hasOwn(this.value, name) ? this.value[name] : undefined
@@ -61,32 +61,32 @@ export class Field {
   }
 
   /** The field at the end of a path of names. */
-  at(...names: readonly string[]): Field {
-    return names.reduce<Field>((field, name) => field.get(name), this)
+  at(...names: readonly string[]): SourceField {
+    return names.reduce<SourceField>((field, name) => field.get(name), this)
   }
 
-  #child(key: string | number, path: string, value: unknown): Field {
+  #child(key: string | number, path: string, value: unknown): SourceField {
     const known = this.#children.get(key)
     if (known !== undefined) return known
-    const child = new Field(this.document, this.#onMismatch, path, value)
+    const child = new SourceField(this.document, this.#onMismatch, path, value)
     this.#children.set(key, child)
     return child
   }
 
   /** The items of a list; empty if the field is not set. */
-  items(): Field[] {
+  items(): SourceField[] {
     if (!this.isSet) return []
     if (!Array.isArray(this.value)) return this.#mismatch('expected a list') ?? []
     return this.value.map((item, index) => this.#child(index, `${this.path}[${index}]`, item))
   }
 
   /** The items of a list, or the field itself if it is not a list. */
-  oneOrMore(): Field[] {
+  oneOrMore(): SourceField[] {
     return Array.isArray(this.value) || !this.isSet ? this.items() : [this]
   }
 
   /** The fields of an object; empty if the field is not set. */
-  entries(): (readonly [name: string, field: Field])[] {
+  entries(): (readonly [name: string, field: SourceField])[] {
     if (!this.isSet) return []
     if (!isObject(this.value)) return this.#mismatch('expected an object') ?? []
     return Object.keys(this.value).map((name) => [name, this.get(name)] as const)
@@ -147,7 +147,7 @@ export class Field {
   }
 
   /** The outermost fields at and below this one that no reader looked at. */
-  *unread(): Generator<Field> {
+  *unread(): Generator<SourceField> {
     if (this.#isTaken || this.value === null) return
     if (!this.#isRead) yield this
     else if (Array.isArray(this.value)) {

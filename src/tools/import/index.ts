@@ -1,6 +1,6 @@
 /** Converts configurations of other gateways to manifests. */
-export { Conversion, type Finding, type Manifest } from './conversion.ts'
+export { Conversion, type ImportedManifest, type ImportFinding } from './conversion.ts'
 export type { SourceDocument } from './field.ts'
 export { readSourceFiles, SourceError } from './read.ts'
-export type { Source } from './source.ts'
+export type { ImportSource } from './source.ts'
 export { detectSources, sources } from './sources.ts'

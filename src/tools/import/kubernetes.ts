@@ -2,8 +2,8 @@
 
 import { isObject } from '../../ground/base/json-object.ts'
 import { controllerName, gatewayGroup } from '../../ground/model/api-names.ts'
-import type { Conversion, Manifest } from './conversion.ts'
-import type { Field, SourceDocument } from './field.ts'
+import type { Conversion, ImportedManifest } from './conversion.ts'
+import type { SourceDocument, SourceField } from './field.ts'
 import { labelOf, objectKind } from './source.ts'
 
 /** Fields that a cluster adds to objects. */
@@ -18,7 +18,7 @@ const clusterFields = [
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration'
 
 /** The metadata of an object without what a cluster has added. */
-function metadataOf(field: Field): Manifest['metadata'] {
+function metadataOf(field: SourceField): ImportedManifest['metadata'] {
   const metadata = field.get('metadata').take()
   if (!isObject(metadata)) return { name: '' }
   const kept = Object.entries(metadata).filter(([name]) => !clusterFields.includes(name))
@@ -27,13 +27,13 @@ function metadataOf(field: Field): Manifest['metadata'] {
     ? Object.fromEntries(Object.entries(annotations).filter(([name]) => name !== lastApplied))
     : {}
   const hasAnnotations = Object.keys(others).length > 0
-  return { ...rest, ...(hasAnnotations && { annotations: others }) } as Manifest['metadata']
+  return { ...rest, ...(hasAnnotations && { annotations: others }) } as ImportedManifest['metadata']
 }
 
 /** The object as it was written, without what a cluster has added. */
-export function wholeObject(field: Field): Manifest {
+export function wholeObject(field: SourceField): ImportedManifest {
   const { status: _status, ...value } = field.object()
-  return { ...value, metadata: metadataOf(field) } as unknown as Manifest
+  return { ...value, metadata: metadataOf(field) } as unknown as ImportedManifest
 }
 
 /** Kinds of the core API and of the Gateway API are read by Sluice as they are. */
@@ -50,7 +50,7 @@ export function isStandard(document: SourceDocument): boolean {
 }
 
 /** Names must be texts, because other objects refer to them. */
-function identityProblem(field: Field): string | undefined {
+function identityProblem(field: SourceField): string | undefined {
   const { name, namespace } = field.get('metadata').object()
   if (typeof name !== 'string' || name === '') return 'metadata.name must be a text'
   if (namespace === undefined || namespace === null || typeof namespace === 'string') return
@@ -58,13 +58,13 @@ function identityProblem(field: Field): string | undefined {
 }
 
 /** Name and namespace of an object that `openObject` has opened. */
-export function namesOf(field: Field): { name: string; namespace: string | undefined } {
+export function namesOf(field: SourceField): { name: string; namespace: string | undefined } {
   const { name, namespace } = field.get('metadata').object()
   return { name: String(name), namespace: typeof namespace === 'string' ? namespace : undefined }
 }
 
 /** Opens a document of a Kubernetes object. Reports and returns undefined for anything else. */
-export function openObject(document: SourceDocument, result: Conversion): Field | undefined {
+export function openObject(document: SourceDocument, result: Conversion): SourceField | undefined {
   if (objectKind(document) !== undefined) {
     const field = result.open(document, labelOf(document))
     const problem = identityProblem(field)
@@ -85,9 +85,9 @@ export function openObject(document: SourceDocument, result: Conversion): Field 
 
 /** Points a GatewayClass of the replaced product to Sluice's controller. */
 export function convertClass(
-  object: Manifest,
+  object: ImportedManifest,
   isReplaced: (controller: string) => boolean,
-): Manifest {
+): ImportedManifest {
   const spec = object.spec
   if (object.kind !== 'GatewayClass' || !isObject(spec)) return object
   const isOurs = typeof spec.controllerName === 'string' && isReplaced(spec.controllerName)

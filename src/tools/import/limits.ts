@@ -1,6 +1,6 @@
 /** Converts rates to local limits. */
 import type { Conversion, Fields } from './conversion.ts'
-import type { Field } from './field.ts'
+import type { SourceField } from './field.ts'
 
 const periods: Readonly<Record<number, string>> = { 1: 'Seconds', 60: 'Minutes', 3600: 'Hours' }
 
@@ -19,7 +19,7 @@ interface SourceLimit {
  */
 export function limitOf(
   { amount, seconds, unit = 'requests' }: SourceLimit,
-  field: Field,
+  field: SourceField,
   result: Conversion,
 ): Fields | undefined {
   const period = periods[seconds]
@@ -35,7 +35,7 @@ export function limitOf(
 const hoursText = (seconds: number): string => `${Number((seconds / 3600).toFixed(2))} hours`
 
 /** Reports that all clients share a limit which the source counts for each of them. */
-export function reportShared(field: Field, result: Conversion, counted: string): void {
+export function reportShared(field: SourceField, result: Conversion, counted: string): void {
   const reason = `all clients share the limit, which ${counted}; use rateLimit.global to count separately`
   result.report('stricter', field, reason)
 }

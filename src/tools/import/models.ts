@@ -2,7 +2,7 @@
 
 import { entryOf } from '../../ground/base/json-object.ts'
 import { type Conversion, compact, type Fields } from './conversion.ts'
-import type { Field } from './field.ts'
+import type { SourceField } from './field.ts'
 import { type Address, addCredential, parseAddress } from './targets.ts'
 
 type Vendor = 'vendorA' | 'vendorB' | 'vendorC' | 'vendorD' | 'vendorE' | 'vendorF'
@@ -82,7 +82,7 @@ export const isKnownProvider = (name: string): boolean =>
  */
 export function providerOf(
   target: ModelTarget,
-  origin: Field,
+  origin: SourceField,
   result: Conversion,
 ): Fields | undefined {
   const { provider, model } = target
@@ -137,7 +137,7 @@ function problemOf(
 function pathOf(
   vendor: Vendor,
   base: Address | undefined,
-  origin: Field,
+  origin: SourceField,
   result: Conversion,
 ): string | undefined {
   if (vendor !== 'vendorA' || base === undefined || base.path === '/v1' || base.path === '')
@@ -162,7 +162,7 @@ export function keyAuth(
   result: Conversion,
   name: string,
   key: KeySource,
-  origin: Field,
+  origin: SourceField,
 ): Fields | undefined {
   if (key.value === undefined && key.variable === undefined) return undefined
   const credential = compact({ key: 'Authorization', ...key })

@@ -1,6 +1,6 @@
 /** Collects the settings of one route while its plugins or annotations are read, then adds them as policies. */
 import { type Conversion, compact, type Fields } from './conversion.ts'
-import type { Field } from './field.ts'
+import type { SourceField } from './field.ts'
 import { namedProviders } from './models.ts'
 import { toRoute } from './targets.ts'
 
@@ -59,7 +59,12 @@ export class RoutePlan {
   }
 
   /** Adds the policies for these routes. */
-  addPolicies(result: Conversion, name: string, routes: readonly string[], origin: Field): void {
+  addPolicies(
+    result: Conversion,
+    name: string,
+    routes: readonly string[],
+    origin: SourceField,
+  ): void {
     const targets = routes.map((route) => toRoute(route))
     const request = filled(this.requestHeaders)
     const response = filled(this.responseHeaders)

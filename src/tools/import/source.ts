@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '../../ground/base/json-object.ts'
 import type { Conversion } from './conversion.ts'
 import type { SourceDocument } from './field.ts'
 
-export interface Source {
+export interface ImportSource {
   readonly name: string
   /** Port of the created Gateway if the source names none. */
   readonly port: number

@@ -6,9 +6,9 @@ import { kong } from './kong/index.ts'
 import { litellm } from './litellm/index.ts'
 import { nginxIngress } from './nginx-ingress/index.ts'
 import { portkey } from './portkey/index.ts'
-import type { Source } from './source.ts'
+import type { ImportSource } from './source.ts'
 
-export const sources: readonly Source[] = [
+export const sources: readonly ImportSource[] = [
   agentgateway,
   envoyGateway,
   kong,
@@ -18,6 +18,6 @@ export const sources: readonly Source[] = [
 ]
 
 /** The sources that some of the documents can only belong to. */
-export function detectSources(documents: readonly SourceDocument[]): Source[] {
+export function detectSources(documents: readonly SourceDocument[]): ImportSource[] {
   return sources.filter((source) => documents.some((document) => source.detects(document)))
 }

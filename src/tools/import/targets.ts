@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import { gatewayGroup, ownGroup } from '../../ground/model/api-names.ts'
 import { type Conversion, compact, type Fields } from './conversion.ts'
-import type { Field } from './field.ts'
+import type { SourceField } from './field.ts'
 
 const gatewayVersion = `${gatewayGroup}/v1`
 const ownVersion = `${ownGroup}/v1alpha1`
@@ -16,7 +16,7 @@ export const choiceHeader = 'x-sluice-choice'
 /** Adds a Gateway, with one HTTP listener unless others are given. */
 export function addGateway(
   result: Conversion,
-  origin: Field,
+  origin: SourceField,
   listeners?: readonly Fields[],
   annotations?: Fields,
 ): void {
@@ -68,7 +68,7 @@ export function addRoute(
   result: Conversion,
   name: string,
   { rules, ...spec }: Fields & { readonly rules: readonly Fields[] },
-  origin: Field,
+  origin: SourceField,
   annotations: Fields = {},
 ): string[] {
   const all = rules.flatMap(withOneMatch)
@@ -92,7 +92,7 @@ function withOneMatch(rule: Fields): readonly Fields[] {
 }
 
 /** Adds a GatewayBackend and returns a reference to it. */
-export function addBackend(result: Conversion, name: string, spec: Fields, origin: Field) {
+export function addBackend(result: Conversion, name: string, spec: Fields, origin: SourceField) {
   result.create(ownVersion, 'GatewayBackend', name, { spec: compact(spec) }, origin)
   return toBackend(name)
 }
@@ -102,7 +102,7 @@ export function addSecret(
   result: Conversion,
   name: string,
   stringData: Readonly<Record<string, string>>,
-  origin: Field,
+  origin: SourceField,
 ): { name: string } {
   result.create('v1', 'Secret', name, { stringData }, origin)
   return { name }
@@ -119,7 +119,7 @@ export function addCredential(
   result: Conversion,
   label: string,
   { key, value, variable }: { key: string; value?: string; variable?: string },
-  origin: Field,
+  origin: SourceField,
 ): { name: string } {
   const content = { [key]: variable === undefined ? (value ?? '') : placeholder(variable) }
   const name = result.secretName(label, content)
@@ -154,7 +154,7 @@ export function parseAddress(text: string): Address | undefined {
 export function addStatic(
   result: Conversion,
   { host, port, isTls }: Omit<Address, 'path'>,
-  origin: Field,
+  origin: SourceField,
   policies: Fields = {},
 ) {
   const all = compact({ tls: isTls ? {} : undefined, ...policies })

@@ -10,7 +10,7 @@ import { apiBinding, builtInObjects, regexProblem } from '../../../src/control/p
 import { deletedEvent, differences } from '../../../src/control/watch/difference.ts'
 import { DigestKey } from '../../../src/control/watch/digest-key.ts'
 import { parseManifest } from '../../../src/control/watch/manifest.ts'
-import { type Claim, observe } from '../../../src/control/watch/observed.ts'
+import { type ObjectClaim, observe } from '../../../src/control/watch/observed.ts'
 import { ResourceIndex } from '../../../src/control/watch/resource-index.ts'
 import { decodeDelta } from '../../../src/control/wire/decode.ts'
 import { encodeDelta } from '../../../src/control/wire/encode.ts'
@@ -70,7 +70,7 @@ export class ControlPlane {
     this.#check(claimsOf(objects, 'a.yaml'))
   }
 
-  #check(claims: readonly Claim[]): void {
+  #check(claims: readonly ObjectClaim[]): void {
     const own = claims.filter(({ key }) => this.#index.get(key) === undefined)
     const firsts = new Map(own.map((claim) => [claim.key, claim]))
     this.#put([...firsts.values()])
@@ -81,7 +81,7 @@ export class ControlPlane {
     assert.equal(this.#state(), this.#emptyState, 'something stays of objects that are deleted')
   }
 
-  #put(claims: readonly Claim[]): void {
+  #put(claims: readonly ObjectClaim[]): void {
     this.#apply(differences(this.#index, { claims, gone: [], cause: 'watch' }, context))
   }
 
@@ -110,7 +110,7 @@ export class ControlPlane {
   }
 }
 
-function claimsOf(objects: readonly unknown[], file: string): Claim[] {
+function claimsOf(objects: readonly unknown[], file: string): ObjectClaim[] {
   const place = { line: 1, column: 1 }
   return objects.flatMap((value) => {
     const written = { value, place, placeOf: () => place }

@@ -7,13 +7,13 @@ import { LogError } from '../../../src/control/log/index.ts'
 import { apiBinding } from '../../../src/control/plane/api-binding.ts'
 import { DigestKey } from '../../../src/control/watch/digest-key.ts'
 import { contentOf } from '../../../src/control/watch/observed.ts'
-import { explain } from '../../../src/tools/cli/explain.ts'
-import { invalidObjectError } from '../../../src/tools/cli/invalid-objects.ts'
-import { printLog } from '../../../src/tools/cli/log.ts'
-import { openedLogs } from '../../../src/tools/cli/opened-logs.ts'
-import { type Answer, UsageError } from '../../../src/tools/cli/output.ts'
-import { replayLog } from '../../../src/tools/cli/replay.ts'
-import { status } from '../../../src/tools/cli/status.ts'
+import { explain } from '../../../src/tools/cli/explain/explain.ts'
+import { printLog } from '../../../src/tools/cli/log/log.ts'
+import { invalidObjectError } from '../../../src/tools/cli/recording/invalid-objects.ts'
+import { openedLogs } from '../../../src/tools/cli/recording/opened-logs.ts'
+import { replayLog } from '../../../src/tools/cli/replay/replay.ts'
+import { type CommandResult, UsageError } from '../../../src/tools/cli/shared/output.ts'
+import { status } from '../../../src/tools/cli/status/status.ts'
 import { type Fields, realObjects } from '../support/control-plane.ts'
 import { hostile } from '../support/hostile.ts'
 import type { Random } from '../support/random.ts'
@@ -79,7 +79,7 @@ export default defineTarget({
       const { kind, namespace, name } = data as Fields
       return kind === undefined ? [] : [`${kind}/${namespace}/${name}`]
     })
-    const commands: readonly (() => Promise<Answer>)[] = [
+    const commands: readonly (() => Promise<CommandResult>)[] = [
       () => replayLog({ logFile }, report),
       () => status({ logFile }, report),
       () => printLog({ logFile }, report),
@@ -99,7 +99,7 @@ export default defineTarget({
   },
 })
 
-async function checkAnswer(command: () => Promise<Answer>): Promise<void> {
+async function checkAnswer(command: () => Promise<CommandResult>): Promise<void> {
   openedLogs.clear()
   try {
     const { text, json } = await command()

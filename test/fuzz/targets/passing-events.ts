@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { StreamEvent } from '../../../src/engines/messages/chat.ts'
 import { PassingEvents } from '../../../src/engines/messages/response/passing-events.ts'
-import { type SseEvent, SseReader } from '../../../src/ground/base/sse-reader.ts'
+import { type SseEvent, SseReader } from '../../../src/engines/sse/reader.ts'
 import { cuts } from '../support/pieces.ts'
 import { defineTarget } from '../support/target.ts'
 

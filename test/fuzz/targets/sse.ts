@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type SseEvent, SseEventTooLarge, SseReader } from '../../../src/ground/base/sse-reader.ts'
+import { type SseEvent, SseEventTooLarge, SseReader } from '../../../src/engines/sse/reader.ts'
 import { cuts } from '../support/pieces.ts'
 import { defineTarget } from '../support/target.ts'
 

@@ -13,7 +13,7 @@ import { readFolder } from '../../../src/past/decisions/read.ts'
 import type { RecordedDecision } from '../../../src/past/decisions/record.ts'
 import { createFold } from '../../../src/past/replay/index.ts'
 import { requestOf, type SimulatedRequest, Simulator } from '../../../src/past/simulate/index.ts'
-import { foldRecording, readRecording } from '../../../src/tools/cli/recording.ts'
+import { foldRecording, readRecording } from '../../../src/tools/cli/recording/recording.ts'
 import { Authority } from '../../support/certificates.ts'
 import { freePort, RunningGateway } from '../../support/gateway.ts'
 import {

@@ -123,7 +123,7 @@ interface RuleValue {
   readonly backendRefs?: readonly { readonly filters?: readonly Filter[] }[]
 }
 
-/** Does the rule match exactly one path prefix? A rule without matches or path has the prefix `/`. */
+/** Whether the rule matches exactly one path prefix. A rule without matches or path has the prefix `/`. */
 function hasOnePrefix({ matches }: RuleValue): boolean {
   if (matches === undefined) return true
   const [only, ...others] = matches

@@ -14,10 +14,10 @@ export interface FieldShape {
   /** The map is replaced, not merged. */
   readonly isReplaced?: true
   /** Shapes of the fields of the map, or of the items of the list. */
-  readonly fields?: Shape
+  readonly fields?: PatchShape
 }
 
-export type Shape = Readonly<Record<string, FieldShape>>
+export type PatchShape = Readonly<Record<string, FieldShape>>
 
 const named: FieldShape = { mergeKey: 'name' }
 const protocol = { field: 'protocol', defaultValue: 'TCP' }
@@ -34,7 +34,7 @@ const containers: FieldShape = {
   },
 }
 
-const podSpec: Shape = {
+const podSpec: PatchShape = {
   volumes: named,
   containers,
   initContainers: containers,
@@ -54,4 +54,4 @@ export const shapes = {
   serviceAccount: { secrets: named },
   podDisruptionBudget: { selector: { isReplaced: true } },
   horizontalPodAutoscaler: {},
-} as const satisfies Readonly<Record<string, Shape>>
+} as const satisfies Readonly<Record<string, PatchShape>>

@@ -10,7 +10,7 @@
  * In some cases Kubernetes leaves a directive in the result, or an empty map in place of a deleted one.
  * Here they are removed, because the API server would refuse such an object.
  */
-import type { FieldShape, Shape } from './patch-shape.ts'
+import type { FieldShape, PatchShape } from './patch-shape.ts'
 
 /** A patch that cannot be applied. The message begins with the path of the invalid field. */
 export class PatchError extends Error {}
@@ -34,7 +34,7 @@ export function isMap(value: unknown): value is JsonMap {
 export function strategicMerge(
   original: JsonMap,
   patch: JsonMap,
-  shape: Shape,
+  shape: PatchShape,
   path: string,
 ): JsonMap | undefined {
   switch (directiveOf(patch, path)) {
@@ -53,7 +53,7 @@ function directiveOf(patch: JsonMap, path: string): 'delete' | 'replace' | 'merg
   throw new PatchError(`${path}: $patch is delete, replace or merge, not ${JSON.stringify(value)}`)
 }
 
-function mergeFields(original: JsonMap, patch: JsonMap, shape: Shape, path: string): JsonMap {
+function mergeFields(original: JsonMap, patch: JsonMap, shape: PatchShape, path: string): JsonMap {
   const result = new Map(Object.entries(applyRetainKeys(original, patch, path)))
   const orders = new Map<string, readonly unknown[]>()
   for (const [key, value] of Object.entries(patch)) {
@@ -76,7 +76,7 @@ function mergeFields(original: JsonMap, patch: JsonMap, shape: Shape, path: stri
   return Object.fromEntries(result)
 }
 
-function fieldOf(shape: Shape, key: string): FieldShape {
+function fieldOf(shape: PatchShape, key: string): FieldShape {
   return (Object.hasOwn(shape, key) ? shape[key] : undefined) ?? {}
 }
 

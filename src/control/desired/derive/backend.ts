@@ -5,7 +5,7 @@ import type {
   BackendReader,
   DerivedBackend,
 } from '../../../gateway/backends/define.ts'
-import { matchesSelector } from '../../../ground/base/label-selector.ts'
+import { matchesSelector } from '../../../ground/model/label-selector.ts'
 import { objectKey } from '../../../ground/model/names.ts'
 import type { Destination, PolicyResource } from '../../../ground/model/resources.ts'
 import type { GatewayBackendSpec } from '../../api/gateway-backend.ts'

@@ -31,7 +31,7 @@ function validationOn(port: number, frontend: FrontendTlsSpec | undefined) {
   return (onPort === undefined ? frontend?.default : onPort.tls)?.validation
 }
 
-/** Does any port accept clients without a valid certificate? The Gateway's status reports it. */
+/** Whether any port accepts clients without a valid certificate. The Gateway's status reports it. */
 export function admitsUnverified(frontend: FrontendTlsSpec | undefined): boolean {
   const all = [frontend?.default, ...(frontend?.perPort ?? []).map(({ tls }) => tls)]
   return all.some((tls) => tls?.validation?.mode === 'AllowInsecureFallback')

@@ -32,7 +32,7 @@ type CompiledConfig = Pick<PolicyResource, 'config' | 'configVersion' | 'secrets
 
 export interface CompiledField extends CompiledConfig {
   readonly definition: PolicyDefinition | undefined
-  /** True if proxies must get a resource for the field. */
+  /** Whether proxies must get a resource for the field. */
   readonly effective: boolean
   readonly findings: readonly Finding[]
 }

@@ -74,7 +74,7 @@ interface ExpressionProblem {
   /** Path of the expression, such as `spec.traffic.authorization.policy.matchExpressions[1]`. */
   readonly path: string
   readonly message: string
-  /** Does the expression belong to a security field? */
+  /** Whether the expression belongs to a security field. */
   readonly security: boolean
 }
 

@@ -1,7 +1,7 @@
 /** A problem of an object, and how severe it is. */
 
 /** How severe a finding is for the object that has it. */
-type Severity =
+type FindingSeverity =
   /**
    * A security field cannot be enforced, so requests that it applies to are rejected. A backend is then
    * not accepted; a policy is partially valid if another of its fields works.
@@ -13,7 +13,7 @@ type Severity =
   | 'note'
 
 export interface Finding {
-  readonly severity: Severity
+  readonly severity: FindingSeverity
   readonly message: string
   /** See `DecidedCondition.own`. */
   readonly own?: readonly string[]

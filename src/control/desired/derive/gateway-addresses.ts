@@ -69,7 +69,7 @@ function addressesOfService({ object }: ObjectState): string[] {
   return own.filter((address) => address !== 'None' && address !== '')
 }
 
-/** Is the Service still waiting for an address? */
+/** Whether the Service is still waiting for an address. */
 function isPending(service: ObjectState): boolean {
   if (service.object === undefined) return false
   const { type } = specOf<'Service'>(service.object)

@@ -100,7 +100,7 @@ export const gatewayClassStage: Stage = {
   },
 }
 
-/** Does the class belong to this controller? The default class needs no manifest. */
+/** Whether the class belongs to this controller. The default class needs no manifest. */
 export function isOurClass(name: string, read: Reader): boolean {
   const state = read.object('GatewayClass', '', name)
   if (state?.object === undefined) return name === defaultClassName

@@ -1,6 +1,6 @@
 /** Derives the listeners of a Gateway and its ListenerSets, what may attach to them, and their problems. */
 
-import { matchesSelector } from '../../../ground/base/label-selector.ts'
+import { matchesSelector } from '../../../ground/model/label-selector.ts'
 import { type ObjectKey, type ObjectRef, objectKey } from '../../../ground/model/names.ts'
 import type { AllowedNamespaces, GatewaySpec } from '../../api/gateway-api/gateway.ts'
 import type { ListenerSpec } from '../../api/gateway-api/listeners.ts'
@@ -13,9 +13,9 @@ import { type GatewayBackendTls, gatewayBackendTls } from './gateway-backend-tls
 import { isOurClass } from './gateway-class.ts'
 import { type GatewayTls, resolveTls } from './listener-tls.ts'
 import {
-  type Candidate,
   isUsable,
   isValid,
+  type ListenerCandidate,
   type ListenerView,
   listenerCandidate,
   listenerResource,
@@ -33,7 +33,7 @@ export interface GatewayView {
   readonly owners: Readonly<Record<ObjectKey, OwnedListeners>>
   /** Number of ListenerSets with a valid listener. */
   readonly attachedListenerSets: number
-  /** True if the Gateway allows clients without a valid certificate on any port. */
+  /** Whether the Gateway allows clients without a valid certificate on any port. */
   readonly admitsUnverified: boolean
   /** Set if `spec.tls.backend` is set. */
   readonly backendTls?: GatewayBackendTls
@@ -54,7 +54,7 @@ export function namespaceLabels(namespace: string, read: Reader): Record<string,
   return { 'kubernetes.io/metadata.name': namespace, ...state?.object?.metadata.labels }
 }
 
-/** Does the rule admit the namespace `candidate`? `fallback` applies if `from` is not set. */
+/** Whether the rule admits the namespace `candidate`. `fallback` applies if `from` is not set. */
 export function admitsNamespace(
   rule: AllowedNamespaces | undefined,
   fallback: 'Same' | 'None',
@@ -74,7 +74,7 @@ export function admitsNamespace(
   }
 }
 
-/** Does the rule select labels of a Namespace object that is not known? The object may match later. */
+/** Whether the rule selects labels of a Namespace object that is not known. The object may match later. */
 export function dependsOnNamespace(
   rule: AllowedNamespaces | undefined,
   candidate: string,
@@ -103,7 +103,7 @@ function candidatesOf(
   listeners: readonly ListenerSpec[] | undefined,
   gatewayTls: GatewayTls,
   read: Reader,
-): Candidate[] {
+): ListenerCandidate[] {
   const { namespace, name } = gatewayTls.ref
   const place = { gateway: { namespace, name }, owner, ownerAge }
   return (listeners ?? []).map((listener) =>
@@ -116,9 +116,9 @@ function candidatesOfSets(
   gateway: GatewayTls,
   rule: AllowedNamespaces | undefined,
   read: Reader,
-): { candidates: Candidate[]; sets: Map<ObjectKey, boolean> } {
+): { candidates: ListenerCandidate[]; sets: Map<ObjectKey, boolean> } {
   const { namespace, name } = gateway.ref
-  const candidates: Candidate[] = []
+  const candidates: ListenerCandidate[] = []
   const sets = new Map<ObjectKey, boolean>()
   for (const set of read.index('listener-sets', `${namespace}/${name}`)) {
     if (set.object === undefined) continue

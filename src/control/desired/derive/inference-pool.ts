@@ -9,13 +9,13 @@
  * ```
  */
 import type { PodState } from '../../../../events/index.ts'
-import { matchesSelector } from '../../../ground/base/label-selector.ts'
 import { inferenceGroup } from '../../../ground/model/api-names.ts'
 import type {
   EndpointPicker,
   PodResource,
   PoolResource,
 } from '../../../ground/model/inference-pools.ts'
+import { matchesSelector } from '../../../ground/model/label-selector.ts'
 import type { BackendReference } from '../../../ground/model/references.ts'
 import type { BackendTarget } from '../../../ground/model/resources.ts'
 import type { InferencePoolSpec } from '../../api/inference-pool.ts'

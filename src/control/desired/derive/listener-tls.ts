@@ -42,7 +42,7 @@ export function tlsFailure({ protocol, tls }: ListenerSpec): Failure | null {
   return null
 }
 
-/** Does the listener terminate TLS? In mode Passthrough its certificates are not used. */
+/** Whether the listener terminates TLS. In mode Passthrough its certificates are not used. */
 function endsTls({ protocol, tls }: ListenerSpec): boolean {
   return protocol === 'HTTPS' || (protocol === 'TLS' && tls?.mode !== 'Passthrough')
 }

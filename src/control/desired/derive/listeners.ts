@@ -27,12 +27,12 @@ export interface ListenerView {
   readonly accepted: Failure | null
   readonly resolvedRefs: Failure | null
   readonly conflict: Failure | null
-  /** True if the listener must terminate TLS but has no usable certificate. */
+  /** Whether the listener must terminate TLS but has no usable certificate. */
   readonly lacksCertificate: boolean
 }
 
 /** A listener before conflicts are detected, with the age that decides them. */
-export interface Candidate {
+export interface ListenerCandidate {
   readonly view: ListenerView
   readonly ownerAge: Age
   /** Not part of the view, so that routes are not derived again when a certificate is renewed. */
@@ -44,7 +44,7 @@ export function isUsable(listener: ListenerView): boolean {
 }
 
 /**
- * Is the listener valid for the Accepted condition of its owner? A listener without a certificate makes
+ * Whether the listener is valid for the Accepted condition of its owner. A listener without a certificate makes
  * a ListenerSet invalid (Gateway API conformance suite), but not a Gateway.
  */
 export function isValid(listener: ListenerView): boolean {
@@ -109,7 +109,7 @@ export function listenerCandidate(
   { gateway, owner, ownerAge }: ListenerPlace,
   spec: ListenerSpec,
   { tls, failure: tlsReference, refusal }: ResolvedTls,
-): Candidate {
+): ListenerCandidate {
   const { kinds, failure } = allowedKinds(spec)
   const view: ListenerView = {
     key: `listener/${owner.kind}/${owner.namespace}/${owner.name}/${spec.name}`,
@@ -191,7 +191,7 @@ class PortUsers {
  * its ListenerSets the first keeps working: the Gateway's, then those of older sets (Gateway API,
  * ListenerSet precedence).
  */
-export function markConflicts(candidates: readonly Candidate[]): ListenerView[] {
+export function markConflicts(candidates: readonly ListenerCandidate[]): ListenerView[] {
   const conflicts = new Map<string, Failure>()
   /** Records a conflict, unless the listener already has one. */
   const recordConflict = (view: ListenerView, rival: ListenerView) => {
@@ -224,7 +224,7 @@ export function markConflicts(candidates: readonly Candidate[]): ListenerView[] 
 }
 
 /** The listeners of ListenerSets, those of older sets first. */
-function ofSets(candidates: readonly Candidate[]): ListenerView[] {
+function ofSets(candidates: readonly ListenerCandidate[]): ListenerView[] {
   return candidates
     .filter(({ view }) => !isOfGateway(view))
     .map(({ view, ownerAge }) => ({ view, set: { ...ownerAge, ...view.owner } }))

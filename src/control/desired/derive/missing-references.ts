@@ -10,7 +10,7 @@ export class MissingReferences {
     else this.#references.add(reference)
   }
 
-  /** Does the spec contain such a reference at `path`? Then a problem there is no mistake in the object. */
+  /** Whether the spec contains such a reference at `path`. Then a problem there is no mistake in the object. */
   isAbout(spec: unknown, path: string): boolean {
     if (this.#names.size === 0 && this.#references.size === 0) return false
     const steps = path.match(/[^.[\]"]+/g) ?? []

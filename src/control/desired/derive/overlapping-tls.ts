@@ -4,14 +4,14 @@
  * ListenerConditionOverlappingTLSConfig; RFC 9110 7.4).
  */
 import type { Failure } from '../conditions.ts'
-import { type Candidate, isUsable, type ListenerView } from './listeners.ts'
+import { isUsable, type ListenerCandidate, type ListenerView } from './listeners.ts'
 
 /**
  * Returns the overlap of each listener that has one, by listener key. `views` are the listeners after
  * conflict detection; those that lost a conflict are not served, so they cannot overlap.
  */
 export function overlappingTls(
-  candidates: readonly Candidate[],
+  candidates: readonly ListenerCandidate[],
   views: readonly ListenerView[],
 ): ReadonlyMap<string, Failure> {
   const terminatingKeys = new Set(candidates.flatMap(({ view, tls }) => (tls ? [view.key] : [])))

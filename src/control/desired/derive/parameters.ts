@@ -1,7 +1,7 @@
 /** Resolves the GatewayParameters that a GatewayClass or a Gateway refers to. */
 
-import { parseLogFilter } from '../../../ground/base/log-filter.ts'
 import { ownGroup } from '../../../ground/model/api-names.ts'
+import { parseLogFilter } from '../../../ground/settings/log-filter.ts'
 import type { ObjectReference } from '../../api/gateway-api/common.ts'
 import { type Failure, notOwn } from '../conditions.ts'
 import type { ParametersLevel } from '../deployment/parameters.ts'

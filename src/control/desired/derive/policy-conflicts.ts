@@ -13,7 +13,7 @@ import type { Contribution, Reader } from '../graph.ts'
 /** Relation from target and field to the policies that set the field there, oldest first. */
 const relation = 'policy-claims'
 
-export interface Claim {
+export interface FieldClaim {
   /** Key of the relation; claims with the same key conflict. */
   readonly key: string
   readonly member: string
@@ -38,7 +38,7 @@ function memberOf({ created, order, policy }: PolicyResource): string {
   return `${age}/${policy.namespace}/${policy.name}`
 }
 
-export function claimsOf(resources: readonly PolicyResource[]): Claim[] {
+export function claimsOf(resources: readonly PolicyResource[]): FieldClaim[] {
   return [...resources].sort(byAge).map((resource) => {
     const { section, field, phase, target } = resource
     const part = target.section === undefined ? '' : `#${target.section}`
@@ -52,11 +52,11 @@ export function claimsOf(resources: readonly PolicyResource[]): Claim[] {
   })
 }
 
-export function contributionsOf(claims: readonly Claim[]): Contribution[] {
+export function contributionsOf(claims: readonly FieldClaim[]): Contribution[] {
   return claims.map(({ key, member }) => [relation, key, member])
 }
 
-function merges({ field: name }: Claim): boolean {
+function merges({ field: name }: FieldClaim): boolean {
   const [section = '', field = ''] = name.split('.')
   return findPolicy(section as PolicyResource['section'], field)?.merge === 'append'
 }
@@ -64,7 +64,7 @@ function merges({ field: name }: Claim): boolean {
 /** Name of the policy in a relation member. */
 const nameOf = (member: string): string => `GatewayPolicy ${member.split('/').slice(2).join('/')}`
 
-export function conflictsOf(claims: readonly Claim[], read: Reader): Conflicts {
+export function conflictsOf(claims: readonly FieldClaim[], read: Reader): Conflicts {
   const overridden: string[] = []
   const combined: string[] = []
   for (const claim of claims) {

@@ -7,7 +7,7 @@ import { conditionFalse, conditionTrue, joinOwn, notOwn } from '../conditions.ts
 import type { Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
 import type { Finding } from './finding.ts'
-import { type Claim, conflictsOf } from './policy-conflicts.ts'
+import { conflictsOf, type FieldClaim } from './policy-conflicts.ts'
 import { type ResolvedTarget, withReachByPolicy } from './policy-targets.ts'
 import { rejectedConditions } from './rejected.ts'
 
@@ -15,7 +15,7 @@ import { rejectedConditions } from './rejected.ts'
 export interface PolicyView {
   readonly accepted: DecidedCondition
   readonly targets: readonly ResolvedTarget[]
-  readonly claims: readonly Claim[]
+  readonly claims: readonly FieldClaim[]
 }
 
 /**

@@ -21,7 +21,7 @@ import { type RouteView, routeStageName } from './routes.ts'
 
 export interface ResolvedTarget {
   readonly target: PolicyTarget
-  /** Do the target and its section exist? Otherwise no requests can be covered. */
+  /** Whether the target and its section exist. Otherwise no requests can be covered. */
   readonly exists: boolean
   /** Gateways that the target affects, as `namespace/name`. */
   readonly gateways: readonly string[]
@@ -161,7 +161,7 @@ export const kindsOfSection = (section: PolicySection): readonly string[] =>
 /** The kinds of targets whose policies may run in phase PreRouting. */
 export const earlyKinds = (): readonly string[] => targetKindNames.filter(takesStreams)
 
-/** Can policies for requests (section `traffic`) be set on the kind? */
+/** Whether policies for requests (section `traffic`) can be set on the kind. */
 const takesTraffic = (kind: string) => targetKinds.get(kind)?.sections.includes('traffic') === true
 
 /** Gateways and ListenerSets also forward TCP and TLS connections without reading requests. */
@@ -225,7 +225,7 @@ export function targetKindProblem({ group, kind }: Pick<PolicyTargetReference, '
   return findTargetKind(group, kind) === undefined ? noTarget(group, kind) : undefined
 }
 
-/** Do the section names of the object depend on other objects, which may be missing? */
+/** Whether the section names of the object depend on other objects, which may be missing. */
 function hasOpenSections(object: ObservedObject, target: ObjectRef, read: Reader): boolean {
   if (findRouteKind(target.kind) !== undefined) return routeView(target, read) === undefined
   if (target.kind !== 'GatewayBackend') return false

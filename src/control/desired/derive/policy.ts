@@ -15,7 +15,7 @@ import { findRouteKind } from '../../api/kinds.ts'
 import { findBackendKind, kindOfPolicyField } from '../backend-kind.ts'
 import { conditionFalse } from '../conditions.ts'
 import type { Contribution, Derived, Reader, Stage } from '../graph.ts'
-import { type ObjectState, problemsText, type Refusal } from '../object-state.ts'
+import { type ObjectState, problemsText, type RefusedVersion } from '../object-state.ts'
 import { specOf } from '../specs.ts'
 import {
   type CompiledField,
@@ -101,7 +101,7 @@ function checkPlacement(
   return undefined
 }
 
-/** Does the field apply only to another kind of backend? */
+/** Whether the field applies only to another kind of backend. */
 function isForOtherType(field: string, target: PolicyTarget, read: Reader): boolean {
   const kind = kindOfPolicyField(field)
   if (kind === undefined) return false
@@ -114,7 +114,7 @@ function isForOtherType(field: string, target: PolicyTarget, read: Reader): bool
 interface Translation {
   readonly resources: readonly PolicyResource[]
   readonly findings: readonly Finding[]
-  /** Does any field work on at least one target, even if that does not exist yet? */
+  /** Whether any field works on at least one target, even if that does not exist yet. */
   readonly working: boolean
 }
 
@@ -155,7 +155,7 @@ function translate(
   return { resources: [...resources.values()], findings: uniqueFindings(findings), working }
 }
 
-/** True if the field has an effect and no security problem. */
+/** Whether the field has an effect and no security problem. */
 function isWorking({ effective, findings }: CompiledField): boolean {
   return effective && findings.every(({ severity }) => severity !== 'closed')
 }
@@ -216,8 +216,8 @@ export const policyStage: Stage = {
   },
 }
 
-/** Does the refused version set a security field, as far as can be read? If unknown, assumes that it does. */
-function protects({ appliesTo }: Refusal): boolean {
+/** Whether the refused version sets a security field, as far as can be read. If unknown, assumes that it does. */
+function protects({ appliesTo }: RefusedVersion): boolean {
   return appliesTo.length === 0 || appliesTo.some((name) => definitionOf(name)?.security ?? true)
 }
 
@@ -231,7 +231,7 @@ const backendProtections = policyRegistry
   .map(({ field }) => field)
 
 /** Backend security fields of the refused version; all of them if it has unknown fields. */
-function brokenFields({ appliesTo }: Refusal): readonly string[] {
+function brokenFields({ appliesTo }: RefusedVersion): readonly string[] {
   const found = appliesTo.map(definitionOf)
   if (found.length === 0 || found.includes(undefined)) return backendProtections
   return backendProtections.filter((field) => appliesTo.includes(`backend.${field}`))

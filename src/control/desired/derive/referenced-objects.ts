@@ -1,12 +1,12 @@
 /** Resolves what policies refer to: metadata of Secrets, contents of ConfigMaps, and key sets. */
 import type { SecretMetadata } from '../../../../events/index.ts'
-import { matchesSelector } from '../../../ground/base/label-selector.ts'
 import {
   type FetchedKeys,
   type KeySetRequest,
   keySetInput,
   keySetsPendingInput,
 } from '../../../ground/model/key-sets.ts'
+import { matchesSelector } from '../../../ground/model/label-selector.ts'
 import type { ObjectName } from '../../../ground/model/names.ts'
 import type {
   BackendReference,

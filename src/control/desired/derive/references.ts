@@ -23,7 +23,7 @@ interface Referent extends ObjectRef {
   readonly group: string
 }
 
-/** Does one of the ReferenceGrants in the referent's namespace permit the cross-namespace reference? */
+/** Whether one of the ReferenceGrants in the referent's namespace permits the cross-namespace reference. */
 export function isGranted(from: Referrer, to: Referent, grants: readonly ObjectState[]): boolean {
   return grants.some(({ object }) => {
     if (object === undefined) return false

@@ -28,7 +28,7 @@ import { attachToParent, hostnamesByListener, type ParentAttachment } from './ro
 const relation = 'claims'
 
 /** The claim of a route on a listener; serialised as JSON to be a member of a relation. */
-interface Claim extends Age, ObjectRef {
+interface RouteClaim extends Age, ObjectRef {
   /** Hostnames that the route and the listener share; an empty one is any host. */
   readonly hostnames: readonly string[]
 }
@@ -60,7 +60,7 @@ function readPlaces(hostname: string): string[] {
 const placeKey = (...parts: readonly [kind: string, listener: string, place: string]) =>
   parts.join(' ')
 
-function claimOf(route: ObjectRef, age: Age, hostnames: readonly string[]): Claim {
+function claimOf(route: ObjectRef, age: Age, hostnames: readonly string[]): RouteClaim {
   const { kind, namespace, name } = route
   return { kind, namespace, name, ...age, hostnames: [...hostnames].sort(compareText) }
 }
@@ -99,12 +99,12 @@ export const routeClaimsStage: Stage = {
 }
 
 /** Returns a negative number if `a` wins over `b`. */
-function compareClaims(a: Claim, b: Claim): number {
+function compareClaims(a: RouteClaim, b: RouteClaim): number {
   return compareAge(a, b) || compareText(a.kind, b.kind)
 }
 
 /** The oldest route of another kind that is served in place of this one; undefined if there is none. */
-function winnerOver(claim: Claim, listener: string, read: Reader): Claim | undefined {
+function winnerOver(claim: RouteClaim, listener: string, read: Reader): RouteClaim | undefined {
   const members = new Set<string>()
   for (const place of new Set(claim.hostnames.flatMap(readPlaces))) {
     for (const kind of requestRouteKinds) {
@@ -116,7 +116,7 @@ function winnerOver(claim: Claim, listener: string, read: Reader): Claim | undef
   }
   if (members.size === 0) return undefined
   const older = [...members]
-    .map((member) => JSON.parse(member) as Claim)
+    .map((member) => JSON.parse(member) as RouteClaim)
     .filter((other) => compareClaims(other, claim) < 0)
     .sort(compareClaims)
   return older.find((other) => winnerOver(other, listener, read) === undefined)
@@ -156,7 +156,7 @@ function settleClaims(
   })
 }
 
-function conflictText({ kind, namespace, name, hostnames }: Claim): string {
+function conflictText({ kind, namespace, name, hostnames }: RouteClaim): string {
   const hosts = hostnames.map((hostname) => (hostname === '' ? 'every hostname' : hostname))
   const users = requestRouteKinds.map((one) => `for ${one}s`).join(' or ')
   const who = `${kind} ${namespace}/${name} comes first (by age, then by name)`

@@ -16,7 +16,7 @@ import { StatusWriter } from '../../status/writer.ts'
 import type { KindState } from '../../watch/kubernetes/kind-watch.ts'
 import type { WatchedKind } from '../../watch/kubernetes/kinds.ts'
 import { KubernetesSource, kubernetesSource } from '../../watch/kubernetes/source.ts'
-import type { Plane, Sinks } from '../parts.ts'
+import type { Sinks, StartedPlane } from '../parts.ts'
 import { Deployments, type DeploymentsOptions } from './deployments.ts'
 import { GatewayClassReconciler } from './gateway-class.ts'
 
@@ -29,10 +29,10 @@ export interface ClusterOptions extends Omit<DeploymentsOptions, 'plane' | 'live
 
 const classKey = `GatewayClass//${defaultClassName}`
 
-export class Cluster implements Sinks {
+export class ClusterSinks implements Sinks {
   readonly source: KubernetesSource
   readonly #options: ClusterOptions
-  readonly #plane: Plane
+  readonly #plane: StartedPlane
   readonly #statuses: StatusWriter
   readonly #class: GatewayClassReconciler
   readonly #deployments: Deployments
@@ -41,7 +41,7 @@ export class Cluster implements Sinks {
   readonly #events: EventRecorder | undefined
   readonly #refusals: RefusalEvents | undefined
 
-  constructor(options: ClusterOptions, plane: Plane) {
+  constructor(options: ClusterOptions, plane: StartedPlane) {
     this.#options = options
     this.#plane = plane
     this.source = this.#createSource()
@@ -173,14 +173,14 @@ export class Cluster implements Sinks {
 
 /** Records the Gateway API versions in the cluster if the log has different ones. */
 class DefinitionsRecord {
-  readonly #plane: Plane
+  readonly #plane: StartedPlane
   /** Part of event ids that is different in every run. */
   readonly #run = randomUUID()
   #count = 0
   #observed: readonly string[] | undefined
   #isWriting = false
 
-  constructor(plane: Plane) {
+  constructor(plane: StartedPlane) {
     this.#plane = plane
   }
 

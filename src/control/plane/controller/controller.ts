@@ -11,32 +11,36 @@ import {
   sendText,
   serve,
 } from '../../../engines/local-server/server.ts'
-import { LockedError } from '../../../ground/base/file-lock.ts'
 import { prometheusContentType } from '../../../ground/base/prometheus.ts'
 import { isAboutAddress } from '../../../ground/errors/listening.ts'
 import type { ControllerSettings } from '../../../ground/settings/controller.ts'
 import {
-  type Cluster,
   findInstallOwners,
   type InstallOwners,
   KubeClient,
   KubeError,
+  type KubernetesCluster,
 } from '../../kube/index.ts'
 import { LogError, type LogErrorCode } from '../../log/index.ts'
 import { Backoff } from '../../watch/kubernetes/backoff.ts'
 import { assertFree } from '../../xds/bind.ts'
-import { openSession, type Session, type SessionOptions } from '../kubernetes.ts'
+import { LockedError } from '../file-lock.ts'
+import {
+  type ControllerSession,
+  type ControllerSessionOptions,
+  openSession,
+} from '../kubernetes.ts'
 import { isDamage, type OpenedLog } from '../open-log.ts'
-import type { Severity } from '../parts.ts'
+import type { LogLevel } from '../parts.ts'
 import { openControllerLog } from './controller-log.ts'
-import { Health } from './health.ts'
+import { ControllerHealth } from './health.ts'
 import { ControllerMetrics } from './metrics.ts'
 
 interface ControllerOptions {
-  readonly cluster: Cluster
+  readonly cluster: KubernetesCluster
   readonly settings: ControllerSettings
   readonly version: string
-  readonly notify: (severity: Severity, text: string) => void
+  readonly notify: (severity: LogLevel, text: string) => void
 }
 
 export class Controller {
@@ -48,10 +52,10 @@ export class Controller {
   readonly #options: ControllerOptions
   readonly #client: KubeClient
   readonly #metrics = new ControllerMetrics()
-  readonly #health: Health
+  readonly #health: ControllerHealth
   readonly #stop = Promise.withResolvers<undefined>()
   #servers: readonly (SmallServer | undefined)[] = []
-  #session: Session | undefined
+  #session: ControllerSession | undefined
   #running: Promise<void> = Promise.resolve()
   readonly #ending = new AbortController()
   /** Whether any session has served. If so, failures of later sessions are retried. */
@@ -64,7 +68,7 @@ export class Controller {
     this.#options = options
     this.#client = new KubeClient(options.cluster)
     this.#xdsAddress = settings.xdsAddress
-    this.#health = new Health(() => notify('info', 'ready'))
+    this.#health = new ControllerHealth(() => notify('info', 'ready'))
     this.#metrics.set('controller_build_info', 1, version)
     this.#metrics.collect(() => this.#metrics.set('controller_ready', this.#health.isReady ? 1 : 0))
     this.started = this.#served.promise
@@ -188,7 +192,7 @@ export class Controller {
     return this.#options.settings.replica ?? hostname()
   }
 
-  #sessionOptions(owners: InstallOwners): SessionOptions {
+  #sessionOptions(owners: InstallOwners): ControllerSessionOptions {
     const { settings, notify, version } = this.#options
     return {
       version,

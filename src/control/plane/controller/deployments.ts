@@ -6,7 +6,6 @@ import {
   type EventDefinition,
   type SluiceEvent,
 } from '../../../../events/index.ts'
-import { onlyChanges } from '../../../ground/base/notices.ts'
 import { type ObjectKey, parseObjectKey } from '../../../ground/model/names.ts'
 import { managedBy, managedByLabel } from '../../../ground/model/proxy-names.ts'
 import type { ControllerSettings } from '../../../ground/settings/controller.ts'
@@ -21,10 +20,11 @@ import {
 import type { ProxyEnvironment } from '../../desired/deployment/plan.ts'
 import type { KubeClient, KubeObject, LiveObject } from '../../kube/index.ts'
 import { newEvent } from '../../log/index.ts'
+import { onlyChanges } from '../../status/only-changes.ts'
 import { type KindSink, KindWatch } from '../../watch/kubernetes/kind-watch.ts'
 import type { WatchedKind } from '../../watch/kubernetes/kinds.ts'
 import { followFolder } from '../../xds/credentials.ts'
-import type { Plane, Severity } from '../parts.ts'
+import type { LogLevel, StartedPlane } from '../parts.ts'
 import type { ControllerMetrics } from './metrics.ts'
 import { readAuthorities, refusalReason } from './xds-certificate.ts'
 
@@ -34,8 +34,8 @@ export interface DeploymentsOptions {
   readonly namespace: string
   readonly version: string
   readonly metrics: ControllerMetrics
-  readonly notify: (severity: Severity, text: string) => void
-  readonly plane: Pick<Plane, 'fold' | 'writer' | 'logEpoch'>
+  readonly notify: (severity: LogLevel, text: string) => void
+  readonly plane: Pick<StartedPlane, 'fold' | 'writer' | 'logEpoch'>
   readonly isWriting: () => boolean
   /** Returns an object as it is in the cluster now. */
   readonly live: (key: ObjectKey) => LiveObject | undefined

@@ -4,7 +4,6 @@
  * class as configured here.
  */
 
-import { onlyChanges } from '../../../ground/base/notices.ts'
 import {
   controllerName,
   defaultClassName,
@@ -20,7 +19,8 @@ import {
   objectPath,
   ownedBy,
 } from '../../kube/index.ts'
-import type { Severity } from '../parts.ts'
+import { onlyChanges } from '../../status/only-changes.ts'
+import type { LogLevel } from '../parts.ts'
 
 /** A version of the class: its uid, and how often its spec was changed. */
 interface ClassVersion {
@@ -31,7 +31,7 @@ interface ClassVersion {
 interface GatewayClassReconcilerOptions {
   readonly client: KubeClient
   readonly owners: InstallOwners
-  readonly notify: (severity: Severity, text: string) => void
+  readonly notify: (severity: LogLevel, text: string) => void
   readonly settings: Pick<ControllerSettings, 'classParameters'>
   readonly isWriting: () => boolean
   /** The version of the class in the fold. */

@@ -7,7 +7,7 @@ import { type Respond, type Routes, sendText } from '../../../engines/local-serv
 const parts = ['kubernetes', 'log', 'listing', 'configuration', 'xds'] as const
 type HealthPart = (typeof parts)[number]
 
-export class Health {
+export class ControllerHealth {
   readonly #problems = new Map<HealthPart, () => string | undefined>(
     parts.map((part) => [part, () => 'not started']),
   )

@@ -3,12 +3,12 @@ import { SetMap } from '../../../ground/base/set-map.ts'
 import type { KubeObject, LiveObject } from '../../kube/index.ts'
 import { digestsOf, hasSecret, type ObserveOptions } from '../observed.ts'
 import { keyOf } from '../resource-index.ts'
-import { type Mentions, mentionsOf } from './interest.ts'
-import type { Listing } from './kind-watch.ts'
+import { type MentionedNames, mentionsOf } from './interest.ts'
+import type { PagedListing } from './kind-watch.ts'
 import { pathOf, type WatchedKind } from './kinds.ts'
 import { type ClusterClaim, isNewer, nameOf, observeObject } from './observe.ts'
 
-export interface Entry {
+export interface CollectionEntry {
   readonly key: string
   readonly kind: WatchedKind
   readonly version: string
@@ -27,10 +27,10 @@ export interface Entry {
 
 interface CollectionOptions extends ObserveOptions {
   /** Called when an entry was added, changed or removed. If `isGone`, `entry` is the last version. */
-  onEntry(entry: Entry, isGone: boolean, mentions: Mentions | undefined): void
+  onEntry(entry: CollectionEntry, isGone: boolean, mentions: MentionedNames | undefined): void
   onLive(key: string): void
   /** Whether an object is relevant now. */
-  isRelevant(entry: Entry): boolean
+  isRelevant(entry: CollectionEntry): boolean
 }
 
 /** Maximum number of uids of deleted objects that are kept, to ignore late events about them. */
@@ -38,7 +38,7 @@ const maxTombstones = 20_000
 
 export class Collection {
   readonly #options: CollectionOptions
-  readonly #entries = new Map<string, Entry>()
+  readonly #entries = new Map<string, CollectionEntry>()
   readonly #byKind = new SetMap<string, string>()
   readonly #tombstones = new Set<string>()
 
@@ -46,11 +46,11 @@ export class Collection {
     this.#options = options
   }
 
-  get(key: string): Entry | undefined {
+  get(key: string): CollectionEntry | undefined {
     return this.#entries.get(key)
   }
 
-  entries(): IterableIterator<Entry> {
+  entries(): IterableIterator<CollectionEntry> {
     return this.#entries.values()
   }
 
@@ -65,7 +65,7 @@ export class Collection {
   }
 
   /** Objects that have any of these secret values. */
-  withSecrets(digests: ReadonlySet<string>): Entry[] {
+  withSecrets(digests: ReadonlySet<string>): CollectionEntry[] {
     const entries = [...this.#entries.values()]
     return entries.filter(({ claim }) => claim !== undefined && hasSecret(claim, digests))
   }
@@ -89,7 +89,7 @@ export class Collection {
       // A listing is authoritative even if versions went back, as after a restored backup.
       if (!isListed || before.revision === resourceVersion) return
     }
-    const entry: Entry = {
+    const entry: CollectionEntry = {
       key,
       kind,
       version,
@@ -126,7 +126,7 @@ export class Collection {
     this.#entries.set(key, { ...entry, live })
   }
 
-  listing(kind: WatchedKind, version: string): Listing {
+  listing(kind: WatchedKind, version: string): PagedListing {
     const seen = new Set<string>()
     return {
       page: (objects) => {
@@ -146,7 +146,7 @@ export class Collection {
     }
   }
 
-  #store(entry: Entry, before: Entry | undefined, object: KubeObject): void {
+  #store(entry: CollectionEntry, before: CollectionEntry | undefined, object: KubeObject): void {
     const { key, kind, version } = entry
     const isSame = before?.uid === entry.uid && before.stamp === entry.stamp && entry.stamp !== ''
     if (isSame && before.claim !== undefined) {
@@ -163,7 +163,7 @@ export class Collection {
     if (entry.live !== undefined) this.#options.onLive(key)
   }
 
-  #forget(entry: Entry): void {
+  #forget(entry: CollectionEntry): void {
     this.#entries.delete(entry.key)
     this.#byKind.delete(entry.kind.kind, entry.key)
     this.#options.onEntry(entry, true, undefined)
@@ -195,7 +195,7 @@ function liveOf(kind: WatchedKind, version: string, object: KubeObject): LiveObj
 
 /** Returns the newer object: the result of our last write may be newer than what the watch reports. */
 function newestLive(
-  before: Entry | undefined,
+  before: CollectionEntry | undefined,
   observed: LiveObject | undefined,
 ): LiveObject | undefined {
   const known = before?.live

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { ResourceIndex } from '../resource-index.ts'
-import type { Entry } from './collection.ts'
+import type { CollectionEntry } from './collection.ts'
 import { clusterDifferences, kindsInDoubt } from './differences.ts'
 import type { ClusterClaim } from './observe.ts'
 import { kubernetesSource } from './source.ts'
@@ -31,7 +31,7 @@ function indexOfA(): ResourceIndex {
 }
 
 const entry = (name: string, revision: string, uid = `uid-${name}`) =>
-  ({ key: `Gateway/apps/${name}`, kind: { kind: 'Gateway' }, uid, revision }) as Entry
+  ({ key: `Gateway/apps/${name}`, kind: { kind: 'Gateway' }, uid, revision }) as CollectionEntry
 
 describe('the differences of a cluster to the log', () => {
   it('include a new generation with the content that the log has', () => {

@@ -3,7 +3,7 @@ import type { EventContext, ResourceEvent } from '../../../../events/index.ts'
 import { deletedEvent, parseVersion, upsertEvent } from '../difference.ts'
 import { rankOf } from '../kind-order.ts'
 import { type IndexEntry, keyOf, type ResourceIndex } from '../resource-index.ts'
-import type { Entry } from './collection.ts'
+import type { CollectionEntry } from './collection.ts'
 import { type ClusterClaim, isNewer } from './observe.ts'
 
 interface ClusterChange {
@@ -38,11 +38,11 @@ export function clusterDifferences(
  */
 export function kindsInDoubt(
   index: ResourceIndex,
-  observed: Iterable<Entry>,
-  isRelevant: (entry: Entry) => boolean,
+  observed: Iterable<CollectionEntry>,
+  isRelevant: (entry: CollectionEntry) => boolean,
 ): ReadonlySet<string> {
   const kinds = new Set<string>()
-  const entries = new Map<string, Entry>()
+  const entries = new Map<string, CollectionEntry>()
   for (const entry of observed) {
     entries.set(entry.key, entry)
     if (index.get(entry.key) === undefined && isRelevant(entry)) kinds.add(entry.kind.kind)

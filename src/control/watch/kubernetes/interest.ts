@@ -7,11 +7,11 @@
  * name elsewhere is recorded needlessly.
  */
 
-import { type LabelSelector, matchesSelector } from '../../../ground/base/label-selector.ts'
+import { type LabelSelector, matchesSelector } from '../../../ground/model/label-selector.ts'
 import { routeKinds } from '../../api/kinds.ts'
 
 /** Names and selectors by which an object may refer to others. */
-export interface Mentions {
+export interface MentionedNames {
   readonly names: ReadonlySet<string>
   readonly selectors: readonly LabelSelector[]
 }
@@ -28,7 +28,7 @@ const kindsWithReferences = new Set([
 ])
 
 /** Returns the names and selectors in an object, or undefined for kinds that refer to nothing. */
-export function mentionsOf(kind: string, spec: unknown): Mentions | undefined {
+export function mentionsOf(kind: string, spec: unknown): MentionedNames | undefined {
   if (!kindsWithReferences.has(kind)) return undefined
   const names = new Set<string>()
   const selectors: LabelSelector[] = []
@@ -52,7 +52,7 @@ function collect(value: unknown, names: Set<string>, selectors?: LabelSelector[]
 }
 
 export class Interest {
-  readonly #mentions = new Map<string, Mentions>()
+  readonly #mentions = new Map<string, MentionedNames>()
   /** Name -> how many objects mention it. */
   readonly #counts = new Map<string, number>()
   /** Text of a selector -> the selector, and how many objects have it. */
@@ -61,7 +61,7 @@ export class Interest {
   /** Replaces the mentions of an object. Returns the names that became mentioned or unmentioned. */
   set(
     key: string,
-    mentions: Mentions | undefined,
+    mentions: MentionedNames | undefined,
   ): { readonly names: readonly string[]; readonly selectorsChanged: boolean } {
     const before = this.#mentions.get(key)
     if (mentions === undefined) this.#mentions.delete(key)

@@ -37,13 +37,13 @@ export function isSameReport(before: KindState | undefined, state: KindState): b
 }
 
 /** Receives the pages of one listing. `finish` is called after the last page. */
-export interface Listing {
+export interface PagedListing {
   page(objects: readonly KubeObject[]): void
   finish(): void
 }
 
 export interface KindSink {
-  listing(kind: WatchedKind, version: string): Listing
+  listing(kind: WatchedKind, version: string): PagedListing
   changed(kind: WatchedKind, version: string, type: 'put' | 'delete', object: KubeObject): void
   state(kind: WatchedKind, state: KindState): void
 }

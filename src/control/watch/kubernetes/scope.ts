@@ -1,8 +1,9 @@
 /** Which objects of the cluster are relevant, by namespace and by references to them. */
-import { type LabelSelector, matchesSelector } from '../../../ground/base/label-selector.ts'
+
 import { SetMap } from '../../../ground/base/set-map.ts'
-import type { Collection, Entry } from './collection.ts'
-import { Interest, type Mentions } from './interest.ts'
+import { type LabelSelector, matchesSelector } from '../../../ground/model/label-selector.ts'
+import type { Collection, CollectionEntry } from './collection.ts'
+import { Interest, type MentionedNames } from './interest.ts'
 
 export interface ScopeOptions {
   /** A namespace is relevant if any of these selectors matches its labels. If empty, every namespace is. */
@@ -19,7 +20,7 @@ const serviceLabel = 'kubernetes.io/service-name'
 /** Label of the Service of a Gateway, whose status has the Gateway's addresses. */
 const gatewayLabel = 'gateway.networking.k8s.io/gateway-name'
 
-export class Scope {
+export class WatchScope {
   readonly #options: ScopeOptions
   readonly #collection: Collection
   readonly #interest = new Interest()
@@ -37,7 +38,7 @@ export class Scope {
   }
 
   /** Whether an object is relevant now. */
-  includes(entry: Entry): boolean {
+  includes(entry: CollectionEntry): boolean {
     const { kind, namespace, name } = entry
     if (kind.namespaced && !this.#includesNamespace(namespace)) {
       const isOfClass =
@@ -50,7 +51,11 @@ export class Scope {
   }
 
   /** Records a change of an object. Returns the keys of objects whose relevance may have changed. */
-  note(entry: Entry, isGone: boolean, mentions: Mentions | undefined): Iterable<string> {
+  note(
+    entry: CollectionEntry,
+    isGone: boolean,
+    mentions: MentionedNames | undefined,
+  ): Iterable<string> {
     const touched = new Set<string>()
     const { kind, key } = entry
     if (kind.kind === 'Namespace') this.#noteNamespace(entry, isGone, touched)
@@ -63,7 +68,7 @@ export class Scope {
     return touched
   }
 
-  #isReferenced({ kind, name, namespace, labels }: Entry): boolean {
+  #isReferenced({ kind, name, namespace, labels }: CollectionEntry): boolean {
     if (kind.kind === 'EndpointSlice') {
       const service = labels[serviceLabel]
       if (service === undefined) return false
@@ -93,7 +98,7 @@ export class Scope {
     return namespaceSelectors.some((selector) => matchesSelector(selector, named))
   }
 
-  #noteNamespace({ name, labels }: Entry, isGone: boolean, touched: Set<string>): void {
+  #noteNamespace({ name, labels }: CollectionEntry, isGone: boolean, touched: Set<string>): void {
     const before = this.#selected.get(name)
     const isSelected = this.#selects(name, isGone ? {} : labels)
     this.#selected.set(name, isSelected)
@@ -103,7 +108,7 @@ export class Scope {
     }
   }
 
-  #noteClass({ name, claim }: Entry, isGone: boolean, touched: Set<string>): void {
+  #noteClass({ name, claim }: CollectionEntry, isGone: boolean, touched: Set<string>): void {
     const object = claim?.content.state === 'valid' ? claim.content.object : undefined
     const spec = object?.spec as
       | { parametersRef?: { namespace?: string; name: string } }
@@ -118,7 +123,11 @@ export class Scope {
     }
   }
 
-  #notePool({ key, namespace, claim }: Entry, isGone: boolean, touched: Set<string>): void {
+  #notePool(
+    { key, namespace, claim }: CollectionEntry,
+    isGone: boolean,
+    touched: Set<string>,
+  ): void {
     // A refused version changes nothing: the one before it stays in force.
     if (!isGone && claim?.content.state !== 'valid') return
     const object = claim?.content.state === 'valid' ? claim.content.object : undefined
@@ -129,7 +138,7 @@ export class Scope {
     }
   }
 
-  #noteNarrowed(entry: Entry, isGone: boolean, touched: Set<string>): void {
+  #noteNarrowed(entry: CollectionEntry, isGone: boolean, touched: Set<string>): void {
     const { kind, key, namespace, name, labels } = entry
     const isSlice = kind.kind === 'EndpointSlice'
     const target = isSlice ? labels[serviceLabel] : name

@@ -14,15 +14,15 @@
 import type { EventContext } from '../../../../events/index.ts'
 import { systemClock } from '../../../ground/base/clock.ts'
 import { KubeError, type KubeObject, type LiveObject, objectPath } from '../../kube/index.ts'
-import { asRelist, type Listing } from '../difference.ts'
+import { asRelist, type CompleteListing } from '../difference.ts'
 import { type IndexEntry, keyOf, type ResourceIndex } from '../resource-index.ts'
-import { Collection, type Entry } from './collection.ts'
+import { Collection, type CollectionEntry } from './collection.ts'
 import { Definitions } from './definitions.ts'
 import { clusterDifferences, kindsInDoubt } from './differences.ts'
 import { isSameReport, type KindSink, type KindState, KindWatch } from './kind-watch.ts'
 import { inferenceKinds, pathOf, type WatchedKind, watchedKinds } from './kinds.ts'
 import { claimNow, observeObject } from './observe.ts'
-import { Scope } from './scope.ts'
+import { WatchScope } from './scope.ts'
 import type { KubernetesSourceOptions } from './source-options.ts'
 
 /** Source attribute of the events, the same for every replica of a cluster. */
@@ -33,7 +33,7 @@ const retryMs = 1_000
 const batchSize = 1_000
 const maxParallelFetches = 8
 
-interface Leadership {
+interface LeaderState {
   readonly index: ResourceIndex
   readonly epoch: number
 }
@@ -41,7 +41,7 @@ interface Leadership {
 export class KubernetesSource {
   readonly #options: KubernetesSourceOptions
   readonly #collection: Collection
-  readonly #scope: Scope
+  readonly #scope: WatchScope
   readonly #watches: readonly KindWatch[]
   readonly #definitions: Definitions
   /** Kinds that a setting excludes; their objects in the log are deleted. */
@@ -53,7 +53,7 @@ export class KubernetesSource {
   readonly #pending = new Map<string, { readonly cause: 'watch' | 'relist' }>()
   /** Kinds that are being listed. */
   readonly #listing = new Set<string>()
-  #leading: Leadership | undefined
+  #leading: LeaderState | undefined
   /** Leadership generation. Stale async work compares it and gives up. */
   #generation = 0
   /** Resolved when this replica stops appending. */
@@ -75,7 +75,7 @@ export class KubernetesSource {
       onLive: options.onLive,
       isRelevant: (entry) => this.#scope.includes(entry),
     })
-    this.#scope = new Scope(options, this.#collection)
+    this.#scope = new WatchScope(options, this.#collection)
     const sink: KindSink = {
       listing: (kind, version) => this.#beginListing(kind, version),
       changed: (kind, version, type, object) => {
@@ -147,7 +147,7 @@ export class KubernetesSource {
     return begun
   }
 
-  async #beginToLead(leading: Leadership, generation: number): Promise<void> {
+  async #beginToLead(leading: LeaderState, generation: number): Promise<void> {
     await this.#listAgain(leading.index)
     if (generation !== this.#generation) return
     const cause = 'relist'
@@ -167,7 +167,7 @@ export class KubernetesSource {
   /** Lists kinds of which the watch may know less than the log. */
   async #listAgain(index: ResourceIndex): Promise<void> {
     if (!index.isListed) return
-    const isRelevant = (entry: Entry) => this.#scope.includes(entry)
+    const isRelevant = (entry: CollectionEntry) => this.#scope.includes(entry)
     const kinds = kindsInDoubt(index, this.#collection.entries(), isRelevant)
     const due = this.#watches.filter(({ kind }) => kinds.has(kind.kind))
     const listed = Promise.all(due.map((watch) => watch.listAgain()))
@@ -301,7 +301,7 @@ export class KubernetesSource {
 
   /** Fetches relevant objects of which only metadata is known. Returns how many are still missing. */
   async #hydrate(): Promise<number> {
-    const wanted: Entry[] = []
+    const wanted: CollectionEntry[] = []
     for (const key of this.#pending.keys()) {
       const entry = this.#collection.get(key)
       if (entry === undefined) continue
@@ -319,7 +319,7 @@ export class KubernetesSource {
     return missing
   }
 
-  async #fetch(entry: Entry): Promise<boolean> {
+  async #fetch(entry: CollectionEntry): Promise<boolean> {
     const { kind, version, namespace, name } = entry
     try {
       const path = objectPath(pathOf(kind, version), namespace, name)
@@ -337,7 +337,7 @@ export class KubernetesSource {
   }
 
   /** Appends all pending changes. Those that a listing has found are appended as a listing. */
-  async #append(leading: Leadership, isRelist: boolean): Promise<void> {
+  async #append(leading: LeaderState, isRelist: boolean): Promise<void> {
     const { index } = leading
     const context = this.#context(leading)
     for (const cause of ['relist', 'watch'] as const) {
@@ -362,7 +362,7 @@ export class KubernetesSource {
     }
   }
 
-  #listingOf(isEverything: boolean, keys: readonly string[]): Listing {
+  #listingOf(isEverything: boolean, keys: readonly string[]): CompleteListing {
     const source = 'kubernetes'
     if (isEverything) return { source, scope: [...this.#settled].sort(), unread: this.#unread }
     return { source, scope: [...new Set(keys.map(kindOf))].sort() }
@@ -382,7 +382,7 @@ export class KubernetesSource {
     return { claims, gone, cause }
   }
 
-  #context({ index, epoch }: Leadership): EventContext {
+  #context({ index, epoch }: LeaderState): EventContext {
     return { source: index.source, time: new Date(systemClock.now()).toISOString(), epoch }
   }
 }

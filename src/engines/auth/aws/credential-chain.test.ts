@@ -100,7 +100,9 @@ describe('the AWS credential chain', () => {
     await expect(found({ ...env, AWS_PROFILE: 'role' })).rejects.toThrow(
       'role_arn of the AWS profile',
     )
-    await expect(found({ ...env, AWS_PROFILE: 'absent' })).rejects.toThrow('absent has no keys')
+    await expect(found({ ...env, AWS_PROFILE: 'absent' })).rejects.toThrow(
+      'AWS profile absent not found or without keys',
+    )
   })
 
   it('assumes a role with the token of a service account', async () => {

@@ -7,6 +7,7 @@
  */
 import { readFile } from 'node:fs/promises'
 import {
+  type CredentialSource,
   type Environment,
   fetchText,
   firstFound,
@@ -14,7 +15,6 @@ import {
   orAbsent,
   parseTime,
   readFields,
-  type Source,
 } from '../access-token.ts'
 import { type Expiring, Renewed } from '../renewed.ts'
 import { sharedFileCredentials } from './shared-file-credentials.ts'
@@ -22,7 +22,7 @@ import type { AwsCredentials } from './signature.ts'
 
 interface ExpiringCredentials extends AwsCredentials, Expiring {}
 
-type CredentialSource = Source<ExpiringCredentials>
+type AwsSource = CredentialSource<ExpiringCredentials>
 
 /** The credentials of this process, renewed before they expire; undefined if there are none. */
 export function credentialChain(
@@ -33,7 +33,7 @@ export function credentialChain(
 }
 
 /** `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and, for temporary credentials, `AWS_SESSION_TOKEN`. */
-const environmentCredentials: CredentialSource = async (env) => {
+const environmentCredentials: AwsSource = async (env) => {
   const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey } = env
   if (!accessKeyId || !secretAccessKey) return undefined
   return { accessKeyId, secretAccessKey, sessionToken: env.AWS_SESSION_TOKEN || undefined }
@@ -44,7 +44,7 @@ const environmentCredentials: CredentialSource = async (env) => {
  * `AWS_WEB_IDENTITY_TOKEN_FILE` and `AWS_ROLE_ARN`. `AWS_ENDPOINT_URL_STS` or `AWS_ENDPOINT_URL`
  * overrides the URL of the security token service.
  */
-const webIdentityCredentials: CredentialSource = async (env) => {
+const webIdentityCredentials: AwsSource = async (env) => {
   const { AWS_WEB_IDENTITY_TOKEN_FILE: path, AWS_ROLE_ARN: role } = env
   if (!path || !role) return undefined
   const service = 'the AWS security token service'
@@ -87,7 +87,7 @@ const plaintextHosts = ['169.254.170.2', '169.254.170.23', '[fd00:ec2::23]']
  * `AWS_CONTAINER_CREDENTIALS_FULL_URI` (EKS pod identity), with the token in
  * `AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE` or `AWS_CONTAINER_AUTHORIZATION_TOKEN`.
  */
-const containerCredentials: CredentialSource = async (env) => {
+const containerCredentials: AwsSource = async (env) => {
   const relative = env.AWS_CONTAINER_CREDENTIALS_RELATIVE_URI
   const full = env.AWS_CONTAINER_CREDENTIALS_FULL_URI
   const url = relative ? `http://169.254.170.2${relative}` : full
@@ -112,7 +112,7 @@ function requireSafe(url: string): void {
  * Fetches credentials for the role of an EC2 instance (IMDSv2). `AWS_EC2_METADATA_DISABLED=true`
  * disables this source, and `AWS_EC2_METADATA_SERVICE_ENDPOINT` overrides the URL of the service.
  */
-const instanceCredentials: CredentialSource = async (env) => {
+const instanceCredentials: AwsSource = async (env) => {
   if (env.AWS_EC2_METADATA_DISABLED?.toLowerCase() === 'true') return undefined
   const service = 'the metadata service of the instance'
   const configured = env.AWS_EC2_METADATA_SERVICE_ENDPOINT
@@ -143,7 +143,7 @@ async function fetchCredentials(
   return { accessKeyId, secretAccessKey, sessionToken, expiresAt: parseTime(fields.Expiration) }
 }
 
-const sources: readonly CredentialSource[] = [
+const sources: readonly AwsSource[] = [
   environmentCredentials,
   sharedFileCredentials,
   webIdentityCredentials,

@@ -1,4 +1,4 @@
-import type { SigningScope } from './signature.ts'
+import type { SigningScope } from '../../../ground/exchange/forwarding.ts'
 
 /** Signing names by host name, for services whose two names differ. */
 const signingNames: Readonly<Record<string, string>> = {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import type { Source } from '../access-token.ts'
+import type { CredentialSource } from '../access-token.ts'
 import type { AwsCredentials } from './signature.ts'
 
 type Profile = Readonly<Record<string, string>>
@@ -11,7 +11,7 @@ type Profile = Readonly<Record<string, string>>
  * `~/.aws/config`; the credentials file wins. It is an error if the profile has no keys but names a
  * role, a process or single sign-on.
  */
-export const sharedFileCredentials: Source<AwsCredentials> = async (env) => {
+export const sharedFileCredentials: CredentialSource<AwsCredentials> = async (env) => {
   const name = env.AWS_PROFILE || 'default'
   const folder = join(env.HOME || homedir(), '.aws')
   const config = await readSections(env.AWS_CONFIG_FILE || join(folder, 'config'))
@@ -28,7 +28,10 @@ export const sharedFileCredentials: Source<AwsCredentials> = async (env) => {
   if (unsupported !== undefined) {
     throw new Error(`${unsupported} of the AWS profile ${name} is not supported; give keys`)
   }
-  if (env.AWS_PROFILE) throw new Error(`the AWS profile ${name} has no keys`)
+  if (env.AWS_PROFILE)
+    throw new Error(
+      `AWS profile ${name} not found or without keys; set aws_access_key_id and aws_secret_access_key`,
+    )
   return undefined
 }
 

@@ -4,20 +4,13 @@
  * day, region and service, and cached.
  */
 import { createHmac, hash } from 'node:crypto'
+import type { SigningScope } from '../../../ground/exchange/forwarding.ts'
 
 export interface AwsCredentials {
   readonly accessKeyId: string
   readonly secretAccessKey: string
   /** Session token of temporary credentials; it is sent in a header that is signed as well. */
   readonly sessionToken?: string
-}
-
-/** The scope in which a signature is valid. */
-export interface SigningScope {
-  /** AWS region, such as `us-east-1`. */
-  readonly region: string
-  /** The signing name of the service, such as `bedrock`. */
-  readonly service: string
 }
 
 export interface SignableRequest {

@@ -6,9 +6,9 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
-import { passwordHashKind } from '../../../ground/base/htpasswd.ts'
 import { GatewayError } from '../../../ground/errors/index.ts'
 import { CheckQueue, type PasswordClient, type WaitingCheck } from './check-queue.ts'
+import { passwordHashKind } from './htpasswd.ts'
 import { verifySha1 } from './sha1.ts'
 import type { PasswordCheck, PasswordVerdict } from './thread.ts'
 
@@ -42,7 +42,7 @@ class PasswordChecker {
   /** Checks that wait or are computed, by digest. */
   readonly #pending = new Map<
     string,
-    { readonly check: WaitingCheck; readonly answer: Promise<boolean> }
+    { readonly check: WaitingCheck; readonly result: Promise<boolean> }
   >()
   readonly #queue = new CheckQueue()
   readonly #slots: Slot[] = []
@@ -62,7 +62,7 @@ class PasswordChecker {
     const pending = this.#pending.get(digest)
     if (pending === undefined) return this.#ask(digest, password, hash, client)
     pending.check.clients.push(client)
-    return pending.answer
+    return pending.result
   }
 
   #ask(digest: string, password: string, hash: string, client: PasswordClient): Promise<boolean> {
@@ -70,16 +70,16 @@ class PasswordChecker {
     const { promise, resolve, reject } = Promise.withResolvers<boolean>()
     const since = performance.now()
     const check = { digest, password, hash, clients: [client], since, resolve, reject }
-    const answer = promise
+    const result = promise
       .then((fits) => {
         keep(fits ? this.#matches : this.#mismatches, digest)
         return fits
       })
       .finally(() => this.#pending.delete(digest))
-    this.#pending.set(digest, { check, answer })
+    this.#pending.set(digest, { check, result })
     this.#queue.add(check, client)
     this.#next()
-    return answer
+    return result
   }
 
   #hasRoom({ address }: PasswordClient): boolean {

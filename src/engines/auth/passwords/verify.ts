@@ -1,7 +1,7 @@
 /** Verifies passwords against every hash format that htpasswd and `openssl passwd` write. */
 import { compareSync } from 'bcryptjs'
-import { passwordHashKind } from '../../../ground/base/htpasswd.ts'
 import { desCrypt } from './des-crypt.ts'
+import { passwordHashKind } from './htpasswd.ts'
 import { md5Crypt } from './md5-crypt.ts'
 import { shaCryptDigits } from './sha-crypt.ts'
 import { isSameText, verifySha1 } from './sha1.ts'

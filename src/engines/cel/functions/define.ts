@@ -1,12 +1,18 @@
 import { CelError, noOverload } from '../error.ts'
-import type { Frame } from '../frame.ts'
+import type { EvaluationFrame } from '../frame.ts'
 import { type CelResult, type CelValue, typeName } from '../value.ts'
 
 /** Whether a function is called as `f(a, b)`, as `a.f(b)`, or as either. */
 export type CallStyle = 'function' | 'method' | 'either'
 
 /** Omitted arguments are undefined. The receiver of a method is the first argument. */
-export type Apply = (frame: Frame, a: CelValue, b: CelValue, c: CelValue, d: CelValue) => CelResult
+export type ApplyFunction = (
+  frame: EvaluationFrame,
+  a: CelValue,
+  b: CelValue,
+  c: CelValue,
+  d: CelValue,
+) => CelResult
 
 export interface CelFunction {
   readonly style: CallStyle
@@ -14,16 +20,16 @@ export interface CelFunction {
   readonly min: number
   /** Maximum number of arguments, including the receiver; at most 4 for `apply`. */
   readonly max: number
-  readonly apply?: Apply
+  readonly apply?: ApplyFunction
   /** Replaces `apply` for functions with any number of arguments. */
-  readonly applyAll?: (frame: Frame, args: readonly CelValue[]) => CelResult
+  readonly applyAll?: (frame: EvaluationFrame, args: readonly CelValue[]) => CelResult
 }
 
 /** Functions by name; a name with a dot belongs to a namespace (`base64.encode`). */
 export type FunctionTable = Readonly<Record<string, CelFunction>>
 
 /** Defines a function with a fixed number of arguments. */
-export function fixed(style: CallStyle, count: number, apply: Apply): CelFunction {
+export function fixed(style: CallStyle, count: number, apply: ApplyFunction): CelFunction {
   return { style, min: count, max: count, apply }
 }
 
@@ -32,7 +38,7 @@ export function optionalFrom(
   style: CallStyle,
   min: number,
   max: number,
-  apply: Apply,
+  apply: ApplyFunction,
 ): CelFunction {
   return { style, min, max, apply }
 }
@@ -41,7 +47,7 @@ export function optionalFrom(
 export function ofText(
   name: string,
   style: CallStyle,
-  apply: (text: string, frame: Frame) => CelResult,
+  apply: (text: string, frame: EvaluationFrame) => CelResult,
 ): CelFunction {
   return fixed(style, 1, (frame, text) =>
     typeof text === 'string' ? apply(text, frame) : noOverload(name, typeName(text)),
@@ -52,7 +58,7 @@ export function ofText(
 export function ofTexts(
   name: string,
   style: CallStyle,
-  apply: (text: string, other: string, frame: Frame) => CelResult,
+  apply: (text: string, other: string, frame: EvaluationFrame) => CelResult,
 ): CelFunction {
   return fixed(style, 2, (frame, text, other) =>
     typeof text === 'string' && typeof other === 'string'

@@ -1,7 +1,7 @@
 /** Functions for JSON, base64, URLs, forms, JWTs and digests. */
 import { hexDigest } from '../../../ground/base/digest.ts'
 import { CelError, isCelError } from '../error.ts'
-import { type Frame, spend, stepsOfLength } from '../frame.ts'
+import { type EvaluationFrame, spend, stepsOfLength } from '../frame.ts'
 import { parseJson, writeJson } from '../json.ts'
 import {
   type CelMapValue,
@@ -82,7 +82,7 @@ const encodeUrl = (text: string) =>
   )
 
 /** Encodes a map as application/x-www-form-urlencoded. A list becomes one pair per item. */
-function encodeForm(map: CelMapValue, frame: Frame): CelResult {
+function encodeForm(map: CelMapValue, frame: EvaluationFrame): CelResult {
   const form = new URLSearchParams()
   for (const key of mapKeys(map)) {
     const value = mapGet(map, key)

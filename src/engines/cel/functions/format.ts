@@ -1,6 +1,6 @@
 /** The function `format`: replaces clauses such as `%s` and `%.2f` in a text by values from a list. */
 import { isCelError } from '../error.ts'
-import { type Frame, spend, stepsOfLength } from '../frame.ts'
+import { type EvaluationFrame, spend, stepsOfLength } from '../frame.ts'
 import {
   type CelKey,
   type CelMapValue,
@@ -24,7 +24,7 @@ const maxPrecision = 100
 
 const clause = /%(?:%|(?:\.(\d{1,3}))?([a-zA-Z]))|%/g
 
-export function format(frame: Frame, text: CelValue, values: CelValue): CelResult {
+export function format(frame: EvaluationFrame, text: CelValue, values: CelValue): CelResult {
   if (typeof text !== 'string' || !isList(values)) return wrongTypes('format', text, values)
   const pieces: string[] = []
   let [next, end] = [0, 0]
@@ -49,7 +49,12 @@ export function format(frame: Frame, text: CelValue, values: CelValue): CelResul
   return spend(frame, stepsOfLength(text.length)) ?? pieces.join('') + text.slice(end)
 }
 
-function formatValue(frame: Frame, letter: string, value: CelValue, digits: number): CelResult {
+function formatValue(
+  frame: EvaluationFrame,
+  letter: string,
+  value: CelValue,
+  digits: number,
+): CelResult {
   switch (letter) {
     case 's':
       return readable(frame, value)
@@ -74,7 +79,7 @@ function formatValue(frame: Frame, letter: string, value: CelValue, digits: numb
 }
 
 /** Formats a value of any type for `%s`. Maps are sorted by the text of their keys. */
-function readable(frame: Frame, value: CelValue, depth = 0): CelResult {
+function readable(frame: EvaluationFrame, value: CelValue, depth = 0): CelResult {
   if (depth >= maxValueDepth) return tooDeep
   if (value === null) return 'null'
   if (typeof value === 'number') return `${value}`
@@ -90,7 +95,7 @@ function readable(frame: Frame, value: CelValue, depth = 0): CelResult {
   return `[${items.join(', ')}]`
 }
 
-function readableMap(frame: Frame, map: CelMapValue, depth: number): CelResult {
+function readableMap(frame: EvaluationFrame, map: CelMapValue, depth: number): CelResult {
   const entries: [string, string][] = []
   for (const key of mapKeys(map)) {
     const text = spend(frame, 1) ?? readableEntry(frame, map, key, depth)
@@ -101,7 +106,12 @@ function readableMap(frame: Frame, map: CelMapValue, depth: number): CelResult {
   return `{${entries.map(([key, text]) => `${key}: ${text}`).join(', ')}}`
 }
 
-function readableEntry(frame: Frame, map: CelMapValue, key: CelKey, depth: number): CelResult {
+function readableEntry(
+  frame: EvaluationFrame,
+  map: CelMapValue,
+  key: CelKey,
+  depth: number,
+): CelResult {
   const value = mapGet(map, key)
   if (value === undefined || isCelError(value)) return value ?? 'null'
   return readable(frame, value, depth + 1)

@@ -1,7 +1,7 @@
 /** Functions for maps and query strings, and `random`, `uuid` and `fail`. */
 import { CelError, isCelError } from '../error.ts'
 import { FlattenedMap } from '../flattened.ts'
-import { type Frame, spend } from '../frame.ts'
+import { type EvaluationFrame, spend } from '../frame.ts'
 import {
   type CelKey,
   type CelMapValue,
@@ -15,7 +15,7 @@ import { toText } from './convert.ts'
 import { type CelFunction, type FunctionTable, fixed, wrongTypes } from './define.ts'
 
 /** Merges maps. If several have a key, the last value wins. */
-function merge(frame: Frame, args: readonly CelValue[]): CelResult {
+function merge(frame: EvaluationFrame, args: readonly CelValue[]): CelResult {
   if (!args.every(isMap)) return wrongTypes('merge', ...args)
   const result = new Map<CelKey, CelValue>()
   for (const map of args as readonly CelMapValue[]) {

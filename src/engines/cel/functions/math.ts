@@ -1,6 +1,6 @@
 /** Functions for numbers. */
 import { CelError } from '../error.ts'
-import type { Frame } from '../frame.ts'
+import type { EvaluationFrame } from '../frame.ts'
 import { isLess } from '../operators.ts'
 import { type CelResult, CelUint, type CelValue, isList, toInt, toUint } from '../value.ts'
 import { badValue, type CelFunction, type FunctionTable, fixed, wrongTypes } from './define.ts'
@@ -11,7 +11,7 @@ function isNumber(value: CelValue | undefined): value is bigint | number | CelUi
 
 /** Defines a function that returns the greatest or least of its arguments, or of one list. */
 function extreme(name: string, wanted: 'greatest' | 'least'): CelFunction {
-  const better = (frame: Frame, a: CelValue, b: CelValue) => {
+  const better = (frame: EvaluationFrame, a: CelValue, b: CelValue) => {
     const isBGreater = isLess(a, b, frame) === true
     return isBGreater === (wanted === 'greatest') ? b : a
   }

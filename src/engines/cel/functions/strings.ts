@@ -1,6 +1,6 @@
 /** Functions for strings. Positions and lengths count code points. */
 import { toPosition } from '../access.ts'
-import { type Frame, spend, stepsOfLength } from '../frame.ts'
+import { type EvaluationFrame, spend, stepsOfLength } from '../frame.ts'
 import { matchesPattern, replacePattern } from '../patterns.ts'
 import { type CelResult, CelUint, type CelValue, isList } from '../value.ts'
 import {
@@ -86,7 +86,7 @@ function lastIndexIn(text: CelValue, part: CelValue, from: CelValue | undefined)
   return offset === undefined ? outside : toPositionIn(text, text.lastIndexOf(part, offset))
 }
 
-function replace(frame: Frame, args: readonly CelValue[]): CelResult {
+function replace(frame: EvaluationFrame, args: readonly CelValue[]): CelResult {
   const [text, part, by, count] = args
   const limit = count === undefined ? -1 : integer(count)
   if (typeof text !== 'string' || typeof part !== 'string' || typeof by !== 'string') {
@@ -115,7 +115,7 @@ function insertEverywhere(text: string, by: string, times: number): string {
   return result
 }
 
-function split(frame: Frame, args: readonly CelValue[]): CelResult {
+function split(frame: EvaluationFrame, args: readonly CelValue[]): CelResult {
   const [text, separator, count] = args
   const limit = count === undefined ? -1 : integer(count)
   if (typeof text !== 'string' || typeof separator !== 'string' || limit === undefined) {
@@ -129,7 +129,7 @@ function split(frame: Frame, args: readonly CelValue[]): CelResult {
   return [...pieces.slice(0, limit - 1), pieces.slice(limit - 1).join(separator)]
 }
 
-function join(frame: Frame, list: CelValue, separator: CelValue | undefined): CelResult {
+function join(frame: EvaluationFrame, list: CelValue, separator: CelValue | undefined): CelResult {
   const isRight = isList(list) && (separator === undefined || typeof separator === 'string')
   if (!isRight || !list.every((item) => typeof item === 'string')) {
     return wrongTypes('join', list, separator)

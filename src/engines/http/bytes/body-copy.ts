@@ -1,8 +1,8 @@
 import { GrowingBytes } from '../../../ground/base/growing-bytes.ts'
-import type { PieceQueue } from '../../../ground/base/piece-queue.ts'
 import type { GatewayError } from '../../../ground/errors/index.ts'
 import type { BufferedBody } from '../../../ground/exchange/exchange.ts'
 import type { BodyWatcher } from './body-sink.ts'
+import type { PieceQueue } from './piece-queue.ts'
 
 export const emptyBody: BufferedBody = { complete: true, bytes: new Uint8Array() }
 

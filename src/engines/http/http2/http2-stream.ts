@@ -1,5 +1,5 @@
-import { PieceQueue } from '../../../ground/base/piece-queue.ts'
 import type { GatewayError } from '../../../ground/errors/index.ts'
+import { PieceQueue } from '../bytes/piece-queue.ts'
 import type { TunnelEnd } from '../bytes/tunnel.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
 import type { Http2Limits } from '../limits/engine-limits.ts'

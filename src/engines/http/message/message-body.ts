@@ -1,5 +1,4 @@
 import { bufferOf, copyOf } from '../../../ground/base/buffers.ts'
-import { PieceQueue } from '../../../ground/base/piece-queue.ts'
 import { GatewayError } from '../../../ground/errors/index.ts'
 import type {
   Body,
@@ -10,6 +9,7 @@ import type {
 import { BodyCopy, BodyRead, copyOfRead, emptyBody } from '../bytes/body-copy.ts'
 import type { BodyKind } from '../bytes/body-kind.ts'
 import type { BodySink, BodySource, BodyTap, BodyWatcher } from '../bytes/body-sink.ts'
+import { PieceQueue } from '../bytes/piece-queue.ts'
 import { copyLimit } from '../bytes/write-limits.ts'
 import { canFail, isOver, omittedBytes, rewrittenBytes } from './body-transforms.ts'
 import { type ChunkSink, ChunkState, type HeadReader } from './head-reader.ts'

@@ -1,6 +1,6 @@
 import { latin1Text } from '../../../ground/base/latin1.ts'
-import { PieceQueue } from '../../../ground/base/piece-queue.ts'
 import type { BodySink } from '../bytes/body-sink.ts'
+import { PieceQueue } from '../bytes/piece-queue.ts'
 import type { WriteBuffer } from '../bytes/write-buffers.ts'
 import { copyLimit } from '../bytes/write-limits.ts'
 

@@ -1,5 +1,5 @@
 /** Reads and writes server-sent events. */
-import { type IsKnownEvent, SseEventTooLarge, SseReader } from '../../../ground/base/sse-reader.ts'
+import { type IsKnownEvent, SseEventTooLarge, SseReader } from '../../sse/reader.ts'
 import type { EventDecoder, StreamEvent } from '../chat.ts'
 import { eventTooLarge } from '../llm-error.ts'
 

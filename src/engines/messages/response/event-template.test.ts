@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
-import { SseReader } from '../../../ground/base/sse-reader.ts'
+import { SseReader } from '../../sse/reader.ts'
 import type { StreamEvent } from '../chat.ts'
 import type { AnswerDetails } from '../common/response-details.ts'
 import { type ChatFormatName as ChatFormat, clientFormats } from '../formats/index.ts'

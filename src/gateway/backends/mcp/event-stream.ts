@@ -1,5 +1,5 @@
 /** Server-sent events of MCP: one message, an id to resume from, and a reconnection time. */
-import type { SseEvent } from '../../../ground/base/sse-reader.ts'
+import type { SseEvent } from '../../../engines/sse/reader.ts'
 import { writePairs } from './naming.ts'
 
 /** An event without a type is a `message`. An event without data has only an id or a reconnection time. */

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
-import { redacted } from '../../../ground/base/credential-names.ts'
 import type { LearnedRecord, LearnedValue } from '../../../ground/exchange/learned.ts'
+import { redacted } from '../../../ground/secrets/credential-names.ts'
 
 /** Looks up API keys by digest, so that the time of a lookup reveals nothing about valid keys. */
 export class ApiKeys {

@@ -1,4 +1,4 @@
-import { htpasswdLinePattern } from '../../../ground/base/htpasswd.ts'
+import { htpasswdLinePattern } from '../../../engines/auth/passwords/htpasswd.ts'
 import { isFieldValue } from '../../../ground/model/header-changes.ts'
 import { inlineSecretRef } from '../../../ground/model/inline-secrets.ts'
 import { missingEntry, type References } from '../../../ground/model/references.ts'

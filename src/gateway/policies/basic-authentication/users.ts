@@ -3,7 +3,7 @@ import {
   htpasswdLines,
   type PasswordHashKind,
   passwordHashKind,
-} from '../../../ground/base/htpasswd.ts'
+} from '../../../engines/auth/passwords/htpasswd.ts'
 import type { Exchange } from '../../../ground/exchange/exchange.ts'
 
 /** Users and their password hashes, read from texts in htpasswd format. */

@@ -1,4 +1,4 @@
-import { PieceQueue } from '../../../ground/base/piece-queue.ts'
+import { PieceQueue } from '../../../engines/http/bytes/piece-queue.ts'
 
 /**
  * Keeps the part of a body that was sent to a processor and has not come back. If the processor fails and

@@ -13,8 +13,8 @@ import type {
   HeaderMutation,
   HeadersResponse,
 } from '../../../../proto/gen/called/ext_proc_pb.ts'
+import { PieceQueue } from '../../../engines/http/bytes/piece-queue.ts'
 import { Fifo } from '../../../ground/base/fifo.ts'
-import { PieceQueue } from '../../../ground/base/piece-queue.ts'
 import type { GatewayError } from '../../../ground/errors/index.ts'
 import type { Body, ReturnStream, SideStream } from '../../../ground/exchange/exchange.ts'
 import type { BodyLedger } from './body-ledger.ts'

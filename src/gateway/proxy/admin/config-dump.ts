@@ -2,8 +2,8 @@
 
 import type { ConfigChannel, ConfigUpdate, Rejection } from '../../../control/wire/channel.ts'
 import { decodeDelta } from '../../../control/wire/decode.ts'
-import { withoutCredentials } from '../../../ground/base/redact-credentials.ts'
 import type { PolicyResource, Resource, ResourceType } from '../../../ground/model/resources.ts'
+import { withoutCredentials } from '../../../ground/secrets/redact-credentials.ts'
 
 interface DumpState {
   readonly version: string

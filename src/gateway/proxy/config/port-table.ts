@@ -3,10 +3,10 @@
  * match of each rule on a listener is an entry. The ids in the core refer to the entries here.
  */
 
+import { exactList } from '../../../control/wire/repeated.ts'
 import type { RouteSpec } from '../../../engines/core/route-spec.ts'
 import type { RouteTable } from '../../../engines/core/route-table.ts'
 import type { Outcome } from '../../../ground/base/outcome.ts'
-import { exactList } from '../../../ground/base/repeated.ts'
 import { compareText } from '../../../ground/model/names.ts'
 import type {
   ListenerResource,

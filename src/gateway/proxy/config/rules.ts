@@ -1,5 +1,5 @@
 /** Route rules, compiled for requests. They are immutable; a change replaces a rule as a whole. */
-import { exactList, Repeated } from '../../../ground/base/repeated.ts'
+import { exactList, Repeated } from '../../../control/wire/repeated.ts'
 import type { SecretValues } from '../../../ground/exchange/exchange.ts'
 import { revealFilters } from '../../../ground/model/inline-secrets.ts'
 import {

@@ -2,7 +2,7 @@
 
 import type { FieldDigests } from '../../../engines/core/field-digests.ts'
 import type { ReceivedFields } from '../../../engines/http/contracts/requests.ts'
-import { isCredentialName } from '../../../ground/base/credential-names.ts'
+import { isCredentialName } from '../../../ground/secrets/credential-names.ts'
 import type { BlockWriter } from '../../../past/decisions/block-writer.ts'
 import { decisionFields, headerFields } from '../../../past/decisions/fields.ts'
 import { SharedText } from '../../../past/decisions/shared-text.ts'

@@ -2,8 +2,9 @@
  * Records what the proxy decided about requests. A record is written when the exchange is over, from state
  * that every request has.
  */
-import { redacted } from '../../../ground/base/credential-names.ts'
+
 import { changeQuery } from '../../../ground/base/query-string.ts'
+import { redacted } from '../../../ground/secrets/credential-names.ts'
 import type { DecisionLog } from '../../../past/decisions/decision-log.ts'
 import { idHeader, type RequestContext, type RequestNamer } from '../request/request-context.ts'
 import type { AccessRecord } from '../telemetry/types.ts'

@@ -12,7 +12,7 @@
  */
 
 import type { ConfigChannel, ConfigUpdate, Rejection } from '../../../control/wire/channel.ts'
-import type { Refusal } from '../../../control/wire/discovery.ts'
+import type { ChangeSetRefusal } from '../../../control/wire/discovery.ts'
 import { assembleSharedDelta, type EncodedResource } from '../../../control/wire/encode.ts'
 import type { ResourceKey } from '../../../ground/model/resources.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
@@ -231,7 +231,7 @@ export class RemoteChannel implements ConfigChannel {
     if (this.#lastNonce !== undefined) this.#stream.answer(this.#lastNonce, this.#refusal())
   }
 
-  #refusal(): Refusal | undefined {
+  #refusal(): ChangeSetRefusal | undefined {
     if (this.#rejected.size === 0) return undefined
     const rejections = [...this.#rejected.values()]
     const message = rejections.map(({ key, message: why }) => `${key}: ${why}`).join('; ')

@@ -18,6 +18,7 @@ import {
   status,
 } from '@grpc/grpc-js'
 import {
+  type ChangeSetRefusal,
   type DeltaRequest,
   type DeltaResponse,
   decodeResponse,
@@ -25,7 +26,6 @@ import {
   encodeRequest,
   type ProxyNode,
   type ReceivedResource,
-  type Refusal,
   resourceTypeUrl,
 } from '../../../control/wire/discovery.ts'
 import { bufferOf } from '../../../ground/base/buffers.ts'
@@ -210,7 +210,7 @@ export class ControllerStream {
   }
 
   /** Answers a change set, or changes the answer to the last one. */
-  answer(nonce: string, rejected?: Refusal): void {
+  answer(nonce: string, rejected?: ChangeSetRefusal): void {
     if (this.#isOpen) this.#send({ nonce, ...(rejected && { rejected }) })
   }
 

@@ -1,4 +1,4 @@
-import { Seal } from '../../../ground/base/seal.ts'
+import { Seal } from '../../../ground/secrets/seal.ts'
 
 /** The content of a session token. */
 export interface SessionOrigin {

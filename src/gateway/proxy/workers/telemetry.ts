@@ -1,11 +1,11 @@
 /** Access log and metrics of one worker. */
 
+import { sharedText } from '../../../control/wire/repeated.ts'
 import { patternMemoryBytes, textMemoryBytes } from '../../../engines/core/index.ts'
 import type { EngineCounters, PoolState } from '../../../engines/http/contracts/engine.ts'
 import type { ServerExchange } from '../../../engines/http/contracts/requests.ts'
 import type { ServerStream, StreamCounters } from '../../../engines/http/contracts/streams.ts'
 import { floodKindNames } from '../../../engines/http/limits/http2-floods.ts'
-import { sharedText } from '../../../ground/base/repeated.ts'
 import type { GatewayError } from '../../../ground/errors/index.ts'
 import type { Peer, RoutePlace } from '../../../ground/exchange/exchange.ts'
 import { backendTelemetry } from '../../backends/registry.ts'

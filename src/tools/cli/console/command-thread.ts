@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import type { CommandAnswer } from '../../console-server/source.ts'
 import type { CommandRequest } from './commands.ts'
+import type { CommandOutput } from './server/source.ts'
 
 /** `thread.ts` in the source, a bundle of its own in the build folder. */
 const entry = import.meta.url.endsWith('.ts')
@@ -17,13 +17,13 @@ export class CommandThread {
   #idle: NodeJS.Timeout | undefined
   #last: Promise<unknown> = Promise.resolve()
 
-  run(request: CommandRequest): Promise<CommandAnswer | undefined> {
-    const answer = this.#last.then(() => this.#run(request))
-    this.#last = answer.catch(() => undefined)
-    return answer
+  run(request: CommandRequest): Promise<CommandOutput | undefined> {
+    const result = this.#last.then(() => this.#run(request))
+    this.#last = result.catch(() => undefined)
+    return result
   }
 
-  async #run(request: CommandRequest): Promise<CommandAnswer | undefined> {
+  async #run(request: CommandRequest): Promise<CommandOutput | undefined> {
     clearTimeout(this.#idle)
     this.#worker ??= this.#start()
     const worker = this.#worker
@@ -33,8 +33,8 @@ export class CommandThread {
       const exit = once(worker, 'exit', { signal: ended.signal }).then(() => {
         throw new Error('the thread of the command ended')
       })
-      const [answer] = await Promise.race([once(worker, 'message', { signal: ended.signal }), exit])
-      return answer
+      const [result] = await Promise.race([once(worker, 'message', { signal: ended.signal }), exit])
+      return result
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error)
       return { exitCode: 70, output: '', reports: [`The command failed: ${message}`] }

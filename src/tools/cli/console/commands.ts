@@ -2,11 +2,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { CommandAnswer } from '../../console-server/source.ts'
-import { explain } from '../explain.ts'
-import { type Answer, type Output, printAnswer, UsageError } from '../output.ts'
+import { explain } from '../explain/explain.ts'
+import { type CommandResult, type Output, printResult, UsageError } from '../shared/output.ts'
 import { simulate } from '../simulate/simulate.ts'
 import { whatIf } from '../what-if/what-if.ts'
+import type { CommandOutput } from './server/source.ts'
 
 /** Where the log and the records of the console are. */
 export interface CommandPlace {
@@ -31,8 +31,8 @@ interface ConsoleCommand {
 }
 
 /** Commands return an answer, which is printed as JSON. */
-const printed = async (answer: Promise<Answer>, output: Output): Promise<number> =>
-  printAnswer(await answer, 'json', output)
+const printed = async (result: Promise<CommandResult>, output: Output): Promise<number> =>
+  printResult(await result, 'json', output)
 
 const log = ({ logFile, nats }: CommandPlace) => ({ logFile, nats })
 const json = { output: 'json' } as const
@@ -89,7 +89,7 @@ const commands: Readonly<Record<string, ConsoleCommand>> = {
 /** Runs a command; undefined if there is none with that name. */
 export async function runConsoleCommand(
   request: CommandRequest,
-): Promise<CommandAnswer | undefined> {
+): Promise<CommandOutput | undefined> {
   const { name, options, place } = request
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (command === undefined) return undefined

@@ -4,13 +4,13 @@ import { fileURLToPath } from 'node:url'
 import { fail } from '../../../ground/base/outcome.ts'
 import { isAboutAddress } from '../../../ground/errors/listening.ts'
 import { consoleSettings } from '../../../ground/settings/console.ts'
-import { type ConsoleSource, QueryError } from '../../console-server/source.ts'
-import { eachDecision, type DecisionSource as RecordPlace } from '../decision-source.ts'
-import type { OperationalLog } from '../operational-log.ts'
-import { UsageError } from '../output.ts'
-import { packageVersion } from '../version.ts'
+import { eachDecision, type DecisionSource as RecordPlace } from '../decisions/source.ts'
+import type { OperationalLog } from '../shared/operational-log.ts'
+import { UsageError } from '../shared/output.ts'
+import { packageVersion } from '../shared/version.ts'
 import type { CommandThread } from './command-thread.ts'
 import type { CommandPlace } from './commands.ts'
+import { type ConsoleSource, QueryError } from './server/source.ts'
 
 /** What a process adds to the versions that every console shows. */
 export type OwnSource = Omit<ConsoleSource, 'version' | 'foldVersion'>
@@ -27,7 +27,7 @@ const folder = fileURLToPath(
  * @throws `port_in_use` or `address_unusable` if the address cannot be bound
  */
 export async function serveConsole(address: string, own: OwnSource, onUrl: (url: string) => void) {
-  const { startConsole } = await import('../../console-server/server.ts')
+  const { startConsole } = await import('./server/server.ts')
   const { foldVersion } = await import('../../../control/actors/fold.ts')
   const source = { ...own, version: packageVersion(), foldVersion }
   return startConsole({ address, folder, source, onUrl })

@@ -1,13 +1,13 @@
 /** What the filter does for a rule of a route, from the policies that apply to it. */
 
-import { endingsOf } from '../../../gateway/backends/ai/policy/route-types.ts'
 import type { BackendAiConfig, GuardConfig } from '../../../gateway/backends/ai/policy/config.ts'
+import { endingsOf } from '../../../gateway/backends/ai/policy/route-types.ts'
 import type { LocalLimit } from '../../../gateway/policies/rate-limit/config.ts'
 import { policyRegistry } from '../../../gateway/policies/registry.ts'
 import { objectText } from '../../../ground/model/names.ts'
 import type { HeaderChanges } from '../../../ground/model/resources.ts'
 import type { TracedField } from '../../../past/explain/effective-policies.ts'
-import type { FilterActions, FilterModel, Gap } from './types.ts'
+import type { FilterActions, FilterGap, FilterModel } from './types.ts'
 
 type Policy = TracedField['policies'][number]
 
@@ -45,7 +45,7 @@ const filterEndings = [
 const settings = ['prompt', 'defaults', 'overrides', 'modelAliases', 'caching'] as const
 
 export class ActionCompiler {
-  readonly gaps: Gap[] = []
+  readonly gaps: FilterGap[] = []
 
   /** Compiles fields of one section. Fields that a filter cannot apply become gaps. */
   compile(fields: readonly TracedField[]): FilterActions {

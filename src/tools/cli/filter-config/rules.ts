@@ -22,7 +22,7 @@ import {
 } from '../../../past/explain/effective-policies.ts'
 import type { Fold } from '../../../past/replay/index.ts'
 import { ActionCompiler } from './actions.ts'
-import type { FilterActions, FilterRule, Gap } from './types.ts'
+import type { FilterActions, FilterGap, FilterRule } from './types.ts'
 
 interface PlacedRule {
   readonly rule: FilterRule
@@ -34,12 +34,12 @@ interface PlacedRule {
 
 interface Compiled {
   readonly actions: FilterActions
-  readonly gaps: readonly Gap[]
+  readonly gaps: readonly FilterGap[]
 }
 
 interface FilterRules {
   readonly rules: readonly FilterRule[]
-  readonly gaps: readonly Gap[]
+  readonly gaps: readonly FilterGap[]
   /** The Gateways of these rules, as `namespace/name`. */
   readonly gateways: readonly string[]
 }
@@ -89,7 +89,7 @@ class RuleCompiler {
   readonly #context: PolicyContext
   readonly #backends: ReadonlyMap<string, BackendResource>
   readonly #policies: readonly PolicyResource[]
-  readonly #gaps = new Map<string, Gap>()
+  readonly #gaps = new Map<string, FilterGap>()
 
   constructor(
     context: PolicyContext,
@@ -101,7 +101,7 @@ class RuleCompiler {
     this.#policies = policies
   }
 
-  get gaps(): Gap[] {
+  get gaps(): FilterGap[] {
     return [...this.#gaps.values()]
   }
 
@@ -134,7 +134,7 @@ class RuleCompiler {
     )
   }
 
-  #add(gap: Gap): void {
+  #add(gap: FilterGap): void {
     this.#gaps.set(JSON.stringify(gap), gap)
   }
 

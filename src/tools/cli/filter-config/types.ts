@@ -49,17 +49,17 @@ export interface FilterRule extends FilterActions {
 }
 
 export interface FilterConfig {
-  /** Set if the host calls the filter for bodies while it holds the headers. */
+  /** Whether the host calls the filter for bodies while it holds the headers. */
   readonly holdHeaders?: true
   /** In order of precedence: the first one that matches a request applies. */
   readonly rules: readonly FilterRule[]
 }
 
 /** Something in the manifests that a filter cannot do. */
-export interface Gap {
+export interface FilterGap {
   /** The object, such as `GatewayPolicy default/guards`. */
   readonly object: string
   readonly message: string
-  /** True if a protection is lost. */
+  /** Whether a protection is lost. */
   readonly isProtection: boolean
 }

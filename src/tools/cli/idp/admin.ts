@@ -1,5 +1,5 @@
 /** Calls the identity provider with an administrator's token, and obtains a new token when it expires. */
-import { type Answer, type Call, exchange, type Server } from './http.ts'
+import { exchange, type ProviderCall, type ProviderResponse, type Server } from './http.ts'
 
 interface Administrator {
   readonly realm: string
@@ -23,7 +23,7 @@ export class AdminClient {
    * @param accepts statuses other than 2xx that the caller handles
    * @throws IdentityProviderError for every other status
    */
-  async call(call: Call, accepts: readonly number[] = []): Promise<Answer> {
+  async call(call: ProviderCall, accepts: readonly number[] = []): Promise<ProviderResponse> {
     const renew = () => this.#obtainToken()
     this.#token ??= await renew()
     return this.callWith(call, this.#token, renew, accepts)
@@ -31,28 +31,28 @@ export class AdminClient {
 
   /** Works like `call`, but with the given token; after a 401, `renew` is called for a new one. */
   async callWith(
-    call: Call,
+    call: ProviderCall,
     bearer: string,
     renew: () => Promise<string>,
     accepts: readonly number[],
-  ): Promise<Answer> {
-    let answer = await exchange(this.#server, { ...call, bearer })
-    if (answer.status === 401) {
-      answer = await exchange(this.#server, { ...call, bearer: await renew() })
+  ): Promise<ProviderResponse> {
+    let response = await exchange(this.#server, { ...call, bearer })
+    if (response.status === 401) {
+      response = await exchange(this.#server, { ...call, bearer: await renew() })
     }
-    if (answer.isSuccess || accepts.includes(answer.status)) return answer
-    throw answer.refusal(adviceFor(answer.status))
+    if (response.isSuccess || accepts.includes(response.status)) return response
+    throw response.refusal(adviceFor(response.status))
   }
 
   async #obtainToken(): Promise<string> {
     const { realm, clientId, user, password } = this.#administrator
-    const answer = await exchange(this.#server, {
+    const response = await exchange(this.#server, {
       method: 'POST',
       path: `/realms/${encodeURIComponent(realm)}/protocol/openid-connect/token`,
       form: { client_id: clientId, username: user, password, grant_type: 'password' },
     })
-    if (!answer.isSuccess) throw answer.refusal(tokenAdvice(answer.status))
-    this.#token = this.#server.credentials.add(answer.textField('access_token'))
+    if (!response.isSuccess) throw response.refusal(tokenAdvice(response.status))
+    this.#token = this.#server.credentials.add(response.textField('access_token'))
     return this.#token
   }
 }

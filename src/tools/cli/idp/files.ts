@@ -1,7 +1,7 @@
 /** Reads the input files of `sluice idp prepare`, and reads and writes its client file. */
 import { accessSync, constants, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { UsageError } from '../output.ts'
+import { UsageError } from '../shared/output.ts'
 
 /**
  * Reads the file that an option names, as UTF-8.

@@ -31,9 +31,9 @@ export class Credentials {
 }
 
 /** Maximum size of an answer. Valid answers are much smaller. */
-const maxAnswerBytes = 1 << 20
+const maxResponseBytes = 1 << 20
 
-export interface Call {
+export interface ProviderCall {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Path and query below the base address. */
   readonly path: string
@@ -53,7 +53,7 @@ export interface Server {
 }
 
 /** A complete answer to a call, with any status. */
-export class Answer {
+export class ProviderResponse {
   readonly status: number
   readonly #text: string
   readonly #server: Server
@@ -115,7 +115,7 @@ function explanationOf(text: string): string {
   }
 }
 
-function bodyOf(call: Call): { body?: string | URLSearchParams; type?: string } {
+function bodyOf(call: ProviderCall): { body?: string | URLSearchParams; type?: string } {
   if (call.form !== undefined) return { body: new URLSearchParams(call.form) }
   if (call.json !== undefined) return { body: JSON.stringify(call.json), type: 'application/json' }
   return {}
@@ -126,7 +126,8 @@ async function readText(response: Response): Promise<string> {
   let size = 0
   for await (const chunk of response.body ?? []) {
     size += chunk.byteLength
-    if (size > maxAnswerBytes) throw new Error(`the answer is longer than ${maxAnswerBytes} bytes`)
+    if (size > maxResponseBytes)
+      throw new Error(`the answer is longer than ${maxResponseBytes} bytes`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')
@@ -144,7 +145,7 @@ function reasonOf(error: unknown): string {
  * Sends a call and reads the whole answer, whatever its status.
  * @throws IdentityProviderError if the server cannot be reached, is too slow or sends too much
  */
-export async function exchange(server: Server, call: Call): Promise<Answer> {
+export async function exchange(server: Server, call: ProviderCall): Promise<ProviderResponse> {
   const { method, path, bearer } = call
   const { body, type } = bodyOf(call)
   const headers = new Headers({ accept: 'application/json' })
@@ -160,7 +161,7 @@ export async function exchange(server: Server, call: Call): Promise<Answer> {
       redirect: 'manual',
       signal: AbortSignal.timeout(server.timeoutMs),
     })
-    return new Answer(server, name, response.status, await readText(response))
+    return new ProviderResponse(server, name, response.status, await readText(response))
   } catch (error) {
     const reason = server.credentials.hide(reasonOf(error))
     throw new IdentityProviderError(`${name} failed at ${server.url}: ${reason}`)

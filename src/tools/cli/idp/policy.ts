@@ -2,7 +2,7 @@
 import { kinds as known, requestRouteKinds } from '../../../control/api/kinds.ts'
 import { validateObject } from '../../../control/api/validate.ts'
 import { ownGroup } from '../../../ground/model/api-names.ts'
-import { UsageError } from '../output.ts'
+import { UsageError } from '../shared/output.ts'
 import type { Discovery } from './setup.ts'
 
 type Manifest = Readonly<Record<string, unknown>>

@@ -2,8 +2,14 @@
 
 import { parseDurationMs } from '../../../ground/base/duration.ts'
 import { timerDelay } from '../../../ground/base/timer-delay.ts'
-import { manifestsAnswer } from '../manifests.ts'
-import { type Answer, exitCode, type ManifestFormat, type Output, UsageError } from '../output.ts'
+import { manifestsResult } from '../shared/manifests.ts'
+import {
+  type CommandResult,
+  exitCode,
+  type ManifestFormat,
+  type Output,
+  UsageError,
+} from '../shared/output.ts'
 import { AdminClient } from './admin.ts'
 import { readInput } from './files.ts'
 import { Credentials, IdentityProviderError, type Server } from './http.ts'
@@ -61,7 +67,7 @@ function serverOf({ url, timeout }: PrepareOptions, credentials: Credentials): S
 }
 
 /** Makes the calls in order. The options are parsed before the first call. */
-async function perform(options: PrepareOptions, report: Output['report']): Promise<Answer> {
+async function perform(options: PrepareOptions, report: Output['report']): Promise<CommandResult> {
   const credentials = new Credentials()
   const server = serverOf(options, credentials)
   const policy = { ...options, name: policyName(options) }
@@ -90,11 +96,14 @@ async function perform(options: PrepareOptions, report: Output['report']): Promi
   })
   await setup.mapGroups(client)
   for (const user of users) await setup.addUser(user)
-  return manifestsAnswer(manifests)
+  return manifestsResult(manifests)
 }
 
 /** The exit code is 1 if the identity provider cannot be reached or refuses a call. */
-export async function prepare(options: PrepareOptions, report: Output['report']): Promise<Answer> {
+export async function prepare(
+  options: PrepareOptions,
+  report: Output['report'],
+): Promise<CommandResult> {
   try {
     return await perform(options, report)
   } catch (error) {

@@ -1,8 +1,8 @@
 /** The steps of `sluice idp prepare`, in order. Each step can be repeated safely. */
-import { UsageError } from '../output.ts'
+import { UsageError } from '../shared/output.ts'
 import type { AdminClient } from './admin.ts'
 import { type RegisteredClient, readClient, writeClient } from './files.ts'
-import { type Answer, type Call, exchange, type Server } from './http.ts'
+import { exchange, type ProviderCall, type ProviderResponse, type Server } from './http.ts'
 import type { NewUser } from './users.ts'
 
 interface ClientSettings {
@@ -16,7 +16,7 @@ export interface Discovery {
   readonly issuer: string
   /** Path and query of the key set's URL. */
   readonly jwksPath: string
-  /** True if the discovery document places the key set on another host than that of `--url`. */
+  /** Whether the discovery document places the key set on another host than that of `--url`. */
   readonly isOtherHost: boolean
 }
 
@@ -44,13 +44,15 @@ export class Setup {
   /** Fetches the issuer and key set of the realm. Needs no credentials; fails if the realm does not exist. */
   async discover(): Promise<Discovery> {
     const path = `/realms/${this.#encodedRealm}/.well-known/openid-configuration`
-    const answer = await exchange(this.#server, { method: 'GET', path })
-    if (answer.status !== 200) {
-      throw answer.refusal(answer.status === 404 ? `does the realm '${this.#realm}' exist?` : '')
+    const response = await exchange(this.#server, { method: 'GET', path })
+    if (response.status !== 200) {
+      throw response.refusal(
+        response.status === 404 ? `does the realm '${this.#realm}' exist?` : '',
+      )
     }
-    const issuer = answer.textField('issuer')
-    const uri = answer.textField('jwks_uri')
-    if (!URL.canParse(uri)) throw answer.problem("has a 'jwks_uri' that is not a URL")
+    const issuer = response.textField('issuer')
+    const uri = response.textField('jwks_uri')
+    if (!URL.canParse(uri)) throw response.problem("has a 'jwks_uri' that is not a URL")
     const { origin, pathname, search } = new URL(uri)
     const isOtherHost = origin !== new URL(this.#server.url).origin
     return { issuer, jwksPath: pathname + search, isOtherHost }
@@ -63,11 +65,11 @@ export class Setup {
   async openRegistration(type: string): Promise<void> {
     const components = `/admin/realms/${this.#encodedRealm}/components`
     const list = `${components}?type=${encodeURIComponent(type)}`
-    const answer = await this.#admin.call({ method: 'GET', path: list })
-    const found = answer.json()
-    if (!Array.isArray(found)) throw answer.problem('is not a list')
+    const response = await this.#admin.call({ method: 'GET', path: list })
+    const found = response.json()
+    if (!Array.isArray(found)) throw response.problem('is not a list')
     for (const component of found.filter(isRegistrationLock)) {
-      const path = `${components}/${encodeURIComponent(answer.textField('id', component))}`
+      const path = `${components}/${encodeURIComponent(response.textField('id', component))}`
       // 404 means that another run has already deleted the policy.
       await this.#admin.call({ method: 'DELETE', path }, [404])
       this.#report(`removed the registration policy ${component.providerId} (testing)`)
@@ -88,18 +90,18 @@ export class Setup {
 
   /** Registers the client and stores it in `file`. */
   async registerClient(clientId: string, file: string): Promise<RegisteredClient> {
-    const call: Call = {
+    const call: ProviderCall = {
       method: 'POST',
       path: `/realms/${this.#encodedRealm}/clients-registrations/default`,
       json: { clientId },
     }
     const renew = () => this.#initialAccessToken()
-    const answer = await this.#admin.callWith(call, await renew(), renew, [400, conflict])
-    if (answer.status === 400 || answer.status === conflict) {
-      throw answer.refusal(takenAdvice(answer, file))
+    const response = await this.#admin.callWith(call, await renew(), renew, [400, conflict])
+    if (response.status === 400 || response.status === conflict) {
+      throw response.refusal(takenAdvice(response, file))
     }
-    const id = answer.textField('id')
-    const secret = this.#server.credentials.add(answer.textField('secret'))
+    const id = response.textField('id')
+    const secret = this.#server.credentials.add(response.textField('secret'))
     const client = { url: this.#server.url, realm: this.#realm, clientId, id, secret }
     writeClient(file, client)
     this.#report(`registered client ${clientId}; its id and secret are in ${file}`)
@@ -108,10 +110,10 @@ export class Setup {
 
   async configureClient({ id, clientId }: RegisteredClient, json: ClientSettings): Promise<void> {
     const path = this.#clientPath(id)
-    const answer = await this.#admin.call({ method: 'PUT', path, json }, [404])
-    if (answer.status === 404) {
+    const response = await this.#admin.call({ method: 'PUT', path, json }, [404])
+    if (response.status === 404) {
       const advice = 'the client is gone; delete the file of --client-file to register it again'
-      throw answer.refusal(advice)
+      throw response.refusal(advice)
     }
     this.#report(`configured client ${clientId}`)
   }
@@ -147,8 +149,8 @@ export class Setup {
 
   async #initialAccessToken(): Promise<string> {
     const path = `/admin/realms/${this.#encodedRealm}/clients-initial-access`
-    const answer = await this.#admin.call({ method: 'POST', path, json: initialAccess })
-    return this.#server.credentials.add(answer.textField('token'))
+    const response = await this.#admin.call({ method: 'POST', path, json: initialAccess })
+    return this.#server.credentials.add(response.textField('token'))
   }
 
   #clientPath(id: string): string {
@@ -168,7 +170,7 @@ function isRegistrationLock(component: unknown): component is RegistrationLock {
 }
 
 /** Advice after 409 or 400, which servers answer if the client id is taken. */
-function takenAdvice({ status }: Answer, file: string): string {
+function takenAdvice({ status }: ProviderResponse, file: string): string {
   const taken =
     `if the client exists already, give the --client-file of the run that registered it, ` +
     `or choose another --client-id (${file} does not exist)`

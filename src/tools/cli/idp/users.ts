@@ -1,7 +1,7 @@
 /** Reads the file of users: a list in YAML or JSON. */
 import { parse } from 'yaml'
 import * as shape from '../../../ground/base/shape.ts'
-import { UsageError } from '../output.ts'
+import { UsageError } from '../shared/output.ts'
 import { readInput } from './files.ts'
 import type { Credentials } from './http.ts'
 

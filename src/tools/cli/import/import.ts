@@ -5,14 +5,14 @@ import { join } from 'node:path'
 import {
   Conversion,
   detectSources,
+  type ImportSource,
   readSourceFiles,
-  type Source,
   type SourceDocument,
   SourceError,
   sources,
 } from '../../import/index.ts'
-import { exitCode, type Output, UsageError } from '../output.ts'
-import { validate } from '../validate.ts'
+import { exitCode, type Output, UsageError } from '../shared/output.ts'
+import { validate } from '../validate/validate.ts'
 import { formatReport, summarize } from './report.ts'
 import { writeYaml } from './write-yaml.ts'
 
@@ -89,7 +89,10 @@ function parsePort(text: string | undefined): number | undefined {
   throw new UsageError(`--port ${text} is not a port number`)
 }
 
-function chooseSource(from: string | undefined, documents: readonly SourceDocument[]): Source {
+function chooseSource(
+  from: string | undefined,
+  documents: readonly SourceDocument[],
+): ImportSource {
   const names = sources.map(({ name }) => name).join(', ')
   if (from !== undefined) {
     const named = sources.find(({ name }) => name === from)
@@ -174,12 +177,12 @@ async function checkManifests(
   try {
     const file = join(folder, 'manifests.yaml')
     write(file, joined(documents), 0o600)
-    const answer = await validate({ file: [file], output: 'json' }, () => {})
-    const { objects } = answer.json as { objects: readonly ValidatedObject[] }
+    const result = await validate({ file: [file], output: 'json' }, () => {})
+    const { objects } = result.json as { objects: readonly ValidatedObject[] }
     for (const { kind, name, errors } of objects) {
       for (const { path, message } of errors) report(`result: ${kind} ${name}: ${path}: ${message}`)
     }
-    return answer.exitCode === exitCode.success ? exitCode.success : exitCode.negative
+    return result.exitCode === exitCode.success ? exitCode.success : exitCode.negative
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

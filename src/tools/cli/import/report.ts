@@ -1,8 +1,9 @@
 /** The report of `sluice import`. */
-import { printable } from '../../../ground/base/printable.ts'
-import type { Conversion, Finding, Manifest } from '../../import/index.ts'
 
-const titles: Readonly<Record<Finding['kind'], string>> = {
+import type { Conversion, ImportedManifest, ImportFinding } from '../../import/index.ts'
+import { printable } from '../shared/printable.ts'
+
+const titles: Readonly<Record<ImportFinding['kind'], string>> = {
   protection: 'protection lost',
   route: 'route lost',
   stricter: 'stricter',
@@ -27,12 +28,13 @@ export function formatReport({ findings, omitted }: Conversion): string[] {
 /** How many objects were created, and how many findings of each kind there are. */
 export function summarize(
   source: string,
-  manifests: readonly Manifest[],
+  manifests: readonly ImportedManifest[],
   { findings, omitted, lostProtections, lostRoutes, stricterLimits }: Conversion,
 ): string {
   const kinds = Map.groupBy(manifests, ({ kind }) => kind)
   const objects = [...kinds].map(([kind, list]) => `${list.length} ${kind}`).join(', ')
-  const count = (kind: Finding['kind']) => findings.filter((entry) => entry.kind === kind).length
+  const count = (kind: ImportFinding['kind']) =>
+    findings.filter((entry) => entry.kind === kind).length
   const routes = lostRoutes > 0 ? `${lostRoutes} routes lost, ` : ''
   const stricter = stricterLimits > 0 ? `${stricterLimits} stricter, ` : ''
   const counts = `${lostProtections} protections lost, ${routes}${stricter}${count('lost') + omitted} settings not converted, ${count('changed')} changed, ${count('secret')} secrets`

@@ -65,5 +65,5 @@ export function descendants({ commands }: DescribedCommand): readonly DescribedC
   return commands.flatMap((child) => [child, ...descendants(child)])
 }
 
-/** Does the value of an option name a file or a folder? */
+/** Whether the value of an option names a file or a folder. */
 export const isPath = ({ value }: DescribedOption): boolean => value === 'path'

@@ -133,7 +133,7 @@ function fish(program: DescribedCommand): string[] {
 
 const fishQuote = (text: string): string => `'${text.replaceAll(/['\\]/g, '\\$&')}'`
 
-/** True if the words of the command are there and no word of a command below it. */
+/** Whether the words of the command are there and no word of a command below it. */
 function fishCondition({ path, commands }: DescribedCommand): string {
   const words = path.split(' ').filter((word) => word !== '')
   const present = words.map((word) => `__fish_seen_subcommand_from ${word}`)

@@ -1,6 +1,6 @@
 import { policyRegistry } from '../../../gateway/policies/registry.ts'
 import type { SimulatorOptions } from '../../../past/simulate/index.ts'
-import { UsageError } from '../output.ts'
+import { UsageError } from '../shared/output.ts'
 
 const names = new Set(policyRegistry.map(({ section, field }) => `${section}.${field}`))
 

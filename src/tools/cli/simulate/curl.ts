@@ -1,7 +1,7 @@
 /** Reads the request of a curl command line. */
 import { parseArgs } from 'node:util'
 import type { SimulatedHeader } from '../../../past/simulate/index.ts'
-import { UsageError } from '../output.ts'
+import { UsageError } from '../shared/output.ts'
 import type { GivenRequest } from './given-request.ts'
 import { requestAt } from './given-request.ts'
 import { shellWords } from './shell-words.ts'

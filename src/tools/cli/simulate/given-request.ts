@@ -1,6 +1,6 @@
 /** Requests that do not come from records. Their listener port may differ from the port of their URL. */
 import type { SimulatedRequest } from '../../../past/simulate/index.ts'
-import { UsageError } from '../output.ts'
+import { UsageError } from '../shared/output.ts'
 
 export interface GivenRequest extends SimulatedRequest {
   /** Port of the URL. It may be mapped to another port of a listener. */

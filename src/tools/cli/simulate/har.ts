@@ -1,7 +1,7 @@
 /** Reads the requests of a HAR file (version 1.2). */
 import { readFileSync, statSync } from 'node:fs'
 import { isObject, type JsonObject } from '../../../ground/base/json-object.ts'
-import { UsageError } from '../output.ts'
+import { UsageError } from '../shared/output.ts'
 import { type GivenRequest, requestAt } from './given-request.ts'
 
 /** Larger files are refused, because the whole file is in memory. */

@@ -6,10 +6,10 @@ import type { ListenerResource, VersionedResource } from '../../../ground/model/
 import { type ReadResult, readBlocks, readFolder } from '../../../past/decisions/read.ts'
 import type { Fold } from '../../../past/replay/index.ts'
 import { requestOf, type Simulation, Simulator } from '../../../past/simulate/index.ts'
-import { problemText, recordKeyOf } from '../decision-source.ts'
-import { type RequestOptions, readPathRule, readRequest } from '../explain-request.ts'
-import { exitCode, type Output, type OutputFormat, UsageError } from '../output.ts'
-import { readState } from '../recording.ts'
+import { problemText, recordKeyOf } from '../decisions/source.ts'
+import { type ExplainRequestOptions, readPathRule, readRequest } from '../explain/request.ts'
+import { readState } from '../recording/recording.ts'
+import { exitCode, type Output, type OutputFormat, UsageError } from '../shared/output.ts'
 import { readStates } from '../what-if/state.ts'
 import { readAccessLog } from './access-log.ts'
 import { readAssumptions } from './assumptions.ts'
@@ -18,7 +18,7 @@ import type { GivenRequest } from './given-request.ts'
 import { type ReadRequest, readHar } from './har.ts'
 import { simulationText } from './text.ts'
 
-export interface SimulateOptions extends RequestOptions {
+export interface SimulateOptions extends ExplainRequestOptions {
   /** A curl command line. */
   readonly curl?: string
   /** A HAR file. */
@@ -68,7 +68,7 @@ async function stateOf(options: SimulateOptions, report: Output['report']) {
   return readStates({ ...options, file, overlay }, report)
 }
 
-type Source = Iterable<ReadRequest> | AsyncIterable<ReadRequest>
+type RequestSource = Iterable<ReadRequest> | AsyncIterable<ReadRequest>
 
 /** Simulates requests one by one, and prints each result. */
 class Run {
@@ -92,7 +92,7 @@ class Run {
     this.#output = output
   }
 
-  async all(source: Source): Promise<number> {
+  async all(source: RequestSource): Promise<number> {
     for await (const read of source) {
       if ('problem' in read) {
         this.#unreadable++
@@ -140,7 +140,7 @@ class Run {
 }
 
 /** @throws UsageError if the options name no request, or several sources of requests */
-function sourceOf(options: SimulateOptions): Source {
+function sourceOf(options: SimulateOptions): RequestSource {
   const { curl, har, requests, host } = options
   const given = [curl, har, requests, host].filter((source) => source !== undefined)
   if (given.length !== 1) {
@@ -165,7 +165,7 @@ function flagRequest(options: SimulateOptions): GivenRequest {
   }
 }
 
-function readRequests(path: string): Source {
+function readRequests(path: string): RequestSource {
   const found = statSync(path, { throwIfNoEntry: false })
   if (found === undefined) throw new UsageError(`${path} does not exist`)
   if (found.isDirectory()) return readRecords(readFolder(path))

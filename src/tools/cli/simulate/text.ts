@@ -1,6 +1,6 @@
 import type { Simulation } from '../../../past/simulate/index.ts'
 
-type Step = Simulation['steps'][number]
+type TextStep = Simulation['steps'][number]
 
 /** Formats a simulation as one line for the request, one for each step, and one for the outcome. */
 export function simulationText({ request, steps, outcome, undecided }: Simulation): string[] {
@@ -17,7 +17,7 @@ export function simulationText({ request, steps, outcome, undecided }: Simulatio
   ]
 }
 
-function stepText({ step, from, verdict, basis, reason, status }: Step): string {
+function stepText({ step, from, verdict, basis, reason, status }: TextStep): string {
   const objects = from.map(({ object, generation }) =>
     generation === undefined ? object : `${object} (generation ${generation})`,
   )

@@ -8,11 +8,11 @@ import { deletedEvent } from '../../../control/watch/difference.ts'
 import { type ObjectKey, objectKey } from '../../../ground/model/names.ts'
 import type { DerivationOptions, Fold } from '../../../past/replay/index.ts'
 import { createFold } from '../../../past/replay/index.ts'
-import type { Recording } from '../recording.ts'
+import type { Recording } from '../recording/recording.ts'
 
 export type ObjectChange = 'added' | 'changed' | 'removed'
 
-export interface Candidate {
+export interface CandidateState {
   readonly fold: Fold
   /** The objects that the candidate changes, including those whose change has no effect. */
   readonly changes: ReadonlyMap<ObjectKey, ObjectChange>
@@ -45,7 +45,7 @@ export function foldCandidate(
   present: Fold,
   manifests: Recording,
   options: CandidateOptions,
-): Candidate {
+): CandidateState {
   // Only the log of a cluster has versions of the Gateway API.
   const isCluster = present.definitions !== undefined
   const given = observationsOf(manifests, !isCluster && !options.isOverlay)

@@ -1,7 +1,7 @@
 /** Compares what would happen to a request under the present state and under the candidate. */
 import type { Simulation } from '../../../past/simulate/index.ts'
 import { Causes } from './causes.ts'
-import type { Destinations } from './destinations.ts'
+import type { ChangedDestinations } from './destinations.ts'
 import type { ChangeKind, RequestChange } from './groups.ts'
 import type { Places } from './places.ts'
 import type { States } from './state.ts'
@@ -17,9 +17,9 @@ type RequestDifference =
 export class RequestComparison {
   readonly #causes: Causes
   readonly #places: Places
-  readonly #destinations: Destinations
+  readonly #destinations: ChangedDestinations
 
-  constructor(states: States, places: Places, destinations: Destinations) {
+  constructor(states: States, places: Places, destinations: ChangedDestinations) {
     this.#causes = new Causes(states)
     this.#places = places
     this.#destinations = destinations
@@ -89,7 +89,7 @@ export class RequestComparison {
     return kinds
   }
 
-  /** Is the same status sent by another step or filter, so that the response may differ? */
+  /** Whether the same status is sent by another step or filter, so that the response may differ. */
   #isOtherAnswer(a: Simulation, b: Simulation): boolean {
     const [from, to] = [a.steps.at(-1), b.steps.at(-1)]
     if (from?.verdict === 'answer' || to?.verdict === 'answer') {
@@ -105,7 +105,7 @@ const isGuarded = ({ verdict, reason = '' }: Simulation['outcome']): boolean =>
 const isOther = (a: string | number | undefined, b: string | number | undefined): boolean =>
   a !== undefined && b !== undefined && a !== b
 
-/** Is the recorded backend no longer in the rule, so that another one is chosen by weight? */
+/** Whether the recorded backend is no longer in the rule, so that another one is chosen by weight. */
 const isReplaced = ({ outcome: from }: Simulation, { outcome: to }: Simulation): boolean =>
   from.verdict === 'forward' &&
   to.verdict === 'forward' &&

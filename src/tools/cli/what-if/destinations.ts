@@ -27,7 +27,7 @@ const none = { change: 'none' } as const
 /** Types of backends that forward every request, whatever is in it. */
 const plainTypes = new Set<BackendResource['destination']['type']>(['static', 'dynamic'])
 
-export class Destinations {
+export class ChangedDestinations {
   readonly #before: ResourceTable
   readonly #after: ResourceTable
   readonly #changedPolicies: readonly PolicyResource[]

@@ -61,7 +61,7 @@ export interface RequestChanges {
 interface ComparedRecords {
   /** Settings `record` under which the records were made, such as `errors`. Old records have none. */
   readonly settings: readonly string[]
-  /** True if requests may have passed without a record, so that the change was not tested with them. */
+  /** Whether requests may have passed without a record, so that the change was not tested with them. */
   readonly isPartial: boolean
 }
 

@@ -22,14 +22,14 @@ type Outcome = Simulation['outcome']
 const placeKinds = new Set(['Gateway', 'ListenerSet', 'HTTPRoute', 'GRPCRoute'])
 
 export class Places {
-  /** True if routing may differ, because listeners, routes or policies before routing changed. */
+  /** Whether routing may differ, because listeners, routes or policies before routing changed. */
   readonly canReroute: boolean
   readonly #before: ResourceTable
   readonly #after: ResourceTable
   readonly changed: ReadonlySet<string>
   /** Targets of changed policies. */
   readonly #targets = new Set<TargetKey>()
-  /** True if destinations or their policies changed. Any place may use them. */
+  /** Whether destinations or their policies changed. Any place may use them. */
   readonly #hasDestinations: boolean
   readonly #touched = new Map<string, boolean>()
 
@@ -53,7 +53,7 @@ export class Places {
     )
   }
 
-  /** Can the change affect what happens to requests at the place of an outcome? */
+  /** Whether the change can affect what happens to requests at the place of an outcome. */
   isTouched(outcome: Outcome): boolean {
     if (this.#hasDestinations) return true
     const key = `${outcome.gateway} ${outcome.listener} ${outcome.route} ${outcome.rule}`
@@ -82,7 +82,7 @@ export class Places {
     )
   }
 
-  /** Do both outcomes have the same rule, which may have another position in its route? */
+  /** Whether both outcomes have the same rule, which may have another position in its route. */
   isSameRule(a: Outcome, b: Outcome): boolean {
     if (a.gateway !== b.gateway || a.listener !== b.listener || a.route !== b.route) return false
     if (a.rule === b.rule) return true
@@ -107,7 +107,7 @@ export class Places {
 const isPolicyOfPlace = (resource: Resource): resource is PolicyResource =>
   resource.type === 'policy' && placeKinds.has(resource.target.kind)
 
-/** Can the resource decide which route a request takes, or whether it gets to one? */
+/** Whether the resource can decide which route a request takes, or if it gets to one. */
 const reroutes = (resource: Resource): boolean =>
   resource.type === 'listener' ||
   resource.type === 'route' ||

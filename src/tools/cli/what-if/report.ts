@@ -1,6 +1,7 @@
 /** Formats the answer of `sluice what-if` as text, and as Markdown for a comment on a pull request. */
-import { printable } from '../../../ground/base/printable.ts'
+
 import { objectKey, objectText } from '../../../ground/model/names.ts'
+import { printable } from '../shared/printable.ts'
 import type { ChangedCondition, ControlPlaneChanges } from './control-plane.ts'
 import type { ChangeGroup, Example, RequestChanges } from './groups.ts'
 import type { OverriddenPolicy } from './overridden.ts'

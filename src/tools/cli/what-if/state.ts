@@ -5,9 +5,9 @@ import { formatProblem, isUnreadable } from '../../../control/watch/source-probl
 import { type ObjectKey, objectText, parseObjectKey } from '../../../ground/model/names.ts'
 import type { VersionedResource } from '../../../ground/model/resources.ts'
 import type { Fold } from '../../../past/replay/index.ts'
-import { type Output, UsageError } from '../output.ts'
-import { readManifests, readState, reportProblems } from '../recording.ts'
-import { type Candidate, foldCandidate } from './candidate.ts'
+import { readManifests, readState, reportProblems } from '../recording/recording.ts'
+import { type Output, UsageError } from '../shared/output.ts'
+import { type CandidateState, foldCandidate } from './candidate.ts'
 
 export interface StateOptions {
   /** Manifests of the present state. */
@@ -21,7 +21,7 @@ export interface StateOptions {
   readonly overlay?: boolean
 }
 
-export interface States extends Candidate {
+export interface States extends CandidateState {
   readonly present: Fold
   /** Secret values in the manifests that were read. */
   readonly secrets: readonly VersionedResource[]

@@ -6,10 +6,10 @@ import type { RecordedDecision } from '../../../past/decisions/record.ts'
 import type { StateDifferences } from '../../../past/explain/differences.ts'
 import type { Fold } from '../../../past/replay/index.ts'
 import { requestOf, Simulator } from '../../../past/simulate/index.ts'
-import { problemText, recordKeyOf } from '../decision-source.ts'
-import { type Output, UsageError } from '../output.ts'
+import { problemText, recordKeyOf } from '../decisions/source.ts'
+import { type Output, UsageError } from '../shared/output.ts'
 import { RequestComparison } from './compare.ts'
-import { Destinations } from './destinations.ts'
+import { ChangedDestinations } from './destinations.ts'
 import { type Example, type RequestChanges, RequestTally } from './groups.ts'
 import { Places } from './places.ts'
 import { ResourceTable } from './resources.ts'
@@ -47,7 +47,7 @@ export async function compareRequests(
   const comparison = new RequestComparison(
     states,
     places,
-    new Destinations(before, after, places.changed),
+    new ChangedDestinations(before, after, places.changed),
   )
   const options = { digestKey: recordKeyOf(folder), settings: { ambiguousPaths } }
   const open = (fold: Fold) => Simulator.open([...states.secrets, ...fold.resources()], options)

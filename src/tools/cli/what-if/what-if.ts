@@ -1,7 +1,7 @@
 /** `sluice what-if` shows what a change of manifests would change, before it is applied. */
 import { statSync } from 'node:fs'
-import { readPathRule } from '../explain-request.ts'
-import { type Answer, exitCode, type Output, UsageError } from '../output.ts'
+import { readPathRule } from '../explain/request.ts'
+import { type CommandResult, exitCode, type Output, UsageError } from '../shared/output.ts'
 import { type ControlPlaneChanges, controlPlaneChanges } from './control-plane.ts'
 import { type ChangeKind, changeKinds, type RequestChanges, RequestTally } from './groups.ts'
 import { reportMarkdown, reportText, type WhatIfReport } from './report.ts'
@@ -71,7 +71,7 @@ async function requestChanges(
 export async function whatIf(
   { output, failOn, ...options }: WhatIfOptions,
   report: Output['report'],
-): Promise<Answer> {
+): Promise<CommandResult> {
   const kinds = readKinds(failOn)
   const states = await readStates(options, report)
   const controlPlane = controlPlaneChanges(states)

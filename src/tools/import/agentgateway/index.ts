@@ -1,9 +1,9 @@
 /** The source `agentgateway`: its Kubernetes resources, and the configuration file of the standalone proxy. */
-import type { Source } from '../source.ts'
+import type { ImportSource } from '../source.ts'
 import { convertObjects, isObjectOf, sourceGroup } from './kubernetes.ts'
 import { convertStandalone, isStandalone } from './standalone.ts'
 
-export const agentgateway: Source = {
+export const agentgateway: ImportSource = {
   name: 'agentgateway',
   port: 3000,
   detects: (document) => isStandalone(document) || isObjectOf(document, sourceGroup),

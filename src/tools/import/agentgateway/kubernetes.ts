@@ -3,8 +3,8 @@
 import { validateObject } from '../../../control/api/validate.ts'
 import { entryOf, isObject, type JsonObject } from '../../../ground/base/json-object.ts'
 import { ownGroup } from '../../../ground/model/api-names.ts'
-import { type Conversion, isProtection, type Manifest } from '../conversion.ts'
-import type { Field, SourceDocument } from '../field.ts'
+import { type Conversion, type ImportedManifest, isProtection } from '../conversion.ts'
+import type { SourceDocument, SourceField } from '../field.ts'
 import { convertClass, isStandard, openObject, wholeObject } from '../kubernetes.ts'
 import { fieldsOf, objectKind } from '../source.ts'
 
@@ -71,8 +71,12 @@ const originalPath = (path: string): string =>
 const maxRemovals = 200
 
 /** Removes the fields that Sluice does not have, and reports each. */
-function withKnownFields(object: Manifest, origin: Field, result: Conversion): Manifest {
-  const copy = structuredClone(object) as Manifest
+function withKnownFields(
+  object: ImportedManifest,
+  origin: SourceField,
+  result: Conversion,
+): ImportedManifest {
+  const copy = structuredClone(object) as ImportedManifest
   for (let count = 0; count < maxRemovals; count++) {
     const outcome = validateObject(copy)
     if (outcome.ok) return copy
@@ -113,7 +117,7 @@ function convertObject(document: SourceDocument, result: Conversion): void {
     result.report('protection', field, `${kind} has no counterpart; it may protect something`)
     return
   }
-  const object = renamed(wholeObject(field), '') as Manifest
+  const object = renamed(wholeObject(field), '') as ImportedManifest
   if (group === sourceGroup) {
     const own = {
       ...object,
@@ -133,7 +137,7 @@ export function convertObjects(documents: readonly SourceDocument[], result: Con
   for (const document of documents) convertObject(document, result)
 }
 
-/** Does the object name agentgateway by its API group or by its GatewayClass controller? */
+/** Whether the object names agentgateway by its API group or by its GatewayClass controller. */
 export function isObjectOf(document: SourceDocument, group: string): boolean {
   const found = objectKind(document)
   if (found?.group === group) return true

@@ -1,13 +1,13 @@
 /** Converts the backends of routes of the standalone agentgateway. */
 import { entryOf } from '../../../ground/base/json-object.ts'
 import { type Conversion, compact, type Fields } from '../conversion.ts'
-import type { Field } from '../field.ts'
+import type { SourceField } from '../field.ts'
 import { keyAuth, providerOf } from '../models.ts'
 import { addBackend, addStatic, parseAddress } from '../targets.ts'
 import { hostOf, type RouteScene } from './standalone-scene.ts'
 
 /** References to the backends of a route, with their weights. */
-export function backendRefs(route: Field, scene: RouteScene): Fields[] {
+export function backendRefs(route: SourceField, scene: RouteScene): Fields[] {
   const routeKey = route.at('policies', 'backendAuth')
   const refs: Fields[] = []
   for (const backend of route.get('backends').items()) {
@@ -24,14 +24,18 @@ export function backendRefs(route: Field, scene: RouteScene): Fields[] {
 }
 
 /** All models of a route are one backend, whose groups are tried in order. */
-function modelRefs(route: Field, { plan, name, result }: RouteScene): Fields[] {
+function modelRefs(route: SourceField, { plan, name, result }: RouteScene): Fields[] {
   const models = plan.modelBackend()
   return models === undefined
     ? []
     : [addBackend(result, result.nameOf('GatewayBackend', name), models, route)]
 }
 
-function backendOf(backend: Field, routeKey: Field, scene: RouteScene): Fields | undefined {
+function backendOf(
+  backend: SourceField,
+  routeKey: SourceField,
+  scene: RouteScene,
+): Fields | undefined {
   const { result } = scene
   if (backend.get('host').isSet) {
     const address = hostOf(backend.get('host'), result)
@@ -46,7 +50,7 @@ function backendOf(backend: Field, routeKey: Field, scene: RouteScene): Fields |
 }
 
 /** A backend is one provider, or groups of providers of which the first that works is used. */
-function readModels(ai: Field, routeKey: Field, scene: RouteScene): void {
+function readModels(ai: SourceField, routeKey: SourceField, scene: RouteScene): void {
   const groups = ai.get('groups').isSet
     ? ai
         .get('groups')
@@ -72,7 +76,7 @@ const providerNames: Readonly<Record<string, string>> = {
   bedrock: 'bedrock',
 }
 
-function modelOf(field: Field, routeKey: Field, scene: RouteScene): Fields | undefined {
+function modelOf(field: SourceField, routeKey: SourceField, scene: RouteScene): Fields | undefined {
   const { result } = scene
   field.ignore('name')
   const [[kind = '', settings] = []] = field.get('provider').entries()
@@ -99,13 +103,13 @@ function modelOf(field: Field, routeKey: Field, scene: RouteScene): Fields | und
   )
 }
 
-const azureBase = (settings: Field | undefined): string | undefined => {
+const azureBase = (settings: SourceField | undefined): string | undefined => {
   const host = settings?.get('host').text()
   return host === undefined ? undefined : `https://${host}`
 }
 
 /** The key of `backendAuth`: a text, `$VARIABLE`, or a file. */
-function keyOf(auth: Field, { name, result }: RouteScene): Fields | undefined {
+function keyOf(auth: SourceField, { name, result }: RouteScene): Fields | undefined {
   if (!auth.isSet) return undefined
   if (auth.get('passthrough').isSet) {
     auth.get('passthrough').take()
@@ -119,7 +123,7 @@ function keyOf(auth: Field, { name, result }: RouteScene): Fields | undefined {
 }
 
 /** MCP servers over HTTP. Those that agentgateway starts itself have no counterpart. */
-function toolsOf(mcp: Field, { name, result }: RouteScene): Fields | undefined {
+function toolsOf(mcp: SourceField, { name, result }: RouteScene): Fields | undefined {
   const mode = mcp.get('statefulMode').text()
   const targets = mcp
     .get('targets')
@@ -131,7 +135,7 @@ function toolsOf(mcp: Field, { name, result }: RouteScene): Fields | undefined {
   return addBackend(result, result.nameOf('GatewayBackend', name), spec, mcp)
 }
 
-function targetOf(target: Field, result: Conversion): Fields | undefined {
+function targetOf(target: SourceField, result: Conversion): Fields | undefined {
   const label = target.get('name').text() ?? 'target'
   const name = label.toLowerCase().replace(/[^a-z0-9-]+/g, '-')
   const isSse = target.get('sse').isSet

@@ -1,17 +1,17 @@
 /** Converts policies of the standalone agentgateway about users, MCP clients and their tokens. */
 import { type Conversion, compact, type Fields } from '../conversion.ts'
-import type { Field } from '../field.ts'
+import type { SourceField } from '../field.ts'
 import { addSecret, addStatic, parseAddress } from '../targets.ts'
 import type { RouteScene } from './standalone-scene.ts'
 
 /** `strict` is the default of both products. */
-export const modeOf = (field: Field): Fields => {
+export const modeOf = (field: SourceField): Fields => {
   const mode = field.get('mode').text()
   return mode === undefined ? {} : { mode: `${mode[0]?.toUpperCase()}${mode.slice(1)}` }
 }
 
 /** The key set at a URL, which is under `url` or is the whole value; undefined, and reported, for others. */
-export function keysOf(field: Field, result: Conversion): Fields | undefined {
+export function keysOf(field: SourceField, result: Conversion): Fields | undefined {
   const text = typeof field.value === 'string' ? field.text() : field.get('url').text()
   const found = text === undefined ? undefined : keySetAt(text, field, result)
   if (found !== undefined) return found
@@ -20,7 +20,7 @@ export function keysOf(field: Field, result: Conversion): Fields | undefined {
   return undefined
 }
 
-function keySetAt(text: string, origin: Field, result: Conversion): Fields | undefined {
+function keySetAt(text: string, origin: SourceField, result: Conversion): Fields | undefined {
   const url = parseAddress(text)
   return url && { jwksPath: url.path || '/', backendRef: addStatic(result, url, origin) }
 }
@@ -31,7 +31,7 @@ const providers: Readonly<Record<string, { readonly name: string; readonly keys:
   keycloak: { name: 'IdpB', keys: '/protocol/openid-connect/certs' },
 }
 
-export function mcpAuthentication(field: Field, { plan, result }: RouteScene): void {
+export function mcpAuthentication(field: SourceField, { plan, result }: RouteScene): void {
   const issuer = field.get('issuer').text()
   const [[label = '', settings] = []] = field.get('provider').entries()
   settings?.take()
@@ -53,7 +53,7 @@ export function mcpAuthentication(field: Field, { plan, result }: RouteScene): v
 
 /** The keys of MCP clients: those that are named, or else those at the place where the issuer has them. */
 function mcpKeys(
-  field: Field,
+  field: SourceField,
   issuer: string | undefined,
   path: string,
   result: Conversion,
@@ -65,7 +65,7 @@ function mcpKeys(
 }
 
 /** Users with the hashes of their passwords, as in an htpasswd file. */
-export function basicAuth(field: Field, { plan, name, result }: RouteScene): void {
+export function basicAuth(field: SourceField, { plan, name, result }: RouteScene): void {
   const source = field.get('htpasswd')
   const text = typeof source.value === 'string' ? source.text() : undefined
   const secret = result.nameOf('Secret', `${name}-passwords`)

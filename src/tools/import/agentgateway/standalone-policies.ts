@@ -1,7 +1,7 @@
 /** Converts the policies of routes of the standalone agentgateway. */
 import { entryOf } from '../../../ground/base/json-object.ts'
 import { compact, type Fields } from '../conversion.ts'
-import type { Field } from '../field.ts'
+import type { SourceField } from '../field.ts'
 import { limitOf } from '../limits.ts'
 import { addSecret, addStatic, toRoute } from '../targets.ts'
 import { builtins } from './builtins.ts'
@@ -15,27 +15,27 @@ import {
 import { hostOf, type RouteScene } from './standalone-scene.ts'
 import { extAuthz, extProc, remoteRateLimit } from './standalone-services.ts'
 
-type PolicyReader = (field: Field, scene: RouteScene) => void
+type PolicyReader = (field: SourceField, scene: RouteScene) => void
 
 /** Reads the known policies. Those that stay unread are reported. */
-export function applyPolicies(policies: Field, scene: RouteScene): void {
+export function applyPolicies(policies: SourceField, scene: RouteScene): void {
   if (!policies.isSet) return
   for (const [name, field] of policies.entries()) {
     entryOf(readers, name)?.(field, scene)
   }
 }
 
-const pairs = (field: Field): Fields[] =>
+const pairs = (field: SourceField): Fields[] =>
   field.entries().map(([name, value]) => ({ name, value: value.text() ?? '' }))
 
-const headerChanges = (field: Field): Fields => ({
+const headerChanges = (field: SourceField): Fields => ({
   add: pairs(field.get('add')),
   set: pairs(field.get('set')),
   remove: field.get('remove').texts(),
 })
 
 /** The host and port of `authority`: a text, or one of `full`, `host` and `port`. */
-function authorityOf(field: Field): { hostname?: string; port?: number } {
+function authorityOf(field: SourceField): { hostname?: string; port?: number } {
   const text = typeof field.value === 'string' ? field.text() : field.get('full').text()
   const [, hostname, , port] = /^(.*?)(:(\d+))?$/.exec(text ?? '') ?? []
   if (text !== undefined)
@@ -43,7 +43,7 @@ function authorityOf(field: Field): { hostname?: string; port?: number } {
   return compact({ hostname: field.get('host').text(), port: field.get('port').number() }) as never
 }
 
-function pathChange(field: Field): Fields | undefined {
+function pathChange(field: SourceField): Fields | undefined {
   const full = field.get('full').text()
   const prefix = field.get('prefix').text()
   if (full !== undefined) return { type: 'ReplaceFullPath', replaceFullPath: full }
@@ -51,7 +51,7 @@ function pathChange(field: Field): Fields | undefined {
   return undefined
 }
 
-function redirect(field: Field, { filters, result }: RouteScene): void {
+function redirect(field: SourceField, { filters, result }: RouteScene): void {
   const scheme = field.get('scheme').text()
   const authority = authorityOf(field.get('authority'))
   if (scheme === undefined && authority.port === undefined) {
@@ -70,14 +70,14 @@ function redirect(field: Field, { filters, result }: RouteScene): void {
   filters.push({ type: 'RequestRedirect', requestRedirect })
 }
 
-function rewrite(field: Field, { filters, result }: RouteScene): void {
+function rewrite(field: SourceField, { filters, result }: RouteScene): void {
   const { hostname, port } = authorityOf(field.get('authority'))
   if (port !== undefined) result.report('changed', field.get('authority'), 'the port is left out')
   const urlRewrite = compact({ hostname, path: pathChange(field.get('path')) })
   filters.push({ type: 'URLRewrite', urlRewrite })
 }
 
-function mirror(field: Field, { filters, result }: RouteScene): void {
+function mirror(field: SourceField, { filters, result }: RouteScene): void {
   const address = hostOf(field.at('backend', 'host'), result)
   if (address === undefined) return
   const backendRef = addStatic(result, { ...address, isTls: false }, field)
@@ -87,7 +87,7 @@ function mirror(field: Field, { filters, result }: RouteScene): void {
   filters.push({ type: 'RequestMirror', requestMirror: compact({ backendRef, percent }) })
 }
 
-function directResponse(field: Field, { plan, result }: RouteScene): void {
+function directResponse(field: SourceField, { plan, result }: RouteScene): void {
   const body = field.get('body')
   const isText = typeof body.value === 'string'
   if (body.isSet && !isText) result.report('lost', body, 'a body that is not text is left out')
@@ -98,7 +98,7 @@ function directResponse(field: Field, { plan, result }: RouteScene): void {
   })
 }
 
-function cors(field: Field, { plan }: RouteScene): void {
+function cors(field: SourceField, { plan }: RouteScene): void {
   const list = (name: string) => (field.get(name).isSet ? field.get(name).texts() : undefined)
   const maxAge = field.get('maxAge').text()
   plan.traffic.cors = compact({
@@ -120,14 +120,14 @@ function secondsOf(text: string): number {
   return parts.reduce((sum, [, count, unit = '']) => sum + Number(count) * (units[unit] ?? 0), 0)
 }
 
-function timeout(field: Field, { rule }: RouteScene): void {
+function timeout(field: SourceField, { rule }: RouteScene): void {
   rule.timeouts = compact({
     request: field.get('requestTimeout').text(),
     backendRequest: field.get('backendRequestTimeout').text(),
   })
 }
 
-function retry(field: Field, { plan }: RouteScene): void {
+function retry(field: SourceField, { plan }: RouteScene): void {
   const codes = field
     .get('codes')
     .items()
@@ -143,7 +143,7 @@ const actions = { allow: 'Allow', deny: 'Deny', require: 'Require' } as const
 
 /** Rules are expressions that allow, or objects with the action as their only field. */
 function rulesOf(
-  field: Field,
+  field: SourceField,
 ): readonly { readonly action: string; readonly expressions: string[] }[] {
   const rules = field.get('rules').items()
   return Object.entries(actions).flatMap(([name, action]) => {
@@ -156,7 +156,7 @@ function rulesOf(
 }
 
 /** Adds rules as policies of their own, because rules of several policies apply together. */
-function authorization(field: Field, { name, result }: RouteScene): void {
+function authorization(field: SourceField, { name, result }: RouteScene): void {
   for (const { action, expressions } of rulesOf(field)) {
     const policyName = result.nameOf('GatewayPolicy', `${name}-rules-${action.toLowerCase()}`)
     const rules = { action, policy: { matchExpressions: expressions } }
@@ -164,7 +164,7 @@ function authorization(field: Field, { name, result }: RouteScene): void {
   }
 }
 
-function localLimits(field: Field, { plan, result }: RouteScene): void {
+function localLimits(field: SourceField, { plan, result }: RouteScene): void {
   for (const limit of field.oneOrMore()) {
     const unit = limit.get('type').text() === 'tokens' ? 'tokens' : 'requests'
     const most = limit.get('maxTokens').number() ?? 0
@@ -181,7 +181,7 @@ function localLimits(field: Field, { plan, result }: RouteScene): void {
   }
 }
 
-function jwtAuth(field: Field, { plan, result }: RouteScene): void {
+function jwtAuth(field: SourceField, { plan, result }: RouteScene): void {
   const providers = field.get('providers').isSet ? field.get('providers').items() : [field]
   const converted = providers.flatMap((provider) => {
     const remote = keysOf(provider.get('jwks'), result)
@@ -199,7 +199,7 @@ function jwtAuth(field: Field, { plan, result }: RouteScene): void {
     plan.traffic.jwtAuthentication = { ...modeOf(field), providers: converted }
 }
 
-function apiKey(field: Field, { plan, name, result }: RouteScene): void {
+function apiKey(field: SourceField, { plan, name, result }: RouteScene): void {
   const secret = result.nameOf('Secret', `${name}-api-keys`)
   const entries = field
     .get('keys')
@@ -214,20 +214,20 @@ function apiKey(field: Field, { plan, name, result }: RouteScene): void {
   plan.traffic.apiKeyAuthentication = { ...modeOf(field), secretRef }
 }
 
-function backendTls(field: Field, { backend }: RouteScene): void {
+function backendTls(field: SourceField, { backend }: RouteScene): void {
   const isInsecure = field.get('insecure').flag() === true
   backend.tls = isInsecure ? { insecureSkipVerify: 'All' } : {}
 }
 
 /** Guards of requests and answers by patterns; the others stay unread and are reported. */
-function ai(field: Field, { plan }: RouteScene): void {
+function ai(field: SourceField, { plan }: RouteScene): void {
   const guard = field.get('promptGuard')
   plan.requestGuards.push(...guard.get('request').oneOrMore().flatMap(guardOf))
   const response = guard.get('response').oneOrMore().flatMap(guardOf)
   if (response.length > 0) plan.responseGuards.push(...response)
 }
 
-function guardOf(field: Field): Fields[] {
+function guardOf(field: SourceField): Fields[] {
   const regex = field.get('regex')
   if (!regex.isSet) return []
   const action = regex.get('action').text()

@@ -1,6 +1,6 @@
 /** What the readers of the standalone agentgateway share. */
 import type { Conversion, Fields, FindingKind } from '../conversion.ts'
-import type { Field } from '../field.ts'
+import type { SourceField } from '../field.ts'
 import type { RoutePlan } from '../plan.ts'
 
 export type Filters = Fields[]
@@ -19,7 +19,7 @@ export interface RouteScene {
 
 /** Reports and returns undefined for a host that is no `host:port`. */
 export function hostOf(
-  field: Field,
+  field: SourceField,
   result: Conversion,
   kind: FindingKind = 'lost',
 ): { host: string; port: number } | undefined {

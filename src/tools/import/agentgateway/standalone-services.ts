@@ -1,6 +1,6 @@
 /** Converts policies of the standalone agentgateway that call a service: authorization, processing, limits. */
 import { compact, type Fields } from '../conversion.ts'
-import type { Field } from '../field.ts'
+import type { SourceField } from '../field.ts'
 import { addStatic } from '../targets.ts'
 import { hostOf, type RouteScene } from './standalone-scene.ts'
 
@@ -11,7 +11,7 @@ const otherTargets = ['service', 'backend', 'conditional'] as const
  * Returns a reference to the service of a policy. If it cannot be converted, the whole policy is reported as
  * a lost protection, and undefined is returned.
  */
-function serviceOf(field: Field, { result }: RouteScene) {
+function serviceOf(field: SourceField, { result }: RouteScene) {
   const other = otherTargets.find((name) => field.get(name).isSet)
   const address = other === undefined ? hostOf(field.get('host'), result, 'protection') : undefined
   if (other !== undefined) {
@@ -26,21 +26,22 @@ function serviceOf(field: Field, { result }: RouteScene) {
 }
 
 /** Sluice refuses requests if the service fails. */
-function failureOf(field: Field, { result }: RouteScene): void {
+function failureOf(field: SourceField, { result }: RouteScene): void {
   const mode = field.get('failureMode')
   if (!mode.isSet || mode.value === 'deny' || mode.value === 'failClosed') return
   result.report('changed', mode, 'requests are refused if the service fails')
   mode.take()
 }
 
-const textsOf = (field: Field): Fields | undefined =>
+const textsOf = (field: SourceField): Fields | undefined =>
   field.isSet
     ? Object.fromEntries(field.entries().map(([name, value]) => [name, value.text() ?? '']))
     : undefined
 
-const listOf = (field: Field): string[] | undefined => (field.isSet ? field.texts() : undefined)
+const listOf = (field: SourceField): string[] | undefined =>
+  field.isSet ? field.texts() : undefined
 
-function bodyOf(field: Field, { result }: RouteScene): Fields | undefined {
+function bodyOf(field: SourceField, { result }: RouteScene): Fields | undefined {
   if (!field.isSet) return undefined
   field.ignore('packAsBytes')
   const partial = field.get('allowPartialMessage')
@@ -49,7 +50,7 @@ function bodyOf(field: Field, { result }: RouteScene): Fields | undefined {
   return { maxSize: field.get('maxRequestBytes').number() ?? 8192 }
 }
 
-export function extAuthz(field: Field, scene: RouteScene): void {
+export function extAuthz(field: SourceField, scene: RouteScene): void {
   const backendRef = serviceOf(field, scene)
   if (backendRef === undefined) return
   failureOf(field, scene)
@@ -86,14 +87,14 @@ export function extAuthz(field: Field, scene: RouteScene): void {
   })
 }
 
-export function extProc(field: Field, scene: RouteScene): void {
+export function extProc(field: SourceField, scene: RouteScene): void {
   const backendRef = serviceOf(field, scene)
   if (backendRef === undefined) return
   failureOf(field, scene)
   scene.plan.traffic.extProc = { backendRef }
 }
 
-export function remoteRateLimit(field: Field, scene: RouteScene): void {
+export function remoteRateLimit(field: SourceField, scene: RouteScene): void {
   const backendRef = serviceOf(field, scene)
   if (backendRef === undefined) return
   failureOf(field, scene)

@@ -1,6 +1,6 @@
 /** Converts the configuration file of the standalone agentgateway: binds, listeners, routes and backends. */
 import { type Conversion, compact, type Fields } from '../conversion.ts'
-import type { Field, SourceDocument } from '../field.ts'
+import type { SourceDocument, SourceField } from '../field.ts'
 import { RoutePlan } from '../plan.ts'
 import { hasField } from '../source.ts'
 import { addGateway, addRoute, gatewayName } from '../targets.ts'
@@ -35,7 +35,7 @@ export function convertStandalone(document: SourceDocument, result: Conversion):
 }
 
 function listenerOf(
-  listener: Field,
+  listener: SourceField,
   name: string,
   port: number,
   result: Conversion,
@@ -59,7 +59,7 @@ function listenerOf(
 }
 
 /** The files of a certificate are not part of the configuration, so the user creates the Secret. */
-function certificateOf(tls: Field, listener: string, result: Conversion): Fields {
+function certificateOf(tls: SourceField, listener: string, result: Conversion): Fields {
   const secret = result.nameOf('Secret', `${listener}-certificate`)
   tls.ignore('cert', 'key')
   const reason = `create the Secret ${secret} from these files: kubectl create secret tls ${secret} --cert … --key …`
@@ -67,7 +67,7 @@ function certificateOf(tls: Field, listener: string, result: Conversion): Fields
   return { certificateRefs: [{ name: secret }] }
 }
 
-function convertRoute(route: Field, listener: string, result: Conversion): void {
+function convertRoute(route: SourceField, listener: string, result: Conversion): void {
   route.ignore('namespace', 'ruleName')
   const label = route.get('name').text() ?? `route-${listener}`
   const name = result.newName('HTTPRoute', label, route)
@@ -91,7 +91,7 @@ function convertRoute(route: Field, listener: string, result: Conversion): void 
   plan.addPolicies(result, name, addRoute(result, name, spec, route), route)
 }
 
-function matchOf(field: Field): Fields {
+function matchOf(field: SourceField): Fields {
   const path = field.get('path')
   const [exact, prefix, regex] = ['exact', 'pathPrefix', 'regex'].map((kind) =>
     path.get(kind).text(),
@@ -109,7 +109,7 @@ function matchOf(field: Field): Fields {
   })
 }
 
-function valueMatches(list: Field): Fields[] | undefined {
+function valueMatches(list: SourceField): Fields[] | undefined {
   const matches = list.items().map((item) => {
     const name = item.get('name').text() ?? ''
     const regex = item.at('value', 'regex').text()

@@ -1,7 +1,7 @@
 /** Converts AIGatewayRoute to HTTPRoute and GatewayBackends. */
 import { gatewayGroup } from '../../../ground/model/api-names.ts'
 import { type Conversion, compact, type Fields } from '../conversion.ts'
-import type { Field } from '../field.ts'
+import type { SourceField } from '../field.ts'
 import { namedProviders } from '../models.ts'
 import { addBackend, addRoute } from '../targets.ts'
 import type { Backends } from './backends.ts'
@@ -10,7 +10,11 @@ import { enter } from './targets.ts'
 /** The header that Envoy AI Gateway sets to the model of the request. */
 const modelHeader = 'x-ai-eg-model'
 
-export function convertModelRoute(field: Field, backends: Backends, result: Conversion): void {
+export function convertModelRoute(
+  field: SourceField,
+  backends: Backends,
+  result: Conversion,
+): void {
   const name = enter(field, result)
   const spec = field.get('spec')
   const parentRefs = spec
@@ -29,7 +33,7 @@ export function convertModelRoute(field: Field, backends: Backends, result: Conv
 }
 
 /** A PreRouting policy on the Gateway copies the model to the header that routes match. */
-function addModelHeader(parent: Fields, result: Conversion, origin: Field): void {
+function addModelHeader(parent: Fields, result: Conversion, origin: SourceField): void {
   const transformation = {
     request: { set: [{ name: modelHeader, value: 'string(json(request.body).model)' }] },
   }
@@ -53,7 +57,12 @@ interface Choice {
   readonly priority: number
 }
 
-function convertRule(rule: Field, name: string, backends: Backends, result: Conversion): Fields {
+function convertRule(
+  rule: SourceField,
+  name: string,
+  backends: Backends,
+  result: Conversion,
+): Fields {
   rule.ignore('modelsOwnedBy', 'modelsCreatedAt')
   result.lose(rule.get('streamIdleTimeout'), 'has no counterpart')
   const choices = rule
@@ -87,7 +96,7 @@ function convertRule(rule: Field, name: string, backends: Backends, result: Conv
 function referencesOf(
   choices: readonly Choice[],
   name: string,
-  rule: Field,
+  rule: SourceField,
   result: Conversion,
 ): Fields[] {
   const priorities = [...Map.groupBy(choices, ({ priority }) => priority)].sort(([a], [b]) => a - b)

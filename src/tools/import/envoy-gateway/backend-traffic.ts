@@ -1,11 +1,14 @@
 /** Converts BackendTrafficPolicy. */
 import { entryOf } from '../../../ground/base/json-object.ts'
 import { type Conversion, compact, type Fields } from '../conversion.ts'
-import type { Field } from '../field.ts'
+import type { SourceField } from '../field.ts'
 import { limitOf, reportShared } from '../limits.ts'
 import { enter, type PolicyScene } from './targets.ts'
 
-export function convertBackendTrafficPolicy(field: Field, { targets, result }: PolicyScene): void {
+export function convertBackendTrafficPolicy(
+  field: SourceField,
+  { targets, result }: PolicyScene,
+): void {
   const name = enter(field, result)
   const spec = field.get('spec')
   const refs = targets.of(spec)
@@ -39,7 +42,7 @@ export function convertBackendTrafficPolicy(field: Field, { targets, result }: P
     )
 }
 
-export function keepaliveOf(keepalive: Field): Fields {
+export function keepaliveOf(keepalive: SourceField): Fields {
   return compact({
     retries: keepalive.get('probes').number(),
     time: keepalive.get('idleTime').text(),
@@ -57,7 +60,7 @@ const seconds: Readonly<Record<string, number>> = {
 }
 
 /** Rules without selectors become local limits. */
-function rateLimitOf(rateLimit: Field, result: Conversion): Fields | undefined {
+function rateLimitOf(rateLimit: SourceField, result: Conversion): Fields | undefined {
   if (!rateLimit.isSet) return undefined
   rateLimit.ignore('type')
   const rules = [
@@ -87,8 +90,8 @@ function rateLimitOf(rateLimit: Field, result: Conversion): Fields | undefined {
   return local.length > 0 ? { local } : undefined
 }
 
-/** Does the selector only divide clients, so that each has a limit of its own? */
-function isDistinct(selector: Field): boolean {
+/** Whether the selector only divides clients, so that each has a limit of its own. */
+function isDistinct(selector: SourceField): boolean {
   const headers = selector.get('headers').items()
   const others = selector.entries().filter(([name]) => name !== 'headers' && name !== 'sourceCIDR')
   const isDistinctSource =
@@ -107,7 +110,7 @@ const triggers: Readonly<Record<string, readonly number[]>> = {
   'retriable-4xx': [409],
 }
 
-function retryOf(retry: Field): Fields | undefined {
+function retryOf(retry: SourceField): Fields | undefined {
   if (!retry.isSet) return undefined
   const on = retry.get('retryOn')
   const codes = new Set([

@@ -1,7 +1,7 @@
 /** Converts Backend, AIServiceBackend and BackendSecurityPolicy to GatewayBackends. */
 import { entryOf, isObject } from '../../../ground/base/json-object.ts'
 import { type Conversion, compact, type Fields } from '../conversion.ts'
-import type { Field } from '../field.ts'
+import type { SourceField } from '../field.ts'
 import { namesOf } from '../kubernetes.ts'
 import { providerOf } from '../models.ts'
 import { addSecret, toBackend } from '../targets.ts'
@@ -21,7 +21,7 @@ const providers: Readonly<Record<string, string>> = {
   GCPVertexAI: 'vertex_ai',
 }
 
-const nameOf = (field: Field): string => namesOf(field).name
+const nameOf = (field: SourceField): string => namesOf(field).name
 
 export class Backends {
   readonly kinds = ['Backend', 'AIServiceBackend', 'BackendSecurityPolicy']
@@ -29,13 +29,13 @@ export class Backends {
   /** The GatewayBackends of each Backend: one for each endpoint. */
   readonly #names = new Map<string, string[]>()
   readonly #addresses = new Map<string, Address>()
-  readonly #services = new Map<string, Field>()
-  readonly #credentials = new Map<string, Field>()
+  readonly #services = new Map<string, SourceField>()
+  readonly #credentials = new Map<string, SourceField>()
 
   constructor(
-    backends: readonly Field[],
-    services: readonly Field[],
-    credentials: readonly Field[],
+    backends: readonly SourceField[],
+    services: readonly SourceField[],
+    credentials: readonly SourceField[],
     result: Conversion,
   ) {
     this.#result = result
@@ -49,7 +49,7 @@ export class Backends {
     for (const field of backends) this.#convertBackend(field)
   }
 
-  #convertBackend(field: Field): void {
+  #convertBackend(field: SourceField): void {
     const result = this.#result
     const name = enter(field, result)
     const spec = field.get('spec')
@@ -104,7 +104,7 @@ export class Backends {
   }
 
   /** Rules of a route with references to GatewayBackends. */
-  convertRules(rules: unknown, field: Field): unknown {
+  convertRules(rules: unknown, field: SourceField): unknown {
     if (!Array.isArray(rules)) return rules
     return rules.map((rule: unknown) => {
       if (!isObject(rule)) return rule
@@ -119,7 +119,7 @@ export class Backends {
   }
 
   /** HTTPRouteFilter of Envoy Gateway: the whole route would mean something else without it. */
-  #isKnown(filter: Fields, field: Field): boolean {
+  #isKnown(filter: Fields, field: SourceField): boolean {
     if (filter.type !== 'ExtensionRef') return true
     this.#result.report('protection', field, 'the filter ExtensionRef has no counterpart')
     return false
@@ -133,7 +133,7 @@ export class Backends {
   }
 
   /** The provider of an AIServiceBackend; reports and returns undefined if it cannot be converted. */
-  provider(name: string, model: string | undefined, origin: Field): Fields | undefined {
+  provider(name: string, model: string | undefined, origin: SourceField): Fields | undefined {
     const result = this.#result
     const service = this.#services.get(name)
     if (service === undefined) {
@@ -177,7 +177,7 @@ export class Backends {
 
   #auth(
     name: string,
-    spec: Field | undefined,
+    spec: SourceField | undefined,
   ): { auth?: Fields; region?: string; project?: string } {
     const result = this.#result
     if (spec === undefined) return {}
@@ -214,7 +214,7 @@ export class Backends {
   }
 
   /** Reads a credentials file of AWS. */
-  #awsAuth(name: string, source: string, origin: Field): Fields {
+  #awsAuth(name: string, source: string, origin: SourceField): Fields {
     const result = this.#result
     const file = result.secretEntries(source, result.namespace)?.credentials ?? ''
     const value = (key: string) => new RegExp(`^\\s*${key}\\s*=\\s*(\\S+)`, 'm').exec(file)?.[1]
@@ -237,7 +237,7 @@ function serviceAddress({ name, port }: Fields, namespace = 'default'): Address 
   return { host: `${String(name)}.${namespace}.svc`, port: Number(port ?? 80), isTls: false }
 }
 
-function tlsOf(tls: Field): Fields | undefined {
+function tlsOf(tls: SourceField): Fields | undefined {
   if (!tls.isSet) return undefined
   tls.ignore('wellKnownCACertificates', 'autoSNIFromEndpointHostname')
   const refs = tls.get('caCertificateRefs').items()

@@ -1,13 +1,16 @@
 /** Converts ClientTrafficPolicy. */
 import { compact, type Fields } from '../conversion.ts'
-import type { Field } from '../field.ts'
+import type { SourceField } from '../field.ts'
 import { keepaliveOf } from './backend-traffic.ts'
 import { enter, type PolicyScene } from './targets.ts'
 
 /** A size in bytes, or a Kubernetes quantity. */
-const size = (field: Field): unknown => (field.isSet ? field.take() : undefined)
+const size = (field: SourceField): unknown => (field.isSet ? field.take() : undefined)
 
-export function convertClientTrafficPolicy(field: Field, { targets, result }: PolicyScene): void {
+export function convertClientTrafficPolicy(
+  field: SourceField,
+  { targets, result }: PolicyScene,
+): void {
   const name = enter(field, result)
   const spec = field.get('spec')
   const refs = targets.of(spec).map((ref) => {
@@ -34,12 +37,12 @@ export function convertClientTrafficPolicy(field: Field, { targets, result }: Po
   )
 }
 
-function tcpOf(spec: Field): Fields | undefined {
+function tcpOf(spec: SourceField): Fields | undefined {
   const keepalive = spec.get('tcpKeepalive')
   return keepalive.isSet ? { keepalive: keepaliveOf(keepalive) } : undefined
 }
 
-function tlsOf(tls: Field): Fields | undefined {
+function tlsOf(tls: SourceField): Fields | undefined {
   const alpn = tls.get('alpnProtocols')
   const fields = compact({
     minProtocolVersion: tls.get('minVersion').text(),
@@ -49,7 +52,7 @@ function tlsOf(tls: Field): Fields | undefined {
   return Object.keys(fields).length > 0 ? fields : undefined
 }
 
-function httpOf(spec: Field): Fields | undefined {
+function httpOf(spec: SourceField): Fields | undefined {
   const http2 = spec.get('http2')
   const fields = compact({
     http1IdleTimeout: spec.at('timeout', 'http', 'idleTimeout').text(),

@@ -2,10 +2,10 @@
 
 import { isObject } from '../../../ground/base/json-object.ts'
 import { gatewayGroup, ownGroup } from '../../../ground/model/api-names.ts'
-import type { Conversion, Fields, Manifest } from '../conversion.ts'
-import type { Field, SourceDocument } from '../field.ts'
+import type { Conversion, Fields, ImportedManifest } from '../conversion.ts'
+import type { SourceDocument, SourceField } from '../field.ts'
 import { convertClass, isStandard, openObject, wholeObject } from '../kubernetes.ts'
-import { fieldsOf, objectKind, type Source } from '../source.ts'
+import { fieldsOf, type ImportSource, objectKind } from '../source.ts'
 import { appendedForwardedHeaders } from '../targets.ts'
 import { convertModelRoute } from './ai-routes.ts'
 import { convertBackendTrafficPolicy } from './backend-traffic.ts'
@@ -28,7 +28,7 @@ const isOurs = (document: SourceDocument): boolean => {
   )
 }
 
-export const envoyGateway: Source = {
+export const envoyGateway: ImportSource = {
   name: 'envoy-gateway',
   port: 80,
   detects: isOurs,
@@ -68,13 +68,18 @@ function convertAll(documents: readonly SourceDocument[], result: Conversion): v
 }
 
 /** Kinds that describe the Deployment of Envoy protect nothing; patches and extensions may. */
-function reportKind(field: Field, kind: string, result: Conversion): void {
+function reportKind(field: SourceField, kind: string, result: Conversion): void {
   field.take()
   const isHarmless = kind === 'EnvoyProxy' || kind === 'GatewayConfig'
   result.report(isHarmless ? 'lost' : 'protection', field, `${kind} has no counterpart`)
 }
 
-function addStandard(field: Field, kind: string, backends: Backends, result: Conversion): void {
+function addStandard(
+  field: SourceField,
+  kind: string,
+  backends: Backends,
+  result: Conversion,
+): void {
   const object = convertClass(wholeObject(field), (controller) =>
     controller.startsWith(`${group}/`),
   )
@@ -97,7 +102,11 @@ function addStandard(field: Field, kind: string, backends: Backends, result: Con
 }
 
 /** Envoy tells backends who the client is, with headers that clients cannot forge. */
-function addForwardedHeaders({ metadata }: Manifest, field: Field, result: Conversion): void {
+function addForwardedHeaders(
+  { metadata }: ImportedManifest,
+  field: SourceField,
+  result: Conversion,
+): void {
   const home = result.namespace
   result.namespace = metadata.namespace
   const name = result.nameOf('GatewayPolicy', `${metadata.name}-forwarded-headers`)
@@ -109,9 +118,9 @@ function addForwardedHeaders({ metadata }: Manifest, field: Field, result: Conve
 
 /** A BackendTLSPolicy of a Backend becomes the TLS settings of its GatewayBackend. */
 function convertTlsPolicy(
-  object: Manifest,
+  object: ImportedManifest,
   targetRefs: readonly Fields[],
-  field: Field,
+  field: SourceField,
   backends: Backends,
   result: Conversion,
 ): void {
@@ -147,7 +156,11 @@ function convertTlsPolicy(
 }
 
 /** Parameters of Envoy's Deployment. */
-function withoutParameters(object: Manifest, field: Field, result: Conversion): Manifest {
+function withoutParameters(
+  object: ImportedManifest,
+  field: SourceField,
+  result: Conversion,
+): ImportedManifest {
   const spec = object.spec as Fields
   const infrastructure = (isObject(spec.infrastructure) ? spec.infrastructure : {}) as Fields
   const reference = spec.parametersRef ?? infrastructure.parametersRef

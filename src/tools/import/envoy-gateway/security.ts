@@ -1,13 +1,13 @@
 /** Converts SecurityPolicy. */
 import { type Conversion, compact, type Fields } from '../conversion.ts'
-import type { Field } from '../field.ts'
+import type { SourceField } from '../field.ts'
 import { addSecret, addStatic, parseAddress, quote, quoteAll, sourceIn } from '../targets.ts'
 import type { Backends } from './backends.ts'
 import { enter, type PolicyScene } from './targets.ts'
 
 type SecurityScene = PolicyScene & { readonly backends: Backends }
 
-export function convertSecurityPolicy(field: Field, scene: SecurityScene): void {
+export function convertSecurityPolicy(field: SourceField, scene: SecurityScene): void {
   const { result, targets } = scene
   const name = enter(field, result)
   const spec = field.get('spec')
@@ -24,7 +24,7 @@ export function convertSecurityPolicy(field: Field, scene: SecurityScene): void 
   addAuthorization(spec.get('authorization'), name, refs, result)
 }
 
-function corsOf(cors: Field, result: Conversion): Fields | undefined {
+function corsOf(cors: SourceField, result: Conversion): Fields | undefined {
   if (!cors.isSet) return undefined
   const list = (key: string) => (cors.get(key).isSet ? cors.get(key).texts() : undefined)
   const age = cors.get('maxAge').text()
@@ -44,9 +44,9 @@ function corsOf(cors: Field, result: Conversion): Fields | undefined {
   })
 }
 
-const nameIn = (ref: Field): string => String(ref.object().name)
+const nameIn = (ref: SourceField): string => String(ref.object().name)
 
-function basicAuthOf(auth: Field, name: string, result: Conversion): Fields | undefined {
+function basicAuthOf(auth: SourceField, name: string, result: Conversion): Fields | undefined {
   if (!auth.isSet) return undefined
   const source = nameIn(auth.get('users'))
   result.lose(auth.get('forwardUsernameHeader'), 'use a transformation with basicAuth.username')
@@ -62,7 +62,7 @@ function basicAuthOf(auth: Field, name: string, result: Conversion): Fields | un
 }
 
 /** Keys of several Secrets become the entries of one. */
-function apiKeysOf(auth: Field, name: string, result: Conversion): Fields | undefined {
+function apiKeysOf(auth: SourceField, name: string, result: Conversion): Fields | undefined {
   if (!auth.isSet) return undefined
   auth.ignore('sanitize')
   result.lose(auth.get('forwardClientIDHeader'), 'use a transformation with apiKey')
@@ -86,7 +86,7 @@ function apiKeysOf(auth: Field, name: string, result: Conversion): Fields | unde
   return { secretRef: addSecret(result, secret, entries, auth) }
 }
 
-function jwtOf(jwt: Field, result: Conversion): Fields | undefined {
+function jwtOf(jwt: SourceField, result: Conversion): Fields | undefined {
   if (!jwt.isSet) return undefined
   const isOptional = jwt.get('optional').flag() === true
   result.lose(jwt.get('failOpen'), 'tokens are refused if keys cannot be fetched')
@@ -111,7 +111,7 @@ function jwtOf(jwt: Field, result: Conversion): Fields | undefined {
   return { mode: isOptional ? 'Optional' : 'Strict', providers }
 }
 
-function jwksOf(provider: Field, result: Conversion): Fields | undefined {
+function jwksOf(provider: SourceField, result: Conversion): Fields | undefined {
   const inline = provider.at('localJWKS', 'inline').text()
   provider.get('localJWKS').ignore('type')
   if (inline !== undefined) return { inline }
@@ -131,7 +131,7 @@ function jwksOf(provider: Field, result: Conversion): Fields | undefined {
   }
 }
 
-function extAuthOf(auth: Field, { backends, result }: SecurityScene): Fields | undefined {
+function extAuthOf(auth: SourceField, { backends, result }: SecurityScene): Fields | undefined {
   if (!auth.isSet) return undefined
   auth.ignore('recomputeRoute', 'includeRouteMetadata', 'statusOnError')
   for (const field of ['timeout', 'contextExtensions']) {
@@ -169,7 +169,7 @@ function extAuthOf(auth: Field, { backends, result }: SecurityScene): Fields | u
  * else the default.
  */
 function addAuthorization(
-  auth: Field,
+  auth: SourceField,
   name: string,
   refs: readonly Fields[],
   result: Conversion,
@@ -193,7 +193,7 @@ function addAuthorization(
   )
 }
 
-function conditionOf(rule: Field, result: Conversion): string | undefined {
+function conditionOf(rule: SourceField, result: Conversion): string | undefined {
   const principal = rule.get('principal')
   const parts: (string | undefined)[] = []
   const cel = rule.get('cel')
@@ -225,7 +225,7 @@ function conditionOf(rule: Field, result: Conversion): string | undefined {
   return parts.length === 0 ? 'true' : parts.map((part) => `(${part})`).join(' && ')
 }
 
-function claimConditions(jwt: Field): string[] {
+function claimConditions(jwt: SourceField): string[] {
   jwt.ignore('provider')
   const claims = jwt
     .get('claims')

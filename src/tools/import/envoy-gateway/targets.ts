@@ -1,6 +1,6 @@
 /** Converts the targets of policies. */
 import type { Conversion, Fields } from '../conversion.ts'
-import type { Field } from '../field.ts'
+import type { SourceField } from '../field.ts'
 import { namesOf } from '../kubernetes.ts'
 
 export class Targets {
@@ -11,7 +11,7 @@ export class Targets {
   }
 
   /** The targetRefs of a policy; AIGatewayRoutes have become HTTPRoutes of the same name. */
-  of(spec: Field): Fields[] {
+  of(spec: SourceField): Fields[] {
     const result = this.#result
     result.lose(
       spec.get('mergeType'),
@@ -41,7 +41,7 @@ export interface PolicyScene {
 }
 
 /** The name of a policy, after which its namespace is that of the created objects. */
-export function enter(field: Field, result: Conversion): string {
+export function enter(field: SourceField, result: Conversion): string {
   const { name, namespace } = namesOf(field)
   result.namespace = namespace
   return name

@@ -1,13 +1,13 @@
 /** Converts Kong's plugins for language models. */
 import { compact, type Fields } from '../conversion.ts'
-import type { Field } from '../field.ts'
+import type { SourceField } from '../field.ts'
 import { limitOf, reportShared } from '../limits.ts'
 import { keyAuth, providerOf } from '../models.ts'
 import { addSecret } from '../targets.ts'
 import type { PluginReader, PluginScene } from './plugin.ts'
 
 /** A provider of `ai-proxy`, or of one target of `ai-proxy-advanced`. */
-function providerOfTarget(target: Field, { result, name }: PluginScene): Fields | undefined {
+function providerOfTarget(target: SourceField, { result, name }: PluginScene): Fields | undefined {
   target.ignore(
     'logging',
     'response_streaming',
@@ -56,7 +56,7 @@ function providerOfTarget(target: Field, { result, name }: PluginScene): Fields 
 const vault = /^\{vault:\/\/(?:env\/)?([\w/-]+)\}$/
 
 function authOf(
-  target: Field,
+  target: SourceField,
   { result, name }: Pick<PluginScene, 'result' | 'name'>,
 ): Fields | undefined {
   const auth = target.get('auth')
@@ -84,12 +84,12 @@ function authOf(
   return keyAuth(result, name, source, field)
 }
 
-function aiProxy(config: Field, scene: PluginScene): void {
+function aiProxy(config: SourceField, scene: PluginScene): void {
   const provider = providerOfTarget(config, scene)
   if (provider !== undefined) scene.plan.models = [[provider]]
 }
 
-function aiProxyAdvanced(config: Field, scene: PluginScene): void {
+function aiProxyAdvanced(config: SourceField, scene: PluginScene): void {
   const balancer = config.get('balancer')
   const algorithm = balancer.get('algorithm').text() ?? 'round-robin'
   balancer.ignore(
@@ -125,7 +125,7 @@ function aiProxyAdvanced(config: Field, scene: PluginScene): void {
 }
 
 /** Kong answers 400 to a prompt that a pattern denies. */
-function aiPromptGuard(config: Field, { plan, result }: PluginScene): void {
+function aiPromptGuard(config: SourceField, { plan, result }: PluginScene): void {
   config.ignore(
     'allow_all_conversation_history',
     'match_all_roles',
@@ -141,7 +141,7 @@ function aiPromptGuard(config: Field, { plan, result }: PluginScene): void {
   plan.requestGuards.push({ response, regex: { matches, action: 'Reject' } })
 }
 
-function aiPromptDecorator(config: Field, { plan }: PluginScene): void {
+function aiPromptDecorator(config: SourceField, { plan }: PluginScene): void {
   config.ignore('max_request_body_size', 'llm_format', 'genai_category')
   const messages = (place: string) => {
     const list = config.at('prompts', place).items()
@@ -152,7 +152,7 @@ function aiPromptDecorator(config: Field, { plan }: PluginScene): void {
   plan.ai.prompt = compact({ prepend: messages('prepend'), append: messages('append') })
 }
 
-function aiRateLimiting(config: Field, { plan, result }: PluginScene): void {
+function aiRateLimiting(config: SourceField, { plan, result }: PluginScene): void {
   config.ignore(
     'identifier',
     'sync_rate',

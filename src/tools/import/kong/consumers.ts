@@ -1,18 +1,18 @@
 /** Reads consumers with their credentials and groups. */
 import { createHash, createPublicKey } from 'node:crypto'
 import type { Conversion, Fields } from '../conversion.ts'
-import type { Field } from '../field.ts'
+import type { SourceField } from '../field.ts'
 import { addSecret } from '../targets.ts'
 
 interface Consumer {
   readonly name: string
   readonly groups: readonly string[]
-  readonly field: Field
+  readonly field: SourceField
 }
 
 interface Credential {
   readonly consumer: Consumer
-  readonly field: Field
+  readonly field: SourceField
 }
 
 /** The consumers of a configuration. Their Secrets are created when a plugin needs them. */
@@ -24,11 +24,11 @@ export class Consumers {
   #providers: Fields[] | undefined
   /** The user names of each group. */
   #usersOf: ReadonlyMap<string, readonly string[]> | undefined
-  readonly #root: Field
+  readonly #root: SourceField
   readonly #result: Conversion
   readonly #made = new Map<string, { name: string }>()
 
-  constructor(root: Field, result: Conversion) {
+  constructor(root: SourceField, result: Conversion) {
     this.#root = root
     this.#result = result
     this.#consumers = root

@@ -1,6 +1,6 @@
 /** Converts Kong's plugins that change headers. */
 import type { Fields } from '../conversion.ts'
-import type { Field } from '../field.ts'
+import type { SourceField } from '../field.ts'
 import { quote } from '../targets.ts'
 import type { PluginReader, PluginScene } from './plugin.ts'
 
@@ -10,7 +10,7 @@ interface Header {
 }
 
 /** Headers in the form `name:value`. Templates of Kong are reported. */
-function headersOf(field: Field, { result }: PluginScene): Header[] {
+function headersOf(field: SourceField, { result }: PluginScene): Header[] {
   return field.items().flatMap((item) => {
     const text = item.text() ?? ''
     const colon = text.indexOf(':')
@@ -24,7 +24,7 @@ function headersOf(field: Field, { result }: PluginScene): Header[] {
   })
 }
 
-const namesOf = (field: Field): string[] => field.texts().map((name) => name.trim())
+const namesOf = (field: SourceField): string[] => field.texts().map((name) => name.trim())
 
 /** `add` sets a header that is missing, `replace` one that is there. */
 const ifMissing = (side: string, { name, value }: Header): Fields => {
@@ -34,7 +34,7 @@ const ifPresent = (side: string, { name, value }: Header): Fields => {
   return { name, value: `${quote(name)} in ${side}.headers ? ${quote(value)} : fail()` }
 }
 
-function requestTransformer(config: Field, scene: PluginScene): void {
+function requestTransformer(config: SourceField, scene: PluginScene): void {
   const { plan } = scene
   const headers = (action: string) => config.get(action).get('headers')
   plan.requestHeaders.remove.push(...namesOf(headers('remove')))
@@ -45,7 +45,7 @@ function requestTransformer(config: Field, scene: PluginScene): void {
   plan.requestHeaders.add.push(...headersOf(headers('append'), scene))
 }
 
-function responseTransformer(config: Field, scene: PluginScene): void {
+function responseTransformer(config: SourceField, scene: PluginScene): void {
   const { plan } = scene
   const headers = (action: string) => config.get(action).get('headers')
   plan.responseHeaders.remove.push(...namesOf(headers('remove')))
@@ -56,7 +56,7 @@ function responseTransformer(config: Field, scene: PluginScene): void {
   plan.responseHeaders.add.push(...headersOf(headers('append'), scene))
 }
 
-function correlationId(config: Field, { plan }: PluginScene): void {
+function correlationId(config: SourceField, { plan }: PluginScene): void {
   config.ignore('generator')
   const name = (config.get('header_name').text() ?? 'Kong-Request-ID').toLowerCase()
   plan.computedRequest.push({ name, value: `default(request.headers[${quote(name)}], uuid())` })

@@ -1,8 +1,8 @@
 /** The source `kong`: declarative configuration of Kong Gateway (decK, DB-less). */
 import { type Conversion, compact, type Fields } from '../conversion.ts'
-import type { Field, SourceDocument } from '../field.ts'
+import type { SourceDocument, SourceField } from '../field.ts'
 import { RoutePlan } from '../plan.ts'
-import { hasField, type Source } from '../source.ts'
+import { hasField, type ImportSource } from '../source.ts'
 import {
   addBackend,
   addGateway,
@@ -16,7 +16,7 @@ import { Consumers } from './consumers.ts'
 import { matchesOf } from './matches.ts'
 import { applyPlugin, reportPlugin } from './plugins.ts'
 
-export const kong: Source = {
+export const kong: ImportSource = {
   name: 'kong',
   port: 8000,
   detects: (document) => hasField(document, '_format_version', '_transform'),
@@ -29,9 +29,9 @@ export const kong: Source = {
 const administrative = ['id', 'tags', 'created_at', 'updated_at']
 
 interface KongRoute {
-  readonly route: Field
+  readonly route: SourceField
   /** Undefined for a route without service. */
-  readonly service: Field | undefined
+  readonly service: SourceField | undefined
 }
 
 function convertConfig(document: SourceDocument, result: Conversion): void {
@@ -58,7 +58,11 @@ function convertConfig(document: SourceDocument, result: Conversion): void {
 }
 
 /** Routes below services, and those that name their service. */
-function routesOf(root: Field, services: readonly Field[], result: Conversion): KongRoute[] {
+function routesOf(
+  root: SourceField,
+  services: readonly SourceField[],
+  result: Conversion,
+): KongRoute[] {
   const byName = new Map(
     services.flatMap((service) => [
       [service.get('name').text(), service] as const,
@@ -86,17 +90,17 @@ function routesOf(root: Field, services: readonly Field[], result: Conversion): 
 }
 
 /** A reference is a name, or an object with `name` or `id`. */
-function referenceOf(field: Field): string | undefined {
+function referenceOf(field: SourceField): string | undefined {
   if (typeof field.value === 'string') return field.text()
   return field.get('name').text() ?? field.get('id').text()
 }
 
 /** The plugins of a configuration, by what they are attached to. */
 class Plugins {
-  readonly #global: Field[] = []
-  readonly #byTarget = new Map<string, Field[]>()
+  readonly #global: SourceField[] = []
+  readonly #byTarget = new Map<string, SourceField[]>()
 
-  constructor(root: Field, result: Conversion) {
+  constructor(root: SourceField, result: Conversion) {
     for (const plugin of root.get('plugins').items()) {
       const consumer = plugin.get('consumer')
       const group = plugin.get('consumer_group')
@@ -109,13 +113,13 @@ class Plugins {
     }
   }
 
-  #add(target: string, plugin: Field): void {
+  #add(target: string, plugin: SourceField): void {
     const known = this.#byTarget.get(target)
     if (known === undefined) this.#byTarget.set(target, [plugin])
     else known.push(plugin)
   }
 
-  #of(kind: string, owner: Field | undefined): Field[] {
+  #of(kind: string, owner: SourceField | undefined): SourceField[] {
     if (owner === undefined) return []
     const names = [owner.get('name').text(), owner.get('id').text()]
     const attached = names.flatMap((name) =>
@@ -125,7 +129,7 @@ class Plugins {
   }
 
   /** The plugins of a route: for each name, the one that is attached most specifically. */
-  effective(route: Field, service: Field | undefined): Field[] {
+  effective(route: SourceField, service: SourceField | undefined): SourceField[] {
     const all = [...this.#global, ...this.#of('service', service), ...this.#of('route', route)]
     const byName = new Map(all.map((plugin) => [plugin.get('name').text() ?? '', plugin]))
     return [...byName.values()].filter((plugin) => {
@@ -137,16 +141,16 @@ class Plugins {
   }
 }
 
-interface Parts {
-  readonly upstreams: ReadonlyMap<string, Field>
+interface KongParts {
+  readonly upstreams: ReadonlyMap<string, SourceField>
   readonly consumers: Consumers
   readonly plugins: Plugins
 }
 
 function convertRoute(
-  route: Field,
-  service: Field | undefined,
-  { upstreams, consumers, plugins }: Parts,
+  route: SourceField,
+  service: SourceField | undefined,
+  { upstreams, consumers, plugins }: KongParts,
   result: Conversion,
 ): void {
   route.ignore(...administrative, 'request_buffering', 'response_buffering', 'path_handling')
@@ -179,13 +183,13 @@ function convertRoute(
   plan.addPolicies(result, name, routes, route)
 }
 
-const servicePath = (service: Field | undefined): string | undefined =>
+const servicePath = (service: SourceField | undefined): string | undefined =>
   parseAddress(service?.get('url').text() ?? '')?.path
 
 /** Settings of the service and the route that apply to its connections. */
 function applyService(
-  service: Field | undefined,
-  route: Field,
+  service: SourceField | undefined,
+  route: SourceField,
   plan: RoutePlan,
   result: Conversion,
 ): void {
@@ -206,8 +210,8 @@ function applyService(
 
 /** References to the addresses of a service, with the weights of its upstream. */
 function serviceRefs(
-  service: Field | undefined,
-  upstreams: ReadonlyMap<string, Field>,
+  service: SourceField | undefined,
+  upstreams: ReadonlyMap<string, SourceField>,
   result: Conversion,
 ): Fields[] {
   if (service === undefined) return []
@@ -239,7 +243,7 @@ function serviceRefs(
 }
 
 function backendPolicies(
-  service: Field,
+  service: SourceField,
   isTls: boolean,
   protocol: string,
   result: Conversion,

@@ -1,5 +1,5 @@
 /** Converts Kong's plugins that limit requests. */
-import type { Field } from '../field.ts'
+import type { SourceField } from '../field.ts'
 import { limitOf, reportShared } from '../limits.ts'
 import type { PluginReader, PluginScene } from './plugin.ts'
 
@@ -31,14 +31,14 @@ const counting = [
   'dictionary_name',
 ]
 
-function reportScope(config: Field, { result }: PluginScene): void {
+function reportScope(config: SourceField, { result }: PluginScene): void {
   config.ignore(...counting, 'header_name', 'path')
   const by = config.get('limit_by').text() ?? config.get('identifier').text() ?? 'consumer'
   if (by === 'service' || by === 'route') return
   reportShared(config, result, `Kong counts by ${by}`)
 }
 
-function addLimit(field: Field, amount: number, seconds: number, scene: PluginScene): void {
+function addLimit(field: SourceField, amount: number, seconds: number, scene: PluginScene): void {
   const limit = limitOf({ amount, seconds }, field, scene.result)
   if (limit === undefined) {
     scene.result.report('protection', field, 'the limit has a period that cannot be converted')
@@ -47,7 +47,7 @@ function addLimit(field: Field, amount: number, seconds: number, scene: PluginSc
   scene.plan.limits.push(limit)
 }
 
-function rateLimiting(config: Field, scene: PluginScene): void {
+function rateLimiting(config: SourceField, scene: PluginScene): void {
   reportScope(config, scene)
   for (const [period, seconds] of Object.entries(periods)) {
     const field = config.get(period)
@@ -56,7 +56,7 @@ function rateLimiting(config: Field, scene: PluginScene): void {
   }
 }
 
-function rateLimitingAdvanced(config: Field, scene: PluginScene): void {
+function rateLimitingAdvanced(config: SourceField, scene: PluginScene): void {
   reportScope(config, scene)
   const windows = config.get('window_size').items()
   config

@@ -1,6 +1,6 @@
 /** Reads what a Kong route matches. */
 import { type Conversion, compact, type Fields } from '../conversion.ts'
-import type { Field } from '../field.ts'
+import type { SourceField } from '../field.ts'
 import { escapePattern } from '../plan.ts'
 
 interface RouteMatches {
@@ -14,7 +14,7 @@ interface RouteMatches {
 
 /** Hosts, paths, methods and headers of a route; undefined if it cannot be an HTTPRoute. */
 export function matchesOf(
-  route: Field,
+  route: SourceField,
   servicePath: string | undefined,
   result: Conversion,
 ): RouteMatches | undefined {
@@ -75,7 +75,7 @@ function rewriteOf(path: string, prefix: string, strips: boolean): Fields | unde
 }
 
 /** Every combination of methods and headers. */
-function conditionsOf(route: Field, result: Conversion): Fields[] {
+function conditionsOf(route: SourceField, result: Conversion): Fields[] {
   const methods = route.get('methods').texts()
   const headers = route
     .get('headers')
@@ -97,7 +97,7 @@ function headerMatch(name: string, values: readonly string[]): Fields {
   return { type: 'RegularExpression', name, value: values.map(escapePattern).join('|') }
 }
 
-function hostnamesOf(route: Field, result: Conversion): string[] | undefined {
+function hostnamesOf(route: SourceField, result: Conversion): string[] | undefined {
   const hosts = route.get('hosts').items()
   if (hosts.length === 0) return undefined
   return hosts.flatMap((field) => {

@@ -1,6 +1,6 @@
 /** What a reader of a Kong plugin gets. */
 import type { Conversion } from '../conversion.ts'
-import type { Field } from '../field.ts'
+import type { SourceField } from '../field.ts'
 import type { RoutePlan } from '../plan.ts'
 import type { Consumers } from './consumers.ts'
 
@@ -14,4 +14,4 @@ export interface PluginScene {
 }
 
 /** Reads `config` of a plugin. What it does not read is reported. */
-export type PluginReader = (config: Field, scene: PluginScene) => void
+export type PluginReader = (config: SourceField, scene: PluginScene) => void

@@ -1,7 +1,7 @@
 /** Converts plugins of Kong: the table of readers, and those for authentication and access. */
 import { entryOf } from '../../../ground/base/json-object.ts'
 import { type Conversion, compact, isProtection } from '../conversion.ts'
-import type { Field } from '../field.ts'
+import type { SourceField } from '../field.ts'
 import { quote, quoteAll, sourceIn, toGateway } from '../targets.ts'
 import { aiPlugins } from './ai-plugins.ts'
 import { headerPlugins } from './header-plugins.ts'
@@ -13,7 +13,7 @@ const observing =
   /^(prometheus|datadog|statsd|syslog|zipkin|opentelemetry|loggly|(file|http|tcp|udp|kafka)-log)$/
 
 /** Adds the settings of a plugin to the plan of a route. */
-export function applyPlugin(plugin: Field, scene: PluginScene): void {
+export function applyPlugin(plugin: SourceField, scene: PluginScene): void {
   const name = plugin.get('name').text() ?? ''
   const reader = entryOf(readers, name)
   if (reader === undefined)
@@ -22,7 +22,7 @@ export function applyPlugin(plugin: Field, scene: PluginScene): void {
 }
 
 /** Reports a plugin. A plugin that is not known to observe only may protect something. */
-export function reportPlugin(plugin: Field, reason: string, result: Conversion): void {
+export function reportPlugin(plugin: SourceField, reason: string, result: Conversion): void {
   const name = plugin.get('name').text() ?? ''
   const isHarmless =
     observing.test(name) || /^(proxy-cache|ai-semantic-cache|correlation-id|grpc-web)/.test(name)
@@ -31,10 +31,10 @@ export function reportPlugin(plugin: Field, reason: string, result: Conversion):
 }
 
 /** Anonymous access lets requests without credentials pass. */
-const modeOf = (config: Field) => (config.get('anonymous').isSet ? { mode: 'Optional' } : {})
+const modeOf = (config: SourceField) => (config.get('anonymous').isSet ? { mode: 'Optional' } : {})
 
 /** Copies a key from Kong's header or query parameter to the header that Sluice reads. */
-function keyAuth(config: Field, { plan, consumers, result }: PluginScene): void {
+function keyAuth(config: SourceField, { plan, consumers, result }: PluginScene): void {
   config.ignore('run_on_preflight', 'realm')
   plan.traffic.apiKeyAuthentication = { ...modeOf(config), secretRef: consumers.apiKeys() }
   const names = config.get('key_names').isSet ? config.get('key_names').texts() : ['apikey']
@@ -71,14 +71,14 @@ function keyAuth(config: Field, { plan, consumers, result }: PluginScene): void 
   )
 }
 
-function basicAuth(config: Field, { plan, consumers }: PluginScene): void {
+function basicAuth(config: SourceField, { plan, consumers }: PluginScene): void {
   config.ignore('realm')
   plan.traffic.basicAuthentication = { ...modeOf(config), secretRef: consumers.passwords() }
   if (config.get('hide_credentials').flag() === true)
     plan.requestHeaders.remove.push('authorization')
 }
 
-function jwt(config: Field, { plan, consumers, result }: PluginScene): void {
+function jwt(config: SourceField, { plan, consumers, result }: PluginScene): void {
   config.ignore('claims_to_verify', 'run_on_preflight', 'header_names', 'realm')
   const providers = consumers.tokenProviders()
   if (providers.length === 0) {
@@ -90,7 +90,7 @@ function jwt(config: Field, { plan, consumers, result }: PluginScene): void {
 }
 
 /** Groups of API keys are in their metadata; those of users are known from the configuration. */
-function acl(config: Field, { plan, consumers }: PluginScene): void {
+function acl(config: SourceField, { plan, consumers }: PluginScene): void {
   config.ignore('hide_groups_header')
   const lists = [
     ['Require', ['allow', 'whitelist']],
@@ -108,7 +108,7 @@ function acl(config: Field, { plan, consumers }: PluginScene): void {
   }
 }
 
-function ipRestriction(config: Field, { plan, result }: PluginScene): void {
+function ipRestriction(config: SourceField, { plan, result }: PluginScene): void {
   config.ignore('status', 'message')
   const lists = [
     ['Require', ['allow', 'whitelist']],
@@ -124,7 +124,7 @@ function ipRestriction(config: Field, { plan, result }: PluginScene): void {
   }
 }
 
-function cors(config: Field, { plan, result }: PluginScene): void {
+function cors(config: SourceField, { plan, result }: PluginScene): void {
   const origins = config.get('origins').isSet ? config.get('origins').texts() : ['*']
   const plain = origins.filter((origin) => /^\*$|^https?:\/\/[\w.:*-]+$/.test(origin))
   if (plain.length < origins.length) {
@@ -144,7 +144,7 @@ function cors(config: Field, { plan, result }: PluginScene): void {
   })
 }
 
-function requestTermination(config: Field, { plan }: PluginScene): void {
+function requestTermination(config: SourceField, { plan }: PluginScene): void {
   config.ignore('content_type')
   const message = config.get('message').text()
   const body =

@@ -1,6 +1,6 @@
 /** Reads `model_list`: each entry is a deployment of a model at a provider. */
 import { type Conversion, compact, type Fields } from '../conversion.ts'
-import type { Field } from '../field.ts'
+import type { SourceField } from '../field.ts'
 import { isKnownProvider, type KeySource, keyAuth, providerOf } from '../models.ts'
 import { addSecret } from '../targets.ts'
 import type { Settings } from './settings.ts'
@@ -11,10 +11,14 @@ export interface Deployment {
   readonly provider: Fields
   /** Deployments with a lower order are used first. */
   readonly order: number
-  readonly origin: Field
+  readonly origin: SourceField
 }
 
-export function readDeployments(root: Field, settings: Settings, result: Conversion): Deployment[] {
+export function readDeployments(
+  root: SourceField,
+  settings: Settings,
+  result: Conversion,
+): Deployment[] {
   const deployments = root
     .get('model_list')
     .items()
@@ -24,7 +28,7 @@ export function readDeployments(root: Field, settings: Settings, result: Convers
 }
 
 function readDeployment(
-  entry: Field,
+  entry: SourceField,
   settings: Settings,
   result: Conversion,
 ): Deployment | undefined {
@@ -93,7 +97,7 @@ const bodyFields = [
   'stop',
 ]
 
-function overrides(params: Field): Fields {
+function overrides(params: SourceField): Fields {
   const defaults = bodyFields.flatMap((name) => {
     const field = params.get(name)
     return field.isSet ? [{ field: name, value: field.take() }] : []
@@ -102,7 +106,7 @@ function overrides(params: Field): Fields {
 }
 
 function awsAuth(
-  params: Field,
+  params: SourceField,
   label: string,
   settings: Settings,
   result: Conversion,

@@ -1,7 +1,7 @@
 /** Reads `guardrails` of a LiteLLM configuration. */
 import { entryOf } from '../../../ground/base/json-object.ts'
 import { type Conversion, compact, type Fields } from '../conversion.ts'
-import type { Field } from '../field.ts'
+import type { SourceField } from '../field.ts'
 
 const builtins: Readonly<Record<string, string>> = {
   CREDIT_CARD: 'CreditCard',
@@ -18,7 +18,7 @@ const sides: Readonly<Record<string, 'request' | 'response'>> = {
 }
 
 /** The guards of all models; undefined if none can be converted. */
-export function promptGuards(root: Field, result: Conversion): Fields | undefined {
+export function promptGuards(root: SourceField, result: Conversion): Fields | undefined {
   const found = root
     .get('guardrails')
     .items()
@@ -32,7 +32,10 @@ export function promptGuards(root: Field, result: Conversion): Fields | undefine
     : undefined
 }
 
-function sidedGuards(guardrail: Field, result: Conversion): { side: string; guard: Fields }[] {
+function sidedGuards(
+  guardrail: SourceField,
+  result: Conversion,
+): { side: string; guard: Fields }[] {
   guardrail.ignore('guardrail_name', 'guardrail_info')
   const params = guardrail.get('litellm_params')
   const guards = guardsOf(guardrail, params, result)
@@ -57,7 +60,7 @@ function sidedGuards(guardrail: Field, result: Conversion): { side: string; guar
     })
 }
 
-function guardsOf(guardrail: Field, params: Field, result: Conversion): Fields[] {
+function guardsOf(guardrail: SourceField, params: SourceField, result: Conversion): Fields[] {
   const name = params.get('guardrail').text() ?? ''
   if (name === 'presidio') return presidio(params, result)
   if (name === 'openai_moderation') {
@@ -69,7 +72,7 @@ function guardsOf(guardrail: Field, params: Field, result: Conversion): Fields[]
 }
 
 /** Presidio finds entities by their form, as the built-in patterns do. */
-function presidio(params: Field, result: Conversion): Fields[] {
+function presidio(params: SourceField, result: Conversion): Fields[] {
   const config = params.get('pii_entities_config')
   if (!config.isSet) {
     result.report(

@@ -3,13 +3,13 @@ import { type Conversion, compact, type Fields } from '../conversion.ts'
 import type { SourceDocument } from '../field.ts'
 import { namedProviders } from '../models.ts'
 import { withAi } from '../plan.ts'
-import { hasField, type Source } from '../source.ts'
+import { hasField, type ImportSource } from '../source.ts'
 import { addBackend, addGateway, addRoute, choiceHeader, toGateway, toRoute } from '../targets.ts'
 import { type Deployment, readDeployments } from './deployments.ts'
 import { promptGuards } from './guardrails.ts'
 import { clientAuthentication, reportLimits, retries, Settings, timeouts } from './settings.ts'
 
-export const litellm: Source = {
+export const litellm: ImportSource = {
   name: 'litellm',
   port: 4000,
   detects: (document) => hasField(document, 'model_list', 'litellm_settings', 'router_settings'),

@@ -1,21 +1,21 @@
 /** Reads the settings of a LiteLLM configuration that are not about one model. */
 import type { Conversion, Fields } from '../conversion.ts'
-import type { Field } from '../field.ts'
+import type { SourceField } from '../field.ts'
 import type { KeySource } from '../models.ts'
 import { addSecret, duration } from '../targets.ts'
 
 interface Fallback {
   readonly name: string
-  readonly field: Field
+  readonly field: SourceField
 }
 
 const reference = /^os\.environ\/(\w+)$/
 
 export class Settings {
-  readonly #root: Field
+  readonly #root: SourceField
   readonly #fallbacks = new Map<string, Fallback[]>()
 
-  constructor(root: Field) {
+  constructor(root: SourceField) {
     this.#root = root
     for (const section of [root.get('router_settings'), root.get('litellm_settings')]) {
       for (const item of section.get('fallbacks').items()) {
@@ -40,7 +40,7 @@ export class Settings {
   }
 
   /** A key that is inline, or in an environment variable, which the configuration may define. */
-  keyOf(field: Field): KeySource {
+  keyOf(field: SourceField): KeySource {
     const text = field.text()
     const variable = reference.exec(text ?? '')?.[1]
     if (variable === undefined) return { value: text }
@@ -49,7 +49,7 @@ export class Settings {
   }
 
   /** A text that is not secret; undefined if only the environment has it. */
-  plainOf(field: Field): string | undefined {
+  plainOf(field: SourceField): string | undefined {
     return this.keyOf(field).value
   }
 
@@ -63,7 +63,7 @@ export class Settings {
     return aliases
   }
 
-  first(name: string): Field {
+  first(name: string): SourceField {
     const [router, general] = [
       this.#root.get('router_settings'),
       this.#root.get('litellm_settings'),
@@ -89,7 +89,7 @@ export function timeouts(settings: Settings): Fields {
 }
 
 /** The master key becomes the API key of clients. */
-export function clientAuthentication(root: Field, result: Conversion): Fields {
+export function clientAuthentication(root: SourceField, result: Conversion): Fields {
   const general = root.get('general_settings')
   const field = general.get('master_key')
   if (general.get('database_url').isSet) {
@@ -110,7 +110,7 @@ export function clientAuthentication(root: Field, result: Conversion): Fields {
 }
 
 /** Reports limits of the whole proxy: Sluice knows no prices, and does not count parallel requests. */
-export function reportLimits(root: Field, result: Conversion): void {
+export function reportLimits(root: SourceField, result: Conversion): void {
   const settings = root.get('litellm_settings')
   for (const name of ['max_budget', 'budget_duration']) {
     result.lose(settings.get(name), 'budgets in money have no counterpart; limit tokens instead')

@@ -1,6 +1,6 @@
 /** Converts the annotations of the nginx Ingress controller. */
 import { compact, type Fields } from '../conversion.ts'
-import type { Field } from '../field.ts'
+import type { SourceField } from '../field.ts'
 import { reportShared } from '../limits.ts'
 import { addStatic, duration, parseAddress, sourceIn } from '../targets.ts'
 import { addAuthentication } from './authentication.ts'
@@ -31,9 +31,12 @@ const neutral = [
   'preserve-trailing-slash',
 ]
 
-type Read = (name: string) => Field
+type Read = (name: string) => SourceField
 
-export function applyAnnotations(annotations: Field, scene: AnnotationScene): IngressSettings {
+export function applyAnnotations(
+  annotations: SourceField,
+  scene: AnnotationScene,
+): IngressSettings {
   const read: Read = (name) => annotations.get(`nginx.ingress.kubernetes.io/${name}`)
   for (const name of neutral) read(name).take()
   read('canary').take()

@@ -1,11 +1,11 @@
 /** Converts the annotations for passwords and for external authorization. */
 import { entryOf } from '../../../ground/base/json-object.ts'
 import { type Conversion, compact } from '../conversion.ts'
-import type { Field } from '../field.ts'
+import type { SourceField } from '../field.ts'
 import { addSecret, addStatic, parseAddress, quote } from '../targets.ts'
 import type { AnnotationScene } from './scene.ts'
 
-type Read = (name: string) => Field
+type Read = (name: string) => SourceField
 
 export function addAuthentication(read: Read, scene: AnnotationScene): void {
   addPasswords(read, scene)

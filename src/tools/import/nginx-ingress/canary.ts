@@ -1,6 +1,6 @@
 /** Reads the canary annotations. */
 import type { Conversion, Fields } from '../conversion.ts'
-import type { Field } from '../field.ts'
+import type { SourceField } from '../field.ts'
 import { escapePattern } from '../plan.ts'
 
 interface Canary {
@@ -14,11 +14,11 @@ interface Canary {
 /** The canary of each path. */
 export type Canaries = Map<string, Canary & { readonly ref: Fields }>
 
-const annotation = (annotations: Field, name: string) =>
+const annotation = (annotations: SourceField, name: string) =>
   annotations.get(`nginx.ingress.kubernetes.io/${name}`)
 
 /** Undefined for an Ingress that is not a canary. */
-export function canaryOf(annotations: Field, result: Conversion): Canary | undefined {
+export function canaryOf(annotations: SourceField, result: Conversion): Canary | undefined {
   if (annotation(annotations, 'canary').flag() !== true) return undefined
   const header = annotation(annotations, 'canary-by-header').text()
   const value = annotation(annotations, 'canary-by-header-value').text()

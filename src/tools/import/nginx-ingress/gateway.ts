@@ -1,7 +1,7 @@
 /** Creates the Gateway of Ingress objects, with a listener for each host that has a certificate. */
 import { gatewayGroup } from '../../../ground/model/api-names.ts'
 import { type Conversion, compact } from '../conversion.ts'
-import type { Field } from '../field.ts'
+import type { SourceField } from '../field.ts'
 import { addGateway, gatewayName } from '../targets.ts'
 import { listenerOf } from './listeners.ts'
 import type { Annotations } from './other-annotations.ts'
@@ -10,14 +10,14 @@ export interface TlsHost {
   readonly host: string
   readonly secret: string
   readonly namespace: string | undefined
-  readonly field: Field
+  readonly field: SourceField
 }
 
 export function addIngressGateway(
   result: Conversion,
   hosts: readonly TlsHost[],
   annotations: Annotations,
-  origin: Field,
+  origin: SourceField,
 ): void {
   const home = result.namespace
   const allowedRoutes = { namespaces: { from: 'All' } }

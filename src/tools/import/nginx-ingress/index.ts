@@ -1,10 +1,10 @@
 /** The source `nginx-ingress`: Ingress objects with annotations of the nginx Ingress controller. */
 import { gatewayGroup } from '../../../ground/model/api-names.ts'
 import { type Conversion, compact, type Fields } from '../conversion.ts'
-import type { Field, SourceDocument } from '../field.ts'
+import type { SourceDocument, SourceField } from '../field.ts'
 import { isStandard, openObject, wholeObject } from '../kubernetes.ts'
 import { RoutePlan } from '../plan.ts'
-import { labelOf, objectKind, type Source } from '../source.ts'
+import { type ImportSource, labelOf, objectKind } from '../source.ts'
 import { addRoute, gatewayName, replacedForwardedHeaders } from '../targets.ts'
 import { applyAnnotations } from './annotations.ts'
 import { type Canaries, canaryOf } from './canary.ts'
@@ -19,7 +19,7 @@ const isIngress = (document: SourceDocument): boolean => {
   return kind === 'Ingress' && group === 'networking.k8s.io'
 }
 
-export const nginxIngress: Source = {
+export const nginxIngress: ImportSource = {
   name: 'nginx-ingress',
   port: 80,
   detects: isIngress,
@@ -28,10 +28,10 @@ export const nginxIngress: Source = {
 
 /** An Ingress with its settings. */
 interface Ingress {
-  readonly field: Field
+  readonly field: SourceField
   readonly name: string
   readonly namespace: string | undefined
-  readonly annotations: Field
+  readonly annotations: SourceField
   readonly paths: readonly IngressPath[]
   readonly tls: readonly TlsHost[]
 }
@@ -164,7 +164,7 @@ function rulesWithCanary(
   path: IngressPath,
   settings: Parameters<typeof ruleOf>[1],
   canaries: Canaries,
-  annotations: Field,
+  annotations: SourceField,
   result: Conversion,
 ): Fields[] {
   const canary = canaries.get(path.key)

@@ -1,6 +1,6 @@
 /** Carries over annotations of an Ingress that other controllers read from Gateways and HTTPRoutes. */
 import type { Conversion } from '../conversion.ts'
-import type { Field } from '../field.ts'
+import type { SourceField } from '../field.ts'
 
 /** Annotations of tools that manage the Ingress itself. */
 const bookkeeping = /^(kubectl\.kubernetes\.io\/|meta\.helm\.sh\/|kubernetes\.io\/ingress\.class$)/
@@ -14,13 +14,13 @@ const forNames = /^external-dns\.(alpha\.)?kubernetes\.io\//
 /** An Ingress whose annotations are carried over. */
 interface AnnotatedIngress {
   readonly namespace: string | undefined
-  readonly annotations: Field
+  readonly annotations: SourceField
 }
 
 export type Annotations = Readonly<Record<string, string>>
 
 /** Marks annotations as read that need no counterpart. What no reader knows is reported at the end. */
-export function ignoreBookkeeping(annotations: Field): void {
+export function ignoreBookkeeping(annotations: SourceField): void {
   for (const [key, value] of annotations.entries()) if (bookkeeping.test(key)) value.take()
 }
 
@@ -64,7 +64,7 @@ function problemOf(
 const isForRoutes = (key: string): boolean => forNames.test(key) && !key.endsWith('/target')
 
 /** The annotations that belong on the routes of an Ingress. */
-export function routeAnnotations(annotations: Field): Annotations {
+export function routeAnnotations(annotations: SourceField): Annotations {
   const all = annotations.entries().filter(([key]) => isForRoutes(key))
   return Object.fromEntries(all.map(([key, field]) => [key, field.text() ?? '']))
 }

@@ -1,7 +1,7 @@
 /** Reads the hosts, paths and backends of an Ingress. */
 import { isObject } from '../../../ground/base/json-object.ts'
 import type { Conversion, Fields } from '../conversion.ts'
-import type { Field, SourceDocument } from '../field.ts'
+import type { SourceDocument, SourceField } from '../field.ts'
 import { fieldsOf, objectKind } from '../source.ts'
 
 export interface IngressPath {
@@ -10,7 +10,7 @@ export interface IngressPath {
   readonly path: string
   readonly type: string
   readonly backend: Fields
-  readonly field: Field
+  readonly field: SourceField
   /** The same for the path of a canary and that of the Ingress that it belongs to. */
   readonly key: string
 }
@@ -38,18 +38,18 @@ export class Services {
 }
 
 export function pathsOf(
-  spec: Field,
+  spec: SourceField,
   namespace: string | undefined,
   services: Services,
   result: Conversion,
 ): IngressPath[] {
-  const readBackend = (backend: Field) => backendOf(backend, namespace, services, result)
+  const readBackend = (backend: SourceField) => backendOf(backend, namespace, services, result)
   const make = (
     host: string,
     path: string,
     type: string,
     ref: Fields | undefined,
-    field: Field,
+    field: SourceField,
   ) => {
     const key = `${namespace ?? ''} ${host} ${path.replace(/(.)\/$/, '$1')}`
     return ref === undefined ? [] : [{ host, path, type, backend: ref, field, key }]
@@ -74,7 +74,7 @@ export function pathsOf(
 }
 
 function backendOf(
-  backend: Field,
+  backend: SourceField,
   namespace: string | undefined,
   services: Services,
   result: Conversion,

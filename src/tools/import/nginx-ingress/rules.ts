@@ -1,12 +1,12 @@
 /** Builds the rule of an HTTPRoute for one path of an Ingress. */
 import { type Conversion, compact, type Fields } from '../conversion.ts'
-import type { Field } from '../field.ts'
+import type { SourceField } from '../field.ts'
 import type { IngressPath } from './paths.ts'
 
 /** Settings of an Ingress that are part of its rules. */
 export interface RuleSettings {
   readonly usesPatterns: boolean
-  readonly rewriteTarget: Field
+  readonly rewriteTarget: SourceField
   /** Filters of every rule. */
   readonly filters: readonly Fields[]
   /** Answers every request with a redirect. */
@@ -17,7 +17,7 @@ export interface RuleSettings {
 export function ruleOf(
   { path, type, backend, field }: IngressPath,
   settings: RuleSettings,
-  annotations: Field,
+  annotations: SourceField,
   result: Conversion,
 ): Fields {
   const { filters, redirect, sessionPersistence, rewriteTarget } = settings

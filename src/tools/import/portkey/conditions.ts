@@ -1,11 +1,11 @@
 /** Converts conditions of a Portkey config to an expression that names the target. */
 import { entryOf, isObject } from '../../../ground/base/json-object.ts'
 import type { Conversion } from '../conversion.ts'
-import type { Field } from '../field.ts'
+import type { SourceField } from '../field.ts'
 import { quote } from '../targets.ts'
 
 /** An expression for the name of the target; undefined if a condition cannot be expressed. */
-export function choiceOf(strategy: Field, result: Conversion): string | undefined {
+export function choiceOf(strategy: SourceField, result: Conversion): string | undefined {
   const fallback = strategy.get('default')
   let expression = fallback.isSet ? quote(fallback.text() ?? '') : 'fail()'
   for (const condition of strategy.get('conditions').items().toReversed()) {

@@ -1,8 +1,8 @@
 /** The source `portkey`: config JSON of the Portkey gateway. */
 import { type Conversion, compact, type Fields } from '../conversion.ts'
-import type { Field, SourceDocument } from '../field.ts'
+import type { SourceDocument, SourceField } from '../field.ts'
 import { namedProviders } from '../models.ts'
-import { hasField, type Source } from '../source.ts'
+import { hasField, type ImportSource } from '../source.ts'
 import {
   addBackend,
   addGateway,
@@ -15,7 +15,7 @@ import {
 import { choiceOf } from './conditions.ts'
 import { providerOfTarget } from './providers.ts'
 
-export const portkey: Source = {
+export const portkey: ImportSource = {
   name: 'portkey',
   port: 8787,
   detects: (document) =>
@@ -55,7 +55,7 @@ function convertConfig(document: SourceDocument, result: Conversion): void {
 }
 
 /** A PreRouting policy writes the name of the target to a header; each target has a rule for its name. */
-function conditionalRules(root: Field, result: Conversion): Fields[] {
+function conditionalRules(root: SourceField, result: Conversion): Fields[] {
   const expression = choiceOf(root.get('strategy'), result)
   if (expression === undefined) return []
   const transformation = { request: { set: [{ name: choiceHeader, value: expression }] } }
@@ -72,7 +72,7 @@ function conditionalRules(root: Field, result: Conversion): Fields[] {
 }
 
 /** Weighted references to the backends of a config or of one of its targets. */
-function refsOf(config: Field, name: string, result: Conversion): Fields[] {
+function refsOf(config: SourceField, name: string, result: Conversion): Fields[] {
   if (config.at('strategy', 'mode').text() !== 'loadbalance') {
     const groups = groupsOf(config, name, result)
     if (groups.length === 0) return []
@@ -96,7 +96,7 @@ function refsOf(config: Field, name: string, result: Conversion): Fields[] {
 }
 
 /** Providers by priority: the targets of a fallback one after the other. */
-function groupsOf(config: Field, name: string, result: Conversion): Fields[][] {
+function groupsOf(config: SourceField, name: string, result: Conversion): Fields[][] {
   const mode = config.at('strategy', 'mode').text()
   readSettings(config, result)
   if (mode === undefined || mode === 'single') {
@@ -126,7 +126,7 @@ function groupsOf(config: Field, name: string, result: Conversion): Fields[][] {
 }
 
 /** Settings that a target may have as well as the whole config. */
-function readSettings(config: Field, result: Conversion): void {
+function readSettings(config: SourceField, result: Conversion): void {
   config.ignore('name')
   config.get('weight').number()
   result.lose(config.get('cache'), 'there is no response cache')
@@ -146,7 +146,7 @@ function readSettings(config: Field, result: Conversion): void {
   }
 }
 
-function retryOf(root: Field, result: Conversion): Fields | undefined {
+function retryOf(root: SourceField, result: Conversion): Fields | undefined {
   readSettings(root, result)
   const retry = root.get('retry')
   const attempts = retry.get('attempts').number()
@@ -157,7 +157,7 @@ function retryOf(root: Field, result: Conversion): Fields | undefined {
   return compact({ attempts, codes: codes.isSet ? listed : [429, 500, 502, 503, 504] })
 }
 
-function timeoutsOf(root: Field): Fields | undefined {
+function timeoutsOf(root: SourceField): Fields | undefined {
   const ms = root.get('request_timeout').number()
   return ms === undefined ? undefined : { request: duration(ms) }
 }

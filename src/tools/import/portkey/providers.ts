@@ -1,6 +1,6 @@
 /** Reads the target of a Portkey config: a model at a provider. */
 import { type Conversion, compact, type Fields } from '../conversion.ts'
-import type { Field } from '../field.ts'
+import type { SourceField } from '../field.ts'
 import { keyAuth, providerOf } from '../models.ts'
 
 const numbers = [
@@ -14,7 +14,7 @@ const numbers = [
 
 /** The provider of a target; reports the target and returns undefined if it cannot be converted. */
 export function providerOfTarget(
-  target: Field,
+  target: SourceField,
   name: string,
   result: Conversion,
 ): Fields | undefined {
@@ -65,7 +65,7 @@ const guessed = (slug: string | undefined): string | undefined =>
   )
 
 /** Without a key, Portkey passes on the key of the client. */
-function passthrough(target: Field, result: Conversion): Fields {
+function passthrough(target: SourceField, result: Conversion): Fields {
   result.report(
     'changed',
     target,

@@ -5,9 +5,9 @@
 import { credentialsOf } from '../../../../engines/auth/authorization-header.ts'
 import { isKeyParameter, takeSubprotocolKey } from '../../../../engines/auth/vendor-keys.ts'
 import type { ServerExchange } from '../../../../engines/http/contracts/requests.ts'
-import { isCredentialName } from '../../../../ground/base/credential-names.ts'
 import { changeQuery } from '../../../../ground/base/query-string.ts'
 import type { FieldPair } from '../../../../ground/exchange/exchange.ts'
+import { isCredentialName } from '../../../../ground/secrets/credential-names.ts'
 import type { Provider } from '../providers/provider.ts'
 
 export class ClientCredentials {

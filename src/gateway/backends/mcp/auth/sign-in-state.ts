@@ -1,5 +1,5 @@
 /** The state of a sign-in, which travels through the browser and the provider instead of being stored. */
-import { Seal } from '../../../../ground/base/seal.ts'
+import { Seal } from '../../../../ground/secrets/seal.ts'
 
 export interface SignIn {
   /** Redirect URI of the client. */

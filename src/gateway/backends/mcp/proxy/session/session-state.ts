@@ -3,7 +3,7 @@
  * sends with each request, so that every proxy with the key can continue the session.
  */
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
-import { Seal } from '../../../../../ground/base/seal.ts'
+import { Seal } from '../../../../../ground/secrets/seal.ts'
 
 /** The session of a client at one target. */
 export interface TargetSession {

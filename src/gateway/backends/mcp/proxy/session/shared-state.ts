@@ -1,7 +1,7 @@
 /** State that all MCP backends of one thread share: sessions, callbacks and one timer. */
 import { BoundedMap } from '../../../../../ground/base/bounded-map.ts'
-import { Seal } from '../../../../../ground/base/seal.ts'
 import { GatewayError } from '../../../../../ground/errors/index.ts'
+import { Seal } from '../../../../../ground/secrets/seal.ts'
 import { CompiledBackends } from '../../../../proxy/request/backend-kind.ts'
 import type { GatewayRuntime } from '../../../../proxy/request/runtime.ts'
 import { now } from '../../../../proxy/upstream/choose.ts'

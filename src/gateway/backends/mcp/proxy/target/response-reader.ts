@@ -1,8 +1,8 @@
 /** Reads the response of a server: JSON, or events with one message each. */
 import { isAscii } from 'node:buffer'
 import type { CallListener } from '../../../../../engines/http/contracts/calls.ts'
+import { SseEventTooLarge, SseReader } from '../../../../../engines/sse/reader.ts'
 import { GrowingBytes } from '../../../../../ground/base/growing-bytes.ts'
-import { SseEventTooLarge, SseReader } from '../../../../../ground/base/sse-reader.ts'
 import type { GatewayError } from '../../../../../ground/errors/index.ts'
 import type { HeaderFields } from '../../../../../ground/exchange/exchange.ts'
 import type { EventFields, McpEvent } from '../../event-stream.ts'

@@ -1,0 +1,132 @@
+/**
+ * Serves the console: the files of the page, and the data that it folds and shows. It is read-only; nothing
+ * that a request does changes or stops the process.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { listen, type SmallServer, sendText } from '../../../../engines/local-server/server.ts'
+import { ConsoleAccess, isFromHere } from './access.ts'
+import { Api } from './api.ts'
+import { PageFiles } from './files.ts'
+import type { ConsoleSource } from './source.ts'
+
+interface ConsoleServerOptions {
+  /** Loopback address `host:port`, or `off`. Port 0 selects a free port. */
+  readonly address: string
+  /** Folder with the built page. */
+  readonly folder: string
+  readonly source: ConsoleSource
+  /** Called with the URL to open: at the start, and when the last one has been used. */
+  readonly onUrl: (url: string) => void
+}
+
+/** How long a browser may open the page without a new URL. */
+const cookieSeconds = 30 * 24 * 3600
+
+const alwaysSent: Readonly<Record<string, string>> = {
+  'cache-control': 'no-store',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+}
+
+const needsToken = `This console needs the token in the URL that sluice printed at its start.
+Each token works once: the process prints the next URL when one was used.
+`
+
+interface RunningConsole {
+  /** The bound `host:port`. */
+  readonly address: string
+  close(): Promise<void>
+}
+
+/**
+ * Returns undefined if the address is `off`.
+ * @throws `port_in_use` or `address_unusable` if the address cannot be bound
+ */
+export async function startConsole(
+  options: ConsoleServerOptions,
+): Promise<RunningConsole | undefined> {
+  const server = new ConsoleServer(options)
+  return (await server.start()) ? server : undefined
+}
+
+class ConsoleServer implements RunningConsole {
+  address = ''
+  readonly #options: ConsoleServerOptions
+  readonly #access = new ConsoleAccess()
+  readonly #files: PageFiles
+  readonly #api: Api
+  #server: SmallServer | undefined
+
+  constructor(options: ConsoleServerOptions) {
+    this.#options = options
+    this.#files = new PageFiles(options.folder)
+    this.#api = new Api(options.source)
+  }
+
+  async start(): Promise<boolean> {
+    this.#server = await listen('console', this.#options.address, (request, response) =>
+      this.#handle(request, response),
+    )
+    if (this.#server === undefined) return false
+    this.address = this.#server.address
+    this.#printUrl()
+    return true
+  }
+
+  async close(): Promise<void> {
+    this.#api.close()
+    await this.#server?.close()
+  }
+
+  #printUrl(): void {
+    this.#options.onUrl(`http://${this.address}/?token=${this.#access.token}`)
+  }
+
+  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    for (const [name, value] of Object.entries(alwaysSent)) response.setHeader(name, value)
+    if (!isFromHere(request)) {
+      return sendText(response, 403, 'The console answers only loopback hosts and its own page.\n')
+    }
+    const url = new URL(request.url ?? '/', 'http://console')
+    if (url.pathname.startsWith('/api/')) {
+      if (this.#access.mayReadData(request)) return this.#api.handle(request, response, url)
+      response.setHeader('www-authenticate', 'Bearer')
+      return sendText(response, 401, needsToken)
+    }
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      response.setHeader('allow', 'GET, HEAD')
+      return sendText(response, 405, 'method not allowed\n')
+    }
+    const token = url.searchParams.get('token')
+    if (token !== null && url.pathname === '/') return this.#redeem(token, request, response)
+    if (!this.#access.mayReadFiles(request, cookieName(request))) {
+      return sendText(response, 401, needsToken)
+    }
+    if (!this.#files.has(url.pathname)) return sendText(response, 404, 'not found\n')
+    await this.#files.send(url.pathname, response)
+  }
+
+  /** Exchanges the token. The key travels in the fragment, which neither logs nor `Referer` have. */
+  #redeem(token: string, request: IncomingMessage, response: ServerResponse): void {
+    const redeemed = request.method === 'GET' ? this.#access.redeem(token) : undefined
+    if (redeemed === undefined) {
+      sendText(response, 401, needsToken)
+      return
+    }
+    const cookie = `${cookieName(request)}=${redeemed.cookie}`
+    response.setHeader(
+      'set-cookie',
+      `${cookie}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${cookieSeconds}`,
+    )
+    response.writeHead(303, { location: `/#k=${redeemed.key}` }).end()
+    this.#printUrl()
+  }
+}
+
+/** The port is that which the browser uses; it differs from ours behind a port forward. */
+function cookieName({ headers }: IncomingMessage): string {
+  return `sluice-console-${/:(\d+)$/.exec(headers.host ?? '')?.[1] ?? '80'}`
+}

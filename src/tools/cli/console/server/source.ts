@@ -1,0 +1,71 @@
+/** What a console shows. The page folds the events by itself, so that the server only passes data on. */
+
+import type { EventLog } from '../../../../control/log/index.ts'
+import type { Outcome } from '../../../../ground/base/outcome.ts'
+import type { RecordedDecision } from '../../../../past/decisions/record.ts'
+import type { PriceList } from '../../../../past/prices/price-list.ts'
+
+interface DecisionQuery {
+  readonly id?: string
+  readonly status?: string
+  readonly route?: string
+  readonly since?: string
+}
+
+/** A query that a user must correct. */
+export class QueryError extends Error {}
+
+/** The records of decisions about requests. */
+interface ConsoleDecisions {
+  /**
+   * Passes the selected records to `use`, oldest first, until it returns false. `report` receives what cannot
+   * be read.
+   * @throws QueryError
+   */
+  read(
+    query: DecisionQuery,
+    report: (problem: string) => void,
+    use: (decision: RecordedDecision) => unknown,
+  ): Promise<void>
+  /** Yields the records of requests that end from now on. */
+  tail(signal: AbortSignal): AsyncIterable<RecordedDecision>
+}
+
+/**
+ * Runs a command whose answer needs more than the fold, such as `simulate`, in another thread. Resolves
+ * to undefined if there is no such command.
+ */
+type RunCommand = (
+  name: string,
+  options: Readonly<Record<string, unknown>>,
+) => Promise<CommandOutput | undefined>
+
+export interface CommandOutput {
+  readonly exitCode: number
+  /** What the command prints to standard output with `-o json`. */
+  readonly output: string
+  /** What it prints to standard error. */
+  readonly reports: readonly string[]
+}
+
+export interface ConsoleSource {
+  /**
+   * Returns the event log; undefined while it is being opened. Not set if the source is an export, which the
+   * page reads by itself.
+   */
+  readonly log?: () => EventLog | undefined
+  /** Path of an export, which may be compressed with gzip. */
+  readonly exportFile?: string
+  /** Whether this process appends to the log, so that `tail` yields new events at once. */
+  readonly isOwnLog?: boolean
+  /** Whether the source belongs to a gateway or controller that runs in this process. */
+  readonly isLive: boolean
+  readonly decisions?: ConsoleDecisions
+  /** Returns the metrics of this process in the Prometheus text format. */
+  readonly metrics?: () => Promise<string>
+  /** Returns the prices of models, or what is wrong with the list of the user. */
+  readonly prices?: () => Outcome<PriceList, string>
+  readonly runCommand?: RunCommand
+  readonly version: string
+  readonly foldVersion: string
+}

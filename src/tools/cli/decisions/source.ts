@@ -1,0 +1,152 @@
+/** Reads decision records from a folder or a NATS server, and selects some of them. */
+import { readFileSync, statSync } from 'node:fs'
+import { parseDurationMs } from '../../../ground/base/duration.ts'
+import {
+  type ReadProblem,
+  type ReadResult,
+  readBlocks,
+  readFolder,
+} from '../../../past/decisions/read.ts'
+import type { RecordedDecision } from '../../../past/decisions/record.ts'
+import { digestKeyPath } from '../../../past/decisions/ring.ts'
+import { parseTimeMs } from '../recording/recording.ts'
+import { type Output, UsageError } from '../shared/output.ts'
+
+export interface DecisionSource {
+  /** Folder with the files of the proxies. */
+  readonly recordDir?: string
+  /** Address of a NATS server that stores records. */
+  readonly nats?: string
+}
+
+/** Reads the key of the digests in the records from their folder. Returns undefined if there is no key file. */
+export function recordKeyOf(folder: string): Uint8Array | undefined {
+  try {
+    return readFileSync(digestKeyPath(folder))
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Yields all records, or those of blocks that contain the id, and a problem for each unreadable part.
+ * @throws UsageError if the folder is unreadable
+ */
+async function* readDecisions(
+  { recordDir, nats }: DecisionSource,
+  id: string | undefined,
+): AsyncGenerator<ReadResult> {
+  if (recordDir !== undefined) {
+    const found = statSync(recordDir, { throwIfNoEntry: false })
+    if (found === undefined) throw new UsageError(`${recordDir} does not exist`)
+    if (!found.isDirectory()) throw new UsageError(`${recordDir} is not a folder`)
+    yield* readFolder(recordDir, id)
+  } else if (nats !== undefined) {
+    const { readPublishedBlocks } = await import('../../../control/log/nats-decision-reader.ts')
+    const { withoutPasswords } = await import('../../../control/log/nats.ts')
+    const server = withoutPasswords(nats)
+    for await (const { sequence, bytes } of readPublishedBlocks(nats)) {
+      yield* readBlocks(bytes, `message ${sequence} of ${server}`, id)
+    }
+  }
+}
+
+export interface DecisionFilter {
+  readonly id?: string
+  /** A status such as `403`, or a class such as `4xx`. */
+  readonly status?: string
+  /** `namespace/name`. */
+  readonly route?: string
+  /** A time such as 2026-01-31T12:00:00Z, or a duration before now such as `15m`. */
+  readonly since?: string
+}
+
+type Test = (decision: RecordedDecision) => boolean
+
+/** @throws UsageError */
+function testOf({ id, status, route, since }: DecisionFilter): Test {
+  const tests: Test[] = []
+  if (id !== undefined) tests.push((decision) => decision.id === id)
+  if (status !== undefined) tests.push(statusTest(status))
+  if (route !== undefined) {
+    if (!/^[^/\s]+\/[^/\s]+$/.test(route)) {
+      throw new UsageError(`--route ${route} is not NAMESPACE/NAME`)
+    }
+    tests.push((decision) => decision.route.route?.split(' ')[1] === route)
+  }
+  if (since !== undefined) {
+    // Times of records are in the same format, so that they can be compared as texts.
+    const first = new Date(sinceMs(since)).toISOString()
+    tests.push(({ time }) => time >= first)
+  }
+  return (decision) => tests.every((test) => test(decision))
+}
+
+function statusTest(status: string): Test {
+  if (!/^[1-5](\d\d|xx)$/i.test(status)) {
+    throw new UsageError(
+      `--status ${status} is neither a status such as 403 nor a class such as 4xx`,
+    )
+  }
+  const code = Number(status)
+  if (!Number.isNaN(code)) return ({ response }) => response.status === code
+  const hundreds = Number(status[0])
+  return ({ response }) => Math.floor(response.status / 100) === hundreds
+}
+
+function sinceMs(since: string): number {
+  const duration = parseDurationMs(since)
+  const timeMs = duration === undefined ? parseTimeMs(since) : Date.now() - duration
+  if (timeMs !== undefined) return timeMs
+  throw new UsageError(
+    `--since ${since} is neither a time such as 2026-01-31T12:00:00Z nor a duration such as 15m`,
+  )
+}
+
+interface Selection {
+  /** Number of records that were selected. */
+  readonly selected: number
+  /**
+   * False if no part could be read. If an id is given, false if no readable part has it and a part is
+   * damaged, because that part may have it.
+   */
+  readonly isReadable: boolean
+}
+
+/** Maximum number of problems that are reported one by one. */
+const maxReported = 20
+
+/** Formats why a part of the records cannot be read. */
+export const problemText = ({ file, offset, message }: ReadProblem): string =>
+  `${file}: offset ${offset}: ${message}`
+
+/**
+ * Passes the selected records to `use`, one by one, until it returns false. Reports what cannot be read.
+ * @throws UsageError if there is no source, or it is unreadable
+ */
+export async function eachDecision(
+  source: DecisionSource,
+  filter: DecisionFilter,
+  report: Output['report'],
+  use: (decision: RecordedDecision) => unknown,
+): Promise<Selection> {
+  const test = testOf(filter)
+  let read = 0
+  let selected = 0
+  let problems = 0
+  for await (const result of readDecisions(source, filter.id)) {
+    if ('problem' in result) {
+      problems++
+      if (problems <= maxReported) report(problemText(result.problem))
+      continue
+    }
+    read++
+    if (!test(result.decision)) continue
+    selected++
+    if ((await use(result.decision)) === false) break
+  }
+  if (problems > maxReported) report(`${problems - maxReported} more parts cannot be read`)
+  // Blocks without the id are skipped, so that no record is read from a folder without damage either.
+  const found = filter.id === undefined ? read : selected
+  return { selected, isReadable: found > 0 || problems === 0 }
+}

@@ -1,0 +1,109 @@
+/** `sluice run` runs a standalone gateway from manifests until a signal stops it. */
+import { existsSync } from 'node:fs'
+import { LockedError } from '../../../control/plane/file-lock.ts'
+import { defaultLogPath } from '../../../control/plane/open-log.ts'
+import type { Standalone } from '../../../control/plane/standalone.ts'
+import { formatProblem } from '../../../control/watch/source-problem.ts'
+import { prepareThreads } from '../../../gateway/proxy/workers/prepared-threads.ts'
+import type { ProxyOptions } from '../../../gateway/proxy/workers/supervisor.ts'
+import { consoleSettings } from '../../../ground/settings/console.ts'
+import { controllerSettings } from '../../../ground/settings/controller.ts'
+import type { SettingName } from '../../../ground/settings/index.ts'
+import { readTable } from '../../../ground/settings/table.ts'
+import { commandsOf, openConsole, pricesOf, recordsOf } from '../console/open.ts'
+import { recordFolderOf } from '../recording/newest-log.ts'
+import { OperationalLog } from '../shared/operational-log.ts'
+import { exitCode, type Output, UsageError } from '../shared/output.ts'
+import { valuesOf } from '../shared/settings.ts'
+import { endAfterLogTimeout, handleSignals } from '../shared/signals.ts'
+import { logAddresses, trafficOptions } from '../shared/traffic.ts'
+import { packageVersion } from '../shared/version.ts'
+import { ConditionReports } from './condition-reports.ts'
+
+/** Options of the command; settings are texts as given on the command line. */
+export interface RunOptions
+  extends Partial<Record<SettingName | keyof typeof consoleSettings, string>> {
+  readonly file: readonly string[]
+  readonly logFile?: string
+  readonly nats?: string
+  readonly ephemeral?: boolean
+}
+
+/** Runs until SIGINT, SIGTERM or POST /quitquitquit; resolves to the exit code. */
+export async function run(options: RunOptions, output: Output): Promise<number> {
+  const missing = options.file.find((path) => !existsSync(path))
+  if (missing !== undefined) throw new UsageError(`${missing} does not exist`)
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+  const log = new OperationalLog(output)
+  // A standalone gateway may connect to loopback addresses, because its backends may run on the same machine.
+  const proxy = trafficOptions(options, {
+    log,
+    loopback: true,
+    records: { share: 0, folder: recordFolder(options), nats: options.nats },
+    onQuit: end,
+  })
+  const { consoleAddress, priceFile } = valuesOf(readTable(consoleSettings, options, process.env))
+  const prices = await pricesOf(priceFile)
+  handleSignals(end, log)
+  prepareThreads(proxy.workers)
+  const gateway = await start(options, proxy, log)
+  if (gateway.logPath !== undefined) log.write('info', `event log: ${gateway.logPath}`)
+  logAddresses(gateway.proxy, log)
+  const place = {
+    logFile: options.nats === undefined ? gateway.logPath : undefined,
+    nats: options.nats,
+    recordDir: proxy.records?.folder,
+    stats: gateway.proxy.addresses.stats,
+  }
+  const webConsole = await openConsole(consoleAddress, log, {
+    log: () => gateway.log,
+    isOwnLog: true,
+    isLive: true,
+    metrics: () => gateway.proxy.metrics(),
+    ...prices,
+    ...recordsOf(place),
+    ...(gateway.logPath !== undefined && commandsOf(() => place)),
+  })
+  await ended
+  log.write('info', 'draining')
+  await webConsole?.close()
+  if (!(await gateway.stop())) endAfterLogTimeout(log)
+  return exitCode.success
+}
+
+/** The default folder for decision records: next to the event log, unless that is in memory. */
+function recordFolder({ file, logFile, ephemeral }: RunOptions): string | undefined {
+  if (ephemeral === true) return undefined
+  return recordFolderOf(logFile ?? defaultLogPath(file))
+}
+
+async function start(
+  { file: paths, logFile, nats, ephemeral }: RunOptions,
+  proxy: Omit<ProxyOptions, 'channel' | 'name'>,
+  log: OperationalLog,
+): Promise<Standalone> {
+  // SLUICE_LEASE_DURATION has the same meaning as for `sluice controller`.
+  const { leaseDurationMs } = controllerSettings
+  const { startStandalone } = await import('../../../control/plane/standalone.ts')
+  try {
+    return await startStandalone({
+      version: packageVersion(),
+      paths,
+      logFile,
+      nats,
+      ephemeral,
+      ...valuesOf(readTable({ leaseDurationMs }, {}, process.env)),
+      digestKeyFile: process.env.SLUICE_DIGEST_KEY_FILE || undefined,
+      proxy,
+      onProblem: (problem) =>
+        log.write(problem.severity === 'error' ? 'error' : 'warn', formatProblem(problem)),
+      conditions: new ConditionReports(log, paths),
+      notify: (severity, text) => log.write(severity, text),
+      onFault: (error) =>
+        log.write('fatal', error instanceof Error ? String(error.stack) : String(error)),
+    })
+  } catch (error) {
+    if (error instanceof LockedError) throw new UsageError(error.message)
+    throw error
+  }
+}

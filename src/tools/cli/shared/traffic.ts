@@ -1,0 +1,164 @@
+/** The settings and log lines of the commands that serve traffic. */
+import { readFileSync } from 'node:fs'
+import { DecisionPublisher } from '../../../control/log/nats-decisions.ts'
+import type {
+  ProxyEvent,
+  ProxyOptions,
+  RunningProxy,
+} from '../../../gateway/proxy/workers/supervisor.ts'
+import type { SettingTexts } from '../../../ground/settings/config-file.ts'
+import {
+  drainDeadlines,
+  type SettingName,
+  settings as table,
+} from '../../../ground/settings/index.ts'
+import { readTable, type ValuesOf } from '../../../ground/settings/table.ts'
+import type { OperationalLog, Severity } from './operational-log.ts'
+import { UsageError } from './output.ts'
+import { valuesOf } from './settings.ts'
+import { packageVersion } from './version.ts'
+
+type Line = readonly [severity: Severity, text: string]
+
+function describe(event: ProxyEvent): Line | undefined {
+  switch (event.type) {
+    case 'ready':
+      return ['info', 'ready']
+    case 'listening':
+      return ['info', `listening on port ${event.port}`]
+    case 'port-lost':
+      return ['warn', `no longer listening on port ${event.port}`]
+    case 'rejected': {
+      const { key, code, message } = event.rejection
+      return code === 'resource_partly_known'
+        ? ['warn', `${key}: ${message}; the rest of it is in force`]
+        : ['error', `${key} is not in force: ${message}`]
+    }
+    case 'worker-died':
+      return ['fatal', `worker ${event.worker} died and is replaced: ${event.error.message}`]
+    case 'fault':
+      return ['fatal', `worker ${event.worker}: ${event.message}`]
+    case 'not-recording':
+      return ['error', `decisions are not recorded: ${event.error.message}`]
+    default:
+      return undefined
+  }
+}
+
+interface TrafficContext {
+  readonly log: OperationalLog
+  /** Whether dynamic forward proxies may reach loopback addresses that `--dynamic-allow` does not list. */
+  readonly loopback: boolean
+  /** Settings that flags do not set; if omitted, they are read from the environment. */
+  readonly texts?: SettingTexts
+  /** Which decisions are recorded and where, unless a setting says so. */
+  readonly records: {
+    readonly share: 'off' | number
+    readonly folder: string | undefined
+    /** NATS servers to which the records are also published. */
+    readonly nats?: string
+  }
+  /** Called when the admin server receives POST /quitquitquit. */
+  onQuit(): void
+}
+
+/** Reads the settings, configures the log, and returns the options of a proxy that logs its events. */
+export function trafficOptions(
+  flags: Partial<Record<SettingName, string>>,
+  { log, loopback, records, onQuit, texts = { env: process.env, sources: {} } }: TrafficContext,
+): Omit<ProxyOptions, 'channel' | 'name'> {
+  const settings = valuesOf(readTable(table, flags, texts.env, texts.sources))
+  const { trustedProxies, ambiguousPaths, proxyProtocolFrom, maxConnections } = settings
+  const kept = recordOptions(settings, records)
+  const nats = settings.recordNats ?? records.nats
+  log.level = settings.logLevel
+  log.form = settings.logFormat
+  return {
+    workers: settings.workers,
+    bindAddress: settings.bindAddress,
+    adminAddress: settings.adminAddress,
+    statsAddress: settings.statsAddress,
+    readinessAddress: settings.readinessAddress,
+    clusterDomain: settings.clusterDomain,
+    nameServers: settings.nameServers,
+    maxBackendRequests: settings.maxBackendRequests,
+    accessLogFormat: settings.accessLog,
+    tlsSessionSeconds: settings.tlsSessionLifetimeMs / 1_000,
+    destinations: { allow: settings.dynamicAllow, refuse: settings.dynamicRefuse, loopback },
+    edge: {
+      trustedProxies,
+      ambiguousPaths,
+      proxyProtocolFrom,
+      maxConnections,
+      sessionKey: readSessionKey(settings.sessionKeyFile),
+    },
+    locality: { zone: settings.zone, node: settings.node },
+    streamLimits: {
+      idleTimeoutMs: settings.streamIdleMs,
+      udpIdleTimeoutMs: settings.udpIdleMs,
+      udpMaxSessions: settings.udpSessions,
+    },
+    limits: {
+      minBodyBytesPerSecond: settings.minBodyRate,
+      underscoreHeaders: settings.underscoreHeaders,
+    },
+    records: kept,
+    publisher: kept && decisionPublisher(nats, log),
+    version: packageVersion(),
+    drain: drainDeadlines(settings),
+    log,
+    onEvent: (event) => {
+      if (event.type === 'quit-requested') onQuit()
+      const line = describe(event)
+      if (line !== undefined) log.write(...line, 'sluice::proxy')
+    },
+  }
+}
+
+function decisionPublisher(
+  servers: string | undefined,
+  log: OperationalLog,
+): DecisionPublisher | undefined {
+  if (servers === undefined) return undefined
+  const onProblem = (text: string) => log.write('warn', text, 'sluice::proxy')
+  return new DecisionPublisher({ servers, onProblem })
+}
+
+/** @throws UsageError */
+function recordOptions(
+  settings: Pick<ValuesOf<typeof table>, 'record' | 'recordDir' | 'recordHide' | 'recordMegabytes'>,
+  byDefault: TrafficContext['records'],
+): ProxyOptions['records'] {
+  const share = settings.record ?? byDefault.share
+  const folder = settings.recordDir ?? byDefault.folder
+  if (share === 'off') return undefined
+  if (folder !== undefined) {
+    const maxBytes = settings.recordMegabytes * 1_000_000
+    return { share, folder, maxBytes, hidden: settings.recordHide }
+  }
+  if (settings.record === undefined) return undefined
+  throw new UsageError('--record needs --record-dir')
+}
+
+/** Minimum size of the session key. A shorter key could be guessed. */
+const minKeyBytes = 16
+
+function readSessionKey(path: string | undefined): Uint8Array | undefined {
+  if (path === undefined) return undefined
+  let key: Uint8Array
+  try {
+    key = readFileSync(path)
+  } catch (error) {
+    throw new UsageError(`--session-key-file: ${error instanceof Error ? error.message : path}`)
+  }
+  if (key.length >= minKeyBytes) return key
+  throw new UsageError(`--session-key-file: ${path} has fewer than ${minKeyBytes} bytes`)
+}
+
+/** Logs the addresses of a proxy, so that ports chosen by the system can be found. */
+export function logAddresses({ addresses }: RunningProxy, log: OperationalLog): void {
+  const { admin, stats, readiness } = addresses
+  if (readiness !== undefined) log.write('info', `readiness: http://${readiness}/healthz/ready`)
+  if (stats !== undefined) log.write('info', `metrics: http://${stats}/metrics`)
+  if (admin !== undefined) log.write('info', `admin: http://${admin}`)
+}

@@ -1,0 +1,49 @@
+/** The command `sluice what-if` and its options. */
+import { type Command, Option } from 'commander'
+import {
+  ambiguousPaths,
+  collect,
+  manifests,
+  natsServer,
+  type RecordFolder,
+  recordDir,
+  requestsOption,
+} from '../shared/options.ts'
+import { print, processOutput } from '../shared/output.ts'
+import type { WhatIfOptions } from './what-if.ts'
+
+export function addWhatIf(program: Command): void {
+  program
+    .command('what-if')
+    .description(
+      'show what a change of manifests would change; exit with 0 if nothing changes, 1 if something does, 3 if some requests are undecided and nothing else changes',
+    )
+    .option('--from <path>', 'manifests of the present state; may be repeated', collect)
+    .option('--log-file <path>', 'event log file with the present state, or an export of one')
+    .option('--nats <url>', 'event log with the present state on a NATS server', natsServer)
+    .option('--at <position|time>', 'ignore events after this position or time')
+    .addOption(manifests().makeOptionMandatory())
+    .option(
+      '--overlay',
+      'only add and replace the objects of -f; otherwise, all others are removed',
+    )
+    .addOption(recordDir('folder with decision records; compare the outcome of each'))
+    .addOption(requestsOption('the same as --record-dir').hideHelp())
+    .addOption(ambiguousPaths())
+    .addOption(
+      new Option('-o, --output <format>', 'output format')
+        .choices(['text', 'json', 'markdown'])
+        .default('text'),
+    )
+    .option(
+      '--fail-on <kinds>',
+      'exit with 1 only for changes of these kinds, such as deny-to-allow',
+    )
+    .action(async ({ recordDir: folder, ...options }: WhatIfOptions & RecordFolder) => {
+      const { whatIf } = await import('./what-if.ts')
+      const format = options.output === 'json' ? 'json' : 'text'
+      const requests = folder ?? options.requests
+      const given = { ...options, ...(requests && { requests }) }
+      await print(whatIf(given, processOutput.report), format)
+    })
+}
