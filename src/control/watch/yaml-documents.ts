@@ -11,7 +11,7 @@ import {
 } from 'yaml'
 
 /** Far more than any object of an API has. */
-export const maxNesting = 256
+const maxNesting = 256
 
 /** Thrown if a text is nested too deeply, which is not an error of its syntax. */
 export class NestingError extends Error {
