@@ -99,8 +99,55 @@ test('responses of the gateway have Content-Length and Date', async () => {
   rig.plane.request = (exchange) => exchange.respond(404, [['x-a', 'b']], 'nope')
   const client = await RawConnection.connect(rig.port)
   client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\nHEAD / HTTP/1.1\r\nHost: x\r\n\r\n')
-  await client.until(() => client.text.split('\r\n\r\n').length >= 3)
-  expect(client.text).toMatch(
+  await client.until(() => client.allText.split('\r\n\r\n').length >= 3)
+  expect(client.allText).toMatch(
     /^HTTP\/1.1 404 Not Found\r\nx-a: b\r\ncontent-length: 4\r\ndate: [^\r]+ GMT\r\n\r\nnopeHTTP\/1.1 404 Not Found\r\nx-a: b\r\ncontent-length: 4\r\ndate: [^\r]+\r\n\r\n$/,
   )
+})
+
+test('a forwarded response gets a Date if it has none', async () => {
+  const date = 'Tue, 15 Nov 1994 08:12:31 GMT'
+  upstream.onData = (connection) => {
+    const own = connection.text.includes('/dated') ? `Date: ${date}\r\n` : ''
+    connection.write(
+      `HTTP/1.1 103 Early Hints\r\nlink: <a>\r\n\r\nHTTP/1.1 200 OK\r\n${own}Content-Length: 0\r\n\r\n`,
+    )
+  }
+  const client = await RawConnection.connect(rig.port)
+  client.write('GET /plain HTTP/1.1\r\nHost: x\r\n\r\n')
+  await client.until(() => client.text.includes('Length: 0\r\n\r\n'))
+  const [interim = '', final = ''] = client.allText.split('\r\n\r\n')
+  expect(interim).not.toMatch(/date:/i)
+  expect(final).toMatch(/\r\ndate: \w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT$/)
+  const before = client.allText.length
+  client.write('GET /dated HTTP/1.1\r\nHost: x\r\n\r\n')
+  await client.until(() => client.allText.slice(before).includes('Length: 0\r\n\r\n'))
+  expect(client.allText.slice(before).match(/date: .*/gi)).toEqual([`Date: ${date}`])
+})
+
+test('empty lines before a request line are ignored, but only a few', async () => {
+  const get = 'GET /1 HTTP/1.1\r\nHost: x\r\n\r\n'
+  const client = await RawConnection.connect(rig.port)
+  client.write(`\r\n\r\n${get}\r\n${get}`)
+  expect(await client.responses(2)).toHaveLength(2)
+  for (const byte of `\r\n\r\n\r\n${get}`) client.write(byte)
+  expect(await client.responses(3)).toHaveLength(3)
+  expect(client.text.match(/HTTP\/1.1 200/g)).toHaveLength(3)
+  for (const bad of ['\r\n'.repeat(9), '\n', ' ', '\r\n ', '\r\r\n', '\r\n\n']) {
+    const refused = await RawConnection.connect(rig.port)
+    refused.write(`${bad}${get}`)
+    await refused.untilEnd()
+    expect(refused.text).toMatch(/^HTTP\/1.1 400 /)
+  }
+})
+
+test('empty lines alone do not begin the time limit for a head', async () => {
+  const port = await rig.engine.listen(0, { headTimeoutMs: 300 })
+  const client = await RawConnection.connect(port)
+  client.write('\r\n\r\n')
+  const half = await RawConnection.connect(port)
+  half.write('GET /')
+  await half.untilEnd()
+  expect(half.text).toMatch(/^HTTP\/1.1 408 /)
+  expect(client.text).toBe('')
 })

@@ -142,7 +142,11 @@ export class RawUpstream {
 /** One end of a TCP connection, collecting what it receives as Latin-1 text. */
 export class RawConnection {
   readonly socket: Socket
+  /** What was received, without the Date that the gateway adds to responses. */
   text = ''
+  /** Everything that was received. */
+  allText = ''
+  #tail = ''
   received = 0
   ended = false
   closed = false
@@ -153,7 +157,7 @@ export class RawConnection {
     this.socket = socket
     socket.on('data', (chunk: Buffer) => {
       this.received += chunk.length
-      if (this.keepsText) this.text += chunk.toString('latin1')
+      if (this.keepsText) this.#add(chunk.toString('latin1'))
       this.#wake()
     })
     socket.on('end', () => {
@@ -204,6 +208,15 @@ export class RawConnection {
 
   untilEnd(): Promise<void> {
     return this.until(() => this.ended || this.closed)
+  }
+
+  #add(text: string): void {
+    this.allText += text
+    this.text += text
+    const recent = this.#tail + text
+    this.#tail = recent.slice(-64)
+    if (!recent.includes('date: ')) return
+    this.text = this.text.replaceAll(/(?<=\r\n)date: [^\r\n]+ GMT\r\n/g, '')
   }
 
   #wake(): void {

@@ -131,6 +131,8 @@ describe('basicAuthentication [Traffic.basicAuthentication]', () => {
     expect((await ask('optional')).status).toBe(200)
     expect((await login('optional', 'sha1', 'pw')).status).toBe(200)
     expect((await login('optional', 'sha1', 'no')).status).toBe(401)
+    const authorization = `Basic\t${encode('sha1:no')}`
+    expect((await ask('optional', { authorization })).status).toBe(401)
   })
 
   it('[BasicAuthentication.secretRef] reads an htpasswd file, and reports the lines that it ignores', async () => {

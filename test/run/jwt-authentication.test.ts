@@ -108,6 +108,16 @@ describe('jwtAuthentication [Traffic.jwtAuthentication]', () => {
     expect(await status('optional', await sign(unpublished, { iss: issuer }))).toBe(401)
   })
 
+  it('[JWTAuthentication=Optional] finds a token after any white space, so that no backend reads it unverified', async () => {
+    const good = await sign(key, { iss: issuer })
+    const bad = await sign(unpublished, { iss: issuer })
+    for (const space of [' ', '\t', '   ', ' \t ', '\xa0', '\x85']) {
+      expect((await ask('optional', `Bearer${space}${bad}`)).status).toBe(401)
+      expect((await ask('optional', `bearer${space}${good}`)).status).toBe(200)
+      expect(upstream.received.at(-1)?.headers).not.toHaveProperty('authorization')
+    }
+  })
+
   it('[JWTAuthentication=Permissive] mode Permissive refuses no request, and exposes only valid claims', async () => {
     const bad = await sign(unpublished, { iss: issuer, group: 'sales' })
     expect((await ask('permissive')).status).toBe(200)

@@ -16,6 +16,7 @@ import { makeFolder } from '../../ground/base/make-folder.ts'
 import { DamageError } from './event-block.ts'
 import { blockTables, rowTables } from './event-tables.ts'
 import { LogError } from './log.ts'
+import { busyMs } from './overflow.ts'
 
 /** 'SLUI' in ASCII: distinguishes our files from other SQLite databases. */
 const applicationId = 0x53_4c_55_49
@@ -128,7 +129,7 @@ function openWith(
   prepare: (database: DatabaseSync, path: string) => unknown,
 ): DatabaseSync {
   // Waits for another process that reads or writes the same file.
-  const database = new DatabaseSync(path, { timeout: 5000 })
+  const database = new DatabaseSync(path, { timeout: busyMs })
   try {
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;')
     prepare(database, path)

@@ -27,6 +27,7 @@ import {
   type SnapshotInfo,
   type SnapshotQuery,
 } from './log.ts'
+import { OverflowingEvents, type OverflowListener } from './overflow.ts'
 import { packChunks } from './snapshot-codec.ts'
 
 type Appended = Outcome<readonly Position[], AppendProblem>
@@ -47,15 +48,20 @@ const tidyPauseMs = 10
 
 /**
  * Opens the log of a single process in an SQLite file (WAL, synchronous FULL: acknowledged events
- * survive power loss). `movedAside` is set if a damaged file was moved aside.
+ * survive power loss). `movedAside` is set if a damaged file was moved aside. With a listener, the log continues
+ * in memory while the file cannot be written; without one, such appends reject.
  * @throws LogError `foreign` or `storage`
  */
-export function openEmbeddedLog(path: string): {
+export function openEmbeddedLog(
+  path: string,
+  listener?: OverflowListener,
+): {
   readonly log: EventLog
   readonly movedAside: MovedAside | undefined
 } {
   const { database, movedAside } = guard(path, () => openLogFile(path))
-  return { log: new EmbeddedLog(path, database, () => noteDamage(path)), movedAside }
+  const onDamage = () => noteDamage(path)
+  return { log: new EmbeddedLog(path, database, onDamage, listener), movedAside }
 }
 
 /**
@@ -75,7 +81,7 @@ class EmbeddedLog implements EventLog {
   readonly #path: string
   readonly #onDamage: () => void
   #database: DatabaseSync
-  #events: EventTables
+  #events: OverflowingEvents
   #snapshots: EmbeddedSnapshots
   #pending: PendingAppend[] = []
   #flush: NodeJS.Immediate | undefined
@@ -84,11 +90,23 @@ class EmbeddedLog implements EventLog {
   #closed = false
 
   /** `onDamage` is called when damage is found that only a check of the whole file can judge. */
-  constructor(path: string, database: DatabaseSync, onDamage: () => void = () => undefined) {
+  constructor(
+    path: string,
+    database: DatabaseSync,
+    onDamage: () => void = () => undefined,
+    listener?: OverflowListener,
+  ) {
     this.#path = path
     this.#onDamage = onDamage
     this.#database = database
-    this.#events = guard(path, () => new EventTables(database))
+    const inFile = guard(path, () => new EventTables(database))
+    this.#events = new OverflowingEvents(inFile, {
+      openMemory: () => openDatabase(':memory:'),
+      ...(listener && { listener }),
+      transaction: (work) => this.#transaction(work),
+      waitForLocks: (ms) => database.exec(`PRAGMA busy_timeout = ${ms}`),
+      onStored: () => this.#scheduleTidying(),
+    })
     this.#snapshots = guard(path, () => new EmbeddedSnapshots(database))
   }
 
@@ -157,8 +175,11 @@ class EmbeddedLog implements EventLog {
 
   async saveSnapshot(snapshot: NewSnapshot): Promise<void> {
     this.#assertOpen()
+    // The file may lack events that the snapshot covers.
+    if (this.#events.isOverflowing) return
     const chunks = await packChunks(snapshot.chunks)
     this.#assertOpen()
+    if (this.#events.isOverflowing) return
     this.#transaction(() =>
       this.#snapshots.save(
         { ...snapshot, chunks },
@@ -179,6 +200,7 @@ class EmbeddedLog implements EventLog {
 
   async purgeUpTo(position: Position): Promise<void> {
     this.#assertOpen()
+    if (this.#events.isOverflowing) return
     this.#transaction(() => {
       this.#snapshots.purgeUpTo(position)
       this.#events.purge(position)
@@ -189,6 +211,7 @@ class EmbeddedLog implements EventLog {
   async close(): Promise<void> {
     if (this.#closed) return
     this.#flushPending()
+    this.#events.close()
     this.#closed = true
     clearTimeout(this.#tidying)
     this.#arrivals.announce()
@@ -203,7 +226,7 @@ class EmbeddedLog implements EventLog {
     this.#pending = []
     if (pending.length === 0) return
     try {
-      const results = this.#transaction(() => pending.map((append) => this.#decide(append)))
+      const results = this.#decideAll(pending)
       for (const [index, { resolve }] of pending.entries()) resolve(results[index] as Appended)
       this.#arrivals.announce()
       this.#scheduleTidying()
@@ -211,6 +234,21 @@ class EmbeddedLog implements EventLog {
       const failure = storageError(this.#path, error)
       for (const { reject } of pending) reject(failure)
     }
+  }
+
+  /** If the file cannot be written, the events are added in memory. */
+  #decideAll(pending: readonly PendingAppend[]): readonly Appended[] {
+    const decide = () => pending.map((append) => this.#decide(append))
+    if (!this.#events.isOverflowing) {
+      try {
+        return this.#transaction(decide)
+      } catch (error) {
+        const failure = storageError(this.#path, error)
+        if (failure.code !== 'storage' || !this.#events.mayOverflow) throw failure
+        this.#events.overflow(failure.message)
+      }
+    }
+    return this.#readOnly(decide)
   }
 
   /** Inserts all events of one append or none; conflicts are checked before. */
@@ -260,6 +298,7 @@ class EmbeddedLog implements EventLog {
     if (!this.#guard(() => this.#events.isUntidy())) return
     this.#tidying = setTimeout(() => {
       this.#tidying = undefined
+      if (this.#events.isOverflowing) return
       try {
         // Power loss may undo this step, but not an append: the next one syncs the same file.
         this.#database.exec('PRAGMA synchronous = NORMAL')

@@ -14,4 +14,5 @@ export {
   type SnapshotInfo,
 } from './log.ts'
 export { newEvent } from './new-event.ts'
+export type { OverflowListener } from './overflow.ts'
 export { subjectOf } from './subjects.ts'

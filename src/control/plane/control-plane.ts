@@ -59,7 +59,7 @@ export async function openControlPlane<Chosen extends ControlPlaneParts>(
 ): Promise<ControlPlane<Chosen>> {
   const { log, notify } = options
   for (const notice of log.notices) notify('warn', notice)
-  log.watch?.((text) => notify('error', text))
+  log.watch?.(notify)
   try {
     return new ControlPlane(options, await restoreOrReset(options, newIdentity(options)))
   } catch (error) {

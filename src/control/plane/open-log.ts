@@ -1,13 +1,20 @@
 /** Opens the log that a run uses, and prevents other processes on this machine from writing to it. */
 import { hash, randomBytes } from 'node:crypto'
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, statfsSync, statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { DamagedEventError, type UnknownEventTypeError } from '../../../events/index.ts'
 import { makeFolder } from '../../ground/base/make-folder.ts'
 import { type HeartbeatOptions, natsHeartbeats } from '../lease/heartbeat.ts'
 import { isExport } from '../log/export.ts'
-import { type EventLog, LogError, MemoryLog, noteDamage, openEmbeddedLog } from '../log/index.ts'
+import {
+  type EventLog,
+  LogError,
+  MemoryLog,
+  noteDamage,
+  type OverflowListener,
+  openEmbeddedLog,
+} from '../log/index.ts'
 import { type DigestKey, openDigestKey, randomDigestKey } from '../watch/digest-key.ts'
 import { LockedError, takeFileLock } from './file-lock.ts'
 import { LogPresence, lossNotice } from './log-presence.ts'
@@ -20,6 +27,8 @@ export interface SharedLog {
   readonly replica: string
 }
 
+type NotifyLog = (severity: 'info' | 'warn' | 'error', text: string) => void
+
 export interface OpenedLog {
   readonly log: EventLog
   readonly digestKey: DigestKey
@@ -31,8 +40,8 @@ export interface OpenedLog {
   readonly shared?: SharedLog
   /** Has the log moved aside when it is opened the next time. Only for a log in a file. */
   readonly discard?: (reason: string) => void
-  /** Calls back once if the log is lost although it can still be written. Only for a log in a file. */
-  readonly watch?: (notify: (text: string) => void) => void
+  /** Reports if the log is lost, continues in memory, or is stored again. Only for a log in a file. */
+  readonly watch?: (notify: NotifyLog) => void
   /** Closes the log, which other processes can open then. */
   close(): Promise<void>
 }
@@ -52,9 +61,9 @@ export function defaultLogPath(paths: readonly string[]): string {
 /** Joins the lines of a message, since those of SQLite have several. */
 const oneLine = (text: string) => text.replace(/\s+/g, ' ').trim()
 
-function memoryLog(notices: readonly string[]): OpenedLog {
+function memoryLog(notices: readonly string[], digestKey = randomDigestKey()): OpenedLog {
   const log = new MemoryLog()
-  return { log, digestKey: randomDigestKey(), path: undefined, notices, close: () => log.close() }
+  return { log, digestKey, path: undefined, notices, close: () => log.close() }
 }
 
 /** Names of text files, which must not be moved aside as a damaged log. */
@@ -113,9 +122,11 @@ function orUnwritable<Result>(path: string, work: () => Result): Result {
 
 function fileLog(path: string, digestKey?: DigestKey): Promise<OpenedLog> {
   assertNoText(path)
-  return openLocked(path, () => {
+  return openLocked(path, async () => {
     const lost = lossNotice(path)
-    const { log, movedAside } = openEmbeddedLog(path)
+    const overflow = new OverflowNotices(path)
+    const { log, movedAside } = openEmbeddedLog(path, overflow)
+    const key = digestKey ?? (await keyBeside(path, log))
     const presence = new LogPresence(path)
     const ofLoss = lost === undefined ? [] : [lost]
     const notices =
@@ -125,12 +136,71 @@ function fileLog(path: string, digestKey?: DigestKey): Promise<OpenedLog> {
             ...ofLoss,
             `${path} was damaged (${oneLine(movedAside.reason)}) and is now ${movedAside.path}; history before now is lost, the manifests are listed again`,
           ]
-    const key = digestKey ?? openDigestKey(`${path}.key`)
     const discard = (reason: string) => noteDamage(path, reason)
-    const watch = (notify: (text: string) => void) => presence.watch(notify)
+    const watch = (notify: NotifyLog) => {
+      overflow.notify = notify
+      presence.watch((text) => notify('error', text))
+    }
     const close = () => log.close().then(() => presence.close())
     return { log, digestKey: key, path, notices, discard, watch, close }
   })
+}
+
+/** The key of secret digests in the file next to a log, which is closed if there is no place for that file. */
+async function keyBeside(path: string, log: EventLog): Promise<DigestKey> {
+  try {
+    return orUnwritable(path, () => openDigestKey(`${path}.key`))
+  } catch (error) {
+    await log.close()
+    throw error
+  }
+}
+
+/** Reports when a log in a file continues in memory, and when the file has its events again. */
+class OverflowNotices implements OverflowListener {
+  readonly #path: string
+  notify: NotifyLog = () => undefined
+
+  constructor(path: string) {
+    this.#path = path
+  }
+
+  began(reason: string): void {
+    const what = `Event log continues in memory: ${oneLine(reason)}`
+    this.notify('warn', `${what}. Free disk space, or these events are lost with the process.`)
+  }
+
+  ended(): void {
+    this.notify('info', `${this.#path} has all events of the log again`)
+  }
+}
+
+/** Bytes that a log needs to be opened. */
+const neededBytes = 256 * 1024
+
+/** Whether a log could not be opened because the disk is full. */
+function isDiskFull(path: string): boolean {
+  for (let folder = dirname(path); ; folder = dirname(folder)) {
+    try {
+      const { bavail, blocks, bsize } = statfsSync(folder)
+      return blocks > 0 && bavail * bsize < neededBytes
+    } catch {
+      if (folder === dirname(folder)) return false
+    }
+  }
+}
+
+/** The log that `--log-file` names; if the disk is full, a log in memory, so that traffic is served. */
+async function namedLog(path: string, digestKey: DigestKey | undefined): Promise<OpenedLog> {
+  try {
+    return await fileLog(path, digestKey)
+  } catch (error) {
+    const mayPass =
+      error instanceof LogError && (error.code === 'storage' || error.code === 'unwritable')
+    if (!mayPass || !isDiskFull(path)) throw error
+    const notice = `the disk of ${path} is full: the log is kept in memory only; free space and restart`
+    return memoryLog([notice], digestKey)
+  }
 }
 
 /** Whether an error means that stored events are damaged. */
@@ -183,7 +253,8 @@ export interface OpenLogOptions {
 
 /**
  * Opens the log that `nats` or `logFile` names, or throws. Without either, opens the log at the default path;
- * if that is locked or cannot be written, keeps the log in memory and returns a notice.
+ * if that is locked or cannot be written, keeps the log in memory and returns a notice. So does a log file whose
+ * disk is full.
  */
 export async function openLog(
   paths: readonly string[],
@@ -192,7 +263,7 @@ export async function openLog(
   if (options.ephemeral === true) return memoryLog([])
   if (options.nats !== undefined) return natsLog(paths, options.nats, options.digestKeyFile)
   const { digestKey } = options
-  if (options.logFile !== undefined) return fileLog(resolve(options.logFile), digestKey)
+  if (options.logFile !== undefined) return namedLog(resolve(options.logFile), digestKey)
   try {
     return await fileLog(defaultLogPath(paths), digestKey)
   } catch (error) {

@@ -15,6 +15,10 @@ type FileRead =
       readonly content: Uint8Array
     }
 
+/** Whether two stamps of a path are of different files, so that the later one was put in place of the other. */
+export const isReplaced = (before: string, after: string): boolean =>
+  before !== '' && before.split(' ').at(-1) !== after.split(' ').at(-1)
+
 /** Reads a file, unless its stamp is the one of `before`. */
 export function readFile(
   file: string,

@@ -1,22 +1,24 @@
 import { existsSync } from 'node:fs'
 import { basename, dirname, normalize, sep } from 'node:path'
 import { ClaimBook } from './claim-book.ts'
-import { readFile } from './file-read.ts'
+import { isReplaced, readFile } from './file-read.ts'
 import { isFolder, isLink, isManifestName, listFolder, unreadable } from './file-tree.ts'
 import { LinkTracker } from './link-tracker.ts'
 import { parseManifest } from './manifest.ts'
 import { hasSecret, type ObjectClaim, type ObserveOptions, observe } from './observed.ts'
 import { type IndexEntry, keyOf } from './resource-index.ts'
 import type { SourceProblem } from './source-problem.ts'
+import { endsLine, losesObjects, mayBeUnfinished, type WrittenContent } from './unfinished.ts'
 
 /** The content of one file as last read. */
-interface FileState {
+interface FileState extends WrittenContent {
   /** Times, size and inode of the file; empty if it could not be read. */
   readonly stamp: string
   readonly hash: string
-  readonly claims: readonly ObjectClaim[]
   readonly problems: readonly SourceProblem[]
 }
+
+type Parsed = Omit<FileState, 'stamp' | 'hash'>
 
 interface FileSetOptions extends ObserveOptions {
   /** Files and folders as given by the user. */
@@ -31,15 +33,17 @@ export interface Refreshed {
   readonly keys: ReadonlySet<string>
   /** Files with new content, which is used only if a second read finds it again. */
   readonly unconfirmed: readonly string[]
-  /** Files that seem to have lost objects. Their second read comes later, since a writer may have paused. */
+  /** Files that are gone, or were replaced by files with fewer objects. Their second read comes later. */
   readonly unsettled: readonly string[]
+  /** Files whose content may be unfinished. Their second read comes once they are quiet for longer. */
+  readonly unfinished: readonly string[]
   /** Whether folders or links may have been created, removed or replaced. */
   readonly mayHaveMoved: boolean
 }
 
 interface FoundContent {
   readonly hash: string
-  parsed?: Pick<FileState, 'claims' | 'problems'>
+  parsed?: Parsed
 }
 
 /** The files that are being read for the second time, after a wait. */
@@ -225,7 +229,7 @@ export class FileSet {
       case 'unreadable': {
         const claims = before?.claims ?? this.#retainedClaims(file)
         const problems = [unreadable(file, read.error)]
-        this.#replace(file, { stamp: '', hash: '', claims, problems }, change)
+        this.#replace(file, unreadState(claims, problems), change)
         return
       }
       case 'read': {
@@ -233,7 +237,7 @@ export class FileSet {
         if (this.#isConfirmed(file, hash, change)) {
           const parsed = this.#found.get(file)?.parsed ?? this.#parse(content, file, before)
           this.#replace(file, { stamp, hash, ...parsed }, change)
-        } else this.#await(file, content, before, change)
+        } else this.#await(file, read, before, change)
       }
     }
   }
@@ -249,7 +253,7 @@ export class FileSet {
   /** Keeps the objects of a file until its new content is confirmed. */
   #await(
     file: string,
-    content: Uint8Array,
+    { content, stamp }: { readonly content: Uint8Array; readonly stamp: string },
     before: FileState | undefined,
     change: FileChange,
   ): void {
@@ -261,15 +265,20 @@ export class FileSet {
       return
     }
     found.parsed ??= this.#parse(content, file, before)
-    const isLosing = losesObjects(before.claims, found.parsed)
-    ;(isLosing ? change.unsettled : change.unconfirmed).push(file)
+    if (isReplaced(before.stamp, stamp)) {
+      const isLosing = losesObjects(before.claims, found.parsed.claims)
+      ;(isLosing ? change.unsettled : change.unconfirmed).push(file)
+    } else {
+      const isUnfinished = mayBeUnfinished(before, found.parsed)
+      ;(isUnfinished ? change.unfinished : change.unconfirmed).push(file)
+    }
   }
 
   #retainFile(file: string, change: FileChange): void {
     const found = this.#found.get(file)
     const claims = this.#retainedClaims(file)
     if (claims.length === 0) return
-    this.#replace(file, { stamp: '', hash: '', claims, problems: [] }, change)
+    this.#replace(file, unreadState(claims), change)
     if (found !== undefined) this.#found.set(file, found)
   }
 
@@ -281,11 +290,15 @@ export class FileSet {
     return false
   }
 
-  #parse(
+  #parse(content: Uint8Array, file: string, before: FileState | undefined): Parsed {
+    return { ...this.#observe(content, file, before), endsLine: endsLine(content) }
+  }
+
+  #observe(
     content: Uint8Array,
     file: string,
     before: FileState | undefined,
-  ): Omit<FileState, 'stamp' | 'hash'> {
+  ): Pick<FileState, 'claims' | 'problems'> {
     const parsed = parseManifest(content, file)
     if (!parsed.ok) {
       return { claims: before?.claims ?? this.#retainedClaims(file), problems: parsed.problems }
@@ -319,7 +332,7 @@ export class FileSet {
       if (origin === undefined || !isBelow(origin.file, folder)) continue
       if (this.#files.has(origin.file)) continue
       const claims = this.#retainedClaims(origin.file)
-      this.#replace(origin.file, { stamp: '', hash: '', claims, problems: [] }, change)
+      this.#replace(origin.file, unreadState(claims), change)
     }
   }
 
@@ -345,6 +358,7 @@ class FileChange implements Refreshed {
   readonly keys = new Set<string>()
   readonly unconfirmed: string[] = []
   readonly unsettled: string[] = []
+  readonly unfinished: string[] = []
   readonly second: SecondRead
   readonly seen = new Set<string>()
   mayHaveMoved = false
@@ -357,21 +371,20 @@ class FileChange implements Refreshed {
 /** The state of a dangling link: it has no objects, and a problem, since a manifest is expected there. */
 function danglingState(file: string): FileState {
   const problems = [unreadable(file, { message: 'a link that leads nowhere' })]
-  return { stamp: 'dangling', hash: '', claims: [], problems }
+  return { ...unreadState([], problems), stamp: 'dangling' }
+}
+
+/** The state of a file that could not be read. */
+function unreadState(
+  claims: readonly ObjectClaim[],
+  problems: readonly SourceProblem[] = [],
+): FileState {
+  return { stamp: '', hash: '', claims, problems, endsLine: false }
 }
 
 const nothingListed = { files: [], folders: [], unreadable: [], problems: [] }
 
 const isWarning = ({ severity }: SourceProblem) => severity === 'warning'
-
-/** Whether the new content lacks any of the objects. */
-function losesObjects(
-  before: readonly ObjectClaim[],
-  after: { claims: readonly ObjectClaim[] },
-): boolean {
-  const keys = new Set(after.claims.map(({ key }) => key))
-  return before.some(({ key }) => !keys.has(key))
-}
 
 function isBelow(path: string, folder: string): boolean {
   return (

@@ -174,7 +174,7 @@ describe('an edit of a file', () => {
 
   it('that empties a file for a moment does not delete its objects', async () => {
     write('a.yaml', route('a'))
-    const source = await run([folder], { timing: { settleMs: 2_000 } })
+    const source = await run([folder], { timing: { quietMs: 2_000 } })
     source.news()
     write('a.yaml', '')
     write('b.yaml', route('b'))

@@ -33,8 +33,10 @@ const defaultTiming = {
   atMostMs: 100,
   /** Time between the two reads that must find the same content. */
   confirmMs: 15,
-  /** Time between the two reads if the new content would delete objects. */
+  /** Time between the two reads if a file is gone, or a file that replaces it has fewer objects. */
   settleMs: 100,
+  /** Time between the two reads if the writer of the file may have paused. */
+  quietMs: 1_000,
   /** Interval of complete reads, needed because network file systems send no notifications. */
   rescanMs: 30_000,
   /** Interval of complete reads while a folder cannot be watched. */
@@ -50,6 +52,7 @@ const defaultTiming = {
  *   lead ── list everything, append the differences to the index ──► following the files
  *   following ── a notification, then quiet ──► read those paths, append what changed
  *            ├── objects are missing ──► read again after a while, then delete them
+ *            ├── the file may be unfinished ──► read again after a longer while without a change
  *            ├── a watch was lost, or a rescan is due ──► read everything
  *            └── the append failed ──► append the same objects again after a while
  * ```
@@ -130,8 +133,8 @@ export class FileSource {
     this.#watch.follow(this.#files.folders())
     await delay(this.#timing.confirmMs)
     // The second read also finds changes that were made before the watch began.
-    const { unconfirmed, unsettled } = this.#files.refreshAll(everyFile)
-    this.#settleLater([...unconfirmed, ...unsettled])
+    const refreshed = this.#files.refreshAll(everyFile)
+    this.#settleLater([...refreshed.unconfirmed, ...refreshed.unsettled], refreshed.unfinished)
     const context = this.#context()
     const changes = differences(index, this.#changeOf(this.#allKeys(), 'relist'), context)
     await this.#append(this.#asListing(changes, context))
@@ -209,7 +212,7 @@ export class FileSource {
     const cause = this.#isAllDirty ? 'relist' : 'watch'
     const refreshed = await this.#refreshTwice()
     if (this.#isClosed) return
-    this.#settleLater(refreshed.unsettled)
+    this.#settleLater(refreshed.unsettled, refreshed.unfinished)
     for (const key of refreshed.keys) this.#pending.add(key)
     this.#report()
     const keys = [...this.#pending]
@@ -238,6 +241,7 @@ export class FileSource {
       keys: new Set([...first.keys, ...second.keys]),
       unconfirmed: [],
       unsettled: [...first.unsettled, ...second.unconfirmed, ...second.unsettled],
+      unfinished: [...first.unfinished, ...second.unfinished],
       mayHaveMoved: second.mayHaveMoved,
     }
   }
@@ -255,16 +259,24 @@ export class FileSource {
       const again = this.#files.refresh(entered, settled)
       const keys = new Set([...result.keys, ...again.keys])
       const unconfirmed = [...result.unconfirmed, ...again.unconfirmed]
-      result = { ...again, keys, unconfirmed, unsettled: [...result.unsettled, ...again.unsettled] }
+      const unsettled = [...result.unsettled, ...again.unsettled]
+      const unfinished = [...result.unfinished, ...again.unfinished]
+      result = { ...again, keys, unconfirmed, unsettled, unfinished }
     }
     return result
   }
 
-  #settleLater(files: readonly string[]): void {
+  #settleLater(unsettled: readonly string[], unfinished: readonly string[]): void {
+    const { settleMs, quietMs } = this.#timing
+    this.#readAgainLater(unsettled, settleMs)
+    this.#readAgainLater(unfinished, quietMs)
+  }
+
+  #readAgainLater(files: readonly string[], waitMs: number): void {
     for (const file of files) {
       // The wait starts again after each read that finds other content, since the content must stay the same.
       const name = `settle ${file}`
-      this.#later(name, this.#timing.settleMs, () => {
+      this.#later(name, waitMs, () => {
         this.#dirty.add(file)
         this.#settled.add(file)
         return this.#work()

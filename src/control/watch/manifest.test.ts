@@ -148,8 +148,18 @@ describe('parsing a manifest', () => {
     expect(parse('metadata:\n  name: {{ .Release.Name }}\n')).toMatchObject([
       { line: 2, column: 10, message: expect.stringContaining('template') },
     ])
-    expect(parse(`a: ${'['.repeat(20_000)}`)[0]).toMatchObject({
-      message: 'not YAML: nested too deeply',
-    })
+    const message = 'not read: nested deeper than 256 levels'
+    for (const text of [
+      `a: ${'['.repeat(200_000)}`,
+      `${'{"a":\n'.repeat(60_000)}1${'}'.repeat(60_000)}`,
+      `${'- '.repeat(100_000)}a\n`,
+      `${'? '.repeat(100_000)}a\n`,
+      Array.from({ length: 1_000 }, (_, level) => `${' '.repeat(level)}a:\n`).join(''),
+    ]) {
+      expect(parse(`kind: A\n---\n${text}`)).toMatchObject([
+        { message, line: expect.toSatisfy((line: number) => line >= 3 && line < 300) },
+      ])
+    }
+    expect(parse(`a: ${'['.repeat(100)}${']'.repeat(100)}\n`)[0]).not.toHaveProperty('message')
   })
 })

@@ -1,10 +1,11 @@
-import { type Document, isMap, isPair, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml'
+import { type Document, isMap, isPair, isScalar, isSeq, LineCounter } from 'yaml'
 import { fail, failAll, type Outcome, succeed } from '../../ground/base/outcome.ts'
 import { expandList, type FieldProblem, type PathStep } from '../api/validate.ts'
 import { nodeProblem, startOf, tagProblems } from './manifest-nodes.ts'
 import { decodeManifest, jsonTexts } from './manifest-text.ts'
 import { type PlainDocument, type PlainOffsets, readPlainYaml } from './plain-yaml.ts'
 import type { SourceProblem } from './source-problem.ts'
+import { NestingError, parseYamlDocuments } from './yaml-documents.ts'
 import { yamlErrorText } from './yaml-errors.ts'
 
 /** A position in a file; lines and columns begin at 1. */
@@ -52,7 +53,12 @@ export function parseManifest(
   if (plain !== undefined && !plain.some(({ value }) => isList(value))) {
     return succeed(plainObjects(text, plain))
   }
-  const { documents, placeAt } = parseDocuments(text)
+  const found = parseUnlessNested(text)
+  if (found instanceof NestingError) {
+    const place = new LineStarts(text).placeAt(found.offset)
+    return fail(syntax(place, `not read: ${found.message}`))
+  }
+  const { documents, placeAt } = found
   const errors = documents.flatMap(({ document, start }) => {
     // Only the first error of a document is reported, since the others mostly follow from it.
     const [error] = document.errors
@@ -182,9 +188,24 @@ export const parseOptions = {
   uniqueKeys: false,
 } as const
 
-function parseDocuments(text: string): { documents: PlacedDocument[]; placeAt: LocationAt } {
+interface PlacedDocuments {
+  readonly documents: readonly PlacedDocument[]
+  readonly placeAt: LocationAt
+}
+
+function parseUnlessNested(text: string): PlacedDocuments | NestingError {
+  try {
+    return parseDocuments(text)
+  } catch (error) {
+    if (error instanceof NestingError) return error
+    throw error
+  }
+}
+
+/** @throws NestingError */
+function parseDocuments(text: string): PlacedDocuments {
   const lineCounter = new LineCounter()
-  const whole = [...parseAllDocuments(text, { ...parseOptions, lineCounter })]
+  const whole = parseYamlDocuments(text, parseOptions, lineCounter)
   const placeAt = locationsOf(lineCounter)
   const isWhole = whole.every(({ errors }) => errors.length === 0)
   const pieces = isWhole || !/^\s*\{/.test(text) ? [] : jsonTexts(text)
@@ -192,7 +213,7 @@ function parseDocuments(text: string): { documents: PlacedDocument[]; placeAt: L
     return { documents: whole.map((document) => ({ document, start: 0 })), placeAt }
   }
   const documents = pieces.flatMap((piece) =>
-    [...parseAllDocuments(piece.text, parseOptions)].map((document) => ({
+    parseYamlDocuments(piece.text, parseOptions).map((document) => ({
       document,
       start: piece.start,
     })),

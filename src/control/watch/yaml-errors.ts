@@ -101,7 +101,6 @@ const texts: readonly (readonly [code: YAMLError['code'], message: string, text:
 
 /** @param text the text in which the error is */
 export function yamlErrorText({ code, message, pos: [at] }: YAMLError, text: string): string {
-  if (message.includes('call stack')) return 'not YAML: nested too deeply'
   const place = lineAt(text, at)
   return `not YAML: ${foreignText(place.line) ?? textOf(code, message, place)}`
 }

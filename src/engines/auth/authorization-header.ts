@@ -1,7 +1,13 @@
 /** Credentials in the Authorization field (RFC 9110 11.6.2). */
 
 /**
- * Returns the credentials after the scheme, or `none` if the field is missing or has another scheme.
+ * Whether a byte of a field value is white space to some server: space and tab, or one of the two such characters
+ * of Latin-1, which servers that split a text at any white space accept.
+ */
+const isSpace = (code: number) => code === 0x20 || code === 0x09 || code === 0x85 || code === 0xa0
+
+/**
+ * Returns the credentials after the scheme and any white space, or `none` if the field is missing or has another scheme.
  * Returns `ambiguous` if there are several fields, because another server may choose a different one.
  */
 export function credentialsOf(
@@ -11,9 +17,20 @@ export function credentialsOf(
   const value = fields.lines('authorization')
   if (value === undefined) return none
   if (typeof value !== 'string') return ambiguous
-  const end = value.indexOf(' ')
-  if (end < 0 || value.slice(0, end).toLowerCase() !== scheme) return none
-  return value.slice(end + 1).trim()
+  return afterScheme(value, scheme)
+}
+
+/** A server may accept any white space after a scheme, so a policy must not take it for another scheme. */
+function afterScheme(value: string, scheme: string): string | typeof none {
+  let start = 0
+  let end = value.length
+  while (start < end && isSpace(value.charCodeAt(start))) start++
+  while (end > start && isSpace(value.charCodeAt(end - 1))) end--
+  let at = start + scheme.length
+  if (at >= end || !isSpace(value.charCodeAt(at))) return none
+  if (value.slice(start, at).toLowerCase() !== scheme) return none
+  while (isSpace(value.charCodeAt(at))) at++
+  return value.slice(at, end)
 }
 
 /** The text of the credentials, or why there are no usable credentials. */

@@ -113,7 +113,7 @@ function decodeForm(text: string): CelResult {
 
 /** Returns the claims of a JWT without verifying it. */
 function jwtPayload(token: string): CelResult {
-  const [, payload, signature, ...rest] = token.replace(/^bearer +/i, '').split('.')
+  const [, payload, signature, ...rest] = token.replace(/^bearer[ \t]+/i, '').split('.')
   const bad = badValue('the text is not a JWT')
   if (payload === undefined || signature === undefined || rest.length > 0) return bad
   const claims = parseJson(Buffer.from(payload, 'base64url').toString('utf8'))

@@ -61,13 +61,8 @@ export interface DownstreamStream {
   wantBody(): void
   /** Sends a 1xx head, passed without its empty line. */
   sendInterim(head: string): void
-  /** Writes the head of the response; `flush` sends it. `more` has further field lines. */
-  sendResponse(
-    head: ResponseHeadView,
-    framing: FramingFields,
-    exchange: DownstreamHandler,
-    more?: string,
-  ): void
+  /** Writes the head of the response; `flush` sends it. */
+  sendResponse(head: ResponseHeadView, framing: FramingFields, exchange: DownstreamHandler): void
   /**
    * Takes back the response, so that another one can be written. Returns false if a part of it may have
    * been sent.

@@ -4,7 +4,6 @@ import type { DownstreamHandler, DownstreamStream } from '../contracts/downstrea
 import type { ResponseStream } from '../contracts/requests.ts'
 import { type BodyShape, type Framing, frameResponse, statusForClient } from '../message/framing.ts'
 import type { MessageBody } from '../message/message-body.ts'
-import { dateLine } from '../message/status-line.ts'
 
 const nothing = Buffer.alloc(0)
 
@@ -57,9 +56,8 @@ function sendOwnHead(
 ): Framing {
   const { request, responseHead: head } = exchange
   const framing = frameResponse(request, head, body, client.framesBodies)
-  const date = head.fields.has('date') ? '' : dateLine()
   if (framing.isCloseDelimited) client.mustClose = true
-  client.sendResponse(head, framing.fields, exchange, date)
+  client.sendResponse(head, framing.fields, exchange)
   return framing
 }
 

@@ -8,7 +8,7 @@ import { admitsPreface, handOver } from '../http2/downstream-session.ts'
 import type { EngineLimits } from '../limits/engine-limits.ts'
 import type { MessageBody } from '../message/message-body.ts'
 import { refusedRequest, unservedHead } from '../message/refusals.ts'
-import { reasonPhrase } from '../message/status-line.ts'
+import { dateLine, reasonPhrase } from '../message/status-line.ts'
 import { acceptTransport } from '../sockets/accept-transport.ts'
 import { ConnectionAddresses } from '../sockets/connection-ends.ts'
 import type { Transport, TransportOwner } from '../sockets/transport.ts'
@@ -23,6 +23,8 @@ type State = 'open' | 'tunnel' | 'closed'
 
 /** Maximum number of unread bytes before the socket is paused. */
 const unreadLimit = 16 * 1024
+/** Maximum number of empty lines that are ignored before a request line. */
+const maxEmptyLines = 4
 /** How long a tunnel may stay open after one side has ended its stream. */
 const halfOpenMs = 60_000
 
@@ -42,12 +44,14 @@ export class DownstreamConnection implements OpenConnection, TransportOwner, Tim
   #isDiscarding = false
   #discardFrom = 0
   readonly #unread = new UnreadBytes()
-  /** Whether the HTTP/2 preface may follow: no head was read yet, and ALPN has not selected HTTP/1.1. */
+  /** Whether the HTTP/2 preface may follow: nothing was read yet, and ALPN has not selected HTTP/1.1. */
   #mayBeHttp2: boolean
   #isPumping = false
   #isFeeding = false
   /** Whether bytes of the next head have arrived, so that the time limit for the head runs. */
   #isHeadTimed = false
+  /** Number of empty lines that were skipped before the next head. */
+  #skippedLines = 0
   /** Offset at which reading the incomplete head continues. */
   #resume = 0
   readonly #watch: RequestWatch
@@ -116,11 +120,27 @@ export class DownstreamConnection implements OpenConnection, TransportOwner, Tim
   /** Takes one step. Returns false if more bytes or a drain must come first. */
   #step(): boolean {
     if (this.#exchange !== undefined) return this.#feedBody()
+    if (this.#resume === 0) this.#skipEmptyLines()
     if (this.#unread.size === 0) {
       this.#unread.clear()
       return false
     }
     return !this.transport.needsDrain && this.#readHead()
+  }
+
+  /** Skips empty lines before a request line (RFC 9112 2.2). They do not begin the time limit for the head. */
+  #skipEmptyLines(): void {
+    const unread = this.#unread
+    while (
+      this.#skippedLines < maxEmptyLines &&
+      unread.size >= 2 &&
+      unread.bytes[unread.start] === 0x0d &&
+      unread.bytes[unread.start + 1] === 0x0a
+    ) {
+      unread.start += 2
+      this.#skippedLines++
+      this.#mayBeHttp2 = false
+    }
   }
 
   #readHead(): boolean {
@@ -150,6 +170,7 @@ export class DownstreamConnection implements OpenConnection, TransportOwner, Tim
     }
     this.#mayBeHttp2 = false
     this.#isHeadTimed = false
+    this.#skippedLines = 0
     this.#parts.timers.disarmLazily(this.#timer)
     const exchange = this.#parts.takeExchange()
     exchange.request.load(reader, this.#unread.bytes, this.#unread.start)
@@ -280,7 +301,7 @@ export class DownstreamConnection implements OpenConnection, TransportOwner, Tim
     const body = isSilent ? '' : text
     this.transport.appendText(
       `HTTP/1.1 ${status} ${reasonPhrase(status)}\r\ncontent-type: text/plain\r\n` +
-        `content-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,
+        `content-length: ${body.length}\r\n${dateLine()}connection: close\r\n\r\n${body}`,
     )
     this.close()
   }

@@ -79,18 +79,12 @@ export class Http1DownstreamStream implements DownstreamStream {
     this.#transport.flush()
   }
 
-  sendResponse(
-    head: ResponseHeadView,
-    framing: FramingFields,
-    exchange: DownstreamHandler,
-    more = '',
-  ): void {
+  sendResponse(head: ResponseHeadView, framing: FramingFields, exchange: DownstreamHandler): void {
     const transport = this.#transport
     this.isAnswered = true
     this.#writesBefore = transport.hasUnflushed ? -1 : transport.writes
     transport.startWriteBuffer()
     head.writeTo(transport, framing)
-    transport.appendText(more)
     transport.appendText(this.#connectionField(exchange))
     transport.appendText('\r\n')
   }

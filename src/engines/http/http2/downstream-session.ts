@@ -2,6 +2,7 @@ import { GatewayError } from '../../../ground/errors/index.ts'
 import type { ClientConnection, OpenConnection } from '../contracts/connections.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
 import type { EngineLimits } from '../limits/engine-limits.ts'
+import { dateLine } from '../message/status-line.ts'
 import { acceptTransport } from '../sockets/accept-transport.ts'
 import { ConnectionAddresses } from '../sockets/connection-ends.ts'
 import type { Transport } from '../sockets/transport.ts'
@@ -190,7 +191,7 @@ class DownstreamSession
     if (refused !== undefined) {
       this.#reportBadHead(refused)
       const { status, text } = refused.row
-      const head = `HTTP/1.1 ${status} \r\ncontent-type: text/plain\r\ncontent-length: ${text.length}\r\n`
+      const head = `HTTP/1.1 ${status} \r\ncontent-type: text/plain\r\ncontent-length: ${text.length}\r\n${dateLine()}`
       stream.answer(head, text)
       if (fields.isTooLarge) for (let n = fields.timesLimit; n > 0; n--) this.flood('oversized')
       return

@@ -8,6 +8,7 @@ import { BodyPace } from '../message/body-pace.ts'
 import type { FramingFields } from '../message/head-output.ts'
 import type { MessageBody } from '../message/message-body.ts'
 import type { ResponseHeadView } from '../message/response-head.ts'
+import { dateLine } from '../message/status-line.ts'
 import { errorCodes } from './frames.ts'
 import { Http2Stream, type StreamSession } from './http2-stream.ts'
 
@@ -158,14 +159,9 @@ export class Http2DownstreamStream extends Http2Stream<ClientSession> implements
     }
   }
 
-  sendResponse(
-    head: ResponseHeadView,
-    framing: FramingFields,
-    _exchange: DownstreamHandler,
-    more = '',
-  ): void {
+  sendResponse(head: ResponseHeadView, framing: FramingFields): void {
     this.#isAnswered = true
-    this.output.setHead(head.text(framing) + more)
+    this.output.setHead(head.text(framing))
   }
 
   takeBack(): boolean {
@@ -213,7 +209,8 @@ export class Http2DownstreamStream extends Http2Stream<ClientSession> implements
   startTunnel(head: string, _protocol: string): TunnelEnd {
     const fields = head.slice(head.indexOf('\r\n') + 2)
     const kept = fields.replace(/^(?:sec-websocket-accept|content-length):.*\r\n/gim, '')
-    this.output.setHead(`${httpVersion} 200 \r\n${kept}`)
+    const date = /^date:/im.test(kept) ? '' : dateLine()
+    this.output.setHead(`${httpVersion} 200 \r\n${kept}${date}`)
     this.output.flush()
     return this.tunnelEnd
   }

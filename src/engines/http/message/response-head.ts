@@ -13,7 +13,7 @@ import type { Borrower, HeadLoan } from './head-loan.ts'
 import { type FramingFields, type HeadOutput, HeadText } from './head-output.ts'
 import { type HeadReader, nameBit } from './head-reader.ts'
 import { checkField, FieldList } from './header-fields.ts'
-import { statusLine } from './status-line.ts'
+import { dateLine, statusLine } from './status-line.ts'
 
 const nothing = Buffer.alloc(0)
 const lengthBit = nameBit(NAME_CONTENT_LENGTH)
@@ -128,7 +128,10 @@ export class ResponseHeadView implements ResponseHead, Borrower {
     return this.#bytes.toString('latin1', this.#base + start, this.#base + end)
   }
 
-  /** The head for an HTTP/1.1 client, including the fields that frame the body, without empty line. */
+  /**
+   * The head for an HTTP/1.1 client, including the fields that frame the body, without empty line. A final
+   * response without Date gets one (RFC 9110 6.6.1).
+   */
   text(framing: FramingFields): string {
     const out = new HeadText()
     this.writeTo(out, framing)
@@ -147,5 +150,6 @@ export class ResponseHeadView implements ResponseHead, Borrower {
     this.fields.writeTo(out, dropped, keepsLine ? 0 : -1)
     if (framing === 'chunked') out.appendText('transfer-encoding: chunked\r\n')
     else if (typeof framing === 'number') out.appendText(`content-length: ${framing}\r\n`)
+    if (this.#status >= 200 && !this.fields.has('date')) out.appendText(dateLine())
   }
 }

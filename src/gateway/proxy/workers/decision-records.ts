@@ -1,6 +1,6 @@
 /** Opens the store of decision records: its folder and key in the main thread, a ring in each worker. */
 import { hash, randomBytes } from 'node:crypto'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { FieldDigests } from '../../../engines/core/field-digests.ts'
 import type { IoCore } from '../../../engines/core/io-core.ts'
 import { makeFolder } from '../../../ground/base/make-folder.ts'
@@ -35,7 +35,8 @@ export interface RecordSettings extends RecordOptions {
 const keyBytes = 16
 
 /**
- * Creates the folder and its key file if they do not exist, and returns the key.
+ * Creates the folder and its key file if they do not exist, and returns the key. A full disk leaves an empty key
+ * file, which is written again.
  * @throws the system's error
  */
 export function openRecordFolder({ folder }: RecordOptions): Uint8Array {
@@ -46,6 +47,7 @@ export function openRecordFolder({ folder }: RecordOptions): Uint8Array {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
+  if (statSync(path).size === 0) writeFileSync(path, randomBytes(keyBytes))
   const key = readFileSync(path)
   if (key.length !== keyBytes) throw new Error(`${path} does not have ${keyBytes} bytes`)
   return key
