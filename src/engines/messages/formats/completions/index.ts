@@ -30,6 +30,7 @@ export const openAiErrors: ErrorForm = {
 
 export const completions: ChatFormat<'Completions'> = {
   name: 'Completions',
+  core: 'Completions',
   operation: 'chat',
   ending: '/chat/completions',
   errors: openAiErrors,

@@ -14,6 +14,7 @@ const areTexts = (input: unknown): boolean =>
 
 export const embeddings: OtherFormat<'Embeddings'> = {
   name: 'Embeddings',
+  core: 'Embeddings',
   operation: 'embeddings',
   ending: '/embeddings',
   errors: openAiErrors,

@@ -35,6 +35,7 @@ const requests = {
 export const messages: ChatFormat<'Messages'> = {
   ...requests,
   name: 'Messages',
+  core: 'Messages',
   operation: 'chat',
   ending: '/v1/messages',
   readUsage: readMessagesUsage,
@@ -52,6 +53,7 @@ export const messages: ChatFormat<'Messages'> = {
 export const tokenCount: OtherFormat<'VendorCTokenCount'> = {
   ...requests,
   name: 'VendorCTokenCount',
+  core: 'VendorCTokenCount',
   operation: 'count_tokens',
   ending: '/messages/count_tokens',
   readUsage: () => undefined,

@@ -15,6 +15,7 @@ import { responsesTexts } from './texts.ts'
 
 export const responses: ChatFormat<'Responses'> = {
   name: 'Responses',
+  core: 'Responses',
   operation: 'chat',
   ending: '/responses',
   errors: openAiErrors,

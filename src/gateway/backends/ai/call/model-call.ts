@@ -1,6 +1,7 @@
 /** The state of one request to a language model, across all its attempts. */
 
 import { laterUsage } from '../../../../engines/messages/chat.ts'
+import type { AnswerDetails } from '../../../../engines/messages/common/response-details.ts'
 import type { ClientFormat } from '../../../../engines/messages/format.ts'
 import type { RouteType } from '../../../../engines/messages/formats/index.ts'
 import type { JsonObject } from '../../../../engines/messages/json/json.ts'
@@ -8,7 +9,6 @@ import type { ClientBody, RequestBody } from '../../../../engines/messages/reque
 import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
 import type { ModelOutput } from '../../../../engines/messages/response/model-output.ts'
 import type { AnswerStream } from '../../../../engines/messages/response/stream.ts'
-import type { AnswerDetails } from '../../../../engines/messages/common/response-details.ts'
 import type { RequestHead } from '../../../../ground/exchange/exchange.ts'
 import { forwardingExtensions } from '../../../../ground/exchange/forwarding.ts'
 import { tokenLimitsOf } from '../../../../ground/exchange/rate-limits.ts'

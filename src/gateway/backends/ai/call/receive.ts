@@ -2,6 +2,7 @@
 
 import type { ServerExchange } from '../../../../engines/http/contracts/requests.ts'
 import type { AnswerContext, StreamEvent } from '../../../../engines/messages/chat.ts'
+import type { AnswerDetails } from '../../../../engines/messages/common/response-details.ts'
 import { type ChatFormat, chatFormatOf } from '../../../../engines/messages/format.ts'
 import {
   isObject,
@@ -33,7 +34,6 @@ import {
   convertEvents,
   eventBytes,
 } from '../../../../engines/messages/response/stream.ts'
-import type { AnswerDetails } from '../../../../engines/messages/common/response-details.ts'
 import { bufferOf } from '../../../../ground/base/buffers.ts'
 import type { Body, BufferedBody, ResponseHead } from '../../../../ground/exchange/exchange.ts'
 import type { Received } from '../../../proxy/request/backend-call.ts'
