@@ -15,6 +15,7 @@ const generators = [
   './generators/phases.mjs',
   './generators/protobuf.mjs',
   './generators/settings-page.mjs',
+  './generators/text-fields.mjs',
   './generators/variables.mjs',
   './generators/xds-metrics-page.mjs',
 ]

@@ -1,6 +1,6 @@
+// Generated from src/engines/messages by npm run generate.
 // Which strings of a request or of an answer are texts that guards read: every string, unless a field says that it
-// is something else. The same tables are in src/engines/messages/mask/text-fields.ts, plain-keys.ts, repeated-texts.ts
-// and in src/engines/messages/decided-fields.ts; test/core/texts compares the two.
+// is something else.
 
 /** A content: a text, parts, or one part. */
 export const FIELD_CONTENT: u32 = 1
@@ -27,26 +27,18 @@ export const FIELD_DECIDED: u32 = 1024
 /** Nothing below it repeats a text of an answer. */
 export const FIELD_UNREPEATED: u32 = 2048
 
-export const CONTENT_1: string = 'content output outputs results system instructions '
-export const SETTING_1: string = 'model stream stream_options tools tool_choice functions function_call response_format text stop '
-export const SETTING_2: string = 'stop_sequences user safety_identifier prompt_cache_key prompt_cache_retention metadata service_tier store '
-export const SETTING_3: string = 'modalities audio reasoning reasoning_effort thinking verbosity output_config output_format web_search_options '
-export const SETTING_4: string = 'include truncation previous_response_id conversation container mcp_servers speed inference_geo cache_control '
-export const SETTING_5: string = 'logit_bias encoding_format safetySettings cachedContent labels anthropic_version anthropic_beta task_type '
-export const SETTING_6: string = 'input_type truncate '
-export const LABEL_1: string = 'type role name id ids object status phase model format detail media_type mime_type content_type signature '
-export const LABEL_2: string = 'b64_json partial_image_b64 namespace server_label version finish_reason native_finish_reason stop_reason '
-export const LABEL_3: string = 'service_tier system_fingerprint provider obfuscation url uri '
-export const REASONING_1: string = 'thinking reasoning reasoning_content reasoning_details thinking_blocks '
-export const ARGUMENT_1: string = 'arguments partial_json parameters input_schema schema json_schema cache_control '
-export const DETAIL_1: string = 'usage incomplete_details content_filter_results content_filter_result prompt_filter_results safety_ratings '
-export const DETAIL_2: string = 'billing '
-export const CITATION_1: string = 'annotation annotations citation citations context search_results '
-export const CLIENT_CALL_1: string = 'action actions operation environment '
-export const IMAGE_CALL_1: string = 'result size quality background output_format action '
-export const GUARDED_1: string = 'content output outputs results title context stdout stderr logs role refusal type text source data variables '
-export const GUARDED_2: string = 'transcript media_type file_data filename custom input messages system instructions prompt prediction name '
-export const GUARDED_3: string = 'arguments thinking '
-export const DECIDED_1: string = 'model stream stream_options max_tokens max_completion_tokens max_output_tokens n best_of temperature '
-export const DECIDED_2: string = 'top_p top_k seed dimensions frequency_penalty presence_penalty encoding_format service_tier background '
-export const UNREPEATED_1: string = 'arguments input parameters input_schema schema tools usage metadata '
+/** The names of each table, each of which ends with a space. The bit of a table is its position. */
+export const FIELD_TABLES: StaticArray<string> = [
+  'content output outputs results system instructions ',
+  'model stream stream_options tools tool_choice functions function_call response_format text stop stop_sequences user safety_identifier prompt_cache_key prompt_cache_retention metadata service_tier store modalities audio reasoning reasoning_effort thinking verbosity output_config output_format web_search_options include truncation previous_response_id conversation container mcp_servers speed inference_geo cache_control logit_bias encoding_format safetySettings cachedContent labels anthropic_version anthropic_beta task_type input_type truncate ',
+  'type role name id ids object status phase model format detail media_type mime_type content_type signature b64_json partial_image_b64 namespace server_label version finish_reason native_finish_reason stop_reason service_tier system_fingerprint provider obfuscation url uri ',
+  'thinking reasoning reasoning_content reasoning_details thinking_blocks ',
+  'arguments partial_json parameters input_schema schema json_schema cache_control ',
+  'usage incomplete_details content_filter_results content_filter_result prompt_filter_results safety_ratings billing ',
+  'annotation annotations citation citations context search_results ',
+  'action actions operation environment ',
+  'result size quality background output_format action ',
+  'content output outputs results title context stdout stderr logs role refusal type text source data variables transcript media_type file_data filename custom input messages system instructions prompt prediction name arguments thinking ',
+  'model stream stream_options max_tokens max_completion_tokens max_output_tokens n best_of temperature top_p top_k seed dimensions frequency_penalty presence_penalty encoding_format service_tier background ',
+  'arguments input parameters input_schema schema tools usage metadata ',
+]

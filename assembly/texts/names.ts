@@ -1,12 +1,7 @@
 // Names of JSON members that the kernel knows, by number. Names that differ only in case are recognized
 // too, because some servers accept them: `foldedName` says which name such a name could be read as.
 import { isAscii } from './bytes'
-import {
-  CONTENT_1, SETTING_1, SETTING_2, SETTING_3, SETTING_4, SETTING_5, SETTING_6, LABEL_1, LABEL_2, LABEL_3, REASONING_1,
-  ARGUMENT_1, DETAIL_1, DETAIL_2, CITATION_1, CLIENT_CALL_1, IMAGE_CALL_1, GUARDED_1, GUARDED_2, GUARDED_3, DECIDED_1, DECIDED_2,
-  UNREPEATED_1, FIELD_ARGUMENT, FIELD_CITATION, FIELD_CLIENT_CALL, FIELD_CONTENT, FIELD_DECIDED,
-  FIELD_DETAIL, FIELD_GUARDED, FIELD_IMAGE_CALL, FIELD_LABEL, FIELD_REASONING, FIELD_SETTING, FIELD_UNREPEATED,
-} from './fields'
+import { FIELD_TABLES } from './fields'
 
 const NAMES_1: string = 'messages prediction system instructions prompt input content output outputs results title context stdout '
 const NAMES_2: string = 'stderr logs role refusal type text source data variables transcript choices message audio delta index '
@@ -156,29 +151,7 @@ function fillTable(): void {
   addNames(NAMES_5, 0)
   addNames(NAMES_6, 0)
   addNames(NAMES_7, 0)
-  addNames(CONTENT_1, FIELD_CONTENT)
-  addNames(SETTING_1, FIELD_SETTING)
-  addNames(SETTING_2, FIELD_SETTING)
-  addNames(SETTING_3, FIELD_SETTING)
-  addNames(SETTING_4, FIELD_SETTING)
-  addNames(SETTING_5, FIELD_SETTING)
-  addNames(SETTING_6, FIELD_SETTING)
-  addNames(LABEL_1, FIELD_LABEL)
-  addNames(LABEL_2, FIELD_LABEL)
-  addNames(LABEL_3, FIELD_LABEL)
-  addNames(REASONING_1, FIELD_REASONING)
-  addNames(ARGUMENT_1, FIELD_ARGUMENT)
-  addNames(DETAIL_1, FIELD_DETAIL)
-  addNames(DETAIL_2, FIELD_DETAIL)
-  addNames(CITATION_1, FIELD_CITATION)
-  addNames(CLIENT_CALL_1, FIELD_CLIENT_CALL)
-  addNames(IMAGE_CALL_1, FIELD_IMAGE_CALL)
-  addNames(GUARDED_1, FIELD_GUARDED)
-  addNames(GUARDED_2, FIELD_GUARDED)
-  addNames(GUARDED_3, FIELD_GUARDED)
-  addNames(DECIDED_1, FIELD_DECIDED)
-  addNames(DECIDED_2, FIELD_DECIDED)
-  addNames(UNREPEATED_1, FIELD_UNREPEATED)
+  for (let i = 0; i < FIELD_TABLES.length; i++) addNames(unchecked(FIELD_TABLES[i]), 1 << i)
 }
 
 /** FIELD_* of a name. */

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { foldRecording, readManifests } from '../../tools/cli/recording.ts'
 import { readText } from './read-text.ts'
 
-const root = join(import.meta.dirname, '..', '..')
+const root = join(import.meta.dirname, '..', '..', '..')
 const folders = ['examples', 'test/flow'].flatMap((folder) =>
   readdirSync(join(root, folder), { withFileTypes: true })
     .filter((entry) => entry.isDirectory())

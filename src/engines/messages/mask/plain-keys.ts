@@ -16,7 +16,7 @@ import {
 } from './text-fields.ts'
 import { messageFields } from './texts.ts'
 
-/** Fields by which guards decide what they read, in any object. assembly/texts/fields.ts has them too. */
+/** Fields by which guards decide what they read, in any object. */
 export const guardedFields = new Set(
   [
     'content output outputs results title context stdout stderr logs role refusal type text source data',

@@ -1,7 +1,7 @@
 /**
  * Which strings of a request or of an answer are texts that guards read: every string, unless its name, its
- * object or its role says that it is something else. A field that is not listed here is read. The kernel has
- * the same tables (assembly/texts/fields.ts); test/core/texts compares the two.
+ * object or its role says that it is something else. A field that is not listed here is read. The tables of the
+ * kernel (assembly/texts/fields.ts) are made from these.
  */
 import { isObject, type JsonObject } from '../json/json.ts'
 

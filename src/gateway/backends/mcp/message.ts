@@ -190,12 +190,12 @@ function receivedId(): string {
   throw new MessageRefusal(-32600, 'an id is a string or a number')
 }
 
-/** A whole number as JSON, or as a string in JSON. */
-const numberId = /^("?)(-?\d+)(?:\.0+)?\1$/
+/** A number as JSON, or as a string in JSON. */
+const numberId = /^("?)(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\1$/
 
 /**
- * Returns the answer with the id of the request, or undefined if it answers another one. Servers write number
- * ids as strings or with a fraction of zero, which the clients of the official SDKs accept.
+ * Returns the answer with the id of the request, or undefined if it answers another one. Servers read number
+ * ids as doubles, and write them in their own form or as strings, which the clients of the official SDKs accept.
  */
 export function answerTo(answer: McpResponse, id: string): McpResponse | undefined {
   if (answer.id === id) return answer
@@ -206,9 +206,10 @@ export function answerTo(answer: McpResponse, id: string): McpResponse | undefin
   return read.kind === 'response' ? read : undefined
 }
 
-/** Returns the digits of a number id, however it is written, and other ids unchanged. */
+/** Returns a number id as JavaScript writes it, however it is written, and other ids unchanged. */
 export function plainId(id: string): string {
-  return numberId.exec(id)?.[2] ?? id
+  const number = numberId.exec(id)?.[2]
+  return number === undefined ? id : String(Number(number))
 }
 
 /** Refuses keys such as `Name`, because parsers that ignore case would read them as `name`. */

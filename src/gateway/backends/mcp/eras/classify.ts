@@ -45,7 +45,7 @@ export function classify(
     return { id, code: codes.invalidRequest, message: `this version of MCP has no ${what}` }
   }
   if (hasEnvelope(message)) return readModern(headers, message, id)
-  if (!isStatedModern) return unknownVersion(stated, id)
+  if (!isStatedModern || !modernVersions.includes(stated)) return unknownVersion(stated, id)
   if (message.kind === 'request' && message.method === 'initialize') {
     const why = 'initialize belongs to earlier versions than the header MCP-Protocol-Version'
     return { id, code: codes.headerMismatch, message: why }
@@ -74,7 +74,7 @@ function readModern(
   return { id, code: codes.unsupportedVersion, message: 'Unsupported protocol version', data }
 }
 
-/** Refuses a legacy message whose header names a version that does not exist. */
+/** Refuses a message without an envelope whose header names a version that does not exist. */
 function unknownVersion(stated: string | undefined, id: string | undefined) {
   if (stated === undefined || legacyVersions.includes(stated)) return undefined
   const data = { supported: supportedVersions, requested: stated }

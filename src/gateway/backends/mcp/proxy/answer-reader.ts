@@ -19,8 +19,10 @@ export interface AnswerListener {
   /** Called if the response is a stream of events, which may last long. */
   onStream?(): void
   onMessage?(message: McpMessage, eventFields: EventFields | undefined): void
-  /** Called for each event without a message. */
+  /** Called for each event without a message, which says nothing besides its name, its id and a time. */
   onEvent?(event: McpEvent): void
+  /** Called with the address for messages, which only servers of the older transport name. */
+  onEndpoint?(address: string): void
   /** Called at the end of the response. If there was no message, the server has only accepted the request. */
   onEnd(): void
   onFailure(failure: TargetFailure): void
@@ -124,8 +126,11 @@ export class AnswerReader implements CallListener {
 
   #readEvent(event: McpEvent): void {
     const { type, data, id, retry } = event
-    if ((type !== '' && type !== 'message') || data === undefined || data === '') {
-      this.#listener.onEvent?.(event)
+    const isMessage = type === '' || type === 'message'
+    if (!isMessage || data === undefined || data === '') {
+      if (type === 'endpoint' && data !== undefined) this.#listener.onEndpoint?.(data)
+      // Nothing checks the data of other events, so a message in it must not reach the client.
+      this.#listener.onEvent?.(isMessage || data === undefined ? event : { ...event, data: '' })
       return
     }
     const eventFields = id === undefined && retry === undefined ? undefined : { id, retry }

@@ -1,5 +1,5 @@
 /** The older transport (HTTP with SSE): one stream carries all messages of a server in a session. */
-import type { EventFields, McpEvent } from '../event-stream.ts'
+import type { EventFields } from '../event-stream.ts'
 import { member, rawOf } from '../json/node.ts'
 import { type McpMessage, plainId } from '../message.ts'
 import { type AnswerListener, AnswerReader } from './answer-reader.ts'
@@ -104,9 +104,8 @@ export class SseConnection implements AnswerListener, SseStream {
     this.#end(new TargetFailure('the session has ended'))
   }
 
-  onEvent({ type, data }: McpEvent): void {
-    if (type !== 'endpoint' || data === undefined) return
-    const path = resolveEndpoint(this.#base, data)
+  onEndpoint(address: string): void {
+    const path = resolveEndpoint(this.#base, address)
     if (path === undefined) {
       this.#end(new TargetFailure('the server sends messages elsewhere'))
       return

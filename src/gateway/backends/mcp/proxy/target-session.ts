@@ -236,9 +236,12 @@ const noneHeld: OpenConnections = new Map()
 /** Finds the session of a request, or returns the response that refuses the request. */
 export function findSession(exchange: McpExchange): ClientSession | RespondVerdict {
   const { hub, name, client } = exchange
-  const id = client.request.headers.get('mcp-session-id')
-  if (id === undefined) {
-    const message = 'Bad Request: session header is required for non-initialize requests'
+  const id = client.request.headers.lines('mcp-session-id')
+  if (typeof id !== 'string') {
+    const message =
+      id === undefined
+        ? 'Bad Request: session header is required for non-initialize requests'
+        : 'Bad Request: there is more than one header Mcp-Session-Id'
     return jsonRefusal(400, undefined, codes.invalidRequest, message)
   }
   const state = hub.open(id, name)
