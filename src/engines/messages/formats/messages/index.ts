@@ -1,5 +1,5 @@
 /** Messages of vendor C, and their token counts. */
-import { readMessagesUsage } from '../../common/usage.ts'
+
 import type { ChatFormat, ErrorForm, OtherFormat, ProviderFormat } from '../../format.ts'
 import { numberAt } from '../../json/json.ts'
 import { answerSlot } from '../../mask/slot.ts'
@@ -13,6 +13,7 @@ import { messagesShape } from './shape.ts'
 import { MessagesReader, MessagesWriter } from './stream.ts'
 import { withMessages } from './system-messages.ts'
 import { messagesTexts } from './texts.ts'
+import { readMessagesUsage } from './usage.ts'
 import { writeMessagesRequest } from './write-request.ts'
 
 /** Errors in the API of vendor C. */
