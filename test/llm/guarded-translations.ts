@@ -1,5 +1,6 @@
 /** What a provider gets as text has passed the guards, whatever a request consists of. */
 import assert from 'node:assert/strict'
+import { checkShape } from '../../src/engines/messages/common/shape.ts'
 import {
   type ChatFormatName,
   clientFormats,
@@ -10,7 +11,6 @@ import type { JsonObject } from '../../src/engines/messages/json/json.ts'
 import { LlmError } from '../../src/engines/messages/llm-error.ts'
 import { needPlainKeys } from '../../src/engines/messages/mask/plain-keys.ts'
 import { mapRequestTexts } from '../../src/engines/messages/mask/texts.ts'
-import { checkShape } from '../../src/engines/messages/common/shape.ts'
 import { translate } from '../../src/engines/messages/request/translation.ts'
 import { textsOf } from './hidden-texts.ts'
 

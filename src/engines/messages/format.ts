@@ -36,9 +36,14 @@ export interface ErrorForm {
 }
 
 /** A format in which clients send requests. */
-interface RequestFormat<Name extends TextsFormat> extends DetailFacts {
-  /** The name that users write in `routes`, by which the core knows the format, too. */
+interface RequestFormat<Name extends string> extends DetailFacts {
+  /** The name that users write in `routes`. */
   readonly name: Name
+  /**
+   * The name by which the core knows the format; omitted if it does not: guards then read requests as parsed JSON, and
+   * guarded streams are held.
+   */
+  readonly core?: TextsFormat
   /** Ending of the path in the API of the vendor, in lower case. */
   readonly ending: string
   readonly errors: ErrorForm
@@ -78,7 +83,7 @@ interface Completion {
 }
 
 /** A format of conversations. */
-export interface ChatFormat<Name extends TextsFormat = TextsFormat> extends RequestFormat<Name> {
+export interface ChatFormat<Name extends string = string> extends RequestFormat<Name> {
   /** The operation in telemetry; OpenTelemetry's conventions have the same names. */
   readonly operation: 'chat'
   /** @throws LlmError 400 if the body is not a request in this format. */
@@ -145,7 +150,7 @@ export interface EventFormat {
 }
 
 /** A format of requests that are no conversations. */
-export interface OtherFormat<Name extends TextsFormat = TextsFormat> extends RequestFormat<Name> {
+export interface OtherFormat<Name extends string = string> extends RequestFormat<Name> {
   readonly operation: 'embeddings' | 'count_tokens'
 }
 

@@ -1,6 +1,6 @@
-/** Reads token counts in the formats of vendors, and writes them in the formats of clients. */
-import { inputWithCache, type Usage } from '../chat.ts'
-import { compact, type JsonObject, listAt, numberAt, objectAt, stringAt } from '../json/json.ts'
+/** Token counts of responses, as far as the formats share them. */
+import type { Usage } from '../chat.ts'
+import { type JsonObject, numberAt, objectAt } from '../json/json.ts'
 
 /** Token counts as a provider reports them; undefined if it does not. */
 interface Counts {
@@ -13,7 +13,7 @@ interface Counts {
 }
 
 /** `cache` says whether the input count includes cached tokens or excludes them. */
-function usageOf(counts: Counts, cache: 'included' | 'separate'): Usage | undefined {
+export function usageOf(counts: Counts, cache: 'included' | 'separate'): Usage | undefined {
   const { input = 0, output = 0, cacheRead, cacheWrite, reasoning, kinds } = counts
   if (counts.input === undefined && counts.output === undefined) return undefined
   const cached = cache === 'included' ? (cacheRead ?? 0) + (cacheWrite ?? 0) : 0
@@ -35,7 +35,7 @@ const kinds = ['Text', 'Audio', 'Image'].map((kind) => ({
 }))
 
 /** Returns the tokens by kind; undefined if neither object contains any. */
-function kindsOf(
+export function kindsOf(
   input: JsonObject | undefined,
   output: JsonObject | undefined,
 ): Readonly<Record<string, number>> | undefined {
@@ -50,37 +50,6 @@ function kindsOf(
   return found
 }
 
-export function readCompletionsUsage(usage: unknown): Usage | undefined {
-  const input = numberAt(usage, 'prompt_tokens')
-  const total = numberAt(usage, 'total_tokens')
-  if (input === undefined && total === undefined) return undefined
-  const details = objectAt(usage, 'prompt_tokens_details')
-  const outputDetails = objectAt(usage, 'completion_tokens_details')
-  const counts = {
-    input,
-    output: numberAt(usage, 'completion_tokens') ?? Math.max(0, (total ?? 0) - (input ?? 0)),
-    cacheRead: numberAt(details, 'cached_tokens'),
-    cacheWrite: numberAt(details, 'cache_write_tokens'),
-    reasoning: numberAt(outputDetails, 'reasoning_tokens'),
-    kinds: kindsOf(details, outputDetails),
-  }
-  return usageOf(counts, 'included')
-}
-
-export function readResponsesUsage(usage: unknown): Usage | undefined {
-  const details = objectAt(usage, 'input_tokens_details')
-  const outputDetails = objectAt(usage, 'output_tokens_details')
-  const counts = {
-    input: numberAt(usage, 'input_tokens'),
-    output: numberAt(usage, 'output_tokens'),
-    cacheRead: numberAt(details, 'cached_tokens'),
-    cacheWrite: numberAt(details, 'cache_write_tokens'),
-    reasoning: numberAt(outputDetails, 'reasoning_tokens'),
-    kinds: kindsOf(details, outputDetails),
-  }
-  return usageOf(counts, 'included')
-}
-
 /** Reads the usage of one response in a realtime session. */
 export function readRealtimeUsage(usage: unknown): Usage | undefined {
   const counts = {
@@ -90,50 +59,6 @@ export function readRealtimeUsage(usage: unknown): Usage | undefined {
     cacheWrite: numberAt(objectAt(usage, 'input_token_details'), 'cache_write_tokens'),
   }
   return usageOf(counts, 'included')
-}
-
-/** Reads the usage of vendor C. The compactions of a request are billed in addition to its own counts. */
-export function readMessagesUsage(usage: unknown): Usage | undefined {
-  const own = messagesUsage(usage)
-  const compactions = listAt(usage, 'iterations').filter(isCompaction)
-  return own && compactions.reduce<Usage>((sum, one) => sumOfUsage(sum, messagesUsage(one)), own)
-}
-
-const isCompaction = (iteration: unknown): boolean => stringAt(iteration, 'type') === 'compaction'
-
-function messagesUsage(usage: unknown): Usage | undefined {
-  const counts = {
-    input: numberAt(usage, 'input_tokens'),
-    output: numberAt(usage, 'output_tokens'),
-    cacheRead: numberAt(usage, 'cache_read_input_tokens'),
-    cacheWrite: numberAt(usage, 'cache_creation_input_tokens'),
-  }
-  return usageOf(counts, 'separate')
-}
-
-export function readConverseUsage(usage: unknown): Usage | undefined {
-  const counts = {
-    input: numberAt(usage, 'inputTokens'),
-    output: numberAt(usage, 'outputTokens'),
-    cacheRead: numberAt(usage, 'cacheReadInputTokens'),
-    cacheWrite: numberAt(usage, 'cacheWriteInputTokens'),
-  }
-  return usageOf(counts, 'separate')
-}
-
-/**
- * Reads the usage of vendor D, which counts thoughts, and what its own tools add to the prompt, separately.
- * `output` and `input` include them.
- */
-export function readGenerateContentUsage(usage: unknown): Usage | undefined {
-  const prompt = numberAt(usage, 'promptTokenCount')
-  const added = numberAt(usage, 'toolUsePromptTokenCount')
-  if (prompt === undefined && added === undefined) return undefined
-  const input = (prompt ?? 0) + (added ?? 0)
-  const reasoning = numberAt(usage, 'thoughtsTokenCount')
-  const output = (numberAt(usage, 'candidatesTokenCount') ?? 0) + (reasoning ?? 0)
-  const cacheRead = numberAt(usage, 'cachedContentTokenCount')
-  return usageOf({ input, output, cacheRead, reasoning }, 'included')
 }
 
 /** Merges the counts of a later event into earlier ones; null and omitted counts change nothing. */
@@ -156,44 +81,4 @@ export function sumOfUsage(a: Usage, b: Usage | undefined): Usage {
     if (one !== undefined || other !== undefined) sum[name] = (one ?? 0) + (other ?? 0)
   }
   return sum
-}
-
-export function writeCompletionsUsage(usage: Usage): JsonObject {
-  const { output, cacheRead, cacheWrite, reasoning } = usage
-  const input = inputWithCache(usage)
-  const hasCache = cacheRead !== undefined || cacheWrite !== undefined
-  return compact({
-    prompt_tokens: input,
-    completion_tokens: output,
-    total_tokens: input + output,
-    prompt_tokens_details: hasCache
-      ? compact({ cached_tokens: cacheRead, cache_write_tokens: cacheWrite })
-      : undefined,
-    completion_tokens_details:
-      reasoning === undefined ? undefined : { reasoning_tokens: reasoning },
-    cache_read_input_tokens: cacheRead,
-    cache_creation_input_tokens: cacheWrite,
-  })
-}
-
-export function writeMessagesUsage(usage: Usage | undefined): JsonObject {
-  return compact({
-    input_tokens: usage?.uncachedInput ?? 0,
-    cache_creation_input_tokens: usage?.cacheWrite,
-    cache_read_input_tokens: usage?.cacheRead,
-    output_tokens: usage?.output ?? 0,
-  })
-}
-
-export function writeResponsesUsage(usage: Usage | undefined): JsonObject | null {
-  if (usage === undefined) return null
-  const { output, cacheRead = 0, cacheWrite, reasoning = 0 } = usage
-  const input = inputWithCache(usage)
-  return {
-    input_tokens: input,
-    input_tokens_details: compact({ cached_tokens: cacheRead, cache_write_tokens: cacheWrite }),
-    output_tokens: output,
-    output_tokens_details: { reasoning_tokens: reasoning },
-    total_tokens: input + output,
-  }
 }

@@ -1,5 +1,5 @@
 /** All message formats. */
-import type { ChatFormat, ClientFormat, EmbeddingsFormat, ProviderFormat } from '../format.ts'
+import type { ChatFormat, EmbeddingsFormat, ProviderFormat } from '../format.ts'
 import { completions, completionsProvider } from './completions/index.ts'
 import { converse } from './converse/index.ts'
 import { embeddings, invoke, predict } from './embeddings/index.ts'
@@ -9,20 +9,20 @@ import { responses } from './responses/index.ts'
 
 const all = [completions, messages, responses, tokenCount, embeddings] as const
 
-type Known = (typeof all)[number]
+export type KnownFormat = (typeof all)[number]
 /** Types of requests that the gateway reads, by the names that users write in `routes`. */
-export type ReadRouteType = Known['name']
-export type ChatFormatName = Extract<Known, ChatFormat>['name']
+export type ReadRouteType = KnownFormat['name']
+export type ChatFormatName = Extract<KnownFormat, ChatFormat>['name']
 
-const byName = new Map<string, ClientFormat>(all.map((format) => [format.name, format]))
+const byName = new Map<string, KnownFormat>(all.map((format) => [format.name, format]))
 
 /** Formats of clients by their names. */
 export const clientFormats = Object.fromEntries(byName) as {
-  readonly [Format in Known as Format['name']]: Format
+  readonly [Format in KnownFormat as Format['name']]: Format
 }
 
 /** Returns the format of a route type; undefined if the gateway does not read its requests. */
-export const formatOf = (route: string): ClientFormat | undefined => byName.get(route)
+export const formatOf = (route: string): KnownFormat | undefined => byName.get(route)
 
 /** Values of `routes`. */
 export const routeTypes = [

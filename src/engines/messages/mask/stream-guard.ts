@@ -12,15 +12,15 @@ import {
   TEXTS_TOO_MANY,
   TEXTS_UNDECIDED,
   type TextRewriter,
+  type TextsFormat,
 } from '../../core/index.ts'
-import type { ChatFormat } from '../format.ts'
 import { eventTooLarge, LlmError } from '../llm-error.ts'
 import { otherAnswer } from './message-forms.ts'
 import type { GuardFinding, RegexChain } from './regex-chain.ts'
 import { undecided } from './stream-mask.ts'
 
 interface StreamGuardOptions {
-  readonly format: ChatFormat
+  readonly format: TextsFormat
   /** Maximum number of bytes of an event. */
   readonly eventLimit: number
   /** Maximum number of bytes to hold back while a match is undecided. */
@@ -36,7 +36,7 @@ export class StreamGuard {
   constructor(chain: RegexChain, { format, eventLimit, heldLimit }: StreamGuardOptions) {
     this.#chain = chain
     this.#rewriter = chain.rewriter({
-      format: format.name,
+      format,
       message: 'stream',
       limit: eventLimit,
       heldLimit,

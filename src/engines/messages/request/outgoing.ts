@@ -5,10 +5,10 @@ import type { ProviderConfig } from '../../../ground/model/model-providers.ts'
 import { countTextsForModel } from '../../core/token-slices.ts'
 import { checkShape } from '../common/shape.ts'
 import { needDecidedNames, promptFields } from '../decided-fields.ts'
-import { asksForStream, type ChatFormat, type ClientFormat, chatFormatOf } from '../format.ts'
+import { asksForStream, type ChatFormat, chatFormatOf } from '../format.ts'
 import type { CachingPolicy } from '../formats/converse/caching.ts'
 import { readEmbeddingsRequest } from '../formats/embeddings/embeddings.ts'
-import { embeddingsFormats, providerFormats } from '../formats/index.ts'
+import { embeddingsFormats, type KnownFormat, providerFormats } from '../formats/index.ts'
 import { invokeCount } from '../formats/invoke-count/index.ts'
 import type { JsonObject } from '../json/json.ts'
 import { needOwnTexts } from '../mask/message-forms.ts'
@@ -36,7 +36,7 @@ const noSettings: RequestSettings = {}
 /** Returns the client's body with all settings applied, as guards read it. */
 export function settleRequest(
   original: JsonObject,
-  format: ClientFormat,
+  format: KnownFormat,
   provider: ProviderConfig,
   settings: RequestSettings | undefined,
 ): SettledBody {
@@ -52,7 +52,7 @@ const pinnedModel = ({ model, deploymentName }: ProviderConfig): string | undefi
 
 export interface OutgoingRequest {
   /** The format of the client. */
-  readonly format: ClientFormat
+  readonly format: KnownFormat
   readonly plan: Exclude<Plan, { kind: 'local-count' }>
   readonly model: string
   /** The body to send; undefined to send the client's bytes unchanged. */
@@ -82,7 +82,7 @@ interface RequestContext {
   newId(): string
 }
 
-function needChat(format: ClientFormat): ChatFormat {
+function needChat(format: KnownFormat): ChatFormat {
   if (format.operation === 'chat') return format
   throw new Error(`${format.name} requests are no conversations`)
 }
@@ -90,7 +90,7 @@ function needChat(format: ClientFormat): ChatFormat {
 /** @throws LlmError 400 if the provider cannot serve the request. */
 export function outgoingRequest(
   settled: SettledBody,
-  format: ClientFormat,
+  format: KnownFormat,
   context: RequestContext,
 ): OutgoingRequest | LocalCount {
   const { model } = settled
@@ -143,7 +143,7 @@ export function outgoingRequest(
  */
 export function passedOnRequest(
   fields: JsonObject,
-  format: ClientFormat,
+  format: KnownFormat,
   { vendor, provider, settings }: Pick<RequestContext, 'vendor' | 'provider' | 'settings'>,
 ): OutgoingRequest | undefined {
   if (settings?.prompt !== undefined) return undefined

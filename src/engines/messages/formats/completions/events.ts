@@ -1,12 +1,12 @@
 /** The events of streamed responses. */
 
 import { detailsIn } from '../../common/response-details.ts'
-import { readCompletionsUsage } from '../../common/usage.ts'
 import type { EventFormat } from '../../format.ts'
 import { isObject, isObjects, listAt, numberAt, objectAt, textsAt } from '../../json/json.ts'
 import { EventCallIndexes } from './call-indexes.ts'
 import { addCompletionsCalls } from './calls.ts'
 import { readCompletionsEvent } from './event-texts.ts'
+import { readCompletionsUsage } from './usage.ts'
 
 /** Each event is a piece of the response. */
 const details = detailsIn({ readUsage: readCompletionsUsage }, (event) => event)

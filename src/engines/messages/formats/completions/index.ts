@@ -1,5 +1,5 @@
 /** Chat completions. */
-import { readCompletionsUsage } from '../../common/usage.ts'
+
 import type { ChatFormat, ErrorForm, ProviderFormat } from '../../format.ts'
 import { isObject, isObjects, needList } from '../../json/json.ts'
 import { callsInCompletion } from './calls.ts'
@@ -18,6 +18,7 @@ import { completionsShape } from './shape.ts'
 import { completionsSlots } from './slots.ts'
 import { CompletionsReader, CompletionsWriter } from './stream.ts'
 import { completionsTexts } from './texts.ts'
+import { readCompletionsUsage } from './usage.ts'
 import { writeCompletionsRequest } from './write-request.ts'
 
 /** Errors in the APIs of vendor A. */
@@ -30,6 +31,7 @@ export const openAiErrors: ErrorForm = {
 
 export const completions: ChatFormat<'Completions'> = {
   name: 'Completions',
+  core: 'Completions',
   operation: 'chat',
   ending: '/chat/completions',
   errors: openAiErrors,

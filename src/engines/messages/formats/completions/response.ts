@@ -9,7 +9,6 @@ import type {
   ToolCallBlock,
 } from '../../chat.ts'
 import { readArguments, writeArguments } from '../../common/arguments.ts'
-import { readCompletionsUsage, writeCompletionsUsage } from '../../common/usage.ts'
 import {
   compact,
   field,
@@ -22,6 +21,7 @@ import {
 } from '../../json/json.ts'
 import { LlmError } from '../../llm-error.ts'
 import { writeThinkingBlocks } from './thinking.ts'
+import { readCompletionsUsage, writeCompletionsUsage } from './usage.ts'
 
 const finishReasons = {
   end: 'stop',

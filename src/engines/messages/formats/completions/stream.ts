@@ -9,7 +9,6 @@ import {
   type StreamEvent,
   type Usage,
 } from '../../chat.ts'
-import { readCompletionsUsage, writeCompletionsUsage } from '../../common/usage.ts'
 import {
   compact,
   field,
@@ -29,6 +28,7 @@ import {
   writeMadeImage,
 } from './response.ts'
 import { ThinkingKeeper, writeThinkingBlocks } from './thinking.ts'
+import { readCompletionsUsage, writeCompletionsUsage } from './usage.ts'
 
 /** A tool call whose pieces are arriving. */
 interface OpenCall {

@@ -1,8 +1,8 @@
 /** Reads whole answers of Converse. */
 import type { Answer, ProviderError, StopReason } from '../../chat.ts'
-import { readConverseUsage } from '../../common/usage.ts'
 import { field, listAt, objectAt, parseJson, stringAt } from '../../json/json.ts'
 import { LlmError } from '../../llm-error.ts'
+import { readConverseUsage } from './usage.ts'
 
 const stopReasons = new Map<string | undefined, StopReason>([
   ['max_tokens', 'length'],

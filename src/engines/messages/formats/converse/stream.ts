@@ -1,8 +1,8 @@
 /** Reads the events of streamed answers of Converse, which event-stream.ts has decoded. */
 import type { Answer, AnswerEvent, AnswerReader, StreamEvent } from '../../chat.ts'
-import { readConverseUsage } from '../../common/usage.ts'
 import { field, needEvent, numberAt, objectAt, parseJson, stringAt } from '../../json/json.ts'
 import { readConverseStop } from './response.ts'
+import { readConverseUsage } from './usage.ts'
 
 /** Prefix of the event name for frames whose message type is not `event`. */
 export const exceptionPrefix = 'exception:'

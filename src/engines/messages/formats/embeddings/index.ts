@@ -1,7 +1,8 @@
 /** Embeddings of vendor A, and the formats of other providers. */
-import { readCompletionsUsage } from '../../common/usage.ts'
+
 import type { EmbeddingsFormat, OtherFormat } from '../../format.ts'
 import { openAiErrors } from '../completions/index.ts'
+import { readCompletionsUsage } from '../completions/usage.ts'
 import { readConverseError } from '../converse/response.ts'
 import { readGoogleError } from '../generate-content/response.ts'
 import { invokeFamily, readPredict, writePredict } from './embeddings.ts'
@@ -14,6 +15,7 @@ const areTexts = (input: unknown): boolean =>
 
 export const embeddings: OtherFormat<'Embeddings'> = {
   name: 'Embeddings',
+  core: 'Embeddings',
   operation: 'embeddings',
   ending: '/embeddings',
   errors: openAiErrors,

@@ -13,7 +13,7 @@ import type {
   ToolCallBlock,
 } from '../../chat.ts'
 import { idWithSignature } from '../../common/thought-signature.ts'
-import { laterCounts, readGenerateContentUsage } from '../../common/usage.ts'
+import { laterCounts } from '../../common/usage.ts'
 import {
   booleanAt,
   field,
@@ -26,6 +26,7 @@ import {
   stringAt,
 } from '../../json/json.ts'
 import { LlmError } from '../../llm-error.ts'
+import { readGenerateContentUsage } from './usage.ts'
 
 const filterReasons = new Set([
   'SAFETY',

@@ -3,8 +3,9 @@ import {
   detailsOfAnswer,
   type EventDetails,
 } from '../../common/response-details.ts'
-import { laterCounts, readMessagesUsage } from '../../common/usage.ts'
+import { laterCounts } from '../../common/usage.ts'
 import { type JsonObject, objectAt } from '../../json/json.ts'
+import { readMessagesUsage } from './usage.ts'
 
 const none: AnswerDetails = {}
 const noCounts: JsonObject = {}

@@ -1,5 +1,5 @@
 /** Messages of vendor C, and their token counts. */
-import { readMessagesUsage } from '../../common/usage.ts'
+
 import type { ChatFormat, ErrorForm, OtherFormat, ProviderFormat } from '../../format.ts'
 import { numberAt } from '../../json/json.ts'
 import { answerSlot } from '../../mask/slot.ts'
@@ -13,6 +13,7 @@ import { messagesShape } from './shape.ts'
 import { MessagesReader, MessagesWriter } from './stream.ts'
 import { withMessages } from './system-messages.ts'
 import { messagesTexts } from './texts.ts'
+import { readMessagesUsage } from './usage.ts'
 import { writeMessagesRequest } from './write-request.ts'
 
 /** Errors in the API of vendor C. */
@@ -35,6 +36,7 @@ const requests = {
 export const messages: ChatFormat<'Messages'> = {
   ...requests,
   name: 'Messages',
+  core: 'Messages',
   operation: 'chat',
   ending: '/v1/messages',
   readUsage: readMessagesUsage,
@@ -52,6 +54,7 @@ export const messages: ChatFormat<'Messages'> = {
 export const tokenCount: OtherFormat<'VendorCTokenCount'> = {
   ...requests,
   name: 'VendorCTokenCount',
+  core: 'VendorCTokenCount',
   operation: 'count_tokens',
   ending: '/messages/count_tokens',
   readUsage: () => undefined,

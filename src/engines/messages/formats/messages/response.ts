@@ -1,8 +1,8 @@
 /** Whole answers in the messages format, read from a provider and written for a client. */
 import type { Answer, ProviderError, StopReason } from '../../chat.ts'
-import { readMessagesUsage, writeMessagesUsage } from '../../common/usage.ts'
 import { field, isObject, type JsonObject, objectAt, parseJson, stringAt } from '../../json/json.ts'
 import { LlmError } from '../../llm-error.ts'
+import { readMessagesUsage, writeMessagesUsage } from './usage.ts'
 
 const readReasons = new Map<string | undefined, StopReason>([
   ['max_tokens', 'length'],

@@ -8,7 +8,7 @@ import {
   type StreamEvent,
   type Usage,
 } from '../../chat.ts'
-import { laterCounts, readMessagesUsage, writeMessagesUsage } from '../../common/usage.ts'
+import { laterCounts } from '../../common/usage.ts'
 import { field, type JsonObject, needEvent, numberAt, objectAt, stringAt } from '../../json/json.ts'
 import {
   imageAnswer,
@@ -17,6 +17,7 @@ import {
   writeMessagesError,
   writeStopReason,
 } from './response.ts'
+import { readMessagesUsage, writeMessagesUsage } from './usage.ts'
 
 export class MessagesReader implements AnswerReader {
   /** The latest usage counts of the provider. */

@@ -1,11 +1,11 @@
 /** The events of streamed responses. */
 
 import { detailsIn } from '../../common/response-details.ts'
-import { readResponsesUsage } from '../../common/usage.ts'
 import type { EventFormat } from '../../format.ts'
 import { objectAt, stringAt, textsAt } from '../../json/json.ts'
 import { addResponsesCalls } from './calls.ts'
 import { readResponsesEvent } from './event-texts.ts'
+import { readResponsesUsage } from './usage.ts'
 
 const details = detailsIn({ readUsage: readResponsesUsage }, (event) => objectAt(event, 'response'))
 

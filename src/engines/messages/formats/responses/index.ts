@@ -1,6 +1,5 @@
 /** Responses of vendor A. */
 import { textOrList } from '../../common/added-messages.ts'
-import { readResponsesUsage } from '../../common/usage.ts'
 import type { ChatFormat } from '../../format.ts'
 import { openAiErrors } from '../completions/index.ts'
 import { callsInResponse } from './calls.ts'
@@ -12,9 +11,11 @@ import { responsesShape } from './shape.ts'
 import { responsesSlots } from './slots.ts'
 import { ResponsesWriter } from './stream.ts'
 import { responsesTexts } from './texts.ts'
+import { readResponsesUsage } from './usage.ts'
 
 export const responses: ChatFormat<'Responses'> = {
   name: 'Responses',
+  core: 'Responses',
   operation: 'chat',
   ending: '/responses',
   errors: openAiErrors,

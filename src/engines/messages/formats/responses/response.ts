@@ -1,9 +1,9 @@
 /** Writes whole answers in the responses format. */
 import type { Answer, AnswerContext, MadeImageBlock, StopReason } from '../../chat.ts'
 import { writeArguments } from '../../common/arguments.ts'
-import { writeResponsesUsage } from '../../common/usage.ts'
 import { compact, type JsonObject } from '../../json/json.ts'
 import { reasoningItem } from './reasoning.ts'
+import { writeResponsesUsage } from './usage.ts'
 
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete'
 

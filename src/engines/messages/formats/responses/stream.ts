@@ -12,7 +12,6 @@ import {
   type StreamEvent,
   type Usage,
 } from '../../chat.ts'
-import { writeResponsesUsage } from '../../common/usage.ts'
 import type { JsonObject } from '../../json/json.ts'
 import { type Proof, reasoningItem, summaryPart } from './reasoning.ts'
 import {
@@ -26,6 +25,7 @@ import {
   responseObject,
   textPart,
 } from './response.ts'
+import { writeResponsesUsage } from './usage.ts'
 
 interface OpenItem {
   readonly kind: 'reasoning' | 'message' | 'image' | 'call' | 'custom-call'

@@ -1,7 +1,11 @@
 /** Prepares a request to a model: reads it, runs the guards, and writes it for the provider. */
 import { randomBytes } from 'node:crypto'
-import { asksForStream, type ClientFormat } from '../../../../engines/messages/format.ts'
-import { formatOf, type RouteType } from '../../../../engines/messages/formats/index.ts'
+import { asksForStream } from '../../../../engines/messages/format.ts'
+import {
+  formatOf,
+  type KnownFormat,
+  type RouteType,
+} from '../../../../engines/messages/formats/index.ts'
 import { LlmError, UnsupportedByProviderError } from '../../../../engines/messages/llm-error.ts'
 import { needConversation, needOwnTexts } from '../../../../engines/messages/mask/message-forms.ts'
 import { ClientBody } from '../../../../engines/messages/request/client-body.ts'
@@ -140,7 +144,7 @@ function refuseInFormat(
   return llmRefusal(route, isAfterFailure ? new LlmError(503, message) : error)
 }
 
-function prepareRead(call: ModelCall, format: ClientFormat): Result | Promise<Result> {
+function prepareRead(call: ModelCall, format: KnownFormat): Result | Promise<Result> {
   const { provider } = call
   if (provider === undefined) return undefined
   const client = readClientBody(call, format)
@@ -151,7 +155,7 @@ function prepareRead(call: ModelCall, format: ClientFormat): Result | Promise<Re
 
 async function awaitAndPrepare(
   call: ModelCall,
-  format: ClientFormat,
+  format: KnownFormat,
   provider: ProviderEndpoint,
   pending: Promise<ClientBody>,
 ): Promise<Result> {
@@ -160,7 +164,7 @@ async function awaitAndPrepare(
 
 function prepareBody(
   call: ModelCall,
-  format: ClientFormat,
+  format: KnownFormat,
   provider: ProviderEndpoint,
   client: ClientBody,
 ): Result | Promise<Result> {
@@ -184,7 +188,7 @@ function outgoingContext({ context, policy }: ModelCall, { vendor, provider }: P
 
 async function prepareWhole(
   call: ModelCall,
-  format: ClientFormat,
+  format: KnownFormat,
   provider: ProviderEndpoint,
   client: ClientBody,
 ): Promise<Result> {
@@ -274,7 +278,7 @@ function sendUnless(
 }
 
 /** Reads the body once for all attempts. */
-function readClientBody(call: ModelCall, format: ClientFormat): ClientBody | Promise<ClientBody> {
+function readClientBody(call: ModelCall, format: KnownFormat): ClientBody | Promise<ClientBody> {
   if (call.clientBody !== undefined) return call.clientBody
   const { bufferLimit, request, requestBody } = call.context.exchange
   const body = requestBody.read(bufferLimit)
@@ -286,7 +290,7 @@ function readClientBody(call: ModelCall, format: ClientFormat): ClientBody | Pro
 
 async function awaitClientBody(
   call: ModelCall,
-  format: ClientFormat,
+  format: KnownFormat,
   pending: BufferedBody | Promise<BufferedBody>,
 ): Promise<ClientBody> {
   const { bufferLimit, request } = call.context.exchange
@@ -301,7 +305,7 @@ function needWhole(body: BufferedBody, limit: number): Uint8Array {
   return body.bytes
 }
 
-function keepClientBody(call: ModelCall, format: ClientFormat, bytes: Uint8Array): ClientBody {
+function keepClientBody(call: ModelCall, format: KnownFormat, bytes: Uint8Array): ClientBody {
   const mayPassOn = !isGuarded(call) && call.policy?.config.prompt === undefined
   const client = new ClientBody(bufferOf(bytes), mayPassOn ? format : undefined)
   call.clientBody = client

@@ -59,7 +59,8 @@ function passesAsBytes(call: ModelCall, format: ClientFormat, settled: SettledBo
   const { policy, clientBody } = call
   const chain = settled.isChanged ? undefined : policy?.requestChain
   if (policy === undefined || chain === undefined || clientBody === undefined) return false
-  if (!chain.isHarmless(clientBody.bytes, format.name)) return false
+  if (format.core === undefined) return false
+  if (!chain.isHarmless(clientBody.bytes, format.core)) return false
   for (const [at, guard] of policy.requestGuards.entries()) {
     recordCheck(call, { phase: 'Request', guard, at }, 'Allow')
   }

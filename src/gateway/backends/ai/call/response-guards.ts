@@ -33,23 +33,21 @@ import type { ModelCall } from './model-call.ts'
 import { guardRefusal } from './own-answers.ts'
 
 /** Returns true if the whole answer must arrive before the client gets any of it. */
-export function holdsAnswer({ policy }: ModelCall): boolean {
-  return (
-    policy !== undefined && policy.responseGuards.length > 0 && policy.responseChain === undefined
-  )
+export function holdsAnswer({ policy, outgoing }: ModelCall): boolean {
+  if (policy === undefined || policy.responseGuards.length === 0) return false
+  return policy.responseChain === undefined || outgoing?.format.core === undefined
 }
 
 /** Returns the guard of an answer that is streamed; undefined if there are no guards. */
 export function streamGuardOf(
   { policy, context }: ModelCall,
-  format: ChatFormat,
+  { name, core: format }: ChatFormat,
   eventLimit: number,
 ): StreamGuard | undefined {
+  if (policy?.responseChain === undefined) return undefined
+  if (format === undefined) throw new Error(`the core cannot guard streams of ${name}`)
   const heldLimit = context.exchange.bufferLimit
-  return (
-    policy?.responseChain &&
-    new StreamGuard(policy.responseChain, { format, eventLimit, heldLimit })
-  )
+  return new StreamGuard(policy.responseChain, { format, eventLimit, heldLimit })
 }
 
 /** The texts of an answer, which guards read and change. */

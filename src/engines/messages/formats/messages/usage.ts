@@ -1,0 +1,32 @@
+/** Token counts of responses. */
+import type { Usage } from '../../chat.ts'
+import { sumOfUsage, usageOf } from '../../common/usage.ts'
+import { compact, type JsonObject, listAt, numberAt, stringAt } from '../../json/json.ts'
+
+/** Reads the usage of vendor C. The compactions of a request are billed in addition to its own counts. */
+export function readMessagesUsage(usage: unknown): Usage | undefined {
+  const own = messagesUsage(usage)
+  const compactions = listAt(usage, 'iterations').filter(isCompaction)
+  return own && compactions.reduce<Usage>((sum, one) => sumOfUsage(sum, messagesUsage(one)), own)
+}
+
+const isCompaction = (iteration: unknown): boolean => stringAt(iteration, 'type') === 'compaction'
+
+function messagesUsage(usage: unknown): Usage | undefined {
+  const counts = {
+    input: numberAt(usage, 'input_tokens'),
+    output: numberAt(usage, 'output_tokens'),
+    cacheRead: numberAt(usage, 'cache_read_input_tokens'),
+    cacheWrite: numberAt(usage, 'cache_creation_input_tokens'),
+  }
+  return usageOf(counts, 'separate')
+}
+
+export function writeMessagesUsage(usage: Usage | undefined): JsonObject {
+  return compact({
+    input_tokens: usage?.uncachedInput ?? 0,
+    cache_creation_input_tokens: usage?.cacheWrite,
+    cache_read_input_tokens: usage?.cacheRead,
+    output_tokens: usage?.output ?? 0,
+  })
+}

@@ -1,0 +1,17 @@
+import { describe, expect, it } from 'vitest'
+import { completions } from '../../../../engines/messages/formats/completions/index.ts'
+import type { ModelCall } from './model-call.ts'
+import { holdsAnswer } from './response-guards.ts'
+
+const callWith = (core: 'Completions' | undefined) =>
+  ({
+    policy: { responseGuards: [{ type: 'regex' }], responseChain: {} },
+    outgoing: { format: { ...completions, core } },
+  }) as unknown as ModelCall
+
+describe('a guarded stream', () => {
+  it('is held if the core does not know its format', () => {
+    expect(holdsAnswer(callWith('Completions'))).toBe(false)
+    expect(holdsAnswer(callWith(undefined))).toBe(true)
+  })
+})
