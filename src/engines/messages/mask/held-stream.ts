@@ -8,11 +8,12 @@ import type { StreamEvent } from '../chat.ts'
 import type { ChatFormat } from '../client-formats.ts'
 import { type JsonObject, listAt, numberAt } from '../json/json.ts'
 import { mapErrorsBeside } from './error-texts.ts'
+import type { EventTexts } from './event-texts.ts'
 import type { OnMatch } from './match-counts.ts'
 import { emptyTexts, keepTexts, mapRepeatedTexts } from './repeated-texts.ts'
 import type { RoleText } from './slots.ts'
 import { StreamMasker } from './stream-mask.ts'
-import { type EventTexts, guardedReaders, nameOfEvent, readGuarded } from './stream-texts.ts'
+import { guardedReaders, nameOfEvent, readGuarded } from './stream-texts.ts'
 import type { TextsMap } from './texts.ts'
 
 interface HeldEvent extends StreamEvent {
@@ -127,9 +128,9 @@ export class HeldStream {
       for (const choice of listAt(event, 'choices'))
         this.#group(`${numberAt(choice, 'index') ?? 0}`)
     } else if (this.#format === 'Messages') this.#group('')
-    for (const { part: key, text } of this.#read(event).pieces ?? []) {
+    for (const { part: key, text, isAside } of this.#read(event).pieces ?? []) {
       const before = this.#texts.get(key)
-      if (before === undefined) this.#group(this.#groupOf(key)).keys.push(key)
+      if (before === undefined) this.#group(isAside ? key : this.#groupOf(key)).keys.push(key)
       this.#texts.set(key, (before ?? '') + text)
     }
   }

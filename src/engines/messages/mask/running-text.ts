@@ -3,9 +3,9 @@
 import { Fifo } from '../../../ground/base/fifo.ts'
 import { PathMap } from '../../../ground/base/path-map.ts'
 import type { Mask, MaskStream } from '../../core/index.ts'
+import type { Piece } from './event-texts.ts'
 import type { OnMatch } from './match-counts.ts'
 import { type PartSink, PartsMasker } from './parts-masker.ts'
-import type { Piece } from './stream-texts.ts'
 
 /** A part of a text: a content block or a content part. */
 export class TextPart {

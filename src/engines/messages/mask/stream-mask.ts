@@ -12,20 +12,19 @@ import type { ChatFormat } from '../client-formats.ts'
 import { type JsonObject, numberAt, parseJson, stringAt } from '../json/json.ts'
 import { LlmError } from '../llm-error.ts'
 import { mapErrorsBeside } from './error-texts.ts'
+import {
+  answer,
+  asidesPrefix,
+  type EventTexts,
+  everything,
+  type Piece,
+  type ReadEvent,
+} from './event-texts.ts'
 import type { OnMatch } from './match-counts.ts'
 import { maskThrough } from './parts-masker.ts'
 import { mapRepeatedTexts } from './repeated-texts.ts'
 import { RunningText, type TextPart } from './running-text.ts'
-import {
-  answer,
-  type EventTexts,
-  everything,
-  guardedReaders,
-  nameOfEvent,
-  type Piece,
-  type ReadEvent,
-  readGuarded,
-} from './stream-texts.ts'
+import { guardedReaders, nameOfEvent, readGuarded } from './stream-texts.ts'
 import type { TextsMap } from './texts.ts'
 
 /** An event that is held until its masked text, or that of an earlier event, is known. */
@@ -84,7 +83,9 @@ export class StreamMasker {
     const parts = content?.pieces?.map((piece) => this.#take(piece)) ?? []
     const ended = content?.ends
     const ends = ended === undefined ? [] : (this.#texts.get(answer)?.endParts(ended) ?? [])
-    const completed = this.#complete(content === undefined ? everything : content.completes)
+    const asides = ended === undefined ? [] : this.#complete([asidesPrefix + ended])
+    const completes = content === undefined ? everything : content.completes
+    const completed = [...asides, ...this.#complete(completes)]
     const begins = content?.begins === undefined ? undefined : parts[0]
     this.#waiting.push({ event, parsed, content, parts, begins, ends, completed })
     this.#waitingSize += event.data.length
@@ -106,8 +107,9 @@ export class StreamMasker {
   #take(piece: Piece): TextPart {
     let text = this.#texts.get(piece.run)
     if (text === undefined) {
-      const hasParts = this.#format !== 'Completions'
-      const keepsTexts = this.#format === 'Responses'
+      const hasParts = piece.run === answer
+      const keepsTexts = hasParts && this.#format === 'Responses'
+      if (this.#texts.size >= maxTexts) throw tooManyTexts()
       text = new RunningText(this.#masks, hasParts, keepsTexts, this.#onMatch)
       this.#texts.set(piece.run, text)
     }
@@ -213,7 +215,7 @@ export class StreamMasker {
   }
 
   #remember({ original, masked }: TextPart): void {
-    if (this.#format !== 'Responses') return
+    if (this.#format !== 'Responses' || original === '') return
     if (!this.#repeated.has(original)) this.#repeatedSize += original.length + masked.length
     this.#repeated.set(original, masked)
     for (const [oldest, text] of this.#repeated) {
@@ -235,6 +237,12 @@ export class StreamMasker {
     return masked
   }
 }
+
+/** Maximum number of texts at once. */
+const maxTexts = 1024
+
+const tooManyTexts = () =>
+  new LlmError(502, 'the answer has too many choices or parts at once to be guarded')
 
 const isEmptied = ({ hasText, hasMaskedText, isDone }: TextPart): boolean =>
   isDone && hasText && !hasMaskedText

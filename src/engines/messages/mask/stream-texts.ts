@@ -1,5 +1,4 @@
 /** Finds the texts in the events of a streamed answer, in the client's format. */
-import type { StreamEvent } from '../chat.ts'
 import type { ChatFormat } from '../client-formats.ts'
 import {
   isObject,
@@ -13,49 +12,31 @@ import {
   withFields,
 } from '../json/json.ts'
 import { LlmError } from '../llm-error.ts'
+import { type DeltaMap, keepPieces, labelsOf, mapAsidesOf, mapDelta } from './delta-texts.ts'
 import { mapErrorAnswer } from './error-texts.ts'
+import {
+  answer,
+  asideOf,
+  type EventTexts,
+  eventOf,
+  everything,
+  isDelta,
+  mapRestOfEvent,
+  type Piece,
+  type ReadEvent,
+  readDelta,
+  withAsides,
+} from './event-texts.ts'
 import { needEventForm } from './message-forms.ts'
-import { answerScope, isLabel, isSkipped, putText, textOfPart } from './text-fields.ts'
+import { answerScope, isLabel, isSkipped } from './text-fields.ts'
 import {
   mapAnswerField,
   mapAnswerTexts,
   mapBlock,
-  mapBlockRest,
   mapEntries,
   mapMessageOfChoice,
   type TextsMap,
 } from './texts.ts'
-
-/** A piece of text in an event. */
-export interface Piece {
-  /** Name of the text that the piece belongs to: a whole message, or a field of a choice. */
-  readonly run: string
-  /** Name of the part that the piece belongs to: a content block or a content part. */
-  readonly part: string
-  readonly text: string
-  /** Returns an event that continues the part with `text` and contains nothing else. */
-  more(text: string): StreamEvent
-}
-
-/** The texts of an event, and the names of the texts and parts that the event ends. */
-export interface EventTexts {
-  readonly pieces?: readonly Piece[]
-  /** Returns an event with other texts, one for each piece: the event itself, or the one from `repeat`. */
-  readonly put?: (texts: readonly string[], event: JsonObject) => JsonObject
-  /** Name of the part that begins with this event, which is held until the part has a text. */
-  readonly begins?: string
-  /** Prefix of the names of the parts that end with this event. */
-  readonly ends?: string
-  /** Prefixes of the names of the texts that are complete with this event. */
-  readonly completes?: readonly string[]
-  /** Maps all other texts of the event, many of which repeat texts that were streamed. */
-  readonly repeat: (map: TextsMap) => JsonObject
-  /** True if the event repeats the whole answer. */
-  readonly isWhole?: boolean
-}
-
-/** Finds the texts in an event; `name` is the name of the event. */
-export type ReadEvent = (event: JsonObject, name: string | undefined) => EventTexts
 
 /**
  * Parses an event of a guarded answer; undefined if it is empty. An event that cannot be read could
@@ -68,55 +49,12 @@ export function readGuarded(data: string): JsonObject | undefined {
   throw new LlmError(502, 'an event of the answer is not JSON')
 }
 
-/** A prefix that all names begin with. */
-export const everything = ['']
-
-const eventOf = (name: string | undefined, body: JsonObject): StreamEvent => ({
-  event: name,
-  data: JSON.stringify(body),
-})
-
 /** The names that events may have besides their type. */
 const plainNames = new Set<unknown>(['message', 'error', 'ping', 'done'])
 
 /** Returns the name of an event for the client; undefined if the name may be a text. */
 export const nameOfEvent = (name: string | undefined, event: JsonObject): string | undefined =>
   name === event.type || plainNames.has(name) ? name : undefined
-
-type MapPiece = (text: string, field: string) => string
-
-/** Maps the texts of a delta together with their fields; each field is a separate text. */
-function mapDelta(delta: JsonObject, mapPiece: MapPiece): JsonObject {
-  return mapEntries(delta, (name, value) => {
-    if (typeof value === 'string') {
-      const isText = value !== '' && !isSkipped(delta, 'delta', name, answerScope)
-      return isText && !isLabel(delta, name) ? mapPiece(value, name) : value
-    }
-    if (name === 'audio' && isObject(value)) {
-      const transcript = stringAt(value, 'transcript')
-      return transcript === undefined || transcript === ''
-        ? value
-        : withFields(value, { transcript: mapPiece(transcript, 'transcript') })
-    }
-    if (name !== 'content' || !Array.isArray(value)) return value
-    return value.map((part) => {
-      const text = textOfPart(part, answerScope)
-      return text === undefined || text === ''
-        ? part
-        : putText(part, mapPiece(text, 'content'), answerScope)
-    })
-  })
-}
-
-/** Maps what a delta contains besides the texts of `mapDelta`. */
-function mapRestOfDelta(delta: JsonObject, map: TextsMap): JsonObject {
-  return mapEntries(delta, (name, value) => {
-    if (typeof value === 'string') return value
-    if (name === 'audio' && isObject(value)) return mapBlockRest(value, map, name)
-    if (name !== 'content' || !Array.isArray(value)) return mapAnswerField(delta, name, map)
-    return value.map((part) => (isObject(part) ? mapBlockRest(part, map, name) : part))
-  })
-}
 
 /** Maps what a choice contains besides the pieces of text. */
 function mapRestOfChoice(choice: unknown, map: TextsMap): unknown {
@@ -126,7 +64,7 @@ function mapRestOfChoice(choice: unknown, map: TextsMap): unknown {
   const known = isObject(message) && choice.finish_reason == null ? others : choice
   return mapEntries(known, (name, value) => {
     if (name === 'text' && typeof value === 'string') return value
-    if (name === 'delta' && isObject(value)) return mapRestOfDelta(value, map)
+    if (name === 'delta' && isObject(value)) return mapDelta(value, { ...keepPieces, whole: map })
     if (name === 'message' && isObject(value)) return mapMessageOfChoice(value, map)
     return mapAnswerField(choice, name, map)
   })
@@ -140,11 +78,11 @@ function mapChoices(event: JsonObject, map: (choice: unknown) => unknown): JsonO
 }
 
 /** Maps the pieces of text in a choice. Some vendors send `text` instead of a delta. */
-function mapPieces(choice: unknown, mapPiece: MapPiece): unknown {
+function mapPieces(choice: unknown, map: DeltaMap): unknown {
   if (!isObject(choice)) return choice
   return mapEntries(choice, (name, value) => {
-    if (name === 'text' && typeof value === 'string' && value !== '') return mapPiece(value, name)
-    return name === 'delta' && isObject(value) ? mapDelta(value, mapPiece) : value
+    if (name === 'text' && typeof value === 'string' && value !== '') return map.piece(value, name)
+    return name === 'delta' && isObject(value) ? mapDelta(value, map) : value
   })
 }
 
@@ -154,13 +92,12 @@ function choiceText(field: string, text: string): JsonObject {
   return { delta: field === 'transcript' ? { audio: { transcript: text } } : { [field]: text } }
 }
 
-/** Reads an event. A finish reason completes a choice. */
-const readCompletionsEvent: ReadEvent = (event, name) => {
+/** Returns the pieces of text in a choice. */
+function piecesOf(choice: JsonObject, at: number, event: JsonObject, name?: string): Piece[] {
+  const index = numberAt(choice, 'index') ?? 0
   const pieces: Piece[] = []
-  const choices = listAt(event, 'choices')
-  for (const choice of choices.filter(isObject)) {
-    const index = numberAt(choice, 'index') ?? 0
-    mapPieces(choice, (text, field) => {
+  mapPieces(choice, {
+    piece: (text, field) => {
       const run = `${index}/${field}`
       const more = (rest: string) => {
         const only = { index, ...choiceText(field, rest), logprobs: null, finish_reason: null }
@@ -168,15 +105,31 @@ const readCompletionsEvent: ReadEvent = (event, name) => {
       }
       pieces.push({ run, part: run, text, more })
       return text
-    })
-  }
+    },
+    aside: (text, path) => {
+      pieces.push(asideOf(event, name, `${index}/`, ['choices', at, ...path], text))
+      return text
+    },
+    whole: keepPieces.whole,
+  })
+  return pieces
+}
+
+/** Reads an event. A finish reason completes a choice. */
+const readCompletionsEvent: ReadEvent = (event, name) => {
+  const choices = listAt(event, 'choices')
+  const pieces = choices.flatMap((choice, at) =>
+    isObject(choice) ? piecesOf(choice, at, event, name) : [],
+  )
   const ended = choices
     .filter((choice) => isObject(choice) && choice.finish_reason != null)
     .map((choice) => `${numberAt(choice, 'index') ?? 0}/`)
   const completes = event.error == null ? ended : everything
   const put = (texts: readonly string[], written: JsonObject) => {
     let at = 0
-    return mapChoices(written, (choice) => mapPieces(choice, () => texts[at++] ?? ''))
+    const next = () => texts[at++] ?? ''
+    const map = { piece: next, aside: next, whole: keepPieces.whole }
+    return mapChoices(written, (choice) => mapPieces(choice, map))
   }
   const repeat = (map: TextsMap) => {
     const mapped = mapChoices(event, (choice) => mapRestOfChoice(choice, map))
@@ -185,35 +138,17 @@ const readCompletionsEvent: ReadEvent = (event, name) => {
   return { pieces, put, completes, repeat }
 }
 
-/** Returns the fields of an event that are no texts: other texts were in the event itself. */
-function labelsOf(event: JsonObject): JsonObject {
-  const names = Object.keys(event).filter((name) => {
-    const value = event[name]
-    if (name === 'usage') return false
-    return typeof value === 'string'
-      ? isLabel(event, name)
-      : !isObject(value) && !Array.isArray(value)
-  })
-  return Object.fromEntries(names.map((name) => [name, event[name]]))
-}
-
-/** Maps the texts of an event outside of one field, which contains what was streamed. */
-const mapRestOfEvent = (event: JsonObject, map: TextsMap, skipped: string): JsonObject =>
-  mapEntries(event, (name, value) => (name === skipped ? value : mapAnswerField(event, name, map)))
-
-/** The name of the only text in formats whose events show where parts end. */
-export const answer = 'answer'
-
 const readMessagesEvent: ReadEvent = (event, name) => {
   const { type } = event
   const repeatAll = (map: TextsMap) => mapBlock(event, map)
   switch (type) {
     case 'message_start': {
       const message = objectAt(event, 'message')
+      if (message === undefined) return { repeat: repeatAll }
       return {
         repeat: (map) =>
           withFields(mapRestOfEvent(event, map, 'message'), {
-            message: message && mapAnswerTexts(message, 'Messages', map),
+            message: mapAnswerTexts(message, 'Messages', map),
           }),
       }
     }
@@ -225,7 +160,8 @@ const readMessagesEvent: ReadEvent = (event, name) => {
       return { repeat: repeatAll, ends: `${numberAt(event, 'index') ?? 0}/` }
     case 'message_delta': {
       const isLast = objectAt(event, 'delta')?.stop_reason != null
-      return { repeat: repeatAll, ...(isLast && { completes: everything }) }
+      const texts = isDelta(event) ? readDelta(event, name, '0/') : { repeat: repeatAll }
+      return { ...texts, ...(isLast && { completes: everything }) }
     }
     case 'message_stop':
     case 'error':
@@ -235,12 +171,12 @@ const readMessagesEvent: ReadEvent = (event, name) => {
   }
 }
 
-/** Deltas that contain the whole text. */
-const wholeDeltas = new Set<unknown>(['compaction_delta'])
+/** Deltas of blocks that are no part of the message's text. */
+const asideDeltas = new Set<unknown>(['compaction_delta'])
 
-/** Returns the fields of a delta whose text continues in other deltas: all texts, unless the type is known. */
+/** Returns the fields of a delta that continue the text of the message. */
 function namesOfDelta(delta: JsonObject | undefined): readonly string[] {
-  if (delta === undefined || wholeDeltas.has(delta.type)) return []
+  if (delta === undefined || asideDeltas.has(delta.type)) return []
   return Object.keys(delta).filter(
     (name) =>
       typeof delta[name] === 'string' &&
@@ -275,20 +211,26 @@ function readBlock(
   })
   const repeat = (map: TextsMap) => {
     const mapRest = (field: string, value: unknown) =>
-      found.includes(field) || block === undefined ? value : mapAnswerField(block, field, map)
+      found.includes(field) || block === undefined || !isBlock
+        ? value
+        : mapAnswerField(block, field, map)
     const rest = block && mapEntries(block, mapRest)
-    return withFields(mapRestOfEvent(event, map, key), block === undefined ? {} : { [key]: rest })
+    if (block === undefined) return mapBlock(event, map)
+    return withFields(mapRestOfEvent(event, map, key), { [key]: rest })
   }
   const put = (replaced: readonly string[], written: JsonObject) => {
     const fields = Object.fromEntries(found.map((field, at) => [field, replaced[at] ?? '']))
     return withFields(written, { [key]: withFields(objectAt(written, key) ?? {}, fields) })
   }
   // The text of a block that begins is usually empty; otherwise the client gets it in the deltas that follow.
-  return {
-    repeat,
-    ...(found.length > 0 && { pieces, put }),
-    ...(isBlock && found.length > 0 && { begins: `${index}/` }),
-  }
+  const base = { repeat, ...(found.length > 0 && { pieces, put }) }
+  if (isBlock) return found.length > 0 ? { ...base, begins: `${index}/` } : base
+  return withAsides(base, event, name, `${index}/`, (one, map) => {
+    const delta = objectAt(one, key)
+    return delta === undefined
+      ? one
+      : withFields(one, { [key]: mapAsidesOf(delta, key, [key], map, found) })
+  })
 }
 
 /** Events with arguments of calls, reasoning or audio. */
@@ -323,6 +265,9 @@ const readResponsesEvent: ReadEvent = (event, name) => {
   const text = stringAt(event, 'delta')
   if (text === undefined || typeof type !== 'string' || !type.endsWith('.delta')) {
     const isEnd = typeof type === 'string' && type.endsWith('.done')
+    if (!isEnd && isDelta(event) && objectAt(event, 'response') === undefined) {
+      return readDelta(event, name, part)
+    }
     return { ...readWhole(event), ...(isEnd && { ends: part }) }
   }
   const put = ([delta = '']: readonly string[], written: JsonObject) => ({ ...written, delta })

@@ -127,7 +127,9 @@ export class StreamedOutput implements ModelOutput {
   push({ data }: StreamEvent): void {
     const event = this.#left > 0 ? parseJson(data) : undefined
     if (!isObject(event)) return
-    for (const { part, text } of eventReaders[this.#format](event, undefined).pieces ?? []) {
+    const { pieces = [] } = eventReaders[this.#format](event, undefined)
+    for (const { part, text, isAside } of pieces) {
+      if (isAside) continue
       this.#texts.set(part, (this.#texts.get(part) ?? '') + this.#take(text))
     }
     this.#readCalls(event)
