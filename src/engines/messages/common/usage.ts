@@ -12,17 +12,38 @@ interface Counts {
   readonly kinds?: Usage['kinds'] | undefined
 }
 
-/** `cache` says whether the input count includes cached tokens or excludes them. */
+/**
+ * Returns a count; undefined if it is none that a message can have: limits and metrics must never get a negative
+ * number of tokens, or one that is not exact.
+ */
+export function countAt(value: unknown, name: string): number | undefined {
+  const count = numberAt(value, name)
+  return count !== undefined && Number.isSafeInteger(count) && count >= 0 ? count : undefined
+}
+
+/** Returns the count of a part; undefined if it is more than the whole. */
+const within = (whole: number, part: number | undefined): number | undefined =>
+  part !== undefined && part <= whole ? part : undefined
+
+/**
+ * `cache` says whether the input count includes cached tokens or excludes them. Details that are more than their
+ * whole are unknown.
+ */
 function usageOf(counts: Counts, cache: 'included' | 'separate'): Usage | undefined {
-  const { input = 0, output = 0, cacheRead, cacheWrite, reasoning, kinds } = counts
+  const { input = 0, output = 0, kinds } = counts
   if (counts.input === undefined && counts.output === undefined) return undefined
-  const cached = cache === 'included' ? (cacheRead ?? 0) + (cacheWrite ?? 0) : 0
+  const isIncluded = cache === 'included'
+  const cacheRead = isIncluded ? within(input, counts.cacheRead) : counts.cacheRead
+  const left = input - (cacheRead ?? 0)
+  const cacheWrite = isIncluded ? within(left, counts.cacheWrite) : counts.cacheWrite
+  const reasoning = within(output, counts.reasoning)
+  const cached = isIncluded ? (cacheRead ?? 0) + (cacheWrite ?? 0) : 0
   // This runs for each answer, and a list of the known counts would be slower.
   const usage: Writable<Usage> = { input, uncachedInput: Math.max(0, input - cached), output }
   if (cacheRead !== undefined) usage.cacheRead = cacheRead
   if (cacheWrite !== undefined) usage.cacheWrite = cacheWrite
   if (reasoning !== undefined) usage.reasoning = reasoning
-  if (kinds !== undefined) usage.kinds = kinds
+  if (kinds !== undefined) usage.kinds = kindsWithin(kinds, input, output)
   return usage
 }
 
@@ -42,26 +63,37 @@ function kindsOf(
   if (input === undefined && output === undefined) return undefined
   let found: Record<string, number> | undefined
   for (const { field, inputName, outputName } of kinds) {
-    const inputTokens = numberAt(input, field)
-    const outputTokens = numberAt(output, field)
+    const inputTokens = countAt(input, field)
+    const outputTokens = countAt(output, field)
     if (inputTokens !== undefined) found = { ...found, [inputName]: inputTokens }
     if (outputTokens !== undefined) found = { ...found, [outputName]: outputTokens }
   }
   return found
 }
 
+function kindsWithin(
+  found: Readonly<Record<string, number>>,
+  input: number,
+  output: number,
+): Readonly<Record<string, number>> {
+  const isFit = ([name, count]: [string, number]) =>
+    count <= (name.startsWith('input') ? input : output)
+  const entries = Object.entries(found)
+  return entries.every(isFit) ? found : Object.fromEntries(entries.filter(isFit))
+}
+
 export function readCompletionsUsage(usage: unknown): Usage | undefined {
-  const input = numberAt(usage, 'prompt_tokens')
-  const total = numberAt(usage, 'total_tokens')
+  const input = countAt(usage, 'prompt_tokens')
+  const total = countAt(usage, 'total_tokens')
   if (input === undefined && total === undefined) return undefined
   const details = objectAt(usage, 'prompt_tokens_details')
   const outputDetails = objectAt(usage, 'completion_tokens_details')
   const counts = {
     input,
-    output: numberAt(usage, 'completion_tokens') ?? Math.max(0, (total ?? 0) - (input ?? 0)),
-    cacheRead: numberAt(details, 'cached_tokens'),
-    cacheWrite: numberAt(details, 'cache_write_tokens'),
-    reasoning: numberAt(outputDetails, 'reasoning_tokens'),
+    output: countAt(usage, 'completion_tokens') ?? Math.max(0, (total ?? 0) - (input ?? 0)),
+    cacheRead: countAt(details, 'cached_tokens'),
+    cacheWrite: countAt(details, 'cache_write_tokens'),
+    reasoning: countAt(outputDetails, 'reasoning_tokens'),
     kinds: kindsOf(details, outputDetails),
   }
   return usageOf(counts, 'included')
@@ -71,11 +103,11 @@ export function readResponsesUsage(usage: unknown): Usage | undefined {
   const details = objectAt(usage, 'input_tokens_details')
   const outputDetails = objectAt(usage, 'output_tokens_details')
   const counts = {
-    input: numberAt(usage, 'input_tokens'),
-    output: numberAt(usage, 'output_tokens'),
-    cacheRead: numberAt(details, 'cached_tokens'),
-    cacheWrite: numberAt(details, 'cache_write_tokens'),
-    reasoning: numberAt(outputDetails, 'reasoning_tokens'),
+    input: countAt(usage, 'input_tokens'),
+    output: countAt(usage, 'output_tokens'),
+    cacheRead: countAt(details, 'cached_tokens'),
+    cacheWrite: countAt(details, 'cache_write_tokens'),
+    reasoning: countAt(outputDetails, 'reasoning_tokens'),
     kinds: kindsOf(details, outputDetails),
   }
   return usageOf(counts, 'included')
@@ -84,10 +116,10 @@ export function readResponsesUsage(usage: unknown): Usage | undefined {
 /** Reads the usage of one response in a realtime session. */
 export function readRealtimeUsage(usage: unknown): Usage | undefined {
   const counts = {
-    input: numberAt(usage, 'input_tokens'),
-    output: numberAt(usage, 'output_tokens'),
-    cacheRead: numberAt(objectAt(usage, 'input_token_details'), 'cached_tokens'),
-    cacheWrite: numberAt(objectAt(usage, 'input_token_details'), 'cache_write_tokens'),
+    input: countAt(usage, 'input_tokens'),
+    output: countAt(usage, 'output_tokens'),
+    cacheRead: countAt(objectAt(usage, 'input_token_details'), 'cached_tokens'),
+    cacheWrite: countAt(objectAt(usage, 'input_token_details'), 'cache_write_tokens'),
   }
   return usageOf(counts, 'included')
 }
@@ -103,20 +135,20 @@ const isCompaction = (iteration: unknown): boolean => stringAt(iteration, 'type'
 
 function messagesUsage(usage: unknown): Usage | undefined {
   const counts = {
-    input: numberAt(usage, 'input_tokens'),
-    output: numberAt(usage, 'output_tokens'),
-    cacheRead: numberAt(usage, 'cache_read_input_tokens'),
-    cacheWrite: numberAt(usage, 'cache_creation_input_tokens'),
+    input: countAt(usage, 'input_tokens'),
+    output: countAt(usage, 'output_tokens'),
+    cacheRead: countAt(usage, 'cache_read_input_tokens'),
+    cacheWrite: countAt(usage, 'cache_creation_input_tokens'),
   }
   return usageOf(counts, 'separate')
 }
 
 export function readConverseUsage(usage: unknown): Usage | undefined {
   const counts = {
-    input: numberAt(usage, 'inputTokens'),
-    output: numberAt(usage, 'outputTokens'),
-    cacheRead: numberAt(usage, 'cacheReadInputTokens'),
-    cacheWrite: numberAt(usage, 'cacheWriteInputTokens'),
+    input: countAt(usage, 'inputTokens'),
+    output: countAt(usage, 'outputTokens'),
+    cacheRead: countAt(usage, 'cacheReadInputTokens'),
+    cacheWrite: countAt(usage, 'cacheWriteInputTokens'),
   }
   return usageOf(counts, 'separate')
 }
@@ -126,13 +158,13 @@ export function readConverseUsage(usage: unknown): Usage | undefined {
  * `output` and `input` include them.
  */
 export function readGenerateContentUsage(usage: unknown): Usage | undefined {
-  const prompt = numberAt(usage, 'promptTokenCount')
-  const added = numberAt(usage, 'toolUsePromptTokenCount')
+  const prompt = countAt(usage, 'promptTokenCount')
+  const added = countAt(usage, 'toolUsePromptTokenCount')
   if (prompt === undefined && added === undefined) return undefined
   const input = (prompt ?? 0) + (added ?? 0)
-  const reasoning = numberAt(usage, 'thoughtsTokenCount')
-  const output = (numberAt(usage, 'candidatesTokenCount') ?? 0) + (reasoning ?? 0)
-  const cacheRead = numberAt(usage, 'cachedContentTokenCount')
+  const reasoning = countAt(usage, 'thoughtsTokenCount')
+  const output = (countAt(usage, 'candidatesTokenCount') ?? 0) + (reasoning ?? 0)
+  const cacheRead = countAt(usage, 'cachedContentTokenCount')
   return usageOf({ input, output, cacheRead, reasoning }, 'included')
 }
 

@@ -1,12 +1,13 @@
 /** Reads usage and other details from answers that are not translated. */
 import type { Usage } from '../chat.ts'
 import {
+  countAt,
   laterCounts,
   readCompletionsUsage,
   readMessagesUsage,
   readResponsesUsage,
 } from '../common/usage.ts'
-import { field, type JsonObject, numberAt, objectAt, stringAt } from '../json/json.ts'
+import { field, type JsonObject, objectAt, stringAt } from '../json/json.ts'
 import type { ReadRouteType } from '../route-type.ts'
 
 /** Details of an answer, as far as they are known. */
@@ -37,7 +38,7 @@ export function detailsOfAnswer(route: ReadRouteType, body: unknown): AnswerDeta
   const usage = readUsage(route, field(body, 'usage'))
   const serviceTier =
     stringAt(body, 'service_tier') ?? stringAt(objectAt(body, 'usage'), 'service_tier')
-  const countTokens = route === 'VendorCTokenCount' ? numberAt(body, 'input_tokens') : undefined
+  const countTokens = route === 'VendorCTokenCount' ? countAt(body, 'input_tokens') : undefined
   if (model !== undefined) details.model = model
   if (usage !== undefined) details.usage = usage
   if (serviceTier !== undefined) details.serviceTier = serviceTier

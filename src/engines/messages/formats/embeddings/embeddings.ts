@@ -1,4 +1,5 @@
 /** Embeddings: the common form of requests and answers, and the provider formats other than vendor A's. */
+import { countAt } from '../../common/usage.ts'
 import {
   booleanAt,
   compact,
@@ -153,7 +154,7 @@ const titan: InvokeFamily = {
   read(body, tokens) {
     const plain = listAt(body, 'embedding')
     const vector = plain.length > 0 ? plain : listAt(objectAt(body, 'embeddingsByType'), 'float')
-    return { vectors: [vector], tokens: numberAt(body, 'inputTextTokenCount') ?? tokens }
+    return { vectors: [vector], tokens: countAt(body, 'inputTextTokenCount') ?? tokens }
   },
 }
 

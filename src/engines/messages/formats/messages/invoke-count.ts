@@ -1,5 +1,6 @@
 /** Converts requests and answers of the CountTokens API of vendor F. */
-import { type JsonObject, numberAt } from '../../json/json.ts'
+import { countAt } from '../../common/usage.ts'
+import type { JsonObject } from '../../json/json.ts'
 import { LlmError } from '../../llm-error.ts'
 import { defaultMaxTokens } from './write-request.ts'
 
@@ -12,7 +13,7 @@ export function writeInvokeCount({ model: _model, ...body }: JsonObject): JsonOb
 
 /** @throws LlmError 502 if the answer has no count. */
 export function readInvokeCount(body: JsonObject): number {
-  const tokens = numberAt(body, 'inputTokens')
+  const tokens = countAt(body, 'inputTokens')
   if (tokens === undefined) throw new LlmError(502, 'the answer has no inputTokens')
   return tokens
 }
