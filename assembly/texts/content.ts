@@ -102,12 +102,12 @@ function isReasoning(holder: i32, name: i32, flags: u32): bool {
   return (flags & FIELD_REASONING) != 0
 }
 
-/** Is it a call of a tool, whose `input` has the arguments? */
+/** Is it a call of a tool, whose `input` has the arguments? Searches and code that the vendor runs are read. */
 function isCall(object: i32): bool {
   const type = memberOf(object, TYPE, KIND_STRING)
   if (type == 0) return false
   readText(type)
-  return endsWith('tool_use') || endsWith('_call')
+  return (endsWith('tool_use') && !isAscii(textStart, textLength, 'server_tool_use')) || endsWith('_call')
 }
 
 function isClientCall(object: i32): bool {

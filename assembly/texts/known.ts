@@ -65,7 +65,7 @@ export function learn(known: Known, event: Event, root: i32, hasFields: bool): v
     if (kind == EDIT_PART) part = changetype<Part>(<usize>load<u32>(edit, E_VALUE))
     addGap(known, load<i32>(edit, E_START), load<i32>(edit, E_END), kind == EDIT_PART ? GAP_TEXT : GAP_NUMBER)
   }
-  if (isNone(part) || reportsDetails(root)) return clear(known.gaps)
+  if (isNone(part) || part.isAside || reportsDetails(root)) return clear(known.gaps)
   clear(known.name)
   clear(known.data)
   append(known.name, event.name.data, event.name.used)

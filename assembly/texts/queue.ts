@@ -240,7 +240,7 @@ function moveIndexes(queue: Queue, edits: Bytes): void {
 function keepDone(queue: Queue, parts: Bytes): void {
   for (let i = 0; i < parts.used; i += 4) {
     const part = partAt(parts, i)
-    const isKept = rw.format == TEXTS_RESPONSES
+    const isKept = rw.format == TEXTS_RESPONSES && !part.isAside
     store<u32>(push(isKept ? queue.remembered : queue.done, 4), <u32>changetype<usize>(part))
     if (isKept) queue.rememberedSize += part.original.used + part.masked.used + 64
   }

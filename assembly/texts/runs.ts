@@ -33,6 +33,8 @@ export class Part {
   second: i32
   isEnded: bool
   isDone: bool
+  /** It is no text of the message: see asides.ts. */
+  isAside: bool
   /** The provider sent text; the masks have given out some. */
   hasText: bool
   hasMaskedText: bool
@@ -62,6 +64,9 @@ export class Run {
   waiting: i32
   hasParts: bool
   keepsTexts: bool
+  /** It is no text of the message, but belongs to this content of the item. */
+  isAside: bool
+  content: i32
   /** Parts that are not done. */
   undone: i32
 }

@@ -1,6 +1,7 @@
 // Finds the texts in an event of a streamed answer of Chat Completions.
+import { beginAsides, itemHash, takeAsides, takeAsidesOf, takeItems } from './asides'
 import { failure } from './bytes'
-import { isLabel, isSkipped, maskChoiceMessage, maskContent, maskMember, maskObject, maskRest, textOf } from './content'
+import { isLabel, isSkipped, maskChoiceMessage, maskContent, maskMember, textOf } from './content'
 import { addEdit, EDIT_REMOVE } from './edits'
 import { maskError } from './forms'
 import { AUDIO, CHOICES, CONTENT, DELTA, ERROR, FINISH_REASON, INDEX, MESSAGE, TEXT, TRANSCRIPT } from './names'
@@ -48,6 +49,7 @@ function readChoice(choice: i32): void {
 /** Each string is a piece of a text of its own, unless it is no text. */
 function readDelta(delta: i32, index: i32): void {
   needOnce(delta)
+  const hash = beginAsides(index)
   for (let i = node(delta).child; i != 0 && failure == 0; i = node(i).next) {
     if (isKind(i, KIND_STRING)) {
       const field = fieldOf(i)
@@ -55,9 +57,9 @@ function readDelta(delta: i32, index: i32): void {
     } else if (isMember(i, AUDIO) && isKind(i, KIND_OBJECT)) {
       const transcript = nonEmpty(i, TRANSCRIPT)
       if (transcript != 0) takePiece(transcript, index, TRANSCRIPT, TRANSCRIPT)
-      maskObject(i, AUDIO, textOf(i))
-    } else if (isMember(i, CONTENT) && isKind(i, KIND_ARRAY)) readParts(i, index)
-    else maskMember(delta, 0, i)
+      takeAsidesOf(i, AUDIO, itemHash(hash, AUDIO), transcript)
+    } else if (isMember(i, CONTENT) && isKind(i, KIND_ARRAY)) readParts(i, index, itemHash(hash, CONTENT))
+    else takeAsides(delta, DELTA, i, hash)
   }
 }
 
@@ -65,10 +67,13 @@ function isMember(index: i32, name: i32): bool {
   return fieldOf(index) == name
 }
 
-function readParts(parts: i32, index: i32): void {
+function readParts(parts: i32, index: i32, hash: u32): void {
+  let at = 0
   for (let part = node(parts).child; part != 0 && failure == 0; part = node(part).next) {
     const text = textOf(part)
     if (text != 0 && isNonEmpty(text)) takePiece(text, index, CONTENT, CONTENT)
-    maskRest(part, CONTENT)
+    if (isKind(part, KIND_ARRAY)) takeItems(part, CONTENT, itemHash(hash, at))
+    else takeAsidesOf(part, CONTENT, itemHash(hash, at), text)
+    at++
   }
 }

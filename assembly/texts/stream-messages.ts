@@ -1,6 +1,7 @@
 // Finds the texts in an event of a streamed answer of Messages.
+import { beginAsides, takeAsides } from './asides'
 import { failure, isAscii } from './bytes'
-import { hasType, isLabel, isSkipped, maskAnswer, maskMember, maskObject } from './content'
+import { hasType, isLabel, isSkipped, maskAnswer, maskObject } from './content'
 import { addEdit, EDIT_INDEX } from './edits'
 import { CONTENT_BLOCK, DELTA, INDEX, MESSAGE, STOP_REASON, TEXT, TYPE } from './names'
 import { openPart } from './runs'
@@ -37,9 +38,16 @@ function readOther(root: i32): void {
     const reason = member(memberOf(root, DELTA, KIND_OBJECT), STOP_REASON)
     isLast = reason != 0 && !isKind(reason, KIND_NULL)
   }
-  maskObject(root)
+  readTexts(root)
   if (endsBlock) end(indexOf(root, INDEX), -1)
   if (isLast) complete(-1)
+}
+
+/** Masks the texts of an event; those of a delta continue in later events. `textStart` is the type. */
+function readTexts(root: i32): void {
+  const delta = isType('message_delta') ? member(root, DELTA) : 0
+  maskObject(root, 0, delta)
+  if (delta != 0) takeAsides(root, 0, delta, beginAsides(0, 0, memberOf(root, TYPE, KIND_STRING)))
 }
 
 /** Notes the index of a content block: blocks before it may be removed, or the block itself. */
@@ -66,17 +74,18 @@ function readStart(root: i32, block: i32): void {
   if (isGuarded()) current.begins = openPart(runOf(0, 0), index, 0)
 }
 
-/** Each string of a delta is a piece of a text, unless it is no text, or the delta has the whole text. */
+/** Each string of a delta is a piece of the message's text, unless it is no text; other texts are asides. */
 function readDelta(root: i32, delta: i32): void {
   if (delta == 0) return
   needOnce(delta)
-  const isWhole = hasType(delta, 'compaction_delta')
+  const isCompaction = hasType(delta, 'compaction_delta')
   const isText = hasType(delta, 'text_delta')
   const index = indexOf(root, INDEX)
+  const hash = beginAsides(index, 0, memberOf(root, TYPE, KIND_STRING))
   for (let i = node(delta).child; i != 0 && failure == 0; i = node(i).next) {
-    const isPiece = !isWhole && isKind(i, KIND_STRING) && !isSkipped(delta, DELTA, i) && !isLabel(delta, i)
+    const isPiece = !isCompaction && isKind(i, KIND_STRING) && !isSkipped(delta, DELTA, i) && !isLabel(delta, i)
     const field = fieldOf(i)
     if (isPiece) takePiece(i, index, isText && field == TEXT ? 0 : field)
-    else maskMember(delta, 0, i)
+    else takeAsides(delta, DELTA, i, hash)
   }
 }

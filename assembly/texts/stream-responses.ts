@@ -1,4 +1,5 @@
 // Finds the texts in an event of a streamed answer of Responses.
+import { beginAsides, takeAsides, takeAsidesOf } from './asides'
 import { isAscii } from './bytes'
 import { addItemParts, isLabel, isSkipped, maskAnswer, maskItem, maskMember, maskObject, maskRest, textOf } from './content'
 import { addEdit, EDIT_REPEAT } from './edits'
@@ -6,7 +7,7 @@ import { beginGroup, maskGroup } from './group'
 import { ARGUMENTS, CONTENT, CONTENT_INDEX, DELTA, INPUT, ITEM, OUTPUT_INDEX, PART, RESPONSE, TEXT, TYPE } from './names'
 import { remembersItem } from './queue'
 import { isNone } from './runs'
-import { complete, current, end, indexOf, isType, needOnce, stream, takePiece } from './stream'
+import { answerRun, complete, current, end, indexOf, isType, needOnce, stream, takePiece } from './stream'
 import {
   isKind, KIND_ARRAY, KIND_OBJECT, KIND_STRING, member, memberOf, node, NODE_FOLDED, readName, readText, textLength, textStart,
 } from './tape'
@@ -38,7 +39,18 @@ export function readResponses(root: i32): void {
   } else if (endsWith('.done')) {
     end(item, content)
     readEnd(root)
-  } else readWhole(root)
+  } else if (memberOf(root, RESPONSE, KIND_OBJECT) != 0) readWhole(root)
+  else readOther(root, item, content)
+}
+
+/** An event whose texts continue in later ones, or one that is complete. `textStart` is the type. */
+function readOther(root: i32, item: i32, content: i32): void {
+  const delta = member(root, DELTA)
+  if (delta == 0 && !endsWith('.delta') && !endsWith('_delta')) return readWhole(root)
+  const hash = beginAsides(item, content, memberOf(root, TYPE, KIND_STRING))
+  if (delta == 0) return takeAsidesOf(root, 0, hash)
+  maskObject(root, 0, delta)
+  takeAsides(root, 0, delta, hash)
 }
 
 function startsWith(text: string): bool {
@@ -76,8 +88,9 @@ function maskRead(root: i32): void {
 
 /** Was a part of the item streamed? */
 function isStreamed(item: i32): bool {
-  if (!isNone(stream.runs)) {
-    for (let part = stream.runs.outgoing; !isNone(part); part = part.next) if (part.first == item) return true
+  const run = answerRun()
+  if (!isNone(run)) {
+    for (let part = run.outgoing; !isNone(part); part = part.next) if (part.first == item) return true
   }
   return remembersItem(stream.queue, item) || current.ends.used > 0
 }

@@ -81,10 +81,33 @@ export function runOf(first: i32, second: i32): Run {
   for (let run = stream.runs; !isNone(run); run = run.next) {
     if (run.first == first && run.second == second) return run
   }
+  return addRun(newRun(first, second, rw.format != TEXTS_COMPLETIONS, rw.format == TEXTS_RESPONSES))
+}
+
+function addRun(run: Run): Run {
   if (++stream.runCount > RUN_LIMIT) setFailure(TEXTS_TOO_MANY)
-  const run = newRun(first, second, rw.format != TEXTS_COMPLETIONS, rw.format == TEXTS_RESPONSES)
   run.next = stream.runs
   stream.runs = run
+  return run
+}
+
+/** The run of an aside; `hash` is that of its path. */
+export function asideRun(first: i32, content: i32, hash: u32): Run {
+  // The bit tells it from the runs of fields.
+  const second = <i32>(hash | 0x80000000)
+  for (let run = stream.runs; !isNone(run); run = run.next) {
+    if (run.isAside && run.first == first && run.content == content && run.second == second) return run
+  }
+  const run = newRun(first, second, false, false)
+  run.isAside = true
+  run.content = content
+  return addRun(run)
+}
+
+/** The run of the texts of a message, in formats whose events show where parts end; 0 if there is none yet. */
+export function answerRun(): Run {
+  let run = stream.runs
+  while (!isNone(run) && run.isAside) run = run.next
   return run
 }
 
@@ -116,10 +139,15 @@ export function maskPiece(run: Run, part: Part, from: usize, length: i32): void 
 
 /** Ends the texts of a choice (-1: all texts). */
 export function complete(first: i32): void {
+  completeRuns(first, -1, false)
+}
+
+function completeRuns(first: i32, content: i32, onlyAsides: bool): void {
   let before = changetype<Run>(0)
   for (let run = stream.runs; !isNone(run) && failure == 0; ) {
     const next = run.next
-    if (first < 0 || run.first == first) {
+    const isMeant = !onlyAsides || (run.isAside && (content < 0 || run.content == content))
+    if (isMeant && (first < 0 || run.first == first)) {
       completeRun(run, current.completed)
       freeRun(run)
       stream.runCount--
@@ -132,8 +160,10 @@ export function complete(first: i32): void {
 
 /** Ends the parts of the answer with that name; -1 for any. */
 export function end(first: i32, second: i32): void {
-  if (isNone(stream.runs) || failure != 0) return
-  endParts(stream.runs, first, second, current.ends)
+  if (failure != 0) return
+  completeRuns(first, second, true)
+  const run = answerRun()
+  if (!isNone(run)) endParts(run, first, second, current.ends)
 }
 
 /** Refuses an object in which a name with a meaning occurs twice. */

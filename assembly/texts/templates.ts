@@ -1,9 +1,11 @@
 // Events that continue a part: how the provider writes them, so that held text can be sent in such an event.
 import { TEXTS_COMPLETIONS, TEXTS_MESSAGES } from './abi'
-import { append, appendAscii, appendNumber, clear, push } from './bytes'
-import { E_END, E_KIND, E_LENGTH, E_START, E_VALUE, EDIT_BYTES, EDIT_INDEX, EDIT_PART, nodeOfPart } from './edits'
+import { append, appendAscii, appendNumber, Bytes, clear, push } from './bytes'
+import {
+  E_END, E_KIND, E_LENGTH, E_START, E_VALUE, EDIT_BYTES, EDIT_INDEX, EDIT_NUMBER, EDIT_PART, EDIT_TEXT, nodeOfPart,
+} from './edits'
 import { isLabel } from './content'
-import { CONTENT, TEXT, TRANSCRIPT, USAGE } from './names'
+import { CONTENT, FINISH_REASON, STOP_REASON, TEXT, TRANSCRIPT, USAGE } from './names'
 import { isNone, newEvent, Part } from './runs'
 import { rw } from './state'
 import { current } from './stream'
@@ -23,15 +25,77 @@ export function keepTemplates(root: i32): void {
     clear(template.data)
     clear(template.edits)
     clear(template.side)
-    if (rw.format == TEXTS_COMPLETIONS) writeChoice(root, part)
+    if (part.isAside) {
+      append(template.name, current.event.name.data, current.event.name.used)
+      writeSkeleton(root, nodeOfPart(<u32>changetype<usize>(part)), part)
+    } else if (rw.format == TEXTS_COMPLETIONS) writeChoice(root, part)
     else if (rw.format == TEXTS_MESSAGES && part.second == 0) writeDelta(part)
     else {
       append(template.name, current.event.name.data, current.event.name.used)
       append(template.data, current.event.data.data, current.event.data.used)
-      append(template.edits, edits.data, edits.used)
+      copyEdits(edits, part)
       append(template.side, current.event.side.data, current.event.side.used)
     }
   }
+}
+
+/** Copies the edits of the event; the pieces of other parts become empty. */
+function copyEdits(edits: Bytes, part: Part): void {
+  const copy = part.template.edits
+  append(copy, edits.data, edits.used)
+  for (let i = 0; i < copy.used; i += EDIT_BYTES) {
+    const edit = copy.data + i
+    if (load<i32>(edit, E_KIND) != EDIT_PART || load<u32>(edit, E_VALUE) == <u32>changetype<usize>(part)) continue
+    store<i32>(edit, EDIT_TEXT, E_KIND)
+    store<i32>(edit, 0, E_VALUE)
+    store<i32>(edit, 0, E_LENGTH)
+  }
+}
+
+/** Writes what the event needs so that the string `target` continues in it: no other texts, lists or objects. */
+function writeSkeleton(value: i32, target: i32, part: Part): void {
+  if (value == target) return putPlace(part)
+  const data = part.template.data
+  const isObject = isKind(value, KIND_OBJECT)
+  const start = documentStart()
+  let isFirst = true
+  appendAscii(data, isObject ? '{' : '[')
+  for (let i = node(value).child; i != 0; i = node(i).next) {
+    const holds = node(i).start <= node(target).start && node(target).end <= node(i).end
+    if (!holds && (!isObject || !isKept(value, i))) continue
+    if (!isFirst) appendAscii(data, ',')
+    isFirst = false
+    if (isObject) {
+      append(data, start + node(i).key, node(i).keyEnd - node(i).key)
+      appendAscii(data, ':')
+    }
+    if (holds) writeSkeleton(i, target, part)
+    else copyScalar(i, part)
+  }
+  appendAscii(data, isObject ? '}' : ']')
+}
+
+/** Is it no text and no end of a text? */
+function isKept(object: i32, index: i32): bool {
+  const name = node(index).name
+  if (name == USAGE || isKind(index, KIND_OBJECT) || isKind(index, KIND_ARRAY)) return false
+  return !isKind(index, KIND_STRING) || (name != FINISH_REASON && name != STOP_REASON && isLabel(object, index))
+}
+
+/** Copies a value, with its index or number that is replaced. */
+function copyScalar(index: i32, part: Part): void {
+  const template = part.template
+  const from = node(index).start
+  const edits = current.event.edits
+  for (let i = 0; i < edits.used; i += EDIT_BYTES) {
+    const kind = load<i32>(edits.data + i, E_KIND)
+    if (load<i32>(edits.data + i, E_START) != from || (kind != EDIT_INDEX && kind != EDIT_NUMBER)) continue
+    append(template.edits, edits.data + i, EDIT_BYTES)
+    const copy = template.edits.data + template.edits.used - EDIT_BYTES
+    store<i32>(copy, template.data.used, E_START)
+    store<i32>(copy, template.data.used + node(index).end - from, E_END)
+  }
+  append(template.data, documentStart() + from, node(index).end - from)
 }
 
 /** Notes that the part's text comes at the end of the template so far. */

@@ -130,4 +130,18 @@ describe('extAuth over gRPC [Traffic.extAuth]', () => {
     grpc.answer('nothing')
     expect((await ask('grpc-impatient')).status).toBe(403)
   })
+
+  it('fails closed if the answer has a field that the gateway does not know, and allows nothing else', async () => {
+    const unknownField = [0x2a, 2, 0x0a, 0]
+    const statusOk = [0x0a, 0]
+    for (const bytes of [unknownField, [...statusOk, ...unknownField], [0xff, 0xff]]) {
+      grpc.answer(Uint8Array.from(bytes))
+      expect(await ask('grpc')).toMatchObject({ status: 403, body: text })
+    }
+    const okResponse = [0x1a, 0]
+    for (const bytes of [[], statusOk, okResponse, [...okResponse, ...unknownField]]) {
+      grpc.answer(Uint8Array.from(bytes))
+      expect((await ask('grpc')).status).toBe(200)
+    }
+  })
 })

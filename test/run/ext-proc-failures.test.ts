@@ -83,6 +83,28 @@ describe('extProc with a processor that fails or ends early', () => {
       expect(await ask('plain')).toMatchObject(failed)
     })
 
+    it('if an answer decides something that the gateway does not know', async () => {
+      given.processor = except('requestHeaders', (_, stream) => {
+        stream.send({ response: { case: 'requestHeaders', value: { response: { status: 2 } } } })
+      })
+      expect(await ask('plain')).toMatchObject(failed)
+      given.processor = except('responseHeaders', (_, stream) => {
+        stream.send({ response: { case: 'responseHeaders', value: { response: { status: -1 } } } })
+      })
+      expect(await ask('plain')).toMatchObject(failed)
+      given.processor = except('requestBody', (_, stream) => {
+        stream.send({ response: { case: 'requestBody', value: { response: { status: 7 } } } })
+      })
+      expect(await post('plain', 'hello')).toMatchObject(failed)
+      // A body that is answered piece by piece must not pass where the processor streams another one.
+      given.processor = except('requestBody', ({ request }, stream) => {
+        const { endOfStream } = request.value as { endOfStream: boolean }
+        stream.send({ response: { case: 'requestBody', value: {} } })
+        stream.send(streamed('requestBody', Buffer.from('other'), endOfStream))
+      })
+      expect(await post('plain', 'hello')).toMatchObject(failed)
+    })
+
     it('and reports an unresolved backend in the status', async () => {
       const { message } = await running.condition('GatewayPolicy', 'nowhere', 'Accepted', 'False')
       expect(message).toContain('backendRef: GatewayBackend default/nowhere does not exist')

@@ -296,6 +296,9 @@ describe('rateLimit.global [RateLimits.global]', () => {
     ['answers with UNIMPLEMENTED', 'service', 12],
     ['does not answer in time', 'impatient', 'nothing'],
     ['is unreachable', 'down', { overallCode: 1 }],
+    ['answers with no code', 'service', {}],
+    ['answers with an unknown code', 'service', { overallCode: 3 }],
+    ['answers with bytes that cannot be read', 'service', Uint8Array.of(0xff, 0xff)],
   ] as const)('fails closed if the server %s', async (_, name, answer) => {
     server.answer(answer)
     const { status, body } = await ask(name, { 'x-team': 'red' })

@@ -298,6 +298,19 @@ describe.each(Object.entries(cases))('usage with %s', (what, { name, model, usag
   })
 })
 
+it('a count that no message can have is not charged to a token limit', async () => {
+  for (const cached_tokens of [1e9, -1e9, 1e300, 2.5]) {
+    const details = { prompt_tokens_details: { cached_tokens } }
+    const usage = { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4, ...details }
+    fleet.vendors.a.answer = (_, response) => answers.a(usage, false, response)
+    const from = fleet.running.stdout.length
+    const answer = await requestTo('limited-a', 'm', 'Completions', false)
+    await answer.text()
+    expect(answer.status, `${cached_tokens}`).toBe(200)
+    expect(await lineSince(from)).toMatchObject({ 'gen_ai.usage.input_tokens': 3 })
+  }
+})
+
 it('a compaction is charged to a token limit', async () => {
   fleet.vendors.c.answer = (_, response) => answers.c(compacted, false, response)
   const first = await requestTo('limited', 'm', 'Messages', false)

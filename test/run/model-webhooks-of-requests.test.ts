@@ -141,6 +141,51 @@ describe('a webhook for requests', () => {
     expect(upstream()).toBe(0)
   })
 
+  it('blocks the request if the answer is none of the actions, exactly', async () => {
+    const refusal = { body: 'no', status_code: 403 }
+    const others = [
+      { Reject: refusal },
+      { reject: true },
+      { statusCode: 403, Body: 'no' },
+      { reason: 5 },
+      { reason: null, zork: 1 },
+      { status_code: '403' },
+      { status_code: true },
+      { ...refusal, decision: 'deny' },
+      { body: { messages: [{ role: 'user', content: 'x' }] }, status_code: 403 },
+      { body: { messages: [{ role: 7, content: 'x' }] } },
+      { body: ['no'] },
+      [refusal],
+      'reject',
+      null,
+    ].map((action) => JSON.stringify({ action }))
+    const bad = [
+      ...others,
+      '{"action":{"body":"no","status_code":403},"action":{}}',
+      '{"action":{"body":"no","body":null}}',
+      '{"action":{"reason":"a","r\\u0065ason":"b"}}',
+      '{"action":{},"body":"no","status_code":403}',
+      '{"action":{},"Action":{"body":"no"}}',
+      '{"body":"no","status_code":403}',
+      '[{"action":{}}]',
+      '{"action":{}} {"action":{"body":"no"}}',
+      '',
+    ]
+    for (const answer of bad) {
+      hook.next.push((_, response) => void response.end(answer))
+      expect([answer, (await post('hooked-a', ask)).status]).toEqual([answer, 503])
+    }
+    expect(upstream()).toBe(0)
+    for (const action of [
+      {},
+      { reason: 'fine' },
+      { reason: null, body: null, status_code: null },
+    ]) {
+      hook.next.push(acts(action))
+      expect((await post('hooked-a', ask)).status).toBe(200)
+    }
+  })
+
   it('[Webhook.forwardHeaderMatches] receives the headers that match, and no others', async () => {
     a.answer = (call, response) => {
       response.setHeader('x-region', 'eu')
@@ -187,8 +232,17 @@ describe('moderation by vendorA', () => {
   it('blocks the request if it fails', async () => {
     moderation.next.push((_, response) => json(response, 401, { error: {} }))
     expect((await post('moderated', ask)).status).toBe(503)
-    moderation.next.push((_, response) => json(response, 200, { results: [] }))
-    expect((await post('moderated', ask)).status).toBe(503)
+    const unclear = [
+      '{"results":[]}',
+      '{"results":{"flagged":false}}',
+      '{"results":[{"flagged":"no"}]}',
+      '{"results":[{"flagged":true,"flagged":false}]}',
+      '{"results":[{"flagged":true}],"results":[{"flagged":false}]}',
+    ]
+    for (const answer of unclear) {
+      moderation.next.push((_, response) => void response.end(answer))
+      expect([answer, (await post('moderated', ask)).status]).toEqual([answer, 503])
+    }
     expect((await post('moderated-untrusted', ask)).status).toBe(503)
     expect(upstream()).toBe(0)
   })

@@ -12,8 +12,8 @@ import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData } f
 export interface UnaryService<Asked, Answer> {
   readonly port: number
   readonly asked: readonly Asked[]
-  /** What is answered from now on: a message, a gRPC status, or nothing at all. */
-  answer(what: Answer | number | 'nothing'): void
+  /** What is answered from now on: a message, its bytes, a gRPC status, or nothing at all. */
+  answer(what: Answer | Uint8Array | number | 'nothing'): void
   close(): void
 }
 
@@ -44,7 +44,7 @@ export async function startUnaryService<
   UnaryService<Asked, MessageInitShape<Response>>
 > {
   const asked: Asked[] = []
-  let answer: MessageInitShape<Response> | number | 'nothing' = first
+  let answer: MessageInitShape<Response> | Uint8Array | number | 'nothing' = first
   const method = (
     { request }: ServerUnaryCall<Buffer, Buffer>,
     respond: sendUnaryData<Buffer>,
@@ -52,6 +52,7 @@ export async function startUnaryService<
     asked.push(keep(fromBinary(requestSchema, request)))
     if (answer === 'nothing') return
     if (typeof answer === 'number') respond({ code: answer, details: 'as told' })
+    else if (answer instanceof Uint8Array) respond(null, Buffer.from(answer))
     else {
       const message = create(responseSchema, answer)
       respond(null, Buffer.from(toBinary(responseSchema, message)))

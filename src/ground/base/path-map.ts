@@ -4,6 +4,10 @@ export class PathMap<Item> {
   /** Paths by each of their prefixes that end with `/`. */
   readonly #pathsByPrefix = new Map<string, Set<string>>()
 
+  get size(): number {
+    return this.#items.size
+  }
+
   get(path: string): Item | undefined {
     return this.#items.get(path)
   }

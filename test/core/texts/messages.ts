@@ -100,6 +100,7 @@ const types = [
     'summary_text',
     'reasoning',
     'tool_use',
+    'server_tool_use',
     'shell_call',
     'x_call',
   ],

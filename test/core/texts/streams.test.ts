@@ -65,6 +65,52 @@ function similarEvents(format: Format, random: Random): SentEvent[] {
   })
 }
 
+type Piece = (text: string) => object
+
+const choice = (delta: object) => ({ choices: [{ index: 0, delta, finish_reason: null }] })
+const blockDelta = (delta: object) => ({ type: 'content_block_delta', index: 0, delta })
+const ofShell = (delta: object) => ({
+  type: 'response.shell_call_output_content.delta',
+  output_index: 1,
+  command_index: 0,
+  delta,
+})
+
+/** Places inside of a delta, and events that have only them. */
+const places: Readonly<Record<Format, readonly Piece[]>> = {
+  Completions: [
+    (text) => choice({ content: [{ type: 'new', new: text }] }),
+    (text) => choice({ content: { a: { b: text } } }),
+    (text) => choice({ new: [[text]] }),
+    (text) => choice({ audio: { text, transcript: '' } }),
+  ],
+  Messages: [
+    (text) => blockDelta({ type: 'new_delta', new: { text } }),
+    (text) => blockDelta({ type: 'text_delta', list: [text] }),
+    (content) => blockDelta({ type: 'compaction_delta', content }),
+    (text) => ({ type: 'message_delta', delta: { stop_sequence: text } }),
+    (text) => ({ type: 'message_delta', delta: { stop_details: { explanation: text } } }),
+  ],
+  Responses: [
+    (stdout) => ofShell({ stdout, stderr: '' }),
+    (stderr) => ofShell([{ stderr }]),
+    (text) => ({ type: 'response.new.delta', new: text }),
+    (text) => ({ type: 'response.new.delta', part: { body: text } }),
+    (text) => ({ type: 'response.new', delta: { text } }),
+  ],
+}
+
+/** All strings of the events, joined by their paths. */
+function joined(events: readonly SentEvent[]): string[] {
+  const texts = new Map<string, string>()
+  const walk = (value: unknown, path: string): void => {
+    if (typeof value === 'string') texts.set(path, (texts.get(path) ?? '') + value)
+    else for (const [name, item] of Object.entries(value ?? {})) walk(item, `${path}/${name}`)
+  }
+  for (const { data } of events) walk(JSON.parse(data), '')
+  return [...texts.values()]
+}
+
 /** Half surrogate pairs in JSON of the gateway become U+FFFD. */
 const wellFormed = (value: unknown) =>
   JSON.parse(JSON.stringify(value), (_, item) =>
@@ -82,6 +128,19 @@ describe.each(['Completions', 'Messages', 'Responses'] as const)(
         const { text } = rewrite(format, bytes, 1 + random.below(bytes.length))
         const theirs = wellFormed(received(gateway(format, events)))
         expect(wellFormed(received(readSse(text))), `seed ${seed}`).toEqual(theirs)
+      }
+    })
+
+    it('masks a secret that is split inside of a delta as one text', () => {
+      for (const [at, place] of places[format].entries()) {
+        const events = ['See ', 'sécr', 'et-4', '2 or bob@exam', 'ple.com, no'].map((text) => ({
+          event: undefined,
+          data: JSON.stringify(place(text)),
+        }))
+        const { text } = rewrite(format, Buffer.from(sse(events, new Random(at))), 11)
+        for (const found of [readSse(text), gateway(format, events)]) {
+          expect(joined(found), `place ${at}`).toContain('See <masked> or <E\nADDRESS>, no')
+        }
       }
     })
 

@@ -1,4 +1,5 @@
 /** Random streams of answers, cut into events at any place, and what a client reads from a stream. */
+import { isLabel } from '../../../src/engines/messages/mask/text-fields.ts'
 import { anyObject, type Format, type Random, textOf } from './messages.ts'
 
 export interface SentEvent {
@@ -25,10 +26,31 @@ function split(text: string, random: Random): string[] {
   return pieces.length === 0 ? [''] : pieces
 }
 
+/** Fields whose text is somewhere inside of the delta. */
+const nested = ['parts', 'new_parts', 'objects', 'lists'] as const
+
+/** A delta with a piece of text; the same field has the piece at the same path. */
+function deltaOf(field: string, piece: unknown): Json {
+  switch (field) {
+    case 'audio':
+      return { audio: { transcript: piece } }
+    case 'parts':
+      return { content: [{ type: 'text', text: piece }] }
+    case 'new_parts':
+      return { content: [{ type: 'new', new: piece, id: 'a' }] }
+    case 'objects':
+      return { new: { stdout: piece, list: [null, { a: '' }] }, index: 3 }
+    case 'lists':
+      return { new: [[], { b: 1 }, [piece]], arguments: '{"a":' }
+    default:
+      return { [field]: piece }
+  }
+}
+
 function completions(random: Random, other: typeof anyObject): SentEvent[] {
   const choices = Array.from({ length: 1 + random.below(3) }, (_, index) => ({
     index,
-    field: random.of(['content', 'refusal', 'text', 'audio', 'new_field', 'title']),
+    field: random.of([...['content', 'refusal', 'text', 'audio', 'new_field', 'title'], ...nested]),
     pieces: split(textOf(random), random),
   }))
   const events: SentEvent[] = []
@@ -37,7 +59,7 @@ function completions(random: Random, other: typeof anyObject): SentEvent[] {
     const now = choices.filter(({ pieces }) => at <= pieces.length)
     const bodies = now.map(({ index, field, pieces }) => {
       const piece = pieces[at]
-      const delta = field === 'audio' ? { audio: { transcript: piece } } : { [field]: piece }
+      const delta = deltaOf(field, piece)
       const text = piece === undefined ? { delta: {} } : field === 'text' ? delta : { delta }
       const finish_reason = piece === undefined ? 'stop' : null
       const name = random.of(['message', 'new'])
@@ -61,8 +83,16 @@ function messages(random: Random, other: typeof anyObject): SentEvent[] {
       const content_block = { ...other(random), type: 'new_block' }
       events.push(named({ type: 'content_block_start', index, content_block }))
       for (const new_text of split(textOf(random), random)) {
-        const delta = { type: 'new_delta', new_text, list: [textOf(random)] }
+        const delta = { type: 'new_delta', new_text, list: [textOf(random), { new_text }] }
         events.push(named({ type: 'content_block_delta', index, delta, note: textOf(random) }))
+      }
+    } else if (random.below(5) === 0) {
+      events.push(
+        named({ type: 'content_block_start', index, content_block: { type: 'compaction' } }),
+      )
+      for (const content of split(textOf(random), random)) {
+        const delta = { type: 'compaction_delta', content }
+        events.push(named({ type: 'content_block_delta', index, delta }))
       }
     } else if (random.below(4) === 0) {
       const content_block = { type: 'tool_use', id: 'a', name: 'ab', input: {} }
@@ -78,6 +108,9 @@ function messages(random: Random, other: typeof anyObject): SentEvent[] {
       }
     }
     events.push(named({ type: 'content_block_stop', index }))
+  }
+  for (const text of split(textOf(random), random)) {
+    events.push(named({ type: 'message_delta', delta: { stop_details: { explanation: text } } }))
   }
   events.push(
     named({
@@ -106,6 +139,23 @@ function responses(random: Random, other: typeof anyObject): SentEvent[] {
       const type = random.of(['response.new_text', 'response.function_call_arguments'])
       for (const delta of split(code, random)) send({ type: `${type}.delta`, output_index, delta })
       send({ type: `${type}.done`, output_index, code, arguments: code, new: other(random) })
+    }
+    if (random.below(3) === 0) {
+      const type = random.of([
+        'response.shell_call_output_content.delta',
+        'response.new',
+        'response.new.delta',
+      ])
+      for (const stdout of split(textOf(random), random)) {
+        const delta = { stdout, stderr: random.below(3) === 0 ? stdout : '' }
+        send({
+          type,
+          output_index,
+          command_index: 0,
+          [type === 'response.new.delta' ? 'new' : 'delta']: delta,
+        })
+      }
+      if (random.below(2) === 0) send({ type: 'response.shell.done', output_index })
     }
     const parts = 1 + random.below(2)
     for (let content_index = 0; content_index < parts; content_index++) {
@@ -174,16 +224,29 @@ export function received(events: readonly SentEvent[]) {
   for (const { event, data } of events) {
     const body = data === '[DONE]' ? data : JSON.parse(data)
     const before = JSON.stringify(texts)
+    const join = (key: string, holder: Json): void => {
+      for (const [name, value] of Object.entries(holder)) {
+        if (typeof value === 'object' && value !== null) join(`${key}.${name}`, value as Json)
+        else if (!isLabel(holder, name)) add(`${key}.${name}`, value)
+      }
+    }
     for (const choice of body.choices ?? []) {
+      for (const [name, value] of Object.entries(choice.delta ?? {})) {
+        if (name !== 'audio' && typeof value === 'object')
+          join(`${choice.index} ${name}`, value as Json)
+      }
       for (const name of ['content', 'refusal'])
         add(`${choice.index}/${name}`, choice.delta?.[name])
       add(`${choice.index}/audio`, choice.delta?.audio?.transcript)
       add(`${choice.index}/text`, choice.text)
       if (choice.finish_reason !== null) rest.push({ ...choice, delta: {}, text: '' })
     }
-    if (body.type === 'content_block_delta') add(`${body.index}`, body.delta?.text)
-    else if (body.type?.endsWith('.delta')) {
-      add(`${body.output_index}/${body.content_index}`, body.delta)
+    const { type, delta } = body
+    if (typeof delta === 'object') join(`${type} ${body.index ?? body.output_index}`, delta)
+    if (type === 'response.new.delta') join(`${type} ${body.output_index}`, body.new)
+    if (type === 'content_block_delta' || typeof delta === 'object') continue
+    else if (type?.endsWith('.delta')) {
+      add(`${body.output_index}/${body.content_index}`, delta)
     } else if (body.choices === undefined) rest.push({ event, body, before })
   }
   return { texts, rest }

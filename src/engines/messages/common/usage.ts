@@ -12,17 +12,38 @@ interface Counts {
   readonly kinds?: Usage['kinds'] | undefined
 }
 
-/** `cache` says whether the input count includes cached tokens or excludes them. */
+/**
+ * Returns a count; undefined if it is none that a message can have: limits and metrics must never get a negative
+ * number of tokens, or one that is not exact.
+ */
+export function countAt(value: unknown, name: string): number | undefined {
+  const count = numberAt(value, name)
+  return count !== undefined && Number.isSafeInteger(count) && count >= 0 ? count : undefined
+}
+
+/** Returns the count of a part; undefined if it is more than the whole. */
+const within = (whole: number, part: number | undefined): number | undefined =>
+  part !== undefined && part <= whole ? part : undefined
+
+/**
+ * `cache` says whether the input count includes cached tokens or excludes them. Details that are more than their
+ * whole are unknown.
+ */
 export function usageOf(counts: Counts, cache: 'included' | 'separate'): Usage | undefined {
-  const { input = 0, output = 0, cacheRead, cacheWrite, reasoning, kinds } = counts
+  const { input = 0, output = 0, kinds } = counts
   if (counts.input === undefined && counts.output === undefined) return undefined
-  const cached = cache === 'included' ? (cacheRead ?? 0) + (cacheWrite ?? 0) : 0
+  const isIncluded = cache === 'included'
+  const cacheRead = isIncluded ? within(input, counts.cacheRead) : counts.cacheRead
+  const left = input - (cacheRead ?? 0)
+  const cacheWrite = isIncluded ? within(left, counts.cacheWrite) : counts.cacheWrite
+  const reasoning = within(output, counts.reasoning)
+  const cached = isIncluded ? (cacheRead ?? 0) + (cacheWrite ?? 0) : 0
   // This runs for each answer, and a list of the known counts would be slower.
   const usage: Writable<Usage> = { input, uncachedInput: Math.max(0, input - cached), output }
   if (cacheRead !== undefined) usage.cacheRead = cacheRead
   if (cacheWrite !== undefined) usage.cacheWrite = cacheWrite
   if (reasoning !== undefined) usage.reasoning = reasoning
-  if (kinds !== undefined) usage.kinds = kinds
+  if (kinds !== undefined) usage.kinds = kindsWithin(kinds, input, output)
   return usage
 }
 
@@ -42,21 +63,32 @@ export function kindsOf(
   if (input === undefined && output === undefined) return undefined
   let found: Record<string, number> | undefined
   for (const { field, inputName, outputName } of kinds) {
-    const inputTokens = numberAt(input, field)
-    const outputTokens = numberAt(output, field)
+    const inputTokens = countAt(input, field)
+    const outputTokens = countAt(output, field)
     if (inputTokens !== undefined) found = { ...found, [inputName]: inputTokens }
     if (outputTokens !== undefined) found = { ...found, [outputName]: outputTokens }
   }
   return found
 }
 
+function kindsWithin(
+  found: Readonly<Record<string, number>>,
+  input: number,
+  output: number,
+): Readonly<Record<string, number>> {
+  const isFit = ([name, count]: [string, number]) =>
+    count <= (name.startsWith('input') ? input : output)
+  const entries = Object.entries(found)
+  return entries.every(isFit) ? found : Object.fromEntries(entries.filter(isFit))
+}
+
 /** Reads the usage of one response in a realtime session. */
 export function readRealtimeUsage(usage: unknown): Usage | undefined {
   const counts = {
-    input: numberAt(usage, 'input_tokens'),
-    output: numberAt(usage, 'output_tokens'),
-    cacheRead: numberAt(objectAt(usage, 'input_token_details'), 'cached_tokens'),
-    cacheWrite: numberAt(objectAt(usage, 'input_token_details'), 'cache_write_tokens'),
+    input: countAt(usage, 'input_tokens'),
+    output: countAt(usage, 'output_tokens'),
+    cacheRead: countAt(objectAt(usage, 'input_token_details'), 'cached_tokens'),
+    cacheWrite: countAt(objectAt(usage, 'input_token_details'), 'cache_write_tokens'),
   }
   return usageOf(counts, 'included')
 }

@@ -117,6 +117,42 @@ export function parseJson(text: string): unknown {
   }
 }
 
+/**
+ * Parses the answer of a service that decides about a message; undefined if it is not JSON, or if an object in it has
+ * a key twice: another reader could find another decision.
+ */
+export function parseDecision(text: string): unknown {
+  const parsed = parseJson(text)
+  return parsed === undefined || repeatsKey(text) ? undefined : parsed
+}
+
+/** Returns true if an object of valid JSON has a key twice. */
+function repeatsKey(json: string): boolean {
+  const open: Set<string>[] = []
+  for (let at = 0; at < json.length; at++) {
+    const code = json.charCodeAt(at)
+    if (code === 0x7b) open.push(new Set())
+    else if (code === 0x7d) open.pop()
+    if (code !== 0x22) continue
+    const end = endOfString(json, at)
+    if (isKey(json, end)) {
+      const raw = json.slice(at, end + 1)
+      const key = raw.includes('\\') ? (JSON.parse(raw) as string) : raw.slice(1, -1)
+      if (open.at(-1)?.has(key)) return true
+      open.at(-1)?.add(key)
+    }
+    at = end
+  }
+  return false
+}
+
+/** Returns true if the string of valid JSON that ends at `end` is a key: only keys stand before a colon. */
+function isKey(json: string, end: number): boolean {
+  let at = end + 1
+  while (json.charCodeAt(at) <= 0x20) at++
+  return json.charCodeAt(at) === 0x3a
+}
+
 function keepExact(_key: string, value: unknown, { source }: { source?: string }): unknown {
   if (typeof value !== 'number' || source === undefined) return value
   const isKept = Number.isInteger(value) ? Number.isSafeInteger(value) : Number.isFinite(value)

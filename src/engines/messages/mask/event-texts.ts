@@ -1,7 +1,14 @@
-/** The texts in the events of a streamed answer. */
+/** The texts of events of a streamed answer, and those of them that continue inside deltas. */
 import type { StreamEvent } from '../chat.ts'
-import { isObject, type JsonObject } from '../json/json.ts'
-import { isLabel } from './text-fields.ts'
+import { type JsonObject, withFields } from '../json/json.ts'
+import {
+  type DeltaMap,
+  keepPieces,
+  mapAsides,
+  mapAsidesOf,
+  type Path,
+  skeletonOf,
+} from './delta-texts.ts'
 import { mapAnswerField, mapEntries, type TextsMap } from './texts.ts'
 
 /** A piece of text in an event. */
@@ -11,6 +18,8 @@ export interface Piece {
   /** Name of the part that the piece belongs to: a content block or a content part. */
   readonly part: string
   readonly text: string
+  /** True if it is no text of a message, but one inside a delta, which continues at the same path. */
+  readonly isAside?: true
   /** Returns an event that continues the part with `text` and contains nothing else. */
   more(text: string): StreamEvent
 }
@@ -43,21 +52,71 @@ export const eventOf = (name: string | undefined, body: JsonObject): StreamEvent
   data: JSON.stringify(body),
 })
 
-/** Returns the fields of an event that are no texts: other texts were in the event itself. */
-export function labelsOf(event: JsonObject): JsonObject {
-  const names = Object.keys(event).filter((name) => {
-    const value = event[name]
-    if (name === 'usage') return false
-    return typeof value === 'string'
-      ? isLabel(event, name)
-      : !isObject(value) && !Array.isArray(value)
-  })
-  return Object.fromEntries(names.map((name) => [name, event[name]]))
-}
+/** The name of the only text of messages in formats whose events show where parts end. */
+export const answer = 'answer'
+/** The prefix of the names of other texts in these formats. */
+export const asidesPrefix = 'aside/'
 
 /** Maps the texts of an event outside of one field, which contains what was streamed. */
 export const mapRestOfEvent = (event: JsonObject, map: TextsMap, skipped: string): JsonObject =>
   mapEntries(event, (name, value) => (name === skipped ? value : mapAnswerField(event, name, map)))
 
-/** The name of the only text in formats whose events show where parts end. */
-export const answer = 'answer'
+/** The piece at a path of an event. `item` is the prefix of its names. */
+export function asideOf(
+  event: JsonObject,
+  name: string | undefined,
+  item: string,
+  path: Path,
+  text: string,
+): Piece {
+  // The position of a choice says nothing, because events list only some of them.
+  const run = item + JSON.stringify(path[0] === 'choices' ? path.slice(2) : path)
+  const more = (rest: string) => eventOf(name, skeletonOf(event, path, rest) as JsonObject)
+  return { run, part: run, text, isAside: true, more }
+}
+
+/** Adds the texts in members of an event that continue at the same path of later ones of the same type. */
+export function withAsides(
+  base: EventTexts,
+  event: JsonObject,
+  name: string | undefined,
+  item: string,
+  mapMembers: (event: JsonObject, map: DeltaMap) => JsonObject,
+): EventTexts {
+  const asides: Piece[] = []
+  const prefix = asidesPrefix + item + String(event.type)
+  mapMembers(event, {
+    ...keepPieces,
+    aside: (text, path) => {
+      asides.push(asideOf(event, name, prefix, path, text))
+      return text
+    },
+  })
+  const main = base.pieces?.length ?? 0
+  const put = (texts: readonly string[], written: JsonObject) => {
+    let at = main
+    const next = base.put?.(texts.slice(0, main), written) ?? written
+    return mapMembers(next, { ...keepPieces, aside: () => texts[at++] ?? '' })
+  }
+  return {
+    ...base,
+    pieces: [...(base.pieces ?? []), ...asides],
+    put,
+    repeat: (map) => mapMembers(base.repeat(map), { ...keepPieces, whole: map }),
+  }
+}
+
+/** Reads an event whose `delta`, or all of it, is no text that is known here. */
+export function readDelta(event: JsonObject, name: string | undefined, item: string): EventTexts {
+  const hasDelta = Object.hasOwn(event, 'delta')
+  const repeat = (map: TextsMap) => (hasDelta ? mapRestOfEvent(event, map, 'delta') : event)
+  return withAsides({ repeat }, event, name, item, (one, map) =>
+    hasDelta
+      ? withFields(one, { delta: mapAsides(one, undefined, 'delta', [], map) })
+      : mapAsidesOf(one, undefined, [], map),
+  )
+}
+
+/** Does the event continue texts of earlier ones? */
+export const isDelta = (event: JsonObject): boolean =>
+  typeof event.type === 'string' && (Object.hasOwn(event, 'delta') || /[._]delta$/.test(event.type))

@@ -126,9 +126,9 @@ export class HeldStream {
   #collect(event: JsonObject): void {
     const { groups } = this.#format.events
     for (const name of groups.in(event)) this.#group(name)
-    for (const { part: key, text } of this.#read(event).pieces ?? []) {
+    for (const { part: key, text, isAside } of this.#read(event).pieces ?? []) {
       const before = this.#texts.get(key)
-      if (before === undefined) this.#group(groups.of(key)).keys.push(key)
+      if (before === undefined) this.#group(isAside ? key : groups.of(key)).keys.push(key)
       this.#texts.set(key, (before ?? '') + text)
     }
   }

@@ -12,7 +12,7 @@ import type { ChatFormat } from '../format.ts'
 import { type JsonObject, numberAt, parseJson, stringAt } from '../json/json.ts'
 import { LlmError } from '../llm-error.ts'
 import { mapErrorsBeside } from './error-texts.ts'
-import { answer, type EventTexts, everything, type Piece } from './event-texts.ts'
+import { answer, asidesPrefix, type EventTexts, everything, type Piece } from './event-texts.ts'
 import type { OnMatch } from './match-counts.ts'
 import { maskThrough } from './parts-masker.ts'
 import { mapRepeatedTexts } from './repeated-texts.ts'
@@ -74,7 +74,9 @@ export class StreamMasker {
     const parts = content?.pieces?.map((piece) => this.#take(piece)) ?? []
     const ended = content?.ends
     const ends = ended === undefined ? [] : (this.#texts.get(answer)?.endParts(ended) ?? [])
-    const completed = this.#complete(content === undefined ? everything : content.completes)
+    const asides = ended === undefined ? [] : this.#complete([asidesPrefix + ended])
+    const completes = content === undefined ? everything : content.completes
+    const completed = [...asides, ...this.#complete(completes)]
     const begins = content?.begins === undefined ? undefined : parts[0]
     this.#waiting.push({ event, parsed, content, parts, begins, ends, completed })
     this.#waitingSize += event.data.length
@@ -97,7 +99,9 @@ export class StreamMasker {
     let text = this.#texts.get(piece.run)
     if (text === undefined) {
       const { hasParts, repeatsTexts } = this.#format.events
-      text = new RunningText(this.#masks, hasParts, repeatsTexts, this.#onMatch)
+      const isMain = hasParts && piece.run === answer
+      if (this.#texts.size >= maxTexts) throw tooManyTexts()
+      text = new RunningText(this.#masks, isMain, isMain && repeatsTexts, this.#onMatch)
       this.#texts.set(piece.run, text)
     }
     const part = text.push(piece)
@@ -202,7 +206,7 @@ export class StreamMasker {
   }
 
   #remember({ original, masked }: TextPart): void {
-    if (!this.#format.events.repeatsTexts) return
+    if (!this.#format.events.repeatsTexts || original === '') return
     if (!this.#repeated.has(original)) this.#repeatedSize += original.length + masked.length
     this.#repeated.set(original, masked)
     for (const [oldest, text] of this.#repeated) {
@@ -224,6 +228,12 @@ export class StreamMasker {
     return masked
   }
 }
+
+/** Maximum number of texts at once. */
+const maxTexts = 1024
+
+const tooManyTexts = () =>
+  new LlmError(502, 'the answer has too many choices or parts at once to be guarded')
 
 const isEmptied = ({ hasText, hasMaskedText, isDone }: TextPart): boolean =>
   isDone && hasText && !hasMaskedText

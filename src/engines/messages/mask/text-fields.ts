@@ -99,8 +99,8 @@ const fieldsOfType = new Map<unknown, ReadonlySet<string>>([
   ['apply_patch_call', clientCall],
   ['image_generation_call', imageCall],
 ])
-/** Types of objects whose `input` has the arguments of a call. */
-const callType = /(?:tool_use|_call)$/
+/** Types of objects whose `input` has the arguments of a call. Searches and code that the vendor runs are read. */
+const callType = /^(?!server_tool_use$).*(?:tool_use|_call)$/s
 
 const isCallType = (type: unknown): boolean => typeof type === 'string' && callType.test(type)
 

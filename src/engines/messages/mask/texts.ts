@@ -236,9 +236,3 @@ export function mapAnswerTexts(body: JsonObject, texts: ResponseTexts, map: Text
 export function mapBlock(block: JsonObject, map: TextsMap): JsonObject {
   return mapObject(block, undefined, { map, scope: answerScope })
 }
-
-/** Maps what a part in the field `key` contains besides its text, which is a piece of a stream. */
-export function mapBlockRest(part: JsonObject, map: TextsMap, key: string): JsonObject {
-  const skipped = textField(part, answerScope)
-  return mapObject(part, key, { map, scope: answerScope }, skipped)
-}

@@ -63,7 +63,9 @@ export class StreamedOutput implements ModelOutput {
   push({ data }: StreamEvent): void {
     const event = this.#left > 0 ? parseJson(data) : undefined
     if (!isObject(event)) return
-    for (const { part, text } of this.#format.events.read(event, undefined).pieces ?? []) {
+    const { pieces = [] } = this.#format.events.read(event, undefined)
+    for (const { part, text, isAside } of pieces) {
+      if (isAside) continue
       this.#texts.set(part, (this.#texts.get(part) ?? '') + this.#take(text))
     }
     this.#format.events.addCalls(event, this.#add)

@@ -94,7 +94,8 @@ export class GrpcAuthorizer implements Authorizer, BodyNeeds {
     if (changes !== undefined && response !== undefined) changeFields(response.headers, changes)
   }
 
-  #judge(exchange: Exchange, { status, httpResponse, dynamicMetadata }: CheckResponse): Verdict {
+  #judge(exchange: Exchange, answer: CheckResponse): Verdict {
+    const { status, httpResponse, dynamicMetadata, $unknown } = answer
     if (dynamicMetadata !== undefined) {
       const { learned } = exchange
       learned.extauthz = { ...learned.extauthz, ...(dynamicMetadata as LearnedRecord) }
@@ -106,6 +107,8 @@ export class GrpcAuthorizer implements Authorizer, BodyNeeds {
         : failed(`the service answered with gRPC status ${status?.code}`)
     }
     if (httpResponse.case === 'okResponse') this.#allow(exchange, httpResponse.value)
+    // It could be a refusal of a later version of the protocol.
+    else if ($unknown !== undefined) return failed('the answer of the service has unknown fields')
     return next
   }
 

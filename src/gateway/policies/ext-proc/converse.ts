@@ -5,13 +5,11 @@ import { BodyLedger } from './body-ledger.ts'
 import { changeRequest, changeResponse, requestFields, responseFields } from './fields.ts'
 import { bodyModes } from './modes.ts'
 import type { Processing } from './processing.ts'
+import { continueAndReplace } from './understood.ts'
 import { sendWhole } from './whole-body.ts'
 
 /** Metadata by the name of the Envoy filter that it belongs to. */
 export type FilterMetadata = Readonly<Record<string, JsonObject>>
-
-/** The status CONTINUE_AND_REPLACE: the processor replaces the body and sends no further answers to it. */
-const continueAndReplace = 1
 
 /**
  * Sends head and body of a request to the processor. Resolves after the processor's changes were applied

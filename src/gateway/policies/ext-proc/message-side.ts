@@ -267,6 +267,12 @@ export class MessageSide implements SideStream {
       )
       return
     }
+    if (mutation?.case === 'streamedResponse') {
+      this.#conversation.onViolation(
+        `it answered a piece of the ${this.name} body with streamed_response`,
+      )
+      return
+    }
     const piece = this.#pieces.read(size)
     if (mutation?.case === 'body') this.#write(mutation.value)
     else if (mutation?.case !== 'clearBody') this.#write(piece)

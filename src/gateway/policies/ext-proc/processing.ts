@@ -26,6 +26,7 @@ import { trailerFields } from './fields.ts'
 import { immediateResponse } from './immediate.ts'
 import { type Conversation, MessageSide } from './message-side.ts'
 import { allOfResponse, bodyModes, overridden, type ResponseModes } from './modes.ts'
+import { notUnderstood } from './understood.ts'
 
 const method = '/envoy.service.ext_proc.v3.ExternalProcessor/Process'
 /** Maximum time to wait for an expected answer. A timeout of the backend overrides it. */
@@ -190,6 +191,11 @@ export class Processing implements Conversation, GrpcStreamListener {
       message = fromBinary(ProcessingResponseSchema, bytes)
     } catch {
       this.onViolation('it sent a message that cannot be read')
+      return
+    }
+    const problem = notUnderstood(message)
+    if (problem !== undefined) {
+      this.onViolation(problem)
       return
     }
     if (message.dynamicMetadata !== undefined) this.#learn(message.dynamicMetadata as LearnedRecord)

@@ -20,8 +20,11 @@ export async function sendWhole(
   const bytes = body.complete ? body.bytes : body.prefix
   const side = processing.response
   const answered = side.wholeSent((common) => {
-    changeResponse(response, common?.headerMutation)
     const mutation = common?.bodyMutation?.mutation
+    if (mutation?.case === 'streamedResponse') {
+      throw new GatewayError('ext_proc_failed', 'it answered a whole body with streamed_response')
+    }
+    changeResponse(response, common?.headerMutation)
     if (mutation?.case !== 'body' && mutation?.case !== 'clearBody') return
     const instead = mutation.case === 'body' ? mutation.value : new Uint8Array()
     if (body.complete) responseBody.replace(instead)

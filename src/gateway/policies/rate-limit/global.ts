@@ -29,7 +29,8 @@ import { limited, type RateLimitStatus } from './status.ts'
 const method = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit'
 /** Default timeout of the call. A timeout of the backend overrides it. */
 const timeoutMs = 2_000
-const overLimit = 2
+/** Numbers of Envoy's enum Code. */
+const codes = { ok: 1, overLimit: 2 } as const
 
 interface BoundDescriptor {
   readonly counts: LimitUnit
@@ -183,12 +184,15 @@ function textOf(result: CelResult): string | undefined {
   return typeof text === 'string' ? text : undefined
 }
 
+/** @throws Error if the response neither allows nor limits the request */
 function toPermission(response: RateLimitResponse, domain: string): Permission | RespondVerdict {
   const forResponse = pairs(response.responseHeadersToAdd)
   const status = leastOf(response)
-  if (response.overallCode !== overLimit) {
+  const { overallCode } = response
+  if (overallCode === codes.ok) {
     return { status, forRequest: pairs(response.requestHeadersToAdd), forResponse }
   }
+  if (overallCode !== codes.overLimit) throw new Error(`it answered with the code ${overallCode}`)
   const waitMs = (status?.reset ?? 1) * 1000
   const recorded = `global limit${status ? ` ${status.limit}` : ''} of domain ${domain}`
   const refused = limited(status ?? { limit: 0, remaining: 0, reset: 1 }, waitMs, {

@@ -1,20 +1,20 @@
 /** Token counts of responses. */
 import { inputWithCache, type Usage } from '../../chat.ts'
-import { kindsOf, usageOf } from '../../common/usage.ts'
-import { compact, type JsonObject, numberAt, objectAt } from '../../json/json.ts'
+import { countAt, kindsOf, usageOf } from '../../common/usage.ts'
+import { compact, type JsonObject, objectAt } from '../../json/json.ts'
 
 export function readCompletionsUsage(usage: unknown): Usage | undefined {
-  const input = numberAt(usage, 'prompt_tokens')
-  const total = numberAt(usage, 'total_tokens')
+  const input = countAt(usage, 'prompt_tokens')
+  const total = countAt(usage, 'total_tokens')
   if (input === undefined && total === undefined) return undefined
   const details = objectAt(usage, 'prompt_tokens_details')
   const outputDetails = objectAt(usage, 'completion_tokens_details')
   const counts = {
     input,
-    output: numberAt(usage, 'completion_tokens') ?? Math.max(0, (total ?? 0) - (input ?? 0)),
-    cacheRead: numberAt(details, 'cached_tokens'),
-    cacheWrite: numberAt(details, 'cache_write_tokens'),
-    reasoning: numberAt(outputDetails, 'reasoning_tokens'),
+    output: countAt(usage, 'completion_tokens') ?? Math.max(0, (total ?? 0) - (input ?? 0)),
+    cacheRead: countAt(details, 'cached_tokens'),
+    cacheWrite: countAt(details, 'cache_write_tokens'),
+    reasoning: countAt(outputDetails, 'reasoning_tokens'),
     kinds: kindsOf(details, outputDetails),
   }
   return usageOf(counts, 'included')

@@ -1,14 +1,13 @@
 /** Token counts of responses. */
 import type { Usage } from '../../chat.ts'
-import { usageOf } from '../../common/usage.ts'
-import { numberAt } from '../../json/json.ts'
+import { countAt, usageOf } from '../../common/usage.ts'
 
 export function readConverseUsage(usage: unknown): Usage | undefined {
   const counts = {
-    input: numberAt(usage, 'inputTokens'),
-    output: numberAt(usage, 'outputTokens'),
-    cacheRead: numberAt(usage, 'cacheReadInputTokens'),
-    cacheWrite: numberAt(usage, 'cacheWriteInputTokens'),
+    input: countAt(usage, 'inputTokens'),
+    output: countAt(usage, 'outputTokens'),
+    cacheRead: countAt(usage, 'cacheReadInputTokens'),
+    cacheWrite: countAt(usage, 'cacheWriteInputTokens'),
   }
   return usageOf(counts, 'separate')
 }

@@ -1,4 +1,5 @@
 /** Embeddings: the common form of requests and answers, and the provider formats other than vendor A's. */
+import { countAt } from '../../common/usage.ts'
 import {
   booleanAt,
   compact,
@@ -88,7 +89,7 @@ export function writePredict({ texts, dimensions, body }: EmbeddingsRequest): Js
 export function readPredict(body: unknown): EmbeddingsResponse {
   const predictions = listAt(body, 'predictions').map((one) => objectAt(one, 'embeddings'))
   if (predictions.length === 0) throw new LlmError(502, 'the answer has no predictions')
-  const counts = predictions.map((one) => numberAt(objectAt(one, 'statistics'), 'token_count') ?? 0)
+  const counts = predictions.map((one) => countAt(objectAt(one, 'statistics'), 'token_count') ?? 0)
   const tokens = counts.reduce((sum, count) => sum + count, 0)
   return { vectors: predictions.map((one) => listAt(one, 'values')), tokens }
 }
@@ -153,7 +154,7 @@ const titan: InvokeFamily = {
   read(body, tokens) {
     const plain = listAt(body, 'embedding')
     const vector = plain.length > 0 ? plain : listAt(objectAt(body, 'embeddingsByType'), 'float')
-    return { vectors: [vector], tokens: numberAt(body, 'inputTextTokenCount') ?? tokens }
+    return { vectors: [vector], tokens: countAt(body, 'inputTextTokenCount') ?? tokens }
   },
 }
 

@@ -1,5 +1,6 @@
 /** Converts requests and answers of the CountTokens API of vendor F. */
-import { type JsonObject, numberAt } from '../../json/json.ts'
+import { countAt } from '../../common/usage.ts'
+import type { JsonObject } from '../../json/json.ts'
 import { LlmError } from '../../llm-error.ts'
 import { readConverseError } from '../converse/response.ts'
 import { defaultMaxTokens } from '../messages/write-request.ts'
@@ -13,7 +14,7 @@ function writeInvokeCount({ model: _model, ...body }: JsonObject): JsonObject {
 
 /** @throws LlmError 502 if the answer has no count. */
 function readInvokeCount(body: JsonObject): number {
-  const tokens = numberAt(body, 'inputTokens')
+  const tokens = countAt(body, 'inputTokens')
   if (tokens === undefined) throw new LlmError(502, 'the answer has no inputTokens')
   return tokens
 }

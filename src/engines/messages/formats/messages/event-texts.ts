@@ -1,13 +1,17 @@
 /** The texts in events. */
 import { type JsonObject, numberAt, objectAt, stringAt, withFields } from '../../json/json.ts'
+import { mapAsidesOf } from '../../mask/delta-texts.ts'
 import {
   answer,
   type EventTexts,
   eventOf,
   everything,
+  isDelta,
   mapRestOfEvent,
   type Piece,
   type ReadEvent,
+  readDelta,
+  withAsides,
 } from '../../mask/event-texts.ts'
 import { answerScope, isLabel, isSkipped } from '../../mask/text-fields.ts'
 import {
@@ -25,10 +29,11 @@ export const readMessagesEvent: ReadEvent = (event, name) => {
   switch (type) {
     case 'message_start': {
       const message = objectAt(event, 'message')
+      if (message === undefined) return { repeat: repeatAll }
       return {
         repeat: (map) =>
           withFields(mapRestOfEvent(event, map, 'message'), {
-            message: message && mapAnswerTexts(message, messagesTexts, map),
+            message: mapAnswerTexts(message, messagesTexts, map),
           }),
       }
     }
@@ -40,7 +45,8 @@ export const readMessagesEvent: ReadEvent = (event, name) => {
       return { repeat: repeatAll, ends: `${numberAt(event, 'index') ?? 0}/` }
     case 'message_delta': {
       const isLast = objectAt(event, 'delta')?.stop_reason != null
-      return { repeat: repeatAll, ...(isLast && { completes: everything }) }
+      const texts = isDelta(event) ? readDelta(event, name, '0/') : { repeat: repeatAll }
+      return { ...texts, ...(isLast && { completes: everything }) }
     }
     case 'message_stop':
     case 'error':
@@ -50,12 +56,12 @@ export const readMessagesEvent: ReadEvent = (event, name) => {
   }
 }
 
-/** Deltas that contain the whole text. */
-const wholeDeltas = new Set<unknown>(['compaction_delta'])
+/** Deltas of blocks that are no part of the message's text. */
+const asideDeltas = new Set<unknown>(['compaction_delta'])
 
-/** Returns the fields of a delta whose text continues in other deltas: all texts, unless the type is known. */
+/** Returns the fields of a delta that continue the text of the message. */
 function namesOfDelta(delta: JsonObject | undefined): readonly string[] {
-  if (delta === undefined || wholeDeltas.has(delta.type)) return []
+  if (delta === undefined || asideDeltas.has(delta.type)) return []
   return Object.keys(delta).filter(
     (name) =>
       typeof delta[name] === 'string' &&
@@ -90,18 +96,24 @@ function readBlock(
   })
   const repeat = (map: TextsMap) => {
     const mapRest = (field: string, value: unknown) =>
-      found.includes(field) || block === undefined ? value : mapAnswerField(block, field, map)
+      found.includes(field) || block === undefined || !isBlock
+        ? value
+        : mapAnswerField(block, field, map)
     const rest = block && mapEntries(block, mapRest)
-    return withFields(mapRestOfEvent(event, map, key), block === undefined ? {} : { [key]: rest })
+    if (block === undefined) return mapBlock(event, map)
+    return withFields(mapRestOfEvent(event, map, key), { [key]: rest })
   }
   const put = (replaced: readonly string[], written: JsonObject) => {
     const fields = Object.fromEntries(found.map((field, at) => [field, replaced[at] ?? '']))
     return withFields(written, { [key]: withFields(objectAt(written, key) ?? {}, fields) })
   }
   // The text of a block that begins is usually empty; otherwise the client gets it in the deltas that follow.
-  return {
-    repeat,
-    ...(found.length > 0 && { pieces, put }),
-    ...(isBlock && found.length > 0 && { begins: `${index}/` }),
-  }
+  const base = { repeat, ...(found.length > 0 && { pieces, put }) }
+  if (isBlock) return found.length > 0 ? { ...base, begins: `${index}/` } : base
+  return withAsides(base, event, name, `${index}/`, (one, map) => {
+    const delta = objectAt(one, key)
+    return delta === undefined
+      ? one
+      : withFields(one, { [key]: mapAsidesOf(delta, key, [key], map, found) })
+  })
 }

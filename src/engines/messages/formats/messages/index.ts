@@ -1,7 +1,7 @@
 /** Messages of vendor C, and their token counts. */
 
+import { countAt } from '../../common/usage.ts'
 import type { ChatFormat, ErrorForm, OtherFormat, ProviderFormat } from '../../format.ts'
-import { numberAt } from '../../json/json.ts'
 import { answerSlot } from '../../mask/slot.ts'
 import { callsInMessage } from './calls.ts'
 import { enrichMessages } from './enrich.ts'
@@ -59,7 +59,7 @@ export const tokenCount: OtherFormat<'VendorCTokenCount'> = {
   ending: '/messages/count_tokens',
   readUsage: () => undefined,
   hasResponse: (body) => typeof body.input_tokens === 'number',
-  readCount: (body) => numberAt(body, 'input_tokens'),
+  readCount: (body) => countAt(body, 'input_tokens'),
 }
 
 export const messagesProvider: ProviderFormat = {

@@ -1,7 +1,7 @@
 /** Token counts of responses. */
 import type { Usage } from '../../chat.ts'
-import { sumOfUsage, usageOf } from '../../common/usage.ts'
-import { compact, type JsonObject, listAt, numberAt, stringAt } from '../../json/json.ts'
+import { countAt, sumOfUsage, usageOf } from '../../common/usage.ts'
+import { compact, type JsonObject, listAt, stringAt } from '../../json/json.ts'
 
 /** Reads the usage of vendor C. The compactions of a request are billed in addition to its own counts. */
 export function readMessagesUsage(usage: unknown): Usage | undefined {
@@ -14,10 +14,10 @@ const isCompaction = (iteration: unknown): boolean => stringAt(iteration, 'type'
 
 function messagesUsage(usage: unknown): Usage | undefined {
   const counts = {
-    input: numberAt(usage, 'input_tokens'),
-    output: numberAt(usage, 'output_tokens'),
-    cacheRead: numberAt(usage, 'cache_read_input_tokens'),
-    cacheWrite: numberAt(usage, 'cache_creation_input_tokens'),
+    input: countAt(usage, 'input_tokens'),
+    output: countAt(usage, 'output_tokens'),
+    cacheRead: countAt(usage, 'cache_read_input_tokens'),
+    cacheWrite: countAt(usage, 'cache_creation_input_tokens'),
   }
   return usageOf(counts, 'separate')
 }

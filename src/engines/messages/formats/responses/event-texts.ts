@@ -7,14 +7,16 @@ import {
   stringAt,
   withFields,
 } from '../../json/json.ts'
+import { labelsOf } from '../../mask/delta-texts.ts'
 import {
   answer,
   type EventTexts,
   eventOf,
   everything,
-  labelsOf,
+  isDelta,
   mapRestOfEvent,
   type ReadEvent,
+  readDelta,
 } from '../../mask/event-texts.ts'
 import {
   mapAnswerField,
@@ -57,6 +59,9 @@ export const readResponsesEvent: ReadEvent = (event, name) => {
   const text = stringAt(event, 'delta')
   if (text === undefined || typeof type !== 'string' || !type.endsWith('.delta')) {
     const isEnd = typeof type === 'string' && type.endsWith('.done')
+    if (!isEnd && isDelta(event) && objectAt(event, 'response') === undefined) {
+      return readDelta(event, name, part)
+    }
     return { ...readWhole(event), ...(isEnd && { ends: part }) }
   }
   const put = ([delta = '']: readonly string[], written: JsonObject) => ({ ...written, delta })

@@ -1,17 +1,17 @@
 /** Token counts of responses. */
 import { inputWithCache, type Usage } from '../../chat.ts'
-import { kindsOf, usageOf } from '../../common/usage.ts'
-import { compact, type JsonObject, numberAt, objectAt } from '../../json/json.ts'
+import { countAt, kindsOf, usageOf } from '../../common/usage.ts'
+import { compact, type JsonObject, objectAt } from '../../json/json.ts'
 
 export function readResponsesUsage(usage: unknown): Usage | undefined {
   const details = objectAt(usage, 'input_tokens_details')
   const outputDetails = objectAt(usage, 'output_tokens_details')
   const counts = {
-    input: numberAt(usage, 'input_tokens'),
-    output: numberAt(usage, 'output_tokens'),
-    cacheRead: numberAt(details, 'cached_tokens'),
-    cacheWrite: numberAt(details, 'cache_write_tokens'),
-    reasoning: numberAt(outputDetails, 'reasoning_tokens'),
+    input: countAt(usage, 'input_tokens'),
+    output: countAt(usage, 'output_tokens'),
+    cacheRead: countAt(details, 'cached_tokens'),
+    cacheWrite: countAt(details, 'cache_write_tokens'),
+    reasoning: countAt(outputDetails, 'reasoning_tokens'),
     kinds: kindsOf(details, outputDetails),
   }
   return usageOf(counts, 'included')

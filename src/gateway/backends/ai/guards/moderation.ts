@@ -1,6 +1,6 @@
 /** The moderation guard: the endpoint of vendor A decides whether a text is flagged. */
 
-import { booleanAt, field, parseJson } from '../../../../engines/messages/json/json.ts'
+import { booleanAt, field, parseDecision } from '../../../../engines/messages/json/json.ts'
 import type { RoleText } from '../../../../engines/messages/mask/slot.ts'
 import type { ConnectionSettings } from '../../../../ground/exchange/connection.ts'
 import { CopiedExchange } from '../../../../ground/exchange/derived.ts'
@@ -71,7 +71,7 @@ export class ModerationGuard {
 }
 
 function isFlagged(answer: string): boolean {
-  const results = field(parseJson(answer), 'results')
+  const results = field(parseDecision(answer), 'results')
   const flags = Array.isArray(results) ? results.map((result) => booleanAt(result, 'flagged')) : []
   if (flags.length === 0 || flags.includes(undefined)) {
     throw guardFailure('the answer of the moderation endpoint has no results')

@@ -7,8 +7,7 @@ import {
   field,
   isObject,
   type JsonObject,
-  numberAt,
-  parseJson,
+  parseDecision,
   stringAt,
 } from '../../../../engines/messages/json/json.ts'
 import type { RoleText } from '../../../../engines/messages/mask/slot.ts'
@@ -57,7 +56,8 @@ export class WebhookGuard {
       body: bytesOf(writeTexts(direction, texts)),
     })
     const action = readAction(answer, direction)
-    if (action === undefined) throw guardFailure('the answer of the webhook is not valid')
+    if (action === undefined)
+      throw guardFailure('the answer of the webhook is no action that the gateway knows')
     return action
   }
 
@@ -72,18 +72,29 @@ function writeTexts(direction: Direction, texts: readonly RoleText[]): JsonObjec
     : { body: { choices: texts.map((message) => ({ message })) } }
 }
 
-/** Returns undefined if the answer is not valid. */
+const actionNames = ['body', 'reason', 'status_code'] as const
+
+/**
+ * Returns undefined if the answer is none of the three actions, exactly: an answer that the gateway only partly
+ * understands could be a refusal. Null counts as absent.
+ */
 function readAction(text: string, direction: Direction): WebhookAction | undefined {
-  const action = field(parseJson(text), 'action')
-  if (!isObject(action)) return undefined
-  const body = field(action, 'body') ?? undefined
-  if (isObject(body)) return readMask(body, direction)
+  const answer = parseDecision(text)
+  const action = field(answer, 'action')
+  if (!hasOnly(answer, ['action']) || !hasOnly(action, actionNames)) return undefined
+  const [body, reason, status] = actionNames.map((name) => field(action, name) ?? undefined)
+  if (reason !== undefined && typeof reason !== 'string') return undefined
+  if (isObject(body)) return status === undefined ? readMask(body, direction) : undefined
   if (body !== undefined && typeof body !== 'string') return undefined
-  const status = numberAt(action, 'status_code')
+  if (status !== undefined && typeof status !== 'number') return undefined
   if (body === undefined && status === undefined) return { type: 'pass' }
   const isStatus =
     status !== undefined && Number.isInteger(status) && status >= 200 && status <= 599
   return { type: 'reject', status: isStatus ? status : undefined, body }
+}
+
+function hasOnly(value: unknown, names: readonly string[]): value is JsonObject {
+  return isObject(value) && Object.keys(value).every((name) => names.includes(name))
 }
 
 /** Returns undefined if a text is missing; a missing role becomes empty. */
@@ -94,8 +105,9 @@ function readMask(body: JsonObject, direction: Direction): WebhookAction | undef
   for (const item of list) {
     const message = direction === 'request' ? item : field(item, 'message')
     const content = stringAt(message, 'content')
-    if (content === undefined) return undefined
-    texts.push({ role: stringAt(message, 'role') ?? '', content })
+    const role = field(message, 'role') ?? ''
+    if (content === undefined || typeof role !== 'string') return undefined
+    texts.push({ role, content })
   }
   return { type: 'mask', texts }
 }
