@@ -215,7 +215,7 @@ if (isStale) {
   if (isIfNeeded) console.error('building, about a minute')
   mkdirSync(join(root, 'dist'), { recursive: true })
   for (const [name, config] of Object.entries(modules)) {
-    if (!(isIfNeeded && isModuleFresh(name))) buildModule(name, config)
+    if (!isModuleFresh(name)) buildModule(name, config)
   }
   program.push(...(await bundle()))
   declareTypes()
