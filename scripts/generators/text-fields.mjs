@@ -11,7 +11,7 @@ const tables = [
   ['LABEL', 'A string that is no text.', fields.labels],
   ['REASONING', 'Reasoning of the assistant.', fields.reasoningFields],
   ['ARGUMENT', 'Arguments of tool calls, schemas, settings of parts.', fields.argumentFields],
-  ['DETAIL', 'Details of answers that are no texts of the model.', fields.answerDetails],
+  ['DETAIL', 'Details of answers that are no texts of the model.', fields.responseDetails],
   ['CITATION', 'Texts that quote or name sources.', fields.citationFields],
   ['CLIENT_CALL', 'Arguments of calls that the client runs.', fields.clientCall],
   ['IMAGE_CALL', 'An image, and how it was made.', fields.imageCall],

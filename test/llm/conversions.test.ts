@@ -6,7 +6,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { Answer, AnswerEvent } from '../../src/engines/messages/chat.ts'
+import type { ModelResponse, ResponseEvent } from '../../src/engines/messages/chat.ts'
 import {
   type ChatFormatName,
   clientFormats,
@@ -80,8 +80,8 @@ const context = () => ({ created: 1_700_000_000, newId: ids() })
 describe.each(filesOf('answers'))('the provider answer %s', (file) => {
   const provider = formatOf(file, providers)
   const body = JSON.parse(readFileSync(join(root, 'answers', file), 'utf8'))
-  const read = (): Answer =>
-    translate(asked, providerFormats[provider], { newId: ids() }).readAnswer(body)
+  const read = (): ModelResponse =>
+    translate(asked, providerFormats[provider], { newId: ids() }).readResponse(body)
   it.each(clients)('is translated for client format %s', (client) => {
     const written = clientFormats[client].writeResponse(read(), context())
     expectFile(`answers/${file.replace('.json', '')}/${client}.json`, pretty(written))
@@ -93,10 +93,10 @@ describe.each(filesOf('streams'))('the provider stream %s', (file) => {
   const bytes = readFileSync(join(root, 'streams', file))
 
   /** Cut into pieces of a size, as a network does. */
-  function events(size: number): AnswerEvent[] {
+  function events(size: number): ResponseEvent[] {
     const reader = translate(asked, providerFormats[provider], { newId: ids() }).reader()
     const decoder = new SseDecoder(1 << 20)
-    const found: AnswerEvent[] = []
+    const found: ResponseEvent[] = []
     for (let at = 0; at < bytes.length; at += size) {
       const piece = bytes.subarray(at, at + size)
       decoder.push(piece, (event) => void found.push(...reader.read(event)))

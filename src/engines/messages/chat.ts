@@ -232,7 +232,7 @@ export interface Choice {
   readonly stop: StopReason
 }
 
-export interface Answer extends Choice {
+export interface ModelResponse extends Choice {
   readonly id: string
   readonly model: string
   /** The choices after the first one, if the client asked for several. */
@@ -246,7 +246,7 @@ export interface Answer extends Choice {
  * An event of a streamed answer. `index` is the position of a block in the answer, counted from 0;
  * events of different blocks may interleave.
  */
-export type AnswerEvent =
+export type ResponseEvent =
   | { readonly type: 'start'; readonly id: string; readonly model: string; readonly usage?: Usage }
   | { readonly type: 'text'; readonly index: number; readonly text: string }
   | {
@@ -286,10 +286,10 @@ export interface ProviderError {
 }
 
 /** Reads the events of a streamed answer. */
-export interface AnswerReader {
-  read(event: StreamEvent): readonly AnswerEvent[]
+export interface ResponseEventReader {
+  read(event: StreamEvent): readonly ResponseEvent[]
   /** Called at the end of the provider's stream; returns the last events. */
-  finish(): readonly AnswerEvent[]
+  finish(): readonly ResponseEvent[]
 }
 
 export interface StreamEvent {
@@ -310,7 +310,7 @@ export interface EventDecoder {
 }
 
 /** Values that a writer needs in addition to the answer. */
-export interface AnswerContext {
+export interface ResponseContext {
   /** Creation time of the answer, in seconds since the epoch. */
   readonly created: number
   /** Returns a new random part for an id. */
@@ -318,8 +318,8 @@ export interface AnswerContext {
 }
 
 /** Writes a streamed answer in a client's format. */
-export interface AnswerWriter {
-  write(event: AnswerEvent): readonly StreamEvent[]
+export interface ResponseEventWriter {
+  write(event: ResponseEvent): readonly StreamEvent[]
   /** Called at the end of the stream. `isClean` is true if the provider ended it as its protocol demands. */
   finish(isClean: boolean): readonly StreamEvent[]
 }

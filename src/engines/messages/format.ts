@@ -4,12 +4,12 @@
  */
 import type { TextsFormat } from '../core/index.ts'
 import type {
-  Answer,
-  AnswerContext,
-  AnswerReader,
-  AnswerWriter,
   Chat,
+  ModelResponse,
   ProviderError,
+  ResponseContext,
+  ResponseEventReader,
+  ResponseEventWriter,
   StreamEvent,
 } from './chat.ts'
 import type { AddedMessage } from './common/added-messages.ts'
@@ -88,9 +88,9 @@ export interface ChatFormat<Name extends string = string> extends RequestFormat<
   readonly operation: 'chat'
   /** @throws LlmError 400 if the body is not a request in this format. */
   readRequest(body: JsonObject): Chat
-  writeResponse(response: Answer, context: AnswerContext): JsonObject
+  writeResponse(response: ModelResponse, context: ResponseContext): JsonObject
   /** Creates the writer of a streamed response. `request` is the body as the client sent it. */
-  writer(request: JsonObject, context: AnswerContext): AnswerWriter
+  writer(request: JsonObject, context: ResponseContext): ResponseEventWriter
   /** Adds the messages of a policy. @throws LlmError 400 */
   enrich(
     body: JsonObject,
@@ -179,8 +179,8 @@ export interface ProviderFormat {
   /** @throws LlmError 400 if the format does not support the conversation. */
   writeRequest(chat: Chat, labels: ToolLabels, options: ConverseOptions): JsonObject
   /** @throws LlmError 502 if the body is not a response in this format. */
-  readResponse(body: unknown, known: KnownOfResponse): Answer
-  reader(known: KnownOfResponse): AnswerReader
+  readResponse(body: unknown, known: KnownOfResponse): ModelResponse
+  reader(known: KnownOfResponse): ResponseEventReader
   readError(status: number, text: string): ProviderError
 }
 

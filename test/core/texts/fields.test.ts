@@ -14,7 +14,7 @@ it('the documentation lists every field that guards do not read', () => {
     fields.labels,
     fields.reasoningFields,
     fields.argumentFields,
-    fields.answerDetails,
+    fields.responseDetails,
     fields.clientCall,
   ].flatMap((names) => [...names])
   expect(unread.filter((name) => !docs.includes(`\`${name}\``))).toEqual([])

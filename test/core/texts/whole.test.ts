@@ -13,7 +13,7 @@ import { encodedText, isPlainBase64 } from '../../../src/engines/messages/mask/e
 import { maskTexts } from '../../../src/engines/messages/mask/parts-masker.ts'
 import { needPlainKeys } from '../../../src/engines/messages/mask/plain-keys.ts'
 import { mapRepeatedTexts } from '../../../src/engines/messages/mask/repeated-texts.ts'
-import { mapAnswerTexts, mapRequestTexts } from '../../../src/engines/messages/mask/texts.ts'
+import { mapRequestTexts, mapResponseTexts } from '../../../src/engines/messages/mask/texts.ts'
 import { answerOf, type Format, Random, requestOf } from './messages.ts'
 
 const chain: readonly (readonly MaskRule[])[] = [
@@ -56,7 +56,7 @@ function expected(format: Format, message: 'request' | 'answer', body: JsonObjec
     const repeated = mapRepeatedTexts(current, map)
     return format === 'Embeddings'
       ? repeated
-      : mapAnswerTexts(repeated, clientFormats[format].texts, map)
+      : mapResponseTexts(repeated, clientFormats[format].texts, map)
   }, body)
 }
 

@@ -10,7 +10,7 @@ import {
   passedOnRequest,
   settleRequest,
 } from '../../../src/engines/messages/request/outgoing.ts'
-import { detailsInBytes, readWholeAnswer } from '../../../src/engines/messages/response/answer.ts'
+import { detailsInBytes, readWholeResponse } from '../../../src/engines/messages/response/whole.ts'
 import vendorA from '../../../src/gateway/backends/ai/providers/vendor-a/provider.ts'
 import vendorC from '../../../src/gateway/backends/ai/providers/vendor-c/provider.ts'
 import { FieldPairs } from '../../../src/ground/exchange/memory-message.ts'
@@ -82,7 +82,7 @@ function checkAnswer(bytes: Buffer, route: Route): void {
   const found = detailsInBytes(request, bytes)
   if (found === undefined) return
   const context = { created: 0, newId: () => 'id' }
-  const read = readWholeAnswer(request, bytes.toString('utf8'), () => undefined, context)
+  const read = readWholeResponse(request, bytes.toString('utf8'), () => undefined, context)
   assert.deepEqual(
     { isChanged: read.isChanged, details: read.details },
     { isChanged: false, details: found },

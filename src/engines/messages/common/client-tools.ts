@@ -1,5 +1,12 @@
 /** Converts tool calls in answers: restores the client's tool names, and the plain text of custom tools. */
-import type { Answer, AnswerEvent, AnswerReader, Choice, StreamEvent, Tool } from '../chat.ts'
+import type {
+  Choice,
+  ModelResponse,
+  ResponseEvent,
+  ResponseEventReader,
+  StreamEvent,
+  Tool,
+} from '../chat.ts'
 import { parseJson, stringAt } from '../json/json.ts'
 import { LlmError } from '../llm-error.ts'
 import type { ToolLabels } from './tool-labels.ts'
@@ -22,7 +29,7 @@ export class ClientTools {
     return this.#custom.has(name)
   }
 
-  answer(answer: Answer): Answer {
+  answer(answer: ModelResponse): ModelResponse {
     const { others } = answer
     const blocks = this.#blocks(answer)
     if (others === undefined) return { ...answer, blocks }
@@ -49,31 +56,31 @@ function textOfInput(input: unknown): string {
 const maxTextLength = 16 << 20
 
 /** Converts tool calls in streamed answers. The input of a custom tool is held until it is complete. */
-export class ClientToolReader implements AnswerReader {
-  readonly #reader: AnswerReader
+export class ClientToolReader implements ResponseEventReader {
+  readonly #reader: ResponseEventReader
   readonly #tools: ClientTools
   readonly #heldInputs = new Map<number, string>()
   #heldLength = 0
 
-  constructor(reader: AnswerReader, tools: ClientTools) {
+  constructor(reader: ResponseEventReader, tools: ClientTools) {
     this.#reader = reader
     this.#tools = tools
   }
 
-  read(event: StreamEvent): readonly AnswerEvent[] {
+  read(event: StreamEvent): readonly ResponseEvent[] {
     return this.#clientEvents(this.#reader.read(event))
   }
 
-  finish(): readonly AnswerEvent[] {
+  finish(): readonly ResponseEvent[] {
     return this.#clientEvents(this.#reader.finish())
   }
 
-  #clientEvents(events: readonly AnswerEvent[]): readonly AnswerEvent[] {
+  #clientEvents(events: readonly ResponseEvent[]): readonly ResponseEvent[] {
     const isTouched = this.#heldInputs.size > 0 || events.some(({ type }) => type === 'tool-start')
     return isTouched ? events.flatMap((event) => this.#clientEvent(event)) : events
   }
 
-  #clientEvent(event: AnswerEvent): readonly AnswerEvent[] {
+  #clientEvent(event: ResponseEvent): readonly ResponseEvent[] {
     switch (event.type) {
       case 'tool-start': {
         const name = this.#tools.nameOf(event.name)
@@ -99,7 +106,7 @@ export class ClientToolReader implements AnswerReader {
     }
   }
 
-  #release(index: number): readonly AnswerEvent[] {
+  #release(index: number): readonly ResponseEvent[] {
     const held = this.#heldInputs.get(index)
     if (held === undefined) return []
     this.#heldInputs.delete(index)

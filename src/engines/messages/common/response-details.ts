@@ -3,7 +3,7 @@ import type { Usage } from '../chat.ts'
 import { field, objectAt, stringAt } from '../json/json.ts'
 
 /** Details of an answer, as far as they are known. */
-export interface AnswerDetails {
+export interface ResponseDetails {
   readonly model?: string
   readonly usage?: Usage
   /** The price tier, such as `default`. */
@@ -22,12 +22,12 @@ export interface DetailFacts {
 
 /** Reads the details in the events of one stream. */
 export interface EventDetails {
-  read(event: unknown): AnswerDetails
+  read(event: unknown): ResponseDetails
 }
 
 /** Reads the details in a whole answer in the client's format. */
-export function detailsOfAnswer(format: DetailFacts, body: unknown): AnswerDetails {
-  const details: { -readonly [Name in keyof AnswerDetails]: AnswerDetails[Name] } = {}
+export function detailsOfResponse(format: DetailFacts, body: unknown): ResponseDetails {
+  const details: { -readonly [Name in keyof ResponseDetails]: ResponseDetails[Name] } = {}
   const model = stringAt(body, 'model')
   const usage = format.readUsage(field(body, 'usage'))
   const serviceTier =
@@ -44,4 +44,4 @@ export function detailsOfAnswer(format: DetailFacts, body: unknown): AnswerDetai
 export const detailsIn = (
   format: DetailFacts,
   placeOf: (event: unknown) => unknown,
-): EventDetails => ({ read: (event) => detailsOfAnswer(format, placeOf(event)) })
+): EventDetails => ({ read: (event) => detailsOfResponse(format, placeOf(event)) })

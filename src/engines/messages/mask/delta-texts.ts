@@ -5,8 +5,8 @@
  */
 import { isObject, type JsonObject } from '../json/json.ts'
 import { encodedText } from './encoded-texts.ts'
-import { answerScope, isLabel, isSkipped, putText, textField, textOfPart } from './text-fields.ts'
-import { mapAnswerField, mapEntries, type TextsMap } from './texts.ts'
+import { isLabel, isSkipped, putText, responseScope, textField, textOfPart } from './text-fields.ts'
+import { mapEntries, mapResponseField, type TextsMap } from './texts.ts'
 
 /** Names of members and positions in lists, from an event to one of its strings. */
 export type Path = readonly (string | number)[]
@@ -32,7 +32,7 @@ export const keepPieces: DeltaMap = {
 export function mapDelta(delta: JsonObject, map: DeltaMap): JsonObject {
   return mapEntries(delta, (name, value) => {
     if (typeof value === 'string') {
-      const isText = value !== '' && !isSkipped(delta, 'delta', name, answerScope)
+      const isText = value !== '' && !isSkipped(delta, 'delta', name, responseScope)
       return isText && !isLabel(delta, name) ? map.piece(value, name) : value
     }
     const path = ['delta', name]
@@ -55,12 +55,12 @@ function mapAudio(audio: JsonObject, path: Path, map: DeltaMap): JsonObject {
 
 function mapPart(part: unknown, path: Path, map: DeltaMap): unknown {
   if (Array.isArray(part)) return mapItems(part, 'content', path, map)
-  const text = textOfPart(part, answerScope)
+  const text = textOfPart(part, responseScope)
   const put =
     text === undefined || text === ''
       ? part
-      : putText(part, map.piece(text, 'content'), answerScope)
-  const skipped = textField(part, answerScope)
+      : putText(part, map.piece(text, 'content'), responseScope)
+  const skipped = textField(part, responseScope)
   return isObject(put)
     ? mapAsidesOf(put, 'content', path, map, skipped === undefined ? [] : [skipped])
     : put
@@ -88,10 +88,10 @@ export function mapAsides(
   map: DeltaMap,
 ): unknown {
   const value = holder[name]
-  if (value === null || value === '' || isSkipped(holder, key, name, answerScope)) return value
+  if (value === null || value === '' || isSkipped(holder, key, name, responseScope)) return value
   const here = [...path, name]
   if (typeof value === 'string') {
-    if (encodedText(holder, name) !== undefined) return mapAnswerField(holder, name, map.whole)
+    if (encodedText(holder, name) !== undefined) return mapResponseField(holder, name, map.whole)
     return isLabel(holder, name) ? value : map.aside(value, here)
   }
   if (Array.isArray(value)) return mapItems(value, name, here, map, isLabel(holder, name))

@@ -21,7 +21,7 @@ export function mapEvery(value: unknown, map: TextsMap, depth = 0): unknown {
 }
 
 /** Maps every text of an error that came in place of an answer or event, but keeps its type. */
-export function mapErrorAnswer(error: JsonObject, map: TextsMap): JsonObject {
+export function mapErrorResponse(error: JsonObject, map: TextsMap): JsonObject {
   const mapped = mapEvery(error, map) as JsonObject
   return error.type === 'error' ? withFields(mapped, { type: 'error' }) : mapped
 }

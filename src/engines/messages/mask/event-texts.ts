@@ -9,7 +9,7 @@ import {
   type Path,
   skeletonOf,
 } from './delta-texts.ts'
-import { mapAnswerField, mapEntries, type TextsMap } from './texts.ts'
+import { mapEntries, mapResponseField, type TextsMap } from './texts.ts'
 
 /** A piece of text in an event. */
 export interface Piece {
@@ -59,7 +59,9 @@ export const asidesPrefix = 'aside/'
 
 /** Maps the texts of an event outside of one field, which contains what was streamed. */
 export const mapRestOfEvent = (event: JsonObject, map: TextsMap, skipped: string): JsonObject =>
-  mapEntries(event, (name, value) => (name === skipped ? value : mapAnswerField(event, name, map)))
+  mapEntries(event, (name, value) =>
+    name === skipped ? value : mapResponseField(event, name, map),
+  )
 
 /** The piece at a path of an event. `item` is the prefix of its names. */
 export function asideOf(

@@ -75,7 +75,7 @@ function isBare(value: unknown): boolean {
 export function needEventForm(event: JsonObject, format: ChatFormat): 'event' | 'error' {
   if (format.events.isEvent(event) || isBare(event)) return 'event'
   if (hasErrorForm(event)) return 'error'
-  throw new LlmError(502, otherAnswer)
+  throw new LlmError(502, otherResponse)
 }
 
-export const otherAnswer = 'the answer of the provider has another format than expected'
+export const otherResponse = 'the answer of the provider has another format than expected'

@@ -1,6 +1,6 @@
 /** Texts as webhooks and moderation see them, with their places. */
 import { isObject, type JsonObject } from '../json/json.ts'
-import { mapAnswerField, type TextsMap } from './texts.ts'
+import { mapResponseField, type TextsMap } from './texts.ts'
 
 /** A text with the role of its author. */
 export interface RoleText {
@@ -43,13 +43,13 @@ export function otherSlots(holder: unknown, ...skipped: readonly string[]): Slot
     Object.keys(holder)
       // Webhooks see errors apart.
       .filter((name) => name !== 'error' && !skipped.includes(name))
-      .map((name) => slotOf(holder, name, 'assistant', mapAnswerField))
+      .map((name) => slotOf(holder, name, 'assistant', mapResponseField))
       .filter(hasText)
   )
 }
 
-export const answerSlot = (holder: JsonObject, name: string): Slot =>
-  slotOf(holder, name, 'assistant', mapAnswerField)
+export const responseSlot = (holder: JsonObject, name: string): Slot =>
+  slotOf(holder, name, 'assistant', mapResponseField)
 
 /** Where whole responses of a format have the texts. */
 export interface ResponseSlots {

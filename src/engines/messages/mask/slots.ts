@@ -23,8 +23,8 @@ export function requestTexts(body: JsonObject): RoleText[] {
  * Returns the texts of an answer: one for each choice, content or message, depending on the format, and then
  * one for each other field with a text.
  */
-export function answerTexts(body: JsonObject, format: ChatFormat): RoleText[] {
-  return answerSlots(body, format).map(({ role, content }) => ({ role, content }))
+export function responseTexts(body: JsonObject, format: ChatFormat): RoleText[] {
+  return responseSlots(body, format).map(({ role, content }) => ({ role, content }))
 }
 
 /** Returns the texts of the messages of an answer: one for each choice, content or message. */
@@ -51,13 +51,13 @@ export function withRequestTexts(
 }
 
 /** Returns the answer with other texts; undefined if the number of texts differs. */
-export function withAnswerTexts(
+export function withResponseTexts(
   body: JsonObject,
   format: ChatFormat,
   texts: readonly RoleText[],
 ): JsonObject | undefined {
-  if (answerSlots(body, format).length !== texts.length) return undefined
-  return withSlots(body, (copy) => answerSlots(copy, format), texts)
+  if (responseSlots(body, format).length !== texts.length) return undefined
+  return withSlots(body, (copy) => responseSlots(copy, format), texts)
 }
 
 function withSlots(
@@ -116,7 +116,7 @@ function promptSlots(prompt: JsonObject): Slot[] {
   ]
 }
 
-const answerSlots = (body: JsonObject, format: ChatFormat): Slot[] => [
+const responseSlots = (body: JsonObject, format: ChatFormat): Slot[] => [
   ...format.slots.messages(body),
   ...slotsBesideMessages(body, format),
 ]

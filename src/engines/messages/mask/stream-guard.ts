@@ -15,7 +15,7 @@ import {
   type TextsFormat,
 } from '../../core/index.ts'
 import { eventTooLarge, LlmError } from '../llm-error.ts'
-import { otherAnswer } from './message-forms.ts'
+import { otherResponse } from './message-forms.ts'
 import type { GuardFinding, RegexChain } from './regex-chain.ts'
 import { undecided } from './stream-mask.ts'
 
@@ -100,7 +100,7 @@ const refusals = new Map<number, string>([
   [TEXTS_NOT_TEXT, unreadableEvent],
   [TEXTS_TOO_DEEP, 'an event of the answer is nested too deeply to be guarded'],
   [TEXTS_HIDDEN, 'an event of the answer has a field twice'],
-  [TEXTS_OTHER_FORMAT, otherAnswer],
+  [TEXTS_OTHER_FORMAT, otherResponse],
   [TEXTS_TOO_MANY, 'the answer has too many choices or parts at once to be guarded'],
 ])
 

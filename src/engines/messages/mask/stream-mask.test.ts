@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { AnswerEvent, StreamEvent } from '../chat.ts'
+import type { ResponseEvent, StreamEvent } from '../chat.ts'
 import { type ChatFormatName as ChatFormat, clientFormats } from '../formats/index.ts'
 import { compileGuardMask } from './regex-guard.ts'
 import { StreamMasker } from './stream-mask.ts'
@@ -32,7 +32,7 @@ function received(format: ChatFormat, events: readonly StreamEvent[]) {
 
 function streamOf(format: ChatFormat, pieces: readonly string[]): StreamEvent[] {
   const writer = clientFormats[format].writer({}, { created: 0, newId: () => 'x' })
-  const events: AnswerEvent[] = [
+  const events: ResponseEvent[] = [
     { type: 'start', id: 'a', model: 'm' },
     ...pieces.map((piece) => ({ type: 'text' as const, index: 0, text: piece })),
     { type: 'stop', reason: 'end' },

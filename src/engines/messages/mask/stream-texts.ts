@@ -2,7 +2,7 @@
 import type { ChatFormat } from '../format.ts'
 import { isObject, type JsonObject, parseJson } from '../json/json.ts'
 import { LlmError } from '../llm-error.ts'
-import { mapErrorAnswer } from './error-texts.ts'
+import { mapErrorResponse } from './error-texts.ts'
 import { type EventTexts, everything } from './event-texts.ts'
 import { needEventForm } from './message-forms.ts'
 
@@ -35,4 +35,4 @@ export const readGuardedEvent = (
 ): EventTexts =>
   needEventForm(event, format) === 'event'
     ? format.events.read(event, name)
-    : { completes: everything, repeat: (map) => mapErrorAnswer(event, map), isWhole: true }
+    : { completes: everything, repeat: (map) => mapErrorResponse(event, map), isWhole: true }

@@ -10,16 +10,16 @@ export interface TextScope {
   /** True in messages of the assistant and in answers, whose reasoning is not read. */
   readonly isAssistant: boolean
   /** True in answers, whose citations `mapRepeatedTexts` maps. */
-  readonly isAnswer: boolean
+  readonly isResponse: boolean
 }
 
-export const requestScope: TextScope = { isAssistant: false, isAnswer: false }
-export const assistantScope: TextScope = { isAssistant: true, isAnswer: false }
-export const answerScope: TextScope = { isAssistant: true, isAnswer: true }
+export const requestScope: TextScope = { isAssistant: false, isResponse: false }
+export const assistantScope: TextScope = { isAssistant: true, isResponse: false }
+export const responseScope: TextScope = { isAssistant: true, isResponse: true }
 
 /** Returns the scope of a message or item: a reasoning item has no role, and is written by the assistant. */
 export function scopeOf(message: JsonObject, scope: TextScope): TextScope {
-  if (scope.isAnswer) return scope
+  if (scope.isResponse) return scope
   const isReasoning = message.role === undefined && message.type === 'reasoning'
   return message.role === 'assistant' || isReasoning ? assistantScope : requestScope
 }
@@ -76,7 +76,7 @@ export const argumentFields = new Set(
   'arguments partial_json parameters input_schema schema json_schema cache_control'.split(' '),
 )
 /** Details of answers that are not texts of the model. */
-export const answerDetails = new Set(
+export const responseDetails = new Set(
   [
     'usage incomplete_details content_filter_results content_filter_result prompt_filter_results',
     'safety_ratings billing',
@@ -117,13 +117,13 @@ export function isSkipped(
   holder: JsonObject,
   key: string | undefined,
   name: string,
-  { isAssistant, isAnswer }: TextScope,
+  { isAssistant, isResponse }: TextScope,
 ): boolean {
   if (argumentFields.has(name)) return true
   if (isAssistant && isReasoning(holder, name)) return true
-  if (isAnswer && answerDetails.has(name)) return true
+  if (isResponse && responseDetails.has(name)) return true
   // A `context` that is a string belongs to a document.
-  if (isAnswer && citationFields.has(name)) return typeof holder[name] !== 'string'
+  if (isResponse && citationFields.has(name)) return typeof holder[name] !== 'string'
   if (name === 'input') return key === 'custom' || isCallType(holder.type)
   if (name === 'data') return key === 'input_audio' || key === 'audio'
   return fieldsOfType.get(holder.type)?.has(name) === true

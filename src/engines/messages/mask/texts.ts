@@ -6,13 +6,13 @@
 import { isObject, type JsonObject, mapList } from '../json/json.ts'
 import { decoded, encoded, encodedText } from './encoded-texts.ts'
 import {
-  answerScope,
   contentFields,
   isLabel,
   isSetting,
   isSkipped,
   putText,
   requestScope,
+  responseScope,
   scopeOf,
   type TextScope,
   textField,
@@ -43,7 +43,7 @@ interface ListRules {
 }
 
 const contentRules: ListRules = { removesEmpty: true }
-export const answerRules: ListRules = { removesEmpty: true, areOneText: true }
+export const responseRules: ListRules = { removesEmpty: true, areOneText: true }
 const otherRules: ListRules = {}
 
 /** Maps the values of an object; returns the same object if nothing changes. */
@@ -209,8 +209,8 @@ export const mapVariable = (variables: JsonObject, name: string, map: TextsMap):
   mapContent(variables[name], { map, scope: requestScope })
 
 /** Maps a field of an object in an answer. */
-export const mapAnswerField = (holder: JsonObject, name: string, map: TextsMap): unknown =>
-  mapMember(holder, undefined, name, holder[name], { map, scope: answerScope })
+export const mapResponseField = (holder: JsonObject, name: string, map: TextsMap): unknown =>
+  mapMember(holder, undefined, name, holder[name], { map, scope: responseScope })
 
 export function mapRequestTexts(body: JsonObject, map: TextsMap): JsonObject {
   return mapEntries(body, (name) => mapRequestField(body, name, map))
@@ -224,15 +224,19 @@ export interface ResponseTexts {
 }
 
 /** Maps the texts of a whole answer. */
-export function mapAnswerTexts(body: JsonObject, texts: ResponseTexts, map: TextsMap): JsonObject {
-  const reading = { map, scope: answerScope }
+export function mapResponseTexts(
+  body: JsonObject,
+  texts: ResponseTexts,
+  map: TextsMap,
+): JsonObject {
+  const reading = { map, scope: responseScope }
   return mapEntries(body, (name, value) => {
     if (isSetting(name, value)) return value
-    return name === texts.field ? texts.map(value, reading) : mapAnswerField(body, name, map)
+    return name === texts.field ? texts.map(value, reading) : mapResponseField(body, name, map)
   })
 }
 
 /** Maps an object of an answer, or a block of it, as an item without parts. */
 export function mapBlock(block: JsonObject, map: TextsMap): JsonObject {
-  return mapObject(block, undefined, { map, scope: answerScope })
+  return mapObject(block, undefined, { map, scope: responseScope })
 }

@@ -1,5 +1,5 @@
 /** Translates requests to the formats of providers. */
-import type { Answer, AnswerReader, Chat, ProviderError } from '../chat.ts'
+import type { Chat, ModelResponse, ProviderError, ResponseEventReader } from '../chat.ts'
 import { ClientToolReader, ClientTools } from '../common/client-tools.ts'
 import { ToolLabels } from '../common/tool-labels.ts'
 import type { KnownOfResponse, ProviderFormat } from '../format.ts'
@@ -11,8 +11,8 @@ export interface Translation {
   readonly body: JsonObject
   readonly framing: ProviderFormat['framing']
   /** @throws LlmError 502 if the body is not an answer in this format. */
-  readAnswer(body: unknown): Answer
-  reader(): AnswerReader
+  readResponse(body: unknown): ModelResponse
+  reader(): ResponseEventReader
   readError(status: number, text: string): ProviderError
 }
 
@@ -30,7 +30,7 @@ export function translate(
   return {
     body: format.writeRequest(chat, labels, options),
     framing: format.framing,
-    readAnswer: (body) => tools.answer(format.readResponse(body, known)),
+    readResponse: (body) => tools.answer(format.readResponse(body, known)),
     reader: () => new ClientToolReader(format.reader(known), tools),
     readError: format.readError,
   }

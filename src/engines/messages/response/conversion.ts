@@ -1,11 +1,11 @@
 /** The contract of conversions of streamed answers, with or without translation. */
 import type { OmittedBytes } from '../../../ground/exchange/exchange.ts'
-import type { AnswerContext, ProviderError, StreamEvent } from '../chat.ts'
-import type { AnswerDetails } from '../common/response-details.ts'
+import type { ProviderError, ResponseContext, StreamEvent } from '../chat.ts'
+import type { ResponseDetails } from '../common/response-details.ts'
 import type { ChatFormat } from '../format.ts'
 import type { JsonObject } from '../json/json.ts'
 import type { OutgoingRequest } from '../request/outgoing.ts'
-import { clientText, errorInAnswer, unreadable } from './provider-error.ts'
+import { clientText, errorInResponse, unreadable } from './provider-error.ts'
 
 export interface ConversionOptions {
   readonly request: OutgoingRequest
@@ -15,9 +15,9 @@ export interface ConversionOptions {
   readonly clientFields: JsonObject
   /** Maximum size of an event that is read, in bytes; events that are only passed on may have any size. */
   readonly eventLimit: number
-  readonly context: AnswerContext
+  readonly context: ResponseContext
   /** Called with details about the answer. */
-  onDetails(details: AnswerDetails): void
+  onDetails(details: ResponseDetails): void
   /** Called with the size in bytes of every piece of content: texts, thoughts, arguments of tools. */
   onContent(bytes: number): void
   /** Called with every event that the client gets. */
@@ -60,7 +60,7 @@ export function errorInPlace(
   text: string,
 ): ProviderError {
   if (text.trim() === '') return cutOff
-  const found = errorInAnswer(request, text, undefined, isProtected)
+  const found = errorInResponse(request, text, undefined, isProtected)
   if (found !== undefined) return found
   const error = unreadable(text)
   return { status: error.status, message: clientText(error, isProtected) }

@@ -1,9 +1,9 @@
 import { describe, expect, it, vi } from 'vitest'
 import { SseReader } from '../../sse/reader.ts'
 import type { StreamEvent } from '../chat.ts'
-import type { AnswerDetails } from '../common/response-details.ts'
+import type { ResponseDetails } from '../common/response-details.ts'
 import { type ChatFormatName as ChatFormat, clientFormats } from '../formats/index.ts'
-import { AnswerStream } from './stream.ts'
+import { ModelResponseStream } from './stream.ts'
 
 const native = { kind: 'native', path: '/' } as const
 const texts = [
@@ -58,7 +58,7 @@ const line = (event: object, n: number): string => {
 
 interface Read {
   readonly events: readonly (readonly [type: string, data: string | undefined])[]
-  readonly details: AnswerDetails
+  readonly details: ResponseDetails
   readonly contentBytes: number
   /** Number of pieces that were sent without a copy. */
   readonly relayedPieces: number
@@ -85,10 +85,10 @@ function stream(
   parsesAll: boolean,
   hidesUsage: boolean,
 ): Read {
-  let details: AnswerDetails = {}
+  let details: ResponseDetails = {}
   let contentBytes = 0
   const out: Buffer[] = []
-  const answer = new AnswerStream({
+  const answer = new ModelResponseStream({
     request: {
       format: clientFormats[format],
       plan: native,

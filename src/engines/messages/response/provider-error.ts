@@ -12,7 +12,7 @@ const maxExcerpt = 1_000
 export const excerptOf = (text: string): string => text.trim().slice(0, maxExcerpt)
 
 /** Fields that only answers have. */
-export const answerFields = [
+export const responseFields = [
   'choices',
   'content',
   'output',
@@ -27,8 +27,8 @@ export const answerFields = [
   'inputTokens',
 ] as const
 
-function hasAnswer(body: JsonObject): boolean {
-  return answerFields.some((name) => {
+function hasResponse(body: JsonObject): boolean {
+  return responseFields.some((name) => {
     const value = field(body, name)
     return value != null && !(Array.isArray(value) && value.length === 0)
   })
@@ -48,14 +48,14 @@ export const providerFailed = 'the provider answered with an error'
  * Returns the error in a provider's text; undefined if the text is an answer. If guards protect the answer, the
  * message is never the text itself, in which escapes hide what the text says.
  */
-export function errorInAnswer(
+export function errorInResponse(
   request: OutgoingRequest,
   text: string,
   parsed = parseJson(text),
   isGuarded = false,
 ): ProviderError | undefined {
   const body: unknown = Array.isArray(parsed) && parsed.length === 1 ? parsed[0] : parsed
-  if (!isObject(body) || hasAnswer(body) || !isError(body)) return undefined
+  if (!isObject(body) || hasResponse(body) || !isError(body)) return undefined
   const error = readerOf(request)(502, text)
   const whole = isGuarded ? providerFailed : text
   const message = error.message === text ? (stringAt(body, 'detail') ?? whole) : error.message
@@ -122,7 +122,7 @@ function statusOf(body: JsonObject, { code, kind }: ProviderError): number {
 }
 
 /** An answer that cannot be read. The message does not quote it, because logs repeat the message. */
-class UnreadableAnswer extends LlmError {
+class UnreadableResponse extends LlmError {
   /** The beginning of the answer, for clients. */
   readonly excerpt: string
 
@@ -130,21 +130,21 @@ class UnreadableAnswer extends LlmError {
     const excerpt = excerptOf(text)
     const isEmpty = excerpt === '' ? '; it is empty' : ''
     super(502, `the answer of the provider is not a JSON object${isEmpty}`)
-    this.name = 'UnreadableAnswer'
+    this.name = 'UnreadableResponse'
     this.excerpt = excerpt
   }
 }
 
 /** Returns true if the provider failed although it answered with a successful status. */
 export const isOfProvider = (error: LlmError): boolean =>
-  error instanceof ProviderFailure || error instanceof UnreadableAnswer
+  error instanceof ProviderFailure || error instanceof UnreadableResponse
 
-export const unreadable = (text: string): LlmError => new UnreadableAnswer(text)
+export const unreadable = (text: string): LlmError => new UnreadableResponse(text)
 
 /** Returns the text of an error for the client. If guards protect the answer, it quotes nothing that they have not read. */
 export function clientText(error: LlmError, isGuarded: boolean): string {
   const { message } = error
-  if (isGuarded || !(error instanceof UnreadableAnswer) || error.excerpt === '') return message
+  if (isGuarded || !(error instanceof UnreadableResponse) || error.excerpt === '') return message
   return `${message}: ${error.excerpt}`
 }
 

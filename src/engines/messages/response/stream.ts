@@ -4,7 +4,12 @@
  * the client's format, never like a complete one.
  */
 import type { BodyTransform, ByteSpan, OmittedBytes } from '../../../ground/exchange/exchange.ts'
-import type { AnswerReader, AnswerWriter, EventDecoder, StreamEvent } from '../chat.ts'
+import type {
+  EventDecoder,
+  ResponseEventReader,
+  ResponseEventWriter,
+  StreamEvent,
+} from '../chat.ts'
 import { EventStreamDecoder } from '../framing/event-stream.ts'
 import { SseDecoder, writeSse } from '../framing/sse.ts'
 import { LlmError } from '../llm-error.ts'
@@ -67,7 +72,7 @@ function conversionOf(options: ConversionOptions): Conversion {
     : new TranslatedConversion(translation.reader(), options)
 }
 
-export class AnswerStream implements BodyTransform {
+export class ModelResponseStream implements BodyTransform {
   readonly #options: StreamOptions
   /** Decodes events, or passes their bytes on if nothing changes them. */
   readonly #source: EventDecoder | PassingEvents
@@ -241,13 +246,13 @@ export function eventBytes(events: readonly StreamEvent[]): Uint8Array {
 }
 
 class TranslatedConversion implements Conversion {
-  readonly #reader: AnswerReader
-  readonly #writer: AnswerWriter
+  readonly #reader: ResponseEventReader
+  readonly #writer: ResponseEventWriter
   readonly #options: ConversionOptions
   #hasFailed = false
   hasEnded = false
 
-  constructor(reader: AnswerReader, options: ConversionOptions) {
+  constructor(reader: ResponseEventReader, options: ConversionOptions) {
     this.#reader = reader
     this.#options = options
     this.#writer = options.format.writer(options.clientFields, options.context)
@@ -268,7 +273,7 @@ class TranslatedConversion implements Conversion {
     return [...last, ...this.#writer.finish(true)]
   }
 
-  #write(events: ReturnType<AnswerReader['read']>): readonly StreamEvent[] {
+  #write(events: ReturnType<ResponseEventReader['read']>): readonly StreamEvent[] {
     const { onDetails, onContent } = this.#options
     return events.flatMap((event) => {
       switch (event.type) {

@@ -16,12 +16,12 @@ import {
   type Piece,
   type ReadEvent,
 } from '../../mask/event-texts.ts'
-import { mapAnswerField, mapEntries, type TextsMap } from '../../mask/texts.ts'
+import { mapEntries, mapResponseField, type TextsMap } from '../../mask/texts.ts'
 import { mapMessageOfChoice } from './texts.ts'
 
 /** Maps what a choice contains besides the pieces of text. */
 function mapRestOfChoice(choice: unknown, map: TextsMap): unknown {
-  if (!isObject(choice)) return mapAnswerField({ choice }, 'choice', map)
+  if (!isObject(choice)) return mapResponseField({ choice }, 'choice', map)
   const { message, ...others } = choice
   // Before the choice is complete, a match in a message that is repeated so far may be undecided.
   const known = isObject(message) && choice.finish_reason == null ? others : choice
@@ -29,7 +29,7 @@ function mapRestOfChoice(choice: unknown, map: TextsMap): unknown {
     if (name === 'text' && typeof value === 'string') return value
     if (name === 'delta' && isObject(value)) return mapDelta(value, { ...keepPieces, whole: map })
     if (name === 'message' && isObject(value)) return mapMessageOfChoice(value, map)
-    return mapAnswerField(choice, name, map)
+    return mapResponseField(choice, name, map)
   })
 }
 

@@ -1,10 +1,10 @@
 /** Whole chat completions, read from a provider and written for a client. */
 import type {
-  Answer,
-  AnswerContext,
   Choice,
   MadeImageBlock,
+  ModelResponse,
   ProviderError,
+  ResponseContext,
   StopReason,
   ToolCallBlock,
 } from '../../chat.ts'
@@ -42,7 +42,7 @@ const stopReasons = new Map<string | undefined, StopReason>([
 export const readFinishReason = (reason: string | undefined): StopReason =>
   stopReasons.get(reason) ?? 'end'
 
-function readToolCall(call: unknown, index: number): Answer['blocks'] {
+function readToolCall(call: unknown, index: number): ModelResponse['blocks'] {
   const called = objectAt(call, 'function')
   const name = stringAt(called, 'name')
   if (name === undefined) return []
@@ -51,7 +51,7 @@ function readToolCall(call: unknown, index: number): Answer['blocks'] {
 }
 
 /** @throws LlmError 502 if the body has no choices. */
-export function readCompletion(body: unknown): Answer {
+export function readCompletion(body: unknown): ModelResponse {
   const [choice] = listAt(body, 'choices')
   const message = objectAt(choice, 'message')
   if (message === undefined) throw new LlmError(502, 'the answer has no choices')
@@ -70,7 +70,7 @@ export function readCompletion(body: unknown): Answer {
   }
 }
 
-export function writeCompletion(answer: Answer, { created }: AnswerContext): JsonObject {
+export function writeCompletion(answer: ModelResponse, { created }: ResponseContext): JsonObject {
   const { id, model, others = [], usage } = answer
   return compact({
     id,

@@ -1,6 +1,6 @@
 /** The texts of choices as webhooks see them. */
 import { isObject, type JsonObject, listAt, objectAt } from '../../json/json.ts'
-import { answerSlot, otherSlots, type ResponseSlots, type Slot } from '../../mask/slot.ts'
+import { otherSlots, type ResponseSlots, responseSlot, type Slot } from '../../mask/slot.ts'
 
 export const completionsSlots: ResponseSlots = {
   messages: (body) => listAt(body, 'choices').map(choiceSlot),
@@ -20,7 +20,7 @@ function placeOfChoice(choice: unknown): { readonly holder: JsonObject; readonly
 
 function choiceSlot(choice: unknown): Slot {
   const { holder, name } = placeOfChoice(choice)
-  return answerSlot(holder, name)
+  return responseSlot(holder, name)
 }
 
 function otherSlotsOfChoice(choice: unknown): Slot[] {

@@ -1,10 +1,10 @@
 /** Streamed chat completions, read from a provider and written for a client. */
 import {
-  type AnswerContext,
-  type AnswerEvent,
-  type AnswerReader,
-  type AnswerWriter,
   laterUsage,
+  type ResponseContext,
+  type ResponseEvent,
+  type ResponseEventReader,
+  type ResponseEventWriter,
   type StopReason,
   type StreamEvent,
   type Usage,
@@ -44,20 +44,20 @@ const textIndex = 0
 const thinkingIndex = 1
 const firstCallIndex = 2
 
-export class CompletionsReader implements AnswerReader {
+export class CompletionsReader implements ResponseEventReader {
   readonly #calls = new Map<number, OpenCall>()
   readonly #indexes = new CallIndexes()
   #isStarted = false
   #hasStopped = false
   #isEnded = false
 
-  read({ data }: StreamEvent): readonly AnswerEvent[] {
+  read({ data }: StreamEvent): readonly ResponseEvent[] {
     if (data === '[DONE]') return this.#end()
     const chunk = needEvent(data)
     if (field(chunk, 'error') != null) {
       return [{ type: 'error', error: readCompletionsError(502, data) }]
     }
-    const events: AnswerEvent[] = []
+    const events: ResponseEvent[] = []
     if (!this.#isStarted) {
       this.#isStarted = true
       const id = stringAt(chunk, 'id') ?? ''
@@ -71,17 +71,17 @@ export class CompletionsReader implements AnswerReader {
   }
 
   /** Some providers close the stream after the stop reason without sending `[DONE]`. */
-  finish(): readonly AnswerEvent[] {
+  finish(): readonly ResponseEvent[] {
     return this.#hasStopped ? this.#end() : []
   }
 
-  #end(): readonly AnswerEvent[] {
+  #end(): readonly ResponseEvent[] {
     if (this.#isEnded) return []
     this.#isEnded = true
     return [{ type: 'end' }]
   }
 
-  #readChoice(choice: unknown, events: AnswerEvent[]): void {
+  #readChoice(choice: unknown, events: ResponseEvent[]): void {
     const delta = objectAt(choice, 'delta')
     const thinking = stringAt(delta, 'reasoning_content')
     if (thinking) events.push({ type: 'thinking', index: thinkingIndex, text: thinking })
@@ -94,7 +94,7 @@ export class CompletionsReader implements AnswerReader {
     events.push({ type: 'stop', reason: readFinishReason(reason) })
   }
 
-  #readCall(call: unknown, events: AnswerEvent[]): void {
+  #readCall(call: unknown, events: ResponseEvent[]): void {
     const id = stringAt(call, 'id')
     const position = this.#indexes.resolve(numberAt(call, 'index') ?? 0, id)
     let open = this.#calls.get(position)
@@ -122,7 +122,7 @@ export class CompletionsReader implements AnswerReader {
   }
 }
 
-type StartedCall = Extract<AnswerEvent, { type: 'tool-start' }>
+type StartedCall = Extract<ResponseEvent, { type: 'tool-start' }>
 
 interface WrittenCall {
   /** Index of the call for the client, counted without gaps. */
@@ -131,7 +131,7 @@ interface WrittenCall {
   isEmpty: boolean
 }
 
-export class CompletionsWriter implements AnswerWriter {
+export class CompletionsWriter implements ResponseEventWriter {
   readonly #created: number
   #id = ''
   #model = ''
@@ -146,12 +146,12 @@ export class CompletionsWriter implements AnswerWriter {
   /** Written tool calls, by the index of the block. */
   readonly #calls = new Map<number, WrittenCall>()
 
-  constructor({ created }: AnswerContext, wantsUsage: boolean) {
+  constructor({ created }: ResponseContext, wantsUsage: boolean) {
     this.#created = created
     this.#wantsUsage = wantsUsage
   }
 
-  write(event: AnswerEvent): readonly StreamEvent[] {
+  write(event: ResponseEvent): readonly StreamEvent[] {
     switch (event.type) {
       case 'start':
         this.#id = event.id

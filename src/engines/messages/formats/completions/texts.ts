@@ -1,14 +1,14 @@
 /** The texts in whole responses. */
 import { isObject, type JsonObject, mapList } from '../../json/json.ts'
-import { answerScope } from '../../mask/text-fields.ts'
+import { responseScope } from '../../mask/text-fields.ts'
 import {
-  answerRules,
   mapContent,
   mapEntries,
   mapMember,
   mapParts,
   type Reading,
   type ResponseTexts,
+  responseRules,
   type TextsMap,
 } from '../../mask/texts.ts'
 
@@ -31,12 +31,12 @@ function mapChoice(choice: unknown, reading: Reading): unknown {
 }
 
 export const mapMessageOfChoice = (message: JsonObject, map: TextsMap): JsonObject =>
-  mapChoiceMessage(message, { map, scope: answerScope })
+  mapChoiceMessage(message, { map, scope: responseScope })
 
 function mapChoiceMessage(message: JsonObject, reading: Reading): JsonObject {
   return mapEntries(message, (name, value) =>
     name === 'content' && Array.isArray(value)
-      ? mapParts(value, name, reading, answerRules)
+      ? mapParts(value, name, reading, responseRules)
       : mapMember(message, undefined, name, value, reading),
   )
 }

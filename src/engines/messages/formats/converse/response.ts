@@ -1,5 +1,5 @@
 /** Reads whole answers of Converse. */
-import type { Answer, ProviderError, StopReason } from '../../chat.ts'
+import type { ModelResponse, ProviderError, StopReason } from '../../chat.ts'
 import { field, listAt, objectAt, parseJson, stringAt } from '../../json/json.ts'
 import { LlmError } from '../../llm-error.ts'
 import { readConverseUsage } from './usage.ts'
@@ -15,7 +15,7 @@ const stopReasons = new Map<string | undefined, StopReason>([
 export const readConverseStop = (reason: string | undefined): StopReason =>
   stopReasons.get(reason) ?? 'end'
 
-function readBlock(block: unknown): Answer['blocks'] {
+function readBlock(block: unknown): ModelResponse['blocks'] {
   const text = stringAt(block, 'text')
   if (text !== undefined) return [{ type: 'text', text }]
   const cited = listAt(objectAt(block, 'citationsContent'), 'content')
@@ -41,7 +41,10 @@ function readBlock(block: unknown): Answer['blocks'] {
  * Reads an answer. The format has neither an id nor a model, so the caller passes both.
  * @throws LlmError 502 if the body has no message.
  */
-export function readConverse(body: unknown, { id, model }: Pick<Answer, 'id' | 'model'>): Answer {
+export function readConverse(
+  body: unknown,
+  { id, model }: Pick<ModelResponse, 'id' | 'model'>,
+): ModelResponse {
   const message = objectAt(objectAt(body, 'output'), 'message')
   if (message === undefined) throw new LlmError(502, 'the answer has no message')
   return {

@@ -1,5 +1,5 @@
 /** Reads the events of streamed answers of Converse, which event-stream.ts has decoded. */
-import type { Answer, AnswerEvent, AnswerReader, StreamEvent } from '../../chat.ts'
+import type { ModelResponse, ResponseEvent, ResponseEventReader, StreamEvent } from '../../chat.ts'
 import { field, needEvent, numberAt, objectAt, parseJson, stringAt } from '../../json/json.ts'
 import { readConverseStop } from './response.ts'
 import { readConverseUsage } from './usage.ts'
@@ -7,15 +7,15 @@ import { readConverseUsage } from './usage.ts'
 /** Prefix of the event name for frames whose message type is not `event`. */
 export const exceptionPrefix = 'exception:'
 
-export class ConverseReader implements AnswerReader {
-  readonly #head: Pick<Answer, 'id' | 'model'>
+export class ConverseReader implements ResponseEventReader {
+  readonly #head: Pick<ModelResponse, 'id' | 'model'>
   #isEnded = false
 
-  constructor(head: Pick<Answer, 'id' | 'model'>) {
+  constructor(head: Pick<ModelResponse, 'id' | 'model'>) {
     this.#head = head
   }
 
-  read({ event = '', data }: StreamEvent): readonly AnswerEvent[] {
+  read({ event = '', data }: StreamEvent): readonly ResponseEvent[] {
     if (event.startsWith(exceptionPrefix)) return [failure(event, parseJson(data))]
     const body = needEvent(data)
     const index = numberAt(body, 'contentBlockIndex') ?? 0
@@ -37,27 +37,27 @@ export class ConverseReader implements AnswerReader {
     }
   }
 
-  finish(): readonly AnswerEvent[] {
+  finish(): readonly ResponseEvent[] {
     return []
   }
 
   /** Reads the last event of a stream. */
-  #metadata(body: unknown): readonly AnswerEvent[] {
+  #metadata(body: unknown): readonly ResponseEvent[] {
     const usage = readConverseUsage(field(body, 'usage'))
-    const events: AnswerEvent[] = usage === undefined ? [] : [{ type: 'usage', usage }]
+    const events: ResponseEvent[] = usage === undefined ? [] : [{ type: 'usage', usage }]
     if (this.#isEnded) return events
     this.#isEnded = true
     return [...events, { type: 'end' }]
   }
 }
 
-function startBlock(index: number, call: unknown): readonly AnswerEvent[] {
+function startBlock(index: number, call: unknown): readonly ResponseEvent[] {
   if (call === undefined) return []
   const name = stringAt(call, 'name') ?? ''
   return [{ type: 'tool-start', index, id: stringAt(call, 'toolUseId') ?? '', name }]
 }
 
-function deltaOf(index: number, delta: unknown): readonly AnswerEvent[] {
+function deltaOf(index: number, delta: unknown): readonly ResponseEvent[] {
   const text = stringAt(delta, 'text')
   if (text !== undefined) return [{ type: 'text', index, text }]
   const json = stringAt(objectAt(delta, 'toolUse'), 'input')
@@ -80,7 +80,7 @@ const statusByException: Readonly<Record<string, number>> = {
   serviceUnavailableException: 503,
 }
 
-function failure(event: string, body: unknown): AnswerEvent {
+function failure(event: string, body: unknown): ResponseEvent {
   const kind = event.slice(exceptionPrefix.length)
   const message = stringAt(body, 'message') ?? stringAt(body, 'Message') ?? kind
   return { type: 'error', error: { status: statusByException[kind] ?? 502, code: kind, message } }

@@ -1,11 +1,11 @@
 /** Reads answers in vendor D's native format, whole and streamed. */
 import type {
-  Answer,
-  AnswerEvent,
-  AnswerReader,
   Choice,
   MadeImageBlock,
+  ModelResponse,
   ProviderError,
+  ResponseEvent,
+  ResponseEventReader,
   StopReason,
   StreamEvent,
   TextBlock,
@@ -90,7 +90,11 @@ const isText = (part: Part | undefined): part is TextBlock | ThinkingBlock =>
   part?.type === 'text' || part?.type === 'thinking'
 
 /** @throws LlmError 502 if the body has neither candidates nor a block reason. */
-export function readGenerateContent(body: unknown, model: string, newId: () => string): Answer {
+export function readGenerateContent(
+  body: unknown,
+  model: string,
+  newId: () => string,
+): ModelResponse {
   const [first, ...others] = listAt(body, 'candidates').map((one) => readCandidate(one, newId))
   const blocked = stringAt(objectAt(body, 'promptFeedback'), 'blockReason')
   if (first === undefined && blocked === undefined) {
@@ -113,7 +117,7 @@ function readCandidate(candidate: unknown, newId: () => string): Choice {
 }
 
 /** Reads a streamed answer. The stream has no end event; a finish reason shows that it is complete. */
-export class GenerateContentReader implements AnswerReader {
+export class GenerateContentReader implements ResponseEventReader {
   readonly #model: string
   readonly #newId: () => string
   #isStarted = false
@@ -129,12 +133,12 @@ export class GenerateContentReader implements AnswerReader {
     this.#newId = newId
   }
 
-  read({ data }: StreamEvent): readonly AnswerEvent[] {
+  read({ data }: StreamEvent): readonly ResponseEvent[] {
     const chunk = needEvent(data)
     if (field(chunk, 'error') != null) {
       return [{ type: 'error', error: readGoogleError(502, data) }]
     }
-    const events: AnswerEvent[] = []
+    const events: ResponseEvent[] = []
     if (!this.#isStarted) {
       this.#isStarted = true
       const id = stringAt(chunk, 'responseId') ?? `chatcmpl-${this.#newId()}`
@@ -149,18 +153,18 @@ export class GenerateContentReader implements AnswerReader {
     return events
   }
 
-  finish(): readonly AnswerEvent[] {
+  finish(): readonly ResponseEvent[] {
     return this.#hasStopped ? [{ type: 'end' }] : []
   }
 
-  #count(counts: JsonObject | undefined, events: AnswerEvent[]): void {
+  #count(counts: JsonObject | undefined, events: ResponseEvent[]): void {
     if (counts === undefined) return
     this.#usage = laterCounts(this.#usage, counts)
     const usage = readGenerateContentUsage(this.#usage)
     if (usage !== undefined) events.push({ type: 'usage', usage })
   }
 
-  #eventsOf(block: Part): AnswerEvent[] {
+  #eventsOf(block: Part): ResponseEvent[] {
     if (block.type === 'text') return [{ ...block, index: 0 }]
     if (block.type === 'thinking') return [{ ...block, index: 1 }]
     const index = this.#nextBlock++
@@ -173,7 +177,7 @@ export class GenerateContentReader implements AnswerReader {
     ]
   }
 
-  #stop(chunk: unknown, candidate: unknown, events: AnswerEvent[]): void {
+  #stop(chunk: unknown, candidate: unknown, events: ResponseEvent[]): void {
     const reason = stringAt(candidate, 'finishReason')
     const blocked = stringAt(objectAt(chunk, 'promptFeedback'), 'blockReason')
     if (this.#hasStopped || (reason === undefined && blocked === undefined)) return

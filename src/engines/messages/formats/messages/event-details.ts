@@ -1,13 +1,13 @@
 import {
-  type AnswerDetails,
-  detailsOfAnswer,
+  detailsOfResponse,
   type EventDetails,
+  type ResponseDetails,
 } from '../../common/response-details.ts'
 import { laterCounts } from '../../common/usage.ts'
 import { type JsonObject, objectAt } from '../../json/json.ts'
 import { readMessagesUsage } from './usage.ts'
 
-const none: AnswerDetails = {}
+const none: ResponseDetails = {}
 const noCounts: JsonObject = {}
 const facts = { readUsage: readMessagesUsage }
 
@@ -16,11 +16,12 @@ export class MessagesEventDetails implements EventDetails {
   /** The latest counts. */
   #counts: JsonObject = noCounts
 
-  read(event: unknown): AnswerDetails {
+  read(event: unknown): ResponseDetails {
     const message = objectAt(event, 'message')
     const counts = objectAt(message ?? event, 'usage')
-    if (counts === undefined) return message === undefined ? none : detailsOfAnswer(facts, message)
+    if (counts === undefined)
+      return message === undefined ? none : detailsOfResponse(facts, message)
     this.#counts = laterCounts(this.#counts, counts)
-    return detailsOfAnswer(facts, { ...message, usage: this.#counts })
+    return detailsOfResponse(facts, { ...message, usage: this.#counts })
   }
 }

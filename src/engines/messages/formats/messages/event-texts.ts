@@ -13,12 +13,12 @@ import {
   readDelta,
   withAsides,
 } from '../../mask/event-texts.ts'
-import { answerScope, isLabel, isSkipped } from '../../mask/text-fields.ts'
+import { isLabel, isSkipped, responseScope } from '../../mask/text-fields.ts'
 import {
-  mapAnswerField,
-  mapAnswerTexts,
   mapBlock,
   mapEntries,
+  mapResponseField,
+  mapResponseTexts,
   type TextsMap,
 } from '../../mask/texts.ts'
 import { messagesTexts } from './texts.ts'
@@ -33,7 +33,7 @@ export const readMessagesEvent: ReadEvent = (event, name) => {
       return {
         repeat: (map) =>
           withFields(mapRestOfEvent(event, map, 'message'), {
-            message: mapAnswerTexts(message, messagesTexts, map),
+            message: mapResponseTexts(message, messagesTexts, map),
           }),
       }
     }
@@ -65,7 +65,7 @@ function namesOfDelta(delta: JsonObject | undefined): readonly string[] {
   return Object.keys(delta).filter(
     (name) =>
       typeof delta[name] === 'string' &&
-      !isSkipped(delta, 'delta', name, answerScope) &&
+      !isSkipped(delta, 'delta', name, responseScope) &&
       !isLabel(delta, name),
   )
 }
@@ -98,7 +98,7 @@ function readBlock(
     const mapRest = (field: string, value: unknown) =>
       found.includes(field) || block === undefined || !isBlock
         ? value
-        : mapAnswerField(block, field, map)
+        : mapResponseField(block, field, map)
     const rest = block && mapEntries(block, mapRest)
     if (block === undefined) return mapBlock(event, map)
     return withFields(mapRestOfEvent(event, map, key), { [key]: rest })

@@ -2,7 +2,7 @@
 
 import { countAt } from '../../common/usage.ts'
 import type { ChatFormat, ErrorForm, OtherFormat, ProviderFormat } from '../../format.ts'
-import { answerSlot } from '../../mask/slot.ts'
+import { responseSlot } from '../../mask/slot.ts'
 import { callsInMessage } from './calls.ts'
 import { enrichMessages } from './enrich.ts'
 import { messagesEvents } from './events.ts'
@@ -46,7 +46,7 @@ export const messages: ChatFormat<'Messages'> = {
   hasResponse: ({ content }) => Array.isArray(content) || typeof content === 'string',
   enrich: enrichMessages,
   texts: messagesTexts,
-  slots: { messages: (body) => [answerSlot(body, 'content')] },
+  slots: { messages: (body) => [responseSlot(body, 'content')] },
   callsIn: callsInMessage,
   events: messagesEvents,
 }

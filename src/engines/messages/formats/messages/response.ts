@@ -1,5 +1,5 @@
 /** Whole answers in the messages format, read from a provider and written for a client. */
-import type { Answer, ProviderError, StopReason } from '../../chat.ts'
+import type { ModelResponse, ProviderError, StopReason } from '../../chat.ts'
 import { field, isObject, type JsonObject, objectAt, parseJson, stringAt } from '../../json/json.ts'
 import { LlmError } from '../../llm-error.ts'
 import { readMessagesUsage, writeMessagesUsage } from './usage.ts'
@@ -25,7 +25,7 @@ export function writeStopReason(reason: StopReason, stopSequence?: string): stri
   return reason === 'end' && stopSequence !== undefined ? 'stop_sequence' : writtenReasons[reason]
 }
 
-function readBlock(block: unknown): Answer['blocks'] {
+function readBlock(block: unknown): ModelResponse['blocks'] {
   const text = stringAt(block, 'text')
   const thinking = stringAt(block, 'thinking')
   const signature = stringAt(block, 'signature') || undefined
@@ -48,7 +48,7 @@ function readBlock(block: unknown): Answer['blocks'] {
 }
 
 /** @throws LlmError 502 if the body has no content. */
-export function readMessage(body: unknown): Answer {
+export function readMessage(body: unknown): ModelResponse {
   const content = field(body, 'content')
   if (!Array.isArray(content)) throw new LlmError(502, 'the answer has no content')
   return {
@@ -61,7 +61,7 @@ export function readMessage(body: unknown): Answer {
   }
 }
 
-function writeBlock(block: Answer['blocks'][number]): JsonObject {
+function writeBlock(block: ModelResponse['blocks'][number]): JsonObject {
   switch (block.type) {
     case 'text':
       return { type: 'text', text: block.text }
@@ -74,15 +74,22 @@ function writeBlock(block: Answer['blocks'][number]): JsonObject {
     case 'redacted-thinking':
       return { type: 'redacted_thinking', data: block.data }
     case 'made-image':
-      throw imageAnswer()
+      throw imageResponse()
   }
 }
 
 /** The messages format has no field for images, and an answer without its image would be wrong. */
-export const imageAnswer = (): LlmError =>
+export const imageResponse = (): LlmError =>
   new LlmError(502, 'the answer holds an image, which the Messages format cannot carry')
 
-export function writeMessage({ id, model, blocks, stop, stopSequence, usage }: Answer): JsonObject {
+export function writeMessage({
+  id,
+  model,
+  blocks,
+  stop,
+  stopSequence,
+  usage,
+}: ModelResponse): JsonObject {
   return {
     id,
     type: 'message',

@@ -1,17 +1,17 @@
 /** Streamed answers in the messages format, read from a provider and written for a client. */
 import {
-  type AnswerEvent,
-  type AnswerReader,
-  type AnswerWriter,
   laterUsage,
   type ProviderError,
+  type ResponseEvent,
+  type ResponseEventReader,
+  type ResponseEventWriter,
   type StreamEvent,
   type Usage,
 } from '../../chat.ts'
 import { laterCounts } from '../../common/usage.ts'
 import { field, type JsonObject, needEvent, numberAt, objectAt, stringAt } from '../../json/json.ts'
 import {
-  imageAnswer,
+  imageResponse,
   readMessagesError,
   readStopReason,
   writeMessagesError,
@@ -19,7 +19,7 @@ import {
 } from './response.ts'
 import { readMessagesUsage, writeMessagesUsage } from './usage.ts'
 
-export class MessagesReader implements AnswerReader {
+export class MessagesReader implements ResponseEventReader {
   /** The latest usage counts of the provider. */
   #usage: JsonObject = {}
   #hasStopped = false
@@ -27,7 +27,7 @@ export class MessagesReader implements AnswerReader {
   /** Index of the open block of a tool that the provider runs; it is not sent to clients. */
   #skipped: number | undefined
 
-  read({ data }: StreamEvent): readonly AnswerEvent[] {
+  read({ data }: StreamEvent): readonly ResponseEvent[] {
     const event = needEvent(data)
     const index = numberAt(event, 'index') ?? 0
     switch (stringAt(event, 'type')) {
@@ -57,22 +57,22 @@ export class MessagesReader implements AnswerReader {
     }
   }
 
-  finish(): readonly AnswerEvent[] {
+  finish(): readonly ResponseEvent[] {
     return []
   }
 
-  #start(message: unknown): readonly AnswerEvent[] {
+  #start(message: unknown): readonly ResponseEvent[] {
     this.#usage = objectAt(message, 'usage') ?? {}
     const id = stringAt(message, 'id') ?? ''
     const model = stringAt(message, 'model') ?? ''
     return [{ type: 'start', id, model, usage: readMessagesUsage(this.#usage) }]
   }
 
-  #delta(event: unknown): readonly AnswerEvent[] {
+  #delta(event: unknown): readonly ResponseEvent[] {
     const delta = objectAt(event, 'delta')
     const reason = stringAt(delta, 'stop_reason')
     const stopSequence = stringAt(delta, 'stop_sequence')
-    const events: AnswerEvent[] = []
+    const events: ResponseEvent[] = []
     if (reason !== undefined && !this.#hasStopped) {
       this.#hasStopped = true
       events.push({ type: 'stop', reason: readStopReason(reason), stopSequence })
@@ -89,7 +89,7 @@ function isServerTool(block: unknown): boolean {
   return type === 'server_tool_use' || type?.endsWith('_tool_result') === true
 }
 
-function startOfBlock(index: number, block: unknown): readonly AnswerEvent[] {
+function startOfBlock(index: number, block: unknown): readonly ResponseEvent[] {
   const name = stringAt(block, 'name')
   switch (stringAt(block, 'type')) {
     case 'tool_use':
@@ -108,7 +108,7 @@ function startOfBlock(index: number, block: unknown): readonly AnswerEvent[] {
   }
 }
 
-function deltaOfBlock(index: number, delta: unknown): readonly AnswerEvent[] {
+function deltaOfBlock(index: number, delta: unknown): readonly ResponseEvent[] {
   switch (stringAt(delta, 'type')) {
     case 'text_delta':
       return [{ type: 'text', index, text: stringAt(delta, 'text') ?? '' }]
@@ -134,7 +134,7 @@ interface OpenBlock {
  * Writes a message, and opens and closes blocks around their pieces. The stop reason and the usage are
  * written at the end, because some providers report the final usage only after the stop reason.
  */
-export class MessagesWriter implements AnswerWriter {
+export class MessagesWriter implements ResponseEventWriter {
   /** Open blocks, by their index in the common form. */
   readonly #open = new Map<number, OpenBlock>()
   #next = 0
@@ -145,7 +145,7 @@ export class MessagesWriter implements AnswerWriter {
   #isUsageNew = false
   #isFinished = false
 
-  write(event: AnswerEvent): readonly StreamEvent[] {
+  write(event: ResponseEvent): readonly StreamEvent[] {
     switch (event.type) {
       case 'start':
         return this.#start(event.id, event.model, event.usage)
@@ -159,7 +159,7 @@ export class MessagesWriter implements AnswerWriter {
       case 'redacted-thinking':
         return this.#openBlock(event.index, { type: 'redacted_thinking', data: event.data })
       case 'made-image':
-        throw imageAnswer()
+        throw imageResponse()
       case 'tool-start': {
         const { index, id, name } = event
         return this.#openBlock(index, { type: 'tool_use', id, name, input: {} })

@@ -1,6 +1,6 @@
-import { answerRules, mapContent, type ResponseTexts } from '../../mask/texts.ts'
+import { mapContent, type ResponseTexts, responseRules } from '../../mask/texts.ts'
 
 export const messagesTexts: ResponseTexts = {
   field: 'content',
-  map: (value, reading) => mapContent(value, reading, answerRules),
+  map: (value, reading) => mapContent(value, reading, responseRules),
 }

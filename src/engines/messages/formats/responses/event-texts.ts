@@ -19,10 +19,10 @@ import {
   readDelta,
 } from '../../mask/event-texts.ts'
 import {
-  mapAnswerField,
-  mapAnswerTexts,
   mapBlock,
   mapEntries,
+  mapResponseField,
+  mapResponseTexts,
   type TextsMap,
 } from '../../mask/texts.ts'
 import { responsesTexts } from './texts.ts'
@@ -40,7 +40,7 @@ export const readResponsesEvent: ReadEvent = (event, name) => {
   if (typeof type === 'string' && unreadTypes.test(type)) {
     const mapRead = (map: TextsMap) =>
       mapEntries(event, (field, value) =>
-        unreadFields.has(field) ? value : mapAnswerField(event, field, map),
+        unreadFields.has(field) ? value : mapResponseField(event, field, map),
       )
     return { repeat: mapRead }
   }
@@ -78,7 +78,7 @@ function readWhole(event: JsonObject): EventTexts {
   if (response === undefined) return { repeat: (map) => mapBlock(event, map) }
   const repeat = (map: TextsMap) =>
     withFields(mapRestOfEvent(event, map, 'response'), {
-      response: mapAnswerTexts(response, responsesTexts, map),
+      response: mapResponseTexts(response, responsesTexts, map),
     })
   return {
     repeat,
@@ -93,7 +93,7 @@ function mapPart(event: JsonObject, name: 'item' | 'part', map: TextsMap): JsonO
   if (!Object.hasOwn(event, name)) return rest
   const value = event[name]
   const item = name === 'item' ? value : { content: [value] }
-  const [mapped] = listAt(mapAnswerTexts({ output: [item] }, responsesTexts, map), 'output')
+  const [mapped] = listAt(mapResponseTexts({ output: [item] }, responsesTexts, map), 'output')
   const found = name === 'item' ? mapped : listAt(mapped, 'content')[0]
   return withFields(rest, { [name]: found })
 }

@@ -1,5 +1,5 @@
 /** Writes whole answers in the responses format. */
-import type { Answer, AnswerContext, MadeImageBlock, StopReason } from '../../chat.ts'
+import type { MadeImageBlock, ModelResponse, ResponseContext, StopReason } from '../../chat.ts'
 import { writeArguments } from '../../common/arguments.ts'
 import { compact, type JsonObject } from '../../json/json.ts'
 import { reasoningItem } from './reasoning.ts'
@@ -97,7 +97,10 @@ export function responseObject(
   })
 }
 
-export function writeResponse(answer: Answer, { created, newId }: AnswerContext): JsonObject {
+export function writeResponse(
+  answer: ModelResponse,
+  { created, newId }: ResponseContext,
+): JsonObject {
   const { blocks, model, usage } = answer
   const texts = blocks.flatMap((block) => (block.type === 'text' ? [block.text] : []))
   const calls = blocks.flatMap((block) => {

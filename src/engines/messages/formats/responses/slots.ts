@@ -1,5 +1,5 @@
 import { isObject, type JsonObject, listAt } from '../../json/json.ts'
-import { answerSlot, otherSlots, type ResponseSlots } from '../../mask/slot.ts'
+import { otherSlots, type ResponseSlots, responseSlot } from '../../mask/slot.ts'
 
 const isMessage = ({ type }: JsonObject): boolean => type === 'message'
 
@@ -9,7 +9,7 @@ export const responsesSlots: ResponseSlots = {
     listAt(body, 'output')
       .filter(isObject)
       .filter(isMessage)
-      .map((item) => answerSlot(item, 'content')),
+      .map((item) => responseSlot(item, 'content')),
   besideMessage: (item) =>
     isObject(item) && isMessage(item) ? otherSlots(item, 'content') : otherSlots(item),
 }

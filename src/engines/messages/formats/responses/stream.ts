@@ -3,11 +3,11 @@
  * are added, extended and finished by separate events, and the last event repeats the whole response.
  */
 import {
-  type AnswerContext,
-  type AnswerEvent,
-  type AnswerWriter,
   laterUsage,
   type MadeImageBlock,
+  type ResponseContext,
+  type ResponseEvent,
+  type ResponseEventWriter,
   type StopReason,
   type StreamEvent,
   type Usage,
@@ -42,12 +42,12 @@ interface OpenItem {
   isDone: boolean
 }
 
-type StartedCall = Extract<AnswerEvent, { type: 'tool-start' }>
+type StartedCall = Extract<ResponseEvent, { type: 'tool-start' }>
 
 const noCall = { callId: '', name: '' }
 
-export class ResponsesWriter implements AnswerWriter {
-  readonly #context: AnswerContext
+export class ResponsesWriter implements ResponseEventWriter {
+  readonly #context: ResponseContext
   readonly #items: OpenItem[] = []
   /** Reasoning and call items, by block index in the common form. */
   readonly #byIndex = new Map<number, OpenItem>()
@@ -61,11 +61,11 @@ export class ResponsesWriter implements AnswerWriter {
   #stop: StopReason = 'end'
   #usage: Usage | undefined
 
-  constructor(context: AnswerContext) {
+  constructor(context: ResponseContext) {
     this.#context = context
   }
 
-  write(event: AnswerEvent): readonly StreamEvent[] {
+  write(event: ResponseEvent): readonly StreamEvent[] {
     switch (event.type) {
       case 'start':
         this.#usage = event.usage

@@ -12,7 +12,7 @@ import {
 } from '../../../../engines/messages/json/json.ts'
 import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
 import { errorInPlace, isPlainText } from '../../../../engines/messages/response/conversion.ts'
-import { errorInAnswer } from '../../../../engines/messages/response/provider-error.ts'
+import { errorInResponse } from '../../../../engines/messages/response/provider-error.ts'
 import { decoderOf, openingOf } from '../../../../engines/messages/response/stream.ts'
 import { now } from '../../../proxy/upstream/choose.ts'
 
@@ -82,7 +82,7 @@ function failureOf(
   }
   const body = reported(parsed)
   if (body === undefined) return undefined
-  const error = errorInAnswer(request, JSON.stringify(body), body, isProtected)
+  const error = errorInResponse(request, JSON.stringify(body), body, isProtected)
   return error && { error, parsed: body }
 }
 

@@ -21,7 +21,7 @@ export function recordCheck(
   call.checks.push({ phase: placed.phase, guard: placed.guard.type, action })
   if (action === 'Allow' || call.context.over) return undefined
   const text = textOf(placed, action, finding)
-  const source = { step: call.policy, isAnswer: action === 'Reject' }
+  const source = { step: call.policy, isResponse: action === 'Reject' }
   addNote(call.context.exchange, 'backend.ai', text, source)
   return text
 }

@@ -21,9 +21,9 @@ import { ModelCall, routeTypesOf } from './model-call.ts'
 import { finishModelCall } from './model-details.ts'
 import { compileProviders, type ModelBackend, providerName } from './model-providers.ts'
 import { ModelRecord } from './model-record.ts'
-import { errorWriterAt, errorWriterFor, noRetryHeader } from './own-answers.ts'
+import { errorWriterAt, errorWriterFor, noRetryHeader } from './own-responses.ts'
 import { prepareModelRequest } from './prepare.ts'
-import { beginningOfAnswer, receiveAnswer, wholeAnswerLimit } from './receive.ts'
+import { beginningOfResponse, receiveResponse, wholeResponseLimit } from './receive.ts'
 
 export function aiKind(runtime: GatewayRuntime): BackendKind {
   const backends = new CompiledBackends<'ai', ModelBackend>('ai', (name, { groups }, before) =>
@@ -117,15 +117,15 @@ class AiCall implements BackendCall {
   }
 
   wholeResponseLimit(): number | undefined {
-    return wholeAnswerLimit(this.#call)
+    return wholeResponseLimit(this.#call)
   }
 
   beginningOfResponse() {
-    return beginningOfAnswer(this.#call)
+    return beginningOfResponse(this.#call)
   }
 
   receive(body: BufferedBody | undefined) {
-    return receiveAnswer(this.#call, body)
+    return receiveResponse(this.#call, body)
   }
 
   errorWriter(): ErrorWriter | undefined {

@@ -1,14 +1,14 @@
 /** The state of one request to a language model, across all its attempts. */
 
 import { laterUsage } from '../../../../engines/messages/chat.ts'
-import type { AnswerDetails } from '../../../../engines/messages/common/response-details.ts'
+import type { ResponseDetails } from '../../../../engines/messages/common/response-details.ts'
 import type { ClientFormat } from '../../../../engines/messages/format.ts'
 import type { RouteType } from '../../../../engines/messages/formats/index.ts'
 import type { JsonObject } from '../../../../engines/messages/json/json.ts'
 import type { ClientBody, RequestBody } from '../../../../engines/messages/request/client-body.ts'
 import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
 import type { ModelOutput } from '../../../../engines/messages/response/model-output.ts'
-import type { AnswerStream } from '../../../../engines/messages/response/stream.ts'
+import type { ModelResponseStream } from '../../../../engines/messages/response/stream.ts'
 import type { RequestHead } from '../../../../ground/exchange/exchange.ts'
 import { forwardingExtensions } from '../../../../ground/exchange/forwarding.ts'
 import { tokenLimitsOf } from '../../../../ground/exchange/rate-limits.ts'
@@ -23,7 +23,7 @@ import { ClientCredentials } from './client-credentials.ts'
 import type { FirstEvent } from './first-event.ts'
 import type { ModelBackend, ProviderEndpoint } from './model-providers.ts'
 
-const noDetails: AnswerDetails = {}
+const noDetails: ResponseDetails = {}
 const noProviders: readonly ProviderEndpoint[] = []
 
 /** Maximum number of providers that one request is sent to. */
@@ -74,10 +74,10 @@ export class ModelCall {
   /** Watches the beginning of the streamed answer that is being received; undefined if nothing does. */
   firstEvent: FirstEvent | undefined
   /** The transform of a streamed answer; it holds memory of the core. */
-  stream: AnswerStream | undefined
+  stream: ModelResponseStream | undefined
   /** The texts and tool calls of the answer; undefined if they are not recorded. */
   output: ModelOutput | undefined
-  details: AnswerDetails = noDetails
+  details: ResponseDetails = noDetails
   /** Bytes of content that arrived after the provider's last usage report. */
   uncountedBytes = 0
   /** Time of the first piece of content, in milliseconds of `performance.now()`. */
@@ -170,7 +170,7 @@ export class ModelCall {
     this.uncountedBytes += bytes
   }
 
-  addDetails(details: AnswerDetails): void {
+  addDetails(details: ResponseDetails): void {
     if (details.usage !== undefined) this.uncountedBytes = 0
     if (this.details === noDetails) {
       this.details = details

@@ -111,8 +111,8 @@ const bytesPerToken = 4
 function usedTokens({ details, request, output, uncountedBytes }: ModelCall, status = 0): number {
   const { usage } = details
   const reported = usage === undefined ? 0 : inputWithCache(usage) + usage.output
-  const hasAnswered = status >= 200 && status < 300
-  if (usage !== undefined || !hasAnswered || request === undefined) {
+  const hasResponded = status >= 200 && status < 300
+  if (usage !== undefined || !hasResponded || request === undefined) {
     return reported + estimate(uncountedBytes)
   }
   const texts = requestTexts(request.body.whole).map(({ content }) => content)

@@ -2,13 +2,13 @@
 import { changeQuery } from '../../../../ground/base/query-string.ts'
 import type { RespondVerdict } from '../../../../ground/exchange/exchange.ts'
 import { apiVersion, type ModelCall } from './model-call.ts'
-import { ownAnswer } from './own-answers.ts'
+import { ownResponse } from './own-responses.ts'
 
 /**
  * Returns the aliases without wildcards and the pinned models of providers, in vendor A's format. If
  * there are none, returns undefined, and the request goes to the provider for its list.
  */
-export function modelsAnswer(call: ModelCall): RespondVerdict | undefined {
+export function modelsResponse(call: ModelCall): RespondVerdict | undefined {
   const { policy, provider, backend } = call
   const aliases = Object.keys(policy?.config.modelAliases ?? {}).filter(
     (name) => !name.includes('*'),
@@ -22,7 +22,7 @@ export function modelsAnswer(call: ModelCall): RespondVerdict | undefined {
   }
   if (models.size === 0 && redirectToProvider(call)) return undefined
   const data = [...models].map(([id, owned_by]) => ({ id, object: 'model', created: 0, owned_by }))
-  return ownAnswer(200, { object: 'list', data })
+  return ownResponse(200, { object: 'list', data })
 }
 
 function withoutVersion(query: string | undefined): string | undefined {

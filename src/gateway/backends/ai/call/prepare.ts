@@ -26,8 +26,14 @@ import { decodeBody } from './content-coding.ts'
 import { apiVersion, type ModelCall } from './model-call.ts'
 import { describeModelCall } from './model-details.ts'
 import type { ProviderEndpoint } from './model-providers.ts'
-import { modelsAnswer } from './models.ts'
-import { llmRefusal, ownAnswer, refuseMethod, refuseUnmapped, unsupported } from './own-answers.ts'
+import { modelsResponse } from './models.ts'
+import {
+  llmRefusal,
+  ownResponse,
+  refuseMethod,
+  refuseUnmapped,
+  unsupported,
+} from './own-responses.ts'
 import { prepareRealtime } from './realtime.ts'
 import { guardRequest } from './request-guards.ts'
 
@@ -60,7 +66,7 @@ export function prepareModelRequest(call: ModelCall): Prepared | Promise<Prepare
       call.overridePath()
       return undefined
     case 'Models':
-      return modelsAnswer(call)
+      return modelsResponse(call)
     default:
       return prepareOrRefuse(call, route)
   }
@@ -208,7 +214,7 @@ async function prepareWhole(
   if ('count' in outgoing) {
     const tokens = await outgoing.count()
     call.addDetails({ countTokens: tokens })
-    return context.over ? undefined : ownAnswer(200, { input_tokens: tokens })
+    return context.over ? undefined : ownResponse(200, { input_tokens: tokens })
   }
   const bytes = outgoing.body && Buffer.from(JSON.stringify(outgoing.body))
   return finishPreparing(call, outgoing, bytes ?? client.bytes)

@@ -1,8 +1,8 @@
 /** Turns the answer of a provider into the answer for the client. */
 
 import type { ServerExchange } from '../../../../engines/http/contracts/requests.ts'
-import type { AnswerContext, StreamEvent } from '../../../../engines/messages/chat.ts'
-import type { AnswerDetails } from '../../../../engines/messages/common/response-details.ts'
+import type { ResponseContext, StreamEvent } from '../../../../engines/messages/chat.ts'
+import type { ResponseDetails } from '../../../../engines/messages/common/response-details.ts'
 import { type ChatFormat, chatFormatOf } from '../../../../engines/messages/format.ts'
 import {
   isObject,
@@ -12,28 +12,28 @@ import {
 } from '../../../../engines/messages/json/json.ts'
 import { LlmError } from '../../../../engines/messages/llm-error.ts'
 import { HeldStream } from '../../../../engines/messages/mask/held-stream.ts'
-import { otherAnswer } from '../../../../engines/messages/mask/message-forms.ts'
+import { otherResponse } from '../../../../engines/messages/mask/message-forms.ts'
 import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
-import {
-  detailsInBytes,
-  readErrorAnswer,
-  readWholeAnswer,
-  statusError,
-} from '../../../../engines/messages/response/answer.ts'
 import type { ConversionOptions } from '../../../../engines/messages/response/conversion.ts'
 import { StreamedOutput, WholeOutput } from '../../../../engines/messages/response/model-output.ts'
 import {
-  errorInAnswer,
+  errorInResponse,
   isOfProvider,
   loggedText,
   ProviderFailure,
   providerFailed,
 } from '../../../../engines/messages/response/provider-error.ts'
 import {
-  AnswerStream,
   convertEvents,
   eventBytes,
+  ModelResponseStream,
 } from '../../../../engines/messages/response/stream.ts'
+import {
+  detailsInBytes,
+  readErrorResponse,
+  readWholeResponse,
+  statusError,
+} from '../../../../engines/messages/response/whole.ts'
 import { bufferOf } from '../../../../ground/base/buffers.ts'
 import type { Body, BufferedBody, ResponseHead } from '../../../../ground/exchange/exchange.ts'
 import type { Received } from '../../../proxy/request/backend-call.ts'
@@ -42,20 +42,20 @@ import { decodeBody } from './content-coding.ts'
 import { FirstEvent, maxFirstEvent } from './first-event.ts'
 import type { ModelCall } from './model-call.ts'
 import { describeModelCall } from './model-details.ts'
-import { llmRefusal } from './own-answers.ts'
+import { llmRefusal } from './own-responses.ts'
 import { newId } from './prepare.ts'
 import {
-  guardAnswer,
   guardError,
   guardHeld,
-  holdsAnswer,
+  guardResponse,
+  holdsResponse,
   streamGuardOf,
 } from './response-guards.ts'
 
 type Result = Received
 
 /** An answer of a provider that the gateway reads. */
-interface ReceivedAnswer {
+interface ReceivedResponse {
   readonly call: ModelCall
   readonly request: OutgoingRequest
   readonly response: ResponseHead
@@ -65,31 +65,31 @@ interface ReceivedAnswer {
 }
 
 /** Maximum size of an answer that is read as a whole, unless the buffer limit is larger. */
-const minAnswerLimit = 32 * 1024 * 1024
+const minResponseLimit = 32 * 1024 * 1024
 
-const answerLimitOf = ({ bufferLimit }: ServerExchange): number =>
-  Math.max(bufferLimit, minAnswerLimit)
+const responseLimitOf = ({ bufferLimit }: ServerExchange): number =>
+  Math.max(bufferLimit, minResponseLimit)
 
 const streamTypes = /^(text\/event-stream|application\/vnd\.amazon\.eventstream)\s*(;|$)/i
 
 /** Returns the maximum size of an answer that is read as a whole; undefined for other answers. */
-export function wholeAnswerLimit(call: ModelCall): number | undefined {
+export function wholeResponseLimit(call: ModelCall): number | undefined {
   call.firstEvent = undefined
   const { outgoing, context } = call
   const { response } = context.exchange
   if (outgoing === undefined || response === undefined) return undefined
   const isRelayed =
     isStream(response, chatFormatOf(outgoing.format)) &&
-    !holdsAnswer(call) &&
+    !holdsResponse(call) &&
     !isCoded(response.headers.get('content-encoding'))
-  return isRelayed ? undefined : answerLimitOf(context.exchange)
+  return isRelayed ? undefined : responseLimitOf(context.exchange)
 }
 
 /**
  * Returns what must see the beginning of a stream before the client gets any of it; undefined if there is no
  * other provider to try, or if the answer is not a stream that the gateway reads.
  */
-export function beginningOfAnswer(call: ModelCall): FirstEvent | undefined {
+export function beginningOfResponse(call: ModelCall): FirstEvent | undefined {
   const { outgoing, canRestore } = call
   if (outgoing === undefined || !canRestore || chatFormatOf(outgoing.format) === undefined) {
     return undefined
@@ -100,13 +100,13 @@ export function beginningOfAnswer(call: ModelCall): FirstEvent | undefined {
 
 /**
  * Returns the response to send instead; undefined if the provider's response can be relayed. `read` is the
- * body if `wholeAnswerLimit` has returned a limit, or its beginning after `beginningOfAnswer`.
+ * body if `wholeResponseLimit` has returned a limit, or its beginning after `beginningOfResponse`.
  */
-export function receiveAnswer(
+export function receiveResponse(
   call: ModelCall,
   read: BufferedBody | undefined,
 ): Result | Promise<Result> {
-  const answer = receivedAnswer(call)
+  const answer = receivedResponse(call)
   if (answer === undefined) return undefined
   const { firstEvent } = call
   if (firstEvent === undefined) {
@@ -118,7 +118,7 @@ export function receiveAnswer(
 
 /** Returns the refusal of a stream that begins with an error; undefined if its answer begins. */
 function receiveFailure(
-  answer: ReceivedAnswer,
+  answer: ReceivedResponse,
   first: FirstEvent,
   whole: Uint8Array | undefined,
 ): Result | Promise<Result> {
@@ -127,11 +127,11 @@ function receiveFailure(
   if (failure === undefined || !isProviderFailure(failure.error.status)) return undefined
   return isGuarded && failure.parsed !== undefined
     ? awaitOrRefuse(answer, replaceError(answer, failure.parsed))
-    : refuseAnswer(answer, new ProviderFailure(failure.error))
+    : refuseResponse(answer, new ProviderFailure(failure.error))
 }
 
 /** Converts the events of a stream while they pass. */
-function relayStream(answer: ReceivedAnswer): undefined {
+function relayStream(answer: ReceivedResponse): undefined {
   const { call, format, response, body } = answer
   if (format === undefined) return undefined
   response.headers.set('content-type', 'text/event-stream')
@@ -139,13 +139,13 @@ function relayStream(answer: ReceivedAnswer): undefined {
   const guard = streamGuardOf(call, format, conversion.eventLimit)
   const isGuarded = guard !== undefined
   const onEvent = recorder(call, format)
-  const stream = new AnswerStream({ ...conversion, guard, isGuarded, onEvent })
+  const stream = new ModelResponseStream({ ...conversion, guard, isGuarded, onEvent })
   call.stream = stream
   body.through(stream)
   return undefined
 }
 
-function receivedAnswer(call: ModelCall): ReceivedAnswer | undefined {
+function receivedResponse(call: ModelCall): ReceivedResponse | undefined {
   const { response, responseBody: body } = call.context.exchange
   const { outgoing: request } = call
   if (request === undefined || response === undefined || body === undefined) return undefined
@@ -160,7 +160,7 @@ function isStream({ status, headers }: ResponseHead, format: ChatFormat | undefi
 const isCoded = (coding: string | undefined): boolean =>
   coding !== undefined && coding !== '' && coding.toLowerCase() !== 'identity'
 
-const contextNow = (): AnswerContext => ({ created: Math.floor(Date.now() / 1_000), newId })
+const contextNow = (): ResponseContext => ({ created: Math.floor(Date.now() / 1_000), newId })
 
 /** Returns a recorder of the model's output; undefined if no expression uses the output. */
 function recorder(call: ModelCall, format: ChatFormat) {
@@ -171,12 +171,12 @@ function recorder(call: ModelCall, format: ChatFormat) {
   return (event: StreamEvent) => output.push(event)
 }
 
-function conversionOf({ call, request }: ReceivedAnswer, format: ChatFormat): ConversionOptions {
+function conversionOf({ call, request }: ReceivedResponse, format: ChatFormat): ConversionOptions {
   return {
     request,
     format,
     clientFields: call.clientBody?.fields ?? {},
-    eventLimit: answerLimitOf(call.context.exchange),
+    eventLimit: responseLimitOf(call.context.exchange),
     context: contextNow(),
     isProtected: isProtected(call),
     onDetails: (details) => call.addDetails(details),
@@ -184,11 +184,11 @@ function conversionOf({ call, request }: ReceivedAnswer, format: ChatFormat): Co
   }
 }
 
-function receiveWhole(answer: ReceivedAnswer, read: BufferedBody): Result | Promise<Result> {
+function receiveWhole(answer: ReceivedResponse, read: BufferedBody): Result | Promise<Result> {
   try {
     if (!read.complete) throw new LlmError(502, 'the answer of the provider is too large')
     const coding = answer.response.headers.get('content-encoding')
-    const limit = answerLimitOf(answer.call.context.exchange)
+    const limit = responseLimitOf(answer.call.context.exchange)
     const decoded = decodeBody(read.bytes, coding, limit, 'provider')
     const replaced =
       decoded instanceof Promise
@@ -196,12 +196,12 @@ function receiveWhole(answer: ReceivedAnswer, read: BufferedBody): Result | Prom
         : replaceDecoded(answer, read.bytes, decoded)
     return replaced instanceof Promise ? awaitOrRefuse(answer, replaced) : replaced
   } catch (error) {
-    return refuseAnswer(answer, error)
+    return refuseResponse(answer, error)
   }
 }
 
 async function awaitDecoded(
-  answer: ReceivedAnswer,
+  answer: ReceivedResponse,
   sent: Uint8Array,
   decoded: Promise<Uint8Array>,
 ): Promise<Result> {
@@ -209,15 +209,15 @@ async function awaitDecoded(
   return answer.call.context.over ? undefined : replaceDecoded(answer, sent, bytes)
 }
 
-async function awaitOrRefuse(answer: ReceivedAnswer, pending: Promise<Result>): Promise<Result> {
+async function awaitOrRefuse(answer: ReceivedResponse, pending: Promise<Result>): Promise<Result> {
   try {
     return await pending
   } catch (error) {
-    return refuseAnswer(answer, error)
+    return refuseResponse(answer, error)
   }
 }
 
-function refuseAnswer({ call, request }: ReceivedAnswer, error: unknown): Result {
+function refuseResponse({ call, request }: ReceivedResponse, error: unknown): Result {
   if (!(error instanceof LlmError)) throw error
   call.context.refusal = loggedText(error)
   const answer = llmRefusal(request.format.name, error, isProtected(call))
@@ -227,7 +227,7 @@ function refuseAnswer({ call, request }: ReceivedAnswer, error: unknown): Result
 }
 
 function replaceDecoded(
-  answer: ReceivedAnswer,
+  answer: ReceivedResponse,
   sent: Uint8Array,
   bytes: Uint8Array,
 ): Result | Promise<Result> {
@@ -241,7 +241,7 @@ function replaceDecoded(
 
 /** Replaces a whole streamed answer; guards check all of it before the client gets any. */
 async function replaceStream(
-  answer: ReceivedAnswer,
+  answer: ReceivedResponse,
   bytes: Uint8Array,
   format: ChatFormat,
 ): Promise<Result> {
@@ -268,14 +268,14 @@ async function replaceStream(
 /** Headers that describe the bytes that were replaced. */
 const contentHeaders = ['etag', 'content-md5', 'digest', 'content-digest', 'content-range']
 
-function replaceBody({ response, body }: ReceivedAnswer, bytes: Uint8Array): undefined {
+function replaceBody({ response, body }: ReceivedResponse, bytes: Uint8Array): undefined {
   body.replace(bytes)
   for (const name of contentHeaders) response.headers.remove(name)
 }
 
 /** Replaces an answer that is not streamed. @throws LlmError 502 if it cannot be read. */
 function replaceWhole(
-  received: ReceivedAnswer,
+  received: ReceivedResponse,
   bytes: Buffer,
   wasDecoded: boolean,
 ): Result | Promise<Result> {
@@ -291,7 +291,7 @@ function replaceWhole(
   }
   const text = utf8Text(bytes)
   return status >= 300
-    ? put(received, readErrorAnswer(request, status, text) ?? relayed)
+    ? put(received, readErrorResponse(request, status, text) ?? relayed)
     : replaceParsed(received, text, relayed)
 }
 
@@ -299,7 +299,7 @@ function replaceWhole(
 const isProtected = ({ policy }: ModelCall): boolean => (policy?.responseGuards.length ?? 0) > 0
 
 /** Replaces an answer that guards protect. What they cannot read is refused. @throws LlmError 502 */
-async function replaceProtected(received: ReceivedAnswer, text: string): Promise<Result> {
+async function replaceProtected(received: ReceivedResponse, text: string): Promise<Result> {
   const { call, request, format, response } = received
   const { status } = response
   // A redirect is no answer of a model, and its body could be anything.
@@ -307,14 +307,14 @@ async function replaceProtected(received: ReceivedAnswer, text: string): Promise
     throw new LlmError(502, `the provider answered ${status}, which guards cannot read`)
   }
   const parsed = parseJson(text)
-  if (status >= 300 || errorInAnswer(request, text, parsed) !== undefined) {
+  if (status >= 300 || errorInResponse(request, text, parsed) !== undefined) {
     return replaceError(received, parsed)
   }
   const isForeign = request.plan.kind === 'native' && isObject(parsed)
-  if (isForeign && !request.format.hasResponse(parsed)) throw new LlmError(502, otherAnswer)
-  const answer = readAnswer(received, text)
+  if (isForeign && !request.format.hasResponse(parsed)) throw new LlmError(502, otherResponse)
+  const answer = readResponse(received, text)
   if (format === undefined) return put(received, answer.body)
-  const { body, refusal } = await guardAnswer(call, answer.body, format)
+  const { body, refusal } = await guardResponse(call, answer.body, format)
   if (call.context.over || refusal !== undefined) return refusal
   call.output = new WholeOutput(body, format)
   // The body is written again, because the client may find another value for a repeated key.
@@ -322,7 +322,7 @@ async function replaceProtected(received: ReceivedAnswer, text: string): Promise
 }
 
 /** Replaces an error of the provider by what guards leave of it. @throws ProviderFailure if its status is that of an answer. */
-async function replaceError(received: ReceivedAnswer, error: unknown): Promise<Result> {
+async function replaceError(received: ReceivedResponse, error: unknown): Promise<Result> {
   const { call, request, response } = received
   const { status } = response
   if (!isObject(error) && !Array.isArray(error)) {
@@ -332,38 +332,43 @@ async function replaceError(received: ReceivedAnswer, error: unknown): Promise<R
   if (call.context.over || refusal !== undefined) return refusal
   const text = JSON.stringify(value)
   if (status >= 300) {
-    return put(received, readErrorAnswer(request, status, text) ?? Buffer.from(text))
+    return put(received, readErrorResponse(request, status, text) ?? Buffer.from(text))
   }
-  const found = errorInAnswer(request, text, value, true)
+  const found = errorInResponse(request, text, value, true)
   throw found === undefined ? new LlmError(502, providerFailed) : new ProviderFailure(found)
 }
 
-function readAnswer(received: ReceivedAnswer, text: string) {
+function readResponse(received: ReceivedResponse, text: string) {
   const { headers } = received.response
-  const answer = readWholeAnswer(received.request, text, (name) => headers.get(name), contextNow())
+  const answer = readWholeResponse(
+    received.request,
+    text,
+    (name) => headers.get(name),
+    contextNow(),
+  )
   learnDetails(received.call, answer.details)
   return answer
 }
 
 /** `relayed` is set if the bytes of the provider cannot be relayed as they came. */
 function replaceParsed(
-  received: ReceivedAnswer,
+  received: ReceivedResponse,
   text: string,
   relayed: Buffer | undefined,
 ): undefined {
   const { call, format } = received
-  const answer = readAnswer(received, text)
+  const answer = readResponse(received, text)
   if (format !== undefined) call.output = new WholeOutput(answer.body, format)
   return put(received, answer.isChanged ? answer.body : relayed)
 }
 
-function learnDetails(call: ModelCall, details: AnswerDetails): void {
+function learnDetails(call: ModelCall, details: ResponseDetails): void {
   call.addDetails(details)
   describeModelCall(call)
 }
 
 /** Replaces the body by an object or bytes; undefined if it is relayed. */
-function put(received: ReceivedAnswer, body: JsonObject | Buffer | undefined): undefined {
+function put(received: ReceivedResponse, body: JsonObject | Buffer | undefined): undefined {
   if (body === undefined) return
   const isBytes = Buffer.isBuffer(body)
   replaceBody(received, isBytes ? body : Buffer.from(JSON.stringify(body)))

@@ -18,7 +18,7 @@ import type { WebhookGuard } from '../guards/webhook.ts'
 import type { Guard } from '../policy/apply.ts'
 import { recordCheck } from './guard-checks.ts'
 import type { GuardedBody, ModelCall } from './model-call.ts'
-import { guardRefusal } from './own-answers.ts'
+import { guardRefusal } from './own-responses.ts'
 
 /** Runs the guards, of which there is at least one. Returns the guarded body, or the response of a guard that rejects; undefined if the request has ended. */
 export async function guardRequest(

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { completions } from '../../../../engines/messages/formats/completions/index.ts'
 import type { ModelCall } from './model-call.ts'
-import { holdsAnswer } from './response-guards.ts'
+import { holdsResponse } from './response-guards.ts'
 
 const callWith = (core: 'Completions' | undefined) =>
   ({
@@ -11,7 +11,7 @@ const callWith = (core: 'Completions' | undefined) =>
 
 describe('a guarded stream', () => {
   it('is held if the core does not know its format', () => {
-    expect(holdsAnswer(callWith('Completions'))).toBe(false)
-    expect(holdsAnswer(callWith(undefined))).toBe(true)
+    expect(holdsResponse(callWith('Completions'))).toBe(false)
+    expect(holdsResponse(callWith(undefined))).toBe(true)
   })
 })

@@ -21,19 +21,19 @@ import {
   mapRepeatedTexts,
 } from '../../../../engines/messages/mask/repeated-texts.ts'
 import type { RoleText } from '../../../../engines/messages/mask/slot.ts'
-import { answerTexts, withAnswerTexts } from '../../../../engines/messages/mask/slots.ts'
+import { responseTexts, withResponseTexts } from '../../../../engines/messages/mask/slots.ts'
 import { StreamGuard } from '../../../../engines/messages/mask/stream-guard.ts'
-import { mapAnswerTexts, type TextsMap } from '../../../../engines/messages/mask/texts.ts'
+import { mapResponseTexts, type TextsMap } from '../../../../engines/messages/mask/texts.ts'
 import type { HeaderFields, RespondVerdict } from '../../../../ground/exchange/exchange.ts'
 import { type GuardCheck, guardFailure } from '../guards/guard-call.ts'
 import type { WebhookGuard } from '../guards/webhook.ts'
 import type { Guard } from '../policy/apply.ts'
 import { recordCheck } from './guard-checks.ts'
 import type { ModelCall } from './model-call.ts'
-import { guardRefusal } from './own-answers.ts'
+import { guardRefusal } from './own-responses.ts'
 
 /** Returns true if the whole answer must arrive before the client gets any of it. */
-export function holdsAnswer({ policy, outgoing }: ModelCall): boolean {
+export function holdsResponse({ policy, outgoing }: ModelCall): boolean {
   if (policy === undefined || policy.responseGuards.length === 0) return false
   return policy.responseChain === undefined || outgoing?.format.core === undefined
 }
@@ -51,7 +51,7 @@ export function streamGuardOf(
 }
 
 /** The texts of an answer, which guards read and change. */
-interface GuardableAnswer {
+interface GuardableResponse {
   texts(): readonly RoleText[]
   /** Masks the texts; returns true if anything was masked. */
   mask(mask: Mask, onMatch: OnMatch): boolean
@@ -60,35 +60,35 @@ interface GuardableAnswer {
 }
 
 /** The guarded answer; `refusal` is set if a guard rejects it. */
-interface GuardedAnswer {
+interface GuardedResponse {
   readonly body: JsonObject
   readonly refusal: RespondVerdict | undefined
 }
 
 /** Runs the guards, of which there is at least one, on a whole answer. */
-export async function guardAnswer(
+export async function guardResponse(
   call: ModelCall,
   body: JsonObject,
   format: ChatFormat,
-): Promise<GuardedAnswer> {
+): Promise<GuardedResponse> {
   let current = mapRepeatedTexts(body, keepTexts)
-  const answer: GuardableAnswer = {
+  const answer: GuardableResponse = {
     texts() {
-      return [...answerTexts(current, format), ...textOfErrorsBeside(current)]
+      return [...responseTexts(current, format), ...textOfErrorsBeside(current)]
     },
     mask(mask, onMatch) {
       const before = current
       const map: TextsMap = (texts) => maskTexts(mask, texts).texts
       const counting: TextsMap = (texts) => maskTexts(mask, texts, onMatch).texts
-      const texts = mapAnswerTexts(mapRepeatedTexts(current, map), format.texts, counting)
+      const texts = mapResponseTexts(mapRepeatedTexts(current, map), format.texts, counting)
       current = mapErrorsBeside(texts, counting)
       return current !== before
     },
     replace(texts) {
       const shown = answer.texts()
       if (texts.length !== shown.length) return false
-      const count = answerTexts(current, format).length
-      const replaced = withAnswerTexts(current, format, texts.slice(0, count))
+      const count = responseTexts(current, format).length
+      const replaced = withResponseTexts(current, format, texts.slice(0, count))
       if (replaced === undefined) return false
       const isChanged = texts.some(({ content }, at) => content !== shown[at]?.content)
       // Citations and errors are emptied, because the guard did not see their texts as they are.
@@ -111,7 +111,7 @@ interface GuardedError {
 /** Runs the guards, of which there is at least one, on an error that came in place of an answer. */
 export async function guardError(call: ModelCall, error: unknown): Promise<GuardedError> {
   let current = error
-  const answer: GuardableAnswer = {
+  const answer: GuardableResponse = {
     texts: () => textOfEvery(current),
     mask(mask, onMatch) {
       const before = current
@@ -142,7 +142,7 @@ export function guardHeld(call: ModelCall, held: HeldStream): Promise<RespondVer
 
 async function judge(
   call: ModelCall,
-  answer: GuardableAnswer,
+  answer: GuardableResponse,
 ): Promise<RespondVerdict | undefined> {
   const { context } = call
   const { headers } = context.exchange.response ?? {}
@@ -167,14 +167,14 @@ async function judge(
 
 type Outcome = Extract<GuardCheck['action'], 'Allow' | 'Mask'> | RespondVerdict
 
-function mask(guard: Guard, answer: GuardableAnswer, counts: MatchCounts): Outcome {
+function mask(guard: Guard, answer: GuardableResponse, counts: MatchCounts): Outcome {
   if (guard.type !== 'regex') throw guardFailure(`${guard.type} cannot judge answers`)
   return answer.mask(guard.mask, counts.add) ? 'Mask' : 'Allow'
 }
 
 async function askWebhook(
   guard: WebhookGuard,
-  answer: GuardableAnswer,
+  answer: GuardableResponse,
   headers: HeaderFields,
 ): Promise<Outcome> {
   const action = await guard.ask('response', answer.texts(), headers)

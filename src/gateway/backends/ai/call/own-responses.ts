@@ -31,7 +31,7 @@ const json = ['content-type', 'application/json'] as const
 /** Tells the SDKs of vendors A and C not to wait and repeat a request to a language model. */
 export const noRetryHeader = ['x-should-retry', 'false'] as const
 
-export function ownAnswer(status: number, body: JsonObject): RespondVerdict {
+export function ownResponse(status: number, body: JsonObject): RespondVerdict {
   const reason = 'DirectResponse'
   return { kind: 'respond', status, headers: [json], body: JSON.stringify(body), reason }
 }

@@ -1,6 +1,6 @@
 /** Converts whole answers of providers to answers for the client. */
-import type { AnswerContext } from '../chat.ts'
-import { type AnswerDetails, detailsOfAnswer } from '../common/response-details.ts'
+import type { ResponseContext } from '../chat.ts'
+import { detailsOfResponse, type ResponseDetails } from '../common/response-details.ts'
 import { chatFormatOf } from '../format.ts'
 import { openAiErrors } from '../formats/completions/index.ts'
 import { invokeTokensHeader, writeEmbeddings } from '../formats/embeddings/embeddings.ts'
@@ -11,55 +11,55 @@ import { MemberScanner } from '../json/members.ts'
 import { LlmError } from '../llm-error.ts'
 import type { OutgoingRequest } from '../request/outgoing.ts'
 import {
-  answerFields,
-  errorInAnswer,
+  errorInResponse,
   excerptOf,
   ProviderFailure,
   readerOf,
+  responseFields,
   unreadable,
 } from './provider-error.ts'
 
-interface ClientAnswer {
+interface ClientResponse {
   readonly body: JsonObject
   /** False if the provider's bytes can be sent to the client unchanged. */
   readonly isChanged: boolean
-  readonly details: AnswerDetails
+  readonly details: ResponseDetails
 }
 
-const answerScanner = new MemberScanner({
+const responseScanner = new MemberScanner({
   read: ['model', 'usage', 'service_tier', 'input_tokens'],
-  noted: answerFields,
+  noted: responseFields,
 })
 
 /** Returns the details of an answer that is relayed without being parsed; undefined if it must be parsed. */
 export function detailsInBytes(
   { plan, format }: OutgoingRequest,
   bytes: Buffer,
-): AnswerDetails | undefined {
-  if (plan.kind !== 'native' || !answerScanner.scan(bytes)) return undefined
+): ResponseDetails | undefined {
+  if (plan.kind !== 'native' || !responseScanner.scan(bytes)) return undefined
   // Without an answer, the object may be an error.
-  if (!answerFields.some((name) => answerScanner.isFilled(name))) return undefined
-  return detailsOfAnswer(format, answerScanner.values())
+  if (!responseFields.some((name) => responseScanner.isFilled(name))) return undefined
+  return detailsOfResponse(format, responseScanner.values())
 }
 
 /** @throws LlmError 502 if the answer cannot be read. */
-export function readWholeAnswer(
+export function readWholeResponse(
   request: OutgoingRequest,
   text: string,
   header: (name: string) => string | undefined,
-  context: AnswerContext,
-): ClientAnswer {
+  context: ResponseContext,
+): ClientResponse {
   const body = parseJson(text)
-  const error = errorInAnswer(request, text, body)
+  const error = errorInResponse(request, text, body)
   if (error !== undefined) throw new ProviderFailure(error)
   if (!isObject(body)) throw unreadable(text)
   const { plan, translation, format, model } = request
   switch (plan.kind) {
     case 'native':
-      return { body, isChanged: false, details: detailsOfAnswer(format, body) }
+      return { body, isChanged: false, details: detailsOfResponse(format, body) }
     case 'translated': {
       const chat = chatFormatOf(format)
-      const answer = translation?.readAnswer(body)
+      const answer = translation?.readResponse(body)
       if (answer === undefined || chat === undefined) throw new LlmError(502, 'no translation')
       const { model, usage } = answer
       const written = chat.writeResponse(answer, context)
@@ -84,7 +84,7 @@ export function readWholeAnswer(
 }
 
 /** Returns the provider's error in the client's format; undefined if it already has that format. */
-export function readErrorAnswer(
+export function readErrorResponse(
   request: OutgoingRequest,
   status: number,
   text: string,
