@@ -294,6 +294,10 @@ describe('a policy that cannot be enforced', () => {
     status: 500,
     body: 'a policy that covers this route cannot be enforced',
   }
+  const withoutCredential = {
+    status: 500,
+    body: 'the credential for the backend is missing or cannot be used',
+  }
   const pending = { unenforceable: 'not supported yet', configVersion: 0 }
 
   it.each([
@@ -306,7 +310,7 @@ describe('a policy that cannot be enforced', () => {
   ] as const)('makes its target answer 500 (%s.%s)', async (section, field, target) => {
     rig.apply([...house(), policy(target, field, {}, { section, ...pending })])
     const before = upstream.requests.length
-    expect(await rig.send({})).toMatchObject(refusal)
+    expect(await rig.send({})).toMatchObject(field === 'auth' ? withoutCredential : refusal)
     expect(upstream.requests.length).toBe(before)
   })
 
