@@ -2,6 +2,7 @@
 
 import { findPolicy, policyRegistry } from '../../../gateway/policies/registry.ts'
 import { eachDestinationOfConfig } from '../../../ground/model/destinations.ts'
+import { invalidPolicyText } from '../../../ground/model/invalid-policies.ts'
 import { compareText, objectKey } from '../../../ground/model/names.ts'
 import {
   type PolicyPhase,
@@ -255,7 +256,7 @@ function refusedPolicy(self: ObjectState, read: Reader): Derived {
     ),
   }
   const targets = resolveTargets(spec, self.ref.namespace, read)
-  const unenforceable = `GatewayPolicy ${self.ref.namespace}/${self.ref.name} is invalid: ${message}`
+  const unenforceable = invalidPolicyText(self.ref, message)
   const covered = protects(refused) ? targets.filter(({ exists }) => exists) : []
   const broken = brokenFields(refused)
   const resources = covered.flatMap(({ target }) =>

@@ -1,9 +1,11 @@
 /** Received policies. Each config is read once. The policies that apply at one place are merged on demand. */
+
 import { createHash } from 'node:crypto'
 import { problemOf } from '../../../ground/base/shape.ts'
 import type { ClientSettings, ConnectionSettings } from '../../../ground/exchange/connection.ts'
 import type { Callouts, SecretValues } from '../../../ground/exchange/exchange.ts'
 import type { RateBucket, RateLimitSpec } from '../../../ground/exchange/rate-limits.ts'
+import { standsForInvalidPolicy } from '../../../ground/model/invalid-policies.ts'
 import type { PolicyPhase, PolicyResource, PolicySection } from '../../../ground/model/resources.ts'
 import type { PolicyApply, PolicyDefinition, Step } from '../../policies/define.ts'
 import { type Levels, mergePolicies, targetKey } from '../../policies/merge.ts'
@@ -76,7 +78,8 @@ export interface BoundPolicies {
 const isWithoutCredential = (policy: BoundPolicy | undefined): boolean =>
   policy?.resource.section === 'backend' &&
   policy.resource.field === 'auth' &&
-  policy.resource.unenforceable !== undefined
+  policy.resource.unenforceable !== undefined &&
+  !standsForInvalidPolicy(policy.resource.unenforceable)
 
 /** Why requests are refused: a policy that this version does not know, or the first that cannot be enforced. */
 function closingOf(unknown: string | undefined, refusing: BoundPolicy | undefined) {
