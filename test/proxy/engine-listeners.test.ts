@@ -162,7 +162,7 @@ test('counters count connections and bytes', async () => {
   expect(rig.engine.counters).toMatchObject({
     connectionsTotal: 1,
     receivedBytes: get.length,
-    sentBytes: ok.length,
+    sentBytes: client.allText.length,
     upstreamConnectionsTotal: 1,
     upstreamConnectionsOpen: 1,
     badHeads: 0,

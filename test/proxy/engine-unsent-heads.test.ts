@@ -81,7 +81,7 @@ describe.each([
     expect(await ask()).toMatchObject({ status: 502, isWhole: true })
     await eventually(() => rig.plane.done.length > 0)
     expect(rig.plane.done).toMatchObject([
-      { status: 502, answeredBy: 'gateway', ending: 'complete', error: 'upstream_malformed' },
+      { status: 502, respondedBy: 'gateway', ending: 'complete', error: 'upstream_malformed' },
     ])
     expect(rig.plane.done[0]?.responseBytes).toBe((await ask()).body.length)
   })
@@ -109,7 +109,7 @@ describe.each([
       exchange.relay()
     }
     expect(await ask()).toMatchObject({ status: 500, isWhole: true })
-    expect(rig.plane.done).toMatchObject([{ status: 500, answeredBy: 'gateway', error: 'bug' }])
+    expect(rig.plane.done).toMatchObject([{ status: 500, respondedBy: 'gateway', error: 'bug' }])
   })
 
   it('gets 500 if a transform fails with bytes that were held back', async () => {
@@ -135,7 +135,7 @@ describe.each([
     }
     expect(await ask()).toMatchObject({ status: 504, isWhole: true })
     expect(rig.plane.done).toMatchObject([
-      { status: 504, answeredBy: 'gateway', error: 'route_timeout' },
+      { status: 504, respondedBy: 'gateway', error: 'route_timeout' },
     ])
     expect(rig.plane.errors).toEqual(['route_timeout'])
     clock.advance(1_000)
