@@ -14,6 +14,8 @@ export const formatVersion = 1
 /** Stores whole blocks. The caller must not change the bytes until `done` is called. */
 export interface BlockSink {
   readonly isBusy: boolean
+  /** Resolves when no write is under way. */
+  idle(): Promise<void>
   append(bytes: Buffer, length: number, done: (isWritten: boolean) => void): void
 }
 
@@ -111,6 +113,13 @@ export class DecisionLog {
     })
   }
 
+  /** Passes the last block to the sink, after one that is still being written. */
+  async end(): Promise<void> {
+    await this.#options.sink.idle()
+    this.stop()
+  }
+
+  /** Passes the last block to the sink, unless the previous one is still being written. */
   stop(): void {
     clearTimeout(this.#timer)
     this.flush()

@@ -188,6 +188,7 @@ describe('a log of decisions', () => {
       get isBusy() {
         return finish !== undefined
       },
+      idle: () => Promise.resolve(),
       append(bytes, length, done) {
         finish = () => {
           finish = undefined
@@ -203,6 +204,18 @@ describe('a log of decisions', () => {
     finish?.()
     expect(write(log, 'z')).toBe(true)
     expect(log.lost).toBe(1)
+  })
+
+  it('ends with the decisions that came while the block before them was being written', async () => {
+    const ring = openRing()
+    const log = openDecisionLog(ring)
+    write(log, 'a')
+    log.flush()
+    expect(ring.isBusy).toBe(true)
+    write(log, 'b')
+    await log.end()
+    await ring.close()
+    expect(readAll().decisions.map(({ id }) => id)).toEqual(['a', 'b'])
   })
 
   it('counts the decisions of a block that the disk refuses', async () => {

@@ -67,6 +67,10 @@ class PublishedRing implements BlockSink {
     return this.#ring.isBusy
   }
 
+  idle(): Promise<void> {
+    return this.#ring.idle()
+  }
+
   append(bytes: Buffer, length: number, done: (isWritten: boolean) => void): void {
     this.#publish(new Uint8Array(bytes.subarray(0, length)))
     this.#ring.append(bytes, length, done)
@@ -121,7 +125,7 @@ export class WorkerRecords {
 
   /** Writes the last block and closes the file. */
   async close(): Promise<void> {
-    this.#log.stop()
+    await this.#log.end()
     await this.#ring.close()
   }
 }
