@@ -108,7 +108,7 @@ describe('the structure of the source', () => {
   it('has no two folders that import each other, except a folder and those within it', () => {
     const edges = new Set(own.map((entry) => `${dirname(entry.from)} -> ${dirname(target(entry))}`))
     const strict = /^src\/(engines\/http|gateway\/proxy)\b/
-    // A registry of policies imports those of the backends, which use the contract beside it.
+    // The registry of policies imports those of the backends, which import the contract in the registry's folder.
     const backends = /^src\/gateway\/backends\//
     const twoWay = [...edges].filter((edge) => {
       const [from = '', to = ''] = edge.split(' -> ')

@@ -23,7 +23,7 @@ describe('the encoded bytes of resources', () => {
 })
 
 describe('the message of a GatewayBackend', () => {
-  it('has a destination for every kind of backend', () => {
+  it('encodes the destination of every kind of backend', () => {
     const { field } = BackendSchema
     const missing = backendDefinitions.filter(({ type }) => field[type]?.oneof === undefined)
     expect(missing.map(({ type }) => type)).toEqual([])

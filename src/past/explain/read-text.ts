@@ -34,7 +34,7 @@ function labelledText(key: string): string {
   return `${plural} with labels ${inNamespace(namespace)}`
 }
 
-/** A place for hosts: `=HOST`, `*SUFFIX` for a wildcard, or `<SUFFIX` for every host below. */
+/** `=HOST` as `for HOST`; `*SUFFIX` (a wildcard) and `<SUFFIX` (every host below) as `for *SUFFIX`. */
 function hostsText(place: string): string {
   const name = place.slice(1)
   if (place.startsWith('=')) return `for ${name}`
