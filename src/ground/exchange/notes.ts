@@ -17,7 +17,7 @@ interface NoteSource {
   /** The step. Its policies are recorded with the note. */
   readonly step: object | undefined
   /** Whether the step responds in place of the backend. Such a note is never dropped, since no step responds twice. */
-  readonly isAnswer?: boolean
+  readonly isResponse?: boolean
 }
 
 const extension = 'decision.notes'
@@ -32,7 +32,7 @@ export function addNote(
 ): void {
   const notes = extensions.get(extension) as DecisionNote[] | undefined
   if (notes === undefined) extensions.set(extension, [{ step, text, source }])
-  else if (notes.length < maxNotes || source?.isAnswer === true) notes.push({ step, text, source })
+  else if (notes.length < maxNotes || source?.isResponse === true) notes.push({ step, text, source })
 }
 
 export function notesOf({ extensions }: Exchange): readonly DecisionNote[] | undefined {

@@ -88,7 +88,7 @@ function noteRefusal(
     const { step } = stored
     addNote(exchange, 'traffic.rateLimit', refused.detail ?? refused.reason, {
       step,
-      isAnswer: true,
+      isResponse: true,
     })
   }
   return refused

@@ -234,7 +234,7 @@ class BlockReader {
   /** Whether a step that let the request pass has answered it later, as a part of the backend. */
   #answersLater({ config }: Omit<RecordedStep, 'notes'>, notes: readonly Note[]): boolean {
     return notes.some(
-      ({ isAnswer, plan }) => isAnswer && this.#plans[plan - 1]?.[0]?.config === config,
+      ({ isResponse, plan }) => isResponse && this.#plans[plan - 1]?.[0]?.config === config,
     )
   }
 
@@ -259,7 +259,7 @@ class BlockReader {
   #partOfBackend(step: string, notes: readonly Note[]): RecordedStep {
     const plan = notes.find(({ plan }) => plan > 0)?.plan ?? 0
     const { from, config } = this.#plans[plan - 1]?.[0] ?? { from: [], config: '' }
-    const verdict = notes.some(({ isAnswer }) => isAnswer) ? 'answer' : 'pass'
+    const verdict = notes.some(({ isResponse }) => isResponse) ? 'answer' : 'pass'
     return { step, from, config, verdict, notes: notes.map(({ text }) => text) }
   }
 

@@ -204,7 +204,7 @@ export class DecisionWriter {
       block.uint(noteFields.step, this.#notes[index] ?? 0)
       block.text(noteFields.text, note?.text ?? '')
       block.uint(noteFields.plan, this.#notes[index + 1] ?? 0)
-      block.flag(noteFields.isAnswer, note?.source?.isAnswer === true)
+      block.flag(noteFields.isResponse, note?.source?.isResponse === true)
       block.end(at)
     }
     for (let index = 0; index < this.#attempts.length; index += 4) {

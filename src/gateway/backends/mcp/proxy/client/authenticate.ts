@@ -72,7 +72,7 @@ function askAll(
     if (verdict instanceof Promise) return verdict.then(refusalIn)
     if (verdict.kind === 'next') continue
     const { detail } = verdict
-    if (detail !== undefined) addNote(exchange, 'backend.mcp', detail, { step, isAnswer: true })
+    if (detail !== undefined) addNote(exchange, 'backend.mcp', detail, { step, isResponse: true })
     return verdict
   }
   return undefined

@@ -145,11 +145,11 @@ export class McpExchange {
   }
 
   /** Adds why something of a target was refused to the record of the decision. */
-  noteRefusal(entry: McpTargetEntry, text: string, isAnswer = true): void {
+  noteRefusal(entry: McpTargetEntry, text: string, isResponse = true): void {
     // The thread that received the request records it.
     if (this.context.over || this.#isPassedOn) return
     const step = this.accessOf(entry).policies.steps.find(({ mcp }) => mcp !== undefined)
-    addNote(this.context.exchange, 'backend.mcp', text, { step, isAnswer })
+    addNote(this.context.exchange, 'backend.mcp', text, { step, isResponse })
   }
 
   /** Whether the rules allow the client to use the item. `args` has the parsed arguments. */
