@@ -9,9 +9,8 @@ import type { RequestContext } from './request/request-context.ts'
 import { retryAfterMs } from './request/retry-after.ts'
 import { moveAttemptSpan } from './request/tracing.ts'
 import type { Telemetry } from './telemetry/types.ts'
-import { now } from './upstream/choose.ts'
 import { movedTo } from './upstream/destination.ts'
-import { type AttemptOutcome, outcomeOfError } from './upstream/endpoint.ts'
+import { type AttemptOutcome, now, outcomeOfError } from './upstream/endpoint.ts'
 import type { RequestCap } from './upstream/request-cap.ts'
 
 /** Maximum backoff, as a multiple of the first one. Every attempt doubles the backoff. */

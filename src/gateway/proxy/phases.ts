@@ -19,7 +19,7 @@ import type { GatewayRuntime } from './request/runtime.ts'
 import { resumeSession } from './request/session-persistence.ts'
 import { nameReading, progressOf, runSteps } from './request/steps.ts'
 import { startAttemptSpan, startTrace } from './request/tracing.ts'
-import { now } from './upstream/choose.ts'
+import { now } from './upstream/endpoint.ts'
 
 /**
  * `askAnother` means that the destination cannot carry the request, and that `startOverPhases` try the next
@@ -175,7 +175,7 @@ function placeAgain(context: RequestContext, runtime: GatewayRuntime): undefined
 
 function placeRequest(context: RequestContext, runtime: GatewayRuntime): undefined {
   findRoute(context, runtime.config, runtime.heads)
-  for (const kind of runtime.kinds.rerouting) kind.reroute?.(context)
+  runtime.kinds.reroute(context)
   if (context.placement === undefined) throw new GatewayError('route_not_found')
   context.exchange.place = context.placement.place
 }

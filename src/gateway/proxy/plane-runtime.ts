@@ -19,12 +19,12 @@ import { MatchableHeads } from './request/route.ts'
 import type { GatewayRuntime, RequestMaker } from './request/runtime.ts'
 import { SessionTokens } from './request/session-tokens.ts'
 import type { Telemetry } from './telemetry/types.ts'
-import { now } from './upstream/choose.ts'
 import {
   addressRanges,
   type DestinationRules,
   destinationFilter,
 } from './upstream/destination-rules.ts'
+import { now } from './upstream/endpoint.ts'
 import { HostResolver } from './upstream/host-resolver.ts'
 import { type Lookup, machineLookup } from './upstream/lookup.ts'
 import type { RequestCap } from './upstream/request-cap.ts'

@@ -14,7 +14,7 @@ import type { MessageBody } from '../message/message-body.ts'
 import type { ResponseHeadView } from '../message/response-head.ts'
 import type { UpstreamAddress } from '../sockets/upstream-address.ts'
 import { Timer, type TimerOwner } from '../time/timer-wheel.ts'
-import { isOverload, Resends, unlessOverloaded } from './resends.ts'
+import { isOverload, Resends, unlessOverloaded } from './attempt.ts'
 
 /** Maximum number of bytes that are kept to repeat a call on another connection. */
 const replayLimit = 64 * 1024

@@ -11,9 +11,8 @@ import {
 } from '../request/request-trace.ts'
 import type { GatewayRuntime } from '../request/runtime.ts'
 import type { Telemetry } from '../telemetry/types.ts'
-import { now } from '../upstream/choose.ts'
 import { type Destination, movedTo } from '../upstream/destination.ts'
-import { outcomeOfError } from '../upstream/endpoint.ts'
+import { now, outcomeOfError } from '../upstream/endpoint.ts'
 import { CalloutExchange, type CalloutRequest, causeOf } from './callout-exchange.ts'
 import { resolveCallout } from './destination.ts'
 

@@ -50,10 +50,8 @@ export interface BackendKind {
     placement: RulePlacement | undefined,
     backend: NamedTarget,
   ): ErrorWriter | undefined
-  /**
-   * Changes the route of requests that belong to a backend of this kind although their path does not match.
-   */
-  reroute?(context: RequestContext): void
+  /** Finds the route of requests that belong to a backend of this kind although their path does not match it. */
+  readonly rerouting?: Rerouting
   /**
    * Sets headers that name the message in the body, for policies and routes that read them. Returns a refusal
    * if they cannot name it. `mayJoin` is called for each of several messages with its headers set; if it is
@@ -76,21 +74,26 @@ export interface BackendKind {
   stop?(): void
 }
 
+interface Rerouting {
+  /** What the paths of such requests begin with. */
+  readonly prefix: string
+  reroute(context: RequestContext): void
+}
+
 /** The kinds of backends of one data plane, by the type in their configuration. */
 export class BackendKinds {
   readonly #kinds = new Map<string, BackendKind>()
   readonly #byResource = new Map<ResourceType, BackendKind>()
   /** GatewayBackends by `namespace/name`. */
   readonly #backends = new Map<string, BackendSettings>()
-  /** Kinds that may change the route of a request. */
-  readonly rerouting: BackendKind[] = []
+  readonly #reroutings: Rerouting[] = []
   /** Query parameters in which clients may send keys to any backend. */
   readonly #keyParameters = new Set<string>()
 
   add(type: string, kind: BackendKind): void {
     this.#kinds.set(type, kind)
     for (const resource of kind.resources ?? []) this.#byResource.set(resource, kind)
-    if (kind.reroute !== undefined) this.rerouting.push(kind)
+    if (kind.rerouting !== undefined) this.#reroutings.push(kind.rerouting)
     for (const name of kind.clientKeys?.parameters ?? []) this.#keyParameters.add(name)
   }
 
@@ -128,6 +131,13 @@ export class BackendKinds {
     if (backend === undefined) throw new GatewayError('service_not_found', name)
     const detail = backend.type === 'unsupported' ? backend.message : name
     throw new GatewayError('backend_unsupported', detail)
+  }
+
+  /** Lets kinds change the route of a request. */
+  reroute(context: RequestContext): void {
+    for (const one of this.#reroutings) {
+      if (context.exchange.request.path.startsWith(one.prefix)) one.reroute(context)
+    }
   }
 
   /** Returns the kind of the rule's first backend whose kind has the property. */

@@ -15,7 +15,7 @@ import type {
   LosingAddresses,
   UpstreamAddress,
 } from '../../../engines/http/sockets/upstream-address.ts'
-import type { EndpointSet } from './choose.ts'
+import type { EndpointSet } from './endpoint.ts'
 import { addressText, plainAddress, UpstreamEndpoint } from './endpoint.ts'
 
 /** How long a family is preferred. RFC 6555 4.2 suggests "the order of 10 minutes". */

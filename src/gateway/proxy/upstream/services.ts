@@ -8,7 +8,7 @@ import type {
   WorkloadResource,
 } from '../../../ground/model/resources.ts'
 import { usableEndpoints } from '../../../ground/model/usable-endpoints.ts'
-import type { EndpointSet } from './choose.ts'
+import type { EndpointSet } from './endpoint.ts'
 import { addressText, plainAddress, UpstreamEndpoint } from './endpoint.ts'
 
 /** `namespace/name` of a Service. */

@@ -14,7 +14,7 @@ import type { OutgoingRequest } from '../../../../engines/messages/request/outgo
 import { errorInPlace, isPlainText } from '../../../../engines/messages/response/conversion.ts'
 import { errorInResponse } from '../../../../engines/messages/response/provider-error.ts'
 import { decoderOf, openingOf } from '../../../../engines/messages/response/stream.ts'
-import { now } from '../../../proxy/upstream/choose.ts'
+import { now } from '../../../proxy/upstream/endpoint.ts'
 
 /** Milliseconds after which comments and pings are passed on, because clients may need them to wait longer. */
 const maxSilenceMs = 5_000

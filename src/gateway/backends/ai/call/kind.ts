@@ -10,7 +10,7 @@ import type { ErrorWriter } from '../../../proxy/request/error-response.ts'
 import { nameRetry } from '../../../proxy/request/request-context.ts'
 import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
 import type { Ejection } from '../../../proxy/telemetry/types.ts'
-import { now } from '../../../proxy/upstream/choose.ts'
+import { now } from '../../../proxy/upstream/endpoint.ts'
 import {
   hasUntriedProvider,
   isProviderFailure,

@@ -11,7 +11,7 @@ import {
 import type { LearnedRecord, LearnedValue } from '../../../../ground/exchange/learned.ts'
 import { tokenLimitsOf } from '../../../../ground/exchange/rate-limits.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
-import { now } from '../../../proxy/upstream/choose.ts'
+import { now } from '../../../proxy/upstream/endpoint.ts'
 import { noteMatches } from './guard-checks.ts'
 import type { ModelCall } from './model-call.ts'
 import { providerName } from './model-providers.ts'

@@ -8,8 +8,12 @@ import type { BackendPart } from '../../../proxy/config/backend-access.ts'
 import { type NamedTarget, nameTarget } from '../../../proxy/config/rules.ts'
 import type { BackendName } from '../../../proxy/request/backend-kind.ts'
 import { joinAuthority, splitAuthority } from '../../../proxy/upstream/authority.ts'
-import { betterOfTwo, type Chance } from '../../../proxy/upstream/choose.ts'
-import { plainAddress, UpstreamEndpoint } from '../../../proxy/upstream/endpoint.ts'
+import {
+  betterOfTwo,
+  type Chance,
+  plainAddress,
+  UpstreamEndpoint,
+} from '../../../proxy/upstream/endpoint.ts'
 import type { DefaultCredentials } from '../credentials/default-credentials.ts'
 import { vendorNames, vendors } from '../providers/index.ts'
 import type { Provider } from '../providers/provider.ts'

@@ -6,8 +6,8 @@ import type { LearnedRecord } from '../../../../ground/exchange/learned.ts'
 import { settingsOf } from '../../../policies/backend-simple/tls/apply.ts'
 import type { FilterMetadata } from '../../../policies/ext-proc/converse.ts'
 import type { ConfigStore } from '../../../proxy/config/store.ts'
-import { now } from '../../../proxy/upstream/choose.ts'
 import type { UpstreamEndpoint } from '../../../proxy/upstream/endpoint.ts'
+import { now } from '../../../proxy/upstream/endpoint.ts'
 import type { Pool, PoolEndpoints } from './pools.ts'
 
 /** Request header, or member of the `envoy.lb` metadata, in which a picker names endpoints. */

@@ -26,8 +26,8 @@ import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
 import type { MetricsSnapshot } from '../../../proxy/telemetry/metric-definitions.ts'
 import { timedCounters } from '../../../proxy/telemetry/timed-counters.ts'
 import type { BackendRecord, BackendTelemetry } from '../../../proxy/telemetry/types.ts'
-import { chooseEndpoint, now } from '../../../proxy/upstream/choose.ts'
 import type { UpstreamEndpoint } from '../../../proxy/upstream/endpoint.ts'
+import { chooseEndpoint, now } from '../../../proxy/upstream/endpoint.ts'
 import { upstreamVersion } from '../../../proxy/upstream/http-version.ts'
 import {
   candidates,

@@ -5,7 +5,7 @@
 import type { PodResource, PoolResource } from '../../../../ground/model/inference-pools.ts'
 import type { Resource } from '../../../../ground/model/resources.ts'
 import { usableEndpoints } from '../../../../ground/model/usable-endpoints.ts'
-import type { EndpointSet } from '../../../proxy/upstream/choose.ts'
+import type { EndpointSet } from '../../../proxy/upstream/endpoint.ts'
 import { addressText, plainAddress, UpstreamEndpoint } from '../../../proxy/upstream/endpoint.ts'
 
 /** Endpoints of a pool that requests may use, by `address:port`. */

@@ -63,13 +63,15 @@ export interface MetadataPath {
 /** Endpoints that clients find in the metadata. */
 type Endpoint = 'registration' | 'authorization' | 'token'
 
-const resourcePrefix = '/.well-known/oauth-protected-resource'
-const serverPrefix = '/.well-known/oauth-authorization-server'
+/** What all paths of OAuth metadata begin with. */
+export const metadataPrefix = '/.well-known/oauth-'
+const resourcePrefix = `${metadataPrefix}protected-resource`
+const serverPrefix = `${metadataPrefix}authorization-server`
 const endpointSuffix = /\/client-(?:(registration|authorization|token)|callback\/([\w-]{43}))$/
 
 /** Parses a metadata path without its query. Returns undefined if the path is another one. */
 export function readMetadataPath(path: string): MetadataPath | undefined {
-  if (!path.startsWith('/.well-known/oauth-')) return undefined
+  if (!path.startsWith(metadataPrefix)) return undefined
   const ofResource = below(path, resourcePrefix)
   if (ofResource !== undefined) return { document: 'resource', resource: ofResource }
   const ofServer = below(path, serverPrefix)

@@ -3,7 +3,7 @@ import type { BackendKind } from '../../../proxy/request/backend-kind.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import { rerouteTo } from '../../../proxy/request/route.ts'
 import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
-import { readMetadataPath } from '../auth/oauth-metadata.ts'
+import { metadataPrefix, readMetadataPath } from '../auth/oauth-metadata.ts'
 import { nameMessage } from './client/message-names.ts'
 import { McpCall } from './mcp-call.ts'
 import { type McpBackends, McpSharedState } from './session/shared-state.ts'
@@ -19,7 +19,10 @@ export function mcpKind(runtime: GatewayRuntime): BackendKind {
     remove: backends.remove,
     begin: (context) => new McpCall(context, runtime, shared),
     nameMessage,
-    reroute: (context) => findMetadataRoute(context, runtime, backends),
+    rerouting: {
+      prefix: metadataPrefix,
+      reroute: (context) => findMetadataRoute(context, runtime, backends),
+    },
     warmUp({ destination }) {
       if (destination.type !== 'mcp') return
       for (const { destination: one } of destination.targets) {

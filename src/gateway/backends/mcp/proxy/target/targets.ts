@@ -10,8 +10,13 @@ import { type NamedTarget, nameTarget } from '../../../../proxy/config/rules.ts'
 import type { BackendName } from '../../../../proxy/request/backend-kind.ts'
 import type { ResolveContext } from '../../../../proxy/request/destinations.ts'
 import { joinAuthority } from '../../../../proxy/upstream/authority.ts'
-import { chooseEndpoint, type EndpointSet, now } from '../../../../proxy/upstream/choose.ts'
-import { plainAddress, UpstreamEndpoint } from '../../../../proxy/upstream/endpoint.ts'
+import {
+  chooseEndpoint,
+  type EndpointSet,
+  now,
+  plainAddress,
+  UpstreamEndpoint,
+} from '../../../../proxy/upstream/endpoint.ts'
 import { statedVersion } from '../../../../proxy/upstream/http-version.ts'
 import { NameEndpoints, type NameRace } from '../../../../proxy/upstream/name-endpoints.ts'
 import { portPart } from '../../../../proxy/upstream/services.ts'

@@ -1,7 +1,7 @@
 /** The era of each target: found by asking, and remembered for a while, because servers are replaced. */
 
 import { ExpiringMap } from '../../../../../ground/base/bounded-map.ts'
-import { now } from '../../../../proxy/upstream/choose.ts'
+import { now } from '../../../../proxy/upstream/endpoint.ts'
 import { type DiscoverResult, isModernServer, readDiscoverResult } from '../../eras/discover.ts'
 import { modernVersion } from '../../eras/versions.ts'
 import { gatewayRequestId } from '../../ids.ts'

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { chooseEndpoint } from './choose.ts'
-import { plainAddress, UpstreamEndpoint } from './endpoint.ts'
+import { chooseEndpoint, plainAddress, UpstreamEndpoint } from './endpoint.ts'
 
 const endpoint = (port: number, outstanding = 0): UpstreamEndpoint => {
   const made = new UpstreamEndpoint(plainAddress('10.0.0.1', port))
