@@ -45,8 +45,11 @@ const entries = {
 /** A thread shares no code with others, and one file of its own loads faster than a hundred shared ones. */
 const threads = { 'proxy-worker': 'src/gateway/proxy/workers/worker.ts' }
 
-/** Entry points that carry their dependencies: `sluice/core` needs no other package. */
-const selfContained = { core: 'src/engines/core/index.ts' }
+/** Entry points that carry their dependencies: `sluice/core` and `sluice/messages` need no other package. */
+const selfContained = {
+  core: 'src/engines/core/index.ts',
+  messages: 'src/engines/messages/index.ts',
+}
 
 /** Each WebAssembly module by the configuration that asc makes it with. */
 const modules = {

@@ -85,6 +85,7 @@ describe('package.json', () => {
       './core.abi.json',
       './core.wasm',
       './events',
+      './messages',
       './package.json',
       './policy',
       './replay',

@@ -37,12 +37,57 @@ const { version } = JSON.parse(open('sluice/core.abi.json'))
 console.log(JSON.stringify({ imports: imports.map(({ length }) => length), version }))
 `
 
+const translating = `
+import assert from 'node:assert/strict'
+import { LlmError, requestTexts, textsOfResponse, translateRequest, usageOf } from 'sluice/messages'
+
+const asked = { model: 'm', max_tokens: 9, stream: true, system: 'Be kind', messages: [{ role: 'user', content: 'Hi' }] }
+assert.deepEqual(requestTexts(asked).map(({ role, content }) => [role, content]), [['system', 'Be kind'], ['user', 'Hi']])
+const request = translateRequest(asked, 'Messages', 'completions', { model: 'gpt-5' })
+assert.deepEqual([request.body.model, request.body.max_completion_tokens, request.isStream], ['gpt-5', 9, true])
+
+const whole = { id: '1', choices: [{ index: 0, message: { role: 'assistant', content: 'Hello' }, finish_reason: 'stop' }], usage: { prompt_tokens: 3, completion_tokens: 2 } }
+const message = request.response(JSON.stringify(whole))
+assert.equal(message.stop_reason, 'end_turn')
+assert.equal(textsOfResponse(message, 'Messages')[0].content, 'Hello')
+assert.deepEqual(usageOf(message, 'Messages'), { input: 3, uncachedInput: 3, output: 2 })
+assert.equal(request.error(429, '{"error":{"message":"slow down"}}').error.message, 'slow down')
+
+const event = (body) => 'data: ' + (typeof body === 'string' ? body : JSON.stringify(body)) + '\\n\\n'
+const delta = { id: '1', choices: [{ index: 0, delta: { content: 'Hello' } }] }
+const last = { id: '1', choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], usage: whole.usage }
+const sent = Buffer.from(event(delta) + event(last) + event('[DONE]'))
+const results = new Set()
+for (let cut = 1; cut < sent.length; cut++) {
+  const stream = request.stream()
+  const pieces = [stream.push(sent.subarray(0, cut)), stream.push(sent.subarray(cut)), stream.end()]
+  results.add(Buffer.concat(pieces).toString())
+  assert.equal(stream.usage.output, 2)
+}
+assert.equal(results.size, 1)
+const [text] = results
+assert.match(text, /"text_delta","text":"Hello"[^]*event: message_stop/)
+const cutOff = request.stream()
+const lost = Buffer.concat([cutOff.push(sent.subarray(0, 90)), cutOff.end(true)]).toString()
+assert.match(lost, /event: error/)
+assert.doesNotMatch(lost, /message_stop/)
+
+const isRefusal = (error) => error instanceof LlmError && error.status === 400
+assert.throws(() => translateRequest({ model: 'm', messages: 3 }, 'Completions', 'messages'), isRefusal)
+assert.throws(() => request.response('<html>'), (error) => error instanceof LlmError && error.status === 502)
+`
+
 const typed = `
 import { compileMask, createRateLimiter, type RateLimit } from 'sluice/core'
+import { type ChatFormatName, translateRequest, type Usage } from 'sluice/messages'
 const limit: RateLimit = { rate: 1, unit: 'Hours' }
 export const admitted: boolean = createRateLimiter().limit(1, limit).take(1, 0)
 const outcome = compileMask([{ builtin: 'Email', replacement: '' }])
 export const masked: string | undefined = outcome.ok ? outcome.mask.apply('').text : undefined
+const format: ChatFormatName = 'Responses'
+export const usage: Usage | undefined = translateRequest({}, format, 'converse').stream().usage
+// @ts-expect-error: there is no such format
+export const unknown = translateRequest({}, 'Contents', 'converse')
 // @ts-expect-error: there is no such unit
 export const wrong: RateLimit = { rate: 1, unit: 'Days' }
 `
@@ -104,7 +149,12 @@ describe('the package without its dependencies [design.embed]', () => {
     expect(JSON.parse(printed)).toEqual({ imports: [0, 1, 0], version: 1 })
   })
 
-  it('has valid types for the core', () => {
+  it('translates requests to models and their responses', () => {
+    writeFileSync(join(folder, 'translating.mjs'), translating)
+    expect(run(process.execPath, ['translating.mjs'], folder)).toBe('')
+  })
+
+  it('has valid types for the core and for messages', () => {
     // A host of TypeScript brings Node's types; they are its own dependency.
     expect(problemsOf(typed, ['@types'])).toBe('')
   })
