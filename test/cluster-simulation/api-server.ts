@@ -4,8 +4,8 @@
  * under test fails. Only what the controller uses is modelled.
  */
 import { KubeError, type KubeObject } from '../../src/control/kube/index.ts'
-import type { Random } from './random.ts'
-import type { Machine, World } from './world.ts'
+import type { Random } from '../virtual-time/random.ts'
+import type { Machine, World } from '../virtual-time/world.ts'
 
 interface Change {
   readonly revision: number

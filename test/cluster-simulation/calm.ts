@@ -10,9 +10,9 @@ import { watchedKinds } from '../../src/control/watch/kubernetes/kinds.ts'
 import { KubernetesSource, kubernetesSource } from '../../src/control/watch/kubernetes/source.ts'
 import { ResourceIndex } from '../../src/control/watch/resource-index.ts'
 import { type ObjectKey, objectKey } from '../../src/ground/model/names.ts'
+import { Machine } from '../virtual-time/world.ts'
 import type { Cluster } from './cluster.ts'
 import { SimulatedKubeClient } from './kube-client.ts'
-import { Machine } from './world.ts'
 
 /** Compares everything with the API server, and everything with everything. */
 export async function checkCalm(cluster: Cluster): Promise<void> {

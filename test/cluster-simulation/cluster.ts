@@ -1,13 +1,14 @@
 /** All machines of a simulation, and what connects them. */
+
+import { Random } from '../virtual-time/random.ts'
+import { Machine, type World } from '../virtual-time/world.ts'
 import { ApiServer } from './api-server.ts'
 import { Checks } from './checks.ts'
 import { NatsServer } from './nats-server.ts'
 import { Network } from './network.ts'
 import { SimulatedProxy } from './proxy.ts'
-import { Random } from './random.ts'
 import { Replica } from './replica.ts'
 import { Users } from './users.ts'
-import { Machine, type World } from './world.ts'
 import { XdsNetwork } from './xds-network.ts'
 
 export class Cluster {

@@ -1,7 +1,8 @@
 /** The faults that are injected while users work. */
+
+import type { Random } from '../virtual-time/random.ts'
+import type { Machine } from '../virtual-time/world.ts'
 import type { Cluster } from './cluster.ts'
-import type { Random } from './random.ts'
-import type { Machine } from './world.ts'
 
 type Fault = (cluster: Cluster, random: Random) => void
 

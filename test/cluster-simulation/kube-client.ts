@@ -5,9 +5,9 @@ import {
   type KubeObject,
   type KubernetesCluster,
 } from '../../src/control/kube/index.ts'
+import type { Machine } from '../virtual-time/world.ts'
 import type { ApiServer, WatchMessage } from './api-server.ts'
 import type { Network } from './network.ts'
-import type { Machine } from './world.ts'
 
 type Options = NonNullable<Parameters<KubeClient['request']>[2]>
 type WatchArguments = Parameters<KubeClient['watch']>

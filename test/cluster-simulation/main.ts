@@ -1,6 +1,6 @@
 /** The command `npm run cluster-simulation`. */
 // The first import: it replaces the clocks before any other module reads them.
-import './globals.ts'
+import '../virtual-time/globals.ts'
 import { parseArgs } from 'node:util'
 import { type Outcome, simulate } from './simulation.ts'
 

@@ -4,10 +4,10 @@ import type { MsgHdrs } from '@nats-io/transport-node'
 import type { HeartbeatEntries } from '../../src/control/lease/heartbeat.ts'
 import { Arrivals } from '../../src/control/log/arrivals.ts'
 import type { Link } from '../../src/control/log/nats-connection.ts'
+import type { Random } from '../virtual-time/random.ts'
+import type { Machine } from '../virtual-time/world.ts'
 import type { NatsServer, StoredMessage, StoredObject } from './nats-server.ts'
 import type { Connection, Network } from './network.ts'
-import type { Random } from './random.ts'
-import type { Machine } from './world.ts'
 
 interface Publication {
   readonly headers: MsgHdrs

@@ -5,7 +5,7 @@
  */
 import { JetStreamApiError } from '@nats-io/jetstream'
 import type { MsgHdrs } from '@nats-io/transport-node'
-import type { Machine, World } from './world.ts'
+import type { Machine, World } from '../virtual-time/world.ts'
 
 export interface StoredMessage {
   readonly seq: number

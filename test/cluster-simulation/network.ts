@@ -3,8 +3,8 @@
  * connections in any order. A cut holds messages back, since TCP repeats them, until a connection is
  * given up; a crash ends all connections of a machine.
  */
-import type { Random } from './random.ts'
-import type { Machine, World } from './world.ts'
+import type { Random } from '../virtual-time/random.ts'
+import type { Machine, World } from '../virtual-time/world.ts'
 
 /** How long a connection survives without an answer, by its keepalive. */
 const keepaliveMs = 20_000

@@ -7,9 +7,9 @@ import { splitDelta } from '../../src/control/wire/pieces.ts'
 import type { LastGood } from '../../src/gateway/proxy/remote/last-good.ts'
 import { RemoteChannel } from '../../src/gateway/proxy/remote/remote-channel.ts'
 import type { ResourceKey } from '../../src/ground/model/resources.ts'
+import { Machine } from '../virtual-time/world.ts'
 import type { Cluster } from './cluster.ts'
 import { fingerprintOf } from './reference.ts'
-import { Machine } from './world.ts'
 
 type Disk = Pick<LastGood, 'load' | 'save'>
 

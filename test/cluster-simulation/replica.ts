@@ -12,12 +12,12 @@ import {
   type ControllerSettings,
   readControllerSettings,
 } from '../../src/ground/settings/controller.ts'
+import { Random } from '../virtual-time/random.ts'
+import { Machine } from '../virtual-time/world.ts'
 import type { Cluster } from './cluster.ts'
 import { SimulatedKubeClient } from './kube-client.ts'
 import { NatsLink } from './nats-link.ts'
-import { Random } from './random.ts'
 import { tapped } from './tapped-log.ts'
-import { Machine } from './world.ts'
 
 const leaseDurationMs = 15_000
 /** How long Kubernetes waits for a process to stop before it kills it. */

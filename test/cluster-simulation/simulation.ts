@@ -1,10 +1,11 @@
 /** One simulation: rounds of faults and changes, each followed by a calm, in which everything must agree. */
+
+import { inhabit } from '../virtual-time/globals.ts'
+import { Random } from '../virtual-time/random.ts'
+import { World } from '../virtual-time/world.ts'
 import { checkCalm } from './calm.ts'
 import { Cluster } from './cluster.ts'
 import { unleash } from './faults.ts'
-import { inhabit } from './globals.ts'
-import { Random } from './random.ts'
-import { World } from './world.ts'
 
 export interface Outcome {
   readonly seed: number

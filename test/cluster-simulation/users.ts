@@ -1,9 +1,9 @@
 /** People and other controllers, who change objects in the API server. */
 import { KubeError, type KubeObject } from '../../src/control/kube/index.ts'
+import type { Random } from '../virtual-time/random.ts'
+import type { World } from '../virtual-time/world.ts'
 import type { ApiServer } from './api-server.ts'
 import { secretMark } from './checks.ts'
-import type { Random } from './random.ts'
-import type { World } from './world.ts'
 
 const gatewayApi = 'apis/gateway.networking.k8s.io/v1'
 const own = 'apis/sluice.dev/v1alpha1'

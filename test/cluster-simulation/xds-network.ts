@@ -3,8 +3,8 @@ import { EventEmitter } from 'node:events'
 import { Metadata, status } from '@grpc/grpc-js'
 import type { Listen, StreamCall } from '../../src/control/xds/listener.ts'
 import type { StreamOptions } from '../../src/gateway/proxy/remote/stream.ts'
+import type { Machine } from '../virtual-time/world.ts'
 import type { Network } from './network.ts'
-import type { Machine } from './world.ts'
 
 type ClientStream = ReturnType<NonNullable<StreamOptions['connect']>>
 
