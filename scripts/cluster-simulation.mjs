@@ -12,8 +12,9 @@ const built = spawnSync(process.execPath, ['scripts/build.mjs', '--if-needed'], 
 if (built.status !== 0) process.exit(built.status ?? 1)
 const mutation = process.argv.indexOf('--mutation')
 if (mutation > 0) {
-  const { mutate } = await import('../test/cluster-simulation/mutations.ts')
-  mutate(process.argv[mutation + 1])
+  const { mutate } = await import('../test/virtual-time/mutate.ts')
+  const { mutations } = await import('../test/cluster-simulation/mutations.ts')
+  mutate(mutations, process.argv[mutation + 1])
 }
 const { parseOptions, runSeeds, usage } = await import('../test/cluster-simulation/main.ts')
 const print = (text) => process.stdout.write(`${text}\n`)

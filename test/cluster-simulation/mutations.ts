@@ -2,13 +2,7 @@
  * Defects to put into the code on purpose, which the simulation must find. Half of them take back the fix of
  * a defect that it has found. Sources are changed while they are loaded; files stay as they are.
  */
-import { registerHooks } from 'node:module'
-
-interface Mutation {
-  readonly file: string
-  readonly from: string
-  readonly to: string
-}
+import type { Mutation } from '../virtual-time/mutate.ts'
 
 export const mutations: Readonly<Record<string, Mutation>> = {
   'old leaders are not ignored': {
@@ -66,20 +60,4 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     from: 'if (event.type === proxyDisconnected.type) {',
     to: 'if (event.type === proxyDisconnected.type && event.data.replica === this.#identity) {',
   },
-}
-
-/** Changes a file when it is loaded. Call it before any import of the code under test. @throws Error */
-export function mutate(name: string): void {
-  const mutation = mutations[name]
-  if (mutation === undefined) throw new Error(`there is no mutation ${name}`)
-  const { file, from, to } = mutation
-  registerHooks({
-    load(url, context, next) {
-      const loaded = next(url, context)
-      if (!url.endsWith(`/${file}`)) return loaded
-      const source = String(loaded.source)
-      if (!source.includes(from)) throw new Error(`${file} has no line '${from}' any more`)
-      return { ...loaded, source: source.replace(from, to) }
-    },
-  })
 }

@@ -119,6 +119,7 @@ export class World {
     }
     this.now = endMs
     this.current = this.outside
+    if (this.#failure !== undefined) throw this.#failure
   }
 
   /** Adds a line to the trace, which the digest covers whole and of which the end is kept. */

@@ -1,0 +1,99 @@
+/** Random configurations of a world, and what they mean for requests. */
+import type { Resource } from '../../src/ground/model/resources.ts'
+import {
+  listener,
+  match,
+  policy,
+  route,
+  service,
+  slice,
+  toService,
+} from '../proxy/plane-resources.ts'
+import type { Random } from '../virtual-time/random.ts'
+
+export interface SimulatedRoute {
+  readonly name: string
+  readonly upstreams: readonly string[]
+  /** Number of times that a failed attempt is repeated. */
+  readonly retries: number
+  /** Statuses that are retried. */
+  readonly retryCodes: readonly number[]
+  /** Longest time until the response is over, in milliseconds. */
+  readonly timeoutMs: number
+  /** Whether its upstreams end connections after a response without saying so. */
+  readonly mayEnd: boolean
+  /** Whether only requests with `X-Role: reader` may pass. */
+  readonly isGuarded: boolean
+  /** Whether the gateway reads whole responses, to replace their body by the same one and to set `X-Seen`. */
+  readonly rewritesResponses: boolean
+  /** The same for requests. */
+  readonly rewritesRequests: boolean
+}
+
+export interface Configuration {
+  readonly resources: readonly Resource[]
+  readonly port: number
+  readonly routes: readonly SimulatedRoute[]
+  /** Addresses of the upstreams by their names. */
+  readonly upstreams: ReadonlyMap<string, { readonly host: string; readonly port: number }>
+}
+
+export function randomConfiguration(random: Random): Configuration {
+  const port = 8_080
+  const upstreams = new Map<string, { host: string; port: number }>()
+  const routes: SimulatedRoute[] = []
+  const resources: Resource[] = [listener(port)]
+  for (let at = 0, count = 1 + random.below(3); at < count; at++) {
+    const name = `r${at}`
+    const endpoints = Array.from({ length: 1 + random.below(2) }, (_, index) => {
+      const upstream = `u${at}-${index}`
+      upstreams.set(upstream, { host: `10.0.2.${10 * at + index + 1}`, port: 9_000 })
+      return upstream
+    })
+    const retries = random.chance(0.3) ? 1 + random.below(2) : 0
+    const retryCodes = random.chance(0.5) ? [503] : []
+    const timeoutMs = random.pick([2_000, 10_000, 30_000])
+    const isGuarded = random.chance(0.3)
+    const rewritesResponses = random.chance(0.4)
+    const rewritesRequests = random.chance(0.3)
+    const mayEnd = random.chance(0.3)
+    const rules = { mayEnd, isGuarded, rewritesResponses, rewritesRequests }
+    routes.push({ name, upstreams: endpoints, retries, retryCodes, timeoutMs, ...rules })
+    resources.push(
+      service(name),
+      slice(name, 9_000, {
+        endpoints: endpoints.map((one) => ({
+          address: upstreams.get(one)?.host ?? '',
+          ready: true,
+        })),
+      }),
+      route({ name, matches: [match(`/${name}`)], to: [toService(name)] }),
+    )
+    const target = { kind: 'HTTPRoute', namespace: 'shop', name }
+    resources.push(
+      policy(target, 'timeouts', { request: `${timeoutMs}ms` }, { name: `timeouts-${name}` }),
+    )
+    if (isGuarded) {
+      const expression = "request.headers['x-role'] == 'reader'"
+      const spec = { action: 'Require', policy: { matchExpressions: [expression] } }
+      resources.push(policy(target, 'authorization', spec, { name: `roles-${name}` }))
+    }
+    if (rewritesResponses || rewritesRequests) {
+      const response = {
+        set: [{ name: 'x-seen', value: "response.headers['x-tag']" }],
+        body: 'response.body',
+      }
+      const request = {
+        set: [{ name: 'x-seen', value: "request.headers['x-tag']" }],
+        body: 'request.body',
+      }
+      const spec = { ...(rewritesResponses && { response }), ...(rewritesRequests && { request }) }
+      resources.push(policy(target, 'transformation', spec, { name: `rewrites-${name}` }))
+    }
+    if (retries > 0) {
+      const spec = { attempts: retries, backoff: '25ms', codes: retryCodes }
+      resources.push(policy(target, 'retry', spec, { name: `retry-${name}` }))
+    }
+  }
+  return { resources, port, routes, upstreams }
+}

@@ -1,0 +1,84 @@
+/** The data plane of a worker in a world: the real engine, core, phases, policies and backends. */
+import { createIoCore } from '../../src/engines/core/index.ts'
+import { Engine } from '../../src/engines/http/engine.ts'
+import { createDataPlane, type DataPlane } from '../../src/gateway/proxy/data-plane.ts'
+import type { AccessRecord } from '../../src/gateway/proxy/telemetry/types.ts'
+import { canonicalJson } from '../../src/ground/base/canonical.ts'
+import type { GatewayError } from '../../src/ground/errors/index.ts'
+import type { Resource, ResourceKey } from '../../src/ground/model/resources.ts'
+import type { Machine, World } from '../virtual-time/world.ts'
+
+/** Pages of the core's memory: 8 MiB. */
+const memoryPages = 128
+
+export interface GatewayEvents {
+  onDone(record: AccessRecord): void
+  /** A bug is never an expected outcome. */
+  onBug(error: GatewayError): void
+}
+
+export class Gateway {
+  readonly engine: Engine
+  readonly machine: Machine
+  readonly #plane: DataPlane
+  readonly #ports = new Set<number>()
+  #sequence = 0
+
+  private constructor(engine: Engine, machine: Machine, plane: DataPlane) {
+    this.engine = engine
+    this.machine = machine
+    this.#plane = plane
+  }
+
+  static async start(world: World, machine: Machine, events: GatewayEvents): Promise<Gateway> {
+    const core = createIoCore({ memoryPages })
+    const head = core.createHead({ maxFields: 128 })
+    const engine = new Engine({ core, head, bindAddress: '10.0.0.1', reusePort: false })
+    const ignore = () => {}
+    const telemetry = {
+      onDone(_exchange: unknown, record: AccessRecord) {
+        if (record.bug !== undefined) events.onBug(record.bug)
+        events.onDone(record)
+      },
+      onBadHead: ignore,
+      onStreamDone: ignore,
+      onEjected: ignore,
+      onSpans: ignore,
+      onLookup: ignore,
+      onCallout: ignore,
+    }
+    const plane = await createDataPlane({
+      core,
+      head,
+      engine,
+      telemetry,
+      settings: {
+        destinations: { allow: [], refuse: [], loopback: true },
+        random: () => world.inside.next(),
+        lookup: () => Promise.reject(new Error('there are no names here')),
+        sessionKey: new Uint8Array(32),
+      },
+    })
+    engine.serve(plane)
+    return new Gateway(engine, machine, plane)
+  }
+
+  /** Applies a change and binds the ports of its listeners. */
+  async apply(upserted: readonly Resource[], removed: readonly ResourceKey[] = []): Promise<void> {
+    const sequence = ++this.#sequence
+    const versioned = upserted.map((resource) => ({ version: canonicalJson(resource), resource }))
+    const { rejected, ports } = this.#plane.apply({ sequence, upserted: versioned, removed })
+    const [first] = rejected
+    if (first !== undefined) throw new Error(`${first.key} is rejected: ${first.message}`)
+    for (const port of ports) {
+      if (this.#ports.has(port)) continue
+      this.#ports.add(port)
+      await this.engine.listen(port)
+    }
+  }
+
+  stop(): void {
+    this.#plane.stop()
+    this.engine.close()
+  }
+}

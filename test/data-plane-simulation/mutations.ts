@@ -1,0 +1,33 @@
+/**
+ * Defects to put into the code on purpose, which the simulation must find. Most take back the repair of a defect
+ * that users or searches have found. Sources are changed while they are loaded; files stay as they are.
+ */
+import type { Mutation } from '../virtual-time/mutate.ts'
+
+export const mutations: Readonly<Record<string, Mutation>> = {
+  'a head is not copied before its memory is read into again': {
+    file: 'src/engines/http/http1/upstream-connection.ts',
+    from: 'this.#loan?.end()',
+    to: '',
+  },
+  'requests that may have been processed are sent again': {
+    file: 'src/engines/http/upstream/attempt.ts',
+    from: 'this.#sender.isIdempotent)) return false',
+    to: 'true)) return false',
+  },
+  'a write buffer is leased again before it is sent': {
+    file: 'src/engines/http/node-handles/handle-writer.ts',
+    from: 'this.#await(buffer.length, undefined).buffer = buffer',
+    to: 'this.#await(buffer.length, undefined); buffer.release()',
+  },
+  'a cut body ends like a whole one': {
+    file: 'src/engines/http/exchange/exchange-body.ts',
+    from: 'this.fail(error)',
+    to: "this.finish('')",
+  },
+  'authorization lets everything pass': {
+    file: 'src/gateway/policies/authorization/apply.ts',
+    from: 'if (detail === undefined) return next',
+    to: 'if (detail !== null) return next',
+  },
+}

@@ -1,0 +1,312 @@
+/**
+ * Connections of a world: bytes take time, arrive in pieces, and wait in system buffers of a limited size, as with
+ * TCP. Each end acts on its own machine.
+ */
+import type { Random } from '../virtual-time/random.ts'
+import type { Machine, World } from '../virtual-time/world.ts'
+
+/** What an end of a connection does with what arrives. */
+export interface Receiver {
+  /** Bytes are valid during the call only. */
+  onBytes(bytes: Buffer): void
+  /** The peer sends nothing more. */
+  onEnd(): void
+  /** The peer has reset the connection. */
+  onReset(): void
+}
+
+/** A write that the system buffers have not accepted as a whole. */
+interface Waiting {
+  rest: Uint8Array
+  readonly done: (isSent: boolean) => void
+}
+
+/** How a connection behaves. */
+export interface Line {
+  /** Milliseconds from one end to the other. */
+  readonly latencyMs: number
+  /** Bytes that the system buffers of one direction hold. */
+  readonly capacity: number
+  /** Largest piece in which bytes arrive. */
+  readonly pieceSize: number
+}
+
+/** After so many pieces, bytes arrive as they were sent, so that long bodies do not take a step a byte. */
+const mostSmallPieces = 300
+
+/** One direction of a connection. */
+class Direction {
+  readonly #world: World
+  readonly #line: Line
+  /** The end that reads. */
+  readonly to: End
+  /** Bytes that have arrived and were not read. */
+  readonly #arrived: Buffer[] = []
+  readonly #waiting: Waiting[] = []
+  /** Bytes that were accepted and not read yet. */
+  #held = 0
+  #lastArrival = 0
+  #pieces = 0
+  #isDelivering = false
+  /** What follows all bytes. */
+  #last: 'end' | 'reset' | undefined
+  #lastIsSent = false
+  #lastHasArrived = false
+  isClosed = false
+
+  constructor(world: World, line: Line, to: End) {
+    this.#world = world
+    this.#line = line
+    this.to = to
+  }
+
+  get unread(): number {
+    return this.#arrived.reduce((sum, bytes) => sum + bytes.length, 0)
+  }
+
+  get hasWaiting(): boolean {
+    return this.#waiting.length > 0
+  }
+
+  /** Returns whether the system has accepted all bytes; if not, `done` is called later. */
+  write(bytes: Uint8Array, done: (isSent: boolean) => void): boolean {
+    if (this.#last !== undefined || this.isClosed) return true
+    const accepted = this.#waiting.length > 0 ? 0 : this.#accept(bytes)
+    if (accepted === bytes.length) return true
+    this.#waiting.push({ rest: bytes.subarray(accepted), done })
+    return false
+  }
+
+  #accept(bytes: Uint8Array): number {
+    const size = Math.min(bytes.length, this.#line.capacity - this.#held)
+    if (size <= 0) return 0
+    this.#held += size
+    const copy = Buffer.from(bytes.subarray(0, size))
+    this.arriveLater(() => {
+      this.#arrived.push(copy)
+      this.deliver()
+    })
+    return size
+  }
+
+  /** Sends an end after everything that was written, or a reset at once. */
+  finish(kind: 'end' | 'reset'): void {
+    if (this.#last === 'reset' || (this.#last === 'end' && kind === 'end')) return
+    this.#last = kind
+    if (kind === 'reset') this.cancel()
+    this.#sendLast()
+  }
+
+  /** Drops what the system has not accepted. */
+  cancel(): void {
+    for (const { done } of this.#waiting.splice(0)) done(false)
+  }
+
+  #sendLast(): void {
+    if (this.#last === undefined || this.#waiting.length > 0) return
+    if (this.#lastIsSent && this.#last === 'end') return
+    this.#lastIsSent = true
+    this.arriveLater(() => {
+      this.#lastHasArrived = true
+      this.deliver()
+    })
+  }
+
+  /** Does something at the reader after all that was sent before has arrived. */
+  arriveLater(work: () => void): void {
+    const at = Math.max(this.#world.now + this.#line.latencyMs, this.#lastArrival)
+    this.#lastArrival = at
+    this.#world.schedule(this.to.machine, at - this.#world.now, work)
+  }
+
+  /** Passes on what has arrived, one piece a step. */
+  deliver(): void {
+    if (this.#isDelivering || !this.to.isReading || this.isClosed) return
+    const [first] = this.#arrived
+    if (first === undefined) {
+      if (this.#lastHasArrived) this.#deliverLast()
+      return
+    }
+    const isSmall = this.#pieces++ < mostSmallPieces
+    const piece = isSmall ? first.subarray(0, this.#line.pieceSize) : first
+    if (piece.length === first.length) this.#arrived.shift()
+    else this.#arrived[0] = first.subarray(piece.length)
+    this.#isDelivering = true
+    this.to.receiver.onBytes(piece)
+    this.#isDelivering = false
+    this.#held -= piece.length
+    this.#takeWaiting()
+    if (this.#arrived.length > 0 || this.#lastHasArrived) {
+      this.#world.schedule(this.to.machine, 0, () => this.deliver())
+    }
+  }
+
+  #deliverLast(): void {
+    this.#lastHasArrived = false
+    if (this.#last === 'reset') this.to.receiver.onReset()
+    else this.to.receiver.onEnd()
+  }
+
+  #takeWaiting(): void {
+    for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
+      const accepted = this.#accept(first.rest)
+      first.rest = first.rest.subarray(accepted)
+      if (first.rest.length > 0) return
+      this.#waiting.shift()
+      first.done(true)
+    }
+    this.#sendLast()
+  }
+
+  /** The reader is gone: what was written or will be written is lost. */
+  close(): void {
+    this.isClosed = true
+    this.#arrived.length = 0
+  }
+}
+
+interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+/** One end of a connection. */
+export class End {
+  readonly machine: Machine
+  readonly local: Address
+  readonly remote: Address
+  receiver: Receiver = silent
+  isReading = false
+  isClosed = false
+  #out: Direction | undefined
+  #in: Direction | undefined
+
+  constructor(machine: Machine, local: Address, remote: Address) {
+    this.machine = machine
+    this.local = local
+    this.remote = remote
+  }
+
+  /** Connects two ends. */
+  static join(world: World, line: Line, one: End, other: End): void {
+    const there = new Direction(world, line, other)
+    const back = new Direction(world, line, one)
+    ;[one.#out, one.#in, other.#out, other.#in] = [there, back, back, there]
+  }
+
+  /** Whether the peer cannot be written to. */
+  get isBroken(): boolean {
+    return this.isClosed || this.#out === undefined || this.#out.isClosed
+  }
+
+  write(bytes: Uint8Array, done: (isSent: boolean) => void = () => {}): boolean {
+    if (this.#out?.isClosed === true) {
+      // The peer has closed: its system answers with a reset.
+      this.#in?.finish('reset')
+      return true
+    }
+    return this.#out?.write(bytes, done) ?? true
+  }
+
+  read(): void {
+    this.isReading = true
+    this.#in?.deliver()
+  }
+
+  pause(): void {
+    this.isReading = false
+  }
+
+  /** Sends nothing more, and still reads. */
+  end(): void {
+    this.#out?.finish('end')
+  }
+
+  /**
+   * Sends what the system has accepted and reads nothing more; what waits to be read is answered with a reset.
+   */
+  close(): void {
+    if (this.isClosed) return
+    this.isClosed = true
+    this.#out?.cancel()
+    this.#out?.finish((this.#in?.unread ?? 0) > 0 ? 'reset' : 'end')
+    this.#leave()
+  }
+
+  reset(): void {
+    if (this.isClosed) return
+    this.isClosed = true
+    this.#out?.finish('reset')
+    this.#leave()
+  }
+
+  /** The peer learns that nobody reads any more after what was sent before. */
+  #leave(): void {
+    this.#in?.close()
+    this.#out?.arriveLater(() => this.#in?.cancel())
+  }
+}
+
+const silent: Receiver = { onBytes: () => {}, onEnd: () => {}, onReset: () => {} }
+
+type Accept = (end: End) => void
+
+/** All addresses of a world. */
+export class Network {
+  readonly world: World
+  readonly #random: Random
+  readonly #listening = new Map<string, { readonly machine: Machine; readonly accept: Accept }>()
+  #nextPort = 30_000
+  /** Makes the behaviour of the next connection. */
+  line: (random: Random) => Line = randomLine
+  /** Connections that were made. */
+  count = 0
+
+  constructor(world: World, random: Random) {
+    this.world = world
+    this.#random = random
+  }
+
+  listen(address: Address, machine: Machine, accept: Accept): () => void {
+    const name = nameOf(address)
+    this.#listening.set(name, { machine, accept })
+    return () => void this.#listening.delete(name)
+  }
+
+  isTaken(address: Address): boolean {
+    return this.#listening.has(nameOf(address))
+  }
+
+  /** Begins to connect; the callback gets the end, or undefined if the connection is refused. */
+  connect(from: Machine, to: Address, onConnect: (end: End | undefined) => void): void {
+    const line = this.line(this.#random)
+    const local = {
+      host: from.name === 'gateway' ? '10.0.0.1' : '10.0.1.1',
+      port: this.#nextPort++,
+    }
+    this.world.schedule(from, line.latencyMs, () => {
+      const found = this.#listening.get(nameOf(to))
+      if (found === undefined) {
+        onConnect(undefined)
+        return
+      }
+      this.count++
+      const near = new End(from, local, to)
+      const far = new End(found.machine, to, local)
+      End.join(this.world, line, near, far)
+      this.world.schedule(found.machine, 0, () => found.accept(far))
+      onConnect(near)
+    })
+  }
+}
+
+const nameOf = ({ host, port }: Address): string => `${host}:${port}`
+
+const pieceSizes = [1, 2, 3, 7, 16, 64, 1_000, 4_096, 65_536, 65_536, 65_536]
+const capacities = [1_024, 4_096, 16_384, 65_536, 262_144, 262_144]
+
+export const randomLine = (random: Random): Line => ({
+  latencyMs: random.chance(0.5) ? 0.1 : random.between(0.1, 20),
+  capacity: random.pick(capacities),
+  pieceSize: random.pick(pieceSizes),
+})
