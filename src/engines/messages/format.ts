@@ -134,8 +134,6 @@ export interface EventFormat {
   readonly read: ReadEvent
   /** Adds the pieces of calls of tools in an event. */
   addCalls(event: JsonObject, add: AddCall): void
-  /** Whether texts consist of parts, whose ends events show. */
-  readonly hasParts: boolean
   /** Whether later events repeat the texts of ended parts. */
   readonly repeatsTexts: boolean
   /** Whether parts whose text guards have emptied are removed. */

@@ -17,7 +17,6 @@ import {
 import { eventTooLarge, LlmError } from '../llm-error.ts'
 import { otherResponse } from './message-forms.ts'
 import type { GuardFinding, RegexChain } from './regex-chain.ts'
-import { undecided } from './stream-mask.ts'
 
 interface StreamGuardOptions {
   readonly format: TextsFormat
@@ -101,6 +100,7 @@ const refusals = new Map<number, string>([
   [TEXTS_TOO_DEEP, 'an event of the answer is nested too deeply to be guarded'],
   [TEXTS_HIDDEN, 'an event of the answer has a field twice'],
   [TEXTS_OTHER_FORMAT, otherResponse],
+  [TEXTS_UNDECIDED, 'a pattern of a response guard stays undecided for too long'],
   [TEXTS_TOO_MANY, 'the answer has too many choices or parts at once to be guarded'],
 ])
 
@@ -108,7 +108,6 @@ const refusals = new Map<number, string>([
 function guardError(error: unknown): unknown {
   if (!(error instanceof CoreError)) return error
   if (error.code === TEXTS_TOO_LARGE) return eventTooLarge()
-  if (error.code === TEXTS_UNDECIDED) return undecided()
   const message = refusals.get(error.code)
   return message === undefined ? error : new LlmError(502, message)
 }

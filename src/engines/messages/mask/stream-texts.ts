@@ -28,11 +28,7 @@ export const nameOfEvent = (name: string | undefined, event: JsonObject): string
  * Reads an event that guards judge: an error has a text in each of its strings, and anything else than an event of
  * the format is refused. @throws LlmError 502
  */
-export const readGuardedEvent = (
-  format: ChatFormat,
-  event: JsonObject,
-  name: string | undefined,
-): EventTexts =>
+export const readGuardedEvent = (format: ChatFormat, event: JsonObject): EventTexts =>
   needEventForm(event, format) === 'event'
-    ? format.events.read(event, name)
+    ? format.events.read(event)
     : { completes: everything, repeat: (map) => mapErrorResponse(event, map), isWhole: true }

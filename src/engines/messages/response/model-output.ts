@@ -63,7 +63,7 @@ export class StreamedOutput implements ModelOutput {
   push({ data }: StreamEvent): void {
     const event = this.#left > 0 ? parseJson(data) : undefined
     if (!isObject(event)) return
-    const { pieces = [] } = this.#format.events.read(event, undefined)
+    const { pieces = [] } = this.#format.events.read(event)
     for (const { part, text, isAside } of pieces) {
       if (isAside) continue
       this.#texts.set(part, (this.#texts.get(part) ?? '') + this.#take(text))

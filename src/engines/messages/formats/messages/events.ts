@@ -25,7 +25,6 @@ export const messagesEvents: EventFormat = {
   details: () => new MessagesEventDetails(),
   read: readMessagesEvent,
   addCalls: addMessagesCalls,
-  hasParts: true,
   repeatsTexts: false,
   losesEmptyParts: true,
   groups: { in: () => [whole], of: () => whole },
