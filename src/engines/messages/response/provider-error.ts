@@ -1,6 +1,6 @@
 /** Errors that providers send with a successful status, and answers that cannot be read. */
 import type { ProviderError } from '../chat.ts'
-import { embeddingsFormats } from '../formats/index.ts'
+import { embeddingsFormats, responseFields } from '../formats/index.ts'
 import { invokeCount } from '../formats/invoke-count/index.ts'
 import { field, isObject, type JsonObject, numberAt, parseJson, stringAt } from '../json/json.ts'
 import { LlmError } from '../llm-error.ts'
@@ -10,22 +10,6 @@ import type { OutgoingRequest } from '../request/outgoing.ts'
 const maxExcerpt = 1_000
 
 export const excerptOf = (text: string): string => text.trim().slice(0, maxExcerpt)
-
-/** Fields that only answers have. */
-export const responseFields = [
-  'choices',
-  'content',
-  'output',
-  'candidates',
-  'promptFeedback',
-  'data',
-  'predictions',
-  'embedding',
-  'embeddings',
-  'embeddingsByType',
-  'input_tokens',
-  'inputTokens',
-] as const
 
 function hasResponse(body: JsonObject): boolean {
   return responseFields.some((name) => {

@@ -4,7 +4,7 @@ import { detailsOfResponse, type ResponseDetails } from '../common/response-deta
 import { chatFormatOf } from '../format.ts'
 import { openAiErrors } from '../formats/completions/index.ts'
 import { invokeTokensHeader, writeEmbeddings } from '../formats/embeddings/embeddings.ts'
-import { embeddingsFormats } from '../formats/index.ts'
+import { embeddingsFormats, responseFields } from '../formats/index.ts'
 import { invokeCount } from '../formats/invoke-count/index.ts'
 import { isObject, type JsonObject, parseJson } from '../json/json.ts'
 import { MemberScanner } from '../json/members.ts'
@@ -15,7 +15,6 @@ import {
   excerptOf,
   ProviderFailure,
   readerOf,
-  responseFields,
   unreadable,
 } from './provider-error.ts'
 

@@ -24,4 +24,5 @@ export const invokeCount = {
   writeRequest: writeInvokeCount,
   readResponse: readInvokeCount,
   readError: readConverseError,
+  responseFields: ['inputTokens'],
 }

@@ -29,6 +29,8 @@ const requests = {
   shape: messagesShape,
   history: messagesHistory,
   textMembers: ['messages', 'system'],
+  limitMembers: ['max_tokens'],
+  decidedMembers: ['top_k'],
   withMessages,
   canStream: true,
 }
@@ -43,6 +45,7 @@ export const messages: ChatFormat<'Messages'> = {
   readRequest: readMessagesRequest,
   writeResponse: writeMessage,
   writer: () => new MessagesWriter(),
+  responseFields: ['content'],
   hasResponse: ({ content }) => Array.isArray(content) || typeof content === 'string',
   enrich: enrichMessages,
   texts: messagesTexts,
@@ -58,6 +61,7 @@ export const tokenCount: OtherFormat<'VendorCTokenCount'> = {
   operation: 'count_tokens',
   ending: '/messages/count_tokens',
   readUsage: () => undefined,
+  responseFields: ['input_tokens'],
   hasResponse: (body) => typeof body.input_tokens === 'number',
   readCount: (body) => countAt(body, 'input_tokens'),
 }
