@@ -12,8 +12,8 @@ import {
 } from '../../../../engines/messages/json/json.ts'
 import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
 import { errorInPlace, isPlainText } from '../../../../engines/messages/response/conversion.ts'
+import { decoderOf, openingOf } from '../../../../engines/messages/response/pipeline.ts'
 import { errorInResponse } from '../../../../engines/messages/response/provider-error.ts'
-import { decoderOf, openingOf } from '../../../../engines/messages/response/stream.ts'
 import { now } from '../../../proxy/upstream/endpoint.ts'
 
 /** Milliseconds after which comments and pings are passed on, because clients may need them to wait longer. */

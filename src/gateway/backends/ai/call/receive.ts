@@ -16,6 +16,7 @@ import { otherResponse } from '../../../../engines/messages/mask/message-forms.t
 import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
 import type { ConversionOptions } from '../../../../engines/messages/response/conversion.ts'
 import { StreamedOutput, WholeOutput } from '../../../../engines/messages/response/model-output.ts'
+import { convertEvents, eventBytes } from '../../../../engines/messages/response/pipeline.ts'
 import {
   errorInResponse,
   isOfProvider,
@@ -23,11 +24,7 @@ import {
   ProviderFailure,
   providerFailed,
 } from '../../../../engines/messages/response/provider-error.ts'
-import {
-  convertEvents,
-  eventBytes,
-  ModelResponseStream,
-} from '../../../../engines/messages/response/stream.ts'
+import { ModelResponseStream } from '../../../../engines/messages/response/stream.ts'
 import {
   detailsInBytes,
   readErrorResponse,
