@@ -1,4 +1,4 @@
-/** The texts of events of a streamed answer, and those of them that continue inside deltas. */
+/** The texts of events of a streamed response, and those of them that continue inside deltas. */
 import { type JsonObject, withFields } from '../json/json.ts'
 import { type DeltaMap, keepPieces, mapAsides, mapAsidesOf, type Path } from './delta-texts.ts'
 import { mapEntries, mapResponseField, type TextsMap } from './texts.ts'
@@ -27,7 +27,7 @@ export interface EventTexts {
   readonly completes?: readonly string[]
   /** Maps all other texts of the event, many of which repeat texts that were streamed. */
   readonly repeat: (map: TextsMap) => JsonObject
-  /** True if the event repeats the whole answer. */
+  /** True if the event repeats the whole response. */
   readonly isWhole?: boolean
 }
 

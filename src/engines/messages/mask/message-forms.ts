@@ -51,7 +51,7 @@ export function needOwnTexts(body: JsonObject, format: ClientFormat, path: strin
 const otherFormat = (path: string, { name }: ClientFormat): string =>
   `If ${path} has another format than ${name}, ${setting}`
 
-// --- answers -------------------------------------------------------------------------------------
+// --- responses -------------------------------------------------------------------------------------
 
 /** Returns true for `{error}`, `{type: "error"}`, `{message}`, `{Message}` and `{detail}`. */
 function hasErrorForm(body: JsonObject): boolean {
@@ -83,4 +83,4 @@ export function needEventForm(event: JsonObject, format: ChatFormat): 'event' | 
   throw new LlmError(502, otherResponse)
 }
 
-export const otherResponse = 'the answer of the provider has another format than expected'
+export const otherResponse = 'the response of the provider has another format than expected'

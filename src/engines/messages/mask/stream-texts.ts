@@ -1,4 +1,4 @@
-/** Reads the events of a streamed answer for guards. */
+/** Reads the events of a streamed response for guards. */
 import type { ChatFormat } from '../format.ts'
 import { isObject, type JsonObject, parseJson } from '../json/json.ts'
 import { LlmError } from '../llm-error.ts'
@@ -7,14 +7,14 @@ import { type EventTexts, everything } from './event-texts.ts'
 import { needEventForm } from './message-forms.ts'
 
 /**
- * Parses an event of a guarded answer; undefined if it is empty. An event that cannot be read could
+ * Parses an event of a guarded response; undefined if it is empty. An event that cannot be read could
  * contain anything, so it is rejected. @throws LlmError 502
  */
 export function readGuarded(data: string): JsonObject | undefined {
   const parsed = parseJson(data)
   if (isObject(parsed)) return parsed
   if (data === '[DONE]' || data.trim() === '') return undefined
-  throw new LlmError(502, 'an event of the answer is not JSON')
+  throw new LlmError(502, 'an event of the response is not JSON')
 }
 
 /** The names that events may have besides their type. */

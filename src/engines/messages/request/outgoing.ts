@@ -1,4 +1,4 @@
-/** Builds the request to one provider, with the data that is needed to read its answer. Does no I/O. */
+/** Builds the request to one provider, with the data that is needed to read its response. Does no I/O. */
 
 import type { HeaderFields } from '../../../ground/exchange/exchange.ts'
 import type { ProviderConfig } from '../../../ground/model/model-providers.ts'

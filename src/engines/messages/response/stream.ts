@@ -33,7 +33,7 @@ export class ModelResponseStream implements BodyTransform {
   readonly #guard: StreamGuard | undefined
   /** Reads the guarded events for `onEvent`. */
   readonly #guarded: SseDecoder | undefined
-  /** The first bytes of the answer; undefined after the first event. */
+  /** The first bytes of the response; undefined after the first event. */
   #opening: Buffer | undefined = Buffer.alloc(0)
   isOver = false
 
@@ -138,7 +138,7 @@ export class ModelResponseStream implements BodyTransform {
     }
   }
 
-  /** Keeps the first bytes for the error of an answer without events. */
+  /** Keeps the first bytes for the error of a response without events. */
   #keepOpening(chunk: Uint8Array): void {
     const kept = this.#opening
     if (kept === undefined || kept.length >= openingBytes) return
@@ -176,7 +176,7 @@ export class ModelResponseStream implements BodyTransform {
     emit(bytes)
   }
 
-  /** Ends the answer with an error. */
+  /** Ends the response with an error. */
   #abort(error: unknown, emit: (bytes: Uint8Array) => void): void {
     emit(this.#failed(error))
   }

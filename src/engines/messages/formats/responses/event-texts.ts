@@ -84,7 +84,7 @@ function readWhole(event: JsonObject): EventTexts {
   }
 }
 
-/** Maps an item or a part as if it were the only one of an answer. */
+/** Maps an item or a part as if it were the only one of a response. */
 function mapPart(event: JsonObject, name: 'item' | 'part', map: TextsMap): JsonObject {
   const rest = mapRestOfEvent(event, map, name)
   if (!Object.hasOwn(event, name)) return rest

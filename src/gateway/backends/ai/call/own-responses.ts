@@ -1,4 +1,4 @@
-/** Answers of the gateway itself to clients of language models. */
+/** Responses of the gateway itself to clients of language models. */
 
 import { openAiErrors } from '../../../../engines/messages/formats/completions/index.ts'
 import type { RouteType } from '../../../../engines/messages/formats/index.ts'
@@ -38,7 +38,7 @@ export function ownResponse(status: number, body: JsonObject): RespondVerdict {
 
 /**
  * Returns an error in the format of the client, so that its SDK can report it. `isProtected` is set if guards
- * protect the answer, so that the error must not quote it.
+ * protect the response, so that the error must not quote it.
  */
 export function llmRefusal(
   route: RouteType,
@@ -54,13 +54,13 @@ export function llmRefusal(
   return { kind: 'respond', status, headers: [json], body, reason, detail: detailOf(refusal) }
 }
 
-/** Does not contain the message, which may quote the request or the answer. */
+/** Does not contain the message, which may quote the request or the response. */
 function detailOf(refusal: LlmError): string {
   if (refusal instanceof UnsupportedByProviderError) return unsupported
   if (refusal instanceof ProviderFailure) return providerFailed
   return refusal.status < 500
     ? 'the request cannot be read or converted'
-    : 'the answer of the provider cannot be read or converted'
+    : 'the response of the provider cannot be read or converted'
 }
 
 /** Route types whose formats the gateway does not know. */
@@ -128,17 +128,17 @@ export function errorWriterFor(route: RouteType): ErrorWriter | undefined {
     )
 }
 
-/** Returns the response of a guard that rejects; `answer` of its webhook takes precedence. */
+/** Returns the response of a guard that rejects; `given` by its webhook takes precedence. */
 export function guardRefusal(
   { status, message }: Refusal,
-  answer?: { readonly status: number | undefined; readonly body: string | undefined },
+  given?: { readonly status: number | undefined; readonly body: string | undefined },
 ): RespondVerdict {
   return {
     kind: 'respond',
-    status: answer?.status ?? status,
+    status: given?.status ?? status,
     // The same request would be refused again.
     headers: [['content-type', 'text/plain'], noRetryHeader],
-    body: answer?.body ?? message,
+    body: given?.body ?? message,
     reason: 'Guardrail',
   }
 }
