@@ -9,12 +9,17 @@ import type { ChatFormat } from '../format.ts'
 import type { JsonObject } from '../json/json.ts'
 import { mapErrorsBeside } from './error-texts.ts'
 import type { EventTexts } from './event-texts.ts'
-import { maskEvents, type ParsedEvent } from './masked-events.ts'
+import {
+  maskEvents,
+  nameOfEvent,
+  type ParsedEvent,
+  readGuarded,
+  readGuardedEvent,
+} from './masked-events.ts'
 import type { OnMatch } from './match-counts.ts'
 import { maskTexts } from './parts-masker.ts'
 import { emptyTexts, keepTexts, mapRepeatedTexts } from './repeated-texts.ts'
 import type { RoleText } from './slot.ts'
-import { nameOfEvent, readGuarded, readGuardedEvent } from './stream-texts.ts'
 import type { TextsMap } from './texts.ts'
 
 function readHeld({ event, data }: StreamEvent): ParsedEvent {

@@ -3,9 +3,8 @@
 import type { ChatFormat, ErrorForm, ProviderFormat } from '../../format.ts'
 import { isObject, isObjects, needList } from '../../json/json.ts'
 import { callsInCompletion } from './calls.ts'
-import { asksForUsage, complete, isComplete } from './completion.ts'
+import { asksForUsage, complete, isComplete, withoutUsage } from './completion.ts'
 import { completionsEvents } from './events.ts'
-import { withoutUsage } from './hidden-usage.ts'
 import { completionsHistory, maxIdLength } from './history.ts'
 import { readCompletionsRequest } from './read-request.ts'
 import {

@@ -1,7 +1,8 @@
 /** Responses of the gateway itself to clients of language models. */
 
+import type { ProviderError } from '../../../../engines/messages/chat.ts'
 import { openAiErrors } from '../../../../engines/messages/formats/completions/index.ts'
-import type { RouteType } from '../../../../engines/messages/formats/index.ts'
+import { formatOf, type RouteType } from '../../../../engines/messages/formats/index.ts'
 import { anthropicErrors } from '../../../../engines/messages/formats/messages/index.ts'
 import type { JsonObject } from '../../../../engines/messages/json/json.ts'
 import {
@@ -9,19 +10,18 @@ import {
   UnsupportedByProviderError,
 } from '../../../../engines/messages/llm-error.ts'
 import {
-  writeErrorFor,
-  writeLimitErrorFor,
-} from '../../../../engines/messages/response/client-errors.ts'
-import {
   clientText,
   ProviderFailure,
   providerFailed,
 } from '../../../../engines/messages/response/provider-error.ts'
-import type { RespondVerdict } from '../../../../ground/exchange/exchange.ts'
+import type { RespondVerdict, SpentLimit } from '../../../../ground/exchange/exchange.ts'
 import type { ErrorWriter } from '../../../proxy/request/error-response.ts'
 import type { Refusal } from '../policy/config.ts'
 import type { ErrorForm, KnownPath } from '../policy/known-paths.ts'
 import type { RouteTypes } from '../policy/route-types.ts'
+
+/** Wait after which clients should give up, if they can be told, instead of repeating the request. */
+const longWaitMs = 60_000
 
 /** Detail of requests that the chosen provider does not support. */
 export const unsupported = 'the provider does not support a part of the request'
@@ -142,3 +142,20 @@ export function guardRefusal(
     reason: 'Guardrail',
   }
 }
+
+/** Returns the form of errors that clients of a type understand. */
+const formOf = (route: RouteType) => formatOf(route)?.errors ?? openAiErrors
+
+/** Like `writeErrorFor`, for a rate limit of the gateway. */
+function writeLimitErrorFor(
+  route: RouteType,
+  status: number,
+  { message, waitMs }: SpentLimit,
+): JsonObject {
+  const { finalCode: code } = formOf(route)
+  if (code === undefined || waitMs <= longWaitMs) return writeErrorFor(route, { status, message })
+  return writeErrorFor(route, { status, message, kind: code, code })
+}
+
+const writeErrorFor = (route: RouteType, error: ProviderError): JsonObject =>
+  formOf(route).write(error)
