@@ -2,7 +2,7 @@
 import { isObject, type JsonObject, mapField, mapList, objectAt, withFields } from '../json/json.ts'
 import { LlmError } from '../llm-error.ts'
 import type { RoleText } from './slot.ts'
-import type { TextsMap } from './texts.ts'
+import { mapEntries, type TextsMap } from './texts.ts'
 
 const maxDepth = 100
 
@@ -13,11 +13,7 @@ export function mapEvery(value: unknown, map: TextsMap, depth = 0): unknown {
     throw new LlmError(502, `an error deeper than ${maxDepth} cannot be guarded`)
   if (Array.isArray(value)) return mapList(value, (item) => mapEvery(item, map, depth + 1))
   if (!isObject(value)) return value
-  const entries = Object.entries(value)
-  return withFields(
-    value,
-    Object.fromEntries(entries.map(([name, item]) => [name, mapEvery(item, map, depth + 1)])),
-  )
+  return mapEntries(value, (_, item) => mapEvery(item, map, depth + 1))
 }
 
 /** Maps every text of an error that came in place of a response or event, but keeps its type. */

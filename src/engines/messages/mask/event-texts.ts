@@ -48,10 +48,9 @@ export const mapRestOfEvent = (event: JsonObject, map: TextsMap, skipped: string
     name === skipped ? value : mapResponseField(event, name, map),
   )
 
-/** The piece at a path of an event. `item` is the prefix of its names. */
+/** The piece at a path of an event or of a choice. `item` is the prefix of its names. */
 export function asideOf(item: string, path: Path, text: string): Piece {
-  // The position of a choice says nothing, because events list only some of them.
-  const run = item + JSON.stringify(path[0] === 'choices' ? path.slice(2) : path)
+  const run = item + JSON.stringify(path)
   return { run, part: run, text, isAside: true }
 }
 

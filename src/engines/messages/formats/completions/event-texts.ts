@@ -49,7 +49,7 @@ function mapPieces(choice: unknown, map: DeltaMap): unknown {
 }
 
 /** Returns the pieces of text in a choice. */
-function piecesOf(choice: JsonObject, at: number): Piece[] {
+function piecesOf(choice: JsonObject): Piece[] {
   const index = numberAt(choice, 'index') ?? 0
   const pieces: Piece[] = []
   mapPieces(choice, {
@@ -59,7 +59,7 @@ function piecesOf(choice: JsonObject, at: number): Piece[] {
       return text
     },
     aside: (text, path) => {
-      pieces.push(asideOf(`${index}/`, ['choices', at, ...path], text))
+      pieces.push(asideOf(`${index}/`, path, text))
       return text
     },
     whole: keepPieces.whole,
@@ -70,7 +70,7 @@ function piecesOf(choice: JsonObject, at: number): Piece[] {
 /** Reads an event. A finish reason completes a choice. */
 export const readCompletionsEvent: ReadEvent = (event) => {
   const choices = listAt(event, 'choices')
-  const pieces = choices.flatMap((choice, at) => (isObject(choice) ? piecesOf(choice, at) : []))
+  const pieces = choices.flatMap((choice) => (isObject(choice) ? piecesOf(choice) : []))
   const ended = choices
     .filter((choice) => isObject(choice) && choice.finish_reason != null)
     .map((choice) => `${numberAt(choice, 'index') ?? 0}/`)
