@@ -237,14 +237,13 @@ export function received(events: readonly SentEvent[]) {
       }
     }
     for (const choice of body.choices ?? []) {
-      const { content: parts, ...delta } = choice.delta ?? {}
-      for (const part of Array.isArray(parts) ? parts : []) {
-        const { text, ...others } = part
+      const { content, ...others } = choice.delta ?? {}
+      const parts = Array.isArray(content) ? content : undefined
+      for (const { text, ...beside } of parts ?? []) {
         add(`${choice.index}/content`, text)
-        join(`${choice.index} content`, [others] as unknown as Json)
+        join(`${choice.index} content`, [beside] as unknown as Json)
       }
-      const others = Array.isArray(parts) ? delta : (choice.delta ?? {})
-      for (const [name, value] of Object.entries(others)) {
+      for (const [name, value] of Object.entries(parts ? others : { content, ...others })) {
         if (name !== 'audio' && typeof value === 'object')
           join(`${choice.index} ${name}`, value as Json)
       }
