@@ -26,6 +26,23 @@ export const FIELD_GUARDED: u32 = 512
 export const FIELD_DECIDED: u32 = 1024
 /** Nothing below it repeats a text of an answer. */
 export const FIELD_UNREPEATED: u32 = 2048
+/** A string that describes an event, and is no text. */
+export const FIELD_PLAIN: u32 = 4096
+/** A member with texts in requests of any format. */
+export const FIELD_REQUEST_TEXT: u32 = 8192
+/** A member with texts in requests of Completions. */
+export const FIELD_OF_COMPLETIONS: u32 = 16384
+/** A member with texts in requests of Messages. */
+export const FIELD_OF_MESSAGES: u32 = 32768
+/** A member with texts in requests of Responses. */
+export const FIELD_OF_RESPONSES: u32 = 65536
+/** A member with texts in requests of Embeddings. */
+export const FIELD_OF_EMBEDDINGS: u32 = 131072
+/** A member with texts in requests of VendorCTokenCount. */
+export const FIELD_OF_VENDORCTOKENCOUNT: u32 = 262144
+
+/** FIELD_OF_* by the number of the format; the first one is no format. */
+export const FIELD_OF: StaticArray<u32> = [0, FIELD_OF_COMPLETIONS, FIELD_OF_MESSAGES, FIELD_OF_RESPONSES, FIELD_OF_EMBEDDINGS, FIELD_OF_VENDORCTOKENCOUNT]
 
 /** The names of each table, each of which ends with a space. The bit of a table is its position. */
 export const FIELD_TABLES: StaticArray<string> = [
@@ -39,6 +56,13 @@ export const FIELD_TABLES: StaticArray<string> = [
   'action actions operation environment ',
   'result size quality background output_format action ',
   'content output outputs results title context stdout stderr logs role refusal type text source data variables transcript media_type file_data filename custom input messages system instructions prompt prediction name arguments thinking ',
-  'model stream stream_options max_tokens max_completion_tokens max_output_tokens n best_of temperature top_p top_k seed dimensions frequency_penalty presence_penalty encoding_format service_tier background ',
+  'model stream service_tier temperature top_p frequency_penalty presence_penalty seed max_tokens max_completion_tokens max_output_tokens encoding_format dimensions stream_options n best_of top_k background ',
   'arguments input parameters input_schema schema tools usage metadata ',
+  'id object model type system_fingerprint service_tier provider ',
+  'messages system instructions prompt input message inputs contents content documents instances systeminstruction system_instruction chat_history preamble query queries texts ',
+  'messages ',
+  'messages system ',
+  'instructions prompt input ',
+  'input ',
+  'messages system ',
 ]

@@ -4,10 +4,10 @@ import {
   TEXTS_COMPLETIONS, TEXTS_EMBEDDINGS, TEXTS_MESSAGES, TEXTS_OTHER_FORMAT, TEXTS_RESPONSES, TEXTS_TOKEN_COUNT,
 } from './abi'
 import { failure, isAscii, setFailure } from './bytes'
+import { FIELD_OF, FIELD_PLAIN, FIELD_REQUEST_TEXT } from './fields'
 import { maskOne } from './group'
 import {
-  CHOICES, CONTENT, DATA, ERROR, INPUT, INPUT_TOKENS, INSTRUCTIONS, MESSAGE, MESSAGES, OUTPUT, PROMPT, RESPONSE, SYSTEM, TYPE, foldName,
-  foldedText,
+  CHOICES, CONTENT, DATA, ERROR, INPUT, INPUT_TOKENS, MESSAGE, MESSAGES, OUTPUT, PROMPT, RESPONSE, TYPE, flagsOf,
 } from './names'
 import { isGuarded, rw } from './state'
 import {
@@ -15,31 +15,9 @@ import {
   textLength, textStart,
 } from './tape'
 
-/** Texts of requests in any format, in lower case. */
-const FOREIGN_1: string = 'messages message system input inputs instructions contents content prompt documents instances '
-const FOREIGN_2: string = 'systeminstruction system_instruction chat_history preamble query queries texts '
-
-/** Is the text one of the words of a list, each of which ends with a space? */
-function isListed(from: usize, length: i32, words: string): bool {
-  let start = 0
-  for (let i = 0; i < words.length; i++) {
-    if (words.charCodeAt(i) != 32) continue
-    if (i - start == length) {
-      let same = 0
-      while (same < length && <u32>load<u8>(from + same) == <u32>words.charCodeAt(start + same)) same++
-      if (same == length) return true
-    }
-    start = i + 1
-  }
-  return false
-}
-
+/** Is the name one of the texts that requests of the format have? */
 export function isOwn(name: i32): bool {
-  const format = rw.format
-  if (format == TEXTS_COMPLETIONS) return name == MESSAGES
-  if (format == TEXTS_MESSAGES || format == TEXTS_TOKEN_COUNT) return name == MESSAGES || name == SYSTEM
-  if (format == TEXTS_RESPONSES) return name == INSTRUCTIONS || name == PROMPT || name == INPUT
-  return name == INPUT
+  return (flagsOf(name) & unchecked(FIELD_OF[rw.format])) != 0
 }
 
 /** Refuses an object that is not a request of the format, or that has a text that only other formats have. */
@@ -51,11 +29,9 @@ export function needRequest(root: i32): void {
   }
   if (format == TEXTS_RESPONSES && memberOf(root, PROMPT, KIND_STRING) != 0) return setFailure(TEXTS_OTHER_FORMAT)
   for (let i = node(root).child; i != 0; i = node(i).next) {
-    if (isKind(i, KIND_NULL) || (!(node(i).flags & NODE_FOLDED) && isOwn(node(i).name))) continue
-    readName(i)
-    const length = foldName(textStart, textLength)
-    const isForeign = isListed(foldedText, length, FOREIGN_1) || isListed(foldedText, length, FOREIGN_2)
-    if (length >= 0 && isForeign) return setFailure(TEXTS_OTHER_FORMAT)
+    const name = <i32>node(i).name
+    if (isKind(i, KIND_NULL) || (!(node(i).flags & NODE_FOLDED) && isOwn(name))) continue
+    if (flagsOf(name) & FIELD_REQUEST_TEXT) return setFailure(TEXTS_OTHER_FORMAT)
   }
 }
 
@@ -131,15 +107,12 @@ export function needAnswer(root: i32): bool {
 
 // --- events of streams -------------------------------------------------------------------------
 
-const PLAIN_NAMES: string = 'id object model type system_fingerprint service_tier provider '
-
 /** Does the value have no text, besides what describes a message? */
 function isBare(value: i32): bool {
   for (let i = node(value).child; i != 0; i = node(i).next) {
     if (isKind(i, KIND_STRING)) {
       if (isKind(value, KIND_ARRAY)) return false
-      readName(i)
-      if (!isListed(textStart, textLength, PLAIN_NAMES)) return false
+      if (node(i).flags & NODE_FOLDED || !(flagsOf(<i32>node(i).name) & FIELD_PLAIN)) return false
     } else if (!isBare(i)) return false
   }
   return true

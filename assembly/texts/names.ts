@@ -180,7 +180,7 @@ function isName(entry: usize, hash: u32, from: usize, length: i32): bool {
 }
 
 /** The name that `foldName` wrote. */
-export const foldedText: usize = memory.data(64)
+const foldedText: usize = memory.data(64)
 
 /**
  * The number of the name that a server might read here if it ignores case, or 0. Some letters become ASCII
@@ -192,7 +192,7 @@ export function foldedName(from: usize, length: i32): i32 {
 }
 
 /** Writes a name at `foldedText` as a server that ignores case may read it; its length, or -1 if it is no known name. */
-export function foldName(from: usize, length: i32): i32 {
+function foldName(from: usize, length: i32): i32 {
   if (length > LONGEST * 3) return -1
   let size = 0
   for (let i = 0; i < length && size <= LONGEST; i++) {

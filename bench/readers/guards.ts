@@ -5,13 +5,20 @@ import { MessageBody } from '../../src/engines/http/message/message-body.ts'
 import type { StreamEvent } from '../../src/engines/messages/chat.ts'
 import { type ChatFormatName, clientFormats } from '../../src/engines/messages/formats/index.ts'
 import { HeldStream } from '../../src/engines/messages/mask/held-stream.ts'
-import { StreamMasker } from '../../src/engines/messages/mask/stream-mask.ts'
 import { SseReader } from '../../src/engines/sse/reader.ts'
 import { BodyLedger } from '../../src/gateway/policies/ext-proc/body-ledger.ts'
 import { MessageSide } from '../../src/gateway/policies/ext-proc/message-side.ts'
 import { filled, heads, ignore, large, mask, maskOf, type Reader } from './reader.ts'
 
-/** Events of streamed answers that a guard reads, or keeps back until all have come. */
+function heldStream(format: ChatFormatName, bytes: Buffer): HeldStream {
+  const events: StreamEvent[] = []
+  new SseReader(large, 'fail').push(bytes, ({ data = '' }) => {
+    events.push({ event: undefined, data })
+  })
+  return new HeldStream(clientFormats[format], events)
+}
+
+/** Streamed responses that are kept back until a guard has read all of their events. */
 export function guardReaders(): Reader[] {
   const messages = {
     'open-blocks': (index: number) => [
@@ -53,12 +60,9 @@ export function guardReaders(): Reader[] {
     isWhole: true,
     bytes: eventsOf(make),
     start: () => (piece) => {
-      const masker = new StreamMasker([mask], clientFormats[format], large)
-      new SseReader(large, 'fail').push(piece, ({ data = '' }) => {
-        masker.push({ event: undefined, data })
-      })
-      masker.finish()
-      masker.dispose()
+      const held = heldStream(format, piece)
+      held.mask(mask)
+      held.release()
     },
   })
   return [
@@ -70,11 +74,7 @@ export function guardReaders(): Reader[] {
       isWhole: true,
       bytes: eventsOf(repeats),
       start: () => (piece) => {
-        const events: StreamEvent[] = []
-        new SseReader(large, 'fail').push(piece, ({ data = '' }) => {
-          events.push({ event: undefined, data })
-        })
-        const held = new HeldStream(clientFormats.Responses, events)
+        const held = heldStream('Responses', piece)
         held.replace(held.texts().map(({ role }) => ({ role, content: 'another text' })))
         held.release()
       },

@@ -1,9 +1,10 @@
 /** Readers of what language models send: events, event streams and WebSocket messages. */
 import { crc32 } from 'node:zlib'
+import type { StreamEvent } from '../../src/engines/messages/chat.ts'
 import { completions } from '../../src/engines/messages/formats/completions/index.ts'
 import { EventStreamDecoder } from '../../src/engines/messages/framing/event-stream.ts'
 import { WebSocketTexts } from '../../src/engines/messages/framing/websocket.ts'
-import { StreamMasker } from '../../src/engines/messages/mask/stream-mask.ts'
+import { HeldStream } from '../../src/engines/messages/mask/held-stream.ts'
 import { PassingEvents } from '../../src/engines/messages/response/passing-events.ts'
 import { SseReader } from '../../src/engines/sse/reader.ts'
 import { filled, ignore, large, mask, type Reader } from './reader.ts'
@@ -82,11 +83,12 @@ export function modelReaders(): Reader[] {
           return Buffer.from(Array.from({ length: count }, each).join(''))
         },
         start: () => (piece) => {
-          const masker = new StreamMasker([mask], completions, large)
+          const events: StreamEvent[] = []
           const reader = new SseReader(large, 'fail')
-          reader.push(piece, ({ data = '' }) => void masker.push({ event: undefined, data }))
-          masker.finish()
-          masker.dispose()
+          reader.push(piece, ({ data = '' }) => void events.push({ event: undefined, data }))
+          const held = new HeldStream(completions, events)
+          held.mask(mask)
+          held.release()
         },
       }),
     ),

@@ -276,8 +276,8 @@ describe('images that vendorD makes', () => {
     fleet.vendors.d.next.push(draws, draws)
     const client = anthropic('d').messages
     const request = { model, max_tokens: 100, messages: [question] }
-    await expect(client.create(request)).rejects.toThrow('the answer holds an image')
-    await expect(client.stream(request).finalMessage()).rejects.toThrow('the answer holds an image')
+    await expect(client.create(request)).rejects.toThrow('the response holds an image')
+    await expect(client.stream(request).finalMessage()).rejects.toThrow('the response holds an image')
   })
 
   it('are refused for vendors that do not make images', async () => {
@@ -287,7 +287,7 @@ describe('images that vendorD makes', () => {
       ['f', 'amazon.nova-pro-v1:0'],
     ] as const) {
       const asked = openai(name).chat.completions.create({ ...request, model })
-      await expect(asked).rejects.toThrow('modalities: images in answers are not supported')
+      await expect(asked).rejects.toThrow('modalities: images in responses are not supported')
     }
   })
 })

@@ -139,7 +139,7 @@ describe('prompt guards', () => {
     const streamed = { method: 'POST', body: JSON.stringify({ ...ask, stream: true }) }
     const answer = await fetch(`${base('masked-a')}/v1/chat/completions`, streamed)
     const text = await answer.text()
-    expect(text).toContain('an event of the answer is not JSON')
+    expect(text).toContain('an event of the response is not JSON')
     expect(text).not.toContain('bob@example.com')
   })
 })

@@ -31,7 +31,7 @@ import { RegexHost } from './regex-host.ts'
 import { createSet, type MaskRule } from './regex-mask.ts'
 import { type RegexProblem, regexProblem } from './regex-problem.ts'
 
-const formats = {
+export const textsFormats = {
   Completions: TEXTS_COMPLETIONS,
   Messages: TEXTS_MESSAGES,
   Responses: TEXTS_RESPONSES,
@@ -41,7 +41,7 @@ const formats = {
 
 const kinds = { request: TEXTS_REQUEST, answer: TEXTS_ANSWER, stream: TEXTS_STREAM } as const
 
-export type TextsFormat = keyof typeof formats
+export type TextsFormat = keyof typeof textsFormats
 
 /** Rules that are applied together. Guards apply in order; each sees texts as the ones before leave them. */
 export interface GuardRules {
@@ -136,7 +136,7 @@ export class Guards {
   rewriter({ format, message, limit, heldLimit }: TextsOptions): TextRewriter {
     const host = this.#host
     const handle = host.core.run('texts_new', () =>
-      exportsOf(host).texts_new(this.#handle, formats[format], kinds[message], limit),
+      exportsOf(host).texts_new(this.#handle, textsFormats[format], kinds[message], limit),
     )
     if (handle < 0) throw new CoreError(handle, 'making a rewriter')
     if (heldLimit !== undefined) exportsOf(host).texts_hold(handle, heldLimit)

@@ -62,7 +62,7 @@ export interface ToolCallBlock extends Cacheable {
   readonly name: string
   /** The arguments, usually an object; a string if they are not JSON. */
   readonly input: unknown
-  /** Set in answers if the client's tool takes plain text; `input` is then that text. */
+  /** Set in responses if the client's tool takes plain text; `input` is then that text. */
   readonly custom?: boolean
 }
 
@@ -163,7 +163,7 @@ export interface Chat {
   readonly seed?: number
   readonly frequencyPenalty?: number
   readonly presencePenalty?: number
-  /** Number of choices in the answer. */
+  /** Number of choices in the response. */
   readonly choices?: number
   readonly reasoning?: Reasoning
   readonly output?: OutputFormat
@@ -175,7 +175,7 @@ export interface Chat {
   readonly stream: boolean
 }
 
-/** Why an answer ended. */
+/** Why a response ended. */
 export type StopReason = 'end' | 'length' | 'tool' | 'filter'
 
 /**
@@ -197,7 +197,7 @@ export interface Usage {
 }
 
 /**
- * Merges two usage reports for the same answer. Counts only grow, and a later report may omit earlier
+ * Merges two usage reports for the same response. Counts only grow, and a later report may omit earlier
  * counts: some providers report the input only once.
  */
 export function laterUsage(before: Usage | undefined, now: Usage): Usage {
@@ -220,7 +220,7 @@ export interface MadeImageBlock {
   readonly data: string
 }
 
-/** One of the alternative answers to a request. */
+/** One of the alternative responses to a request. */
 export interface Choice {
   readonly blocks: readonly (
     | TextBlock
@@ -237,13 +237,13 @@ export interface ModelResponse extends Choice {
   readonly model: string
   /** The choices after the first one, if the client asked for several. */
   readonly others?: readonly Choice[]
-  /** The stop sequence that ended the answer, if the provider reports it. */
+  /** The stop sequence that ended the response, if the provider reports it. */
   readonly stopSequence?: string
   readonly usage?: Usage
 }
 
 /**
- * An event of a streamed answer. `index` is the position of a block in the answer, counted from 0;
+ * An event of a streamed response. `index` is the position of a block in the response, counted from 0;
  * events of different blocks may interleave.
  */
 export type ResponseEvent =
@@ -272,12 +272,12 @@ export type ResponseEvent =
   | { readonly type: 'stop'; readonly reason: StopReason; readonly stopSequence?: string }
   | { readonly type: 'usage'; readonly usage: Usage }
   | { readonly type: 'error'; readonly error: ProviderError }
-  /** The provider ended the stream as its protocol demands; an answer without this was cut off. */
+  /** The provider ended the stream as its protocol demands; a response without this was cut off. */
   | { readonly type: 'end' }
 
 /** An error that a provider reports. */
 export interface ProviderError {
-  /** HTTP status of the answer. */
+  /** HTTP status of the response. */
   readonly status: number
   /** The type of the error in the provider's format, such as `rate_limit_error`. */
   readonly kind?: string
@@ -285,7 +285,7 @@ export interface ProviderError {
   readonly message: string
 }
 
-/** Reads the events of a streamed answer. */
+/** Reads the events of a streamed response. */
 export interface ResponseEventReader {
   read(event: StreamEvent): readonly ResponseEvent[]
   /** Called at the end of the provider's stream; returns the last events. */
@@ -309,15 +309,15 @@ export interface EventDecoder {
   push(chunk: Uint8Array, onEvent: (event: StreamEvent) => void): void
 }
 
-/** Values that a writer needs in addition to the answer. */
+/** Values that a writer needs in addition to the response. */
 export interface ResponseContext {
-  /** Creation time of the answer, in seconds since the epoch. */
+  /** Creation time of the response, in seconds since the epoch. */
   readonly created: number
   /** Returns a new random part for an id. */
   newId(): string
 }
 
-/** Writes a streamed answer in a client's format. */
+/** Writes a streamed response in a client's format. */
 export interface ResponseEventWriter {
   write(event: ResponseEvent): readonly StreamEvent[]
   /** Called at the end of the stream. `isClean` is true if the provider ended it as its protocol demands. */

@@ -2,14 +2,16 @@
  * Fields that the gateway decides: some servers ignore the case of keys, and would read `Model` although the
  * gateway has set, checked or counted `model`.
  */
+import { clientFormats } from './formats/index.ts'
 import { type JsonObject, objectAt } from './json/json.ts'
 import { LlmError } from './llm-error.ts'
+import { parameterFields } from './request/parameters.ts'
 
 /** Fields of requests that the gateway reads, sets or charges by, besides those of the user's settings. */
-export const decidedFields = [
-  'model stream stream_options max_tokens max_completion_tokens max_output_tokens n best_of temperature',
-  'top_p top_k seed dimensions frequency_penalty presence_penalty encoding_format service_tier background',
-].flatMap((line) => line.split(' '))
+export const decidedFields: readonly string[] = [
+  ...['model', 'stream', 'service_tier', ...parameterFields],
+  ...new Set(Object.values(clientFormats).flatMap(({ decidedMembers }) => decidedMembers)),
+]
 /** Fields with the prompts that settings of the user add. */
 export const promptFields = ['messages', 'input', 'system', 'instructions']
 const streamOptions = ['include_usage']

@@ -54,6 +54,10 @@ interface RequestFormat<Name extends string> extends DetailFacts {
   readonly history: History
   /** The members with texts that requests have. */
   readonly textMembers: readonly string[]
+  /** Members with the maximum number of tokens of a response. */
+  readonly limitMembers: readonly string[]
+  /** Other members that the gateway reads, sets or charges by, and that not all formats have. */
+  readonly decidedMembers: readonly string[]
   /** Says what is wrong with these members; undefined if nothing is. */
   problemOf?(body: JsonObject): string | undefined
   /** Whether `stream: true` asks for a stream of events. */
@@ -66,6 +70,8 @@ interface RequestFormat<Name extends string> extends DetailFacts {
   unguardable?(body: JsonObject): string | undefined
   /** Whether an object has the member with the response. */
   hasResponse(body: JsonObject): boolean
+  /** Members of responses that no error has. */
+  readonly responseFields: readonly string[]
 }
 
 interface Completion {
@@ -134,8 +140,6 @@ export interface EventFormat {
   readonly read: ReadEvent
   /** Adds the pieces of calls of tools in an event. */
   addCalls(event: JsonObject, add: AddCall): void
-  /** Whether texts consist of parts, whose ends events show. */
-  readonly hasParts: boolean
   /** Whether later events repeat the texts of ended parts. */
   readonly repeatsTexts: boolean
   /** Whether parts whose text guards have emptied are removed. */
@@ -182,6 +186,8 @@ export interface ProviderFormat {
   readResponse(body: unknown, known: KnownOfResponse): ModelResponse
   reader(known: KnownOfResponse): ResponseEventReader
   readError(status: number, text: string): ProviderError
+  /** Members of responses that no error has; omitted if clients use the format as well. */
+  readonly responseFields?: readonly string[]
 }
 
 /** A format of embeddings to which requests are translated. */
@@ -190,4 +196,6 @@ export interface EmbeddingsFormat {
   /** `tokens` is the number of input tokens in the response header `invokeTokensHeader`. */
   readResponse(body: unknown, model: string, tokens: number | undefined): EmbeddingsResponse
   readError(status: number, text: string): ProviderError
+  /** Members of responses that no error has. */
+  readonly responseFields: readonly string[]
 }

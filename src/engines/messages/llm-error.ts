@@ -1,4 +1,4 @@
-/** A request or an answer that cannot be processed; the client gets the error in its own format. */
+/** A request or a response that cannot be processed; the client gets the error in its own format. */
 export class LlmError extends Error {
   /** HTTP status: 400 for errors of the client, 502 for errors of the provider. */
   readonly status: number
@@ -26,4 +26,4 @@ export const unsupportedPart = (path: string, what: string): UnsupportedByProvid
 export const unsupportedRoute = (route: string, provider: string): UnsupportedByProviderError =>
   new UnsupportedByProviderError(`unsupported conversion: from ${route} to provider ${provider}`)
 
-export const eventTooLarge = () => new LlmError(502, 'an event of the answer is too large')
+export const eventTooLarge = () => new LlmError(502, 'an event of the response is too large')

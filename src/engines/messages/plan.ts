@@ -19,7 +19,7 @@ export type Plan =
     }
   /** Embeddings in the provider's own format. */
   | { readonly kind: 'embeddings'; readonly path: string; readonly format: EmbeddingsFormatName }
-  /** The provider counts the tokens; request and answer are in its own format. */
+  /** The provider counts the tokens; request and response are in its own format. */
   | { readonly kind: 'invoke-count'; readonly path: string }
   /** The gateway counts tokens. */
   | { readonly kind: 'local-count' }

@@ -214,7 +214,10 @@ export function readSse(text: string): SentEvent[] {
     }))
 }
 
-/** The texts that a client joins from deltas, by part; everything else of the events, in order. */
+/**
+ * The texts that a client joins from deltas, by part; everything else of the events, in order. Numbers of events are
+ * left out, because what masks a stream may add events.
+ */
 export function received(events: readonly SentEvent[]) {
   const texts: Record<string, string> = {}
   const rest: unknown[] = []
@@ -222,16 +225,25 @@ export function received(events: readonly SentEvent[]) {
     if (typeof text === 'string') texts[key] = (texts[key] ?? '') + text
   }
   for (const { event, data } of events) {
-    const body = data === '[DONE]' ? data : JSON.parse(data)
-    const before = JSON.stringify(texts)
+    const body = data === '[DONE]' ? data : { ...JSON.parse(data), sequence_number: undefined }
+    // Texts inside of deltas end later than the events between them.
+    const before = Object.entries(texts).filter(([key]) => !key.startsWith('response.'))
     const join = (key: string, holder: Json): void => {
-      for (const [name, value] of Object.entries(holder)) {
+      for (const [field, value] of Object.entries(holder)) {
+        // An event that is added has only the item of a list that goes on.
+        const name = Array.isArray(holder) ? '*' : field
         if (typeof value === 'object' && value !== null) join(`${key}.${name}`, value as Json)
-        else if (!isLabel(holder, name)) add(`${key}.${name}`, value)
+        else if (!isLabel(holder, field)) add(`${key}.${name}`, value)
       }
     }
     for (const choice of body.choices ?? []) {
-      for (const [name, value] of Object.entries(choice.delta ?? {})) {
+      const { content, ...others } = choice.delta ?? {}
+      const parts = Array.isArray(content) ? content : undefined
+      for (const { text, ...beside } of parts ?? []) {
+        add(`${choice.index}/content`, text)
+        join(`${choice.index} content`, [beside] as unknown as Json)
+      }
+      for (const [name, value] of Object.entries(parts ? others : { content, ...others })) {
         if (name !== 'audio' && typeof value === 'object')
           join(`${choice.index} ${name}`, value as Json)
       }

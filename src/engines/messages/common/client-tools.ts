@@ -1,4 +1,4 @@
-/** Converts tool calls in answers: restores the client's tool names, and the plain text of custom tools. */
+/** Converts tool calls in responses: restores the client's tool names, and the plain text of custom tools. */
 import type {
   Choice,
   ModelResponse,
@@ -29,12 +29,12 @@ export class ClientTools {
     return this.#custom.has(name)
   }
 
-  answer(answer: ModelResponse): ModelResponse {
-    const { others } = answer
-    const blocks = this.#blocks(answer)
-    if (others === undefined) return { ...answer, blocks }
+  clientResponse(response: ModelResponse): ModelResponse {
+    const { others } = response
+    const blocks = this.#blocks(response)
+    if (others === undefined) return { ...response, blocks }
     const renamed = others.map((choice) => ({ ...choice, blocks: this.#blocks(choice) }))
-    return { ...answer, blocks, others: renamed }
+    return { ...response, blocks, others: renamed }
   }
 
   #blocks({ blocks }: Choice): Choice['blocks'] {
@@ -52,10 +52,10 @@ function textOfInput(input: unknown): string {
   return stringAt(input, 'input') ?? (typeof input === 'string' ? input : JSON.stringify(input))
 }
 
-/** Maximum total length of the inputs of custom tools in an answer, in characters. */
+/** Maximum total length of the inputs of custom tools in a response, in characters. */
 const maxTextLength = 16 << 20
 
-/** Converts tool calls in streamed answers. The input of a custom tool is held until it is complete. */
+/** Converts tool calls in streamed responses. The input of a custom tool is held until it is complete. */
 export class ClientToolReader implements ResponseEventReader {
   readonly #reader: ResponseEventReader
   readonly #tools: ClientTools

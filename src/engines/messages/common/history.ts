@@ -1,5 +1,5 @@
 /**
- * Histories of conversations that are not translated. Earlier answers may have been translated from another
+ * Histories of conversations that are not translated. Earlier responses may have been translated from another
  * provider, and this provider would reject their ids, thinking and signatures.
  */
 import { field, isObject, type JsonObject, stringAt, withFields } from '../json/json.ts'

@@ -1,8 +1,8 @@
-/** Reads usage and other details from answers that are not translated. */
+/** Reads usage and other details from responses that are not translated. */
 import type { Usage } from '../chat.ts'
 import { field, objectAt, stringAt } from '../json/json.ts'
 
-/** Details of an answer, as far as they are known. */
+/** Details of a response, as far as they are known. */
 export interface ResponseDetails {
   readonly model?: string
   readonly usage?: Usage
@@ -14,7 +14,7 @@ export interface ResponseDetails {
 
 /** Where a format has the details. */
 export interface DetailFacts {
-  /** Reads the field `usage` of a whole answer. */
+  /** Reads the field `usage` of a whole response. */
   readUsage(usage: unknown): Usage | undefined
   /** Reads the result of a token count. */
   readCount?(body: unknown): number | undefined
@@ -25,7 +25,7 @@ export interface EventDetails {
   read(event: unknown): ResponseDetails
 }
 
-/** Reads the details in a whole answer in the client's format. */
+/** Reads the details in a whole response in the client's format. */
 export function detailsOfResponse(format: DetailFacts, body: unknown): ResponseDetails {
   const details: { -readonly [Name in keyof ResponseDetails]: ResponseDetails[Name] } = {}
   const model = stringAt(body, 'model')

@@ -82,3 +82,9 @@ export function object(fields: Readonly<Record<string, Shape>>, rules: ObjectRul
     },
   }
 }
+
+// --- shapes that several client formats share ---
+
+export const schema = anyObject
+export const generateContentFields = { cachedContent: text, labels: anyObject }
+export const sampling = { temperature: number, top_p: number, top_k: number }

@@ -38,7 +38,7 @@ export function usageOf(counts: Counts, cache: 'included' | 'separate'): Usage |
   const cacheWrite = isIncluded ? within(left, counts.cacheWrite) : counts.cacheWrite
   const reasoning = within(output, counts.reasoning)
   const cached = isIncluded ? (cacheRead ?? 0) + (cacheWrite ?? 0) : 0
-  // This runs for each answer, and a list of the known counts would be slower.
+  // This runs for each response, and a list of the known counts would be slower.
   const usage: Writable<Usage> = { input, uncachedInput: Math.max(0, input - cached), output }
   if (cacheRead !== undefined) usage.cacheRead = cacheRead
   if (cacheWrite !== undefined) usage.cacheWrite = cacheWrite

@@ -4,6 +4,7 @@ import { completions, completionsProvider } from './completions/index.ts'
 import { converse } from './converse/index.ts'
 import { embeddings, invoke, predict } from './embeddings/index.ts'
 import { generateContent } from './generate-content/index.ts'
+import { invokeCount } from './invoke-count/index.ts'
 import { messages, messagesProvider, tokenCount } from './messages/index.ts'
 import { responses } from './responses/index.ts'
 
@@ -47,3 +48,15 @@ export const embeddingsFormats = { predict, invoke } as const satisfies Readonly
   Record<string, EmbeddingsFormat>
 >
 export type EmbeddingsFormatName = keyof typeof embeddingsFormats
+
+/** Members of responses, in any format, that no error has. */
+export const responseFields: readonly string[] = [
+  ...new Set(
+    [
+      ...all,
+      ...Object.values<ProviderFormat>(providerFormats),
+      ...Object.values(embeddingsFormats),
+      invokeCount,
+    ].flatMap((format) => format.responseFields ?? []),
+  ),
+]

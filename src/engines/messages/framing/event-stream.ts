@@ -50,7 +50,7 @@ function readHeaders(bytes: Buffer): Map<string, string> {
   return headers
 }
 
-const invalidStream = () => new LlmError(502, 'the answer is not a valid event stream')
+const invalidStream = () => new LlmError(502, 'the response is not a valid event stream')
 
 /** Decodes frames from a stream of bytes, whose chunks may end anywhere. */
 export class EventStreamDecoder implements EventDecoder {

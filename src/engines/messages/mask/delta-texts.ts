@@ -118,33 +118,3 @@ function mapItem(item: unknown, key: string | undefined, path: Path, map: DeltaM
   if (Array.isArray(item)) return mapItems(item, key, path, map)
   return isObject(item) ? mapAsidesOf(item, key, path, map) : item
 }
-
-/** Returns the fields of an object that are no texts: other texts were in the event itself. */
-export function labelsOf(object: JsonObject): JsonObject {
-  const names = Object.keys(object).filter((name) => {
-    const value = object[name]
-    if (name === 'usage') return false
-    return typeof value === 'string'
-      ? isLabel(object, name)
-      : !isObject(value) && !Array.isArray(value)
-  })
-  return Object.fromEntries(names.map((name) => [name, object[name]]))
-}
-
-/** Fields that end a text; an event that only continues one must not have them. */
-const ends = ['finish_reason', 'stop_reason']
-
-/** Returns what an event needs so that the string at a path, which becomes `text`, continues there. */
-export function skeletonOf(value: unknown, path: Path, text: string): unknown {
-  const [step, ...rest] = path
-  if (step === undefined) return text
-  if (typeof step === 'number') {
-    return [skeletonOf(Array.isArray(value) ? value[step] : undefined, rest, text)]
-  }
-  const labels = isObject(value) ? labelsOf(value) : {}
-  const kept = Object.entries(labels).filter(
-    ([name, label]) => typeof label !== 'string' || !ends.includes(name),
-  )
-  const inner = isObject(value) ? value[step] : undefined
-  return { ...Object.fromEntries(kept), [step]: skeletonOf(inner, rest, text) }
-}

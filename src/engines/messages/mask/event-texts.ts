@@ -1,14 +1,6 @@
-/** The texts of events of a streamed answer, and those of them that continue inside deltas. */
-import type { StreamEvent } from '../chat.ts'
+/** The texts of events of a streamed response, and those of them that continue inside deltas. */
 import { type JsonObject, withFields } from '../json/json.ts'
-import {
-  type DeltaMap,
-  keepPieces,
-  mapAsides,
-  mapAsidesOf,
-  type Path,
-  skeletonOf,
-} from './delta-texts.ts'
+import { type DeltaMap, keepPieces, mapAsides, mapAsidesOf, type Path } from './delta-texts.ts'
 import { mapEntries, mapResponseField, type TextsMap } from './texts.ts'
 
 /** A piece of text in an event. */
@@ -20,8 +12,6 @@ export interface Piece {
   readonly text: string
   /** True if it is no text of a message, but one inside a delta, which continues at the same path. */
   readonly isAside?: true
-  /** Returns an event that continues the part with `text` and contains nothing else. */
-  more(text: string): StreamEvent
 }
 
 /** The texts of an event, and the names of the texts and parts that the event ends. */
@@ -29,31 +19,26 @@ export interface EventTexts {
   readonly pieces?: readonly Piece[]
   /** Returns an event with other texts, one for each piece: the event itself, or the one from `repeat`. */
   readonly put?: (texts: readonly string[], event: JsonObject) => JsonObject
-  /** Name of the part that begins with this event, which is held until the part has a text. */
-  readonly begins?: string
+  /** Whether the event begins a part, whose text follows in deltas. */
+  readonly begins?: boolean
   /** Prefix of the names of the parts that end with this event. */
   readonly ends?: string
   /** Prefixes of the names of the texts that are complete with this event. */
   readonly completes?: readonly string[]
   /** Maps all other texts of the event, many of which repeat texts that were streamed. */
   readonly repeat: (map: TextsMap) => JsonObject
-  /** True if the event repeats the whole answer. */
+  /** True if the event repeats the whole response. */
   readonly isWhole?: boolean
 }
 
-/** Finds the texts in an event; `name` is the name of the event. */
-export type ReadEvent = (event: JsonObject, name: string | undefined) => EventTexts
+/** Finds the texts in an event. */
+export type ReadEvent = (event: JsonObject) => EventTexts
 
 /** A prefix that all names begin with. */
 export const everything = ['']
 
-export const eventOf = (name: string | undefined, body: JsonObject): StreamEvent => ({
-  event: name,
-  data: JSON.stringify(body),
-})
-
 /** The name of the only text of messages in formats whose events show where parts end. */
-export const answer = 'answer'
+export const message = 'message'
 /** The prefix of the names of other texts in these formats. */
 export const asidesPrefix = 'aside/'
 
@@ -63,25 +48,16 @@ export const mapRestOfEvent = (event: JsonObject, map: TextsMap, skipped: string
     name === skipped ? value : mapResponseField(event, name, map),
   )
 
-/** The piece at a path of an event. `item` is the prefix of its names. */
-export function asideOf(
-  event: JsonObject,
-  name: string | undefined,
-  item: string,
-  path: Path,
-  text: string,
-): Piece {
-  // The position of a choice says nothing, because events list only some of them.
-  const run = item + JSON.stringify(path[0] === 'choices' ? path.slice(2) : path)
-  const more = (rest: string) => eventOf(name, skeletonOf(event, path, rest) as JsonObject)
-  return { run, part: run, text, isAside: true, more }
+/** The piece at a path of an event or of a choice. `item` is the prefix of its names. */
+export function asideOf(item: string, path: Path, text: string): Piece {
+  const run = item + JSON.stringify(path)
+  return { run, part: run, text, isAside: true }
 }
 
 /** Adds the texts in members of an event that continue at the same path of later ones of the same type. */
 export function withAsides(
   base: EventTexts,
   event: JsonObject,
-  name: string | undefined,
   item: string,
   mapMembers: (event: JsonObject, map: DeltaMap) => JsonObject,
 ): EventTexts {
@@ -90,7 +66,7 @@ export function withAsides(
   mapMembers(event, {
     ...keepPieces,
     aside: (text, path) => {
-      asides.push(asideOf(event, name, prefix, path, text))
+      asides.push(asideOf(prefix, path, text))
       return text
     },
   })
@@ -109,10 +85,10 @@ export function withAsides(
 }
 
 /** Reads an event whose `delta`, or all of it, is no text that is known here. */
-export function readDelta(event: JsonObject, name: string | undefined, item: string): EventTexts {
+export function readDelta(event: JsonObject, item: string): EventTexts {
   const hasDelta = Object.hasOwn(event, 'delta')
   const repeat = (map: TextsMap) => (hasDelta ? mapRestOfEvent(event, map, 'delta') : event)
-  return withAsides({ repeat }, event, name, item, (one, map) =>
+  return withAsides({ repeat }, event, item, (one, map) =>
     hasDelta
       ? withFields(one, { delta: mapAsides(one, undefined, 'delta', [], map) })
       : mapAsidesOf(one, undefined, [], map),

@@ -1,5 +1,5 @@
 /**
- * A streamed answer that is held until guards have checked all of it. Guards can replace its texts; its
+ * A streamed response that is held until guards have checked all of it. Guards can replace its texts; its
  * events are then released with the current texts. Events keep their order; the first event of a
  * changed text contains the whole text.
  */
@@ -9,21 +9,28 @@ import type { ChatFormat } from '../format.ts'
 import type { JsonObject } from '../json/json.ts'
 import { mapErrorsBeside } from './error-texts.ts'
 import type { EventTexts } from './event-texts.ts'
+import {
+  maskEvents,
+  nameOfEvent,
+  type ParsedEvent,
+  readGuarded,
+  readGuardedEvent,
+} from './masked-events.ts'
 import type { OnMatch } from './match-counts.ts'
+import { maskTexts } from './parts-masker.ts'
 import { emptyTexts, keepTexts, mapRepeatedTexts } from './repeated-texts.ts'
 import type { RoleText } from './slot.ts'
-import { StreamMasker } from './stream-mask.ts'
-import { nameOfEvent, readGuarded, readGuardedEvent } from './stream-texts.ts'
 import type { TextsMap } from './texts.ts'
 
-interface HeldEvent extends StreamEvent {
-  readonly parsed: JsonObject | undefined
+function readHeld({ event, data }: StreamEvent): ParsedEvent {
+  const parsed = readGuarded(data)
+  return { event: parsed && nameOfEvent(event, parsed), data, parsed }
 }
 
-function mapHeld(held: HeldEvent, map: TextsMap): HeldEvent {
-  const parsed = held.parsed && mapRepeatedTexts(held.parsed, map)
-  return parsed === held.parsed ? held : { ...held, parsed, data: JSON.stringify(parsed) }
-}
+const mapHeld = (held: ParsedEvent, map: TextsMap): ParsedEvent => ({
+  ...held,
+  parsed: held.parsed && mapRepeatedTexts(held.parsed, map),
+})
 
 /** Texts that guards see as one text: all texts of a choice or of a message. */
 interface Group {
@@ -35,7 +42,7 @@ interface Group {
 
 export class HeldStream {
   readonly #format: ChatFormat
-  #events: readonly HeldEvent[] = []
+  #events: readonly ParsedEvent[] = []
   /** Current streamed texts, by key. */
   #texts = new Map<string, string>()
   #original: ReadonlyMap<string, string> = new Map()
@@ -47,7 +54,7 @@ export class HeldStream {
 
   constructor(format: ChatFormat, events: readonly StreamEvent[]) {
     this.#format = format
-    this.#load(events)
+    this.#load(events.map(readHeld))
   }
 
   /** Number of characters of all streamed texts. */
@@ -64,15 +71,18 @@ export class HeldStream {
   }
 
   /** Masks the texts like a stream that is not held. Returns whether anything was masked. */
-  mask(mask: Mask, onMatch: OnMatch): boolean {
-    const masker = new StreamMasker([mask], this.#format, Number.POSITIVE_INFINITY, onMatch)
-    try {
-      const events = this.release().flatMap((event) => masker.push(event))
-      this.#load([...events, ...masker.finish()])
-      return masker.hasMasked
-    } finally {
-      masker.dispose()
-    }
+  mask(mask: Mask, onMatch?: OnMatch): boolean {
+    let hasMasked = false
+    const through =
+      (onFound?: OnMatch): TextsMap =>
+      (texts) => {
+        const masked = maskTexts(mask, texts, onFound)
+        hasMasked ||= masked.count > 0
+        return masked.texts
+      }
+    // Matches in texts that events repeat are not counted again.
+    this.#load(maskEvents(this.#current(), this.#format, through(onMatch), through()))
+    return hasMasked
   }
 
   /** Replaces the texts of all groups; returns false if the number of texts differs. */
@@ -91,27 +101,30 @@ export class HeldStream {
     return true
   }
 
-  /** Returns the events with the current texts. */
+  /**
+   * Returns the events with the current texts. All are written again, because other readers may find another
+   * value for a repeated key.
+   */
   release(): StreamEvent[] {
-    const written = new Set<string>()
-    return this.#events.map(({ event, data, parsed }) => {
-      if (parsed === undefined) return { event, data }
-      const changed = this.#withTexts(parsed, written)
-      return { event, data: changed === parsed ? data : JSON.stringify(changed) }
-    })
+    return this.#current().map(({ event, data, parsed }) => ({
+      event,
+      data: parsed === undefined ? data : JSON.stringify(parsed),
+    }))
   }
 
-  #load(events: readonly StreamEvent[]): void {
+  #current(): ParsedEvent[] {
+    const written = new Set<string>()
+    return this.#events.map(({ parsed, ...event }) => ({
+      ...event,
+      parsed: parsed && this.#withTexts(parsed, written),
+    }))
+  }
+
+  #load(events: readonly ParsedEvent[]): void {
     this.#texts = new Map()
     this.#groups = new Map()
     this.#repeated = new Map()
-    this.#events = events.map((event) => {
-      const parsed = readGuarded(event.data)
-      if (parsed === undefined) return { event: undefined, data: event.data, parsed }
-      // The event is written again, because other readers may find another value for a repeated key.
-      const name = nameOfEvent(event.event, parsed)
-      return mapHeld({ event: name, data: JSON.stringify(parsed), parsed }, keepTexts)
-    })
+    this.#events = events.map((event) => mapHeld(event, keepTexts))
     for (const { parsed } of this.#events) if (parsed !== undefined) this.#collect(parsed)
     this.#original = new Map(this.#texts)
     // Reversed, so that equal texts get the key of the first one.
@@ -120,7 +133,7 @@ export class HeldStream {
   }
 
   #read(event: JsonObject): EventTexts {
-    return readGuardedEvent(this.#format, event, undefined)
+    return readGuardedEvent(this.#format, event)
   }
 
   #collect(event: JsonObject): void {

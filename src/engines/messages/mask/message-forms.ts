@@ -2,15 +2,21 @@
  * Refuses what is no message of a format. Guards read the members that a format has; another object may have its
  * texts anywhere. The core has the same rules in assembly/texts/forms.ts.
  */
+import { asciiName } from '../decided-fields.ts'
 import type { ChatFormat, ClientFormat } from '../format.ts'
+import { clientFormats } from '../formats/index.ts'
 import { field, isObject, type JsonObject } from '../json/json.ts'
 import { LlmError } from '../llm-error.ts'
 
+/** Texts of requests in formats that clients cannot use here, in lower case. */
+const foreignTextMembers = [
+  ...['message', 'inputs', 'contents', 'content', 'documents', 'instances', 'systeminstruction'],
+  ...['system_instruction', 'chat_history', 'preamble', 'query', 'queries', 'texts'],
+]
 /** Texts of requests in any format, in lower case. */
-const anyTextMembers = new Set([
-  ...['messages', 'message', 'system', 'input', 'inputs', 'instructions', 'contents', 'content'],
-  ...['prompt', 'documents', 'instances', 'systeminstruction', 'system_instruction'],
-  ...['chat_history', 'preamble', 'query', 'queries', 'texts'],
+export const anyTextMembers: ReadonlySet<string> = new Set([
+  ...Object.values(clientFormats).flatMap(({ textMembers }) => textMembers),
+  ...foreignTextMembers,
 ])
 
 const setting = 'set spec.policies.ai.routes'
@@ -32,8 +38,7 @@ export function needConversation(body: JsonObject, format: ClientFormat, path: s
 export function needOwnTexts(body: JsonObject, format: ClientFormat, path: string): void {
   const { name: type, textMembers: own } = format
   for (const name of Object.keys(body)) {
-    // Both conversions are needed: some letters become ASCII letters in only one of the two cases.
-    const plain = name.toUpperCase().toLowerCase()
+    const plain = asciiName(name)
     if (!anyTextMembers.has(plain) || own.includes(plain) || body[name] == null) continue
     throw new LlmError(400, `${type} requests have no field ${name}. ${otherFormat(path, format)}`)
   }
@@ -46,7 +51,7 @@ export function needOwnTexts(body: JsonObject, format: ClientFormat, path: strin
 const otherFormat = (path: string, { name }: ClientFormat): string =>
   `If ${path} has another format than ${name}, ${setting}`
 
-// --- answers -------------------------------------------------------------------------------------
+// --- responses -------------------------------------------------------------------------------------
 
 /** Returns true for `{error}`, `{type: "error"}`, `{message}`, `{Message}` and `{detail}`. */
 function hasErrorForm(body: JsonObject): boolean {
@@ -54,7 +59,7 @@ function hasErrorForm(body: JsonObject): boolean {
   return typeof body.message === 'string' || typeof body.Message === 'string'
 }
 
-const plainMembers = new Set([
+export const plainMembers: ReadonlySet<string> = new Set([
   ...['id', 'object', 'model', 'type', 'system_fingerprint', 'service_tier', 'provider'],
 ])
 
@@ -78,4 +83,4 @@ export function needEventForm(event: JsonObject, format: ChatFormat): 'event' | 
   throw new LlmError(502, otherResponse)
 }
 
-export const otherResponse = 'the answer of the provider has another format than expected'
+export const otherResponse = 'the response of the provider has another format than expected'

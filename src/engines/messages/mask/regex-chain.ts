@@ -1,6 +1,6 @@
 /**
  * Regex guards in order, compiled for the kernel that reads and rewrites messages as bytes. Used if all guards
- * of a request or of an answer are regex guards: requests in which they find nothing pass as they are, and
+ * of a request or of a response are regex guards: requests in which they find nothing pass as they are, and
  * streams are masked as bytes. Everything else is guarded as parsed JSON.
  */
 import {
@@ -18,7 +18,7 @@ import type { RegexGuard } from './regex-guard.ts'
 const maxGuards = 64
 
 export interface GuardFinding {
-  /** Undefined if the guard matched only texts that an answer repeats. */
+  /** Undefined if the guard matched only texts that a response repeats. */
   readonly text: string | undefined
 }
 

@@ -1,6 +1,6 @@
 /**
- * Masks text that an answer contains outside of its messages. Log probabilities repeat every token,
- * so they are removed from guarded answers. Citations and annotations quote their sources, so their
+ * Masks text that a response contains outside of its messages. Log probabilities repeat every token,
+ * so they are removed from guarded responses. Citations and annotations quote their sources, so their
  * texts are masked one by one.
  */
 import { isObject, type JsonObject, mapList } from '../json/json.ts'
@@ -12,19 +12,19 @@ import { mapEntries, type TextsMap } from './texts.ts'
 export const otherFields = new Set(
   'arguments input parameters input_schema schema tools usage metadata'.split(' '),
 )
-/** Fields that list the tokens of an answer. */
+/** Fields that list the tokens of a response. */
 const tokenFields = new Set(['logprobs', 'token_ids'])
 /** Fields of citations that are not texts. */
 const nonTextFields = /^(?:type|ur[il]|encrypted_.*|(?:.*_)?id)$/
 const maxDepth = 100
 
 /**
- * Removes log probabilities from an answer, or from an event of a streamed answer, in any client format,
+ * Removes log probabilities from a response, or from an event of a streamed response, in any client format,
  * and maps the texts of citations. Returns the same object if nothing changes.
- * @throws LlmError 502 if the answer is nested too deeply to be read.
+ * @throws LlmError 502 if the response is nested too deeply to be read.
  */
-export function mapRepeatedTexts(answer: JsonObject, map: TextsMap): JsonObject {
-  return withoutRepeated(answer, map, 0) as JsonObject
+export function mapRepeatedTexts(response: JsonObject, map: TextsMap): JsonObject {
+  return withoutRepeated(response, map, 0) as JsonObject
 }
 
 /** Keeps the texts of citations. */
@@ -72,5 +72,5 @@ function mapTexts(value: unknown, map: TextsMap, depth: number): unknown {
 
 function checkDepth(depth: number): void {
   if (depth > maxDepth)
-    throw new LlmError(502, `an answer deeper than ${maxDepth} cannot be guarded`)
+    throw new LlmError(502, `a response deeper than ${maxDepth} cannot be guarded`)
 }

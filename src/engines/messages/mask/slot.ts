@@ -36,7 +36,7 @@ export function slotOf(holder: JsonObject, name: string, role: string, mapField:
 
 export const hasText = ({ content }: Slot): boolean => content !== ''
 
-/** Returns the slots of the fields of an object in an answer, except those in `skipped`. */
+/** Returns the slots of the fields of an object in a response, except those in `skipped`. */
 export function otherSlots(holder: unknown, ...skipped: readonly string[]): Slot[] {
   if (!isObject(holder)) return []
   return (

@@ -1,5 +1,5 @@
 /**
- * Requests and answers as webhooks and moderation see them: one flat text for each message. A slot
+ * Requests and responses as webhooks and moderation see them: one flat text for each message. A slot
  * contains the location of its text, so that a changed text can be put back there.
  */
 import type { ChatFormat, ClientFormat } from '../format.ts'
@@ -20,14 +20,14 @@ export function requestTexts(body: JsonObject): RoleText[] {
 }
 
 /**
- * Returns the texts of an answer: one for each choice, content or message, depending on the format, and then
+ * Returns the texts of a response: one for each choice, content or message, depending on the format, and then
  * one for each other field with a text.
  */
 export function responseTexts(body: JsonObject, format: ChatFormat): RoleText[] {
   return responseSlots(body, format).map(({ role, content }) => ({ role, content }))
 }
 
-/** Returns the texts of the messages of an answer: one for each choice, content or message. */
+/** Returns the texts of the messages of a response: one for each choice, content or message. */
 export function messageTexts(body: JsonObject, format: ChatFormat): string[] {
   return format.slots.messages(body).map(({ content }) => content)
 }
@@ -50,7 +50,7 @@ export function withRequestTexts(
   return rebuildRequest(body, format, texts)
 }
 
-/** Returns the answer with other texts; undefined if the number of texts differs. */
+/** Returns the response with other texts; undefined if the number of texts differs. */
 export function withResponseTexts(
   body: JsonObject,
   format: ChatFormat,

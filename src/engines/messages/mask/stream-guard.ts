@@ -1,4 +1,4 @@
-/** Masks a streamed answer in the client's format as bytes, by the kernel of the core. */
+/** Masks a streamed response in the client's format as bytes, by the kernel of the core. */
 
 import type { ByteSpan, OmittedBytes } from '../../../ground/exchange/exchange.ts'
 import {
@@ -17,7 +17,6 @@ import {
 import { eventTooLarge, LlmError } from '../llm-error.ts'
 import { otherResponse } from './message-forms.ts'
 import type { GuardFinding, RegexChain } from './regex-chain.ts'
-import { undecided } from './stream-mask.ts'
 
 interface StreamGuardOptions {
   readonly format: TextsFormat
@@ -43,7 +42,7 @@ export class StreamGuard {
     })
   }
 
-  /** Adds bytes of the answer. Returns what is decided. @throws LlmError 502 */
+  /** Adds bytes of the response. Returns what is decided. @throws LlmError 502 */
   push(bytes: Uint8Array): Uint8Array {
     try {
       return this.#rewriter.push(bytes)
@@ -92,23 +91,23 @@ export class StreamGuard {
   }
 }
 
-const unreadableEvent = 'an event of the answer is not JSON'
+const unreadableEvent = 'an event of the response is not JSON'
 
 /** Messages by the code of the kernel. */
 const refusals = new Map<number, string>([
   [TEXTS_MALFORMED, unreadableEvent],
   [TEXTS_NOT_TEXT, unreadableEvent],
-  [TEXTS_TOO_DEEP, 'an event of the answer is nested too deeply to be guarded'],
-  [TEXTS_HIDDEN, 'an event of the answer has a field twice'],
+  [TEXTS_TOO_DEEP, 'an event of the response is nested too deeply to be guarded'],
+  [TEXTS_HIDDEN, 'an event of the response has a field twice'],
   [TEXTS_OTHER_FORMAT, otherResponse],
-  [TEXTS_TOO_MANY, 'the answer has too many choices or parts at once to be guarded'],
+  [TEXTS_UNDECIDED, 'a pattern of a response guard stays undecided for too long'],
+  [TEXTS_TOO_MANY, 'the response has too many choices or parts at once to be guarded'],
 ])
 
-/** Returns the error for the client if the answer cannot be guarded; other errors as they are. */
+/** Returns the error for the client if the response cannot be guarded; other errors as they are. */
 function guardError(error: unknown): unknown {
   if (!(error instanceof CoreError)) return error
   if (error.code === TEXTS_TOO_LARGE) return eventTooLarge()
-  if (error.code === TEXTS_UNDECIDED) return undecided()
   const message = refusals.get(error.code)
   return message === undefined ? error : new LlmError(502, message)
 }

@@ -1,5 +1,5 @@
 /**
- * Which strings of a request or of an answer are texts that guards read: every string, unless its name, its
+ * Which strings of a request or of a response are texts that guards read: every string, unless its name, its
  * object or its role says that it is something else. A field that is not listed here is read. The tables of the
  * kernel (assembly/texts/fields.ts) are made from these.
  */
@@ -7,9 +7,9 @@ import { isObject, type JsonObject } from '../json/json.ts'
 
 /** Whose texts are read. */
 export interface TextScope {
-  /** True in messages of the assistant and in answers, whose reasoning is not read. */
+  /** True in messages of the assistant and in responses, whose reasoning is not read. */
   readonly isAssistant: boolean
-  /** True in answers, whose citations `mapRepeatedTexts` maps. */
+  /** True in responses, whose citations `mapRepeatedTexts` maps. */
   readonly isResponse: boolean
 }
 
@@ -29,7 +29,7 @@ export const contentFields: ReadonlySet<string> = new Set(
   'content output outputs results system instructions'.split(' '),
 )
 
-/** Top-level settings of requests, which answers may repeat. */
+/** Top-level settings of requests, which responses may repeat. */
 export const settings = new Set(
   [
     'model stream stream_options tools tool_choice functions function_call response_format text stop',
@@ -75,7 +75,7 @@ export const reasoningFields = new Set(
 export const argumentFields = new Set(
   'arguments partial_json parameters input_schema schema json_schema cache_control'.split(' '),
 )
-/** Details of answers that are not texts of the model. */
+/** Details of responses that are not texts of the model. */
 export const responseDetails = new Set(
   [
     'usage incomplete_details content_filter_results content_filter_result prompt_filter_results',

@@ -1,5 +1,5 @@
 /**
- * Maps the texts of requests and answers that guards read, in the format of the client. It works on
+ * Maps the texts of requests and responses that guards read, in the format of the client. It works on
  * parsed JSON, so that escapes cannot hide text. `text-fields.ts` says which strings are texts. Everything
  * else is kept; if no text changes, the result is the same object.
  */
@@ -208,7 +208,7 @@ export const mapMessageField = (message: JsonObject, name: string, map: TextsMap
 export const mapVariable = (variables: JsonObject, name: string, map: TextsMap): unknown =>
   mapContent(variables[name], { map, scope: requestScope })
 
-/** Maps a field of an object in an answer. */
+/** Maps a field of an object in a response. */
 export const mapResponseField = (holder: JsonObject, name: string, map: TextsMap): unknown =>
   mapMember(holder, undefined, name, holder[name], { map, scope: responseScope })
 
@@ -216,14 +216,14 @@ export function mapRequestTexts(body: JsonObject, map: TextsMap): JsonObject {
   return mapEntries(body, (name) => mapRequestField(body, name, map))
 }
 
-/** Where whole answers of a format have the texts of the model. */
+/** Where whole responses of a format have the texts of the model. */
 export interface ResponseTexts {
   readonly field: string
   /** Maps the value of the field: all texts of a message or choice are one text. */
   map(value: unknown, reading: Reading): unknown
 }
 
-/** Maps the texts of a whole answer. */
+/** Maps the texts of a whole response. */
 export function mapResponseTexts(
   body: JsonObject,
   texts: ResponseTexts,
@@ -236,7 +236,7 @@ export function mapResponseTexts(
   })
 }
 
-/** Maps an object of an answer, or a block of it, as an item without parts. */
+/** Maps an object of a response, or a block of it, as an item without parts. */
 export function mapBlock(block: JsonObject, map: TextsMap): JsonObject {
   return mapObject(block, undefined, { map, scope: responseScope })
 }

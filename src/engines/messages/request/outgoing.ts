@@ -1,8 +1,9 @@
-/** Builds the request to one provider, with the data that is needed to read its answer. Does no I/O. */
+/** Builds the request to one provider, with the data that is needed to read its response. Does no I/O. */
 
 import type { HeaderFields } from '../../../ground/exchange/exchange.ts'
 import type { ProviderConfig } from '../../../ground/model/model-providers.ts'
 import { countTextsForModel } from '../../core/token-slices.ts'
+import type { AddedMessage } from '../common/added-messages.ts'
 import { checkShape } from '../common/shape.ts'
 import { needDecidedNames, promptFields } from '../decided-fields.ts'
 import { asksForStream, type ChatFormat, chatFormatOf } from '../format.ts'
@@ -21,9 +22,13 @@ import {
   settleBody,
   settledModel,
 } from './body.ts'
-import { type Enrichment, enrich } from './enrichment.ts'
 import { settleMediaTypes } from './media-types.ts'
 import { type Translation, translate } from './translation.ts'
+
+export interface Enrichment {
+  readonly prepend?: readonly AddedMessage[]
+  readonly append?: readonly AddedMessage[]
+}
 
 /** What users set for requests to a provider. */
 interface RequestSettings extends BodySettings {
@@ -45,6 +50,18 @@ export function settleRequest(
   if (chat === undefined || settings?.prompt === undefined) return settled
   needDecidedNames(original, promptFields)
   return withBody(settled, enrich(settled.body, chat, settings.prompt))
+}
+
+const lowered = ({ role, content }: AddedMessage) => ({ role: role.toLowerCase(), content })
+
+/** Returns the body with the policy's messages; the same object if there are none. */
+function enrich(
+  body: JsonObject,
+  format: ChatFormat,
+  { prepend = [], append = [] }: Enrichment,
+): JsonObject {
+  if (prepend.length === 0 && append.length === 0) return body
+  return format.enrich(body, prepend.map(lowered), append.map(lowered))
 }
 
 const pinnedModel = ({ model, deploymentName }: ProviderConfig): string | undefined =>

@@ -1,5 +1,8 @@
 /** Parameters of requests, which logs, spans and expressions show, in any format of clients. */
+import { clientFormats } from '../formats/index.ts'
 import { type JsonObject, numberAt } from '../json/json.ts'
+
+const formats = Object.values(clientFormats)
 
 /** The fields of each parameter, by its name in chat completions. The first field that is set counts. */
 const fieldsOf = {
@@ -8,10 +11,10 @@ const fieldsOf = {
   frequency_penalty: ['frequency_penalty'],
   presence_penalty: ['presence_penalty'],
   seed: ['seed'],
-  max_tokens: ['max_tokens', 'max_completion_tokens', 'max_output_tokens'],
+  max_tokens: [...new Set(formats.flatMap(({ limitMembers }) => limitMembers))],
   encoding_format: ['encoding_format'],
   dimensions: ['dimensions'],
-} as const
+}
 
 export type ParameterName = keyof typeof fieldsOf
 export const parameterNames = Object.keys(fieldsOf) as readonly ParameterName[]

@@ -6,11 +6,11 @@ import type { KnownOfResponse, ProviderFormat } from '../format.ts'
 import type { ConverseOptions } from '../formats/converse/write-request.ts'
 import type { JsonObject } from '../json/json.ts'
 
-/** A request in a provider's format, and the readers for its answer. */
+/** A request in a provider's format, and the readers for its response. */
 export interface Translation {
   readonly body: JsonObject
   readonly framing: ProviderFormat['framing']
-  /** @throws LlmError 502 if the body is not an answer in this format. */
+  /** @throws LlmError 502 if the body is not a response in this format. */
   readResponse(body: unknown): ModelResponse
   reader(): ResponseEventReader
   readError(status: number, text: string): ProviderError
@@ -30,7 +30,7 @@ export function translate(
   return {
     body: format.writeRequest(chat, labels, options),
     framing: format.framing,
-    readResponse: (body) => tools.answer(format.readResponse(body, known)),
+    readResponse: (body) => tools.clientResponse(format.readResponse(body, known)),
     reader: () => new ClientToolReader(format.reader(known), tools),
     readError: format.readError,
   }

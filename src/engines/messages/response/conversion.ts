@@ -1,4 +1,4 @@
-/** The contract of conversions of streamed answers, with or without translation. */
+/** The contract of conversions of streamed responses, with or without translation. */
 import type { OmittedBytes } from '../../../ground/exchange/exchange.ts'
 import type { ProviderError, ResponseContext, StreamEvent } from '../chat.ts'
 import type { ResponseDetails } from '../common/response-details.ts'
@@ -16,7 +16,7 @@ export interface ConversionOptions {
   /** Maximum size of an event that is read, in bytes; events that are only passed on may have any size. */
   readonly eventLimit: number
   readonly context: ResponseContext
-  /** Called with details about the answer. */
+  /** Called with details about the response. */
   onDetails(details: ResponseDetails): void
   /** Called with the size in bytes of every piece of content: texts, thoughts, arguments of tools. */
   onContent(bytes: number): void
@@ -24,13 +24,13 @@ export interface ConversionOptions {
   readonly onEvent?: ((event: StreamEvent) => void) | undefined
   /** True if guards read the events as bytes. */
   readonly isGuarded?: boolean
-  /** True if guards protect the answer, so that errors must not quote what guards have not read. */
+  /** True if guards protect the response, so that errors must not quote what guards have not read. */
   readonly isProtected: boolean
 }
 
 /** Converts events of the provider to events for the client. */
 export interface Conversion {
-  /** True if the provider has ended the answer. */
+  /** True if the provider has ended the response. */
   readonly hasEnded: boolean
   convert(event: StreamEvent): readonly StreamEvent[]
   /**
@@ -49,7 +49,7 @@ export const errorEvents = (
   error: ProviderError,
 ): readonly StreamEvent[] => format.writer({}, context).write({ type: 'error', error })
 
-const cutOff: ProviderError = { status: 502, message: 'the answer of the provider was cut off' }
+const cutOff: ProviderError = { status: 502, message: 'the response of the provider was cut off' }
 
 /** Returns true if data comes from a proxy in front of the provider, because providers send JSON. */
 export const isPlainText = (data: string): boolean => !/^\s*(?:[[{]|$)/.test(data)

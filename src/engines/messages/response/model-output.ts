@@ -12,22 +12,24 @@ export interface ModelOutput {
 }
 
 /**
- * The output in a whole answer, which is read only if an expression uses it. An object literal with getters
- * would make V8 keep the body of every answer until the next full collection, as part of the object's shape.
+ * The output in a whole response, which is read only if an expression uses it. An object literal with getters
+ * would make V8 keep the body of every response until the next full collection, as part of the object's shape.
  */
 export class WholeOutput implements ModelOutput {
-  readonly #answer: JsonObject | Buffer
+  readonly #response: JsonObject | Buffer
   readonly #format: ChatFormat
 
-  /** `answer` is the body of the answer, parsed or as bytes. */
-  constructor(answer: JsonObject | Buffer, format: ChatFormat) {
-    this.#answer = answer
+  /** `response` is the body of the response, parsed or as bytes. */
+  constructor(response: JsonObject | Buffer, format: ChatFormat) {
+    this.#response = response
     this.#format = format
   }
 
   get #body(): JsonObject {
-    const answer = Buffer.isBuffer(this.#answer) ? parseJson(utf8Text(this.#answer)) : this.#answer
-    return isObject(answer) ? answer : {}
+    const response = Buffer.isBuffer(this.#response)
+      ? parseJson(utf8Text(this.#response))
+      : this.#response
+    return isObject(response) ? response : {}
   }
 
   get completion(): readonly string[] {
@@ -39,7 +41,7 @@ export class WholeOutput implements ModelOutput {
   }
 }
 
-/** Collects the output in a streamed answer, up to a limit. */
+/** Collects the output in a streamed response, up to a limit. */
 export class StreamedOutput implements ModelOutput {
   readonly #format: ChatFormat
   readonly #texts = new Map<string, string>()
@@ -63,7 +65,7 @@ export class StreamedOutput implements ModelOutput {
   push({ data }: StreamEvent): void {
     const event = this.#left > 0 ? parseJson(data) : undefined
     if (!isObject(event)) return
-    const { pieces = [] } = this.#format.events.read(event, undefined)
+    const { pieces = [] } = this.#format.events.read(event)
     for (const { part, text, isAside } of pieces) {
       if (isAside) continue
       this.#texts.set(part, (this.#texts.get(part) ?? '') + this.#take(text))

@@ -1,4 +1,4 @@
-/** Converts streamed answers of providers that have the format of the client. */
+/** Converts streamed responses of providers that have the format of the client. */
 import type { OmittedBytes } from '../../../ground/exchange/exchange.ts'
 import type { StreamEvent } from '../chat.ts'
 import type { EventDetails } from '../common/response-details.ts'

@@ -1,6 +1,6 @@
-/** Errors that providers send with a successful status, and answers that cannot be read. */
+/** Errors that providers send with a successful status, and responses that cannot be read. */
 import type { ProviderError } from '../chat.ts'
-import { embeddingsFormats } from '../formats/index.ts'
+import { embeddingsFormats, responseFields } from '../formats/index.ts'
 import { invokeCount } from '../formats/invoke-count/index.ts'
 import { field, isObject, type JsonObject, numberAt, parseJson, stringAt } from '../json/json.ts'
 import { LlmError } from '../llm-error.ts'
@@ -10,22 +10,6 @@ import type { OutgoingRequest } from '../request/outgoing.ts'
 const maxExcerpt = 1_000
 
 export const excerptOf = (text: string): string => text.trim().slice(0, maxExcerpt)
-
-/** Fields that only answers have. */
-export const responseFields = [
-  'choices',
-  'content',
-  'output',
-  'candidates',
-  'promptFeedback',
-  'data',
-  'predictions',
-  'embedding',
-  'embeddings',
-  'embeddingsByType',
-  'input_tokens',
-  'inputTokens',
-] as const
 
 function hasResponse(body: JsonObject): boolean {
   return responseFields.some((name) => {
@@ -45,7 +29,7 @@ function isError(body: JsonObject): boolean {
 export const providerFailed = 'the provider answered with an error'
 
 /**
- * Returns the error in a provider's text; undefined if the text is an answer. If guards protect the answer, the
+ * Returns the error in a provider's text; undefined if the text is a response. If guards protect the response, the
  * message is never the text itself, in which escapes hide what the text says.
  */
 export function errorInResponse(
@@ -74,7 +58,7 @@ export function readerOf({
     : invokeCount.readError
 }
 
-/** An error that the provider sent in place of an answer. */
+/** An error that the provider sent in place of a response. */
 export class ProviderFailure extends LlmError {
   readonly error: ProviderError
 
@@ -121,15 +105,15 @@ function statusOf(body: JsonObject, { code, kind }: ProviderError): number {
   return status ?? statusByErrorName[named ?? ''] ?? 502
 }
 
-/** An answer that cannot be read. The message does not quote it, because logs repeat the message. */
+/** A response that cannot be read. The message does not quote it, because logs repeat the message. */
 class UnreadableResponse extends LlmError {
-  /** The beginning of the answer, for clients. */
+  /** The beginning of the response, for clients. */
   readonly excerpt: string
 
   constructor(text: string) {
     const excerpt = excerptOf(text)
     const isEmpty = excerpt === '' ? '; it is empty' : ''
-    super(502, `the answer of the provider is not a JSON object${isEmpty}`)
+    super(502, `the response of the provider is not a JSON object${isEmpty}`)
     this.name = 'UnreadableResponse'
     this.excerpt = excerpt
   }
@@ -141,13 +125,13 @@ export const isOfProvider = (error: LlmError): boolean =>
 
 export const unreadable = (text: string): LlmError => new UnreadableResponse(text)
 
-/** Returns the text of an error for the client. If guards protect the answer, it quotes nothing that they have not read. */
+/** Returns the text of an error for the client. If guards protect the response, it quotes nothing that they have not read. */
 export function clientText(error: LlmError, isGuarded: boolean): string {
   const { message } = error
   if (isGuarded || !(error instanceof UnreadableResponse) || error.excerpt === '') return message
   return `${message}: ${error.excerpt}`
 }
 
-/** Returns the text of an error for logs, which never quotes an answer. */
+/** Returns the text of an error for logs, which never quotes a response. */
 export const loggedText = (error: LlmError): string =>
   error instanceof ProviderFailure ? providerFailed : error.message

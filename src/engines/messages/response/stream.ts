@@ -1,75 +1,28 @@
 /**
- * Converts streamed answers for the client: decodes events, translates them if the provider has
- * another format, masks them, and encodes them. An answer that was cut off ends with an error in
- * the client's format, never like a complete one.
+ * Runs the stages of a response on a stream that is passing. A response that was cut off ends with an error in the
+ * client's format, never like a complete one.
  */
 import type { BodyTransform, ByteSpan, OmittedBytes } from '../../../ground/exchange/exchange.ts'
-import type {
-  EventDecoder,
-  ResponseEventReader,
-  ResponseEventWriter,
-  StreamEvent,
-} from '../chat.ts'
-import { EventStreamDecoder } from '../framing/event-stream.ts'
-import { SseDecoder, writeSse } from '../framing/sse.ts'
+import type { EventDecoder, StreamEvent } from '../chat.ts'
+import { SseDecoder } from '../framing/sse.ts'
 import { LlmError } from '../llm-error.ts'
 import type { GuardFinding } from '../mask/regex-chain.ts'
 import type { StreamGuard } from '../mask/stream-guard.ts'
-import type { OutgoingRequest } from '../request/outgoing.ts'
-import {
-  type Conversion,
-  type ConversionOptions,
-  errorEvents,
-  errorInPlace,
-  isPlainText,
-} from './conversion.ts'
-import { NativeConversion } from './native-conversion.ts'
+import { type Conversion, type ConversionOptions, errorEvents } from './conversion.ts'
 import { PassingEvents } from './passing-events.ts'
-import { clientText, unreadable } from './provider-error.ts'
+import {
+  conversionOf,
+  decoderOf,
+  eventBytes,
+  isCutOff,
+  openingBytes,
+  openingOf,
+} from './pipeline.ts'
+import { clientText } from './provider-error.ts'
 
 interface StreamOptions extends ConversionOptions {
   /** Masks the client's events; undefined if no guard reads them. */
   readonly guard?: StreamGuard | undefined
-}
-
-/** Returns the client's events for a whole streamed answer. @throws LlmError 502 if it cannot be read. */
-export function convertEvents(options: ConversionOptions, bytes: Uint8Array): StreamEvent[] {
-  const decoder = decoderOf(options)
-  const conversion = conversionOf(options)
-  const converted: StreamEvent[] = []
-  decoder.push(bytes, (event) => void converted.push(...conversion.convert(event)))
-  const text = converted.length === 0 ? openingOf(options.request, bytes) : ''
-  return [...converted, ...conversion.finish(isCutOff(decoder, conversion), text)]
-}
-
-export function decoderOf({
-  request,
-  eventLimit,
-}: Pick<ConversionOptions, 'request' | 'eventLimit'>): EventDecoder {
-  return request.translation?.framing === 'event-stream'
-    ? new EventStreamDecoder(eventLimit)
-    : new SseDecoder(eventLimit)
-}
-
-/** Maximum number of bytes to keep of an answer without events. */
-const openingBytes = 4_096
-
-/** Returns the text that came instead of events; empty if an event began. */
-export function openingOf({ translation }: OutgoingRequest, bytes: Uint8Array): string {
-  if (translation?.framing === 'event-stream') return ''
-  const text = Buffer.from(bytes.subarray(0, openingBytes)).toString('utf8')
-  return /^\s*(?:data|event|id|retry)?:/.test(text) ? '' : text
-}
-
-/** Returns true if the bytes ended inside an event before the answer was complete. */
-const isCutOff = (decoder: Pick<EventDecoder, 'isInside'>, conversion: Conversion): boolean =>
-  decoder.isInside && !conversion.hasEnded
-
-function conversionOf(options: ConversionOptions): Conversion {
-  const { translation } = options.request
-  return translation === undefined
-    ? new NativeConversion(options)
-    : new TranslatedConversion(translation.reader(), options)
 }
 
 export class ModelResponseStream implements BodyTransform {
@@ -80,7 +33,7 @@ export class ModelResponseStream implements BodyTransform {
   readonly #guard: StreamGuard | undefined
   /** Reads the guarded events for `onEvent`. */
   readonly #guarded: SseDecoder | undefined
-  /** The first bytes of the answer; undefined after the first event. */
+  /** The first bytes of the response; undefined after the first event. */
   #opening: Buffer | undefined = Buffer.alloc(0)
   isOver = false
 
@@ -185,7 +138,7 @@ export class ModelResponseStream implements BodyTransform {
     }
   }
 
-  /** Keeps the first bytes for the error of an answer without events. */
+  /** Keeps the first bytes for the error of a response without events. */
   #keepOpening(chunk: Uint8Array): void {
     const kept = this.#opening
     if (kept === undefined || kept.length >= openingBytes) return
@@ -223,7 +176,7 @@ export class ModelResponseStream implements BodyTransform {
     emit(bytes)
   }
 
-  /** Ends the answer with an error. */
+  /** Ends the response with an error. */
   #abort(error: unknown, emit: (bytes: Uint8Array) => void): void {
     emit(this.#failed(error))
   }
@@ -238,68 +191,5 @@ export class ModelResponseStream implements BodyTransform {
       this.#guard?.fail(error) ?? eventBytes(errorEvents(this.#options, { status, message }))
     this.#guard?.dispose()
     return last
-  }
-}
-
-export function eventBytes(events: readonly StreamEvent[]): Uint8Array {
-  return Buffer.from(events.map(writeSse).join(''))
-}
-
-class TranslatedConversion implements Conversion {
-  readonly #reader: ResponseEventReader
-  readonly #writer: ResponseEventWriter
-  readonly #options: ConversionOptions
-  #hasFailed = false
-  hasEnded = false
-
-  constructor(reader: ResponseEventReader, options: ConversionOptions) {
-    this.#reader = reader
-    this.#options = options
-    this.#writer = options.format.writer(options.clientFields, options.context)
-  }
-
-  convert(event: StreamEvent): readonly StreamEvent[] {
-    if (isPlainText(event.data)) throw unreadable(event.data)
-    return this.#write(this.#reader.read(event))
-  }
-
-  finish(isCut: boolean, text: string): readonly StreamEvent[] {
-    const last = isCut ? [] : this.#write(this.#reader.finish())
-    if (this.#hasFailed) return last
-    if (isCut || !this.hasEnded) {
-      const error = errorInPlace(this.#options, text)
-      return [...last, ...this.#writer.write({ type: 'error', error })]
-    }
-    return [...last, ...this.#writer.finish(true)]
-  }
-
-  #write(events: ReturnType<ResponseEventReader['read']>): readonly StreamEvent[] {
-    const { onDetails, onContent } = this.#options
-    return events.flatMap((event) => {
-      switch (event.type) {
-        case 'start':
-          onDetails({ model: event.model, ...(event.usage && { usage: event.usage }) })
-          break
-        case 'usage':
-          onDetails({ usage: event.usage })
-          break
-        case 'end':
-          this.hasEnded = true
-          break
-        case 'error':
-          this.#hasFailed = true
-          break
-        case 'text':
-        case 'thinking':
-          onContent(Buffer.byteLength(event.text))
-          break
-        case 'tool-input':
-          onContent(Buffer.byteLength(event.json))
-          break
-        default:
-          break
-      }
-      return this.#writer.write(event)
-    })
   }
 }

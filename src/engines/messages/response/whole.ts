@@ -1,10 +1,10 @@
-/** Converts whole answers of providers to answers for the client. */
+/** Converts whole responses of providers to responses for the client. */
 import type { ResponseContext } from '../chat.ts'
 import { detailsOfResponse, type ResponseDetails } from '../common/response-details.ts'
 import { chatFormatOf } from '../format.ts'
 import { openAiErrors } from '../formats/completions/index.ts'
 import { invokeTokensHeader, writeEmbeddings } from '../formats/embeddings/embeddings.ts'
-import { embeddingsFormats } from '../formats/index.ts'
+import { embeddingsFormats, responseFields } from '../formats/index.ts'
 import { invokeCount } from '../formats/invoke-count/index.ts'
 import { isObject, type JsonObject, parseJson } from '../json/json.ts'
 import { MemberScanner } from '../json/members.ts'
@@ -15,7 +15,6 @@ import {
   excerptOf,
   ProviderFailure,
   readerOf,
-  responseFields,
   unreadable,
 } from './provider-error.ts'
 
@@ -31,18 +30,18 @@ const responseScanner = new MemberScanner({
   noted: responseFields,
 })
 
-/** Returns the details of an answer that is relayed without being parsed; undefined if it must be parsed. */
+/** Returns the details of a response that is relayed without being parsed; undefined if it must be parsed. */
 export function detailsInBytes(
   { plan, format }: OutgoingRequest,
   bytes: Buffer,
 ): ResponseDetails | undefined {
   if (plan.kind !== 'native' || !responseScanner.scan(bytes)) return undefined
-  // Without an answer, the object may be an error.
+  // Without a response, the object may be an error.
   if (!responseFields.some((name) => responseScanner.isFilled(name))) return undefined
   return detailsOfResponse(format, responseScanner.values())
 }
 
-/** @throws LlmError 502 if the answer cannot be read. */
+/** @throws LlmError 502 if the response cannot be read. */
 export function readWholeResponse(
   request: OutgoingRequest,
   text: string,
@@ -59,10 +58,10 @@ export function readWholeResponse(
       return { body, isChanged: false, details: detailsOfResponse(format, body) }
     case 'translated': {
       const chat = chatFormatOf(format)
-      const answer = translation?.readResponse(body)
-      if (answer === undefined || chat === undefined) throw new LlmError(502, 'no translation')
-      const { model, usage } = answer
-      const written = chat.writeResponse(answer, context)
+      const response = translation?.readResponse(body)
+      if (response === undefined || chat === undefined) throw new LlmError(502, 'no translation')
+      const { model, usage } = response
+      const written = chat.writeResponse(response, context)
       return { body: written, isChanged: true, details: { model, ...(usage && { usage }) } }
     }
     case 'embeddings': {

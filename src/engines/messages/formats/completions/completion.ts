@@ -1,5 +1,6 @@
-/** What the gateway changes in requests that are not translated. */
-import { type JsonObject, objectAt } from '../../json/json.ts'
+/** What the gateway changes in requests and streams that are not translated. */
+import type { StreamEvent } from '../../chat.ts'
+import { type JsonObject, listAt, objectAt } from '../../json/json.ts'
 
 /** Returns true if the client asked for the usage of a stream; otherwise the gateway removes the usage. */
 export const asksForUsage = (body: JsonObject): boolean =>
@@ -29,3 +30,15 @@ const lacksUsage = (body: JsonObject): boolean => body.stream === true && !asksF
 
 const renamesLimit = (body: JsonObject, model: string): boolean =>
   body.max_tokens !== undefined && refusesMaxTokens.test(model)
+
+/** Removes usage that the client did not ask for: the event with it, and the empty field in other events. */
+export function withoutUsage(
+  event: StreamEvent,
+  parsed: JsonObject,
+  corrected: JsonObject,
+): readonly StreamEvent[] {
+  if (!('usage' in parsed) && corrected === parsed) return [event]
+  if (listAt(parsed, 'choices').length === 0 && parsed.usage != null) return []
+  const { usage: _usage, ...rest } = corrected
+  return [{ event: event.event, data: JSON.stringify(rest) }]
+}

@@ -7,10 +7,9 @@ import {
   numberAt,
   withFields,
 } from '../../json/json.ts'
-import { type DeltaMap, keepPieces, labelsOf, mapDelta } from '../../mask/delta-texts.ts'
+import { type DeltaMap, keepPieces, mapDelta } from '../../mask/delta-texts.ts'
 import {
   asideOf,
-  eventOf,
   everything,
   mapRestOfEvent,
   type Piece,
@@ -49,28 +48,18 @@ function mapPieces(choice: unknown, map: DeltaMap): unknown {
   })
 }
 
-/** Returns the fields of a choice that continue the text in `field`. */
-function choiceText(field: string, text: string): JsonObject {
-  if (field === 'text') return { text }
-  return { delta: field === 'transcript' ? { audio: { transcript: text } } : { [field]: text } }
-}
-
 /** Returns the pieces of text in a choice. */
-function piecesOf(choice: JsonObject, at: number, event: JsonObject, name?: string): Piece[] {
+function piecesOf(choice: JsonObject): Piece[] {
   const index = numberAt(choice, 'index') ?? 0
   const pieces: Piece[] = []
   mapPieces(choice, {
     piece: (text, field) => {
       const run = `${index}/${field}`
-      const more = (rest: string) => {
-        const only = { index, ...choiceText(field, rest), logprobs: null, finish_reason: null }
-        return eventOf(name, { ...labelsOf(event), choices: [only] })
-      }
-      pieces.push({ run, part: run, text, more })
+      pieces.push({ run, part: run, text })
       return text
     },
     aside: (text, path) => {
-      pieces.push(asideOf(event, name, `${index}/`, ['choices', at, ...path], text))
+      pieces.push(asideOf(`${index}/`, path, text))
       return text
     },
     whole: keepPieces.whole,
@@ -79,11 +68,9 @@ function piecesOf(choice: JsonObject, at: number, event: JsonObject, name?: stri
 }
 
 /** Reads an event. A finish reason completes a choice. */
-export const readCompletionsEvent: ReadEvent = (event, name) => {
+export const readCompletionsEvent: ReadEvent = (event) => {
   const choices = listAt(event, 'choices')
-  const pieces = choices.flatMap((choice, at) =>
-    isObject(choice) ? piecesOf(choice, at, event, name) : [],
-  )
+  const pieces = choices.flatMap((choice) => (isObject(choice) ? piecesOf(choice) : []))
   const ended = choices
     .filter((choice) => isObject(choice) && choice.finish_reason != null)
     .map((choice) => `${numberAt(choice, 'index') ?? 0}/`)

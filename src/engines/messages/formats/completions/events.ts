@@ -23,7 +23,6 @@ export const completionsEvents: EventFormat = {
   details: () => details,
   read: readCompletionsEvent,
   addCalls: addCompletionsCalls,
-  hasParts: false,
   repeatsTexts: false,
   losesEmptyParts: false,
   groups: {

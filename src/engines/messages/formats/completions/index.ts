@@ -3,9 +3,8 @@
 import type { ChatFormat, ErrorForm, ProviderFormat } from '../../format.ts'
 import { isObject, isObjects, needList } from '../../json/json.ts'
 import { callsInCompletion } from './calls.ts'
-import { asksForUsage, complete, isComplete } from './completion.ts'
+import { asksForUsage, complete, isComplete, withoutUsage } from './completion.ts'
 import { completionsEvents } from './events.ts'
-import { withoutUsage } from './hidden-usage.ts'
 import { completionsHistory, maxIdLength } from './history.ts'
 import { readCompletionsRequest } from './read-request.ts'
 import {
@@ -40,8 +39,11 @@ export const completions: ChatFormat<'Completions'> = {
   shape: completionsShape,
   history: completionsHistory,
   textMembers: ['messages'],
+  limitMembers: ['max_tokens', 'max_completion_tokens'],
+  decidedMembers: ['stream_options', 'n', 'best_of'],
   canStream: true,
   completion: { isComplete, complete, hidesUsage: (body) => !asksForUsage(body), withoutUsage },
+  responseFields: ['choices'],
   hasResponse: ({ choices }) => isObjects(choices) || isObject(choices),
   readRequest: readCompletionsRequest,
   writeResponse: writeCompletion,

@@ -54,7 +54,7 @@ function readToolCall(call: unknown, index: number): ModelResponse['blocks'] {
 export function readCompletion(body: unknown): ModelResponse {
   const [choice] = listAt(body, 'choices')
   const message = objectAt(choice, 'message')
-  if (message === undefined) throw new LlmError(502, 'the answer has no choices')
+  if (message === undefined) throw new LlmError(502, 'the response has no choices')
   const reasoning = stringAt(message, 'reasoning_content')
   const text = stringAt(message, 'content') ?? stringAt(message, 'refusal')
   return {
@@ -70,14 +70,14 @@ export function readCompletion(body: unknown): ModelResponse {
   }
 }
 
-export function writeCompletion(answer: ModelResponse, { created }: ResponseContext): JsonObject {
-  const { id, model, others = [], usage } = answer
+export function writeCompletion(response: ModelResponse, { created }: ResponseContext): JsonObject {
+  const { id, model, others = [], usage } = response
   return compact({
     id,
     object: 'chat.completion',
     created,
     model,
-    choices: [answer, ...others].map(writeChoice),
+    choices: [response, ...others].map(writeChoice),
     usage: usage && writeCompletionsUsage(usage),
   })
 }

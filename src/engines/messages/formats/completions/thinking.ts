@@ -10,7 +10,7 @@ import { type JsonObject, listAt, stringAt } from '../../json/json.ts'
 type AnyThinking = ThinkingBlock | RedactedThinkingBlock
 
 /**
- * Returns the blocks that a provider accepts back; undefined if the answer has no thinking. The list is
+ * Returns the blocks that a provider accepts back; undefined if the response has no thinking. The list is
  * empty if the thinking is not signed; an empty list marks the message as translated.
  */
 export function writeThinkingBlocks(blocks: Choice['blocks']): JsonObject[] | undefined {
@@ -46,7 +46,7 @@ function readBlock(block: unknown): AnyThinking[] {
 const maxKept = 1 << 20
 
 /**
- * Keeps the thinking of a streamed answer until its end, because SDKs keep only the last value of a
+ * Keeps the thinking of a streamed response until its end, because SDKs keep only the last value of a
  * field that they do not know.
  */
 export class ThinkingKeeper {

@@ -14,4 +14,5 @@ export const converse: ProviderFormat = {
   readResponse: (body, known) => readConverse(body, headOf(known)),
   reader: (known) => new ConverseReader(headOf(known)),
   readError: readConverseError,
+  responseFields: ['output'],
 }

@@ -1,4 +1,4 @@
-/** Reads whole answers of Converse. */
+/** Reads whole responses of Converse. */
 import type { ModelResponse, ProviderError, StopReason } from '../../chat.ts'
 import { field, listAt, objectAt, parseJson, stringAt } from '../../json/json.ts'
 import { LlmError } from '../../llm-error.ts'
@@ -38,7 +38,7 @@ function readBlock(block: unknown): ModelResponse['blocks'] {
 }
 
 /**
- * Reads an answer. The format has neither an id nor a model, so the caller passes both.
+ * Reads a response. The format has neither an id nor a model, so the caller passes both.
  * @throws LlmError 502 if the body has no message.
  */
 export function readConverse(
@@ -46,7 +46,7 @@ export function readConverse(
   { id, model }: Pick<ModelResponse, 'id' | 'model'>,
 ): ModelResponse {
   const message = objectAt(objectAt(body, 'output'), 'message')
-  if (message === undefined) throw new LlmError(502, 'the answer has no message')
+  if (message === undefined) throw new LlmError(502, 'the response has no message')
   return {
     id,
     model,

@@ -1,4 +1,4 @@
-/** Reads the events of streamed answers of Converse, which event-stream.ts has decoded. */
+/** Reads the events of streamed responses of Converse, which event-stream.ts has decoded. */
 import type { ModelResponse, ResponseEvent, ResponseEventReader, StreamEvent } from '../../chat.ts'
 import { field, needEvent, numberAt, objectAt, parseJson, stringAt } from '../../json/json.ts'
 import { readConverseStop } from './response.ts'

@@ -190,7 +190,7 @@ export function writeConverseRequest(
   labels: ToolLabels,
 ): JsonObject {
   if (chat.webSearch !== undefined) throw unsupportedPart(chat.webSearch.path, 'web searches')
-  if (chat.images === true) throw unsupportedPart('modalities', 'images in answers')
+  if (chat.images === true) throw unsupportedPart('modalities', 'images in responses')
   const writer = new ConverseWriter(labels)
   const points = policyPoints(chat, options.caching)
   const maxTokens = chat.maxTokens ?? defaultMaxTokens

@@ -1,4 +1,4 @@
-/** Embeddings: the common form of requests and answers, and the provider formats other than vendor A's. */
+/** Embeddings: the common form of requests and responses, and the provider formats other than vendor A's. */
 import { countAt } from '../../common/usage.ts'
 import {
   booleanAt,
@@ -88,7 +88,7 @@ export function writePredict({ texts, dimensions, body }: EmbeddingsRequest): Js
 /** @throws LlmError 502 if the body has no predictions. */
 export function readPredict(body: unknown): EmbeddingsResponse {
   const predictions = listAt(body, 'predictions').map((one) => objectAt(one, 'embeddings'))
-  if (predictions.length === 0) throw new LlmError(502, 'the answer has no predictions')
+  if (predictions.length === 0) throw new LlmError(502, 'the response has no predictions')
   const counts = predictions.map((one) => countAt(objectAt(one, 'statistics'), 'token_count') ?? 0)
   const tokens = counts.reduce((sum, count) => sum + count, 0)
   return { vectors: predictions.map((one) => listAt(one, 'values')), tokens }

@@ -23,10 +23,13 @@ export const embeddings: OtherFormat<'Embeddings'> = {
   // There is no conversation.
   history: { settle: (body) => body, rules: {} },
   textMembers: ['input'],
+  limitMembers: [],
+  decidedMembers: [],
   problemOf: ({ input }) => (input === undefined ? 'input must be text' : undefined),
   canStream: false,
   // Guards cannot read token numbers.
   unguardable: ({ input }) => (areTexts(input) ? undefined : 'input: only texts can be guarded'),
+  responseFields: ['data'],
   hasResponse: ({ data }) => Array.isArray(data),
   readUsage: readCompletionsUsage,
 }
@@ -36,6 +39,7 @@ export const predict: EmbeddingsFormat = {
   writeRequest: writePredict,
   readResponse: readPredict,
   readError: readGoogleError,
+  responseFields: ['predictions'],
 }
 
 /** Embeddings of vendor F, whose format depends on the model. */
@@ -43,4 +47,5 @@ export const invoke: EmbeddingsFormat = {
   writeRequest: (request) => invokeFamily(request.model).write(request),
   readResponse: (body, model, tokens) => invokeFamily(model).read(body, tokens),
   readError: readConverseError,
+  responseFields: ['embedding', 'embeddings', 'embeddingsByType'],
 }

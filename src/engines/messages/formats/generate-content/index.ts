@@ -16,4 +16,5 @@ export const generateContent: ProviderFormat = {
   readResponse: (body, { model, newId }) => readGenerateContent(body, model, newId),
   reader: ({ model, newId }) => new GenerateContentReader(model, newId),
   readError: readGoogleError,
+  responseFields: ['candidates', 'promptFeedback'],
 }

@@ -1,4 +1,4 @@
-/** Reads answers in vendor D's native format, whole and streamed. */
+/** Reads responses in vendor D's native format, whole and streamed. */
 import type {
   Choice,
   MadeImageBlock,
@@ -54,7 +54,7 @@ function readPart(part: unknown, newId: () => string): Part[] {
   const isThought = booleanAt(part, 'thought') === true
   if (text !== undefined) return [{ type: isThought ? 'thinking' : 'text', text }]
   const inline = objectAt(part, 'inlineData')
-  // Images that belong to the model's thoughts are not part of the answer.
+  // Images that belong to the model's thoughts are not part of the response.
   if (inline !== undefined && !isThought) return readMadeImage(inline)
   const call = objectAt(part, 'functionCall')
   const name = stringAt(call, 'name')
@@ -69,7 +69,7 @@ function readPart(part: unknown, newId: () => string): Part[] {
 function readMadeImage(inline: JsonObject): Part[] {
   const mediaType = stringAt(inline, 'mimeType') ?? ''
   if (!mediaType.startsWith('image/')) {
-    throw new LlmError(502, 'the answer has media other than images, which cannot be passed on')
+    throw new LlmError(502, 'the response has media other than images, which cannot be passed on')
   }
   return [{ type: 'made-image', mediaType, data: stringAt(inline, 'data') ?? '' }]
 }
@@ -98,7 +98,7 @@ export function readGenerateContent(
   const [first, ...others] = listAt(body, 'candidates').map((one) => readCandidate(one, newId))
   const blocked = stringAt(objectAt(body, 'promptFeedback'), 'blockReason')
   if (first === undefined && blocked === undefined) {
-    throw new LlmError(502, 'the answer has no candidates')
+    throw new LlmError(502, 'the response has no candidates')
   }
   return {
     id: stringAt(body, 'responseId') ?? `chatcmpl-${newId()}`,
@@ -116,7 +116,7 @@ function readCandidate(candidate: unknown, newId: () => string): Choice {
   return { blocks, stop: stopOf(stringAt(candidate, 'finishReason'), hasCalls) }
 }
 
-/** Reads a streamed answer. The stream has no end event; a finish reason shows that it is complete. */
+/** Reads a streamed response. The stream has no end event; a finish reason shows that it is complete. */
 export class GenerateContentReader implements ResponseEventReader {
   readonly #model: string
   readonly #newId: () => string

@@ -1,4 +1,4 @@
-/** Converts requests and answers of the CountTokens API of vendor F. */
+/** Converts requests and responses of the CountTokens API of vendor F. */
 import { countAt } from '../../common/usage.ts'
 import type { JsonObject } from '../../json/json.ts'
 import { LlmError } from '../../llm-error.ts'
@@ -12,10 +12,10 @@ function writeInvokeCount({ model: _model, ...body }: JsonObject): JsonObject {
   return { input: { invokeModel: { body: encoded } } }
 }
 
-/** @throws LlmError 502 if the answer has no count. */
+/** @throws LlmError 502 if the response has no count. */
 function readInvokeCount(body: JsonObject): number {
   const tokens = countAt(body, 'inputTokens')
-  if (tokens === undefined) throw new LlmError(502, 'the answer has no inputTokens')
+  if (tokens === undefined) throw new LlmError(502, 'the response has no inputTokens')
   return tokens
 }
 
@@ -24,4 +24,5 @@ export const invokeCount = {
   writeRequest: writeInvokeCount,
   readResponse: readInvokeCount,
   readError: readConverseError,
+  responseFields: ['inputTokens'],
 }

@@ -2,12 +2,11 @@
 import { type JsonObject, numberAt, objectAt, stringAt, withFields } from '../../json/json.ts'
 import { mapAsidesOf } from '../../mask/delta-texts.ts'
 import {
-  answer,
   type EventTexts,
-  eventOf,
   everything,
   isDelta,
   mapRestOfEvent,
+  message,
   type Piece,
   type ReadEvent,
   readDelta,
@@ -23,29 +22,29 @@ import {
 } from '../../mask/texts.ts'
 import { messagesTexts } from './texts.ts'
 
-export const readMessagesEvent: ReadEvent = (event, name) => {
+export const readMessagesEvent: ReadEvent = (event) => {
   const { type } = event
   const repeatAll = (map: TextsMap) => mapBlock(event, map)
   switch (type) {
     case 'message_start': {
-      const message = objectAt(event, 'message')
-      if (message === undefined) return { repeat: repeatAll }
+      const started = objectAt(event, 'message')
+      if (started === undefined) return { repeat: repeatAll }
       return {
         repeat: (map) =>
           withFields(mapRestOfEvent(event, map, 'message'), {
-            message: mapResponseTexts(message, messagesTexts, map),
+            message: mapResponseTexts(started, messagesTexts, map),
           }),
       }
     }
     case 'content_block_start':
-      return readBlock(event, name, 'content_block', ['text'])
+      return readBlock(event, 'content_block', ['text'])
     case 'content_block_delta':
-      return readBlock(event, name, 'delta', namesOfDelta(objectAt(event, 'delta')))
+      return readBlock(event, 'delta', namesOfDelta(objectAt(event, 'delta')))
     case 'content_block_stop':
       return { repeat: repeatAll, ends: `${numberAt(event, 'index') ?? 0}/` }
     case 'message_delta': {
       const isLast = objectAt(event, 'delta')?.stop_reason != null
-      const texts = isDelta(event) ? readDelta(event, name, '0/') : { repeat: repeatAll }
+      const texts = isDelta(event) ? readDelta(event, '0/') : { repeat: repeatAll }
       return { ...texts, ...(isLast && { completes: everything }) }
     }
     case 'message_stop':
@@ -73,7 +72,6 @@ function namesOfDelta(delta: JsonObject | undefined): readonly string[] {
 /** Reads a block or a delta of it; `names` are the fields with text that continues or will continue. */
 function readBlock(
   event: JsonObject,
-  name: string | undefined,
   key: 'content_block' | 'delta',
   names: readonly string[],
 ): EventTexts {
@@ -85,14 +83,8 @@ function readBlock(
   const found = texts.filter((field) => stringAt(block, field) !== undefined)
   const pieces = found.map((field): Piece => {
     const isMain = isText && field === 'text'
-    const type = isMain ? 'text_delta' : block?.type
     const part = isMain ? `${index}/` : `${index}/${field}`
-    const more = (text: string) => {
-      const delta = { type, [field]: text }
-      const named = name === undefined ? undefined : 'content_block_delta'
-      return eventOf(named, { type: 'content_block_delta', index, delta })
-    }
-    return { run: answer, part, text: stringAt(block, field) ?? '', more }
+    return { run: message, part, text: stringAt(block, field) ?? '' }
   })
   const repeat = (map: TextsMap) => {
     const mapRest = (field: string, value: unknown) =>
@@ -109,8 +101,8 @@ function readBlock(
   }
   // The text of a block that begins is usually empty; otherwise the client gets it in the deltas that follow.
   const base = { repeat, ...(found.length > 0 && { pieces, put }) }
-  if (isBlock) return found.length > 0 ? { ...base, begins: `${index}/` } : base
-  return withAsides(base, event, name, `${index}/`, (one, map) => {
+  if (isBlock) return found.length > 0 ? { ...base, begins: true } : base
+  return withAsides(base, event, `${index}/`, (one, map) => {
     const delta = objectAt(one, key)
     return delta === undefined
       ? one

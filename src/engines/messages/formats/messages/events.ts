@@ -1,9 +1,15 @@
 /** The events of streamed responses. */
+import {
+  detailsOfResponse,
+  type EventDetails,
+  type ResponseDetails,
+} from '../../common/response-details.ts'
+import { laterCounts } from '../../common/usage.ts'
 import type { EventFormat } from '../../format.ts'
-import { objectAt, textsAt } from '../../json/json.ts'
+import { type JsonObject, objectAt, textsAt } from '../../json/json.ts'
 import { addMessagesCalls } from './calls.ts'
-import { MessagesEventDetails } from './event-details.ts'
 import { readMessagesEvent } from './event-texts.ts'
+import { readMessagesUsage } from './usage.ts'
 
 const types = new Set<unknown>([
   'content_block_delta',
@@ -25,8 +31,26 @@ export const messagesEvents: EventFormat = {
   details: () => new MessagesEventDetails(),
   read: readMessagesEvent,
   addCalls: addMessagesCalls,
-  hasParts: true,
   repeatsTexts: false,
   losesEmptyParts: true,
   groups: { in: () => [whole], of: () => whole },
+}
+
+const none: ResponseDetails = {}
+const noCounts: JsonObject = {}
+const facts = { readUsage: readMessagesUsage }
+
+/** Reads the details in the events of one stream, which repeat only some of the counts. */
+class MessagesEventDetails implements EventDetails {
+  /** The latest counts. */
+  #counts: JsonObject = noCounts
+
+  read(event: unknown): ResponseDetails {
+    const message = objectAt(event, 'message')
+    const counts = objectAt(message ?? event, 'usage')
+    if (counts === undefined)
+      return message === undefined ? none : detailsOfResponse(facts, message)
+    this.#counts = laterCounts(this.#counts, counts)
+    return detailsOfResponse(facts, { ...message, usage: this.#counts })
+  }
 }

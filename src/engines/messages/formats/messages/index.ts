@@ -4,14 +4,13 @@ import { countAt } from '../../common/usage.ts'
 import type { ChatFormat, ErrorForm, OtherFormat, ProviderFormat } from '../../format.ts'
 import { responseSlot } from '../../mask/slot.ts'
 import { callsInMessage } from './calls.ts'
-import { enrichMessages } from './enrich.ts'
 import { messagesEvents } from './events.ts'
 import { maxIdLength, messagesHistory } from './history.ts'
 import { readMessagesRequest } from './read-request.ts'
 import { readMessage, readMessagesError, writeMessage, writeMessagesError } from './response.ts'
 import { messagesShape } from './shape.ts'
 import { MessagesReader, MessagesWriter } from './stream.ts'
-import { withMessages } from './system-messages.ts'
+import { enrichMessages, withMessages } from './system-messages.ts'
 import { messagesTexts } from './texts.ts'
 import { readMessagesUsage } from './usage.ts'
 import { writeMessagesRequest } from './write-request.ts'
@@ -29,6 +28,8 @@ const requests = {
   shape: messagesShape,
   history: messagesHistory,
   textMembers: ['messages', 'system'],
+  limitMembers: ['max_tokens'],
+  decidedMembers: ['top_k'],
   withMessages,
   canStream: true,
 }
@@ -43,6 +44,7 @@ export const messages: ChatFormat<'Messages'> = {
   readRequest: readMessagesRequest,
   writeResponse: writeMessage,
   writer: () => new MessagesWriter(),
+  responseFields: ['content'],
   hasResponse: ({ content }) => Array.isArray(content) || typeof content === 'string',
   enrich: enrichMessages,
   texts: messagesTexts,
@@ -58,6 +60,7 @@ export const tokenCount: OtherFormat<'VendorCTokenCount'> = {
   operation: 'count_tokens',
   ending: '/messages/count_tokens',
   readUsage: () => undefined,
+  responseFields: ['input_tokens'],
   hasResponse: (body) => typeof body.input_tokens === 'number',
   readCount: (body) => countAt(body, 'input_tokens'),
 }

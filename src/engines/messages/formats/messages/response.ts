@@ -1,4 +1,4 @@
-/** Whole answers in the messages format, read from a provider and written for a client. */
+/** Whole responses in the messages format, read from a provider and written for a client. */
 import type { ModelResponse, ProviderError, StopReason } from '../../chat.ts'
 import { field, isObject, type JsonObject, objectAt, parseJson, stringAt } from '../../json/json.ts'
 import { LlmError } from '../../llm-error.ts'
@@ -50,7 +50,7 @@ function readBlock(block: unknown): ModelResponse['blocks'] {
 /** @throws LlmError 502 if the body has no content. */
 export function readMessage(body: unknown): ModelResponse {
   const content = field(body, 'content')
-  if (!Array.isArray(content)) throw new LlmError(502, 'the answer has no content')
+  if (!Array.isArray(content)) throw new LlmError(502, 'the response has no content')
   return {
     id: stringAt(body, 'id') ?? '',
     model: stringAt(body, 'model') ?? '',
@@ -78,9 +78,9 @@ function writeBlock(block: ModelResponse['blocks'][number]): JsonObject {
   }
 }
 
-/** The messages format has no field for images, and an answer without its image would be wrong. */
+/** The messages format has no field for images, and a response without its image would be wrong. */
 export const imageResponse = (): LlmError =>
-  new LlmError(502, 'the answer holds an image, which the Messages format cannot carry')
+  new LlmError(502, 'the response holds an image, which the Messages format cannot carry')
 
 export function writeMessage({
   id,

@@ -4,13 +4,15 @@ import {
   anyObject,
   boolean,
   either,
+  generateContentFields,
   list,
   number,
   object,
   type Shape,
+  sampling,
+  schema,
   text,
 } from '../../common/shape.ts'
-import { generateContentFields, sampling, schema } from '../../common/shared-shapes.ts'
 
 const cached = { cache_control: anyObject }
 

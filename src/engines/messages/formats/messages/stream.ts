@@ -1,4 +1,4 @@
-/** Streamed answers in the messages format, read from a provider and written for a client. */
+/** Streamed responses in the messages format, read from a provider and written for a client. */
 import {
   laterUsage,
   type ProviderError,
@@ -239,7 +239,7 @@ export class MessagesWriter implements ResponseEventWriter {
     return [eventOf('content_block_stop', { index: open.index })]
   }
 
-  /** Writes an error, after the usage: an answer that was cut off has used tokens too. */
+  /** Writes an error, after the usage: a response that was cut off has used tokens too. */
   #fail(error: ProviderError): StreamEvent[] {
     const isKnown = this.#isStarted && !this.#isFinished && this.#isUsageNew
     this.#isFinished = true

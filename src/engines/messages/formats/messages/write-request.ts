@@ -147,7 +147,7 @@ export const schemaOf = (output: OutputFormat): unknown =>
   output.type === 'json' ? { type: 'object', additionalProperties: true } : output.schema
 
 export function writeMessagesRequest(chat: Chat, labels: ToolLabels): JsonObject {
-  if (chat.images === true) throw unsupportedPart('modalities', 'images in answers')
+  if (chat.images === true) throw unsupportedPart('modalities', 'images in responses')
   const maxTokens = chat.maxTokens ?? defaultMaxTokens
   const { field: thinking, turns } = settleThinking(chat, maxTokens)
   // The provider rejects sampling parameters together with thinking.

@@ -7,14 +7,12 @@ import {
   stringAt,
   withFields,
 } from '../../json/json.ts'
-import { labelsOf } from '../../mask/delta-texts.ts'
 import {
-  answer,
   type EventTexts,
-  eventOf,
   everything,
   isDelta,
   mapRestOfEvent,
+  message,
   type ReadEvent,
   readDelta,
 } from '../../mask/event-texts.ts'
@@ -33,7 +31,7 @@ const unreadTypes =
 /** Fields of such events that are not read. */
 const unreadFields = new Set(['delta', 'text', 'arguments', 'input', 'command', 'diff'])
 
-export const readResponsesEvent: ReadEvent = (event, name) => {
+export const readResponsesEvent: ReadEvent = (event) => {
   const { type } = event
   const output = `${numberAt(event, 'output_index') ?? 0}/`
   const part = `${output}${numberAt(event, 'content_index') ?? 0}/`
@@ -60,14 +58,13 @@ export const readResponsesEvent: ReadEvent = (event, name) => {
   if (text === undefined || typeof type !== 'string' || !type.endsWith('.delta')) {
     const isEnd = typeof type === 'string' && type.endsWith('.done')
     if (!isEnd && isDelta(event) && objectAt(event, 'response') === undefined) {
-      return readDelta(event, name, part)
+      return readDelta(event, part)
     }
     return { ...readWhole(event), ...(isEnd && { ends: part }) }
   }
   const put = ([delta = '']: readonly string[], written: JsonObject) => ({ ...written, delta })
-  const more = (rest: string) => eventOf(name, { ...labelsOf(event), delta: rest })
   const repeat = (map: TextsMap) => mapRestOfEvent(event, map, 'delta')
-  return { pieces: [{ run: answer, part, text, more }], put, repeat }
+  return { pieces: [{ run: message, part, text }], put, repeat }
 }
 
 const lastTypes = new Set<unknown>(['response.completed', 'response.incomplete', 'response.failed'])
@@ -87,7 +84,7 @@ function readWhole(event: JsonObject): EventTexts {
   }
 }
 
-/** Maps an item or a part as if it were the only one of an answer. */
+/** Maps an item or a part as if it were the only one of a response. */
 function mapPart(event: JsonObject, name: 'item' | 'part', map: TextsMap): JsonObject {
   const rest = mapRestOfEvent(event, map, name)
   if (!Object.hasOwn(event, name)) return rest

@@ -24,7 +24,6 @@ export const responsesEvents: EventFormat = {
   details: () => details,
   read: readResponsesEvent,
   addCalls: addResponsesCalls,
-  hasParts: true,
   repeatsTexts: true,
   losesEmptyParts: false,
   // Names of texts begin with the index of the item.

@@ -1,4 +1,4 @@
-/** Writes whole answers in the responses format. */
+/** Writes whole responses in the responses format. */
 import type { MadeImageBlock, ModelResponse, ResponseContext, StopReason } from '../../chat.ts'
 import { writeArguments } from '../../common/arguments.ts'
 import { compact, type JsonObject } from '../../json/json.ts'
@@ -98,10 +98,10 @@ export function responseObject(
 }
 
 export function writeResponse(
-  answer: ModelResponse,
+  response: ModelResponse,
   { created, newId }: ResponseContext,
 ): JsonObject {
-  const { blocks, model, usage } = answer
+  const { blocks, model, usage } = response
   const texts = blocks.flatMap((block) => (block.type === 'text' ? [block.text] : []))
   const calls = blocks.flatMap((block) => {
     if (block.type !== 'tool-call') return []
@@ -117,7 +117,7 @@ export function writeResponse(
     if (block.type !== 'redacted-thinking') return []
     return [reasoningItem(`rs_${newId()}`, '', { redacted: block.data })]
   })
-  const outcome = outcomeOf(answer.stop)
+  const outcome = outcomeOf(response.stop)
   const status = itemStatusOf(outcome)
   const message = texts.length === 0 ? [] : [messageItem(`msg_${newId()}`, texts.join(''), status)]
   return responseObject(

@@ -1,7 +1,17 @@
 /** The shape of the fields that translations read. */
 
-import { anyObject, boolean, either, list, number, object, text } from '../../common/shape.ts'
-import { generateContentFields, sampling, schema } from '../../common/shared-shapes.ts'
+import {
+  anyObject,
+  boolean,
+  either,
+  generateContentFields,
+  list,
+  number,
+  object,
+  sampling,
+  schema,
+  text,
+} from '../../common/shape.ts'
 
 const part = object(
   {

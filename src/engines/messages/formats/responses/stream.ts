@@ -1,5 +1,5 @@
 /**
- * Writes streamed answers in the responses format. Every event has a sequence number. Items and parts
+ * Writes streamed responses in the responses format. Every event has a sequence number. Items and parts
  * are added, extended and finished by separate events, and the last event repeats the whole response.
  */
 import {

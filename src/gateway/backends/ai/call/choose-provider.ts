@@ -124,7 +124,7 @@ export function providerOutcome(
   latencyMs: number,
 ): AttemptOutcome {
   if (result instanceof GatewayError) {
-    // A provider that is too slow is reachable, so the attempt counts as a failed answer.
+    // A provider that is too slow is reachable, so the attempt counts as a failed response.
     const isSlow = result.code === 'route_timeout'
     return isSlow ? { kind: 'failed', retryAfterMs: 0 } : { kind: 'unreachable' }
   }

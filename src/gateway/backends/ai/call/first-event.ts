@@ -1,6 +1,6 @@
 /**
  * Finds an error that a provider sends as the first event of a stream. Until the first event has arrived, the
- * client gets nothing, so that another provider can still answer.
+ * client gets nothing, so that another provider can still respond.
  */
 import type { BodyWatcher } from '../../../../engines/http/contracts/requests.ts'
 import type { EventDecoder, ProviderError, StreamEvent } from '../../../../engines/messages/chat.ts'
@@ -12,8 +12,8 @@ import {
 } from '../../../../engines/messages/json/json.ts'
 import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
 import { errorInPlace, isPlainText } from '../../../../engines/messages/response/conversion.ts'
+import { decoderOf, openingOf } from '../../../../engines/messages/response/pipeline.ts'
 import { errorInResponse } from '../../../../engines/messages/response/provider-error.ts'
-import { decoderOf, openingOf } from '../../../../engines/messages/response/stream.ts'
 import { now } from '../../../proxy/upstream/endpoint.ts'
 
 /** Milliseconds after which comments and pings are passed on, because clients may need them to wait longer. */
@@ -22,7 +22,7 @@ const maxSilenceMs = 5_000
 /** Maximum size of the first event in bytes. Larger events are not errors. */
 export const maxFirstEvent = 64 * 1024
 
-/** An error in place of an answer. */
+/** An error in place of a response. */
 interface StreamFailure {
   readonly error: ProviderError
   /** The event as parsed JSON; undefined if it is not JSON. */
@@ -53,7 +53,7 @@ export class FirstEvent implements BodyWatcher {
     return this.#hasFailed || this.#event !== undefined || now() - this.#startedAt > maxSilenceMs
   }
 
-  /** Returns the error; undefined if the answer begins. `whole` is all of the answer if it is complete. */
+  /** Returns the error; undefined if the response begins. `whole` is all of the response if it is complete. */
   failure(whole: Uint8Array | undefined, isProtected: boolean): StreamFailure | undefined {
     if (this.#event !== undefined) return failureOf(this.#request, this.#event, isProtected)
     if (whole === undefined || this.#hasFailed) return undefined
@@ -88,7 +88,7 @@ function failureOf(
 
 const objectOf = (value: unknown): JsonObject | undefined => (isObject(value) ? value : undefined)
 
-/** Returns the object that has the error of an event, without an answer. */
+/** Returns the object that has the error of an event, without a response. */
 function reported(parsed: unknown): JsonObject | undefined {
   const body = Array.isArray(parsed) && parsed.length === 1 ? objectOf(parsed[0]) : objectOf(parsed)
   if (body === undefined) return undefined

@@ -26,7 +26,7 @@ export function recordCheck(
   return text
 }
 
-/** Records what masks have replaced in a streamed answer. Called once the exchange is over. */
+/** Records what masks have replaced in a streamed response. Called once the exchange is over. */
 export function noteMatches({ policy, stream, context }: ModelCall): void {
   if (stream === undefined || policy === undefined) return
   const { findings } = stream

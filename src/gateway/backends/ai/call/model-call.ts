@@ -71,11 +71,11 @@ export class ModelCall {
   guarded: GuardedBody | undefined
   /** Decisions of guards, in order. */
   readonly checks: GuardCheck[] = []
-  /** Watches the beginning of the streamed answer that is being received; undefined if nothing does. */
+  /** Watches the beginning of the streamed response that is being received; undefined if nothing does. */
   firstEvent: FirstEvent | undefined
-  /** The transform of a streamed answer; it holds memory of the core. */
+  /** The transform of a streamed response; it holds memory of the core. */
   stream: ModelResponseStream | undefined
-  /** The texts and tool calls of the answer; undefined if they are not recorded. */
+  /** The texts and tool calls of the response; undefined if they are not recorded. */
   output: ModelOutput | undefined
   details: ResponseDetails = noDetails
   /** Bytes of content that arrived after the provider's last usage report. */
@@ -163,7 +163,7 @@ export class ModelCall {
     return true
   }
 
-  /** Records the arrival of a piece of the answer's content by its size. */
+  /** Records the arrival of a piece of the response's content by its size. */
   noteContent(bytes: number): void {
     this.lastContentAt = now()
     this.firstContentAt ??= this.lastContentAt

@@ -105,7 +105,7 @@ const bytesPerToken = 4
 
 /**
  * Returns the tokens that the provider reported. If a report is missing, because the provider sends none or
- * the answer was cut off, the texts since the last report are estimated, so that clients cannot
+ * the response was cut off, the texts since the last report are estimated, so that clients cannot
  * evade a limit by disconnecting early.
  */
 function usedTokens({ details, request, output, uncountedBytes }: ModelCall, status = 0): number {

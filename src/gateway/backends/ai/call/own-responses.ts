@@ -1,7 +1,8 @@
-/** Answers of the gateway itself to clients of language models. */
+/** Responses of the gateway itself to clients of language models. */
 
+import type { ProviderError } from '../../../../engines/messages/chat.ts'
 import { openAiErrors } from '../../../../engines/messages/formats/completions/index.ts'
-import type { RouteType } from '../../../../engines/messages/formats/index.ts'
+import { formatOf, type RouteType } from '../../../../engines/messages/formats/index.ts'
 import { anthropicErrors } from '../../../../engines/messages/formats/messages/index.ts'
 import type { JsonObject } from '../../../../engines/messages/json/json.ts'
 import {
@@ -9,19 +10,18 @@ import {
   UnsupportedByProviderError,
 } from '../../../../engines/messages/llm-error.ts'
 import {
-  writeErrorFor,
-  writeLimitErrorFor,
-} from '../../../../engines/messages/response/client-errors.ts'
-import {
   clientText,
   ProviderFailure,
   providerFailed,
 } from '../../../../engines/messages/response/provider-error.ts'
-import type { RespondVerdict } from '../../../../ground/exchange/exchange.ts'
+import type { RespondVerdict, SpentLimit } from '../../../../ground/exchange/exchange.ts'
 import type { ErrorWriter } from '../../../proxy/request/error-response.ts'
 import type { Refusal } from '../policy/config.ts'
 import type { ErrorForm, KnownPath } from '../policy/known-paths.ts'
 import type { RouteTypes } from '../policy/route-types.ts'
+
+/** Wait after which clients should give up, if they can be told, instead of repeating the request. */
+const longWaitMs = 60_000
 
 /** Detail of requests that the chosen provider does not support. */
 export const unsupported = 'the provider does not support a part of the request'
@@ -38,7 +38,7 @@ export function ownResponse(status: number, body: JsonObject): RespondVerdict {
 
 /**
  * Returns an error in the format of the client, so that its SDK can report it. `isProtected` is set if guards
- * protect the answer, so that the error must not quote it.
+ * protect the response, so that the error must not quote it.
  */
 export function llmRefusal(
   route: RouteType,
@@ -54,13 +54,13 @@ export function llmRefusal(
   return { kind: 'respond', status, headers: [json], body, reason, detail: detailOf(refusal) }
 }
 
-/** Does not contain the message, which may quote the request or the answer. */
+/** Does not contain the message, which may quote the request or the response. */
 function detailOf(refusal: LlmError): string {
   if (refusal instanceof UnsupportedByProviderError) return unsupported
   if (refusal instanceof ProviderFailure) return providerFailed
   return refusal.status < 500
     ? 'the request cannot be read or converted'
-    : 'the answer of the provider cannot be read or converted'
+    : 'the response of the provider cannot be read or converted'
 }
 
 /** Route types whose formats the gateway does not know. */
@@ -128,17 +128,34 @@ export function errorWriterFor(route: RouteType): ErrorWriter | undefined {
     )
 }
 
-/** Returns the response of a guard that rejects; `answer` of its webhook takes precedence. */
+/** Returns the response of a guard that rejects; `given` by its webhook takes precedence. */
 export function guardRefusal(
   { status, message }: Refusal,
-  answer?: { readonly status: number | undefined; readonly body: string | undefined },
+  given?: { readonly status: number | undefined; readonly body: string | undefined },
 ): RespondVerdict {
   return {
     kind: 'respond',
-    status: answer?.status ?? status,
+    status: given?.status ?? status,
     // The same request would be refused again.
     headers: [['content-type', 'text/plain'], noRetryHeader],
-    body: answer?.body ?? message,
+    body: given?.body ?? message,
     reason: 'Guardrail',
   }
 }
+
+/** Returns the form of errors that clients of a type understand. */
+const formOf = (route: RouteType) => formatOf(route)?.errors ?? openAiErrors
+
+/** Like `writeErrorFor`, for a rate limit of the gateway. */
+function writeLimitErrorFor(
+  route: RouteType,
+  status: number,
+  { message, waitMs }: SpentLimit,
+): JsonObject {
+  const { finalCode: code } = formOf(route)
+  if (code === undefined || waitMs <= longWaitMs) return writeErrorFor(route, { status, message })
+  return writeErrorFor(route, { status, message, kind: code, code })
+}
+
+const writeErrorFor = (route: RouteType, error: ProviderError): JsonObject =>
+  formOf(route).write(error)

@@ -83,7 +83,7 @@ function refuseHead(call: ModelCall, route: RouteType, path: string): Result {
   return method !== 'POST' && isRead ? refuseMethod(route, method, path) : undefined
 }
 
-/** Answers a request that cannot be prepared in the format of the client. */
+/** Responses a request that cannot be prepared in the format of the client. */
 function prepareOrRefuse(call: ModelCall, route: RouteType): Prepared | Promise<Prepared> {
   try {
     const format = formatOf(route)
@@ -319,7 +319,7 @@ function keepClientBody(call: ModelCall, format: KnownFormat, bytes: Uint8Array)
   return client
 }
 
-/** Headers to remove: those about the client's bytes, and the one that asks for a compressed answer. */
+/** Headers to remove: those about the client's bytes, and the one that asks for a compressed response. */
 const removedHeaders = [
   'content-encoding',
   'accept-encoding',

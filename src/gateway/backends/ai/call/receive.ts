@@ -1,4 +1,4 @@
-/** Turns the answer of a provider into the answer for the client. */
+/** Turns the response of a provider into the response for the client. */
 
 import type { ServerExchange } from '../../../../engines/http/contracts/requests.ts'
 import type { ResponseContext, StreamEvent } from '../../../../engines/messages/chat.ts'
@@ -16,6 +16,7 @@ import { otherResponse } from '../../../../engines/messages/mask/message-forms.t
 import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
 import type { ConversionOptions } from '../../../../engines/messages/response/conversion.ts'
 import { StreamedOutput, WholeOutput } from '../../../../engines/messages/response/model-output.ts'
+import { convertEvents, eventBytes } from '../../../../engines/messages/response/pipeline.ts'
 import {
   errorInResponse,
   isOfProvider,
@@ -23,11 +24,7 @@ import {
   ProviderFailure,
   providerFailed,
 } from '../../../../engines/messages/response/provider-error.ts'
-import {
-  convertEvents,
-  eventBytes,
-  ModelResponseStream,
-} from '../../../../engines/messages/response/stream.ts'
+import { ModelResponseStream } from '../../../../engines/messages/response/stream.ts'
 import {
   detailsInBytes,
   readErrorResponse,
@@ -54,17 +51,17 @@ import {
 
 type Result = Received
 
-/** An answer of a provider that the gateway reads. */
+/** A response of a provider that the gateway reads. */
 interface ReceivedResponse {
   readonly call: ModelCall
   readonly request: OutgoingRequest
   readonly response: ResponseHead
   readonly body: Body
-  /** The client's format; undefined if the answer is not a conversation. */
+  /** The client's format; undefined if the response is not a conversation. */
   readonly format: ChatFormat | undefined
 }
 
-/** Maximum size of an answer that is read as a whole, unless the buffer limit is larger. */
+/** Maximum size of a response that is read as a whole, unless the buffer limit is larger. */
 const minResponseLimit = 32 * 1024 * 1024
 
 const responseLimitOf = ({ bufferLimit }: ServerExchange): number =>
@@ -72,7 +69,7 @@ const responseLimitOf = ({ bufferLimit }: ServerExchange): number =>
 
 const streamTypes = /^(text\/event-stream|application\/vnd\.amazon\.eventstream)\s*(;|$)/i
 
-/** Returns the maximum size of an answer that is read as a whole; undefined for other answers. */
+/** Returns the maximum size of a response that is read as a whole; undefined for other responses. */
 export function wholeResponseLimit(call: ModelCall): number | undefined {
   call.firstEvent = undefined
   const { outgoing, context } = call
@@ -87,7 +84,7 @@ export function wholeResponseLimit(call: ModelCall): number | undefined {
 
 /**
  * Returns what must see the beginning of a stream before the client gets any of it; undefined if there is no
- * other provider to try, or if the answer is not a stream that the gateway reads.
+ * other provider to try, or if the response is not a stream that the gateway reads.
  */
 export function beginningOfResponse(call: ModelCall): FirstEvent | undefined {
   const { outgoing, canRestore } = call
@@ -106,36 +103,36 @@ export function receiveResponse(
   call: ModelCall,
   read: BufferedBody | undefined,
 ): Result | Promise<Result> {
-  const answer = receivedResponse(call)
-  if (answer === undefined) return undefined
+  const received = receivedResponse(call)
+  if (received === undefined) return undefined
   const { firstEvent } = call
   if (firstEvent === undefined) {
-    return read === undefined ? relayStream(answer) : receiveWhole(answer, read)
+    return read === undefined ? relayStream(received) : receiveWhole(received, read)
   }
   const whole = read?.complete === true ? read.bytes : undefined
-  return receiveFailure(answer, firstEvent, whole) ?? relayStream(answer)
+  return receiveFailure(received, firstEvent, whole) ?? relayStream(received)
 }
 
-/** Returns the refusal of a stream that begins with an error; undefined if its answer begins. */
+/** Returns the refusal of a stream that begins with an error; undefined if its response begins. */
 function receiveFailure(
-  answer: ReceivedResponse,
+  received: ReceivedResponse,
   first: FirstEvent,
   whole: Uint8Array | undefined,
 ): Result | Promise<Result> {
-  const isGuarded = isProtected(answer.call)
+  const isGuarded = isProtected(received.call)
   const failure = first.failure(whole, isGuarded)
   if (failure === undefined || !isProviderFailure(failure.error.status)) return undefined
   return isGuarded && failure.parsed !== undefined
-    ? awaitOrRefuse(answer, replaceError(answer, failure.parsed))
-    : refuseResponse(answer, new ProviderFailure(failure.error))
+    ? awaitOrRefuse(received, replaceError(received, failure.parsed))
+    : refuseResponse(received, new ProviderFailure(failure.error))
 }
 
 /** Converts the events of a stream while they pass. */
-function relayStream(answer: ReceivedResponse): undefined {
-  const { call, format, response, body } = answer
+function relayStream(received: ReceivedResponse): undefined {
+  const { call, format, response, body } = received
   if (format === undefined) return undefined
   response.headers.set('content-type', 'text/event-stream')
-  const conversion = conversionOf(answer, format)
+  const conversion = conversionOf(received, format)
   const guard = streamGuardOf(call, format, conversion.eventLimit)
   const isGuarded = guard !== undefined
   const onEvent = recorder(call, format)
@@ -184,82 +181,85 @@ function conversionOf({ call, request }: ReceivedResponse, format: ChatFormat): 
   }
 }
 
-function receiveWhole(answer: ReceivedResponse, read: BufferedBody): Result | Promise<Result> {
+function receiveWhole(received: ReceivedResponse, read: BufferedBody): Result | Promise<Result> {
   try {
-    if (!read.complete) throw new LlmError(502, 'the answer of the provider is too large')
-    const coding = answer.response.headers.get('content-encoding')
-    const limit = responseLimitOf(answer.call.context.exchange)
+    if (!read.complete) throw new LlmError(502, 'the response of the provider is too large')
+    const coding = received.response.headers.get('content-encoding')
+    const limit = responseLimitOf(received.call.context.exchange)
     const decoded = decodeBody(read.bytes, coding, limit, 'provider')
     const replaced =
       decoded instanceof Promise
-        ? awaitDecoded(answer, read.bytes, decoded)
-        : replaceDecoded(answer, read.bytes, decoded)
-    return replaced instanceof Promise ? awaitOrRefuse(answer, replaced) : replaced
+        ? awaitDecoded(received, read.bytes, decoded)
+        : replaceDecoded(received, read.bytes, decoded)
+    return replaced instanceof Promise ? awaitOrRefuse(received, replaced) : replaced
   } catch (error) {
-    return refuseResponse(answer, error)
+    return refuseResponse(received, error)
   }
 }
 
 async function awaitDecoded(
-  answer: ReceivedResponse,
+  received: ReceivedResponse,
   sent: Uint8Array,
   decoded: Promise<Uint8Array>,
 ): Promise<Result> {
   const bytes = await decoded
-  return answer.call.context.over ? undefined : replaceDecoded(answer, sent, bytes)
+  return received.call.context.over ? undefined : replaceDecoded(received, sent, bytes)
 }
 
-async function awaitOrRefuse(answer: ReceivedResponse, pending: Promise<Result>): Promise<Result> {
+async function awaitOrRefuse(
+  received: ReceivedResponse,
+  pending: Promise<Result>,
+): Promise<Result> {
   try {
     return await pending
   } catch (error) {
-    return refuseResponse(answer, error)
+    return refuseResponse(received, error)
   }
 }
 
 function refuseResponse({ call, request }: ReceivedResponse, error: unknown): Result {
   if (!(error instanceof LlmError)) throw error
   call.context.refusal = loggedText(error)
-  const answer = llmRefusal(request.format.name, error, isProtected(call))
+  const refusal = llmRefusal(request.format.name, error, isProtected(call))
   const { status } = error
   const isFailure = isOfProvider(error) && isProviderFailure(status)
-  return isFailure ? { kind: 'failed', status, response: answer } : answer
+  return isFailure ? { kind: 'failed', status, response: refusal } : refusal
 }
 
 function replaceDecoded(
-  answer: ReceivedResponse,
+  received: ReceivedResponse,
   sent: Uint8Array,
   bytes: Uint8Array,
 ): Result | Promise<Result> {
-  const { response, format } = answer
+  const { response, format } = received
   const wasDecoded = bytes !== sent
   if (wasDecoded) response.headers.remove('content-encoding')
   return format !== undefined && isStream(response, format)
-    ? replaceStream(answer, bytes, format)
-    : replaceWhole(answer, bufferOf(bytes), wasDecoded)
+    ? replaceStream(received, bytes, format)
+    : replaceWhole(received, bufferOf(bytes), wasDecoded)
 }
 
-/** Replaces a whole streamed answer; guards check all of it before the client gets any. */
+/** Replaces a whole streamed response; guards check all of it before the client gets any. */
 async function replaceStream(
-  answer: ReceivedResponse,
+  received: ReceivedResponse,
   bytes: Uint8Array,
   format: ChatFormat,
 ): Promise<Result> {
-  const { call, request, response } = answer
+  const { call, request, response } = received
   if (call.canRestore) {
     const first = new FirstEvent(request)
     first.watch(bufferOf(bytes), 0, Math.min(bytes.length, maxFirstEvent))
-    const failure = await receiveFailure(answer, first, bytes)
+    const failure = await receiveFailure(received, first, bytes)
     if (call.context.over || failure !== undefined) return failure
   }
-  const conversion = { ...conversionOf(answer, format), eventLimit: bytes.length }
+  const conversion = { ...conversionOf(received, format), eventLimit: bytes.length }
   const held = new HeldStream(format, convertEvents(conversion, bytes))
   const refusal = await guardHeld(call, held)
   if (call.context.over || refusal !== undefined) return refusal
   const events = held.release()
   const record = recorder(call, format)
   if (record !== undefined) for (const event of events) record(event)
-  replaceBody(answer, eventBytes(events))
+  replaceBody(received, eventBytes(events))
   describeModelCall(call)
   response.headers.set('content-type', 'text/event-stream')
   return undefined
@@ -273,7 +273,7 @@ function replaceBody({ response, body }: ReceivedResponse, bytes: Uint8Array): u
   for (const name of contentHeaders) response.headers.remove(name)
 }
 
-/** Replaces an answer that is not streamed. @throws LlmError 502 if it cannot be read. */
+/** Replaces a response that is not streamed. @throws LlmError 502 if it cannot be read. */
 function replaceWhole(
   received: ReceivedResponse,
   bytes: Buffer,
@@ -295,14 +295,14 @@ function replaceWhole(
     : replaceParsed(received, text, relayed)
 }
 
-/** Returns true if guards protect the answer. */
+/** Returns true if guards protect the response. */
 const isProtected = ({ policy }: ModelCall): boolean => (policy?.responseGuards.length ?? 0) > 0
 
-/** Replaces an answer that guards protect. What they cannot read is refused. @throws LlmError 502 */
+/** Replaces a response that guards protect. What they cannot read is refused. @throws LlmError 502 */
 async function replaceProtected(received: ReceivedResponse, text: string): Promise<Result> {
   const { call, request, format, response } = received
   const { status } = response
-  // A redirect is no answer of a model, and its body could be anything.
+  // A redirect is no response of a model, and its body could be anything.
   if (status >= 300 && status < 400) {
     throw new LlmError(502, `the provider answered ${status}, which guards cannot read`)
   }
@@ -312,16 +312,16 @@ async function replaceProtected(received: ReceivedResponse, text: string): Promi
   }
   const isForeign = request.plan.kind === 'native' && isObject(parsed)
   if (isForeign && !request.format.hasResponse(parsed)) throw new LlmError(502, otherResponse)
-  const answer = readResponse(received, text)
-  if (format === undefined) return put(received, answer.body)
-  const { body, refusal } = await guardResponse(call, answer.body, format)
+  const converted = readResponse(received, text)
+  if (format === undefined) return put(received, converted.body)
+  const { body, refusal } = await guardResponse(call, converted.body, format)
   if (call.context.over || refusal !== undefined) return refusal
   call.output = new WholeOutput(body, format)
   // The body is written again, because the client may find another value for a repeated key.
   return put(received, body)
 }
 
-/** Replaces an error of the provider by what guards leave of it. @throws ProviderFailure if its status is that of an answer. */
+/** Replaces an error of the provider by what guards leave of it. @throws ProviderFailure if its status is that of a response. */
 async function replaceError(received: ReceivedResponse, error: unknown): Promise<Result> {
   const { call, request, response } = received
   const { status } = response
@@ -340,14 +340,14 @@ async function replaceError(received: ReceivedResponse, error: unknown): Promise
 
 function readResponse(received: ReceivedResponse, text: string) {
   const { headers } = received.response
-  const answer = readWholeResponse(
+  const converted = readWholeResponse(
     received.request,
     text,
     (name) => headers.get(name),
     contextNow(),
   )
-  learnDetails(received.call, answer.details)
-  return answer
+  learnDetails(received.call, converted.details)
+  return converted
 }
 
 /** `relayed` is set if the bytes of the provider cannot be relayed as they came. */
@@ -357,9 +357,9 @@ function replaceParsed(
   relayed: Buffer | undefined,
 ): undefined {
   const { call, format } = received
-  const answer = readResponse(received, text)
-  if (format !== undefined) call.output = new WholeOutput(answer.body, format)
-  return put(received, answer.isChanged ? answer.body : relayed)
+  const converted = readResponse(received, text)
+  if (format !== undefined) call.output = new WholeOutput(converted.body, format)
+  return put(received, converted.isChanged ? converted.body : relayed)
 }
 
 function learnDetails(call: ModelCall, details: ResponseDetails): void {

@@ -1,5 +1,5 @@
 /**
- * Runs the guards of an answer. If all of them are masks, they apply to the bytes of a stream. If a guard
+ * Runs the guards of a response. If all of them are masks, they apply to the bytes of a stream. If a guard
  * calls a service, the stream is held until all guards have checked all of it.
  */
 import type { Mask } from '../../../../engines/core/index.ts'
@@ -32,13 +32,13 @@ import { recordCheck } from './guard-checks.ts'
 import type { ModelCall } from './model-call.ts'
 import { guardRefusal } from './own-responses.ts'
 
-/** Returns true if the whole answer must arrive before the client gets any of it. */
+/** Returns true if the whole response must arrive before the client gets any of it. */
 export function holdsResponse({ policy, outgoing }: ModelCall): boolean {
   if (policy === undefined || policy.responseGuards.length === 0) return false
   return policy.responseChain === undefined || outgoing?.format.core === undefined
 }
 
-/** Returns the guard of an answer that is streamed; undefined if there are no guards. */
+/** Returns the guard of a response that is streamed; undefined if there are no guards. */
 export function streamGuardOf(
   { policy, context }: ModelCall,
   { name, core: format }: ChatFormat,
@@ -50,7 +50,7 @@ export function streamGuardOf(
   return new StreamGuard(policy.responseChain, { format, eventLimit, heldLimit })
 }
 
-/** The texts of an answer, which guards read and change. */
+/** The texts of a response, which guards read and change. */
 interface GuardableResponse {
   texts(): readonly RoleText[]
   /** Masks the texts; returns true if anything was masked. */
@@ -59,20 +59,20 @@ interface GuardableResponse {
   replace(texts: readonly RoleText[]): boolean
 }
 
-/** The guarded answer; `refusal` is set if a guard rejects it. */
+/** The guarded response; `refusal` is set if a guard rejects it. */
 interface GuardedResponse {
   readonly body: JsonObject
   readonly refusal: RespondVerdict | undefined
 }
 
-/** Runs the guards, of which there is at least one, on a whole answer. */
+/** Runs the guards, of which there is at least one, on a whole response. */
 export async function guardResponse(
   call: ModelCall,
   body: JsonObject,
   format: ChatFormat,
 ): Promise<GuardedResponse> {
   let current = mapRepeatedTexts(body, keepTexts)
-  const answer: GuardableResponse = {
+  const guarded: GuardableResponse = {
     texts() {
       return [...responseTexts(current, format), ...textOfErrorsBeside(current)]
     },
@@ -85,7 +85,7 @@ export async function guardResponse(
       return current !== before
     },
     replace(texts) {
-      const shown = answer.texts()
+      const shown = guarded.texts()
       if (texts.length !== shown.length) return false
       const count = responseTexts(current, format).length
       const replaced = withResponseTexts(current, format, texts.slice(0, count))
@@ -98,7 +98,7 @@ export async function guardResponse(
       return true
     },
   }
-  const refusal = await judge(call, answer)
+  const refusal = await judge(call, guarded)
   return { body: current, refusal }
 }
 
@@ -108,10 +108,10 @@ interface GuardedError {
   readonly refusal: RespondVerdict | undefined
 }
 
-/** Runs the guards, of which there is at least one, on an error that came in place of an answer. */
+/** Runs the guards, of which there is at least one, on an error that came in place of a response. */
 export async function guardError(call: ModelCall, error: unknown): Promise<GuardedError> {
   let current = error
-  const answer: GuardableResponse = {
+  const guarded: GuardableResponse = {
     texts: () => textOfEvery(current),
     mask(mask, onMatch) {
       const before = current
@@ -119,7 +119,7 @@ export async function guardError(call: ModelCall, error: unknown): Promise<Guard
       return current !== before
     },
     replace([text, ...rest]) {
-      const [shown] = answer.texts()
+      const [shown] = guarded.texts()
       if (rest.length > 0 || (text === undefined) !== (shown === undefined)) return false
       if (text === undefined || text.content === shown?.content) return true
       // The formats of vendors have the message in one of these places.
@@ -127,7 +127,7 @@ export async function guardError(call: ModelCall, error: unknown): Promise<Guard
       return true
     },
   }
-  const refusal = await judge(call, answer)
+  const refusal = await judge(call, guarded)
   return { value: current, refusal }
 }
 
@@ -135,14 +135,14 @@ export async function guardError(call: ModelCall, error: unknown): Promise<Guard
 export function guardHeld(call: ModelCall, held: HeldStream): Promise<RespondVerdict | undefined> {
   const { bufferLimit } = call.context.exchange
   if (held.length > bufferLimit) {
-    throw new LlmError(502, `the answer has more than ${bufferLimit} characters to be judged`)
+    throw new LlmError(502, `the response has more than ${bufferLimit} characters to be judged`)
   }
   return judge(call, held)
 }
 
 async function judge(
   call: ModelCall,
-  answer: GuardableResponse,
+  guarded: GuardableResponse,
 ): Promise<RespondVerdict | undefined> {
   const { context } = call
   const { headers } = context.exchange.response ?? {}
@@ -151,11 +151,11 @@ async function judge(
     const counts = new MatchCounts()
     const outcome =
       guard.type === 'webhook' && headers !== undefined
-        ? await askWebhook(guard, answer, headers).catch((error: unknown) => {
+        ? await askWebhook(guard, guarded, headers).catch((error: unknown) => {
             recordCheck(call, placed, 'Fail')
             throw error
           })
-        : mask(guard, answer, counts)
+        : mask(guard, guarded, counts)
     if (context.over) return undefined
     const action = typeof outcome === 'string' ? outcome : 'Reject'
     const finding = guard.type === 'regex' ? counts.textOf(guard.mask) : undefined
@@ -167,19 +167,19 @@ async function judge(
 
 type Outcome = Extract<GuardCheck['action'], 'Allow' | 'Mask'> | RespondVerdict
 
-function mask(guard: Guard, answer: GuardableResponse, counts: MatchCounts): Outcome {
-  if (guard.type !== 'regex') throw guardFailure(`${guard.type} cannot judge answers`)
-  return answer.mask(guard.mask, counts.add) ? 'Mask' : 'Allow'
+function mask(guard: Guard, guarded: GuardableResponse, counts: MatchCounts): Outcome {
+  if (guard.type !== 'regex') throw guardFailure(`${guard.type} cannot judge responses`)
+  return guarded.mask(guard.mask, counts.add) ? 'Mask' : 'Allow'
 }
 
 async function askWebhook(
   guard: WebhookGuard,
-  answer: GuardableResponse,
+  guarded: GuardableResponse,
   headers: HeaderFields,
 ): Promise<Outcome> {
-  const action = await guard.ask('response', answer.texts(), headers)
+  const action = await guard.ask('response', guarded.texts(), headers)
   if (action.type === 'pass') return 'Allow'
   if (action.type === 'reject') return guardRefusal(guard.refusal, action)
-  if (answer.replace(action.texts)) return 'Mask'
-  throw guardFailure('the mask has another number of choices than the answer')
+  if (guarded.replace(action.texts)) return 'Mask'
+  throw guardFailure('the mask has another number of choices than the response')
 }

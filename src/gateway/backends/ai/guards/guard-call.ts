@@ -30,17 +30,17 @@ export async function callGuard(
   request: Pick<HttpCallout, 'target' | 'path' | 'headers' | 'body'>,
 ): Promise<string> {
   try {
-    const answer = await callouts.http({
+    const response = await callouts.http({
       ...request,
       method: 'POST',
       subtype: 'Guardrail',
       timeoutMs,
       maxResponseBytes,
     })
-    if (answer.status < 200 || answer.status > 299) {
-      throw guardFailure(`it answered ${answer.status}`)
+    if (response.status < 200 || response.status > 299) {
+      throw guardFailure(`it answered ${response.status}`)
     }
-    return Buffer.from(answer.body).toString('utf8')
+    return Buffer.from(response.body).toString('utf8')
   } catch (error) {
     if (!(error instanceof GatewayError) || error.code === 'prompt_guard_failed') throw error
     throw guardFailure(error.message, error)

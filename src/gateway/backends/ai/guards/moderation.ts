@@ -48,13 +48,13 @@ export class ModerationGuard {
     }
     const settings = this.#connection()
     const port = settings.tls === undefined ? 80 : 443
-    const answer = await callGuard(this.#callouts, {
+    const text = await callGuard(this.#callouts, {
       target: { type: 'server', host, port, settings },
       path,
       headers: [...call.request.headers.entries()],
       body,
     })
-    return isFlagged(answer)
+    return isFlagged(text)
   }
 
   /** Creates the settings at the first call, because reading the machine's CA certificates takes time. */
@@ -70,11 +70,11 @@ export class ModerationGuard {
   dispose(): void {}
 }
 
-function isFlagged(answer: string): boolean {
-  const results = field(parseDecision(answer), 'results')
+function isFlagged(text: string): boolean {
+  const results = field(parseDecision(text), 'results')
   const flags = Array.isArray(results) ? results.map((result) => booleanAt(result, 'flagged')) : []
   if (flags.length === 0 || flags.includes(undefined)) {
-    throw guardFailure('the answer of the moderation endpoint has no results')
+    throw guardFailure('the response of the moderation endpoint has no results')
   }
   return flags.includes(true)
 }

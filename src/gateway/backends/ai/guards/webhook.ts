@@ -1,6 +1,6 @@
 /**
- * The webhook guard: sends the texts to `/request` or `/response` of a service, whose answer
- * `{"action": …}` masks, rejects or passes the message. Any other answer is a failure, which rejects it.
+ * The webhook guard: sends the texts to `/request` or `/response` of a service, whose response
+ * `{"action": …}` masks, rejects or passes the message. Any other response is a failure, which rejects it.
  */
 import { compileRegex, type Regex } from '../../../../engines/core/index.ts'
 import {
@@ -49,15 +49,15 @@ export class WebhookGuard {
     texts: readonly RoleText[],
     headers: ReadableFields,
   ): Promise<WebhookAction> {
-    const answer = await callGuard(this.#callouts, {
+    const text = await callGuard(this.#callouts, {
       target: this.#target,
       path: `/${direction}`,
       headers: [jsonType, ...this.#forwarder.pick(headers)],
       body: bytesOf(writeTexts(direction, texts)),
     })
-    const action = readAction(answer, direction)
+    const action = readAction(text, direction)
     if (action === undefined)
-      throw guardFailure('the answer of the webhook is no action that the gateway knows')
+      throw guardFailure('the response of the webhook is no action that the gateway knows')
     return action
   }
 
@@ -75,13 +75,13 @@ function writeTexts(direction: Direction, texts: readonly RoleText[]): JsonObjec
 const actionNames = ['body', 'reason', 'status_code'] as const
 
 /**
- * Returns undefined if the answer is none of the three actions, exactly: an answer that the gateway only partly
+ * Returns undefined if the response is none of the three actions, exactly: a response that the gateway only partly
  * understands could be a refusal. Null counts as absent.
  */
 function readAction(text: string, direction: Direction): WebhookAction | undefined {
-  const answer = parseDecision(text)
-  const action = field(answer, 'action')
-  if (!hasOnly(answer, ['action']) || !hasOnly(action, actionNames)) return undefined
+  const decision = parseDecision(text)
+  const action = field(decision, 'action')
+  if (!hasOnly(decision, ['action']) || !hasOnly(action, actionNames)) return undefined
   const [body, reason, status] = actionNames.map((name) => field(action, name) ?? undefined)
   if (reason !== undefined && typeof reason !== 'string') return undefined
   if (isObject(body)) return status === undefined ? readMask(body, direction) : undefined

@@ -1,7 +1,7 @@
 import type { CachingPolicy } from '../../../../engines/messages/formats/converse/caching.ts'
 import { routeTypes } from '../../../../engines/messages/formats/index.ts'
 import type { Aliases, FieldValue } from '../../../../engines/messages/request/body.ts'
-import type { Enrichment } from '../../../../engines/messages/request/enrichment.ts'
+import type { Enrichment } from '../../../../engines/messages/request/outgoing.ts'
 import {
   anything,
   choice,

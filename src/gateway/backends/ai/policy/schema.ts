@@ -1,4 +1,4 @@
-/** Schema of `backend.ai`, the settings for requests to language models and their answers. */
+/** Schema of `backend.ai`, the settings for requests to language models and their responses. */
 
 import type { RouteType } from '../../../../engines/messages/formats/index.ts'
 import {
