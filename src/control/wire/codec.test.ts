@@ -1,8 +1,13 @@
 import { nestedTypes } from '@bufbuild/protobuf/reflect'
-import { describe, expect, it } from 'vitest'
-import { BackendSchema, file_resource } from '../../../proto/gen/resource_pb.ts'
+import { describe, expect, expectTypeOf, it } from 'vitest'
+import {
+  type Backend as BackendMessage,
+  BackendSchema,
+  file_resource,
+  type Resource as ResourceMessage,
+} from '../../../proto/gen/resource_pb.ts'
 import { backendDefinitions } from '../../gateway/backends/definitions.ts'
-import type { Resource } from '../../ground/model/resources.ts'
+import type { Destinations, Resource } from '../../ground/model/resources.ts'
 import { decodeDelta } from './decode.ts'
 import { encodeBody, encodeDelta } from './encode.ts'
 import recorded from './recorded-bytes.json' with { type: 'json' }
@@ -28,6 +33,28 @@ describe('the message of a GatewayBackend', () => {
     const missing = backendDefinitions.filter(({ type }) => field[type]?.oneof === undefined)
     expect(missing.map(({ type }) => type)).toEqual([])
   })
+})
+
+/** Members that the codec would drop because the message has no field of that name, by message. */
+type Dropped = {
+  [Type in keyof Destinations]: Exclude<
+    keyof Destinations[Type],
+    keyof MessageOf<BackendMessage['destination'], Type>
+  >
+} & {
+  [Type in Resource['type']]: Exclude<
+    keyof Extract<Resource, { readonly type: Type }>,
+    keyof MessageOf<ResourceMessage['kind'], Type> | keyof ResourceMessage | Reshaped
+  >
+}
+type MessageOf<Field, Case> =
+  Extract<Field, { readonly case: Case }> extends { value: infer Value } ? Value : never
+
+/** The discriminator, what `age` contains, and the names that `shapes.ts` spreads. */
+type Reshaped = 'type' | 'created' | 'order' | 'gateway' | 'policy'
+
+it('carries every member of resources and of destinations', () => {
+  expectTypeOf<Dropped[keyof Dropped]>().toBeNever()
 })
 
 describe('the table of message shapes', () => {

@@ -3,7 +3,7 @@ import { changeQuery } from '../../ground/base/query-string.ts'
 import type { ClientKeys, KeyedRequest } from '../../ground/exchange/forwarding.ts'
 
 /** Header and query parameter in which the SDKs of one vendor put the API key. */
-export interface KeyPlaces {
+interface KeyPlaces {
   /** Header name in lower case. */
   readonly header: string
   /** A query parameter that carries the same key. */
@@ -16,6 +16,10 @@ export const vendorKeyPlaces = {
   vendorB: { header: 'api-key', parameter: 'api-key' },
   vendorD: { header: 'x-goog-api-key', parameter: 'key' },
 } as const satisfies Readonly<Record<string, KeyPlaces>>
+
+/** Places that `vendorKeys` reads. A key in another place would reach the next provider. */
+export type ReadKeyPlaces = KeyPlaces &
+  ((typeof vendorKeyPlaces)[keyof typeof vendorKeyPlaces] | { readonly header: 'authorization' })
 
 const places: readonly KeyPlaces[] = Object.values(vendorKeyPlaces)
 const keyHeaders = places.map(({ header }) => header)

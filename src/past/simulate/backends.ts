@@ -1,6 +1,7 @@
 /** What happens to a simulated request at its backend, which may need inputs that are unknown. */
 import { isIP } from 'node:net'
 import type { CompiledRule } from '../../gateway/proxy/config/rules.ts'
+import type { BackendKind } from '../../gateway/proxy/request/backend-kind.ts'
 import type { RequestContext } from '../../gateway/proxy/request/request-context.ts'
 import { splitAuthority } from '../../gateway/proxy/upstream/authority.ts'
 import { objectText } from '../../ground/model/names.ts'
@@ -58,7 +59,7 @@ export class SimulatedBackends {
     // From here on the backend reads the request, and cannot continue without an unknown input.
     unknowns.onRead = (reason) =>
       exchange.decide({ verdict: 'undecided', reason: `backend: ${reason}` })
-    if (exchange.backend?.type === 'dynamic' && hasName(exchange)) {
+    if (needOf(exchange) === 'host' && hasName(exchange)) {
       return { verdict: 'undecided', reason: 'backend: the host of the request must be looked up' }
     }
     return undefined
@@ -94,17 +95,29 @@ function drawFor(
   return undefined
 }
 
-/** Whether the backend forwards every request, whatever is in it. */
-function isPlain({ backend }: SimulatedExchange, context: RequestContext): boolean {
-  if (context.backend?.target.type === 'pool') return false
-  return backend?.type === 'service' || backend?.type === 'static' || backend?.type === 'unknown'
+/** What decides whether a backend forwards a request: nothing, bodies and other services, or the host that it names. */
+const needs: Readonly<Record<BackendKind['type'], 'nothing' | 'others' | 'host'>> = {
+  service: 'nothing',
+  static: 'nothing',
+  dynamic: 'host',
+  ai: 'others',
+  mcp: 'others',
 }
+const needsByType = new Map<string, (typeof needs)[BackendKind['type']]>([
+  ...Object.entries(needs),
+  ['unknown', 'nothing'],
+])
+const needOf = ({ backend }: SimulatedExchange) => backend && needsByType.get(backend.type)
+
+/** Whether the backend forwards every request, whatever is in it. */
+const isPlain = (exchange: SimulatedExchange, { backend }: RequestContext): boolean =>
+  backend?.target.type !== 'pool' && needOf(exchange) === 'nothing'
 
 /** Whether the outcome depends on a body that is not recorded, or on other services. */
 function isOutside(exchange: SimulatedExchange, { backend }: RequestContext): boolean {
-  const type = exchange.backend?.type
-  if (backend?.target.type === 'pool' || type === 'ai' || type === 'mcp') return true
-  return type === 'dynamic' && hasName(exchange)
+  const need = needOf(exchange)
+  if (backend?.target.type === 'pool' || need === 'others') return true
+  return need === 'host' && hasName(exchange)
 }
 
 function hasName({ request }: SimulatedExchange): boolean {

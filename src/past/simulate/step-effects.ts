@@ -11,18 +11,24 @@ export interface StepEffects {
   readonly isTotal: boolean
 }
 
-/** Steps that change header fields, or what policies have learned about a request. */
-export const changesRequest: ReadonlySet<string> = new Set([
-  'traffic.jwtAuthentication',
-  'traffic.basicAuthentication',
-  'traffic.apiKeyAuthentication',
-  'traffic.extAuth',
-  'traffic.extProc',
-  'traffic.transformation',
-  'traffic.headerModifiers',
+/** Policies that change nothing that later steps read. One that is not listed may change everything. */
+const harmless: ReadonlySet<string> = new Set([
+  'traffic.cors',
+  'traffic.authorization',
+  'traffic.retry',
+  'traffic.rateLimit',
+  'traffic.csrf',
+  'traffic.hostRewrite',
+  'traffic.timeouts',
+  'traffic.directResponse',
 ])
 
+/** Whether a step changes header fields, or what policies have learned about a request. */
+export const changesRequest = (step: string): boolean =>
+  step.startsWith('traffic.') && !harmless.has(step)
+
 const nothing: StepEffects = { learned: [], headers: [], isTotal: false }
+const everything: StepEffects = { learned: [], headers: 'all', isTotal: true }
 
 /** Marks what a step may have changed as unknown. */
 export function doubt(
@@ -66,8 +72,11 @@ export function effectsOf(name: string, policies: readonly PolicyResource[]): St
         : nothing
     case 'traffic.transformation':
       return { ...nothing, headers: configs.flatMap(transformedBy) }
-    default:
+    // It needs no unknown input, so that it always runs.
+    case 'traffic.headerModifiers':
       return nothing
+    default:
+      return changesRequest(name) ? everything : nothing
   }
 }
 

@@ -198,7 +198,7 @@ function recordedStep(
 /** Identifies the steps that may change what later steps read. */
 const changesBefore = (steps: readonly Pick<RecordedStep, 'step' | 'config'>[]): string =>
   steps
-    .filter(({ step }) => changesRequest.has(step))
+    .filter(({ step }) => changesRequest(step))
     .map(({ step, config }) => `${step} ${config}`)
     .join()
 

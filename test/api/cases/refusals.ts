@@ -1,4 +1,5 @@
 /** Cases other than bounds and groups, and specs that are accepted although they have no effect. */
+import { routeTypes } from '../../../src/engines/messages/formats/index.ts'
 import {
   backendPlace,
   type CaseGroup,
@@ -236,16 +237,6 @@ const zeroDurations: CaseGroup = {
 }
 
 const aiRoutes = policyPlace('spec.backend.ai.routes')
-const routeTypes = [
-  'Completions',
-  'Messages',
-  'Models',
-  'Passthrough',
-  'Responses',
-  'VendorCTokenCount',
-  'Embeddings',
-  'Realtime',
-]
 const basic = policyPlace('spec.traffic.basicAuthentication', {
   'spec.traffic.basicAuthentication': { secretRef: { name: 'a' } },
 })

@@ -71,5 +71,5 @@ export function trafficSettings(options: TrafficSettings): TrafficSettings {
     limits,
     tlsSessionSeconds,
     edge,
-  }
+  } satisfies { readonly [Name in keyof Required<TrafficSettings>]: TrafficSettings[Name] }
 }

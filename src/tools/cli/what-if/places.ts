@@ -1,5 +1,7 @@
 /** Finds the places (listeners, rules and their destinations) that a change of resources can affect. */
+
 import { isDeepStrictEqual } from 'node:util'
+import { requestRouteKinds } from '../../../control/api/kinds.ts'
 import {
   listenerLevels,
   ruleLevels,
@@ -19,7 +21,7 @@ import { movedBackend } from './weights.ts'
 
 type Outcome = Simulation['outcome']
 
-const placeKinds = new Set(['Gateway', 'ListenerSet', 'HTTPRoute', 'GRPCRoute'])
+const placeKinds = new Set(['Gateway', 'ListenerSet', ...requestRouteKinds])
 
 export class Places {
   /** Whether routing may differ, because listeners, routes or policies before routing changed. */

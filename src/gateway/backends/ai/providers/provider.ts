@@ -1,6 +1,6 @@
 /** The contract of a provider: its host, the formats and paths of its API, and its headers. */
 import { credentialsOf } from '../../../../engines/auth/authorization-header.ts'
-import type { KeyPlaces } from '../../../../engines/auth/vendor-keys.ts'
+import type { ReadKeyPlaces } from '../../../../engines/auth/vendor-keys.ts'
 import type { Planner } from '../../../../engines/messages/plan.ts'
 import type { HeaderFields } from '../../../../ground/exchange/exchange.ts'
 import type { SigningScope } from '../../../../ground/exchange/forwarding.ts'
@@ -11,7 +11,7 @@ export type { ProviderConfig } from '../../../../ground/model/model-providers.ts
 
 export interface Provider extends Planner {
   /** Header and query parameter in which SDKs of the vendor send the client's key. */
-  readonly keyPlaces: KeyPlaces
+  readonly keyPlaces: ReadKeyPlaces
   /** Set if browsers may send the key as a subprotocol of realtime sessions. */
   readonly takesSubprotocolKey?: true
   /** Returns true if a token has the form of the vendor's keys. Omitted if the keys have no special form. */
