@@ -50,21 +50,20 @@ function checkIsolation(exchange: Exchange, say: (text: string) => void): void {
 
 /** Upstreams get what the client has sent, and not more often than they may. */
 function checkArrivals(
-  { request, arrivals, isSent }: Exchange,
-  { retries }: SimulatedRoute,
+  exchange: Exchange,
+  { retries, isModel, upstreams }: SimulatedRoute,
   say: (text: string) => void,
 ): void {
-  for (const { message, upstream } of arrivals) {
+  const { request, arrivals, isSent, chat } = exchange
+  for (const { message, upstream, plan } of arrivals) {
     const [method, path] = message.startLine.split(' ')
-    if (method !== request.method || path !== request.path) {
+    // A model has paths of its own.
+    if (method !== request.method || (chat === undefined && path !== request.path)) {
       say(`${upstream} gets ${message.startLine}`)
     }
-    const { body } = message
     const isWhole = message.isComplete && request.framing !== 'none'
-    if (!body.equals(request.body.subarray(0, body.length))) say(`${upstream} gets another body`)
-    else if (isWhole && body.length < request.body.length) {
-      say(`${upstream} gets ${body.length} of ${request.body.length} bytes as a whole body`)
-    }
+    const problem = exchange.contentOf(plan).problemOfRequest(message.body, isWhole)
+    if (problem !== undefined) say(`${upstream} ${problem}`)
     if (isWhole && !isSent) say(`${upstream} gets a whole request of which the client sent a part`)
     for (const [name, value] of message.trailers) {
       const isKnown = request.trailers.some(
@@ -74,7 +73,7 @@ function checkArrivals(
     }
   }
   // A request that may have been processed is sent again only if that does no harm, or if the route says so.
-  const most = 1 + retries
+  const most = (isModel ? upstreams.length : 1) * (1 + retries)
   if (!idempotent.has(request.method) && arrivals.length > most) {
     say(`${request.method} reaches upstreams ${arrivals.length} times`)
   }
@@ -107,7 +106,7 @@ function checkResponse(
   say: (text: string) => void,
   sayStuck: (text: string) => void,
 ): void {
-  const { responses, arrivals, excuse, request } = exchange
+  const { responses, arrivals, excuse } = exchange
   const [response, second] = responses
   if (second !== undefined) say(`gets a second response: ${second.startLine}`)
   if (response === undefined) {
@@ -127,7 +126,7 @@ function checkResponse(
     say(`gets ${response.startLine}, which no upstream has sent`)
     return
   }
-  checkForwarded(response, source, request.method === 'HEAD', excuse, say)
+  checkForwarded(response, source, exchange, say)
 }
 
 /** Whether the gateway has a reason to respond itself. */
@@ -147,20 +146,19 @@ function isExplained(
 function checkForwarded(
   response: Message,
   arrival: Arrival,
-  isHead: boolean,
-  excuse: string | undefined,
+  exchange: Exchange,
   say: (text: string) => void,
 ): void {
   const { body, isComplete } = response
   const { plan } = arrival
-  const expected = isHead ? Buffer.alloc(0) : plan.body
+  const isHead = exchange.request.method === 'HEAD'
   // A body that ends with its connection has no end that could be missed.
   const mayBeShort = plan.framing === 'close' && plan.fault === 'end in the body'
-  if (!body.equals(expected.subarray(0, body.length))) say('gets another body')
-  else if (isComplete && body.length < expected.length && !mayBeShort) {
-    say(`gets ${body.length} of ${expected.length} bytes as a whole body`)
-  } else if (!isComplete && excuse === undefined && !breaksOff(arrival)) {
-    say(`gets a response that is cut off after ${body.length} of ${expected.length} bytes`)
+  const isWhole = isComplete && !mayBeShort
+  const problem = isHead ? undefined : exchange.contentOf(plan).problemOfResponse(body, isWhole)
+  if (problem !== undefined) say(problem)
+  else if (!isComplete && exchange.excuse === undefined && !breaksOff(arrival)) {
+    say(`gets a response that is cut off after ${body.length} of ${plan.body.length} bytes`)
   }
 }
 

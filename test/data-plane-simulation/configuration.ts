@@ -1,12 +1,14 @@
 /** Random configurations of a world, and what they mean for requests. */
 import type { Resource } from '../../src/ground/model/resources.ts'
 import {
+  backend,
   listener,
   match,
   policy,
   route,
   service,
   slice,
+  toBackend,
   toService,
 } from '../proxy/plane-resources.ts'
 import type { Random } from '../virtual-time/random.ts'
@@ -14,6 +16,8 @@ import type { Random } from '../virtual-time/random.ts'
 export interface SimulatedRoute {
   readonly name: string
   readonly upstreams: readonly string[]
+  /** Whether it leads to a model, with guards that mask email addresses in both directions. */
+  readonly isModel: boolean
   /** Number of times that a failed attempt is repeated. */
   readonly retries: number
   /** Statuses that are retried. */
@@ -38,6 +42,8 @@ export interface Configuration {
   readonly upstreams: ReadonlyMap<string, { readonly host: string; readonly port: number }>
 }
 
+const upstreamPort = 9_000
+
 export function randomConfiguration(random: Random): Configuration {
   const port = 8_080
   const upstreams = new Map<string, { host: string; port: number }>()
@@ -47,7 +53,7 @@ export function randomConfiguration(random: Random): Configuration {
     const name = `r${at}`
     const endpoints = Array.from({ length: 1 + random.below(2) }, (_, index) => {
       const upstream = `u${at}-${index}`
-      upstreams.set(upstream, { host: `10.0.2.${10 * at + index + 1}`, port: 9_000 })
+      upstreams.set(upstream, { host: `10.0.2.${10 * at + index + 1}`, port: upstreamPort })
       return upstream
     })
     const retries = random.chance(0.3) ? 1 + random.below(2) : 0
@@ -57,18 +63,13 @@ export function randomConfiguration(random: Random): Configuration {
     const rewritesResponses = random.chance(0.4)
     const rewritesRequests = random.chance(0.3)
     const mayEnd = random.chance(0.3)
-    const rules = { mayEnd, isGuarded, rewritesResponses, rewritesRequests }
+    const isModel = random.chance(0.3)
+    const rules = { mayEnd, isGuarded, isModel, rewritesResponses, rewritesRequests }
     routes.push({ name, upstreams: endpoints, retries, retryCodes, timeoutMs, ...rules })
-    resources.push(
-      service(name),
-      slice(name, 9_000, {
-        endpoints: endpoints.map((one) => ({
-          address: upstreams.get(one)?.host ?? '',
-          ready: true,
-        })),
-      }),
-      route({ name, matches: [match(`/${name}`)], to: [toService(name)] }),
-    )
+    const hosts = endpoints.map((one) => upstreams.get(one)?.host ?? '')
+    resources.push(...(isModel ? modelAt(name, hosts) : serviceAt(name, hosts)))
+    const to = isModel ? toBackend(name) : toService(name)
+    resources.push(route({ name, matches: [match(`/${name}`)], to: [to] }))
     const target = { kind: 'HTTPRoute', namespace: 'shop', name }
     resources.push(
       policy(target, 'timeouts', { request: `${timeoutMs}ms` }, { name: `timeouts-${name}` }),
@@ -96,4 +97,28 @@ export function randomConfiguration(random: Random): Configuration {
     }
   }
   return { resources, port, routes, upstreams }
+}
+
+const serviceAt = (name: string, hosts: readonly string[]): Resource[] => [
+  service(name),
+  slice(name, upstreamPort, {
+    endpoints: hosts.map((address) => ({ address, ready: true })),
+  }),
+]
+
+/** A model of a vendor whose guards mask email addresses; each host is a provider of equal priority. */
+function modelAt(name: string, hosts: readonly string[]): Resource[] {
+  const providers = hosts.map((host) => ({
+    name: host,
+    config: { vendor: 'vendorA' },
+    host,
+    port: upstreamPort,
+  }))
+  const mask = { regex: { builtins: ['Email'], action: 'Mask' } }
+  const spec = { promptGuard: { request: [mask], response: [mask] } }
+  const target = { kind: 'GatewayBackend', namespace: 'shop', name }
+  return [
+    backend(name, { type: 'ai', groups: [providers] }),
+    policy(target, 'ai', spec, { name: `guards-${name}`, section: 'backend' }),
+  ]
 }

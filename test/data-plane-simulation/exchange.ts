@@ -1,6 +1,8 @@
 /** What one exchange of a simulation is meant to be, and what became of it. */
 import type { Random } from '../virtual-time/random.ts'
+import { type Content, PlainContent } from './content.ts'
 import type { Field, Message } from './http1-reader.ts'
+import type { ModelChat } from './model.ts'
 
 export type Framing = 'none' | 'length' | 'chunked' | 'close'
 
@@ -59,6 +61,8 @@ export class Exchange {
   readonly request: RequestPlan
   /** What the upstreams do with the first, second … arrival; the last plan also serves the others. */
   readonly plans: readonly ResponsePlan[]
+  /** Set if the bodies are a chat with a model. */
+  readonly chat: ModelChat | undefined
   readonly arrivals: Arrival[] = []
   /** Whether the client has written the whole request. */
   isSent = false
@@ -68,11 +72,23 @@ export class Exchange {
   /** Why the exchange needs no response: its client or an earlier response on the connection has ended it. */
   excuse: string | undefined
 
-  constructor(tag: string, route: string, request: RequestPlan, plans: readonly ResponsePlan[]) {
+  constructor(
+    tag: string,
+    route: string,
+    request: RequestPlan,
+    plans: readonly ResponsePlan[],
+    chat?: ModelChat,
+  ) {
     this.tag = tag
     this.route = route
     this.request = request
     this.plans = plans
+    this.chat = chat
+  }
+
+  /** What the bodies must be if an upstream follows a plan. */
+  contentOf({ body }: ResponsePlan): Content {
+    return this.chat ?? new PlainContent(this.request.body, body)
   }
 
   planOf(arrival: number): ResponsePlan {
@@ -128,6 +144,26 @@ export function randomRequest(
     trailers: framing === 'chunked' && random.chance(0.3) ? [['X-Trailer', tag]] : [],
     expectsContinue: hasBody && random.chance(0.15),
   }
+}
+
+/** A request to a model. */
+export function chatRequest(tag: string, route: string, { request }: ModelChat): RequestPlan {
+  const fields: Field[] = [
+    ['Host', 'gateway.test'],
+    ['X-Tag', tag],
+    ['Content-Type', 'application/json'],
+  ]
+  const path = `/${route}/${tag}/v1/chat/completions`
+  const common = { trailers: [], expectsContinue: false }
+  return { method: 'POST', path, fields, framing: 'length', body: request, ...common }
+}
+
+/** The response of a model: that of a plan, with what the model says. */
+export function chatResponse(plan: ResponsePlan, { response, isStream }: ModelChat): ResponsePlan {
+  const type = isStream ? 'text/event-stream' : 'application/json'
+  const fields: Field[] = [...plan.fields, ['Content-Type', type]]
+  const framing = plan.framing === 'none' ? 'length' : plan.framing
+  return { ...plan, status: 200, framing, fields, body: response, trailers: [], isEarly: false }
 }
 
 const statuses = [200, 200, 200, 200, 201, 204, 301, 304, 400, 404, 500, 503]

@@ -5,10 +5,19 @@ import { Random } from '../virtual-time/random.ts'
 import { Machine, World } from '../virtual-time/world.ts'
 import { checkExchange, type Violation } from './checks.ts'
 import { type Configuration, randomConfiguration } from './configuration.ts'
-import { Exchange, randomRequest, randomResponse, tagOf } from './exchange.ts'
+import {
+  chatRequest,
+  chatResponse,
+  Exchange,
+  randomRequest,
+  randomResponse,
+  tagOf,
+} from './exchange.ts'
 import { Gateway } from './gateway.ts'
 import { type ClientPlan, Http1Client } from './http1-client.ts'
+import type { Message } from './http1-reader.ts'
 import { Http1Upstream } from './http1-upstream.ts'
+import { ModelChat } from './model.ts'
 import { Network } from './network.ts'
 import { plugIn } from './sockets.ts'
 
@@ -115,8 +124,8 @@ class Simulation {
         world: this.#world,
         network: this.#network,
         random,
-        exchangeOf: ({ startLine }: { readonly startLine: string }) => {
-          const tag = /~c\d+r\d+~/.exec(startLine)
+        exchangeOf: ({ startLine, fields }: Message) => {
+          const tag = /~c\d+r\d+~/.exec(`${startLine} ${fields.flat().join(' ')}`)
           return this.exchanges.get(tag?.[0] ?? '')
         },
         onRequest: ({ tag }: Exchange) => this.#world.note(`${name} has read ${tag}`),
@@ -136,11 +145,16 @@ class Simulation {
       for (let index = 0, requests = 1 + random.below(5); index < requests; index++) {
         const tag = tagOf(at, index)
         const route = random.pick(routes)
-        const plans = Array.from({ length: 1 + route.retries }, () =>
+        const plain = Array.from({ length: 1 + route.retries }, () =>
           randomResponse(random, tag, most, faultChance, route.mayEnd),
         )
-        const request = randomRequest(random, tag, route.name, most)
-        const exchange = new Exchange(tag, route.name, request, plans)
+        const chat = route.isModel ? new ModelChat(random, tag) : undefined
+        const request =
+          chat === undefined
+            ? randomRequest(random, tag, route.name, most)
+            : chatRequest(tag, route.name, chat)
+        const plans = chat === undefined ? plain : plain.map((plan) => chatResponse(plan, chat))
+        const exchange = new Exchange(tag, route.name, request, plans, chat)
         own.push(exchange)
         this.exchanges.set(tag, exchange)
       }
