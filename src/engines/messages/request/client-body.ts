@@ -1,10 +1,10 @@
 /** The body of a client's request, which is parsed only if more than a few of its fields are read. */
 import { isUtf8 } from 'node:buffer'
 import type { LearnedRecord, RecordSource } from '../../../ground/exchange/learned.ts'
+import { type ByteRange, MemberScanner } from '../../json/scanner.ts'
 import type { ClientFormat } from '../format.ts'
 import { clientFormats } from '../formats/index.ts'
 import type { JsonObject } from '../json/json.ts'
-import { type ByteRange, MemberScanner } from '../json/members.ts'
 import { hasMessages } from '../mask/message-forms.ts'
 import { type ParsedBody, parseBody } from './body.ts'
 import { mediaTypeRules } from './media-types.ts'

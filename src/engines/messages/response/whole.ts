@@ -1,4 +1,5 @@
 /** Converts whole responses of providers to responses for the client. */
+import { MemberScanner } from '../../json/scanner.ts'
 import type { ResponseContext } from '../chat.ts'
 import { detailsOfResponse, type ResponseDetails } from '../common/response-details.ts'
 import { chatFormatOf } from '../format.ts'
@@ -7,7 +8,6 @@ import { invokeTokensHeader, writeEmbeddings } from '../formats/embeddings/embed
 import { embeddingsFormats, responseFields } from '../formats/index.ts'
 import { invokeCount } from '../formats/invoke-count/index.ts'
 import { isObject, type JsonObject, parseJson } from '../json/json.ts'
-import { MemberScanner } from '../json/members.ts'
 import { LlmError } from '../llm-error.ts'
 import type { OutgoingRequest } from '../request/outgoing.ts'
 import {

@@ -4,7 +4,7 @@
  * objects with duplicate keys, is refused.
  */
 
-import { KeyStack } from './key-stack.ts'
+import { KeyStack } from '../../../../engines/json/open-names.ts'
 import type { JsonNode, JsonType } from './node.ts'
 import type { Outline } from './outline.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { MemberScanner } from './members.ts'
+import { MemberScanner } from './scanner.ts'
 
 const scanner = new MemberScanner({
   read: ['model', 'usage'],

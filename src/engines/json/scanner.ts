@@ -3,7 +3,7 @@
  * parsed. A scan accepts only what `JSON.parse` accepts, and reads the same values. It leaves unusual
  * documents to `JSON.parse`: those with escapes in keys, with deep nesting or with a byte order mark.
  */
-import { type JsonObject, parseJson } from './json.ts'
+import { type JsonObject, parseJson } from '../messages/json/json.ts'
 import {
   afterKey,
   afterScalar,
