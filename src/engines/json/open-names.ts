@@ -1,69 +1,55 @@
-/** Frequent keys by their length, so that their text is not copied. */
-const frequentKeys: readonly (readonly string[])[] = byLength([
-  'id',
-  'uri',
-  'name',
-  'text',
-  'type',
-  '_meta',
-  'error',
-  'method',
-  'params',
-  'result',
-  'content',
-  'jsonrpc',
-  'arguments',
-  'resultType',
-  'progressToken',
-  'structuredContent',
-  'io.modelcontextprotocol/clientInfo',
-  'io.modelcontextprotocol/protocolVersion',
-  'io.modelcontextprotocol/clientCapabilities',
-])
-
-function byLength(texts: readonly string[]): string[][] {
-  const all: string[][] = []
-  for (const text of texts) {
-    all[text.length] ??= []
-    all[text.length]?.push(text)
-  }
-  return all
-}
-
-/** Objects with more keys use a set to find duplicates. */
-const fewKeys = 8
-/** Maximum number of spans that are kept for the next text. */
+/** Objects with more names use a set to find one that occurs twice. */
+const fewNames = 16
+/** Maximum number of spans that are kept for the next document. */
 const maxKeptSpans = 4_096
-const none: readonly string[] = []
+const noBytes = Buffer.alloc(0)
 
-/** The keys of the objects around a position of a text. Most are only compared, and never become texts. */
-export class KeyStack {
-  #text = ''
-  /** Start and end of each key, without its quotes. */
+/** The names of the objects around a position of a document. Most are only compared, and never become texts. */
+export class OpenNames {
+  #bytes: Buffer = noBytes
+  #text: string | undefined
+  /** Start and end of each name, without its quotes. Those of inner objects come last. */
   #spans = new Int32Array(64)
-  /** The texts of keys with escapes, by index. */
-  #escaped: (string | undefined)[] | undefined
-  /** Number of keys; those of inner objects come last. */
+  /** The texts of names with escapes or with bytes beyond ASCII, by index. */
+  #texts: (string | undefined)[] | undefined
+  /** By depth, the index of the object's first name. */
+  readonly #first: Int32Array
+  /** By depth, the names of an object that has many. */
+  readonly #known: (Set<string> | undefined)[] = []
   count = 0
 
-  /** Begins another text; `''` releases the last one. */
-  reset(text: string): void {
+  constructor(maxDepth: number) {
+    this.#first = new Int32Array(maxDepth + 1)
+  }
+
+  /** Begins another document; without one, releases the last. `text` is set if the bytes are its units. */
+  reset(bytes: Buffer = noBytes, text?: string): void {
+    this.#bytes = bytes
     this.#text = text
-    this.#escaped = undefined
+    this.#texts = undefined
+    this.#known.length = 0
     this.count = 0
     if (this.#spans.length > maxKeptSpans) this.#spans = new Int32Array(64)
   }
 
-  /** Adds the key at [start, end), which includes its quotes. */
-  push(start: number, end: number, hasEscapes: boolean): void {
+  open(depth: number): void {
+    this.#first[depth] = this.count
+    if (depth < this.#known.length) this.#known[depth] = undefined
+  }
+
+  close(depth: number): void {
+    this.count = this.#first[depth] ?? 0
+  }
+
+  /** Adds the name of which `start` is the first quote. Returns false if the object has it already. */
+  add(depth: number, start: number, end: number, isPlain: boolean): boolean {
     const index = this.count++
     if (2 * index >= this.#spans.length) this.#grow()
     this.#spans[2 * index] = start + 1
     this.#spans[2 * index + 1] = end - 1
-    if (hasEscapes) {
-      this.#escaped ??= []
-      this.#escaped[index] = JSON.parse(this.#text.slice(start, end)) as string
-    } else if (this.#escaped !== undefined) this.#escaped[index] = undefined
+    if (!isPlain) this.#addText(index, start, end)
+    else if (this.#texts !== undefined) this.#texts[index] = undefined
+    return this.#isNew(depth, index)
   }
 
   #grow(): void {
@@ -72,65 +58,49 @@ export class KeyStack {
     this.#spans = larger
   }
 
-  /** The text of the last key. */
-  get last(): string {
-    return this.#textAt(this.count - 1)
+  #addText(index: number, start: number, end: number): void {
+    const raw = this.#text?.slice(start, end) ?? this.#bytes.toString('utf8', start, end)
+    this.#texts ??= []
+    this.#texts[index] = JSON.parse(raw) as string
   }
 
-  /**
-   * Is the last key one of those since `from`? `known` has these if they are many; `setFor` makes it.
-   */
-  isRepeated(from: number, known: Set<string> | undefined): boolean {
-    if (known !== undefined) return known.has(this.last)
-    for (let at = from; at < this.count - 1; at++) if (this.#isLast(at)) return true
-    return false
+  #isNew(depth: number, last: number): boolean {
+    const first = this.#first[depth] ?? 0
+    if (last - first < fewNames) {
+      for (let at = first; at < last; at++) if (this.#isEqual(at, last)) return false
+      return true
+    }
+    let known = this.#known[depth]
+    if (known === undefined) {
+      known = new Set()
+      for (let at = first; at < last; at++) known.add(this.textAt(at))
+      this.#known[depth] = known
+    }
+    return known.size < known.add(this.textAt(last)).size
   }
 
-  /** Returns a set of the keys since `from`, without the last one, if they are many. */
-  setFor(from: number): Set<string> | undefined {
-    const end = this.count - 1
-    return end - from < fewKeys ? undefined : new Set(this.#texts(from, end))
-  }
-
-  /** Removes and returns the keys since `from`. */
-  take(from: number): readonly string[] {
-    const taken = this.#texts(from, this.count)
-    this.count = from
-    return taken
-  }
-
-  #texts(from: number, end: number): readonly string[] {
-    if (from === end) return none
-    const texts: string[] = new Array(end - from)
-    for (let at = from; at < end; at++) texts[at - from] = this.#textAt(at)
-    return texts
-  }
-
-  /** Is a key equal to the last one? */
-  #isLast(index: number): boolean {
-    // A key with escapes can be equal to one without.
-    if (this.#escaped !== undefined) return this.#textAt(index) === this.last
+  #isEqual(one: number, other: number): boolean {
+    // A name with escapes can be equal to one without.
+    if (this.#texts !== undefined) return this.textAt(one) === this.textAt(other)
     const spans = this.#spans
-    const start = spans[2 * index] ?? 0
-    const length = (spans[2 * index + 1] ?? 0) - start
-    const last = 2 * (this.count - 1)
-    const lastStart = spans[last] ?? 0
-    if ((spans[last + 1] ?? 0) - lastStart !== length) return false
-    const text = this.#text
+    const start = spans[2 * one] ?? 0
+    const length = (spans[2 * one + 1] ?? 0) - start
+    const otherStart = spans[2 * other] ?? 0
+    if ((spans[2 * other + 1] ?? 0) - otherStart !== length) return false
+    const bytes = this.#bytes
     for (let at = 0; at < length; at++) {
-      if (text.charCodeAt(start + at) !== text.charCodeAt(lastStart + at)) return false
+      if (bytes[start + at] !== bytes[otherStart + at]) return false
     }
     return true
   }
 
-  #textAt(index: number): string {
-    const escaped = this.#escaped?.[index]
-    if (escaped !== undefined) return escaped
-    const start = this.#spans[2 * index] ?? 0
-    const end = this.#spans[2 * index + 1] ?? 0
-    for (const frequent of frequentKeys[end - start] ?? none) {
-      if (this.#text.startsWith(frequent, start)) return frequent
-    }
-    return this.#text.slice(start, end)
+  /** The text of the last name. */
+  get last(): string {
+    return this.textAt(this.count - 1)
+  }
+
+  textAt(index: number): string {
+    const start = this.#spans[2 * index]
+    return this.#texts?.[index] ?? this.#bytes.toString('latin1', start, this.#spans[2 * index + 1])
   }
 }

@@ -1,5 +1,5 @@
 /** Converts whole responses of providers to responses for the client. */
-import { MemberScanner } from '../../json/scanner.ts'
+import { JsonScanner } from '../../json/scanner.ts'
 import type { ResponseContext } from '../chat.ts'
 import { detailsOfResponse, type ResponseDetails } from '../common/response-details.ts'
 import { chatFormatOf } from '../format.ts'
@@ -25,7 +25,7 @@ interface ClientResponse {
   readonly details: ResponseDetails
 }
 
-const responseScanner = new MemberScanner({
+const responseScanner = new JsonScanner({
   read: ['model', 'usage', 'service_tier', 'input_tokens'],
   noted: responseFields,
 })
@@ -35,7 +35,7 @@ export function detailsInBytes(
   { plan, format }: OutgoingRequest,
   bytes: Buffer,
 ): ResponseDetails | undefined {
-  if (plan.kind !== 'native' || !responseScanner.scan(bytes)) return undefined
+  if (plan.kind !== 'native' || !responseScanner.scanObject(bytes)) return undefined
   // Without a response, the object may be an error.
   if (!responseFields.some((name) => responseScanner.isFilled(name))) return undefined
   return detailsOfResponse(format, responseScanner.values())

@@ -1,7 +1,6 @@
 /** Translates what legacy clients send for modern servers, and what those return. */
 
-import { membersOf } from '../json/members.ts'
-import { member, rawOf, textOf } from '../json/node.ts'
+import { member, membersOf, rawOf, textOf } from '../json/node.ts'
 import { requestText, resultText } from '../json-rpc.ts'
 import { type McpRequest, type McpResponse, paramsWithMeta } from '../message.ts'
 import { envelopeKeys, metaKeys, roundKeys } from '../meta-keys.ts'
