@@ -63,7 +63,7 @@ export function needList(value: unknown, name: string): readonly unknown[] {
 /** Decodes UTF-8 without a copy of the bytes. */
 export const utf8Text = (bytes: Uint8Array): string => bufferOf(bytes).toString('utf8')
 
-/** Parses the data of an event of a streamed answer. @throws LlmError 502 if it is not JSON. */
+/** Parses the data of an event of a streamed response. @throws LlmError 502 if it is not JSON. */
 export function needEvent(data: string): unknown {
   const event = parseJson(data)
   if (event === undefined) throw new LlmError(502, 'an event of the answer is not JSON')

@@ -173,7 +173,7 @@ function callAt(root: JsonNode, { text, bytes }: Received): McpRequest | McpNoti
   const method = stringOf(text, 'method')
   if (method === undefined) throw new MessageRefusal(-32600, 'method must be a string')
   if (has('result') || has('error')) {
-    throw new MessageRefusal(-32600, 'a message is a call or an answer, not both')
+    throw new MessageRefusal(-32600, 'a message is a call or a response, not both')
   }
   const params = nodeOf(text, 'params')
   if (params !== undefined && params.type !== 'object') {
@@ -193,7 +193,7 @@ function responseAt(root: JsonNode, { text, bytes }: Received): McpResponse {
     throw new MessageRefusal(-32600, 'a message has a method, a result or an error')
   }
   if (!has('id') || text[scanner.startOf('id')] === 'n') {
-    if (error === undefined) throw new MessageRefusal(-32600, 'an answer needs an id')
+    if (error === undefined) throw new MessageRefusal(-32600, 'a response needs an id')
     return { kind: 'response', text, bytes, id: undefined, root, result, error }
   }
   return { kind: 'response', text, bytes, id: receivedId(text), root, result, error }

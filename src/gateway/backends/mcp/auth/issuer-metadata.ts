@@ -106,7 +106,7 @@ export class IssuerMetadata {
     try {
       const call = { target, method: 'GET', path, headers, timeoutMs, maxResponseBytes }
       const { status, body } = await this.#callouts.http(call)
-      return status === 200 ? this.#read(body) : `the issuer answers ${status}`
+      return status === 200 ? this.#read(body) : `the issuer responds with ${status}`
     } catch (error) {
       if (error instanceof GatewayError) return 'the issuer cannot be reached'
       throw error

@@ -26,7 +26,7 @@ export function capabilitiesIn(initializeParams: string): unknown {
 /** Whether the client declares the capability that the request needs. */
 export function declares({ method, text, params }: McpRequest, capabilities: unknown): boolean {
   const name = needs.get(method)
-  // Every client answers a ping. Methods that the protocol does not define are passed on.
+  // Every client responds to a ping. Methods that the protocol does not define are passed on.
   if (name === undefined) return true
   const capability = isRecord(capabilities) ? capabilities[name] : undefined
   if (!isRecord(capability)) return false

@@ -121,7 +121,7 @@ export class MessageHandler {
   }
 
   /**
-   * Passes on a request that only a single server can answer. If the method is unknown and there are rules,
+   * Passes on a request that only a single server can respond to. If the method is unknown and there are rules,
    * the request is refused, because rules cannot be applied to it.
    */
   #askOnly(request: McpRequest, isUnknown: boolean): Promise<ClientResponse> | ClientResponse {
