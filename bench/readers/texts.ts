@@ -1,7 +1,7 @@
 /** Readers of JSON, MCP answers, gRPC messages and manifests. */
 
 import { parseManifest } from '../../src/control/watch/manifest.ts'
-import { scanJson } from '../../src/gateway/backends/mcp/json/scan.ts'
+import { JsonScanner } from '../../src/engines/json/scanner.ts'
 import { ResponseReader } from '../../src/gateway/backends/mcp/proxy/target/response-reader.ts'
 import { frameMessage, MessageReader } from '../../src/gateway/proxy/callouts/grpc-framing.ts'
 import { FieldPairs } from '../../src/ground/exchange/memory-message.ts'
@@ -30,13 +30,13 @@ export function mcpReaders(): Reader[] {
 }
 
 export function textReaders(): Reader[] {
-  const limits = { maxDepth: 100, keptDepth: 3 }
+  const scanner = new JsonScanner({ names: 'unique' })
   const json = (id: string, text: (size: number) => string): Reader => ({
     id: `json.${id}`,
     size: 256 * 1024,
     isWhole: true,
     bytes: (size) => Buffer.from(text(size)),
-    start: () => (piece) => void scanJson(piece.toString(), limits),
+    start: () => (piece) => void scanner.scanText(piece.toString()),
   })
   const keys = (size: number) =>
     Array.from({ length: size / 12 }, (_, at) => `"key${at}":1`).join(',')

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
-import { type JsonNode, jsonValue, rawOf } from '../../../src/gateway/backends/mcp/json/node.ts'
-import { Outline } from '../../../src/gateway/backends/mcp/json/outline.ts'
-import { JsonRefusal, scanJson, scanObject } from '../../../src/gateway/backends/mcp/json/scan.ts'
+import { JsonScanner } from '../../../src/engines/json/scanner.ts'
+import { type JsonNode, jsonValue, rootOf } from '../../../src/gateway/backends/mcp/json/node.ts'
 import { defineTarget } from '../support/target.ts'
 
 function parsed(text: string): { readonly value: unknown } | undefined {
@@ -22,31 +21,23 @@ function fromMembers(text: string, node: JsonNode): unknown {
 }
 
 /** Keys of the samples, and a key that texts often have twice. */
-const outlineKeys = ['a', 'id', 'result']
+const notedKeys = ['a', 'id', 'result']
+const scanner = new JsonScanner({ noted: notedKeys, names: 'unique', maxDepth: 64 })
 
-/** The members with these keys and the other keys, from an outline. */
-function fromOutline(text: string): unknown {
-  const outline = new Outline(outlineKeys)
-  const { type } = scanObject(text, { maxDepth: 64, keptDepth: 4 }, outline)
-  if (type !== 'object') return undefined
-  const found = outlineKeys.map((key) => {
-    const node = outline.node(key)
-    if (node === undefined) return undefined
-    assert.equal(rawOf(text, node), outline.rawOf(key))
-    const value = fromMembers(text, node)
-    if (typeof value === 'string') assert.equal(outline.textOf(key), value)
-    return { value }
+/** The members with these keys and the other keys, as the scanner has noted them. */
+function fromNotes(text: string): unknown {
+  const found = notedKeys.map((key) => {
+    const range = scanner.rangeOf(key)
+    return range && { value: JSON.parse(text.slice(range.start, range.end)) }
   })
-  return { found, others: outline.others.toSorted() }
+  return { found, others: scanner.otherNames().toSorted() }
 }
 
-function outlined(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
-  const members = new Map(Object.entries(value))
-  const found = outlineKeys.map((key) =>
-    members.has(key) ? { value: members.get(key) } : undefined,
-  )
-  const others = [...members.keys()].filter((key) => !outlineKeys.includes(key))
+function notesOf(value: unknown): unknown {
+  const isRecord = typeof value === 'object' && value !== null && !Array.isArray(value)
+  const members = new Map(isRecord ? Object.entries(value) : [])
+  const found = notedKeys.map((key) => (members.has(key) ? { value: members.get(key) } : undefined))
+  const others = [...members.keys()].filter((key) => !notedKeys.includes(key))
   return { found, others: others.toSorted() }
 }
 
@@ -82,14 +73,15 @@ export default defineTarget({
     check(input) {
       const text = input.toString()
       const expected = parsed(text)
-      try {
-        const node = scanJson(text, { maxDepth: 64, keptDepth: 4 })
-        assert.deepEqual({ value: jsonValue(text, node) }, expected)
-        assert.deepEqual({ value: fromMembers(text, node) }, expected)
-        assert.deepEqual(fromOutline(text), outlined(expected?.value))
-      } catch (error) {
-        if (!(error instanceof JsonRefusal)) throw error
-        if (!mayDiffer.test(error.message)) assert.equal(expected, undefined, error.message)
+      for (const utf8 of [undefined, Buffer.from(text)]) {
+        if (scanner.scanText(text, utf8)) {
+          const node = rootOf(text)
+          assert.deepEqual({ value: jsonValue(text, node) }, expected)
+          assert.deepEqual({ value: fromMembers(text, node) }, expected)
+          assert.deepEqual(fromNotes(text), notesOf(expected?.value))
+        } else if (!mayDiffer.test(scanner.problem)) {
+          assert.equal(expected, undefined, scanner.problem)
+        }
       }
     },
   }),

@@ -73,7 +73,7 @@ export interface ServerExchange extends Exchange {
   readonly responseBytes: number
   /** Status that was sent to the client; 0 before the response. */
   readonly sentStatus: number
-  /** The side that answered the client. */
+  /** The side that responded to the client. */
   readonly respondedBy: 'gateway' | 'upstream' | 'none'
   readonly ending: Ending | undefined
   /** Time of the end on the clock of `startedAt`; 0 before the end. */
@@ -101,7 +101,7 @@ export interface ServerExchange extends Exchange {
   takeFields(isTaken: (name: string) => boolean): readonly FieldPair[]
   /** Whether another forward can still send the whole request. */
   readonly isReplayable: boolean
-  /** Answers without an upstream. The engine adds framing and Date, and follows the rules for HEAD. */
+  /** Responds without an upstream. The engine adds framing and Date, and follows the rules for HEAD. */
   respond(
     status: number,
     headers: readonly (readonly [string, string])[],
@@ -150,6 +150,6 @@ export interface RequestHandler {
   onAlternateAddress?(exchange: ServerExchange, address: UpstreamAddress): void
   /** Called when the exchange is over, even if onRequest had not led to a response. */
   onDone(exchange: ServerExchange): void
-  /** Called for a head that could not be read; the engine answers with the error's status and closes. */
+  /** Called for a head that could not be read; the engine responds with the error's status and closes. */
   onBadHead(port: number, error: GatewayError, peer: Peer, scheme: 'http' | 'https'): void
 }

@@ -54,10 +54,10 @@ export interface UpstreamStream {
   readonly isUnprocessed: boolean
   /** Whether the upstream refused the request because of a limit that it had not announced before. */
   readonly wasOverLimit: boolean
-  /** Number of requests that the connection answered before. */
+  /** Number of earlier requests on the connection that got a response. */
   readonly served: number
   /** Whether a byte of the current response has arrived. */
-  readonly hasAnswered: boolean
+  readonly hasResponded: boolean
   /** The tick of the event loop in which a write failed; undefined if none did. */
   readonly lostTick: number | undefined
   /** Number of the connection, in the order in which connections were begun. */

@@ -7,7 +7,7 @@ import { Timer, type TimerOwner, type TimerWheel } from '../time/timer-wheel.ts'
 
 /**
  * How long an upstream may leave the expectation of 100 (Continue) unanswered. Then the body is sent,
- * as RFC 9110 10.1.1 asks of clients: some servers never answer, and some clients wait forever.
+ * as RFC 9110 10.1.1 asks of clients: some servers never respond, and some clients wait forever.
  */
 const patienceMs = 3_000
 
@@ -32,7 +32,7 @@ export class RequestUpload implements TimerOwner {
   readonly #timers: TimerWheel
   readonly #owner: UploadOwner
   readonly #timer = new Timer(this)
-  /** The upstream that has not answered the expectation yet. */
+  /** The upstream that has not responded to the expectation yet. */
   #askedUpstream: UpstreamStream | undefined
 
   constructor(timers: TimerWheel, owner: UploadOwner) {
@@ -80,7 +80,7 @@ export class RequestUpload implements TimerOwner {
     this.proceed()
   }
 
-  /** Stops waiting for an answer to the expectation. */
+  /** Stops waiting for a response to the expectation. */
   stop(): void {
     if (this.#askedUpstream === undefined) return
     this.#askedUpstream = undefined

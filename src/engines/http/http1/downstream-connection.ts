@@ -293,7 +293,7 @@ export class DownstreamConnection implements OpenConnection, TransportOwner, Tim
     this.#parts.onActivityEnded()
   }
 
-  /** Answers a head that is refused, and closes. */
+  /** Responds to a head that is refused, and closes. */
   #refuse(error: GatewayError, isSilent = false): void {
     this.#parts.counters.badHeads++
     this.#parts.handler.onBadHead(this.port, error, this.addresses.source, this.#scheme)

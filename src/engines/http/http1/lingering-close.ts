@@ -6,7 +6,7 @@ import type { TlsChoice } from '../tls/tls-choice.ts'
 
 /** How long a client may be silent before its connection is dropped. */
 const silenceMs = 2_000
-/** How long a client may continue to send a request that was answered early. */
+/** How long a client may continue to send a request that got its response early. */
 const longestMs = 30_000
 
 /**

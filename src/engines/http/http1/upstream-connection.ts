@@ -57,10 +57,10 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
   #idleSince = 0
   /** Incremented for each request: during a call of the handler, its next request may begin here. */
   #generation = 0
-  /** Number of requests that were answered completely. */
+  /** Number of requests with a complete response. */
   served = 0
   /** Whether a byte of the current response has arrived. */
-  hasAnswered = false
+  hasResponded = false
   lostTick: number | undefined
   readonly serial: number
 
@@ -140,7 +140,7 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
     this.#mayReuse = true
     this.#resume = 0
     this.#interims = 0
-    this.hasAnswered = false
+    this.hasResponded = false
     handler.onUpstreamReady(this)
   }
 
@@ -152,7 +152,7 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
       this.close()
       return
     }
-    this.hasAnswered = true
+    this.hasResponded = true
     try {
       if (this.#state === 'tunnel') handler.onTunnelBytes(bytes, start, end)
       else if (this.#state === 'body') this.#readBody(handler, bytes, start, end)

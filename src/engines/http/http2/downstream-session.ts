@@ -192,7 +192,7 @@ class DownstreamSession
       this.#reportBadHead(refused)
       const { status, text } = refused.row
       const head = `HTTP/1.1 ${status} \r\ncontent-type: text/plain\r\ncontent-length: ${text.length}\r\n${dateLine()}`
-      stream.answer(head, text)
+      stream.respond(head, text)
       if (fields.isTooLarge) for (let n = fields.timesLimit; n > 0; n--) this.flood('oversized')
       return
     }

@@ -79,8 +79,8 @@ export class Http2DownstreamStream extends Http2Stream<ClientSession> implements
     exchange.begin(this, body)
   }
 
-  /** Answers without an exchange. `head` is passed without its empty line. */
-  answer(head: string, body: string): void {
+  /** Responds without an exchange. `head` is passed without its empty line. */
+  respond(head: string, body: string): void {
     this.output.setHead(head)
     this.output.appendText(body)
     this.output.end()

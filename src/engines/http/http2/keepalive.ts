@@ -10,7 +10,7 @@ interface PingedSession {
 
 const payload = 'areuwell'
 
-/** Pings a silent peer (RFC 9113 6.7) and drops it if it does not answer. An interval of 0 disables it. */
+/** Pings a silent peer (RFC 9113 6.7) and drops it if it does not respond. An interval of 0 disables it. */
 export class Keepalive implements TimerOwner {
   readonly #timers: TimerWheel
   readonly #limits: Http2Limits
@@ -25,7 +25,7 @@ export class Keepalive implements TimerOwner {
     this.#restart()
   }
 
-  /** Called when bytes have arrived, which counts as an answer. */
+  /** Called when bytes have arrived, which counts as a response. */
   onActivity(): void {
     if (this.#limits.keepaliveIntervalMs > 0) this.#restart()
   }

@@ -1,13 +1,13 @@
 import { Timer, type TimerOwner, type TimerWheel } from '../time/timer-wheel.ts'
 import { pingFrame } from './frames.ts'
 
-/** How long an upstream may take to send its SETTINGS (RFC 9113 6.5.3), and to answer a PING. */
+/** How long an upstream may take to send its SETTINGS (RFC 9113 6.5.3), and to respond to a PING. */
 const settingsTimeoutMs = 10_000
 const pingTimeoutMs = 5_000
 /** How long an upstream must be silent before a new request, or an abandoned one, causes a PING. */
 const silentBeforeRequestMs = 5_000
 const silentBeforeAbandonedMs = 100
-/** How long new requests are sent to a connection that has not answered yet. */
+/** How long new requests are sent to a connection that has not responded yet. */
 const patienceMs = 1_000
 /**
  * Maximum number of PINGs between frames of responses. Servers of gRPC close a connection with
@@ -19,7 +19,7 @@ const payload = 'areuwell'
 /** The upstream connection that is checked. */
 interface CheckedSession {
   readonly output: { write(frames: string): void }
-  /** Called when the upstream has not answered in time. */
+  /** Called when the upstream has not responded in time. */
   onUnanswered(): void
   /** Called when the connection must take no more requests. */
   retire(): void
@@ -28,7 +28,7 @@ interface CheckedSession {
 /**
  * Finds upstream connections that are open but dead: a stuck process, a lost entry of a NAT, a node
  * that is gone. A PING is sent if a request is abandoned while the upstream is silent, and with the
- * first request after a silence. Any bytes count as the answer.
+ * first request after a silence. Any bytes count as the response.
  */
 export class Liveness implements TimerOwner {
   readonly #timers: TimerWheel
@@ -49,7 +49,7 @@ export class Liveness implements TimerOwner {
     this.#session = session
   }
 
-  /** Called when the preface has been sent, which the upstream answers with SETTINGS. */
+  /** Called when the preface has been sent, to which the upstream responds with SETTINGS. */
   start(): void {
     this.#ask(this.#now(), settingsTimeoutMs)
   }

@@ -21,7 +21,7 @@ import {
 } from './frames.ts'
 import { HpackEncoder } from './hpack-encoder.ts'
 
-/** Maximum number of answers to control frames that wait for a peer that does not read. */
+/** Maximum number of replies to control frames that wait for a peer that does not read. */
 const unreadLimit = 1_024
 
 /** The connection that an output belongs to. */
@@ -108,7 +108,7 @@ export class SessionOutput implements Flushable {
     this.write(frameHead(piece.length, frameTypes.data, flags, id) + piece)
   }
 
-  /** Writes a frame that answers a frame of the peer. */
+  /** Writes a frame in reply to a frame of the peer. */
   control(frame: string): void {
     if (this.#session.isOver) return
     if (this.transport.needsDrain && ++this.#unreadAnswers > unreadLimit) throw floodError('unread')

@@ -39,7 +39,7 @@ export class UpstreamSession
   /** Requests that wait for the connection, or whose heads were not sent yet. */
   readonly #unopened = new Set<Http2UpstreamStream>()
   readonly #fields: ResponseFields
-  /** Number of requests that were answered completely. */
+  /** Number of requests with a complete response. */
   #served = 0
   lostTick: number | undefined
   readonly serial: number
@@ -242,7 +242,7 @@ export class UpstreamSession
   }
 
   onUnanswered(): void {
-    const missing = this.isSettled ? 'answer to PING' : 'SETTINGS'
+    const missing = this.isSettled ? 'response to PING' : 'SETTINGS'
     this.#finish(new GatewayError('upstream_reset', `no ${missing} in time`))
   }
 

@@ -50,7 +50,7 @@ export class Http2UpstreamStream extends Http2Stream<RequestSession> implements 
   wasOverLimit = false
   /** Whether the stream was opened before the settings of the upstream had arrived. */
   #isOpenedBlind = false
-  hasAnswered = false
+  hasResponded = false
   readonly served: number
   #handler: UpstreamHandler | undefined
   #sensitiveNames: ReadonlySet<string> | undefined
@@ -189,7 +189,7 @@ export class Http2UpstreamStream extends Http2Stream<RequestSession> implements 
   onHead(fields: ResponseFields, isLast: boolean): void {
     const handler = this.#handler
     if (handler === undefined) return
-    this.hasAnswered = true
+    this.hasResponded = true
     const { reader, limits } = this.session.parts
     const isInterim = fields.status < 200
     if (!fields.check() || (isInterim && isLast)) {

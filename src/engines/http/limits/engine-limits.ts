@@ -1,6 +1,6 @@
 /** Limits of connections, of requests, and of streams that are forwarded unread. */
 
-/** `keep` treats such fields as any other, `drop` ignores them, `refuse` answers the request with 400. */
+/** `keep` treats such fields as any other, `drop` ignores them, `refuse` responds to the request with 400. */
 type UnderscoreHeaders = 'keep' | 'drop' | 'refuse'
 
 export interface EngineLimits {
@@ -15,7 +15,7 @@ export interface EngineLimits {
   stallTimeoutMs: number
   /** Milliseconds from the accepted connection to the end of the TLS handshake. */
   handshakeTimeoutMs: number
-  /** Minimum speed of a request body while it is read and not answered yet; 0 disables the check. */
+  /** Minimum speed of a request body while it is read and has no response yet; 0 disables the check. */
   minBodyBytesPerSecond: number
   /** How header fields with `_` in their names are treated. */
   underscoreHeaders: UnderscoreHeaders
@@ -33,7 +33,7 @@ export interface Http2Limits {
   maxFrameBytes: number
   /** Milliseconds without a frame after which a PING is sent; 0 disables pings. */
   keepaliveIntervalMs: number
-  /** Milliseconds to wait for the answer to a PING before the connection is dropped. */
+  /** Milliseconds to wait for the response to a PING before the connection is dropped. */
   keepaliveTimeoutMs: number
 }
 

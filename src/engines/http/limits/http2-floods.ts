@@ -34,7 +34,7 @@ export const floodKinds = {
   oversized: { burst: 8, perSecond: 1 },
   /** Header blocks with too many CONTINUATION frames (CVE-2024-27316). */
   continuation: { burst: 0, perSecond: 0 },
-  /** Answers to control frames that the peer does not read (CVE-2019-9512, CVE-2019-9515). */
+  /** Replies to control frames that the peer does not read (CVE-2019-9512, CVE-2019-9515). */
   unread: { burst: 0, perSecond: 0 },
 } as const satisfies Record<string, Allowance>
 

@@ -203,7 +203,7 @@ export class RequestHeadView implements RequestHead {
   }
 
   set method(method: string) {
-    // A CONNECT would be answered with a tunnel instead of a message (RFC 9110 9.3.6).
+    // The response to a CONNECT would be a tunnel instead of a message (RFC 9110 9.3.6).
     if (!tokenPattern.test(method) || connect.test(method)) {
       throw new GatewayError('filter_failed', 'the new method is not a token')
     }

@@ -61,7 +61,7 @@ export class Transport implements BodySink, WriterOwner {
   #hasEnded = false
   /**
    * Whether to read on after a failed write, because the peer may have sent something before it
-   * closed. A server that answers a request early and closes makes our writes fail (RFC 9112 9.6).
+   * closed. A server that responds to a request early and closes makes our writes fail (RFC 9112 9.6).
    */
   readsAfterWriteError = false
   /** Cancels connecting; set until a socket is adopted. */

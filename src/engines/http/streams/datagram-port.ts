@@ -16,7 +16,7 @@ interface DatagramPortOptions {
 
 /**
  * One UDP port. The datagrams from one client address are a session. Each session has its own socket
- * to a backend, to which the backend sends its answers. It ends when no datagram has passed for a
+ * to a backend, to which the backend sends its replies. It ends when no datagram has passed for a
  * while.
  */
 export class DatagramPort {

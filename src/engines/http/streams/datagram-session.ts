@@ -20,7 +20,7 @@ interface SessionOptions {
   onEnd(): void
 }
 
-/** The datagrams of one client address, and the answers to them. */
+/** The datagrams of one client address, and the replies to them. */
 export class DatagramSession implements ServerStream, TimerOwner {
   readonly #parts: EngineParts
   readonly #options: SessionOptions
@@ -62,7 +62,7 @@ export class DatagramSession implements ServerStream, TimerOwner {
     const socket = createSocket({ type: isIPv6(host) ? 'udp6' : 'udp4' })
     this.#socket = socket
     socket.on('error', (error) => this.#failed(socket, error))
-    socket.on('message', (message) => this.#answered(message))
+    socket.on('message', (message) => this.#onReply(message))
     // A callback would also be called for failures, instead of the event.
     socket.once('connect', () => this.#connected())
     socket.connect(port, host)
@@ -110,7 +110,7 @@ export class DatagramSession implements ServerStream, TimerOwner {
     })
   }
 
-  #answered(message: Buffer): void {
+  #onReply(message: Buffer): void {
     if (this.#isOver) return
     this.#moved++
     this.sentBytes += message.length

@@ -39,7 +39,7 @@ const ticketExtension = 35
 const sharedKeysExtension = 41
 const ticketAgeBytes = 4
 
-type Answer = ClientHello | 'incomplete' | 'malformed'
+type HelloResult = ClientHello | 'incomplete' | 'malformed'
 
 /** Reads a hello that arrives in pieces of any size. Bytes that are not TLS are also `malformed`. */
 export class ClientHelloReader {
@@ -50,7 +50,7 @@ export class ClientHelloReader {
   #fragmentLeft = 0
   #received = 0
 
-  push(bytes: Buffer): Answer {
+  push(bytes: Buffer): HelloResult {
     this.#received += bytes.length
     for (let at = 0; at < bytes.length; ) {
       if (this.#fragmentLeft === 0) {
@@ -62,8 +62,8 @@ export class ClientHelloReader {
       this.#message.add(bytes, at, end)
       this.#fragmentLeft -= end - at
       at = end
-      const answer = this.#answer()
-      if (answer !== 'incomplete') return answer
+      const result = this.#read()
+      if (result !== 'incomplete') return result
     }
     return this.#received > maxBytes ? 'malformed' : 'incomplete'
   }
@@ -78,7 +78,7 @@ export class ClientHelloReader {
     return header[1] === 3 && this.#fragmentLeft > 0 && this.#fragmentLeft <= largestFragment
   }
 
-  #answer(): Answer {
+  #read(): HelloResult {
     const message = this.#message.content
     if (message.length < messageHeader) return 'incomplete'
     const size = message.readUIntBE(1, 3)

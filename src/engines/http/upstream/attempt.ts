@@ -128,7 +128,8 @@ export class Resends {
   }
 
   #diedIdle(lostStream: UpstreamStream, { code }: GatewayError, isIdempotent: boolean): boolean {
-    if (code !== 'upstream_reset' || lostStream.served === 0 || lostStream.hasAnswered) return false
+    if (code !== 'upstream_reset' || lostStream.served === 0 || lostStream.hasResponded)
+      return false
     return isIdempotent || this.#acquiredTick === (lostStream.lostTick ?? currentLoopTick())
   }
 }

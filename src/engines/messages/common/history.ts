@@ -2,8 +2,9 @@
  * Histories of conversations that are not translated. Earlier responses may have been translated from another
  * provider, and this provider would reject their ids, thinking and signatures.
  */
+
+import type { RefusalRules, StringCheck } from '../../json/scanner.ts'
 import { field, isObject, type JsonObject, stringAt, withFields } from '../json/json.ts'
-import type { RefusalRules, StringCheck } from '../json/members.ts'
 import { fittedId } from './tool-labels.ts'
 
 export interface History {

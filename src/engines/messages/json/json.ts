@@ -4,8 +4,11 @@
  */
 import { bufferOf } from '../../../ground/base/buffers.ts'
 import { isObject as isAnyObject, type JsonObject } from '../../../ground/base/json-object.ts'
+import { parseJson } from '../../json/parse.ts'
 import { LlmError } from '../llm-error.ts'
 
+export { parseDecision } from '../../json/decision.ts'
+export { hasLongNumbers, isTooDeep, maxJsonDepth, parseJson } from '../../json/parse.ts'
 export type { JsonObject }
 
 /** Returns false for null, arrays, numbers in `JSON.rawJSON`, and everything else that is not an object. */
@@ -60,106 +63,7 @@ export function needList(value: unknown, name: string): readonly unknown[] {
 /** Decodes UTF-8 without a copy of the bytes. */
 export const utf8Text = (bytes: Uint8Array): string => bufferOf(bytes).toString('utf8')
 
-/** Matches integers that may exceed 2^53, and exponents that may exceed the range of a double. */
-const longNumber = /(?<![\d.])\d{16}|\d[eE]\+?\d{3}/
-
-/** Returns true if the text may contain numbers that a double cannot represent. */
-export const hasLongNumbers = (text: string): boolean => longNumber.test(text)
-
-/** Maximum depth of JSON that is read. JSON.stringify and walks through a value would exhaust the stack. */
-export const maxJsonDepth = 1000
-
-/** Returns true if lists and objects of JSON are nested deeper than `maxJsonDepth`. */
-export function isTooDeep(text: string): boolean {
-  if (text.length <= maxJsonDepth) return false
-  let depth = 0
-  for (let at = 0; at < text.length; at++) {
-    switch (text.charCodeAt(at)) {
-      case 0x22:
-        at = endOfString(text, at)
-        break
-      case 0x5b:
-      case 0x7b:
-        depth++
-        if (depth > maxJsonDepth) return true
-        break
-      case 0x5d:
-      case 0x7d:
-        depth--
-    }
-  }
-  return false
-}
-
-/** Returns the offset of the quote that ends the string at `start`, or of the end of the text. */
-function endOfString(text: string, start: number): number {
-  let end = start
-  for (;;) {
-    end = text.indexOf('"', end + 1)
-    if (end < 0) return text.length
-    let slashes = end - 1
-    while (text.charCodeAt(slashes) === 0x5c) slashes--
-    if ((end - slashes) % 2 === 1) return end
-  }
-}
-
-/**
- * Parses JSON; undefined if the text is not JSON, or nested too deeply. Most values are written again for another reader,
- * so numbers that a double cannot represent, such as ids and 64-bit limits in tool schemas, keep
- * their text (`JSON.rawJSON`). `numberAt` treats them as absent.
- */
-export function parseJson(text: string): unknown {
-  if (isTooDeep(text)) return undefined
-  try {
-    return hasLongNumbers(text) ? JSON.parse(text, keepExact) : JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-/**
- * Parses the answer of a service that decides about a message; undefined if it is not JSON, or if an object in it has
- * a key twice: another reader could find another decision.
- */
-export function parseDecision(text: string): unknown {
-  const parsed = parseJson(text)
-  return parsed === undefined || repeatsKey(text) ? undefined : parsed
-}
-
-/** Returns true if an object of valid JSON has a key twice. */
-function repeatsKey(json: string): boolean {
-  const open: Set<string>[] = []
-  for (let at = 0; at < json.length; at++) {
-    const code = json.charCodeAt(at)
-    if (code === 0x7b) open.push(new Set())
-    else if (code === 0x7d) open.pop()
-    if (code !== 0x22) continue
-    const end = endOfString(json, at)
-    if (isKey(json, end)) {
-      const raw = json.slice(at, end + 1)
-      const key = raw.includes('\\') ? (JSON.parse(raw) as string) : raw.slice(1, -1)
-      if (open.at(-1)?.has(key)) return true
-      open.at(-1)?.add(key)
-    }
-    at = end
-  }
-  return false
-}
-
-/** Returns true if the string of valid JSON that ends at `end` is a key: only keys stand before a colon. */
-function isKey(json: string, end: number): boolean {
-  let at = end + 1
-  while (json.charCodeAt(at) <= 0x20) at++
-  return json.charCodeAt(at) === 0x3a
-}
-
-function keepExact(_key: string, value: unknown, { source }: { source?: string }): unknown {
-  if (typeof value !== 'number' || source === undefined) return value
-  const isKept = Number.isInteger(value) ? Number.isSafeInteger(value) : Number.isFinite(value)
-  return isKept ? value : JSON.rawJSON(source)
-}
-
-/** Parses the data of an event of a streamed answer. @throws LlmError 502 if it is not JSON. */
+/** Parses the data of an event of a streamed response. @throws LlmError 502 if it is not JSON. */
 export function needEvent(data: string): unknown {
   const event = parseJson(data)
   if (event === undefined) throw new LlmError(502, 'an event of the answer is not JSON')

@@ -1,10 +1,10 @@
 /** The body of a client's request, which is parsed only if more than a few of its fields are read. */
 import { isUtf8 } from 'node:buffer'
 import type { LearnedRecord, RecordSource } from '../../../ground/exchange/learned.ts'
+import { type ByteRange, JsonScanner } from '../../json/scanner.ts'
 import type { ClientFormat } from '../format.ts'
 import { clientFormats } from '../formats/index.ts'
 import type { JsonObject } from '../json/json.ts'
-import { type ByteRange, MemberScanner } from '../json/members.ts'
 import { hasMessages } from '../mask/message-forms.ts'
 import { type ParsedBody, parseBody } from './body.ts'
 import { mediaTypeRules } from './media-types.ts'
@@ -13,18 +13,18 @@ import { parameterFields } from './parameters.ts'
 /** The fields of bodies that are passed on as they came. */
 const read = ['model', 'stream', 'stream_options', 'background', ...parameterFields]
 
-function scannerOf({ history }: ClientFormat): MemberScanner {
+function scannerOf({ history }: ClientFormat): JsonScanner {
   const { checked, refused } = history.rules
-  return new MemberScanner({
+  return new JsonScanner({
     read,
     noted: ['messages'],
     checked: { ...mediaTypeRules.checked, ...checked },
     refused,
-    needsPlainNames: true,
+    names: 'plain',
   })
 }
 
-const scanners: ReadonlyMap<ClientFormat, MemberScanner> = new Map(
+const scanners: ReadonlyMap<ClientFormat, JsonScanner> = new Map(
   Object.values(clientFormats).map((format) => [format, scannerOf(format)]),
 )
 
@@ -53,7 +53,7 @@ export class ClientBody implements RequestBody, RecordSource {
   constructor(bytes: Buffer, format: ClientFormat | undefined) {
     this.bytes = bytes
     const scanner = format && scanners.get(format)
-    if (scanner !== undefined && isUtf8(bytes) && scanner.scan(bytes)) {
+    if (scanner !== undefined && isUtf8(bytes) && scanner.scanObject(bytes)) {
       this.#format = format
       this.#fields = scanner.values()
       this.#model = scanner.rangeOf('model')

@@ -1,4 +1,6 @@
 /** Corrects `image/jpg`, which clients use although vendors accept only `image/jpeg`. */
+
+import type { RefusalRules, StringCheck } from '../../json/scanner.ts'
 import {
   isObject,
   type JsonObject,
@@ -7,7 +9,6 @@ import {
   stringAt,
   withFields,
 } from '../json/json.ts'
-import type { RefusalRules, StringCheck } from '../json/members.ts'
 
 const wrongType = /^image\/jpg$/i
 const wrongUrl = /^data:image\/jpg(?=[;,])/i

@@ -8,6 +8,7 @@
  * Texts are taken as they are only if they need no JSON escapes, so that they are what a parser would read.
  */
 import { isUtf8 } from 'node:buffer'
+import { backslash, firstPrintable, isDigit, quote } from '../../json/syntax.ts'
 import type { JsonObject } from '../json/json.ts'
 
 /** The parts of an event that may differ, in order of their position. */
@@ -28,13 +29,10 @@ interface Cut {
   readonly length: number
 }
 
-const quote = 0x22
-const backslash = 0x5c
 const lineFeed = 0x0a
 const dataField = 'data: '
 /** Characters that are escaped, or that the data has only if it is on several lines. */
 const unlearned = /[\\\r\n]/
-const firstPrintable = 0x20
 /** Number of templates to learn without a match before no more are learned. */
 const maxFailures = 8
 
@@ -143,7 +141,7 @@ function endOfText(bytes: Buffer, start: number, end: number, needsUtf8: boolean
 
 function endOfDigits(bytes: Buffer, start: number, end: number): number {
   let at = start
-  while (at < end && (bytes[at] as number) >= 0x30 && (bytes[at] as number) <= 0x39) at++
+  while (at < end && isDigit(bytes[at])) at++
   // A number with a leading zero is not JSON, and a long one is kept as text.
   return at - start > 15 || (at - start > 1 && bytes[start] === 0x30) ? -1 : at
 }

@@ -1,4 +1,5 @@
 /** Converts whole responses of providers to responses for the client. */
+import { JsonScanner } from '../../json/scanner.ts'
 import type { ResponseContext } from '../chat.ts'
 import { detailsOfResponse, type ResponseDetails } from '../common/response-details.ts'
 import { chatFormatOf } from '../format.ts'
@@ -7,7 +8,6 @@ import { invokeTokensHeader, writeEmbeddings } from '../formats/embeddings/embed
 import { embeddingsFormats, responseFields } from '../formats/index.ts'
 import { invokeCount } from '../formats/invoke-count/index.ts'
 import { isObject, type JsonObject, parseJson } from '../json/json.ts'
-import { MemberScanner } from '../json/members.ts'
 import { LlmError } from '../llm-error.ts'
 import type { OutgoingRequest } from '../request/outgoing.ts'
 import {
@@ -25,7 +25,7 @@ interface ClientResponse {
   readonly details: ResponseDetails
 }
 
-const responseScanner = new MemberScanner({
+const responseScanner = new JsonScanner({
   read: ['model', 'usage', 'service_tier', 'input_tokens'],
   noted: responseFields,
 })
@@ -35,7 +35,7 @@ export function detailsInBytes(
   { plan, format }: OutgoingRequest,
   bytes: Buffer,
 ): ResponseDetails | undefined {
-  if (plan.kind !== 'native' || !responseScanner.scan(bytes)) return undefined
+  if (plan.kind !== 'native' || !responseScanner.scanObject(bytes)) return undefined
   // Without a response, the object may be an error.
   if (!responseFields.some((name) => responseScanner.isFilled(name))) return undefined
   return detailsOfResponse(format, responseScanner.values())

@@ -1,15 +1,19 @@
 /** Reads JSON-RPC messages of MCP as strictly as the strictest server or client. */
-import { membersOf } from './json/members.ts'
-import { type JsonNode, member, rawOf, replace } from './json/node.ts'
-import { Outline } from './json/outline.ts'
-import { JsonRefusal, scanObject } from './json/scan.ts'
+import { JsonScanner } from '../../../engines/json/scanner.ts'
+import {
+  type JsonNode,
+  member,
+  membersOf,
+  nodeAt,
+  rawOf,
+  replace,
+  rootOf,
+  stringIn,
+} from './json/node.ts'
 import { envelopeKeys } from './meta-keys.ts'
 
 /** Maximum nesting depth of a message, which is enough for realistic schemas and results. */
 const maxDepth = 128
-/** Depth up to which nodes are kept, which includes URIs in the content of results of tools in `inputRequests`. */
-const keptDepth = 12
-const limits = { maxDepth, keptDepth }
 
 interface Received {
   readonly text: string
@@ -83,7 +87,8 @@ const notificationPrefix = 'notifications/'
 
 /** @throws MessageRefusal */
 export function readMessage(text: string): McpMessage {
-  return messageAt(text, scan(text))
+  const received = { text }
+  return messageAt(scan(received), received)
 }
 
 /** Returns undefined for a message of another kind. @throws MessageRefusal */
@@ -100,11 +105,10 @@ export function readResponse(text: string): McpResponse | undefined {
 
 /** Reads one message, or a batch, which only version 2025-03-26 allows. @throws MessageRefusal */
 export function readMessages(received: Received): McpMessage | readonly McpMessage[] {
-  const { text, bytes } = received
-  const root = scan(text)
-  if (root.type !== 'array') return messageAt(text, root, bytes)
+  const root = scan(received)
+  if (root.type !== 'array') return messageAt(root, received)
   if (root.values?.length === 0) throw new MessageRefusal(-32600, 'the batch is empty')
-  return (root.values ?? []).map((node) => readMessage(rawOf(text, node)))
+  return (root.values ?? []).map((node) => readMessage(rawOf(received.text, node)))
 }
 
 /**
@@ -129,77 +133,80 @@ function requireKind(message: McpMessage): void {
   }
 }
 
-/** The members of the message that is being read. */
-const outline = new Outline(members)
+/** Knows where the members of the message are that is being read. */
+const scanner = new JsonScanner({ noted: members, names: 'unique', maxDepth })
 
-function scan(text: string): JsonNode {
-  try {
-    return scanObject(text, limits, outline)
-  } catch (error) {
-    outline.reset()
-    if (error instanceof JsonRefusal) throw new MessageRefusal(-32700, error.message)
-    throw error
-  }
+function scan({ text, bytes }: Received): JsonNode {
+  if (scanner.scanText(text, bytes)) return rootOf(text)
+  scanner.release()
+  throw new MessageRefusal(-32700, scanner.problem)
+}
+
+const has = (name: string): boolean => scanner.startOf(name) >= 0
+
+function nodeOf(text: string, name: string): JsonNode | undefined {
+  const start = scanner.startOf(name)
+  return start < 0 ? undefined : nodeAt(text, start, scanner.endOf(name), 1)
+}
+
+/** Returns the value of a member; undefined if it is no string. */
+function stringOf(text: string, name: string): string | undefined {
+  const start = scanner.startOf(name)
+  return text[start] === '"' ? stringIn(text, start, scanner.endOf(name)) : undefined
 }
 
 /** Reads the message that was scanned last. */
-function messageAt(text: string, root: JsonNode, bytes?: Uint8Array): McpMessage {
+function messageAt(root: JsonNode, received: Received): McpMessage {
   try {
     if (root.type !== 'object') throw new MessageRefusal(-32600, 'a message is an object')
-    refuseLookalikes(outline.others, members)
-    if (outline.textOf('jsonrpc') !== '2.0') {
+    refuseLookalikes(scanner.otherNames(), members)
+    if (stringOf(received.text, 'jsonrpc') !== '2.0') {
       throw new MessageRefusal(-32600, 'jsonrpc must be "2.0"')
     }
-    return outline.typeOf('method') === undefined
-      ? responseAt(text, root, bytes)
-      : callAt(text, root, bytes)
+    return has('method') ? callAt(root, received) : responseAt(root, received)
   } finally {
-    outline.reset()
+    scanner.release()
   }
 }
 
-function callAt(
-  text: string,
-  root: JsonNode,
-  bytes: Uint8Array | undefined,
-): McpRequest | McpNotification {
-  const method = outline.textOf('method')
+function callAt(root: JsonNode, { text, bytes }: Received): McpRequest | McpNotification {
+  const method = stringOf(text, 'method')
   if (method === undefined) throw new MessageRefusal(-32600, 'method must be a string')
-  if (outline.typeOf('result') !== undefined || outline.typeOf('error') !== undefined) {
-    throw new MessageRefusal(-32600, 'a message is a call or an answer, not both')
+  if (has('result') || has('error')) {
+    throw new MessageRefusal(-32600, 'a message is a call or a response, not both')
   }
-  const params = outline.node('params')
+  const params = nodeOf(text, 'params')
   if (params !== undefined && params.type !== 'object') {
     throw new MessageRefusal(-32600, 'params must be an object')
   }
   refuseLookalikes(params?.keys, paramMembers)
   refuseLookalikes(member(params, 'ref')?.keys, refMembers)
   refuseLookalikes(member(params, '_meta')?.keys, envelopeKeys)
-  if (outline.typeOf('id') === undefined) {
-    return { kind: 'notification', text, bytes, method, root, params }
-  }
-  return { kind: 'request', text, bytes, method, id: receivedId(), root, params }
+  if (!has('id')) return { kind: 'notification', text, bytes, method, root, params }
+  return { kind: 'request', text, bytes, method, id: receivedId(text), root, params }
 }
 
-function responseAt(text: string, root: JsonNode, bytes: Uint8Array | undefined): McpResponse {
-  const result = outline.node('result')
-  const error = outline.node('error')
+function responseAt(root: JsonNode, { text, bytes }: Received): McpResponse {
+  const result = nodeOf(text, 'result')
+  const error = nodeOf(text, 'error')
   if ((result === undefined) === (error === undefined)) {
     throw new MessageRefusal(-32600, 'a message has a method, a result or an error')
   }
-  const type = outline.typeOf('id')
-  if (type === undefined || type === 'null') {
-    if (error === undefined) throw new MessageRefusal(-32600, 'an answer needs an id')
+  if (!has('id') || text[scanner.startOf('id')] === 'n') {
+    if (error === undefined) throw new MessageRefusal(-32600, 'a response needs an id')
     return { kind: 'response', text, bytes, id: undefined, root, result, error }
   }
-  return { kind: 'response', text, bytes, id: receivedId(), root, result, error }
+  return { kind: 'response', text, bytes, id: receivedId(text), root, result, error }
 }
 
+const numberStart = /[-\d]/
+
 /** Returns the id as JSON. Strings are written by JSON.stringify, so that equal ids have equal texts. */
-function receivedId(): string {
-  const value = outline.textOf('id')
+function receivedId(text: string): string {
+  const value = stringOf(text, 'id')
   if (value !== undefined) return JSON.stringify(value)
-  if (outline.typeOf('id') === 'number') return outline.rawOf('id')
+  const start = scanner.startOf('id')
+  if (numberStart.test(text[start] ?? '')) return text.slice(start, scanner.endOf('id'))
   throw new MessageRefusal(-32600, 'an id is a string or a number')
 }
 

@@ -1,6 +1,6 @@
+import type { StringCheck } from '../../../json/scanner.ts'
 import { type History, idCheck, withId, withList } from '../../common/history.ts'
 import { field, type JsonObject } from '../../json/json.ts'
-import type { StringCheck } from '../../json/members.ts'
 import { isOwnReasoning, ownPrefix } from './reasoning.ts'
 
 const maxIdLength = 64

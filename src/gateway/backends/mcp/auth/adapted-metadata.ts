@@ -1,6 +1,7 @@
 /** Adapts the issuer's metadata (RFC 8414) to the gateway, which takes the issuer's place. */
+import type { JsonObject } from '../../../../ground/base/json-object.ts'
 import type { McpAuthenticationConfig } from './config.ts'
-import { endpointIn, type ServerMetadata } from './issuer-metadata.ts'
+import { endpointIn } from './issuer-metadata.ts'
 import type { GatewayServer } from './oauth-metadata.ts'
 
 /**
@@ -34,10 +35,10 @@ const boundMethods = new Set([
 
 /** Returns a message if the metadata lacks an endpoint. */
 export function adaptMetadata(
-  metadata: ServerMetadata,
+  metadata: JsonObject,
   provider: McpAuthenticationConfig['provider'],
   server: GatewayServer,
-): ServerMetadata | string {
+): JsonObject | string {
   for (const name of ['authorization', 'token']) {
     if (endpointIn(metadata, `${name}_endpoint`) === undefined) {
       return `the issuer has no ${name} endpoint`

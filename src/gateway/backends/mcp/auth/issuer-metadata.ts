@@ -1,4 +1,5 @@
 /** Metadata that the authorization server of an issuer publishes (RFC 8414, OpenID Connect Discovery 1.0). */
+import { isObject, type JsonObject } from '../../../../ground/base/json-object.ts'
 import { GatewayError } from '../../../../ground/errors/index.ts'
 import type {
   Callouts,
@@ -7,12 +8,10 @@ import type {
 } from '../../../../ground/exchange/exchange.ts'
 import type { McpAuthenticationConfig } from './config.ts'
 
-export type ServerMetadata = Readonly<Record<string, unknown>>
-
 type Target = HttpCallout['target']
 
 export interface KnownIssuer {
-  readonly metadata: ServerMetadata
+  readonly metadata: JsonObject
   /**
    * Sends a request to an endpoint of the issuer, which may be on another host than its metadata. Resolves to
    * undefined if it cannot be reached.
@@ -97,7 +96,7 @@ export class IssuerMetadata {
     return why
   }
 
-  async #fetch(target: Target, path: string): Promise<ServerMetadata | string> {
+  async #fetch(target: Target, path: string): Promise<JsonObject | string> {
     const headers = [
       ['host', this.#issuer.host],
       ['accept', 'application/json'],
@@ -106,7 +105,7 @@ export class IssuerMetadata {
     try {
       const call = { target, method: 'GET', path, headers, timeoutMs, maxResponseBytes }
       const { status, body } = await this.#callouts.http(call)
-      return status === 200 ? this.#read(body) : `the issuer answers ${status}`
+      return status === 200 ? this.#read(body) : `the issuer responds with ${status}`
     } catch (error) {
       if (error instanceof GatewayError) return 'the issuer cannot be reached'
       throw error
@@ -114,24 +113,21 @@ export class IssuerMetadata {
   }
 
   /** Parses metadata. Metadata that names another issuer is rejected (RFC 8414 section 3.3). */
-  #read(body: Uint8Array): ServerMetadata | string {
+  #read(body: Uint8Array): JsonObject | string {
     let value: unknown
     try {
       value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
     } catch {
       return 'the metadata of the issuer is not JSON'
     }
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-      return 'the metadata of the issuer is no object'
-    }
-    const metadata = value as ServerMetadata
-    const isOurs = typeof metadata.issuer === 'string' && bare(metadata.issuer) === bare(this.#name)
-    return isOurs ? metadata : 'the metadata is of another issuer'
+    if (!isObject(value)) return 'the metadata of the issuer is no object'
+    const isOurs = typeof value.issuer === 'string' && bare(value.issuer) === bare(this.#name)
+    return isOurs ? value : 'the metadata is of another issuer'
   }
 }
 
 /** Returns a member of the metadata that is a URL of HTTP; undefined if it is anything else. */
-export function endpointIn(metadata: ServerMetadata, member: string): URL | undefined {
+export function endpointIn(metadata: JsonObject, member: string): URL | undefined {
   const url = typeof metadata[member] === 'string' ? URL.parse(metadata[member]) : null
   return url !== null && /^https?:$/.test(url.protocol) ? url : undefined
 }

@@ -1,4 +1,5 @@
 /** `initialize` of several servers, joined into one response. */
+import { isObject, type JsonObject } from '../../../../ground/base/json-object.ts'
 import { jsonValue, member, rawOf, replace, textOf } from '../json/node.ts'
 import { unavailableMeta } from '../lists.ts'
 import { type McpRequest, type McpResponse, readMessage } from '../message.ts'
@@ -30,7 +31,7 @@ export function keptParams(text: string, params: Parameters<typeof rawOf>[1] | u
   if (params === undefined) return '{}'
   const info = member(params, 'clientInfo')
   const value = info?.type === 'object' ? jsonValue(text, info) : undefined
-  if (info === undefined || !isRecord(value)) return rawOf(text, params)
+  if (info === undefined || !isObject(value)) return rawOf(text, params)
   const kept = Object.entries(value).filter(([name]) => !decorations.includes(name))
   const slim = JSON.stringify(Object.fromEntries(kept))
   return text.slice(params.start, info.start) + slim + text.slice(info.end, params.end)
@@ -64,15 +65,10 @@ export function inSupportedVersion({ text, result }: McpResponse, version: strin
   return replace(text, node, JSON.stringify(version))
 }
 
-type Part = Readonly<Record<string, unknown>>
-
-export const isRecord = (value: unknown): value is Part =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /** Whether a part of the capabilities has the flag. */
-export function hasFlag(capabilities: Part, name: string, flag: string): boolean {
+export function hasFlag(capabilities: JsonObject, name: string, flag: string): boolean {
   const part = capabilities[name]
-  return isRecord(part) && part[flag] === true
+  return isObject(part) && part[flag] === true
 }
 
 /** MCP Apps. It is the only extension that the gateway declares for several servers. */
@@ -82,14 +78,16 @@ const appsExtension = 'io.modelcontextprotocol/ui'
  * Merges the capabilities of all servers. List changes are always declared, because targets are added and
  * removed. Tasks are left out, because they belong to one server.
  */
-export function mergeCapabilities(all: readonly Pick<InitializeResult, 'capabilities'>[]): Part {
-  const has = (name: string) => all.some(({ capabilities }) => isRecord(capabilities[name]))
+export function mergeCapabilities(
+  all: readonly Pick<InitializeResult, 'capabilities'>[],
+): JsonObject {
+  const has = (name: string) => all.some(({ capabilities }) => isObject(capabilities[name]))
   const subscribes = all.some(({ capabilities }) => hasFlag(capabilities, 'resources', 'subscribe'))
   const experimental = all.flatMap(({ capabilities }) =>
-    isRecord(capabilities.experimental) ? Object.entries(capabilities.experimental) : [],
+    isObject(capabilities.experimental) ? Object.entries(capabilities.experimental) : [],
   )
   const apps = all.flatMap(({ capabilities: { extensions } }) =>
-    isRecord(extensions) && isRecord(extensions[appsExtension]) ? [extensions[appsExtension]] : [],
+    isObject(extensions) && isObject(extensions[appsExtension]) ? [extensions[appsExtension]] : [],
   )
   return {
     ...(has('tools') && { tools: { listChanged: true } }),

@@ -1,22 +1,21 @@
 /** Translates what legacy clients send for modern servers, and what those return. */
 
-import { membersOf } from '../json/members.ts'
-import { member, rawOf, textOf } from '../json/node.ts'
+import { isObject } from '../../../../ground/base/json-object.ts'
+import { member, membersOf, rawOf, textOf } from '../json/node.ts'
 import { requestText, resultText } from '../json-rpc.ts'
 import { type McpRequest, type McpResponse, paramsWithMeta } from '../message.ts'
 import { envelopeKeys, metaKeys, roundKeys } from '../meta-keys.ts'
 import type { DiscoverResult } from './discover.ts'
-import { isRecord } from './initialize.ts'
 import { capabilitiesIn } from './server-requests.ts'
 import { modernVersion } from './versions.ts'
 
 /** Returns the members of an envelope for a client. `initializeParams`: JSON of its `initialize` params. */
 function envelopeText(initializeParams: string, logLevel: string | undefined): string {
   const params: unknown = JSON.parse(initializeParams)
-  const clientInfo = isRecord(params) ? params.clientInfo : undefined
+  const clientInfo = isObject(params) ? params.clientInfo : undefined
   const envelope = JSON.stringify({
     [metaKeys.version]: modernVersion,
-    ...(isRecord(clientInfo) && { [metaKeys.clientInfo]: clientInfo }),
+    ...(isObject(clientInfo) && { [metaKeys.clientInfo]: clientInfo }),
     [metaKeys.capabilities]: capabilitiesIn(initializeParams) ?? {},
     ...(logLevel !== undefined && { [metaKeys.logLevel]: logLevel }),
   })
@@ -85,7 +84,7 @@ export function initializeResponseOf(id: string, version: string, server: Discov
   const result = {
     protocolVersion: version,
     capabilities: known,
-    serverInfo: isRecord(serverInfo) ? serverInfo : { name: server.target, version: '' },
+    serverInfo: isObject(serverInfo) ? serverInfo : { name: server.target, version: '' },
     ...(instructions !== undefined && { instructions }),
   }
   return resultText(id, JSON.stringify(result))
@@ -96,6 +95,6 @@ export function legacyParams({ method, params }: InputRequest, id: string): stri
   if (method !== 'elicitation/create') return params
   const value: unknown = JSON.parse(params)
   // Versions before 2026-07-28 need an id to report the end of what happens at the URL.
-  if (!isRecord(value) || value.mode !== 'url' || value.elicitationId !== undefined) return params
+  if (!isObject(value) || value.mode !== 'url' || value.elicitationId !== undefined) return params
   return JSON.stringify({ ...value, elicitationId: id })
 }

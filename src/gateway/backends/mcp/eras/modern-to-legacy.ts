@@ -1,7 +1,14 @@
 /** Translates what modern clients send for legacy servers, and what those return. */
 
-import { membersOf } from '../json/members.ts'
-import { type JsonNode, jsonValue, member, rawOf, replace, textOf } from '../json/node.ts'
+import {
+  type JsonNode,
+  jsonValue,
+  member,
+  membersOf,
+  rawOf,
+  replace,
+  textOf,
+} from '../json/node.ts'
 import { errorText, requestText, resultText } from '../json-rpc.ts'
 import {
   type McpNotification,

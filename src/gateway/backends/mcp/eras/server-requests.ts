@@ -1,7 +1,8 @@
 /** Requests of servers to clients, and the client capabilities that they need. */
+
+import { isObject } from '../../../../ground/base/json-object.ts'
 import { member, textOf } from '../json/node.ts'
 import type { McpRequest } from '../message.ts'
-import { isRecord } from './initialize.ts'
 
 /** The requests that servers may send, and the client capability that each needs. */
 const needs = new Map<string, string>([
@@ -20,18 +21,18 @@ export const isServerRequest = (method: string): boolean => method === 'ping' ||
 /** Returns the client's capabilities. `initializeParams` is JSON of its `initialize` params. */
 export function capabilitiesIn(initializeParams: string): unknown {
   const params: unknown = JSON.parse(initializeParams)
-  return isRecord(params) ? params.capabilities : undefined
+  return isObject(params) ? params.capabilities : undefined
 }
 
 /** Whether the client declares the capability that the request needs. */
 export function declares({ method, text, params }: McpRequest, capabilities: unknown): boolean {
   const name = needs.get(method)
-  // Every client answers a ping. Methods that the protocol does not define are passed on.
+  // Every client responds to a ping. Methods that the protocol does not define are passed on.
   if (name === undefined) return true
-  const capability = isRecord(capabilities) ? capabilities[name] : undefined
-  if (!isRecord(capability)) return false
+  const capability = isObject(capabilities) ? capabilities[name] : undefined
+  if (!isObject(capability)) return false
   if (name !== 'elicitation') return true
   const mode = textOf(text, member(params, 'mode')) ?? 'form'
   // An empty `elicitation` capability allows forms, the older mode.
-  return isRecord(capability[mode]) || (mode === 'form' && capability.url === undefined)
+  return isObject(capability[mode]) || (mode === 'form' && capability.url === undefined)
 }

@@ -1,6 +1,5 @@
 /** Filters of `subscriptions/listen`: which changes a client wants to be notified of. */
-import { membersOf } from '../json/members.ts'
-import { type JsonNode, member, replace, textOf } from '../json/node.ts'
+import { type JsonNode, member, membersOf, replace, textOf } from '../json/node.ts'
 import { notificationText, resultText } from '../json-rpc.ts'
 import { type McpNotification, type McpRequest, paramsWithMeta } from '../message.ts'
 import { metaKeys } from '../meta-keys.ts'

@@ -1,21 +1,163 @@
-/** Nodes of a JSON text, and edits of their texts. */
+/** Nodes of a JSON text that a scan has accepted, and edits of their texts. */
+import { endOfString } from '../../../../engines/json/parse.ts'
+import {
+  closeBrace,
+  closeBracket,
+  comma,
+  isSpace,
+  openBrace,
+  openBracket,
+  quote,
+} from '../../../../engines/json/syntax.ts'
 
-export type JsonType = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
+type JsonType = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
 
 /** A value at [start, end) of the text. */
 export interface JsonNode {
   readonly type: JsonType
   readonly start: number
   readonly end: number
-  /** The keys of an object in order, without duplicates; undefined below the kept depth. */
-  readonly keys?: readonly string[]
+  /** The keys of an object in order; undefined below the kept depth. */
+  readonly keys?: readonly string[] | undefined
   /** The values of an object or array; undefined below the kept depth. */
-  readonly values?: readonly JsonNode[]
+  readonly values?: readonly JsonNode[] | undefined
 }
 
 /** A text to put at [start, end). */
 export interface Edit extends Pick<JsonNode, 'start' | 'end'> {
   readonly text: string
+}
+
+/** Depth up to which members are read, which includes URIs in the content of results of tools in `inputRequests`. */
+const keptDepth = 12
+
+/** An object or array whose members are read, once, if they are needed. */
+class Container implements JsonNode {
+  readonly type: 'object' | 'array'
+  readonly start: number
+  readonly end: number
+  readonly #text: string
+  readonly #depth: number
+  #keys: string[] | undefined
+  #values: JsonNode[] | undefined
+
+  constructor(type: 'object' | 'array', text: string, start: number, end: number, depth: number) {
+    this.type = type
+    this.start = start
+    this.end = end
+    this.#text = text
+    this.#depth = depth
+  }
+
+  get keys(): readonly string[] | undefined {
+    if (this.#values === undefined) this.#read()
+    return this.#keys
+  }
+
+  get values(): readonly JsonNode[] | undefined {
+    if (this.#values === undefined) this.#read()
+    return this.#values
+  }
+
+  #read(): void {
+    const text = this.#text
+    const isObject = this.type === 'object'
+    let count = 0
+    let at = afterSpace(text, this.start + 1)
+    while (at < this.end - 1) {
+      if (isObject) {
+        const end = endOfString(text, at) + 1
+        readKeys[count] = stringIn(text, at, end)
+        // A colon is next.
+        at = afterSpace(text, afterSpace(text, end) + 1)
+      }
+      const end = endOfValue(text, at)
+      readValues[count++] = nodeAt(text, at, end, this.#depth + 1)
+      at = afterSpace(text, end)
+      if (text.charCodeAt(at) === comma) at = afterSpace(text, at + 1)
+    }
+    this.#keys = isObject ? take(readKeys, count) : undefined
+    this.#values = take(readValues, count)
+  }
+}
+
+/** Members that are being read. An array that grows would have room for more than most objects have. */
+const readKeys: (string | undefined)[] = []
+const readValues: (JsonNode | undefined)[] = []
+/** Maximum number of places that are kept for other members. */
+const maxKept = 1_024
+
+function take<T>(from: (T | undefined)[], count: number): T[] {
+  const taken = from.slice(0, count) as T[]
+  if (count > maxKept) from.length = 0
+  else from.fill(undefined, 0, count)
+  return taken
+}
+
+/** Returns the node of the whole text. */
+export const rootOf = (text: string): JsonNode =>
+  nodeAt(text, afterSpace(text, 0), text.trimEnd().length, 0)
+
+/** Returns the node of the value at [start, end), which is inside as many others as `depth`. */
+export function nodeAt(text: string, start: number, end: number, depth: number): JsonNode {
+  switch (text.charCodeAt(start)) {
+    case openBrace:
+      if (depth < keptDepth) return new Container('object', text, start, end, depth)
+      return { type: 'object', start, end }
+    case openBracket:
+      if (depth < keptDepth) return new Container('array', text, start, end, depth)
+      return { type: 'array', start, end }
+    case quote:
+      return { type: 'string', start, end }
+    case 0x74:
+    case 0x66:
+      return { type: 'boolean', start, end }
+    case 0x6e:
+      return { type: 'null', start, end }
+    default:
+      return { type: 'number', start, end }
+  }
+}
+
+function afterSpace(text: string, from: number): number {
+  let at = from
+  while (isSpace(text.charCodeAt(at))) at++
+  return at
+}
+
+/** Returns the end of the value at `from`. */
+function endOfValue(text: string, from: number): number {
+  let depth = 0
+  let at = from
+  do {
+    switch (text.charCodeAt(at)) {
+      case quote:
+        at = endOfString(text, at)
+        break
+      case openBrace:
+      case openBracket:
+        depth++
+        break
+      case closeBrace:
+      case closeBracket:
+        depth--
+        break
+      default:
+        if (depth === 0) return endOfWord(text, at)
+    }
+    at++
+  } while (depth > 0)
+  return at
+}
+
+/** Returns the end of the number or literal at `from`. */
+function endOfWord(text: string, from: number): number {
+  let at = from
+  for (;;) {
+    const code = text.charCodeAt(at)
+    if (code === comma || code === closeBrace || code === closeBracket || !(code > 0x20)) return at
+    at++
+  }
 }
 
 /** Returns the member of an object; undefined if there is none, or if the node is not an object. */
@@ -24,11 +166,28 @@ export function member(node: JsonNode | undefined, key: string): JsonNode | unde
   return at < 0 ? undefined : node?.values?.[at]
 }
 
+/** Returns the members of an object as JSON, without those with the given keys. */
+export function membersOf(
+  text: string,
+  node: JsonNode | undefined,
+  without: readonly string[],
+): string[] {
+  return (node?.keys ?? []).flatMap((key, at) => {
+    const value = node?.values?.[at]
+    if (value === undefined || without.includes(key)) return []
+    return [`${JSON.stringify(key)}:${rawOf(text, value)}`]
+  })
+}
+
 /** Returns the value of a string; undefined if the node is not a string. */
 export function textOf(source: string, node: JsonNode | undefined): string | undefined {
-  if (node?.type !== 'string') return undefined
-  const raw = source.slice(node.start + 1, node.end - 1)
-  return raw.includes('\\') ? (JSON.parse(source.slice(node.start, node.end)) as string) : raw
+  return node?.type === 'string' ? stringIn(source, node.start, node.end) : undefined
+}
+
+/** Returns the value of the string at [start, end), which includes its quotes. */
+export function stringIn(text: string, start: number, end: number): string {
+  const raw = text.slice(start + 1, end - 1)
+  return raw.includes('\\') ? (JSON.parse(text.slice(start, end)) as string) : raw
 }
 
 /** The JSON text of a value. */

@@ -132,7 +132,7 @@ class OlderTransportClient {
       const text = typeof begun.body === 'string' ? begun.body : ''
       const isMessage = text.startsWith('{"jsonrpc"')
       this.#messageStream.send(
-        isMessage ? text : errorText(request.id, codes.internal, 'no server answers'),
+        isMessage ? text : errorText(request.id, codes.internal, 'no server responds'),
       )
       return
     }

@@ -11,10 +11,10 @@ export async function endSpan(
 ): Promise<ReceivedResponse> {
   try {
     const received = await asked
-    span.end(received.response.error === undefined ? undefined : 'the answer is an error')
+    span.end(received.response.error === undefined ? undefined : 'the response is an error')
     return received
   } catch (thrown) {
-    span.end(thrown instanceof Error ? thrown.message : 'no answer')
+    span.end(thrown instanceof Error ? thrown.message : 'no response')
     throw thrown
   }
 }

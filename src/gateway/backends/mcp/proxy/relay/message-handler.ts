@@ -58,10 +58,6 @@ export class MessageHandler {
     this.#onAbandon = onAbandon
   }
 
-  get #targets(): readonly McpTargetEntry[] {
-    return this.exchange.backend.targets
-  }
-
   /** The only target; undefined if there are several. */
   get #only(): McpTargetEntry | undefined {
     return this.exchange.only
@@ -121,7 +117,7 @@ export class MessageHandler {
   }
 
   /**
-   * Passes on a request that only a single server can answer. If the method is unknown and there are rules,
+   * Passes on a request that only a single server can respond to. If the method is unknown and there are rules,
    * the request is refused, because rules cannot be applied to it.
    */
   #askOnly(request: McpRequest, isUnknown: boolean): Promise<ClientResponse> | ClientResponse {
@@ -260,7 +256,7 @@ export class MessageHandler {
       shared.settings.change(sessionId, { logLevel })
     }
     if (this.#only !== undefined) return this.#ask(this.#only, request)
-    const able = this.#targets.filter(({ target }) => {
+    const able = this.exchange.backend.targets.filter(({ target }) => {
       return this.upstreams.can(target.name)?.includes('logging') ?? true
     })
     const all = await Promise.allSettled(able.map((entry) => this.#sendJoined(entry, request)))
@@ -283,7 +279,7 @@ export class MessageHandler {
   ): Promise<ClientResponse> {
     return this.#send(entry, request).then(
       (received) => change?.(received.response) || this.#responseFrom(entry, received),
-      (thrown) => this.#oauthError(entry, request, thrown),
+      (thrown) => this.#failedResponse(entry, request, thrown),
     )
   }
 
@@ -307,7 +303,11 @@ export class MessageHandler {
   }
 
   /** Reports to the client that one of several targets gave no response. */
-  #oauthError(entry: McpTargetEntry, request: OutgoingRequest, thrown: unknown): ClientResponse {
+  #failedResponse(
+    entry: McpTargetEntry,
+    request: OutgoingRequest,
+    thrown: unknown,
+  ): ClientResponse {
     if (this.#only !== undefined) throw thrown
     const failure = toFailure(thrown)
     if (failure.isResumable && this.upstreams.era === 'legacy') throw failure

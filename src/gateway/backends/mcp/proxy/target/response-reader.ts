@@ -7,7 +7,7 @@ import type { GatewayError } from '../../../../../ground/errors/index.ts'
 import type { HeaderFields } from '../../../../../ground/exchange/exchange.ts'
 import type { EventFields, McpEvent } from '../../event-stream.ts'
 import { type McpMessage, MessageRefusal, readMessage, readMessages } from '../../message.ts'
-import { type HttpErrorResponse, TargetFailure } from './target-failure.ts'
+import { type HttpErrorResponse, TargetFailure, toFailure } from './target-failure.ts'
 
 /**
  * Receives the parts of a response in this order: the session and the start of a stream, if there are any,
@@ -26,6 +26,12 @@ export interface ResponseListener {
   /** Called at the end of the response. If there was no message, the server has only accepted the request. */
   onEnd(): void
   onFailure(failure: TargetFailure): void
+}
+
+/** Passes a response of the gateway itself, which is the whole response. */
+export function passResponse(listener: ResponseListener, text: string): void {
+  listener.onMessage?.(readMessage(text), undefined)
+  listener.onEnd()
 }
 
 /** Maximum size of a message of a server. */
@@ -156,7 +162,7 @@ export class ResponseReader implements CallListener {
     else {
       const httpResponse = { ...this.#refused, body: Buffer.from(this.#body) }
       this.#listener.onFailure(
-        new TargetFailure(`the server answers ${httpResponse.status}`, { httpResponse }),
+        new TargetFailure(`the server responds with ${httpResponse.status}`, { httpResponse }),
       )
     }
   }
@@ -173,7 +179,7 @@ export class ResponseReader implements CallListener {
   onFailure(error: GatewayError): void {
     if (this.#isOver) return
     this.#isOver = true
-    this.#listener.onFailure(new TargetFailure(error.row.text, {}, error))
+    this.#listener.onFailure(toFailure(error))
   }
 
   #fail(message: string): void {

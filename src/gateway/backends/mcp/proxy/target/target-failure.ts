@@ -119,6 +119,10 @@ export function toFailure(thrown: unknown): TargetFailure {
   return new TargetFailure(thrown.row.text, {}, thrown)
 }
 
+/** Returns the failure of a request to which the server has sent no response. */
+export const endedEarly = (isResumable = false): TargetFailure =>
+  new TargetFailure('the server has ended without a response', { isResumable })
+
 const jsonError = (status: number, text: string): HttpErrorResponse => ({
   status,
   headers: [json],

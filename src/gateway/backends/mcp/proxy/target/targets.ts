@@ -111,7 +111,7 @@ export interface McpPlace {
   readonly endpoint: UpstreamEndpoint
   readonly address: UpstreamAddress
   /**
-   * Addresses to try if no connection can be made. A server there that lacks the session answers with an
+   * Addresses to try if no connection can be made. A server there that lacks the session responds with an
    * error.
    */
   readonly fallbackAddresses: readonly UpstreamAddress[]

@@ -13,7 +13,7 @@ import {
 } from '../../message.ts'
 import type { ProtocolEra } from '../../methods.ts'
 import type { ResponseListener } from './response-reader.ts'
-import { type HttpErrorResponse, TargetFailure } from './target-failure.ts'
+import { endedEarly, type HttpErrorResponse, TargetFailure } from './target-failure.ts'
 
 /** A running request that can be paused or cancelled. */
 export interface Flow {
@@ -180,7 +180,7 @@ export function notify(transport: Transport, text: string): Promise<void> {
 }
 
 const timedOut = (): TargetFailure =>
-  new TargetFailure('the server does not answer in time', { hasTimedOut: true })
+  new TargetFailure('the server does not respond in time', { hasTimedOut: true })
 
 /** Resolves like `work`, but rejects and calls `stop` if that takes longer than `ms`; 0 means no limit. */
 export function withLimit<Result>(
@@ -318,8 +318,7 @@ class PendingRequest implements ResponseListener {
     this.#end()
     if (this.#isOver) return
     this.#finish()
-    const message = 'the server has ended without an answer'
-    this.#reject(new TargetFailure(message, { isResumable: this.#isResumable }))
+    this.#reject(endedEarly(this.#isResumable))
   }
 
   onFailure(failure: TargetFailure): void {

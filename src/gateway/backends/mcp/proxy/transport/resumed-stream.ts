@@ -8,7 +8,7 @@ import type { EventFields, McpEvent } from '../../event-stream.ts'
 import type { McpMessage } from '../../message.ts'
 import { LateFlow } from '../target/late-flow.ts'
 import type { ResponseListener } from '../target/response-reader.ts'
-import { TargetFailure, toFailure } from '../target/target-failure.ts'
+import { endedEarly, type TargetFailure, toFailure } from '../target/target-failure.ts'
 import type { Flow } from '../target/transport.ts'
 
 interface ResumableTransport {
@@ -141,8 +141,7 @@ export class ResumedStream extends LateFlow implements ResponseListener {
   #onTimeout(): void {
     if (this.isOver) return
     this.flow?.close()
-    const error = new GatewayError('upstream_timeout')
-    this.#fail(new TargetFailure(error.row.text, {}, error))
+    this.#fail(toFailure(new GatewayError('upstream_timeout')))
   }
 
   protected override end(): void {
@@ -151,5 +150,3 @@ export class ResumedStream extends LateFlow implements ResponseListener {
     clearTimeout(this.#limit)
   }
 }
-
-const endedEarly = (): TargetFailure => new TargetFailure('the server has ended without an answer')

@@ -6,8 +6,9 @@ import { isRepeatable } from '../../methods.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
 import type { TargetSession } from '../session/session-state.ts'
 import type { SseStream } from '../session/shared-streams.ts'
+import { LateFlow } from '../target/late-flow.ts'
 import { type ResponseListener, ResponseReader } from '../target/response-reader.ts'
-import { TargetFailure } from '../target/target-failure.ts'
+import { TargetFailure, toFailure } from '../target/target-failure.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
 import type { Flow, OutgoingMessage, Transport } from '../target/transport.ts'
 import { heldConnection, type OpenConnections, SseConnection } from './sse-connection.ts'
@@ -131,15 +132,13 @@ class StreamFlow implements Flow {
 }
 
 /** A message, and the response to it on the stream. The timeout is that of the whole response. */
-class SseCall implements Flow, ResponseListener {
+class SseCall extends LateFlow implements ResponseListener {
   readonly #exchange: McpExchange
   readonly #entry: McpTargetEntry
   readonly #text: string
   readonly #listener: ResponseListener
   readonly #timeoutMs: number
   #timer: NodeJS.Timeout | undefined
-  #flow: StreamFlow | undefined
-  #isOver = false
 
   constructor(
     exchange: McpExchange,
@@ -147,6 +146,7 @@ class SseCall implements Flow, ResponseListener {
     text: string,
     listener: ResponseListener,
   ) {
+    super()
     this.#exchange = exchange
     this.#entry = entry
     this.#text = text
@@ -160,11 +160,11 @@ class SseCall implements Flow, ResponseListener {
   /** Sends the message. Rejects with a TargetFailure or GatewayError. */
   async begin(find: (wanted: () => boolean) => SseStream | Promise<SseStream>): Promise<void> {
     try {
-      const stream = await find(() => !this.#isOver)
-      if (!this.#isOver) await this.#send(stream)
+      const stream = await find(() => !this.isOver)
+      if (!this.isOver) await this.#send(stream)
     } catch (thrown) {
-      if (this.#isOver) return
-      this.#end()
+      if (this.isOver) return
+      this.close()
       throw thrown
     }
   }
@@ -176,14 +176,15 @@ class SseCall implements Flow, ResponseListener {
     const repeats = { isRepeatable: isRepeatable(request?.method) }
     const sent = { method: 'POST', body: this.#text, headers, path, pinned } as const
     const ready = await prepareRequest(this.#exchange, this.#entry, { ...sent, ...repeats })
-    if (this.#isOver) return
-    this.#flow = new StreamFlow(stream, () => {
+    if (this.isOver) return
+    const forget = () => {
       if (request !== undefined) stream.forget(request.id)
-    })
+    }
+    this.attach(new StreamFlow(stream, forget))
     if (request !== undefined) {
       const progressToken = progressTokenOf(request)
       await stream.expect(request.id, { listener: this, progressToken })
-      if (this.#isOver) return
+      if (this.isOver) return
     }
     // The response comes on the stream. The body of the response to the POST is ignored.
     const accepted = () => (request === undefined ? this.onEnd() : this.#onAccepted())
@@ -194,45 +195,31 @@ class SseCall implements Flow, ResponseListener {
 
   #onAccepted(): void {
     const isShort = this.#timeoutMs > 0 && this.#timeoutMs <= shortTimeoutMs
-    if (!this.#isOver && !isShort) this.#listener.onStream?.()
+    if (!this.isOver && !isShort) this.#listener.onStream?.()
   }
 
   onMessage(message: McpMessage, eventFields: EventFields | undefined): void {
-    if (!this.#isOver) this.#listener.onMessage?.(message, eventFields)
+    if (!this.isOver) this.#listener.onMessage?.(message, eventFields)
   }
 
   onEnd(): void {
-    if (this.#isOver) return
-    this.#end()
+    if (this.isOver) return
+    this.close()
     this.#listener.onEnd()
   }
 
   onFailure(failure: TargetFailure): void {
-    if (this.#isOver) return
-    this.#end()
+    if (this.isOver) return
+    this.close()
     this.#listener.onFailure(failure)
   }
 
   #onTimeout(): void {
-    const error = new GatewayError('upstream_timeout')
-    this.onFailure(new TargetFailure(error.row.text, {}, error))
+    this.onFailure(toFailure(new GatewayError('upstream_timeout')))
   }
 
-  #end(): void {
-    this.#isOver = true
+  protected override end(): void {
+    super.end()
     clearTimeout(this.#timer)
-    this.#flow?.close()
-  }
-
-  pause(): void {
-    this.#flow?.pause()
-  }
-
-  resume(): void {
-    this.#flow?.resume()
-  }
-
-  close(): void {
-    if (!this.#isOver) this.#end()
   }
 }

@@ -68,7 +68,7 @@ export function transportOf(
 }
 
 /**
- * Sends `initialize`, and waits at most `limitMs` if that is not 0. If the server answers with a JSON-RPC error,
+ * Sends `initialize`, and waits at most `limitMs` if that is not 0. If the server responds with a JSON-RPC error,
  * there is no session.
  */
 export async function begin(
@@ -131,7 +131,7 @@ async function prefersModern(
 }
 
 /**
- * Answers `initialize` for a server without sessions. `refusal` is how it refused the request; if the server
+ * Responds to `initialize` for a server without sessions. `refusal` is how it refused the request; if the server
  * is not modern, that is the result.
  */
 async function beginModern(

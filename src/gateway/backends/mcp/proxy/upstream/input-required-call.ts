@@ -28,8 +28,8 @@ import {
 } from '../../message.ts'
 import type { CallInput, CrossThreadCalls } from '../session/cross-thread-calls.ts'
 import { LateFlow } from '../target/late-flow.ts'
-import type { ResponseListener } from '../target/response-reader.ts'
-import { refusedWith, TargetFailure, toFailure } from '../target/target-failure.ts'
+import { passResponse, type ResponseListener } from '../target/response-reader.ts'
+import { endedEarly, refusedWith, type TargetFailure, toFailure } from '../target/target-failure.ts'
 import { notify, respondForClient, type Transport } from '../target/transport.ts'
 
 /** How long a call waits for the client's input. */
@@ -113,10 +113,7 @@ export class InputRequiredCall extends LateFlow implements ResponseListener {
     this.#finish((listener) => {
       const text = toModernResponse(response, this.#request)
       if (errorCodeOf(text) === codes.methodNotFound) listener.onFailure(notFound(text))
-      else {
-        listener.onMessage?.(readMessage(text), undefined)
-        listener.onEnd()
-      }
+      else passResponse(listener, text)
     })
   }
 
@@ -140,9 +137,7 @@ export class InputRequiredCall extends LateFlow implements ResponseListener {
       const listener = this.#listener
       if (this.isOver || listener === undefined || this.#asked.length === 0) return
       this.#hold()
-      const text = inputRequiredText(this.#request.id, this.#asked, this.#state)
-      listener.onMessage?.(readMessage(text), undefined)
-      listener.onEnd()
+      passResponse(listener, inputRequiredText(this.#request.id, this.#asked, this.#state))
     })
   }
 
@@ -193,7 +188,7 @@ export class InputRequiredCall extends LateFlow implements ResponseListener {
   }
 
   onEnd(): void {
-    this.onFailure(new TargetFailure('the server has ended without an answer'))
+    this.onFailure(endedEarly())
   }
 
   onFailure(failure: TargetFailure): void {

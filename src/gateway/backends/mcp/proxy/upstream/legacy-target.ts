@@ -10,7 +10,7 @@ import {
 } from '../../eras/subscriptions.ts'
 import { codes, errorText } from '../../json-rpc.ts'
 import { type McpRequest, readMessage, readRequest } from '../../message.ts'
-import type { ResponseListener } from '../target/response-reader.ts'
+import { passResponse, type ResponseListener } from '../target/response-reader.ts'
 import { isGoneStatus, toFailure } from '../target/target-failure.ts'
 import {
   askQuietly,
@@ -70,8 +70,7 @@ export class LegacyTarget implements Transport {
   }
 
   #respond(listener: ResponseListener, text: string): Flow {
-    listener.onMessage?.(readMessage(text), undefined)
-    listener.onEnd()
+    passResponse(listener, text)
     this.#parts.release()
     return idleFlow
   }
@@ -111,7 +110,7 @@ export class LegacyTarget implements Transport {
       },
       onEnd: () => listener.onEnd(),
       onFailure: (failure) => {
-        // A server without a stream cannot notify of anything. Many answer 404, although the session exists.
+        // A server without a stream cannot notify of anything. Many respond with 404, although the session exists.
         const { status = 0 } = failure.httpResponse ?? {}
         if (status === 405 || isGoneStatus(status)) acknowledge({ lists: [], uris: [] })
         listener.onFailure(failure)

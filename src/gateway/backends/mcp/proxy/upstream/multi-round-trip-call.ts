@@ -24,8 +24,8 @@ import {
 } from '../../message.ts'
 import type { CrossThreadCalls } from '../session/cross-thread-calls.ts'
 import { LateFlow } from '../target/late-flow.ts'
-import type { ResponseListener } from '../target/response-reader.ts'
-import { TargetFailure } from '../target/target-failure.ts'
+import { passResponse, type ResponseListener } from '../target/response-reader.ts'
+import { endedEarly, TargetFailure } from '../target/target-failure.ts'
 import { errorResponse, type Flow } from '../target/transport.ts'
 
 /** Maximum number of rounds of one request, and of requests of a server in one round. */
@@ -89,7 +89,7 @@ export class MultiRoundTripCall extends LateFlow implements ResponseListener {
   onEnd(): void {
     // The response to a request may end before the client has responded.
     if (this.#id === undefined || this.isOver) return
-    this.#fail(new TargetFailure('the server has ended without an answer'))
+    this.#fail(endedEarly())
   }
 
   onFailure(failure: TargetFailure): void {
@@ -147,8 +147,7 @@ export class MultiRoundTripCall extends LateFlow implements ResponseListener {
 
   #finish(text: string): void {
     this.end()
-    this.#listener.onMessage?.(readMessage(text), undefined)
-    this.#listener.onEnd()
+    passResponse(this.#listener, text)
   }
 
   #fail(failure: TargetFailure): void {

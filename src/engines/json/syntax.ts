@@ -1,6 +1,6 @@
 /**
  * The syntax of JSON (RFC 8259) in bytes. A function that reads something from an offset returns the offset
- * after it, or a negative number if it is not there.
+ * after it. If it is not there, the result is the complement (`~`) of the offset of the problem, which is negative.
  */
 export const quote = 0x22
 export const backslash = 0x5c
@@ -11,6 +11,7 @@ export const closeBrace = 0x7d
 export const openBracket = 0x5b
 export const closeBracket = 0x5d
 export const letterN = 0x6e
+export const firstPrintable = 0x20
 const minus = 0x2d
 const plus = 0x2b
 const point = 0x2e
@@ -18,31 +19,20 @@ const zero = 0x30
 const letterE = 0x65
 const letterU = 0x75
 
-export function hasByte(bytes: Buffer, start: number, end: number, byte: number): boolean {
-  for (let at = start; at < end; at++) if (bytes[at] === byte) return true
-  return false
-}
-
 /** Returns whether the bytes from `start` on begin with `wanted`. */
 export function hasBytes(bytes: Buffer, start: number, wanted: Uint8Array): boolean {
   for (let at = 0; at < wanted.length; at++) if (bytes[start + at] !== wanted[at]) return false
   return true
 }
 
+export const isSpace = (unit: number | undefined): boolean =>
+  unit === 0x20 || unit === 0x0a || unit === 0x0d || unit === 0x09
+
 /** Returns the offset of the first byte that is not white space. */
 export function afterSpace(bytes: Buffer, from: number): number {
   let at = from
-  for (;;) {
-    const byte = bytes[at]
-    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return at
-    at++
-  }
-}
-
-/** Reads a string without escapes. */
-export function afterKey(bytes: Buffer, from: number): number {
-  const end = bytes[from] === quote ? afterString(bytes, from) : -1
-  return end < 0 || hasByte(bytes, from, end, backslash) ? -1 : end
+  while (isSpace(bytes[at])) at++
+  return at
 }
 
 /** Reads a string, a number, true, false or null. */
@@ -53,32 +43,34 @@ export function afterScalar(bytes: Buffer, from: number): number {
   for (const literal of literals) {
     if (hasBytes(bytes, from, literal)) return from + literal.length
   }
-  return -1
+  return ~from
 }
 
 const literals = ['true', 'false', 'null'].map((text) => Buffer.from(text))
 
-function afterString(bytes: Buffer, from: number): number {
+/** Reads a string whose first quote is at `from`. */
+export function afterString(bytes: Buffer, from: number): number {
   const { length } = bytes
   let at = from + 1
   while (at < length) {
     const byte = bytes[at] ?? 0
     if (byte === quote) return at + 1
-    if (byte < 0x20) return -1
+    if (byte < firstPrintable) return ~at
     if (byte !== backslash) at++
     else {
-      at = afterEscape(bytes, at)
-      if (at < 0) return -1
+      const end = afterEscape(bytes, at)
+      if (end < 0) return ~at
+      at = end
     }
   }
-  return -1
+  return ~at
 }
 
 function afterEscape(bytes: Buffer, from: number): number {
   const kind = bytes[from + 1]
-  if (kind !== letterU) return isShortEscape(kind) ? from + 2 : -1
+  if (kind !== letterU) return isShortEscape(kind) ? from + 2 : ~from
   const end = from + 6
-  for (let at = from + 2; at < end; at++) if (!isHexDigit(bytes[at])) return -1
+  for (let at = from + 2; at < end; at++) if (!isHexDigit(bytes[at])) return ~from
   return end
 }
 
@@ -99,7 +91,7 @@ function isShortEscape(byte: number | undefined): boolean {
   }
 }
 
-const isDigit = (byte = 0): boolean => byte >= 0x30 && byte <= 0x39
+export const isDigit = (byte = 0): boolean => byte >= zero && byte <= 0x39
 
 function isHexDigit(byte = 0): boolean {
   const lower = byte | 0x20
@@ -114,11 +106,11 @@ function afterNumber(bytes: Buffer, from: number): number {
     const sign = bytes[at + 1]
     at = afterDigits(bytes, sign === plus || sign === minus ? at + 2 : at + 1)
   }
-  return at
+  return at < 0 ? ~from : at
 }
 
 function afterDigits(bytes: Buffer, from: number): number {
   let at = from
   while (isDigit(bytes[at])) at++
-  return at > from ? at : -1
+  return at > from ? at : ~from
 }

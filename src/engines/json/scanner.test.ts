@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { MemberScanner } from './members.ts'
+import { JsonScanner } from './scanner.ts'
 
-const scanner = new MemberScanner({
+const scanner = new JsonScanner({
   read: ['model', 'usage'],
   noted: ['choices'],
   checked: { id: (bytes, start, end) => bytes.toString('latin1', start, end) === 'good' },
   refused: ['forbidden'],
 })
-const accepts = (text: string) => scanner.scan(Buffer.from(text))
+const accepts = (text: string) => scanner.scanObject(Buffer.from(text))
 
 function valuesIn(text: string) {
   expect(accepts(text)).toBe(true)
@@ -71,13 +71,13 @@ describe('a scan for members of a JSON object', () => {
     expect(valuesIn('{"model":{"b":1},"model":null}')).toEqual({ model: null })
   })
 
-  it('returns the range of a member only if it occurs once', () => {
+  it('returns the range of a member', () => {
     expect(accepts('{ "model" : "a" , "usage":{}}')).toBe(true)
     expect(scanner.rangeOf('model')).toEqual({ start: 12, end: 15 })
     expect(scanner.rangeOf('usage')).toEqual({ start: 26, end: 28 })
     expect(scanner.rangeOf('choices')).toBeUndefined()
-    expect(accepts('{"model":"a","model":"a"}')).toBe(true)
-    expect(scanner.rangeOf('model')).toBeUndefined()
+    expect(accepts('{"model":"a","model":"b" }')).toBe(true)
+    expect(scanner.rangeOf('model')).toEqual({ start: 21, end: 24 })
   })
 
   it('distinguishes filled members from null, empty arrays and absent ones', () => {
@@ -145,5 +145,54 @@ describe('a scan for members of a JSON object', () => {
         if (!hasRefused) expect(accepts(text), text).toBe(true)
       }),
     )
+  })
+})
+
+describe('a scan that accepts every name once', () => {
+  const unique = new JsonScanner({ noted: ['method', 'id'], names: 'unique', maxDepth: 3 })
+  const problemIn = (text: string) => (unique.scanText(text) ? undefined : unique.problem)
+
+  it('notes members at their offsets in the text, whatever characters it has', () => {
+    for (const other of ['a', 'é', '\u0122', '€', '😀', '\ud800']) {
+      const text = ` {"${other}": "${other}", "m\\u0065thod": [1], "id": "\\""} `
+      expect(unique.scanText(text), text).toBe(true)
+      const { start, end } = unique.rangeOf('method') ?? { start: 0, end: 0 }
+      expect(text.slice(start, end)).toBe('[1]')
+      expect(text.slice(unique.startOf('id'), unique.endOf('id'))).toBe('"\\""')
+      expect(unique.otherNames()).toEqual([other])
+    }
+  })
+
+  it('accepts values that are no objects', () => {
+    for (const text of ['[]', '"a"', '1', 'null', '[{"a":1},{"a":2}]']) {
+      expect(problemIn(text), text).toBeUndefined()
+    }
+  })
+
+  it('refuses an object at any depth that has a name twice', () => {
+    const many = Array.from({ length: 40 }, (_, at) => `"n${at}":{"a":1}`)
+    expect(problemIn(`{${many.join(',')}}`)).toBeUndefined()
+    for (const text of [
+      '{"a":1,"a":1}',
+      '[{"b":{"a":1,"\\u0061":2}}]',
+      '{"é":1,"\\u00e9":2}',
+      `{${many.join(',')},"n7":1}`,
+      `{${many.join(',')},"n\\u0037":1}`,
+    ]) {
+      expect(problemIn(text), text).toContain('is there twice')
+    }
+    expect(problemIn('{"€":1,"₭":2}')).toBeUndefined()
+  })
+
+  it('says what is wrong and where', () => {
+    expect(problemIn('{"a":1} x')).toBe('something follows the value, at offset 8')
+    expect(problemIn('{"a" 1}')).toBe('a colon is missing, at offset 5')
+    expect(problemIn('{"a":1,}')).toBe('a key is missing, at offset 7')
+    expect(problemIn('{"a":1 "b":2}')).toBe('a comma or the end is missing, at offset 7')
+    expect(problemIn('["€\n"]')).toBe('a string has a control character, at offset 3')
+    expect(problemIn('["a')).toBe('a string has no end, at offset 3')
+    expect(problemIn('["\\x"]')).toBe('a string has a bad escape, at offset 2')
+    expect(problemIn('[tru]')).toBe('this is no JSON, at offset 1')
+    expect(problemIn('[[[[]]]]')).toBe('values lie too deep in each other, at offset 3')
   })
 })
