@@ -268,3 +268,8 @@ export function compact<Value>(value: Value): Value {
   const entries = Object.entries(value).filter(([, field]) => field !== undefined)
   return Object.fromEntries(entries.map(([name, field]) => [name, compact(field)])) as Value
 }
+
+/** The list or object; undefined if it is empty. */
+export function filled<Value extends object>(value: Value): Value | undefined {
+  return Object.keys(value).length > 0 ? value : undefined
+}

@@ -13,7 +13,8 @@ type OnMismatch = (field: SourceField, message: string) => void
 
 /**
  * One field of a document. Fields whose value a reader never looks at are `unread`, so that the report lists
- * them without help from the reader.
+ * them without help from the reader. The methods that return a value take the name of a field below this one;
+ * without it, they return the value of this field.
  */
 export class SourceField {
   readonly document: SourceDocument
@@ -47,6 +48,11 @@ export class SourceField {
     return this.value !== undefined && this.value !== null
   }
 
+  /** Whether the field of this name is set. */
+  has(name: string): boolean {
+    return this.get(name).isSet
+  }
+
   /** The field of this name; its value is undefined if it does not exist. */
   get(name: string): SourceField {
     this.#isRead = true
@@ -74,26 +80,30 @@ export class SourceField {
   }
 
   /** The items of a list; empty if the field is not set. */
-  items(): SourceField[] {
+  items(name?: string): SourceField[] {
+    if (name !== undefined) return this.get(name).items()
     if (!this.isSet) return []
     if (!Array.isArray(this.value)) return this.#mismatch('expected a list') ?? []
     return this.value.map((item, index) => this.#child(index, `${this.path}[${index}]`, item))
   }
 
   /** The items of a list, or the field itself if it is not a list. */
-  oneOrMore(): SourceField[] {
+  oneOrMore(name?: string): SourceField[] {
+    if (name !== undefined) return this.get(name).oneOrMore()
     return Array.isArray(this.value) || !this.isSet ? this.items() : [this]
   }
 
   /** The fields of an object; empty if the field is not set. */
-  entries(): (readonly [name: string, field: SourceField])[] {
+  entries(name?: string): (readonly [name: string, field: SourceField])[] {
+    if (name !== undefined) return this.get(name).entries()
     if (!this.isSet) return []
     if (!isObject(this.value)) return this.#mismatch('expected an object') ?? []
     return Object.keys(this.value).map((name) => [name, this.get(name)] as const)
   }
 
   /** The text of a string, number or boolean; undefined if the field is not set. */
-  text(): string | undefined {
+  text(name?: string): string | undefined {
+    if (name !== undefined) return this.get(name).text()
     if (!this.isSet) return undefined
     if (typeof this.value === 'string') return this.value
     if (typeof this.value === 'number' || typeof this.value === 'boolean') return String(this.value)
@@ -101,11 +111,13 @@ export class SourceField {
   }
 
   /** The texts of a list, or of a single value. */
-  texts(): string[] {
+  texts(name?: string): string[] {
+    if (name !== undefined) return this.get(name).texts()
     return this.oneOrMore().flatMap((item) => item.text() ?? [])
   }
 
-  number(): number | undefined {
+  number(name?: string): number | undefined {
+    if (name !== undefined) return this.get(name).number()
     if (!this.isSet) return undefined
     const value = typeof this.value === 'string' ? Number(this.value) : this.value
     return typeof value === 'number' && Number.isFinite(value) && this.value !== ''
@@ -113,7 +125,8 @@ export class SourceField {
       : this.#mismatch('expected a number')
   }
 
-  flag(): boolean | undefined {
+  flag(name?: string): boolean | undefined {
+    if (name !== undefined) return this.get(name).flag()
     if (!this.isSet) return undefined
     if (this.value === true || this.value === 'true') return true
     if (this.value === false || this.value === 'false') return false
@@ -127,13 +140,15 @@ export class SourceField {
   }
 
   /** The whole value, with everything below it marked as read. */
-  take(): unknown {
+  take(name?: string): unknown {
+    if (name !== undefined) return this.get(name).take()
     this.#isTaken = true
     return this.value
   }
 
   /** The same for an object; empty if the field is not set or has another type. */
-  object(): JsonObject {
+  object(name?: string): JsonObject {
+    if (name !== undefined) return this.get(name).object()
     if (isObject(this.value) || !this.isSet) {
       this.#isTaken = true
       return isObject(this.value) ? this.value : {}
@@ -143,7 +158,7 @@ export class SourceField {
 
   /** Marks fields as read that need no conversion. */
   ignore(...names: readonly string[]): void {
-    for (const name of names) this.get(name).take()
+    for (const name of names) this.take(name)
   }
 
   /** The outermost fields at and below this one that no reader looked at. */

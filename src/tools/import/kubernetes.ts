@@ -19,7 +19,7 @@ const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration'
 
 /** The metadata of an object without what a cluster has added. */
 function metadataOf(field: SourceField): ImportedManifest['metadata'] {
-  const metadata = field.get('metadata').take()
+  const metadata = field.take('metadata')
   if (!isObject(metadata)) return { name: '' }
   const kept = Object.entries(metadata).filter(([name]) => !clusterFields.includes(name))
   const { annotations, ...rest } = Object.fromEntries(kept)
@@ -51,7 +51,7 @@ export function isStandard(document: SourceDocument): boolean {
 
 /** Names must be texts, because other objects refer to them. */
 function identityProblem(field: SourceField): string | undefined {
-  const { name, namespace } = field.get('metadata').object()
+  const { name, namespace } = field.object('metadata')
   if (typeof name !== 'string' || name === '') return 'metadata.name must be a text'
   if (namespace === undefined || namespace === null || typeof namespace === 'string') return
   return 'metadata.namespace must be a text'
@@ -59,7 +59,7 @@ function identityProblem(field: SourceField): string | undefined {
 
 /** Name and namespace of an object that `openObject` has opened. */
 export function namesOf(field: SourceField): { name: string; namespace: string | undefined } {
-  const { name, namespace } = field.get('metadata').object()
+  const { name, namespace } = field.object('metadata')
   return { name: String(name), namespace: typeof namespace === 'string' ? namespace : undefined }
 }
 

@@ -1,7 +1,7 @@
 /** Builds providers of AI backends from what other gateways call models, targets and deployments. */
 
 import { entryOf } from '../../ground/base/json-object.ts'
-import { type Conversion, compact, type Fields } from './conversion.ts'
+import { type Conversion, compact, type Fields, filled } from './conversion.ts'
 import type { SourceField } from './field.ts'
 import { type Address, addCredential, parseAddress } from './targets.ts'
 
@@ -113,7 +113,7 @@ export function providerOf(
     host: vendor === 'vendorB' && port !== undefined ? base?.host : own?.host,
     port,
     path: pathOf(vendor, own, origin, result),
-    policies: Object.keys(policies).length > 0 ? policies : undefined,
+    policies: filled(policies),
   })
 }
 

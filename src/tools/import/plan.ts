@@ -1,5 +1,5 @@
 /** Collects the settings of one route while its plugins or annotations are read, then adds them as policies. */
-import { type Conversion, compact, type Fields } from './conversion.ts'
+import { type Conversion, compact, type Fields, filled } from './conversion.ts'
 import type { SourceField } from './field.ts'
 import { namedProviders } from './models.ts'
 import { toRoute } from './targets.ts'
@@ -7,10 +7,8 @@ import { toRoute } from './targets.ts'
 type HeaderLists = Record<'set' | 'add' | 'remove', unknown[]>
 
 const emptyHeaders = (): HeaderLists => ({ set: [], add: [], remove: [] })
-const filled = (lists: HeaderLists): Fields | undefined => {
-  const entries = Object.entries(lists).filter(([, list]) => list.length > 0)
-  return entries.length > 0 ? Object.fromEntries(entries) : undefined
-}
+const changesOf = (lists: HeaderLists): Fields | undefined =>
+  filled(Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0)))
 
 interface AuthorizationRule {
   readonly action: 'Require' | 'Deny'
@@ -40,8 +38,8 @@ export class RoutePlan {
   models: readonly (readonly Fields[])[] | undefined
 
   #aiPolicy(): Fields {
-    const request = this.requestGuards.length > 0 ? this.requestGuards : undefined
-    const response = this.responseGuards.length > 0 ? this.responseGuards : undefined
+    const request = filled(this.requestGuards)
+    const response = filled(this.responseGuards)
     const promptGuard = request || response ? { request, response } : undefined
     return compact({ ...this.ai, promptGuard })
   }
@@ -66,8 +64,8 @@ export class RoutePlan {
     origin: SourceField,
   ): void {
     const targets = routes.map((route) => toRoute(route))
-    const request = filled(this.requestHeaders)
-    const response = filled(this.responseHeaders)
+    const request = changesOf(this.requestHeaders)
+    const response = changesOf(this.responseHeaders)
     const computed = {
       request: this.computedRequest.length > 0 ? { set: this.computedRequest } : undefined,
       response: this.computedResponse.length > 0 ? { set: this.computedResponse } : undefined,
@@ -79,7 +77,7 @@ export class RoutePlan {
     ) {
       computed.request = { set: [...result.forwardedHeaders, ...this.computedRequest] }
     }
-    const local = this.limits.length > 0 ? this.limits : undefined
+    const local = filled(this.limits)
     const traffic = compact({
       ...this.traffic,
       rateLimit: local || this.globalLimit ? { local, global: this.globalLimit } : undefined,
@@ -88,8 +86,8 @@ export class RoutePlan {
     })
     const ai = this.#aiPolicy()
     const backend = compact({
-      ai: Object.keys(ai).length > 0 ? ai : undefined,
-      mcp: Object.keys(this.mcp).length > 0 ? this.mcp : undefined,
+      ai: filled(ai),
+      mcp: filled(this.mcp),
     })
     result.policy(result.nameOf('GatewayPolicy', name), targets, { traffic, backend }, origin)
     this.authorization.forEach(({ action, expressions }, index) => {

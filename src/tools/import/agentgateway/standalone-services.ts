@@ -12,7 +12,7 @@ const otherTargets = ['service', 'backend', 'conditional'] as const
  * a lost protection, and undefined is returned.
  */
 function serviceOf(field: SourceField, { result }: RouteScene) {
-  const other = otherTargets.find((name) => field.get(name).isSet)
+  const other = otherTargets.find((name) => field.has(name))
   const address = other === undefined ? hostOf(field.get('host'), result, 'protection') : undefined
   if (other !== undefined) {
     result.report('protection', field, `only a host is converted, not ${other}`)
@@ -20,7 +20,7 @@ function serviceOf(field: SourceField, { result }: RouteScene) {
   }
   if (address === undefined) return undefined
   const tls = field.at('policies', 'backendTLS')
-  const isUnverified = tls.get('insecure').flag() === true
+  const isUnverified = tls.flag('insecure') === true
   const policies = isUnverified ? { tls: { insecureSkipVerify: 'All' } } : {}
   return addStatic(result, { ...address, isTls: tls.isSet }, field, policies)
 }
@@ -47,7 +47,7 @@ function bodyOf(field: SourceField, { result }: RouteScene): Fields | undefined 
   const partial = field.get('allowPartialMessage')
   if (partial.flag() === true)
     result.report('changed', partial, 'a larger body is refused with 413 instead of cut off')
-  return { maxSize: field.get('maxRequestBytes').number() ?? 8192 }
+  return { maxSize: field.number('maxRequestBytes') ?? 8192 }
 }
 
 export function extAuthz(field: SourceField, scene: RouteScene): void {
@@ -63,8 +63,8 @@ export function extAuthz(field: SourceField, scene: RouteScene): void {
       backendRef,
       forwardBody,
       http: {
-        path: http.get('path').text(),
-        redirect: http.get('redirect').text(),
+        path: http.text('path'),
+        redirect: http.text('redirect'),
         allowedRequestHeaders: listOf(headers),
         addRequestHeaders: textsOf(http.get('addRequestHeaders')),
         allowedResponseHeaders: listOf(http.get('includeResponseHeaders')),
@@ -79,7 +79,7 @@ export function extAuthz(field: SourceField, scene: RouteScene): void {
   }
   // Earlier versions have `context` beside the host.
   const grpc = protocol.get('grpc')
-  const context = grpc.get('context').isSet ? grpc.get('context') : field.get('context')
+  const context = grpc.has('context') ? grpc.get('context') : field.get('context')
   scene.plan.traffic.extAuth = compact({
     backendRef,
     forwardBody,
@@ -98,18 +98,12 @@ export function remoteRateLimit(field: SourceField, scene: RouteScene): void {
   const backendRef = serviceOf(field, scene)
   if (backendRef === undefined) return
   failureOf(field, scene)
-  const descriptors = field
-    .get('descriptors')
-    .items()
-    .map((descriptor) => ({
-      unit: descriptor.get('type').text() === 'tokens' ? 'Tokens' : 'Requests',
-      entries: descriptor
-        .get('entries')
-        .items()
-        .map((entry) => ({
-          name: entry.get('key').text() ?? '',
-          expression: entry.get('value').text() ?? '',
-        })),
-    }))
-  scene.plan.globalLimit = { backendRef, domain: field.get('domain').text() ?? '', descriptors }
+  const descriptors = field.items('descriptors').map((descriptor) => ({
+    unit: descriptor.text('type') === 'tokens' ? 'Tokens' : 'Requests',
+    entries: descriptor.items('entries').map((entry) => ({
+      name: entry.text('key') ?? '',
+      expression: entry.text('value') ?? '',
+    })),
+  }))
+  scene.plan.globalLimit = { backendRef, domain: field.text('domain') ?? '', descriptors }
 }

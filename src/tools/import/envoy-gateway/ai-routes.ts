@@ -1,6 +1,6 @@
 /** Converts AIGatewayRoute to HTTPRoute and GatewayBackends. */
 import { gatewayGroup } from '../../../ground/model/api-names.ts'
-import { type Conversion, compact, type Fields } from '../conversion.ts'
+import { type Conversion, compact, type Fields, filled } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
 import { namedProviders } from '../models.ts'
 import { addBackend, addRoute } from '../targets.ts'
@@ -17,16 +17,12 @@ export function convertModelRoute(
 ): void {
   const name = enter(field, result)
   const spec = field.get('spec')
-  const parentRefs = spec
-    .get('parentRefs')
-    .items()
-    .map((ref) => ref.object())
-  const hostnames = spec.get('hostnames').isSet ? spec.get('hostnames').texts() : undefined
+  const parentRefs = spec.items('parentRefs').map((ref) => ref.object())
+  const hostnames = spec.has('hostnames') ? spec.texts('hostnames') : undefined
   const costs = spec.get('llmRequestCosts')
   result.lose(costs, 'costs are the numbers of tokens; limit them with rateLimit')
   const rules = spec
-    .get('rules')
-    .items()
+    .items('rules')
     .map((rule, index) => convertRule(rule, `${name}-${index + 1}`, backends, result))
   addRoute(result, name, { parentRefs, hostnames, rules }, field)
   for (const parent of parentRefs) addModelHeader(parent, result, field)
@@ -65,28 +61,22 @@ function convertRule(
 ): Fields {
   rule.ignore('modelsOwnedBy', 'modelsCreatedAt')
   result.lose(rule.get('streamIdleTimeout'), 'has no counterpart')
-  const choices = rule
-    .get('backendRefs')
-    .items()
-    .flatMap((ref): Choice[] => {
-      ref.ignore('group', 'kind', 'namespace')
-      const target = ref.get('name').text() ?? ''
-      for (const mutation of ['headerMutation', 'bodyMutation']) {
-        result.lose(ref.get(mutation), 'requests to providers are not changed')
-      }
-      const provider = backends.provider(target, ref.get('modelNameOverride').text(), ref)
-      const weight = ref.get('weight').number() ?? 1
-      const priority = ref.get('priority').number() ?? 0
-      return provider === undefined ? [] : [{ provider, name: target, weight, priority }]
-    })
-  const matches = rule
-    .get('matches')
-    .items()
-    .map((match) => match.object())
+  const choices = rule.items('backendRefs').flatMap((ref): Choice[] => {
+    ref.ignore('group', 'kind', 'namespace')
+    const target = ref.text('name') ?? ''
+    for (const mutation of ['headerMutation', 'bodyMutation']) {
+      result.lose(ref.get(mutation), 'requests to providers are not changed')
+    }
+    const provider = backends.provider(target, ref.text('modelNameOverride'), ref)
+    const weight = ref.number('weight') ?? 1
+    const priority = ref.number('priority') ?? 0
+    return provider === undefined ? [] : [{ provider, name: target, weight, priority }]
+  })
+  const matches = rule.items('matches').map((match) => match.object())
   const timeouts = rule.get('timeouts')
   return compact({
-    name: rule.get('name').text(),
-    matches: matches.length > 0 ? matches : undefined,
+    name: rule.text('name'),
+    matches: filled(matches),
     timeouts: timeouts.isSet ? timeouts.take() : undefined,
     backendRefs: referencesOf(choices, name, rule, result),
   })

@@ -1,6 +1,6 @@
 /** Converts BackendTrafficPolicy. */
 import { entryOf } from '../../../ground/base/json-object.ts'
-import { type Conversion, compact, type Fields } from '../conversion.ts'
+import { type Conversion, compact, type Fields, filled } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
 import { limitOf, reportShared } from '../limits.ts'
 import { enter, type PolicyScene } from './targets.ts'
@@ -32,7 +32,7 @@ export function convertBackendTrafficPolicy(
     connectTimeout: connect,
     keepalive: keepalive.isSet ? keepaliveOf(keepalive) : undefined,
   })
-  const backend = { tcp: Object.keys(tcp).length > 0 ? tcp : undefined }
+  const backend = { tcp: filled(tcp) }
   if (refs.length > 0)
     result.policy(
       result.nameOf('GatewayPolicy', `${name}-traffic`),
@@ -44,9 +44,9 @@ export function convertBackendTrafficPolicy(
 
 export function keepaliveOf(keepalive: SourceField): Fields {
   return compact({
-    retries: keepalive.get('probes').number(),
-    time: keepalive.get('idleTime').text(),
-    interval: keepalive.get('interval').text(),
+    retries: keepalive.number('probes'),
+    time: keepalive.text('idleTime'),
+    interval: keepalive.text('interval'),
   })
 }
 
@@ -67,7 +67,7 @@ function rateLimitOf(rateLimit: SourceField, result: Conversion): Fields | undef
     ...rateLimit.at('global', 'rules').items(),
     ...rateLimit.at('local', 'rules').items(),
   ]
-  if (rateLimit.get('global').isSet) {
+  if (rateLimit.has('global')) {
     result.report('changed', rateLimit.get('global'), 'each proxy keeps its own limit')
   }
   const local = rules.flatMap((rule) => {
@@ -75,7 +75,7 @@ function rateLimitOf(rateLimit: SourceField, result: Conversion): Fields | undef
     const amount = rule.at('limit', 'requests').number() ?? 0
     const period = seconds[rule.at('limit', 'unit').text() ?? ''] ?? 0
     const isTokens = rule.at('cost', 'response', 'from').text() === 'Metadata'
-    const selectors = rule.get('clientSelectors').items()
+    const selectors = rule.items('clientSelectors')
     const unit = isTokens ? 'tokens' : 'requests'
     const isForAll = selectors.every(isDistinct)
     const limit = isForAll ? limitOf({ amount, seconds: period, unit }, rule, result) : undefined
@@ -92,14 +92,14 @@ function rateLimitOf(rateLimit: SourceField, result: Conversion): Fields | undef
 
 /** Whether the selector only divides clients, so that each has a limit of its own. */
 function isDistinct(selector: SourceField): boolean {
-  const headers = selector.get('headers').items()
+  const headers = selector.items('headers')
   const others = selector.entries().filter(([name]) => name !== 'headers' && name !== 'sourceCIDR')
   const isDistinctSource =
-    !selector.get('sourceCIDR').isSet || selector.at('sourceCIDR', 'type').text() === 'Distinct'
+    !selector.has('sourceCIDR') || selector.at('sourceCIDR', 'type').text() === 'Distinct'
   return (
     others.length === 0 &&
     isDistinctSource &&
-    headers.every((header) => header.get('type').text() === 'Distinct')
+    headers.every((header) => header.text('type') === 'Distinct')
   )
 }
 
@@ -114,18 +114,12 @@ function retryOf(retry: SourceField): Fields | undefined {
   if (!retry.isSet) return undefined
   const on = retry.get('retryOn')
   const codes = new Set([
-    ...on
-      .get('triggers')
-      .texts()
-      .flatMap((trigger) => entryOf(triggers, trigger) ?? []),
-    ...on
-      .get('httpStatusCodes')
-      .items()
-      .flatMap((code) => code.number() ?? []),
+    ...on.texts('triggers').flatMap((trigger) => entryOf(triggers, trigger) ?? []),
+    ...on.items('httpStatusCodes').flatMap((code) => code.number() ?? []),
   ])
   retry.at('perRetry', 'backOff').ignore('maxInterval')
   return compact({
-    attempts: retry.get('numRetries').number() ?? 2,
+    attempts: retry.number('numRetries') ?? 2,
     codes: codes.size > 0 ? [...codes].sort() : undefined,
     backoff: retry.at('perRetry', 'backOff', 'baseInterval').text(),
   })

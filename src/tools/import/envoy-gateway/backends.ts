@@ -54,29 +54,22 @@ export class Backends {
     const name = enter(field, result)
     const spec = field.get('spec')
     spec.ignore('type', 'fallback')
-    const protocols = spec.get('appProtocols').texts()
+    const protocols = spec.texts('appProtocols')
     const tls = tlsOf(spec.get('tls'))
     const policies = {
       tls,
       http: protocols.some((text) => text.includes('h2c')) ? { version: 'HTTP2' } : undefined,
     }
-    const addresses = spec
-      .get('endpoints')
-      .items()
-      .flatMap((endpoint) => {
-        endpoint.ignore('zone', 'hostname')
-        const host = endpoint.at('fqdn', 'hostname').text() ?? endpoint.at('ip', 'address').text()
-        const port = endpoint.at('fqdn', 'port').number() ?? endpoint.at('ip', 'port').number()
-        if (host === undefined || port === undefined) {
-          result.report(
-            'lost',
-            endpoint,
-            'only endpoints with a host or an IP address are converted',
-          )
-          return []
-        }
-        return [{ host, port, isTls: tls !== undefined }]
-      })
+    const addresses = spec.items('endpoints').flatMap((endpoint) => {
+      endpoint.ignore('zone', 'hostname')
+      const host = endpoint.at('fqdn', 'hostname').text() ?? endpoint.at('ip', 'address').text()
+      const port = endpoint.at('fqdn', 'port').number() ?? endpoint.at('ip', 'port').number()
+      if (host === undefined || port === undefined) {
+        result.report('lost', endpoint, 'only endpoints with a host or an IP address are converted')
+        return []
+      }
+      return [{ host, port, isTls: tls !== undefined }]
+    })
     const [first] = addresses
     if (first === undefined) result.report('lost', field, 'the Backend has no usable endpoint')
     else this.#addresses.set(name, first)
@@ -147,7 +140,7 @@ export class Backends {
     for (const mutation of ['headerMutation', 'bodyMutation']) {
       result.lose(spec.get(mutation), 'requests to providers are not changed')
     }
-    const backend = spec.get('backendRef').object()
+    const backend = spec.object('backendRef')
     const address =
       this.#addresses.get(String(backend.name)) ?? serviceAddress(backend, result.namespace)
     const { host, port, isTls } = address
@@ -181,7 +174,7 @@ export class Backends {
   ): { auth?: Fields; region?: string; project?: string } {
     const result = this.#result
     if (spec === undefined) return {}
-    const type = spec.get('type').text() ?? ''
+    const type = spec.text('type') ?? ''
     if (type === 'AWSCredentials') {
       const region = spec.at('awsCredentials', 'region').text() ?? 'us-east-1'
       const file = spec.at('awsCredentials', 'credentialsFile')
@@ -240,11 +233,11 @@ function serviceAddress({ name, port }: Fields, namespace = 'default'): Address 
 function tlsOf(tls: SourceField): Fields | undefined {
   if (!tls.isSet) return undefined
   tls.ignore('wellKnownCACertificates', 'autoSNIFromEndpointHostname')
-  const refs = tls.get('caCertificateRefs').items()
-  const isUnverified = tls.get('insecureSkipVerify').flag() === true
+  const refs = tls.items('caCertificateRefs')
+  const isUnverified = tls.flag('insecureSkipVerify') === true
   return compact({
     insecureSkipVerify: isUnverified ? 'All' : undefined,
-    sni: tls.get('sni').text(),
+    sni: tls.text('sni'),
     caCertificateRefs:
       refs.length > 0 ? refs.slice(0, 1).map((ref) => ({ name: ref.object().name })) : undefined,
   })

@@ -1,5 +1,5 @@
 /** Converts ClientTrafficPolicy. */
-import { compact, type Fields } from '../conversion.ts'
+import { compact, type Fields, filled } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
 import { keepaliveOf } from './backend-traffic.ts'
 import { enter, type PolicyScene } from './targets.ts'
@@ -45,11 +45,11 @@ function tcpOf(spec: SourceField): Fields | undefined {
 function tlsOf(tls: SourceField): Fields | undefined {
   const alpn = tls.get('alpnProtocols')
   const fields = compact({
-    minProtocolVersion: tls.get('minVersion').text(),
-    maxProtocolVersion: tls.get('maxVersion').text(),
+    minProtocolVersion: tls.text('minVersion'),
+    maxProtocolVersion: tls.text('maxVersion'),
     alpnProtocols: alpn.isSet ? alpn.texts() : undefined,
   })
-  return Object.keys(fields).length > 0 ? fields : undefined
+  return filled(fields)
 }
 
 function httpOf(spec: SourceField): Fields | undefined {
@@ -61,5 +61,5 @@ function httpOf(spec: SourceField): Fields | undefined {
     http2KeepaliveInterval: http2.at('connectionKeepalive', 'interval').text(),
     http2KeepaliveTimeout: http2.at('connectionKeepalive', 'timeout').text(),
   })
-  return Object.keys(fields).length > 0 ? fields : undefined
+  return filled(fields)
 }

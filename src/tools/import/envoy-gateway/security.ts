@@ -1,5 +1,5 @@
 /** Converts SecurityPolicy. */
-import { type Conversion, compact, type Fields } from '../conversion.ts'
+import { type Conversion, compact, type Fields, filled } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
 import { addSecret, addStatic, parseAddress, quote, quoteAll, sourceIn } from '../targets.ts'
 import type { Backends } from './backends.ts'
@@ -26,8 +26,8 @@ export function convertSecurityPolicy(field: SourceField, scene: SecurityScene):
 
 function corsOf(cors: SourceField, result: Conversion): Fields | undefined {
   if (!cors.isSet) return undefined
-  const list = (key: string) => (cors.get(key).isSet ? cors.get(key).texts() : undefined)
-  const age = cors.get('maxAge').text()
+  const list = (key: string) => (cors.has(key) ? cors.texts(key) : undefined)
+  const age = cors.text('maxAge')
   const seconds = /^(\d+)s$/.exec(age ?? '')?.[1]
   const minutes = /^(\d+)m$/.exec(age ?? '')?.[1]
   const hours = /^(\d+)h$/.exec(age ?? '')?.[1]
@@ -39,7 +39,7 @@ function corsOf(cors: SourceField, result: Conversion): Fields | undefined {
     allowMethods: list('allowMethods'),
     allowHeaders: list('allowHeaders'),
     exposeHeaders: list('exposeHeaders'),
-    allowCredentials: cors.get('allowCredentials').flag(),
+    allowCredentials: cors.flag('allowCredentials'),
     maxAge: maxAge > 0 ? maxAge : undefined,
   })
 }
@@ -68,7 +68,7 @@ function apiKeysOf(auth: SourceField, name: string, result: Conversion): Fields 
   result.lose(auth.get('forwardClientIDHeader'), 'use a transformation with apiKey')
   const secret = result.nameOf('Secret', `${name}-keys`)
   const entries: Record<string, string> = {}
-  for (const ref of auth.get('credentialRefs').items()) {
+  for (const ref of auth.items('credentialRefs')) {
     const source = nameIn(ref)
     const found = result.secretEntries(source, result.namespace)
     const reason =
@@ -79,7 +79,7 @@ function apiKeysOf(auth: SourceField, name: string, result: Conversion): Fields 
     Object.assign(entries, found)
   }
   const places = auth.get('extractFrom')
-  const headers = places.items().flatMap((place) => place.get('headers').texts())
+  const headers = places.items().flatMap((place) => place.texts('headers'))
   if (!headers.some((header) => header.toLowerCase() === 'authorization')) {
     result.report('changed', places, 'clients must send the key as "Authorization: Bearer KEY"')
   }
@@ -88,26 +88,23 @@ function apiKeysOf(auth: SourceField, name: string, result: Conversion): Fields 
 
 function jwtOf(jwt: SourceField, result: Conversion): Fields | undefined {
   if (!jwt.isSet) return undefined
-  const isOptional = jwt.get('optional').flag() === true
+  const isOptional = jwt.flag('optional') === true
   result.lose(jwt.get('failOpen'), 'tokens are refused if keys cannot be fetched')
-  const providers = jwt
-    .get('providers')
-    .items()
-    .map((provider) => {
-      provider.ignore('name', 'recomputeRoute')
-      for (const field of ['claimToHeaders', 'extractFrom']) {
-        const value = provider.get(field)
-        if (value.isSet)
-          result.report('lost', value, 'use a transformation; tokens are read from Authorization')
-        value.take()
-      }
-      const audiences = provider.get('audiences').texts()
-      return compact({
-        issuer: provider.get('issuer').text(),
-        audiences: audiences.length > 0 ? audiences : undefined,
-        jwks: jwksOf(provider, result),
-      })
+  const providers = jwt.items('providers').map((provider) => {
+    provider.ignore('name', 'recomputeRoute')
+    for (const field of ['claimToHeaders', 'extractFrom']) {
+      const value = provider.get(field)
+      if (value.isSet)
+        result.report('lost', value, 'use a transformation; tokens are read from Authorization')
+      value.take()
+    }
+    const audiences = provider.texts('audiences')
+    return compact({
+      issuer: provider.text('issuer'),
+      audiences: filled(audiences),
+      jwks: jwksOf(provider, result),
     })
+  })
   return { mode: isOptional ? 'Optional' : 'Strict', providers }
 }
 
@@ -116,7 +113,7 @@ function jwksOf(provider: SourceField, result: Conversion): Fields | undefined {
   provider.get('localJWKS').ignore('type')
   if (inline !== undefined) return { inline }
   const remote = provider.get('remoteJWKS')
-  const address = parseAddress(remote.get('uri').text() ?? '')
+  const address = parseAddress(remote.text('uri') ?? '')
   if (address === undefined) {
     result.report('protection', provider, 'the key set is neither inline nor at a URL')
     return undefined
@@ -125,7 +122,7 @@ function jwksOf(provider: SourceField, result: Conversion): Fields | undefined {
   return {
     remote: compact({
       jwksPath: address.path,
-      cacheDuration: remote.get('cacheDuration').text(),
+      cacheDuration: remote.text('cacheDuration'),
       backendRef: addStatic(result, address, remote),
     }),
   }
@@ -135,31 +132,31 @@ function extAuthOf(auth: SourceField, { backends, result }: SecurityScene): Fiel
   if (!auth.isSet) return undefined
   auth.ignore('recomputeRoute', 'includeRouteMetadata', 'statusOnError')
   for (const field of ['timeout', 'contextExtensions']) {
-    if (auth.get(field).isSet) result.report('lost', auth.get(field), 'has no counterpart')
-    auth.get(field).take()
+    if (auth.has(field)) result.report('lost', auth.get(field), 'has no counterpart')
+    auth.take(field)
   }
   const failOpen = auth.get('failOpen')
   if (failOpen.flag() === true)
     result.report('changed', failOpen, 'requests are refused if the service fails')
-  const service = auth.get('grpc').isSet ? auth.get('grpc') : auth.get('http')
-  const refs = service.get('backendRefs').items()
+  const service = auth.has('grpc') ? auth.get('grpc') : auth.get('http')
+  const refs = service.items('backendRefs')
   const ref = (refs[0] ?? service.get('backendRef')).object()
   service.ignore('backendSettings', 'backendRef')
-  const headers = auth.get('headersToExtAuth').texts()
-  const answered = service.get('headersToBackend').texts()
+  const headers = auth.texts('headersToExtAuth')
+  const answered = service.texts('headersToBackend')
   const maxSize = auth.at('bodyToExtAuth', 'maxRequestBytes').number()
-  const path = service.get('path').text()
+  const path = service.text('path')
   if (path !== undefined)
     result.report('changed', service.get('path'), 'only the answer 200 allows a request')
   const http = compact({
     path:
       path === undefined ? undefined : `${quote(path.replace(/\/$/, ''))} + request.pathAndQuery`,
-    allowedRequestHeaders: headers.length > 0 ? headers : undefined,
-    allowedResponseHeaders: answered.length > 0 ? answered : undefined,
+    allowedRequestHeaders: filled(headers),
+    allowedResponseHeaders: filled(answered),
   })
   return compact({
     backendRef: ref === undefined ? undefined : backends.reference(ref),
-    ...(auth.get('grpc').isSet ? { grpc: {} } : { http }),
+    ...(auth.has('grpc') ? { grpc: {} } : { http }),
     forwardBody: maxSize === undefined ? undefined : { maxSize },
   })
 }
@@ -175,11 +172,11 @@ function addAuthorization(
   result: Conversion,
 ): void {
   if (!auth.isSet) return
-  const byDefault = auth.get('defaultAction').text() ?? 'Deny'
+  const byDefault = auth.text('defaultAction') ?? 'Deny'
   let expression = byDefault === 'Allow' ? 'true' : 'false'
-  for (const rule of auth.get('rules').items().toReversed()) {
+  for (const rule of auth.items('rules').toReversed()) {
     rule.ignore('name')
-    const action = rule.get('action').text() === 'Allow' ? 'true' : 'false'
+    const action = rule.text('action') === 'Allow' ? 'true' : 'false'
     const condition = conditionOf(rule, result)
     // A rule that cannot be expressed refuses all requests that reach it.
     expression = condition === undefined ? 'false' : `(${condition}) ? ${action} : (${expression})`
@@ -200,16 +197,16 @@ function conditionOf(rule: SourceField, result: Conversion): string | undefined 
   if (cel.isSet) parts.push(undefined)
   const ranges = principal.get('clientCIDRs')
   if (ranges.isSet) parts.push(sourceIn(ranges.texts()))
-  for (const header of principal.get('headers').items()) {
-    const headerName = (header.get('name').text() ?? '').toLowerCase()
-    const list = quoteAll(header.get('values').texts())
+  for (const header of principal.items('headers')) {
+    const headerName = (header.text('name') ?? '').toLowerCase()
+    const list = quoteAll(header.texts('values'))
     parts.push(
       `default(request.headers.raw()[${quote(headerName)}], []).exists(value, value in ${list})`,
     )
   }
   const jwt = principal.get('jwt')
   if (jwt.isSet) parts.push(...claimConditions(jwt))
-  if (principal.get('clientIPGeoLocations').isSet) parts.push(undefined)
+  if (principal.has('clientIPGeoLocations')) parts.push(undefined)
   const methods = rule.at('operation', 'methods').texts()
   if (methods.length > 0) parts.push(`request.method in ${quoteAll(methods)}`)
   if (rule.at('operation', 'path').isSet) parts.push(undefined)
@@ -227,20 +224,16 @@ function conditionOf(rule: SourceField, result: Conversion): string | undefined 
 
 function claimConditions(jwt: SourceField): string[] {
   jwt.ignore('provider')
-  const claims = jwt
-    .get('claims')
-    .items()
-    .map((claim) => {
-      const path = (claim.get('name').text() ?? '').split('.').map((step) => `[${quote(step)}]`)
-      const list = quoteAll(claim.get('values').texts())
-      const value = `jwt${path.join('')}`
-      return claim.get('valueType').text() === 'StringArray'
-        ? `default(${value}, []).exists(item, item in ${list})`
-        : `default(${value}, "") in ${list}`
-    })
+  const claims = jwt.items('claims').map((claim) => {
+    const path = (claim.text('name') ?? '').split('.').map((step) => `[${quote(step)}]`)
+    const list = quoteAll(claim.texts('values'))
+    const value = `jwt${path.join('')}`
+    return claim.text('valueType') === 'StringArray'
+      ? `default(${value}, []).exists(item, item in ${list})`
+      : `default(${value}, "") in ${list}`
+  })
   const scopes = jwt
-    .get('scopes')
-    .texts()
+    .texts('scopes')
     .map((scope) => `${quote(scope)} in default(jwt["scope"], "").split(" ")`)
   return [...claims, ...scopes]
 }

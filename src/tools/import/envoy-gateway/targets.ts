@@ -17,21 +17,19 @@ export class Targets {
       spec.get('mergeType'),
       'policies merge for each field, and the more specific one wins',
     )
-    if (spec.get('targetSelectors').isSet) {
-      spec.get('targetSelectors').take()
+    if (spec.has('targetSelectors')) {
+      spec.take('targetSelectors')
       result.report('protection', spec.get('targetSelectors'), 'name the targets with targetRefs')
     }
-    return [...spec.get('targetRef').oneOrMore(), ...spec.get('targetRefs').items()].flatMap(
-      (ref) => {
-        const { kind, ...rest } = ref.object()
-        const known = kind === 'AIGatewayRoute' ? 'HTTPRoute' : kind
-        if (/^(Gateway|HTTPRoute|GRPCRoute|ListenerSet)$/.test(String(known))) {
-          return [{ ...rest, group: 'gateway.networking.k8s.io', kind: known }]
-        }
-        result.report('protection', ref, `policies of ${String(kind)} are not converted`)
-        return []
-      },
-    )
+    return [...spec.oneOrMore('targetRef'), ...spec.items('targetRefs')].flatMap((ref) => {
+      const { kind, ...rest } = ref.object()
+      const known = kind === 'AIGatewayRoute' ? 'HTTPRoute' : kind
+      if (/^(Gateway|HTTPRoute|GRPCRoute|ListenerSet)$/.test(String(known))) {
+        return [{ ...rest, group: 'gateway.networking.k8s.io', kind: known }]
+      }
+      result.report('protection', ref, `policies of ${String(kind)} are not converted`)
+      return []
+    })
   }
 }
 

@@ -58,9 +58,9 @@ function responseTransformer(config: SourceField, scene: PluginScene): void {
 
 function correlationId(config: SourceField, { plan }: PluginScene): void {
   config.ignore('generator')
-  const name = (config.get('header_name').text() ?? 'Kong-Request-ID').toLowerCase()
+  const name = (config.text('header_name') ?? 'Kong-Request-ID').toLowerCase()
   plan.computedRequest.push({ name, value: `default(request.headers[${quote(name)}], uuid())` })
-  if (config.get('echo_downstream').flag() === true) {
+  if (config.flag('echo_downstream') === true) {
     plan.computedResponse.push({ name, value: `request.headers[${quote(name)}]` })
   }
 }

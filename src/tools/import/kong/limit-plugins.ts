@@ -33,7 +33,7 @@ const counting = [
 
 function reportScope(config: SourceField, { result }: PluginScene): void {
   config.ignore(...counting, 'header_name', 'path')
-  const by = config.get('limit_by').text() ?? config.get('identifier').text() ?? 'consumer'
+  const by = config.text('limit_by') ?? config.text('identifier') ?? 'consumer'
   if (by === 'service' || by === 'route') return
   reportShared(config, result, `Kong counts by ${by}`)
 }
@@ -58,13 +58,10 @@ function rateLimiting(config: SourceField, scene: PluginScene): void {
 
 function rateLimitingAdvanced(config: SourceField, scene: PluginScene): void {
   reportScope(config, scene)
-  const windows = config.get('window_size').items()
-  config
-    .get('limit')
-    .items()
-    .forEach((field, index) => {
-      addLimit(field, field.number() ?? 0, windows[index]?.number() ?? 0, scene)
-    })
+  const windows = config.items('window_size')
+  config.items('limit').forEach((field, index) => {
+    addLimit(field, field.number() ?? 0, windows[index]?.number() ?? 0, scene)
+  })
 }
 
 export const limitPlugins: Readonly<Record<string, PluginReader>> = {

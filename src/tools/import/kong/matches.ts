@@ -18,7 +18,7 @@ export function matchesOf(
   servicePath: string | undefined,
   result: Conversion,
 ): RouteMatches | undefined {
-  const protocols = route.get('protocols').texts()
+  const protocols = route.texts('protocols')
   if (protocols.length > 0 && !protocols.some((protocol) => /^(http|grpc)s?$/.test(protocol))) {
     result.report('route', route, `routes for ${protocols.join(', ')} are not converted`)
     route.take()
@@ -33,8 +33,8 @@ export function matchesOf(
   if ((priority.number() ?? 0) !== 0) {
     result.report('changed', priority, 'the order of patterns is that of their lengths')
   }
-  const strips = route.get('strip_path').flag() !== false
-  const paths = route.get('paths').items()
+  const strips = route.flag('strip_path') !== false
+  const paths = route.items('paths')
   const conditions = conditionsOf(route, result)
   const prefix = (servicePath ?? '').replace(/\/+$/, '')
   const fields = paths.length > 0 ? paths : [undefined]
@@ -76,11 +76,8 @@ function rewriteOf(path: string, prefix: string, strips: boolean): Fields | unde
 
 /** Every combination of methods and headers. */
 function conditionsOf(route: SourceField, result: Conversion): Fields[] {
-  const methods = route.get('methods').texts()
-  const headers = route
-    .get('headers')
-    .entries()
-    .map(([name, field]) => headerMatch(name, field.texts()))
+  const methods = route.texts('methods')
+  const headers = route.entries('headers').map(([name, field]) => headerMatch(name, field.texts()))
   result.lose(route.get('snis'), 'server names are chosen by listeners')
   result.lose(route.get('sources'), 'addresses of clients do not choose routes')
   result.lose(route.get('destinations'), 'addresses do not choose routes')
@@ -98,7 +95,7 @@ function headerMatch(name: string, values: readonly string[]): Fields {
 }
 
 function hostnamesOf(route: SourceField, result: Conversion): string[] | undefined {
-  const hosts = route.get('hosts').items()
+  const hosts = route.items('hosts')
   if (hosts.length === 0) return undefined
   return hosts.flatMap((field) => {
     const host = (field.text() ?? '').replace(/:\d+$/, '').toLowerCase()

@@ -14,7 +14,7 @@ const observing =
 
 /** Adds the settings of a plugin to the plan of a route. */
 export function applyPlugin(plugin: SourceField, scene: PluginScene): void {
-  const name = plugin.get('name').text() ?? ''
+  const name = plugin.text('name') ?? ''
   const reader = entryOf(readers, name)
   if (reader === undefined)
     reportPlugin(plugin, `the plugin ${name} has no counterpart`, scene.result)
@@ -23,7 +23,7 @@ export function applyPlugin(plugin: SourceField, scene: PluginScene): void {
 
 /** Reports a plugin. A plugin that is not known to observe only may protect something. */
 export function reportPlugin(plugin: SourceField, reason: string, result: Conversion): void {
-  const name = plugin.get('name').text() ?? ''
+  const name = plugin.text('name') ?? ''
   const isHarmless =
     observing.test(name) || /^(proxy-cache|ai-semantic-cache|correlation-id|grpc-web)/.test(name)
   result.report(isHarmless && !isProtection(name) ? 'lost' : 'protection', plugin, reason)
@@ -31,29 +31,29 @@ export function reportPlugin(plugin: SourceField, reason: string, result: Conver
 }
 
 /** Anonymous access lets requests without credentials pass. */
-const modeOf = (config: SourceField) => (config.get('anonymous').isSet ? { mode: 'Optional' } : {})
+const modeOf = (config: SourceField) => (config.has('anonymous') ? { mode: 'Optional' } : {})
 
 /** Copies a key from Kong's header or query parameter to the header that Sluice reads. */
 function keyAuth(config: SourceField, { plan, consumers, result }: PluginScene): void {
   config.ignore('run_on_preflight', 'realm')
   plan.traffic.apiKeyAuthentication = { ...modeOf(config), secretRef: consumers.apiKeys() }
-  const names = config.get('key_names').isSet ? config.get('key_names').texts() : ['apikey']
+  const names = config.has('key_names') ? config.texts('key_names') : ['apikey']
   const places = [
-    ...(config.get('key_in_header').flag() === false
+    ...(config.flag('key_in_header') === false
       ? []
       : names.map((key) => `request.headers[${quote(key.toLowerCase())}]`)),
-    ...(config.get('key_in_query').flag() === false
+    ...(config.flag('key_in_query') === false
       ? []
       : names.map((key) => `request.uri.query(${quote(key)})[0]`)),
   ]
-  if (config.get('key_in_body').flag() === true) {
+  if (config.flag('key_in_body') === true) {
     result.report(
       'changed',
       config.get('key_in_body'),
       'a key in the body is not read; it is refused',
     )
   }
-  if (config.get('hide_credentials').flag() === true) plan.requestHeaders.remove.push(...names)
+  if (config.flag('hide_credentials') === true) plan.requestHeaders.remove.push(...names)
   const found = `coalesce(${[...places.map((place) => `"Bearer " + ${place}`), 'request.headers["authorization"]'].join(', ')})`
   const transformation = { request: { set: [{ name: 'authorization', value: found }] } }
   // The policy applies to the whole Gateway, since PreRouting policies cannot belong to a route.
@@ -74,8 +74,7 @@ function keyAuth(config: SourceField, { plan, consumers, result }: PluginScene):
 function basicAuth(config: SourceField, { plan, consumers }: PluginScene): void {
   config.ignore('realm')
   plan.traffic.basicAuthentication = { ...modeOf(config), secretRef: consumers.passwords() }
-  if (config.get('hide_credentials').flag() === true)
-    plan.requestHeaders.remove.push('authorization')
+  if (config.flag('hide_credentials') === true) plan.requestHeaders.remove.push('authorization')
 }
 
 function jwt(config: SourceField, { plan, consumers, result }: PluginScene): void {
@@ -97,7 +96,7 @@ function acl(config: SourceField, { plan, consumers }: PluginScene): void {
     ['Deny', ['deny', 'blacklist']],
   ] as const
   for (const [action, names] of lists) {
-    const groups = names.flatMap((name) => config.get(name).texts())
+    const groups = names.flatMap((name) => config.texts(name))
     if (groups.length === 0) continue
     const users = consumers.usersIn(groups)
     const expressions = [
@@ -125,31 +124,29 @@ function ipRestriction(config: SourceField, { plan, result }: PluginScene): void
 }
 
 function cors(config: SourceField, { plan, result }: PluginScene): void {
-  const origins = config.get('origins').isSet ? config.get('origins').texts() : ['*']
+  const origins = config.has('origins') ? config.texts('origins') : ['*']
   const plain = origins.filter((origin) => /^\*$|^https?:\/\/[\w.:*-]+$/.test(origin))
   if (plain.length < origins.length) {
     result.report('changed', config.get('origins'), 'origins that are patterns are not allowed')
   }
   config.ignore('preflight_continue', 'private_network')
-  const credentials = config.get('credentials').flag()
+  const credentials = config.flag('credentials')
   plan.traffic.cors = compact({
     allowOrigins: plain,
-    allowMethods: config.get('methods').isSet ? config.get('methods').texts() : ['*'],
-    allowHeaders: config.get('headers').isSet ? config.get('headers').texts() : ['*'],
-    exposeHeaders: config.get('exposed_headers').isSet
-      ? config.get('exposed_headers').texts()
-      : undefined,
+    allowMethods: config.has('methods') ? config.texts('methods') : ['*'],
+    allowHeaders: config.has('headers') ? config.texts('headers') : ['*'],
+    exposeHeaders: config.has('exposed_headers') ? config.texts('exposed_headers') : undefined,
     allowCredentials: credentials,
-    maxAge: config.get('max_age').number(),
+    maxAge: config.number('max_age'),
   })
 }
 
 function requestTermination(config: SourceField, { plan }: PluginScene): void {
   config.ignore('content_type')
-  const message = config.get('message').text()
+  const message = config.text('message')
   const body =
-    config.get('body').text() ?? (message === undefined ? undefined : JSON.stringify({ message }))
-  plan.traffic.directResponse = compact({ status: config.get('status_code').number() ?? 503, body })
+    config.text('body') ?? (message === undefined ? undefined : JSON.stringify({ message }))
+  plan.traffic.directResponse = compact({ status: config.number('status_code') ?? 503, body })
 }
 
 const readers: Readonly<Record<string, PluginReader>> = {

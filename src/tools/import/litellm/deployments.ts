@@ -20,8 +20,7 @@ export function readDeployments(
   result: Conversion,
 ): Deployment[] {
   const deployments = root
-    .get('model_list')
-    .items()
+    .items('model_list')
     .flatMap((entry) => readDeployment(entry, settings, result) ?? [])
   reportWeights(deployments, result)
   return deployments
@@ -33,14 +32,14 @@ function readDeployment(
   result: Conversion,
 ): Deployment | undefined {
   entry.ignore('model_info')
-  const group = entry.get('model_name').text()
+  const group = entry.text('model_name')
   const params = entry.get('litellm_params')
-  const model = params.get('model').text()
+  const model = params.text('model')
   if (group === undefined || model === undefined) {
     result.report('lost', entry, 'needs model_name and litellm_params.model')
     return undefined
   }
-  const { provider, name } = splitModel(model, params.get('custom_llm_provider').text())
+  const { provider, name } = splitModel(model, params.text('custom_llm_provider'))
   const isWildcard = name.includes('*')
   if (isWildcard && group !== '*' && group !== name) {
     const reason = `clients of ${group} must send the model name without the part before the slash`
@@ -66,7 +65,7 @@ function readDeployment(
   }
   const fields = providerOf(target, params.get('model'), result)
   if (fields === undefined) return undefined
-  const order = params.get('order').number() ?? 1
+  const order = params.number('order') ?? 1
   const policies = compact({ ...(fields.policies as Fields), ...overrides(params) })
   const withPolicies = Object.keys(policies).length > 0 ? { ...fields, policies } : fields
   return { group, provider: withPolicies, order, origin: entry }

@@ -1,6 +1,6 @@
 /** Reads `guardrails` of a LiteLLM configuration. */
 import { entryOf } from '../../../ground/base/json-object.ts'
-import { type Conversion, compact, type Fields } from '../conversion.ts'
+import { type Conversion, compact, type Fields, filled } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
 
 const builtins: Readonly<Record<string, string>> = {
@@ -19,13 +19,10 @@ const sides: Readonly<Record<string, 'request' | 'response'>> = {
 
 /** The guards of all models; undefined if none can be converted. */
 export function promptGuards(root: SourceField, result: Conversion): Fields | undefined {
-  const found = root
-    .get('guardrails')
-    .items()
-    .flatMap((guardrail) => sidedGuards(guardrail, result))
+  const found = root.items('guardrails').flatMap((guardrail) => sidedGuards(guardrail, result))
   const of = (side: string) => {
     const list = found.filter((entry) => entry.side === side).map(({ guard }) => guard)
-    return list.length > 0 ? list : undefined
+    return filled(list)
   }
   return found.length > 0
     ? compact({ request: of('request'), response: of('response') })
@@ -40,31 +37,28 @@ function sidedGuards(
   const params = guardrail.get('litellm_params')
   const guards = guardsOf(guardrail, params, result)
   if (guards.length === 0) return []
-  if (params.get('default_on').flag() !== true) {
+  if (params.flag('default_on') !== true) {
     result.report('changed', guardrail, 'applies to all requests, not only to those that name it')
   }
   const restored = params.get('output_parse_pii')
   if (restored.flag() === true) {
     result.report('lost', restored, 'masked values are not put back into answers')
   }
-  return params
-    .get('mode')
-    .oneOrMore()
-    .flatMap((field) => {
-      const side = entryOf(sides, field.text() ?? '')
-      const usable = guards.filter(({ regex }) => side !== 'response' || regex !== undefined)
-      if (side === undefined || usable.length < guards.length) {
-        result.report('protection', field, 'the guardrail cannot be applied in this mode')
-      }
-      return side === undefined ? [] : usable.map((guard) => ({ side, guard }))
-    })
+  return params.oneOrMore('mode').flatMap((field) => {
+    const side = entryOf(sides, field.text() ?? '')
+    const usable = guards.filter(({ regex }) => side !== 'response' || regex !== undefined)
+    if (side === undefined || usable.length < guards.length) {
+      result.report('protection', field, 'the guardrail cannot be applied in this mode')
+    }
+    return side === undefined ? [] : usable.map((guard) => ({ side, guard }))
+  })
 }
 
 function guardsOf(guardrail: SourceField, params: SourceField, result: Conversion): Fields[] {
-  const name = params.get('guardrail').text() ?? ''
+  const name = params.text('guardrail') ?? ''
   if (name === 'presidio') return presidio(params, result)
   if (name === 'openai_moderation') {
-    return [{ vendorAModeration: compact({ model: params.get('model').text() }) }]
+    return [{ vendorAModeration: compact({ model: params.text('model') }) }]
   }
   result.report('protection', guardrail, `the guardrail ${name} has no counterpart`)
   guardrail.take()

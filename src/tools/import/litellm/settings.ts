@@ -18,13 +18,13 @@ export class Settings {
   constructor(root: SourceField) {
     this.#root = root
     for (const section of [root.get('router_settings'), root.get('litellm_settings')]) {
-      for (const item of section.get('fallbacks').items()) {
+      for (const item of section.items('fallbacks')) {
         for (const [name, list] of item.entries()) {
           const found = list.items().map((field) => ({ name: field.text() ?? '', field }))
           this.#fallbacks.set(name, [...(this.#fallbacks.get(name) ?? []), ...found])
         }
       }
-      for (const field of section.get('default_fallbacks').items()) {
+      for (const field of section.items('default_fallbacks')) {
         this.#fallbacks.set('*', [
           ...(this.#fallbacks.get('*') ?? []),
           { name: field.text() ?? '', field },
@@ -69,7 +69,7 @@ export class Settings {
       this.#root.get('litellm_settings'),
     ]
     const field = general.get(name)
-    return router.get(name).isSet ? router.get(name) : field
+    return router.has(name) ? router.get(name) : field
   }
 }
 
@@ -92,7 +92,7 @@ export function timeouts(settings: Settings): Fields {
 export function clientAuthentication(root: SourceField, result: Conversion): Fields {
   const general = root.get('general_settings')
   const field = general.get('master_key')
-  if (general.get('database_url').isSet) {
+  if (general.has('database_url')) {
     const reason =
       'keys, teams and budgets of the database are not read: add the keys to Secret client-keys'
     result.report('changed', general.get('database_url'), reason)

@@ -1,5 +1,5 @@
 /** Converts the annotations of the nginx Ingress controller. */
-import { compact, type Fields } from '../conversion.ts'
+import { compact, type Fields, filled } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
 import { reportShared } from '../limits.ts'
 import { addStatic, duration, parseAddress, sourceIn } from '../targets.ts'
@@ -136,7 +136,7 @@ function addCors(read: Read, { plan }: AnnotationScene): void {
     allowOrigins: text('cors-allow-origin', '*'),
     allowMethods: text('cors-allow-methods', 'GET, PUT, POST, DELETE, PATCH, OPTIONS'),
     allowHeaders: text('cors-allow-headers', corsHeaders),
-    exposeHeaders: exposed.length > 0 ? exposed : undefined,
+    exposeHeaders: filled(exposed),
     allowCredentials: read('cors-allow-credentials').flag() ?? true,
     maxAge: read('cors-max-age').number() ?? 1_728_000,
   })
@@ -158,7 +158,7 @@ function addRetries(read: Read, { plan }: AnnotationScene): void {
   const codes = [...conditions.matchAll(/http_(\d{3})/g)].map(([, code]) => Number(code))
   if (conditions === 'off' || (tries === undefined && codes.length === 0)) return
   const attempts = Math.max(1, (tries ?? 3) - 1)
-  plan.traffic.retry = compact({ attempts, codes: codes.length > 0 ? codes : undefined })
+  plan.traffic.retry = compact({ attempts, codes: filled(codes) })
 }
 
 function filtersOf(read: Read, { result }: AnnotationScene): Fields[] {

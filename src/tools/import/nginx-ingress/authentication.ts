@@ -1,6 +1,6 @@
 /** Converts the annotations for passwords and for external authorization. */
 import { entryOf } from '../../../ground/base/json-object.ts'
-import { type Conversion, compact } from '../conversion.ts'
+import { type Conversion, compact, filled } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
 import { addSecret, addStatic, parseAddress, quote } from '../targets.ts'
 import type { AnnotationScene } from './scene.ts'
@@ -106,7 +106,7 @@ function addExternal(read: Read, { plan, result }: AnnotationScene): void {
         'x-original-method': 'request.method',
         'x-auth-request-redirect': 'request.pathAndQuery',
       },
-      allowedResponseHeaders: responseHeaders.length > 0 ? responseHeaders : undefined,
+      allowedResponseHeaders: filled(responseHeaders),
     }),
   }
 }

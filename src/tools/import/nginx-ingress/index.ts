@@ -83,25 +83,22 @@ function readIngress(document: SourceDocument, services: Services, result: Conve
   const field = result.open(document, labelOf(document))
   field.ignore('apiVersion', 'kind', 'status')
   const metadata = field.get('metadata')
-  const name = metadata.get('name').text() ?? ''
-  const namespace = metadata.get('namespace').text()
+  const name = metadata.text('name') ?? ''
+  const namespace = metadata.text('namespace')
   for (const [other, value] of metadata.entries()) if (other !== 'annotations') value.take()
   const annotations = metadata.get('annotations')
   ignoreBookkeeping(annotations)
   const spec = field.get('spec')
   spec.ignore('ingressClassName')
   const paths = pathsOf(spec, namespace, services, result)
-  const tls = spec
-    .get('tls')
-    .items()
-    .flatMap((item) => {
-      const secret = item.get('secretName').text()
-      const hosts = item.get('hosts').texts()
-      if (secret === undefined)
-        result.report('changed', item, 'without a Secret, there is no HTTPS listener')
-      if (secret === undefined) return []
-      return hosts.map((host) => ({ host, secret, namespace, field: item }))
-    })
+  const tls = spec.items('tls').flatMap((item) => {
+    const secret = item.text('secretName')
+    const hosts = item.texts('hosts')
+    if (secret === undefined)
+      result.report('changed', item, 'without a Secret, there is no HTTPS listener')
+    if (secret === undefined) return []
+    return hosts.map((host) => ({ host, secret, namespace, field: item }))
+  })
   return { field, name, namespace, annotations, paths, tls }
 }
 

@@ -56,20 +56,17 @@ export function pathsOf(
   }
   const fallback = spec.get('defaultBackend')
   const common = fallback.isSet ? make('', '/', 'Prefix', readBackend(fallback), fallback) : []
-  const rules = spec
-    .get('rules')
-    .items()
-    .flatMap((rule) =>
-      rule
-        .at('http', 'paths')
-        .items()
-        .flatMap((item) => {
-          const host = rule.get('host').text() ?? ''
-          const type = item.get('pathType').text() ?? 'ImplementationSpecific'
-          const path = item.get('path').text() ?? '/'
-          return make(host, path, type, readBackend(item.get('backend')), item.get('path'))
-        }),
-    )
+  const rules = spec.items('rules').flatMap((rule) =>
+    rule
+      .at('http', 'paths')
+      .items()
+      .flatMap((item) => {
+        const host = rule.text('host') ?? ''
+        const type = item.text('pathType') ?? 'ImplementationSpecific'
+        const path = item.text('path') ?? '/'
+        return make(host, path, type, readBackend(item.get('backend')), item.get('path'))
+      }),
+  )
   return [...common, ...rules]
 }
 
@@ -80,7 +77,7 @@ function backendOf(
   result: Conversion,
 ): Fields | undefined {
   const service = backend.get('service')
-  const name = service.get('name').text()
+  const name = service.text('name')
   if (name === undefined) {
     result.report('route', backend, 'the backend is not a Service')
     return undefined

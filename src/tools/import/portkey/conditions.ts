@@ -8,9 +8,9 @@ import { quote } from '../targets.ts'
 export function choiceOf(strategy: SourceField, result: Conversion): string | undefined {
   const fallback = strategy.get('default')
   let expression = fallback.isSet ? quote(fallback.text() ?? '') : 'fail()'
-  for (const condition of strategy.get('conditions').items().toReversed()) {
-    const query = queryOf(condition.get('query').take())
-    const target = condition.get('then').text()
+  for (const condition of strategy.items('conditions').toReversed()) {
+    const query = queryOf(condition.take('query'))
+    const target = condition.text('then')
     if (query === undefined || target === undefined) {
       result.report('protection', condition, 'the condition cannot be expressed')
       return undefined

@@ -61,14 +61,11 @@ function conditionalRules(root: SourceField, result: Conversion): Fields[] {
   const transformation = { request: { set: [{ name: choiceHeader, value: expression }] } }
   const traffic = { phase: 'PreRouting', transformation }
   result.policy('choose-target', [toGateway], { traffic }, root)
-  return root
-    .get('targets')
-    .items()
-    .map((target, index) => {
-      const name = target.get('name').text() ?? `target-${index + 1}`
-      const matches = [{ headers: [{ name: choiceHeader, value: name }] }]
-      return { matches, backendRefs: refsOf(target, name, result) }
-    })
+  return root.items('targets').map((target, index) => {
+    const name = target.text('name') ?? `target-${index + 1}`
+    const matches = [{ headers: [{ name: choiceHeader, value: name }] }]
+    return { matches, backendRefs: refsOf(target, name, result) }
+  })
 }
 
 /** Weighted references to the backends of a config or of one of its targets. */
@@ -84,11 +81,11 @@ function refsOf(config: SourceField, name: string, result: Conversion): Fields[]
     const ai = { groups: groups.map((group) => ({ providers: group.map(() => all[next++]) })) }
     return [addBackend(result, result.nameOf('GatewayBackend', name), { ai }, config)]
   }
-  const targets = config.get('targets').items()
-  const weights = targets.map((target) => target.get('weight').number() ?? 1)
+  const targets = config.items('targets')
+  const weights = targets.map((target) => target.number('weight') ?? 1)
   const scale = weights.every((weight) => Number.isInteger(weight)) ? 1 : 1000
   return targets.flatMap((target, index) => {
-    const refs = refsOf(target, target.get('name').text() ?? `${name}-${index + 1}`, result)
+    const refs = refsOf(target, target.text('name') ?? `${name}-${index + 1}`, result)
     if (refs.length > 1)
       result.report('changed', target, 'the weights of nested targets are not multiplied')
     return refs.map((ref) => ({ ...ref, weight: Math.round((weights[index] ?? 1) * scale) }))
@@ -100,14 +97,13 @@ function groupsOf(config: SourceField, name: string, result: Conversion): Fields
   const mode = config.at('strategy', 'mode').text()
   readSettings(config, result)
   if (mode === undefined || mode === 'single') {
-    const [only] = config.get('targets').items()
+    const [only] = config.items('targets')
     if (only !== undefined) return groupsOf(only, name, result)
     const provider = providerOfTarget(config, name, result)
     return provider === undefined ? [] : [[provider]]
   }
   const nested = config
-    .get('targets')
-    .items()
+    .items('targets')
     .map((target, index) => groupsOf(target, `${name}-${index + 1}`, result))
   if (mode === 'fallback') {
     const codes = config.at('strategy', 'on_status_codes')
@@ -121,14 +117,14 @@ function groupsOf(config: SourceField, name: string, result: Conversion): Fields
     return nested.flat()
   }
   result.report('changed', config.get('strategy'), 'nested targets share requests by their health')
-  config.get('strategy').take()
+  config.take('strategy')
   return [nested.flat(2)]
 }
 
 /** Settings that a target may have as well as the whole config. */
 function readSettings(config: SourceField, result: Conversion): void {
   config.ignore('name')
-  config.get('weight').number()
+  config.number('weight')
   result.lose(config.get('cache'), 'there is no response cache')
   const hooks = [
     'input_guardrails',
@@ -149,7 +145,7 @@ function readSettings(config: SourceField, result: Conversion): void {
 function retryOf(root: SourceField, result: Conversion): Fields | undefined {
   readSettings(root, result)
   const retry = root.get('retry')
-  const attempts = retry.get('attempts').number()
+  const attempts = retry.number('attempts')
   if (attempts === undefined || attempts < 1) return undefined
   const codes = retry.get('on_status_codes')
   retry.ignore('use_retry_after_header')
@@ -158,6 +154,6 @@ function retryOf(root: SourceField, result: Conversion): Fields | undefined {
 }
 
 function timeoutsOf(root: SourceField): Fields | undefined {
-  const ms = root.get('request_timeout').number()
+  const ms = root.number('request_timeout')
   return ms === undefined ? undefined : { request: duration(ms) }
 }

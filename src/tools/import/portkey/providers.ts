@@ -20,8 +20,8 @@ export function providerOfTarget(
 ): Fields | undefined {
   const virtual = target.get('virtual_key')
   const parameters = target.get('override_params')
-  const model = parameters.get('model').text()
-  const provider = target.get('provider').text()
+  const model = parameters.text('model')
+  const provider = target.text('provider')
   // `@slug` names an integration that the hosted service stores.
   const slug = provider?.startsWith('@') ? provider.slice(1) : virtual.text()
   const vendor = provider?.startsWith('@') ? guessed(slug) : (provider ?? guessed(slug))
@@ -35,16 +35,15 @@ export function providerOfTarget(
     : slug === undefined
       ? passthrough(target, result)
       : keyAuth(result, name, { variable: slug }, virtual.isSet ? virtual : target)
-  const resource = target.get('azure_resource_name').text()
+  const resource = target.text('azure_resource_name')
   const fields = providerOf(
     {
       provider: vendor,
-      model: target.get('azure_deployment_id').text() ?? model,
-      base:
-        target.get('custom_host').text() ?? (resource && `https://${resource}.openai.azure.com`),
-      apiVersion: target.get('azure_api_version').text(),
-      project: target.get('vertex_project_id').text(),
-      region: target.get('aws_region').text() ?? target.get('vertex_region').text(),
+      model: target.text('azure_deployment_id') ?? model,
+      base: target.text('custom_host') ?? (resource && `https://${resource}.openai.azure.com`),
+      apiVersion: target.text('azure_api_version'),
+      project: target.text('vertex_project_id'),
+      region: target.text('aws_region') ?? target.text('vertex_region'),
       auth,
     },
     target,
