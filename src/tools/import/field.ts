@@ -8,8 +8,23 @@ export interface SourceDocument {
   placeOf(path: string): { readonly line: number; readonly column: number }
 }
 
-/** Called with a field whose value does not have the expected type. */
-type OnMismatch = (field: SourceField, message: string) => void
+/**
+ * `protection`: the source refuses or limits requests that the result would let pass. `route`: the source serves
+ * requests that the result would not. `stricter`: a limit refuses requests that the source lets pass. `lost`:
+ * another setting has no counterpart. `changed`: the setting is converted with another difference. `secret`: a
+ * Secret has a value of the source, or waits for one.
+ */
+export type FindingKind = 'protection' | 'route' | 'stricter' | 'lost' | 'changed' | 'secret'
+
+/** Adds a line about a field to the report of the conversion. */
+type Report = (kind: FindingKind, field: SourceField, reason: string) => void
+
+/** Fields with such a name protect something, so that not converting them counts as the loss of a protection. */
+const protects =
+  /auth|acl\b|allow|den(y|ied)|white-?list|black-?list|limit|quota|budget|jwt|tls|ssl|mtls|cors|csrf|guard|secret|verif|block|permission|oidc|saml|restriction|bot-|waf|modsecurity|rpm\b|tpm\b|rps\b|moderat|pii|firewall|satisfy/i
+
+/** Whether a field with this path, or with one of its parents, is a protection. */
+export const isProtection = (path: string): boolean => protects.test(path)
 
 /**
  * One field of a document. Fields whose value a reader never looks at are `unread`, so that the report lists
@@ -20,27 +35,22 @@ export class SourceField {
   readonly document: SourceDocument
   readonly path: string
   readonly value: unknown
-  readonly #onMismatch: OnMismatch
+  readonly #report: Report
   readonly #children = new Map<string | number, SourceField>()
   #isTaken = false
   /** Whether a reader has looked at the value. */
   #isRead = false
 
-  private constructor(
-    document: SourceDocument,
-    onMismatch: OnMismatch,
-    path: string,
-    value: unknown,
-  ) {
+  private constructor(document: SourceDocument, report: Report, path: string, value: unknown) {
     this.document = document
     this.path = path
     this.value = value
-    this.#onMismatch = onMismatch
+    this.#report = report
   }
 
   /** The field that stands for a whole document. */
-  static root(document: SourceDocument, onMismatch: OnMismatch): SourceField {
-    return new SourceField(document, onMismatch, '', document.value)
+  static root(document: SourceDocument, report: Report): SourceField {
+    return new SourceField(document, report, '', document.value)
   }
 
   get isSet(): boolean {
@@ -74,7 +84,7 @@ export class SourceField {
   #child(key: string | number, path: string, value: unknown): SourceField {
     const known = this.#children.get(key)
     if (known !== undefined) return known
-    const child = new SourceField(this.document, this.#onMismatch, path, value)
+    const child = new SourceField(this.document, this.#report, path, value)
     this.#children.set(key, child)
     return child
   }
@@ -116,6 +126,18 @@ export class SourceField {
     return this.oneOrMore().flatMap((item) => item.text() ?? [])
   }
 
+  /** The same; undefined if the field is not set. */
+  list(name: string): string[] | undefined {
+    return this.has(name) ? this.texts(name) : undefined
+  }
+
+  /** The fields with these names that are set, with their whole values. */
+  defaults(names: readonly string[]): { field: string; value: unknown }[] {
+    return names
+      .filter((name) => this.has(name))
+      .map((field) => ({ field, value: this.take(field) }))
+  }
+
   number(name?: string): number | undefined {
     if (name !== undefined) return this.get(name).number()
     if (!this.isSet) return undefined
@@ -133,10 +155,31 @@ export class SourceField {
     return this.#mismatch('expected true or false')
   }
 
-  #mismatch(message: string): undefined {
-    this.#onMismatch(this, message)
+  /** Adds a line about the field to the report. */
+  report(kind: FindingKind, reason: string): undefined {
+    this.#report(kind, this, reason)
+    return undefined
+  }
+
+  /** Reports a field that is not converted as a whole, and marks everything below it as read. */
+  refuse(kind: FindingKind, reason: string): undefined {
+    this.report(kind, reason)
     this.#isTaken = true
     return undefined
+  }
+
+  /** Refuses a field without counterpart, if it is set. */
+  lose(reason: string, kind = this.#loss): void {
+    if (this.isSet) this.refuse(kind, reason)
+  }
+
+  /** The name of a field decides whether its loss is that of a protection. */
+  get #loss(): FindingKind {
+    return isProtection(this.path) ? 'protection' : 'lost'
+  }
+
+  #mismatch(message: string): undefined {
+    return this.refuse(this.#loss, message)
   }
 
   /** The whole value, with everything below it marked as read. */

@@ -1,7 +1,7 @@
 /** Collects the settings of one route while its plugins or annotations are read, then adds them as policies. */
 import { type Conversion, compact, type Fields, filled } from './conversion.ts'
 import type { SourceField } from './field.ts'
-import { namedProviders } from './models.ts'
+import { modelGroups } from './models.ts'
 import { toRoute } from './targets.ts'
 
 type HeaderLists = Record<'set' | 'add' | 'remove', unknown[]>
@@ -47,13 +47,9 @@ export class RoutePlan {
   /** The AI backend of the route; undefined if it has none. */
   modelBackend(): Fields | undefined {
     if (this.models === undefined) return undefined
-    const named = namedProviders(
-      this.models.flat().map((provider) => withAi(provider, this.#aiPolicy())),
-      this.models.flat().map(() => 'model'),
-    )
-    let next = 0
-    const groups = this.models.map((group) => ({ providers: group.map(() => named[next++]) }))
-    return { ai: { groups } }
+    const ai = this.#aiPolicy()
+    const read = (model: Fields) => ({ name: 'model', provider: withAi(model, ai) })
+    return { ai: modelGroups(this.models, read) }
   }
 
   /** Adds the policies for these routes. */
@@ -63,7 +59,7 @@ export class RoutePlan {
     routes: readonly string[],
     origin: SourceField,
   ): void {
-    const targets = routes.map((route) => toRoute(route))
+    const targets = routes.map(toRoute)
     const request = changesOf(this.requestHeaders)
     const response = changesOf(this.responseHeaders)
     const computed = {
@@ -89,11 +85,10 @@ export class RoutePlan {
       ai: filled(ai),
       mcp: filled(this.mcp),
     })
-    result.policy(result.nameOf('GatewayPolicy', name), targets, { traffic, backend }, origin)
+    result.policy(name, targets, { traffic, backend }, origin)
     this.authorization.forEach(({ action, expressions }, index) => {
-      const policyName = result.nameOf('GatewayPolicy', `${name}-rule-${index + 1}`)
       const authorization = { action, policy: { matchExpressions: expressions } }
-      result.policy(policyName, targets, { traffic: { authorization } }, origin)
+      result.policy(`${name}-rule-${index + 1}`, targets, { traffic: { authorization } }, origin)
     })
   }
 }

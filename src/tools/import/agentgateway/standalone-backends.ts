@@ -1,6 +1,6 @@
 /** Converts the backends of routes of the standalone agentgateway. */
 import { entryOf } from '../../../ground/base/json-object.ts'
-import { type Conversion, compact, type Fields } from '../conversion.ts'
+import { compact, type Fields } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
 import { keyAuth, providerOf } from '../models.ts'
 import { addBackend, addStatic, parseAddress } from '../targets.ts'
@@ -26,9 +26,7 @@ export function backendRefs(route: SourceField, scene: RouteScene): Fields[] {
 /** All models of a route are one backend, whose groups are tried in order. */
 function modelRefs(route: SourceField, { plan, name, result }: RouteScene): Fields[] {
   const models = plan.modelBackend()
-  return models === undefined
-    ? []
-    : [addBackend(result, result.nameOf('GatewayBackend', name), models, route)]
+  return models === undefined ? [] : [addBackend(result, name, models, route)]
 }
 
 function backendOf(
@@ -38,15 +36,13 @@ function backendOf(
 ): Fields | undefined {
   const { result } = scene
   if (backend.has('host')) {
-    const address = hostOf(backend.get('host'), result)
+    const address = hostOf(backend.get('host'))
     const policies = compact({ ...scene.backend, auth: keyOf(routeKey, scene) })
     if (address === undefined) return undefined
     return addStatic(result, { ...address, isTls: false }, backend, policies)
   }
   if (backend.has('mcp')) return toolsOf(backend.get('mcp'), scene)
-  result.report('lost', backend, 'this type of backend is not converted')
-  backend.take()
-  return undefined
+  return backend.refuse('lost', 'this type of backend is not converted')
 }
 
 /** A backend is one provider, or groups of providers of which the first that works is used. */
@@ -74,10 +70,9 @@ const providerNames: Readonly<Record<string, string>> = {
 }
 
 function modelOf(field: SourceField, routeKey: SourceField, scene: RouteScene): Fields | undefined {
-  const { result } = scene
   field.ignore('name')
   const [[kind = '', settings] = []] = field.entries('provider')
-  const override = field.has('hostOverride') ? hostOf(field.get('hostOverride'), result) : undefined
+  const override = field.has('hostOverride') ? hostOf(field.get('hostOverride')) : undefined
   const isTls = scene.backend.tls !== undefined || override?.port === 443
   const base = override && `http${isTls ? 's' : ''}://${override.host}:${override.port}`
   const own = [field.at('policies', 'backendAuth'), field.get('backendAuth')].find(
@@ -94,7 +89,6 @@ function modelOf(field: SourceField, routeKey: SourceField, scene: RouteScene): 
       auth: keyOf(own ?? routeKey, scene),
     },
     field,
-    result,
   )
 }
 
@@ -120,26 +114,23 @@ function keyOf(auth: SourceField, { name, result }: RouteScene): Fields | undefi
 /** MCP servers over HTTP. Those that agentgateway starts itself have no counterpart. */
 function toolsOf(mcp: SourceField, { name, result }: RouteScene): Fields | undefined {
   const mode = mcp.text('statefulMode')
-  const targets = mcp.items('targets').flatMap((target) => targetOf(target, result) ?? [])
+  const targets = mcp.items('targets').flatMap((target) => targetOf(target) ?? [])
   if (targets.length === 0) return undefined
   const sessionRouting = mode === 'stateless' ? 'Stateless' : undefined
   const spec = { mcp: compact({ sessionRouting, targets }) }
-  return addBackend(result, result.nameOf('GatewayBackend', name), spec, mcp)
+  return addBackend(result, name, spec, mcp)
 }
 
-function targetOf(target: SourceField, result: Conversion): Fields | undefined {
+function targetOf(target: SourceField): Fields | undefined {
   const label = target.text('name') ?? 'target'
   const name = label.toLowerCase().replace(/[^a-z0-9-]+/g, '-')
   const isSse = target.has('sse')
   const server = isSse ? target.get('sse') : target.get('mcp')
   if (!server.isSet) {
-    result.report(
+    return target.refuse(
       'lost',
-      target,
       'only MCP servers over HTTP are converted, not commands and OpenAPI',
     )
-    target.take()
-    return undefined
   }
   const text = server.text('host') ?? ''
   const url = parseAddress(text)
@@ -147,8 +138,7 @@ function targetOf(target: SourceField, result: Conversion): Fields | undefined {
   const port = url?.port ?? server.number('port')
   const path = server.text('path') ?? (url && url.path !== '' ? url.path : undefined)
   if (host === '' || port === undefined) {
-    result.report('lost', server, 'needs a host and a port, or a URL')
-    return undefined
+    return server.report('lost', 'needs a host and a port, or a URL')
   }
   const protocol = isSse ? 'SSE' : undefined
   const policies = url?.isTls === true ? { tls: {} } : undefined

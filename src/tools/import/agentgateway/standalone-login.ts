@@ -15,9 +15,7 @@ export function keysOf(field: SourceField, result: Conversion): Fields | undefin
   const text = typeof field.value === 'string' ? field.text() : field.text('url')
   const found = text === undefined ? undefined : keySetAt(text, field, result)
   if (found !== undefined) return found
-  result.report('protection', field, 'needs a url: put keys of a file inline into the manifest')
-  field.take()
-  return undefined
+  return field.refuse('protection', 'needs a url: put keys of a file inline into the manifest')
 }
 
 function keySetAt(text: string, origin: SourceField, result: Conversion): Fields | undefined {
@@ -37,16 +35,14 @@ export function mcpAuthentication(field: SourceField, { plan, result }: RouteSce
   settings?.take()
   const provider = Object.hasOwn(providers, label) ? providers[label] : undefined
   if (label !== '' && provider === undefined) {
-    result.report('lost', field.get('provider'), `the provider ${label} has no counterpart`)
+    field.get('provider').report('lost', `the provider ${label} has no counterpart`)
   }
-  const audiences = [...field.texts('audiences'), ...field.texts('audience')]
-  const metadata = field.take('resourceMetadata')
   plan.mcp.authentication = compact({
     ...modeOf(field),
     issuer,
-    audiences: filled(audiences),
+    audiences: filled([...field.texts('audiences'), ...field.texts('audience')]),
     provider: provider?.name,
-    resourceMetadata: metadata,
+    resourceMetadata: field.take('resourceMetadata'),
     jwks: mcpKeys(field, issuer, provider?.keys ?? '/.well-known/jwks.json', result),
   })
 }
@@ -73,9 +69,9 @@ export function basicAuth(field: SourceField, { plan, name, result }: RouteScene
     const file = source.text('file') ?? 'FILE'
     const command = `kubectl create secret generic ${secret} --from-file=.htaccess=${file}`
     const reason = `create the Secret ${secret} from this file: ${command}; until then every user is refused`
-    result.report('secret', source, reason)
+    source.report('secret', reason)
   } else {
-    result.report('secret', source, `the users are now in Secret ${secret}`)
+    source.report('secret', `the users are now in Secret ${secret}`)
     addSecret(result, secret, { '.htaccess': text }, field)
   }
   const realm = field.text('realm')

@@ -3,7 +3,7 @@ import { entryOf } from '../../../ground/base/json-object.ts'
 import { compact, type Fields, filled } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
 import { limitOf } from '../limits.ts'
-import { addSecret, addStatic, toRoute } from '../targets.ts'
+import { addSecret, addStatic, corsFields, toRoute } from '../targets.ts'
 import { builtins } from './builtins.ts'
 import {
   basicAuth,
@@ -51,13 +51,12 @@ function pathChange(field: SourceField): Fields | undefined {
   return undefined
 }
 
-function redirect(field: SourceField, { filters, result }: RouteScene): void {
+function redirect(field: SourceField, { filters }: RouteScene): void {
   const scheme = field.text('scheme')
   const authority = authorityOf(field.get('authority'))
   if (scheme === undefined && authority.port === undefined) {
-    result.report(
+    field.report(
       'changed',
-      field,
       'keeps the port of the listener, because neither scheme nor port is set',
     )
   }
@@ -70,15 +69,15 @@ function redirect(field: SourceField, { filters, result }: RouteScene): void {
   filters.push({ type: 'RequestRedirect', requestRedirect })
 }
 
-function rewrite(field: SourceField, { filters, result }: RouteScene): void {
+function rewrite(field: SourceField, { filters }: RouteScene): void {
   const { hostname, port } = authorityOf(field.get('authority'))
-  if (port !== undefined) result.report('changed', field.get('authority'), 'the port is left out')
+  if (port !== undefined) field.get('authority').report('changed', 'the port is left out')
   const urlRewrite = compact({ hostname, path: pathChange(field.get('path')) })
   filters.push({ type: 'URLRewrite', urlRewrite })
 }
 
 function mirror(field: SourceField, { filters, result }: RouteScene): void {
-  const address = hostOf(field.at('backend', 'host'), result)
+  const address = hostOf(field.at('backend', 'host'))
   if (address === undefined) return
   const backendRef = addStatic(result, { ...address, isTls: false }, field)
   const share = field.number('percentage')
@@ -87,10 +86,10 @@ function mirror(field: SourceField, { filters, result }: RouteScene): void {
   filters.push({ type: 'RequestMirror', requestMirror: compact({ backendRef, percent }) })
 }
 
-function directResponse(field: SourceField, { plan, result }: RouteScene): void {
+function directResponse(field: SourceField, { plan }: RouteScene): void {
   const body = field.get('body')
   const isText = typeof body.value === 'string'
-  if (body.isSet && !isText) result.report('lost', body, 'a body that is not text is left out')
+  if (body.isSet && !isText) body.report('lost', 'a body that is not text is left out')
   if (!isText) body.take()
   plan.traffic.directResponse = compact({
     status: field.number('status') ?? 200,
@@ -99,14 +98,9 @@ function directResponse(field: SourceField, { plan, result }: RouteScene): void 
 }
 
 function cors(field: SourceField, { plan }: RouteScene): void {
-  const list = (name: string) => (field.has(name) ? field.texts(name) : undefined)
   const maxAge = field.text('maxAge')
   plan.traffic.cors = compact({
-    allowOrigins: list('allowOrigins'),
-    allowMethods: list('allowMethods'),
-    allowHeaders: list('allowHeaders'),
-    exposeHeaders: list('exposeHeaders'),
-    allowCredentials: field.flag('allowCredentials'),
+    ...corsFields(field),
     maxAge: maxAge === undefined ? undefined : secondsOf(maxAge),
   })
 }
@@ -155,25 +149,25 @@ function rulesOf(
 /** Adds rules as policies of their own, because rules of several policies apply together. */
 function authorization(field: SourceField, { name, result }: RouteScene): void {
   for (const { action, expressions } of rulesOf(field)) {
-    const policyName = result.nameOf('GatewayPolicy', `${name}-rules-${action.toLowerCase()}`)
     const rules = { action, policy: { matchExpressions: expressions } }
-    result.policy(policyName, [toRoute(name)], { traffic: { authorization: rules } }, field)
+    result.policy(
+      `${name}-rules-${action.toLowerCase()}`,
+      [toRoute(name)],
+      { traffic: { authorization: rules } },
+      field,
+    )
   }
 }
 
-function localLimits(field: SourceField, { plan, result }: RouteScene): void {
+function localLimits(field: SourceField, { plan }: RouteScene): void {
   for (const limit of field.oneOrMore()) {
     const unit = limit.text('type') === 'tokens' ? 'tokens' : 'requests'
     const most = limit.number('maxTokens') ?? 0
     const fill = limit.number('tokensPerFill') ?? most
     const seconds = secondsOf(limit.text('fillInterval') ?? '')
-    const converted = limitOf({ amount: fill, seconds, unit }, limit, result)
+    const converted = limitOf({ amount: fill, seconds, unit }, limit)
     if (converted === undefined) {
-      result.report(
-        'protection',
-        limit,
-        'fillInterval is neither 1s, 1m, 1h nor longer than an hour',
-      )
+      limit.report('protection', 'fillInterval is neither 1s, 1m, 1h nor longer than an hour')
     } else plan.limits.push(compact({ ...converted, burst: most > fill ? most - fill : undefined }))
   }
 }
@@ -182,15 +176,9 @@ function jwtAuth(field: SourceField, { plan, result }: RouteScene): void {
   const providers = field.has('providers') ? field.items('providers') : [field]
   const converted = providers.flatMap((provider) => {
     const remote = keysOf(provider.get('jwks'), result)
-    const audiences = provider.texts('audiences')
+    const audiences = filled(provider.texts('audiences'))
     if (remote === undefined) return []
-    return [
-      compact({
-        issuer: provider.text('issuer'),
-        audiences: filled(audiences),
-        jwks: { remote },
-      }),
-    ]
+    return [compact({ issuer: provider.text('issuer'), audiences, jwks: { remote } })]
   })
   if (converted.length > 0)
     plan.traffic.jwtAuthentication = { ...modeOf(field), providers: converted }
@@ -200,7 +188,7 @@ function apiKey(field: SourceField, { plan, name, result }: RouteScene): void {
   const secret = result.nameOf('Secret', `${name}-api-keys`)
   const entries = field.items('keys').map((item, index) => {
     const key = item.get('key')
-    result.report('secret', key, `the key is now in Secret ${secret}`)
+    key.report('secret', `the key is now in Secret ${secret}`)
     const metadata = item.take('metadata')
     return [`key-${index + 1}`, JSON.stringify(compact({ key: key.text(), metadata }))] as const
   })
@@ -217,8 +205,7 @@ function backendTls(field: SourceField, { backend }: RouteScene): void {
 function ai(field: SourceField, { plan }: RouteScene): void {
   const guard = field.get('promptGuard')
   plan.requestGuards.push(...guard.oneOrMore('request').flatMap(guardOf))
-  const response = guard.oneOrMore('response').flatMap(guardOf)
-  if (response.length > 0) plan.responseGuards.push(...response)
+  plan.responseGuards.push(...guard.oneOrMore('response').flatMap(guardOf))
 }
 
 function guardOf(field: SourceField): Fields[] {
@@ -226,17 +213,12 @@ function guardOf(field: SourceField): Fields[] {
   if (!regex.isSet) return []
   const action = regex.text('action')
   const rules = regex.items('rules')
-  const named = rules.flatMap((rule) => builtins[rule.text('builtin') ?? ''] ?? [])
-  const patterns = rules.flatMap((rule) => rule.text('pattern') ?? [])
-  return [
-    {
-      regex: compact({
-        action: action === undefined ? undefined : `${action[0]?.toUpperCase()}${action.slice(1)}`,
-        builtins: filled(named),
-        matches: filled(patterns),
-      }),
-    },
-  ]
+  const fields = {
+    action: action === undefined ? undefined : `${action[0]?.toUpperCase()}${action.slice(1)}`,
+    builtins: filled(rules.flatMap((rule) => builtins[rule.text('builtin') ?? ''] ?? [])),
+    matches: filled(rules.flatMap((rule) => rule.text('pattern') ?? [])),
+  }
+  return [{ regex: compact(fields) }]
 }
 
 const readers: Readonly<Record<string, PolicyReader>> = {

@@ -40,9 +40,7 @@ function listenerOf(
   const tls = listener.get('tls')
   const protocol = listener.text('protocol') ?? (tls.isSet ? 'HTTPS' : 'HTTP')
   if (protocol !== 'HTTP' && protocol !== 'HTTPS') {
-    result.report('lost', listener, `a listener of protocol ${protocol} is not converted`)
-    listener.take()
-    return undefined
+    return listener.refuse('lost', `a listener of protocol ${protocol} is not converted`)
   }
   const hostname = listener.text('hostname')
   return compact({
@@ -59,7 +57,7 @@ function certificateOf(tls: SourceField, listener: string, result: Conversion): 
   const secret = result.nameOf('Secret', `${listener}-certificate`)
   tls.ignore('cert', 'key')
   const reason = `create the Secret ${secret} from these files: kubectl create secret tls ${secret} --cert … --key …`
-  result.report('secret', tls, reason)
+  tls.report('secret', reason)
   return { certificateRefs: [{ name: secret }] }
 }
 

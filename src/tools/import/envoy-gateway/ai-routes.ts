@@ -2,7 +2,7 @@
 import { gatewayGroup } from '../../../ground/model/api-names.ts'
 import { type Conversion, compact, type Fields, filled } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
-import { namedProviders } from '../models.ts'
+import { modelGroups } from '../models.ts'
 import { addBackend, addRoute } from '../targets.ts'
 import type { Backends } from './backends.ts'
 import { enter } from './targets.ts'
@@ -18,9 +18,8 @@ export function convertModelRoute(
   const name = enter(field, result)
   const spec = field.get('spec')
   const parentRefs = spec.items('parentRefs').map((ref) => ref.object())
-  const hostnames = spec.has('hostnames') ? spec.texts('hostnames') : undefined
-  const costs = spec.get('llmRequestCosts')
-  result.lose(costs, 'costs are the numbers of tokens; limit them with rateLimit')
+  const hostnames = spec.list('hostnames')
+  spec.get('llmRequestCosts').lose('costs are the numbers of tokens; limit them with rateLimit')
   const rules = spec
     .items('rules')
     .map((rule, index) => convertRule(rule, `${name}-${index + 1}`, backends, result))
@@ -39,10 +38,14 @@ function addModelHeader(parent: Fields, result: Conversion, origin: SourceField)
     name: parent.name,
     sectionName: parent.sectionName,
   })
-  const policyName = result.nameOf('GatewayPolicy', `model-of-${String(parent.name)}`)
   const own = result.namespace
   result.namespace = (parent.namespace as string | undefined) ?? own
-  result.policy(policyName, [target], { traffic: { phase: 'PreRouting', transformation } }, origin)
+  result.policy(
+    `model-of-${String(parent.name)}`,
+    [target],
+    { traffic: { phase: 'PreRouting', transformation } },
+    origin,
+  )
   result.namespace = own
 }
 
@@ -60,12 +63,12 @@ function convertRule(
   result: Conversion,
 ): Fields {
   rule.ignore('modelsOwnedBy', 'modelsCreatedAt')
-  result.lose(rule.get('streamIdleTimeout'), 'has no counterpart')
+  rule.get('streamIdleTimeout').lose('has no counterpart')
   const choices = rule.items('backendRefs').flatMap((ref): Choice[] => {
     ref.ignore('group', 'kind', 'namespace')
     const target = ref.text('name') ?? ''
     for (const mutation of ['headerMutation', 'bodyMutation']) {
-      result.lose(ref.get(mutation), 'requests to providers are not changed')
+      ref.get(mutation).lose('requests to providers are not changed')
     }
     const provider = backends.provider(target, ref.text('modelNameOverride'), ref)
     const weight = ref.number('weight') ?? 1
@@ -92,21 +95,18 @@ function referencesOf(
   const priorities = [...Map.groupBy(choices, ({ priority }) => priority)].sort(([a], [b]) => a - b)
   if (priorities.length <= 1) {
     return choices.map((choice, index) => {
-      const backend = result.nameOf('GatewayBackend', `${name}-${choice.name}-${index}`)
-      const providers = namedProviders([choice.provider], [choice.name])
-      const ref = addBackend(result, backend, { ai: { groups: [{ providers }] } }, rule)
+      const ref = addBackend(
+        result,
+        `${name}-${choice.name}-${index}`,
+        { ai: modelGroups([[choice]], (only) => only) },
+        rule,
+      )
       return { ...ref, weight: choice.weight }
     })
   }
   const weights = new Set(choices.map(({ weight }) => weight))
   if (weights.size > 1)
-    result.report('changed', rule, 'backends of one priority share requests by their health')
-  const sorted = priorities.flatMap(([, list]) => list)
-  const named = namedProviders(
-    sorted.map(({ provider }) => provider),
-    sorted.map((choice) => choice.name),
-  )
-  let next = 0
-  const groups = priorities.map(([, list]) => ({ providers: list.map(() => named[next++]) }))
-  return [addBackend(result, result.nameOf('GatewayBackend', name), { ai: { groups } }, rule)]
+    rule.report('changed', 'backends of one priority share requests by their health')
+  const groups = priorities.map(([, list]) => list)
+  return [addBackend(result, name, { ai: modelGroups(groups, (choice) => choice) }, rule)]
 }

@@ -3,26 +3,19 @@ import { entryOf } from '../../../ground/base/json-object.ts'
 import { type Conversion, compact, type Fields, filled } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
 import { limitOf, reportShared } from '../limits.ts'
-import { enter, type PolicyScene } from './targets.ts'
+import { enter, targetsOf } from './targets.ts'
 
-export function convertBackendTrafficPolicy(
-  field: SourceField,
-  { targets, result }: PolicyScene,
-): void {
+export function convertBackendTrafficPolicy(field: SourceField, result: Conversion): void {
   const name = enter(field, result)
   const spec = field.get('spec')
-  const refs = targets.of(spec)
+  const refs = targetsOf(spec)
   const request = spec.at('timeout', 'http', 'requestTimeout').text()
   const isRoute = refs.every(({ kind }) => kind === 'HTTPRoute')
   if (request !== undefined && !isRoute) {
-    result.report(
-      'lost',
-      spec.at('timeout', 'http', 'requestTimeout'),
-      'applies to HTTPRoutes only',
-    )
+    spec.at('timeout', 'http', 'requestTimeout').report('lost', 'applies to HTTPRoutes only')
   }
   const traffic = {
-    rateLimit: rateLimitOf(spec.get('rateLimit'), result),
+    rateLimit: rateLimitOf(spec.get('rateLimit')),
     retry: retryOf(spec.get('retry')),
     timeouts: request === undefined || !isRoute ? undefined : { request },
   }
@@ -33,13 +26,7 @@ export function convertBackendTrafficPolicy(
     keepalive: keepalive.isSet ? keepaliveOf(keepalive) : undefined,
   })
   const backend = { tcp: filled(tcp) }
-  if (refs.length > 0)
-    result.policy(
-      result.nameOf('GatewayPolicy', `${name}-traffic`),
-      refs,
-      { traffic, backend },
-      field,
-    )
+  if (refs.length > 0) result.policy(`${name}-traffic`, refs, { traffic, backend }, field)
 }
 
 export function keepaliveOf(keepalive: SourceField): Fields {
@@ -60,7 +47,7 @@ const seconds: Readonly<Record<string, number>> = {
 }
 
 /** Rules without selectors become local limits. */
-function rateLimitOf(rateLimit: SourceField, result: Conversion): Fields | undefined {
+function rateLimitOf(rateLimit: SourceField): Fields | undefined {
   if (!rateLimit.isSet) return undefined
   rateLimit.ignore('type')
   const rules = [
@@ -68,7 +55,7 @@ function rateLimitOf(rateLimit: SourceField, result: Conversion): Fields | undef
     ...rateLimit.at('local', 'rules').items(),
   ]
   if (rateLimit.has('global')) {
-    result.report('changed', rateLimit.get('global'), 'each proxy keeps its own limit')
+    rateLimit.get('global').report('changed', 'each proxy keeps its own limit')
   }
   const local = rules.flatMap((rule) => {
     rule.ignore('shared', 'xRateLimitHeaders')
@@ -78,13 +65,13 @@ function rateLimitOf(rateLimit: SourceField, result: Conversion): Fields | undef
     const selectors = rule.items('clientSelectors')
     const unit = isTokens ? 'tokens' : 'requests'
     const isForAll = selectors.every(isDistinct)
-    const limit = isForAll ? limitOf({ amount, seconds: period, unit }, rule, result) : undefined
+    const limit = isForAll ? limitOf({ amount, seconds: period, unit }, rule) : undefined
     rule.take()
     if (limit === undefined) {
-      result.report('protection', rule, 'limits for some requests need a route rule of their own')
+      rule.report('protection', 'limits for some requests need a route rule of their own')
       return []
     }
-    if (selectors.length > 0) reportShared(rule, result, 'Envoy Gateway counts for each client')
+    if (selectors.length > 0) reportShared(rule, 'Envoy Gateway counts for each client')
     return [limit]
   })
   return local.length > 0 ? { local } : undefined

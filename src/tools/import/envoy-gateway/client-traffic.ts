@@ -1,27 +1,23 @@
 /** Converts ClientTrafficPolicy. */
-import { compact, type Fields, filled } from '../conversion.ts'
+import { type Conversion, compact, type Fields, filled } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
 import { keepaliveOf } from './backend-traffic.ts'
-import { enter, type PolicyScene } from './targets.ts'
+import { enter, targetsOf } from './targets.ts'
 
 /** A size in bytes, or a Kubernetes quantity. */
 const size = (field: SourceField): unknown => (field.isSet ? field.take() : undefined)
 
-export function convertClientTrafficPolicy(
-  field: SourceField,
-  { targets, result }: PolicyScene,
-): void {
+export function convertClientTrafficPolicy(field: SourceField, result: Conversion): void {
   const name = enter(field, result)
   const spec = field.get('spec')
-  const refs = targets.of(spec).map((ref) => {
+  const refs = targetsOf(spec).map((ref) => {
     if (ref.sectionName === undefined) return ref
-    result.report('changed', spec, 'applies to all listeners of the Gateway')
+    spec.report('changed', 'applies to all listeners of the Gateway')
     const { sectionName: _section, ...gateway } = ref
     return gateway
   })
   const frontend = { tcp: tcpOf(spec), tls: tlsOf(spec.get('tls')), http: httpOf(spec) }
-  if (refs.length > 0)
-    result.policy(result.nameOf('GatewayPolicy', `${name}-clients`), refs, { frontend }, field)
+  if (refs.length > 0) result.policy(`${name}-clients`, refs, { frontend }, field)
   const early = spec.at('headers', 'earlyRequestHeaders')
   const late = spec.at('headers', 'lateResponseHeaders')
   if (!early.isSet && !late.isSet) return
@@ -29,12 +25,7 @@ export function convertClientTrafficPolicy(
     request: early.isSet ? early.take() : undefined,
     response: late.isSet ? late.take() : undefined,
   })
-  result.policy(
-    result.nameOf('GatewayPolicy', `${name}-headers`),
-    refs,
-    { traffic: { headerModifiers } },
-    field,
-  )
+  result.policy(`${name}-headers`, refs, { traffic: { headerModifiers } }, field)
 }
 
 function tcpOf(spec: SourceField): Fields | undefined {
@@ -43,11 +34,10 @@ function tcpOf(spec: SourceField): Fields | undefined {
 }
 
 function tlsOf(tls: SourceField): Fields | undefined {
-  const alpn = tls.get('alpnProtocols')
   const fields = compact({
     minProtocolVersion: tls.text('minVersion'),
     maxProtocolVersion: tls.text('maxVersion'),
-    alpnProtocols: alpn.isSet ? alpn.texts() : undefined,
+    alpnProtocols: tls.list('alpnProtocols'),
   })
   return filled(fields)
 }

@@ -1,45 +1,49 @@
 /** Converts SecurityPolicy. */
 import { type Conversion, compact, type Fields, filled } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
-import { addSecret, addStatic, parseAddress, quote, quoteAll, sourceIn } from '../targets.ts'
+import {
+  addSecret,
+  addStatic,
+  corsFields,
+  parseAddress,
+  quote,
+  quoteAll,
+  sourceIn,
+} from '../targets.ts'
 import type { Backends } from './backends.ts'
-import { enter, type PolicyScene } from './targets.ts'
+import { enter, targetsOf } from './targets.ts'
 
-type SecurityScene = PolicyScene & { readonly backends: Backends }
-
-export function convertSecurityPolicy(field: SourceField, scene: SecurityScene): void {
-  const { result, targets } = scene
+export function convertSecurityPolicy(
+  field: SourceField,
+  backends: Backends,
+  result: Conversion,
+): void {
   const name = enter(field, result)
   const spec = field.get('spec')
-  const refs = targets.of(spec)
+  const refs = targetsOf(spec)
   const traffic = {
-    cors: corsOf(spec.get('cors'), result),
+    cors: corsOf(spec.get('cors')),
     basicAuthentication: basicAuthOf(spec.get('basicAuth'), name, result),
     apiKeyAuthentication: apiKeysOf(spec.get('apiKeyAuth'), name, result),
     jwtAuthentication: jwtOf(spec.get('jwt'), result),
-    extAuth: extAuthOf(spec.get('extAuth'), scene),
+    extAuth: extAuthOf(spec.get('extAuth'), backends),
   }
   if (refs.length === 0) return
-  result.policy(result.nameOf('GatewayPolicy', name), refs, { traffic }, field)
+  result.policy(name, refs, { traffic }, field)
   addAuthorization(spec.get('authorization'), name, refs, result)
 }
 
-function corsOf(cors: SourceField, result: Conversion): Fields | undefined {
+function corsOf(cors: SourceField): Fields | undefined {
   if (!cors.isSet) return undefined
-  const list = (key: string) => (cors.has(key) ? cors.texts(key) : undefined)
   const age = cors.text('maxAge')
   const seconds = /^(\d+)s$/.exec(age ?? '')?.[1]
   const minutes = /^(\d+)m$/.exec(age ?? '')?.[1]
   const hours = /^(\d+)h$/.exec(age ?? '')?.[1]
   const maxAge = Number(seconds ?? 0) + Number(minutes ?? 0) * 60 + Number(hours ?? 0) * 3600
   if (age !== undefined && maxAge === 0)
-    result.report('lost', cors.get('maxAge'), 'is not a simple duration')
+    cors.get('maxAge').report('lost', 'is not a simple duration')
   return compact({
-    allowOrigins: list('allowOrigins'),
-    allowMethods: list('allowMethods'),
-    allowHeaders: list('allowHeaders'),
-    exposeHeaders: list('exposeHeaders'),
-    allowCredentials: cors.flag('allowCredentials'),
+    ...corsFields(cors),
     maxAge: maxAge > 0 ? maxAge : undefined,
   })
 }
@@ -49,14 +53,14 @@ const nameIn = (ref: SourceField): string => String(ref.object().name)
 function basicAuthOf(auth: SourceField, name: string, result: Conversion): Fields | undefined {
   if (!auth.isSet) return undefined
   const source = nameIn(auth.get('users'))
-  result.lose(auth.get('forwardUsernameHeader'), 'use a transformation with basicAuth.username')
+  auth.get('forwardUsernameHeader').lose('use a transformation with basicAuth.username')
   const users = result.secretEntries(source, result.namespace)?.['.htpasswd']
   const secret = result.nameOf('Secret', `${name}-htpasswd`)
   const reason =
     users === undefined
       ? `Secret ${secret} is empty, so that everyone is refused: copy ".htpasswd" of ${source} to ".htaccess"`
       : `the users of Secret ${source} are now in ".htaccess" of Secret ${secret}`
-  result.report('secret', auth, reason)
+  auth.report('secret', reason)
   const entries: Record<string, string> = users === undefined ? {} : { '.htaccess': users }
   return { secretRef: addSecret(result, secret, entries, auth) }
 }
@@ -65,7 +69,7 @@ function basicAuthOf(auth: SourceField, name: string, result: Conversion): Field
 function apiKeysOf(auth: SourceField, name: string, result: Conversion): Fields | undefined {
   if (!auth.isSet) return undefined
   auth.ignore('sanitize')
-  result.lose(auth.get('forwardClientIDHeader'), 'use a transformation with apiKey')
+  auth.get('forwardClientIDHeader').lose('use a transformation with apiKey')
   const secret = result.nameOf('Secret', `${name}-keys`)
   const entries: Record<string, string> = {}
   for (const ref of auth.items('credentialRefs')) {
@@ -75,13 +79,13 @@ function apiKeysOf(auth: SourceField, name: string, result: Conversion): Fields 
       found === undefined
         ? `add the keys of Secret ${source}, which is not among the files, to Secret ${secret}`
         : `the keys of Secret ${source} are now in Secret ${secret}`
-    result.report('secret', ref, reason)
+    ref.report('secret', reason)
     Object.assign(entries, found)
   }
   const places = auth.get('extractFrom')
   const headers = places.items().flatMap((place) => place.texts('headers'))
   if (!headers.some((header) => header.toLowerCase() === 'authorization')) {
-    result.report('changed', places, 'clients must send the key as "Authorization: Bearer KEY"')
+    places.report('changed', 'clients must send the key as "Authorization: Bearer KEY"')
   }
   return { secretRef: addSecret(result, secret, entries, auth) }
 }
@@ -89,19 +93,16 @@ function apiKeysOf(auth: SourceField, name: string, result: Conversion): Fields 
 function jwtOf(jwt: SourceField, result: Conversion): Fields | undefined {
   if (!jwt.isSet) return undefined
   const isOptional = jwt.flag('optional') === true
-  result.lose(jwt.get('failOpen'), 'tokens are refused if keys cannot be fetched')
+  jwt.get('failOpen').lose('tokens are refused if keys cannot be fetched')
   const providers = jwt.items('providers').map((provider) => {
     provider.ignore('name', 'recomputeRoute')
     for (const field of ['claimToHeaders', 'extractFrom']) {
-      const value = provider.get(field)
-      if (value.isSet)
-        result.report('lost', value, 'use a transformation; tokens are read from Authorization')
-      value.take()
+      const reason = 'use a transformation; tokens are read from Authorization'
+      provider.get(field).lose(reason, 'lost')
     }
-    const audiences = provider.texts('audiences')
     return compact({
       issuer: provider.text('issuer'),
-      audiences: filled(audiences),
+      audiences: filled(provider.texts('audiences')),
       jwks: jwksOf(provider, result),
     })
   })
@@ -115,8 +116,7 @@ function jwksOf(provider: SourceField, result: Conversion): Fields | undefined {
   const remote = provider.get('remoteJWKS')
   const address = parseAddress(remote.text('uri') ?? '')
   if (address === undefined) {
-    result.report('protection', provider, 'the key set is neither inline nor at a URL')
-    return undefined
+    return provider.report('protection', 'the key set is neither inline nor at a URL')
   }
   remote.ignore('backendRefs', 'backendRef', 'backendSettings', 'failedRefetchDuration')
   return {
@@ -128,31 +128,28 @@ function jwksOf(provider: SourceField, result: Conversion): Fields | undefined {
   }
 }
 
-function extAuthOf(auth: SourceField, { backends, result }: SecurityScene): Fields | undefined {
+function extAuthOf(auth: SourceField, backends: Backends): Fields | undefined {
   if (!auth.isSet) return undefined
   auth.ignore('recomputeRoute', 'includeRouteMetadata', 'statusOnError')
   for (const field of ['timeout', 'contextExtensions']) {
-    if (auth.has(field)) result.report('lost', auth.get(field), 'has no counterpart')
-    auth.take(field)
+    auth.get(field).lose('has no counterpart', 'lost')
   }
   const failOpen = auth.get('failOpen')
   if (failOpen.flag() === true)
-    result.report('changed', failOpen, 'requests are refused if the service fails')
+    failOpen.report('changed', 'requests are refused if the service fails')
   const service = auth.has('grpc') ? auth.get('grpc') : auth.get('http')
   const refs = service.items('backendRefs')
   const ref = (refs[0] ?? service.get('backendRef')).object()
   service.ignore('backendSettings', 'backendRef')
-  const headers = auth.texts('headersToExtAuth')
-  const answered = service.texts('headersToBackend')
   const maxSize = auth.at('bodyToExtAuth', 'maxRequestBytes').number()
   const path = service.text('path')
   if (path !== undefined)
-    result.report('changed', service.get('path'), 'only the answer 200 allows a request')
+    service.get('path').report('changed', 'only the answer 200 allows a request')
   const http = compact({
     path:
       path === undefined ? undefined : `${quote(path.replace(/\/$/, ''))} + request.pathAndQuery`,
-    allowedRequestHeaders: filled(headers),
-    allowedResponseHeaders: filled(answered),
+    allowedRequestHeaders: filled(auth.texts('headersToExtAuth')),
+    allowedResponseHeaders: filled(service.texts('headersToBackend')),
   })
   return compact({
     backendRef: ref === undefined ? undefined : backends.reference(ref),
@@ -177,20 +174,15 @@ function addAuthorization(
   for (const rule of auth.items('rules').toReversed()) {
     rule.ignore('name')
     const action = rule.text('action') === 'Allow' ? 'true' : 'false'
-    const condition = conditionOf(rule, result)
+    const condition = conditionOf(rule)
     // A rule that cannot be expressed refuses all requests that reach it.
     expression = condition === undefined ? 'false' : `(${condition}) ? ${action} : (${expression})`
   }
   const authorization = { action: 'Require', policy: { matchExpressions: [expression] } }
-  result.policy(
-    result.nameOf('GatewayPolicy', `${name}-rules`),
-    refs,
-    { traffic: { authorization } },
-    auth,
-  )
+  result.policy(`${name}-rules`, refs, { traffic: { authorization } }, auth)
 }
 
-function conditionOf(rule: SourceField, result: Conversion): string | undefined {
+function conditionOf(rule: SourceField): string | undefined {
   const principal = rule.get('principal')
   const parts: (string | undefined)[] = []
   const cel = rule.get('cel')
@@ -211,13 +203,10 @@ function conditionOf(rule: SourceField, result: Conversion): string | undefined 
   if (methods.length > 0) parts.push(`request.method in ${quoteAll(methods)}`)
   if (rule.at('operation', 'path').isSet) parts.push(undefined)
   if (parts.includes(undefined)) {
-    result.report(
+    return rule.refuse(
       'changed',
-      rule,
       'the rule cannot be expressed; requests that reach it are refused',
     )
-    rule.take()
-    return undefined
   }
   return parts.length === 0 ? 'true' : parts.map((part) => `(${part})`).join(' && ')
 }

@@ -18,8 +18,7 @@ function providerOfTarget(target: SourceField, { result, name }: PluginScene): F
   const routeType = target.get('route_type')
   const type = routeType.text() ?? 'llm/v1/chat'
   if (type !== 'llm/v1/chat') {
-    result.report('lost', routeType, `the route type ${type} is not converted`)
-    return undefined
+    return routeType.report('lost', `the route type ${type} is not converted`)
   }
   const model = target.get('model')
   const options = model.get('options')
@@ -42,14 +41,10 @@ function providerOfTarget(target: SourceField, { result, name }: PluginScene): F
       auth: authOf(target, { result, name }),
     },
     target,
-    result,
   )
-  const defaults = ['max_tokens', 'temperature', 'top_p', 'top_k'].flatMap((field) => {
-    const option = options.get(field)
-    return option.isSet ? [{ field, value: option.take() }] : []
-  })
-  if (fields === undefined || defaults.length === 0) return fields
-  return { ...fields, policies: { ...(fields.policies as Fields), ai: { overrides: defaults } } }
+  const overrides = options.defaults(['max_tokens', 'temperature', 'top_p', 'top_k'])
+  if (fields === undefined || overrides.length === 0) return fields
+  return { ...fields, policies: { ...(fields.policies as Fields), ai: { overrides } } }
 }
 
 /** `{vault://…}` refers to a vault, and the environment is one of them. */
@@ -66,14 +61,14 @@ function authOf(
     'azure_use_managed_identity',
     'gcp_use_service_account',
   )
-  if (auth.has('param_value')) result.lose(auth.get('param_value'), 'keys are sent in headers only')
+  auth.get('param_value').lose('keys are sent in headers only')
   auth.ignore('param_name', 'param_location')
   const access = auth.text('aws_access_key_id')
   const secretKey = auth.get('aws_secret_access_key')
   if (access !== undefined && secretKey.isSet) {
     const values = { accessKey: access, secretKey: secretKey.text() ?? '' }
     const secret = result.secretName(`${name}-aws`, values)
-    result.report('secret', secretKey, `the inline value is now in Secret ${secret}`)
+    secretKey.report('secret', `the inline value is now in Secret ${secret}`)
     return { aws: { secretRef: addSecret(result, secret, values, target) } }
   }
   const field = auth.get('header_value')
@@ -108,7 +103,7 @@ function aiProxyAdvanced(config: SourceField, scene: PluginScene): void {
   if (algorithm !== 'priority') {
     const reason = 'the models share requests by their health, not by weights'
     if (algorithm !== 'round-robin' || new Set(targets.map(({ weight }) => weight)).size > 1) {
-      scene.result.report('changed', config.get('balancer'), reason)
+      config.get('balancer').report('changed', reason)
     }
     scene.plan.models = [fields]
     return
@@ -121,7 +116,7 @@ function aiProxyAdvanced(config: SourceField, scene: PluginScene): void {
 }
 
 /** Kong answers 400 to a prompt that a pattern denies. */
-function aiPromptGuard(config: SourceField, { plan, result }: PluginScene): void {
+function aiPromptGuard(config: SourceField, { plan }: PluginScene): void {
   config.ignore(
     'allow_all_conversation_history',
     'match_all_roles',
@@ -129,8 +124,7 @@ function aiPromptGuard(config: SourceField, { plan, result }: PluginScene): void
     'llm_format',
   )
   config.ignore('genai_category')
-  const allow = config.get('allow_patterns')
-  if (allow.isSet) result.lose(allow, 'prompts that match no pattern would pass')
+  config.get('allow_patterns').lose('prompts that match no pattern would pass')
   const matches = config.texts('deny_patterns')
   if (matches.length === 0) return
   const response = { statusCode: 400, message: 'bad request' }
@@ -148,7 +142,7 @@ function aiPromptDecorator(config: SourceField, { plan }: PluginScene): void {
   plan.ai.prompt = compact({ prepend: messages('prepend'), append: messages('append') })
 }
 
-function aiRateLimiting(config: SourceField, { plan, result }: PluginScene): void {
+function aiRateLimiting(config: SourceField, { plan }: PluginScene): void {
   config.ignore(
     'identifier',
     'sync_rate',
@@ -158,15 +152,15 @@ function aiRateLimiting(config: SourceField, { plan, result }: PluginScene): voi
     'redis',
   )
   config.ignore('namespace', 'dictionary_name', 'llm_format', 'tokens_count_strategy', 'error_code')
-  reportShared(config, result, 'Kong counts by client and model')
+  reportShared(config, 'Kong counts by client and model')
   for (const provider of config.items('llm_providers')) {
     provider.ignore('name')
     const limits = provider.oneOrMore('limit')
     const windows = provider.oneOrMore('window_size')
     limits.forEach((field, index) => {
       const period = { amount: field.number() ?? 0, seconds: windows[index]?.number() ?? 0 }
-      const limit = limitOf({ ...period, unit: 'tokens' }, field, result)
-      if (limit === undefined) result.report('protection', field, 'the period cannot be converted')
+      const limit = limitOf({ ...period, unit: 'tokens' }, field)
+      if (limit === undefined) field.report('protection', 'the period cannot be converted')
       else plan.limits.push(limit)
     })
   }

@@ -36,8 +36,7 @@ export class Consumers {
       const name = field.text('username') ?? field.text('custom_id') ?? ''
       const groups = field.items('acls').flatMap((acl) => acl.text('group') ?? [])
       for (const plugin of field.items('plugins')) {
-        plugin.take()
-        result.report('protection', plugin, 'plugins of one consumer are not converted')
+        plugin.refuse('protection', 'plugins of one consumer are not converted')
       }
       return { name, groups, field }
     })
@@ -78,7 +77,7 @@ export class Consumers {
         const { name: username, groups } = consumer
         field.ignore('id', 'tags', 'ttl', 'created_at')
         const key = field.text('key') ?? ''
-        this.#result.report('secret', field.get('key'), 'the key is now in Secret consumer-keys')
+        field.get('key').report('secret', 'the key is now in Secret consumer-keys')
         const id = `${username.replace(/[^A-Za-z0-9._-]/g, '-')}.${index}`
         return [id, JSON.stringify({ key, metadata: { username, groups } })] as const
       })
@@ -94,17 +93,13 @@ export class Consumers {
         const user = field.text('username') ?? ''
         const password = field.get('password')
         if (field.flag('skip_hash') === true || user.includes(':')) {
-          this.#result.report(
-            'lost',
-            field,
-            'the user is refused: a hash of Kong, or a colon in the name',
-          )
+          field.report('lost', 'the user is refused: a hash of Kong, or a colon in the name')
           password.take()
           return []
         }
         const reason =
           'the SHA-1 hash of the password is now in Secret consumer-passwords; bcrypt is better'
-        this.#result.report('secret', password, reason)
+        password.report('secret', reason)
         const hash = createHash('sha1')
           .update(password.text() ?? '')
           .digest('base64')
@@ -128,11 +123,7 @@ export class Consumers {
       const pem = field.text('rsa_public_key')
       field.take('secret')
       if (issuer === undefined || pem === undefined || algorithm.startsWith('HS')) {
-        this.#result.report(
-          'lost',
-          field,
-          'tokens with a shared secret are refused; use a public key',
-        )
+        field.report('lost', 'tokens with a shared secret are refused; use a public key')
         return []
       }
       try {
@@ -141,11 +132,7 @@ export class Consumers {
           { issuer, jwks: { inline: JSON.stringify({ keys: [{ ...key, alg: algorithm }] }) } },
         ]
       } catch {
-        this.#result.report(
-          'lost',
-          field.get('rsa_public_key'),
-          'is not a public key; its tokens are refused',
-        )
+        field.get('rsa_public_key').report('lost', 'is not a public key; its tokens are refused')
         return []
       }
     })

@@ -42,24 +42,20 @@ function convertConfig(document: SourceDocument, result: Conversion): void {
     root.items('upstreams').map((upstream) => [upstream.text('name') ?? '', upstream] as const),
   )
   const consumers = new Consumers(root, result)
-  const plugins = new Plugins(root, result)
+  const plugins = new Plugins(root)
   result.forwardedHeaders = appendedForwardedHeaders
   addGateway(result, root)
-  for (const { route, service } of routesOf(root, services, result)) {
+  for (const { route, service } of routesOf(root, services)) {
     convertRoute(route, service, { upstreams, consumers, plugins }, result)
   }
   for (const upstream of upstreams.values()) {
     upstream.ignore(...administrative, 'name', 'algorithm', 'slots')
-    result.lose(upstream.get('healthchecks'), 'backends are judged by their answers')
+    upstream.get('healthchecks').lose('backends are judged by their answers')
   }
 }
 
 /** Routes below services, and those that name their service. */
-function routesOf(
-  root: SourceField,
-  services: readonly SourceField[],
-  result: Conversion,
-): KongRoute[] {
+function routesOf(root: SourceField, services: readonly SourceField[]): KongRoute[] {
   const byName = new Map(
     services.flatMap((service) => [
       [service.text('name'), service] as const,
@@ -73,7 +69,7 @@ function routesOf(
     const name = referenceOf(route.get('service'))
     const service = name === undefined ? undefined : byName.get(name)
     if (name !== undefined && service === undefined) {
-      result.report('lost', route.get('service'), `no service has the name ${name}`)
+      route.get('service').report('lost', `no service has the name ${name}`)
     }
     return { route, service }
   })
@@ -91,13 +87,13 @@ class Plugins {
   readonly #global: SourceField[] = []
   readonly #byTarget = new Map<string, SourceField[]>()
 
-  constructor(root: SourceField, result: Conversion) {
+  constructor(root: SourceField) {
     for (const plugin of root.items('plugins')) {
       const consumer = plugin.get('consumer')
       const group = plugin.get('consumer_group')
       const route = referenceOf(plugin.get('route'))
       const service = referenceOf(plugin.get('service'))
-      if (consumer.isSet || group.isSet) reportPlugin(plugin, 'applies to one consumer', result)
+      if (consumer.isSet || group.isSet) reportPlugin(plugin, 'applies to one consumer')
       else if (route !== undefined) this.#add(`route ${route}`, plugin)
       else if (service !== undefined) this.#add(`service ${service}`, plugin)
       else this.#global.push(plugin)
@@ -151,17 +147,17 @@ function convertRoute(
   for (const plugin of plugins.effective(route, service)) {
     applyPlugin(plugin, { plan, consumers, result, name })
   }
-  const target = matchesOf(route, service?.text('path') ?? servicePath(service), result)
+  const target = matchesOf(route, service?.text('path') ?? servicePath(service))
   if (target === undefined) return
   const { hostnames, matches } = target
   const models = plan.modelBackend()
   const backendRefs =
     models === undefined
       ? serviceRefs(service, upstreams, result)
-      : [addBackend(result, result.nameOf('GatewayBackend', name), models, route)]
-  if (models === undefined) applyService(service, route, plan, result)
+      : [addBackend(result, name, models, route)]
+  if (models === undefined) applyService(service, route, plan)
   if (backendRefs.length === 0 && plan.traffic.directResponse === undefined) {
-    result.report('lost', route, 'the route has no service; its requests get 500')
+    route.report('lost', 'the route has no service; its requests get 500')
   }
   const rules = matches.map(({ match, rewrite }) =>
     compact({
@@ -178,12 +174,7 @@ const servicePath = (service: SourceField | undefined): string | undefined =>
   parseAddress(service?.text('url') ?? '')?.path
 
 /** Settings of the service and the route that apply to its connections. */
-function applyService(
-  service: SourceField | undefined,
-  route: SourceField,
-  plan: RoutePlan,
-  result: Conversion,
-): void {
+function applyService(service: SourceField | undefined, route: SourceField, plan: RoutePlan): void {
   const keepsHost = route.flag('preserve_host') === true
   plan.traffic.hostRewrite = { mode: keepsHost ? 'None' : 'Auto' }
   if (service === undefined) return
@@ -194,7 +185,7 @@ function applyService(
   const readMs = read.number()
   if (readMs !== undefined) {
     plan.traffic.timeouts = { request: duration(readMs) }
-    result.report('changed', read, 'limits the whole response, not the time between two reads')
+    read.report('changed', 'limits the whole response, not the time between two reads')
   }
   service.ignore('write_timeout', 'enabled')
 }
@@ -209,18 +200,18 @@ function serviceRefs(
   const url = service.get('url')
   const parsed = url.isSet ? parseAddress(url.text() ?? '') : undefined
   if (url.isSet && parsed === undefined) {
-    result.report('lost', url, 'is not an http or https URL')
+    url.report('lost', 'is not an http or https URL')
     return []
   }
   const protocol = service.text('protocol') ?? (parsed?.isTls ? 'https' : 'http')
   if (!/^(http|https|grpc|grpcs)$/.test(protocol)) {
-    result.report('lost', service.get('protocol'), `the protocol ${protocol} is not converted`)
+    service.get('protocol').report('lost', `the protocol ${protocol} is not converted`)
     return []
   }
   const isTls = protocol.endsWith('s')
   const host = parsed?.host ?? service.text('host') ?? ''
   const port = parsed?.port ?? service.number('port') ?? (isTls ? 443 : 80)
-  const policies = backendPolicies(service, isTls, protocol, result)
+  const policies = backendPolicies(service, isTls, protocol)
   const targets = upstreams.get(host)?.items('targets')
   if (targets === undefined) return [addStatic(result, { host, port, isTls }, service, policies)]
   return targets.flatMap((target) => {
@@ -233,17 +224,12 @@ function serviceRefs(
   })
 }
 
-function backendPolicies(
-  service: SourceField,
-  isTls: boolean,
-  protocol: string,
-  result: Conversion,
-): Fields {
+function backendPolicies(service: SourceField, isTls: boolean, protocol: string): Fields {
   const connect = service.number('connect_timeout')
   const verify = service.get('tls_verify')
   const isUnverified = isTls && verify.flag() === false
   if (isTls && !verify.isSet) {
-    result.report('changed', service, 'the certificate of the service is verified')
+    service.report('changed', 'the certificate of the service is verified')
   }
   return {
     tcp: connect === undefined ? undefined : { connectTimeout: duration(connect) },

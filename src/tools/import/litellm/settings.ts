@@ -95,7 +95,7 @@ export function clientAuthentication(root: SourceField, result: Conversion): Fie
   if (general.has('database_url')) {
     const reason =
       'keys, teams and budgets of the database are not read: add the keys to Secret client-keys'
-    result.report('changed', general.get('database_url'), reason)
+    general.get('database_url').report('changed', reason)
   }
   if (!field.isSet) return {}
   const { value, variable } = new Settings(root).keyOf(field)
@@ -104,18 +104,18 @@ export function clientAuthentication(root: SourceField, result: Conversion): Fie
     variable === undefined
       ? `the inline value is now in Secret ${name}`
       : `Secret ${name} has no key yet, so that every client is refused: add the value of ${variable}`
-  result.report('secret', field, reason)
+  field.report('secret', reason)
   const secretRef = addSecret(result, name, value === undefined ? {} : { master: value }, root)
   return { apiKeyAuthentication: { secretRef } }
 }
 
 /** Reports limits of the whole proxy: Sluice knows no prices, and does not count parallel requests. */
-export function reportLimits(root: SourceField, result: Conversion): void {
+export function reportLimits(root: SourceField): void {
   const settings = root.get('litellm_settings')
   for (const name of ['max_budget', 'budget_duration']) {
-    result.lose(settings.get(name), 'budgets in money have no counterpart; limit tokens instead')
+    settings.get(name).lose('budgets in money have no counterpart; limit tokens instead')
   }
   const general = root.get('general_settings')
   const parallel = general.get('global_max_parallel_requests')
-  result.lose(parallel, 'a limit of parallel requests has no counterpart')
+  parallel.lose('a limit of parallel requests has no counterpart')
 }

@@ -1,6 +1,6 @@
 /** Reads the hosts, paths and backends of an Ingress. */
 import { isObject } from '../../../ground/base/json-object.ts'
-import type { Conversion, Fields } from '../conversion.ts'
+import type { Fields } from '../conversion.ts'
 import type { SourceDocument, SourceField } from '../field.ts'
 import { fieldsOf, objectKind } from '../source.ts'
 
@@ -41,9 +41,8 @@ export function pathsOf(
   spec: SourceField,
   namespace: string | undefined,
   services: Services,
-  result: Conversion,
 ): IngressPath[] {
-  const readBackend = (backend: SourceField) => backendOf(backend, namespace, services, result)
+  const readBackend = (backend: SourceField) => backendOf(backend, namespace, services)
   const make = (
     host: string,
     path: string,
@@ -74,14 +73,10 @@ function backendOf(
   backend: SourceField,
   namespace: string | undefined,
   services: Services,
-  result: Conversion,
 ): Fields | undefined {
   const service = backend.get('service')
   const name = service.text('name')
-  if (name === undefined) {
-    result.report('route', backend, 'the backend is not a Service')
-    return undefined
-  }
+  if (name === undefined) return backend.report('route', 'the backend is not a Service')
   const portName = service.at('port', 'name').text()
   const port =
     portName === undefined
@@ -89,8 +84,7 @@ function backendOf(
       : services.portOf(namespace, name, portName)
   if (port === undefined) {
     const reason = 'add the Service to the files, since the number of a named port is unknown'
-    result.report('route', service.get('port'), reason)
-    return undefined
+    return service.get('port').report('route', reason)
   }
   return { name, port }
 }

@@ -26,14 +26,13 @@ export function providerOfTarget(
   const slug = provider?.startsWith('@') ? provider.slice(1) : virtual.text()
   const vendor = provider?.startsWith('@') ? guessed(slug) : (provider ?? guessed(slug))
   if (vendor === undefined) {
-    result.report('lost', target, 'the provider of a virtual key is unknown; add "provider"')
-    return undefined
+    return target.report('lost', 'the provider of a virtual key is unknown; add "provider"')
   }
   const key = target.get('api_key')
   const auth = key.isSet
     ? keyAuth(result, name, { value: key.text() }, key)
     : slug === undefined
-      ? passthrough(target, result)
+      ? passthrough(target)
       : keyAuth(result, name, { variable: slug }, virtual.isSet ? virtual : target)
   const resource = target.text('azure_resource_name')
   const fields = providerOf(
@@ -47,12 +46,8 @@ export function providerOfTarget(
       auth,
     },
     target,
-    result,
   )
-  const overrides = numbers.flatMap((field) => {
-    const value = parameters.get(field)
-    return value.isSet ? [{ field, value: value.take() }] : []
-  })
+  const overrides = parameters.defaults(numbers)
   if (fields === undefined || overrides.length === 0) return fields
   return { ...fields, policies: compact({ ...(fields.policies as Fields), ai: { overrides } }) }
 }
@@ -64,11 +59,7 @@ const guessed = (slug: string | undefined): string | undefined =>
   )
 
 /** Without a key, Portkey passes on the key of the client. */
-function passthrough(target: SourceField, result: Conversion): Fields {
-  result.report(
-    'changed',
-    target,
-    'passes the key of the client on to the provider, as Portkey does',
-  )
+function passthrough(target: SourceField): Fields {
+  target.report('changed', 'passes the key of the client on to the provider, as Portkey does')
   return { passthrough: {} }
 }
