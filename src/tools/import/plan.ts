@@ -34,7 +34,7 @@ export class RoutePlan {
   readonly mcp: Record<string, unknown> = {}
   readonly requestGuards: Fields[] = []
   readonly responseGuards: Fields[] = []
-  /** Providers of the models that answer instead of a service, by priority. */
+  /** Providers of the models that respond in place of a service, by priority. */
   models: readonly (readonly Fields[])[] | undefined
 
   #aiPolicy(): Fields {

@@ -201,7 +201,7 @@ function backendTls(field: SourceField, { backend }: RouteScene): void {
   backend.tls = isInsecure ? { insecureSkipVerify: 'All' } : {}
 }
 
-/** Guards of requests and answers by patterns; the others stay unread and are reported. */
+/** Guards of requests and responses by patterns; the others stay unread and are reported. */
 function ai(field: SourceField, { plan }: RouteScene): void {
   const guard = field.get('promptGuard')
   plan.requestGuards.push(...guard.oneOrMore('request').flatMap(guardOf))

@@ -115,7 +115,7 @@ function aiProxyAdvanced(config: SourceField, scene: PluginScene): void {
   scene.plan.models = groups
 }
 
-/** Kong answers 400 to a prompt that a pattern denies. */
+/** Kong responds with 400 to a prompt that a pattern denies. */
 function aiPromptGuard(config: SourceField, { plan }: PluginScene): void {
   config.ignore(
     'allow_all_conversation_history',

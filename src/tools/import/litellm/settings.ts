@@ -33,7 +33,7 @@ export class Settings {
     }
   }
 
-  /** Models that answer if this one fails. */
+  /** Models that respond if this one fails. */
   fallbacksOf(model: string): Fallback[] {
     const found = this.#fallbacks.get(model) ?? this.#fallbacks.get('*') ?? []
     return found.filter(({ name }) => name !== model)

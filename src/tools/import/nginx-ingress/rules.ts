@@ -9,7 +9,7 @@ export interface RuleSettings {
   readonly rewriteTarget: SourceField
   /** Filters of every rule. */
   readonly filters: readonly Fields[]
-  /** Answers every request with a redirect. */
+  /** Responds to every request with a redirect. */
   readonly redirect: Fields | undefined
   readonly sessionPersistence: Fields | undefined
 }
