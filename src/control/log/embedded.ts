@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { AnyCloudEvent } from '../../../events/index.ts'
-import { fail, type Outcome, succeed } from '../../ground/base/outcome.ts'
+import { fail, succeed } from '../../ground/base/outcome.ts'
 import { Arrivals } from './arrivals.ts'
 import {
   isCorruption,
@@ -15,7 +15,7 @@ import { decodeEvent, type EncodedEvent, encodeEvents, findConflict } from './en
 import { DamageError } from './event-block.ts'
 import { EventTables } from './event-tables.ts'
 import {
-  type AppendProblem,
+  type Appended,
   type EventLog,
   type ExpectedVersion,
   LogError,
@@ -29,8 +29,6 @@ import {
 } from './log.ts'
 import { OverflowingEvents, type OverflowListener } from './overflow.ts'
 import { packChunks } from './snapshot-codec.ts'
-
-type Appended = Outcome<readonly Position[], AppendProblem>
 
 /** An append that waits for the next transaction. */
 interface PendingAppend {
@@ -112,12 +110,11 @@ class EmbeddedLog implements EventLog {
 
   async append(
     events: readonly AnyCloudEvent[],
-    options: { readonly expectedVersion?: ExpectedVersion } = {},
+    { expectedVersion }: { readonly expectedVersion?: ExpectedVersion } = {},
   ): Promise<Appended> {
     this.#assertOpen()
     const encoded = encodeEvents(events)
     if (!encoded.ok) return encoded
-    const { expectedVersion } = options
     return new Promise((resolve, reject) => {
       this.#pending.push({ events: encoded.value, expectedVersion, resolve, reject })
       // One fsync serves all appends of this turn of the event loop.

@@ -40,6 +40,9 @@ export type AppendProblem =
       readonly message: string
     }
 
+/** The positions of all events of an append, or why nothing was stored. */
+export type Appended = Outcome<readonly Position[], AppendProblem>
+
 /** State of a fold at a position. Events up to that position need not be read again. */
 export interface LogSnapshot {
   readonly position: Position
@@ -90,7 +93,7 @@ export interface EventLog {
   append(
     events: readonly AnyCloudEvent[],
     options?: { readonly expectedVersion?: ExpectedVersion },
-  ): Promise<Outcome<readonly Position[], AppendProblem>>
+  ): Promise<Appended>
 
   /** Reads events in order. Ends at `to`, or at the event that was last when reading began. */
   read(range?: ReadRange): AsyncIterable<Recorded>

@@ -1,12 +1,10 @@
 import { JetStreamApiCodes, JetStreamApiError, type PubAck } from '@nats-io/jetstream'
-import { fail, type Outcome, succeed } from '../../ground/base/outcome.ts'
+import { fail, succeed } from '../../ground/base/outcome.ts'
 import { type EncodedEvent, findConflict } from './encode.ts'
-import { type AppendProblem, type ExpectedVersion, LogError, type Position } from './log.ts'
+import { type Appended, type ExpectedVersion, LogError, type Position } from './log.ts'
 import { type Deadline, type Link, persist, stream } from './nats-connection.ts'
 import { digestOf, frameHeaders, messageIdOf, type OutgoingFrame } from './nats-frames.ts'
 import type { StoredFrame, StreamIndex } from './nats-index.ts'
-
-export type Appended = Outcome<readonly Position[], AppendProblem>
 
 /** An append that is not stored yet. */
 export interface AppendRequest {

@@ -1,6 +1,7 @@
 import type { AnyCloudEvent } from '../../../events/index.ts'
 import { encodeEvents } from './encode.ts'
 import {
+  type Appended,
   type EventLog,
   type ExpectedVersion,
   LogError,
@@ -26,7 +27,7 @@ import { type StoredFrame, StreamIndex } from './nats-index.ts'
 import { IndexStore } from './nats-index-store.ts'
 import { followMessages, readEvents } from './nats-reader.ts'
 import { SnapshotStore } from './nats-snapshots.ts'
-import { type Appended, type AppendRequest, planAppends, publishBatch } from './nats-writer.ts'
+import { type AppendRequest, planAppends, publishBatch } from './nats-writer.ts'
 import { parseSubject } from './subjects.ts'
 
 export { withoutPasswords } from './nats-connection.ts'
@@ -92,7 +93,7 @@ class NatsLog implements EventLog {
 
   async append(
     events: readonly AnyCloudEvent[],
-    options: { readonly expectedVersion?: ExpectedVersion } = {},
+    { expectedVersion }: { readonly expectedVersion?: ExpectedVersion } = {},
   ): Promise<Appended> {
     this.#assertOpen()
     const encoded = encodeEvents(events)
@@ -100,7 +101,6 @@ class NatsLog implements EventLog {
     const foreign = events.find(({ subject }) => parseSubject(subject) === undefined)
     if (foreign !== undefined) throw new TypeError(`${foreign.subject} is no subject of a resource`)
     return new Promise((resolve, reject) => {
-      const { expectedVersion } = options
       this.#pending.push({ events: encoded.value, expectedVersion, resolve, reject })
       // One batch serves all appends that wait when it is written.
       if (this.#pending.length === 1) this.#enqueue(() => this.#flushPending())

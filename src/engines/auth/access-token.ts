@@ -13,6 +13,8 @@ export type Environment = Readonly<Record<string, string | undefined>>
 /** Finds a credential. Resolves to undefined if not configured; rejects if configured but not usable. */
 export type CredentialSource<Found> = (env: Environment) => Promise<Found | undefined>
 
+export type TokenSource = CredentialSource<AccessToken>
+
 /** Returns what the first configured source finds; later sources would belong to another identity. */
 export async function firstFound<Found>(
   sources: readonly CredentialSource<Found>[],

@@ -7,15 +7,12 @@ import { functions, namespaces } from './functions/table.ts'
 import { viewMethods } from './headers.ts'
 import { patternProblem, replacementProblem } from './patterns.ts'
 import { unknownName } from './problem.ts'
-import type { Expression } from './syntax.ts'
+import type { CallExpression, Expression, MethodExpression } from './syntax.ts'
 import { type CelResult, type CelValue, CelView, typeName } from './value.ts'
-
-type Method = Expression & { readonly op: 'method' }
-type Call = Expression & { readonly op: 'call' }
 
 /** Compiles `name(args)`. */
 export function callStep(
-  call: Call,
+  call: CallExpression,
   scope: VariableScope | undefined,
   context: CompileContext,
 ): Step {
@@ -29,7 +26,7 @@ export function callStep(
 
 /** Compiles `of.name(args)`, where `of` is a value or a namespace. */
 export function methodStep(
-  method: Method,
+  method: MethodExpression,
   scope: VariableScope | undefined,
   context: CompileContext,
 ): Step {
@@ -168,7 +165,7 @@ const noFunction = new CelError('internal', 'a function without code')
 
 /** Calls the method of a view if the receiver is a view that has it, otherwise the function of that name. */
 function viewMethodStep(
-  { of, name, args }: Method,
+  { of, name, args }: MethodExpression,
   found: CelFunction | undefined,
   scope: VariableScope | undefined,
   context: CompileContext,

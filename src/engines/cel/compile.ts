@@ -4,7 +4,7 @@ import { callStep, methodStep } from './calls.ts'
 import { type CompileContext, findLocal, type VariableScope } from './context.ts'
 import { isEqual, isItem, isKey } from './equality.ts'
 import { CelError, isCelError, noOverload } from './error.ts'
-import { textMethodStep } from './fast-paths.ts'
+import { type CompilePart, textMethodStep } from './fast-paths.ts'
 import type { Step } from './frame.ts'
 import { typeNames } from './functions/convert.ts'
 import { ifStep, logicStep, notStep } from './logic.ts'
@@ -118,8 +118,6 @@ function typeOfPath({ of, name }: Expression & { op: 'field' }, context: Compile
   const type = new CelType(path)
   return () => type
 }
-
-type Compile = (part: Expression) => Step
 
 type Access = Expression & { readonly op: 'field' | 'index' }
 
@@ -270,7 +268,7 @@ const operators: Readonly<Record<BinaryOperator, Operator>> = {
   '%': remainder,
 }
 
-function binaryStep(expression: Expression & { op: 'binary' }, step: Compile): Step {
+function binaryStep(expression: Expression & { op: 'binary' }, step: CompilePart): Step {
   const left = step(expression.left)
   const right = step(expression.right)
   const { operator: name } = expression

@@ -3,12 +3,13 @@ import type { Step } from './frame.ts'
 import type { Expression } from './syntax.ts'
 import { typeName } from './value.ts'
 
-type Compile = (part: Expression) => Step
+/** Compiles a part of an expression in the same scope. */
+export type CompilePart = (part: Expression) => Step
 
 /** Compiles `text.startsWith("…")` and `text.endsWith("…")` without a lookup in the table of functions. */
 export function textMethodStep(
   { name, of, args }: Expression & { op: 'method' },
-  step: Compile,
+  step: CompilePart,
 ): Step | undefined {
   const [arg, ...rest] = args
   if (arg?.op !== 'literal' || typeof arg.value !== 'string' || rest.length > 0) return undefined

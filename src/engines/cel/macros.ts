@@ -14,11 +14,13 @@ import {
 import { type CompileContext, findLocal, type VariableScope } from './context.ts'
 import { isCelError } from './error.ts'
 import type { Step } from './frame.ts'
-import { childrenOf, type Expression } from './syntax.ts'
+import {
+  type CallExpression,
+  childrenOf,
+  type Expression,
+  type MethodExpression,
+} from './syntax.ts'
 import { variablesStep } from './variables.ts'
-
-type Method = Expression & { readonly op: 'method' }
-type Call = Expression & { readonly op: 'call' }
 
 type Build = (loop: Loop) => Step
 
@@ -37,7 +39,7 @@ const loops: Readonly<Record<string, Build>> = {
 
 /** Returns the step of a macro call; undefined for all other calls. */
 export function macroStep(
-  expression: Method | Call,
+  expression: MethodExpression | CallExpression,
   scope: VariableScope | undefined,
   context: CompileContext,
 ): Step | undefined {
@@ -46,7 +48,11 @@ export function macroStep(
     : methodMacro(expression, scope, context)
 }
 
-function callMacro(call: Call, scope: VariableScope | undefined, context: CompileContext) {
+function callMacro(
+  call: CallExpression,
+  scope: VariableScope | undefined,
+  context: CompileContext,
+) {
   const { name, args } = call
   const [first, second] = args
   if (name === 'has') {
@@ -87,7 +93,11 @@ function coalesceStep(candidates: readonly Step[]): Step {
   }
 }
 
-function methodMacro(method: Method, scope: VariableScope | undefined, context: CompileContext) {
+function methodMacro(
+  method: MethodExpression,
+  scope: VariableScope | undefined,
+  context: CompileContext,
+) {
   const { name, of, args } = method
   const isCel = of.op === 'name' && of.name === 'cel' && findLocal(scope, 'cel') === undefined
   if (isCel && name === 'bind' && args.length === 3) return bind(method, scope, context)
@@ -101,7 +111,11 @@ function methodMacro(method: Method, scope: VariableScope | undefined, context: 
   return mapStep({ ...loop, steps: loop.steps + weigh(transform) }, context.step(transform, within))
 }
 
-function bind(method: Method, scope: VariableScope | undefined, context: CompileContext): Step {
+function bind(
+  method: MethodExpression,
+  scope: VariableScope | undefined,
+  context: CompileContext,
+): Step {
   const [variable, value, body] = method.args
   if (variable === undefined || value === undefined || body === undefined) {
     return context.refuse(method, 'cel.bind() takes a name, a value and an expression')

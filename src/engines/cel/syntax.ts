@@ -47,6 +47,9 @@ export type Expression = { readonly at: number } & (
     }
 )
 
+export type MethodExpression = Expression & { readonly op: 'method' }
+export type CallExpression = Expression & { readonly op: 'call' }
+
 /** Returns the direct parts of an expression. */
 export function childrenOf(expression: Expression): readonly Expression[] {
   switch (expression.op) {

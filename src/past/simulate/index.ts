@@ -3,6 +3,8 @@ export { Simulator, type SimulatorOptions } from './simulator.ts'
 export {
   requestOf,
   type SimulatedHeader,
+  type SimulatedOutcome,
   type SimulatedRequest,
+  type SimulatedStep,
   type Simulation,
 } from './types.ts'

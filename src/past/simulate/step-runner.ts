@@ -16,7 +16,7 @@ import type { Basis, SimulatedStep, StepObject } from './types.ts'
 /** Returns the generation of an object, given as `Kind namespace/name`; undefined if it is unknown. */
 export type GenerationOf = (object: string) => number | undefined
 
-/** A verdict that the user assumes for a step: `pass`, or the status of an answer. */
+/** A verdict that the user assumes for a step: `pass`, or the status of a response. */
 export type Assumption = 'pass' | number
 
 interface StepInfo {

@@ -54,7 +54,7 @@ export interface SimulatedStep extends Partial<StepObject> {
   readonly basis: Basis
   /** What decided, or why the step is undecided. */
   readonly reason?: string
-  /** Status of the answer. */
+  /** Status of the response. */
   readonly status?: number
   /** Digest of the compiled policies. Steps with the same digest decide alike. */
   readonly config: string

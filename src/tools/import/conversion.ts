@@ -3,15 +3,7 @@ import { hash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { validateObject } from '../../control/api/validate.ts'
 import { ownGroup } from '../../ground/model/api-names.ts'
-import { type SourceDocument, SourceField } from './field.ts'
-
-/**
- * `protection`: the source refuses or limits requests that the result would let pass. `route`: the source serves
- * requests that the result would not. `stricter`: a limit refuses requests that the source lets pass. `lost`:
- * another setting has no counterpart. `changed`: the setting is converted with another difference. `secret`: a
- * Secret has a value of the source, or waits for one.
- */
-export type FindingKind = 'protection' | 'route' | 'stricter' | 'lost' | 'changed' | 'secret'
+import { type FindingKind, isProtection, type SourceDocument, SourceField } from './field.ts'
 
 /** One line of the report. It never has a value of the source that could be secret. */
 export interface ImportFinding {
@@ -38,13 +30,6 @@ export interface ImportedManifest {
   }
   readonly [field: string]: unknown
 }
-
-/** Fields with such a name protect something, so that not converting them counts as the loss of a protection. */
-const protects =
-  /auth|acl\b|allow|den(y|ied)|white-?list|black-?list|limit|quota|budget|jwt|tls|ssl|mtls|cors|csrf|guard|secret|verif|block|permission|oidc|saml|restriction|bot-|waf|modsecurity|rpm\b|tpm\b|rps\b|moderat|pii|firewall|satisfy/i
-
-/** Whether a field with this path, or with one of its parents, is a protection. */
-export const isProtection = (path: string): boolean => protects.test(path)
 
 interface ConversionOptions {
   /** Namespace of the created objects; if not set, the manifests name none. */
@@ -90,9 +75,7 @@ export class Conversion {
 
   /** Starts to read a document. What the reader leaves unread is reported by `finish`. */
   open(document: SourceDocument, label = ''): SourceField {
-    const root = SourceField.root(document, (field, message) =>
-      this.report(isProtection(field.path) ? 'protection' : 'lost', field, message),
-    )
+    const root = SourceField.root(document, (...finding) => this.report(...finding))
     this.#labels.set(document, label)
     this.#roots.push({ root, prefix: label.split(' ')[0] ?? '' })
     return root
@@ -115,13 +98,6 @@ export class Conversion {
     const { line, column } = document.placeOf(path)
     const object = this.#labels.get(document) ?? ''
     this.findings.push({ kind, file: document.file, line, column, object, field: path, reason })
-  }
-
-  /** Reports a field without counterpart; its name decides whether that is the loss of a protection. */
-  lose(field: SourceField, reason: string): void {
-    if (!field.isSet) return
-    this.report(isProtection(field.path) ? 'protection' : 'lost', field, reason)
-    field.take()
   }
 
   /** Turns any text into the name of an object, unique for each kind and text. */
@@ -214,8 +190,12 @@ export class Conversion {
     this.add({ apiVersion, kind, metadata, ...content }, origin)
   }
 
-  /** Adds a GatewayPolicy, or several if it has too many targets. None is added if it would set nothing. */
-  policy(name: string, targets: readonly Fields[], sections: Fields, origin: SourceField): void {
+  /**
+   * Adds a GatewayPolicy whose name is made of `label`, or several if it has too many targets. None is added if
+   * it would set nothing.
+   */
+  policy(label: string, targets: readonly Fields[], sections: Fields, origin: SourceField): void {
+    const name = this.nameOf('GatewayPolicy', label)
     const set = Object.entries(sections).filter(
       ([, section]) =>
         section !== undefined &&
@@ -267,4 +247,9 @@ export function compact<Value>(value: Value): Value {
   if (typeof value !== 'object' || value === null) return value
   const entries = Object.entries(value).filter(([, field]) => field !== undefined)
   return Object.fromEntries(entries.map(([name, field]) => [name, compact(field)])) as Value
+}
+
+/** The list or object; undefined if it is empty. */
+export function filled<Value extends object>(value: Value): Value | undefined {
+  return Object.keys(value).length > 0 ? value : undefined
 }

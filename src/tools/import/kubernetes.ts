@@ -4,7 +4,7 @@ import { isObject } from '../../ground/base/json-object.ts'
 import { controllerName, gatewayGroup } from '../../ground/model/api-names.ts'
 import type { Conversion, ImportedManifest } from './conversion.ts'
 import type { SourceDocument, SourceField } from './field.ts'
-import { labelOf, objectKind } from './source.ts'
+import { fieldsOf, labelOf, objectKind } from './source.ts'
 
 /** Fields that a cluster adds to objects. */
 const clusterFields = [
@@ -19,7 +19,7 @@ const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration'
 
 /** The metadata of an object without what a cluster has added. */
 function metadataOf(field: SourceField): ImportedManifest['metadata'] {
-  const metadata = field.get('metadata').take()
+  const metadata = field.take('metadata')
   if (!isObject(metadata)) return { name: '' }
   const kept = Object.entries(metadata).filter(([name]) => !clusterFields.includes(name))
   const { annotations, ...rest } = Object.fromEntries(kept)
@@ -51,7 +51,7 @@ export function isStandard(document: SourceDocument): boolean {
 
 /** Names must be texts, because other objects refer to them. */
 function identityProblem(field: SourceField): string | undefined {
-  const { name, namespace } = field.get('metadata').object()
+  const { name, namespace } = field.object('metadata')
   if (typeof name !== 'string' || name === '') return 'metadata.name must be a text'
   if (namespace === undefined || namespace === null || typeof namespace === 'string') return
   return 'metadata.namespace must be a text'
@@ -59,7 +59,7 @@ function identityProblem(field: SourceField): string | undefined {
 
 /** Name and namespace of an object that `openObject` has opened. */
 export function namesOf(field: SourceField): { name: string; namespace: string | undefined } {
-  const { name, namespace } = field.get('metadata').object()
+  const { name, namespace } = field.object('metadata')
   return { name: String(name), namespace: typeof namespace === 'string' ? namespace : undefined }
 }
 
@@ -69,9 +69,7 @@ export function openObject(document: SourceDocument, result: Conversion): Source
     const field = result.open(document, labelOf(document))
     const problem = identityProblem(field)
     if (problem !== undefined) {
-      field.take()
-      result.report('protection', field, `${problem}; the object was not read`)
-      return undefined
+      return field.refuse('protection', `${problem}; the object was not read`)
     }
     field.ignore('apiVersion', 'kind', 'metadata', 'status')
     return field
@@ -79,17 +77,24 @@ export function openObject(document: SourceDocument, result: Conversion): Source
   const field = result.open(document)
   field.take()
   // Nothing of the document is known, so that it may protect something.
-  result.report('protection', field, 'is not a Kubernetes object, and was not read')
-  return undefined
+  return field.report('protection', 'is not a Kubernetes object, and was not read')
 }
 
-/** Points a GatewayClass of the replaced product to Sluice's controller. */
-export function convertClass(
-  object: ImportedManifest,
-  isReplaced: (controller: string) => boolean,
-): ImportedManifest {
-  const spec = object.spec
-  if (object.kind !== 'GatewayClass' || !isObject(spec)) return object
-  const isOurs = typeof spec.controllerName === 'string' && isReplaced(spec.controllerName)
+/** Whether the object names a product by its API group or by its GatewayClass controller. */
+export function isObjectOf(document: SourceDocument, group: string): boolean {
+  const found = objectKind(document)
+  return found?.group === group || (found?.kind === 'GatewayClass' && isClassOf(document, group))
+}
+
+function isClassOf(document: SourceDocument, group: string): boolean {
+  const { spec } = fieldsOf(document)
+  return isObject(spec) && String(spec.controllerName).startsWith(`${group}/`)
+}
+
+/** Points a GatewayClass of the product with this API group to Sluice's controller. */
+export function convertClass(object: ImportedManifest, group: string): ImportedManifest {
+  const { kind, spec } = object
+  if (kind !== 'GatewayClass' || !isObject(spec)) return object
+  const isOurs = String(spec.controllerName).startsWith(`${group}/`)
   return isOurs ? { ...object, spec: { ...spec, controllerName } } : object
 }

@@ -1,5 +1,5 @@
 /** Converts rates to local limits. */
-import type { Conversion, Fields } from './conversion.ts'
+import type { Fields } from './conversion.ts'
 import type { SourceField } from './field.ts'
 
 const periods: Readonly<Record<number, string>> = { 1: 'Seconds', 60: 'Minutes', 3600: 'Hours' }
@@ -20,7 +20,6 @@ interface SourceLimit {
 export function limitOf(
   { amount, seconds, unit = 'requests' }: SourceLimit,
   field: SourceField,
-  result: Conversion,
 ): Fields | undefined {
   const period = periods[seconds]
   if (!(amount >= 1)) return undefined
@@ -28,14 +27,14 @@ export function limitOf(
   const hourly = Math.floor(amount / (seconds / 3600))
   if (!(seconds > 3600) || hourly < 1) return undefined
   const reason = `${amount} ${unit} in ${hoursText(seconds)} become ${hourly} an hour`
-  result.report('stricter', field, reason)
+  field.report('stricter', reason)
   return { [unit]: hourly, unit: 'Hours' }
 }
 
 const hoursText = (seconds: number): string => `${Number((seconds / 3600).toFixed(2))} hours`
 
 /** Reports that all clients share a limit which the source counts for each of them. */
-export function reportShared(field: SourceField, result: Conversion, counted: string): void {
+export function reportShared(field: SourceField, counted: string): void {
   const reason = `all clients share the limit, which ${counted}; use rateLimit.global to count separately`
-  result.report('stricter', field, reason)
+  field.report('stricter', reason)
 }

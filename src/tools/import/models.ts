@@ -1,7 +1,7 @@
 /** Builds providers of AI backends from what other gateways call models, targets and deployments. */
 
 import { entryOf } from '../../ground/base/json-object.ts'
-import { type Conversion, compact, type Fields } from './conversion.ts'
+import { type Conversion, compact, type Fields, filled } from './conversion.ts'
 import type { SourceField } from './field.ts'
 import { type Address, addCredential, parseAddress } from './targets.ts'
 
@@ -80,11 +80,7 @@ export const isKnownProvider = (name: string): boolean =>
  * Fields of a provider: a vendor with its settings, the address, and the policies. Reports the target and
  * returns undefined if it cannot be converted.
  */
-export function providerOf(
-  target: ModelTarget,
-  origin: SourceField,
-  result: Conversion,
-): Fields | undefined {
+export function providerOf(target: ModelTarget, origin: SourceField): Fields | undefined {
   const { provider, model } = target
   const vendor =
     entryOf(vendorNames, provider) ?? (isKnownProvider(provider) ? 'vendorA' : undefined)
@@ -92,8 +88,7 @@ export function providerOf(
   const base = text === undefined ? undefined : parseAddress(text)
   const problem = problemOf(target, vendor, text, base)
   if (vendor === undefined || problem !== undefined) {
-    result.report('lost', origin, problem ?? `the provider ${provider} is not supported`)
-    return undefined
+    return origin.report('lost', problem ?? `the provider ${provider} is not supported`)
   }
   const settings: Readonly<Record<Vendor, Fields>> = {
     vendorA: { model },
@@ -112,8 +107,8 @@ export function providerOf(
     [vendor]: settings[vendor],
     host: vendor === 'vendorB' && port !== undefined ? base?.host : own?.host,
     port,
-    path: pathOf(vendor, own, origin, result),
-    policies: Object.keys(policies).length > 0 ? policies : undefined,
+    path: pathOf(vendor, own, origin),
+    policies: filled(policies),
   })
 }
 
@@ -138,16 +133,11 @@ function pathOf(
   vendor: Vendor,
   base: Address | undefined,
   origin: SourceField,
-  result: Conversion,
 ): string | undefined {
   if (vendor !== 'vendorA' || base === undefined || base.path === '/v1' || base.path === '')
     return undefined
   const path = base.path.endsWith('/chat/completions') ? base.path : `${base.path}/chat/completions`
-  result.report(
-    'changed',
-    origin,
-    `all requests go to ${path}: the provider serves chat completions only`,
-  )
+  origin.report('changed', `all requests go to ${path}: the provider serves chat completions only`)
   return path
 }
 
@@ -169,11 +159,20 @@ export function keyAuth(
   return { secretRef: addCredential(result, `${name}-key`, credential as never, origin) }
 }
 
-/** A provider of a group needs a name that is unique in its backend. */
-export function namedProviders(providers: readonly Fields[], names: readonly string[]): Fields[] {
+interface NamedProvider {
+  readonly name: string
+  readonly provider: Fields
+}
+
+/** The field `ai` of a backend. Each provider of its groups gets a name that is unique in it. */
+export function modelGroups<Model>(
+  groups: readonly (readonly Model[])[],
+  read: (model: Model) => NamedProvider,
+): { readonly groups: readonly Fields[] } {
   const used = new Set<string>()
-  return providers.map((provider, index) => {
-    const plain = (names[index] ?? '')
+  const named = (model: Model): Fields => {
+    const { name: label, provider } = read(model)
+    const plain = label
       .toLowerCase()
       .replace(/[^a-z0-9]+/g, '-')
       .replace(/^-+|-+$/g, '')
@@ -182,5 +181,6 @@ export function namedProviders(providers: readonly Fields[], names: readonly str
     for (let count = 2; used.has(name); count++) name = `${base}-${count}`
     used.add(name)
     return { name, ...provider }
-  })
+  }
+  return { groups: groups.map((models) => ({ providers: models.map(named) })) }
 }

@@ -1,16 +1,14 @@
 /** Collects the settings of one route while its plugins or annotations are read, then adds them as policies. */
-import { type Conversion, compact, type Fields } from './conversion.ts'
+import { type Conversion, compact, type Fields, filled } from './conversion.ts'
 import type { SourceField } from './field.ts'
-import { namedProviders } from './models.ts'
+import { modelGroups } from './models.ts'
 import { toRoute } from './targets.ts'
 
 type HeaderLists = Record<'set' | 'add' | 'remove', unknown[]>
 
 const emptyHeaders = (): HeaderLists => ({ set: [], add: [], remove: [] })
-const filled = (lists: HeaderLists): Fields | undefined => {
-  const entries = Object.entries(lists).filter(([, list]) => list.length > 0)
-  return entries.length > 0 ? Object.fromEntries(entries) : undefined
-}
+const changesOf = (lists: HeaderLists): Fields | undefined =>
+  filled(Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0)))
 
 interface AuthorizationRule {
   readonly action: 'Require' | 'Deny'
@@ -36,12 +34,12 @@ export class RoutePlan {
   readonly mcp: Record<string, unknown> = {}
   readonly requestGuards: Fields[] = []
   readonly responseGuards: Fields[] = []
-  /** Providers of the models that answer instead of a service, by priority. */
+  /** Providers of the models that respond in place of a service, by priority. */
   models: readonly (readonly Fields[])[] | undefined
 
   #aiPolicy(): Fields {
-    const request = this.requestGuards.length > 0 ? this.requestGuards : undefined
-    const response = this.responseGuards.length > 0 ? this.responseGuards : undefined
+    const request = filled(this.requestGuards)
+    const response = filled(this.responseGuards)
     const promptGuard = request || response ? { request, response } : undefined
     return compact({ ...this.ai, promptGuard })
   }
@@ -49,13 +47,9 @@ export class RoutePlan {
   /** The AI backend of the route; undefined if it has none. */
   modelBackend(): Fields | undefined {
     if (this.models === undefined) return undefined
-    const named = namedProviders(
-      this.models.flat().map((provider) => withAi(provider, this.#aiPolicy())),
-      this.models.flat().map(() => 'model'),
-    )
-    let next = 0
-    const groups = this.models.map((group) => ({ providers: group.map(() => named[next++]) }))
-    return { ai: { groups } }
+    const ai = this.#aiPolicy()
+    const read = (model: Fields) => ({ name: 'model', provider: withAi(model, ai) })
+    return { ai: modelGroups(this.models, read) }
   }
 
   /** Adds the policies for these routes. */
@@ -65,9 +59,9 @@ export class RoutePlan {
     routes: readonly string[],
     origin: SourceField,
   ): void {
-    const targets = routes.map((route) => toRoute(route))
-    const request = filled(this.requestHeaders)
-    const response = filled(this.responseHeaders)
+    const targets = routes.map(toRoute)
+    const request = changesOf(this.requestHeaders)
+    const response = changesOf(this.responseHeaders)
     const computed = {
       request: this.computedRequest.length > 0 ? { set: this.computedRequest } : undefined,
       response: this.computedResponse.length > 0 ? { set: this.computedResponse } : undefined,
@@ -79,7 +73,7 @@ export class RoutePlan {
     ) {
       computed.request = { set: [...result.forwardedHeaders, ...this.computedRequest] }
     }
-    const local = this.limits.length > 0 ? this.limits : undefined
+    const local = filled(this.limits)
     const traffic = compact({
       ...this.traffic,
       rateLimit: local || this.globalLimit ? { local, global: this.globalLimit } : undefined,
@@ -88,14 +82,13 @@ export class RoutePlan {
     })
     const ai = this.#aiPolicy()
     const backend = compact({
-      ai: Object.keys(ai).length > 0 ? ai : undefined,
-      mcp: Object.keys(this.mcp).length > 0 ? this.mcp : undefined,
+      ai: filled(ai),
+      mcp: filled(this.mcp),
     })
-    result.policy(result.nameOf('GatewayPolicy', name), targets, { traffic, backend }, origin)
+    result.policy(name, targets, { traffic, backend }, origin)
     this.authorization.forEach(({ action, expressions }, index) => {
-      const policyName = result.nameOf('GatewayPolicy', `${name}-rule-${index + 1}`)
       const authorization = { action, policy: { matchExpressions: expressions } }
-      result.policy(policyName, targets, { traffic: { authorization } }, origin)
+      result.policy(`${name}-rule-${index + 1}`, targets, { traffic: { authorization } }, origin)
     })
   }
 }

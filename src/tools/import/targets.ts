@@ -27,8 +27,7 @@ export function addGateway(
   result.create(gatewayVersion, 'Gateway', gatewayName, compact({ annotations, spec }), origin)
   if (result.forwardedHeaders.length === 0) return
   const transformation = { request: { set: result.forwardedHeaders } }
-  const name = result.nameOf('GatewayPolicy', 'forwarded-headers')
-  result.policy(name, [toGateway], { traffic: { transformation } }, origin)
+  result.policy('forwarded-headers', [toGateway], { traffic: { transformation } }, origin)
 }
 
 const header = (name: string, value: string): Fields => ({ name, value })
@@ -57,9 +56,23 @@ export const appendedForwardedHeaders: readonly Fields[] = [
 ]
 
 export const toGateway = { group: gatewayGroup, kind: 'Gateway', name: gatewayName }
-export const toRoute = (name: string, rule?: string) =>
-  compact({ group: gatewayGroup, kind: 'HTTPRoute', name, sectionName: rule })
+export const toRoute = (name: string) => ({ group: gatewayGroup, kind: 'HTTPRoute', name })
 export const toBackend = (name: string) => ({ group: ownGroup, kind: 'GatewayBackend', name })
+
+/** Adds a PreRouting policy that writes what an expression chooses to the header that routes match. */
+export function addChoice(result: Conversion, label: string, value: string, origin: SourceField) {
+  const transformation = { request: { set: [header(choiceHeader, value)] } }
+  result.policy(label, [toGateway], { traffic: { phase: 'PreRouting', transformation } }, origin)
+}
+
+/** Fields of CORS that several sources have under the same names. */
+export const corsFields = (cors: SourceField): Fields => ({
+  allowOrigins: cors.list('allowOrigins'),
+  allowMethods: cors.list('allowMethods'),
+  allowHeaders: cors.list('allowHeaders'),
+  exposeHeaders: cors.list('exposeHeaders'),
+  allowCredentials: cors.flag('allowCredentials'),
+})
 
 const maxRules = 16
 
@@ -91,8 +104,9 @@ function withOneMatch(rule: Fields): readonly Fields[] {
   return matches.map((match) => ({ ...rule, matches: [match] }))
 }
 
-/** Adds a GatewayBackend and returns a reference to it. */
-export function addBackend(result: Conversion, name: string, spec: Fields, origin: SourceField) {
+/** Adds a GatewayBackend whose name is made of `label`, and returns a reference to it. */
+export function addBackend(result: Conversion, label: string, spec: Fields, origin: SourceField) {
+  const name = result.nameOf('GatewayBackend', label)
   result.create(ownVersion, 'GatewayBackend', name, { spec: compact(spec) }, origin)
   return toBackend(name)
 }
@@ -123,12 +137,22 @@ export function addCredential(
 ): { name: string } {
   const content = { [key]: variable === undefined ? (value ?? '') : placeholder(variable) }
   const name = result.secretName(label, content)
+  reportCredential(origin, name, key, variable)
+  return addSecret(result, name, content, origin)
+}
+
+/** Reports the Secret that has a credential, or waits for that of an environment variable. */
+export function reportCredential(
+  field: SourceField,
+  secret: string,
+  key: string,
+  variable: string | undefined,
+): void {
   const reason =
     variable === undefined
-      ? `the inline value is now in "${key}" of Secret ${name}`
-      : `Secret ${name} waits for the value of ${variable}: replace its placeholder in "${key}"`
-  result.report('secret', origin, reason)
-  return addSecret(result, name, content, origin)
+      ? `the inline value is now in "${key}" of Secret ${secret}`
+      : `Secret ${secret} waits for the value of ${variable}: replace its placeholder in "${key}"`
+  field.report('secret', reason)
 }
 
 /** A host with its port and scheme. */
@@ -162,9 +186,8 @@ export function addStatic(
   const label = isPlain
     ? `${host}-${port}`
     : `${host}-${port}-${hash('sha256', JSON.stringify(all)).slice(0, 6)}`
-  const name = result.nameOf('GatewayBackend', label)
   const spec = { static: { host, port }, ...(Object.keys(all).length > 0 && { policies: all }) }
-  return addBackend(result, name, spec, origin)
+  return addBackend(result, label, spec, origin)
 }
 
 /** A CEL string. JSON strings are CEL strings. */

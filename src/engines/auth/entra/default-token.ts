@@ -6,19 +6,17 @@
 import { readFile } from 'node:fs/promises'
 import {
   type AccessToken,
-  type CredentialSource,
   type Environment,
   fetchToken,
   firstFound,
   metadataWaitMs,
   orAbsent,
+  type TokenSource,
 } from '../access-token.ts'
 import { Renewed } from '../renewed.ts'
 
 const service = 'the token service of Entra'
 const resource = 'https://cognitiveservices.azure.com'
-
-type TokenSource = CredentialSource<AccessToken>
 
 function tokenUrl(tenant: string, { AZURE_AUTHORITY_HOST: host }: Environment): string {
   const base = (host || 'https://login.microsoftonline.com').replace(/\/$/, '')

@@ -8,17 +8,15 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import {
   type AccessToken,
-  type CredentialSource,
   type Environment,
   fetchToken,
   firstFound,
   metadataWaitMs,
   orAbsent,
+  type TokenSource,
 } from '../access-token.ts'
 import { Renewed } from '../renewed.ts'
 import { cloudScope, tokenOfFile } from './credential-file.ts'
-
-type TokenSource = CredentialSource<AccessToken>
 
 const namedFile: TokenSource = async ({ GOOGLE_APPLICATION_CREDENTIALS: path }) => {
   if (!path) return undefined

@@ -71,7 +71,7 @@ export function readPathRule({ ambiguousPaths }: ExplainRequestOptions): Ambiguo
   return rule
 }
 
-/** The answer for a path that the setting `ambiguous-paths` refuses. */
+/** The response for a path that the setting `ambiguous-paths` refuses. */
 function refusal(request: TracedRequest): CommandResult {
   const { code, row } = new GatewayError('ambiguous_path')
   return {

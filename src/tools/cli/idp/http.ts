@@ -3,10 +3,10 @@
 /** Ends `sluice idp prepare` with exit code 1. The message is one line and contains no credentials. */
 export class IdentityProviderError extends Error {}
 
-/** Maximum number of characters of an answer that an error message quotes. */
+/** Maximum number of characters of a response that an error message quotes. */
 const maxQuote = 200
 
-/** The credentials of a run. `hide` removes them from quoted answers, because a server may repeat them. */
+/** The credentials of a run. `hide` removes them from quoted responses, because a server may repeat them. */
 export class Credentials {
   readonly #known = new Set<string>()
 
@@ -30,7 +30,7 @@ export class Credentials {
   }
 }
 
-/** Maximum size of an answer. Valid answers are much smaller. */
+/** Maximum size of a response. Valid responses are much smaller. */
 const maxResponseBytes = 1 << 20
 
 export interface ProviderCall {
@@ -47,12 +47,12 @@ export interface ProviderCall {
 export interface Server {
   /** Base address without a trailing slash. */
   readonly url: string
-  /** Timeout from the start of the request to the last byte of the answer. */
+  /** Timeout from the start of the request to the last byte of the response. */
   readonly timeoutMs: number
   readonly credentials: Credentials
 }
 
-/** A complete answer to a call, with any status. */
+/** A complete response to a call, with any status. */
 export class ProviderResponse {
   readonly status: number
   readonly #text: string
@@ -71,7 +71,7 @@ export class ProviderResponse {
     return this.status >= 200 && this.status < 300
   }
 
-  /** @throws IdentityProviderError if the answer is not JSON */
+  /** @throws IdentityProviderError if the response is not JSON */
   json(): unknown {
     try {
       return JSON.parse(this.#text)
@@ -142,7 +142,7 @@ function reasonOf(error: unknown): string {
 }
 
 /**
- * Sends a call and reads the whole answer, whatever its status.
+ * Sends a call and reads the whole response, whatever its status.
  * @throws IdentityProviderError if the server cannot be reached, is too slow or sends too much
  */
 export async function exchange(server: Server, call: ProviderCall): Promise<ProviderResponse> {

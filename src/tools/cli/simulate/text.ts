@@ -1,6 +1,4 @@
-import type { Simulation } from '../../../past/simulate/index.ts'
-
-type TextStep = Simulation['steps'][number]
+import type { SimulatedOutcome, SimulatedStep, Simulation } from '../../../past/simulate/index.ts'
 
 /** Formats a simulation as one line for the request, one for each step, and one for the outcome. */
 export function simulationText({ request, steps, outcome, undecided }: Simulation): string[] {
@@ -17,7 +15,7 @@ export function simulationText({ request, steps, outcome, undecided }: Simulatio
   ]
 }
 
-function stepText({ step, from, verdict, basis, reason, status }: TextStep): string {
+function stepText({ step, from, verdict, basis, reason, status }: SimulatedStep): string {
   const objects = from.map(({ object, generation }) =>
     generation === undefined ? object : `${object} (generation ${generation})`,
   )
@@ -26,13 +24,7 @@ function stepText({ step, from, verdict, basis, reason, status }: TextStep): str
   return `${step} of ${objects.join(', ')}: ${answer}${basis === 'computed' ? '' : `, ${basis}`}${why}`
 }
 
-function outcomeText({
-  verdict,
-  status,
-  reason,
-  backend,
-  provider,
-}: Simulation['outcome']): string {
+function outcomeText({ verdict, status, reason, backend, provider }: SimulatedOutcome): string {
   const why = reason === undefined ? '' : `: ${reason}`
   if (verdict === 'undecided') return `undecided${why}`
   if (verdict === 'answer') return `answers ${status}${why}`

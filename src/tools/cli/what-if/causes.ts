@@ -5,12 +5,10 @@ import {
   objectText,
   parseObjectKey,
 } from '../../../ground/model/names.ts'
-import type { Simulation } from '../../../past/simulate/index.ts'
+import type { SimulatedStep, Simulation } from '../../../past/simulate/index.ts'
 import type { ObjectChange } from './candidate.ts'
 import { specChanges } from './spec-changes.ts'
 import type { States } from './state.ts'
-
-type SimulatedStep = Simulation['steps'][number]
 
 const maxNamed = 3
 

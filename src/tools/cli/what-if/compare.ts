@@ -1,5 +1,5 @@
 /** Compares what would happen to a request under the present state and under the candidate. */
-import type { Simulation } from '../../../past/simulate/index.ts'
+import type { SimulatedOutcome, Simulation } from '../../../past/simulate/index.ts'
 import { Causes } from './causes.ts'
 import type { ChangedDestinations } from './destinations.ts'
 import type { ChangeKind, RequestChange } from './groups.ts'
@@ -99,7 +99,7 @@ export class RequestComparison {
   }
 }
 
-const isGuarded = ({ verdict, reason = '' }: Simulation['outcome']): boolean =>
+const isGuarded = ({ verdict, reason = '' }: SimulatedOutcome): boolean =>
   verdict === 'answer' && /guard/i.test(reason)
 
 const isOther = (a: string | number | undefined, b: string | number | undefined): boolean =>
@@ -112,13 +112,13 @@ const isReplaced = ({ outcome: from }: Simulation, { outcome: to }: Simulation):
   from.backend !== undefined &&
   to.backend === undefined
 
-function effectOf({ verdict, status = 0 }: Simulation['outcome']): Effect {
+function effectOf({ verdict, status = 0 }: SimulatedOutcome): Effect {
   if (verdict === 'forward') return 'allow'
   return status >= 400 ? 'deny' : 'answer'
 }
 
 function textOf(
-  outcome: Simulation['outcome'],
+  outcome: SimulatedOutcome,
   kinds: readonly ChangeKind[],
   provider = outcome.provider,
 ): string {

@@ -11,10 +11,8 @@ import {
 } from '../../../gateway/policies/merge.ts'
 import { type ObjectRef, objectKey } from '../../../ground/model/names.ts'
 import type { BackendResource, PolicyResource } from '../../../ground/model/resources.ts'
-import type { Simulation } from '../../../past/simulate/index.ts'
+import type { SimulatedOutcome } from '../../../past/simulate/index.ts'
 import { listenerPlace, type ResourceTable } from './resources.ts'
-
-type Outcome = Simulation['outcome']
 
 type DestinationChange =
   | { readonly change: 'none' }
@@ -51,7 +49,7 @@ export class ChangedDestinations {
   }
 
   /** Compares the backend that is the same by name in both outcomes. */
-  compare(a: Outcome, b: Outcome): DestinationChange {
+  compare(a: SimulatedOutcome, b: SimulatedOutcome): DestinationChange {
     const { backend } = a
     if (!this.#canDiffer || backend === undefined || backend !== b.backend) return none
     const key = `${backend} ${a.gateway} ${a.listener} ${a.route} ${a.rule}`
@@ -62,7 +60,7 @@ export class ChangedDestinations {
     return change
   }
 
-  #changeOf(label: string, place: Outcome): DestinationChange {
+  #changeOf(label: string, place: SimulatedOutcome): DestinationChange {
     const ref = destinationOf(label)
     const key = `backend/${ref.namespace}/${ref.name}`
     const [before, after] = [this.#before.backend(key), this.#after.backend(key)]
@@ -81,14 +79,14 @@ export class ChangedDestinations {
     return { change: 'unknown', reason: `${name} changes, and bodies are not recorded` }
   }
 
-  #hasPolicyChange(ref: ObjectRef, place: Outcome): boolean {
+  #hasPolicyChange(ref: ObjectRef, place: SimulatedOutcome): boolean {
     const targets = new Set(this.#levelsOf(place).flat())
     return this.#changedPolicies.some(
       ({ target }) => objectKey(target) === objectKey(ref) || targets.has(targetKey(target)),
     )
   }
 
-  #levelsOf(place: Outcome): Levels {
+  #levelsOf(place: SimulatedOutcome): Levels {
     const rule = this.#before.ruleOf(place)
     return this.#before.listenersOf(place).flatMap((listener) => {
       const levels = listenerPlace(listener)

@@ -15,11 +15,9 @@ import type {
   RouteResource,
 } from '../../../ground/model/resources.ts'
 import type { StateDifferences } from '../../../past/explain/differences.ts'
-import type { Simulation } from '../../../past/simulate/index.ts'
+import type { SimulatedOutcome } from '../../../past/simulate/index.ts'
 import { listenerPlace, type ResourceTable } from './resources.ts'
 import { movedBackend } from './weights.ts'
-
-type Outcome = Simulation['outcome']
 
 const placeKinds = new Set(['Gateway', 'ListenerSet', ...requestRouteKinds])
 
@@ -56,7 +54,7 @@ export class Places {
   }
 
   /** Whether the change can affect what happens to requests at the place of an outcome. */
-  isTouched(outcome: Outcome): boolean {
+  isTouched(outcome: SimulatedOutcome): boolean {
     if (this.#hasDestinations) return true
     const key = `${outcome.gateway} ${outcome.listener} ${outcome.route} ${outcome.rule}`
     const known = this.#touched.get(key)
@@ -66,7 +64,7 @@ export class Places {
     return touched
   }
 
-  #isTouched(outcome: Outcome): boolean {
+  #isTouched(outcome: SimulatedOutcome): boolean {
     const listeners = this.#before.listenersOf(outcome)
     if (listeners.length === 0) return true
     const rule = this.#before.ruleOf(outcome)
@@ -85,7 +83,7 @@ export class Places {
   }
 
   /** Whether both outcomes have the same rule, which may have another position in its route. */
-  isSameRule(a: Outcome, b: Outcome): boolean {
+  isSameRule(a: SimulatedOutcome, b: SimulatedOutcome): boolean {
     if (a.gateway !== b.gateway || a.listener !== b.listener || a.route !== b.route) return false
     if (a.rule === b.rule) return true
     const [before, after] = [this.#before.ruleOf(a), this.#after.ruleOf(b)]
@@ -93,14 +91,18 @@ export class Places {
   }
 
   /** The backend to which other weights of the rule move a request; undefined if it stays where it was. */
-  movedBackend(id: string, { backend, ...a }: Outcome, b: Outcome): string | undefined {
+  movedBackend(
+    id: string,
+    { backend, ...a }: SimulatedOutcome,
+    b: SimulatedOutcome,
+  ): string | undefined {
     const [before, after] = [this.#before.ruleOf(a), this.#after.ruleOf(b)]
     if (before === undefined || after === undefined || backend === undefined) return undefined
     if (!this.changed.has(before.key)) return undefined
     return movedBackend(id, backend, { before, after })
   }
 
-  hasSameFilters(a: Outcome, b: Outcome): boolean {
+  hasSameFilters(a: SimulatedOutcome, b: SimulatedOutcome): boolean {
     const [before, after] = [this.#before.ruleOf(a), this.#after.ruleOf(b)]
     return isDeepStrictEqual(before?.filters, after?.filters)
   }

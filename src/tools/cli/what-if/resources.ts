@@ -11,7 +11,7 @@ import type {
   ServiceResource,
 } from '../../../ground/model/resources.ts'
 import type { Fold } from '../../../past/replay/index.ts'
-import type { Simulation } from '../../../past/simulate/index.ts'
+import type { SimulatedOutcome } from '../../../past/simulate/index.ts'
 
 export class ResourceTable {
   readonly byKey = new Map<string, Resource>()
@@ -51,14 +51,14 @@ export class ResourceTable {
   }
 
   /** Returns the listeners of an outcome. A ListenerSet may have a listener of the same name. */
-  listenersOf({ gateway, listener }: Simulation['outcome']): ListenerResource[] {
+  listenersOf({ gateway, listener }: SimulatedOutcome): ListenerResource[] {
     return this.listeners.filter(
       ({ gateway: { namespace, name }, section }) =>
         section === listener && gateway === `${namespace}/${name}`,
     )
   }
 
-  ruleOf({ route, rule }: Simulation['outcome']): RouteResource | undefined {
+  ruleOf({ route, rule }: SimulatedOutcome): RouteResource | undefined {
     return this.#rules.get(`${route} ${rule}`)
   }
 

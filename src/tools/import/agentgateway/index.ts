@@ -1,6 +1,8 @@
 /** The source `agentgateway`: its Kubernetes resources, and the configuration file of the standalone proxy. */
+
+import { isObjectOf } from '../kubernetes.ts'
 import type { ImportSource } from '../source.ts'
-import { convertObjects, isObjectOf, sourceGroup } from './kubernetes.ts'
+import { convertObjects, sourceGroup } from './kubernetes.ts'
 import { convertStandalone, isStandalone } from './standalone.ts'
 
 export const agentgateway: ImportSource = {

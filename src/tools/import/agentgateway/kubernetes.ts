@@ -3,10 +3,10 @@
 import { validateObject } from '../../../control/api/validate.ts'
 import { entryOf, isObject, type JsonObject } from '../../../ground/base/json-object.ts'
 import { ownGroup } from '../../../ground/model/api-names.ts'
-import { type Conversion, type ImportedManifest, isProtection } from '../conversion.ts'
-import type { SourceDocument, SourceField } from '../field.ts'
+import type { Conversion, ImportedManifest } from '../conversion.ts'
+import { isProtection, type SourceDocument, type SourceField } from '../field.ts'
 import { convertClass, isStandard, openObject, wholeObject } from '../kubernetes.ts'
-import { fieldsOf, objectKind } from '../source.ts'
+import { objectKind } from '../source.ts'
 
 export const sourceGroup = 'agentgateway.dev'
 
@@ -113,8 +113,7 @@ function convertObject(document: SourceDocument, result: Conversion): void {
   if (field === undefined) return
   const { group = '', kind = '' } = objectKind(document) ?? {}
   if (group === sourceGroup && entryOf(kinds, kind) === undefined) {
-    field.take()
-    result.report('protection', field, `${kind} has no counterpart; it may protect something`)
+    field.refuse('protection', `${kind} has no counterpart; it may protect something`)
     return
   }
   const object = renamed(wholeObject(field), '') as ImportedManifest
@@ -126,22 +125,10 @@ function convertObject(document: SourceDocument, result: Conversion): void {
     }
     result.add(withKnownFields(own, field, result), field)
   } else if (isStandard(document)) {
-    result.add(
-      convertClass(object, (controller) => controller.startsWith(`${sourceGroup}/`)),
-      field,
-    )
-  } else result.report('lost', field, 'is not a kind that Sluice reads')
+    result.add(convertClass(object, sourceGroup), field)
+  } else field.report('lost', 'is not a kind that Sluice reads')
 }
 
 export function convertObjects(documents: readonly SourceDocument[], result: Conversion): void {
   for (const document of documents) convertObject(document, result)
-}
-
-/** Whether the object names agentgateway by its API group or by its GatewayClass controller. */
-export function isObjectOf(document: SourceDocument, group: string): boolean {
-  const found = objectKind(document)
-  if (found?.group === group) return true
-  if (found?.kind !== 'GatewayClass') return false
-  const { spec } = fieldsOf(document)
-  return isObject(spec) && String(spec.controllerName).startsWith(`${group}/`)
 }

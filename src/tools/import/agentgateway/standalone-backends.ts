@@ -1,6 +1,6 @@
 /** Converts the backends of routes of the standalone agentgateway. */
 import { entryOf } from '../../../ground/base/json-object.ts'
-import { type Conversion, compact, type Fields } from '../conversion.ts'
+import { compact, type Fields } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
 import { keyAuth, providerOf } from '../models.ts'
 import { addBackend, addStatic, parseAddress } from '../targets.ts'
@@ -10,11 +10,11 @@ import { hostOf, type RouteScene } from './standalone-scene.ts'
 export function backendRefs(route: SourceField, scene: RouteScene): Fields[] {
   const routeKey = route.at('policies', 'backendAuth')
   const refs: Fields[] = []
-  for (const backend of route.get('backends').items()) {
-    const weight = backend.get('weight').number()
+  for (const backend of route.items('backends')) {
+    const weight = backend.number('weight')
     const own = backend.at('policies', 'backendAuth')
     const key = own.isSet ? own : routeKey
-    if (backend.get('ai').isSet) readModels(backend.get('ai'), key, scene)
+    if (backend.has('ai')) readModels(backend.get('ai'), key, scene)
     else {
       const ref = backendOf(backend, key, scene)
       if (ref !== undefined) refs.push(compact({ ...ref, weight }))
@@ -26,9 +26,7 @@ export function backendRefs(route: SourceField, scene: RouteScene): Fields[] {
 /** All models of a route are one backend, whose groups are tried in order. */
 function modelRefs(route: SourceField, { plan, name, result }: RouteScene): Fields[] {
   const models = plan.modelBackend()
-  return models === undefined
-    ? []
-    : [addBackend(result, result.nameOf('GatewayBackend', name), models, route)]
+  return models === undefined ? [] : [addBackend(result, name, models, route)]
 }
 
 function backendOf(
@@ -37,25 +35,20 @@ function backendOf(
   scene: RouteScene,
 ): Fields | undefined {
   const { result } = scene
-  if (backend.get('host').isSet) {
-    const address = hostOf(backend.get('host'), result)
+  if (backend.has('host')) {
+    const address = hostOf(backend.get('host'))
     const policies = compact({ ...scene.backend, auth: keyOf(routeKey, scene) })
     if (address === undefined) return undefined
     return addStatic(result, { ...address, isTls: false }, backend, policies)
   }
-  if (backend.get('mcp').isSet) return toolsOf(backend.get('mcp'), scene)
-  result.report('lost', backend, 'this type of backend is not converted')
-  backend.take()
-  return undefined
+  if (backend.has('mcp')) return toolsOf(backend.get('mcp'), scene)
+  return backend.refuse('lost', 'this type of backend is not converted')
 }
 
 /** A backend is one provider, or groups of providers of which the first that works is used. */
 function readModels(ai: SourceField, routeKey: SourceField, scene: RouteScene): void {
-  const groups = ai.get('groups').isSet
-    ? ai
-        .get('groups')
-        .items()
-        .map((group) => group.get('providers').items())
+  const groups = ai.has('groups')
+    ? ai.items('groups').map((group) => group.items('providers'))
     : [[ai]]
   const models = groups.map((providers) =>
     providers.flatMap((provider): Fields[] => {
@@ -77,12 +70,9 @@ const providerNames: Readonly<Record<string, string>> = {
 }
 
 function modelOf(field: SourceField, routeKey: SourceField, scene: RouteScene): Fields | undefined {
-  const { result } = scene
   field.ignore('name')
-  const [[kind = '', settings] = []] = field.get('provider').entries()
-  const override = field.get('hostOverride').isSet
-    ? hostOf(field.get('hostOverride'), result)
-    : undefined
+  const [[kind = '', settings] = []] = field.entries('provider')
+  const override = field.has('hostOverride') ? hostOf(field.get('hostOverride')) : undefined
   const isTls = scene.backend.tls !== undefined || override?.port === 443
   const base = override && `http${isTls ? 's' : ''}://${override.host}:${override.port}`
   const own = [field.at('policies', 'backendAuth'), field.get('backendAuth')].find(
@@ -91,72 +81,64 @@ function modelOf(field: SourceField, routeKey: SourceField, scene: RouteScene): 
   return providerOf(
     {
       provider: entryOf(providerNames, kind) ?? kind,
-      model: settings?.get('model').text(),
+      model: settings?.text('model'),
       base: base ?? azureBase(settings),
-      apiVersion: settings?.get('apiVersion').text(),
-      project: settings?.get('projectId').text(),
-      region: settings?.get('region').text(),
+      apiVersion: settings?.text('apiVersion'),
+      project: settings?.text('projectId'),
+      region: settings?.text('region'),
       auth: keyOf(own ?? routeKey, scene),
     },
     field,
-    result,
   )
 }
 
 const azureBase = (settings: SourceField | undefined): string | undefined => {
-  const host = settings?.get('host').text()
+  const host = settings?.text('host')
   return host === undefined ? undefined : `https://${host}`
 }
 
 /** The key of `backendAuth`: a text, `$VARIABLE`, or a file. */
 function keyOf(auth: SourceField, { name, result }: RouteScene): Fields | undefined {
   if (!auth.isSet) return undefined
-  if (auth.get('passthrough').isSet) {
-    auth.get('passthrough').take()
+  if (auth.has('passthrough')) {
+    auth.take('passthrough')
     return { passthrough: {} }
   }
   const key = auth.get('key')
-  const value = typeof key.value === 'string' ? key.text() : key.get('value').text()
-  const file = key.isSet && typeof key.value !== 'string' ? key.get('file').text() : undefined
+  const value = typeof key.value === 'string' ? key.text() : key.text('value')
+  const file = key.isSet && typeof key.value !== 'string' ? key.text('file') : undefined
   const variable = /^\$\{?(\w+)\}?$/.exec(value ?? '')?.[1] ?? (file && `FILE_${file}`)
   return keyAuth(result, name, variable === undefined ? { value } : { variable }, auth)
 }
 
 /** MCP servers over HTTP. Those that agentgateway starts itself have no counterpart. */
 function toolsOf(mcp: SourceField, { name, result }: RouteScene): Fields | undefined {
-  const mode = mcp.get('statefulMode').text()
-  const targets = mcp
-    .get('targets')
-    .items()
-    .flatMap((target) => targetOf(target, result) ?? [])
+  const mode = mcp.text('statefulMode')
+  const targets = mcp.items('targets').flatMap((target) => targetOf(target) ?? [])
   if (targets.length === 0) return undefined
   const sessionRouting = mode === 'stateless' ? 'Stateless' : undefined
   const spec = { mcp: compact({ sessionRouting, targets }) }
-  return addBackend(result, result.nameOf('GatewayBackend', name), spec, mcp)
+  return addBackend(result, name, spec, mcp)
 }
 
-function targetOf(target: SourceField, result: Conversion): Fields | undefined {
-  const label = target.get('name').text() ?? 'target'
+function targetOf(target: SourceField): Fields | undefined {
+  const label = target.text('name') ?? 'target'
   const name = label.toLowerCase().replace(/[^a-z0-9-]+/g, '-')
-  const isSse = target.get('sse').isSet
+  const isSse = target.has('sse')
   const server = isSse ? target.get('sse') : target.get('mcp')
   if (!server.isSet) {
-    result.report(
+    return target.refuse(
       'lost',
-      target,
       'only MCP servers over HTTP are converted, not commands and OpenAPI',
     )
-    target.take()
-    return undefined
   }
-  const text = server.get('host').text() ?? ''
+  const text = server.text('host') ?? ''
   const url = parseAddress(text)
   const host = url?.host ?? text
-  const port = url?.port ?? server.get('port').number()
-  const path = server.get('path').text() ?? (url && url.path !== '' ? url.path : undefined)
+  const port = url?.port ?? server.number('port')
+  const path = server.text('path') ?? (url && url.path !== '' ? url.path : undefined)
   if (host === '' || port === undefined) {
-    result.report('lost', server, 'needs a host and a port, or a URL')
-    return undefined
+    return server.report('lost', 'needs a host and a port, or a URL')
   }
   const protocol = isSse ? 'SSE' : undefined
   const policies = url?.isTls === true ? { tls: {} } : undefined

@@ -1,23 +1,21 @@
 /** Converts policies of the standalone agentgateway about users, MCP clients and their tokens. */
-import { type Conversion, compact, type Fields } from '../conversion.ts'
+import { type Conversion, compact, type Fields, filled } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
 import { addSecret, addStatic, parseAddress } from '../targets.ts'
 import type { RouteScene } from './standalone-scene.ts'
 
 /** `strict` is the default of both products. */
 export const modeOf = (field: SourceField): Fields => {
-  const mode = field.get('mode').text()
+  const mode = field.text('mode')
   return mode === undefined ? {} : { mode: `${mode[0]?.toUpperCase()}${mode.slice(1)}` }
 }
 
 /** The key set at a URL, which is under `url` or is the whole value; undefined, and reported, for others. */
 export function keysOf(field: SourceField, result: Conversion): Fields | undefined {
-  const text = typeof field.value === 'string' ? field.text() : field.get('url').text()
+  const text = typeof field.value === 'string' ? field.text() : field.text('url')
   const found = text === undefined ? undefined : keySetAt(text, field, result)
   if (found !== undefined) return found
-  result.report('protection', field, 'needs a url: put keys of a file inline into the manifest')
-  field.take()
-  return undefined
+  return field.refuse('protection', 'needs a url: put keys of a file inline into the manifest')
 }
 
 function keySetAt(text: string, origin: SourceField, result: Conversion): Fields | undefined {
@@ -32,21 +30,19 @@ const providers: Readonly<Record<string, { readonly name: string; readonly keys:
 }
 
 export function mcpAuthentication(field: SourceField, { plan, result }: RouteScene): void {
-  const issuer = field.get('issuer').text()
-  const [[label = '', settings] = []] = field.get('provider').entries()
+  const issuer = field.text('issuer')
+  const [[label = '', settings] = []] = field.entries('provider')
   settings?.take()
   const provider = Object.hasOwn(providers, label) ? providers[label] : undefined
   if (label !== '' && provider === undefined) {
-    result.report('lost', field.get('provider'), `the provider ${label} has no counterpart`)
+    field.get('provider').report('lost', `the provider ${label} has no counterpart`)
   }
-  const audiences = [...field.get('audiences').texts(), ...field.get('audience').texts()]
-  const metadata = field.get('resourceMetadata').take()
   plan.mcp.authentication = compact({
     ...modeOf(field),
     issuer,
-    audiences: audiences.length > 0 ? audiences : undefined,
+    audiences: filled([...field.texts('audiences'), ...field.texts('audience')]),
     provider: provider?.name,
-    resourceMetadata: metadata,
+    resourceMetadata: field.take('resourceMetadata'),
     jwks: mcpKeys(field, issuer, provider?.keys ?? '/.well-known/jwks.json', result),
   })
 }
@@ -70,15 +66,15 @@ export function basicAuth(field: SourceField, { plan, name, result }: RouteScene
   const text = typeof source.value === 'string' ? source.text() : undefined
   const secret = result.nameOf('Secret', `${name}-passwords`)
   if (text === undefined) {
-    const file = source.get('file').text() ?? 'FILE'
+    const file = source.text('file') ?? 'FILE'
     const command = `kubectl create secret generic ${secret} --from-file=.htaccess=${file}`
     const reason = `create the Secret ${secret} from this file: ${command}; until then every user is refused`
-    result.report('secret', source, reason)
+    source.report('secret', reason)
   } else {
-    result.report('secret', source, `the users are now in Secret ${secret}`)
+    source.report('secret', `the users are now in Secret ${secret}`)
     addSecret(result, secret, { '.htaccess': text }, field)
   }
-  const realm = field.get('realm').text()
+  const realm = field.text('realm')
   const secretRef = { name: secret }
   plan.traffic.basicAuthentication = compact({ ...modeOf(field), realm, secretRef })
 }

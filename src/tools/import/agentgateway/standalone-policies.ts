@@ -1,9 +1,9 @@
 /** Converts the policies of routes of the standalone agentgateway. */
 import { entryOf } from '../../../ground/base/json-object.ts'
-import { compact, type Fields } from '../conversion.ts'
+import { compact, type Fields, filled } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
 import { limitOf } from '../limits.ts'
-import { addSecret, addStatic, toRoute } from '../targets.ts'
+import { addSecret, addStatic, corsFields, toRoute } from '../targets.ts'
 import { builtins } from './builtins.ts'
 import {
   basicAuth,
@@ -31,33 +31,32 @@ const pairs = (field: SourceField): Fields[] =>
 const headerChanges = (field: SourceField): Fields => ({
   add: pairs(field.get('add')),
   set: pairs(field.get('set')),
-  remove: field.get('remove').texts(),
+  remove: field.texts('remove'),
 })
 
 /** The host and port of `authority`: a text, or one of `full`, `host` and `port`. */
 function authorityOf(field: SourceField): { hostname?: string; port?: number } {
-  const text = typeof field.value === 'string' ? field.text() : field.get('full').text()
+  const text = typeof field.value === 'string' ? field.text() : field.text('full')
   const [, hostname, , port] = /^(.*?)(:(\d+))?$/.exec(text ?? '') ?? []
   if (text !== undefined)
     return compact({ hostname, port: port ? Number(port) : undefined }) as never
-  return compact({ hostname: field.get('host').text(), port: field.get('port').number() }) as never
+  return compact({ hostname: field.text('host'), port: field.number('port') }) as never
 }
 
 function pathChange(field: SourceField): Fields | undefined {
-  const full = field.get('full').text()
-  const prefix = field.get('prefix').text()
+  const full = field.text('full')
+  const prefix = field.text('prefix')
   if (full !== undefined) return { type: 'ReplaceFullPath', replaceFullPath: full }
   if (prefix !== undefined) return { type: 'ReplacePrefixMatch', replacePrefixMatch: prefix }
   return undefined
 }
 
-function redirect(field: SourceField, { filters, result }: RouteScene): void {
-  const scheme = field.get('scheme').text()
+function redirect(field: SourceField, { filters }: RouteScene): void {
+  const scheme = field.text('scheme')
   const authority = authorityOf(field.get('authority'))
   if (scheme === undefined && authority.port === undefined) {
-    result.report(
+    field.report(
       'changed',
-      field,
       'keeps the port of the listener, because neither scheme nor port is set',
     )
   }
@@ -65,48 +64,43 @@ function redirect(field: SourceField, { filters, result }: RouteScene): void {
     scheme,
     ...authority,
     path: pathChange(field.get('path')),
-    statusCode: field.get('status').number(),
+    statusCode: field.number('status'),
   })
   filters.push({ type: 'RequestRedirect', requestRedirect })
 }
 
-function rewrite(field: SourceField, { filters, result }: RouteScene): void {
+function rewrite(field: SourceField, { filters }: RouteScene): void {
   const { hostname, port } = authorityOf(field.get('authority'))
-  if (port !== undefined) result.report('changed', field.get('authority'), 'the port is left out')
+  if (port !== undefined) field.get('authority').report('changed', 'the port is left out')
   const urlRewrite = compact({ hostname, path: pathChange(field.get('path')) })
   filters.push({ type: 'URLRewrite', urlRewrite })
 }
 
 function mirror(field: SourceField, { filters, result }: RouteScene): void {
-  const address = hostOf(field.at('backend', 'host'), result)
+  const address = hostOf(field.at('backend', 'host'))
   if (address === undefined) return
   const backendRef = addStatic(result, { ...address, isTls: false }, field)
-  const share = field.get('percentage').number()
+  const share = field.number('percentage')
   // agentgateway counts from 0 to 1.
   const percent = share === undefined ? undefined : Math.round(share * 100)
   filters.push({ type: 'RequestMirror', requestMirror: compact({ backendRef, percent }) })
 }
 
-function directResponse(field: SourceField, { plan, result }: RouteScene): void {
+function directResponse(field: SourceField, { plan }: RouteScene): void {
   const body = field.get('body')
   const isText = typeof body.value === 'string'
-  if (body.isSet && !isText) result.report('lost', body, 'a body that is not text is left out')
+  if (body.isSet && !isText) body.report('lost', 'a body that is not text is left out')
   if (!isText) body.take()
   plan.traffic.directResponse = compact({
-    status: field.get('status').number() ?? 200,
+    status: field.number('status') ?? 200,
     body: isText ? body.text() : undefined,
   })
 }
 
 function cors(field: SourceField, { plan }: RouteScene): void {
-  const list = (name: string) => (field.get(name).isSet ? field.get(name).texts() : undefined)
-  const maxAge = field.get('maxAge').text()
+  const maxAge = field.text('maxAge')
   plan.traffic.cors = compact({
-    allowOrigins: list('allowOrigins'),
-    allowMethods: list('allowMethods'),
-    allowHeaders: list('allowHeaders'),
-    exposeHeaders: list('exposeHeaders'),
-    allowCredentials: field.get('allowCredentials').flag(),
+    ...corsFields(field),
     maxAge: maxAge === undefined ? undefined : secondsOf(maxAge),
   })
 }
@@ -122,20 +116,17 @@ function secondsOf(text: string): number {
 
 function timeout(field: SourceField, { rule }: RouteScene): void {
   rule.timeouts = compact({
-    request: field.get('requestTimeout').text(),
-    backendRequest: field.get('backendRequestTimeout').text(),
+    request: field.text('requestTimeout'),
+    backendRequest: field.text('backendRequestTimeout'),
   })
 }
 
 function retry(field: SourceField, { plan }: RouteScene): void {
-  const codes = field
-    .get('codes')
-    .items()
-    .flatMap((code) => code.number() ?? [])
+  const codes = field.items('codes').flatMap((code) => code.number() ?? [])
   plan.traffic.retry = compact({
-    attempts: field.get('attempts').number(),
-    backoff: field.get('backoff').text(),
-    codes: codes.length > 0 ? codes : undefined,
+    attempts: field.number('attempts'),
+    backoff: field.text('backoff'),
+    codes: filled(codes),
   })
 }
 
@@ -145,11 +136,11 @@ const actions = { allow: 'Allow', deny: 'Deny', require: 'Require' } as const
 function rulesOf(
   field: SourceField,
 ): readonly { readonly action: string; readonly expressions: string[] }[] {
-  const rules = field.get('rules').items()
+  const rules = field.items('rules')
   return Object.entries(actions).flatMap(([name, action]) => {
     const expressions = rules.flatMap((rule) => {
       if (typeof rule.value === 'string') return action === 'Allow' ? (rule.text() ?? []) : []
-      return rule.get(name).text() ?? []
+      return rule.text(name) ?? []
     })
     return expressions.length > 0 ? [{ action, expressions }] : []
   })
@@ -158,42 +149,36 @@ function rulesOf(
 /** Adds rules as policies of their own, because rules of several policies apply together. */
 function authorization(field: SourceField, { name, result }: RouteScene): void {
   for (const { action, expressions } of rulesOf(field)) {
-    const policyName = result.nameOf('GatewayPolicy', `${name}-rules-${action.toLowerCase()}`)
     const rules = { action, policy: { matchExpressions: expressions } }
-    result.policy(policyName, [toRoute(name)], { traffic: { authorization: rules } }, field)
+    result.policy(
+      `${name}-rules-${action.toLowerCase()}`,
+      [toRoute(name)],
+      { traffic: { authorization: rules } },
+      field,
+    )
   }
 }
 
-function localLimits(field: SourceField, { plan, result }: RouteScene): void {
+function localLimits(field: SourceField, { plan }: RouteScene): void {
   for (const limit of field.oneOrMore()) {
-    const unit = limit.get('type').text() === 'tokens' ? 'tokens' : 'requests'
-    const most = limit.get('maxTokens').number() ?? 0
-    const fill = limit.get('tokensPerFill').number() ?? most
-    const seconds = secondsOf(limit.get('fillInterval').text() ?? '')
-    const converted = limitOf({ amount: fill, seconds, unit }, limit, result)
+    const unit = limit.text('type') === 'tokens' ? 'tokens' : 'requests'
+    const most = limit.number('maxTokens') ?? 0
+    const fill = limit.number('tokensPerFill') ?? most
+    const seconds = secondsOf(limit.text('fillInterval') ?? '')
+    const converted = limitOf({ amount: fill, seconds, unit }, limit)
     if (converted === undefined) {
-      result.report(
-        'protection',
-        limit,
-        'fillInterval is neither 1s, 1m, 1h nor longer than an hour',
-      )
+      limit.report('protection', 'fillInterval is neither 1s, 1m, 1h nor longer than an hour')
     } else plan.limits.push(compact({ ...converted, burst: most > fill ? most - fill : undefined }))
   }
 }
 
 function jwtAuth(field: SourceField, { plan, result }: RouteScene): void {
-  const providers = field.get('providers').isSet ? field.get('providers').items() : [field]
+  const providers = field.has('providers') ? field.items('providers') : [field]
   const converted = providers.flatMap((provider) => {
     const remote = keysOf(provider.get('jwks'), result)
-    const audiences = provider.get('audiences').texts()
+    const audiences = filled(provider.texts('audiences'))
     if (remote === undefined) return []
-    return [
-      compact({
-        issuer: provider.get('issuer').text(),
-        audiences: audiences.length > 0 ? audiences : undefined,
-        jwks: { remote },
-      }),
-    ]
+    return [compact({ issuer: provider.text('issuer'), audiences, jwks: { remote } })]
   })
   if (converted.length > 0)
     plan.traffic.jwtAuthentication = { ...modeOf(field), providers: converted }
@@ -201,48 +186,39 @@ function jwtAuth(field: SourceField, { plan, result }: RouteScene): void {
 
 function apiKey(field: SourceField, { plan, name, result }: RouteScene): void {
   const secret = result.nameOf('Secret', `${name}-api-keys`)
-  const entries = field
-    .get('keys')
-    .items()
-    .map((item, index) => {
-      const key = item.get('key')
-      result.report('secret', key, `the key is now in Secret ${secret}`)
-      const metadata = item.get('metadata').take()
-      return [`key-${index + 1}`, JSON.stringify(compact({ key: key.text(), metadata }))] as const
-    })
+  const entries = field.items('keys').map((item, index) => {
+    const key = item.get('key')
+    key.report('secret', `the key is now in Secret ${secret}`)
+    const metadata = item.take('metadata')
+    return [`key-${index + 1}`, JSON.stringify(compact({ key: key.text(), metadata }))] as const
+  })
   const secretRef = addSecret(result, secret, Object.fromEntries(entries), field)
   plan.traffic.apiKeyAuthentication = { ...modeOf(field), secretRef }
 }
 
 function backendTls(field: SourceField, { backend }: RouteScene): void {
-  const isInsecure = field.get('insecure').flag() === true
+  const isInsecure = field.flag('insecure') === true
   backend.tls = isInsecure ? { insecureSkipVerify: 'All' } : {}
 }
 
-/** Guards of requests and answers by patterns; the others stay unread and are reported. */
+/** Guards of requests and responses by patterns; the others stay unread and are reported. */
 function ai(field: SourceField, { plan }: RouteScene): void {
   const guard = field.get('promptGuard')
-  plan.requestGuards.push(...guard.get('request').oneOrMore().flatMap(guardOf))
-  const response = guard.get('response').oneOrMore().flatMap(guardOf)
-  if (response.length > 0) plan.responseGuards.push(...response)
+  plan.requestGuards.push(...guard.oneOrMore('request').flatMap(guardOf))
+  plan.responseGuards.push(...guard.oneOrMore('response').flatMap(guardOf))
 }
 
 function guardOf(field: SourceField): Fields[] {
   const regex = field.get('regex')
   if (!regex.isSet) return []
-  const action = regex.get('action').text()
-  const rules = regex.get('rules').items()
-  const named = rules.flatMap((rule) => builtins[rule.get('builtin').text() ?? ''] ?? [])
-  const patterns = rules.flatMap((rule) => rule.get('pattern').text() ?? [])
-  return [
-    {
-      regex: compact({
-        action: action === undefined ? undefined : `${action[0]?.toUpperCase()}${action.slice(1)}`,
-        builtins: named.length > 0 ? named : undefined,
-        matches: patterns.length > 0 ? patterns : undefined,
-      }),
-    },
-  ]
+  const action = regex.text('action')
+  const rules = regex.items('rules')
+  const fields = {
+    action: action === undefined ? undefined : `${action[0]?.toUpperCase()}${action.slice(1)}`,
+    builtins: filled(rules.flatMap((rule) => builtins[rule.text('builtin') ?? ''] ?? [])),
+    matches: filled(rules.flatMap((rule) => rule.text('pattern') ?? [])),
+  }
+  return [{ regex: compact(fields) }]
 }
 
 const readers: Readonly<Record<string, PolicyReader>> = {

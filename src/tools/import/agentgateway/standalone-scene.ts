@@ -1,6 +1,6 @@
 /** What the readers of the standalone agentgateway share. */
-import type { Conversion, Fields, FindingKind } from '../conversion.ts'
-import type { SourceField } from '../field.ts'
+import type { Conversion, Fields } from '../conversion.ts'
+import type { FindingKind, SourceField } from '../field.ts'
 import type { RoutePlan } from '../plan.ts'
 
 export type Filters = Fields[]
@@ -20,12 +20,10 @@ export interface RouteScene {
 /** Reports and returns undefined for a host that is no `host:port`. */
 export function hostOf(
   field: SourceField,
-  result: Conversion,
   kind: FindingKind = 'lost',
 ): { host: string; port: number } | undefined {
   const text = field.text()
   const [, host, port] = /^\[?([^\]]+?)\]?:(\d+)$/.exec(text ?? '') ?? []
   if (host !== undefined) return { host, port: Number(port) }
-  result.report(kind, field, 'is not host:port')
-  return undefined
+  return field.report(kind, 'is not host:port')
 }

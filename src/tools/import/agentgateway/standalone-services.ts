@@ -12,25 +12,23 @@ const otherTargets = ['service', 'backend', 'conditional'] as const
  * a lost protection, and undefined is returned.
  */
 function serviceOf(field: SourceField, { result }: RouteScene) {
-  const other = otherTargets.find((name) => field.get(name).isSet)
-  const address = other === undefined ? hostOf(field.get('host'), result, 'protection') : undefined
+  const other = otherTargets.find((name) => field.has(name))
+  const address = other === undefined ? hostOf(field.get('host'), 'protection') : undefined
   if (other !== undefined) {
-    result.report('protection', field, `only a host is converted, not ${other}`)
-    field.take()
+    field.refuse('protection', `only a host is converted, not ${other}`)
   }
   if (address === undefined) return undefined
   const tls = field.at('policies', 'backendTLS')
-  const isUnverified = tls.get('insecure').flag() === true
+  const isUnverified = tls.flag('insecure') === true
   const policies = isUnverified ? { tls: { insecureSkipVerify: 'All' } } : {}
   return addStatic(result, { ...address, isTls: tls.isSet }, field, policies)
 }
 
 /** Sluice refuses requests if the service fails. */
-function failureOf(field: SourceField, { result }: RouteScene): void {
+function failureOf(field: SourceField): void {
   const mode = field.get('failureMode')
   if (!mode.isSet || mode.value === 'deny' || mode.value === 'failClosed') return
-  result.report('changed', mode, 'requests are refused if the service fails')
-  mode.take()
+  mode.refuse('changed', 'requests are refused if the service fails')
 }
 
 const textsOf = (field: SourceField): Fields | undefined =>
@@ -38,23 +36,20 @@ const textsOf = (field: SourceField): Fields | undefined =>
     ? Object.fromEntries(field.entries().map(([name, value]) => [name, value.text() ?? '']))
     : undefined
 
-const listOf = (field: SourceField): string[] | undefined =>
-  field.isSet ? field.texts() : undefined
-
-function bodyOf(field: SourceField, { result }: RouteScene): Fields | undefined {
+function bodyOf(field: SourceField): Fields | undefined {
   if (!field.isSet) return undefined
   field.ignore('packAsBytes')
   const partial = field.get('allowPartialMessage')
   if (partial.flag() === true)
-    result.report('changed', partial, 'a larger body is refused with 413 instead of cut off')
-  return { maxSize: field.get('maxRequestBytes').number() ?? 8192 }
+    partial.report('changed', 'a larger body is refused with 413 instead of cut off')
+  return { maxSize: field.number('maxRequestBytes') ?? 8192 }
 }
 
 export function extAuthz(field: SourceField, scene: RouteScene): void {
   const backendRef = serviceOf(field, scene)
   if (backendRef === undefined) return
-  failureOf(field, scene)
-  const forwardBody = bodyOf(field.get('includeRequestBody'), scene)
+  failureOf(field)
+  const forwardBody = bodyOf(field.get('includeRequestBody'))
   const headers = field.get('includeRequestHeaders')
   const protocol = field.get('protocol')
   const http = protocol.get('http')
@@ -63,23 +58,20 @@ export function extAuthz(field: SourceField, scene: RouteScene): void {
       backendRef,
       forwardBody,
       http: {
-        path: http.get('path').text(),
-        redirect: http.get('redirect').text(),
-        allowedRequestHeaders: listOf(headers),
+        path: http.text('path'),
+        redirect: http.text('redirect'),
+        allowedRequestHeaders: field.list('includeRequestHeaders'),
         addRequestHeaders: textsOf(http.get('addRequestHeaders')),
-        allowedResponseHeaders: listOf(http.get('includeResponseHeaders')),
+        allowedResponseHeaders: http.list('includeResponseHeaders'),
         responseMetadata: textsOf(http.get('metadata')),
       },
     })
     return
   }
-  if (headers.isSet) {
-    scene.result.report('changed', headers, 'a service over gRPC gets all headers of the request')
-    headers.take()
-  }
+  headers.lose('a service over gRPC gets all headers of the request', 'changed')
   // Earlier versions have `context` beside the host.
   const grpc = protocol.get('grpc')
-  const context = grpc.get('context').isSet ? grpc.get('context') : field.get('context')
+  const context = grpc.has('context') ? grpc.get('context') : field.get('context')
   scene.plan.traffic.extAuth = compact({
     backendRef,
     forwardBody,
@@ -90,26 +82,20 @@ export function extAuthz(field: SourceField, scene: RouteScene): void {
 export function extProc(field: SourceField, scene: RouteScene): void {
   const backendRef = serviceOf(field, scene)
   if (backendRef === undefined) return
-  failureOf(field, scene)
+  failureOf(field)
   scene.plan.traffic.extProc = { backendRef }
 }
 
 export function remoteRateLimit(field: SourceField, scene: RouteScene): void {
   const backendRef = serviceOf(field, scene)
   if (backendRef === undefined) return
-  failureOf(field, scene)
-  const descriptors = field
-    .get('descriptors')
-    .items()
-    .map((descriptor) => ({
-      unit: descriptor.get('type').text() === 'tokens' ? 'Tokens' : 'Requests',
-      entries: descriptor
-        .get('entries')
-        .items()
-        .map((entry) => ({
-          name: entry.get('key').text() ?? '',
-          expression: entry.get('value').text() ?? '',
-        })),
-    }))
-  scene.plan.globalLimit = { backendRef, domain: field.get('domain').text() ?? '', descriptors }
+  failureOf(field)
+  const descriptors = field.items('descriptors').map((descriptor) => ({
+    unit: descriptor.text('type') === 'tokens' ? 'Tokens' : 'Requests',
+    entries: descriptor.items('entries').map((entry) => ({
+      name: entry.text('key') ?? '',
+      expression: entry.text('value') ?? '',
+    })),
+  }))
+  scene.plan.globalLimit = { backendRef, domain: field.text('domain') ?? '', descriptors }
 }

@@ -1,5 +1,5 @@
 /** Converts the configuration file of the standalone agentgateway: binds, listeners, routes and backends. */
-import { type Conversion, compact, type Fields } from '../conversion.ts'
+import { type Conversion, compact, type Fields, filled } from '../conversion.ts'
 import type { SourceDocument, SourceField } from '../field.ts'
 import { RoutePlan } from '../plan.ts'
 import { hasField } from '../source.ts'
@@ -14,21 +14,17 @@ export function convertStandalone(document: SourceDocument, result: Conversion):
   const root = result.open(document)
   const listeners: Fields[] = []
   const routes: (() => void)[] = []
-  for (const bind of root.get('binds').items()) {
-    const port = bind.get('port').number() ?? 0
-    bind
-      .get('listeners')
-      .items()
-      .forEach((listener, index) => {
-        const label =
-          listener.get('name').text() ?? (index === 0 ? 'listener' : `listener-${index + 1}`)
-        const name = result.nameOf('Listener', `${label}-${port}`)
-        const spec = listenerOf(listener, name, port, result)
-        if (spec === undefined) return
-        listeners.push(spec)
-        for (const route of listener.get('routes').items())
-          routes.push(() => convertRoute(route, name, result))
-      })
+  for (const bind of root.items('binds')) {
+    const port = bind.number('port') ?? 0
+    bind.items('listeners').forEach((listener, index) => {
+      const label = listener.text('name') ?? (index === 0 ? 'listener' : `listener-${index + 1}`)
+      const name = result.nameOf('Listener', `${label}-${port}`)
+      const spec = listenerOf(listener, name, port, result)
+      if (spec === undefined) return
+      listeners.push(spec)
+      for (const route of listener.items('routes'))
+        routes.push(() => convertRoute(route, name, result))
+    })
   }
   addGateway(result, root, listeners)
   for (const convert of routes) convert()
@@ -42,13 +38,11 @@ function listenerOf(
 ): Fields | undefined {
   listener.ignore('namespace')
   const tls = listener.get('tls')
-  const protocol = listener.get('protocol').text() ?? (tls.isSet ? 'HTTPS' : 'HTTP')
+  const protocol = listener.text('protocol') ?? (tls.isSet ? 'HTTPS' : 'HTTP')
   if (protocol !== 'HTTP' && protocol !== 'HTTPS') {
-    result.report('lost', listener, `a listener of protocol ${protocol} is not converted`)
-    listener.take()
-    return undefined
+    return listener.refuse('lost', `a listener of protocol ${protocol} is not converted`)
   }
-  const hostname = listener.get('hostname').text()
+  const hostname = listener.text('hostname')
   return compact({
     name,
     port,
@@ -63,29 +57,29 @@ function certificateOf(tls: SourceField, listener: string, result: Conversion): 
   const secret = result.nameOf('Secret', `${listener}-certificate`)
   tls.ignore('cert', 'key')
   const reason = `create the Secret ${secret} from these files: kubectl create secret tls ${secret} --cert … --key …`
-  result.report('secret', tls, reason)
+  tls.report('secret', reason)
   return { certificateRefs: [{ name: secret }] }
 }
 
 function convertRoute(route: SourceField, listener: string, result: Conversion): void {
   route.ignore('namespace', 'ruleName')
-  const label = route.get('name').text() ?? `route-${listener}`
+  const label = route.text('name') ?? `route-${listener}`
   const name = result.newName('HTTPRoute', label, route)
   const plan = new RoutePlan()
   const scene = { plan, name, result, filters: [] as Filters, backend: {}, rule: {} }
   applyPolicies(route.get('policies'), scene)
-  const matches = route.get('matches').items().map(matchOf)
+  const matches = route.items('matches').map(matchOf)
   const refs = backendRefs(route, scene)
   const rule = {
     ...scene.rule,
-    matches: matches.length > 0 ? matches : undefined,
-    filters: scene.filters.length > 0 ? scene.filters : undefined,
+    matches: filled(matches),
+    filters: filled(scene.filters),
     backendRefs: refs,
   }
-  const hostnames = route.get('hostnames').texts()
+  const hostnames = route.texts('hostnames')
   const spec = {
     parentRefs: [{ name: gatewayName, sectionName: listener }],
-    hostnames: hostnames.length > 0 ? hostnames : undefined,
+    hostnames: filled(hostnames),
     rules: [compact(rule)],
   }
   plan.addPolicies(result, name, addRoute(result, name, spec, route), route)
@@ -93,9 +87,7 @@ function convertRoute(route: SourceField, listener: string, result: Conversion):
 
 function matchOf(field: SourceField): Fields {
   const path = field.get('path')
-  const [exact, prefix, regex] = ['exact', 'pathPrefix', 'regex'].map((kind) =>
-    path.get(kind).text(),
-  )
+  const [exact, prefix, regex] = ['exact', 'pathPrefix', 'regex'].map((kind) => path.text(kind))
   return compact({
     path:
       exact !== undefined
@@ -103,7 +95,7 @@ function matchOf(field: SourceField): Fields {
         : regex !== undefined
           ? { type: 'RegularExpression', value: regex }
           : { type: 'PathPrefix', value: prefix ?? '/' },
-    method: field.get('method').text(),
+    method: field.text('method'),
     headers: valueMatches(field.get('headers')),
     queryParams: valueMatches(field.get('query')),
   })
@@ -111,10 +103,10 @@ function matchOf(field: SourceField): Fields {
 
 function valueMatches(list: SourceField): Fields[] | undefined {
   const matches = list.items().map((item) => {
-    const name = item.get('name').text() ?? ''
+    const name = item.text('name') ?? ''
     const regex = item.at('value', 'regex').text()
     if (regex !== undefined) return { type: 'RegularExpression', name, value: regex }
     return { name, value: item.at('value', 'exact').text() ?? '' }
   })
-  return matches.length > 0 ? matches : undefined
+  return filled(matches)
 }

@@ -1,8 +1,8 @@
 /** Converts AIGatewayRoute to HTTPRoute and GatewayBackends. */
 import { gatewayGroup } from '../../../ground/model/api-names.ts'
-import { type Conversion, compact, type Fields } from '../conversion.ts'
+import { type Conversion, compact, type Fields, filled } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
-import { namedProviders } from '../models.ts'
+import { modelGroups } from '../models.ts'
 import { addBackend, addRoute } from '../targets.ts'
 import type { Backends } from './backends.ts'
 import { enter } from './targets.ts'
@@ -17,16 +17,11 @@ export function convertModelRoute(
 ): void {
   const name = enter(field, result)
   const spec = field.get('spec')
-  const parentRefs = spec
-    .get('parentRefs')
-    .items()
-    .map((ref) => ref.object())
-  const hostnames = spec.get('hostnames').isSet ? spec.get('hostnames').texts() : undefined
-  const costs = spec.get('llmRequestCosts')
-  result.lose(costs, 'costs are the numbers of tokens; limit them with rateLimit')
+  const parentRefs = spec.items('parentRefs').map((ref) => ref.object())
+  const hostnames = spec.list('hostnames')
+  spec.get('llmRequestCosts').lose('costs are the numbers of tokens; limit them with rateLimit')
   const rules = spec
-    .get('rules')
-    .items()
+    .items('rules')
     .map((rule, index) => convertRule(rule, `${name}-${index + 1}`, backends, result))
   addRoute(result, name, { parentRefs, hostnames, rules }, field)
   for (const parent of parentRefs) addModelHeader(parent, result, field)
@@ -43,10 +38,14 @@ function addModelHeader(parent: Fields, result: Conversion, origin: SourceField)
     name: parent.name,
     sectionName: parent.sectionName,
   })
-  const policyName = result.nameOf('GatewayPolicy', `model-of-${String(parent.name)}`)
   const own = result.namespace
   result.namespace = (parent.namespace as string | undefined) ?? own
-  result.policy(policyName, [target], { traffic: { phase: 'PreRouting', transformation } }, origin)
+  result.policy(
+    `model-of-${String(parent.name)}`,
+    [target],
+    { traffic: { phase: 'PreRouting', transformation } },
+    origin,
+  )
   result.namespace = own
 }
 
@@ -64,29 +63,23 @@ function convertRule(
   result: Conversion,
 ): Fields {
   rule.ignore('modelsOwnedBy', 'modelsCreatedAt')
-  result.lose(rule.get('streamIdleTimeout'), 'has no counterpart')
-  const choices = rule
-    .get('backendRefs')
-    .items()
-    .flatMap((ref): Choice[] => {
-      ref.ignore('group', 'kind', 'namespace')
-      const target = ref.get('name').text() ?? ''
-      for (const mutation of ['headerMutation', 'bodyMutation']) {
-        result.lose(ref.get(mutation), 'requests to providers are not changed')
-      }
-      const provider = backends.provider(target, ref.get('modelNameOverride').text(), ref)
-      const weight = ref.get('weight').number() ?? 1
-      const priority = ref.get('priority').number() ?? 0
-      return provider === undefined ? [] : [{ provider, name: target, weight, priority }]
-    })
-  const matches = rule
-    .get('matches')
-    .items()
-    .map((match) => match.object())
+  rule.get('streamIdleTimeout').lose('has no counterpart')
+  const choices = rule.items('backendRefs').flatMap((ref): Choice[] => {
+    ref.ignore('group', 'kind', 'namespace')
+    const target = ref.text('name') ?? ''
+    for (const mutation of ['headerMutation', 'bodyMutation']) {
+      ref.get(mutation).lose('requests to providers are not changed')
+    }
+    const provider = backends.provider(target, ref.text('modelNameOverride'), ref)
+    const weight = ref.number('weight') ?? 1
+    const priority = ref.number('priority') ?? 0
+    return provider === undefined ? [] : [{ provider, name: target, weight, priority }]
+  })
+  const matches = rule.items('matches').map((match) => match.object())
   const timeouts = rule.get('timeouts')
   return compact({
-    name: rule.get('name').text(),
-    matches: matches.length > 0 ? matches : undefined,
+    name: rule.text('name'),
+    matches: filled(matches),
     timeouts: timeouts.isSet ? timeouts.take() : undefined,
     backendRefs: referencesOf(choices, name, rule, result),
   })
@@ -102,21 +95,18 @@ function referencesOf(
   const priorities = [...Map.groupBy(choices, ({ priority }) => priority)].sort(([a], [b]) => a - b)
   if (priorities.length <= 1) {
     return choices.map((choice, index) => {
-      const backend = result.nameOf('GatewayBackend', `${name}-${choice.name}-${index}`)
-      const providers = namedProviders([choice.provider], [choice.name])
-      const ref = addBackend(result, backend, { ai: { groups: [{ providers }] } }, rule)
+      const ref = addBackend(
+        result,
+        `${name}-${choice.name}-${index}`,
+        { ai: modelGroups([[choice]], (only) => only) },
+        rule,
+      )
       return { ...ref, weight: choice.weight }
     })
   }
   const weights = new Set(choices.map(({ weight }) => weight))
   if (weights.size > 1)
-    result.report('changed', rule, 'backends of one priority share requests by their health')
-  const sorted = priorities.flatMap(([, list]) => list)
-  const named = namedProviders(
-    sorted.map(({ provider }) => provider),
-    sorted.map((choice) => choice.name),
-  )
-  let next = 0
-  const groups = priorities.map(([, list]) => ({ providers: list.map(() => named[next++]) }))
-  return [addBackend(result, result.nameOf('GatewayBackend', name), { ai: { groups } }, rule)]
+    rule.report('changed', 'backends of one priority share requests by their health')
+  const groups = priorities.map(([, list]) => list)
+  return [addBackend(result, name, { ai: modelGroups(groups, (choice) => choice) }, rule)]
 }

@@ -1,28 +1,21 @@
 /** Converts BackendTrafficPolicy. */
 import { entryOf } from '../../../ground/base/json-object.ts'
-import { type Conversion, compact, type Fields } from '../conversion.ts'
+import { type Conversion, compact, type Fields, filled } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
 import { limitOf, reportShared } from '../limits.ts'
-import { enter, type PolicyScene } from './targets.ts'
+import { enter, targetsOf } from './targets.ts'
 
-export function convertBackendTrafficPolicy(
-  field: SourceField,
-  { targets, result }: PolicyScene,
-): void {
+export function convertBackendTrafficPolicy(field: SourceField, result: Conversion): void {
   const name = enter(field, result)
   const spec = field.get('spec')
-  const refs = targets.of(spec)
+  const refs = targetsOf(spec)
   const request = spec.at('timeout', 'http', 'requestTimeout').text()
   const isRoute = refs.every(({ kind }) => kind === 'HTTPRoute')
   if (request !== undefined && !isRoute) {
-    result.report(
-      'lost',
-      spec.at('timeout', 'http', 'requestTimeout'),
-      'applies to HTTPRoutes only',
-    )
+    spec.at('timeout', 'http', 'requestTimeout').report('lost', 'applies to HTTPRoutes only')
   }
   const traffic = {
-    rateLimit: rateLimitOf(spec.get('rateLimit'), result),
+    rateLimit: rateLimitOf(spec.get('rateLimit')),
     retry: retryOf(spec.get('retry')),
     timeouts: request === undefined || !isRoute ? undefined : { request },
   }
@@ -32,21 +25,15 @@ export function convertBackendTrafficPolicy(
     connectTimeout: connect,
     keepalive: keepalive.isSet ? keepaliveOf(keepalive) : undefined,
   })
-  const backend = { tcp: Object.keys(tcp).length > 0 ? tcp : undefined }
-  if (refs.length > 0)
-    result.policy(
-      result.nameOf('GatewayPolicy', `${name}-traffic`),
-      refs,
-      { traffic, backend },
-      field,
-    )
+  const backend = { tcp: filled(tcp) }
+  if (refs.length > 0) result.policy(`${name}-traffic`, refs, { traffic, backend }, field)
 }
 
 export function keepaliveOf(keepalive: SourceField): Fields {
   return compact({
-    retries: keepalive.get('probes').number(),
-    time: keepalive.get('idleTime').text(),
-    interval: keepalive.get('interval').text(),
+    retries: keepalive.number('probes'),
+    time: keepalive.text('idleTime'),
+    interval: keepalive.text('interval'),
   })
 }
 
@@ -60,31 +47,31 @@ const seconds: Readonly<Record<string, number>> = {
 }
 
 /** Rules without selectors become local limits. */
-function rateLimitOf(rateLimit: SourceField, result: Conversion): Fields | undefined {
+function rateLimitOf(rateLimit: SourceField): Fields | undefined {
   if (!rateLimit.isSet) return undefined
   rateLimit.ignore('type')
   const rules = [
     ...rateLimit.at('global', 'rules').items(),
     ...rateLimit.at('local', 'rules').items(),
   ]
-  if (rateLimit.get('global').isSet) {
-    result.report('changed', rateLimit.get('global'), 'each proxy keeps its own limit')
+  if (rateLimit.has('global')) {
+    rateLimit.get('global').report('changed', 'each proxy keeps its own limit')
   }
   const local = rules.flatMap((rule) => {
     rule.ignore('shared', 'xRateLimitHeaders')
     const amount = rule.at('limit', 'requests').number() ?? 0
     const period = seconds[rule.at('limit', 'unit').text() ?? ''] ?? 0
     const isTokens = rule.at('cost', 'response', 'from').text() === 'Metadata'
-    const selectors = rule.get('clientSelectors').items()
+    const selectors = rule.items('clientSelectors')
     const unit = isTokens ? 'tokens' : 'requests'
     const isForAll = selectors.every(isDistinct)
-    const limit = isForAll ? limitOf({ amount, seconds: period, unit }, rule, result) : undefined
+    const limit = isForAll ? limitOf({ amount, seconds: period, unit }, rule) : undefined
     rule.take()
     if (limit === undefined) {
-      result.report('protection', rule, 'limits for some requests need a route rule of their own')
+      rule.report('protection', 'limits for some requests need a route rule of their own')
       return []
     }
-    if (selectors.length > 0) reportShared(rule, result, 'Envoy Gateway counts for each client')
+    if (selectors.length > 0) reportShared(rule, 'Envoy Gateway counts for each client')
     return [limit]
   })
   return local.length > 0 ? { local } : undefined
@@ -92,14 +79,14 @@ function rateLimitOf(rateLimit: SourceField, result: Conversion): Fields | undef
 
 /** Whether the selector only divides clients, so that each has a limit of its own. */
 function isDistinct(selector: SourceField): boolean {
-  const headers = selector.get('headers').items()
+  const headers = selector.items('headers')
   const others = selector.entries().filter(([name]) => name !== 'headers' && name !== 'sourceCIDR')
   const isDistinctSource =
-    !selector.get('sourceCIDR').isSet || selector.at('sourceCIDR', 'type').text() === 'Distinct'
+    !selector.has('sourceCIDR') || selector.at('sourceCIDR', 'type').text() === 'Distinct'
   return (
     others.length === 0 &&
     isDistinctSource &&
-    headers.every((header) => header.get('type').text() === 'Distinct')
+    headers.every((header) => header.text('type') === 'Distinct')
   )
 }
 
@@ -114,18 +101,12 @@ function retryOf(retry: SourceField): Fields | undefined {
   if (!retry.isSet) return undefined
   const on = retry.get('retryOn')
   const codes = new Set([
-    ...on
-      .get('triggers')
-      .texts()
-      .flatMap((trigger) => entryOf(triggers, trigger) ?? []),
-    ...on
-      .get('httpStatusCodes')
-      .items()
-      .flatMap((code) => code.number() ?? []),
+    ...on.texts('triggers').flatMap((trigger) => entryOf(triggers, trigger) ?? []),
+    ...on.items('httpStatusCodes').flatMap((code) => code.number() ?? []),
   ])
   retry.at('perRetry', 'backOff').ignore('maxInterval')
   return compact({
-    attempts: retry.get('numRetries').number() ?? 2,
+    attempts: retry.number('numRetries') ?? 2,
     codes: codes.size > 0 ? [...codes].sort() : undefined,
     backoff: retry.at('perRetry', 'backOff', 'baseInterval').text(),
   })

@@ -54,31 +54,24 @@ export class Backends {
     const name = enter(field, result)
     const spec = field.get('spec')
     spec.ignore('type', 'fallback')
-    const protocols = spec.get('appProtocols').texts()
+    const protocols = spec.texts('appProtocols')
     const tls = tlsOf(spec.get('tls'))
     const policies = {
       tls,
       http: protocols.some((text) => text.includes('h2c')) ? { version: 'HTTP2' } : undefined,
     }
-    const addresses = spec
-      .get('endpoints')
-      .items()
-      .flatMap((endpoint) => {
-        endpoint.ignore('zone', 'hostname')
-        const host = endpoint.at('fqdn', 'hostname').text() ?? endpoint.at('ip', 'address').text()
-        const port = endpoint.at('fqdn', 'port').number() ?? endpoint.at('ip', 'port').number()
-        if (host === undefined || port === undefined) {
-          result.report(
-            'lost',
-            endpoint,
-            'only endpoints with a host or an IP address are converted',
-          )
-          return []
-        }
-        return [{ host, port, isTls: tls !== undefined }]
-      })
+    const addresses = spec.items('endpoints').flatMap((endpoint) => {
+      endpoint.ignore('zone', 'hostname')
+      const host = endpoint.at('fqdn', 'hostname').text() ?? endpoint.at('ip', 'address').text()
+      const port = endpoint.at('fqdn', 'port').number() ?? endpoint.at('ip', 'port').number()
+      if (host === undefined || port === undefined) {
+        endpoint.report('lost', 'only endpoints with a host or an IP address are converted')
+        return []
+      }
+      return [{ host, port, isTls: tls !== undefined }]
+    })
     const [first] = addresses
-    if (first === undefined) result.report('lost', field, 'the Backend has no usable endpoint')
+    if (first === undefined) field.report('lost', 'the Backend has no usable endpoint')
     else this.#addresses.set(name, first)
     const names = addresses.map(({ host, port }, index) => {
       const own = index === 0 ? name : result.nameOf('GatewayBackend', `${name}-${index + 1}`)
@@ -121,7 +114,7 @@ export class Backends {
   /** HTTPRouteFilter of Envoy Gateway: the whole route would mean something else without it. */
   #isKnown(filter: Fields, field: SourceField): boolean {
     if (filter.type !== 'ExtensionRef') return true
-    this.#result.report('protection', field, 'the filter ExtensionRef has no counterpart')
+    field.report('protection', 'the filter ExtensionRef has no counterpart')
     return false
   }
 
@@ -137,17 +130,16 @@ export class Backends {
     const result = this.#result
     const service = this.#services.get(name)
     if (service === undefined) {
-      result.report('lost', origin, `the AIServiceBackend ${name} is not among the files`)
-      return undefined
+      return origin.report('lost', `the AIServiceBackend ${name} is not among the files`)
     }
     const spec = service.get('spec')
     const schema = spec.at('schema', 'name').text() ?? ''
     const version = spec.at('schema', 'version').text()
     const prefix = spec.at('schema', 'prefix').text()
     for (const mutation of ['headerMutation', 'bodyMutation']) {
-      result.lose(spec.get(mutation), 'requests to providers are not changed')
+      spec.get(mutation).lose('requests to providers are not changed')
     }
-    const backend = spec.get('backendRef').object()
+    const backend = spec.object('backendRef')
     const address =
       this.#addresses.get(String(backend.name)) ?? serviceAddress(backend, result.namespace)
     const { host, port, isTls } = address
@@ -157,8 +149,7 @@ export class Backends {
     const base = `${isTls || port === 443 ? 'https' : 'http'}://${host}:${port}${prefix ?? ''}`
     const { auth, region, project } = this.#auth(name, credentials)
     if (provider === undefined) {
-      result.report('lost', spec.get('schema'), `the schema ${schema} is not supported`)
-      return undefined
+      return spec.get('schema').report('lost', `the schema ${schema} is not supported`)
     }
     return providerOf(
       {
@@ -171,7 +162,6 @@ export class Backends {
         auth,
       },
       service,
-      result,
     )
   }
 
@@ -181,7 +171,7 @@ export class Backends {
   ): { auth?: Fields; region?: string; project?: string } {
     const result = this.#result
     if (spec === undefined) return {}
-    const type = spec.get('type').text() ?? ''
+    const type = spec.text('type') ?? ''
     if (type === 'AWSCredentials') {
       const region = spec.at('awsCredentials', 'region').text() ?? 'us-east-1'
       const file = spec.at('awsCredentials', 'credentialsFile')
@@ -195,7 +185,7 @@ export class Backends {
       AnthropicAPIKey: 'anthropicAPIKey',
     }[type]
     if (section === undefined) {
-      result.report('lost', spec.get('type'), `credentials of type ${type} are not converted`)
+      spec.get('type').report('lost', `credentials of type ${type} are not converted`)
       spec.take()
       return {}
     }
@@ -209,7 +199,7 @@ export class Backends {
       key === undefined
         ? `Secret ${secretName} waits for "apiKey" of Secret ${source}: replace its placeholder`
         : `the key of Secret ${source} is now in Secret ${secretName}`
-    result.report('secret', ref, reason)
+    ref.report('secret', reason)
     return { auth: { secretRef: addSecret(result, secretName, values, ref) } }
   }
 
@@ -224,7 +214,7 @@ export class Backends {
       sessionToken: value('aws_session_token'),
     }) as Record<string, string>
     const secretName = result.secretName(`${name}-aws`, values)
-    result.report('secret', origin, `the keys of Secret ${source} are now in Secret ${secretName}`)
+    origin.report('secret', `the keys of Secret ${source} are now in Secret ${secretName}`)
     return { aws: { secretRef: addSecret(result, secretName, values, origin) } }
   }
 }
@@ -240,11 +230,11 @@ function serviceAddress({ name, port }: Fields, namespace = 'default'): Address 
 function tlsOf(tls: SourceField): Fields | undefined {
   if (!tls.isSet) return undefined
   tls.ignore('wellKnownCACertificates', 'autoSNIFromEndpointHostname')
-  const refs = tls.get('caCertificateRefs').items()
-  const isUnverified = tls.get('insecureSkipVerify').flag() === true
+  const refs = tls.items('caCertificateRefs')
+  const isUnverified = tls.flag('insecureSkipVerify') === true
   return compact({
     insecureSkipVerify: isUnverified ? 'All' : undefined,
-    sni: tls.get('sni').text(),
+    sni: tls.text('sni'),
     caCertificateRefs:
       refs.length > 0 ? refs.slice(0, 1).map((ref) => ({ name: ref.object().name })) : undefined,
   })

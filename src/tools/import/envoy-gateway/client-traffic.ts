@@ -1,27 +1,23 @@
 /** Converts ClientTrafficPolicy. */
-import { compact, type Fields } from '../conversion.ts'
+import { type Conversion, compact, type Fields, filled } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
 import { keepaliveOf } from './backend-traffic.ts'
-import { enter, type PolicyScene } from './targets.ts'
+import { enter, targetsOf } from './targets.ts'
 
 /** A size in bytes, or a Kubernetes quantity. */
 const size = (field: SourceField): unknown => (field.isSet ? field.take() : undefined)
 
-export function convertClientTrafficPolicy(
-  field: SourceField,
-  { targets, result }: PolicyScene,
-): void {
+export function convertClientTrafficPolicy(field: SourceField, result: Conversion): void {
   const name = enter(field, result)
   const spec = field.get('spec')
-  const refs = targets.of(spec).map((ref) => {
+  const refs = targetsOf(spec).map((ref) => {
     if (ref.sectionName === undefined) return ref
-    result.report('changed', spec, 'applies to all listeners of the Gateway')
+    spec.report('changed', 'applies to all listeners of the Gateway')
     const { sectionName: _section, ...gateway } = ref
     return gateway
   })
   const frontend = { tcp: tcpOf(spec), tls: tlsOf(spec.get('tls')), http: httpOf(spec) }
-  if (refs.length > 0)
-    result.policy(result.nameOf('GatewayPolicy', `${name}-clients`), refs, { frontend }, field)
+  if (refs.length > 0) result.policy(`${name}-clients`, refs, { frontend }, field)
   const early = spec.at('headers', 'earlyRequestHeaders')
   const late = spec.at('headers', 'lateResponseHeaders')
   if (!early.isSet && !late.isSet) return
@@ -29,12 +25,7 @@ export function convertClientTrafficPolicy(
     request: early.isSet ? early.take() : undefined,
     response: late.isSet ? late.take() : undefined,
   })
-  result.policy(
-    result.nameOf('GatewayPolicy', `${name}-headers`),
-    refs,
-    { traffic: { headerModifiers } },
-    field,
-  )
+  result.policy(`${name}-headers`, refs, { traffic: { headerModifiers } }, field)
 }
 
 function tcpOf(spec: SourceField): Fields | undefined {
@@ -43,13 +34,12 @@ function tcpOf(spec: SourceField): Fields | undefined {
 }
 
 function tlsOf(tls: SourceField): Fields | undefined {
-  const alpn = tls.get('alpnProtocols')
   const fields = compact({
-    minProtocolVersion: tls.get('minVersion').text(),
-    maxProtocolVersion: tls.get('maxVersion').text(),
-    alpnProtocols: alpn.isSet ? alpn.texts() : undefined,
+    minProtocolVersion: tls.text('minVersion'),
+    maxProtocolVersion: tls.text('maxVersion'),
+    alpnProtocols: tls.list('alpnProtocols'),
   })
-  return Object.keys(fields).length > 0 ? fields : undefined
+  return filled(fields)
 }
 
 function httpOf(spec: SourceField): Fields | undefined {
@@ -61,5 +51,5 @@ function httpOf(spec: SourceField): Fields | undefined {
     http2KeepaliveInterval: http2.at('connectionKeepalive', 'interval').text(),
     http2KeepaliveTimeout: http2.at('connectionKeepalive', 'timeout').text(),
   })
-  return Object.keys(fields).length > 0 ? fields : undefined
+  return filled(fields)
 }

@@ -4,29 +4,20 @@ import { isObject } from '../../../ground/base/json-object.ts'
 import { gatewayGroup, ownGroup } from '../../../ground/model/api-names.ts'
 import type { Conversion, Fields, ImportedManifest } from '../conversion.ts'
 import type { SourceDocument, SourceField } from '../field.ts'
-import { convertClass, isStandard, openObject, wholeObject } from '../kubernetes.ts'
-import { fieldsOf, type ImportSource, objectKind } from '../source.ts'
+import { convertClass, isObjectOf, isStandard, openObject, wholeObject } from '../kubernetes.ts'
+import { type ImportSource, objectKind } from '../source.ts'
 import { appendedForwardedHeaders } from '../targets.ts'
 import { convertModelRoute } from './ai-routes.ts'
 import { convertBackendTrafficPolicy } from './backend-traffic.ts'
 import { Backends } from './backends.ts'
 import { convertClientTrafficPolicy } from './client-traffic.ts'
 import { convertSecurityPolicy } from './security.ts'
-import { Targets } from './targets.ts'
 
 const group = 'gateway.envoyproxy.io'
 const aiGroup = 'aigateway.envoyproxy.io'
 
-const isOurs = (document: SourceDocument): boolean => {
-  const found = objectKind(document)
-  if (found?.group === group || found?.group === aiGroup) return true
-  const { spec } = fieldsOf(document)
-  return (
-    found?.kind === 'GatewayClass' &&
-    isObject(spec) &&
-    String(spec.controllerName).startsWith(`${group}/`)
-  )
-}
+const isOurs = (document: SourceDocument): boolean =>
+  objectKind(document)?.group === aiGroup || isObjectOf(document, group)
 
 export const envoyGateway: ImportSource = {
   name: 'envoy-gateway',
@@ -55,23 +46,18 @@ function convertAll(documents: readonly SourceDocument[], result: Conversion): v
   for (const { field, kind, document } of opened.toSorted((a, b) => order(a) - order(b))) {
     if (isStandard(document)) addStandard(field, kind, backends, result)
     else if (kind === 'AIGatewayRoute') convertModelRoute(field, backends, result)
-    else if (!policyKinds.includes(kind) && !backends.kinds.includes(kind))
-      reportKind(field, kind, result)
+    else if (!policyKinds.includes(kind) && !backends.kinds.includes(kind)) reportKind(field, kind)
   }
-  const targets = new Targets(result)
-  for (const field of of('SecurityPolicy'))
-    convertSecurityPolicy(field, { backends, targets, result })
-  for (const field of of('BackendTrafficPolicy'))
-    convertBackendTrafficPolicy(field, { targets, result })
-  for (const field of of('ClientTrafficPolicy'))
-    convertClientTrafficPolicy(field, { targets, result })
+  for (const field of of('SecurityPolicy')) convertSecurityPolicy(field, backends, result)
+  for (const field of of('BackendTrafficPolicy')) convertBackendTrafficPolicy(field, result)
+  for (const field of of('ClientTrafficPolicy')) convertClientTrafficPolicy(field, result)
 }
 
 /** Kinds that describe the Deployment of Envoy protect nothing; patches and extensions may. */
-function reportKind(field: SourceField, kind: string, result: Conversion): void {
+function reportKind(field: SourceField, kind: string): void {
   field.take()
   const isHarmless = kind === 'EnvoyProxy' || kind === 'GatewayConfig'
-  result.report(isHarmless ? 'lost' : 'protection', field, `${kind} has no counterpart`)
+  field.report(isHarmless ? 'lost' : 'protection', `${kind} has no counterpart`)
 }
 
 function addStandard(
@@ -80,9 +66,7 @@ function addStandard(
   backends: Backends,
   result: Conversion,
 ): void {
-  const object = convertClass(wholeObject(field), (controller) =>
-    controller.startsWith(`${group}/`),
-  )
+  const object = convertClass(wholeObject(field), group)
   const spec = object.spec
   if (!isObject(spec)) result.add(object, field)
   else if (kind === 'HTTPRoute' || kind === 'GRPCRoute') {
@@ -91,7 +75,7 @@ function addStandard(
       field,
     )
   } else if (kind === 'Gateway' || kind === 'GatewayClass') {
-    result.add(withoutParameters(object, field, result), field)
+    result.add(withoutParameters(object, field), field)
     if (kind === 'Gateway') addForwardedHeaders(object, field, result)
   } else if (kind === 'BackendTLSPolicy') {
     const targetRefs = (Array.isArray(spec.targetRefs) ? (spec.targetRefs as Fields[]) : []).map(
@@ -109,10 +93,14 @@ function addForwardedHeaders(
 ): void {
   const home = result.namespace
   result.namespace = metadata.namespace
-  const name = result.nameOf('GatewayPolicy', `${metadata.name}-forwarded-headers`)
   const target = { group: gatewayGroup, kind: 'Gateway', name: metadata.name }
   const transformation = { request: { set: appendedForwardedHeaders } }
-  result.policy(name, [target], { traffic: { transformation } }, field)
+  result.policy(
+    `${metadata.name}-forwarded-headers`,
+    [target],
+    { traffic: { transformation } },
+    field,
+  )
   result.namespace = home
 }
 
@@ -139,33 +127,23 @@ function convertTlsPolicy(
     }),
     ...(refs.length > 0 && { caCertificateRefs: refs.map(({ name }) => ({ name })) }),
   }
-  if (refs.length > 1)
-    result.report('changed', field, 'only one reference to certificates is possible')
+  if (refs.length > 1) field.report('changed', 'only one reference to certificates is possible')
   if (own.length > 0) {
     const names = own.flatMap((ref) => backends.namesOf(String(ref.name)))
     const all = names.map((name) => ({ group: ownGroup, kind: 'GatewayBackend', name }))
     result.namespace = object.metadata.namespace
-    result.policy(
-      result.nameOf('GatewayPolicy', `${object.metadata.name}-tls`),
-      all,
-      { backend: { tls } },
-      field,
-    )
+    result.policy(`${object.metadata.name}-tls`, all, { backend: { tls } }, field)
   }
   if (others.length > 0) result.add({ ...object, spec: { ...spec, targetRefs: others } }, field)
 }
 
 /** Parameters of Envoy's Deployment. */
-function withoutParameters(
-  object: ImportedManifest,
-  field: SourceField,
-  result: Conversion,
-): ImportedManifest {
+function withoutParameters(object: ImportedManifest, field: SourceField): ImportedManifest {
   const spec = object.spec as Fields
   const infrastructure = (isObject(spec.infrastructure) ? spec.infrastructure : {}) as Fields
   const reference = spec.parametersRef ?? infrastructure.parametersRef
   if (!isObject(reference) || reference.group === gatewayGroup) return object
-  result.report('lost', field, 'the parameters of Envoy have no counterpart; see GatewayParameters')
+  field.report('lost', 'the parameters of Envoy have no counterpart; see GatewayParameters')
   const { parametersRef: _first, ...rest } = spec
   const { parametersRef: _second, ...kept } = infrastructure
   const { infrastructure: _all, ...plain } = rest

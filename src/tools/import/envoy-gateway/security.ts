@@ -1,45 +1,49 @@
 /** Converts SecurityPolicy. */
-import { type Conversion, compact, type Fields } from '../conversion.ts'
+import { type Conversion, compact, type Fields, filled } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
-import { addSecret, addStatic, parseAddress, quote, quoteAll, sourceIn } from '../targets.ts'
+import {
+  addSecret,
+  addStatic,
+  corsFields,
+  parseAddress,
+  quote,
+  quoteAll,
+  sourceIn,
+} from '../targets.ts'
 import type { Backends } from './backends.ts'
-import { enter, type PolicyScene } from './targets.ts'
+import { enter, targetsOf } from './targets.ts'
 
-type SecurityScene = PolicyScene & { readonly backends: Backends }
-
-export function convertSecurityPolicy(field: SourceField, scene: SecurityScene): void {
-  const { result, targets } = scene
+export function convertSecurityPolicy(
+  field: SourceField,
+  backends: Backends,
+  result: Conversion,
+): void {
   const name = enter(field, result)
   const spec = field.get('spec')
-  const refs = targets.of(spec)
+  const refs = targetsOf(spec)
   const traffic = {
-    cors: corsOf(spec.get('cors'), result),
+    cors: corsOf(spec.get('cors')),
     basicAuthentication: basicAuthOf(spec.get('basicAuth'), name, result),
     apiKeyAuthentication: apiKeysOf(spec.get('apiKeyAuth'), name, result),
     jwtAuthentication: jwtOf(spec.get('jwt'), result),
-    extAuth: extAuthOf(spec.get('extAuth'), scene),
+    extAuth: extAuthOf(spec.get('extAuth'), backends),
   }
   if (refs.length === 0) return
-  result.policy(result.nameOf('GatewayPolicy', name), refs, { traffic }, field)
+  result.policy(name, refs, { traffic }, field)
   addAuthorization(spec.get('authorization'), name, refs, result)
 }
 
-function corsOf(cors: SourceField, result: Conversion): Fields | undefined {
+function corsOf(cors: SourceField): Fields | undefined {
   if (!cors.isSet) return undefined
-  const list = (key: string) => (cors.get(key).isSet ? cors.get(key).texts() : undefined)
-  const age = cors.get('maxAge').text()
+  const age = cors.text('maxAge')
   const seconds = /^(\d+)s$/.exec(age ?? '')?.[1]
   const minutes = /^(\d+)m$/.exec(age ?? '')?.[1]
   const hours = /^(\d+)h$/.exec(age ?? '')?.[1]
   const maxAge = Number(seconds ?? 0) + Number(minutes ?? 0) * 60 + Number(hours ?? 0) * 3600
   if (age !== undefined && maxAge === 0)
-    result.report('lost', cors.get('maxAge'), 'is not a simple duration')
+    cors.get('maxAge').report('lost', 'is not a simple duration')
   return compact({
-    allowOrigins: list('allowOrigins'),
-    allowMethods: list('allowMethods'),
-    allowHeaders: list('allowHeaders'),
-    exposeHeaders: list('exposeHeaders'),
-    allowCredentials: cors.get('allowCredentials').flag(),
+    ...corsFields(cors),
     maxAge: maxAge > 0 ? maxAge : undefined,
   })
 }
@@ -49,14 +53,14 @@ const nameIn = (ref: SourceField): string => String(ref.object().name)
 function basicAuthOf(auth: SourceField, name: string, result: Conversion): Fields | undefined {
   if (!auth.isSet) return undefined
   const source = nameIn(auth.get('users'))
-  result.lose(auth.get('forwardUsernameHeader'), 'use a transformation with basicAuth.username')
+  auth.get('forwardUsernameHeader').lose('use a transformation with basicAuth.username')
   const users = result.secretEntries(source, result.namespace)?.['.htpasswd']
   const secret = result.nameOf('Secret', `${name}-htpasswd`)
   const reason =
     users === undefined
       ? `Secret ${secret} is empty, so that everyone is refused: copy ".htpasswd" of ${source} to ".htaccess"`
       : `the users of Secret ${source} are now in ".htaccess" of Secret ${secret}`
-  result.report('secret', auth, reason)
+  auth.report('secret', reason)
   const entries: Record<string, string> = users === undefined ? {} : { '.htaccess': users }
   return { secretRef: addSecret(result, secret, entries, auth) }
 }
@@ -65,49 +69,43 @@ function basicAuthOf(auth: SourceField, name: string, result: Conversion): Field
 function apiKeysOf(auth: SourceField, name: string, result: Conversion): Fields | undefined {
   if (!auth.isSet) return undefined
   auth.ignore('sanitize')
-  result.lose(auth.get('forwardClientIDHeader'), 'use a transformation with apiKey')
+  auth.get('forwardClientIDHeader').lose('use a transformation with apiKey')
   const secret = result.nameOf('Secret', `${name}-keys`)
   const entries: Record<string, string> = {}
-  for (const ref of auth.get('credentialRefs').items()) {
+  for (const ref of auth.items('credentialRefs')) {
     const source = nameIn(ref)
     const found = result.secretEntries(source, result.namespace)
     const reason =
       found === undefined
         ? `add the keys of Secret ${source}, which is not among the files, to Secret ${secret}`
         : `the keys of Secret ${source} are now in Secret ${secret}`
-    result.report('secret', ref, reason)
+    ref.report('secret', reason)
     Object.assign(entries, found)
   }
   const places = auth.get('extractFrom')
-  const headers = places.items().flatMap((place) => place.get('headers').texts())
+  const headers = places.items().flatMap((place) => place.texts('headers'))
   if (!headers.some((header) => header.toLowerCase() === 'authorization')) {
-    result.report('changed', places, 'clients must send the key as "Authorization: Bearer KEY"')
+    places.report('changed', 'clients must send the key as "Authorization: Bearer KEY"')
   }
   return { secretRef: addSecret(result, secret, entries, auth) }
 }
 
 function jwtOf(jwt: SourceField, result: Conversion): Fields | undefined {
   if (!jwt.isSet) return undefined
-  const isOptional = jwt.get('optional').flag() === true
-  result.lose(jwt.get('failOpen'), 'tokens are refused if keys cannot be fetched')
-  const providers = jwt
-    .get('providers')
-    .items()
-    .map((provider) => {
-      provider.ignore('name', 'recomputeRoute')
-      for (const field of ['claimToHeaders', 'extractFrom']) {
-        const value = provider.get(field)
-        if (value.isSet)
-          result.report('lost', value, 'use a transformation; tokens are read from Authorization')
-        value.take()
-      }
-      const audiences = provider.get('audiences').texts()
-      return compact({
-        issuer: provider.get('issuer').text(),
-        audiences: audiences.length > 0 ? audiences : undefined,
-        jwks: jwksOf(provider, result),
-      })
+  const isOptional = jwt.flag('optional') === true
+  jwt.get('failOpen').lose('tokens are refused if keys cannot be fetched')
+  const providers = jwt.items('providers').map((provider) => {
+    provider.ignore('name', 'recomputeRoute')
+    for (const field of ['claimToHeaders', 'extractFrom']) {
+      const reason = 'use a transformation; tokens are read from Authorization'
+      provider.get(field).lose(reason, 'lost')
+    }
+    return compact({
+      issuer: provider.text('issuer'),
+      audiences: filled(provider.texts('audiences')),
+      jwks: jwksOf(provider, result),
     })
+  })
   return { mode: isOptional ? 'Optional' : 'Strict', providers }
 }
 
@@ -116,50 +114,46 @@ function jwksOf(provider: SourceField, result: Conversion): Fields | undefined {
   provider.get('localJWKS').ignore('type')
   if (inline !== undefined) return { inline }
   const remote = provider.get('remoteJWKS')
-  const address = parseAddress(remote.get('uri').text() ?? '')
+  const address = parseAddress(remote.text('uri') ?? '')
   if (address === undefined) {
-    result.report('protection', provider, 'the key set is neither inline nor at a URL')
-    return undefined
+    return provider.report('protection', 'the key set is neither inline nor at a URL')
   }
   remote.ignore('backendRefs', 'backendRef', 'backendSettings', 'failedRefetchDuration')
   return {
     remote: compact({
       jwksPath: address.path,
-      cacheDuration: remote.get('cacheDuration').text(),
+      cacheDuration: remote.text('cacheDuration'),
       backendRef: addStatic(result, address, remote),
     }),
   }
 }
 
-function extAuthOf(auth: SourceField, { backends, result }: SecurityScene): Fields | undefined {
+function extAuthOf(auth: SourceField, backends: Backends): Fields | undefined {
   if (!auth.isSet) return undefined
   auth.ignore('recomputeRoute', 'includeRouteMetadata', 'statusOnError')
   for (const field of ['timeout', 'contextExtensions']) {
-    if (auth.get(field).isSet) result.report('lost', auth.get(field), 'has no counterpart')
-    auth.get(field).take()
+    auth.get(field).lose('has no counterpart', 'lost')
   }
   const failOpen = auth.get('failOpen')
   if (failOpen.flag() === true)
-    result.report('changed', failOpen, 'requests are refused if the service fails')
-  const service = auth.get('grpc').isSet ? auth.get('grpc') : auth.get('http')
-  const refs = service.get('backendRefs').items()
+    failOpen.report('changed', 'requests are refused if the service fails')
+  const service = auth.has('grpc') ? auth.get('grpc') : auth.get('http')
+  const refs = service.items('backendRefs')
   const ref = (refs[0] ?? service.get('backendRef')).object()
   service.ignore('backendSettings', 'backendRef')
-  const headers = auth.get('headersToExtAuth').texts()
-  const answered = service.get('headersToBackend').texts()
   const maxSize = auth.at('bodyToExtAuth', 'maxRequestBytes').number()
-  const path = service.get('path').text()
+  const path = service.text('path')
   if (path !== undefined)
-    result.report('changed', service.get('path'), 'only the answer 200 allows a request')
+    service.get('path').report('changed', 'only the answer 200 allows a request')
   const http = compact({
     path:
       path === undefined ? undefined : `${quote(path.replace(/\/$/, ''))} + request.pathAndQuery`,
-    allowedRequestHeaders: headers.length > 0 ? headers : undefined,
-    allowedResponseHeaders: answered.length > 0 ? answered : undefined,
+    allowedRequestHeaders: filled(auth.texts('headersToExtAuth')),
+    allowedResponseHeaders: filled(service.texts('headersToBackend')),
   })
   return compact({
     backendRef: ref === undefined ? undefined : backends.reference(ref),
-    ...(auth.get('grpc').isSet ? { grpc: {} } : { http }),
+    ...(auth.has('grpc') ? { grpc: {} } : { http }),
     forwardBody: maxSize === undefined ? undefined : { maxSize },
   })
 }
@@ -175,72 +169,60 @@ function addAuthorization(
   result: Conversion,
 ): void {
   if (!auth.isSet) return
-  const byDefault = auth.get('defaultAction').text() ?? 'Deny'
+  const byDefault = auth.text('defaultAction') ?? 'Deny'
   let expression = byDefault === 'Allow' ? 'true' : 'false'
-  for (const rule of auth.get('rules').items().toReversed()) {
+  for (const rule of auth.items('rules').toReversed()) {
     rule.ignore('name')
-    const action = rule.get('action').text() === 'Allow' ? 'true' : 'false'
-    const condition = conditionOf(rule, result)
+    const action = rule.text('action') === 'Allow' ? 'true' : 'false'
+    const condition = conditionOf(rule)
     // A rule that cannot be expressed refuses all requests that reach it.
     expression = condition === undefined ? 'false' : `(${condition}) ? ${action} : (${expression})`
   }
   const authorization = { action: 'Require', policy: { matchExpressions: [expression] } }
-  result.policy(
-    result.nameOf('GatewayPolicy', `${name}-rules`),
-    refs,
-    { traffic: { authorization } },
-    auth,
-  )
+  result.policy(`${name}-rules`, refs, { traffic: { authorization } }, auth)
 }
 
-function conditionOf(rule: SourceField, result: Conversion): string | undefined {
+function conditionOf(rule: SourceField): string | undefined {
   const principal = rule.get('principal')
   const parts: (string | undefined)[] = []
   const cel = rule.get('cel')
   if (cel.isSet) parts.push(undefined)
   const ranges = principal.get('clientCIDRs')
   if (ranges.isSet) parts.push(sourceIn(ranges.texts()))
-  for (const header of principal.get('headers').items()) {
-    const headerName = (header.get('name').text() ?? '').toLowerCase()
-    const list = quoteAll(header.get('values').texts())
+  for (const header of principal.items('headers')) {
+    const headerName = (header.text('name') ?? '').toLowerCase()
+    const list = quoteAll(header.texts('values'))
     parts.push(
       `default(request.headers.raw()[${quote(headerName)}], []).exists(value, value in ${list})`,
     )
   }
   const jwt = principal.get('jwt')
   if (jwt.isSet) parts.push(...claimConditions(jwt))
-  if (principal.get('clientIPGeoLocations').isSet) parts.push(undefined)
+  if (principal.has('clientIPGeoLocations')) parts.push(undefined)
   const methods = rule.at('operation', 'methods').texts()
   if (methods.length > 0) parts.push(`request.method in ${quoteAll(methods)}`)
   if (rule.at('operation', 'path').isSet) parts.push(undefined)
   if (parts.includes(undefined)) {
-    result.report(
+    return rule.refuse(
       'changed',
-      rule,
       'the rule cannot be expressed; requests that reach it are refused',
     )
-    rule.take()
-    return undefined
   }
   return parts.length === 0 ? 'true' : parts.map((part) => `(${part})`).join(' && ')
 }
 
 function claimConditions(jwt: SourceField): string[] {
   jwt.ignore('provider')
-  const claims = jwt
-    .get('claims')
-    .items()
-    .map((claim) => {
-      const path = (claim.get('name').text() ?? '').split('.').map((step) => `[${quote(step)}]`)
-      const list = quoteAll(claim.get('values').texts())
-      const value = `jwt${path.join('')}`
-      return claim.get('valueType').text() === 'StringArray'
-        ? `default(${value}, []).exists(item, item in ${list})`
-        : `default(${value}, "") in ${list}`
-    })
+  const claims = jwt.items('claims').map((claim) => {
+    const path = (claim.text('name') ?? '').split('.').map((step) => `[${quote(step)}]`)
+    const list = quoteAll(claim.texts('values'))
+    const value = `jwt${path.join('')}`
+    return claim.text('valueType') === 'StringArray'
+      ? `default(${value}, []).exists(item, item in ${list})`
+      : `default(${value}, "") in ${list}`
+  })
   const scopes = jwt
-    .get('scopes')
-    .texts()
+    .texts('scopes')
     .map((scope) => `${quote(scope)} in default(jwt["scope"], "").split(" ")`)
   return [...claims, ...scopes]
 }

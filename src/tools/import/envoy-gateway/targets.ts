@@ -1,43 +1,22 @@
 /** Converts the targets of policies. */
+import { gatewayGroup } from '../../../ground/model/api-names.ts'
 import type { Conversion, Fields } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
 import { namesOf } from '../kubernetes.ts'
 
-export class Targets {
-  readonly #result: Conversion
-
-  constructor(result: Conversion) {
-    this.#result = result
-  }
-
-  /** The targetRefs of a policy; AIGatewayRoutes have become HTTPRoutes of the same name. */
-  of(spec: SourceField): Fields[] {
-    const result = this.#result
-    result.lose(
-      spec.get('mergeType'),
-      'policies merge for each field, and the more specific one wins',
-    )
-    if (spec.get('targetSelectors').isSet) {
-      spec.get('targetSelectors').take()
-      result.report('protection', spec.get('targetSelectors'), 'name the targets with targetRefs')
+/** The targetRefs of a policy; AIGatewayRoutes have become HTTPRoutes of the same name. */
+export function targetsOf(spec: SourceField): Fields[] {
+  spec.get('mergeType').lose('policies merge for each field, and the more specific one wins')
+  spec.get('targetSelectors').lose('name the targets with targetRefs', 'protection')
+  return [...spec.oneOrMore('targetRef'), ...spec.items('targetRefs')].flatMap((ref) => {
+    const { kind, ...rest } = ref.object()
+    const known = kind === 'AIGatewayRoute' ? 'HTTPRoute' : kind
+    if (/^(Gateway|HTTPRoute|GRPCRoute|ListenerSet)$/.test(String(known))) {
+      return [{ ...rest, group: gatewayGroup, kind: known }]
     }
-    return [...spec.get('targetRef').oneOrMore(), ...spec.get('targetRefs').items()].flatMap(
-      (ref) => {
-        const { kind, ...rest } = ref.object()
-        const known = kind === 'AIGatewayRoute' ? 'HTTPRoute' : kind
-        if (/^(Gateway|HTTPRoute|GRPCRoute|ListenerSet)$/.test(String(known))) {
-          return [{ ...rest, group: 'gateway.networking.k8s.io', kind: known }]
-        }
-        result.report('protection', ref, `policies of ${String(kind)} are not converted`)
-        return []
-      },
-    )
-  }
-}
-
-export interface PolicyScene {
-  readonly targets: Targets
-  readonly result: Conversion
+    ref.report('protection', `policies of ${String(kind)} are not converted`)
+    return []
+  })
 }
 
 /** The name of a policy, after which its namespace is that of the created objects. */

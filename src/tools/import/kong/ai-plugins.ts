@@ -18,38 +18,33 @@ function providerOfTarget(target: SourceField, { result, name }: PluginScene): F
   const routeType = target.get('route_type')
   const type = routeType.text() ?? 'llm/v1/chat'
   if (type !== 'llm/v1/chat') {
-    result.report('lost', routeType, `the route type ${type} is not converted`)
-    return undefined
+    return routeType.report('lost', `the route type ${type} is not converted`)
   }
   const model = target.get('model')
   const options = model.get('options')
-  const provider = model.get('provider').text() ?? 'openai'
-  const instance = options.get('azure_instance').text()
+  const provider = model.text('provider') ?? 'openai'
+  const instance = options.text('azure_instance')
   const azure = instance === undefined ? undefined : `https://${instance}.openai.azure.com`
   const region =
     options.at('bedrock', 'aws_region').text() ?? options.at('gemini', 'location_id').text()
   const project = options.at('gemini', 'project_id').text()
-  const base = options.get('upstream_url').text() ?? azure
+  const base = options.text('upstream_url') ?? azure
   options.ignore('anthropic_version', 'input_cost', 'output_cost')
   const fields = providerOf(
     {
       provider: provider === 'gemini' && project !== undefined ? 'vertex_ai' : provider,
-      model: options.get('azure_deployment_id').text() ?? model.get('name').text(),
+      model: options.text('azure_deployment_id') ?? model.text('name'),
       base: provider === 'openai' ? base?.replace(/\/chat\/completions$/, '') : base,
-      apiVersion: options.get('azure_api_version').text(),
+      apiVersion: options.text('azure_api_version'),
       project,
       region,
       auth: authOf(target, { result, name }),
     },
     target,
-    result,
   )
-  const defaults = ['max_tokens', 'temperature', 'top_p', 'top_k'].flatMap((field) => {
-    const option = options.get(field)
-    return option.isSet ? [{ field, value: option.take() }] : []
-  })
-  if (fields === undefined || defaults.length === 0) return fields
-  return { ...fields, policies: { ...(fields.policies as Fields), ai: { overrides: defaults } } }
+  const overrides = options.defaults(['max_tokens', 'temperature', 'top_p', 'top_k'])
+  if (fields === undefined || overrides.length === 0) return fields
+  return { ...fields, policies: { ...(fields.policies as Fields), ai: { overrides } } }
 }
 
 /** `{vault://…}` refers to a vault, and the environment is one of them. */
@@ -66,15 +61,14 @@ function authOf(
     'azure_use_managed_identity',
     'gcp_use_service_account',
   )
-  if (auth.get('param_value').isSet)
-    result.lose(auth.get('param_value'), 'keys are sent in headers only')
+  auth.get('param_value').lose('keys are sent in headers only')
   auth.ignore('param_name', 'param_location')
-  const access = auth.get('aws_access_key_id').text()
+  const access = auth.text('aws_access_key_id')
   const secretKey = auth.get('aws_secret_access_key')
   if (access !== undefined && secretKey.isSet) {
     const values = { accessKey: access, secretKey: secretKey.text() ?? '' }
     const secret = result.secretName(`${name}-aws`, values)
-    result.report('secret', secretKey, `the inline value is now in Secret ${secret}`)
+    secretKey.report('secret', `the inline value is now in Secret ${secret}`)
     return { aws: { secretRef: addSecret(result, secret, values, target) } }
   }
   const field = auth.get('header_value')
@@ -91,7 +85,7 @@ function aiProxy(config: SourceField, scene: PluginScene): void {
 
 function aiProxyAdvanced(config: SourceField, scene: PluginScene): void {
   const balancer = config.get('balancer')
-  const algorithm = balancer.get('algorithm').text() ?? 'round-robin'
+  const algorithm = balancer.text('algorithm') ?? 'round-robin'
   balancer.ignore(
     'retries',
     'connect_timeout',
@@ -99,20 +93,17 @@ function aiProxyAdvanced(config: SourceField, scene: PluginScene): void {
     'write_timeout',
     'failover_criteria',
   )
-  const targets = config
-    .get('targets')
-    .items()
-    .flatMap((target) => {
-      const weight = target.get('weight').number() ?? 100
-      const fields = providerOfTarget(target, scene)
-      return fields === undefined ? [] : [{ weight, fields }]
-    })
+  const targets = config.items('targets').flatMap((target) => {
+    const weight = target.number('weight') ?? 100
+    const fields = providerOfTarget(target, scene)
+    return fields === undefined ? [] : [{ weight, fields }]
+  })
   const fields = targets.map((target) => target.fields)
   if (fields.length === 0) return
   if (algorithm !== 'priority') {
     const reason = 'the models share requests by their health, not by weights'
     if (algorithm !== 'round-robin' || new Set(targets.map(({ weight }) => weight)).size > 1) {
-      scene.result.report('changed', config.get('balancer'), reason)
+      config.get('balancer').report('changed', reason)
     }
     scene.plan.models = [fields]
     return
@@ -124,8 +115,8 @@ function aiProxyAdvanced(config: SourceField, scene: PluginScene): void {
   scene.plan.models = groups
 }
 
-/** Kong answers 400 to a prompt that a pattern denies. */
-function aiPromptGuard(config: SourceField, { plan, result }: PluginScene): void {
+/** Kong responds with 400 to a prompt that a pattern denies. */
+function aiPromptGuard(config: SourceField, { plan }: PluginScene): void {
   config.ignore(
     'allow_all_conversation_history',
     'match_all_roles',
@@ -133,9 +124,8 @@ function aiPromptGuard(config: SourceField, { plan, result }: PluginScene): void
     'llm_format',
   )
   config.ignore('genai_category')
-  const allow = config.get('allow_patterns')
-  if (allow.isSet) result.lose(allow, 'prompts that match no pattern would pass')
-  const matches = config.get('deny_patterns').texts()
+  config.get('allow_patterns').lose('prompts that match no pattern would pass')
+  const matches = config.texts('deny_patterns')
   if (matches.length === 0) return
   const response = { statusCode: 400, message: 'bad request' }
   plan.requestGuards.push({ response, regex: { matches, action: 'Reject' } })
@@ -147,12 +137,12 @@ function aiPromptDecorator(config: SourceField, { plan }: PluginScene): void {
     const list = config.at('prompts', place).items()
     return list.length === 0
       ? undefined
-      : list.map((item) => ({ role: item.get('role').text(), content: item.get('content').text() }))
+      : list.map((item) => ({ role: item.text('role'), content: item.text('content') }))
   }
   plan.ai.prompt = compact({ prepend: messages('prepend'), append: messages('append') })
 }
 
-function aiRateLimiting(config: SourceField, { plan, result }: PluginScene): void {
+function aiRateLimiting(config: SourceField, { plan }: PluginScene): void {
   config.ignore(
     'identifier',
     'sync_rate',
@@ -162,15 +152,15 @@ function aiRateLimiting(config: SourceField, { plan, result }: PluginScene): voi
     'redis',
   )
   config.ignore('namespace', 'dictionary_name', 'llm_format', 'tokens_count_strategy', 'error_code')
-  reportShared(config, result, 'Kong counts by client and model')
-  for (const provider of config.get('llm_providers').items()) {
+  reportShared(config, 'Kong counts by client and model')
+  for (const provider of config.items('llm_providers')) {
     provider.ignore('name')
-    const limits = provider.get('limit').oneOrMore()
-    const windows = provider.get('window_size').oneOrMore()
+    const limits = provider.oneOrMore('limit')
+    const windows = provider.oneOrMore('window_size')
     limits.forEach((field, index) => {
       const period = { amount: field.number() ?? 0, seconds: windows[index]?.number() ?? 0 }
-      const limit = limitOf({ ...period, unit: 'tokens' }, field, result)
-      if (limit === undefined) result.report('protection', field, 'the period cannot be converted')
+      const limit = limitOf({ ...period, unit: 'tokens' }, field)
+      if (limit === undefined) field.report('protection', 'the period cannot be converted')
       else plan.limits.push(limit)
     })
   }

@@ -31,22 +31,15 @@ export class Consumers {
   constructor(root: SourceField, result: Conversion) {
     this.#root = root
     this.#result = result
-    this.#consumers = root
-      .get('consumers')
-      .items()
-      .map((field) => {
-        field.ignore('id', 'tags', 'created_at', 'custom_id')
-        const name = field.get('username').text() ?? field.get('custom_id').text() ?? ''
-        const groups = field
-          .get('acls')
-          .items()
-          .flatMap((acl) => acl.get('group').text() ?? [])
-        for (const plugin of field.get('plugins').items()) {
-          plugin.take()
-          result.report('protection', plugin, 'plugins of one consumer are not converted')
-        }
-        return { name, groups, field }
-      })
+    this.#consumers = root.items('consumers').map((field) => {
+      field.ignore('id', 'tags', 'created_at', 'custom_id')
+      const name = field.text('username') ?? field.text('custom_id') ?? ''
+      const groups = field.items('acls').flatMap((acl) => acl.text('group') ?? [])
+      for (const plugin of field.items('plugins')) {
+        plugin.refuse('protection', 'plugins of one consumer are not converted')
+      }
+      return { name, groups, field }
+    })
     this.#byName = new Map(this.#consumers.map((consumer) => [consumer.name, consumer]))
   }
 
@@ -58,19 +51,13 @@ export class Consumers {
 
   #readCredentials(kind: string): Credential[] {
     const nested = this.#consumers.flatMap((consumer) =>
-      consumer.field
-        .get(kind)
-        .items()
-        .map((field) => ({ consumer, field })),
+      consumer.field.items(kind).map((field) => ({ consumer, field })),
     )
-    const others = this.#root
-      .get(kind)
-      .items()
-      .flatMap((field) => {
-        const owner = field.get('consumer').text()
-        const consumer = owner === undefined ? undefined : this.#byName.get(owner)
-        return consumer === undefined ? [] : [{ consumer, field }]
-      })
+    const others = this.#root.items(kind).flatMap((field) => {
+      const owner = field.text('consumer')
+      const consumer = owner === undefined ? undefined : this.#byName.get(owner)
+      return consumer === undefined ? [] : [{ consumer, field }]
+    })
     return [...nested, ...others]
   }
 
@@ -89,8 +76,8 @@ export class Consumers {
       const entries = this.#credentials('keyauth_credentials').map(({ consumer, field }, index) => {
         const { name: username, groups } = consumer
         field.ignore('id', 'tags', 'ttl', 'created_at')
-        const key = field.get('key').text() ?? ''
-        this.#result.report('secret', field.get('key'), 'the key is now in Secret consumer-keys')
+        const key = field.text('key') ?? ''
+        field.get('key').report('secret', 'the key is now in Secret consumer-keys')
         const id = `${username.replace(/[^A-Za-z0-9._-]/g, '-')}.${index}`
         return [id, JSON.stringify({ key, metadata: { username, groups } })] as const
       })
@@ -103,20 +90,16 @@ export class Consumers {
     return this.#once('consumer-passwords', () => {
       const lines = this.#credentials('basicauth_credentials').flatMap(({ field }) => {
         field.ignore('id', 'tags', 'created_at')
-        const user = field.get('username').text() ?? ''
+        const user = field.text('username') ?? ''
         const password = field.get('password')
-        if (field.get('skip_hash').flag() === true || user.includes(':')) {
-          this.#result.report(
-            'lost',
-            field,
-            'the user is refused: a hash of Kong, or a colon in the name',
-          )
+        if (field.flag('skip_hash') === true || user.includes(':')) {
+          field.report('lost', 'the user is refused: a hash of Kong, or a colon in the name')
           password.take()
           return []
         }
         const reason =
           'the SHA-1 hash of the password is now in Secret consumer-passwords; bcrypt is better'
-        this.#result.report('secret', password, reason)
+        password.report('secret', reason)
         const hash = createHash('sha1')
           .update(password.text() ?? '')
           .digest('base64')
@@ -135,16 +118,12 @@ export class Consumers {
   #readProviders(): Fields[] {
     return this.#credentials('jwt_secrets').flatMap(({ field }) => {
       field.ignore('id', 'tags', 'created_at')
-      const issuer = field.get('key').text()
-      const algorithm = field.get('algorithm').text() ?? 'HS256'
-      const pem = field.get('rsa_public_key').text()
-      field.get('secret').take()
+      const issuer = field.text('key')
+      const algorithm = field.text('algorithm') ?? 'HS256'
+      const pem = field.text('rsa_public_key')
+      field.take('secret')
       if (issuer === undefined || pem === undefined || algorithm.startsWith('HS')) {
-        this.#result.report(
-          'lost',
-          field,
-          'tokens with a shared secret are refused; use a public key',
-        )
+        field.report('lost', 'tokens with a shared secret are refused; use a public key')
         return []
       }
       try {
@@ -153,11 +132,7 @@ export class Consumers {
           { issuer, jwks: { inline: JSON.stringify({ keys: [{ ...key, alg: algorithm }] }) } },
         ]
       } catch {
-        this.#result.report(
-          'lost',
-          field.get('rsa_public_key'),
-          'is not a public key; its tokens are refused',
-        )
+        field.get('rsa_public_key').report('lost', 'is not a public key; its tokens are refused')
         return []
       }
     })
@@ -172,7 +147,7 @@ export class Consumers {
 
   #usersByGroup(): ReadonlyMap<string, readonly string[]> {
     const pairs = this.#credentials('basicauth_credentials').flatMap(({ consumer, field }) => {
-      const user = field.get('username').text()
+      const user = field.text('username')
       return user === undefined ? [] : consumer.groups.map((group) => ({ group, user }))
     })
     const byGroup = Map.groupBy(pairs, ({ group }) => group)

@@ -10,12 +10,12 @@ interface Header {
 }
 
 /** Headers in the form `name:value`. Templates of Kong are reported. */
-function headersOf(field: SourceField, { result }: PluginScene): Header[] {
+function headersOf(field: SourceField): Header[] {
   return field.items().flatMap((item) => {
     const text = item.text() ?? ''
     const colon = text.indexOf(':')
     if (colon < 1 || text.includes('$(')) {
-      result.report('lost', item, 'is not name:value with a constant value')
+      item.report('lost', 'is not name:value with a constant value')
       return []
     }
     return [
@@ -34,39 +34,31 @@ const ifPresent = (side: string, { name, value }: Header): Fields => {
   return { name, value: `${quote(name)} in ${side}.headers ? ${quote(value)} : fail()` }
 }
 
-function requestTransformer(config: SourceField, scene: PluginScene): void {
-  const { plan } = scene
-  const headers = (action: string) => config.get(action).get('headers')
-  plan.requestHeaders.remove.push(...namesOf(headers('remove')))
-  plan.computedRequest.push(
-    ...headersOf(headers('add'), scene).map((header) => ifMissing('request', header)),
-    ...headersOf(headers('replace'), scene).map((header) => ifPresent('request', header)),
-  )
-  plan.requestHeaders.add.push(...headersOf(headers('append'), scene))
-}
-
-function responseTransformer(config: SourceField, scene: PluginScene): void {
-  const { plan } = scene
-  const headers = (action: string) => config.get(action).get('headers')
-  plan.responseHeaders.remove.push(...namesOf(headers('remove')))
-  plan.computedResponse.push(
-    ...headersOf(headers('add'), scene).map((header) => ifMissing('response', header)),
-    ...headersOf(headers('replace'), scene).map((header) => ifPresent('response', header)),
-  )
-  plan.responseHeaders.add.push(...headersOf(headers('append'), scene))
-}
+const transformer =
+  (side: 'request' | 'response'): PluginReader =>
+  (config, { plan }) => {
+    const headers = (action: string) => config.at(action, 'headers')
+    const { remove, add } = side === 'request' ? plan.requestHeaders : plan.responseHeaders
+    const computed = side === 'request' ? plan.computedRequest : plan.computedResponse
+    remove.push(...namesOf(headers('remove')))
+    computed.push(
+      ...headersOf(headers('add')).map((header) => ifMissing(side, header)),
+      ...headersOf(headers('replace')).map((header) => ifPresent(side, header)),
+    )
+    add.push(...headersOf(headers('append')))
+  }
 
 function correlationId(config: SourceField, { plan }: PluginScene): void {
   config.ignore('generator')
-  const name = (config.get('header_name').text() ?? 'Kong-Request-ID').toLowerCase()
+  const name = (config.text('header_name') ?? 'Kong-Request-ID').toLowerCase()
   plan.computedRequest.push({ name, value: `default(request.headers[${quote(name)}], uuid())` })
-  if (config.get('echo_downstream').flag() === true) {
+  if (config.flag('echo_downstream') === true) {
     plan.computedResponse.push({ name, value: `request.headers[${quote(name)}]` })
   }
 }
 
 export const headerPlugins: Readonly<Record<string, PluginReader>> = {
   'correlation-id': correlationId,
-  'request-transformer': requestTransformer,
-  'response-transformer': responseTransformer,
+  'request-transformer': transformer('request'),
+  'response-transformer': transformer('response'),
 }

@@ -37,62 +37,49 @@ interface KongRoute {
 function convertConfig(document: SourceDocument, result: Conversion): void {
   const root = result.open(document)
   root.ignore('_format_version', '_transform', '_info', '_workspace', '_plugin_configs')
-  const services = root.get('services').items()
+  const services = root.items('services')
   const upstreams = new Map(
-    root
-      .get('upstreams')
-      .items()
-      .map((upstream) => [upstream.get('name').text() ?? '', upstream] as const),
+    root.items('upstreams').map((upstream) => [upstream.text('name') ?? '', upstream] as const),
   )
   const consumers = new Consumers(root, result)
-  const plugins = new Plugins(root, result)
+  const plugins = new Plugins(root)
   result.forwardedHeaders = appendedForwardedHeaders
   addGateway(result, root)
-  for (const { route, service } of routesOf(root, services, result)) {
+  for (const { route, service } of routesOf(root, services)) {
     convertRoute(route, service, { upstreams, consumers, plugins }, result)
   }
   for (const upstream of upstreams.values()) {
     upstream.ignore(...administrative, 'name', 'algorithm', 'slots')
-    result.lose(upstream.get('healthchecks'), 'backends are judged by their answers')
+    upstream.get('healthchecks').lose('backends are judged by their answers')
   }
 }
 
 /** Routes below services, and those that name their service. */
-function routesOf(
-  root: SourceField,
-  services: readonly SourceField[],
-  result: Conversion,
-): KongRoute[] {
+function routesOf(root: SourceField, services: readonly SourceField[]): KongRoute[] {
   const byName = new Map(
     services.flatMap((service) => [
-      [service.get('name').text(), service] as const,
-      [service.get('id').text(), service] as const,
+      [service.text('name'), service] as const,
+      [service.text('id'), service] as const,
     ]),
   )
   const nested = services.flatMap((service) =>
-    service
-      .get('routes')
-      .items()
-      .map((route) => ({ route, service })),
+    service.items('routes').map((route) => ({ route, service })),
   )
-  const others = root
-    .get('routes')
-    .items()
-    .map((route) => {
-      const name = referenceOf(route.get('service'))
-      const service = name === undefined ? undefined : byName.get(name)
-      if (name !== undefined && service === undefined) {
-        result.report('lost', route.get('service'), `no service has the name ${name}`)
-      }
-      return { route, service }
-    })
+  const others = root.items('routes').map((route) => {
+    const name = referenceOf(route.get('service'))
+    const service = name === undefined ? undefined : byName.get(name)
+    if (name !== undefined && service === undefined) {
+      route.get('service').report('lost', `no service has the name ${name}`)
+    }
+    return { route, service }
+  })
   return [...nested, ...others]
 }
 
 /** A reference is a name, or an object with `name` or `id`. */
 function referenceOf(field: SourceField): string | undefined {
   if (typeof field.value === 'string') return field.text()
-  return field.get('name').text() ?? field.get('id').text()
+  return field.text('name') ?? field.text('id')
 }
 
 /** The plugins of a configuration, by what they are attached to. */
@@ -100,13 +87,13 @@ class Plugins {
   readonly #global: SourceField[] = []
   readonly #byTarget = new Map<string, SourceField[]>()
 
-  constructor(root: SourceField, result: Conversion) {
-    for (const plugin of root.get('plugins').items()) {
+  constructor(root: SourceField) {
+    for (const plugin of root.items('plugins')) {
       const consumer = plugin.get('consumer')
       const group = plugin.get('consumer_group')
       const route = referenceOf(plugin.get('route'))
       const service = referenceOf(plugin.get('service'))
-      if (consumer.isSet || group.isSet) reportPlugin(plugin, 'applies to one consumer', result)
+      if (consumer.isSet || group.isSet) reportPlugin(plugin, 'applies to one consumer')
       else if (route !== undefined) this.#add(`route ${route}`, plugin)
       else if (service !== undefined) this.#add(`service ${service}`, plugin)
       else this.#global.push(plugin)
@@ -121,20 +108,20 @@ class Plugins {
 
   #of(kind: string, owner: SourceField | undefined): SourceField[] {
     if (owner === undefined) return []
-    const names = [owner.get('name').text(), owner.get('id').text()]
+    const names = [owner.text('name'), owner.text('id')]
     const attached = names.flatMap((name) =>
       name === undefined ? [] : (this.#byTarget.get(`${kind} ${name}`) ?? []),
     )
-    return [...attached, ...owner.get('plugins').items()]
+    return [...attached, ...owner.items('plugins')]
   }
 
   /** The plugins of a route: for each name, the one that is attached most specifically. */
   effective(route: SourceField, service: SourceField | undefined): SourceField[] {
     const all = [...this.#global, ...this.#of('service', service), ...this.#of('route', route)]
-    const byName = new Map(all.map((plugin) => [plugin.get('name').text() ?? '', plugin]))
+    const byName = new Map(all.map((plugin) => [plugin.text('name') ?? '', plugin]))
     return [...byName.values()].filter((plugin) => {
       plugin.ignore(...administrative, 'protocols', 'instance_name', 'ordering')
-      const isEnabled = plugin.get('enabled').flag() !== false
+      const isEnabled = plugin.flag('enabled') !== false
       if (!isEnabled) plugin.take()
       return isEnabled
     })
@@ -154,23 +141,23 @@ function convertRoute(
   result: Conversion,
 ): void {
   route.ignore(...administrative, 'request_buffering', 'response_buffering', 'path_handling')
-  const label = route.get('name').text() ?? service?.get('name').text() ?? 'route'
+  const label = route.text('name') ?? service?.text('name') ?? 'route'
   const name = result.newName('HTTPRoute', label, route)
   const plan = new RoutePlan()
   for (const plugin of plugins.effective(route, service)) {
     applyPlugin(plugin, { plan, consumers, result, name })
   }
-  const target = matchesOf(route, service?.get('path').text() ?? servicePath(service), result)
+  const target = matchesOf(route, service?.text('path') ?? servicePath(service))
   if (target === undefined) return
   const { hostnames, matches } = target
   const models = plan.modelBackend()
   const backendRefs =
     models === undefined
       ? serviceRefs(service, upstreams, result)
-      : [addBackend(result, result.nameOf('GatewayBackend', name), models, route)]
-  if (models === undefined) applyService(service, route, plan, result)
+      : [addBackend(result, name, models, route)]
+  if (models === undefined) applyService(service, route, plan)
   if (backendRefs.length === 0 && plan.traffic.directResponse === undefined) {
-    result.report('lost', route, 'the route has no service; its requests get 500')
+    route.report('lost', 'the route has no service; its requests get 500')
   }
   const rules = matches.map(({ match, rewrite }) =>
     compact({
@@ -184,26 +171,21 @@ function convertRoute(
 }
 
 const servicePath = (service: SourceField | undefined): string | undefined =>
-  parseAddress(service?.get('url').text() ?? '')?.path
+  parseAddress(service?.text('url') ?? '')?.path
 
 /** Settings of the service and the route that apply to its connections. */
-function applyService(
-  service: SourceField | undefined,
-  route: SourceField,
-  plan: RoutePlan,
-  result: Conversion,
-): void {
-  const keepsHost = route.get('preserve_host').flag() === true
+function applyService(service: SourceField | undefined, route: SourceField, plan: RoutePlan): void {
+  const keepsHost = route.flag('preserve_host') === true
   plan.traffic.hostRewrite = { mode: keepsHost ? 'None' : 'Auto' }
   if (service === undefined) return
   service.ignore(...administrative, 'name')
-  const retries = service.get('retries').number()
+  const retries = service.number('retries')
   if (retries !== undefined && retries > 0) plan.traffic.retry ??= { attempts: retries }
   const read = service.get('read_timeout')
   const readMs = read.number()
   if (readMs !== undefined) {
     plan.traffic.timeouts = { request: duration(readMs) }
-    result.report('changed', read, 'limits the whole response, not the time between two reads')
+    read.report('changed', 'limits the whole response, not the time between two reads')
   }
   service.ignore('write_timeout', 'enabled')
 }
@@ -218,41 +200,36 @@ function serviceRefs(
   const url = service.get('url')
   const parsed = url.isSet ? parseAddress(url.text() ?? '') : undefined
   if (url.isSet && parsed === undefined) {
-    result.report('lost', url, 'is not an http or https URL')
+    url.report('lost', 'is not an http or https URL')
     return []
   }
-  const protocol = service.get('protocol').text() ?? (parsed?.isTls ? 'https' : 'http')
+  const protocol = service.text('protocol') ?? (parsed?.isTls ? 'https' : 'http')
   if (!/^(http|https|grpc|grpcs)$/.test(protocol)) {
-    result.report('lost', service.get('protocol'), `the protocol ${protocol} is not converted`)
+    service.get('protocol').report('lost', `the protocol ${protocol} is not converted`)
     return []
   }
   const isTls = protocol.endsWith('s')
-  const host = parsed?.host ?? service.get('host').text() ?? ''
-  const port = parsed?.port ?? service.get('port').number() ?? (isTls ? 443 : 80)
-  const policies = backendPolicies(service, isTls, protocol, result)
-  const targets = upstreams.get(host)?.get('targets').items()
+  const host = parsed?.host ?? service.text('host') ?? ''
+  const port = parsed?.port ?? service.number('port') ?? (isTls ? 443 : 80)
+  const policies = backendPolicies(service, isTls, protocol)
+  const targets = upstreams.get(host)?.items('targets')
   if (targets === undefined) return [addStatic(result, { host, port, isTls }, service, policies)]
   return targets.flatMap((target) => {
     target.ignore(...administrative)
     const [, targetHost = '', , targetPort] =
-      /^(.*?)(:(\d+))?$/.exec(target.get('target').text() ?? '') ?? []
+      /^(.*?)(:(\d+))?$/.exec(target.text('target') ?? '') ?? []
     const address = { host: targetHost, port: Number(targetPort ?? 8000), isTls }
-    const weight = target.get('weight').number() ?? 100
+    const weight = target.number('weight') ?? 100
     return [{ ...addStatic(result, address, target, policies), weight }]
   })
 }
 
-function backendPolicies(
-  service: SourceField,
-  isTls: boolean,
-  protocol: string,
-  result: Conversion,
-): Fields {
-  const connect = service.get('connect_timeout').number()
+function backendPolicies(service: SourceField, isTls: boolean, protocol: string): Fields {
+  const connect = service.number('connect_timeout')
   const verify = service.get('tls_verify')
   const isUnverified = isTls && verify.flag() === false
   if (isTls && !verify.isSet) {
-    result.report('changed', service, 'the certificate of the service is verified')
+    service.report('changed', 'the certificate of the service is verified')
   }
   return {
     tcp: connect === undefined ? undefined : { connectTimeout: duration(connect) },

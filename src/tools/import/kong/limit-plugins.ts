@@ -31,24 +31,21 @@ const counting = [
   'dictionary_name',
 ]
 
-function reportScope(config: SourceField, { result }: PluginScene): void {
+function reportScope(config: SourceField): void {
   config.ignore(...counting, 'header_name', 'path')
-  const by = config.get('limit_by').text() ?? config.get('identifier').text() ?? 'consumer'
+  const by = config.text('limit_by') ?? config.text('identifier') ?? 'consumer'
   if (by === 'service' || by === 'route') return
-  reportShared(config, result, `Kong counts by ${by}`)
+  reportShared(config, `Kong counts by ${by}`)
 }
 
 function addLimit(field: SourceField, amount: number, seconds: number, scene: PluginScene): void {
-  const limit = limitOf({ amount, seconds }, field, scene.result)
-  if (limit === undefined) {
-    scene.result.report('protection', field, 'the limit has a period that cannot be converted')
-    return
-  }
-  scene.plan.limits.push(limit)
+  const limit = limitOf({ amount, seconds }, field)
+  if (limit !== undefined) scene.plan.limits.push(limit)
+  else field.report('protection', 'the limit has a period that cannot be converted')
 }
 
 function rateLimiting(config: SourceField, scene: PluginScene): void {
-  reportScope(config, scene)
+  reportScope(config)
   for (const [period, seconds] of Object.entries(periods)) {
     const field = config.get(period)
     const amount = field.number()
@@ -57,14 +54,11 @@ function rateLimiting(config: SourceField, scene: PluginScene): void {
 }
 
 function rateLimitingAdvanced(config: SourceField, scene: PluginScene): void {
-  reportScope(config, scene)
-  const windows = config.get('window_size').items()
-  config
-    .get('limit')
-    .items()
-    .forEach((field, index) => {
-      addLimit(field, field.number() ?? 0, windows[index]?.number() ?? 0, scene)
-    })
+  reportScope(config)
+  const windows = config.items('window_size')
+  config.items('limit').forEach((field, index) => {
+    addLimit(field, field.number() ?? 0, windows[index]?.number() ?? 0, scene)
+  })
 }
 
 export const limitPlugins: Readonly<Record<string, PluginReader>> = {

@@ -1,5 +1,5 @@
 /** Reads what a Kong route matches. */
-import { type Conversion, compact, type Fields } from '../conversion.ts'
+import { compact, type Fields } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
 import { escapePattern } from '../plan.ts'
 
@@ -16,46 +16,39 @@ interface RouteMatches {
 export function matchesOf(
   route: SourceField,
   servicePath: string | undefined,
-  result: Conversion,
 ): RouteMatches | undefined {
-  const protocols = route.get('protocols').texts()
+  const protocols = route.texts('protocols')
   if (protocols.length > 0 && !protocols.some((protocol) => /^(http|grpc)s?$/.test(protocol))) {
-    result.report('route', route, `routes for ${protocols.join(', ')} are not converted`)
-    route.take()
-    return undefined
+    return route.refuse('route', `routes for ${protocols.join(', ')} are not converted`)
   }
   if (protocols.length > 0 && protocols.every((protocol) => protocol.endsWith('s'))) {
     const reason = 'the route accepts HTTPS only; add an HTTPS listener with your certificate'
-    result.report('protection', route.get('protocols'), reason)
+    route.get('protocols').report('protection', reason)
   }
   route.ignore('https_redirect_status_code')
   const priority = route.get('regex_priority')
   if ((priority.number() ?? 0) !== 0) {
-    result.report('changed', priority, 'the order of patterns is that of their lengths')
+    priority.report('changed', 'the order of patterns is that of their lengths')
   }
-  const strips = route.get('strip_path').flag() !== false
-  const paths = route.get('paths').items()
-  const conditions = conditionsOf(route, result)
+  const strips = route.flag('strip_path') !== false
+  const paths = route.items('paths')
+  const conditions = conditionsOf(route)
   const prefix = (servicePath ?? '').replace(/\/+$/, '')
   const fields = paths.length > 0 ? paths : [undefined]
   const matches = fields.flatMap((field) => {
     const path = field?.text() ?? '/'
     const isPattern = path.startsWith('~')
     if (field !== undefined && isPattern && (strips || prefix !== '')) {
-      result.report('changed', field, 'a path that a pattern matches is not rewritten')
+      field.report('changed', 'a path that a pattern matches is not rewritten')
     }
     if (field !== undefined && !isPattern && !path.endsWith('/')) {
-      result.report(
-        'changed',
-        field,
-        `matches ${path} and ${path}/…, but not ${path}… without a slash`,
-      )
+      field.report('changed', `matches ${path} and ${path}/…, but not ${path}… without a slash`)
     }
     const rewrite = isPattern ? undefined : rewriteOf(path, prefix, strips)
     const match = conditions.map((condition) => compact({ path: pathMatch(path), ...condition }))
     return [{ match, rewrite }]
   })
-  return { hostnames: hostnamesOf(route, result), matches }
+  return { hostnames: hostnamesOf(route), matches }
 }
 
 /** Kong compares patterns with the start of the path. */
@@ -75,15 +68,12 @@ function rewriteOf(path: string, prefix: string, strips: boolean): Fields | unde
 }
 
 /** Every combination of methods and headers. */
-function conditionsOf(route: SourceField, result: Conversion): Fields[] {
-  const methods = route.get('methods').texts()
-  const headers = route
-    .get('headers')
-    .entries()
-    .map(([name, field]) => headerMatch(name, field.texts()))
-  result.lose(route.get('snis'), 'server names are chosen by listeners')
-  result.lose(route.get('sources'), 'addresses of clients do not choose routes')
-  result.lose(route.get('destinations'), 'addresses do not choose routes')
+function conditionsOf(route: SourceField): Fields[] {
+  const methods = route.texts('methods')
+  const headers = route.entries('headers').map(([name, field]) => headerMatch(name, field.texts()))
+  route.get('snis').lose('server names are chosen by listeners')
+  route.get('sources').lose('addresses of clients do not choose routes')
+  route.get('destinations').lose('addresses do not choose routes')
   const common = headers.length > 0 ? { headers } : {}
   return methods.length > 0 ? methods.map((method) => ({ method, ...common })) : [common]
 }
@@ -97,13 +87,13 @@ function headerMatch(name: string, values: readonly string[]): Fields {
   return { type: 'RegularExpression', name, value: values.map(escapePattern).join('|') }
 }
 
-function hostnamesOf(route: SourceField, result: Conversion): string[] | undefined {
-  const hosts = route.get('hosts').items()
+function hostnamesOf(route: SourceField): string[] | undefined {
+  const hosts = route.items('hosts')
   if (hosts.length === 0) return undefined
   return hosts.flatMap((field) => {
     const host = (field.text() ?? '').replace(/:\d+$/, '').toLowerCase()
     if (/^(\*\.)?[a-z0-9.-]+$/.test(host)) return [host]
-    result.report('lost', field, 'a wildcard must be the first label of a host name')
+    field.report('lost', 'a wildcard must be the first label of a host name')
     return []
   })
 }

@@ -1,7 +1,7 @@
 /** Converts plugins of Kong: the table of readers, and those for authentication and access. */
 import { entryOf } from '../../../ground/base/json-object.ts'
-import { type Conversion, compact, isProtection } from '../conversion.ts'
-import type { SourceField } from '../field.ts'
+import { compact } from '../conversion.ts'
+import { isProtection, type SourceField } from '../field.ts'
 import { quote, quoteAll, sourceIn, toGateway } from '../targets.ts'
 import { aiPlugins } from './ai-plugins.ts'
 import { headerPlugins } from './header-plugins.ts'
@@ -14,90 +14,78 @@ const observing =
 
 /** Adds the settings of a plugin to the plan of a route. */
 export function applyPlugin(plugin: SourceField, scene: PluginScene): void {
-  const name = plugin.get('name').text() ?? ''
+  const name = plugin.text('name') ?? ''
   const reader = entryOf(readers, name)
-  if (reader === undefined)
-    reportPlugin(plugin, `the plugin ${name} has no counterpart`, scene.result)
+  if (reader === undefined) reportPlugin(plugin, `the plugin ${name} has no counterpart`)
   else reader(plugin.get('config'), scene)
 }
 
 /** Reports a plugin. A plugin that is not known to observe only may protect something. */
-export function reportPlugin(plugin: SourceField, reason: string, result: Conversion): void {
-  const name = plugin.get('name').text() ?? ''
+export function reportPlugin(plugin: SourceField, reason: string): void {
+  const name = plugin.text('name') ?? ''
   const isHarmless =
     observing.test(name) || /^(proxy-cache|ai-semantic-cache|correlation-id|grpc-web)/.test(name)
-  result.report(isHarmless && !isProtection(name) ? 'lost' : 'protection', plugin, reason)
-  plugin.take()
+  plugin.refuse(isHarmless && !isProtection(name) ? 'lost' : 'protection', reason)
 }
 
 /** Anonymous access lets requests without credentials pass. */
-const modeOf = (config: SourceField) => (config.get('anonymous').isSet ? { mode: 'Optional' } : {})
+const modeOf = (config: SourceField) => (config.has('anonymous') ? { mode: 'Optional' } : {})
 
 /** Copies a key from Kong's header or query parameter to the header that Sluice reads. */
 function keyAuth(config: SourceField, { plan, consumers, result }: PluginScene): void {
   config.ignore('run_on_preflight', 'realm')
   plan.traffic.apiKeyAuthentication = { ...modeOf(config), secretRef: consumers.apiKeys() }
-  const names = config.get('key_names').isSet ? config.get('key_names').texts() : ['apikey']
+  const names = config.list('key_names') ?? ['apikey']
   const places = [
-    ...(config.get('key_in_header').flag() === false
+    ...(config.flag('key_in_header') === false
       ? []
       : names.map((key) => `request.headers[${quote(key.toLowerCase())}]`)),
-    ...(config.get('key_in_query').flag() === false
+    ...(config.flag('key_in_query') === false
       ? []
       : names.map((key) => `request.uri.query(${quote(key)})[0]`)),
   ]
-  if (config.get('key_in_body').flag() === true) {
-    result.report(
-      'changed',
-      config.get('key_in_body'),
-      'a key in the body is not read; it is refused',
-    )
+  if (config.flag('key_in_body') === true) {
+    config.get('key_in_body').report('changed', 'a key in the body is not read; it is refused')
   }
-  if (config.get('hide_credentials').flag() === true) plan.requestHeaders.remove.push(...names)
+  if (config.flag('hide_credentials') === true) plan.requestHeaders.remove.push(...names)
   const found = `coalesce(${[...places.map((place) => `"Bearer " + ${place}`), 'request.headers["authorization"]'].join(', ')})`
   const transformation = { request: { set: [{ name: 'authorization', value: found }] } }
   // The policy applies to the whole Gateway, since PreRouting policies cannot belong to a route.
-  const policyName = result.nameOf('GatewayPolicy', 'api-key-places')
   result.policy(
-    policyName,
+    'api-key-places',
     [toGateway],
     { traffic: { phase: 'PreRouting', transformation } },
     config,
   )
-  result.report(
-    'changed',
-    config,
-    `keys of ${names.join(', ')} are copied to Authorization, on all routes`,
-  )
+  config.report('changed', `keys of ${names.join(', ')} are copied to Authorization, on all routes`)
 }
 
 function basicAuth(config: SourceField, { plan, consumers }: PluginScene): void {
   config.ignore('realm')
   plan.traffic.basicAuthentication = { ...modeOf(config), secretRef: consumers.passwords() }
-  if (config.get('hide_credentials').flag() === true)
-    plan.requestHeaders.remove.push('authorization')
+  if (config.flag('hide_credentials') === true) plan.requestHeaders.remove.push('authorization')
 }
 
-function jwt(config: SourceField, { plan, consumers, result }: PluginScene): void {
+function jwt(config: SourceField, { plan, consumers }: PluginScene): void {
   config.ignore('claims_to_verify', 'run_on_preflight', 'header_names', 'realm')
   const providers = consumers.tokenProviders()
   if (providers.length === 0) {
     plan.authorization.push({ action: 'Require', expressions: ['false'] })
-    result.report('changed', config, 'no consumer has a usable key, so every request is refused')
-    return
-  }
-  plan.traffic.jwtAuthentication = { ...modeOf(config), providers }
+    config.report('changed', 'no consumer has a usable key, so every request is refused')
+  } else plan.traffic.jwtAuthentication = { ...modeOf(config), providers }
 }
+
+/** Older versions of Kong have other names for the lists. */
+const lists = [
+  ['Require', ['allow', 'whitelist']],
+  ['Deny', ['deny', 'blacklist']],
+] as const
 
 /** Groups of API keys are in their metadata; those of users are known from the configuration. */
 function acl(config: SourceField, { plan, consumers }: PluginScene): void {
   config.ignore('hide_groups_header')
-  const lists = [
-    ['Require', ['allow', 'whitelist']],
-    ['Deny', ['deny', 'blacklist']],
-  ] as const
   for (const [action, names] of lists) {
-    const groups = names.flatMap((name) => config.get(name).texts())
+    const groups = names.flatMap((name) => config.texts(name))
     if (groups.length === 0) continue
     const users = consumers.usersIn(groups)
     const expressions = [
@@ -108,48 +96,40 @@ function acl(config: SourceField, { plan, consumers }: PluginScene): void {
   }
 }
 
-function ipRestriction(config: SourceField, { plan, result }: PluginScene): void {
+function ipRestriction(config: SourceField, { plan }: PluginScene): void {
   config.ignore('status', 'message')
-  const lists = [
-    ['Require', ['allow', 'whitelist']],
-    ['Deny', ['deny', 'blacklist']],
-  ] as const
   for (const [action, names] of lists) {
-    const fields = names.map((name) => config.get(name)).filter((field) => field.isSet)
-    for (const field of fields) {
+    for (const field of names.map((name) => config.get(name)).filter(({ isSet }) => isSet)) {
       const condition = sourceIn(field.texts())
-      if (condition === undefined) result.report('protection', field, 'is not a list of addresses')
+      if (condition === undefined) field.report('protection', 'is not a list of addresses')
       else plan.authorization.push({ action, expressions: [condition] })
     }
   }
 }
 
-function cors(config: SourceField, { plan, result }: PluginScene): void {
-  const origins = config.get('origins').isSet ? config.get('origins').texts() : ['*']
+function cors(config: SourceField, { plan }: PluginScene): void {
+  const origins = config.list('origins') ?? ['*']
   const plain = origins.filter((origin) => /^\*$|^https?:\/\/[\w.:*-]+$/.test(origin))
   if (plain.length < origins.length) {
-    result.report('changed', config.get('origins'), 'origins that are patterns are not allowed')
+    config.get('origins').report('changed', 'origins that are patterns are not allowed')
   }
   config.ignore('preflight_continue', 'private_network')
-  const credentials = config.get('credentials').flag()
   plan.traffic.cors = compact({
     allowOrigins: plain,
-    allowMethods: config.get('methods').isSet ? config.get('methods').texts() : ['*'],
-    allowHeaders: config.get('headers').isSet ? config.get('headers').texts() : ['*'],
-    exposeHeaders: config.get('exposed_headers').isSet
-      ? config.get('exposed_headers').texts()
-      : undefined,
-    allowCredentials: credentials,
-    maxAge: config.get('max_age').number(),
+    allowMethods: config.list('methods') ?? ['*'],
+    allowHeaders: config.list('headers') ?? ['*'],
+    exposeHeaders: config.list('exposed_headers'),
+    allowCredentials: config.flag('credentials'),
+    maxAge: config.number('max_age'),
   })
 }
 
 function requestTermination(config: SourceField, { plan }: PluginScene): void {
   config.ignore('content_type')
-  const message = config.get('message').text()
+  const message = config.text('message')
   const body =
-    config.get('body').text() ?? (message === undefined ? undefined : JSON.stringify({ message }))
-  plan.traffic.directResponse = compact({ status: config.get('status_code').number() ?? 503, body })
+    config.text('body') ?? (message === undefined ? undefined : JSON.stringify({ message }))
+  plan.traffic.directResponse = compact({ status: config.number('status_code') ?? 503, body })
 }
 
 const readers: Readonly<Record<string, PluginReader>> = {

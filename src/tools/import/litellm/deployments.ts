@@ -2,7 +2,7 @@
 import { type Conversion, compact, type Fields } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
 import { isKnownProvider, type KeySource, keyAuth, providerOf } from '../models.ts'
-import { addSecret } from '../targets.ts'
+import { addSecret, reportCredential } from '../targets.ts'
 import type { Settings } from './settings.ts'
 
 export interface Deployment {
@@ -20,10 +20,9 @@ export function readDeployments(
   result: Conversion,
 ): Deployment[] {
   const deployments = root
-    .get('model_list')
-    .items()
+    .items('model_list')
     .flatMap((entry) => readDeployment(entry, settings, result) ?? [])
-  reportWeights(deployments, result)
+  reportWeights(deployments)
   return deployments
 }
 
@@ -33,18 +32,17 @@ function readDeployment(
   result: Conversion,
 ): Deployment | undefined {
   entry.ignore('model_info')
-  const group = entry.get('model_name').text()
+  const group = entry.text('model_name')
   const params = entry.get('litellm_params')
-  const model = params.get('model').text()
+  const model = params.text('model')
   if (group === undefined || model === undefined) {
-    result.report('lost', entry, 'needs model_name and litellm_params.model')
-    return undefined
+    return entry.report('lost', 'needs model_name and litellm_params.model')
   }
-  const { provider, name } = splitModel(model, params.get('custom_llm_provider').text())
+  const { provider, name } = splitModel(model, params.text('custom_llm_provider'))
   const isWildcard = name.includes('*')
   if (isWildcard && group !== '*' && group !== name) {
     const reason = `clients of ${group} must send the model name without the part before the slash`
-    result.report('changed', params.get('model'), reason)
+    params.get('model').report('changed', reason)
   }
   const key = settings.keyOf(params.get('api_key'))
   const label = `${group}-${provider}`
@@ -64,9 +62,9 @@ function readDeployment(
     ),
     auth,
   }
-  const fields = providerOf(target, params.get('model'), result)
+  const fields = providerOf(target, params.get('model'))
   if (fields === undefined) return undefined
-  const order = params.get('order').number() ?? 1
+  const order = params.number('order') ?? 1
   const policies = compact({ ...(fields.policies as Fields), ...overrides(params) })
   const withPolicies = Object.keys(policies).length > 0 ? { ...fields, policies } : fields
   return { group, provider: withPolicies, order, origin: entry }
@@ -98,10 +96,7 @@ const bodyFields = [
 ]
 
 function overrides(params: SourceField): Fields {
-  const defaults = bodyFields.flatMap((name) => {
-    const field = params.get(name)
-    return field.isSet ? [{ field: name, value: field.take() }] : []
-  })
+  const defaults = params.defaults(bodyFields)
   return defaults.length === 0 ? {} : { ai: { defaults } }
 }
 
@@ -124,25 +119,17 @@ function awsAuth(
   })
   const content = Object.fromEntries(sources.map(({ key, value }) => [key, value]))
   const name = result.secretName(`${label}-aws`, content)
-  for (const { key, field, variable } of sources) {
-    const reason =
-      variable === undefined
-        ? `the inline value is now in "${key}" of Secret ${name}`
-        : `Secret ${name} waits for the value of ${variable}: replace its placeholder in "${key}"`
-    result.report('secret', field, reason)
-  }
+  for (const { key, field, variable } of sources) reportCredential(field, name, key, variable)
   return { aws: { secretRef: addSecret(result, name, content, params) } }
 }
 
 /** Reports weights and rates of deployments, which Sluice balances by their health instead. */
-function reportWeights(deployments: readonly Deployment[], result: Conversion): void {
+function reportWeights(deployments: readonly Deployment[]): void {
   for (const { origin } of deployments) {
     const params = origin.get('litellm_params')
     for (const name of ['weight', 'rpm', 'tpm']) {
-      const field = params.get(name)
-      if (!field.isSet) continue
-      field.take()
-      result.report('changed', field, 'deployments of one model share requests by their health')
+      const reason = 'deployments of one model share requests by their health'
+      params.get(name).lose(reason, 'changed')
     }
   }
 }

@@ -1,6 +1,6 @@
 /** Reads `guardrails` of a LiteLLM configuration. */
 import { entryOf } from '../../../ground/base/json-object.ts'
-import { type Conversion, compact, type Fields } from '../conversion.ts'
+import { compact, type Fields, filled } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
 
 const builtins: Readonly<Record<string, string>> = {
@@ -18,66 +18,55 @@ const sides: Readonly<Record<string, 'request' | 'response'>> = {
 }
 
 /** The guards of all models; undefined if none can be converted. */
-export function promptGuards(root: SourceField, result: Conversion): Fields | undefined {
-  const found = root
-    .get('guardrails')
-    .items()
-    .flatMap((guardrail) => sidedGuards(guardrail, result))
+export function promptGuards(root: SourceField): Fields | undefined {
+  const found = root.items('guardrails').flatMap((guardrail) => sidedGuards(guardrail))
   const of = (side: string) => {
     const list = found.filter((entry) => entry.side === side).map(({ guard }) => guard)
-    return list.length > 0 ? list : undefined
+    return filled(list)
   }
   return found.length > 0
     ? compact({ request: of('request'), response: of('response') })
     : undefined
 }
 
-function sidedGuards(
-  guardrail: SourceField,
-  result: Conversion,
-): { side: string; guard: Fields }[] {
+function sidedGuards(guardrail: SourceField): { side: string; guard: Fields }[] {
   guardrail.ignore('guardrail_name', 'guardrail_info')
   const params = guardrail.get('litellm_params')
-  const guards = guardsOf(guardrail, params, result)
+  const guards = guardsOf(guardrail, params)
   if (guards.length === 0) return []
-  if (params.get('default_on').flag() !== true) {
-    result.report('changed', guardrail, 'applies to all requests, not only to those that name it')
+  if (params.flag('default_on') !== true) {
+    guardrail.report('changed', 'applies to all requests, not only to those that name it')
   }
   const restored = params.get('output_parse_pii')
   if (restored.flag() === true) {
-    result.report('lost', restored, 'masked values are not put back into answers')
+    restored.report('lost', 'masked values are not put back into answers')
   }
-  return params
-    .get('mode')
-    .oneOrMore()
-    .flatMap((field) => {
-      const side = entryOf(sides, field.text() ?? '')
-      const usable = guards.filter(({ regex }) => side !== 'response' || regex !== undefined)
-      if (side === undefined || usable.length < guards.length) {
-        result.report('protection', field, 'the guardrail cannot be applied in this mode')
-      }
-      return side === undefined ? [] : usable.map((guard) => ({ side, guard }))
-    })
+  return params.oneOrMore('mode').flatMap((field) => {
+    const side = entryOf(sides, field.text() ?? '')
+    const usable = guards.filter(({ regex }) => side !== 'response' || regex !== undefined)
+    if (side === undefined || usable.length < guards.length) {
+      field.report('protection', 'the guardrail cannot be applied in this mode')
+    }
+    return side === undefined ? [] : usable.map((guard) => ({ side, guard }))
+  })
 }
 
-function guardsOf(guardrail: SourceField, params: SourceField, result: Conversion): Fields[] {
-  const name = params.get('guardrail').text() ?? ''
-  if (name === 'presidio') return presidio(params, result)
+function guardsOf(guardrail: SourceField, params: SourceField): Fields[] {
+  const name = params.text('guardrail') ?? ''
+  if (name === 'presidio') return presidio(params)
   if (name === 'openai_moderation') {
-    return [{ vendorAModeration: compact({ model: params.get('model').text() }) }]
+    return [{ vendorAModeration: compact({ model: params.text('model') }) }]
   }
-  result.report('protection', guardrail, `the guardrail ${name} has no counterpart`)
-  guardrail.take()
+  guardrail.refuse('protection', `the guardrail ${name} has no counterpart`)
   return []
 }
 
 /** Presidio finds entities by their form, as the built-in patterns do. */
-function presidio(params: SourceField, result: Conversion): Fields[] {
+function presidio(params: SourceField): Fields[] {
   const config = params.get('pii_entities_config')
   if (!config.isSet) {
-    result.report(
+    params.report(
       'protection',
-      params,
       'presidio without pii_entities_config finds more than the built-in patterns',
     )
     return []
@@ -86,8 +75,7 @@ function presidio(params: SourceField, result: Conversion): Fields[] {
   for (const [entity, action] of config.entries()) {
     const builtin = entryOf(builtins, entity)
     if (builtin === undefined) {
-      result.report('protection', action, `no built-in pattern finds ${entity}`)
-      action.take()
+      action.refuse('protection', `no built-in pattern finds ${entity}`)
       continue
     }
     const wanted = action.text() === 'BLOCK' ? 'Reject' : 'Mask'

@@ -1,10 +1,18 @@
 /** The source `litellm`: `config.yaml` of the LiteLLM proxy. */
 import { type Conversion, compact, type Fields } from '../conversion.ts'
 import type { SourceDocument } from '../field.ts'
-import { namedProviders } from '../models.ts'
+import { modelGroups } from '../models.ts'
 import { withAi } from '../plan.ts'
 import { hasField, type ImportSource } from '../source.ts'
-import { addBackend, addGateway, addRoute, choiceHeader, toGateway, toRoute } from '../targets.ts'
+import {
+  addBackend,
+  addChoice,
+  addGateway,
+  addRoute,
+  choiceHeader,
+  toGateway,
+  toRoute,
+} from '../targets.ts'
 import { type Deployment, readDeployments } from './deployments.ts'
 import { promptGuards } from './guardrails.ts'
 import { clientAuthentication, reportLimits, retries, Settings, timeouts } from './settings.ts'
@@ -23,21 +31,9 @@ function convertConfig(document: SourceDocument, result: Conversion): void {
   const settings = new Settings(root)
   const models = Map.groupBy(readDeployments(root, settings, result), ({ group }) => group)
   addGateway(result, root)
-  result.policy(
-    'choose-model',
-    [toGateway],
-    {
-      traffic: {
-        phase: 'PreRouting',
-        transformation: {
-          request: { set: [{ name: choiceHeader, value: 'string(json(request.body).model)' }] },
-        },
-      },
-    },
-    root,
-  )
+  addChoice(result, 'choose-model', 'string(json(request.body).model)', root)
   result.policy('clients', [toGateway], { traffic: clientAuthentication(root, result) }, root)
-  const guards = promptGuards(root, result)
+  const guards = promptGuards(root)
   const aliases = settings.aliases()
   const rules = [...models].flatMap(([group, deployments]) => {
     const names = [group, ...(aliases.get(group) ?? [])]
@@ -55,17 +51,9 @@ function convertConfig(document: SourceDocument, result: Conversion): void {
     { rules: ordered.map(({ isAny: _isAny, ...rule }) => rule) },
     root,
   )
-  reportLimits(root, result)
-  const traffic = {
-    ...retries(settings),
-    ...timeouts(settings),
-  }
-  result.policy(
-    'models',
-    routes.map((name) => toRoute(name)),
-    { traffic },
-    root,
-  )
+  reportLimits(root)
+  const traffic = { ...retries(settings), ...timeouts(settings) }
+  result.policy('models', routes.map(toRoute), { traffic }, root)
 }
 
 /** Matches the model name that the client sends; `*` in a name stands for any text. */
@@ -91,8 +79,7 @@ function addModel(
 ): Fields | undefined {
   const fallbacks = settings.fallbacksOf(group).flatMap(({ name, field }) => {
     const found = models.get(name)
-    if (found === undefined)
-      result.report('lost', field, `no model of the list has the name ${name}`)
+    if (found === undefined) field.report('lost', `no model of the list has the name ${name}`)
     return found === undefined ? [] : [found]
   })
   const orders = Map.groupBy(deployments, ({ order }) => order)
@@ -100,16 +87,9 @@ function addModel(
   const groups = [...sorted, ...fallbacks].filter((list) => list.length > 0)
   const first = groups[0]?.[0]
   if (first === undefined) return undefined
-  const all = groups.flat()
-  const named = namedProviders(
-    all.map(({ provider }) => withAi(provider, compact({ promptGuard: guards }))),
-    all.map(({ group: name }) => name),
-  )
-  let next = 0
-  const ai = {
-    groups: groups.map((list) => ({ providers: list.map(() => named[next++]) })),
-  }
+  const ai = modelGroups(groups, ({ group: name, provider }) => {
+    return { name, provider: withAi(provider, compact({ promptGuard: guards })) }
+  })
   const policies = guards === undefined ? undefined : { ai: { promptGuard: guards } }
-  const name = result.nameOf('GatewayBackend', group.replaceAll('*', 'any'))
-  return addBackend(result, name, compact({ ai, policies }), first.origin)
+  return addBackend(result, group.replaceAll('*', 'any'), compact({ ai, policies }), first.origin)
 }

@@ -18,13 +18,13 @@ export class Settings {
   constructor(root: SourceField) {
     this.#root = root
     for (const section of [root.get('router_settings'), root.get('litellm_settings')]) {
-      for (const item of section.get('fallbacks').items()) {
+      for (const item of section.items('fallbacks')) {
         for (const [name, list] of item.entries()) {
           const found = list.items().map((field) => ({ name: field.text() ?? '', field }))
           this.#fallbacks.set(name, [...(this.#fallbacks.get(name) ?? []), ...found])
         }
       }
-      for (const field of section.get('default_fallbacks').items()) {
+      for (const field of section.items('default_fallbacks')) {
         this.#fallbacks.set('*', [
           ...(this.#fallbacks.get('*') ?? []),
           { name: field.text() ?? '', field },
@@ -33,7 +33,7 @@ export class Settings {
     }
   }
 
-  /** Models that answer if this one fails. */
+  /** Models that respond if this one fails. */
   fallbacksOf(model: string): Fallback[] {
     const found = this.#fallbacks.get(model) ?? this.#fallbacks.get('*') ?? []
     return found.filter(({ name }) => name !== model)
@@ -69,7 +69,7 @@ export class Settings {
       this.#root.get('litellm_settings'),
     ]
     const field = general.get(name)
-    return router.get(name).isSet ? router.get(name) : field
+    return router.has(name) ? router.get(name) : field
   }
 }
 
@@ -92,10 +92,10 @@ export function timeouts(settings: Settings): Fields {
 export function clientAuthentication(root: SourceField, result: Conversion): Fields {
   const general = root.get('general_settings')
   const field = general.get('master_key')
-  if (general.get('database_url').isSet) {
+  if (general.has('database_url')) {
     const reason =
       'keys, teams and budgets of the database are not read: add the keys to Secret client-keys'
-    result.report('changed', general.get('database_url'), reason)
+    general.get('database_url').report('changed', reason)
   }
   if (!field.isSet) return {}
   const { value, variable } = new Settings(root).keyOf(field)
@@ -104,18 +104,18 @@ export function clientAuthentication(root: SourceField, result: Conversion): Fie
     variable === undefined
       ? `the inline value is now in Secret ${name}`
       : `Secret ${name} has no key yet, so that every client is refused: add the value of ${variable}`
-  result.report('secret', field, reason)
+  field.report('secret', reason)
   const secretRef = addSecret(result, name, value === undefined ? {} : { master: value }, root)
   return { apiKeyAuthentication: { secretRef } }
 }
 
 /** Reports limits of the whole proxy: Sluice knows no prices, and does not count parallel requests. */
-export function reportLimits(root: SourceField, result: Conversion): void {
+export function reportLimits(root: SourceField): void {
   const settings = root.get('litellm_settings')
   for (const name of ['max_budget', 'budget_duration']) {
-    result.lose(settings.get(name), 'budgets in money have no counterpart; limit tokens instead')
+    settings.get(name).lose('budgets in money have no counterpart; limit tokens instead')
   }
   const general = root.get('general_settings')
   const parallel = general.get('global_max_parallel_requests')
-  result.lose(parallel, 'a limit of parallel requests has no counterpart')
+  parallel.lose('a limit of parallel requests has no counterpart')
 }

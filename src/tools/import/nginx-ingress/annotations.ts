@@ -1,11 +1,11 @@
 /** Converts the annotations of the nginx Ingress controller. */
-import { compact, type Fields } from '../conversion.ts'
+import { compact, type Fields, filled } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
 import { reportShared } from '../limits.ts'
 import { addStatic, duration, parseAddress, sourceIn } from '../targets.ts'
 import { addAuthentication } from './authentication.ts'
 import type { RuleSettings } from './rules.ts'
-import type { AnnotationScene } from './scene.ts'
+import { type AnnotationScene, listOf, type Read } from './scene.ts'
 
 interface IngressSettings extends RuleSettings {
   readonly redirectsToTls: boolean
@@ -31,8 +31,6 @@ const neutral = [
   'preserve-trailing-slash',
 ]
 
-type Read = (name: string) => SourceField
-
 export function applyAnnotations(
   annotations: SourceField,
   scene: AnnotationScene,
@@ -52,14 +50,8 @@ export function applyAnnotations(
     'auth-snippet',
     'modsecurity-snippet',
   ]) {
-    const field = read(name)
-    if (!field.isSet) continue
-    field.take()
-    scene.result.report(
-      'protection',
-      field,
-      'directives of nginx are not converted, and may protect something',
-    )
+    const reason = 'directives of nginx are not converted, and may protect something'
+    read(name).lose(reason, 'protection')
   }
   const forwarded = read('x-forwarded-prefix').text()
   if (forwarded !== undefined)
@@ -68,15 +60,15 @@ export function applyAnnotations(
     usesPatterns: read('use-regex').flag() === true,
     rewriteTarget: read('rewrite-target'),
     filters: filtersOf(read, scene),
-    redirect: redirectOf(read, scene),
-    sessionPersistence: persistenceOf(read, scene),
-    redirectsToTls: redirectsToTls(read, scene),
+    redirect: redirectOf(read),
+    sessionPersistence: persistenceOf(read),
+    redirectsToTls: redirectsToTls(read),
     rootRedirect: rootRedirectOf(read),
-    backend: backendOf(read, scene),
+    backend: backendOf(read),
   }
 }
 
-function addLimits(read: Read, { plan, result }: AnnotationScene): void {
+function addLimits(read: Read, { plan }: AnnotationScene): void {
   const multiplier = read('limit-burst-multiplier').number() ?? 5
   for (const [name, unit] of [
     ['limit-rps', 'Seconds'],
@@ -90,19 +82,15 @@ function addLimits(read: Read, { plan, result }: AnnotationScene): void {
       unit,
       burst: Math.max(0, Math.round(requests * (multiplier - 1))),
     })
-    reportShared(field, result, 'nginx counts by address')
+    reportShared(field, 'nginx counts by address')
   }
-  result.lose(read('limit-connections'), 'connections of a client are not limited')
-  result.lose(read('limit-rate'), 'bandwidth is not limited')
-  result.lose(read('limit-rate-after'), 'bandwidth is not limited')
-  const exempt = read('limit-whitelist')
-  if (exempt.isSet) {
-    exempt.take()
-    result.report('stricter', exempt, 'these addresses are limited too')
-  }
+  read('limit-connections').lose('connections of a client are not limited')
+  read('limit-rate').lose('bandwidth is not limited')
+  read('limit-rate-after').lose('bandwidth is not limited')
+  read('limit-whitelist').lose('these addresses are limited too', 'stricter')
 }
 
-function addSources(read: Read, { plan, result }: AnnotationScene): void {
+function addSources(read: Read, { plan }: AnnotationScene): void {
   const lists = [
     ['Require', 'whitelist-source-range'],
     ['Require', 'allowlist-source-range'],
@@ -113,16 +101,10 @@ function addSources(read: Read, { plan, result }: AnnotationScene): void {
     const text = field.text()
     if (text === undefined) continue
     const condition = sourceIn(text.split(','))
-    if (condition === undefined) result.report('protection', field, 'is not a list of addresses')
+    if (condition === undefined) field.report('protection', 'is not a list of addresses')
     else plan.authorization.push({ action, expressions: [condition] })
   }
 }
-
-const listOf = (text: string): string[] =>
-  text
-    .split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== '')
 
 /** The headers that nginx allows unless the annotation names others. */
 const corsHeaders =
@@ -131,24 +113,23 @@ const corsHeaders =
 function addCors(read: Read, { plan }: AnnotationScene): void {
   const text = (name: string, byDefault: string) => listOf(read(name).text() ?? byDefault)
   if (read('enable-cors').flag() !== true) return
-  const exposed = text('cors-expose-headers', '')
   plan.traffic.cors = compact({
     allowOrigins: text('cors-allow-origin', '*'),
     allowMethods: text('cors-allow-methods', 'GET, PUT, POST, DELETE, PATCH, OPTIONS'),
     allowHeaders: text('cors-allow-headers', corsHeaders),
-    exposeHeaders: exposed.length > 0 ? exposed : undefined,
+    exposeHeaders: filled(text('cors-expose-headers', '')),
     allowCredentials: read('cors-allow-credentials').flag() ?? true,
     maxAge: read('cors-max-age').number() ?? 1_728_000,
   })
 }
 
-function addTimeouts(read: Read, { plan, result }: AnnotationScene): void {
+function addTimeouts(read: Read, { plan }: AnnotationScene): void {
   const field = read('proxy-read-timeout')
   const seconds = field.number()
   read('proxy-send-timeout').take()
   if (seconds === undefined) return
   plan.traffic.timeouts = { request: duration(seconds * 1000) }
-  result.report('changed', field, 'limits the whole response, not the time between two reads')
+  field.report('changed', 'limits the whole response, not the time between two reads')
 }
 
 function addRetries(read: Read, { plan }: AnnotationScene): void {
@@ -158,7 +139,7 @@ function addRetries(read: Read, { plan }: AnnotationScene): void {
   const codes = [...conditions.matchAll(/http_(\d{3})/g)].map(([, code]) => Number(code))
   if (conditions === 'off' || (tries === undefined && codes.length === 0)) return
   const attempts = Math.max(1, (tries ?? 3) - 1)
-  plan.traffic.retry = compact({ attempts, codes: codes.length > 0 ? codes : undefined })
+  plan.traffic.retry = compact({ attempts, codes: filled(codes) })
 }
 
 function filtersOf(read: Read, { result }: AnnotationScene): Fields[] {
@@ -167,7 +148,7 @@ function filtersOf(read: Read, { result }: AnnotationScene): Fields[] {
   const mirror = read('mirror-target')
   const address = parseAddress((mirror.text() ?? '').replace(/\$request_uri$/, ''))
   if (mirror.isSet && (address === undefined || address.path !== '')) {
-    result.report('lost', mirror, 'is not an address without a path')
+    mirror.report('lost', 'is not an address without a path')
     return rewrite
   }
   if (address === undefined) return rewrite
@@ -175,17 +156,14 @@ function filtersOf(read: Read, { result }: AnnotationScene): Fields[] {
   return [...rewrite, { type: 'RequestMirror', requestMirror: { backendRef } }]
 }
 
-function redirectOf(read: Read, { result }: AnnotationScene): Fields | undefined {
+function redirectOf(read: Read): Fields | undefined {
   const permanent = read('permanent-redirect')
   const field = permanent.isSet ? permanent : read('temporal-redirect')
   const text = field.text()
   if (text === undefined) return undefined
   const address = parseAddress(text)
   const code = read('permanent-redirect-code').number()
-  if (address === undefined) {
-    result.report('lost', field, 'is not an http or https URL')
-    return undefined
-  }
+  if (address === undefined) return field.report('lost', 'is not an http or https URL')
   const statusCode = permanent.isSet ? (code ?? 301) : 302
   const { host, port, isTls, path } = address
   const requestRedirect = {
@@ -206,7 +184,7 @@ function rootRedirectOf(read: Read): Fields | undefined {
   return { matches: [{ path: { type: 'Exact', value: '/' } }], filters: [filter] }
 }
 
-function persistenceOf(read: Read, { result }: AnnotationScene): Fields | undefined {
+function persistenceOf(read: Read): Fields | undefined {
   const field = read('affinity')
   if (field.text() !== 'cookie') return undefined
   for (const name of ['affinity-mode', 'session-cookie-path', 'session-cookie-samesite'])
@@ -216,35 +194,29 @@ function persistenceOf(read: Read, { result }: AnnotationScene): Fields | undefi
     'session-cookie-expires',
     'session-cookie-secure',
   ]) {
-    if (read(name).isSet)
-      result.report('changed', read(name), 'the cookie ends with the session of the browser')
-    read(name).take()
+    read(name).lose('the cookie ends with the session of the browser', 'changed')
   }
   return { type: 'Cookie', sessionName: read('session-cookie-name').text() ?? 'INGRESSCOOKIE' }
 }
 
 /** nginx redirects hosts with a certificate unless an annotation says otherwise. */
-function redirectsToTls(read: Read, { result }: AnnotationScene): boolean {
+function redirectsToTls(read: Read): boolean {
   const force = read('force-ssl-redirect')
   if (force.flag() === true) {
     const reason = 'only hosts with a certificate are redirected, not requests of a proxy in front'
-    result.report('changed', force, reason)
+    force.report('changed', reason)
   }
   return read('ssl-redirect').flag() ?? true
 }
 
 const defaultBody = 1024 * 1024
 
-function backendOf(read: Read, { result }: AnnotationScene): Fields {
+function backendOf(read: Read): Fields {
   const size = read('proxy-body-size')
   if (size.isSet) {
     const bytes = bytesOf(size.text() ?? '')
     const isLower = bytes !== undefined && bytes > 0 && bytes < defaultBody
-    result.report(
-      isLower ? 'protection' : 'lost',
-      size,
-      'bodies that are forwarded are not limited',
-    )
+    size.report(isLower ? 'protection' : 'lost', 'bodies that are forwarded are not limited')
   }
   const protocol = (read('backend-protocol').text() ?? 'HTTP').toUpperCase()
   const verifies = read('proxy-ssl-verify').text() === 'on'
@@ -252,10 +224,10 @@ function backendOf(read: Read, { result }: AnnotationScene): Fields {
   read('proxy-ssl-server-name').take()
   const isTls = protocol === 'HTTPS' || protocol === 'GRPCS'
   if (!/^(HTTPS?|GRPCS?|AUTO_HTTP)$/.test(protocol)) {
-    result.report('lost', read('backend-protocol'), `the protocol ${protocol} is not converted`)
+    read('backend-protocol').report('lost', `the protocol ${protocol} is not converted`)
   }
   if (isTls && !verifies) {
-    result.report('changed', read('backend-protocol'), 'certificates are not verified, as in nginx')
+    read('backend-protocol').report('changed', 'certificates are not verified, as in nginx')
   }
   const seconds = read('proxy-connect-timeout').number()
   return compact({

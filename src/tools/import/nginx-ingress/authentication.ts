@@ -1,11 +1,8 @@
 /** Converts the annotations for passwords and for external authorization. */
 import { entryOf } from '../../../ground/base/json-object.ts'
-import { type Conversion, compact } from '../conversion.ts'
-import type { SourceField } from '../field.ts'
+import { type Conversion, compact, filled } from '../conversion.ts'
 import { addSecret, addStatic, parseAddress, quote } from '../targets.ts'
-import type { AnnotationScene } from './scene.ts'
-
-type Read = (name: string) => SourceField
+import { type AnnotationScene, listOf, type Read } from './scene.ts'
 
 export function addAuthentication(read: Read, scene: AnnotationScene): void {
   addPasswords(read, scene)
@@ -17,7 +14,7 @@ function addPasswords(read: Read, { plan, result, name }: AnnotationScene): void
   const secret = read('auth-secret')
   if (!type.isSet) return
   if (type.text() !== 'basic' || !secret.isSet) {
-    result.report('protection', type, 'only basic authentication with a Secret is converted')
+    type.report('protection', 'only basic authentication with a Secret is converted')
     return
   }
   const isMap = read('auth-secret-type').text() === 'auth-map'
@@ -27,7 +24,7 @@ function addPasswords(read: Read, { plan, result, name }: AnnotationScene): void
     htpasswd === undefined
       ? `Secret ${secretName} is empty, so that everyone is refused: copy the users of ${secret.text()} to ".htaccess"`
       : `the users of ${secret.text()} are now in Secret ${secretName}`
-  result.report('secret', secret, reason)
+  secret.report('secret', reason)
   const entries: Record<string, string> = htpasswd === undefined ? {} : { '.htaccess': htpasswd }
   const secretRef = addSecret(result, secretName, entries, secret)
   plan.traffic.basicAuthentication = compact({ realm: read('auth-realm').text(), secretRef })
@@ -70,14 +67,13 @@ function addExternal(read: Read, { plan, result }: AnnotationScene): void {
   const address = parseAddress(origin)
   const pathExpression = expressionOf(path === '' ? '/' : path)
   if (address === undefined || pathExpression === undefined) {
-    const reason = 'is not a URL with a constant host and known variables'
-    result.report('protection', url, reason)
+    url.report('protection', 'is not a URL with a constant host and known variables')
     plan.authorization.push({ action: 'Require', expressions: ['false'] })
     return
   }
   const signIn = read('auth-signin')
   const redirect = signIn.isSet ? expressionOf(signIn.text() ?? '') : undefined
-  if (signIn.isSet && redirect === undefined) result.lose(signIn, 'has an unknown variable')
+  if (signIn.isSet && redirect === undefined) signIn.lose('has an unknown variable')
   read('auth-signin-redirect-param').take()
   for (const name of [
     'auth-method',
@@ -85,16 +81,11 @@ function addExternal(read: Read, { plan, result }: AnnotationScene): void {
     'auth-cache-key',
     'auth-cache-duration',
   ]) {
-    if (read(name).isSet)
-      result.report('lost', read(name), 'the service is asked as described in the guide')
-    read(name).take()
+    read(name).lose('the service is asked as described in the guide', 'lost')
   }
   read('auth-keepalive').take()
-  const responseHeaders = (read('auth-response-headers').text() ?? '')
-    .split(',')
-    .map((header) => header.trim())
-    .filter((header) => header !== '')
-  result.report('changed', url, 'only the answer 200 allows a request; nginx accepts every 2xx')
+  const responseHeaders = listOf(read('auth-response-headers').text() ?? '')
+  url.report('changed', 'only the answer 200 allows a request; nginx accepts every 2xx')
   plan.traffic.extAuth = {
     backendRef: addStatic(result, address, url),
     http: compact({
@@ -106,7 +97,7 @@ function addExternal(read: Read, { plan, result }: AnnotationScene): void {
         'x-original-method': 'request.method',
         'x-auth-request-redirect': 'request.pathAndQuery',
       },
-      allowedResponseHeaders: responseHeaders.length > 0 ? responseHeaders : undefined,
+      allowedResponseHeaders: filled(responseHeaders),
     }),
   }
 }

@@ -1,5 +1,5 @@
 /** Reads the canary annotations. */
-import type { Conversion, Fields } from '../conversion.ts'
+import type { Fields } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
 import { escapePattern } from '../plan.ts'
 
@@ -18,7 +18,7 @@ const annotation = (annotations: SourceField, name: string) =>
   annotations.get(`nginx.ingress.kubernetes.io/${name}`)
 
 /** Undefined for an Ingress that is not a canary. */
-export function canaryOf(annotations: SourceField, result: Conversion): Canary | undefined {
+export function canaryOf(annotations: SourceField): Canary | undefined {
   if (annotation(annotations, 'canary').flag() !== true) return undefined
   const header = annotation(annotations, 'canary-by-header').text()
   const value = annotation(annotations, 'canary-by-header-value').text()
@@ -49,8 +49,7 @@ export function canaryOf(annotations: SourceField, result: Conversion): Canary |
     if (name.includes('/canary')) continue
     // A canary inherits the other settings of the Ingress that it belongs to.
     if (name.startsWith('nginx.ingress.kubernetes.io/')) {
-      result.report('changed', field, 'a canary has the settings of its main Ingress')
-      field.take()
+      field.refuse('changed', 'a canary has the settings of its main Ingress')
     }
   }
   const weight = annotation(annotations, 'canary-weight').number() ?? 0

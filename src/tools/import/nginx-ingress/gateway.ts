@@ -21,7 +21,7 @@ export function addIngressGateway(
 ): void {
   const home = result.namespace
   const allowedRoutes = { namespaces: { from: 'All' } }
-  const byHost = certificatesByHost(hosts, result)
+  const byHost = certificatesByHost(hosts)
   const secure = [...byHost.values()].map(({ host, secret, namespace }) => ({
     name: listenerOf(host),
     port: 443,
@@ -51,7 +51,7 @@ export function addIngressGateway(
 }
 
 /** The certificate of each host: the first one, as in nginx. Others are reported. */
-function certificatesByHost(hosts: readonly TlsHost[], result: Conversion): Map<string, TlsHost> {
+function certificatesByHost(hosts: readonly TlsHost[]): Map<string, TlsHost> {
   const byHost = new Map<string, TlsHost>()
   for (const entry of hosts) {
     const { host, secret, namespace, field } = entry
@@ -59,7 +59,7 @@ function certificatesByHost(hosts: readonly TlsHost[], result: Conversion): Map<
     if (first === undefined) byHost.set(host, entry)
     else if (first.secret !== secret || first.namespace !== namespace) {
       const reason = `${host} has the certificate of Secret ${first.secret}, not that of ${secret}`
-      result.report('changed', field, reason)
+      field.report('changed', reason)
     }
   }
   return byHost

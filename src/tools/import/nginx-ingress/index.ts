@@ -1,11 +1,10 @@
 /** The source `nginx-ingress`: Ingress objects with annotations of the nginx Ingress controller. */
-import { gatewayGroup } from '../../../ground/model/api-names.ts'
 import { type Conversion, compact, type Fields } from '../conversion.ts'
 import type { SourceDocument, SourceField } from '../field.ts'
 import { isStandard, openObject, wholeObject } from '../kubernetes.ts'
 import { RoutePlan } from '../plan.ts'
 import { type ImportSource, labelOf, objectKind } from '../source.ts'
-import { addRoute, gatewayName, replacedForwardedHeaders } from '../targets.ts'
+import { addRoute, gatewayName, replacedForwardedHeaders, toRoute } from '../targets.ts'
 import { applyAnnotations } from './annotations.ts'
 import { type Canaries, canaryOf } from './canary.ts'
 import { addIngressGateway, type TlsHost } from './gateway.ts'
@@ -57,13 +56,12 @@ function convertAll(documents: readonly SourceDocument[], result: Conversion): v
   )
   const canaries: Canaries = new Map()
   for (const { annotations, paths } of ingresses) {
-    const canary = canaryOf(annotations, result)
+    const canary = canaryOf(annotations)
     if (canary === undefined) continue
     for (const path of paths) canaries.set(path.key, { ...canary, ref: path.backend })
   }
   for (const ingress of ingresses) {
-    if (canaryOf(ingress.annotations, result) === undefined)
-      convertIngress(ingress, canaries, home, result)
+    if (canaryOf(ingress.annotations) === undefined) convertIngress(ingress, canaries, home, result)
   }
   result.namespace = home
 }
@@ -73,35 +71,28 @@ function passOn(document: SourceDocument, result: Conversion): void {
   const field = openObject(document, result)
   if (field === undefined) return
   if (isStandard(document)) result.add(wholeObject(field), field)
-  else {
-    field.take()
-    result.report('lost', field, 'is not a kind that Sluice reads')
-  }
+  else field.refuse('lost', 'is not a kind that Sluice reads')
 }
 
 function readIngress(document: SourceDocument, services: Services, result: Conversion): Ingress {
   const field = result.open(document, labelOf(document))
   field.ignore('apiVersion', 'kind', 'status')
   const metadata = field.get('metadata')
-  const name = metadata.get('name').text() ?? ''
-  const namespace = metadata.get('namespace').text()
+  const name = metadata.text('name') ?? ''
+  const namespace = metadata.text('namespace')
   for (const [other, value] of metadata.entries()) if (other !== 'annotations') value.take()
   const annotations = metadata.get('annotations')
   ignoreBookkeeping(annotations)
   const spec = field.get('spec')
   spec.ignore('ingressClassName')
-  const paths = pathsOf(spec, namespace, services, result)
-  const tls = spec
-    .get('tls')
-    .items()
-    .flatMap((item) => {
-      const secret = item.get('secretName').text()
-      const hosts = item.get('hosts').texts()
-      if (secret === undefined)
-        result.report('changed', item, 'without a Secret, there is no HTTPS listener')
-      if (secret === undefined) return []
-      return hosts.map((host) => ({ host, secret, namespace, field: item }))
-    })
+  const paths = pathsOf(spec, namespace, services)
+  const tls = spec.items('tls').flatMap((item) => {
+    const secret = item.text('secretName')
+    const hosts = item.texts('hosts')
+    if (secret === undefined) item.report('changed', 'without a Secret, there is no HTTPS listener')
+    if (secret === undefined) return []
+    return hosts.map((host) => ({ host, secret, namespace, field: item }))
+  })
   return { field, name, namespace, annotations, paths, tls }
 }
 
@@ -138,9 +129,7 @@ function convertIngress(
   })
   plan.addPolicies(result, name, routes, field)
   if (Object.keys(settings.backend).length > 0) {
-    const targets = routes.map((route) => ({ group: gatewayGroup, kind: 'HTTPRoute', name: route }))
-    const policyName = result.nameOf('GatewayPolicy', `${name}-backend`)
-    result.policy(policyName, targets, { backend: settings.backend }, field)
+    result.policy(`${name}-backend`, routes.map(toRoute), { backend: settings.backend }, field)
   }
 }
 

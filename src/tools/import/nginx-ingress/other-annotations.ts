@@ -41,8 +41,8 @@ export function gatewayAnnotations(
       found.set(key, kept)
       const problem = problemOf(key, kept === value, ingress, result)
       const owner = isForRoutes(key) ? 'the Gateway and of the HTTPRoutes' : 'the Gateway'
-      if (problem !== undefined) result.report('lost', field, problem)
-      else result.report('changed', field, `is now an annotation of ${owner}`)
+      if (problem !== undefined) field.report('lost', problem)
+      else field.report('changed', `is now an annotation of ${owner}`)
     }
   }
   return Object.fromEntries(found)

@@ -1,6 +1,6 @@
 /** Reads the hosts, paths and backends of an Ingress. */
 import { isObject } from '../../../ground/base/json-object.ts'
-import type { Conversion, Fields } from '../conversion.ts'
+import type { Fields } from '../conversion.ts'
 import type { SourceDocument, SourceField } from '../field.ts'
 import { fieldsOf, objectKind } from '../source.ts'
 
@@ -41,9 +41,8 @@ export function pathsOf(
   spec: SourceField,
   namespace: string | undefined,
   services: Services,
-  result: Conversion,
 ): IngressPath[] {
-  const readBackend = (backend: SourceField) => backendOf(backend, namespace, services, result)
+  const readBackend = (backend: SourceField) => backendOf(backend, namespace, services)
   const make = (
     host: string,
     path: string,
@@ -56,20 +55,17 @@ export function pathsOf(
   }
   const fallback = spec.get('defaultBackend')
   const common = fallback.isSet ? make('', '/', 'Prefix', readBackend(fallback), fallback) : []
-  const rules = spec
-    .get('rules')
-    .items()
-    .flatMap((rule) =>
-      rule
-        .at('http', 'paths')
-        .items()
-        .flatMap((item) => {
-          const host = rule.get('host').text() ?? ''
-          const type = item.get('pathType').text() ?? 'ImplementationSpecific'
-          const path = item.get('path').text() ?? '/'
-          return make(host, path, type, readBackend(item.get('backend')), item.get('path'))
-        }),
-    )
+  const rules = spec.items('rules').flatMap((rule) =>
+    rule
+      .at('http', 'paths')
+      .items()
+      .flatMap((item) => {
+        const host = rule.text('host') ?? ''
+        const type = item.text('pathType') ?? 'ImplementationSpecific'
+        const path = item.text('path') ?? '/'
+        return make(host, path, type, readBackend(item.get('backend')), item.get('path'))
+      }),
+  )
   return [...common, ...rules]
 }
 
@@ -77,14 +73,10 @@ function backendOf(
   backend: SourceField,
   namespace: string | undefined,
   services: Services,
-  result: Conversion,
 ): Fields | undefined {
   const service = backend.get('service')
-  const name = service.get('name').text()
-  if (name === undefined) {
-    result.report('route', backend, 'the backend is not a Service')
-    return undefined
-  }
+  const name = service.text('name')
+  if (name === undefined) return backend.report('route', 'the backend is not a Service')
   const portName = service.at('port', 'name').text()
   const port =
     portName === undefined
@@ -92,8 +84,7 @@ function backendOf(
       : services.portOf(namespace, name, portName)
   if (port === undefined) {
     const reason = 'add the Service to the files, since the number of a named port is unknown'
-    result.report('route', service.get('port'), reason)
-    return undefined
+    return service.get('port').report('route', reason)
   }
   return { name, port }
 }

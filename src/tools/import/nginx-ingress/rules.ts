@@ -1,5 +1,5 @@
 /** Builds the rule of an HTTPRoute for one path of an Ingress. */
-import { type Conversion, compact, type Fields } from '../conversion.ts'
+import { type Conversion, compact, type Fields, filled } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
 import type { IngressPath } from './paths.ts'
 
@@ -9,7 +9,7 @@ export interface RuleSettings {
   readonly rewriteTarget: SourceField
   /** Filters of every rule. */
   readonly filters: readonly Fields[]
-  /** Answers every request with a redirect. */
+  /** Responds to every request with a redirect. */
   readonly redirect: Fields | undefined
   readonly sessionPersistence: Fields | undefined
 }
@@ -35,7 +35,7 @@ export function ruleOf(
   const all = joined([...filters, ...change])
   return compact({
     matches: [{ path: match }],
-    filters: all.length > 0 ? all : undefined,
+    filters: filled(all),
     backendRefs: [backend],
     sessionPersistence,
   })

@@ -1,19 +1,17 @@
 /** Converts conditions of a Portkey config to an expression that names the target. */
 import { entryOf, isObject } from '../../../ground/base/json-object.ts'
-import type { Conversion } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
 import { quote } from '../targets.ts'
 
 /** An expression for the name of the target; undefined if a condition cannot be expressed. */
-export function choiceOf(strategy: SourceField, result: Conversion): string | undefined {
+export function choiceOf(strategy: SourceField): string | undefined {
   const fallback = strategy.get('default')
   let expression = fallback.isSet ? quote(fallback.text() ?? '') : 'fail()'
-  for (const condition of strategy.get('conditions').items().toReversed()) {
-    const query = queryOf(condition.get('query').take())
-    const target = condition.get('then').text()
+  for (const condition of strategy.items('conditions').toReversed()) {
+    const query = queryOf(condition.take('query'))
+    const target = condition.text('then')
     if (query === undefined || target === undefined) {
-      result.report('protection', condition, 'the condition cannot be expressed')
-      return undefined
+      return condition.report('protection', 'the condition cannot be expressed')
     }
     expression = `(${query}) ? ${quote(target)} : (${expression})`
   }

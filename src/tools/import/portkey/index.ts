@@ -1,15 +1,15 @@
 /** The source `portkey`: config JSON of the Portkey gateway. */
 import { type Conversion, compact, type Fields } from '../conversion.ts'
 import type { SourceDocument, SourceField } from '../field.ts'
-import { namedProviders } from '../models.ts'
+import { modelGroups } from '../models.ts'
 import { hasField, type ImportSource } from '../source.ts'
 import {
   addBackend,
+  addChoice,
   addGateway,
   addRoute,
   choiceHeader,
   duration,
-  toGateway,
   toRoute,
 } from '../targets.ts'
 import { choiceOf } from './conditions.ts'
@@ -24,13 +24,8 @@ export const portkey: ImportSource = {
     documents.forEach((document, index) => {
       if (index === 0) convertConfig(document, result)
       else {
-        const root = result.open(document)
-        root.take()
-        result.report(
-          'lost',
-          root,
-          'convert each config by itself, since clients choose one by name',
-        )
+        const reason = 'convert each config by itself, since clients choose one by name'
+        result.open(document).refuse('lost', reason)
       }
     })
   },
@@ -45,30 +40,20 @@ function convertConfig(document: SourceDocument, result: Conversion): void {
       ? conditionalRules(root, result)
       : [{ backendRefs: refsOf(root, 'model', result) }]
   const routes = addRoute(result, 'models', { rules }, root)
-  const traffic = { retry: retryOf(root, result), timeouts: timeoutsOf(root) }
-  result.policy(
-    'models',
-    routes.map((name) => toRoute(name)),
-    { traffic },
-    root,
-  )
+  const traffic = { retry: retryOf(root), timeouts: timeoutsOf(root) }
+  result.policy('models', routes.map(toRoute), { traffic }, root)
 }
 
 /** A PreRouting policy writes the name of the target to a header; each target has a rule for its name. */
 function conditionalRules(root: SourceField, result: Conversion): Fields[] {
-  const expression = choiceOf(root.get('strategy'), result)
+  const expression = choiceOf(root.get('strategy'))
   if (expression === undefined) return []
-  const transformation = { request: { set: [{ name: choiceHeader, value: expression }] } }
-  const traffic = { phase: 'PreRouting', transformation }
-  result.policy('choose-target', [toGateway], { traffic }, root)
-  return root
-    .get('targets')
-    .items()
-    .map((target, index) => {
-      const name = target.get('name').text() ?? `target-${index + 1}`
-      const matches = [{ headers: [{ name: choiceHeader, value: name }] }]
-      return { matches, backendRefs: refsOf(target, name, result) }
-    })
+  addChoice(result, 'choose-target', expression, root)
+  return root.items('targets').map((target, index) => {
+    const name = target.text('name') ?? `target-${index + 1}`
+    const matches = [{ headers: [{ name: choiceHeader, value: name }] }]
+    return { matches, backendRefs: refsOf(target, name, result) }
+  })
 }
 
 /** Weighted references to the backends of a config or of one of its targets. */
@@ -76,21 +61,17 @@ function refsOf(config: SourceField, name: string, result: Conversion): Fields[]
   if (config.at('strategy', 'mode').text() !== 'loadbalance') {
     const groups = groupsOf(config, name, result)
     if (groups.length === 0) return []
-    const all = namedProviders(
-      groups.flat(),
-      groups.flat().map((_, index) => `${name}-${index + 1}`),
-    )
-    let next = 0
-    const ai = { groups: groups.map((group) => ({ providers: group.map(() => all[next++]) })) }
-    return [addBackend(result, result.nameOf('GatewayBackend', name), { ai }, config)]
+    let count = 0
+    const ai = modelGroups(groups, (provider) => ({ name: `${name}-${++count}`, provider }))
+    return [addBackend(result, name, { ai }, config)]
   }
-  const targets = config.get('targets').items()
-  const weights = targets.map((target) => target.get('weight').number() ?? 1)
+  const targets = config.items('targets')
+  const weights = targets.map((target) => target.number('weight') ?? 1)
   const scale = weights.every((weight) => Number.isInteger(weight)) ? 1 : 1000
   return targets.flatMap((target, index) => {
-    const refs = refsOf(target, target.get('name').text() ?? `${name}-${index + 1}`, result)
+    const refs = refsOf(target, target.text('name') ?? `${name}-${index + 1}`, result)
     if (refs.length > 1)
-      result.report('changed', target, 'the weights of nested targets are not multiplied')
+      target.report('changed', 'the weights of nested targets are not multiplied')
     return refs.map((ref) => ({ ...ref, weight: Math.round((weights[index] ?? 1) * scale) }))
   })
 }
@@ -98,38 +79,31 @@ function refsOf(config: SourceField, name: string, result: Conversion): Fields[]
 /** Providers by priority: the targets of a fallback one after the other. */
 function groupsOf(config: SourceField, name: string, result: Conversion): Fields[][] {
   const mode = config.at('strategy', 'mode').text()
-  readSettings(config, result)
+  readSettings(config)
   if (mode === undefined || mode === 'single') {
-    const [only] = config.get('targets').items()
+    const [only] = config.items('targets')
     if (only !== undefined) return groupsOf(only, name, result)
     const provider = providerOfTarget(config, name, result)
     return provider === undefined ? [] : [[provider]]
   }
   const nested = config
-    .get('targets')
-    .items()
+    .items('targets')
     .map((target, index) => groupsOf(target, `${name}-${index + 1}`, result))
   if (mode === 'fallback') {
-    const codes = config.at('strategy', 'on_status_codes')
-    if (codes.isSet)
-      result.report(
-        'changed',
-        codes,
-        'a provider is left out after 429, 5xx and failed connections',
-      )
-    codes.take()
+    const reason = 'a provider is left out after 429, 5xx and failed connections'
+    config.at('strategy', 'on_status_codes').lose(reason, 'changed')
     return nested.flat()
   }
-  result.report('changed', config.get('strategy'), 'nested targets share requests by their health')
-  config.get('strategy').take()
+  config.get('strategy').report('changed', 'nested targets share requests by their health')
+  config.take('strategy')
   return [nested.flat(2)]
 }
 
 /** Settings that a target may have as well as the whole config. */
-function readSettings(config: SourceField, result: Conversion): void {
+function readSettings(config: SourceField): void {
   config.ignore('name')
-  config.get('weight').number()
-  result.lose(config.get('cache'), 'there is no response cache')
+  config.number('weight')
+  config.get('cache').lose('there is no response cache')
   const hooks = [
     'input_guardrails',
     'output_guardrails',
@@ -139,17 +113,14 @@ function readSettings(config: SourceField, result: Conversion): void {
     'default_output_guardrails',
   ]
   for (const name of hooks) {
-    const field = config.get(name)
-    if (!field.isSet) continue
-    field.take()
-    result.report('protection', field, 'checks of Portkey are not converted; see promptGuard')
+    config.get(name).lose('checks of Portkey are not converted; see promptGuard', 'protection')
   }
 }
 
-function retryOf(root: SourceField, result: Conversion): Fields | undefined {
-  readSettings(root, result)
+function retryOf(root: SourceField): Fields | undefined {
+  readSettings(root)
   const retry = root.get('retry')
-  const attempts = retry.get('attempts').number()
+  const attempts = retry.number('attempts')
   if (attempts === undefined || attempts < 1) return undefined
   const codes = retry.get('on_status_codes')
   retry.ignore('use_retry_after_header')
@@ -158,6 +129,6 @@ function retryOf(root: SourceField, result: Conversion): Fields | undefined {
 }
 
 function timeoutsOf(root: SourceField): Fields | undefined {
-  const ms = root.get('request_timeout').number()
+  const ms = root.number('request_timeout')
   return ms === undefined ? undefined : { request: duration(ms) }
 }

@@ -20,40 +20,34 @@ export function providerOfTarget(
 ): Fields | undefined {
   const virtual = target.get('virtual_key')
   const parameters = target.get('override_params')
-  const model = parameters.get('model').text()
-  const provider = target.get('provider').text()
+  const model = parameters.text('model')
+  const provider = target.text('provider')
   // `@slug` names an integration that the hosted service stores.
   const slug = provider?.startsWith('@') ? provider.slice(1) : virtual.text()
   const vendor = provider?.startsWith('@') ? guessed(slug) : (provider ?? guessed(slug))
   if (vendor === undefined) {
-    result.report('lost', target, 'the provider of a virtual key is unknown; add "provider"')
-    return undefined
+    return target.report('lost', 'the provider of a virtual key is unknown; add "provider"')
   }
   const key = target.get('api_key')
   const auth = key.isSet
     ? keyAuth(result, name, { value: key.text() }, key)
     : slug === undefined
-      ? passthrough(target, result)
+      ? passthrough(target)
       : keyAuth(result, name, { variable: slug }, virtual.isSet ? virtual : target)
-  const resource = target.get('azure_resource_name').text()
+  const resource = target.text('azure_resource_name')
   const fields = providerOf(
     {
       provider: vendor,
-      model: target.get('azure_deployment_id').text() ?? model,
-      base:
-        target.get('custom_host').text() ?? (resource && `https://${resource}.openai.azure.com`),
-      apiVersion: target.get('azure_api_version').text(),
-      project: target.get('vertex_project_id').text(),
-      region: target.get('aws_region').text() ?? target.get('vertex_region').text(),
+      model: target.text('azure_deployment_id') ?? model,
+      base: target.text('custom_host') ?? (resource && `https://${resource}.openai.azure.com`),
+      apiVersion: target.text('azure_api_version'),
+      project: target.text('vertex_project_id'),
+      region: target.text('aws_region') ?? target.text('vertex_region'),
       auth,
     },
     target,
-    result,
   )
-  const overrides = numbers.flatMap((field) => {
-    const value = parameters.get(field)
-    return value.isSet ? [{ field, value: value.take() }] : []
-  })
+  const overrides = parameters.defaults(numbers)
   if (fields === undefined || overrides.length === 0) return fields
   return { ...fields, policies: compact({ ...(fields.policies as Fields), ai: { overrides } }) }
 }
@@ -65,11 +59,7 @@ const guessed = (slug: string | undefined): string | undefined =>
   )
 
 /** Without a key, Portkey passes on the key of the client. */
-function passthrough(target: SourceField, result: Conversion): Fields {
-  result.report(
-    'changed',
-    target,
-    'passes the key of the client on to the provider, as Portkey does',
-  )
+function passthrough(target: SourceField): Fields {
+  target.report('changed', 'passes the key of the client on to the provider, as Portkey does')
   return { passthrough: {} }
 }

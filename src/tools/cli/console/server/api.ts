@@ -34,7 +34,7 @@ import { LineStream } from './line-stream.ts'
 import { readJsonBody } from './request-body.ts'
 import { type ConsoleSource, QueryError } from './source.ts'
 
-/** A request that the console cannot answer. */
+/** A request that the console cannot serve. */
 class RequestError extends Error {
   readonly status: number
 
@@ -50,7 +50,7 @@ type RequestHandler = (
   query: URLSearchParams,
 ) => Promise<void>
 
-/** Maximum number of records in one answer. */
+/** Maximum number of records in one response. */
 const maxDecisions = 10_000
 /** Number of records that are read before other work may run. */
 const decisionsPerTurn = 200

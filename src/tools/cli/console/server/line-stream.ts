@@ -7,7 +7,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
  */
 const quietMs = 5_000
 
-/** An answer of JSON lines that is written only as fast as the client reads it. */
+/** A response of JSON lines that is written only as fast as the client reads it. */
 export class LineStream {
   /** Aborted when the client is gone or the console stops. */
   readonly signal: AbortSignal
