@@ -30,9 +30,9 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     from: 'if (detail === undefined) return next',
     to: 'if (detail !== null) return next',
   },
-  'events that differ only in their text pass guards unread': {
-    file: 'src/engines/messages/response/stream.ts',
-    from: 'return this.#guard === undefined ? this.#relay(bytes, start, end) : undefined',
-    to: 'return this.#relay(bytes, start, end)',
+  'guards do not read streams': {
+    file: 'src/engines/messages/mask/stream-guard.ts',
+    from: 'return this.#rewriter.push(bytes)',
+    to: 'return bytes',
   },
 }

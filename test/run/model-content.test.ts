@@ -277,7 +277,9 @@ describe('images that vendorD makes', () => {
     const client = anthropic('d').messages
     const request = { model, max_tokens: 100, messages: [question] }
     await expect(client.create(request)).rejects.toThrow('the response holds an image')
-    await expect(client.stream(request).finalMessage()).rejects.toThrow('the response holds an image')
+    await expect(client.stream(request).finalMessage()).rejects.toThrow(
+      'the response holds an image',
+    )
   })
 
   it('are refused for vendors that do not make images', async () => {

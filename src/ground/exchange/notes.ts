@@ -32,7 +32,8 @@ export function addNote(
 ): void {
   const notes = extensions.get(extension) as DecisionNote[] | undefined
   if (notes === undefined) extensions.set(extension, [{ step, text, source }])
-  else if (notes.length < maxNotes || source?.isResponse === true) notes.push({ step, text, source })
+  else if (notes.length < maxNotes || source?.isResponse === true)
+    notes.push({ step, text, source })
 }
 
 export function notesOf({ extensions }: Exchange): readonly DecisionNote[] | undefined {
