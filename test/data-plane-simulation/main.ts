@@ -67,6 +67,8 @@ export async function runSeeds(options: Options, print: (text: string) => void):
   const { simulate } = await import('./simulation.ts')
   const { from, to, minutes, isTwice, isTraced, isBroken } = options
   let [failures, exchanges, count] = [0, 0, 0]
+  // Modules that take random numbers while they are loaded would change the first schedule.
+  await simulate(0)
   const began = realSeconds()
   for (let seed = from; seed <= to && realSeconds() - began < minutes * 60; seed++) {
     let outcome = await simulate(seed)

@@ -27,7 +27,7 @@ async function moveTo(host: string, before: string): Promise<void> {
 
 describe('a log that cannot be written', () => {
   it('continues in memory, so that changes and removals take effect', async () => {
-    const disk = new DatabaseSync(running.logFile)
+    const disk = new DatabaseSync(running.logFile, { timeout: 5_000 })
     disk.exec(
       "CREATE TRIGGER full BEFORE INSERT ON events BEGIN SELECT RAISE(ABORT, 'disk is full'); END",
     )

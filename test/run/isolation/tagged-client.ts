@@ -141,7 +141,7 @@ export class TaggedClients {
 /** Number of wrong responses after which no more requests are sent. */
 const enough = 5
 /** Maximum time for one response in milliseconds. */
-const patienceMs = 10_000
+const patienceMs = 30_000
 
 function inTime(received: Promise<Received>): Promise<Received> {
   return new Promise((resolve, reject) => {
