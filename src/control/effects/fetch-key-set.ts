@@ -18,8 +18,8 @@ const maxBytes = 256 * 1024
 const timeoutMs = 10_000
 
 /**
- * Fetches a key set. Resolves with the public members of its keys; rejects with an Error for operators.
- * Redirects are not followed, since the policy names the server.
+ * Fetches a key set and resolves with the public members of its keys. If it rejects, the text of the Error is for
+ * operators. It follows no redirect, because the policy names the server.
  */
 export async function fetchKeySet(
   address: KeySetAddress,

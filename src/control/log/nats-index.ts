@@ -180,7 +180,7 @@ export class StreamIndex implements LogVersions {
     }
   }
 
-  /** Continues from a captured state. The index must be new. */
+  /** Restores a snapshot into an empty index. */
   restore({ runs, subjects, digests, ...state }: NatsIndexState): void {
     this.#sequence = state.sequence
     this.#last = state.last

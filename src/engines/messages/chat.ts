@@ -24,7 +24,7 @@ export interface TextBlock extends Cacheable {
 export interface ImageBlock extends Cacheable {
   readonly type: 'image'
   readonly source: MediaSource
-  /** Its path in the client's request, for error messages. */
+  /** JSON path in the client's request, for error messages. */
   readonly path: string
 }
 

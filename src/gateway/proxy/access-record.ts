@@ -76,7 +76,7 @@ export function accessRecordOf(context: RequestContext, kinds: BackendKinds): Ac
   return record
 }
 
-/** Hides credentials in the query, also those that only the backends of the rule treat as such. */
+/** Redacts credentials in the query, including those that only backends of this rule accept. */
 function withoutCredentials(
   path: string,
   { placement }: RequestContext,

@@ -104,7 +104,7 @@ export const preciseHostname = text({
   expects: 'a lowercase host name without wildcard',
 })
 
-/** Group of a reference; empty for the core group. */
+/** API group of the object that a reference names; empty for the core group. */
 export const groupName = text({
   name: 'Group',
   max: 253,

@@ -6,7 +6,7 @@
 import { isObject, type JsonObject } from '../base/json-object.ts'
 import type { SettingProblem, SettingRow } from './table.ts'
 
-/** Settings as texts, by environment variable. */
+/** Values of settings, by environment variable. */
 export interface SettingTexts {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Location in the file of each setting that came from a file, by environment variable. */

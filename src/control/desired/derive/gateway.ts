@@ -111,7 +111,7 @@ function candidatesOf(
   )
 }
 
-/** The ListenerSets that refer to a Gateway, whether it admits them, and the listeners of those. */
+/** Returns the ListenerSets that refer to a Gateway, whether the Gateway allows each, and their listeners. */
 function candidatesOfSets(
   gateway: GatewayTls,
   rule: AllowedNamespaces | undefined,

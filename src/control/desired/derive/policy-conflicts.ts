@@ -61,7 +61,7 @@ function merges({ field: name }: FieldClaim): boolean {
   return findPolicy(section as PolicyResource['section'], field)?.merge === 'append'
 }
 
-/** Name of the policy in a relation member. */
+/** Returns the policy of a relation member, which is `created/order/namespace/name`. */
 const nameOf = (member: string): string => `GatewayPolicy ${member.split('/').slice(2).join('/')}`
 
 export function conflictsOf(claims: readonly FieldClaim[], read: Reader): Conflicts {

@@ -131,7 +131,7 @@ export class Controller {
     }
   }
 
-  /** Resolves with the reason when the session has ended. */
+  /** Runs a session. Resolves with the reason why it has ended. */
   async #runSession(): Promise<unknown> {
     const owners = await this.#findOwners()
     const log = await this.#openLog(owners)

@@ -53,7 +53,7 @@ function collect(value: unknown, names: Set<string>, selectors?: LabelSelector[]
 
 export class Interest {
   readonly #mentions = new Map<string, MentionedNames>()
-  /** Name -> how many objects mention it. */
+  /** How many objects refer to a name. */
   readonly #counts = new Map<string, number>()
   /** Text of a selector -> the selector, and how many objects have it. */
   readonly #selectors = new Map<string, { readonly selector: LabelSelector; count: number }>()

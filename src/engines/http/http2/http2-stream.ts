@@ -144,7 +144,7 @@ export abstract class Http2Stream<Session extends StreamSession = StreamSession>
     return false
   }
 
-  /** Called when the body wants data, or more of it. */
+  /** Lets the peer send more data, because the reader of the body needs it. */
   protected resumeReceiving(): void {
     for (let body = this.body; body?.wantsBytes === true; body = this.body) {
       const piece = this.#held.shift()

@@ -78,7 +78,7 @@ export class FieldList implements HeaderFields {
 
   readonly #host: { authority: string } | undefined
 
-  /** With `host`, the Host field is that object's `authority` and not a field of this list. */
+  /** If `host` is set, the Host field is its `authority` and not a field of this list. */
   constructor(hidden: NameBits, host?: { authority: string }) {
     this.#hidden = hidden
     this.#host = host

@@ -41,7 +41,7 @@ export const settings = new Set(
   ].flatMap((line) => line.split(' ')),
 )
 
-/** `text` is an object with settings, except in some requests for embeddings. */
+/** Whether a member is a setting. `text` is one unless it is a string, as in some requests for embeddings. */
 export const isSetting = (name: string, value: unknown): boolean =>
   settings.has(name) && !(name === 'text' && typeof value === 'string')
 

@@ -44,7 +44,7 @@ function share(source: string | undefined, byDefault: number): (exchange: Exchan
   return (exchange) => toShare(expression.evaluate(exchange))
 }
 
-/** Converts a bool, or a number from 0 to 1. Any other result counts as 0, so no span is started. */
+/** Converts a bool or a number from 0 to 1 to a sampling ratio. The ratio of any other result is 0. */
 function toShare(result: CelResult): number {
   if (typeof result === 'boolean') return result ? 1 : 0
   if (typeof result !== 'number' && typeof result !== 'bigint') return 0

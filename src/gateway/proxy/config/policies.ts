@@ -165,8 +165,8 @@ export class PolicyIndex {
   }
 
   /**
-   * Merges the policies of one section that apply at one place. If one of them cannot be enforced, the
-   * result is closed.
+   * Merges the policies of one section that apply at these levels. If one of them cannot be enforced, the
+   * result fails closed.
    */
   merge(section: PolicySection, phase: PolicyPhase, levels: Levels): BoundPolicies {
     if (this.#byKey.size === 0) return noPolicies

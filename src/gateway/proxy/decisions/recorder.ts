@@ -58,7 +58,7 @@ export class DecisionRecorder implements RequestNamer {
     return `${this.#options.idPrefix}-${this.#made}`
   }
 
-  /** Records a request that is over, if it was selected or has failed. */
+  /** Records a completed request if it was sampled or has failed. */
   record(context: RequestContext, access: AccessRecord): void {
     const { exchange } = context
     if (context.requestId === undefined) {

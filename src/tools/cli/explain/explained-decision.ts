@@ -16,7 +16,7 @@ export interface ExplainedStep extends Partial<ObjectVersion> {
 
 export interface Explanation {
   readonly decision: RecordedDecision
-  /** Why the steps have no versions. Not set if they do. */
+  /** Why the versions of the steps are unknown; not set if they are known. */
   readonly problem: string | undefined
   readonly gateway: ObjectVersion | undefined
   readonly route: ObjectVersion | undefined

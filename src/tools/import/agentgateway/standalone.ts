@@ -52,7 +52,7 @@ function listenerOf(
   })
 }
 
-/** The files of a certificate are not part of the configuration, so the user creates the Secret. */
+/** Refers to a Secret, which the user creates: the configuration does not contain the certificate files. */
 function certificateOf(tls: SourceField, listener: string, result: Conversion): Fields {
   const secret = result.nameOf('Secret', `${listener}-certificate`)
   tls.ignore('cert', 'key')

@@ -156,7 +156,7 @@ function writeOutput(output: OutputFormat | undefined): unknown {
   return { type: 'json_schema', json_schema: compact({ name, description, schema }) }
 }
 
-/** Requests for streams always ask for the usage, which limits and logs need. */
+/** Requests for streams always ask for the usage, because limits and logs need it. */
 export function writeCompletionsRequest(chat: Chat, labels: ToolLabels): JsonObject {
   return compact({
     model: chat.model,

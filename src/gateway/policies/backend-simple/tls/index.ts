@@ -84,7 +84,7 @@ function clientCertificate(
   return { chain: pair.certificate.digest, key: pair.privateKey.digest }
 }
 
-/** CA certificates of the ConfigMap, else of the client certificate's Secret, else those of the system. */
+/** Returns the CA certificates of the ConfigMap; if it has none, those of the client certificate's Secret or of the system. */
 function authorities(
   { caCertificateRefs, mtlsCertificateRef }: BackendTlsSpec,
   references: References,

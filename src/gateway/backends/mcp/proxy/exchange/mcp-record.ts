@@ -14,7 +14,7 @@ export interface McpDetails {
   readonly method: string
   readonly target?: string
   readonly type?: 'tool' | 'prompt' | 'resource'
-  /** Name or URI at the server. */
+  /** The tool, prompt or resource, by the name or URI that the server knows. */
   readonly item?: string
   readonly session?: string
   /** Code of the error that the client got. */

@@ -53,7 +53,7 @@ type ThreadMessage =
 
 /** State of a session beyond what its encrypted id contains. */
 interface LiveSession {
-  /** Sessions at targets that were begun after the client's session, by target name. */
+  /** Sessions with targets that were opened after the client's session, by target name. */
   readonly targets: Map<string, TargetSession | Promise<TargetSession>>
   /** Open connections of the session. */
   readonly held: Map<string, { close(): void }>
