@@ -126,12 +126,12 @@ function checkResponse(
     say(`gets ${response.startLine}, which no upstream has sent`)
     return
   }
-  checkForwarded(response, source, exchange, say)
+  checkForwarded(response, source, exchange, isExplained(exchange, route, records), say)
 }
 
 /** Whether the gateway has a reason to respond itself. */
 function isExplained(
-  { arrivals, request }: Exchange,
+  { arrivals, request, sharesConnection }: Exchange,
   { timeoutMs, mayEnd }: SimulatedRoute,
   [record]: readonly AccessRecord[],
 ): boolean {
@@ -140,13 +140,14 @@ function isExplained(
   if (record !== undefined && record.durationMs >= timeoutMs) return true
   // A connection may end while a request is sent on it that must not, or cannot, be sent twice.
   const mayRepeat = idempotent.has(request.method) && request.framing === 'none'
-  return mayEnd && !mayRepeat && last === undefined
+  return (mayEnd || sharesConnection) && !mayRepeat && last === undefined
 }
 
 function checkForwarded(
   response: Message,
   arrival: Arrival,
   exchange: Exchange,
+  mayBeCut: boolean,
   say: (text: string) => void,
 ): void {
   const { body, isComplete } = response
@@ -157,7 +158,7 @@ function checkForwarded(
   const isWhole = isComplete && !mayBeShort
   const problem = isHead ? undefined : exchange.contentOf(plan).problemOfResponse(body, isWhole)
   if (problem !== undefined) say(problem)
-  else if (!isComplete && exchange.excuse === undefined && !breaksOff(arrival)) {
+  else if (!isComplete && exchange.excuse === undefined && !mayBeCut && !breaksOff(arrival)) {
     say(`gets a response that is cut off after ${body.length} of ${plan.body.length} bytes`)
   }
 }

@@ -16,6 +16,8 @@ import type { Random } from '../virtual-time/random.ts'
 export interface SimulatedRoute {
   readonly name: string
   readonly upstreams: readonly string[]
+  /** Whether its upstreams speak HTTP/2. */
+  readonly isHttp2: boolean
   /** Whether it leads to a model, with guards that mask email addresses in both directions. */
   readonly isModel: boolean
   /** Number of times that a failed attempt is repeated. */
@@ -64,10 +66,11 @@ export function randomConfiguration(random: Random): Configuration {
     const rewritesRequests = random.chance(0.3)
     const mayEnd = random.chance(0.3)
     const isModel = random.chance(0.3)
-    const rules = { mayEnd, isGuarded, isModel, rewritesResponses, rewritesRequests }
+    const isHttp2 = !isModel && random.chance(0.3)
+    const rules = { mayEnd, isGuarded, isModel, isHttp2, rewritesResponses, rewritesRequests }
     routes.push({ name, upstreams: endpoints, retries, retryCodes, timeoutMs, ...rules })
     const hosts = endpoints.map((one) => upstreams.get(one)?.host ?? '')
-    resources.push(...(isModel ? modelAt(name, hosts) : serviceAt(name, hosts)))
+    resources.push(...(isModel ? modelAt(name, hosts) : serviceAt(name, hosts, isHttp2)))
     const to = isModel ? toBackend(name) : toService(name)
     resources.push(route({ name, matches: [match(`/${name}`)], to: [to] }))
     const target = { kind: 'HTTPRoute', namespace: 'shop', name }
@@ -99,12 +102,14 @@ export function randomConfiguration(random: Random): Configuration {
   return { resources, port, routes, upstreams }
 }
 
-const serviceAt = (name: string, hosts: readonly string[]): Resource[] => [
-  service(name),
-  slice(name, upstreamPort, {
-    endpoints: hosts.map((address) => ({ address, ready: true })),
-  }),
-]
+function serviceAt(name: string, hosts: readonly string[], isHttp2: boolean): Resource[] {
+  const protocol = isHttp2 ? { appProtocol: 'kubernetes.io/h2c' } : {}
+  const endpoints = hosts.map((address) => ({ address, ready: true }))
+  return [
+    service(name, { ports: [{ name: 'http', port: 80, ...protocol }] }),
+    slice(name, upstreamPort, { endpoints }),
+  ]
+}
 
 /** A model of a vendor whose guards mask email addresses; each host is a provider of equal priority. */
 function modelAt(name: string, hosts: readonly string[]): Resource[] {

@@ -69,6 +69,8 @@ export class Exchange {
   /** Responses other than informational ones, as far as they have arrived. */
   readonly responses: Message[] = []
   readonly informational: Message[] = []
+  /** Whether its request may share a connection to an upstream, which another exchange may end. */
+  sharesConnection = false
   /** Why the exchange needs no response: its client or an earlier response on the connection has ended it. */
   excuse: string | undefined
 

@@ -22,7 +22,7 @@ export interface ClientPlan {
   readonly fault: ClientFault | undefined
 }
 
-interface ClientOwner {
+export interface ClientOwner {
   readonly world: World
   readonly network: Network
   readonly random: Random
@@ -203,7 +203,7 @@ export class Http1Client {
     const { random } = this.#owner
     let size =
       pauseMs === 0 ? bytes.length : Math.min(bytes.length, 1 + random.below(bytes.length + 1))
-    if (fault !== undefined && this.#written + size >= fault.afterBytes) {
+    if (fault !== undefined && this.#written + size > fault.afterBytes) {
       size = Math.max(0, fault.afterBytes - this.#written)
       this.#end?.write(bytes.subarray(0, size))
       this.#fail(fault)

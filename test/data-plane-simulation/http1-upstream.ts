@@ -1,11 +1,11 @@
-/** An HTTP/1.1 server of a world, which does with each request what the plan of its exchange says. */
+/** Serves one HTTP/1.1 connection of a world, and does with each request what the plan of its exchange says. */
 import type { Random } from '../virtual-time/random.ts'
-import { Machine, type World } from '../virtual-time/world.ts'
+import type { Machine, World } from '../virtual-time/world.ts'
 import { type Arrival, type Exchange, framedBody, framingField, linesOf } from './exchange.ts'
 import { type Message, MessageReader } from './http1-reader.ts'
 import type { End, Network } from './network.ts'
 
-interface UpstreamOwner {
+export interface UpstreamOwner {
   readonly world: World
   readonly network: Network
   readonly random: Random
@@ -16,20 +16,17 @@ interface UpstreamOwner {
   fail(text: string): void
 }
 
-export class Http1Upstream {
+/** The server that a connection belongs to. */
+export interface Server {
   readonly name: string
   readonly machine: Machine
-  open = 0
-
-  constructor(name: string, address: { host: string; port: number }, owner: UpstreamOwner) {
-    this.name = name
-    this.machine = new Machine(name)
-    owner.network.listen(address, this.machine, (end) => new ServedConnection(this, end, owner))
-  }
+  /** Number of open connections. */
+  open: number
 }
 
-class ServedConnection {
-  readonly #upstream: Http1Upstream
+/** One connection of a server. */
+export class Http1Service {
+  readonly #upstream: Server
   readonly #end: End
   readonly #owner: UpstreamOwner
   readonly #reader: MessageReader
@@ -38,11 +35,10 @@ class ServedConnection {
   #exchange: Exchange | undefined
   #isOver = false
 
-  constructor(upstream: Http1Upstream, end: End, owner: UpstreamOwner) {
+  constructor(upstream: Server, end: End, owner: UpstreamOwner) {
     this.#upstream = upstream
     this.#end = end
     this.#owner = owner
-    upstream.open++
     this.#reader = new MessageReader(
       'request',
       {
@@ -56,7 +52,6 @@ class ServedConnection {
       onEnd: () => this.#close(),
       onReset: () => this.#leave(),
     }
-    end.read()
   }
 
   #read(read: () => void): void {

@@ -10,6 +10,16 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     from: 'this.#loan?.end()',
     to: '',
   },
+  'a head of HTTP/2 is not copied before its memory is read into again': {
+    file: 'src/engines/http/http2/upstream-stream.ts',
+    from: 'handler.responseHead.borrow(reader, reader.textLoan, reader.textStart)',
+    to: 'handler.responseHead.load(reader, reader.textLoan.memory, reader.textStart)',
+  },
+  'data are sent beyond the window of a stream': {
+    file: 'src/engines/http/http2/output.ts',
+    from: 'Math.min(this.sendWindow, connection.sendWindow, connection.peerFrameSize)',
+    to: 'Math.min(connection.sendWindow, connection.peerFrameSize)',
+  },
   'requests that may have been processed are sent again': {
     file: 'src/engines/http/upstream/attempt.ts',
     from: 'this.#sender.isIdempotent)) return false',

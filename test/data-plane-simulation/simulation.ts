@@ -16,10 +16,11 @@ import {
 import { Gateway } from './gateway.ts'
 import { type ClientPlan, Http1Client } from './http1-client.ts'
 import type { Message } from './http1-reader.ts'
-import { Http1Upstream } from './http1-upstream.ts'
+import { Http2Client } from './http2-client.ts'
 import { ModelChat } from './model.ts'
 import { Network } from './network.ts'
 import { plugIn } from './sockets.ts'
+import { Upstream } from './upstream.ts'
 
 export interface Outcome {
   readonly seed: number
@@ -68,8 +69,8 @@ class Simulation {
   readonly #network: Network
   readonly #machine = new Machine('gateway')
   readonly #records: AccessRecord[] = []
-  readonly #upstreams: Http1Upstream[] = []
-  readonly #clients: Http1Client[] = []
+  readonly #upstreams: Upstream[] = []
+  readonly #clients: (Http1Client | Http2Client)[] = []
 
   constructor(world: World) {
     this.#world = world
@@ -131,7 +132,7 @@ class Simulation {
         onRequest: ({ tag }: Exchange) => this.#world.note(`${name} has read ${tag}`),
         fail: (text: string) => this.#violate('framing', text),
       }
-      this.#upstreams.push(new Http1Upstream(name, address, owner))
+      this.#upstreams.push(new Upstream(name, address, owner))
     }
   }
 
@@ -170,7 +171,12 @@ class Simulation {
             }
           : undefined,
       }
-      const client = new Http1Client(`client${at}`, plan, {
+      const Client = random.chance(0.35) ? Http2Client : Http1Client
+      for (const exchange of own) {
+        const route = routes.find(({ name }) => name === exchange.route)
+        exchange.sharesConnection = Client === Http2Client || route?.isHttp2 === true
+      }
+      const client = new Client(`client${at}`, plan, {
         world: this.#world,
         network: this.#network,
         random: clientRandom,
