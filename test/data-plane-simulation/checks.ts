@@ -140,7 +140,7 @@ function isExplained(
   if (record !== undefined && record.durationMs >= timeoutMs) return true
   // A connection may end while a request is sent on it that must not, or cannot, be sent twice.
   const mayRepeat = idempotent.has(request.method) && request.framing === 'none'
-  return (mayEnd || sharesConnection) && !mayRepeat && last === undefined
+  return last === undefined && (sharesConnection || (mayEnd && !mayRepeat))
 }
 
 function checkForwarded(

@@ -5,25 +5,21 @@
 import { HpackDecoder } from '../../src/engines/http/http2/hpack-decoder.ts'
 import type { Random } from '../virtual-time/random.ts'
 import type { World } from '../virtual-time/world.ts'
-import { type Field, FramingError } from './http1-reader.ts'
+import type { Field } from './http1-reader.ts'
+import {
+  acknowledged,
+  endHeaders,
+  endStream,
+  fail,
+  frameOf,
+  literal,
+  types,
+  uint32s,
+  withoutPadding,
+} from './http2-frames.ts'
 import type { End } from './network.ts'
 
 const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
-const types = {
-  data: 0,
-  headers: 1,
-  priority: 2,
-  reset: 3,
-  settings: 4,
-  ping: 6,
-  goAway: 7,
-  windowUpdate: 8,
-  continuation: 9,
-} as const
-const endStream = 0x1
-const endHeaders = 0x4
-const padded = 0x8
-const acknowledged = 0x1
 
 const initialWindowSetting = 4
 const maxFrameSetting = 5
@@ -128,16 +124,12 @@ export class Http2Peer {
   }
 
   reset(stream: number, code: number): void {
-    const payload = Buffer.alloc(4)
-    payload.writeUInt32BE(code)
-    this.#sendFrame(types.reset, 0, stream, payload)
+    this.#sendFrame(types.reset, 0, stream, uint32s(code))
     this.#streams.delete(stream)
   }
 
   goAway(last: number): void {
-    const payload = Buffer.alloc(8)
-    payload.writeUInt32BE(last)
-    this.#sendFrame(types.goAway, 0, 0, payload)
+    this.#sendFrame(types.goAway, 0, 0, uint32s(last, 0))
   }
 
   /** Says that no more data of a stream are sent. */
@@ -172,12 +164,7 @@ export class Http2Peer {
 
   #sendFrame(type: number, flags: number, stream: number, payload: Buffer): void {
     if (this.isOver) return
-    const head = Buffer.alloc(9)
-    head.writeUIntBE(payload.length, 0, 3)
-    head[3] = type
-    head[4] = flags
-    head.writeUInt32BE(stream, 5)
-    this.#end.write(Buffer.concat([head, payload]))
+    this.#end.write(frameOf(type, flags, stream, payload))
   }
 
   #flush(stream: number): void {
@@ -352,9 +339,7 @@ export class Http2Peer {
       if (this.isOver || (stream !== 0 && state === undefined)) return
       if (state === undefined) this.#receiveWindow += used
       else state.receiveWindow += used
-      const payload = Buffer.alloc(4)
-      payload.writeUInt32BE(used)
-      this.#sendFrame(types.windowUpdate, 0, stream, payload)
+      this.#sendFrame(types.windowUpdate, 0, stream, uint32s(used))
     }
     const { windowPauseMs } = this.#settings
     if (windowPauseMs === 0) open()
@@ -370,33 +355,4 @@ export class Http2Peer {
     this.#end.close()
     this.#owner.onClose()
   }
-}
-
-function fail(text: string): never {
-  throw new FramingError(text)
-}
-
-function withoutPadding(flags: number, payload: Buffer): Buffer {
-  if ((flags & padded) === 0) return payload
-  const size = payload[0] ?? 0
-  if (size >= payload.length) fail('more padding than payload')
-  return payload.subarray(1, payload.length - size)
-}
-
-/** Writes a field as a literal that enters no table. */
-function literal([name, value]: Field): Buffer {
-  const text = (one: string) => {
-    const bytes = Buffer.from(one, 'latin1')
-    return Buffer.concat([lengthOf(bytes.length), bytes])
-  }
-  return Buffer.concat([Buffer.from([0]), text(name), text(value)])
-}
-
-function lengthOf(length: number): Buffer {
-  if (length < 127) return Buffer.from([length])
-  const out = [127]
-  let left = length - 127
-  for (; left >= 128; left = Math.floor(left / 128)) out.push(0x80 | (left & 0x7f))
-  out.push(left)
-  return Buffer.from(out)
 }
