@@ -46,7 +46,8 @@ export class Http2Client {
         onHead: (stream, fields, isLast) => this.#onHead(stream, fields, isLast),
         onData: (stream, bytes, isLast) => this.#onData(stream, bytes, isLast),
         onReset: (stream, code) => this.#onReset(stream, code),
-        onGoAway: () => {},
+        onGoAway: (last, code) =>
+          world.note(`the gateway goes away after stream ${last} with ${code}`),
         onClose: () => this.#lost(),
         fail: (text) => this.#owner.fail(`${this.name}: ${text}`),
       }
@@ -94,6 +95,7 @@ export class Http2Client {
   }
 
   #sendBody(stream: number, bytes: Buffer, isLast: boolean, onSent: () => void): void {
+    if (!this.#exchanges.has(stream)) return
     const { random } = this.#owner
     const { pauseMs } = this.#plan
     const size =
@@ -102,9 +104,8 @@ export class Http2Client {
     const isWhole = rest.length === 0
     this.#peer?.sendData(stream, bytes.subarray(0, size), isWhole && isLast, () => {
       if (isWhole) onSent()
-      else if (this.#exchanges.has(stream)) {
+      else
         this.#later(random.between(0, pauseMs), () => this.#sendBody(stream, rest, isLast, onSent))
-      }
     })
   }
 
