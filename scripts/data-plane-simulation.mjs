@@ -1,30 +1,6 @@
 // `npm run data-plane-simulation [-- --seed N | --seeds FROM..TO] [--minutes M]`: the data plane of a
 // worker with clients and upstreams on virtual connections and a virtual clock.
 // Exit code: 0 every seed passes, 1 one fails, 2 wrong usage.
-import { spawnSync } from 'node:child_process'
-import { join } from 'node:path'
+import { runSimulation } from './run-simulation.mjs'
 
-const root = join(import.meta.dirname, '..')
-const built = spawnSync(process.execPath, ['scripts/build.mjs', '--if-needed'], {
-  cwd: root,
-  stdio: 'inherit',
-})
-if (built.status !== 0) process.exit(built.status ?? 1)
-const mutation = process.argv.indexOf('--mutation')
-if (mutation > 0) {
-  const { mutate } = await import('../test/virtual-time/mutate.ts')
-  const { mutations } = await import('../test/data-plane-simulation/mutations.ts')
-  mutate(mutations, process.argv[mutation + 1])
-}
-const { parseOptions, runSeeds, usage } = await import('../test/data-plane-simulation/main.ts')
-const print = (text) => process.stdout.write(`${text}\n`)
-
-let options
-try {
-  options = parseOptions(process.argv.slice(2))
-} catch (error) {
-  print(`${error.message}\n\n${usage}`)
-  process.exit(2)
-}
-if (options === 'help') print(usage)
-else process.exit(await runSeeds(options, print))
+await runSimulation('data-plane-simulation')

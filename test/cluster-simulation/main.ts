@@ -2,6 +2,7 @@
 // The first import: it replaces the clocks before any other module reads them.
 import '../virtual-time/globals.ts'
 import { parseArgs } from 'node:util'
+import { withRepetition } from '../virtual-time/repetition.ts'
 import { type Outcome, simulate } from './simulation.ts'
 
 export const usage = `npm run cluster-simulation -- [--seed N | --seeds FROM..TO] [--minutes M | --hours H]
@@ -89,13 +90,6 @@ export async function runSeeds(options: Options, print: (text: string) => void):
     `${count} seeds, ${hours} virtual hours, ${events} events, ${failures} failed; ${cpu} s of CPU a seed`,
   )
   return failures === 0 ? 0 : 1
-}
-
-function withRepetition(first: Outcome, second: Outcome): Outcome {
-  if (first.digest === second.digest) return first
-  const at = first.trace.findIndex((line, index) => line !== second.trace[index])
-  const difference = `${first.trace[at]}\n  and ${second.trace[at]}`
-  return { ...first, failure: `two runs differ, first at line ${at}:\n  ${difference}` }
 }
 
 function report(

@@ -1,4 +1,4 @@
-/** What must hold for every exchange, and for a gateway that has nothing to do. */
+/** The invariants of an exchange. */
 import type { AccessRecord } from '../../src/gateway/proxy/telemetry/types.ts'
 import type { SimulatedRoute } from './configuration.ts'
 import { type Arrival, type Exchange, tagsIn } from './exchange.ts'
@@ -34,7 +34,7 @@ export function checkExchange(
   checkRecord(exchange, own, say('truth'))
 }
 
-/** Nobody gets anything of another exchange. */
+/** Checks that neither the client nor an upstream receives a tag of another exchange. */
 function checkIsolation(exchange: Exchange, say: (text: string) => void): void {
   const received = [
     ...exchange.responses.map((message) => ['its client', message] as const),

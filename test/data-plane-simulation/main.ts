@@ -3,6 +3,7 @@
 import '../virtual-time/globals.ts'
 import './sockets.ts'
 import { parseArgs } from 'node:util'
+import { withRepetition } from '../virtual-time/repetition.ts'
 import type { Outcome } from './simulation.ts'
 
 export const usage = `npm run data-plane-simulation -- [--seed N | --seeds FROM..TO] [--minutes M]
@@ -83,13 +84,6 @@ export async function runSeeds(options: Options, print: (text: string) => void):
   const rate = (count / (realSeconds() - began)).toFixed(1)
   print(`${count} seeds, ${exchanges} exchanges, ${failures} failed; ${rate} seeds a second`)
   return failures === 0 ? 0 : 1
-}
-
-function withRepetition(first: Outcome, second: Outcome): Outcome {
-  if (first.digest === second.digest) return first
-  const at = first.trace.findIndex((line, index) => line !== second.trace[index])
-  const difference = `${first.trace[at]}\n  and ${second.trace[at]}`
-  return { ...first, failure: `two runs differ, first at line ${at}:\n  ${difference}` }
 }
 
 function report(

@@ -64,10 +64,6 @@ class Direction {
     return this.#arrived.reduce((sum, bytes) => sum + bytes.length, 0)
   }
 
-  get hasWaiting(): boolean {
-    return this.#waiting.length > 0
-  }
-
   /** Returns whether the system has accepted all bytes; if not, `done` is called later. */
   write(bytes: Uint8Array, done: (isSent: boolean) => void): boolean {
     if (this.#last !== undefined || this.isClosed) return true
@@ -194,11 +190,6 @@ export class End {
     ;[one.#out, one.#in, other.#out, other.#in] = [there, back, back, there]
   }
 
-  /** Whether the peer cannot be written to. */
-  get isBroken(): boolean {
-    return this.isClosed || this.#out === undefined || this.#out.isClosed
-  }
-
   write(bytes: Uint8Array, done: (isSent: boolean) => void = () => {}): boolean {
     if (this.#out?.isClosed === true) {
       // The peer has closed: its system answers with a reset.
@@ -240,7 +231,7 @@ export class End {
     this.#leave()
   }
 
-  /** The peer learns that nobody reads any more after what was sent before. */
+  /** Drops what arrives from now on, and cancels what the peer still writes, once everything sent before has arrived. */
   #leave(): void {
     this.#in?.close()
     this.#out?.arriveLater(() => this.#in?.cancel())

@@ -12,7 +12,7 @@ const folders = ['examples', 'test/flow'].flatMap((folder) =>
 )
 
 describe('texts of what derivations read', () => {
-  it('exist for everything that is read to derive the state of the examples and test cases', async () => {
+  it('exist for every key that derivations read in the examples and test cases', async () => {
     const keys = new Set<string>()
     for (const folder of folders) {
       const fold = await foldRecording(await readManifests([folder]))

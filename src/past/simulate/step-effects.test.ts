@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { changesRequest, effectsOf } from './step-effects.ts'
 
 describe('the effects of policies', () => {
-  it('are everything for a policy that nobody has described', () => {
+  it('include every change if the policy is not in the table', () => {
     expect(changesRequest('traffic.new')).toBe(true)
     expect(effectsOf('traffic.new', [])).toEqual({ learned: [], headers: 'all', isTotal: true })
   })
