@@ -9,6 +9,7 @@ export const TEXTS_NOT_TEXT: i32 = -405 // numbers or lists where only texts can
 export const TEXTS_UNDECIDED: i32 = -406 // a pattern holds back more than the limit
 export const TEXTS_TOO_MANY: i32 = -407 // more choices or open parts than a stream may have
 export const TEXTS_OTHER_FORMAT: i32 = -408 // an object, but no message of the format
+export const TEXTS_OVER: i32 = -409 // a stream has text after its end
 
 // --- formats and messages of texts_new ---------------------------------------------------------------
 export const TEXTS_COMPLETIONS: i32 = 1 // chat completions

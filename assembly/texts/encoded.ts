@@ -1,4 +1,4 @@
-// Text documents in base64, which vendors and translations decode: guards read what is encoded.
+// Documents in base64, which vendors and translations decode: guards read what is encoded if it is text.
 import { TEXTS_NOT_TEXT } from './abi'
 import { append, Bytes, clear, failure, isAscii, reserve, setFailure } from './bytes'
 import { guardCount } from './chain'
@@ -42,13 +42,14 @@ function dataKind(holder: i32, index: i32): i32 {
   const media = memberOf(holder, MEDIA_TYPE, KIND_STRING)
   if (media != 0) {
     readText(media)
-    if (!isTextType(textStart, textLength)) return ENCODED_BINARY
+    if (isBinaryType(textStart, textLength)) return ENCODED_BINARY
   }
+  const isText = media == 0 || isTextType(textStart, textLength)
   readText(index)
   clear(value)
   append(value, textStart, textLength)
   prefix = 0
-  return ENCODED_TEXT
+  return isText ? ENCODED_TEXT : kindOfBytes(false)
 }
 
 /** Has the member one of the names url, uri, *_url, *_uri? */
@@ -78,7 +79,10 @@ function urlKind(fileName: i32): i32 {
   prefix = <i32>(comma + 1 - value.data)
   const length = <i32>(typeEnd - from)
   if (isAscii(from, length, 'application/octet-stream')) return kindOfFile(fileName)
-  return isTextType(from, length) ? ENCODED_TEXT : ENCODED_BINARY
+  if (isTextType(from, length)) return ENCODED_TEXT
+  // A file name may say otherwise than the type.
+  if (isBinaryType(from, length)) return fileName == 0 ? ENCODED_BINARY : kindOfFile(fileName)
+  return kindOfBytes(false)
 }
 
 const LOWER: usize = memory.data(24)
@@ -98,15 +102,66 @@ function isTextType(from: usize, length: i32): bool {
   return isAscii(rest, left, 'json') || isAscii(rest, left, 'xml') || isAscii(rest, left, 'x-yaml') || isAscii(rest, left, 'yaml')
 }
 
+/** Is it audio, video, a font, a PDF or an image other than SVG? Their bytes are not judged: a PDF may be ASCII. */
+function isBinaryType(from: usize, length: i32): bool {
+  let size = 0
+  for (; size < length && size < 24; size++) {
+    const byte = <u32>load<u8>(from + size)
+    if (byte == 59) break
+    store<u8>(LOWER + size, byte - 65 < 26 ? byte | 32 : byte)
+  }
+  if (isAscii(LOWER, min(size, 6), 'image/')) return !isAscii(LOWER, size, 'image/svg+xml')
+  if (isAscii(LOWER, min(size, 6), 'audio/') || isAscii(LOWER, min(size, 6), 'video/')) return true
+  return isAscii(LOWER, min(size, 5), 'font/') || isAscii(LOWER, size, 'application/pdf')
+}
+
+/** Is the byte a control character that texts do not have? NUL is not one here: it is every other byte of UTF-16. */
+// @ts-ignore: decorator
+@inline
+function isControl(byte: u32): bool {
+  return byte < 32 && byte != 0 && (byte < 9 || byte > 13) && byte != 27
+}
+
+/**
+ * Judges the base64 in `value` by its bytes, as the most lenient decoder reads it: they are a text if they have no
+ * control characters. If it `mayBePlain`, a string that is no base64 is a text as it is.
+ */
+function kindOfBytes(mayBePlain: bool): i32 {
+  let bits = 0
+  let count = 0
+  let size = 0
+  let zeros = 0
+  let hasControls = false
+  for (let i = prefix; i < value.used; i++) {
+    const char = <u32>load<u8>(value.data + i)
+    const digit = char == 45 ? 62 : char == 95 ? 63 : valueOf(char)
+    if (digit < 0) {
+      const isSpace = char == 32 || char == 9 || char == 10 || char == 13
+      if (mayBePlain && !isSpace && char != 61) return ENCODED_NONE
+      continue
+    }
+    bits = ((bits << 6) | digit) & 0xffffff
+    count += 6
+    if (count < 8) continue
+    count -= 8
+    const byte = <u32>(bits >> count) & 0xff
+    if (isControl(byte)) hasControls = true
+    size++
+    if (byte == 0) zeros++
+  }
+  const isText = zeros == 0 ? size > 0 : zeros < size && zeros >= (size + 2) / 3
+  return isText && !hasControls ? ENCODED_TEXT : ENCODED_BINARY
+}
+
 const EXTENSION: usize = memory.data(8)
 
 /** A file whose type only its name shows. */
 function kindOfFile(fileName: i32): i32 {
-  if (fileName == 0) return ENCODED_BINARY
+  if (fileName == 0) return kindOfUnnamed()
   readText(fileName)
   let size = 0
   while (size < textLength && load<u8>(textStart + textLength - 1 - size) != 46) size++
-  if (size == textLength || size == 0 || size > 4) return ENCODED_BINARY
+  if (size == textLength || size == 0 || size > 4) return kindOfUnnamed()
   const from = textStart + textLength - size
   for (let i = 0; i < size; i++) {
     const byte = <u32>load<u8>(from + i)
@@ -115,7 +170,18 @@ function kindOfFile(fileName: i32): i32 {
   const isKnown =
     isAscii(EXTENSION, size, 'txt') || isAscii(EXTENSION, size, 'md') || isAscii(EXTENSION, size, 'csv') ||
     isAscii(EXTENSION, size, 'html') || isAscii(EXTENSION, size, 'json') || isAscii(EXTENSION, size, 'xml')
-  return isKnown ? ENCODED_TEXT : ENCODED_BINARY
+  if (isKnown) return ENCODED_TEXT
+  if (isAscii(EXTENSION, size, 'pdf')) return ENCODED_BINARY
+  const isOffice =
+    isAscii(EXTENSION, size, 'doc') || isAscii(EXTENSION, size, 'docx') || isAscii(EXTENSION, size, 'xls') ||
+    isAscii(EXTENSION, size, 'xlsx')
+  return isOffice ? kindOfBytes(prefix == 0) : kindOfUnnamed()
+}
+
+/** A file of an unknown type; "JVBERi" is the beginning of a PDF. */
+function kindOfUnnamed(): i32 {
+  const isPdf = value.used - prefix >= 6 && isAscii(value.data + prefix, 6, 'JVBERi')
+  return isPdf ? ENCODED_BINARY : kindOfBytes(prefix == 0)
 }
 
 /** Masks the text in the string of which `encodedKind` has said that it contains one. */
@@ -198,12 +264,13 @@ function encode(): void {
   }
 }
 
+/** Is it UTF-8 without NUL, which other encodings have? */
 function isUtf8(from: usize, length: i32): bool {
   let at = from
   const end = from + length
   while (at < end) {
     const byte = <u32>load<u8>(at)
-    const size = byte < 0x80 ? 1 : byte - 0xc2 < 30 ? 2 : byte - 0xe0 < 16 ? 3 : byte - 0xf0 < 5 ? 4 : 0
+    const size = byte == 0 ? 0 : byte < 0x80 ? 1 : byte - 0xc2 < 30 ? 2 : byte - 0xe0 < 16 ? 3 : byte - 0xf0 < 5 ? 4 : 0
     if (size == 0 || at + size > end) return false
     for (let i = 1; i < size; i++) if ((load<u8>(at + i) & 0xc0) != 0x80) return false
     const second = size > 1 ? <u32>load<u8>(at, 1) : 0

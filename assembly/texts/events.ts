@@ -5,11 +5,11 @@ import { addEdit, beginEdits, E_KIND, E_LENGTH, E_VALUE, EDIT_BYTES, EDIT_NUMBER
 import { maskError, needEvent } from './forms'
 import { isKnown, knownLength, knownText, learn, writeKnown } from './known'
 import { SEQUENCE_NUMBER, TYPE } from './names'
-import { enqueue, newWaiting, release, Waiting, writeRest } from './queue'
+import { enqueue, giveBack, newWaiting, release, writeRest } from './queue'
 import { maskRepeated } from './repeated'
 import { isNone, openPart, Part } from './runs'
 import { isGuarded, rw } from './state'
-import { complete, countText, current, maskPiece, runOf, selectStream, setCurrent, stream } from './stream'
+import { countText, current, finish, maskPiece, runOf, selectStream, setCurrent, stop, stream } from './stream'
 import { readCompletions } from './stream-completions'
 import { readMessages } from './stream-messages'
 import { readResponses } from './stream-responses'
@@ -39,7 +39,7 @@ export function takeEvent(name: usize, nameLength: i32, root: i32): void {
   setCurrent(newWaiting(stream.queue))
   if (!isGuarded() || isPlainName(name, nameLength, root)) append(current.event.name, name, nameLength)
   if (!isGuarded() || needEvent(root)) readEvent(root)
-  else complete(-1)
+  else stop(-1)
   if (failure == 0 && isGuarded()) {
     numberEvent(root)
     sortEdits(current.event.edits)
@@ -47,10 +47,10 @@ export function takeEvent(name: usize, nameLength: i32, root: i32): void {
     append(current.event.side, rw.side.data, rw.side.used)
     keepTemplates(root)
     if (!isNone(current.begins)) beginEmpty()
-    else if (current.ends.used == 0 && current.completed.used == 0) learn(stream.known, current.event, root, rw.format == TEXTS_COMPLETIONS)
+    else if (current.ends.used == 0 && current.completed.used == 0 && current.stops.used == 0) learn(stream.known, current.event, root, rw.format == TEXTS_COMPLETIONS)
     enqueue(stream.queue, current)
     release(stream.queue)
-  } else if (failure == 0) giveBack(current)
+  } else if (failure == 0) giveBack(stream.queue, current)
   else enqueue(stream.queue, current)
 }
 
@@ -74,11 +74,6 @@ function readEvent(root: i32): void {
   else if (rw.format == TEXTS_RESPONSES) readResponses(root)
 }
 
-function giveBack(waiting: Waiting): void {
-  waiting.next = stream.queue.spare
-  stream.queue.spare = waiting
-}
-
 /** Processes an event that is not JSON: `[DONE]` or without content. */
 export function takePlainEvent(name: usize, nameLength: i32, data: usize, length: i32): void {
   selectStream()
@@ -86,7 +81,7 @@ export function takePlainEvent(name: usize, nameLength: i32, data: usize, length
   current.isPlain = true
   if (!isGuarded()) append(current.event.name, name, nameLength)
   append(current.event.data, data, length)
-  complete(-1)
+  if (length > 0) finish()
   enqueue(stream.queue, current)
   release(stream.queue)
 }
@@ -95,14 +90,14 @@ export function takePlainEvent(name: usize, nameLength: i32, data: usize, length
 export function finishStream(): void {
   selectStream()
   setCurrent(newWaiting(stream.queue))
-  complete(-1)
+  finish()
   release(stream.queue)
   for (let i = 0; i < current.completed.used && failure == 0; i += 4) {
     const part = changetype<Part>(<usize>load<u32>(current.completed.data + i))
     writeRest(stream.queue, part, stream.queue.added)
     store<u32>(push(stream.queue.done, 4), <u32>changetype<usize>(part))
   }
-  giveBack(current)
+  giveBack(stream.queue, current)
 }
 
 function numberEvent(root: i32): void {

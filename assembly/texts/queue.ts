@@ -6,13 +6,15 @@ import {
 } from './edits'
 import { maskText } from './group'
 import { countMatches } from './matches'
-import { Event, freeEvent, freePart, isNone, newEvent, Part } from './runs'
+import { Event, freeEvent, freePart, isNone, newEvent, Part, Run } from './runs'
 import { rw } from './state'
 import { appendUnescaped, endText, joinText } from './strings'
 
 @unmanaged
 export class Waiting {
   next: Waiting
+  /** Number of the event in the stream, from 1. */
+  serial: i64
   event: Event
   /** The event is not JSON: it is written as it is. */
   isPlain: bool
@@ -24,6 +26,15 @@ export class Waiting {
   /** Addresses of the parts that the event ends, and of those that complete with it. */
   ends: Bytes
   completed: Bytes
+  /** Addresses of the parts that the event stops if no text follows, and of their runs that are undecided. */
+  stops: Bytes
+  undecided: Bytes
+  /** Indexes of the choices that it has. */
+  choices: Bytes
+  /** It stops all texts. */
+  stopsAll: bool
+  /** Pieces of text in the stream up to this event. */
+  piece: i64
 }
 
 @unmanaged
@@ -36,10 +47,17 @@ export class Queue {
   size: i32
   /** Events that were added to the stream. */
   added: i64
+  /** Events and pieces of text so far. */
+  events: i64
+  pieces: i64
+  /** The event that ends the stream has come. */
+  isOver: bool
   /** Done parts, to be freed when no event waits; and parts whose texts later events may repeat. */
   done: Bytes
   remembered: Bytes
   rememberedSize: i32
+  /** Indexes of choices with events in the queue. */
+  choices: Bytes
   /** Indexes of content blocks that were removed because their text became empty, in ascending order. */
   removed: Bytes
 }
@@ -49,6 +67,7 @@ export function newQueue(): Queue {
   queue.done = newBytes()
   queue.remembered = newBytes()
   queue.removed = newBytes()
+  queue.choices = newBytes()
   return queue
 }
 
@@ -59,6 +78,9 @@ export function newWaiting(queue: Queue): Waiting {
     waiting.event = newEvent()
     waiting.ends = newBytes()
     waiting.completed = newBytes()
+    waiting.stops = newBytes()
+    waiting.undecided = newBytes()
+    waiting.choices = newBytes()
   } else queue.spare = waiting.next
   waiting.next = changetype<Waiting>(0)
   waiting.isPlain = false
@@ -71,6 +93,11 @@ export function newWaiting(queue: Queue): Waiting {
   clear(waiting.event.side)
   clear(waiting.ends)
   clear(waiting.completed)
+  clear(waiting.stops)
+  clear(waiting.undecided)
+  clear(waiting.choices)
+  waiting.serial = ++queue.events
+  waiting.stopsAll = false
   return waiting
 }
 
@@ -80,6 +107,9 @@ function freeWaiting(list: Waiting): void {
     freeEvent(one.event)
     freeBytes(one.ends)
     freeBytes(one.completed)
+    freeBytes(one.stops)
+    freeBytes(one.undecided)
+    freeBytes(one.choices)
     freeRecord(changetype<usize>(one))
     one = next
   }
@@ -102,6 +132,7 @@ export function freeQueue(queue: Queue): void {
   freeBytes(queue.done)
   freeBytes(queue.remembered)
   freeBytes(queue.removed)
+  freeBytes(queue.choices)
   freeRecord(changetype<usize>(queue))
 }
 
@@ -110,6 +141,12 @@ function partAt(list: Bytes, offset: i32): Part {
 }
 
 export function enqueue(queue: Queue, waiting: Waiting): void {
+  const choices = waiting.choices
+  if (!isNone(queue.first) && overtakes(queue, waiting)) {
+    write(queue, waiting)
+    return giveBack(queue, waiting)
+  }
+  for (let i = 0; i < choices.used; i += 4) addChoice(queue.choices, load<i32>(choices.data + i))
   if (isNone(queue.first)) queue.first = waiting
   else queue.last.next = waiting
   queue.last = waiting
@@ -118,23 +155,62 @@ export function enqueue(queue: Queue, waiting: Waiting): void {
 
 /** Writes the events before the first undecided one. */
 export function release(queue: Queue): void {
-  while (failure == 0 && !isNone(queue.first) && isDecided(queue.first)) {
+  while (failure == 0 && !isNone(queue.first) && isDecided(queue, queue.first)) {
     const waiting = queue.first
     queue.first = waiting.next
     queue.size -= waiting.event.data.used
     write(queue, waiting)
-    waiting.next = queue.spare
-    queue.spare = waiting
+    giveBack(queue, waiting)
   }
   if (queue.size > rw.heldLimit) setFailure(TEXTS_UNDECIDED)
-  if (isNone(queue.first)) freeParts(queue.done)
+  if (!isNone(queue.first)) return
+  freeParts(queue.done)
+  clear(queue.choices)
 }
 
-/** Is the text of the parts known that the event ends, and whether the block that it begins has a text? */
-function isDecided(waiting: Waiting): bool {
+export function giveBack(queue: Queue, waiting: Waiting): void {
+  waiting.next = queue.spare
+  queue.spare = waiting
+}
+
+// --- choices ---------------------------------------------------------------------------------------
+
+/** Maximum number of choices whose events may overtake each other. Events with more choices keep their order. */
+const CHOICE_LIMIT: i32 = 64
+
+/** Adds the index of a choice. */
+export function addChoice(list: Bytes, index: i32): void {
+  if (list.used <= CHOICE_LIMIT * 4 && !hasChoice(list, index)) store<i32>(push(list, 4), index)
+}
+
+function hasChoice(list: Bytes, index: i32): bool {
+  for (let i = 0; i < list.used; i += 4) if (load<i32>(list.data + i) == index) return true
+  return false
+}
+
+/** May the event come before those that wait, because its choices have none there? */
+function overtakes(queue: Queue, waiting: Waiting): bool {
+  const choices = waiting.choices
+  if (choices.used == 0 || waiting.undecided.used > 0 || max(choices.used, queue.choices.used) > CHOICE_LIMIT * 4) return false
+  for (let i = 0; i < choices.used; i += 4) if (hasChoice(queue.choices, load<i32>(choices.data + i))) return false
+  return true
+}
+
+/** Is the text known of the parts that the event ends or stops, and whether the block that it begins has a text? */
+function isDecided(queue: Queue, waiting: Waiting): bool {
   const begins = waiting.begins
   if (!isNone(begins) && begins.ready.used == 0 && !begins.isDone) return false
-  return areDone(waiting.ends)
+  return areDone(waiting.ends) && (waiting.undecided.used == 0 || queue.isOver || goesOn(queue, waiting))
+}
+
+/** Has a text gone on that the event has stopped? Runs are freed when the stream is over. */
+function goesOn(queue: Queue, waiting: Waiting): bool {
+  if (waiting.stopsAll) return queue.pieces > waiting.piece
+  const runs = waiting.undecided
+  for (let i = 0; i < runs.used; i += 4) {
+    if (changetype<Run>(<usize>load<u32>(runs.data + i)).lastPiece > waiting.piece) return true
+  }
+  return false
 }
 
 function areDone(parts: Bytes): bool {
@@ -145,6 +221,7 @@ function areDone(parts: Bytes): bool {
 function write(queue: Queue, waiting: Waiting): void {
   writeRests(queue, waiting, waiting.ends)
   writeRests(queue, waiting, waiting.completed)
+  writeRests(queue, waiting, waiting.stops)
   keepDone(queue, waiting.ends)
   keepDone(queue, waiting.completed)
   const event = waiting.event

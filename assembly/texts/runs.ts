@@ -69,6 +69,9 @@ export class Run {
   content: i32
   /** Parts that are not done. */
   undone: i32
+  /** Numbers of its last piece of text in the stream, and of the last event that stopped it. */
+  lastPiece: i64
+  stoppedBy: i64
 }
 
 export function newEvent(): Event {
@@ -139,6 +142,16 @@ export function heldByRun(run: Run): i32 {
   let most = 0
   for (let one = run.chain; !isNone(one); one = one.next) most = max(most, heldBytes(one))
   return most + run.waiting
+}
+
+/** May later text change what comes out for the text so far? */
+export function hasUndecided(run: Run): bool {
+  return run.half != 0 || heldByRun(run) > 0
+}
+
+/** Adds the parts that may have text to come out. */
+export function addParts(run: Run, list: Bytes): void {
+  for (let part = run.outgoing; !isNone(part); part = part.next) store<u32>(push(list, 4), <u32>changetype<usize>(part))
 }
 
 /** The open part with that name, which may begin now. */

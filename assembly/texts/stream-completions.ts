@@ -5,8 +5,9 @@ import { isLabel, isSkipped, maskChoiceMessage, maskContent, maskMember, textOf 
 import { addEdit, EDIT_REMOVE } from './edits'
 import { maskError } from './forms'
 import { AUDIO, CHOICES, CONTENT, DELTA, ERROR, FINISH_REASON, INDEX, MESSAGE, TEXT, TRANSCRIPT } from './names'
-import { complete, fieldOf, indexOf, isNonEmpty, needOnce, nonEmpty, takePiece } from './stream'
-import { isKind, KIND_ARRAY, KIND_NULL, KIND_OBJECT, KIND_STRING, member, memberOf, node } from './tape'
+import { addChoice } from './queue'
+import { current, fieldOf, indexOf, isNonEmpty, isType, needOnce, nonEmpty, stop, takePiece } from './stream'
+import { isKind, KIND_ARRAY, KIND_NULL, KIND_OBJECT, KIND_STRING, member, memberOf, node, readText } from './tape'
 
 export function readCompletions(root: i32): void {
   const choices = memberOf(root, CHOICES, KIND_ARRAY)
@@ -18,15 +19,20 @@ export function readCompletions(root: i32): void {
     else maskContent(choice)
   }
   const error = member(root, ERROR)
-  if (error != 0 && !isKind(error, KIND_NULL)) return complete(-1)
+  if (error != 0 && !isKind(error, KIND_NULL)) return stop(-1)
   for (let choice = choices == 0 ? 0 : node(choices).child; choice != 0 && failure == 0; choice = node(choice).next) {
-    if (isFinished(choice)) complete(indexOf(choice, INDEX))
+    const index = indexOf(choice, INDEX)
+    addChoice(current.choices, index)
+    if (isFinished(choice)) stop(index)
   }
 }
 
+/** Has the choice a reason why it ended? Some servers write an empty one, or "null", until then. */
 function isFinished(choice: i32): bool {
-  const reason = member(choice, FINISH_REASON)
-  return reason != 0 && !isKind(reason, KIND_NULL)
+  const reason = nonEmpty(choice, FINISH_REASON)
+  if (reason == 0) return false
+  readText(reason)
+  return !isType('null')
 }
 
 function readChoice(choice: i32): void {

@@ -6,7 +6,7 @@ import { addEdit, EDIT_INDEX } from './edits'
 import { CONTENT_BLOCK, DELTA, INDEX, MESSAGE, STOP_REASON, TEXT, TYPE } from './names'
 import { openPart } from './runs'
 import { isGuarded } from './state'
-import { complete, current, end, fieldOf, indexOf, isType, needOnce, runOf, takePiece } from './stream'
+import { begin, current, end, fieldOf, finish, indexOf, isType, needOnce, runOf, stop, takePiece } from './stream'
 import {
   countOf, isKind, KIND_NULL, KIND_OBJECT, KIND_STRING, member, memberOf, node, readText, textLength, textStart,
 } from './tape'
@@ -33,21 +33,23 @@ export function readMessages(root: i32): void {
 /** `textStart` is the type. */
 function readOther(root: i32): void {
   const endsBlock = isType('content_block_stop')
-  let isLast = isType('message_stop') || isType('error')
+  const isLast = isType('message_stop')
+  let stops = isType('error')
   if (isType('message_delta')) {
     const reason = member(memberOf(root, DELTA, KIND_OBJECT), STOP_REASON)
-    isLast = reason != 0 && !isKind(reason, KIND_NULL)
+    stops = reason != 0 && !isKind(reason, KIND_NULL)
   }
   readTexts(root)
   if (endsBlock) end(indexOf(root, INDEX), -1)
-  if (isLast) complete(-1)
+  if (isLast) finish()
+  else if (stops) stop(-1)
 }
 
 /** Masks the texts of an event; those of a delta continue in later events. `textStart` is the type. */
 function readTexts(root: i32): void {
   const delta = isType('message_delta') ? member(root, DELTA) : 0
   maskObject(root, 0, delta)
-  if (delta != 0) takeAsides(root, 0, delta, beginAsides(0, 0, memberOf(root, TYPE, KIND_STRING)))
+  if (delta != 0) takeAsides(root, 0, delta, beginAsides(-1, 0, memberOf(root, TYPE, KIND_STRING)))
 }
 
 /** Notes the index of a content block: blocks before it may be removed, or the block itself. */
@@ -65,11 +67,12 @@ const BLOCK: string = 'content_block_'
 /** A block of text begins with a text that is usually empty; the rest follows in deltas. */
 function readStart(root: i32, block: i32): void {
   maskObject(root, 0, block)
+  const index = indexOf(root, INDEX)
+  begin(index)
   if (block == 0) return
   const text = hasType(block, 'text') ? memberOf(block, TEXT, KIND_STRING) : 0
   maskObject(block, CONTENT_BLOCK, text)
   if (text == 0) return
-  const index = indexOf(root, INDEX)
   takePiece(text, index, 0)
   if (isGuarded()) current.begins = openPart(runOf(0, 0), index, 0)
 }

@@ -7,7 +7,7 @@ import { beginGroup, maskGroup } from './group'
 import { ARGUMENTS, CONTENT, CONTENT_INDEX, DELTA, INPUT, ITEM, OUTPUT_INDEX, PART, RESPONSE, TEXT, TYPE } from './names'
 import { remembersItem } from './queue'
 import { isNone } from './runs'
-import { answerRun, complete, current, end, indexOf, isType, needOnce, stream, takePiece } from './stream'
+import { answerRun, current, end, finish, indexOf, isType, needOnce, stop, stream, takePiece } from './stream'
 import {
   isKind, KIND_ARRAY, KIND_OBJECT, KIND_STRING, member, memberOf, node, NODE_FOLDED, readName, readText, textLength, textStart,
 } from './tape'
@@ -32,7 +32,7 @@ export function readResponses(root: i32): void {
     readItem(root, isStreamed(item))
   } else if (isType('error')) {
     maskObject(root)
-    complete(-1)
+    stop(-1)
   } else if (delta != 0 && endsWith('.delta')) {
     maskObject(root, 0, delta)
     takePiece(delta, item, content)
@@ -142,5 +142,5 @@ function readWhole(root: i32): void {
     isLast = isType('response.completed') || isType('response.incomplete') || isType('response.failed')
   }
   maskAnswer(response)
-  if (isLast) complete(-1)
+  if (isLast) finish()
 }

@@ -1,11 +1,13 @@
 // A streamed answer: its runs of text, and the event that is being read.
-import { TEXTS_COMPLETIONS, TEXTS_MALFORMED, TEXTS_RESPONSES, TEXTS_TOO_MANY, TEXTS_UNDECIDED } from './abi'
-import { append, Bytes, clear, failure, freeRecord, isAscii, newRecord, setFailure } from './bytes'
+import { TEXTS_COMPLETIONS, TEXTS_MALFORMED, TEXTS_MESSAGES, TEXTS_OVER, TEXTS_RESPONSES, TEXTS_TOO_MANY, TEXTS_UNDECIDED } from './abi'
+import { append, Bytes, clear, failure, freeBytes, freeRecord, isAscii, newBytes, newRecord, push, setFailure } from './bytes'
 import { checkNames } from './content'
 import { addEdit, EDIT_PART } from './edits'
 import { freeKnown, Known, newKnown } from './known'
 import { freeQueue, newQueue, Queue, Waiting } from './queue'
-import { completeRun, endParts, freePart, freeRun, heldByRun, isNone, newRun, openPart, Part, pushPiece, Run } from './runs'
+import {
+  addParts, completeRun, endParts, freePart, freeRun, hasUndecided, heldByRun, isNone, newRun, openPart, Part, pushPiece, Run,
+} from './runs'
 import { isGuarded, rw } from './state'
 import {
   countOf, isKind, KIND_NUMBER, KIND_STRING, member, memberOf, node, NODE_FOLDED, readName, readText, textLength, textStart,
@@ -18,6 +20,8 @@ export class Stream {
   known: Known
   runs: Run
   runCount: i32
+  /** Indexes of content blocks whose asides have ended. */
+  ended: Bytes
 }
 
 /** Runs at once, at most. */
@@ -41,6 +45,7 @@ export function newStream(): Stream {
   const made = changetype<Stream>(newRecord(offsetof<Stream>()))
   made.queue = newQueue()
   made.known = newKnown()
+  made.ended = newBytes()
   return made
 }
 
@@ -54,6 +59,7 @@ export function freeStream(): void {
   }
   freeQueue(made.queue)
   freeKnown(made.known)
+  freeBytes(made.ended)
   freeRecord(changetype<usize>(made))
   rw.stream = 0
 }
@@ -98,10 +104,29 @@ export function asideRun(first: i32, content: i32, hash: u32): Run {
   for (let run = stream.runs; !isNone(run); run = run.next) {
     if (run.isAside && run.first == first && run.content == content && run.second == second) return run
   }
+  if (endedAt(first) >= 0) setFailure(TEXTS_OVER)
   const run = newRun(first, second, false, false)
   run.isAside = true
   run.content = content
   return addRun(run)
+}
+
+/** Content blocks with asides that have ended, at most: they are searched for each new aside. */
+const ENDED_LIMIT: i32 = 4096
+
+function endedAt(first: i32): i32 {
+  const ended = stream.ended
+  for (let i = 0; i < ended.used; i += 4) if (load<i32>(ended.data + i) == first) return i
+  return -1
+}
+
+/** A content block begins, maybe with the index of an earlier one. */
+export function begin(first: i32): void {
+  const at = endedAt(first)
+  if (at < 0) return
+  const ended = stream.ended
+  ended.used -= 4
+  store<i32>(ended.data + at, load<i32>(ended.data + ended.used))
 }
 
 /** The run of the texts of a message, in formats whose events show where parts end; 0 if there is none yet. */
@@ -133,13 +158,34 @@ export function countText(length: i32): void {
 }
 
 export function maskPiece(run: Run, part: Part, from: usize, length: i32): void {
+  if (length > 0) {
+    if (stream.queue.isOver) return setFailure(TEXTS_OVER)
+    run.lastPiece = ++stream.queue.pieces
+  }
   pushPiece(run, part, from, length)
   if (heldByRun(run) > rw.heldLimit) setFailure(TEXTS_UNDECIDED)
 }
 
-/** Ends the texts of a choice (-1: all texts). */
-export function complete(first: i32): void {
-  completeRuns(first, -1, false)
+/** Ends the stream: no text may follow. */
+export function finish(): void {
+  completeRuns(-1, -1, false)
+  stream.queue.isOver = true
+}
+
+/**
+ * The texts of a choice (-1: all texts) end with the event, if none follows: some providers say so in each event. The
+ * event waits while they are undecided, until the stream ends or they go on.
+ */
+export function stop(first: i32): void {
+  if (failure != 0) return
+  current.stopsAll = current.stopsAll || first < 0
+  current.piece = stream.queue.pieces
+  for (let run = stream.runs; !isNone(run); run = run.next) {
+    if ((first >= 0 && run.first != first) || run.stoppedBy == current.serial) continue
+    run.stoppedBy = current.serial
+    addParts(run, current.stops)
+    if (hasUndecided(run)) store<u32>(push(current.undecided, 4), <u32>changetype<usize>(run))
+  }
 }
 
 function completeRuns(first: i32, content: i32, onlyAsides: bool): void {
@@ -161,7 +207,13 @@ function completeRuns(first: i32, content: i32, onlyAsides: bool): void {
 /** Ends the parts of the answer with that name; -1 for any. */
 export function end(first: i32, second: i32): void {
   if (failure != 0) return
+  const before = stream.runCount
   completeRuns(first, second, true)
+  // A content block that goes on after its end is no text of its own.
+  if (rw.format == TEXTS_MESSAGES && stream.runCount < before && endedAt(first) < 0) {
+    if (stream.ended.used >= ENDED_LIMIT * 4) setFailure(TEXTS_TOO_MANY)
+    store<i32>(push(stream.ended, 4), first)
+  }
   const run = answerRun()
   if (!isNone(run)) endParts(run, first, second, current.ends)
 }

@@ -15,6 +15,8 @@ export const TEXTS_UNDECIDED = -406
 export const TEXTS_TOO_MANY = -407
 /** an object, but no message of the format */
 export const TEXTS_OTHER_FORMAT = -408
+/** a stream has text after its end */
+export const TEXTS_OVER = -409
 /** chat completions */
 export const TEXTS_COMPLETIONS = 1
 export const TEXTS_MESSAGES = 2

@@ -1,11 +1,12 @@
 /** Limits of rates, and their buckets in the memory of a RateHost. */
 import { sha256 } from '../../ground/base/digest.ts'
+import { limitPeriodMs } from '../../ground/base/limit-periods.ts'
 import { ERROR_ARGUMENT, RATE_FULL, RATE_GONE } from './abi.ts'
 import { CoreError, CoreTrap } from './errors.ts'
 import type { RateDemand } from './exports.ts'
 import { type RateHost, untilFree } from './rate-host.ts'
 
-export type RateUnit = 'Seconds' | 'Minutes' | 'Hours'
+export type RateUnit = keyof typeof limitPeriodMs
 
 /** `rate` units per `unit` of time; a full bucket has `burst` units more (default 0). */
 export interface RateLimit {
@@ -15,15 +16,9 @@ export interface RateLimit {
   readonly burst?: number
 }
 
-const unitMilliseconds: Readonly<Record<RateUnit, number>> = {
-  Seconds: 1000,
-  Minutes: 60_000,
-  Hours: 3_600_000,
-}
-
 /** Milliseconds in which one unit is refilled. */
 function periodOf({ rate, unit }: RateLimit): number {
-  const period = (typeof unit === 'number' ? unit : unitMilliseconds[unit]) / rate
+  const period = (typeof unit === 'number' ? unit : limitPeriodMs[unit]) / rate
   if (!(period > 0 && period < Number.POSITIVE_INFINITY)) {
     throw new RangeError(`a rate limit of ${rate} a unit of ${unit}`)
   }
@@ -251,6 +246,11 @@ export class RateBuckets {
     if (result < 0) throw new CoreError(result, result === ERROR_ARGUMENT ? 'a demand' : name)
     this.#isFull = false
     return result === 1
+  }
+
+  /** Whether the last call was refused because no cell was free for a new bucket. */
+  get isTableFull(): boolean {
+    return this.#isFull
   }
 
   #refuseFull(): boolean {

@@ -7,7 +7,13 @@ import {
 } from '../../../src/engines/core/rate.ts'
 import { ModelBucket } from './model.ts'
 
-const units: Record<RateUnit, number> = { Seconds: 1000, Minutes: 60_000, Hours: 3_600_000 }
+const units: Record<RateUnit, number> = {
+  Seconds: 1000,
+  Minutes: 60_000,
+  Hours: 3_600_000,
+  Days: 86_400_000,
+  Months: 2_592_000_000,
+}
 
 const limit = fc.record({
   rate: fc.oneof(fc.integer({ min: 1, max: 20 }), fc.integer({ min: 1, max: 3_000_000 })),

@@ -1,5 +1,9 @@
 /** Random requests, answers and streams of language models, with secrets in any place where guards look. */
 
+import type { JsonObject } from '../../../src/engines/messages/json/json.ts'
+import { encodedText, isReadable } from '../../../src/engines/messages/mask/encoded-texts.ts'
+import { requestScope } from '../../../src/engines/messages/mask/text-fields.ts'
+
 /** A small generator, so that a seed replays a run. */
 export class Random {
   #state: number
@@ -265,4 +269,15 @@ export function answerOf(format: Format, random: Random): Record<string, unknown
     case 'Embeddings':
       return { data: [{ embedding: [0.1, -2e-7] }], usage: { prompt_tokens: 4, total_tokens: 4 } }
   }
+}
+
+/** Text documents of answers that are not base64 end guarded answers. */
+export function hasUnreadable(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some(hasUnreadable)
+  if (typeof value !== 'object' || value === null) return false
+  return Object.keys(value).some((name) => {
+    const data = encodedText(value as JsonObject, name, requestScope)
+    const isBroken = typeof data === 'object' && !isReadable(data)
+    return isBroken || hasUnreadable((value as JsonObject)[name])
+  })
 }

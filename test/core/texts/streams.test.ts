@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { compileGuards, compileMask, type MaskRule } from '../../../src/engines/core/index.ts'
 import { clientFormats } from '../../../src/engines/messages/formats/index.ts'
 import { HeldStream } from '../../../src/engines/messages/mask/held-stream.ts'
-import { Random, textOf } from './messages.ts'
+import { hasUnreadable, Random, textOf } from './messages.ts'
 import { readSse, received, type SentEvent, sse, streamOf } from './streams.ts'
 
 const chain: readonly (readonly MaskRule[])[] = [
@@ -124,6 +124,9 @@ describe.each(['Completions', 'Messages', 'Responses'] as const)(
         const random = new Random(seed)
         const events = streamOf(format, random)
         const bytes = Buffer.from(sse(events, random))
+        // The kernel refuses documents that it cannot read, and the gateway reads what Node decodes.
+        if (events.some(({ data }) => data !== '[DONE]' && hasUnreadable(JSON.parse(data))))
+          continue
         const { text } = rewrite(format, bytes, 1 + random.below(bytes.length))
         const theirs = wellFormed(received(gateway(format, events)))
         const ours = readSse(text)

@@ -1,5 +1,5 @@
 /** Random streams of answers, cut into events at any place, and what a client reads from a stream. */
-import { isLabel } from '../../../src/engines/messages/mask/text-fields.ts'
+import { isLabel, responseScope } from '../../../src/engines/messages/mask/text-fields.ts'
 import { anyObject, type Format, type Random, textOf } from './messages.ts'
 
 export interface SentEvent {
@@ -55,13 +55,15 @@ function completions(random: Random, other: typeof anyObject): SentEvent[] {
   }))
   const events: SentEvent[] = []
   const head = { id: 'x', model: 'm', usage: null }
+  /** What the provider writes before the end of a choice. */
+  const early = random.of([null, null, null, '', 'stop', 'null', false, 0])
   for (let at = 0; choices.some(({ pieces }) => at <= pieces.length); at++) {
     const now = choices.filter(({ pieces }) => at <= pieces.length)
     const bodies = now.map(({ index, field, pieces }) => {
       const piece = pieces[at]
       const delta = deltaOf(field, piece)
       const text = piece === undefined ? { delta: {} } : field === 'text' ? delta : { delta }
-      const finish_reason = piece === undefined ? 'stop' : null
+      const finish_reason = piece === undefined ? 'stop' : early
       const name = random.of(['message', 'new'])
       const more = random.below(9) === 0 ? { [name]: other(random) } : {}
       return { ...text, ...more, index, finish_reason, logprobs: { content: [{ token: 'ab' }] } }
@@ -221,6 +223,8 @@ export function readSse(text: string): SentEvent[] {
 export function received(events: readonly SentEvent[]) {
   const texts: Record<string, string> = {}
   const rest: unknown[] = []
+  /** By choice: the end of one may come before that of another, whose text is undecided. */
+  const ends: Record<number, unknown[]> = {}
   const add = (key: string, text: unknown) => {
     if (typeof text === 'string') texts[key] = (texts[key] ?? '') + text
   }
@@ -233,7 +237,7 @@ export function received(events: readonly SentEvent[]) {
         // An event that is added has only the item of a list that goes on.
         const name = Array.isArray(holder) ? '*' : field
         if (typeof value === 'object' && value !== null) join(`${key}.${name}`, value as Json)
-        else if (!isLabel(holder, field)) add(`${key}.${name}`, value)
+        else if (!isLabel(holder, field, responseScope)) add(`${key}.${name}`, value)
       }
     }
     for (const choice of body.choices ?? []) {
@@ -251,7 +255,8 @@ export function received(events: readonly SentEvent[]) {
         add(`${choice.index}/${name}`, choice.delta?.[name])
       add(`${choice.index}/audio`, choice.delta?.audio?.transcript)
       add(`${choice.index}/text`, choice.text)
-      if (choice.finish_reason !== null) rest.push({ ...choice, delta: {}, text: '' })
+      if (choice.finish_reason !== 'stop') continue
+      ends[choice.index] = [...(ends[choice.index] ?? []), { ...choice, delta: {}, text: '' }]
     }
     const { type, delta } = body
     if (typeof delta === 'object') join(`${type} ${body.index ?? body.output_index}`, delta)
@@ -261,5 +266,5 @@ export function received(events: readonly SentEvent[]) {
       add(`${body.output_index}/${body.content_index}`, delta)
     } else if (body.choices === undefined) rest.push({ event, body, before })
   }
-  return { texts, rest }
+  return { texts, ends, rest }
 }
