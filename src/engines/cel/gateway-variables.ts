@@ -41,6 +41,12 @@ const some = (stage: ExpressionStage, names: string) =>
 
 const fieldsOf = (...entries: (readonly [string, VariableEntry])[][]) => new Map(entries.flat())
 
+/** Fields of costs, in USD, and of prices, in USD per million tokens. */
+const costFields =
+  'total input output cacheRead cacheWrite reasoning inputAudio outputAudio inputImage outputImage calls'
+const rateFields =
+  'input output cacheRead cacheReadAudio cacheWrite cacheWrite1h reasoning inputAudio outputAudio inputImage outputImage'
+
 const items: readonly [string, VariableEntry][] = [
   [
     'tool',
@@ -123,6 +129,7 @@ export const variableTable: ReadonlyMap<string, VariableEntry> = new Map<string,
   ['basicAuth', { stage: 'authentication', fields: fieldsOf(some('authentication', 'username')) }],
   ['jwt', { stage: 'authentication' }],
   ['apiKey', { stage: 'authentication' }],
+  ['identity', { stage: 'authentication' }],
   ['extauthz', { stage: 'extAuth' }],
   ['extproc', { stage: 'extProc' }],
   [
@@ -158,6 +165,14 @@ export const variableTable: ReadonlyMap<string, VariableEntry> = new Map<string,
         some('modelResponse', 'cacheCreationInputTokens reasoningTokens inputTextTokens'),
         some('modelResponse', 'inputImageTokens inputAudioTokens outputTextTokens'),
         some('modelResponse', 'outputImageTokens outputAudioTokens'),
+        some('modelResponse', 'providerTotalTokens costStatus'),
+        [
+          ['cost', { stage: 'modelResponse', fields: fieldsOf(some('modelResponse', costFields)) }],
+          [
+            'costRates',
+            { stage: 'modelResponse', fields: fieldsOf(some('modelResponse', rateFields)) },
+          ],
+        ],
         some('modelResponse', 'timeToFirstToken timePerOutputToken'),
         some('modelRequest', 'params prompt'),
         some('modelResponse', 'completion toolCalls'),
@@ -259,6 +274,11 @@ export const expressionPoints = {
       ...(['process', 'arrival', 'authentication', 'extAuth', 'extProc', 'routing'] as const),
       ...(['backend', 'mcpMessage', 'mcpItem'] as const),
     ],
+  },
+  health: {
+    title: '`backend.health.unhealthyCondition`',
+    when: 'when a response is judged, before policies change it',
+    has: [...late, 'backend', 'modelRequest', 'response'],
   },
   response: {
     title: '`transformation.response`',

@@ -355,11 +355,10 @@ export class Engine {
   }
 
   #toError(thrown: unknown): GatewayError {
-    if (thrown instanceof CoreTrap) {
-      this.#parts.counters.coreTraps++
-      return new GatewayError('core_trapped', undefined, thrown)
-    }
-    return new GatewayError('bug', undefined, thrown)
+    if (thrown instanceof GatewayError) return thrown
+    const isTrap = thrown instanceof CoreTrap
+    if (isTrap) this.#parts.counters.coreTraps++
+    return new GatewayError(isTrap ? 'core_trapped' : 'bug', undefined, thrown)
   }
 
   /** Closes all ports and connections at once. */

@@ -49,9 +49,10 @@ interface ScanRules extends RefusalRules {
    * - `unescaped`: names without escapes. If a member occurs again, the last one counts, as for `JSON.parse`.
    * - `plain`: like `unescaped`, but the object itself is refused if another reader may find other members: a member
    *   occurs twice, or its name has capitals or bytes beyond ASCII.
+   * - `ascii`: like `plain`, but names may have capitals, because readers of the format heed the case.
    * - `unique`: all names, if no object at any depth has one of them twice.
    */
-  readonly names?: 'unescaped' | 'plain' | 'unique'
+  readonly names?: 'unescaped' | 'plain' | 'ascii' | 'unique'
   /** Maximum number of objects and arrays in each other. */
   readonly maxDepth?: number
 }
@@ -109,9 +110,9 @@ export class JsonScanner {
     this.#maxDepth = rules.maxDepth ?? defaultMaxDepth
     this.#closers = new Uint8Array(this.#maxDepth + 1)
     this.#names = new OpenNames(this.#maxDepth)
-    this.#topKind = names === 'unique' ? escaped : names === 'plain' ? plain : unescaped
+    this.#topKind = { unescaped, plain, ascii, unique: escaped }[names]
     this.#innerKind = names === 'unique' ? escaped : unescaped
-    this.#uniqueDepth = names === 'unique' ? this.#maxDepth : names === 'plain' ? 1 : 0
+    this.#uniqueDepth = { unescaped: 0, plain: 1, ascii: 1, unique: this.#maxDepth }[names]
     this.#members = [...new Set([...read, ...noted])]
     this.#readCount = read.length
     this.#starts = new Int32Array(this.#members.length)

@@ -4,6 +4,7 @@
  * converters. It has the features that at least two formats share. No common form is used if the
  * client and the provider have the same format.
  */
+import type { Effort } from './catalog/facts.ts'
 import type { JsonObject } from './json/json.ts'
 
 /** An image or a document, or its location. */
@@ -11,14 +12,29 @@ export type MediaSource =
   | { readonly type: 'data'; readonly mediaType: string /** Base64. */; readonly data: string }
   | { readonly type: 'url'; readonly url: string; readonly mediaType?: string }
 
-interface Cacheable {
+/** How long a provider caches. */
+export type CacheLifetime = '5m' | '1h'
+
+export interface Cacheable {
   /** The client asks the provider to cache everything up to and including this item. */
-  readonly cache?: boolean
+  readonly cache?: CacheLifetime
+}
+
+/** A source in the web that a text of the model rests on. */
+export interface Citation {
+  readonly url: string
+  readonly title?: string
+  /** Text of the source. */
+  readonly quote?: string
+  /** The part of the block's text that rests on the source; all of it if omitted. */
+  readonly range?: { readonly start: number; readonly end: number }
 }
 
 export interface TextBlock extends Cacheable {
   readonly type: 'text'
   readonly text: string
+  /** Sources of a text in a response. */
+  readonly citations?: readonly Citation[]
 }
 
 export interface ImageBlock extends Cacheable {
@@ -64,6 +80,8 @@ export interface ToolCallBlock extends Cacheable {
   readonly input: unknown
   /** Set in responses if the client's tool takes plain text; `input` is then that text. */
   readonly custom?: boolean
+  /** Set in responses if the client's tool is in a namespace; `name` is then its name there. */
+  readonly namespace?: string
 }
 
 export interface ToolResultBlock extends Cacheable {
@@ -99,8 +117,9 @@ export type Block =
   | ThinkingBlock
   | RedactedThinkingBlock
 
+/** A message of the system stands in its place if others precede it; the provider may need it at the beginning. */
 export interface Turn {
-  readonly role: 'user' | 'assistant'
+  readonly role: 'user' | 'assistant' | 'system'
   readonly blocks: readonly Block[]
 }
 
@@ -111,12 +130,18 @@ export interface Tool extends Cacheable {
   readonly schema: JsonObject
   /** True if the client's tool takes plain text; the schema then has only the property `input`. */
   readonly custom?: boolean
+  /** True if the provider must enforce the schema. */
+  readonly strict?: boolean
+  /** Set if the client's tool is in a namespace; `name` is then unique among all tools. */
+  readonly member?: { readonly namespace: string; readonly name: string }
 }
 
 /** A web search tool that the provider runs. */
 export interface WebSearch {
   /** Its path in the client's request, for error messages. */
   readonly path: string
+  /** True if a request without the search still is what the client asked for. */
+  readonly isOptional?: boolean
   readonly maxUses?: number
   readonly allowedDomains?: readonly unknown[]
   readonly blockedDomains?: readonly unknown[]
@@ -129,11 +154,12 @@ export interface WebSearch {
 export type ToolChoice =
   | { readonly type: 'auto' | 'required' | 'none' }
   | { readonly type: 'tool'; readonly name: string }
-
-type Effort = 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max'
+  /** The web search. */
+  | { readonly type: 'search' }
 
 export type Reasoning =
-  | { readonly type: 'effort'; readonly effort: Effort }
+  /** `isGuide`: the effort guides the model, but the client does not ask it to think. */
+  | { readonly type: 'effort'; readonly effort: Effort; readonly isGuide?: boolean }
   | { readonly type: 'budget'; readonly tokens: number }
   | { readonly type: 'adaptive'; readonly effort?: Effort }
   | { readonly type: 'off' }
@@ -145,6 +171,10 @@ export type OutputFormat =
       readonly name?: string
       readonly description?: string
       readonly schema: unknown
+      /** True if the provider must enforce the schema. */
+      readonly strict?: boolean
+      /** JSON path in the client's request, for error messages. */
+      readonly path: string
     }
 
 export interface Chat {
@@ -166,10 +196,14 @@ export interface Chat {
   /** Number of choices in the response. */
   readonly choices?: number
   readonly reasoning?: Reasoning
+  /** Whether the response has the thinking as text; the model decides if omitted. */
+  readonly showsThinking?: boolean
   readonly output?: OutputFormat
   /** True if the client asks for images in addition to text. */
   readonly images?: boolean
   readonly user?: string
+  /** The client leaves it to the provider where to cache. */
+  readonly cache?: CacheLifetime
   /** Fields that only the generate-content format has, by their names there. */
   readonly generateContent?: JsonObject
   readonly stream: boolean
@@ -189,17 +223,24 @@ export interface Usage {
   readonly uncachedInput: number
   readonly output: number
   readonly cacheRead?: number
+  /** Tokens of audio, which `cacheRead` includes. */
+  readonly cacheReadAudio?: number
   readonly cacheWrite?: number
+  /** Tokens that are cached for an hour, which `cacheWrite` includes. */
+  readonly cacheWrite1h?: number
   /** Tokens of reasoning, which `output` includes. */
   readonly reasoning?: number
   /** Parts of the input and output tokens by kind, such as `inputAudioTokens`. */
   readonly kinds?: Readonly<Record<string, number>>
+  /** Numbers of calls that the provider bills, by their names in catalogs, such as `webSearch`. */
+  readonly calls?: Readonly<Record<string, number>>
+  /** Service, place and speed, such as `priority`, `us` and `fast`, if the provider says them with the usage. */
+  readonly service?: string
+  readonly geography?: string
+  readonly speed?: string
 }
 
-/**
- * Merges two usage reports for the same response. Counts only grow, and a later report may omit earlier
- * counts: some providers report the input only once.
- */
+/** Merges two reports of one response. Counts only grow; a later report may omit earlier ones, such as the input. */
 export function laterUsage(before: Usage | undefined, now: Usage): Usage {
   if (before === undefined) return now
   const { input, uncachedInput } = now.input > 0 || now.uncachedInput > 0 ? now : before
@@ -230,6 +271,8 @@ export interface Choice {
     | MadeImageBlock
   )[]
   readonly stop: StopReason
+  /** Text in which the model, or its provider, declines to answer. */
+  readonly refusal?: string
 }
 
 export interface ModelResponse extends Choice {
@@ -249,6 +292,10 @@ export interface ModelResponse extends Choice {
 export type ResponseEvent =
   | { readonly type: 'start'; readonly id: string; readonly model: string; readonly usage?: Usage }
   | { readonly type: 'text'; readonly index: number; readonly text: string }
+  /** A source of the text in the block. */
+  | { readonly type: 'citation'; readonly index: number; readonly citation: Citation }
+  /** Part of the text in which the model, or its provider, declines to answer. */
+  | { readonly type: 'refusal'; readonly text: string }
   | {
       readonly type: 'thinking'
       readonly index: number
@@ -265,6 +312,8 @@ export type ResponseEvent =
       readonly name: string
       /** True if the input is plain text, which follows in a single event. */
       readonly custom?: boolean
+      /** Set if the client's tool is in a namespace; `name` is then its name there. */
+      readonly namespace?: string
     }
   /** `json`: part of the JSON text of the arguments. */
   | { readonly type: 'tool-input'; readonly index: number; readonly json: string }
@@ -301,6 +350,8 @@ export interface StreamEvent {
 export interface EventDecoder {
   /** True while the end of the last event has not arrived. */
   readonly isInside: boolean
+  /** What is missing after the last event if it is whole otherwise, because some servers omit the empty line. */
+  readonly missingEnd: Uint8Array | undefined
   /**
    * Calls `onEvent` for each event that the chunk completes, in order. The caller may reuse the
    * memory of the chunk afterwards.
@@ -324,31 +375,23 @@ export interface ResponseEventWriter {
   finish(isClean: boolean): readonly StreamEvent[]
 }
 
-/** Thinking budget in tokens for each effort. */
-const budgets: Readonly<Record<Effort, number>> = {
-  none: 0,
-  minimal: 1024,
-  low: 1024,
-  medium: 2048,
-  high: 4096,
-  xhigh: 8192,
-  max: 16_384,
-}
-
-/** Returns the thinking budget that a request asks for; undefined if thinking is off or the model decides. */
-export function thinkingBudget(reasoning: Reasoning | undefined): number | undefined {
-  if (reasoning?.type === 'budget') return reasoning.tokens
-  if (reasoning?.type !== 'effort' || reasoning.effort === 'none') return undefined
-  return budgets[reasoning.effort]
-}
-
-export const isEffort = (value: unknown): value is Effort =>
-  typeof value === 'string' && Object.hasOwn(budgets, value)
-
 const isToolBlock = ({ type }: Block): boolean => type === 'tool-call' || type === 'tool-result'
 
 export const hasToolBlocks = ({ turns }: Chat): boolean =>
   turns.some(({ blocks }) => blocks.some(isToolBlock))
+
+/** Returns the conversation with all messages of the system at the beginning, for providers that need them there. */
+export function withSystemFirst(chat: Chat): Chat {
+  const { system, turns } = chat
+  const later = turns.filter(({ role }) => role === 'system')
+  if (later.length === 0) return chat
+  const texts = later.flatMap(({ blocks }) => blocks.filter((block) => block.type === 'text'))
+  return {
+    ...chat,
+    system: [...system, ...texts],
+    turns: turns.filter(({ role }) => role !== 'system'),
+  }
+}
 
 /** Name of a placeholder tool, for providers that require a tool if the history has tool calls. */
 export const unavailableTool = 'unavailable'

@@ -3,6 +3,7 @@
  * everything else asks this description and never for the name of a format.
  */
 import type { TextsFormat } from '../core/index.ts'
+import type { ModelFacts } from './catalog/facts.ts'
 import type {
   Chat,
   ModelResponse,
@@ -18,16 +19,17 @@ import type { AddCall, OutputCall } from './common/output-call.ts'
 import type { DetailFacts, EventDetails } from './common/response-details.ts'
 import type { Shape } from './common/shape.ts'
 import type { LabelRules, ToolLabels } from './common/tool-labels.ts'
-import type { ConverseOptions } from './formats/converse/write-request.ts'
+import type { ConverseOptions } from './formats/converse/options.ts'
 import type { EmbeddingsRequest, EmbeddingsResponse } from './formats/embeddings/embeddings.ts'
 import type { JsonObject } from './json/json.ts'
 import type { ReadEvent } from './mask/event-texts.ts'
 import type { ResponseSlots, RoleText } from './mask/slot.ts'
+import type { OwnTexts } from './mask/text-fields.ts'
 import type { ResponseTexts } from './mask/texts.ts'
 
 /** The form of errors in the API of a vendor. */
 export interface ErrorForm {
-  readonly name: 'openai' | 'anthropic'
+  readonly name: 'openai' | 'anthropic' | 'google' | 'bedrock'
   /** Reads an error of a provider. */
   read(status: number, text: string): ProviderError
   write(error: ProviderError): JsonObject
@@ -44,9 +46,17 @@ interface RequestFormat<Name extends string> extends DetailFacts {
    * guarded streams are held.
    */
   readonly core?: TextsFormat
-  /** Ending of the path in the API of the vendor, in lower case. */
-  readonly ending: string
+  /** Endings of paths in the API of the vendor, in lower case. */
+  readonly endings: readonly [string, ...string[]]
+  /** Reads what the path says of a request; omitted if the body says everything. */
+  readonly inPath?: ReadPath
+  /** How the events of a streamed response are framed for clients; as server-sent events if omitted. */
+  readonly framing?: Framing
+  /** Where the format has texts, if the core does not know it. */
+  readonly ownTexts?: OwnTexts
   readonly errors: ErrorForm
+  /** Names of headers that clients send to the vendor of the format; other vendors do not get them. */
+  readonly vendorHeaders: RegExp
   /** Returns a request with these settings and messages; omitted if the format has no messages. */
   withMessages?(settings: JsonObject, messages: readonly RoleText[]): JsonObject
   /** The shape of the fields that translations read. */
@@ -62,8 +72,22 @@ interface RequestFormat<Name extends string> extends DetailFacts {
   problemOf?(body: JsonObject): string | undefined
   /** Whether `stream: true` asks for a stream of events. */
   readonly canStream: boolean
+  /**
+   * Returns the body as providers with the format get it: without what the path says. `model` is the one that is
+   * sent. Omitted if the body says everything.
+   */
+  withoutPath?(body: JsonObject, model: string): JsonObject
+  /**
+   * Returns headers that say what the body says in this format, for providers with almost the same format; omitted
+   * if there are none.
+   */
+  headersOf?(body: JsonObject): readonly (readonly [name: string, value: string])[]
+  /** The field with the parameters of the request; omitted if they are fields of the body. */
+  readonly parameterField?: string
   /** What requests that are not translated need; omitted if nothing. */
   readonly completion?: Completion
+  /** Whether requests need not name a model. */
+  readonly hasDefaultModel?: boolean
   /** Whether a request may ask for a response in the background, which a later request gets. */
   readonly hasBackground?: boolean
   /** Says why guards cannot read a request; undefined if they can. */
@@ -74,10 +98,27 @@ interface RequestFormat<Name extends string> extends DetailFacts {
   readonly responseFields: readonly string[]
 }
 
+/** What the path of a request says. */
+export interface PathFields {
+  readonly model: string
+  readonly stream: boolean
+  /** How the client wants the stream to be framed, if it is not the usual way of the format. */
+  readonly framing?: Framing
+}
+
+/** @throws LlmError 400 if the path names no model */
+type ReadPath = (path: string, query: string | undefined) => PathFields
+
+/**
+ * How the events of a streamed response are framed: as server-sent events, as the elements of a JSON array, in
+ * binary frames with one event each, or in such frames whose payload is an event in base64.
+ */
+export type Framing = 'sse' | 'json-array' | 'event-stream' | 'chunks'
+
 interface Completion {
   /** Returns true if `complete` changes nothing, for a body with these fields and maybe others. */
-  isComplete(fields: JsonObject, model: string): boolean
-  complete(body: JsonObject, model: string): JsonObject
+  isComplete(fields: JsonObject, facts: ModelFacts): boolean
+  complete(body: JsonObject, facts: ModelFacts): JsonObject
   /** Whether the client does not get the usage of the stream, because only the gateway asks for it. */
   hidesUsage(body: JsonObject): boolean
   /** Returns what the client gets instead of an event, without usage. `corrected` is the event as it would get it. */
@@ -136,6 +177,8 @@ export interface EventFormat {
   contentOf(event: JsonObject): string[]
   /** Returns the reader of the details in one stream. */
   details(): EventDetails
+  /** Returns an event with another name of the model; the same object if it has none. */
+  withModel(event: JsonObject, model: string): JsonObject
   /** Finds the texts in an event. */
   readonly read: ReadEvent
   /** Adds the pieces of calls of tools in an event. */
@@ -155,10 +198,74 @@ export interface EventFormat {
 
 /** A format of requests that are no conversations. */
 export interface OtherFormat<Name extends string = string> extends RequestFormat<Name> {
-  readonly operation: 'embeddings' | 'count_tokens'
+  readonly operation:
+    | 'embeddings'
+    | 'count_tokens'
+    | 'rerank'
+    | 'image_generation'
+    | 'speech'
+    | 'moderation'
+    | 'compact'
+    | 'transcription'
+    | 'translation'
+    | 'image_edit'
+  /** Returns a response without the texts of the model, for clients that guards protect; omitted if it has none. */
+  withoutTexts?(response: JsonObject): JsonObject
+  /** Whether requests are multipart bodies with files, which are passed on while they arrive. */
+  readonly hasFiles?: boolean
+  /** The texts of the model in a response, which guards read; omitted if it has none, or if `withoutTexts` removes them. */
+  readonly transcript?: Transcript
+  /** Whether responses that are no JSON are passed on: sound, or a stream of events. */
+  readonly relaysOthers?: boolean
+  /** Translates token counts; omitted if the format has none. */
+  readonly count?: CountTranslation
+  /** Translates embeddings; omitted if the format has none. */
+  readonly embeddings?: EmbeddingsTranslation
+}
+
+/** The text of a response that is no conversation: the text itself, JSON, or a stream of events. */
+export interface Transcript {
+  /** Values of `response_format` whose responses guards can read; another one is refused if guards protect the response. */
+  readonly guardable: readonly string[]
+  /** Returns the texts. The first one is all of it, and the others repeat it in pieces. */
+  texts(response: JsonObject): readonly string[]
+  /** Returns the response with another text, without the pieces. */
+  withText(response: JsonObject, text: string): JsonObject
+  /** Joins the events of a stream to one response; undefined if one of them is no event of a transcript. */
+  joinEvents(events: readonly JsonObject[]): JsonObject | undefined
+  /** Returns the events that make up a response. */
+  eventsOf(response: JsonObject): readonly JsonObject[]
+}
+
+/** Token counts in a format of clients. */
+interface CountTranslation {
+  /** Reads the request whose tokens are counted. @throws LlmError 400 if it is no request in this format */
+  readRequest(body: JsonObject): Chat
+  writeResponse(tokens: number): JsonObject
+}
+
+/** Embeddings in a format of clients. */
+interface EmbeddingsTranslation {
+  /** @throws LlmError 400 if the body is no request in this format */
+  readRequest(body: JsonObject): EmbeddingsRequest
+  /** `request` is the body of the client. */
+  writeResponse(model: string, response: EmbeddingsResponse, request: JsonObject): JsonObject
 }
 
 export type ClientFormat = ChatFormat | OtherFormat
+
+export function needCount(format: ClientFormat): CountTranslation {
+  if (format.operation === 'count_tokens' && format.count) return format.count
+  throw new Error(`${format.name} requests are no token counts`)
+}
+
+export function needEmbeddings(format: ClientFormat): EmbeddingsTranslation {
+  if (format.operation === 'embeddings' && format.embeddings) return format.embeddings
+  throw new Error(`${format.name} requests are no embeddings`)
+}
+
+export const transcriptOf = (format: ClientFormat): Transcript | undefined =>
+  format.operation === 'chat' ? undefined : format.transcript
 
 /** Whether a request asks for a stream of events. */
 export const asksForStream = (body: JsonObject, { canStream }: ClientFormat): boolean =>
@@ -174,14 +281,19 @@ export interface KnownOfResponse {
   newId(): string
 }
 
+/** What writers of requests need in addition to the conversation. */
+export interface WriteOptions extends ConverseOptions {
+  /** What is known of the model. */
+  readonly facts: ModelFacts
+}
+
 /** A format of providers, to which conversations are translated. */
 export interface ProviderFormat {
   /** Which call ids and names of tools the format allows. */
   readonly labels: LabelRules
-  /** How the events of a streamed response are framed. */
-  readonly framing: 'sse' | 'event-stream'
+  readonly framing: Framing
   /** @throws LlmError 400 if the format does not support the conversation. */
-  writeRequest(chat: Chat, labels: ToolLabels, options: ConverseOptions): JsonObject
+  writeRequest(chat: Chat, labels: ToolLabels, options: WriteOptions): JsonObject
   /** @throws LlmError 502 if the body is not a response in this format. */
   readResponse(body: unknown, known: KnownOfResponse): ModelResponse
   reader(known: KnownOfResponse): ResponseEventReader

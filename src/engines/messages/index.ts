@@ -6,19 +6,20 @@ import { randomBytes } from 'node:crypto'
 import { laterUsage, type ResponseContext, type Usage } from './chat.ts'
 import { detailsOfResponse } from './common/response-details.ts'
 import { checkShape } from './common/shape.ts'
-import { asksForStream } from './format.ts'
+import { asksForStream, type ChatFormat, chatFormatOf } from './format.ts'
 import {
   type ChatFormatName,
   clientFormats,
   type ProviderFormatName,
   providerFormats,
 } from './formats/index.ts'
-import type { JsonObject } from './json/json.ts'
+import { isObject, type JsonObject, stringAt } from './json/json.ts'
 import { LlmError } from './llm-error.ts'
 import { needOwnTexts } from './mask/message-forms.ts'
 import type { RoleText } from './mask/slot.ts'
-import { requestTexts, responseTexts } from './mask/slots.ts'
-import type { OutgoingRequest } from './request/outgoing.ts'
+import { responseTexts, requestTexts as textsOfRequest } from './mask/slots.ts'
+import { otherName } from './request/body.ts'
+import { needChat, type OutgoingRequest } from './request/outgoing.ts'
 import { translate } from './request/translation.ts'
 import { ModelResponseStream } from './response/stream.ts'
 import { readErrorResponse, readWholeResponse } from './response/whole.ts'
@@ -29,7 +30,6 @@ export {
   LlmError,
   type ProviderFormatName,
   type RoleText,
-  requestTexts,
   type Usage,
 }
 
@@ -71,22 +71,62 @@ export interface TranslatedStream {
  * Translates a conversation from the format of a client to that of a provider.
  * @throws LlmError 400 if the body is no request in this format, or if the provider's format cannot express it
  */
-export function translateRequest(
+export const translateRequest = (
   body: JsonObject,
   from: ChatFormatName,
   to: ProviderFormatName,
-  { model, newId = () => randomBytes(12).toString('hex') }: TranslationOptions = {},
+  options: TranslationOptions = {},
+): TranslatedRequest => checked(body, 400, () => translated(body, from, to, options ?? {}))
+
+/**
+ * Runs what reads an object. Functions that read all of it throw a RangeError if it is nested too deeply.
+ * @throws LlmError with this status
+ */
+function checked<Result>(body: JsonObject, status: number, read: () => Result): Result {
+  if (!isObject(body)) throw new LlmError(status, 'the body is not a JSON object')
+  try {
+    return read()
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    throw new LlmError(status, 'the body is nested too deeply')
+  }
+}
+
+/** Returns a format by its name. @throws LlmError 400 if there is none */
+function formatNamed<Formats extends object, Name extends keyof Formats>(
+  formats: Formats,
+  name: Name,
+): Formats[Name] {
+  if (Object.hasOwn(formats, name)) return formats[name]
+  throw new LlmError(400, `unknown format ${String(name)}: use ${Object.keys(formats).join(', ')}`)
+}
+
+/** Returns the format of a conversation. @throws LlmError 400 if there is none */
+function chatFormatNamed(name: ChatFormatName): ChatFormat {
+  const format = chatFormatOf(
+    formatNamed<typeof clientFormats, ChatFormatName>(clientFormats, name),
+  )
+  if (format === undefined) throw new LlmError(400, `${name} is not a format of conversations`)
+  return format
+}
+
+function translated(
+  body: JsonObject,
+  from: ChatFormatName,
+  to: ProviderFormatName,
+  { model, newId = () => randomBytes(12).toString('hex') }: TranslationOptions,
 ): TranslatedRequest {
-  const format = clientFormats[from]
+  const format = clientFormats[chatFormatNamed(from).name as ChatFormatName]
   const asked = model === undefined ? body : { ...body, model }
-  needOwnTexts(asked, format, format.ending)
+  needOwnTexts(asked, format, format.endings[0])
   checkShape(format.shape, asked, '')
   const chat = format.readRequest(asked)
-  const translation = translate(chat, providerFormats[to], { newId })
+  const translation = translate(chat, formatNamed(providerFormats, to), { newId })
   const request: OutgoingRequest = {
     format,
     plan: { kind: 'translated', path: '', format: to },
     model: chat.model,
+    asked: otherName(stringAt(body, 'model'), chat.model),
     body: translation.body,
     translation,
     isStream: asksForStream(asked, format),
@@ -111,7 +151,7 @@ function streamOf(
   let usage: Usage | undefined
   const stream = new ModelResponseStream({
     request,
-    format: clientFormats[request.format.name as ChatFormatName],
+    format: needChat(request.format),
     clientFields,
     eventLimit,
     context,
@@ -135,10 +175,14 @@ function streamOf(
   }
 }
 
-/** Returns the usage in a whole response; undefined if it has none. */
-export const usageOf = (response: JsonObject, format: ChatFormatName): Usage | undefined =>
-  detailsOfResponse(clientFormats[format], response).usage
+/** Returns the texts of a request that guards read. @throws LlmError 400 if it is nested too deeply */
+export const requestTexts = (body: JsonObject): RoleText[] =>
+  checked(body, 400, () => textsOfRequest(body))
 
-/** Returns the texts of a whole response that guards read. */
+/** Returns the usage in a whole response; undefined if it has none. @throws LlmError 400 for an unknown format */
+export const usageOf = (response: JsonObject, format: ChatFormatName): Usage | undefined =>
+  checked(response, 502, () => detailsOfResponse(chatFormatNamed(format), response).usage)
+
+/** Returns the texts of a whole response that guards read. @throws LlmError 502 if it is nested too deeply */
 export const textsOfResponse = (response: JsonObject, format: ChatFormatName): RoleText[] =>
-  responseTexts(response, clientFormats[format])
+  checked(response, 502, () => responseTexts(response, chatFormatNamed(format)))

@@ -74,6 +74,21 @@ export class SseReader {
     return this.#isInLine || this.#hasFields
   }
 
+  /** True if the end of a line has not arrived. */
+  get isInLine(): boolean {
+    return this.#isInLine
+  }
+
+  /** The data that the unfinished block has so far; undefined if there is none, or if the block is too large. */
+  get unfinishedData(): string | undefined {
+    if (!this.isInside || this.#isSkipping) return undefined
+    const line = this.#line.content
+    const start = this.#isInLine ? startOfValue(line, 0, line.length, 'data') : -1
+    const last = start < 0 ? [] : [line.toString('utf8', start)]
+    const lines = this.#hasData ? [this.#text(), ...last] : last
+    return lines.length === 0 ? undefined : lines.join('\n')
+  }
+
   /** True if nothing of the next event has arrived, and nothing of the last one is still expected. */
   get isBetweenEvents(): boolean {
     const isPastMark = this.#markBytes === byteOrderMark.length

@@ -1,7 +1,7 @@
+import { bufferOf } from '../../../ground/base/buffers.ts'
 import { GrowingBytes } from '../../../ground/base/growing-bytes.ts'
 import type { GatewayError } from '../../../ground/errors/index.ts'
-import type { BufferedBody } from '../../../ground/exchange/exchange.ts'
-import type { BodyWatcher } from './body-sink.ts'
+import type { BodyWatcher, BufferedBody } from '../../../ground/exchange/exchange.ts'
 import type { PieceQueue } from './piece-queue.ts'
 
 export const emptyBody: BufferedBody = { complete: true, bytes: new Uint8Array() }
@@ -35,6 +35,13 @@ export class BodyRead {
     }
   }
 
+  /** Shows bytes that arrived before the read began. */
+  watchHeld(held: PieceQueue): void {
+    if (this.#watcher === undefined || held.size === 0) return
+    const all = held.joinAll()
+    this.watch(all, 0, all.length)
+  }
+
   /** Ends the read if the body is complete or too large, or enough of it has arrived. `held` is what has arrived. */
   finish(held: PieceQueue, isComplete: boolean): BufferedBody | undefined {
     const isOver = held.size > this.#limit
@@ -46,6 +53,12 @@ export class BodyRead {
         : { complete: true, bytes: all }
     this.resolve(body)
     return body
+  }
+
+  /** Ends the read with a body that is known already. */
+  resolveKnown(body: BufferedBody & { readonly complete: true }): void {
+    this.watch(bufferOf(body.bytes), 0, body.bytes.length)
+    this.resolve(body)
   }
 
   resolve(body: BufferedBody): void {

@@ -25,12 +25,6 @@ export interface BodySource {
   resumeBody(): void
 }
 
-/** Decides how much of a body must arrive before it is forwarded. */
-export interface BodyWatcher {
-  /** Called with bytes that have arrived, which are overwritten after the call. Returns true if they are enough. */
-  watch(bytes: Buffer, start: number, end: number): boolean
-}
-
 /** Receives a copy of a body that is sent. */
 export interface BodyTap {
   onSent(bytes: Buffer, start: number, end: number): void

@@ -11,6 +11,7 @@
 
 import type { GatewayError } from '../../../ground/errors/index.ts'
 import type {
+  BodyWatcher,
   BufferedBody,
   ChosenBackend,
   Exchange,
@@ -18,21 +19,22 @@ import type {
   Peer,
   RoutePlace,
 } from '../../../ground/exchange/exchange.ts'
-import type { BodyWatcher } from '../bytes/body-sink.ts'
 import type { AddressRace, ConnectOptions, UpstreamAddress } from '../sockets/upstream-address.ts'
 import type { TlsChoice } from '../tls/tls-choice.ts'
 
 export interface ForwardOptions extends ConnectOptions {
   /** Milliseconds for this attempt, until the response is complete; 0 means no limit. */
   readonly attemptTimeoutMs: number
+  /** Milliseconds for this attempt, until its response is relayed; no limit if omitted. */
+  readonly responseTimeoutMs?: number
+  /** Milliseconds without a byte of the response, until it is relayed; no limit if omitted. */
+  readonly idleTimeoutMs?: number
   /** Milliseconds for the exchange since the first forward, including the body; 0 means no limit. */
   readonly requestTimeoutMs: number
 }
 
 /** Called with bytes [start, end) of a connection's buffer, which is overwritten after the call. */
 export type TunnelWatcher = (bytes: Buffer, start: number, end: number) => void
-
-export type { BodyWatcher }
 
 /** How the exchange ended, for the log. */
 export type Ending = 'complete' | 'client-closed' | 'upstream-cut' | 'timeout'

@@ -2,12 +2,18 @@ import { GatewayError } from '../../../ground/errors/index.ts'
 import type { ForwardOptions } from '../contracts/requests.ts'
 import { Timer, type TimerOwner, type TimerWheel } from '../time/timer-wheel.ts'
 
-/** The deadlines of an exchange: one for the current attempt, and one for all attempts together. */
+/**
+ * The deadlines of an exchange: of all attempts together, of the current attempt, and of the time until the
+ * response of the current attempt is relayed.
+ */
 export class Deadlines implements TimerOwner {
   readonly #timers: TimerWheel
   readonly #onPassed: (error: GatewayError) => void
   readonly #request = new Timer(this)
   readonly #attempt = new Timer(this)
+  readonly #response = new Timer(this)
+  readonly #idle = new Timer(this)
+  #idleMs = 0
   #hasBegun = false
 
   constructor(timers: TimerWheel, onPassed: (error: GatewayError) => void) {
@@ -23,6 +29,22 @@ export class Deadlines implements TimerOwner {
     }
     this.#timers.disarm(this.#attempt)
     if (options.attemptTimeoutMs > 0) this.#timers.arm(this.#attempt, options.attemptTimeoutMs)
+    this.endWait()
+    const { responseTimeoutMs = 0, idleTimeoutMs = 0 } = options
+    if (responseTimeoutMs > 0) this.#timers.arm(this.#response, responseTimeoutMs)
+    this.#idleMs = idleTimeoutMs
+  }
+
+  /** Called when bytes of a response have arrived that is not relayed yet. */
+  noteRead(): void {
+    if (this.#idleMs > 0) this.#timers.arm(this.#idle, this.#idleMs)
+  }
+
+  /** Called when the response is relayed, or replaced. */
+  endWait(): void {
+    this.#timers.disarm(this.#response)
+    this.#timers.disarm(this.#idle)
+    this.#idleMs = 0
   }
 
   /**
@@ -41,6 +63,7 @@ export class Deadlines implements TimerOwner {
     this.#hasBegun = false
     this.#timers.disarm(this.#request)
     this.#timers.disarm(this.#attempt)
+    this.endWait()
   }
 
   onTimer(timer: Timer): void {

@@ -1,6 +1,6 @@
 import { bufferOf } from '../../../ground/base/buffers.ts'
 import { GatewayError } from '../../../ground/errors/index.ts'
-import type { ReturnStream, SideStream } from '../../../ground/exchange/exchange.ts'
+import type { ReturnStream, SideStream } from '../../../ground/exchange/side-stream.ts'
 import type { BodySink, BodySource } from '../bytes/body-sink.ts'
 import { PieceQueue } from '../bytes/piece-queue.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'

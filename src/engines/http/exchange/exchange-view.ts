@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { GatewayError } from '../../../ground/errors/index.ts'
 import type {
+  BodyWatcher,
   BufferedBody,
   ChosenBackend,
   FieldPair,
@@ -15,7 +16,7 @@ import type { BodySource } from '../bytes/body-sink.ts'
 import { Tunnel } from '../bytes/tunnel.ts'
 import type { DownstreamStream } from '../contracts/downstream.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
-import type { BodyWatcher, Ending, ReceivedFields, TunnelWatcher } from '../contracts/requests.ts'
+import type { Ending, ReceivedFields, TunnelWatcher } from '../contracts/requests.ts'
 import type { UpstreamStream } from '../contracts/upstream.ts'
 import {
   admitsContent,

@@ -51,8 +51,6 @@ export class HttpExchange
     this.#deadlines = new Deadlines(parts.timers, (error) => this.#stop(error, 'timeout'))
   }
 
-  // --- start and end ---
-
   /** Called when a head has been read; notifies the data plane. */
   begin(client: DownstreamStream, body: BodyKind): void {
     this.serve(client)
@@ -98,6 +96,7 @@ export class HttpExchange
   #takeDecision(): DownstreamStream | undefined {
     this.#openDecisions--
     if (this.client === undefined || !this.#isUndecided()) return undefined
+    this.#deadlines.endWait()
     this.#attempt.drop()
     return this.client
   }
@@ -127,6 +126,7 @@ export class HttpExchange
     if (client === undefined || this.#phase !== 'responding' || !this.hasResponse) return
     if (!this.#isReadingHead && !this.responseSource.ended && this.#isLate()) return
     // Up to this point another attempt could still be made.
+    this.#deadlines.endWait()
     this.requestBody.stopRecording()
     const head = this.responseHead
     this.framing = this.frame(client)
@@ -166,8 +166,6 @@ export class HttpExchange
     if (generation === this.generation && body.sent) this.#responseSent()
   }
 
-  // --- the upstream's side ---
-
   onUpstreamReady(stream: UpstreamStream): void {
     this.#upload.start(stream)
   }
@@ -197,6 +195,7 @@ export class HttpExchange
     this.hasResponse = true
     this.isUpstreamDone = false
     this.#phase = 'responding'
+    this.#deadlines.noteRead()
     this.#isReadingHead = true
     this.#notify(undefined)
     this.#isReadingHead = false
@@ -204,6 +203,7 @@ export class HttpExchange
 
   onReadEnd(): void {
     if (this.#phase === 'relaying') this.client?.sink.flush()
+    else if (this.#phase === 'responding') this.#deadlines.noteRead()
   }
 
   onResponseBody(): void {
@@ -293,6 +293,7 @@ export class HttpExchange
 
   #reportError(error: GatewayError): void {
     this.error = error
+    this.#deadlines.endWait()
     this.#upload.stop()
     this.#attempt.drop()
     this.closeOwnStream()

@@ -31,6 +31,10 @@ export function rewrittenBytes(
   return { bytes: copyOf(span.bytes, span.start, span.end), start: 0, end: span.end - span.start }
 }
 
+/** Returns the length of the transformed body; undefined if it is not known. */
+export const lengthAfter = (transforms: readonly BodyTransform[]): number | undefined =>
+  transforms.length === 1 ? transforms[0]?.length : undefined
+
 export const isOver = (transform: BodyTransform): boolean => transform.isOver === true
 
 /** Whether the transform ends a body whose source broke off. */

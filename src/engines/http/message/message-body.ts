@@ -3,15 +3,16 @@ import { GatewayError } from '../../../ground/errors/index.ts'
 import type {
   Body,
   BodyTransform,
+  BodyWatcher,
   BufferedBody,
   OmittedBytes,
 } from '../../../ground/exchange/exchange.ts'
 import { BodyCopy, BodyRead, copyOfRead, emptyBody } from '../bytes/body-copy.ts'
 import type { BodyKind } from '../bytes/body-kind.ts'
-import type { BodySink, BodySource, BodyTap, BodyWatcher } from '../bytes/body-sink.ts'
+import type { BodySink, BodySource, BodyTap } from '../bytes/body-sink.ts'
 import { PieceQueue } from '../bytes/piece-queue.ts'
 import { copyLimit } from '../bytes/write-limits.ts'
-import { canFail, isOver, omittedBytes, rewrittenBytes } from './body-transforms.ts'
+import { canFail, isOver, lengthAfter, omittedBytes, rewrittenBytes } from './body-transforms.ts'
 import { type ChunkSink, ChunkState, type HeadReader } from './head-reader.ts'
 import { ReplayRecord } from './replay-record.ts'
 
@@ -27,7 +28,6 @@ export class MessageBody implements Body, ChunkSink {
   readonly #reader: HeadReader
   readonly #source: BodySource
   readonly #chunks = new ChunkState()
-  #kind: BodyKind = 'none'
   #length = 0
   #remaining = 0
   #mode: Mode = 'waiting'
@@ -49,6 +49,7 @@ export class MessageBody implements Body, ChunkSink {
   passesTrailers = true
   /** Whether the source is complete or gone. */
   ended = true
+  kind: BodyKind = 'none'
   /** Whether everything has been handed to the sink. */
   sent = false
   /** Whether the sink is slow, so that no more must be fed until `drained`. */
@@ -65,7 +66,7 @@ export class MessageBody implements Body, ChunkSink {
   /** Starts a message. `length` is only used for `length` and `stream`; it is negative if unknown. */
   start(kind: BodyKind, length: number, isReplayable: boolean): void {
     this.#generation++
-    this.#kind = kind
+    this.kind = kind
     this.#length = kind === 'none' ? 0 : length
     this.#remaining = length
     this.#mode = 'waiting'
@@ -97,22 +98,18 @@ export class MessageBody implements Body, ChunkSink {
 
   /** Whether the head states the length of the body. */
   get isLengthKnown(): boolean {
-    if (this.#kind === 'stream') return this.#length >= 0
-    return this.#kind === 'length' || this.#kind === 'none'
+    if (this.kind === 'stream') return this.#length >= 0
+    return this.kind === 'length' || this.kind === 'none'
   }
 
   get trailers(): string {
     return this.#chunks.trailers
   }
 
-  get kind(): BodyKind {
-    return this.#kind
-  }
-
   /** Number of bytes that the source will still send; undefined if that is unknown. */
   get remaining(): number | undefined {
     if (this.ended) return 0
-    return this.#kind === 'length' ? this.#remaining : undefined
+    return this.kind === 'length' ? this.#remaining : undefined
   }
 
   get wantsBytes(): boolean {
@@ -122,14 +119,14 @@ export class MessageBody implements Body, ChunkSink {
   /** Whether the body is intact and can be sent from its beginning (again). */
   get isReplayable(): boolean {
     if (this.#hasFailed) return false
-    if (!this.#hasFlowed || this.#kind === 'none' || this.#replacement !== undefined) return true
+    if (!this.#hasFlowed || this.kind === 'none' || this.#replacement !== undefined) return true
     if (this.#transforms !== undefined) return false
     return this.#length === 0 || this.#record.isWhole || this.#readBody?.complete === true
   }
 
   /** The framing in which the body must be sent: as received, chunked, or with a new length. */
   get framing(): 'as-is' | 'chunked' | number {
-    if (this.#transforms !== undefined) return 'chunked'
+    if (this.#transforms !== undefined) return lengthAfter(this.#transforms) ?? 'chunked'
     return this.#replacement === undefined ? 'as-is' : this.#replacement.length
   }
 
@@ -148,34 +145,36 @@ export class MessageBody implements Body, ChunkSink {
     return this.read(maxBytes)
   }
 
-  read(maxBytes: number): BufferedBody | Promise<BufferedBody> {
-    return this.startReading(maxBytes).result()
+  read(maxBytes: number, watcher?: BodyWatcher): BufferedBody | Promise<BufferedBody> {
+    return this.startReading(maxBytes, watcher).result()
   }
 
   /** Starts to read up to `maxBytes`, or until the watcher has seen enough. The caller looks after each feed. */
   startReading(maxBytes: number, watcher?: BodyWatcher): BodyRead {
     const reading = new BodyRead(maxBytes, watcher)
     const known = this.#readBody
-    if (known?.complete && this.#replacement !== undefined) reading.resolve(known)
+    if (known?.complete && this.#replacement !== undefined) reading.resolveKnown(known)
     else if (this.#mode === 'flowing' || this.#reading !== undefined) {
       reading.reject(new GatewayError('bug', 'the body is already being read'))
     } else {
       this.#reading = reading
       this.#mode = 'buffering'
+      reading.watchHeld(this.#held)
       this.#finishReading()
       if (this.wantsBytes) this.#source.resumeBody()
     }
     return reading
   }
 
-  replace(bytes: Uint8Array): void {
+  replace(bytes: Uint8Array, isOther = false): void {
+    if (isOther) this.#transforms = undefined
     this.#replacement = bufferOf(bytes)
     this.#readBody = { complete: true, bytes: this.#replacement }
   }
 
   through(transform: BodyTransform): void {
     this.#transforms ??= []
-    this.#transforms.push(transform)
+    if (!this.#transforms.includes(transform)) this.#transforms.push(transform)
   }
 
   /**
@@ -243,18 +242,18 @@ export class MessageBody implements Body, ChunkSink {
   /** Reads bytes of the body. Returns the offset after them, or a refusal. `isLast`: the last of a `stream`. */
   feed(bytes: Buffer, start: number, end: number, isLast = false): number {
     let next = end
-    if (this.#kind === 'chunked' && !this.#passOn(bytes, start, end)) {
+    if (this.kind === 'chunked' && !this.#passOn(bytes, start, end)) {
       next = this.#reader.readChunks(this.#chunks, bytes, start, end, this)
       if (next < 0) return next
       if (this.#chunks.ended) this.ended = true
-    } else if (this.#kind === 'length') {
+    } else if (this.kind === 'length') {
       next = Math.min(end, start + this.#remaining)
       this.#remaining -= next - start
       this.onData(bytes, start, next)
       if (this.#remaining === 0) this.ended = true
-    } else if (this.#kind !== 'chunked') {
+    } else if (this.kind !== 'chunked') {
       this.onData(bytes, start, end)
-      if (isLast && this.#kind === 'stream') this.ended = true
+      if (isLast && this.kind === 'stream') this.ended = true
     }
     this.#afterFeed()
     return next
@@ -263,7 +262,7 @@ export class MessageBody implements Body, ChunkSink {
   /** Called when the source has ended, with its trailers. Returns false if that truncates the body. */
   finish(trailers = ''): boolean {
     if (this.ended) return true
-    if (this.#kind !== 'close' && this.#kind !== 'stream') return false
+    if (this.kind !== 'close' && this.kind !== 'stream') return false
     this.#chunks.trailers = trailers
     this.ended = true
     this.#afterFeed()
@@ -359,9 +358,8 @@ export class MessageBody implements Body, ChunkSink {
 
   #push(index: number, bytes: Uint8Array): void {
     const transform = this.#transforms?.[index]
-    if (transform === undefined) {
-      this.#write(bufferOf(bytes), 0, bytes.length, undefined)
-    } else transform.push(bytes, (out) => this.#push(index + 1, out))
+    if (transform !== undefined) transform.push(bytes, (out) => this.#push(index + 1, out))
+    else this.#write(bufferOf(bytes), 0, bytes.length, undefined)
   }
 
   /** Ends the body if its source has ended, or if a transform lets nothing more through. */

@@ -57,6 +57,20 @@ test('arming a timer again moves its deadline later or earlier', () => {
   expect(fired).toEqual(['earlier', 'later'])
 })
 
+test('a timer that was postponed by whole turns of the wheel can be armed for an earlier time', () => {
+  const clock = new ManualClock()
+  const wheel = new TimerWheel(clock)
+  const { fired, timer } = recorder()
+  const postponed = timer('postponed')
+  wheel.arm(timer('other'), 60_000)
+  wheel.arm(postponed, 1_000)
+  wheel.arm(postponed, 1_000 + 5_120)
+  clock.advance(1_500)
+  wheel.arm(postponed, 100)
+  clock.advance(110)
+  expect(fired).toEqual(['postponed'])
+})
+
 test('a timer that another timer disarms in the same tick does not fire', () => {
   const clock = new ManualClock()
   const wheel = new TimerWheel(clock)

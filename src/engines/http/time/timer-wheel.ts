@@ -196,6 +196,8 @@ export class TimerWheel {
       } else if (timer.deadline % slotCount !== slot) {
         this.#unlink(timer)
         this.#link(timer, timer.deadline)
+      } else {
+        timer.visit = timer.deadline
       }
       timer = next
     }

@@ -1,13 +1,7 @@
 /** Reads settings that several client formats share: tools, tool choice, output format and effort. */
+import type { Chat, OutputFormat, Reasoning, Tool, WebSearch } from '../chat.ts'
 import {
-  type Chat,
-  isEffort,
-  type OutputFormat,
-  type Reasoning,
-  type Tool,
-  type WebSearch,
-} from '../chat.ts'
-import {
+  booleanAt,
   field,
   isObject,
   type JsonObject,
@@ -17,9 +11,11 @@ import {
   stringAt,
 } from '../json/json.ts'
 import { unsupportedPart } from '../llm-error.ts'
+import { isEffort } from './effort.ts'
 
 export function functionTool(name: string, tool: unknown, schema: unknown): Tool {
-  return { name, description: stringAt(tool, 'description'), schema: toolSchema(schema) }
+  const strict = booleanAt(tool, 'strict')
+  return { name, description: stringAt(tool, 'description'), schema: toolSchema(schema), strict }
 }
 
 /** Adds the type of a schema, which is always `object`: clients may omit it, but providers require it. */
@@ -51,7 +47,10 @@ function grammarNote(format: JsonObject | undefined): { description: string } | 
   }
 }
 
+/** Types of web searches in any client format. */
 const searchType = /^web_search(?:_preview)?(?:_\d{4}_?\d{2}_?\d{2})?$/
+
+export const isWebSearch = (tool: unknown): boolean => searchType.test(stringAt(tool, 'type') ?? '')
 
 /** Reads `tools` with `readTool`, except for web searches. */
 export function readTools(
@@ -62,7 +61,7 @@ export function readTools(
   const tools: Tool[] = []
   for (const [at, tool] of listAt(body, 'tools').entries()) {
     const path = `tools[${at}]`
-    if (searchType.test(stringAt(tool, 'type') ?? '')) webSearch = readWebSearch(tool, path)
+    if (isWebSearch(tool)) webSearch = readWebSearch(tool, path)
     else tools.push(readTool(tool, path))
   }
   return { tools, webSearch }
@@ -112,13 +111,21 @@ export function readToolChoice(
   return { tools, toolChoice: { type: 'tool', name } }
 }
 
-/** `type` is the type of the output; `described` is the object with the schema, for `json_schema`. */
-export function readOutput(type: string | undefined, described: unknown): OutputFormat | undefined {
+/**
+ * `type` is the type of the output; `described` is the object with the schema, for `json_schema`, and `path` its path.
+ */
+export function readOutput(
+  type: string | undefined,
+  described: unknown,
+  path: string,
+): OutputFormat | undefined {
   if (type === 'json_object') return { type: 'json' }
   if (type !== 'json_schema') return undefined
   const name = stringAt(described, 'name')
   const description = stringAt(described, 'description')
-  return { type: 'schema', name, description, schema: field(described, 'schema') ?? {} }
+  const strict = booleanAt(described, 'strict')
+  const schema = field(described, 'schema') ?? {}
+  return { type: 'schema', name, description, schema, strict, path }
 }
 
 export function readEffort(effort: unknown): Reasoning | undefined {

@@ -1,4 +1,4 @@
-/** Converts tool calls in responses: restores the client's tool names, and the plain text of custom tools. */
+/** Converts tool calls in responses: restores the client's tool names and namespaces, and the plain text of custom tools. */
 import type {
   Choice,
   ModelResponse,
@@ -6,6 +6,7 @@ import type {
   ResponseEventReader,
   StreamEvent,
   Tool,
+  ToolCallBlock,
 } from '../chat.ts'
 import { parseJson, stringAt } from '../json/json.ts'
 import { LlmError } from '../llm-error.ts'
@@ -13,20 +14,22 @@ import type { ToolLabels } from './tool-labels.ts'
 
 export class ClientTools {
   readonly #labels: ToolLabels
-  readonly #custom: ReadonlySet<string>
+  /** Tools that are custom or in a namespace, by their unique names. */
+  readonly #special: ReadonlyMap<string, Tool>
 
   constructor(tools: readonly Tool[], labels: ToolLabels) {
     this.#labels = labels
-    this.#custom = new Set(tools.filter(({ custom }) => custom).map(({ name }) => name))
+    const special = tools.filter(({ custom, member }) => custom || member !== undefined)
+    this.#special = new Map(special.map((tool) => [tool.name, tool]))
   }
 
-  nameOf(name: string): string {
-    return this.#labels.clientName(name)
-  }
-
-  /** `name` is the client's name of the tool. */
-  isCustom(name: string): boolean {
-    return this.#custom.has(name)
+  /** Returns what the client calls a tool, by the name that the provider has for it. */
+  called(providerName: string): Pick<ToolCallBlock, 'name' | 'namespace' | 'custom'> {
+    const name = this.#labels.clientName(providerName)
+    const tool = this.#special.get(name)
+    return tool === undefined
+      ? { name }
+      : { name, ...tool.member, ...(tool.custom && { custom: true }) }
   }
 
   clientResponse(response: ModelResponse): ModelResponse {
@@ -40,9 +43,9 @@ export class ClientTools {
   #blocks({ blocks }: Choice): Choice['blocks'] {
     return blocks.map((block) => {
       if (block.type !== 'tool-call') return block
-      const name = this.nameOf(block.name)
-      if (!this.isCustom(name)) return { ...block, name }
-      return { ...block, name, custom: true, input: textOfInput(block.input) }
+      const called = this.called(block.name)
+      const input = called.custom === true ? textOfInput(block.input) : block.input
+      return { ...block, ...called, input }
     })
   }
 }
@@ -83,10 +86,9 @@ export class ClientToolReader implements ResponseEventReader {
   #clientEvent(event: ResponseEvent): readonly ResponseEvent[] {
     switch (event.type) {
       case 'tool-start': {
-        const name = this.#tools.nameOf(event.name)
-        if (!this.#tools.isCustom(name)) return [{ ...event, name }]
-        this.#heldInputs.set(event.index, '')
-        return [{ ...event, name, custom: true }]
+        const called = this.#tools.called(event.name)
+        if (called.custom === true) this.#heldInputs.set(event.index, '')
+        return [{ ...event, ...called }]
       }
       case 'tool-input': {
         const held = this.#heldInputs.get(event.index)

@@ -30,19 +30,19 @@ export function urlOfSource(source: MediaSource): string {
 /** Media type of files of an unknown type. */
 const anyType = 'application/octet-stream'
 
-export const typesByExtension: Readonly<Record<string, string>> = {
-  pdf: 'application/pdf',
-  txt: 'text/plain',
-  md: 'text/markdown',
-  csv: 'text/csv',
-  html: 'text/html',
-  json: 'application/json',
-  xml: 'application/xml',
-  doc: 'application/msword',
-  docx: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
-  xls: 'application/vnd.ms-excel',
-  xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
-}
+export const typesByExtension = new Map<string, string>([
+  ['pdf', 'application/pdf'],
+  ['txt', 'text/plain'],
+  ['md', 'text/markdown'],
+  ['csv', 'text/csv'],
+  ['html', 'text/html'],
+  ['json', 'application/json'],
+  ['xml', 'application/xml'],
+  ['doc', 'application/msword'],
+  ['docx', 'application/vnd.openxmlformats-officedocument.wordprocessingml.document'],
+  ['xls', 'application/vnd.ms-excel'],
+  ['xlsx', 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'],
+])
 
 /** Returns the name of a document. PDFs get an extension, because some providers detect the type by it. */
 export function fileNameOf({ name = 'document', source }: DocumentBlock): string {
@@ -53,9 +53,7 @@ export function fileNameOf({ name = 'document', source }: DocumentBlock): string
 /** Detects the media type of a file by the extension of its name, or a PDF by its first bytes. */
 export function typeOfFile(name: string | undefined, data: string): string {
   const extension = /\.([a-z0-9]+)$/i.exec(name ?? '')?.[1]?.toLowerCase() ?? ''
-  const byName = Object.hasOwn(typesByExtension, extension)
-    ? typesByExtension[extension]
-    : undefined
+  const byName = typesByExtension.get(extension)
   return byName ?? (data.startsWith(base64OfPdf) ? 'application/pdf' : anyType)
 }
 

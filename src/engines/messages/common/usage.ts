@@ -1,15 +1,22 @@
 /** Token counts of responses, as far as the formats share them. */
 import type { Usage } from '../chat.ts'
 import { type JsonObject, numberAt, objectAt } from '../json/json.ts'
+import { LlmError } from '../llm-error.ts'
 
 /** Token counts as a provider reports them; undefined if it does not. */
 interface Counts {
   readonly input: number | undefined
   readonly output: number | undefined
   readonly cacheRead?: number | undefined
+  readonly cacheReadAudio?: number | undefined
   readonly cacheWrite?: number | undefined
+  readonly cacheWrite1h?: number | undefined
   readonly reasoning?: number | undefined
   readonly kinds?: Usage['kinds'] | undefined
+  readonly calls?: Usage['calls'] | undefined
+  readonly service?: string | undefined
+  readonly geography?: string | undefined
+  readonly speed?: string | undefined
 }
 
 /**
@@ -44,8 +51,26 @@ export function usageOf(counts: Counts, cache: 'included' | 'separate'): Usage |
   if (cacheWrite !== undefined) usage.cacheWrite = cacheWrite
   if (reasoning !== undefined) usage.reasoning = reasoning
   if (kinds !== undefined) usage.kinds = kindsWithin(kinds, input, output)
+  addPriced(usage, counts)
   return usage
 }
+
+/** Adds what only prices depend on. */
+function addPriced(usage: Writable<Usage>, counts: Counts): void {
+  const cachedAudio = within(usage.cacheRead ?? 0, counts.cacheReadAudio)
+  const longWrite = within(usage.cacheWrite ?? 0, counts.cacheWrite1h)
+  const { calls, service, geography, speed } = counts
+  if (cachedAudio) usage.cacheReadAudio = cachedAudio
+  if (longWrite) usage.cacheWrite1h = longWrite
+  if (calls !== undefined) usage.calls = calls
+  if (service !== undefined) usage.service = service
+  if (geography !== undefined) usage.geography = geography
+  if (speed !== undefined) usage.speed = speed
+}
+
+/** Returns calls that a provider bills; undefined if there are none. */
+export const callsOf = (name: string, count: number | undefined): Usage['calls'] =>
+  count === undefined || count === 0 ? undefined : { [name]: count }
 
 type Writable<Type> = { -readonly [Name in keyof Type]: Type[Name] }
 
@@ -84,20 +109,43 @@ function kindsWithin(
 
 /** Reads the usage of one response in a realtime session. */
 export function readRealtimeUsage(usage: unknown): Usage | undefined {
+  const details = objectAt(usage, 'input_token_details')
   const counts = {
     input: countAt(usage, 'input_tokens'),
     output: countAt(usage, 'output_tokens'),
-    cacheRead: countAt(objectAt(usage, 'input_token_details'), 'cached_tokens'),
-    cacheWrite: countAt(objectAt(usage, 'input_token_details'), 'cache_write_tokens'),
+    cacheRead: countAt(details, 'cached_tokens'),
+    cacheReadAudio: countAt(objectAt(details, 'cached_tokens_details'), 'audio_tokens'),
+    cacheWrite: countAt(details, 'cache_write_tokens'),
+    kinds: kindsOf(details, objectAt(usage, 'output_token_details')),
   }
   return usageOf(counts, 'included')
 }
 
-/** Merges the counts of a later event into earlier ones; null and omitted counts change nothing. */
-export function laterCounts(before: JsonObject, now: JsonObject | undefined): JsonObject {
-  const known = Object.entries(now ?? {}).filter(([, value]) => value != null)
-  return { ...before, ...Object.fromEntries(known) }
+/** Maximum number of items of a list in usage, because it is read again with the counts of later events. */
+const maxUsageItems = 1000
+
+/** The latest counts of a streamed response. */
+export class LatestCounts {
+  /** Without a prototype, so that every name is a plain member. */
+  readonly #counts: Record<string, unknown> = Object.create(null)
+
+  /**
+   * Adds the counts of a later event; null and omitted counts change nothing. Returns all counts so far.
+   * @throws LlmError 502 for a list with too many items
+   */
+  add(now: JsonObject | undefined): JsonObject {
+    for (const [name, value] of Object.entries(now ?? {})) {
+      if (value == null) continue
+      if (Array.isArray(value) && value.length > maxUsageItems) {
+        throw new LlmError(502, `usage.${name} has more than ${maxUsageItems} items`)
+      }
+      this.#counts[name] = value
+    }
+    return this.#counts
+  }
 }
+
+const summed = ['cacheRead', 'cacheReadAudio', 'cacheWrite', 'cacheWrite1h', 'reasoning'] as const
 
 /** Adds up usage that a provider reports separately. */
 export function sumOfUsage(a: Usage, b: Usage | undefined): Usage {
@@ -108,9 +156,22 @@ export function sumOfUsage(a: Usage, b: Usage | undefined): Usage {
     uncachedInput: a.uncachedInput + b.uncachedInput,
     output: a.output + b.output,
   }
-  for (const name of ['cacheRead', 'cacheWrite', 'reasoning'] as const) {
+  for (const name of summed) {
     const [one, other] = [a[name], b[name]]
     if (one !== undefined || other !== undefined) sum[name] = (one ?? 0) + (other ?? 0)
   }
+  for (const name of ['kinds', 'calls'] as const) {
+    const all = sumOfCounts(a[name], b[name])
+    if (all !== undefined) sum[name] = all
+  }
   return sum
+}
+
+function sumOfCounts(
+  a: Readonly<Record<string, number>> | undefined,
+  b: Readonly<Record<string, number>> | undefined,
+): Readonly<Record<string, number>> | undefined {
+  if (a === undefined || b === undefined) return a ?? b
+  const added = Object.entries(b).map(([name, count]) => [name, (a[name] ?? 0) + count])
+  return { ...a, ...Object.fromEntries(added) }
 }

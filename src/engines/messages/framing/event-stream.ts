@@ -63,6 +63,9 @@ export class EventStreamDecoder implements EventDecoder {
     this.#maxFrame = maxFrame
   }
 
+  /** Frames have no line after them. */
+  readonly missingEnd = undefined
+
   get isInside(): boolean {
     return this.#frame.length > 0
   }
@@ -98,6 +101,41 @@ export class EventStreamDecoder implements EventDecoder {
     if (total > this.#maxFrame) throw eventTooLarge()
     return total
   }
+}
+
+/** Encodes a frame with these string headers. */
+function encodeFrame(
+  headers: readonly (readonly [name: string, value: string])[],
+  payload: string,
+): Buffer {
+  let headerLength = 0
+  for (const [name, value] of headers) headerLength += 4 + name.length + Buffer.byteLength(value)
+  const total = overhead + headerLength + Buffer.byteLength(payload)
+  const bytes = Buffer.allocUnsafe(total)
+  bytes.writeUInt32BE(total, 0)
+  bytes.writeUInt32BE(headerLength, 4)
+  bytes.writeUInt32BE(crc32(bytes.subarray(0, 8)), 8)
+  let at = preludeLength
+  for (const [name, value] of headers) {
+    at = bytes.writeUInt8(name.length, at)
+    at += bytes.write(name, at, 'latin1')
+    at = bytes.writeUInt8(stringType, at)
+    at = bytes.writeUInt16BE(Buffer.byteLength(value), at)
+    at += bytes.write(value, at)
+  }
+  at += bytes.write(payload, at)
+  bytes.writeUInt32BE(crc32(bytes.subarray(0, at)), at)
+  return bytes
+}
+
+const jsonHeader = [':content-type', 'application/json'] as const
+
+/** Encodes an event, or an exception, which has the prefix in its name. */
+export function encodeEvent({ event = '', data }: StreamEvent): Buffer {
+  const isException = event.startsWith(exceptionPrefix)
+  const kind = isException ? 'exception' : 'event'
+  const type = isException ? event.slice(exceptionPrefix.length) : event
+  return encodeFrame([[`:${kind}-type`, type], jsonHeader, [':message-type', kind]], data)
 }
 
 function readFrame(bytes: Buffer): StreamEvent {

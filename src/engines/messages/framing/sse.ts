@@ -1,7 +1,10 @@
 /** Reads and writes server-sent events. */
 import { type IsKnownEvent, SseEventTooLarge, SseReader } from '../../sse/reader.ts'
 import type { EventDecoder, StreamEvent } from '../chat.ts'
+import { isObject, parseJson } from '../json/json.ts'
 import { eventTooLarge } from '../llm-error.ts'
+
+const lineEnds = Buffer.from('\n\n')
 
 export class SseDecoder implements EventDecoder {
   readonly #reader: SseReader
@@ -13,6 +16,13 @@ export class SseDecoder implements EventDecoder {
 
   get isInside(): boolean {
     return this.#reader.isInside
+  }
+
+  get missingEnd(): Uint8Array | undefined {
+    const data = this.#reader.unfinishedData
+    const isWhole = data === '[DONE]' || (data !== undefined && isObject(parseJson(data)))
+    if (!isWhole) return undefined
+    return this.#reader.isInLine ? lineEnds : lineEnds.subarray(1)
   }
 
   get reader(): Pick<SseReader, 'isBetweenEvents' | 'settledBytes' | 'blockStart' | 'blockEnd'> {

@@ -33,7 +33,7 @@ export function mapDelta(delta: JsonObject, map: DeltaMap): JsonObject {
   return mapEntries(delta, (name, value) => {
     if (typeof value === 'string') {
       const isText = value !== '' && !isSkipped(delta, 'delta', name, responseScope)
-      return isText && !isLabel(delta, name) ? map.piece(value, name) : value
+      return isText && !isLabel(delta, name, responseScope) ? map.piece(value, name) : value
     }
     const path = ['delta', name]
     if (name === 'audio' && isObject(value)) return mapAudio(value, path, map)
@@ -91,10 +91,12 @@ export function mapAsides(
   if (value === null || value === '' || isSkipped(holder, key, name, responseScope)) return value
   const here = [...path, name]
   if (typeof value === 'string') {
-    if (encodedText(holder, name) !== undefined) return mapResponseField(holder, name, map.whole)
-    return isLabel(holder, name) ? value : map.aside(value, here)
+    if (encodedText(holder, name, responseScope) !== undefined)
+      return mapResponseField(holder, name, map.whole)
+    return isLabel(holder, name, responseScope) ? value : map.aside(value, here)
   }
-  if (Array.isArray(value)) return mapItems(value, name, here, map, isLabel(holder, name))
+  if (Array.isArray(value))
+    return mapItems(value, name, here, map, isLabel(holder, name, responseScope))
   if (!isObject(value)) return value
   if (name !== 'variables') return mapAsidesOf(value, name, here, map)
   // Variables of a template have names of their own.

@@ -1,31 +1,34 @@
-/** Text documents in base64, which translations and vendors decode: guards read what is encoded. */
+/** Documents in base64, which translations and vendors decode: guards read what is encoded if it is text. */
+import { isUtf8 } from 'node:buffer'
 import { dataOfUrl, isTextType, typeOfFile } from '../common/media.ts'
 import { type JsonObject, stringAt } from '../json/json.ts'
-import { isUrlName } from './text-fields.ts'
-
-/** A text that a string contains in base64, behind a prefix. */
-interface EncodedText {
-  readonly prefix: string
-  readonly data: string
-}
+import { type EncodedText, isUrlName, type TextScope } from './text-fields.ts'
 
 const base64 = /^[A-Za-z0-9+/]*={0,2}$/
 
-/** True if every decoder reads the same bytes. */
-export const isPlainBase64 = ({ data }: EncodedText): boolean =>
-  data.length % 4 === 0 && base64.test(data)
+/** True if every decoder reads the same text: UTF-8, in base64 without anything else. */
+export function isReadable({ data }: EncodedText): boolean {
+  if (data.length % 4 !== 0 || !base64.test(data)) return false
+  const bytes = Buffer.from(data, 'base64')
+  return isUtf8(bytes) && !bytes.includes(0)
+}
 
 /**
  * Returns the text in a string of an object: the data of a document, a file, or a data URL. `notText` if the
  * string is binary; undefined if it is encoded in no way that is known here.
  */
-export function encodedText(holder: JsonObject, name: string): EncodedText | 'notText' | undefined {
+export function encodedText(
+  holder: JsonObject,
+  name: string,
+  { own }: TextScope,
+): EncodedText | 'notText' | undefined {
   const value = stringAt(holder, name)
   if (value === undefined) return undefined
+  const found = own?.encoded(holder, name)
+  if (found !== undefined) return found
   if (name === 'data') {
     if (holder.type !== 'base64') return undefined
-    const isText = isTextType(stringAt(holder, 'media_type') ?? 'text/plain')
-    return isText ? { prefix: '', data: value } : 'notText'
+    return textOfType(stringAt(holder, 'media_type') ?? 'text/plain', { prefix: '', data: value })
   }
   if (name === 'file_data') return fileText(value, stringAt(holder, 'filename'))
   return isUrlName(name) && value.startsWith('data:') ? fileText(value, undefined) : undefined
@@ -33,12 +36,45 @@ export function encodedText(holder: JsonObject, name: string): EncodedText | 'no
 
 function fileText(value: string, name: string | undefined): EncodedText | 'notText' | undefined {
   if (!value.startsWith('data:')) {
-    return isTextType(typeOfFile(name, value)) ? { prefix: '', data: value } : 'notText'
+    const type = typeOfFile(name, value)
+    if (!isTextType(type) && !isBinaryType(type) && !lenientBase64.test(value)) return undefined
+    return textOfType(type, { prefix: '', data: value })
   }
   const url = dataOfUrl(value)
   if (url === undefined) return undefined
   const prefix = value.slice(0, value.length - url.data.length)
-  return isTextType(typeOfData(url, name)) ? { prefix, data: url.data } : 'notText'
+  const type = typeOfData(url, name)
+  // A file name may say otherwise than the type.
+  const isUnclear = isBinaryType(type) && name !== undefined
+  return textOfType(isUnclear ? typeOfFile(name, url.data) : type, { prefix, data: url.data })
+}
+
+/** Bytes of these types are not judged: a PDF may be ASCII. */
+const binaryTypes =
+  /^(?:audio\/|video\/|font\/|image\/(?!svg\+xml(?:;|$))|application\/pdf(?:;|$))/i
+const isBinaryType = (mediaType: string): boolean => binaryTypes.test(mediaType)
+
+/** What lenient decoders read; a file with other characters is a text as it is. */
+const lenientBase64 = /^[\w+/=\- \t\r\n]*$/
+const ignored = /[^\w+/-]+/g
+
+/** Returns the text of a known type; other documents are judged by their bytes. */
+export function textOfType(mediaType: string, document: EncodedText): EncodedText | 'notText' {
+  if (isTextType(mediaType)) return document
+  if (isBinaryType(mediaType)) return 'notText'
+  return isText(Buffer.from(document.data.replaceAll(ignored, ''), 'base64')) ? document : 'notText'
+}
+
+/** Whether bytes have no control characters, except that texts in UTF-16 have many zeros. */
+function isText(bytes: Uint8Array): boolean {
+  let zeros = 0
+  for (const byte of bytes) {
+    if (byte === 0) zeros++
+    else if (byte < 32 && (byte < 9 || byte > 13) && byte !== 27) return false
+  }
+  return zeros === 0
+    ? bytes.length > 0
+    : zeros < bytes.length && zeros >= Math.floor((bytes.length + 2) / 3)
 }
 
 /** Returns the type by which a translation decides whether a file is a text. */

@@ -1,24 +1,14 @@
 /** Texts of errors that providers send. Errors may quote prompts and responses anywhere, so each of their texts is mapped. */
-import { isObject, type JsonObject, mapField, mapList, objectAt, withFields } from '../json/json.ts'
-import { LlmError } from '../llm-error.ts'
+import { isObject, type JsonObject, mapField, objectAt, withFields } from '../json/json.ts'
 import type { RoleText } from './slot.ts'
-import { mapEntries, type TextsMap } from './texts.ts'
+import { mapEvery, type TextsMap } from './texts.ts'
 
-const maxDepth = 100
-
-/** Maps every text of a value. @throws LlmError 502 if it is nested too deeply. */
-export function mapEvery(value: unknown, map: TextsMap, depth = 0): unknown {
-  if (typeof value === 'string') return map([value])[0] ?? ''
-  if (depth > maxDepth)
-    throw new LlmError(502, `an error deeper than ${maxDepth} cannot be guarded`)
-  if (Array.isArray(value)) return mapList(value, (item) => mapEvery(item, map, depth + 1))
-  if (!isObject(value)) return value
-  return mapEntries(value, (_, item) => mapEvery(item, map, depth + 1))
-}
+/** Maps every text of an error. @throws LlmError 502 if it is nested too deeply. */
+export const mapEveryOfError = (error: unknown, map: TextsMap): unknown => mapEvery(error, map, 502)
 
 /** Maps every text of an error that came in place of a response or event, but keeps its type. */
 export function mapErrorResponse(error: JsonObject, map: TextsMap): JsonObject {
-  const mapped = mapEvery(error, map) as JsonObject
+  const mapped = mapEveryOfError(error, map) as JsonObject
   return error.type === 'error' ? withFields(mapped, { type: 'error' }) : mapped
 }
 
@@ -35,13 +25,13 @@ const withErrors = (body: JsonObject, response: JsonObject, map: TextsMap): Json
   withFields(body, { response: mapError(response, map) })
 
 const mapError = (holder: JsonObject, map: TextsMap): JsonObject =>
-  holder.error == null ? holder : withFields(holder, { error: mapEvery(holder.error, map) })
+  holder.error == null ? holder : withFields(holder, { error: mapEveryOfError(holder.error, map) })
 
 /** Collects the texts that a function maps. */
 function textsOf(mapAll: (map: TextsMap) => unknown): string[] {
   const found: string[] = []
   mapAll((texts) => {
-    found.push(...texts.filter((text) => text !== ''))
+    for (const text of texts) if (text !== '') found.push(text)
     return texts
   })
   return found
@@ -49,7 +39,7 @@ function textsOf(mapAll: (map: TextsMap) => unknown): string[] {
 
 /** Returns the texts of a value as webhooks see them: one text, or none. */
 export function textOfEvery(value: unknown): RoleText[] {
-  return asOne(textsOf((map) => mapEvery(value, map)))
+  return asOne(textsOf((map) => mapEveryOfError(value, map)))
 }
 
 /** Returns the texts of errors beside a response as webhooks see them: one text, or none. */

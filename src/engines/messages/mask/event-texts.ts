@@ -14,7 +14,7 @@ export interface Piece {
   readonly isAside?: true
 }
 
-/** The texts of an event, and the names of the texts and parts that the event ends. */
+/** The texts of an event, and the names of the parts that the event ends. */
 export interface EventTexts {
   readonly pieces?: readonly Piece[]
   /** Returns an event with other texts, one for each piece: the event itself, or the one from `repeat`. */
@@ -23,8 +23,6 @@ export interface EventTexts {
   readonly begins?: boolean
   /** Prefix of the names of the parts that end with this event. */
   readonly ends?: string
-  /** Prefixes of the names of the texts that are complete with this event. */
-  readonly completes?: readonly string[]
   /** Maps all other texts of the event, many of which repeat texts that were streamed. */
   readonly repeat: (map: TextsMap) => JsonObject
   /** True if the event repeats the whole response. */
@@ -33,9 +31,6 @@ export interface EventTexts {
 
 /** Finds the texts in an event. */
 export type ReadEvent = (event: JsonObject) => EventTexts
-
-/** A prefix that all names begin with. */
-export const everything = ['']
 
 /** The name of the only text of messages in formats whose events show where parts end. */
 export const message = 'message'

@@ -139,10 +139,10 @@ it.each<[string, ChatFormatName, readonly object[], readonly object[]]>([
     ],
   ],
   [
-    'a text after the end of a choice apart',
+    'a text that goes on after the end of its choice',
     'Completions',
     [choice(0, 'sécret', { finish_reason: 'stop' }), choice(0, '-42')],
-    [choice(0, 'sécret', { finish_reason: 'stop' }), choice(0, '-42')],
+    [choice(0, '<masked>', { finish_reason: 'stop' }), choice(0, '')],
   ],
   [
     'the content of a message that begins with it',

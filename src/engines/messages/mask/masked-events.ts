@@ -7,7 +7,7 @@ import type { ChatFormat, EventFormat } from '../format.ts'
 import { isObject, type JsonObject, numberAt, parseJson } from '../json/json.ts'
 import { LlmError } from '../llm-error.ts'
 import { mapErrorResponse, mapErrorsBeside } from './error-texts.ts'
-import { asidesPrefix, type EventTexts, everything, message, type Piece } from './event-texts.ts'
+import { asidesPrefix, type EventTexts, message, type Piece } from './event-texts.ts'
 import { needEventForm } from './message-forms.ts'
 import { mapRepeatedTexts } from './repeated-texts.ts'
 import type { TextsMap } from './texts.ts'
@@ -53,7 +53,7 @@ export const nameOfEvent = (name: string | undefined, event: JsonObject): string
 export const readGuardedEvent = (format: ChatFormat, event: JsonObject): EventTexts =>
   needEventForm(event, format) === 'event'
     ? format.events.read(event)
-    : { completes: everything, repeat: (map) => mapErrorResponse(event, map), isWhole: true }
+    : { repeat: (map) => mapErrorResponse(event, map), isWhole: true }
 
 interface ReadEvent {
   readonly held: ParsedEvent
@@ -96,9 +96,6 @@ class StreamedTexts {
     if (ended !== undefined) {
       this.#parts.end(ended)
       this.#end(asidesPrefix + ended)
-    }
-    for (const prefix of (texts === undefined ? everything : texts.completes) ?? []) {
-      this.#end(prefix)
     }
     return parts
   }

@@ -8,14 +8,16 @@ import { clientFormats } from '../formats/index.ts'
 import { field, isObject, type JsonObject } from '../json/json.ts'
 import { LlmError } from '../llm-error.ts'
 
-/** Texts of requests in formats that clients cannot use here, in lower case. */
+/** Texts of requests in formats that the core does not know, in lower case. */
 const foreignTextMembers = [
   ...['message', 'inputs', 'contents', 'content', 'documents', 'instances', 'systeminstruction'],
   ...['system_instruction', 'chat_history', 'preamble', 'query', 'queries', 'texts'],
 ]
 /** Texts of requests in any format, in lower case. */
 export const anyTextMembers: ReadonlySet<string> = new Set([
-  ...Object.values(clientFormats).flatMap(({ textMembers }) => textMembers),
+  ...Object.values<ClientFormat>(clientFormats).flatMap(({ core, textMembers }) =>
+    core === undefined ? [] : textMembers,
+  ),
   ...foreignTextMembers,
 ])
 

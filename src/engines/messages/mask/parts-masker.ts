@@ -3,6 +3,7 @@
  * span several, so the parts are read in three ways: joined, each alone, and joined with a space. Overlapping
  * matches become one, whose replacement is put where the first match begins.
  */
+import { appendAll } from '../../../ground/base/append-all.ts'
 import type { Mask, MaskStream } from '../../core/index.ts'
 import type { OnMatch } from './match-counts.ts'
 
@@ -50,7 +51,10 @@ function matchesOf(mask: Mask, parts: readonly Buffer[]): Match[] {
     let before = 0
     for (const part of parts) {
       const from = before
-      found.push(...findMatches(stream, part, (position) => from + position))
+      appendAll(
+        found,
+        findMatches(stream, part, (position) => from + position),
+      )
       before += part.length
     }
     return [...found, ...spacedMatches(stream, parts)].sort((a, b) => a.start - b.start)

@@ -5,16 +5,19 @@
 import { asciiName } from '../decided-fields.ts'
 import { isObject, type JsonObject } from '../json/json.ts'
 import { LlmError } from '../llm-error.ts'
-import { encodedText, isPlainBase64 } from './encoded-texts.ts'
+import { encodedText, isReadable } from './encoded-texts.ts'
+import { keepTexts } from './repeated-texts.ts'
 import {
   contentFields,
   isSetting,
   isSkipped,
-  requestScope,
+  type OwnTexts,
+  requestScopeOf,
+  ruleOf,
   scopeOf,
   type TextScope,
 } from './text-fields.ts'
-import { messageFields } from './texts.ts'
+import { isMessageField } from './texts.ts'
 
 /** Fields by which guards decide what they read, in any object. */
 export const guardedFields = new Set(
@@ -27,13 +30,14 @@ export const guardedFields = new Set(
 const maxDepth = 100
 
 /** @throws LlmError 400 if a text may be hidden from guards. */
-export function needPlainKeys(body: JsonObject): void {
-  const scope = requestScope
+export function needPlainKeys(body: JsonObject, own?: OwnTexts): void {
+  const scope = requestScopeOf(own)
   for (const [name, value] of Object.entries(body)) {
     checkKey(name)
     if (isSetting(name, value)) continue
-    const isContent = messageFields.has(name) || contentFields.has(name)
-    if (messageFields.has(name) && Array.isArray(value)) {
+    const isMessages = isMessageField(name, own)
+    const isContent = isMessages || contentFields.has(name)
+    if (isMessages && Array.isArray(value)) {
       for (const message of value) {
         const inner = isObject(message) ? scopeOf(message, scope) : scope
         checkList([message], name, inner, 1, true)
@@ -57,10 +61,13 @@ function checkField(
 ): void {
   const value = holder[name]
   if (isSkipped(holder, key, name, scope)) return
+  const rule = ruleOf(scope, name)
+  if (typeof rule === 'function' && isObject(value)) rule(value, { map: keepTexts, scope })
+  if (rule === 'data' || typeof rule === 'function') return
   if (typeof value === 'string') {
-    const data = encodedText(holder, name)
-    if (typeof data !== 'object' || isPlainBase64(data)) return
-    throw new LlmError(400, `${name}: a text document must be plain base64 to be guarded`)
+    const data = encodedText(holder, name, scope)
+    if (typeof data !== 'object' || isReadable(data)) return
+    throw new LlmError(400, `${name}: a text document must be UTF-8 in plain base64 to be guarded`)
   }
   if (Array.isArray(value)) checkList(value, name, scope, depth + 1, isContent)
   else if (isObject(value)) checkObject(value, name, scope, depth + 1)

@@ -13,7 +13,7 @@ export const otherFields = new Set(
   'arguments input parameters input_schema schema tools usage metadata'.split(' '),
 )
 /** Fields that list the tokens of a response. */
-const tokenFields = new Set(['logprobs', 'token_ids'])
+const tokenFields = new Set(['logprobs', 'token_ids', 'logprobsResult'])
 /** Fields of citations that are not texts. */
 const nonTextFields = /^(?:type|ur[il]|encrypted_.*|(?:.*_)?id)$/
 const maxDepth = 100

@@ -1,5 +1,7 @@
 /** Texts as webhooks and moderation see them, with their places. */
+import { appendAll } from '../../../ground/base/append-all.ts'
 import { isObject, type JsonObject } from '../json/json.ts'
+import type { OwnTexts } from './text-fields.ts'
 import { mapResponseField, type TextsMap } from './texts.ts'
 
 /** A text with the role of its author. */
@@ -22,7 +24,7 @@ export function slotOf(holder: JsonObject, name: string, role: string, mapField:
   const texts: string[] = []
   let last = -1
   mapField(holder, name, (parts, isContent) => {
-    texts.push(...parts)
+    appendAll(texts, parts)
     if (isContent === true) last = texts.length - 1
     return parts
   })
@@ -37,19 +39,19 @@ export function slotOf(holder: JsonObject, name: string, role: string, mapField:
 export const hasText = ({ content }: Slot): boolean => content !== ''
 
 /** Returns the slots of the fields of an object in a response, except those in `skipped`. */
-export function otherSlots(holder: unknown, ...skipped: readonly string[]): Slot[] {
+export function otherSlots(holder: unknown, skipped: readonly string[], own?: OwnTexts): Slot[] {
   if (!isObject(holder)) return []
   return (
     Object.keys(holder)
       // Webhooks see errors apart.
       .filter((name) => name !== 'error' && !skipped.includes(name))
-      .map((name) => slotOf(holder, name, 'assistant', mapResponseField))
+      .map((name) => responseSlot(holder, name, own))
       .filter(hasText)
   )
 }
 
-export const responseSlot = (holder: JsonObject, name: string): Slot =>
-  slotOf(holder, name, 'assistant', mapResponseField)
+export const responseSlot = (holder: JsonObject, name: string, own?: OwnTexts): Slot =>
+  slotOf(holder, name, 'assistant', (object, at, map) => mapResponseField(object, at, map, own))
 
 /** Where whole responses of a format have the texts. */
 export interface ResponseSlots {

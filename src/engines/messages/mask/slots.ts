@@ -5,18 +5,18 @@
 import type { ChatFormat, ClientFormat } from '../format.ts'
 import { isObject, type JsonObject, listAt, objectAt, parseJson } from '../json/json.ts'
 import { hasText, type MapField, otherSlots, type RoleText, type Slot, slotOf } from './slot.ts'
-import { isSetting } from './text-fields.ts'
+import { isSetting, type OwnTexts } from './text-fields.ts'
 import {
+  isMessageField,
   mapMessageField,
   mapRequestField,
   mapVariable,
-  messageFields,
   type TextsMap,
 } from './texts.ts'
 
 /** Returns all texts of a request; a separate system prompt comes first. */
-export function requestTexts(body: JsonObject): RoleText[] {
-  return requestSlots(body).map(({ role, content }) => ({ role, content }))
+export function requestTexts(body: JsonObject, own?: OwnTexts): RoleText[] {
+  return requestSlots(body, own).map(({ role, content }) => ({ role, content }))
 }
 
 /**
@@ -42,11 +42,11 @@ export function withRequestTexts(
   format: ClientFormat,
   texts: readonly RoleText[],
 ): JsonObject | undefined {
-  const slots = requestSlots(body)
+  const slots = requestSlots(body, format.ownTexts)
   const isSame =
     slots.length === texts.length &&
     slots.every(({ role }, at) => texts[at]?.role === role || texts[at]?.role === '')
-  if (isSame) return withSlots(body, requestSlots, texts)
+  if (isSame) return withSlots(body, (copy) => requestSlots(copy, format.ownTexts), texts)
   return rebuildRequest(body, format, texts)
 }
 
@@ -82,18 +82,20 @@ function replaceAll({ last }: Slot, text: string): TextsMap {
 /** Fields that come first, in this order; the first two are system prompts. */
 const firstFields = ['system', 'instructions', 'prompt']
 
-function requestSlots(body: JsonObject): Slot[] {
-  const others = Object.keys(body).filter((name) => !firstFields.includes(name))
-  const names = [...firstFields.filter((name) => Object.hasOwn(body, name)), ...others]
-  return names.flatMap((name) => slotsOfField(body, name)).filter(hasText)
+function requestSlots(body: JsonObject, own: OwnTexts | undefined): Slot[] {
+  const first = own === undefined ? firstFields : [...own.system, ...firstFields]
+  const others = Object.keys(body).filter((name) => !first.includes(name))
+  const names = [...first.filter((name) => Object.hasOwn(body, name)), ...others]
+  return names.flatMap((name) => slotsOfField(body, name, own)).filter(hasText)
 }
 
-function slotsOfField(body: JsonObject, name: string): Slot[] {
+function slotsOfField(body: JsonObject, name: string, own: OwnTexts | undefined): Slot[] {
   const value = body[name]
   if (name === 'prompt' && isObject(value)) return promptSlots(value)
-  if (!messageFields.has(name) || !Array.isArray(value)) {
-    const isSystem = name === 'system' || name === 'instructions'
-    return [slotOf(body, name, isSystem ? 'system' : 'user', mapRequestField)]
+  if (!isMessageField(name, own) || !Array.isArray(value)) {
+    const isSystem = name === 'system' || name === 'instructions' || own?.system.includes(name)
+    const role = isSystem === true ? 'system' : 'user'
+    return [slotOf(body, name, role, (holder, at, map) => mapRequestField(holder, at, map, own))]
   }
   return value.flatMap((message: unknown, at): Slot[] => {
     if (!isObject(message)) {
@@ -101,9 +103,15 @@ function slotsOfField(body: JsonObject, name: string): Slot[] {
         mapRequestField({ input: Reflect.get(list, index) }, 'input', map)
       return [slotOf(value as unknown as JsonObject, `${at}`, 'user', mapItem)]
     }
-    const role = typeof message.role === 'string' ? message.role : 'tool'
-    return Object.keys(message).map((key) => slotOf(message, key, role, mapMessageField))
+    const role = roleOf(message, own)
+    const mapField: MapField = (holder, key, map) => mapMessageField(holder, key, map, own)
+    return Object.keys(message).map((key) => slotOf(message, key, role, mapField))
   })
+}
+
+function roleOf({ role }: JsonObject, own: OwnTexts | undefined): string {
+  if (typeof role !== 'string') return 'tool'
+  return own !== undefined && role === 'model' ? 'assistant' : role
 }
 
 /** Returns the slots of a template that the vendor stores: one for each variable, and the other fields. */
@@ -122,12 +130,12 @@ const responseSlots = (body: JsonObject, format: ChatFormat): Slot[] => [
 ]
 
 /** Returns the slots of all other fields with a text. */
-function slotsBesideMessages(body: JsonObject, { texts, slots }: ChatFormat): Slot[] {
+function slotsBesideMessages(body: JsonObject, { texts, slots, ownTexts }: ChatFormat): Slot[] {
   const settings = Object.keys(body).filter((name) => isSetting(name, body[name]))
   const { besideMessage } = slots
   return [
     ...(besideMessage === undefined ? [] : listAt(body, texts.field).flatMap(besideMessage)),
-    ...otherSlots(body, texts.field, ...settings),
+    ...otherSlots(body, [texts.field, ...settings], ownTexts),
   ]
 }
 
@@ -139,15 +147,15 @@ const plainMessage = ({ role, content }: RoleText): RoleText => ({
 })
 
 /** Returns the settings of a request, without any text. */
-function settingsOf(body: JsonObject): JsonObject {
-  const kept = Object.keys(body).filter((name) => !slotsOfField(body, name).some(hasText))
+function settingsOf(body: JsonObject, own: OwnTexts | undefined): JsonObject {
+  const kept = Object.keys(body).filter((name) => !slotsOfField(body, name, own).some(hasText))
   return Object.fromEntries(kept.map((name) => [name, body[name]]))
 }
 
 function rebuildRequest(
   body: JsonObject,
-  { withMessages }: ClientFormat,
+  { withMessages, ownTexts }: ClientFormat,
   texts: readonly RoleText[],
 ): JsonObject | undefined {
-  return withMessages?.(settingsOf(body), texts.map(plainMessage))
+  return withMessages?.(settingsOf(body, ownTexts), texts.map(plainMessage))
 }

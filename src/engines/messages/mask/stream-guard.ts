@@ -7,6 +7,7 @@ import {
   TEXTS_MALFORMED,
   TEXTS_NOT_TEXT,
   TEXTS_OTHER_FORMAT,
+  TEXTS_OVER,
   TEXTS_TOO_DEEP,
   TEXTS_TOO_LARGE,
   TEXTS_TOO_MANY,
@@ -100,6 +101,7 @@ const refusals = new Map<number, string>([
   [TEXTS_TOO_DEEP, 'an event of the response is nested too deeply to be guarded'],
   [TEXTS_HIDDEN, 'an event of the response has a field twice'],
   [TEXTS_OTHER_FORMAT, otherResponse],
+  [TEXTS_OVER, 'the response has text after its end'],
   [TEXTS_UNDECIDED, 'a pattern of a response guard stays undecided for too long'],
   [TEXTS_TOO_MANY, 'the response has too many choices or parts at once to be guarded'],
 ])

@@ -11,17 +11,77 @@ export interface TextScope {
   readonly isAssistant: boolean
   /** True in responses, whose citations `mapRepeatedTexts` maps. */
   readonly isResponse: boolean
+  /** Rules of a format that the core does not know; omitted for the others. */
+  readonly own?: OwnTexts
+}
+
+/**
+ * How the value of a member is read:
+ * - `setting`: nothing in it is a text.
+ * - `reasoning`: nothing in it is a text if the assistant has written it.
+ * - `label`: it is no text if it is a string.
+ * - `data`: every string in it is a text, whatever its name is.
+ * - `content`: it is the content of a message.
+ * - a function maps the texts of the value. @throws LlmError 400 if they cannot be guarded
+ */
+export type MemberRule = 'setting' | 'reasoning' | 'label' | 'data' | 'content' | MapValue
+
+type MapTexts = (texts: readonly string[], isContent?: boolean) => readonly string[]
+type MapValue = (
+  value: JsonObject,
+  reading: { readonly map: MapTexts; readonly scope: TextScope },
+) => JsonObject
+
+/** The texts of a format that the core does not know, in addition to the rules for all formats. */
+interface OwnRules {
+  /** Rules by the names of members, in any object. */
+  readonly members: ReadonlyMap<string, MemberRule>
+  /** The field with the messages, and the one with the prompt of the system. */
+  readonly messages: string
+  readonly system: readonly string[]
+  /** Whether the text of a part is reasoning. */
+  isReasoning(part: JsonObject): boolean
+  /** Returns the text that a member has in base64, or `notText` if it is binary; undefined for other members. */
+  encoded(holder: JsonObject, name: string): EncodedText | 'notText' | undefined
+}
+
+export interface OwnTexts extends OwnRules {
+  readonly scopes: Readonly<Record<'request' | 'assistant' | 'response', TextScope>>
+}
+
+/** A text that a string contains in base64, behind a prefix. */
+export interface EncodedText {
+  readonly prefix: string
+  readonly data: string
+}
+
+export function defineOwnTexts(rules: OwnRules): OwnTexts {
+  const own = { ...rules } as { -readonly [Name in keyof OwnTexts]: OwnTexts[Name] }
+  own.scopes = {
+    request: { ...requestScope, own },
+    assistant: { ...assistantScope, own },
+    response: { ...responseScope, own },
+  }
+  return own
 }
 
 export const requestScope: TextScope = { isAssistant: false, isResponse: false }
 export const assistantScope: TextScope = { isAssistant: true, isResponse: false }
 export const responseScope: TextScope = { isAssistant: true, isResponse: true }
+const plainScopes = { request: requestScope, assistant: assistantScope, response: responseScope }
+
+export const requestScopeOf = (own: OwnTexts | undefined): TextScope =>
+  own?.scopes.request ?? requestScope
+export const responseScopeOf = (own: OwnTexts | undefined): TextScope =>
+  own?.scopes.response ?? responseScope
 
 /** Returns the scope of a message or item: a reasoning item has no role, and is written by the assistant. */
 export function scopeOf(message: JsonObject, scope: TextScope): TextScope {
   if (scope.isResponse) return scope
-  const isReasoning = message.role === undefined && message.type === 'reasoning'
-  return message.role === 'assistant' || isReasoning ? assistantScope : requestScope
+  const { role, type } = message
+  const { assistant, request } = scope.own?.scopes ?? plainScopes
+  if (role === 'assistant' || (role === 'model' && scope.own !== undefined)) return assistant
+  return role === undefined && type === 'reasoning' ? assistant : request
 }
 
 /** Fields with contents: a text, parts, or one part. */
@@ -45,6 +105,9 @@ export const settings = new Set(
 export const isSetting = (name: string, value: unknown): boolean =>
   settings.has(name) && !(name === 'text' && typeof value === 'string')
 
+export const ruleOf = ({ own }: TextScope, name: string): MemberRule | undefined =>
+  own?.members.get(name)
+
 /** Names of strings that are no text, in any object. */
 export const labels = new Set(
   [
@@ -57,7 +120,8 @@ const labelPattern = /^encrypted_|_(?:ids?|ur[il]|at|signature)$/
 const urlPattern = /^(?:.*_)?ur[il]$/
 
 /** Returns true if a string of this name is an id, a type, a role, a name, a URL or encrypted. */
-export function isLabel(holder: JsonObject, name: string): boolean {
+export function isLabel(holder: JsonObject, name: string, { own }: TextScope): boolean {
+  if (own?.members.get(name) === 'label') return true
   // Translations write these URLs into a text.
   if (name === 'url' && holder.type === 'web_search_result') return false
   return labels.has(name) || labelPattern.test(name)
@@ -117,10 +181,12 @@ export function isSkipped(
   holder: JsonObject,
   key: string | undefined,
   name: string,
-  { isAssistant, isResponse }: TextScope,
+  { isAssistant, isResponse, own }: TextScope,
 ): boolean {
   if (argumentFields.has(name)) return true
-  if (isAssistant && isReasoning(holder, name)) return true
+  const rule = own?.members.get(name)
+  if (rule === 'setting' || (isAssistant && rule === 'reasoning')) return true
+  if (isAssistant && isReasoning(holder, name, own)) return true
   if (isResponse && responseDetails.has(name)) return true
   // A `context` that is a string belongs to a document.
   if (isResponse && citationFields.has(name)) return typeof holder[name] !== 'string'
@@ -129,18 +195,21 @@ export function isSkipped(
   return fieldsOfType.get(holder.type)?.has(name) === true
 }
 
-function isReasoning(holder: JsonObject, name: string): boolean {
-  if (name === 'text') return reasoningTypes.has(holder.type)
+function isReasoning(holder: JsonObject, name: string, own: OwnTexts | undefined): boolean {
+  if (name === 'text') return isReasoningPart(holder, own)
   if (name === 'data') return holder.type === 'redacted_thinking'
   return reasoningFields.has(name)
 }
 
+const isReasoningPart = (part: JsonObject, own: OwnTexts | undefined): boolean =>
+  reasoningTypes.has(part.type) || own?.isReasoning(part) === true
+
 type TextField = 'text' | 'refusal' | 'transcript'
 
 /** Returns the name of the field with the text of a part; undefined if the part has no text. */
-export function textField(part: unknown, { isAssistant }: TextScope): TextField | undefined {
+export function textField(part: unknown, { isAssistant, own }: TextScope): TextField | undefined {
   if (!isObject(part)) return undefined
-  if (typeof part.text === 'string' && !(isAssistant && reasoningTypes.has(part.type))) {
+  if (typeof part.text === 'string' && !(isAssistant && isReasoningPart(part, own))) {
     return 'text'
   }
   if (typeof part.refusal === 'string') return 'refusal'

@@ -4,15 +4,18 @@
  * else is kept; if no text changes, the result is the same object.
  */
 import { isObject, type JsonObject, mapList } from '../json/json.ts'
+import { LlmError } from '../llm-error.ts'
 import { decoded, encoded, encodedText } from './encoded-texts.ts'
 import {
   contentFields,
   isLabel,
   isSetting,
   isSkipped,
+  type OwnTexts,
   putText,
-  requestScope,
-  responseScope,
+  requestScopeOf,
+  responseScopeOf,
+  ruleOf,
   scopeOf,
   type TextScope,
   textField,
@@ -82,10 +85,15 @@ export function mapMember(
   reading: Reading,
 ): unknown {
   if (value === null || isSkipped(holder, key, name, reading.scope)) return value
-  if (typeof value === 'string') return mapString(holder, name, value, reading.map)
+  const rule = ruleOf(reading.scope, name)
+  if (rule === 'data') return mapData(value, reading.map)
+  if (typeof rule === 'function' && isObject(value)) return rule(value, reading)
+  if (typeof value === 'string') return mapString(holder, name, value, reading)
   if (Array.isArray(value)) {
-    if (contentFields.has(name)) return mapParts(value, name, reading, contentRules)
-    if (!isLabel(holder, name)) return mapParts(value, name, reading, otherRules)
+    if (contentFields.has(name) || rule === 'content') {
+      return mapParts(value, name, reading, contentRules)
+    }
+    if (!isLabel(holder, name, reading.scope)) return mapParts(value, name, reading, otherRules)
     return mapList(value, (item) => (isObject(item) ? mapObject(item, name, reading) : item))
   }
   if (!isObject(value)) return value
@@ -94,15 +102,51 @@ export function mapMember(
   return mapEntries(value, (_name, variable) => mapContent(variable, reading))
 }
 
-function mapString(holder: JsonObject, name: string, value: string, map: TextsMap): string {
-  const data = encodedText(holder, name)
+function mapString(
+  holder: JsonObject,
+  name: string,
+  value: string,
+  { map, scope }: Reading,
+): string {
+  const data = encodedText(holder, name, scope)
   if (data === 'notText') return value
   if (data !== undefined) {
     const text = decoded(data)
     const mapped = mapOne(text, map)
     return mapped === text ? value : encoded(data, mapped)
   }
-  return isLabel(holder, name) ? value : mapOne(value, map, contentFields.has(name))
+  return isLabel(holder, name, scope) ? value : mapOne(value, map, contentFields.has(name))
+}
+
+/** Maps data of a tool, whose names are texts, too. @throws LlmError 400 if it is nested too deeply. */
+function mapData(value: unknown, map: TextsMap): unknown {
+  const mapped = mapEvery(value, map, 400)
+  return mapNames(mapped, map)
+}
+
+function mapNames(value: unknown, map: TextsMap): unknown {
+  if (Array.isArray(value)) return mapList(value, (item) => mapNames(item, map))
+  if (!isObject(value)) return value
+  let isSame = true
+  const entries = Object.entries(value).map(([name, item]) => {
+    const entry = [mapOne(name, map), mapNames(item, map)] as const
+    isSame &&= entry[0] === name && entry[1] === item
+    return entry
+  })
+  return isSame ? value : Object.fromEntries(entries)
+}
+
+const maxDepth = 100
+
+/** Maps every text of a value. @throws LlmError of the status if it is nested too deeply. */
+export function mapEvery(value: unknown, map: TextsMap, status: number, depth = 0): unknown {
+  if (typeof value === 'string') return mapOne(value, map)
+  if (depth > maxDepth) {
+    throw new LlmError(status, `a value deeper than ${maxDepth} cannot be guarded`)
+  }
+  const mapItem = (item: unknown) => mapEvery(item, map, status, depth + 1)
+  if (Array.isArray(value)) return mapList(value, mapItem)
+  return isObject(value) ? mapEntries(value, (_, item) => mapItem(item)) : value
 }
 
 /** Maps the texts of a list: of its text parts, and of everything else in them. */
@@ -182,14 +226,22 @@ function mapMessage(message: unknown, { map, scope }: Reading): unknown {
 }
 
 /** Fields of requests that contain messages. */
-export const messageFields: ReadonlySet<string> = new Set(['messages', 'input'])
+const messageFields: ReadonlySet<string> = new Set(['messages', 'input'])
+
+export const isMessageField = (name: string, own: OwnTexts | undefined): boolean =>
+  messageFields.has(name) || name === own?.messages
 
 /** Maps a top-level field of a request. */
-export function mapRequestField(body: JsonObject, name: string, map: TextsMap): unknown {
+export function mapRequestField(
+  body: JsonObject,
+  name: string,
+  map: TextsMap,
+  own?: OwnTexts,
+): unknown {
   const value = body[name]
   if (isSetting(name, value)) return value
-  const reading = { map, scope: requestScope }
-  if (messageFields.has(name)) {
+  const reading = { map, scope: requestScopeOf(own) }
+  if (isMessageField(name, own)) {
     return Array.isArray(value)
       ? mapList(value, (message) => mapMessage(message, reading))
       : mapContent(value, reading)
@@ -198,22 +250,31 @@ export function mapRequestField(body: JsonObject, name: string, map: TextsMap): 
 }
 
 /** Maps a field of a message of a request. */
-export const mapMessageField = (message: JsonObject, name: string, map: TextsMap): unknown =>
+export const mapMessageField = (
+  message: JsonObject,
+  name: string,
+  map: TextsMap,
+  own?: OwnTexts,
+): unknown =>
   mapMember(message, undefined, name, message[name], {
     map,
-    scope: scopeOf(message, requestScope),
+    scope: scopeOf(message, requestScopeOf(own)),
   })
 
 /** Maps a variable of a template, whatever its name is. */
 export const mapVariable = (variables: JsonObject, name: string, map: TextsMap): unknown =>
-  mapContent(variables[name], { map, scope: requestScope })
+  mapContent(variables[name], { map, scope: requestScopeOf(undefined) })
 
 /** Maps a field of an object in a response. */
-export const mapResponseField = (holder: JsonObject, name: string, map: TextsMap): unknown =>
-  mapMember(holder, undefined, name, holder[name], { map, scope: responseScope })
+export const mapResponseField = (
+  holder: JsonObject,
+  name: string,
+  map: TextsMap,
+  own?: OwnTexts,
+): unknown => mapMember(holder, undefined, name, holder[name], { map, scope: responseScopeOf(own) })
 
-export function mapRequestTexts(body: JsonObject, map: TextsMap): JsonObject {
-  return mapEntries(body, (name) => mapRequestField(body, name, map))
+export function mapRequestTexts(body: JsonObject, map: TextsMap, own?: OwnTexts): JsonObject {
+  return mapEntries(body, (name) => mapRequestField(body, name, map, own))
 }
 
 /** Where whole responses of a format have the texts of the model. */
@@ -228,15 +289,16 @@ export function mapResponseTexts(
   body: JsonObject,
   texts: ResponseTexts,
   map: TextsMap,
+  own?: OwnTexts,
 ): JsonObject {
-  const reading = { map, scope: responseScope }
+  const reading = { map, scope: responseScopeOf(own) }
   return mapEntries(body, (name, value) => {
     if (isSetting(name, value)) return value
-    return name === texts.field ? texts.map(value, reading) : mapResponseField(body, name, map)
+    return name === texts.field ? texts.map(value, reading) : mapResponseField(body, name, map, own)
   })
 }
 
 /** Maps an object of a response, or a block of it, as an item without parts. */
 export function mapBlock(block: JsonObject, map: TextsMap): JsonObject {
-  return mapObject(block, undefined, { map, scope: responseScope })
+  return mapObject(block, undefined, { map, scope: responseScopeOf(undefined) })
 }

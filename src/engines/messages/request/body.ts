@@ -3,6 +3,8 @@
  * aliases, in this order, on which users rely.
  */
 import { isUtf8 } from 'node:buffer'
+import type { ModelFacts } from '../catalog/facts.ts'
+import { matchesName } from '../catalog/names.ts'
 import { needDecidedNames } from '../decided-fields.ts'
 import type { ClientFormat } from '../format.ts'
 import {
@@ -71,6 +73,8 @@ export interface SettledBody {
   readonly body: JsonObject
   /** The model that is sent to the provider. */
   readonly model: string
+  /** The name that the client asked for, if another one is sent. */
+  readonly asked: string | undefined
   /** True if the body differs from the client's body. */
   readonly isChanged: boolean
 }
@@ -78,7 +82,11 @@ export interface SettledBody {
 const fieldOf = ({ field }: FieldValue): string => field
 
 /** @throws LlmError 400 if the body has no model, one with a long name, or a field of the gateway in another case. */
-export function settleBody(original: JsonObject, settings: BodySettings): SettledBody {
+export function settleBody(
+  original: JsonObject,
+  settings: BodySettings,
+  hasDefaultModel = false,
+): SettledBody {
   const { model: pinned, overrides = [], defaults = [], modelAliases } = settings
   needDecidedNames(original, [...overrides, ...defaults].map(fieldOf))
   let body: Readonly<Record<string, unknown>> = original
@@ -94,10 +102,17 @@ export function settleBody(original: JsonObject, settings: BodySettings): Settle
   for (const { field: name, value } of overrides) put(name, value)
   for (const { field: name, value } of defaults) if (!Object.hasOwn(body, name)) put(name, value)
   const model = modelOf(stringAt(body, 'model'), modelAliases)
-  if (model === undefined) throw new LlmError(400, 'missing field: model not specified')
+  if (model === undefined) {
+    if (hasDefaultModel) return { body, model: '', asked: undefined, isChanged }
+    throw new LlmError(400, 'missing field: model not specified')
+  }
   put('model', model)
-  return { body, model, isChanged }
+  return { body, model, asked: otherName(stringAt(original, 'model'), model), isChanged }
 }
+
+/** Returns the name that the client asked for, unless it is the one that is sent. */
+export const otherName = (asked: string | undefined, sent: string): string | undefined =>
+  asked === sent ? undefined : asked
 
 /**
  * Returns the model that `settleBody` chooses, from some of the fields of a body; undefined if there is none or
@@ -131,25 +146,14 @@ export function modelOf(
 }
 
 /** Returns the body of a request that is not translated, with what the format needs. */
-export function completeNative(settled: SettledBody, { completion }: ClientFormat): SettledBody {
-  const { body, model } = settled
-  if (completion === undefined || completion.isComplete(body, model)) return settled
-  return { body: completion.complete(body, model), model, isChanged: true }
-}
-
-/** Returns true if the whole name matches a pattern in which `*` stands for any text. Takes linear time. */
-function matches(pattern: string, name: string): boolean {
-  const [prefix = '', ...others] = pattern.split('*')
-  const suffix = others.pop() ?? ''
-  const end = name.length - suffix.length
-  if (!name.startsWith(prefix) || !name.endsWith(suffix) || end < prefix.length) return false
-  let from = prefix.length
-  for (const piece of others) {
-    const at = name.indexOf(piece, from)
-    if (at < 0 || at + piece.length > end) return false
-    from = at + piece.length
-  }
-  return true
+export function completeNative(
+  settled: SettledBody,
+  { completion }: ClientFormat,
+  facts: ModelFacts,
+): SettledBody {
+  const { body } = settled
+  if (completion === undefined || completion.isComplete(body, facts)) return settled
+  return { ...settled, body: completion.complete(body, facts), isChanged: true }
 }
 
 /** Returns the model of the exact alias, otherwise of the longest matching pattern; resolves only once. */
@@ -157,7 +161,7 @@ function resolveAlias(model: string, aliases: Aliases | undefined): string {
   if (aliases === undefined) return model
   if (Object.hasOwn(aliases, model)) return aliases[model] ?? model
   const [best] = Object.keys(aliases)
-    .filter((name) => name.includes('*') && matches(name, model))
+    .filter((name) => name.includes('*') && matchesName(name, model))
     .sort((a, b) => b.length - a.length || (a < b ? -1 : 1))
   return best === undefined ? model : (aliases[best] ?? model)
 }

@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { LearnedRecord, RecordSource } from '../../../ground/exchange/learned.ts'
 import { type ByteRange, JsonScanner } from '../../json/scanner.ts'
-import type { ClientFormat } from '../format.ts'
+import type { ClientFormat, PathFields } from '../format.ts'
 import { clientFormats } from '../formats/index.ts'
 import type { JsonObject } from '../json/json.ts'
 import { hasMessages } from '../mask/message-forms.ts'
@@ -13,14 +13,14 @@ import { parameterFields } from './parameters.ts'
 /** The fields of bodies that are passed on as they came. */
 const read = ['model', 'stream', 'stream_options', 'background', ...parameterFields]
 
-function scannerOf({ history }: ClientFormat): JsonScanner {
+function scannerOf({ history, inPath, parameterField }: ClientFormat): JsonScanner {
   const { checked, refused } = history.rules
   return new JsonScanner({
-    read,
+    read: parameterField === undefined ? read : [...read, parameterField],
     noted: ['messages'],
     checked: { ...mediaTypeRules.checked, ...checked },
     refused,
-    names: 'plain',
+    names: inPath === undefined ? 'plain' : 'ascii',
   })
 }
 
@@ -35,11 +35,20 @@ export interface RequestBody {
   readonly whole: JsonObject
 }
 
+/** The path has the last word, as at the vendor. */
+const withPath = (body: JsonObject, { model, stream }: PathFields): JsonObject => ({
+  ...body,
+  model,
+  stream,
+})
+
 export class ClientBody implements RequestBody, RecordSource {
   readonly bytes: Buffer
   /** The format in which a provider can get the body as it came; undefined if there is none. */
   readonly #format: ClientFormat | undefined
   readonly #fields: JsonObject | undefined
+  /** What the path says instead of the body. */
+  readonly inPath: PathFields | undefined
   /** Where the value of `model` is; undefined unless there is exactly one. */
   readonly #model: ByteRange | undefined
   #parsed: ParsedBody | undefined
@@ -50,15 +59,24 @@ export class ClientBody implements RequestBody, RecordSource {
    * `format` is set if the body may be passed on as it came.
    * @throws LlmError 400 if the body is not a JSON object.
    */
-  constructor(bytes: Buffer, format: ClientFormat | undefined) {
+  constructor(bytes: Buffer, format: ClientFormat | undefined, inPath?: PathFields) {
     this.bytes = bytes
+    this.inPath = inPath
     const scanner = format && scanners.get(format)
-    if (scanner !== undefined && isUtf8(bytes) && scanner.scanObject(bytes)) {
+    if (scanner === undefined || !isUtf8(bytes) || !scanner.scanObject(bytes)) {
+      this.#parsed = parseBody(bytes)
+      return
+    }
+    const fields = scanner.values()
+    this.hasMessages = scanner.isArray('messages')
+    if (inPath === undefined) {
       this.#format = format
-      this.#fields = scanner.values()
+      this.#fields = fields
       this.#model = scanner.rangeOf('model')
-      this.hasMessages = scanner.isArray('messages')
-    } else this.#parsed = parseBody(bytes)
+    } else if (fields.model === undefined && fields.stream === undefined) {
+      this.#format = format
+      this.#fields = withPath(fields, inPath)
+    }
   }
 
   /** Returns the fields if no correction for a provider with the client's format changes the others. */
@@ -77,12 +95,16 @@ export class ClientBody implements RequestBody, RecordSource {
   }
 
   get whole(): JsonObject {
-    return this.#parse().body
+    const { body } = this.#parse()
+    return this.inPath === undefined ? body : withPath(body, this.inPath)
   }
 
   /** The whole body for expressions, with doubles for all numbers. */
   get record(): LearnedRecord {
-    return this.#parse().inDoubles as LearnedRecord
+    const { inDoubles } = this.#parse()
+    return (
+      this.inPath === undefined ? inDoubles : withPath(inDoubles, this.inPath)
+    ) as LearnedRecord
   }
 
   #parse(): ParsedBody {
@@ -92,7 +114,7 @@ export class ClientBody implements RequestBody, RecordSource {
 
   /** Returns the bytes with this model; undefined if the body must be written again for it. */
   withModel(model: string): Buffer | undefined {
-    if (this.#fields?.model === model) return this.bytes
+    if (this.inPath !== undefined || this.#fields?.model === model) return this.bytes
     const range = this.#model
     if (range === undefined) return undefined
     const before = this.bytes.subarray(0, range.start)

@@ -27,11 +27,35 @@ const encodings = new Map<unknown, string>([
   ['base64', 'base64'],
 ])
 
+/** Fields with the parameters of formats in which they are no fields of the body. */
+const parameterObjects = [...new Set(formats.flatMap(({ parameterField }) => parameterField ?? []))]
+/** Names of parameters there. */
+const innerFieldsOf: Readonly<Partial<Record<ParameterName, readonly string[]>>> = {
+  temperature: ['temperature'],
+  top_p: ['topP'],
+  frequency_penalty: ['frequencyPenalty'],
+  presence_penalty: ['presencePenalty'],
+  seed: ['seed'],
+  max_tokens: ['maxOutputTokens', 'maxTokens'],
+}
+
 /** Returns a parameter of a request; undefined if it is not set. */
 export function parameterOf(request: JsonObject, name: ParameterName): string | number | undefined {
   if (name === 'encoding_format') return encodings.get(request.encoding_format)
-  for (const field of fieldsOf[name]) {
-    const value = numberAt(request, field)
+  const value = firstNumber(request, fieldsOf[name])
+  if (value !== undefined) return value
+  const inner = innerFieldsOf[name]
+  if (inner === undefined) return undefined
+  for (const holder of parameterObjects) {
+    const found = request[holder] === undefined ? undefined : firstNumber(request[holder], inner)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+function firstNumber(holder: unknown, fields: readonly string[]): number | undefined {
+  for (const field of fields) {
+    const value = numberAt(holder, field)
     if (value !== undefined) return value
   }
   return undefined

@@ -28,6 +28,11 @@ export interface ConversionOptions {
   readonly isProtected: boolean
 }
 
+/** Bytes that the client does not get, and those that it gets instead of them. */
+export interface ReplacedBytes extends OmittedBytes {
+  readonly replacement: Uint8Array
+}
+
 /** Converts events of the provider to events for the client. */
 export interface Conversion {
   /** True if the provider has ended the response. */
@@ -35,10 +40,13 @@ export interface Conversion {
   convert(event: StreamEvent): readonly StreamEvent[]
   /**
    * Handles an event without parsing it, if it is known to differ from an earlier one only in its text. The
-   * result says which bytes of it the client does not get; undefined if the event must be converted.
+   * result says which bytes of it are replaced; undefined if the event must be converted.
    */
-  relay?(bytes: Buffer, start: number, end: number, type: string): OmittedBytes | undefined
-  /** Does the same for bytes [start, end) if they are one whole event, with its field names and line ends. */
+  relay?(bytes: Buffer, start: number, end: number, type: string): ReplacedBytes | undefined
+  /**
+   * Does the same for bytes [start, end) if they are one whole event, with its field names and line ends, of which
+   * the client gets nothing else instead.
+   */
   relayEvent?(bytes: Buffer, start: number, end: number): OmittedBytes | undefined
   /** `isCut`: whether the provider disconnected too early. `text`: what it sent instead of events. */
   finish(isCut: boolean, text: string): readonly StreamEvent[]

@@ -84,6 +84,7 @@ function stream(
   format: ChatFormat,
   parsesAll: boolean,
   hidesUsage: boolean,
+  asked?: string,
 ): Read {
   let details: ResponseDetails = {}
   let contentBytes = 0
@@ -93,6 +94,7 @@ function stream(
       format: clientFormats[format],
       plan: native,
       model: 'm',
+      asked,
       body: undefined,
       translation: undefined,
       isStream: true,
@@ -144,12 +146,29 @@ describe.each(formats)('an unmasked stream of %s', (format, eventOf) => {
   const all = Array.from({ length: 300 }, (_, n) => eventOf(n))
   const bytes = Buffer.from(all.map(line).join(''))
 
-  it.each([false, true])(
-    'is relayed as if every event were parsed; usage is hidden: %s',
-    (hidesUsage) => {
+  it.each([
+    [false, undefined],
+    [true, undefined],
+    [false, 'm-2'],
+    [false, 'é another'],
+    [true, 'another'],
+  ] as const)(
+    'is relayed as if every event were parsed; usage is hidden: %s, the model is named: %s',
+    (hidesUsage, asked) => {
       for (const size of ['event', bytes.length, 1_000, 333, 64, 7] as const) {
-        const relayed = stream(bytes, size, format, false, hidesUsage)
-        const { relayedPieces: none, ...parsed } = stream(bytes, size, format, true, hidesUsage)
+        const relayed = stream(bytes, size, format, false, hidesUsage, asked)
+        const { relayedPieces: none, ...parsed } = stream(
+          bytes,
+          size,
+          format,
+          true,
+          hidesUsage,
+          asked,
+        )
+        const names = new Set(
+          parsed.events.flatMap(([, data]) => JSON.parse(data ?? '').model ?? []),
+        )
+        if (asked !== undefined && format === 'Completions') expect([...names]).toEqual([asked])
         expect(none).toBe(0)
         expect(relayed).toMatchObject(parsed)
         expect(relayed.contentBytes).toBeGreaterThan(1_000)
@@ -164,11 +183,15 @@ describe.each(formats)('an unmasked stream of %s', (format, eventOf) => {
     expect(stream(sent, 'event', format, false, hidesUsage).relayedPieces).toBeGreaterThan(95)
   })
 
-  it('is not parsed where events differ only in their text', () => {
-    const alike = Array.from({ length: 100 }, () => eventOf(3))
-    const parse = vi.spyOn(JSON, 'parse')
-    stream(Buffer.from(alike.map(line).join('')), 10_000, format, false, format === 'Completions')
-    expect(parse.mock.calls.length).toBeLessThan(5)
-    parse.mockRestore()
-  })
+  it.each([undefined, 'm-2', 'x'])(
+    'is not parsed where events differ only in their text; the model is named: %s',
+    (asked) => {
+      const alike = Array.from({ length: 100 }, () => eventOf(3))
+      const parse = vi.spyOn(JSON, 'parse')
+      const hidesUsage = format === 'Completions' && asked === undefined
+      stream(Buffer.from(alike.map(line).join('')), 10_000, format, false, hidesUsage, asked)
+      expect(parse.mock.calls.length).toBeLessThan(5)
+      parse.mockRestore()
+    },
+  )
 })

@@ -21,14 +21,17 @@ interface Gap {
   readonly isContent: boolean
 }
 
-/** A range of bytes that clients do not get. */
+/** A range of bytes that clients do not get as it is. */
 interface Cut {
   /** Index of the fixed part in which the range is. */
   readonly part: number
   readonly start: number
   readonly length: number
+  /** What clients get instead; empty for nothing. */
+  readonly replacement: Buffer
 }
 
+const none: Buffer = Buffer.alloc(0)
 const lineFeed = 0x0a
 const dataField = 'data: '
 /** Characters that are escaped, or that the data has only if it is on several lines. */
@@ -39,15 +42,17 @@ const maxFailures = 8
 export class EventTemplate {
   #type: string | undefined
   /** What precedes the data of an event, as most providers write it. */
-  #opening: Buffer = Buffer.alloc(0)
+  #opening: Buffer = none
   #fixed: readonly Buffer[] = []
   #gaps: readonly Gap[] = []
   #cut: Cut | undefined
+  /** What clients get instead of the range from `cutStart` to `cutEnd`; empty for nothing. */
+  replacement: Buffer = none
   #failures = 0
   readonly #needsUtf8: boolean
   /** Number of bytes of content in the last event that matched. */
   contentBytes = 0
-  /** Range of the last event that matched that clients do not get; empty if they get all of it. */
+  /** Range of the last event that matched that is replaced; empty if clients get all of it. */
   cutStart = 0
   cutEnd = 0
 
@@ -99,8 +104,8 @@ export class EventTemplate {
   }
 
   /**
-   * Learns an event. `content` is its only text, and `written` the data that clients get, whose only
-   * difference may be that a part is missing.
+   * Learns an event. `content` is its only text, and `written` the data that clients get, which may differ in
+   * one range outside of the texts.
    */
   learn(
     type: string | undefined,
@@ -122,6 +127,7 @@ export class EventTemplate {
     this.#fixed = fixed
     this.#gaps = gaps
     this.#cut = cut
+    this.replacement = cut?.replacement ?? none
   }
 }
 
@@ -191,14 +197,19 @@ function fixedParts(bytes: Buffer, gaps: readonly Gap[]): Buffer[] {
   return starts.map((start, part) => bytes.subarray(start, ends[part]))
 }
 
-/** Returns the range without which the bytes are `written`; undefined if there is no such range in a fixed part. */
+/** Returns the range in which the bytes differ from `written`; undefined if it is not in a fixed part. */
 function cutOf(bytes: Buffer, written: Buffer, gaps: readonly Gap[]): Cut | undefined {
-  const length = bytes.length - written.length
+  const shorter = Math.min(bytes.length, written.length)
   let at = 0
-  while (at < written.length && bytes[at] === written[at]) at++
-  if (length <= 0 || !bytes.subarray(at + length).equals(written.subarray(at))) return undefined
+  while (at < shorter && bytes[at] === written[at]) at++
+  let same = 0
+  while (same < shorter - at && bytes.at(-1 - same) === written.at(-1 - same)) same++
+  // An empty range would count as no change.
+  if (at + same === bytes.length) at--
+  const length = bytes.length - at - same
+  const replacement = written.subarray(at, written.length - same)
   const part = gaps.filter(({ end }) => end <= at).length
   const partStart = part === 0 ? 0 : (gaps[part - 1]?.end ?? 0)
   const partEnd = gaps[part]?.start ?? bytes.length
-  return at + length <= partEnd ? { part, start: at - partStart, length } : undefined
+  return at + length <= partEnd ? { part, start: at - partStart, length, replacement } : undefined
 }

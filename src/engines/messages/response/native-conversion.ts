@@ -3,9 +3,16 @@ import type { OmittedBytes } from '../../../ground/exchange/exchange.ts'
 import type { StreamEvent } from '../chat.ts'
 import type { EventDetails } from '../common/response-details.ts'
 import { chatFormatOf, type EventCorrection } from '../format.ts'
+import { readException } from '../formats/converse/stream.ts'
 import { clientFormats } from '../formats/index.ts'
 import { isObject, type JsonObject, parseJson, stringAt } from '../json/json.ts'
-import { type Conversion, type ConversionOptions, errorEvents, errorInPlace } from './conversion.ts'
+import {
+  type Conversion,
+  type ConversionOptions,
+  errorEvents,
+  errorInPlace,
+  type ReplacedBytes,
+} from './conversion.ts'
 import { EventTemplate } from './event-template.ts'
 
 const chatEvents = Object.values(clientFormats).flatMap(
@@ -34,6 +41,11 @@ export class NativeConversion implements Conversion {
       this.hasEnded = true
       return [event]
     }
+    const exception = readException(event)
+    if (exception !== undefined) {
+      this.hasEnded = true
+      return errorEvents(this.#options, exception)
+    }
     const parsed = parseJson(event.data)
     if (!isObject(parsed)) return this.#convertOther(event)
     const { format, onDetails, onContent } = this.#options
@@ -44,13 +56,18 @@ export class NativeConversion implements Conversion {
     const ends = isEnd(parsed)
     if (ends) this.hasEnded = true
     if (format.events.isForeignError(parsed, event.event)) return this.#error(event.data)
-    const corrected = this.#correction?.correct(parsed) ?? parsed
+    const corrected = this.#named(this.#correction?.correct(parsed) ?? parsed)
     const written = this.#write(event, parsed, corrected)
     const [content] = pieces
     if (content !== undefined && pieces.length === 1 && !ends && details.usage === undefined) {
       this.#learn(event, parsed, content, written)
     }
     return this.#options.isGuarded === true ? written.map(writtenAgain) : written
+  }
+
+  #named(event: JsonObject): JsonObject {
+    const { request, format } = this.#options
+    return request.asked === undefined ? event : format.events.withModel(event, request.asked)
   }
 
   #write(event: StreamEvent, parsed: JsonObject, corrected: JsonObject): readonly StreamEvent[] {
@@ -74,15 +91,16 @@ export class NativeConversion implements Conversion {
     this.#template.learn(event.event, event.data, parsed, content, data)
   }
 
-  relay(bytes: Buffer, start: number, end: number, type: string): OmittedBytes | undefined {
+  relay(bytes: Buffer, start: number, end: number, type: string): ReplacedBytes | undefined {
     return this.#relayed(this.#template.matches(bytes, start, end, type))
   }
 
   relayEvent(bytes: Buffer, start: number, end: number): OmittedBytes | undefined {
+    if (this.#template.replacement.length > 0) return undefined
     return this.#relayed(this.#template.matchesEvent(bytes, start, end))
   }
 
-  #relayed(isKnown: boolean): OmittedBytes | undefined {
+  #relayed(isKnown: boolean): ReplacedBytes | undefined {
     const { onContent, onEvent } = this.#options
     if (onEvent !== undefined || !isKnown) return undefined
     onContent(this.#template.contentBytes)

@@ -41,6 +41,7 @@ export class PassingEvents {
       if (omitted === undefined) return false
       if (omitted.cutStart < omitted.cutEnd) {
         this.#emit(this.#chunk, this.#from, omitted.cutStart, this.#emitTo)
+        if (omitted.replacement.length > 0) this.#emitTo(omitted.replacement)
         this.#from = omitted.cutEnd
       }
       return true
@@ -49,6 +50,10 @@ export class PassingEvents {
 
   get isInside(): boolean {
     return this.#decoder.isInside
+  }
+
+  get missingEnd(): Uint8Array | undefined {
+    return this.#decoder.missingEnd
   }
 
   /** Handles bytes that are one whole event of a known form. Otherwise returns undefined and changes nothing. */

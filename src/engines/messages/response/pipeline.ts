@@ -14,9 +14,12 @@
  * `Conversion` runs stages 2 to 4. `ModelResponseStream` runs all on a stream that is passing; `convertEvents` runs
  * those before the masks on one that is held for guards; `readWholeResponse` runs them on any other response.
  */
+import { appendAll } from '../../../ground/base/append-all.ts'
 import type { EventDecoder, StreamEvent } from '../chat.ts'
+import type { Framing } from '../format.ts'
+import { ChunkDecoder } from '../framing/chunks.ts'
 import { EventStreamDecoder } from '../framing/event-stream.ts'
-import { SseDecoder, writeSse } from '../framing/sse.ts'
+import { SseDecoder } from '../framing/sse.ts'
 import type { OutgoingRequest } from '../request/outgoing.ts'
 import type { Conversion, ConversionOptions } from './conversion.ts'
 import { NativeConversion } from './native-conversion.ts'
@@ -27,26 +30,38 @@ export function convertEvents(options: ConversionOptions, bytes: Uint8Array): St
   const decoder = decoderOf(options)
   const conversion = conversionOf(options)
   const converted: StreamEvent[] = []
-  decoder.push(bytes, (event) => void converted.push(...conversion.convert(event)))
+  const convert = (event: StreamEvent) => appendAll(converted, conversion.convert(event))
+  decoder.push(bytes, convert)
+  const { missingEnd } = decoder
+  if (missingEnd !== undefined) decoder.push(missingEnd, convert)
   const text = converted.length === 0 ? openingOf(options.request, bytes) : ''
   return [...converted, ...conversion.finish(isCutOff(decoder, conversion), text)]
 }
+
+/** Returns how the provider frames the events. */
+export const providerFraming = ({ plan, translation }: OutgoingRequest): Framing =>
+  translation?.framing ?? (plan.kind === 'native' ? plan.framing : undefined) ?? 'sse'
 
 export function decoderOf({
   request,
   eventLimit,
 }: Pick<ConversionOptions, 'request' | 'eventLimit'>): EventDecoder {
-  return request.translation?.framing === 'event-stream'
-    ? new EventStreamDecoder(eventLimit)
-    : new SseDecoder(eventLimit)
+  switch (providerFraming(request)) {
+    case 'event-stream':
+      return new EventStreamDecoder(eventLimit)
+    case 'chunks':
+      return new ChunkDecoder(eventLimit)
+    default:
+      return new SseDecoder(eventLimit)
+  }
 }
 
 /** Maximum number of bytes to keep of a response without events. */
 export const openingBytes = 4_096
 
 /** Returns the text that came instead of events; empty if an event began. */
-export function openingOf({ translation }: OutgoingRequest, bytes: Uint8Array): string {
-  if (translation?.framing === 'event-stream') return ''
+export function openingOf(request: OutgoingRequest, bytes: Uint8Array): string {
+  if (providerFraming(request) !== 'sse') return ''
   const text = Buffer.from(bytes.subarray(0, openingBytes)).toString('utf8')
   return /^\s*(?:data|event|id|retry)?:/.test(text) ? '' : text
 }
@@ -62,8 +77,4 @@ export function conversionOf(options: ConversionOptions): Conversion {
   return translation === undefined
     ? new NativeConversion(options)
     : new TranslatedConversion(translation.reader(), options)
-}
-
-export function eventBytes(events: readonly StreamEvent[]): Uint8Array {
-  return Buffer.from(events.map(writeSse).join(''))
 }

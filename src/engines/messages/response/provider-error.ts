@@ -1,9 +1,9 @@
 /** Errors that providers send with a successful status, and responses that cannot be read. */
 import type { ProviderError } from '../chat.ts'
 import { embeddingsFormats, responseFields } from '../formats/index.ts'
-import { invokeCount } from '../formats/invoke-count/index.ts'
 import { field, isObject, type JsonObject, numberAt, parseJson, stringAt } from '../json/json.ts'
 import { LlmError } from '../llm-error.ts'
+import { countFormats } from '../request/counts/index.ts'
 import type { OutgoingRequest } from '../request/outgoing.ts'
 
 /** Maximum number of characters of a provider's text that an error repeats. */
@@ -53,9 +53,9 @@ export function readerOf({
 }: OutgoingRequest): (status: number, text: string) => ProviderError {
   if (translation !== undefined) return translation.readError
   if (plan.kind === 'native') return format.errors.read
-  return plan.kind === 'embeddings'
-    ? embeddingsFormats[plan.format].readError
-    : invokeCount.readError
+  if (plan.kind === 'embeddings') return embeddingsFormats[plan.format].readError
+  if (plan.kind === 'count') return countFormats[plan.format].readError
+  throw new Error('a translated request has no translation')
 }
 
 /** An error that the provider sent in place of a response. */

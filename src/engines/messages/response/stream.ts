@@ -2,8 +2,10 @@
  * Runs the stages of a response on a stream that is passing. A response that was cut off ends with an error in the
  * client's format, never like a complete one.
  */
+import { appendAll } from '../../../ground/base/append-all.ts'
 import type { BodyTransform, ByteSpan, OmittedBytes } from '../../../ground/exchange/exchange.ts'
 import type { EventDecoder, StreamEvent } from '../chat.ts'
+import { type EventEncoder, eventBytes, eventEncoder } from '../framing/encoder.ts'
 import { SseDecoder } from '../framing/sse.ts'
 import { LlmError } from '../llm-error.ts'
 import type { GuardFinding } from '../mask/regex-chain.ts'
@@ -13,10 +15,10 @@ import { PassingEvents } from './passing-events.ts'
 import {
   conversionOf,
   decoderOf,
-  eventBytes,
   isCutOff,
   openingBytes,
   openingOf,
+  providerFraming,
 } from './pipeline.ts'
 import { clientText } from './provider-error.ts'
 
@@ -31,8 +33,10 @@ export class ModelResponseStream implements BodyTransform {
   readonly #source: EventDecoder | PassingEvents
   readonly #conversion: Conversion
   readonly #guard: StreamGuard | undefined
-  /** Reads the guarded events for `onEvent`. */
+  /** Reads the guarded events for `onEvent`, and to frame them. */
   readonly #guarded: SseDecoder | undefined
+  /** Frames the events; undefined for server-sent events. */
+  readonly #encoder: EventEncoder | undefined
   /** The first bytes of the response; undefined after the first event. */
   #opening: Buffer | undefined = Buffer.alloc(0)
   isOver = false
@@ -41,10 +45,15 @@ export class ModelResponseStream implements BodyTransform {
     const { request, guard, eventLimit, onEvent } = options
     this.#options = options
     this.#conversion = conversionOf(options)
-    const isRead = request.translation !== undefined
+    const { framing = 'sse' } = request
+    if (framing !== 'sse') this.#encoder = eventEncoder(framing)
+    const isRead =
+      request.translation !== undefined ||
+      this.#encoder !== undefined ||
+      providerFraming(request) !== 'sse'
     this.#source = isRead ? decoderOf(options) : new PassingEvents(eventLimit, this.#conversion)
     this.#guard = guard
-    if (guard !== undefined && onEvent !== undefined) {
+    if (guard !== undefined && (onEvent !== undefined || this.#encoder !== undefined)) {
       this.#guarded = new SseDecoder(Number.POSITIVE_INFINITY)
     }
   }
@@ -110,7 +119,7 @@ export class ModelResponseStream implements BodyTransform {
     const events: StreamEvent[] = []
     let failure: { readonly error: unknown } | undefined
     try {
-      source.push(chunk, (event) => void events.push(...this.#convert(event)))
+      source.push(chunk, (event) => appendAll(events, this.#convert(event)))
     } catch (error) {
       failure = { error }
     }
@@ -119,6 +128,8 @@ export class ModelResponseStream implements BodyTransform {
   }
 
   #finish(isCut: boolean, emit: (bytes: Uint8Array) => void): void {
+    const { missingEnd } = this.#source
+    if (!isCut && missingEnd !== undefined) this.push(missingEnd, emit)
     if (this.isOver) return
     this.isOver = true
     const conversion = this.#conversion
@@ -131,6 +142,7 @@ export class ModelResponseStream implements BodyTransform {
       this.#report(last)
       this.#write(last, emit)
       if (this.#guard !== undefined) this.#emitGuarded(this.#guard.end(), emit)
+      if (this.#encoder !== undefined) emit(this.#encoder.end())
     } catch (error) {
       this.#abort(error, emit)
     } finally {
@@ -161,7 +173,10 @@ export class ModelResponseStream implements BodyTransform {
   }
 
   #write(events: readonly StreamEvent[], emit: (bytes: Uint8Array) => void): void {
-    if (events.length > 0) this.#emit(eventBytes(events), emit)
+    if (events.length === 0) return
+    if (this.#encoder === undefined || this.#guard !== undefined) {
+      this.#emit(eventBytes(events), emit)
+    } else emit(this.#encoder.encode(events))
   }
 
   /** Sends bytes to the client, through the guards if there are any. */
@@ -172,8 +187,13 @@ export class ModelResponseStream implements BodyTransform {
 
   #emitGuarded(bytes: Uint8Array, emit: (bytes: Uint8Array) => void): void {
     if (bytes.length === 0) return
-    this.#guarded?.push(bytes, (event) => this.#options.onEvent?.(event))
-    emit(bytes)
+    const encoder = this.#encoder
+    const events: StreamEvent[] = []
+    this.#guarded?.push(bytes, (event) => {
+      this.#options.onEvent?.(event)
+      if (encoder !== undefined) events.push(event)
+    })
+    emit(encoder === undefined ? bytes : encoder.encode(events))
   }
 
   /** Ends the response with an error. */
@@ -187,9 +207,18 @@ export class ModelResponseStream implements BodyTransform {
     if (!(error instanceof LlmError)) throw error
     const { status } = error
     const message = clientText(error, this.#options.isProtected)
-    const last =
-      this.#guard?.fail(error) ?? eventBytes(errorEvents(this.#options, { status, message }))
+    const guarded = this.#guard?.fail(error)
     this.#guard?.dispose()
-    return last
+    const encoder = this.#encoder
+    if (encoder === undefined) {
+      return guarded ?? eventBytes(errorEvents(this.#options, { status, message }))
+    }
+    const pieces: Uint8Array[] = []
+    const add = (bytes: Uint8Array) => void pieces.push(bytes)
+    if (guarded === undefined) {
+      add(encoder.encode(errorEvents(this.#options, { status, message })))
+    } else this.#emitGuarded(guarded, add)
+    add(encoder.end())
+    return Buffer.concat(pieces)
   }
 }

@@ -1,5 +1,10 @@
 /** Converts streamed responses of providers that have another format than the client. */
-import type { ResponseEventReader, ResponseEventWriter, StreamEvent } from '../chat.ts'
+import type {
+  ResponseEvent,
+  ResponseEventReader,
+  ResponseEventWriter,
+  StreamEvent,
+} from '../chat.ts'
 import { type Conversion, type ConversionOptions, errorInPlace, isPlainText } from './conversion.ts'
 import { unreadable } from './provider-error.ts'
 
@@ -8,6 +13,8 @@ export class TranslatedConversion implements Conversion {
   readonly #writer: ResponseEventWriter
   readonly #options: ConversionOptions
   #hasFailed = false
+  /** The last stop of the provider: some write one in each event, so clients get it at the end. */
+  #stop: Extract<ResponseEvent, { type: 'stop' }> | undefined
   hasEnded = false
 
   constructor(reader: ResponseEventReader, options: ConversionOptions) {
@@ -28,26 +35,34 @@ export class TranslatedConversion implements Conversion {
       const error = errorInPlace(this.#options, text)
       return [...last, ...this.#writer.write({ type: 'error', error })]
     }
-    return [...last, ...this.#writer.finish(true)]
+    const stop = this.#stop === undefined ? [] : this.#writer.write(this.#stop)
+    return [...last, ...stop, ...this.#writer.finish(true)]
   }
 
-  #write(events: ReturnType<ResponseEventReader['read']>): readonly StreamEvent[] {
-    const { onDetails, onContent } = this.#options
+  #write(events: readonly ResponseEvent[]): readonly StreamEvent[] {
+    const { onDetails, onContent, request } = this.#options
     return events.flatMap((event) => {
       switch (event.type) {
-        case 'start':
+        case 'start': {
           onDetails({ model: event.model, ...(event.usage && { usage: event.usage }) })
-          break
+          return this.#writer.write({ ...event, model: request.asked ?? event.model })
+        }
         case 'usage':
           onDetails({ usage: event.usage })
           break
         case 'end':
           this.hasEnded = true
           break
+        case 'stop':
+          this.#stop = event
+          return []
         case 'error':
+          // Nothing follows an error.
+          if (this.#hasFailed) return []
           this.#hasFailed = true
-          break
+          return this.#writer.write(event)
         case 'text':
+        case 'refusal':
         case 'thinking':
           onContent(Buffer.byteLength(event.text))
           break
@@ -57,7 +72,7 @@ export class TranslatedConversion implements Conversion {
         default:
           break
       }
-      return this.#writer.write(event)
+      return this.#hasFailed ? [] : this.#writer.write(event)
     })
   }
 }

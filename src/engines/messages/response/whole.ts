@@ -1,14 +1,14 @@
 /** Converts whole responses of providers to responses for the client. */
 import { JsonScanner } from '../../json/scanner.ts'
 import type { ResponseContext } from '../chat.ts'
-import { detailsOfResponse, type ResponseDetails } from '../common/response-details.ts'
-import { chatFormatOf } from '../format.ts'
+import { detailsOfResponse, type ResponseDetails, withModel } from '../common/response-details.ts'
+import { chatFormatOf, needCount, needEmbeddings } from '../format.ts'
 import { openAiErrors } from '../formats/completions/index.ts'
-import { invokeTokensHeader, writeEmbeddings } from '../formats/embeddings/embeddings.ts'
-import { embeddingsFormats, responseFields } from '../formats/index.ts'
-import { invokeCount } from '../formats/invoke-count/index.ts'
-import { isObject, type JsonObject, parseJson } from '../json/json.ts'
+import { invokeTokensHeader } from '../formats/embeddings/embeddings.ts'
+import { detailFields, embeddingsFormats, responseFields } from '../formats/index.ts'
+import { isObject, type JsonObject, parseJson, utf8Text } from '../json/json.ts'
 import { LlmError } from '../llm-error.ts'
+import { countFormats } from '../request/counts/index.ts'
 import type { OutgoingRequest } from '../request/outgoing.ts'
 import {
   errorInResponse,
@@ -25,10 +25,7 @@ interface ClientResponse {
   readonly details: ResponseDetails
 }
 
-const responseScanner = new JsonScanner({
-  read: ['model', 'usage', 'service_tier', 'input_tokens'],
-  noted: responseFields,
-})
+const responseScanner = new JsonScanner({ read: detailFields, noted: responseFields })
 
 /** Returns the details of a response that is relayed without being parsed; undefined if it must be parsed. */
 export function detailsInBytes(
@@ -38,7 +35,36 @@ export function detailsInBytes(
   if (plan.kind !== 'native' || !responseScanner.scanObject(bytes)) return undefined
   // Without a response, the object may be an error.
   if (!responseFields.some((name) => responseScanner.isFilled(name))) return undefined
-  return detailsOfResponse(format, responseScanner.values())
+  const values = responseScanner.values()
+  return detailsOfResponse(format, billedItems(format, bytes, values))
+}
+
+/** Adds the items of a response to its scanned members, if the provider bills any of them. */
+function billedItems(
+  { billedItems: types }: OutgoingRequest['format'],
+  bytes: Buffer,
+  values: JsonObject,
+): JsonObject {
+  const range = types === undefined ? undefined : responseScanner.rangeOf('output')
+  if (range === undefined || types === undefined) return values
+  const items = bytes.subarray(range.start, range.end)
+  const hasAny = types.some((type) => items.includes(type))
+  return hasAny ? { ...values, output: parseJson(utf8Text(items)) } : values
+}
+
+/**
+ * Returns the bytes of the response that `detailsInBytes` has read last, with the model that the client asked for;
+ * undefined if they need no change.
+ */
+export function withAskedModel(
+  { asked, format }: OutgoingRequest,
+  bytes: Buffer,
+): Buffer | undefined {
+  const range =
+    asked === undefined ? undefined : responseScanner.rangeOf(format.modelField ?? 'model')
+  if (range === undefined) return undefined
+  const model = Buffer.from(JSON.stringify(asked))
+  return Buffer.concat([bytes.subarray(0, range.start), model, bytes.subarray(range.end)])
 }
 
 /** @throws LlmError 502 if the response cannot be read. */
@@ -52,16 +78,18 @@ export function readWholeResponse(
   const error = errorInResponse(request, text, body)
   if (error !== undefined) throw new ProviderFailure(error)
   if (!isObject(body)) throw unreadable(text)
-  const { plan, translation, format, model } = request
+  const { plan, translation, format, model, asked } = request
   switch (plan.kind) {
-    case 'native':
-      return { body, isChanged: false, details: detailsOfResponse(format, body) }
+    case 'native': {
+      const named = asked === undefined ? body : withModel(body, asked, format.modelField)
+      return { body: named, isChanged: named !== body, details: detailsOfResponse(format, body) }
+    }
     case 'translated': {
       const chat = chatFormatOf(format)
       const response = translation?.readResponse(body)
       if (response === undefined || chat === undefined) throw new LlmError(502, 'no translation')
       const { model, usage } = response
-      const written = chat.writeResponse(response, context)
+      const written = chat.writeResponse({ ...response, model: asked ?? model }, context)
       return { body: written, isChanged: true, details: { model, ...(usage && { usage }) } }
     }
     case 'embeddings': {
@@ -70,29 +98,43 @@ export function readWholeResponse(
       const found = embeddingsFormats[plan.format].readResponse(body, model, tokens)
       const input = found.tokens ?? 0
       return {
-        body: writeEmbeddings(model, found, request.encodesVectors === true),
+        body: needEmbeddings(format).writeResponse(
+          asked ?? model,
+          found,
+          request.asksVectors ?? {},
+        ),
         isChanged: true,
         details: { model, usage: { input, uncachedInput: input, output: 0 } },
       }
     }
-    case 'invoke-count': {
-      const tokens = invokeCount.readResponse(body)
-      return { body: { input_tokens: tokens }, isChanged: true, details: { countTokens: tokens } }
+    case 'count': {
+      const tokens = countFormats[plan.format].readResponse(body)
+      const written = needCount(format).writeResponse(tokens)
+      return { body: written, isChanged: true, details: { countTokens: tokens } }
     }
   }
 }
 
-/** Returns the provider's error in the client's format; undefined if it already has that format. */
+/**
+ * Returns the provider's error in the client's format; undefined if it already has that format. If guards protect the
+ * response, the message is never the text itself, whose keys and escapes they do not read.
+ */
 export function readErrorResponse(
   request: OutgoingRequest,
   status: number,
   text: string,
+  isGuarded = false,
 ): JsonObject | undefined {
   const { plan, format } = request
-  if (plan.kind !== 'native') return format.errors.write(readerOf(request)(status, text))
+  if (plan.kind !== 'native') {
+    const error = readerOf(request)(status, text)
+    return isGuarded && error.message === text
+      ? statusError(request, status)
+      : format.errors.write(error)
+  }
   if (isObject(parseJson(text))) return undefined
   // A proxy in front of the provider may send plain text, which no SDK can read.
-  if (text.trim() === '') return statusError(request, status)
+  if (isGuarded || text.trim() === '') return statusError(request, status)
   return format.errors.write(openAiErrors.read(status, excerptOf(text)))
 }
 

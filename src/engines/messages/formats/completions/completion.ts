@@ -1,4 +1,5 @@
 /** What the gateway changes in requests and streams that are not translated. */
+import type { ModelFacts } from '../../catalog/facts.ts'
 import type { StreamEvent } from '../../chat.ts'
 import { type JsonObject, listAt, objectAt } from '../../json/json.ts'
 
@@ -6,13 +7,10 @@ import { type JsonObject, listAt, objectAt } from '../../json/json.ts'
 export const asksForUsage = (body: JsonObject): boolean =>
   objectAt(body, 'stream_options')?.include_usage === true
 
-/** Matches models that reject `max_tokens`; other models know only this older name. */
-const refusesMaxTokens = /^(?:gpt-(?:[5-9]|\d\d)|o\d)/
-
 /** Asks for the usage of streams, and renames `max_tokens` for models that require the new name. */
-export function complete(body: JsonObject, model: string): JsonObject {
+export function complete(body: JsonObject, facts: ModelFacts): JsonObject {
   const needsUsage = lacksUsage(body)
-  const renames = renamesLimit(body, model)
+  const renames = renamesLimit(body, facts)
   const { max_tokens: limit, ...rest } = body
   return {
     ...(renames ? { ...rest, max_completion_tokens: body.max_completion_tokens ?? limit } : body),
@@ -23,13 +21,14 @@ export function complete(body: JsonObject, model: string): JsonObject {
 }
 
 /** Returns true if `complete` changes nothing, for a body with these fields and maybe others. */
-export const isComplete = (fields: JsonObject, model: string): boolean =>
-  !(lacksUsage(fields) || renamesLimit(fields, model))
+export const isComplete = (fields: JsonObject, facts: ModelFacts): boolean =>
+  !(lacksUsage(fields) || renamesLimit(fields, facts))
 
-const lacksUsage = (body: JsonObject): boolean => body.stream === true && !asksForUsage(body)
+export const lacksUsage = (body: JsonObject): boolean => body.stream === true && !asksForUsage(body)
 
-const renamesLimit = (body: JsonObject, model: string): boolean =>
-  body.max_tokens !== undefined && refusesMaxTokens.test(model)
+/** Models of which nothing is known may be older ones, which know only `max_tokens`. */
+const renamesLimit = (body: JsonObject, { limitField, basis }: ModelFacts): boolean =>
+  body.max_tokens !== undefined && limitField === 'max_completion_tokens' && basis !== 'unknown'
 
 /** Removes usage that the client did not ask for: the event with it, and the empty field in other events. */
 export function withoutUsage(

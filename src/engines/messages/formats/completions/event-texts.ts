@@ -8,14 +8,9 @@ import {
   withFields,
 } from '../../json/json.ts'
 import { type DeltaMap, keepPieces, mapDelta } from '../../mask/delta-texts.ts'
-import {
-  asideOf,
-  everything,
-  mapRestOfEvent,
-  type Piece,
-  type ReadEvent,
-} from '../../mask/event-texts.ts'
+import { asideOf, mapRestOfEvent, type Piece, type ReadEvent } from '../../mask/event-texts.ts'
 import { mapEntries, mapResponseField, type TextsMap } from '../../mask/texts.ts'
+import { isFinished } from './ending.ts'
 import { mapMessageOfChoice } from './texts.ts'
 
 /** Maps what a choice contains besides the pieces of text. */
@@ -23,7 +18,7 @@ function mapRestOfChoice(choice: unknown, map: TextsMap): unknown {
   if (!isObject(choice)) return mapResponseField({ choice }, 'choice', map)
   const { message, ...others } = choice
   // Before the choice is complete, a match in a message that is repeated so far may be undecided.
-  const known = isObject(message) && choice.finish_reason == null ? others : choice
+  const known = isObject(message) && !isFinished(choice) ? others : choice
   return mapEntries(known, (name, value) => {
     if (name === 'text' && typeof value === 'string') return value
     if (name === 'delta' && isObject(value)) return mapDelta(value, { ...keepPieces, whole: map })
@@ -67,14 +62,9 @@ function piecesOf(choice: JsonObject): Piece[] {
   return pieces
 }
 
-/** Reads an event. A finish reason completes a choice. */
 export const readCompletionsEvent: ReadEvent = (event) => {
   const choices = listAt(event, 'choices')
   const pieces = choices.flatMap((choice) => (isObject(choice) ? piecesOf(choice) : []))
-  const ended = choices
-    .filter((choice) => isObject(choice) && choice.finish_reason != null)
-    .map((choice) => `${numberAt(choice, 'index') ?? 0}/`)
-  const completes = event.error == null ? ended : everything
   const put = (texts: readonly string[], written: JsonObject) => {
     let at = 0
     const next = () => texts[at++] ?? ''
@@ -85,5 +75,5 @@ export const readCompletionsEvent: ReadEvent = (event) => {
     const mapped = mapChoices(event, (choice) => mapRestOfChoice(choice, map))
     return mapRestOfEvent(mapped, map, Array.isArray(event.choices) ? 'choices' : '')
   }
-  return { pieces, put, completes, repeat }
+  return { pieces, put, repeat }
 }

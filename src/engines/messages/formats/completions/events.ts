@@ -1,10 +1,11 @@
 /** The events of streamed responses. */
 
-import { detailsIn } from '../../common/response-details.ts'
+import { detailsIn, withModel } from '../../common/response-details.ts'
 import type { EventFormat } from '../../format.ts'
-import { isObject, isObjects, listAt, numberAt, objectAt, textsAt } from '../../json/json.ts'
+import { isObjects, listAt, numberAt, objectAt, textsAt } from '../../json/json.ts'
 import { EventCallIndexes } from './call-indexes.ts'
 import { addCompletionsCalls } from './calls.ts'
+import { isFinished } from './ending.ts'
 import { readCompletionsEvent } from './event-texts.ts'
 import { readCompletionsUsage } from './usage.ts'
 
@@ -14,13 +15,13 @@ const details = detailsIn({ readUsage: readCompletionsUsage }, (event) => event)
 export const completionsEvents: EventFormat = {
   isEvent: ({ choices }) => isObjects(choices),
   lastTypes: [],
-  isLast: (event) =>
-    listAt(event, 'choices').some((choice) => isObject(choice) && choice.finish_reason != null),
+  isLast: (event) => listAt(event, 'choices').some(isFinished),
   endsWithDone: true,
   correction: () => new EventCallIndexes(),
   isForeignError: ({ type, error }) => type === 'error' && error == null,
   contentOf: (event) => listAt(event, 'choices').flatMap(contentOfChoice),
   details: () => details,
+  withModel,
   read: readCompletionsEvent,
   addCalls: addCompletionsCalls,
   repeatsTexts: false,
@@ -35,7 +36,7 @@ function contentOfChoice(choice: unknown): string[] {
   const piece = objectAt(choice, 'delta')
   const calls = listAt(piece, 'tool_calls').map((call) => objectAt(call, 'function'))
   return [
-    ...textsAt(piece, ['content', 'refusal', 'reasoning_content']),
+    ...textsAt(piece, ['content', 'refusal', 'reasoning_content', 'reasoning']),
     ...calls.flatMap((call) => textsAt(call, ['name', 'arguments'])),
   ]
 }

@@ -28,12 +28,17 @@ export const openAiErrors: ErrorForm = {
   finalCode: 'insufficient_quota',
 }
 
+/** Headers of SDKs of vendor A, and of Codex: versions, organization, session, device. */
+export const openAiHeaders =
+  /^(?:openai-|x-openai-|x-stainless-|x-codex-|x-oai-|chatgpt-|originator$|(?:session|thread|conversation)[-_]id$|x-client-request-id$|version$)/
+
 export const completions: ChatFormat<'Completions'> = {
   name: 'Completions',
   core: 'Completions',
   operation: 'chat',
-  ending: '/chat/completions',
+  endings: ['/chat/completions'],
   errors: openAiErrors,
+  vendorHeaders: openAiHeaders,
   readUsage: readCompletionsUsage,
   withMessages: (settings, messages) => ({ ...settings, messages }),
   shape: completionsShape,
@@ -63,6 +68,6 @@ export const completionsProvider: ProviderFormat = {
   framing: 'sse',
   writeRequest: writeCompletionsRequest,
   readResponse: readCompletion,
-  reader: () => new CompletionsReader(),
+  reader: (known) => new CompletionsReader(known),
   readError: readCompletionsError,
 }

@@ -1,7 +1,9 @@
 /** Converts the messages of a chat completion request to the common form. */
+import { appendAll } from '../../../../ground/base/append-all.ts'
 import type {
   AudioBlock,
   Block,
+  CacheLifetime,
   Chat,
   DocumentBlock,
   ImageBlock,
@@ -10,6 +12,7 @@ import type {
   Turn,
 } from '../../chat.ts'
 import { readArguments } from '../../common/arguments.ts'
+import { cacheOf } from '../../common/cache-control.ts'
 import { audioBlock, sourceOfFile, sourceOfUrl, textBlock } from '../../common/media.ts'
 import { field, listAt, objectAt, stringAt } from '../../json/json.ts'
 import { LlmError, unsupportedPart } from '../../llm-error.ts'
@@ -30,9 +33,20 @@ function readContent<Part>(
   if (!Array.isArray(content)) return []
   return content.flatMap((part: unknown, at): readonly (Part | TextBlock)[] => {
     const text = textOfPart(part, scope)
-    return text === undefined ? readPart(part, `${path}[${at}]`) : textBlock(text)
+    const cache = cacheOf(part)
+    const blocks = text === undefined ? readPart(part, `${path}[${at}]`) : textBlock(text)
+    return cache === undefined ? blocks : blocks.map((block) => ({ ...block, cache }))
   })
 }
+
+/** Marks the last block that can be cached. */
+function cached(blocks: readonly Block[], cache: CacheLifetime | undefined): readonly Block[] {
+  const at = cache && blocks.findLastIndex(isCacheable)
+  return blocks.map((block, position) => (position === at ? { ...block, cache } : block) as Block)
+}
+
+const isCacheable = ({ type }: Block): boolean =>
+  type !== 'audio' && type !== 'thinking' && type !== 'redacted-thinking'
 
 function refusePart(part: unknown, path: string): never {
   throw unsupportedPart(path, `parts of type ${String(field(part, 'type'))}`)
@@ -100,21 +114,21 @@ class Messages {
     const role = stringAt(message, 'role')
     const content = field(message, 'content')
     if (role === 'tool') {
-      this.#result(stringAt(message, 'tool_call_id') ?? '', content, path)
+      this.#result(stringAt(message, 'tool_call_id') ?? '', message, path)
       return
     }
     if (role === 'function' && this.#functionCall !== undefined) {
-      this.#result(this.#functionCall, content, path)
+      this.#result(this.#functionCall, message, path)
       return
     }
     this.#results = undefined
     if (role === 'system' || role === 'developer') {
-      const texts = textBlocks(content, `${path}.content`).map(({ text }) => text)
-      this.system.push(...textBlock(texts.join('\n')))
+      this.#system(textBlocks(content, `${path}.content`), cacheOf(message))
     } else if (role === 'assistant') {
-      this.#push(role, this.#assistant(message, path))
+      this.#push(role, cached(this.#assistant(message, path), cacheOf(message)))
     } else if (role === 'user' || role === 'function') {
-      this.#push('user', readContent(content, `${path}.content`, mediaPart))
+      const blocks = readContent(content, `${path}.content`, mediaPart)
+      this.#push('user', cached(blocks, cacheOf(message)))
     } else {
       throw new LlmError(400, `messages: unknown role ${String(role)}`)
     }
@@ -124,13 +138,25 @@ class Messages {
     if (blocks.length > 0) this.turns.push({ role, blocks })
   }
 
-  #result(id: string, value: unknown, path: string): void {
+  /** A message of the system belongs to its place if others precede it. */
+  #system(blocks: readonly TextBlock[], whole: CacheLifetime | undefined): void {
+    const cache = whole ?? blocks.findLast((block) => block.cache !== undefined)?.cache
+    const joined = textBlock(blocks.map(({ text }) => text).join('\n'))
+    const texts = joined.map((block) => (cache === undefined ? block : { ...block, cache }))
+    if (this.turns.length === 0) appendAll(this.system, texts)
+    else if (texts.length > 0) this.turns.push({ role: 'system', blocks: texts })
+  }
+
+  #result(id: string, message: unknown, path: string): void {
     if (this.#results === undefined) {
       this.#results = []
       this.turns.push({ role: 'user', blocks: this.#results })
     }
-    const content = readContent(value, `${path}.content`, mediaPart)
-    this.#results.push({ type: 'tool-result', id, content })
+    const content = readContent(field(message, 'content'), `${path}.content`, mediaPart)
+    // Parts of results cannot be cached alone.
+    const ofParts = content.map((part) => (part.type === 'audio' ? undefined : part.cache))
+    const cache = cacheOf(message) ?? ofParts.findLast((one) => one !== undefined)
+    this.#results.push({ type: 'tool-result', id, content, ...(cache && { cache }) })
   }
 
   #assistant(message: unknown, path: string): Block[] {

@@ -1,5 +1,6 @@
 /** Converts a chat completion request to the common form. */
 import type { Chat, Reasoning, Tool } from '../../chat.ts'
+import { cacheOf } from '../../common/cache-control.ts'
 import {
   customTool,
   functionTool,
@@ -30,9 +31,12 @@ function readTool(tool: unknown, path: string): Tool {
   const described = objectAt(tool, type)
   const name = stringAt(described, 'name')
   if (name === undefined) throw new LlmError(400, `${path}.${type}.name must be a string`)
-  return type === 'custom'
-    ? customTool(name, described)
-    : functionTool(name, described, field(described, 'parameters'))
+  const cache = cacheOf(tool) ?? cacheOf(described)
+  const read =
+    type === 'custom'
+      ? customTool(name, described)
+      : functionTool(name, described, field(described, 'parameters'))
+  return cache === undefined ? read : { ...read, cache }
 }
 
 const nameOfTool = (tool: unknown): string | undefined =>
@@ -65,8 +69,17 @@ function readReasoning(body: unknown): Reasoning | undefined {
     : { type: 'budget', tokens }
 }
 
+/** Refuses settings without which the response would be another one. @throws LlmError 400 */
+function refuseOtherMeanings(body: unknown): void {
+  if (booleanAt(body, 'logprobs') === true) throw unsupportedPart('logprobs', 'log probabilities')
+  if (Object.keys(objectAt(body, 'logit_bias') ?? {}).length > 0) {
+    throw unsupportedPart('logit_bias', 'biases of tokens')
+  }
+}
+
 /** @throws LlmError 400 if the body is not a chat completion request. */
 export function readCompletionsRequest(body: unknown): Chat {
+  refuseOtherMeanings(body)
   const modalities = listAt(body, 'modalities')
   if (modalities.includes('audio')) throw unsupportedPart('modalities', 'audio answers')
   const format = objectAt(body, 'response_format')
@@ -87,8 +100,15 @@ export function readCompletionsRequest(body: unknown): Chat {
     presencePenalty: numberAt(body, 'presence_penalty'),
     choices: numberAt(body, 'n'),
     reasoning: readReasoning(body),
-    output: readOutput(stringAt(format, 'type'), objectAt(format, 'json_schema')),
+    // The format has no field that asks for the thinking, and clients that can show it expect it.
+    showsThinking: true,
+    output: readOutput(
+      stringAt(format, 'type'),
+      objectAt(format, 'json_schema'),
+      'response_format',
+    ),
     user: stringAt(body, 'user'),
+    cache: cacheOf(body),
     generateContent: readGenerateContentFields(body),
   }
 }

@@ -1,17 +1,28 @@
 /** Whole chat completions, read from a provider and written for a client. */
 import type {
   Choice,
+  Citation,
   MadeImageBlock,
   ModelResponse,
   ProviderError,
   ResponseContext,
   StopReason,
+  TextBlock,
   ToolCallBlock,
 } from '../../chat.ts'
 import { readArguments, writeArguments } from '../../common/arguments.ts'
 import {
+  annotationOf,
+  type PlacedCitation,
+  placedCitations,
+  quoteOf,
+  readAnnotation,
+} from '../../common/citations.ts'
+import type { KnownOfResponse } from '../../format.ts'
+import {
   compact,
   field,
+  isObject,
   type JsonObject,
   listAt,
   numberAt,
@@ -42,33 +53,78 @@ const stopReasons = new Map<string | undefined, StopReason>([
 export const readFinishReason = (reason: string | undefined): StopReason =>
   stopReasons.get(reason) ?? 'end'
 
-function readToolCall(call: unknown, index: number): ModelResponse['blocks'] {
+/** Returns the arguments of a call as text; some servers send the object. */
+export function argumentsText(called: unknown): string | undefined {
+  const args = field(called, 'arguments')
+  return isObject(args) || Array.isArray(args)
+    ? JSON.stringify(args)
+    : stringAt(called, 'arguments')
+}
+
+/** Returns the reasoning, which servers name in two ways. */
+export const reasoningAt = (message: unknown): string | undefined =>
+  stringAt(message, 'reasoning_content') || stringAt(message, 'reasoning') || undefined
+
+function readToolCall(call: unknown, newId: () => string): ModelResponse['blocks'] {
   const called = objectAt(call, 'function')
   const name = stringAt(called, 'name')
   if (name === undefined) return []
-  const id = stringAt(call, 'id') ?? `tool_call_${index}`
-  return [{ type: 'tool-call', id, name, input: readArguments(stringAt(called, 'arguments')) }]
+  const id = stringAt(call, 'id') || `call_${newId()}`
+  return [{ type: 'tool-call', id, name, input: readArguments(argumentsText(called)) }]
+}
+
+/** Returns why a response ended. Some servers report `stop` whatever they have sent. */
+export function settledStop(
+  reason: StopReason,
+  { refuses, calls }: { readonly refuses: boolean; readonly calls: boolean },
+): StopReason {
+  if (reason !== 'end') return reason
+  if (refuses) return 'filter'
+  return calls ? 'tool' : 'end'
 }
 
 /** @throws LlmError 502 if the body has no choices. */
-export function readCompletion(body: unknown): ModelResponse {
+export function readCompletion(body: unknown, { model, newId }: KnownOfResponse): ModelResponse {
   const [choice] = listAt(body, 'choices')
   const message = objectAt(choice, 'message')
   if (message === undefined) throw new LlmError(502, 'the response has no choices')
-  const reasoning = stringAt(message, 'reasoning_content')
-  const text = stringAt(message, 'content') ?? stringAt(message, 'refusal')
+  const reasoning = reasoningAt(message)
+  const text = stringAt(message, 'content')
+  const refusal = stringAt(message, 'refusal') || undefined
+  const calls = listAt(message, 'tool_calls').flatMap((call) => readToolCall(call, newId))
+  const reason = readFinishReason(stringAt(choice, 'finish_reason'))
   return {
-    id: stringAt(body, 'id') ?? '',
-    model: stringAt(body, 'model') ?? '',
+    id: stringAt(body, 'id') || `chatcmpl-${newId()}`,
+    model: stringAt(body, 'model') || model,
     blocks: [
       ...(reasoning ? [{ type: 'thinking' as const, text: reasoning }] : []),
-      ...(text ? [{ type: 'text' as const, text }] : []),
-      ...listAt(message, 'tool_calls').flatMap(readToolCall),
+      ...(text ? [textWithSources(text, message)] : []),
+      ...calls,
     ],
-    stop: readFinishReason(stringAt(choice, 'finish_reason')),
-    usage: readCompletionsUsage(field(body, 'usage')),
+    stop: settledStop(reason, { refuses: refusal !== undefined, calls: calls.length > 0 }),
+    refusal,
+    usage: readCompletionsUsage(field(body, 'usage'), stringAt(body, 'service_tier')),
   }
 }
+
+/** Returns a text with the sources that a message names, which quote its own text. */
+function textWithSources(text: string, message: unknown): TextBlock {
+  const citations = annotationsAt(message).map((citation) => ({
+    ...citation,
+    quote: quoteOf(text, citation.range),
+  }))
+  return { type: 'text', text, ...(citations.length > 0 && { citations }) }
+}
+
+export const annotationsAt = (message: unknown): Citation[] =>
+  listAt(message, 'annotations').flatMap(
+    (one) => readAnnotation(objectAt(one, 'url_citation')) ?? [],
+  )
+
+export const writeAnnotation = (citation: PlacedCitation): JsonObject => ({
+  type: 'url_citation',
+  url_citation: annotationOf(citation),
+})
 
 export function writeCompletion(response: ModelResponse, { created }: ResponseContext): JsonObject {
   const { id, model, others = [], usage } = response
@@ -94,18 +150,21 @@ export function writeMadeImage({ mediaType, data }: MadeImageBlock, index: numbe
   return { index, type: 'image_url', image_url: { url: `data:${mediaType};base64,${data}` } }
 }
 
-function writeChoice({ blocks, stop }: Choice, index: number): JsonObject {
-  const texts = blocks.flatMap((block) => (block.type === 'text' ? [block.text] : []))
+function writeChoice({ blocks, stop, refusal = '' }: Choice, index: number): JsonObject {
+  const textBlocks = blocks.filter((block) => block.type === 'text')
+  const texts = textBlocks.map(({ text }) => text)
+  const annotations = placedCitations(textBlocks).map(writeAnnotation)
   const thinking = blocks.findLast((block) => block.type === 'thinking')
   const calls = blocks.flatMap((block) => (block.type === 'tool-call' ? [writeCall(block)] : []))
   const images = blocks.filter((block) => block.type === 'made-image').map(writeMadeImage)
   const message = compact({
     role: 'assistant',
     content: texts.length === 0 ? null : texts.join(''),
-    refusal: null,
+    refusal: refusal || null,
     reasoning_content: thinking?.text,
     reasoning_signature: thinking?.signature,
     thinking_blocks: writeThinkingBlocks(blocks),
+    annotations: annotations.length === 0 ? undefined : annotations,
     images: images.length === 0 ? undefined : images,
     tool_calls: calls.length === 0 ? undefined : calls,
   })

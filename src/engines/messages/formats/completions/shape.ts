@@ -66,7 +66,7 @@ export const completionsShape = object(
     tools: list(
       object({
         type: text,
-        function: object({ name: text, description: text, parameters: schema }),
+        function: object({ name: text, description: text, parameters: schema, strict: boolean }),
         custom: object({ name: text, description: text }),
       }),
     ),
@@ -83,7 +83,10 @@ export const completionsShape = object(
     reasoning_effort: text,
     thinking_budget_tokens: number,
     response_format: object(
-      { type: text, json_schema: object({ name: text, description: text, schema }) },
+      {
+        type: text,
+        json_schema: object({ name: text, description: text, schema, strict: boolean }),
+      },
       { required: 'type', by: { type: { json_schema: 'json_schema' } } },
     ),
     modalities: list(text),

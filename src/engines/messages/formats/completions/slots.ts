@@ -25,6 +25,6 @@ function choiceSlot(choice: unknown): Slot {
 
 function otherSlotsOfChoice(choice: unknown): Slot[] {
   const { holder, name } = placeOfChoice(choice)
-  if (holder === choice) return otherSlots(choice, name)
-  return [...otherSlots(holder, name), ...otherSlots(choice, 'message')]
+  if (holder === choice) return otherSlots(choice, [name])
+  return [...otherSlots(holder, [name]), ...otherSlots(choice, ['message'])]
 }

@@ -9,6 +9,8 @@ import {
   type StreamEvent,
   type Usage,
 } from '../../chat.ts'
+import { type PlacedCitation, StreamedCitations } from '../../common/citations.ts'
+import type { KnownOfResponse } from '../../format.ts'
 import {
   compact,
   field,
@@ -20,9 +22,15 @@ import {
   stringAt,
 } from '../../json/json.ts'
 import { CallIndexes } from './call-indexes.ts'
+import { finishReasonOf } from './ending.ts'
 import {
+  annotationsAt,
+  argumentsText,
   readCompletionsError,
   readFinishReason,
+  reasoningAt,
+  settledStop,
+  writeAnnotation,
   writeCompletionsError,
   writeFinishReason,
   writeMadeImage,
@@ -47,9 +55,17 @@ const firstCallIndex = 2
 export class CompletionsReader implements ResponseEventReader {
   readonly #calls = new Map<number, OpenCall>()
   readonly #indexes = new CallIndexes()
+  readonly #known: KnownOfResponse
   #isStarted = false
+  #hasRefused = false
   #hasStopped = false
   #isEnded = false
+  /** The service that the provider names, maybe in other events than the usage. */
+  #service: string | undefined
+
+  constructor(known: KnownOfResponse) {
+    this.#known = known
+  }
 
   read({ data }: StreamEvent): readonly ResponseEvent[] {
     if (data === '[DONE]') return this.#end()
@@ -57,15 +73,11 @@ export class CompletionsReader implements ResponseEventReader {
     if (field(chunk, 'error') != null) {
       return [{ type: 'error', error: readCompletionsError(502, data) }]
     }
-    const events: ResponseEvent[] = []
-    if (!this.#isStarted) {
-      this.#isStarted = true
-      const id = stringAt(chunk, 'id') ?? ''
-      events.push({ type: 'start', id, model: stringAt(chunk, 'model') ?? '' })
-    }
+    const events = this.#start(chunk)
     const choice = listAt(chunk, 'choices').find((one) => (numberAt(one, 'index') ?? 0) === 0)
     if (choice !== undefined) this.#readChoice(choice, events)
-    const usage = readCompletionsUsage(field(chunk, 'usage'))
+    this.#service = stringAt(chunk, 'service_tier') ?? this.#service
+    const usage = readCompletionsUsage(field(chunk, 'usage'), this.#service)
     if (usage !== undefined) events.push({ type: 'usage', usage })
     return events
   }
@@ -73,6 +85,16 @@ export class CompletionsReader implements ResponseEventReader {
   /** Some providers close the stream after the stop reason without sending `[DONE]`. */
   finish(): readonly ResponseEvent[] {
     return this.#hasStopped ? this.#end() : []
+  }
+
+  /** Some servers begin with an event that has neither an id, nor a model, nor a choice. */
+  #start(chunk: unknown): ResponseEvent[] {
+    const id = stringAt(chunk, 'id')
+    if (this.#isStarted || (!id && listAt(chunk, 'choices').length === 0)) return []
+    this.#isStarted = true
+    const { model, newId } = this.#known
+    const known = stringAt(chunk, 'model') || model
+    return [{ type: 'start', id: id || `chatcmpl-${newId()}`, model: known }]
   }
 
   #end(): readonly ResponseEvent[] {
@@ -83,15 +105,24 @@ export class CompletionsReader implements ResponseEventReader {
 
   #readChoice(choice: unknown, events: ResponseEvent[]): void {
     const delta = objectAt(choice, 'delta')
-    const thinking = stringAt(delta, 'reasoning_content')
+    const thinking = reasoningAt(delta)
     if (thinking) events.push({ type: 'thinking', index: thinkingIndex, text: thinking })
-    const text = stringAt(delta, 'content') ?? stringAt(delta, 'refusal')
+    const text = stringAt(delta, 'content')
     if (text) events.push({ type: 'text', index: textIndex, text })
+    for (const citation of annotationsAt(delta)) {
+      events.push({ type: 'citation', index: textIndex, citation })
+    }
+    const refusal = stringAt(delta, 'refusal')
+    if (refusal) {
+      this.#hasRefused = true
+      events.push({ type: 'refusal', text: refusal })
+    }
     for (const call of listAt(delta, 'tool_calls')) this.#readCall(call, events)
-    const reason = stringAt(choice, 'finish_reason')
+    const reason = finishReasonOf(choice)
     if (reason === undefined) return
     this.#hasStopped = true
-    events.push({ type: 'stop', reason: readFinishReason(reason) })
+    const had = { refuses: this.#hasRefused, calls: this.#calls.size > 0 }
+    events.push({ type: 'stop', reason: settledStop(readFinishReason(reason), had) })
   }
 
   #readCall(call: unknown, events: ResponseEvent[]): void {
@@ -103,10 +134,10 @@ export class CompletionsReader implements ResponseEventReader {
       open = { index, early: '', isNamed: false, id: undefined }
       this.#calls.set(position, open)
     }
-    open.id ??= id
+    open.id ??= id || undefined
     const called = objectAt(call, 'function')
     const name = stringAt(called, 'name')
-    const json = stringAt(called, 'arguments') ?? ''
+    const json = argumentsText(called) ?? ''
     const { index } = open
     if (!open.isNamed && !name) {
       open.early += json
@@ -114,7 +145,7 @@ export class CompletionsReader implements ResponseEventReader {
     }
     if (!open.isNamed && name) {
       open.isNamed = true
-      events.push({ type: 'tool-start', index, id: open.id ?? `tool_call_${position}`, name })
+      events.push({ type: 'tool-start', index, id: open.id ?? `call_${this.#known.newId()}`, name })
     }
     const all = open.early + json
     open.early = ''
@@ -137,6 +168,7 @@ export class CompletionsWriter implements ResponseEventWriter {
   #model = ''
   #hasRole = false
   readonly #thinking = new ThinkingKeeper()
+  readonly #citations = new StreamedCitations()
   /** True if the client asked for the usage. */
   readonly #wantsUsage: boolean
   /** Last usage that the provider reported; sent to the client once, at the end. */
@@ -159,7 +191,12 @@ export class CompletionsWriter implements ResponseEventWriter {
         this.#usage = event.usage
         return []
       case 'text':
+        this.#citations.addText(event.index, event.text)
         return [this.#delta({ content: event.text })]
+      case 'citation':
+        return this.#cite(this.#citations.add(event.index, event.citation))
+      case 'refusal':
+        return [this.#delta({ refusal: event.text })]
       case 'thinking':
         this.#thinking.add(event.index, event.text, event.signature)
         return [
@@ -181,7 +218,8 @@ export class CompletionsWriter implements ResponseEventWriter {
         return this.#stopBlock(event.index)
       case 'stop': {
         const thinking_blocks = writeThinkingBlocks(this.#thinking.blocks())
-        return [this.#delta({ thinking_blocks }, event.reason)]
+        const last = this.#delta({ thinking_blocks }, event.reason)
+        return [...this.#cite(this.#citations.end()), last]
       }
       case 'usage':
         this.#usage = laterUsage(this.#usage, event.usage)
@@ -219,7 +257,14 @@ export class CompletionsWriter implements ResponseEventWriter {
   /** Clients parse the arguments, so a call without arguments gets an empty object. */
   #stopBlock(block: number): StreamEvent[] {
     const call = this.#calls.get(block)
-    return call?.isEmpty === true && !call.isCustom ? this.#addInput(block, '{}') : []
+    if (call?.isEmpty === true && !call.isCustom) return this.#addInput(block, '{}')
+    return this.#cite(this.#citations.endBlock(block))
+  }
+
+  #cite(citations: readonly PlacedCitation[]): StreamEvent[] {
+    return citations.length === 0
+      ? []
+      : [this.#delta({ annotations: citations.map(writeAnnotation) })]
   }
 
   #delta(fields: JsonObject, stop?: StopReason): StreamEvent {

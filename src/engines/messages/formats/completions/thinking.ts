@@ -27,7 +27,7 @@ export function writeThinkingBlocks(blocks: Choice['blocks']): JsonObject[] | un
 /** Reads the thinking of an assistant message; callers put it before the other content. */
 export function readThinking(message: unknown): AnyThinking[] {
   const blocks = listAt(message, 'thinking_blocks').flatMap(readBlock)
-  const text = stringAt(message, 'reasoning_content')
+  const text = stringAt(message, 'reasoning_content') ?? stringAt(message, 'reasoning')
   if (blocks.length > 0 || text === undefined) return blocks
   return [{ type: 'thinking', text, signature: stringAt(message, 'reasoning_signature') }]
 }

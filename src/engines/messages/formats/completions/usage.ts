@@ -3,19 +3,25 @@ import { inputWithCache, type Usage } from '../../chat.ts'
 import { countAt, kindsOf, usageOf } from '../../common/usage.ts'
 import { compact, type JsonObject, objectAt } from '../../json/json.ts'
 
-export function readCompletionsUsage(usage: unknown): Usage | undefined {
+/** `service` is the service that the response names, outside of the usage. */
+export function readCompletionsUsage(usage: unknown, service?: string): Usage | undefined {
   const input = countAt(usage, 'prompt_tokens')
   const total = countAt(usage, 'total_tokens')
   if (input === undefined && total === undefined) return undefined
   const details = objectAt(usage, 'prompt_tokens_details')
   const outputDetails = objectAt(usage, 'completion_tokens_details')
+  const reasoning = countAt(outputDetails, 'reasoning_tokens')
+  const completion = countAt(usage, 'completion_tokens') ?? Math.max(0, (total ?? 0) - (input ?? 0))
+  // Some servers, such as those of xAI, count reasoning beside the completion; only the total tells.
+  const isBeside = total === (input ?? 0) + completion + (reasoning ?? 0)
   const counts = {
     input,
-    output: countAt(usage, 'completion_tokens') ?? Math.max(0, (total ?? 0) - (input ?? 0)),
-    cacheRead: countAt(details, 'cached_tokens'),
+    output: isBeside ? completion + (reasoning ?? 0) : completion,
+    cacheRead: countAt(details, 'cached_tokens') ?? countAt(usage, 'prompt_cache_hit_tokens'),
     cacheWrite: countAt(details, 'cache_write_tokens'),
-    reasoning: countAt(outputDetails, 'reasoning_tokens'),
+    reasoning,
     kinds: kindsOf(details, outputDetails),
+    service,
   }
   return usageOf(counts, 'included')
 }

@@ -1,17 +1,21 @@
 /** Converts the common form to a chat completion request. */
+import { appendAll } from '../../../../ground/base/append-all.ts'
+import type { Effort, ModelFacts } from '../../catalog/facts.ts'
 import type {
   AudioBlock,
   Block,
   Chat,
   DocumentBlock,
   OutputFormat,
+  TextBlock,
   Tool,
   ToolCallBlock,
   ToolChoice,
   Turn,
-  WebSearch,
 } from '../../chat.ts'
 import { writeArguments } from '../../common/arguments.ts'
+import { strictness } from '../../common/closed-schema.ts'
+import { effortOf, nearestEffort } from '../../common/effort.ts'
 import {
   documentAsText,
   fileNameOf,
@@ -20,6 +24,7 @@ import {
   urlOfSource,
 } from '../../common/media.ts'
 import type { ToolLabels } from '../../common/tool-labels.ts'
+import type { WriteOptions } from '../../format.ts'
 import { compact, type JsonObject } from '../../json/json.ts'
 import { unsupportedPart } from '../../llm-error.ts'
 
@@ -74,12 +79,10 @@ function userMessages(blocks: readonly Block[], labels: ToolLabels): JsonObject[
     const otherParts = parts.filter((part) => !isText(part))
     if (otherParts.length === 0) continue
     // Ids are no texts, and guards do not read them.
-    userParts.push(
-      { type: 'text', text: `Content of tool result ${results.length}:` },
-      ...otherParts,
-    )
+    userParts.push({ type: 'text', text: `Content of tool result ${results.length}:` })
+    appendAll(userParts, otherParts)
   }
-  userParts.push(...blocks.flatMap(userPart))
+  appendAll(userParts, blocks.flatMap(userPart))
   return userParts.length === 0 ? results : [...results, { role: 'user', content: userParts }]
 }
 
@@ -96,43 +99,75 @@ function writeToolCall({ id, name, input }: ToolCallBlock, labels: ToolLabels): 
   return { id: labels.callId(id), type: 'function', function: called }
 }
 
-function assistantMessage(blocks: readonly Block[], labels: ToolLabels): JsonObject[] {
+/** Some servers refuse calls without the thinking that led to them. */
+function reasoningOf(
+  blocks: readonly Block[],
+  { reasoningHistory }: ModelFacts,
+): string | undefined {
+  if (reasoningHistory !== true) return undefined
+  const texts = blocks.flatMap((block) => (block.type === 'thinking' ? [block.text] : []))
+  return texts.join('') || undefined
+}
+
+function assistantMessage(
+  blocks: readonly Block[],
+  labels: ToolLabels,
+  facts: ModelFacts,
+): JsonObject[] {
   const texts = blocks.flatMap(assistantPart)
   const calls = blocks.flatMap((block) =>
     block.type === 'tool-call' ? [writeToolCall(block, labels)] : [],
   )
   if (texts.length === 0 && calls.length === 0) return []
   const content = texts.length === 0 ? null : texts
-  return [{ role: 'assistant', content, ...(calls.length > 0 && { tool_calls: calls }) }]
+  const tool_calls = calls.length === 0 ? undefined : calls
+  const reasoning_content = reasoningOf(blocks, facts)
+  return [compact({ role: 'assistant', content, reasoning_content, tool_calls })]
 }
 
-function messagesOf({ role, blocks }: Turn, labels: ToolLabels): JsonObject[] {
-  return role === 'user' ? userMessages(blocks, labels) : assistantMessage(blocks, labels)
+function messagesOf({ role, blocks }: Turn, labels: ToolLabels, facts: ModelFacts): JsonObject[] {
+  if (role === 'system') return [{ role, content: contentOf(blocks.filter(isTextBlock)) }]
+  return role === 'user' ? userMessages(blocks, labels) : assistantMessage(blocks, labels, facts)
 }
 
 /** A single block becomes a string; several blocks become a list of parts. */
-function systemMessage({ system }: Chat): JsonObject[] {
-  const [only, ...more] = system
-  if (only === undefined) return []
-  const content = more.length === 0 ? only.text : system.map(({ text }) => ({ type: 'text', text }))
-  return [{ role: 'system', content }]
+function contentOf(blocks: readonly TextBlock[]): unknown {
+  const [only, ...more] = blocks
+  const hasOne = only !== undefined && more.length === 0
+  return hasOne ? only.text : blocks.map(({ text }) => ({ type: 'text', text }))
 }
 
-function writeTool({ name, description, schema }: Tool, labels: ToolLabels): JsonObject {
-  const made = compact({ name: labels.name(name), description, parameters: schema })
+function systemMessage({ system }: Chat): JsonObject[] {
+  return system.length === 0 ? [] : [{ role: 'system', content: contentOf(system) }]
+}
+
+const isTextBlock = (block: Block): block is TextBlock => block.type === 'text'
+
+function writeTool({ name, description, schema, strict }: Tool, labels: ToolLabels): JsonObject {
+  const made = compact({
+    name: labels.name(name),
+    description,
+    parameters: schema,
+    strict: strictness(strict, schema),
+  })
   return { type: 'function', function: made }
 }
 
 function writeToolChoice(choice: ToolChoice | undefined, labels: ToolLabels): unknown {
-  if (choice === undefined) return undefined
+  // A model that searches always searches, and a choice is refused without tools.
+  if (choice === undefined || choice.type === 'search') return undefined
   if (choice.type !== 'tool') return choice.type
   return { type: 'function', function: { name: labels.name(choice.name) } }
 }
 
+/** Models that search the web; others refuse requests for a search. */
+const searches = /search/
+
 /** Rejects searches that are limited to domains, because the format has no such limit. */
-function writeWebSearch(search: WebSearch | undefined): JsonObject | undefined {
+function writeWebSearch({ webSearch: search, model }: Chat): JsonObject | undefined {
   if (search === undefined) return undefined
-  const { path, allowedDomains, blockedDomains, location, contextSize } = search
+  const { path, isOptional, allowedDomains, blockedDomains, location, contextSize } = search
+  if (isOptional === true && !searches.test(model)) return undefined
   if (allowedDomains !== undefined || blockedDomains !== undefined) {
     throw unsupportedPart(path, 'web searches of some domains only')
   }
@@ -140,28 +175,41 @@ function writeWebSearch(search: WebSearch | undefined): JsonObject | undefined {
   return compact({ user_location, search_context_size: contextSize })
 }
 
-/** Models of this family later than 5.2 reject a reasoning effort in requests with tools. */
-const refusesEffortWithTools = /^gpt-5\.(?![12](?!\d))/
-
-function writeEffort({ reasoning, tools, model }: Chat): string | undefined {
-  if (reasoning?.type !== 'effort' && reasoning?.type !== 'adaptive') return undefined
-  if (tools.length > 0 && refusesEffortWithTools.test(model)) return 'none'
-  return reasoning.effort ?? 'high'
+function writeEffort(
+  { reasoning, tools }: Chat,
+  { thinking, effortWithTools }: ModelFacts,
+): Effort | undefined {
+  if (reasoning === undefined || thinking === false) return undefined
+  // An unknown model might refuse `none`.
+  if (reasoning.type === 'off' && thinking === undefined) return undefined
+  const accepted = thinking?.efforts
+  if (tools.length > 0 && effortWithTools === false) {
+    return accepted?.includes('none') === false ? undefined : 'none'
+  }
+  return nearestEffort(effortOf(reasoning), accepted)
 }
 
 function writeOutput(output: OutputFormat | undefined): unknown {
   if (output === undefined) return undefined
   if (output.type === 'json') return { type: 'json_object' }
   const { name = 'structured_output', description, schema } = output
-  return { type: 'json_schema', json_schema: compact({ name, description, schema }) }
+  const strict = strictness(output.strict, schema)
+  return { type: 'json_schema', json_schema: compact({ name, description, schema, strict }) }
 }
 
 /** Requests for streams always ask for the usage, because limits and logs need it. */
-export function writeCompletionsRequest(chat: Chat, labels: ToolLabels): JsonObject {
+export function writeCompletionsRequest(
+  chat: Chat,
+  labels: ToolLabels,
+  { facts }: WriteOptions,
+): JsonObject {
   return compact({
     model: chat.model,
-    messages: [...systemMessage(chat), ...chat.turns.flatMap((turn) => messagesOf(turn, labels))],
-    max_completion_tokens: chat.maxTokens,
+    messages: [
+      ...systemMessage(chat),
+      ...chat.turns.flatMap((turn) => messagesOf(turn, labels, facts)),
+    ],
+    [facts.limitField ?? 'max_tokens']: chat.maxTokens,
     temperature: chat.temperature,
     top_p: chat.topP,
     stop: chat.stop,
@@ -170,10 +218,11 @@ export function writeCompletionsRequest(chat: Chat, labels: ToolLabels): JsonObj
     presence_penalty: chat.presencePenalty,
     n: chat.choices,
     tools: chat.tools.length === 0 ? undefined : chat.tools.map((tool) => writeTool(tool, labels)),
-    web_search_options: writeWebSearch(chat.webSearch),
-    tool_choice: writeToolChoice(chat.toolChoice, labels),
-    parallel_tool_calls: chat.parallelTools,
-    reasoning_effort: writeEffort(chat),
+    web_search_options: writeWebSearch(chat),
+    // The vendor refuses both without tools.
+    tool_choice: chat.tools.length === 0 ? undefined : writeToolChoice(chat.toolChoice, labels),
+    parallel_tool_calls: chat.tools.length === 0 ? undefined : chat.parallelTools,
+    reasoning_effort: writeEffort(chat, facts),
     response_format: writeOutput(chat.output),
     user: chat.user,
     stream: chat.stream ? true : undefined,

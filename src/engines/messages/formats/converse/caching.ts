@@ -1,4 +1,5 @@
 /** Places the cache points of a prompt caching policy, for models that support them. */
+import type { ModelFacts } from '../../catalog/facts.ts'
 import type { Block, Chat } from '../../chat.ts'
 
 export interface CachingPolicy {
@@ -11,11 +12,6 @@ export interface CachingPolicy {
 
 /** Maximum number of cache points that the provider accepts in one request. */
 export const maxCachePoints = 4
-
-/** Returns true if the model supports cache points; this is assumed of application inference profiles. */
-const supportsCaching = (model: string): boolean =>
-  /application-inference-profile|amazon\.nova/.test(model) ||
-  (model.includes('anthropic.claude') && !/anthropic\.claude-(instant|v1|v2)(?![0-9])/.test(model))
 
 /** Estimates tokens as the policy's `minTokens` defines: words times 1.3. */
 const estimateTokens = (text: string): number => Math.floor((text.match(/\S+/g)?.length ?? 0) * 1.3)
@@ -45,9 +41,12 @@ export interface CachePoints {
 const noPoints: CachePoints = { system: false, tools: false, turns: new Set() }
 
 /** Returns the cache points of a policy; system, tools and messages are estimated separately. */
-export function policyPoints(chat: Chat, policy: CachingPolicy | undefined): CachePoints {
-  if (policy === undefined || !supportsCaching(chat.model)) return noPoints
-  const { cacheSystem, cacheMessages, cacheTools, minTokens } = policy
+export function policyPoints(
+  chat: Chat,
+  { caching, facts }: { readonly caching?: CachingPolicy; readonly facts: ModelFacts },
+): CachePoints {
+  if (caching === undefined || !facts.cacheLifetimes?.length) return noPoints
+  const { cacheSystem, cacheMessages, cacheTools, minTokens } = caching
   const isEnough = (text: string) => estimateTokens(text) >= minTokens
   const system =
     cacheSystem &&

@@ -11,13 +11,13 @@ function writeSource(source: MediaSource, path: string): JsonObject {
   throw unsupportedPart(path, 'files by URL')
 }
 
-const imageFormats: Readonly<Record<string, string>> = {
-  'image/png': 'png',
-  'image/jpeg': 'jpeg',
-  'image/jpg': 'jpeg',
-  'image/gif': 'gif',
-  'image/webp': 'webp',
-}
+const imageFormats = new Map<string, string>([
+  ['image/png', 'png'],
+  ['image/jpeg', 'jpeg'],
+  ['image/jpg', 'jpeg'],
+  ['image/gif', 'gif'],
+  ['image/webp', 'webp'],
+])
 
 const extensionOf = (name: string): string | undefined =>
   /\.([a-z0-9]+)$/i.exec(name)?.[1]?.toLowerCase()
@@ -26,7 +26,7 @@ export function writeImage({ source, path }: ImageBlock): JsonObject {
   const mediaType =
     source.type === 'data' ? source.mediaType : `image/${extensionOf(source.url) ?? ''}`
   const written = writeSource(source, path)
-  const format = imageFormats[mediaType.toLowerCase()]
+  const format = imageFormats.get(mediaType.toLowerCase())
   if (format === undefined) throw unsupportedPart(path, `images of type ${mediaType}`)
   return { image: { format, source: written } }
 }
@@ -44,8 +44,10 @@ const formats = new Set('pdf csv doc docx xls xlsx html txt md'.split(' '))
 /** Guards read text documents, which they know by the media type. */
 const textFormats = new Set('csv html txt md'.split(' '))
 
+export const isTextFormat = (format: string): boolean => textFormats.has(format.toLowerCase())
+
 const formatsByType = new Map(
-  Object.entries(typesByExtension).flatMap(([extension, type]) =>
+  [...typesByExtension].flatMap(([extension, type]) =>
     formats.has(extension) ? [[type, extension] as const] : [],
   ),
 )

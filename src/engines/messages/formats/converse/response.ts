@@ -1,8 +1,9 @@
 /** Reads whole responses of Converse. */
-import type { ModelResponse, ProviderError, StopReason } from '../../chat.ts'
+import type { Citation, ModelResponse, ProviderError, StopReason } from '../../chat.ts'
+import { type Ending, endedWithout, stopOfEnding } from '../../common/ending.ts'
 import { field, listAt, objectAt, parseJson, stringAt } from '../../json/json.ts'
 import { LlmError } from '../../llm-error.ts'
-import { readConverseUsage } from './usage.ts'
+import { readUsageOfConverse } from './usage.ts'
 
 const stopReasons = new Map<string | undefined, StopReason>([
   ['max_tokens', 'length'],
@@ -12,15 +13,32 @@ const stopReasons = new Map<string | undefined, StopReason>([
   ['guardrail_intervened', 'filter'],
 ])
 
-export const readConverseStop = (reason: string | undefined): StopReason =>
-  stopReasons.get(reason) ?? 'end'
+/** Reasons with which a response is not complete, whatever came before. */
+const failures = new Set(['malformed_model_output', 'malformed_tool_use'])
+
+export const readConverseStop = (reason: string | undefined): Ending =>
+  reason !== undefined && failures.has(reason)
+    ? endedWithout(reason)
+    : (stopReasons.get(reason) ?? 'end')
+
+/** Reads a citation; undefined if its source is not in the web, such as a document of the request. */
+export function readCitation(citation: unknown): Citation | undefined {
+  const web = objectAt(objectAt(citation, 'location'), 'web')
+  const url = stringAt(web, 'url') ?? stringAt(citation, 'source')
+  if (url === undefined || !/^https?:/i.test(url)) return undefined
+  const quote = listAt(citation, 'sourceContent').map((part) => stringAt(part, 'text') ?? '')
+  return { url, title: stringAt(citation, 'title'), quote: quote.join('') }
+}
 
 function readBlock(block: unknown): ModelResponse['blocks'] {
   const text = stringAt(block, 'text')
   if (text !== undefined) return [{ type: 'text', text }]
-  const cited = listAt(objectAt(block, 'citationsContent'), 'content')
-  if (cited.length > 0) {
-    return [{ type: 'text', text: cited.map((part) => stringAt(part, 'text') ?? '').join('') }]
+  const cited = objectAt(block, 'citationsContent')
+  const parts = listAt(cited, 'content')
+  if (parts.length > 0) {
+    const joined = parts.map((part) => stringAt(part, 'text') ?? '').join('')
+    const citations = listAt(cited, 'citations').flatMap((one) => readCitation(one) ?? [])
+    return [{ type: 'text', text: joined, ...(citations.length > 0 && { citations }) }]
   }
   const call = objectAt(block, 'toolUse')
   if (call !== undefined) {
@@ -51,8 +69,8 @@ export function readConverse(
     id,
     model,
     blocks: listAt(message, 'content').flatMap(readBlock),
-    stop: readConverseStop(stringAt(body, 'stopReason')),
-    usage: readConverseUsage(field(body, 'usage')),
+    stop: stopOfEnding(readConverseStop(stringAt(body, 'stopReason'))),
+    usage: readUsageOfConverse(body),
   }
 }
 

@@ -1,8 +1,15 @@
 /** Reads the events of streamed responses of Converse, which event-stream.ts has decoded. */
-import type { ModelResponse, ResponseEvent, ResponseEventReader, StreamEvent } from '../../chat.ts'
+import type {
+  ModelResponse,
+  ProviderError,
+  ResponseEvent,
+  ResponseEventReader,
+  StreamEvent,
+} from '../../chat.ts'
+import { eventOfEnding } from '../../common/ending.ts'
 import { field, needEvent, numberAt, objectAt, parseJson, stringAt } from '../../json/json.ts'
-import { readConverseStop } from './response.ts'
-import { readConverseUsage } from './usage.ts'
+import { readCitation, readConverseStop } from './response.ts'
+import { readUsageOfConverse } from './usage.ts'
 
 /** Prefix of the event name for frames whose message type is not `event`. */
 export const exceptionPrefix = 'exception:'
@@ -16,7 +23,8 @@ export class ConverseReader implements ResponseEventReader {
   }
 
   read({ event = '', data }: StreamEvent): readonly ResponseEvent[] {
-    if (event.startsWith(exceptionPrefix)) return [failure(event, parseJson(data))]
+    const error = readException({ event, data })
+    if (error !== undefined) return [{ type: 'error', error }]
     const body = needEvent(data)
     const index = numberAt(body, 'contentBlockIndex') ?? 0
     switch (event) {
@@ -29,7 +37,7 @@ export class ConverseReader implements ResponseEventReader {
       case 'contentBlockStop':
         return [{ type: 'block-stop', index }]
       case 'messageStop':
-        return [{ type: 'stop', reason: readConverseStop(stringAt(body, 'stopReason')) }]
+        return [eventOfEnding(readConverseStop(stringAt(body, 'stopReason')))]
       case 'metadata':
         return this.#metadata(body)
       default:
@@ -43,7 +51,7 @@ export class ConverseReader implements ResponseEventReader {
 
   /** Reads the last event of a stream. */
   #metadata(body: unknown): readonly ResponseEvent[] {
-    const usage = readConverseUsage(field(body, 'usage'))
+    const usage = readUsageOfConverse(body)
     const events: ResponseEvent[] = usage === undefined ? [] : [{ type: 'usage', usage }]
     if (this.#isEnded) return events
     this.#isEnded = true
@@ -62,6 +70,8 @@ function deltaOf(index: number, delta: unknown): readonly ResponseEvent[] {
   if (text !== undefined) return [{ type: 'text', index, text }]
   const json = stringAt(objectAt(delta, 'toolUse'), 'input')
   if (json !== undefined) return [{ type: 'tool-input', index, json }]
+  const citation = readCitation(objectAt(delta, 'citation'))
+  if (citation !== undefined) return [{ type: 'citation', index, citation }]
   const thought = objectAt(delta, 'reasoningContent')
   if (thought === undefined) return []
   const thinking = stringAt(thought, 'text')
@@ -72,16 +82,37 @@ function deltaOf(index: number, delta: unknown): readonly ResponseEvent[] {
   return data === undefined ? [] : [{ type: 'redacted-thinking', index, data }]
 }
 
-const statusByException: Readonly<Record<string, number>> = {
-  throttlingException: 429,
-  serviceQuotaExceededException: 429,
-  validationException: 400,
-  modelTimeoutException: 504,
-  serviceUnavailableException: 503,
+const statusByException = new Map<string, number>([
+  ['throttlingException', 429],
+  ['serviceQuotaExceededException', 429],
+  ['validationException', 400],
+  ['modelTimeoutException', 504],
+  ['serviceUnavailableException', 503],
+])
+
+/** Returns the error of a frame that is no event; undefined for events. */
+export function readException({ event = '', data }: StreamEvent): ProviderError | undefined {
+  if (!event.startsWith(exceptionPrefix)) return undefined
+  const code = event.slice(exceptionPrefix.length)
+  const body = parseJson(data)
+  const message = stringAt(body, 'message') ?? stringAt(body, 'Message') ?? code
+  return { status: statusByException.get(code) ?? 502, code, message }
 }
 
-function failure(event: string, body: unknown): ResponseEvent {
-  const kind = event.slice(exceptionPrefix.length)
-  const message = stringAt(body, 'message') ?? stringAt(body, 'Message') ?? kind
-  return { type: 'error', error: { status: statusByException[kind] ?? 502, code: kind, message } }
+/** Types of events by a member that only they have. */
+const typesByMember = [
+  ['role', 'messageStart'],
+  ['start', 'contentBlockStart'],
+  ['delta', 'contentBlockDelta'],
+  ['stopReason', 'messageStop'],
+  ['usage', 'metadata'],
+  ['contentBlockIndex', 'contentBlockStop'],
+] as const
+
+/** Returns an event with its type, which guards remove, because they do not know it. */
+export function conversedEvent({ event, data }: StreamEvent): StreamEvent {
+  if (event !== undefined && event !== '') return { event, data }
+  const body = parseJson(data)
+  const type = typesByMember.find(([name]) => field(body, name) !== undefined)?.[1]
+  return { event: type ?? `${exceptionPrefix}modelStreamErrorException`, data }
 }

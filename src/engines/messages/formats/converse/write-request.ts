@@ -1,6 +1,9 @@
 /** Converts the common form to a Converse request of vendor F, which has the model in its path. */
+import { appendAll } from '../../../../ground/base/append-all.ts'
+import type { ModelFacts } from '../../catalog/facts.ts'
 import {
   type Block,
+  type CacheLifetime,
   type Chat,
   hasToolBlocks,
   type OutputFormat,
@@ -10,47 +13,47 @@ import {
   type ToolChoice,
   type Turn,
   unavailableTool,
+  withSystemFirst,
 } from '../../chat.ts'
 import { argumentsObject } from '../../common/arguments.ts'
+import { closedSchema } from '../../common/closed-schema.ts'
+import { effortOf, nearestEffort } from '../../common/effort.ts'
 import { fileNameOf } from '../../common/media.ts'
 import type { ToolLabels } from '../../common/tool-labels.ts'
-import { compact, type JsonObject } from '../../json/json.ts'
+import type { WriteOptions } from '../../format.ts'
+import { compact, isObject, type JsonObject, listAt } from '../../json/json.ts'
 import { unsupportedPart } from '../../llm-error.ts'
-import { settleThinking, type Thinking } from '../messages/thinking.ts'
-import { defaultMaxTokens, schemaOf } from '../messages/write-request.ts'
-import { type CachePoints, type CachingPolicy, maxCachePoints, policyPoints } from './caching.ts'
+import { ownSignature, settleThinking, type Thinking } from '../messages/thinking.ts'
+import { enforcedSchema, systemOf } from '../messages/write-request.ts'
+import { type CachePoints, maxCachePoints, policyPoints } from './caching.ts'
 import { DocumentNames, writeAudio, writeDocument, writeImage } from './media.ts'
 
-export interface ConverseOptions {
-  readonly guardrail?: { readonly identifier: string; readonly version: string }
-  readonly caching?: CachingPolicy
-  /** Scalars that the provider adds to its logs. */
-  readonly requestMetadata?: JsonObject
-  /** Fields to add to `additionalModelRequestFields`. */
-  readonly additional?: JsonObject
-}
-
-const cachePoint = { cachePoint: { type: 'default' } }
+const emptyResult = '(no output)'
 
 /** Writes the parts of one request and limits the number of its cache points. */
 class ConverseWriter {
   readonly #labels: ToolLabels
+  readonly #facts: ModelFacts
   readonly #documents = new DocumentNames()
   #points = 0
 
-  constructor(labels: ToolLabels) {
+  constructor(labels: ToolLabels, facts: ModelFacts) {
     this.#labels = labels
+    this.#facts = facts
   }
 
-  /** Returns a cache point, or nothing if the request already has the maximum number. */
-  point(): JsonObject[] {
-    if (this.#points === maxCachePoints) return []
+  /** Returns a cache point, or nothing if the request already has the maximum number, or if the model has none. */
+  point(lifetime: CacheLifetime = '5m'): JsonObject[] {
+    const { cacheLifetimes } = this.#facts
+    if (this.#points === maxCachePoints || cacheLifetimes?.length === 0) return []
     this.#points++
-    return [cachePoint]
+    const ttl = lifetime === '1h' && cacheLifetimes?.includes(lifetime) ? lifetime : undefined
+    return [{ cachePoint: compact({ type: 'default', ttl }) }]
   }
 
-  system({ system }: Chat, points: CachePoints): JsonObject[] {
-    const hasOwn = system.some(({ cache }) => cache === true)
+  system(chat: Chat, points: CachePoints): JsonObject[] {
+    const system = systemOf(chat)
+    const hasOwn = system.some(({ cache }) => cache !== undefined)
     if (!hasOwn) {
       const text = system.map((block) => block.text).join('\n')
       return [...(text === '' ? [] : [{ text }]), ...(points.system ? this.point() : [])]
@@ -60,13 +63,13 @@ class ConverseWriter {
 
   text({ text, cache }: TextBlock): JsonObject[] {
     const written = text.trim() === '' ? [] : [{ text }]
-    return cache === true ? [...written, ...this.point()] : written
+    return cache === undefined ? written : [...written, ...this.point(cache)]
   }
 
   block(block: Block): JsonObject[] {
     const written = this.#withoutPoint(block)
-    const wantsPoint = block.type !== 'text' && 'cache' in block && block.cache === true
-    return wantsPoint ? [...written, ...this.point()] : written
+    const cache = block.type !== 'text' && 'cache' in block ? block.cache : undefined
+    return cache === undefined ? written : [...written, ...this.point(cache)]
   }
 
   #withoutPoint(block: Block): JsonObject[] {
@@ -89,14 +92,16 @@ class ConverseWriter {
         return [{ toolUse: { toolUseId, name, input: argumentsObject(block.input) } }]
       }
       case 'tool-result': {
-        const content = block.content.flatMap((part) => this.#resultPart(part))
+        const parts = block.content.flatMap((part) => this.#resultPart(part))
+        const content = parts.length === 0 ? [{ text: emptyResult }] : parts
         const status = block.isError === undefined ? undefined : statusOf(block.isError)
         const toolUseId = this.#labels.resultId(block.id)
         return [{ toolResult: compact({ toolUseId, content, status }) }]
       }
       case 'thinking': {
-        // The provider rejects thinking without a signature, so it is dropped.
-        const { text, signature } = block
+        // The provider rejects thinking without its own signature, so it is dropped.
+        const signature = ownSignature(block)
+        const { text } = block
         return signature ? [{ reasoningContent: { reasoningText: { text, signature } } }] : []
       }
       case 'redacted-thinking':
@@ -107,43 +112,52 @@ class ConverseWriter {
   /** Writes a part of a tool result, which may contain neither audio nor cache points. */
   #resultPart(part: ResultPart): JsonObject[] {
     if (part.type === 'audio') throw unsupportedPart(part.path, 'audio parts in results of tools')
-    return part.type === 'text' ? [{ text: part.text }] : this.#withoutPoint(part)
+    if (part.type !== 'text') return this.#withoutPoint(part)
+    return part.text.trim() === '' ? [] : [{ text: part.text }]
   }
 
   /** Merges turns of one role into one message, because the provider requires alternating roles. */
-  messages(turns: readonly Turn[], points: CachePoints): JsonObject[] {
-    const messages: { role: Turn['role']; content: JsonObject[] }[] = []
+  messages(
+    turns: readonly Turn[],
+    points: CachePoints,
+    cache: CacheLifetime | undefined,
+  ): JsonObject[] {
+    const messages: WrittenMessage[] = []
     for (const [position, { role, blocks }] of turns.entries()) {
       const content = blocks.flatMap((block) => this.block(block))
-      // The provider rejects documents without a text in the same message.
-      const documents = blocks.filter((block) => block.type === 'document')
-      if (documents.length > 0 && !content.some(({ text }) => text !== undefined)) {
-        content.unshift({ text: documents.map(fileNameOf).join('\n') })
-      }
-      if (points.turns.has(position)) content.push(...this.point())
+      const files = blocks.filter((block) => block.type === 'document').map(fileNameOf)
+      if (points.turns.has(position)) appendAll(content, this.point())
       const last = messages.at(-1)
-      if (last?.role === role) last.content.push(...content)
-      else if (content.length > 0) messages.push({ role, content })
+      if (last?.role === role) {
+        appendAll(last.content, content)
+        appendAll(last.files, files)
+      } else if (content.length > 0) messages.push({ role, content, files })
     }
-    return messages
+    const last = messages.at(-1)
+    if (cache !== undefined && last !== undefined) appendAll(last.content, this.point(cache))
+    return messages.map(settleMessage)
   }
 
   toolConfig(chat: Chat, points: CachePoints): JsonObject | undefined {
-    const tools = chat.tools.flatMap((tool) => this.#tool(tool))
+    // Without a choice that forbids calls, the only way is to show no tool.
+    const isForbidden = chat.toolChoice?.type === 'none'
+    const tools = isForbidden ? [] : chat.tools.flatMap((tool) => this.#tool(tool))
     if (tools.length === 0) {
       // The provider requires a tool if the history has tool calls.
       if (!hasToolBlocks(chat)) return undefined
       const inputSchema = { json: { type: 'object' } }
       return { tools: [{ toolSpec: { name: unavailableTool, inputSchema } }] }
     }
-    if (points.tools) tools.push(...this.point())
+    if (points.tools) appendAll(tools, this.point())
     return compact({ tools, toolChoice: this.#choice(chat.toolChoice) })
   }
 
-  #tool({ name, description, schema, cache }: Tool): JsonObject[] {
-    const inputSchema = { json: schema }
-    const toolSpec = compact({ name: this.#labels.name(name), description, inputSchema })
-    return [{ toolSpec }, ...(cache === true ? this.point() : [])]
+  #tool({ name, description, schema, cache, strict: wanted }: Tool): JsonObject[] {
+    // Other models refuse the field, even if it is false.
+    const strict = wanted === true && this.#facts.strictTools === true ? true : undefined
+    const inputSchema = { json: strict === true ? closedSchema(schema) : schema }
+    const toolSpec = compact({ name: this.#labels.name(name), description, inputSchema, strict })
+    return [{ toolSpec }, ...(cache === undefined ? [] : this.point(cache))]
   }
 
   #choice(choice: ToolChoice | undefined): JsonObject | undefined {
@@ -153,16 +167,63 @@ class ConverseWriter {
   }
 }
 
+interface WrittenMessage {
+  readonly role: Turn['role']
+  readonly content: JsonObject[]
+  /** Names of the documents in the content. */
+  readonly files: string[]
+}
+
+/**
+ * Puts tool results first, as the provider requires. It allows documents beside a text, but not beside results, so
+ * that they become a part of the last result.
+ */
+function settleMessage({ role, content, files }: WrittenMessage): JsonObject {
+  const results = content.flatMap(({ toolResult }) => (isObject(toolResult) ? [toolResult] : []))
+  const last = results.pop()
+  if (last === undefined) {
+    const isNamed = files.length === 0 || content.some(({ text }) => text !== undefined)
+    return { role, content: isNamed ? content : [{ text: files.join('\n') }, ...content] }
+  }
+  const documents = content.filter(({ document }) => document !== undefined)
+  const whole = { ...last, content: [...listAt(last, 'content'), ...documents] }
+  const others = content.filter(
+    ({ toolResult, document }) => toolResult === undefined && document === undefined,
+  )
+  const written = [...results, whole].map((toolResult) => ({ toolResult }))
+  return { role, content: [...written, ...others.filter(isNotRepeated)] }
+}
+
+/** Returns false for a cache point right after another one, which has no effect of its own. */
+const isNotRepeated = (block: JsonObject, at: number, all: readonly JsonObject[]): boolean =>
+  block.cachePoint === undefined || all[at - 1]?.cachePoint === undefined
+
 const statusOf = (isError: boolean): string => (isError ? 'error' : 'success')
 
-/** Model families that do not support the thinking field of vendor C. */
-const otherFamily =
-  /(?:^|[./])(?:ai21|amazon|cohere|deepseek|google|meta|minimax|mistral|moonshot|nvidia|openai|qwen|stability|twelvelabs|writer|zai)\./
+/** Thinking of a request, with the fields of the model's own format that ask for it. */
+interface ModelThinking extends Pick<Thinking, 'turns' | 'isOn'> {
+  readonly fields: JsonObject
+  /** Whether the model refuses a limit of the output. */
+  readonly refusesLimit?: boolean
+}
 
-function thinkingOf(chat: Chat, maxTokens: number): Thinking {
-  return otherFamily.test(chat.model)
-    ? { field: undefined, turns: chat.turns }
-    : settleThinking(chat, maxTokens)
+function thinkingOf(chat: Chat, facts: ModelFacts): ModelThinking {
+  const { turns, reasoning, maxTokens } = chat
+  const { thinking } = facts
+  const form = thinking ? thinking.forms[0] : undefined
+  if (form === 'adaptive' || form === 'budget') {
+    const most = maxTokens ?? facts.limits?.output ?? Number.POSITIVE_INFINITY
+    const { field, effort, ...settled } = settleThinking(chat, facts, most)
+    const output_config = effort === undefined ? undefined : { effort }
+    return { ...settled, fields: compact({ thinking: field, output_config }) }
+  }
+  if (!thinking || reasoning === undefined) return { turns, isOn: false, fields: {} }
+  const effort = nearestEffort(effortOf(reasoning), thinking.efforts)
+  if (form !== 'nova') return { turns, isOn: false, fields: { reasoning_effort: effort } }
+  const isOff = effortOf(reasoning) === 'none'
+  const config = isOff ? { type: 'disabled' } : { type: 'enabled', maxReasoningEffort: effort }
+  const refusesLimit = !isOff && effort === 'high'
+  return { turns, isOn: false, refusesLimit, fields: { reasoningConfig: config } }
 }
 
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
@@ -171,11 +232,11 @@ const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$
 const base64Of = (data: string): string =>
   base64.test(data) ? data : Buffer.from(data).toString('base64')
 
-function textFormat(output: OutputFormat | undefined): JsonObject | undefined {
-  if (output === undefined) return undefined
-  const schema = JSON.stringify(schemaOf(output))
-  const { name, description } = output.type === 'schema' ? output : {}
-  const jsonSchema = compact({ schema, name: name ?? 'structured_output', description })
+function textFormat(output: OutputFormat | undefined, facts: ModelFacts): JsonObject | undefined {
+  const enforced = enforcedSchema(output, facts)
+  if (output?.type !== 'schema' || enforced === undefined) return undefined
+  const { name = 'structured_output', description } = output
+  const jsonSchema = compact({ schema: JSON.stringify(enforced), name, description })
   return { textFormat: { type: 'json_schema', structure: { jsonSchema } } }
 }
 
@@ -185,34 +246,37 @@ const unlessEmpty = <Value extends object>(value: Value): Value | undefined =>
 
 /** @throws LlmError 400 for features that the provider does not have. */
 export function writeConverseRequest(
-  chat: Chat,
-  options: ConverseOptions,
+  asked: Chat,
+  options: WriteOptions,
   labels: ToolLabels,
 ): JsonObject {
-  if (chat.webSearch !== undefined) throw unsupportedPart(chat.webSearch.path, 'web searches')
+  const chat = withSystemFirst(asked)
+  if ((chat.choices ?? 1) > 1) throw unsupportedPart('n', 'several choices')
+  if (chat.webSearch !== undefined && chat.webSearch.isOptional !== true) {
+    throw unsupportedPart(chat.webSearch.path, 'web searches')
+  }
   if (chat.images === true) throw unsupportedPart('modalities', 'images in responses')
-  const writer = new ConverseWriter(labels)
-  const points = policyPoints(chat, options.caching)
-  const maxTokens = chat.maxTokens ?? defaultMaxTokens
-  const { field: thinking, turns } = thinkingOf(chat, maxTokens)
-  const allowsSampling = thinking === undefined
-  const effort = chat.reasoning?.type === 'adaptive' ? chat.reasoning.effort : undefined
+  const writer = new ConverseWriter(labels, options.facts)
+  const points = policyPoints(chat, options)
+  const { isOn, turns, fields, refusesLimit } = thinkingOf(chat, options.facts)
+  const allowsSampling = !isOn
   const { guardrail } = options
   return compact({
     system: unlessEmpty(writer.system(chat, points)),
-    messages: writer.messages(turns, points),
-    inferenceConfig: compact({
-      maxTokens,
-      temperature: allowsSampling ? chat.temperature : undefined,
-      topP: allowsSampling ? chat.topP : undefined,
-      stopSequences: chat.stop,
-    }),
+    messages: writer.messages(turns, points, chat.cache),
+    inferenceConfig: unlessEmpty(
+      compact({
+        maxTokens: refusesLimit === true ? undefined : chat.maxTokens,
+        temperature: allowsSampling ? chat.temperature : undefined,
+        topP: allowsSampling ? chat.topP : undefined,
+        stopSequences: chat.stop,
+      }),
+    ),
     toolConfig: writer.toolConfig(chat, points),
     additionalModelRequestFields: unlessEmpty(
       compact({
         top_k: allowsSampling ? chat.topK : undefined,
-        thinking,
-        output_config: effort === undefined ? undefined : { effort },
+        ...fields,
         ...options.additional,
       }),
     ),
@@ -221,7 +285,7 @@ export function writeConverseRequest(
       guardrailVersion: guardrail.version,
       trace: 'enabled',
     },
-    outputConfig: textFormat(chat.output),
+    outputConfig: textFormat(chat.output, options.facts),
     requestMetadata: options.requestMetadata,
   })
 }

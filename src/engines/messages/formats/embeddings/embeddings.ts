@@ -16,8 +16,6 @@ export interface EmbeddingsRequest {
   readonly model: string
   readonly texts: readonly string[]
   readonly dimensions?: number
-  /** True if the client asks for vectors in base64, which is the default of SDKs. */
-  readonly isEncoded: boolean
   /** The client's body, for fields that only some providers have. */
   readonly body: JsonObject
 }
@@ -42,7 +40,6 @@ export function readEmbeddingsRequest(body: JsonObject): EmbeddingsRequest {
     model: stringAt(body, 'model') ?? '',
     texts,
     dimensions: numberAt(body, 'dimensions'),
-    isEncoded: stringAt(body, 'encoding_format') === 'base64',
     body,
   }
 }
@@ -63,6 +60,21 @@ export function writeEmbeddings(
     model,
     usage: { prompt_tokens: tokens, total_tokens: tokens },
   }
+}
+
+/** Writes a request in vendor A's format. */
+export const writeEmbeddingsRequest = ({
+  model,
+  texts,
+  dimensions,
+}: EmbeddingsRequest): JsonObject => compact({ model, input: texts, dimensions })
+
+/** Reads a response in vendor A's format. @throws LlmError 502 if it has no data. */
+export function readEmbeddings(body: unknown): EmbeddingsResponse {
+  const data = listAt(body, 'data')
+  if (data.length === 0) throw new LlmError(502, 'the response has no data')
+  const tokens = countAt(objectAt(body, 'usage'), 'prompt_tokens')
+  return { vectors: data.map((one) => listAt(one, 'embedding')), tokens }
 }
 
 function encoded(vector: readonly unknown[]): string {

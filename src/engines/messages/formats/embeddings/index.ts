@@ -1,11 +1,20 @@
 /** Embeddings of vendor A, and the formats of other providers. */
 
 import type { EmbeddingsFormat, OtherFormat } from '../../format.ts'
-import { openAiErrors } from '../completions/index.ts'
+import { stringAt } from '../../json/json.ts'
+import { openAiErrors, openAiHeaders } from '../completions/index.ts'
 import { readCompletionsUsage } from '../completions/usage.ts'
 import { readConverseError } from '../converse/response.ts'
 import { readGoogleError } from '../generate-content/response.ts'
-import { invokeFamily, readPredict, writePredict } from './embeddings.ts'
+import {
+  invokeFamily,
+  readEmbeddings,
+  readEmbeddingsRequest,
+  readPredict,
+  writeEmbeddings,
+  writeEmbeddingsRequest,
+  writePredict,
+} from './embeddings.ts'
 import { embeddingsShape } from './shape.ts'
 
 const isText = (value: unknown): boolean => typeof value === 'string'
@@ -17,8 +26,9 @@ export const embeddings: OtherFormat<'Embeddings'> = {
   name: 'Embeddings',
   core: 'Embeddings',
   operation: 'embeddings',
-  ending: '/embeddings',
+  endings: ['/embeddings'],
   errors: openAiErrors,
+  vendorHeaders: openAiHeaders,
   shape: embeddingsShape,
   // There is no conversation.
   history: { settle: (body) => body, rules: {} },
@@ -32,6 +42,19 @@ export const embeddings: OtherFormat<'Embeddings'> = {
   responseFields: ['data'],
   hasResponse: ({ data }) => Array.isArray(data),
   readUsage: readCompletionsUsage,
+  embeddings: {
+    readRequest: readEmbeddingsRequest,
+    writeResponse: (model, response, request) =>
+      writeEmbeddings(model, response, stringAt(request, 'encoding_format') === 'base64'),
+  },
+}
+
+/** The format of vendor A, for requests in other formats. */
+export const vectors: EmbeddingsFormat = {
+  writeRequest: writeEmbeddingsRequest,
+  readResponse: readEmbeddings,
+  readError: openAiErrors.read,
+  responseFields: ['data'],
 }
 
 /** Embeddings of vendor E. */

@@ -1,4 +1,5 @@
 /** Reads responses in vendor D's native format, whole and streamed. */
+import { appendAll } from '../../../../ground/base/append-all.ts'
 import type {
   Choice,
   MadeImageBlock,
@@ -6,14 +7,15 @@ import type {
   ProviderError,
   ResponseEvent,
   ResponseEventReader,
-  StopReason,
   StreamEvent,
   TextBlock,
   ThinkingBlock,
   ToolCallBlock,
 } from '../../chat.ts'
+import { type Ending, endedWithout, eventOfEnding, stopOfEnding } from '../../common/ending.ts'
 import { idWithSignature } from '../../common/thought-signature.ts'
-import { laterCounts } from '../../common/usage.ts'
+import { LatestCounts } from '../../common/usage.ts'
+import { Utf8Places } from '../../common/utf8-places.ts'
 import {
   booleanAt,
   field,
@@ -26,6 +28,7 @@ import {
   stringAt,
 } from '../../json/json.ts'
 import { LlmError } from '../../llm-error.ts'
+import { groundingOf } from './grounding.ts'
 import { readGenerateContentUsage } from './usage.ts'
 
 const filterReasons = new Set([
@@ -36,14 +39,35 @@ const filterReasons = new Set([
   'PROHIBITED_CONTENT',
   'SPII',
   'IMAGE_SAFETY',
-  'MALFORMED_FUNCTION_CALL',
-  'UNEXPECTED_TOOL_CALL',
+  'IMAGE_PROHIBITED_CONTENT',
+  'IMAGE_RECITATION',
 ])
 
-function stopOf(reason: string | undefined, hasCalls: boolean): StopReason {
+/** Reasons with which a response is not complete, whatever came before. */
+const failures = new Set([
+  'OTHER',
+  'NO_IMAGE',
+  'IMAGE_OTHER',
+  'MALFORMED_FUNCTION_CALL',
+  'MALFORMED_RESPONSE',
+  'MISSING_THOUGHT_SIGNATURE',
+  'TOO_MANY_TOOL_CALLS',
+  'UNEXPECTED_TOOL_CALL',
+])
+const successes = new Set([undefined, 'STOP', 'FINISH_REASON_UNSPECIFIED', 'CONTINUATION'])
+
+/** What a candidate has, as far as the reason of its end depends on it. */
+interface Had {
+  readonly content: boolean
+  readonly calls: boolean
+}
+
+function endingOf(reason: string | undefined, had: Had): Ending {
   if (reason === 'MAX_TOKENS') return 'length'
   if (reason !== undefined && filterReasons.has(reason)) return 'filter'
-  return hasCalls ? 'tool' : 'end'
+  const isFailure = failures.has(reason ?? '') || (!successes.has(reason) && !had.content)
+  if (reason !== undefined && isFailure) return endedWithout(reason)
+  return had.calls ? 'tool' : 'end'
 }
 
 type Part = TextBlock | ThinkingBlock | ToolCallBlock | MadeImageBlock
@@ -112,8 +136,22 @@ export function readGenerateContent(
 function readCandidate(candidate: unknown, newId: () => string): Choice {
   const parts = listAt(objectAt(candidate, 'content'), 'parts')
   const blocks = joinTexts(parts.flatMap((part) => readPart(part, newId)))
-  const hasCalls = blocks.some(({ type }) => type === 'tool-call')
-  return { blocks, stop: stopOf(stringAt(candidate, 'finishReason'), hasCalls) }
+  const calls = blocks.some(({ type }) => type === 'tool-call')
+  const had = { calls, content: blocks.length > 0 }
+  return {
+    blocks: withSources(blocks, candidate),
+    stop: stopOfEnding(endingOf(stringAt(candidate, 'finishReason'), had)),
+  }
+}
+
+/** Adds the sources to the first text, which usually is the only one. */
+function withSources(blocks: Part[], candidate: unknown): Part[] {
+  const first = blocks.find((block) => block.type === 'text')
+  const text = new Utf8Places()
+  text.add(first?.text ?? '')
+  const citations = first === undefined ? [] : groundingOf(candidate, text)
+  if (citations.length === 0) return blocks
+  return blocks.map((block) => (block === first ? { ...first, citations } : block))
 }
 
 /** Reads a streamed response. The stream has no end event; a finish reason shows that it is complete. */
@@ -122,9 +160,14 @@ export class GenerateContentReader implements ResponseEventReader {
   readonly #newId: () => string
   #isStarted = false
   #hasCalls = false
-  #hasStopped = false
+  #hasContent = false
+  /** The text so far, in which sources have their places. */
+  readonly #text = new Utf8Places()
+  /** The last reason of the end: some providers write one in each event. */
+  #reason: string | undefined
+  #isBlocked = false
   /** Usage counts of all events so far. */
-  #usage: JsonObject = {}
+  readonly #usage = new LatestCounts()
   /** Index of the next block. Text has index 0 and thinking 1; calls and images follow. */
   #nextBlock = 2
 
@@ -146,26 +189,38 @@ export class GenerateContentReader implements ResponseEventReader {
     }
     const candidate = listAt(chunk, 'candidates').find((one) => (numberAt(one, 'index') ?? 0) === 0)
     for (const part of listAt(objectAt(candidate, 'content'), 'parts')) {
-      for (const block of readPart(part, this.#newId)) events.push(...this.#eventsOf(block))
+      for (const block of readPart(part, this.#newId)) {
+        this.#hasContent = true
+        appendAll(events, this.#eventsOf(block))
+      }
     }
-    this.#stop(chunk, candidate, events)
+    for (const citation of groundingOf(candidate, this.#text)) {
+      events.push({ type: 'citation', index: 0, citation })
+    }
     this.#count(objectAt(chunk, 'usageMetadata'), events)
+    this.#reason = stringAt(candidate, 'finishReason') || this.#reason
+    this.#isBlocked ||= stringAt(objectAt(chunk, 'promptFeedback'), 'blockReason') !== undefined
     return events
   }
 
   finish(): readonly ResponseEvent[] {
-    return this.#hasStopped ? [{ type: 'end' }] : []
+    if (this.#reason === undefined && !this.#isBlocked) return []
+    const had = { calls: this.#hasCalls, content: this.#hasContent }
+    const ending = this.#reason === undefined ? 'filter' : endingOf(this.#reason, had)
+    return [eventOfEnding(ending), { type: 'end' }]
   }
 
   #count(counts: JsonObject | undefined, events: ResponseEvent[]): void {
     if (counts === undefined) return
-    this.#usage = laterCounts(this.#usage, counts)
-    const usage = readGenerateContentUsage(this.#usage)
+    const usage = readGenerateContentUsage(this.#usage.add(counts))
     if (usage !== undefined) events.push({ type: 'usage', usage })
   }
 
   #eventsOf(block: Part): ResponseEvent[] {
-    if (block.type === 'text') return [{ ...block, index: 0 }]
+    if (block.type === 'text') {
+      this.#text.add(block.text)
+      return [{ ...block, index: 0 }]
+    }
     if (block.type === 'thinking') return [{ ...block, index: 1 }]
     const index = this.#nextBlock++
     if (block.type === 'made-image') return [{ ...block, index }]
@@ -176,25 +231,16 @@ export class GenerateContentReader implements ResponseEventReader {
       { type: 'block-stop', index },
     ]
   }
-
-  #stop(chunk: unknown, candidate: unknown, events: ResponseEvent[]): void {
-    const reason = stringAt(candidate, 'finishReason')
-    const blocked = stringAt(objectAt(chunk, 'promptFeedback'), 'blockReason')
-    if (this.#hasStopped || (reason === undefined && blocked === undefined)) return
-    this.#hasStopped = true
-    const stop = reason === undefined ? 'filter' : stopOf(reason, this.#hasCalls)
-    events.push({ type: 'stop', reason: stop })
-  }
 }
 
-const errorTypeByCode: Readonly<Record<string, string>> = {
-  INVALID_ARGUMENT: 'invalid_request_error',
-  FAILED_PRECONDITION: 'invalid_request_error',
-  NOT_FOUND: 'not_found_error',
-  PERMISSION_DENIED: 'authentication_error',
-  UNAUTHENTICATED: 'authentication_error',
-  RESOURCE_EXHAUSTED: 'rate_limit_error',
-}
+const errorTypeByCode = new Map<string, string>([
+  ['INVALID_ARGUMENT', 'invalid_request_error'],
+  ['FAILED_PRECONDITION', 'invalid_request_error'],
+  ['NOT_FOUND', 'not_found_error'],
+  ['PERMISSION_DENIED', 'authentication_error'],
+  ['UNAUTHENTICATED', 'authentication_error'],
+  ['RESOURCE_EXHAUSTED', 'rate_limit_error'],
+])
 
 /** Reads `{error: {code, message, status}}`, or a list with one such object. */
 export function readGoogleError(status: number, text: string): ProviderError {
@@ -202,6 +248,6 @@ export function readGoogleError(status: number, text: string): ProviderError {
   const error = objectAt(Array.isArray(body) ? body[0] : body, 'error')
   if (error === undefined) return { status, message: stringAt(body, 'error') ?? text }
   const code = stringAt(error, 'status')
-  const kind = errorTypeByCode[code ?? ''] ?? 'api_error'
+  const kind = errorTypeByCode.get(code ?? '') ?? 'api_error'
   return { status, message: stringAt(error, 'message') ?? text, kind, code }
 }

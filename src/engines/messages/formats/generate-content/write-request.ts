@@ -1,32 +1,35 @@
 /** Converts the common form to a native request of vendor D, which has the model in its path. */
+import { appendAll } from '../../../../ground/base/append-all.ts'
+import type { ModelFacts } from '../../catalog/facts.ts'
 import {
   type Block,
   type Chat,
   type DocumentBlock,
   type ImageBlock,
-  type Reasoning,
   type ToolCallBlock,
   type ToolResultBlock,
   type Turn,
-  thinkingBudget,
   type WebSearch,
+  withSystemFirst,
 } from '../../chat.ts'
 import { argumentsObject } from '../../common/arguments.ts'
+import { budgetOf, effortOf, nearestEffort } from '../../common/effort.ts'
 import { searchResultAsText } from '../../common/media.ts'
 import { bareId, signatureOf, standInSignature } from '../../common/thought-signature.ts'
 import type { ToolLabels } from '../../common/tool-labels.ts'
+import type { WriteOptions } from '../../format.ts'
 import { compact, type JsonObject } from '../../json/json.ts'
 import { unsupportedPart } from '../../llm-error.ts'
-import { schemaField } from './schema-cleanup.ts'
+import { jsonSchema, parametersSchema } from './json-schema.ts'
 
-const mediaTypes: Readonly<Record<string, string>> = {
-  jpg: 'image/jpeg',
-  jpeg: 'image/jpeg',
-  png: 'image/png',
-  gif: 'image/gif',
-  webp: 'image/webp',
-  pdf: 'application/pdf',
-}
+const mediaTypes = new Map<string, string>([
+  ['jpg', 'image/jpeg'],
+  ['jpeg', 'image/jpeg'],
+  ['png', 'image/png'],
+  ['gif', 'image/gif'],
+  ['webp', 'image/webp'],
+  ['pdf', 'application/pdf'],
+])
 
 /** @throws LlmError 400 for a URL that the provider cannot read from. */
 function mediaPart({ source, path }: ImageBlock | DocumentBlock): JsonObject {
@@ -37,7 +40,7 @@ function mediaPart({ source, path }: ImageBlock | DocumentBlock): JsonObject {
   const { url } = source
   if (!url.startsWith('gs://')) throw unsupportedPart(path, 'files by URL')
   const extension = /\.([a-z0-9]+)$/i.exec(url)?.[1]?.toLowerCase() ?? ''
-  const mimeType = source.mediaType ?? mediaTypes[extension]
+  const mimeType = source.mediaType ?? mediaTypes.get(extension)
   if (mimeType === undefined) throw unsupportedPart(path, 'files of an unknown media type')
   return { fileData: { mimeType, fileUri: url } }
 }
@@ -65,9 +68,6 @@ function partsOf(block: Block): JsonObject[] {
 
 const isText = ({ text }: JsonObject): boolean => text !== undefined
 
-/** Matches models that reject unsigned calls in the history, and accept media in tool results. */
-const thirdGeneration = /gemini-(?:[3-9]|\d\d|[a-z-]*latest)/
-
 interface Content {
   readonly role: 'user' | 'model' | 'function'
   readonly parts: JsonObject[]
@@ -77,21 +77,23 @@ interface Content {
 class Contents {
   readonly #contents: Content[] = []
   readonly #names = new Map<string, string>()
-  /** Ids of the calls in the last assistant turn with calls, in order. */
-  #lastCalls: string[] = []
+  /** Positions of the calls in the last assistant turn with calls, by their ids. */
+  #lastCalls: ReadonlyMap<string, number> = new Map()
   readonly #labels: ToolLabels
-  readonly #isThirdGeneration: boolean
+  readonly #signsCalls: boolean
 
-  constructor(model: string, labels: ToolLabels) {
+  constructor({ signedCalls }: ModelFacts, labels: ToolLabels) {
     this.#labels = labels
-    this.#isThirdGeneration = thirdGeneration.test(model)
+    this.#signsCalls = signedCalls === true
   }
 
   add({ role, blocks }: Turn): void {
     if (role === 'assistant') {
       const calls = blocks.filter((block) => block.type === 'tool-call')
       for (const { id, name } of calls) this.#names.set(id, name)
-      if (calls.length > 0) this.#lastCalls = calls.map(({ id }) => id)
+      // Reversed, so that a repeated id has the position of its first call.
+      const places = calls.map(({ id }, at) => [id, at] as const).reverse()
+      if (calls.length > 0) this.#lastCalls = new Map(places)
       const parts = blocks.flatMap((block) =>
         block.type === 'tool-call' ? [this.#call(block, block === calls[0])] : partsOf(block),
       )
@@ -108,7 +110,7 @@ class Contents {
 
   /** Writes a call. Only the first one of parallel calls needs a signature. */
   #call({ id, name, input }: ToolCallBlock, isFirst: boolean): JsonObject {
-    const fallbackSignature = isFirst && this.#isThirdGeneration ? standInSignature : undefined
+    const fallbackSignature = isFirst && this.#signsCalls ? standInSignature : undefined
     return compact({
       functionCall: { name: this.#labels.name(name), args: argumentsObject(input) },
       thoughtSignature: signatureOf(id) ?? fallbackSignature,
@@ -116,10 +118,7 @@ class Contents {
   }
 
   #results(results: readonly ToolResultBlock[]): void {
-    const position = ({ id }: ToolResultBlock) => {
-      const at = this.#lastCalls.indexOf(id)
-      return at < 0 ? this.#lastCalls.length : at
-    }
+    const position = ({ id }: ToolResultBlock) => this.#lastCalls.get(id) ?? this.#lastCalls.size
     const sorted = [...results].sort((a, b) => position(a) - position(b))
     const mediaAfterResults: JsonObject[] = []
     const parts = sorted.map((result, at) => this.#result(result, at + 1, mediaAfterResults))
@@ -139,16 +138,17 @@ class Contents {
     const response = isError === true ? { error: text } : { content: text }
     const media = all.filter((part) => !isText(part))
     if (media.length === 0) return { functionResponse: { name, response } }
-    if (this.#isThirdGeneration) return { functionResponse: { name, response, parts: media } }
+    if (this.#signsCalls) return { functionResponse: { name, response, parts: media } }
     // Names are no texts, and guards do not read them.
-    mediaAfterResults.push({ text: `Content of tool result ${number}:` }, ...media)
+    mediaAfterResults.push({ text: `Content of tool result ${number}:` })
+    appendAll(mediaAfterResults, media)
     return { functionResponse: { name, response } }
   }
 
   /** Merges adjacent contents of one role; results have their own role here, so they stay separate. */
   #append(role: Content['role'], parts: JsonObject[]): void {
     const last = this.#contents.at(-1)
-    if (last?.role === role) last.parts.push(...parts)
+    if (last?.role === role) appendAll(last.parts, parts)
     else if (parts.length > 0) this.#contents.push({ role, parts })
   }
 
@@ -163,8 +163,13 @@ class Contents {
 
 const modes = { auto: 'AUTO', required: 'ANY', none: 'NONE', tool: 'ANY' } as const
 
-function toolConfig({ toolChoice }: Chat, labels: ToolLabels): JsonObject | undefined {
-  if (toolChoice === undefined) return undefined
+function toolConfig({ toolChoice, tools }: Chat, labels: ToolLabels): JsonObject | undefined {
+  // The vendor enforces the schemas of all tools or of none.
+  const isStrict = tools.some(({ strict }) => strict === true)
+  if (isStrict && (toolChoice === undefined || toolChoice.type === 'auto')) {
+    return { functionCallingConfig: { mode: 'VALIDATED' } }
+  }
+  if (toolChoice === undefined || toolChoice.type === 'search') return undefined
   const names = toolChoice.type === 'tool' ? [labels.name(toolChoice.name)] : undefined
   const config = compact({ mode: modes[toolChoice.type], allowedFunctionNames: names })
   return { functionCallingConfig: config }
@@ -174,7 +179,11 @@ function tools({ tools: all, webSearch }: Chat, labels: ToolLabels): JsonObject[
   const search = webSearch === undefined ? [] : [writeWebSearch(webSearch)]
   if (all.length === 0) return search.length === 0 ? undefined : search
   const functionDeclarations = all.map(({ name, description, schema }) =>
-    compact({ name: labels.name(name), description, ...schemaField('parameters', schema) }),
+    compact({
+      name: labels.name(name),
+      description,
+      parametersJsonSchema: parametersSchema(schema),
+    }),
   )
   return [{ functionDeclarations }, ...search]
 }
@@ -187,19 +196,25 @@ function writeWebSearch({ path, allowedDomains, blockedDomains }: WebSearch): Js
   return { googleSearch: {} }
 }
 
-const levelByEffort: Readonly<Record<string, string>> = { xhigh: 'high', max: 'high' }
-
-function thinkingConfig(reasoning: Reasoning | undefined, model: string): JsonObject | undefined {
-  if (reasoning === undefined) return undefined
-  if (reasoning.type === 'off') return { thinkingBudget: 0 }
-  const effort = 'effort' in reasoning ? reasoning.effort : undefined
-  if (model.includes('gemini-3') && effort !== undefined) {
-    return { thinkingLevel: levelByEffort[effort] ?? effort, includeThoughts: true }
+function thinkingConfig({ reasoning }: Chat, { thinking }: ModelFacts): JsonObject | undefined {
+  if (reasoning === undefined || thinking === false) return undefined
+  const { forms = ['budget'], efforts, budget: limits, mode = 'off' } = thinking ?? {}
+  const effort = effortOf(reasoning)
+  const isOff = effort === 'none'
+  /** Whether the client lets the model decide. */
+  const isOpen = reasoning.type === 'adaptive' && reasoning.effort === undefined
+  if (forms[0] === 'level') {
+    const thinkingLevel = isOpen ? undefined : nearestEffort(effort, efforts)
+    return compact({ thinkingLevel, includeThoughts: isOff ? undefined : true })
   }
-  return compact({ thinkingBudget: thinkingBudget(reasoning), includeThoughts: true })
+  if (isOff) return { thinkingBudget: mode === 'always' ? (limits?.min ?? 0) : 0 }
+  const wanted = isOpen ? undefined : budgetOf(reasoning)
+  const { min = 0, max = Number.POSITIVE_INFINITY } = limits ?? {}
+  const thinkingBudget = wanted && Math.max(min, Math.min(max, wanted))
+  return compact({ thinkingBudget, includeThoughts: true })
 }
 
-function generationConfig(chat: Chat): JsonObject {
+function generationConfig(chat: Chat, facts: ModelFacts): JsonObject {
   const { output } = chat
   return compact({
     temperature: chat.temperature,
@@ -213,18 +228,23 @@ function generationConfig(chat: Chat): JsonObject {
     candidateCount: chat.stream ? undefined : chat.choices,
     seed: chat.seed,
     responseMimeType: output === undefined ? undefined : 'application/json',
-    ...(output?.type === 'schema' && schemaField('responseSchema', output.schema)),
+    responseJsonSchema: output?.type === 'schema' ? jsonSchema(output.schema) : undefined,
     responseModalities: chat.images === true ? ['TEXT', 'IMAGE'] : undefined,
-    thinkingConfig: thinkingConfig(chat.reasoning, chat.model),
+    thinkingConfig: thinkingConfig(chat, facts),
   })
 }
 
 /** @throws LlmError 400 for features that the provider does not have. */
-export function writeGenerateContentRequest(chat: Chat, labels: ToolLabels): JsonObject {
-  const contents = new Contents(chat.model, labels)
+export function writeGenerateContentRequest(
+  asked: Chat,
+  labels: ToolLabels,
+  { facts }: WriteOptions,
+): JsonObject {
+  const chat = withSystemFirst(asked)
+  const contents = new Contents(facts, labels)
   for (const turn of chat.turns) contents.add(turn)
   const system = chat.system.map(({ text }) => text).join('\n')
-  const config = generationConfig(chat)
+  const config = generationConfig(chat, facts)
   const vendorFields = chat.generateContent ?? {}
   // The cached content already has these fields, and the vendor rejects requests that repeat them.
   const isCached = vendorFields.cachedContent !== undefined

@@ -3,7 +3,6 @@ import { type JsonObject, numberAt, objectAt, stringAt, withFields } from '../..
 import { mapAsidesOf } from '../../mask/delta-texts.ts'
 import {
   type EventTexts,
-  everything,
   isDelta,
   mapRestOfEvent,
   message,
@@ -42,14 +41,8 @@ export const readMessagesEvent: ReadEvent = (event) => {
       return readBlock(event, 'delta', namesOfDelta(objectAt(event, 'delta')))
     case 'content_block_stop':
       return { repeat: repeatAll, ends: `${numberAt(event, 'index') ?? 0}/` }
-    case 'message_delta': {
-      const isLast = objectAt(event, 'delta')?.stop_reason != null
-      const texts = isDelta(event) ? readDelta(event, '0/') : { repeat: repeatAll }
-      return { ...texts, ...(isLast && { completes: everything }) }
-    }
-    case 'message_stop':
-    case 'error':
-      return { repeat: repeatAll, completes: everything }
+    case 'message_delta':
+      return isDelta(event) ? readDelta(event, 'message/') : { repeat: repeatAll }
     default:
       return { repeat: repeatAll }
   }
@@ -65,7 +58,7 @@ function namesOfDelta(delta: JsonObject | undefined): readonly string[] {
     (name) =>
       typeof delta[name] === 'string' &&
       !isSkipped(delta, 'delta', name, responseScope) &&
-      !isLabel(delta, name),
+      !isLabel(delta, name, responseScope),
   )
 }
 

@@ -3,10 +3,11 @@ import {
   detailsOfResponse,
   type EventDetails,
   type ResponseDetails,
+  withModelIn,
 } from '../../common/response-details.ts'
-import { laterCounts } from '../../common/usage.ts'
+import { LatestCounts } from '../../common/usage.ts'
 import type { EventFormat } from '../../format.ts'
-import { type JsonObject, objectAt, textsAt } from '../../json/json.ts'
+import { objectAt, textsAt } from '../../json/json.ts'
 import { addMessagesCalls } from './calls.ts'
 import { readMessagesEvent } from './event-texts.ts'
 import { readMessagesUsage } from './usage.ts'
@@ -29,6 +30,7 @@ export const messagesEvents: EventFormat = {
     error != null && (type !== 'error' || name !== 'error'),
   contentOf: (event) => textsAt(objectAt(event, 'delta'), ['text', 'thinking', 'partial_json']),
   details: () => new MessagesEventDetails(),
+  withModel: (event, model) => withModelIn(event, 'message', model),
   read: readMessagesEvent,
   addCalls: addMessagesCalls,
   repeatsTexts: false,
@@ -37,20 +39,17 @@ export const messagesEvents: EventFormat = {
 }
 
 const none: ResponseDetails = {}
-const noCounts: JsonObject = {}
 const facts = { readUsage: readMessagesUsage }
 
 /** Reads the details in the events of one stream, which repeat only some of the counts. */
 class MessagesEventDetails implements EventDetails {
-  /** The latest counts. */
-  #counts: JsonObject = noCounts
+  readonly #counts = new LatestCounts()
 
   read(event: unknown): ResponseDetails {
     const message = objectAt(event, 'message')
     const counts = objectAt(message ?? event, 'usage')
     if (counts === undefined)
       return message === undefined ? none : detailsOfResponse(facts, message)
-    this.#counts = laterCounts(this.#counts, counts)
-    return detailsOfResponse(facts, { ...message, usage: this.#counts })
+    return detailsOfResponse(facts, { ...message, usage: this.#counts.add(counts) })
   }
 }

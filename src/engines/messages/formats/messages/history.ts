@@ -1,4 +1,5 @@
 import { type History, idCheck, withId, withList } from '../../common/history.ts'
+import { isSealed } from '../../common/thought-signature.ts'
 import { field, isObject, type JsonObject, listAt, objectAt, stringAt } from '../../json/json.ts'
 import { continuedTurn } from './thinking.ts'
 
@@ -21,11 +22,15 @@ function settleBlock(block: JsonObject): JsonObject | undefined {
       return withId(block, 'tool_use_id', maxIdLength)
     case 'thinking':
       // Thinking blocks from other providers have an empty signature, so they are dropped.
-      return block.signature === '' ? undefined : block
+      return isUsable(block.signature) ? block : undefined
     default:
       return block
   }
 }
+
+/** Signatures of other vendors' thinking are empty, or sealed by this gateway. */
+const isUsable = (signature: unknown): boolean =>
+  signature !== '' && !(typeof signature === 'string' && isSealed(signature))
 
 const thinkingTypes: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thinking'])
 

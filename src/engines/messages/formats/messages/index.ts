@@ -22,9 +22,13 @@ export const anthropicErrors: ErrorForm = {
   write: writeMessagesError,
 }
 
+/** Headers of SDKs of vendor C, and of Claude Code: versions, beta features, session. */
+const anthropicHeaders = /^(?:anthropic-|x-stainless-|x-claude-|x-app$|x-client-request-id$)/
+
 /** Requests of both formats are the same. */
 const requests = {
   errors: anthropicErrors,
+  vendorHeaders: anthropicHeaders,
   shape: messagesShape,
   history: messagesHistory,
   textMembers: ['messages', 'system'],
@@ -39,7 +43,7 @@ export const messages: ChatFormat<'Messages'> = {
   name: 'Messages',
   core: 'Messages',
   operation: 'chat',
-  ending: '/v1/messages',
+  endings: ['/v1/messages'],
   readUsage: readMessagesUsage,
   readRequest: readMessagesRequest,
   writeResponse: writeMessage,
@@ -58,11 +62,15 @@ export const tokenCount: OtherFormat<'VendorCTokenCount'> = {
   name: 'VendorCTokenCount',
   core: 'VendorCTokenCount',
   operation: 'count_tokens',
-  ending: '/messages/count_tokens',
+  endings: ['/messages/count_tokens'],
   readUsage: () => undefined,
   responseFields: ['input_tokens'],
   hasResponse: (body) => typeof body.input_tokens === 'number',
   readCount: (body) => countAt(body, 'input_tokens'),
+  count: {
+    readRequest: readMessagesRequest,
+    writeResponse: (tokens) => ({ input_tokens: tokens }),
+  },
 }
 
 export const messagesProvider: ProviderFormat = {

@@ -1,4 +1,5 @@
 /** Converts the system texts and messages of a request in the messages format to the common form. */
+import { appendAll } from '../../../../ground/base/append-all.ts'
 import type {
   Block,
   Chat,
@@ -10,12 +11,9 @@ import type {
   TextBlock,
   Turn,
 } from '../../chat.ts'
+import { cacheOf } from '../../common/cache-control.ts'
 import { booleanAt, field, listAt, needList, objectAt, stringAt } from '../../json/json.ts'
 import { LlmError, unsupportedPart } from '../../llm-error.ts'
-
-/** Returns true if a block or tool has `cache_control`, otherwise undefined. */
-export const cacheOf = (block: unknown): true | undefined =>
-  field(block, 'cache_control') == null ? undefined : true
 
 /** Reads the content of a message: a string or a list of blocks. `read` reads blocks other than text. */
 function readContent<OneBlock>(
@@ -44,6 +42,7 @@ const textBlocks = (content: unknown, path: string): TextBlock[] =>
 
 function sourceOf(block: unknown, path: string): MediaSource {
   const source = objectAt(block, 'source')
+  if (source === undefined) throw new LlmError(400, `${path}.source must be an object`)
   const type = stringAt(source, 'type')
   const url = stringAt(source, 'url')
   if (url !== undefined) return { type: 'url', url }
@@ -163,8 +162,11 @@ export function readMessages(body: unknown): Pick<Chat, 'system' | 'turns'> {
     const role = stringAt(message, 'role')
     const content = field(message, 'content')
     const path = `messages[${at}].content`
-    if (role === 'system') system.push(...textBlocks(content, path))
-    else if (role === 'user' || role === 'assistant') {
+    if (role === 'system') {
+      const blocks = textBlocks(content, path)
+      if (turns.length === 0) appendAll(system, blocks)
+      else if (blocks.length > 0) turns.push({ role, blocks })
+    } else if (role === 'user' || role === 'assistant') {
       const blocks = readContent(content, path, readBlock)
       if (blocks.length > 0) turns.push({ role, blocks })
     } else throw new LlmError(400, `messages: unknown role ${String(role)}`)

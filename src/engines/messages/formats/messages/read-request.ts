@@ -1,9 +1,21 @@
 /** Converts a request in the messages format to the common form. */
-import { type Chat, isEffort, type OutputFormat, type Reasoning, type Tool } from '../../chat.ts'
+import { hash } from 'node:crypto'
+import type { Chat, OutputFormat, Reasoning, Tool } from '../../chat.ts'
+import { cacheOf } from '../../common/cache-control.ts'
 import { functionTool, readGenerateContentFields, readTools } from '../../common/client-settings.ts'
-import { booleanAt, field, listAt, numberAt, objectAt, stringAt } from '../../json/json.ts'
+import { isEffort } from '../../common/effort.ts'
+import {
+  booleanAt,
+  field,
+  isObject,
+  listAt,
+  numberAt,
+  objectAt,
+  parseJson,
+  stringAt,
+} from '../../json/json.ts'
 import { LlmError, unsupportedPart } from '../../llm-error.ts'
-import { cacheOf, readMessages } from './read-messages.ts'
+import { readMessages } from './read-messages.ts'
 
 /** Reads a tool of the client. Tools that a provider runs itself have other types and are rejected. */
 function readTool(tool: unknown, path: string): Tool {
@@ -26,6 +38,33 @@ function readToolChoice(choice: unknown): Chat['toolChoice'] {
   return { type: 'tool', name }
 }
 
+/**
+ * Reads the choice of a tool, which is a search if it names one: other formats have no tool of that name.
+ */
+function settleToolChoice(
+  choice: unknown,
+  { tools, webSearch }: Pick<Chat, 'tools' | 'webSearch'>,
+) {
+  const read = readToolChoice(choice)
+  const isTool = read?.type === 'tool' && tools.some(({ name }) => name === read.name)
+  return read?.type === 'tool' && !isTool && webSearch ? ({ type: 'search' } as const) : read
+}
+
+/**
+ * Returns an id that stands for the user. Clients write JSON with ids of the account, the device and the session,
+ * which are only for the vendor of this format, and longer than others allow.
+ */
+function readUser(body: unknown): string | undefined {
+  const id = stringAt(objectAt(body, 'metadata'), 'user_id')
+  if (id === undefined) return undefined
+  const parsed = parseJson(id)
+  if (!isObject(parsed)) return id.length > maxUserLength ? hash('sha256', id) : id
+  const { session_id: _session, ...user } = parsed
+  return hash('sha256', JSON.stringify(user))
+}
+
+const maxUserLength = 64
+
 function readReasoning(body: unknown): Reasoning | undefined {
   const thinking = objectAt(body, 'thinking')
   const effort = field(objectAt(body, 'output_config'), 'effort')
@@ -33,19 +72,27 @@ function readReasoning(body: unknown): Reasoning | undefined {
     case 'enabled':
       return { type: 'budget', tokens: numberAt(thinking, 'budget_tokens') ?? 0 }
     case 'adaptive':
+    case 'between_tools':
       return { type: 'adaptive', effort: isEffort(effort) ? effort : undefined }
     case 'disabled':
       return { type: 'off' }
     default:
-      return undefined
+      return isEffort(effort) ? { type: 'effort', effort, isGuide: true } : undefined
   }
 }
+
+const displays = new Map([
+  ['summarized', true],
+  ['omitted', false],
+])
 
 function readOutput(body: unknown): OutputFormat | undefined {
   const config = objectAt(body, 'output_config')
   const format = objectAt(config, 'format') ?? objectAt(body, 'output_format')
   if (stringAt(format, 'type') !== 'json_schema') return undefined
-  return { type: 'schema', schema: field(format, 'schema') ?? {} }
+  // The vendor of the format always enforces schemas.
+  const schema = field(format, 'schema') ?? {}
+  return { type: 'schema', schema, strict: true, path: 'output_config.format' }
 }
 
 /** @throws LlmError 400 if the body is not a request in the messages format. */
@@ -62,7 +109,7 @@ export function readMessagesRequest(body: unknown): Chat {
     model: stringAt(body, 'model') ?? '',
     ...messages,
     ...tools,
-    toolChoice: readToolChoice(choice),
+    toolChoice: settleToolChoice(choice, tools),
     stream: booleanAt(body, 'stream') ?? false,
     parallelTools: isSerial === undefined ? undefined : !isSerial,
     maxTokens: numberAt(body, 'max_tokens'),
@@ -71,8 +118,10 @@ export function readMessagesRequest(body: unknown): Chat {
     topK: numberAt(body, 'top_k'),
     stop: stop.length === 0 ? undefined : stop,
     reasoning: readReasoning(body),
+    showsThinking: displays.get(stringAt(objectAt(body, 'thinking'), 'display') ?? ''),
     output: readOutput(body),
-    user: stringAt(objectAt(body, 'metadata'), 'user_id'),
+    user: readUser(body),
+    cache: cacheOf(body),
     generateContent: readGenerateContentFields(body),
   }
 }

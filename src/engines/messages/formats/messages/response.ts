@@ -1,13 +1,31 @@
 /** Whole responses in the messages format, read from a provider and written for a client. */
-import type { ModelResponse, ProviderError, StopReason } from '../../chat.ts'
-import { field, isObject, type JsonObject, objectAt, parseJson, stringAt } from '../../json/json.ts'
+import type {
+  ModelResponse,
+  ProviderError,
+  StopReason,
+  TextBlock,
+  ToolCallBlock,
+} from '../../chat.ts'
+import {
+  compact,
+  field,
+  isObject,
+  type JsonObject,
+  listAt,
+  objectAt,
+  parseJson,
+  stringAt,
+} from '../../json/json.ts'
 import { LlmError } from '../../llm-error.ts'
+import { readCitation, writeCitation } from './citations.ts'
 import { readMessagesUsage, writeMessagesUsage } from './usage.ts'
 
 const readReasons = new Map<string | undefined, StopReason>([
   ['max_tokens', 'length'],
   ['model_context_window_exceeded', 'length'],
   ['tool_use', 'tool'],
+  // A tool of the provider takes longer; the response is not complete.
+  ['pause_turn', 'length'],
   ['refusal', 'filter'],
 ])
 
@@ -25,6 +43,16 @@ export function writeStopReason(reason: StopReason, stopSequence?: string): stri
   return reason === 'end' && stopSequence !== undefined ? 'stop_sequence' : writtenReasons[reason]
 }
 
+/** Returns the member with the citations of a text; nothing without citations. */
+function citationsOf(block: unknown): Pick<TextBlock, 'citations'> {
+  const citations = listAt(block, 'citations').flatMap((one) => readCitation(one) ?? [])
+  return citations.length === 0 ? {} : { citations }
+}
+
+/** Returns why the provider declines to answer, in its own words. */
+export const explanationOf = (holder: unknown): string | undefined =>
+  stringAt(objectAt(holder, 'stop_details'), 'explanation') || undefined
+
 function readBlock(block: unknown): ModelResponse['blocks'] {
   const text = stringAt(block, 'text')
   const thinking = stringAt(block, 'thinking')
@@ -35,7 +63,7 @@ function readBlock(block: unknown): ModelResponse['blocks'] {
   const input = field(block, 'input') ?? {}
   switch (stringAt(block, 'type')) {
     case 'text':
-      return text === undefined ? [] : [{ type: 'text', text }]
+      return text === undefined ? [] : [{ type: 'text', text, ...citationsOf(block) }]
     case 'tool_use':
       return name === undefined ? [] : [{ type: 'tool-call', id, name, input }]
     case 'thinking':
@@ -57,6 +85,7 @@ export function readMessage(body: unknown): ModelResponse {
     blocks: content.flatMap(readBlock),
     stop: readStopReason(stringAt(body, 'stop_reason')),
     stopSequence: stringAt(body, 'stop_sequence'),
+    refusal: explanationOf(body),
     usage: readMessagesUsage(field(body, 'usage')),
   }
 }
@@ -64,10 +93,14 @@ export function readMessage(body: unknown): ModelResponse {
 function writeBlock(block: ModelResponse['blocks'][number]): JsonObject {
   switch (block.type) {
     case 'text':
-      return { type: 'text', text: block.text }
+      return compact({
+        type: 'text',
+        text: block.text,
+        citations: block.citations?.map(writeCitation),
+      })
     case 'tool-call': {
-      const { id, name, input } = block
-      return { type: 'tool_use', id, name, input: isObject(input) ? input : {} }
+      const { id, name } = block
+      return { type: 'tool_use', id, name, input: neededInput(block) }
     }
     case 'thinking':
       return { type: 'thinking', thinking: block.text, signature: block.signature ?? '' }
@@ -78,24 +111,35 @@ function writeBlock(block: ModelResponse['blocks'][number]): JsonObject {
   }
 }
 
+/** The format has only objects as input; a call without its arguments would be another call. @throws LlmError 502 */
+function neededInput({ name, input }: ToolCallBlock): JsonObject {
+  if (isObject(input)) return input
+  throw new LlmError(
+    502,
+    `the arguments for the tool ${JSON.stringify(name)} are not a JSON object`,
+  )
+}
+
+/** Returns the blocks without calls that the limit of tokens has cut off. */
+function wholeBlocks({ blocks, stop, refusal }: ModelResponse): ModelResponse['blocks'] {
+  const whole = blocks.filter((block) => {
+    return stop !== 'length' || block.type !== 'tool-call' || isObject(block.input)
+  })
+  return whole.length === 0 && refusal ? [{ type: 'text', text: refusal }] : whole
+}
+
 /** The messages format has no field for images, and a response without its image would be wrong. */
 export const imageResponse = (): LlmError =>
   new LlmError(502, 'the response holds an image, which the Messages format cannot carry')
 
-export function writeMessage({
-  id,
-  model,
-  blocks,
-  stop,
-  stopSequence,
-  usage,
-}: ModelResponse): JsonObject {
+export function writeMessage(response: ModelResponse): JsonObject {
+  const { id, model, stop, stopSequence, usage } = response
   return {
     id,
     type: 'message',
     role: 'assistant',
     model,
-    content: blocks.map(writeBlock),
+    content: wholeBlocks(response).map(writeBlock),
     stop_reason: writeStopReason(stop, stopSequence),
     stop_sequence: stopSequence ?? null,
     usage: writeMessagesUsage(usage),

@@ -20,13 +20,17 @@ const block: Shape = object(
   {
     type: text,
     text,
-    source: object({
-      type: text,
-      media_type: text,
-      data: text,
-      url: text,
-      content: either(text, list(anyObject)),
-    }),
+    // The source of a search result is its location.
+    source: either(
+      text,
+      object({
+        type: text,
+        media_type: text,
+        data: text,
+        url: text,
+        content: either(text, list(anyObject)),
+      }),
+    ),
     id: text,
     name: text,
     input: anyObject,
@@ -69,7 +73,14 @@ export const messagesShape = object(
     messages: list(object({ role: text, content }, { required: 'role content' })),
     stream: boolean,
     tools: list(
-      object({ type: text, name: text, description: text, input_schema: schema, ...cached }),
+      object({
+        type: text,
+        name: text,
+        description: text,
+        input_schema: schema,
+        strict: boolean,
+        ...cached,
+      }),
     ),
     tool_choice: object(
       { type: text, name: text, disable_parallel_tool_use: boolean },
@@ -82,6 +93,7 @@ export const messagesShape = object(
     output_config: object({ effort: text, format: object({ type: text, schema }) }),
     output_format: object({ type: text, schema }),
     metadata: object({ user_id: text }),
+    ...cached,
     mcp_servers: list(anyObject),
     ...generateContentFields,
   },

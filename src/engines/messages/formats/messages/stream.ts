@@ -8,9 +8,11 @@ import {
   type StreamEvent,
   type Usage,
 } from '../../chat.ts'
-import { laterCounts } from '../../common/usage.ts'
+import { LatestCounts } from '../../common/usage.ts'
 import { field, type JsonObject, needEvent, numberAt, objectAt, stringAt } from '../../json/json.ts'
+import { readCitation, writeCitation } from './citations.ts'
 import {
+  explanationOf,
   imageResponse,
   readMessagesError,
   readStopReason,
@@ -21,7 +23,7 @@ import { readMessagesUsage, writeMessagesUsage } from './usage.ts'
 
 export class MessagesReader implements ResponseEventReader {
   /** The latest usage counts of the provider. */
-  #usage: JsonObject = {}
+  readonly #usage = new LatestCounts()
   #hasStopped = false
   #isEnded = false
   /** Index of the open block of a tool that the provider runs; it is not sent to clients. */
@@ -62,10 +64,10 @@ export class MessagesReader implements ResponseEventReader {
   }
 
   #start(message: unknown): readonly ResponseEvent[] {
-    this.#usage = objectAt(message, 'usage') ?? {}
+    const usage = this.#usage.add(objectAt(message, 'usage'))
     const id = stringAt(message, 'id') ?? ''
     const model = stringAt(message, 'model') ?? ''
-    return [{ type: 'start', id, model, usage: readMessagesUsage(this.#usage) }]
+    return [{ type: 'start', id, model, usage: readMessagesUsage(usage) }]
   }
 
   #delta(event: unknown): readonly ResponseEvent[] {
@@ -73,12 +75,13 @@ export class MessagesReader implements ResponseEventReader {
     const reason = stringAt(delta, 'stop_reason')
     const stopSequence = stringAt(delta, 'stop_sequence')
     const events: ResponseEvent[] = []
-    if (reason !== undefined && !this.#hasStopped) {
+    if (reason && !this.#hasStopped) {
       this.#hasStopped = true
+      const explanation = explanationOf(delta) ?? explanationOf(event)
+      if (explanation !== undefined) events.push({ type: 'refusal', text: explanation })
       events.push({ type: 'stop', reason: readStopReason(reason), stopSequence })
     }
-    this.#usage = laterCounts(this.#usage, objectAt(event, 'usage'))
-    const usage = readMessagesUsage(this.#usage)
+    const usage = readMessagesUsage(this.#usage.add(objectAt(event, 'usage')))
     if (usage !== undefined) events.push({ type: 'usage', usage })
     return events
   }
@@ -116,12 +119,19 @@ function deltaOfBlock(index: number, delta: unknown): readonly ResponseEvent[] {
       return [{ type: 'thinking', index, text: stringAt(delta, 'thinking') ?? '' }]
     case 'signature_delta':
       return [{ type: 'thinking', index, text: '', signature: stringAt(delta, 'signature') ?? '' }]
+    case 'citations_delta': {
+      const citation = readCitation(objectAt(delta, 'citation'))
+      return citation === undefined ? [] : [{ type: 'citation', index, citation }]
+    }
     case 'input_json_delta':
       return [{ type: 'tool-input', index, json: stringAt(delta, 'partial_json') ?? '' }]
     default:
       return []
   }
 }
+
+/** Index of the block with a refusal, which no other block has. */
+const refusalIndex = -1
 
 /** A block that has started for the client and has not ended. */
 interface OpenBlock {
@@ -137,6 +147,8 @@ interface OpenBlock {
 export class MessagesWriter implements ResponseEventWriter {
   /** Open blocks, by their index in the common form. */
   readonly #open = new Map<number, OpenBlock>()
+  /** Whether the open blocks are calls of tools. */
+  #areCalls = false
   #next = 0
   #isStarted = false
   #stop: JsonObject = { stop_reason: 'end_turn', stop_sequence: null }
@@ -154,6 +166,16 @@ export class MessagesWriter implements ResponseEventWriter {
           ...this.#openBlock(event.index, { type: 'text', text: '' }),
           this.#delta(event.index, { type: 'text_delta', text: event.text }),
         ]
+      case 'citation':
+        return [
+          ...this.#openBlock(event.index, { type: 'text', text: '' }),
+          this.#delta(event.index, {
+            type: 'citations_delta',
+            citation: writeCitation(event.citation),
+          }),
+        ]
+      case 'refusal':
+        return this.write({ type: 'text', index: refusalIndex, text: event.text })
       case 'thinking':
         return this.#writeThinking(event.index, event.text, event.signature)
       case 'redacted-thinking':
@@ -218,10 +240,9 @@ export class MessagesWriter implements ResponseEventWriter {
   #openBlock(index: number, block: JsonObject): StreamEvent[] {
     const { type } = block
     if (this.#open.get(index)?.type === type) return []
-    const blocksToClose = [...this.#open].filter(
-      ([, open]) => type !== 'tool_use' || open.type !== 'tool_use',
-    )
-    const events = blocksToClose.flatMap(([other]) => this.#close(other))
+    const isCall = type === 'tool_use'
+    const events = isCall && this.#areCalls ? [] : this.#closeAll()
+    this.#areCalls = isCall
     const written = this.#next++
     this.#open.set(index, { index: written, type })
     events.push(eventOf('content_block_start', { index: written, content_block: block }))
@@ -239,6 +260,10 @@ export class MessagesWriter implements ResponseEventWriter {
     return [eventOf('content_block_stop', { index: open.index })]
   }
 
+  #closeAll(): StreamEvent[] {
+    return [...this.#open.keys()].flatMap((index) => this.#close(index))
+  }
+
   /** Writes an error, after the usage: a response that was cut off has used tokens too. */
   #fail(error: ProviderError): StreamEvent[] {
     const isKnown = this.#isStarted && !this.#isFinished && this.#isUsageNew
@@ -250,11 +275,7 @@ export class MessagesWriter implements ResponseEventWriter {
 
   #end(): StreamEvent[] {
     this.#isFinished = true
-    return [
-      ...[...this.#open.keys()].flatMap((index) => this.#close(index)),
-      this.#messageDelta(this.#stop),
-      eventOf('message_stop', {}),
-    ]
+    return [...this.#closeAll(), this.#messageDelta(this.#stop), eventOf('message_stop', {})]
   }
 
   #messageDelta(delta: JsonObject): StreamEvent {

@@ -1,7 +1,7 @@
 /** Token counts of responses. */
 import type { Usage } from '../../chat.ts'
-import { countAt, sumOfUsage, usageOf } from '../../common/usage.ts'
-import { compact, type JsonObject, listAt, stringAt } from '../../json/json.ts'
+import { callsOf, countAt, sumOfUsage, usageOf } from '../../common/usage.ts'
+import { compact, type JsonObject, listAt, objectAt, stringAt } from '../../json/json.ts'
 
 /** Reads the usage of vendor C. The compactions of a request are billed in addition to its own counts. */
 export function readMessagesUsage(usage: unknown): Usage | undefined {
@@ -18,6 +18,12 @@ function messagesUsage(usage: unknown): Usage | undefined {
     output: countAt(usage, 'output_tokens'),
     cacheRead: countAt(usage, 'cache_read_input_tokens'),
     cacheWrite: countAt(usage, 'cache_creation_input_tokens'),
+    cacheWrite1h: countAt(objectAt(usage, 'cache_creation'), 'ephemeral_1h_input_tokens'),
+    reasoning: countAt(objectAt(usage, 'output_tokens_details'), 'thinking_tokens'),
+    calls: callsOf('webSearch', countAt(objectAt(usage, 'server_tool_use'), 'web_search_requests')),
+    service: stringAt(usage, 'service_tier'),
+    geography: stringAt(usage, 'inference_geo'),
+    speed: stringAt(usage, 'speed'),
   }
   return usageOf(counts, 'separate')
 }

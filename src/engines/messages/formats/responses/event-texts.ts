@@ -9,7 +9,6 @@ import {
 } from '../../json/json.ts'
 import {
   type EventTexts,
-  everything,
   isDelta,
   mapRestOfEvent,
   message,
@@ -52,7 +51,7 @@ export const readResponsesEvent: ReadEvent = (event) => {
     case 'response.output_item.done':
       return { ends: output, repeat: (map) => mapPart(event, 'item', map) }
     case 'error':
-      return { completes: everything, repeat: (map) => mapBlock(event, map) }
+      return { repeat: (map) => mapBlock(event, map) }
   }
   const text = stringAt(event, 'delta')
   if (text === undefined || typeof type !== 'string' || !type.endsWith('.delta')) {
@@ -67,8 +66,6 @@ export const readResponsesEvent: ReadEvent = (event) => {
   return { pieces: [{ run: message, part, text }], put, repeat }
 }
 
-const lastTypes = new Set<unknown>(['response.completed', 'response.incomplete', 'response.failed'])
-
 /** Reads an event that contains the whole response, or one without text that continues. */
 function readWhole(event: JsonObject): EventTexts {
   const response = objectAt(event, 'response')
@@ -77,11 +74,7 @@ function readWhole(event: JsonObject): EventTexts {
     withFields(mapRestOfEvent(event, map, 'response'), {
       response: mapResponseTexts(response, responsesTexts, map),
     })
-  return {
-    repeat,
-    isWhole: true,
-    ...(lastTypes.has(event.type) && { completes: everything }),
-  }
+  return { repeat, isWhole: true }
 }
 
 /** Maps an item or a part as if it were the only one of a response. */

@@ -1,13 +1,14 @@
 /** The events of streamed responses. */
 
-import { detailsIn } from '../../common/response-details.ts'
+import { detailsIn, withModelIn } from '../../common/response-details.ts'
 import type { EventFormat } from '../../format.ts'
 import { objectAt, stringAt, textsAt } from '../../json/json.ts'
 import { addResponsesCalls } from './calls.ts'
 import { readResponsesEvent } from './event-texts.ts'
-import { readResponsesUsage } from './usage.ts'
+import { readResponsesCalls, readResponsesUsage } from './usage.ts'
 
-const details = detailsIn({ readUsage: readResponsesUsage }, (event) => objectAt(event, 'response'))
+const facts = { readUsage: readResponsesUsage, readCalls: readResponsesCalls }
+const details = detailsIn(facts, (event) => objectAt(event, 'response'))
 
 export const responsesEvents: EventFormat = {
   isEvent(event) {
@@ -22,6 +23,7 @@ export const responsesEvents: EventFormat = {
   contentOf: (event) =>
     stringAt(event, 'type')?.endsWith('.delta') === true ? textsAt(event, ['delta']) : [],
   details: () => details,
+  withModel: (event, model) => withModelIn(event, 'response', model),
   read: readResponsesEvent,
   addCalls: addResponsesCalls,
   repeatsTexts: true,

@@ -1,25 +1,32 @@
 /** Responses of vendor A. */
 import { textOrList } from '../../common/added-messages.ts'
-import type { ChatFormat } from '../../format.ts'
-import { openAiErrors } from '../completions/index.ts'
+import type { ChatFormat, ProviderFormat } from '../../format.ts'
+import { openAiErrors, openAiHeaders } from '../completions/index.ts'
+import { readCompletionsError } from '../completions/response.ts'
 import { callsInResponse } from './calls.ts'
 import { responsesEvents } from './events.ts'
 import { responsesHistory } from './history.ts'
 import { readResponsesRequest } from './read-request.ts'
+import { readResponse } from './read-response.ts'
+import { ResponsesReader } from './reader.ts'
 import { writeResponse } from './response.ts'
 import { responsesShape } from './shape.ts'
 import { responsesSlots } from './slots.ts'
 import { ResponsesWriter } from './stream.ts'
 import { responsesTexts } from './texts.ts'
-import { readResponsesUsage } from './usage.ts'
+import { billedCalls, readResponsesCalls, readResponsesUsage } from './usage.ts'
+import { writeResponsesRequest } from './write-request.ts'
 
 export const responses: ChatFormat<'Responses'> = {
   name: 'Responses',
   core: 'Responses',
   operation: 'chat',
-  ending: '/responses',
+  endings: ['/responses'],
   errors: openAiErrors,
+  vendorHeaders: openAiHeaders,
   readUsage: readResponsesUsage,
+  readCalls: readResponsesCalls,
+  billedItems: [...billedCalls.keys()],
   withMessages: (settings, messages) => ({ ...settings, input: messages }),
   shape: responsesShape,
   history: responsesHistory,
@@ -42,4 +49,13 @@ export const responses: ChatFormat<'Responses'> = {
   slots: responsesSlots,
   callsIn: callsInResponse,
   events: responsesEvents,
+}
+
+export const responsesProvider: ProviderFormat = {
+  labels: { maxIdLength: 64, maxNameLength: 64 },
+  framing: 'sse',
+  writeRequest: writeResponsesRequest,
+  readResponse,
+  reader: (known) => new ResponsesReader(known),
+  readError: readCompletionsError,
 }

@@ -1,4 +1,5 @@
 /** Converts the instructions and input items of a request in the responses format to the common form. */
+import { appendAll } from '../../../../ground/base/append-all.ts'
 import type {
   AudioBlock,
   Block,
@@ -10,8 +11,9 @@ import type {
 } from '../../chat.ts'
 import { readArguments } from '../../common/arguments.ts'
 import { audioBlock, sourceOfFile, sourceOfUrl, textBlock } from '../../common/media.ts'
-import { field, stringAt } from '../../json/json.ts'
+import { field, objectAt, stringAt } from '../../json/json.ts'
 import { LlmError, unsupportedPart } from '../../llm-error.ts'
+import type { RequestTools } from './read-tools.ts'
 import { readReasoning } from './reasoning.ts'
 
 type Part = TextBlock | ImageBlock | DocumentBlock | AudioBlock
@@ -64,15 +66,18 @@ function systemTexts(content: unknown, path: string): TextBlock[] {
   })
 }
 
-function callBlock(item: unknown, path: string): Block {
+function callBlock(item: unknown, path: string, tools: RequestTools): Block {
   const name = stringAt(item, 'name')
   const id = stringAt(item, 'call_id') ?? ''
   if (name === undefined) throw new LlmError(400, `${path}.name must be a string`)
+  // Only searches for tools have objects.
+  if (objectAt(item, 'arguments')) throw new LlmError(400, `${path}.arguments must be text`)
   const input =
     stringAt(item, 'type') === 'custom_tool_call'
       ? { input: stringAt(item, 'input') ?? '' }
       : readArguments(stringAt(item, 'arguments'))
-  return { type: 'tool-call', id, name, input }
+  const unique = tools.nameOf(stringAt(item, 'namespace'), name)
+  return { type: 'tool-call', id, name: unique, input }
 }
 
 function resultBlock(item: unknown, path: string): Block {
@@ -81,14 +86,19 @@ function resultBlock(item: unknown, path: string): Block {
 }
 
 class Input {
+  readonly #tools: RequestTools
   readonly system: TextBlock[] = []
   readonly turns: { role: Turn['role']; blocks: Block[] }[] = []
+
+  constructor(tools: RequestTools) {
+    this.#tools = tools
+  }
 
   /** Appends blocks. Adjacent assistant items share one turn, and so do adjacent tool results. */
   append(role: Turn['role'], blocks: readonly Block[]): void {
     const last = this.turns.at(-1)
     const isOneTurn = role === 'assistant' || blocks.every(({ type }) => type === 'tool-result')
-    if (last?.role === role && isOneTurn) last.blocks.push(...blocks)
+    if (last?.role === role && isOneTurn) appendAll(last.blocks, blocks)
     else if (blocks.length > 0) this.turns.push({ role, blocks: [...blocks] })
   }
 
@@ -103,7 +113,7 @@ class Input {
         break
       case 'function_call':
       case 'custom_tool_call':
-        this.append('assistant', [callBlock(item, path)])
+        this.append('assistant', [callBlock(item, path, this.#tools)])
         break
       case 'function_call_output':
       case 'custom_tool_call_output':
@@ -112,24 +122,44 @@ class Input {
       case 'web_search_call':
         // A search call is dropped, because the message that follows has its results.
         break
+      case 'additional_tools':
+      case 'tool_search_call':
+      case 'tool_search_output':
+        // Only their tools matter, which `RequestTools` reads.
+        break
       default:
-        throw unsupportedPart(path, `items of type ${type}`)
+        this.#other(item, type, path)
     }
+  }
+
+  /** Reads the texts of other items, such as messages of agents to each other. */
+  #other(item: unknown, type: string, path: string): void {
+    const content = field(item, 'content')
+    if (typeof content !== 'string' && !Array.isArray(content)) {
+      throw unsupportedPart(path, `items of type ${type}`)
+    }
+    this.#message(item, `${path}.content`)
+  }
+
+  /** A message of the system belongs to its place if others precede it. */
+  #system(blocks: readonly TextBlock[]): void {
+    if (this.turns.length === 0) appendAll(this.system, blocks)
+    else if (blocks.length > 0) this.turns.push({ role: 'system', blocks: [...blocks] })
   }
 
   #message(item: unknown, path: string): void {
     const role = stringAt(item, 'role')
     const content = field(item, 'content')
-    if (role === 'system' || role === 'developer') this.system.push(...systemTexts(content, path))
+    if (role === 'system' || role === 'developer') this.#system(systemTexts(content, path))
     else this.append(role === 'assistant' ? role : 'user', readContent(content, path))
   }
 }
 
 /** @throws LlmError 400 for items that only the responses format has. */
-export function readInput(body: unknown): Pick<Chat, 'system' | 'turns'> {
-  const read = new Input()
+export function readInput(body: unknown, tools: RequestTools): Pick<Chat, 'system' | 'turns'> {
+  const read = new Input(tools)
   const instructions = field(body, 'instructions')
-  read.system.push(...systemTexts(instructions, 'instructions'))
+  appendAll(read.system, systemTexts(instructions, 'instructions'))
   const input = field(body, 'input')
   if (typeof input === 'string') read.append('user', readContent(input, 'input'))
   else if (Array.isArray(input)) {

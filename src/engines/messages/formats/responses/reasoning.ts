@@ -20,7 +20,7 @@ export interface Proof {
 const digestOf = (text: string): string => hash('sha256', text, 'base64url')
 
 function encodeProof(text: string, { signature, redacted }: Proof): string {
-  const fields = signature ? { signature, digest: digestOf(text) } : { redacted }
+  const fields = redacted === undefined ? { signature, digest: digestOf(text) } : { redacted }
   return ownPrefix + Buffer.from(JSON.stringify(fields)).toString('base64url')
 }
 
@@ -50,6 +50,6 @@ export function readReasoning(item: unknown): (ThinkingBlock | RedactedThinkingB
     .map((part) => stringAt(part, 'text') ?? '')
     .join('')
   const signature = stringAt(proof, 'signature')
-  if (signature === undefined || stringAt(proof, 'digest') !== digestOf(text)) return []
+  if (stringAt(proof, 'digest') !== digestOf(text)) return []
   return [{ type: 'thinking', text, signature }]
 }

@@ -1,6 +1,7 @@
 /** Writes whole responses in the responses format. */
 import type { MadeImageBlock, ModelResponse, ResponseContext, StopReason } from '../../chat.ts'
 import { writeArguments } from '../../common/arguments.ts'
+import { annotationOf, type PlacedCitation, placedCitations } from '../../common/citations.ts'
 import { compact, type JsonObject } from '../../json/json.ts'
 import { reasoningItem } from './reasoning.ts'
 import { writeResponsesUsage } from './usage.ts'
@@ -23,9 +24,9 @@ const outcomes: Readonly<Record<StopReason, Outcome>> = {
     error: null,
   },
   filter: {
-    status: 'failed',
-    incomplete_details: null,
-    error: { code: 'content_filter', message: 'The answer was stopped by a content filter' },
+    status: 'incomplete',
+    incomplete_details: { reason: 'content_filter' },
+    error: null,
   },
 }
 
@@ -35,34 +36,53 @@ export const outcomeOf = (stop: StopReason): Outcome => outcomes[stop]
 export const itemStatusOf = ({ status }: Outcome): ItemStatus =>
   status === 'incomplete' ? 'incomplete' : 'completed'
 
-export const textPart = (text: string): JsonObject => ({
+export const textPart = (text: string, citations: readonly PlacedCitation[] = []): JsonObject => ({
   type: 'output_text',
   text,
-  annotations: [],
+  annotations: citations.map(writeAnnotation),
   logprobs: [],
 })
 
-export function messageItem(id: string, text: string, status: ItemStatus): JsonObject {
-  const content = status === 'in_progress' ? [] : [textPart(text)]
+export const writeAnnotation = (citation: PlacedCitation): JsonObject => ({
+  type: 'url_citation',
+  ...annotationOf(citation),
+})
+
+export function messageItem(
+  id: string,
+  text: string,
+  status: ItemStatus,
+  citations: readonly PlacedCitation[] = [],
+): JsonObject {
+  const content = status === 'in_progress' ? [] : [textPart(text, citations)]
+  return { id, type: 'message', status, role: 'assistant', content }
+}
+
+/** Returns the message in which the model, or its provider, declines to answer. */
+export function refusalItem(id: string, refusal: string, status: ItemStatus): JsonObject {
+  const content = status === 'in_progress' ? [] : [{ type: 'refusal', refusal }]
   return { id, type: 'message', status, role: 'assistant', content }
 }
 
 /** Returns the id prefix by which clients distinguish calls of functions and of custom tools. */
 export const callPrefix = (custom: boolean | undefined): string => (custom === true ? 'ctc' : 'fc')
 
-interface CallItem {
+export interface CallItem {
   readonly id: string
   readonly callId: string
   readonly name: string
+  readonly namespace: string | undefined
   /** Arguments as JSON text, or the plain text for a custom tool. */
   readonly args: string
   readonly custom: boolean | undefined
 }
 
 export function callItem(call: CallItem, status: ItemStatus): JsonObject {
-  const { id, callId, name, args, custom } = call
-  if (custom) return { id, type: 'custom_tool_call', status, call_id: callId, name, input: args }
-  return { id, type: 'function_call', status, call_id: callId, name, arguments: args }
+  const { id, callId, name, namespace, args, custom } = call
+  const fields = { status, call_id: callId, name, namespace }
+  return custom
+    ? compact({ id, type: 'custom_tool_call', ...fields, input: args })
+    : compact({ id, type: 'function_call', ...fields, arguments: args })
 }
 
 /** Returns an item for an image; `image` is undefined until the image arrives. */
@@ -102,12 +122,14 @@ export function writeResponse(
   { created, newId }: ResponseContext,
 ): JsonObject {
   const { blocks, model, usage } = response
-  const texts = blocks.flatMap((block) => (block.type === 'text' ? [block.text] : []))
+  const textBlocks = blocks.filter((block) => block.type === 'text')
+  const text = textBlocks.map((block) => block.text).join('')
   const calls = blocks.flatMap((block) => {
     if (block.type !== 'tool-call') return []
-    const { id: callId, name, input, custom } = block
+    const { id: callId, name, namespace, input, custom } = block
     const id = `${callPrefix(custom)}_${newId()}`
-    return [callItem({ id, callId, name, args: writeArguments(input), custom }, 'completed')]
+    const call = { id, callId, name, namespace, args: writeArguments(input), custom }
+    return [callItem(call, 'completed')]
   })
   const images = blocks.flatMap((block) =>
     block.type === 'made-image' ? [imageItem(`ig_${newId()}`, block)] : [],
@@ -119,12 +141,16 @@ export function writeResponse(
   })
   const outcome = outcomeOf(response.stop)
   const status = itemStatusOf(outcome)
-  const message = texts.length === 0 ? [] : [messageItem(`msg_${newId()}`, texts.join(''), status)]
+  const citations = placedCitations(textBlocks)
+  const message =
+    textBlocks.length === 0 ? [] : [messageItem(`msg_${newId()}`, text, status, citations)]
+  const { refusal } = response
+  const refused = refusal ? [refusalItem(`msg_${newId()}`, refusal, status)] : []
   return responseObject(
     { id: `resp_${newId()}`, model, created },
     {
       ...outcome,
-      output: [...thoughts, ...message, ...images, ...calls],
+      output: [...thoughts, ...message, ...refused, ...images, ...calls],
       usage: writeResponsesUsage(usage),
     },
   )

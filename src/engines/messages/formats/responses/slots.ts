@@ -11,5 +11,5 @@ export const responsesSlots: ResponseSlots = {
       .filter(isMessage)
       .map((item) => responseSlot(item, 'content')),
   besideMessage: (item) =>
-    isObject(item) && isMessage(item) ? otherSlots(item, 'content') : otherSlots(item),
+    isObject(item) && isMessage(item) ? otherSlots(item, ['content']) : otherSlots(item, []),
 }

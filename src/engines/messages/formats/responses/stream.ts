@@ -12,9 +12,11 @@ import {
   type StreamEvent,
   type Usage,
 } from '../../chat.ts'
+import { type PlacedCitation, StreamedCitations } from '../../common/citations.ts'
 import type { JsonObject } from '../../json/json.ts'
 import { type Proof, reasoningItem, summaryPart } from './reasoning.ts'
 import {
+  type CallItem,
   callItem,
   callPrefix,
   type ItemStatus,
@@ -22,13 +24,15 @@ import {
   itemStatusOf,
   messageItem,
   outcomeOf,
+  refusalItem,
   responseObject,
   textPart,
+  writeAnnotation,
 } from './response.ts'
 import { writeResponsesUsage } from './usage.ts'
 
 interface OpenItem {
-  readonly kind: 'reasoning' | 'message' | 'image' | 'call' | 'custom-call'
+  readonly kind: 'reasoning' | 'message' | 'refusal' | 'image' | 'call' | 'custom-call'
   readonly id: string
   /** Position of the item in the output. */
   readonly position: number
@@ -37,14 +41,14 @@ interface OpenItem {
   /** Data with which the provider verifies its thinking; empty for other items. */
   proof: Proof
   /** Id and tool name of a call; empty for other items. */
-  readonly call: { readonly callId: string; readonly name: string }
+  readonly call: Pick<CallItem, 'callId' | 'name' | 'namespace'>
   readonly image?: MadeImageBlock
   isDone: boolean
 }
 
 type StartedCall = Extract<ResponseEvent, { type: 'tool-start' }>
 
-const noCall = { callId: '', name: '' }
+const noCall = { callId: '', name: '', namespace: undefined }
 
 export class ResponsesWriter implements ResponseEventWriter {
   readonly #context: ResponseContext
@@ -53,6 +57,10 @@ export class ResponsesWriter implements ResponseEventWriter {
   readonly #byIndex = new Map<number, OpenItem>()
   /** The message that contains all texts. */
   #message: OpenItem | undefined
+  #refusal: OpenItem | undefined
+  readonly #citations = new StreamedCitations()
+  /** The citations in the message. */
+  readonly #cited: PlacedCitation[] = []
   #id = ''
   #model = ''
   #sequence = 0
@@ -71,7 +79,12 @@ export class ResponsesWriter implements ResponseEventWriter {
         this.#usage = event.usage
         return this.#start(event.model)
       case 'text':
+        this.#citations.addText(event.index, event.text)
         return event.text === '' ? [] : this.#writeText(event.text)
+      case 'citation':
+        return this.#cite(this.#citations.add(event.index, event.citation))
+      case 'refusal':
+        return this.#writeRefusal(event.text)
       case 'made-image':
         return this.#writeImage(event)
       case 'tool-start':
@@ -80,11 +93,13 @@ export class ResponsesWriter implements ResponseEventWriter {
         return this.#writeInput(event.index, event.json)
       case 'block-stop': {
         const item = this.#byIndex.get(event.index)
-        return item === undefined ? [] : this.#finishItem(item, 'completed')
+        return item === undefined
+          ? this.#cite(this.#citations.endBlock(event.index))
+          : this.#finishItem(item, 'completed')
       }
       case 'stop':
         this.#stop = event.reason
-        return []
+        return this.#cite(this.#citations.end())
       case 'usage':
         this.#usage = laterUsage(this.#usage, event.usage)
         return []
@@ -116,7 +131,7 @@ export class ResponsesWriter implements ResponseEventWriter {
   }
 
   #lastEvent(type: string, outcome: JsonObject, status: ItemStatus): StreamEvent {
-    const output = this.#items.map((item) => writeItem(item, status))
+    const output = this.#items.map((item) => writeItem(item, status, this.#cited))
     const usage = writeResponsesUsage(this.#usage)
     return this.#responseEvent(type, { ...outcome, output, usage })
   }
@@ -185,6 +200,31 @@ export class ResponsesWriter implements ResponseEventWriter {
     return [...added, this.#partEvent('output_text.delta', item, delta)]
   }
 
+  #cite(citations: readonly PlacedCitation[]): StreamEvent[] {
+    const item = this.#message
+    if (item === undefined) return []
+    return citations.map((citation) => {
+      const annotation_index = this.#cited.push(citation) - 1
+      const fields = { content_index: 0, annotation_index, annotation: writeAnnotation(citation) }
+      return this.#partEvent('output_text.annotation.added', item, fields)
+    })
+  }
+
+  #writeRefusal(delta: string): StreamEvent[] {
+    const isNew = this.#refusal === undefined
+    this.#refusal ??= this.#add('refusal', 'msg')
+    const item = this.#refusal
+    const part = { type: 'refusal', refusal: '' }
+    const added = isNew
+      ? [
+          this.#itemEvent('added', item, refusalItem(item.id, '', 'in_progress')),
+          this.#partEvent('content_part.added', item, { content_index: 0, part }),
+        ]
+      : []
+    item.text += delta
+    return [...added, this.#partEvent('refusal.delta', item, { content_index: 0, delta })]
+  }
+
   /** Writes all events of an image, which arrives whole. */
   #writeImage(image: MadeImageBlock): StreamEvent[] {
     const item = this.#add('image', 'ig', { isDone: true, image })
@@ -196,8 +236,8 @@ export class ResponsesWriter implements ResponseEventWriter {
     ]
   }
 
-  #startCall({ index, id: callId, name, custom = false }: StartedCall): StreamEvent[] {
-    const call = { callId, name }
+  #startCall({ index, id, name, namespace, custom = false }: StartedCall): StreamEvent[] {
+    const call = { callId: id, name, namespace }
     const item = this.#add(custom ? 'custom-call' : 'call', callPrefix(custom), { call })
     this.#byIndex.set(index, item)
     const started = callItem({ id: item.id, ...call, args: '', custom }, 'in_progress')
@@ -216,7 +256,7 @@ export class ResponsesWriter implements ResponseEventWriter {
     if (item.isDone) return []
     item.isDone = true
     const events = this.#finishParts(item)
-    return [...events, this.#itemEvent('done', item, writeItem(item, status))]
+    return [...events, this.#itemEvent('done', item, writeItem(item, status, this.#cited))]
   }
 
   #finishParts(item: OpenItem): StreamEvent[] {
@@ -236,9 +276,19 @@ export class ResponsesWriter implements ResponseEventWriter {
         this.#partEvent('reasoning_summary_part.done', item, part),
       ]
     }
+    if (kind === 'refusal') {
+      const part = { type: 'refusal', refusal: text }
+      return [
+        this.#partEvent('refusal.done', item, { content_index: 0, refusal: text }),
+        this.#partEvent('content_part.done', item, { content_index: 0, part }),
+      ]
+    }
     return [
       this.#partEvent('output_text.done', item, { content_index: 0, text, logprobs: [] }),
-      this.#partEvent('content_part.done', item, { content_index: 0, part: textPart(text) }),
+      this.#partEvent('content_part.done', item, {
+        content_index: 0,
+        part: textPart(text, this.#cited),
+      }),
     ]
   }
 
@@ -267,11 +317,16 @@ export class ResponsesWriter implements ResponseEventWriter {
   }
 }
 
-function writeItem(item: OpenItem, status: ItemStatus): JsonObject {
+function writeItem(
+  item: OpenItem,
+  status: ItemStatus,
+  cited: readonly PlacedCitation[],
+): JsonObject {
   const { kind, id, text, proof, call, image } = item
   if (kind === 'image') return imageItem(id, image)
   if (kind === 'reasoning') return reasoningItem(id, text, proof)
-  if (kind === 'message') return messageItem(id, text, status)
+  if (kind === 'message') return messageItem(id, text, status, cited)
+  if (kind === 'refusal') return refusalItem(id, text, status)
   const custom = kind === 'custom-call'
   return callItem({ id, ...call, args: custom ? text : text || '{}', custom }, status)
 }

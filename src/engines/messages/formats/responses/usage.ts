@@ -1,7 +1,33 @@
 /** Token counts of responses. */
 import { inputWithCache, type Usage } from '../../chat.ts'
 import { countAt, kindsOf, usageOf } from '../../common/usage.ts'
-import { compact, type JsonObject, objectAt } from '../../json/json.ts'
+import { compact, field, type JsonObject, listAt, objectAt, stringAt } from '../../json/json.ts'
+
+/** The items of a response that are billed as calls of tools. */
+export const billedCalls = new Map<string, string>([
+  ['web_search_call', 'webSearch'],
+  ['file_search_call', 'fileSearch'],
+  ['code_interpreter_call', 'codeInterpreter'],
+])
+
+/** Counts the calls of tools that a response has; undefined if it has none. */
+export function readResponsesCalls(response: unknown): Usage['calls'] {
+  let calls: Record<string, number> | undefined
+  for (const item of listAt(response, 'output')) {
+    const name = billedCalls.get(stringAt(item, 'type') ?? '')
+    if (name === undefined) continue
+    calls ??= {}
+    calls[name] = (calls[name] ?? 0) + 1
+  }
+  return calls
+}
+
+/** Reads the usage of a whole response, or of the one in the last event of a stream. */
+export function readUsageOfResponse(response: unknown): Usage | undefined {
+  const usage = readResponsesUsage(field(response, 'usage'))
+  const [calls, service] = [readResponsesCalls(response), stringAt(response, 'service_tier')]
+  return usage && { ...usage, ...(calls && { calls }), ...(service !== undefined && { service }) }
+}
 
 export function readResponsesUsage(usage: unknown): Usage | undefined {
   const details = objectAt(usage, 'input_tokens_details')

@@ -1,0 +1,60 @@
+/** Where requests and responses have texts. */
+import { isObject, type JsonObject, objectAt, stringAt } from '../../json/json.ts'
+import { LlmError } from '../../llm-error.ts'
+import { decoded, isReadable } from '../../mask/encoded-texts.ts'
+import { defineOwnTexts, type MemberRule } from '../../mask/text-fields.ts'
+import { mapEntries, mapMember, type Reading } from '../../mask/texts.ts'
+import { isTextFormat } from './media.ts'
+
+const namesByRule = {
+  setting: [
+    ...['toolUse', 'inferenceConfig', 'toolConfig', 'guardrailConfig', 'requestMetadata'],
+    ...['performanceConfig', 'outputConfig', 'additionalModelResponseFieldPaths', 'cachePoint'],
+    ...['metrics'],
+  ],
+  reasoning: ['reasoningContent'],
+  label: ['toolUseId', 'stopReason', 'bytes', 'redactedContent', 'bucketOwner'],
+  // Results of tools are objects of their own.
+  data: ['json'],
+} as const
+
+const rules = Object.entries(namesByRule).flatMap(([rule, names]) =>
+  names.map((name) => [name, rule as MemberRule] as const),
+)
+
+/** Maps a document: its name, which other vendors get as a text, and its bytes, if they are a text. */
+function mapDocument(document: JsonObject, reading: Reading): JsonObject {
+  const isText = isTextFormat(stringAt(document, 'format') ?? '')
+  return mapEntries(document, (name, value) => {
+    if (name === 'name' && typeof value === 'string') return reading.map([value])[0] ?? ''
+    if (name === 'source' && isText && isObject(value)) return mapSource(value, reading)
+    return mapMember(document, 'document', name, value, reading)
+  })
+}
+
+function mapSource(source: JsonObject, reading: Reading): JsonObject {
+  return mapEntries(source, (name, value) => {
+    if (name !== 'bytes' || typeof value !== 'string') {
+      return mapMember(source, 'source', name, value, reading)
+    }
+    const data = { prefix: '', data: value }
+    if (!isReadable(data)) {
+      throw new LlmError(400, 'bytes: a text document must be UTF-8 in plain base64 to be guarded')
+    }
+    const text = decoded(data)
+    const mapped = reading.map([text])[0] ?? ''
+    return mapped === text ? value : Buffer.from(mapped).toString('base64')
+  })
+}
+
+export const converseTexts = defineOwnTexts({
+  members: new Map<string, MemberRule>([...rules, ['document', mapDocument]]),
+  messages: 'messages',
+  system: ['system'],
+  isReasoning: () => false,
+  encoded: () => undefined,
+})
+
+/** Returns the message of a response. */
+export const messageOf = (body: unknown): JsonObject | undefined =>
+  objectAt(objectAt(body, 'output'), 'message')
