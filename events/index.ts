@@ -1,3 +1,4 @@
+export * from './budget.ts'
 export * from './decision.ts'
 export * from './definition.ts'
 export * from './delivery.ts'

@@ -45,14 +45,22 @@ export interface HtpasswdLineMetadata {
   readonly hash: 'bcrypt' | 'apr1' | 'sha1' | 'crypt' | 'unsupported' | 'malformed'
 }
 
-/** `plain` and `json` (an object with a `key`) can be used as an API key; the others say why not. */
+/** `plain` and `json` (an object with a `key` or `keyHash`) can be used as an API key; the others say why not. */
 export type ApiKeyVerdict =
   | 'plain'
   | 'json'
   | 'empty'
+  | 'not-text'
   | 'not-json'
   | 'json-without-key'
-  | 'not-text'
+  | 'key-and-hash'
+  | 'unknown-member'
+  | 'malformed-hash'
+  | 'malformed-previous'
+  | 'malformed-expiry'
+  | 'malformed-disabled'
+  | 'malformed-models'
+  | 'member-twice'
 
 /** What an event contains in place of spec and status of a Pod, in `object.facts`. */
 export interface PodState {

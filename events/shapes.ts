@@ -57,6 +57,18 @@ export function assertTime(time: unknown, at: string): void {
   throw new DamagedEventError(`${at} is no time`)
 }
 
+/** @throws DamagedEventError if a value is not the text of an integer */
+function assertInteger(value: unknown, at: string): void {
+  if (typeof value === 'string' && /^-?\d{1,40}$/.test(value)) return
+  throw new DamagedEventError(`${at} is no integer`)
+}
+
+/** Amounts by value. @throws DamagedEventError */
+function amounts(value: unknown, at: string): void {
+  assertShape(value, {}, at)
+  for (const [key, amount] of Object.entries(value as Fields)) assertInteger(amount, `${at}.${key}`)
+}
+
 const name: Shape = { kind: 'string', namespace: 'string', name: 'string' }
 const identity: Shape = { ...name, uid: 'string', resourceVersion: 'string' }
 const origin = record({ file: 'string', line: 'number' })
@@ -172,6 +184,54 @@ const dataShapes: Readonly<Record<string, Shape>> = {
     message: 'string',
   },
   'dev.sluice.definitions.observed.v1': { versions: ['string'] },
+  'dev.sluice.budget.defined.v1': {
+    budget: 'string',
+    name: 'string',
+    generation: 'number',
+    unit: 'string',
+    amount: assertInteger,
+    overrides: amounts,
+    window: record({ type: 'string', unit: 'string', timeZone: 'string' }),
+  },
+  'dev.sluice.budget.opened.v1': { budget: 'string', window: 'number', 'endsAt?': assertTime },
+  'dev.sluice.budget.granted.v1': {
+    holder: 'string',
+    grants: [
+      record({
+        budget: 'string',
+        window: 'number',
+        'value?': 'string',
+        'amount?': assertInteger,
+        'share?': 'number',
+        'generation?': 'number',
+      }),
+    ],
+  },
+  'dev.sluice.budget.charged.v1': {
+    holder: 'string',
+    sequence: 'number',
+    charges: [
+      record({
+        budget: 'string',
+        window: 'number',
+        value: 'string',
+        'charged?': assertInteger,
+        'returned?': assertInteger,
+        'requests?': 'number',
+        'drained?': assertInteger,
+      }),
+    ],
+  },
+  'dev.sluice.budget.recalled.v1': { budget: 'string', window: 'number', value: 'string' },
+  'dev.sluice.budget.released.v1': { holder: 'string' },
+  'dev.sluice.budget.adjusted.v1': {
+    budget: 'string',
+    window: 'number',
+    value: 'string',
+    amount: assertInteger,
+    reason: 'string',
+    'author?': 'string',
+  },
 }
 
 /** The parts of an object that every kind has. */

@@ -1,3 +1,12 @@
+import {
+  budgetAdjusted,
+  budgetCharged,
+  budgetDefined,
+  budgetGranted,
+  budgetOpened,
+  budgetRecalled,
+  budgetReleased,
+} from './budget.ts'
 import { conditionsDecided, desiredPublished } from './decision.ts'
 import { definitionsObserved } from './definition.ts'
 import { configAcked, configRejected, proxyConnected, proxyDisconnected } from './delivery.ts'
@@ -36,6 +45,13 @@ export const vocabulary = [
   deploymentApplied,
   deploymentFailed,
   definitionsObserved,
+  budgetDefined,
+  budgetOpened,
+  budgetGranted,
+  budgetCharged,
+  budgetRecalled,
+  budgetReleased,
+  budgetAdjusted,
 ] as const
 
 /** Any event of the log; `type` discriminates the union. */

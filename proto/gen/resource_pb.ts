@@ -19,7 +19,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file resource.proto.
  */
 export const file_resource: GenFile = /*@__PURE__*/
-  fileDesc("Cg5yZXNvdXJjZS5wcm90bxISc2x1aWNlLnJlc291cmNlLnYxIusDCghSZXNvdXJjZRILCgNrZXkYASABKAkSMAoIbGlzdGVuZXIYAiABKAsyHC5zbHVpY2UucmVzb3VyY2UudjEuTGlzdGVuZXJIABIqCgVyb3V0ZRgDIAEoCzIZLnNsdWljZS5yZXNvdXJjZS52MS5Sb3V0ZUgAEi4KB2JhY2tlbmQYBCABKAsyGy5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZEgAEi4KB3NlcnZpY2UYBSABKAsyGy5zbHVpY2UucmVzb3VyY2UudjEuU2VydmljZUgAEjAKCHdvcmtsb2FkGAYgASgLMhwuc2x1aWNlLnJlc291cmNlLnYxLldvcmtsb2FkSAASLAoGcG9saWN5GAcgASgLMhouc2x1aWNlLnJlc291cmNlLnYxLlBvbGljeUgAEiwKBnNlY3JldBgIIAEoCzIaLnNsdWljZS5yZXNvdXJjZS52MS5TZWNyZXRIABIsCgZzdHJlYW0YCSABKAsyGi5zbHVpY2UucmVzb3VyY2UudjEuU3RyZWFtSAASKAoEcG9vbBgKIAEoCzIYLnNsdWljZS5yZXNvdXJjZS52MS5Qb29sSAASJgoDcG9kGAsgASgLMhcuc2x1aWNlLnJlc291cmNlLnYxLlBvZEgAQgYKBGtpbmQiXgoJVmVyc2lvbmVkEg8KB3ZlcnNpb24YASABKAkSMwoIcmVzb3VyY2UYAiABKAsyHC5zbHVpY2UucmVzb3VyY2UudjEuUmVzb3VyY2VIAIgBAUILCglfcmVzb3VyY2UiWwoFRGVsdGESEAoIc2VxdWVuY2UYASABKAQSLwoIdXBzZXJ0ZWQYAiADKAsyHS5zbHVpY2UucmVzb3VyY2UudjEuVmVyc2lvbmVkEg8KB3JlbW92ZWQYAyADKAkiOgoJT2JqZWN0UmVmEgwKBGtpbmQYASABKAkSEQoJbmFtZXNwYWNlGAIgASgJEgwKBG5hbWUYAyABKAkiJQoDQWdlEg8KB2NyZWF0ZWQYASABKAMSDQoFb3JkZXIYAiABKAQi5wEKCExpc3RlbmVyEhkKEWdhdGV3YXlfbmFtZXNwYWNlGAEgASgJEhQKDGdhdGV3YXlfbmFtZRgCIAEoCRIsCgVvd25lchgDIAEoCzIdLnNsdWljZS5yZXNvdXJjZS52MS5PYmplY3RSZWYSDwoHc2VjdGlvbhgEIAEoCRIMCgRwb3J0GAUgASgNEhAKCHByb3RvY29sGAYgASgJEhAKCGhvc3RuYW1lGAcgASgJEjEKA3RscxgIIAEoCzIfLnNsdWljZS5yZXNvdXJjZS52MS5MaXN0ZW5lclRsc0gAiAEBQgYKBF90bHMiSQoJU2VjcmV0UmVmEhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJEgsKA2tleRgDIAEoCRIOCgZkaWdlc3QYBCABKAkixAMKC0xpc3RlbmVyVGxzEkEKDGNlcnRpZmljYXRlcxgBIAMoCzIrLnNsdWljZS5yZXNvdXJjZS52MS5MaXN0ZW5lclRscy5DZXJ0aWZpY2F0ZRI9CgdjbGllbnRzGAIgASgLMicuc2x1aWNlLnJlc291cmNlLnYxLkxpc3RlbmVyVGxzLkNsaWVudHNIAIgBARp1CgtDZXJ0aWZpY2F0ZRIyCgtjZXJ0aWZpY2F0ZRgBIAEoCzIdLnNsdWljZS5yZXNvdXJjZS52MS5TZWNyZXRSZWYSMgoLcHJpdmF0ZV9rZXkYAiABKAsyHS5zbHVpY2UucmVzb3VyY2UudjEuU2VjcmV0UmVmGlMKCUF1dGhvcml0eRINCgNwZW0YASABKAlIABIvCgZzZWNyZXQYAiABKAsyHS5zbHVpY2UucmVzb3VyY2UudjEuU2VjcmV0UmVmSABCBgoEa2luZBpbCgdDbGllbnRzEhAKCHJlcXVpcmVkGAEgASgIEj4KC2F1dGhvcml0aWVzGAIgAygLMikuc2x1aWNlLnJlc291cmNlLnYxLkxpc3RlbmVyVGxzLkF1dGhvcml0eUIKCghfY2xpZW50cyInCgZTZWNyZXQSDgoGZGlnZXN0GAEgASgJEg0KBXZhbHVlGAIgASgMIjcKCk5hbWVkTWF0Y2gSDAoEbmFtZRgBIAEoCRIMCgR0eXBlGAIgASgJEg0KBXZhbHVlGAMgASgJIigKCVBhdGhNYXRjaBIMCgR0eXBlGAEgASgJEg0KBXZhbHVlGAIgASgJIrkBCgpSb3V0ZU1hdGNoEisKBHBhdGgYASABKAsyHS5zbHVpY2UucmVzb3VyY2UudjEuUGF0aE1hdGNoEhMKBm1ldGhvZBgCIAEoCUgAiAEBEi8KB2hlYWRlcnMYAyADKAsyHi5zbHVpY2UucmVzb3VyY2UudjEuTmFtZWRNYXRjaBItCgVxdWVyeRgEIAMoCzIeLnNsdWljZS5yZXNvdXJjZS52MS5OYW1lZE1hdGNoQgkKB19tZXRob2QiaQoLSGVhZGVyVmFsdWUSDAoEbmFtZRgBIAEoCRINCgV2YWx1ZRgCIAEoCRIyCgZzZWNyZXQYAyABKAsyHS5zbHVpY2UucmVzb3VyY2UudjEuU2VjcmV0UmVmSACIAQFCCQoHX3NlY3JldCJ7Cg1IZWFkZXJDaGFuZ2VzEiwKA3NldBgBIAMoCzIfLnNsdWljZS5yZXNvdXJjZS52MS5IZWFkZXJWYWx1ZRIsCgNhZGQYAiADKAsyHy5zbHVpY2UucmVzb3VyY2UudjEuSGVhZGVyVmFsdWUSDgoGcmVtb3ZlGAMgAygJIisKDFBhdGhNb2RpZmllchIMCgR0eXBlGAEgASgJEg0KBXZhbHVlGAIgASgJItgFCgtSb3V0ZUZpbHRlchI8Cg9yZXF1ZXN0X2hlYWRlcnMYASABKAsyIS5zbHVpY2UucmVzb3VyY2UudjEuSGVhZGVyQ2hhbmdlc0gAEj0KEHJlc3BvbnNlX2hlYWRlcnMYAiABKAsyIS5zbHVpY2UucmVzb3VyY2UudjEuSGVhZGVyQ2hhbmdlc0gAEjwKCHJlZGlyZWN0GAMgASgLMiguc2x1aWNlLnJlc291cmNlLnYxLlJvdXRlRmlsdGVyLlJlZGlyZWN0SAASOgoHcmV3cml0ZRgEIAEoCzInLnNsdWljZS5yZXNvdXJjZS52MS5Sb3V0ZUZpbHRlci5SZXdyaXRlSAASOAoGbWlycm9yGAUgASgLMiYuc2x1aWNlLnJlc291cmNlLnYxLlJvdXRlRmlsdGVyLk1pcnJvckgAGr0BCghSZWRpcmVjdBITCgZzY2hlbWUYASABKAlIAIgBARIVCghob3N0bmFtZRgCIAEoCUgBiAEBEjMKBHBhdGgYAyABKAsyIC5zbHVpY2UucmVzb3VyY2UudjEuUGF0aE1vZGlmaWVySAKIAQESEQoEcG9ydBgEIAEoDUgDiAEBEhMKC3N0YXR1c19jb2RlGAUgASgNQgkKB19zY2hlbWVCCwoJX2hvc3RuYW1lQgcKBV9wYXRoQgcKBV9wb3J0GmsKB1Jld3JpdGUSFQoIaG9zdG5hbWUYASABKAlIAIgBARIzCgRwYXRoGAIgASgLMiAuc2x1aWNlLnJlc291cmNlLnYxLlBhdGhNb2RpZmllckgBiAEBQgsKCV9ob3N0bmFtZUIHCgVfcGF0aBpjCgZNaXJyb3ISMQoGdGFyZ2V0GAEgASgLMiEuc2x1aWNlLnJlc291cmNlLnYxLkJhY2tlbmRUYXJnZXQSEQoJbnVtZXJhdG9yGAIgASgNEhMKC2Rlbm9taW5hdG9yGAMgASgNQgYKBGtpbmQiwQMKDUJhY2tlbmRUYXJnZXQSQwoHc2VydmljZRgBIAEoCzIwLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kVGFyZ2V0LlNlcnZpY2VQb3J0UmVmSAASPwoHYmFja2VuZBgCIAEoCzIsLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kVGFyZ2V0LkJhY2tlbmRSZWZIABI8CgdpbnZhbGlkGAMgASgLMikuc2x1aWNlLnJlc291cmNlLnYxLkJhY2tlbmRUYXJnZXQuSW52YWxpZEgAEj8KBHBvb2wYBCABKAsyLC5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZFRhcmdldC5CYWNrZW5kUmVmSAGIAQEaPwoOU2VydmljZVBvcnRSZWYSEQoJbmFtZXNwYWNlGAEgASgJEgwKBG5hbWUYAiABKAkSDAoEcG9ydBgDIAEoDRotCgpCYWNrZW5kUmVmEhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJGioKB0ludmFsaWQSDgoGcmVhc29uGAEgASgJEg8KB21lc3NhZ2UYAiABKAlCBgoEa2luZEIHCgVfcG9vbCKGAQoPV2VpZ2h0ZWRCYWNrZW5kEg4KBndlaWdodBgBIAEoDRIxCgZ0YXJnZXQYAiABKAsyIS5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZFRhcmdldBIwCgdmaWx0ZXJzGAMgAygLMh8uc2x1aWNlLnJlc291cmNlLnYxLlJvdXRlRmlsdGVyIjEKCkF0dGFjaG1lbnQSEAoIbGlzdGVuZXIYASABKAkSEQoJaG9zdG5hbWVzGAIgAygJIoMBChJTZXNzaW9uUGVyc2lzdGVuY2USDwoHY2FycmllchgBIAEoCRIMCgRuYW1lGAIgASgJEiAKE2Fic29sdXRlX3RpbWVvdXRfbXMYAyABKARIAIgBARIUCgxpc19wZXJtYW5lbnQYBCABKAhCFgoUX2Fic29sdXRlX3RpbWVvdXRfbXMiwgQKBVJvdXRlEiwKBXJvdXRlGAEgASgLMh0uc2x1aWNlLnJlc291cmNlLnYxLk9iamVjdFJlZhIkCgNhZ2UYAiABKAsyFy5zbHVpY2UucmVzb3VyY2UudjEuQWdlEhIKCnJ1bGVfaW5kZXgYAyABKA0SFgoJcnVsZV9uYW1lGAQgASgJSACIAQESMwoLYXR0YWNobWVudHMYBSADKAsyHi5zbHVpY2UucmVzb3VyY2UudjEuQXR0YWNobWVudBIvCgdtYXRjaGVzGAYgAygLMh4uc2x1aWNlLnJlc291cmNlLnYxLlJvdXRlTWF0Y2gSMAoHZmlsdGVycxgHIAMoCzIfLnNsdWljZS5yZXNvdXJjZS52MS5Sb3V0ZUZpbHRlchI1CghiYWNrZW5kcxgIIAMoCzIjLnNsdWljZS5yZXNvdXJjZS52MS5XZWlnaHRlZEJhY2tlbmQSHwoScmVxdWVzdF90aW1lb3V0X21zGAkgASgESAGIAQESHwoSYmFja2VuZF90aW1lb3V0X21zGAogASgESAKIAQESFQoIdW51c2FibGUYCyABKAlIA4gBARI8CgdzZXNzaW9uGAwgASgLMiYuc2x1aWNlLnJlc291cmNlLnYxLlNlc3Npb25QZXJzaXN0ZW5jZUgEiAEBQgwKCl9ydWxlX25hbWVCFQoTX3JlcXVlc3RfdGltZW91dF9tc0IVChNfYmFja2VuZF90aW1lb3V0X21zQgsKCV91bnVzYWJsZUIKCghfc2Vzc2lvbiK7AgoGU3RyZWFtEiwKBXJvdXRlGAEgASgLMh0uc2x1aWNlLnJlc291cmNlLnYxLk9iamVjdFJlZhIkCgNhZ2UYAiABKAsyFy5zbHVpY2UucmVzb3VyY2UudjEuQWdlEhYKCXJ1bGVfbmFtZRgDIAEoCUgAiAEBEjMKC2F0dGFjaG1lbnRzGAQgAygLMh4uc2x1aWNlLnJlc291cmNlLnYxLkF0dGFjaG1lbnQSNAoIYmFja2VuZHMYBSADKAsyIi5zbHVpY2UucmVzb3VyY2UudjEuU3RyZWFtLkJhY2tlbmQaTAoHQmFja2VuZBIOCgZ3ZWlnaHQYASABKA0SMQoGdGFyZ2V0GAIgASgLMiEuc2x1aWNlLnJlc291cmNlLnYxLkJhY2tlbmRUYXJnZXRCDAoKX3J1bGVfbmFtZSLdCgoHQmFja2VuZBIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCRI0CgZzdGF0aWMYAyABKAsyIi5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZC5TdGF0aWNIABI2CgdkeW5hbWljGAQgASgLMiMuc2x1aWNlLnJlc291cmNlLnYxLkJhY2tlbmQuRHluYW1pY0gAEj4KC3Vuc3VwcG9ydGVkGAUgASgLMicuc2x1aWNlLnJlc291cmNlLnYxLkJhY2tlbmQuVW5zdXBwb3J0ZWRIABIsCgJhaRgGIAEoCzIeLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kLkFpSAASLgoDbWNwGAcgASgLMh8uc2x1aWNlLnJlc291cmNlLnYxLkJhY2tlbmQuTWNwSAAaJAoGU3RhdGljEgwKBGhvc3QYASABKAkSDAoEcG9ydBgCIAEoDRoJCgdEeW5hbWljGjcKAkFpEjEKBmdyb3VwcxgBIAMoCzIhLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kLkdyb3VwGkAKBUdyb3VwEjcKCXByb3ZpZGVycxgBIAMoCzIkLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kLlByb3ZpZGVyGr0DCghQcm92aWRlchIRCgRuYW1lGAEgASgJSACIAQESDgoGdmVuZG9yGAIgASgJEhIKBW1vZGVsGAMgASgJSAGIAQESFQoIZW5kcG9pbnQYBCABKAlIAogBARIcCg9kZXBsb3ltZW50X25hbWUYBSABKAlIA4gBARIYCgthcGlfdmVyc2lvbhgGIAEoCUgEiAEBEhcKCnByb2plY3RfaWQYByABKAlIBYgBARITCgZyZWdpb24YCCABKAlIBogBARI9CglndWFyZHJhaWwYCSABKAsyJS5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZC5HdWFyZHJhaWxIB4gBARIRCgRob3N0GAogASgJSAiIAQESEQoEcG9ydBgLIAEoDUgJiAEBEhEKBHBhdGgYDCABKAlICogBAUIHCgVfbmFtZUIICgZfbW9kZWxCCwoJX2VuZHBvaW50QhIKEF9kZXBsb3ltZW50X25hbWVCDgoMX2FwaV92ZXJzaW9uQg0KC19wcm9qZWN0X2lkQgkKB19yZWdpb25CDAoKX2d1YXJkcmFpbEIHCgVfaG9zdEIHCgVfcG9ydEIHCgVfcGF0aBowCglHdWFyZHJhaWwSEgoKaWRlbnRpZmllchgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJGlAKA01jcBIzCgd0YXJnZXRzGAEgAygLMiIuc2x1aWNlLnJlc291cmNlLnYxLkJhY2tlbmQuVGFyZ2V0EhQKDGlzX3N0YXRlbGVzcxgCIAEoCBrIAQoGVGFyZ2V0EgwKBG5hbWUYASABKAkSEAoIc2VjdGlvbnMYAiADKAkSEAoIcHJvdG9jb2wYAyABKAkSDAoEcGF0aBgEIAEoCRI0CgZzdGF0aWMYBSABKAsyIi5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZC5TdGF0aWNIABI5CgdzZXJ2aWNlGAYgASgLMiYuc2x1aWNlLnJlc291cmNlLnYxLkJhY2tlbmQuU2VydmljZVJlZkgAQg0KC2Rlc3RpbmF0aW9uGjsKClNlcnZpY2VSZWYSEQoJbmFtZXNwYWNlGAEgASgJEgwKBG5hbWUYAiABKAkSDAoEcG9ydBgDIAEoDRoeCgtVbnN1cHBvcnRlZBIPCgdtZXNzYWdlGAEgASgJQg0KC2Rlc3RpbmF0aW9uIpUCCgdTZXJ2aWNlEhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJEi8KBXBvcnRzGAMgAygLMiAuc2x1aWNlLnJlc291cmNlLnYxLlNlcnZpY2UuUG9ydBIZChFwdWJsaXNoX25vdF9yZWFkeRgEIAEoCBqcAQoEUG9ydBIMCgRuYW1lGAEgASgJEgwKBHBvcnQYAiABKA0SGAoLdGFyZ2V0X3BvcnQYAyABKA1IAIgBARIZCgxhcHBfcHJvdG9jb2wYBCABKAlIAYgBARIVCghwcm90b2NvbBgFIAEoCUgCiAEBQg4KDF90YXJnZXRfcG9ydEIPCg1fYXBwX3Byb3RvY29sQgsKCV9wcm90b2NvbCKHAgoEUG9vbBIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCRIUCgx0YXJnZXRfcG9ydHMYAyADKA0SFAoMYXBwX3Byb3RvY29sGAQgASgJEjQKBnBpY2tlchgFIAEoCzIfLnNsdWljZS5yZXNvdXJjZS52MS5Qb29sLlBpY2tlckgAiAEBEhUKCHVudXNhYmxlGAYgASgJSAGIAQEaTQoGUGlja2VyEhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJEgwKBHBvcnQYAyABKA0SFAoMZmFpbHVyZV9tb2RlGAQgASgJQgkKB19waWNrZXJCCwoJX3VudXNhYmxlIncKA1BvZBIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCRINCgVwb29scxgDIAMoCRIPCgdhZGRyZXNzGAQgASgJEg0KBXJlYWR5GAUgASgIEhQKB3NlcnZpbmcYBiABKAhIAIgBAUIKCghfc2VydmluZyKlAwoIV29ya2xvYWQSEQoJbmFtZXNwYWNlGAEgASgJEgwKBG5hbWUYAiABKAkSDwoHc2VydmljZRgDIAEoCRIwCgVwb3J0cxgEIAMoCzIhLnNsdWljZS5yZXNvdXJjZS52MS5Xb3JrbG9hZC5Qb3J0EjgKCWVuZHBvaW50cxgFIAMoCzIlLnNsdWljZS5yZXNvdXJjZS52MS5Xb3JrbG9hZC5FbmRwb2ludBpOCgRQb3J0EgwKBG5hbWUYASABKAkSDAoEcG9ydBgCIAEoDRIZCgxhcHBfcHJvdG9jb2wYAyABKAlIAIgBAUIPCg1fYXBwX3Byb3RvY29sGqoBCghFbmRwb2ludBIPCgdhZGRyZXNzGAEgASgJEg0KBXJlYWR5GAIgASgIEhEKBHpvbmUYAyABKAlIAIgBARIRCgRub2RlGAQgASgJSAGIAQESEQoJZm9yX3pvbmVzGAUgAygJEhEKCWZvcl9ub2RlcxgGIAMoCRIUCgdzZXJ2aW5nGAcgASgISAKIAQFCBwoFX3pvbmVCBwoFX25vZGVCCgoIX3NlcnZpbmci3AMKBlBvbGljeRIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCRIkCgNhZ2UYAyABKAsyFy5zbHVpY2UucmVzb3VyY2UudjEuQWdlEg8KB3NlY3Rpb24YBCABKAkSDQoFZmllbGQYBSABKAkSDQoFcGhhc2UYBiABKAkSMQoGdGFyZ2V0GAcgASgLMiEuc2x1aWNlLnJlc291cmNlLnYxLlBvbGljeS5UYXJnZXQSFgoOY29uZmlnX3ZlcnNpb24YCCABKA0SDgoGY29uZmlnGAkgASgJEhoKDXVuZW5mb3JjZWFibGUYCiABKAlIAIgBARIuCgdzZWNyZXRzGAsgAygLMh0uc2x1aWNlLnJlc291cmNlLnYxLlNlY3JldFJlZhIYCgtkaXNwZW5zYWJsZRgMIAEoCEgBiAEBGnkKBlRhcmdldBItCgZvYmplY3QYASABKAsyHS5zbHVpY2UucmVzb3VyY2UudjEuT2JqZWN0UmVmEhQKB3NlY3Rpb24YAiABKAlIAIgBARITCgZpbmxpbmUYAyABKAhIAYgBAUIKCghfc2VjdGlvbkIJCgdfaW5saW5lQhAKDl91bmVuZm9yY2VhYmxlQg4KDF9kaXNwZW5zYWJsZSKUAQoKUmVqZWN0aW9ucxI8CgpyZWplY3Rpb25zGAEgAygLMiguc2x1aWNlLnJlc291cmNlLnYxLlJlamVjdGlvbnMuUmVqZWN0aW9uEg8KB29taXR0ZWQYAiABKA0aNwoJUmVqZWN0aW9uEgsKA2tleRgBIAEoCRIMCgRjb2RlGAIgASgJEg8KB21lc3NhZ2UYAyABKAliBnByb3RvMw");
+  fileDesc("Cg5yZXNvdXJjZS5wcm90bxISc2x1aWNlLnJlc291cmNlLnYxIusDCghSZXNvdXJjZRILCgNrZXkYASABKAkSMAoIbGlzdGVuZXIYAiABKAsyHC5zbHVpY2UucmVzb3VyY2UudjEuTGlzdGVuZXJIABIqCgVyb3V0ZRgDIAEoCzIZLnNsdWljZS5yZXNvdXJjZS52MS5Sb3V0ZUgAEi4KB2JhY2tlbmQYBCABKAsyGy5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZEgAEi4KB3NlcnZpY2UYBSABKAsyGy5zbHVpY2UucmVzb3VyY2UudjEuU2VydmljZUgAEjAKCHdvcmtsb2FkGAYgASgLMhwuc2x1aWNlLnJlc291cmNlLnYxLldvcmtsb2FkSAASLAoGcG9saWN5GAcgASgLMhouc2x1aWNlLnJlc291cmNlLnYxLlBvbGljeUgAEiwKBnNlY3JldBgIIAEoCzIaLnNsdWljZS5yZXNvdXJjZS52MS5TZWNyZXRIABIsCgZzdHJlYW0YCSABKAsyGi5zbHVpY2UucmVzb3VyY2UudjEuU3RyZWFtSAASKAoEcG9vbBgKIAEoCzIYLnNsdWljZS5yZXNvdXJjZS52MS5Qb29sSAASJgoDcG9kGAsgASgLMhcuc2x1aWNlLnJlc291cmNlLnYxLlBvZEgAQgYKBGtpbmQiXgoJVmVyc2lvbmVkEg8KB3ZlcnNpb24YASABKAkSMwoIcmVzb3VyY2UYAiABKAsyHC5zbHVpY2UucmVzb3VyY2UudjEuUmVzb3VyY2VIAIgBAUILCglfcmVzb3VyY2UiWwoFRGVsdGESEAoIc2VxdWVuY2UYASABKAQSLwoIdXBzZXJ0ZWQYAiADKAsyHS5zbHVpY2UucmVzb3VyY2UudjEuVmVyc2lvbmVkEg8KB3JlbW92ZWQYAyADKAkiOgoJT2JqZWN0UmVmEgwKBGtpbmQYASABKAkSEQoJbmFtZXNwYWNlGAIgASgJEgwKBG5hbWUYAyABKAkiJQoDQWdlEg8KB2NyZWF0ZWQYASABKAMSDQoFb3JkZXIYAiABKAQi5wEKCExpc3RlbmVyEhkKEWdhdGV3YXlfbmFtZXNwYWNlGAEgASgJEhQKDGdhdGV3YXlfbmFtZRgCIAEoCRIsCgVvd25lchgDIAEoCzIdLnNsdWljZS5yZXNvdXJjZS52MS5PYmplY3RSZWYSDwoHc2VjdGlvbhgEIAEoCRIMCgRwb3J0GAUgASgNEhAKCHByb3RvY29sGAYgASgJEhAKCGhvc3RuYW1lGAcgASgJEjEKA3RscxgIIAEoCzIfLnNsdWljZS5yZXNvdXJjZS52MS5MaXN0ZW5lclRsc0gAiAEBQgYKBF90bHMiSQoJU2VjcmV0UmVmEhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJEgsKA2tleRgDIAEoCRIOCgZkaWdlc3QYBCABKAkixAMKC0xpc3RlbmVyVGxzEkEKDGNlcnRpZmljYXRlcxgBIAMoCzIrLnNsdWljZS5yZXNvdXJjZS52MS5MaXN0ZW5lclRscy5DZXJ0aWZpY2F0ZRI9CgdjbGllbnRzGAIgASgLMicuc2x1aWNlLnJlc291cmNlLnYxLkxpc3RlbmVyVGxzLkNsaWVudHNIAIgBARp1CgtDZXJ0aWZpY2F0ZRIyCgtjZXJ0aWZpY2F0ZRgBIAEoCzIdLnNsdWljZS5yZXNvdXJjZS52MS5TZWNyZXRSZWYSMgoLcHJpdmF0ZV9rZXkYAiABKAsyHS5zbHVpY2UucmVzb3VyY2UudjEuU2VjcmV0UmVmGlMKCUF1dGhvcml0eRINCgNwZW0YASABKAlIABIvCgZzZWNyZXQYAiABKAsyHS5zbHVpY2UucmVzb3VyY2UudjEuU2VjcmV0UmVmSABCBgoEa2luZBpbCgdDbGllbnRzEhAKCHJlcXVpcmVkGAEgASgIEj4KC2F1dGhvcml0aWVzGAIgAygLMikuc2x1aWNlLnJlc291cmNlLnYxLkxpc3RlbmVyVGxzLkF1dGhvcml0eUIKCghfY2xpZW50cyInCgZTZWNyZXQSDgoGZGlnZXN0GAEgASgJEg0KBXZhbHVlGAIgASgMIjcKCk5hbWVkTWF0Y2gSDAoEbmFtZRgBIAEoCRIMCgR0eXBlGAIgASgJEg0KBXZhbHVlGAMgASgJIigKCVBhdGhNYXRjaBIMCgR0eXBlGAEgASgJEg0KBXZhbHVlGAIgASgJIrkBCgpSb3V0ZU1hdGNoEisKBHBhdGgYASABKAsyHS5zbHVpY2UucmVzb3VyY2UudjEuUGF0aE1hdGNoEhMKBm1ldGhvZBgCIAEoCUgAiAEBEi8KB2hlYWRlcnMYAyADKAsyHi5zbHVpY2UucmVzb3VyY2UudjEuTmFtZWRNYXRjaBItCgVxdWVyeRgEIAMoCzIeLnNsdWljZS5yZXNvdXJjZS52MS5OYW1lZE1hdGNoQgkKB19tZXRob2QiaQoLSGVhZGVyVmFsdWUSDAoEbmFtZRgBIAEoCRINCgV2YWx1ZRgCIAEoCRIyCgZzZWNyZXQYAyABKAsyHS5zbHVpY2UucmVzb3VyY2UudjEuU2VjcmV0UmVmSACIAQFCCQoHX3NlY3JldCJ7Cg1IZWFkZXJDaGFuZ2VzEiwKA3NldBgBIAMoCzIfLnNsdWljZS5yZXNvdXJjZS52MS5IZWFkZXJWYWx1ZRIsCgNhZGQYAiADKAsyHy5zbHVpY2UucmVzb3VyY2UudjEuSGVhZGVyVmFsdWUSDgoGcmVtb3ZlGAMgAygJIisKDFBhdGhNb2RpZmllchIMCgR0eXBlGAEgASgJEg0KBXZhbHVlGAIgASgJItgFCgtSb3V0ZUZpbHRlchI8Cg9yZXF1ZXN0X2hlYWRlcnMYASABKAsyIS5zbHVpY2UucmVzb3VyY2UudjEuSGVhZGVyQ2hhbmdlc0gAEj0KEHJlc3BvbnNlX2hlYWRlcnMYAiABKAsyIS5zbHVpY2UucmVzb3VyY2UudjEuSGVhZGVyQ2hhbmdlc0gAEjwKCHJlZGlyZWN0GAMgASgLMiguc2x1aWNlLnJlc291cmNlLnYxLlJvdXRlRmlsdGVyLlJlZGlyZWN0SAASOgoHcmV3cml0ZRgEIAEoCzInLnNsdWljZS5yZXNvdXJjZS52MS5Sb3V0ZUZpbHRlci5SZXdyaXRlSAASOAoGbWlycm9yGAUgASgLMiYuc2x1aWNlLnJlc291cmNlLnYxLlJvdXRlRmlsdGVyLk1pcnJvckgAGr0BCghSZWRpcmVjdBITCgZzY2hlbWUYASABKAlIAIgBARIVCghob3N0bmFtZRgCIAEoCUgBiAEBEjMKBHBhdGgYAyABKAsyIC5zbHVpY2UucmVzb3VyY2UudjEuUGF0aE1vZGlmaWVySAKIAQESEQoEcG9ydBgEIAEoDUgDiAEBEhMKC3N0YXR1c19jb2RlGAUgASgNQgkKB19zY2hlbWVCCwoJX2hvc3RuYW1lQgcKBV9wYXRoQgcKBV9wb3J0GmsKB1Jld3JpdGUSFQoIaG9zdG5hbWUYASABKAlIAIgBARIzCgRwYXRoGAIgASgLMiAuc2x1aWNlLnJlc291cmNlLnYxLlBhdGhNb2RpZmllckgBiAEBQgsKCV9ob3N0bmFtZUIHCgVfcGF0aBpjCgZNaXJyb3ISMQoGdGFyZ2V0GAEgASgLMiEuc2x1aWNlLnJlc291cmNlLnYxLkJhY2tlbmRUYXJnZXQSEQoJbnVtZXJhdG9yGAIgASgNEhMKC2Rlbm9taW5hdG9yGAMgASgNQgYKBGtpbmQiwQMKDUJhY2tlbmRUYXJnZXQSQwoHc2VydmljZRgBIAEoCzIwLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kVGFyZ2V0LlNlcnZpY2VQb3J0UmVmSAASPwoHYmFja2VuZBgCIAEoCzIsLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kVGFyZ2V0LkJhY2tlbmRSZWZIABI8CgdpbnZhbGlkGAMgASgLMikuc2x1aWNlLnJlc291cmNlLnYxLkJhY2tlbmRUYXJnZXQuSW52YWxpZEgAEj8KBHBvb2wYBCABKAsyLC5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZFRhcmdldC5CYWNrZW5kUmVmSAGIAQEaPwoOU2VydmljZVBvcnRSZWYSEQoJbmFtZXNwYWNlGAEgASgJEgwKBG5hbWUYAiABKAkSDAoEcG9ydBgDIAEoDRotCgpCYWNrZW5kUmVmEhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJGioKB0ludmFsaWQSDgoGcmVhc29uGAEgASgJEg8KB21lc3NhZ2UYAiABKAlCBgoEa2luZEIHCgVfcG9vbCKGAQoPV2VpZ2h0ZWRCYWNrZW5kEg4KBndlaWdodBgBIAEoDRIxCgZ0YXJnZXQYAiABKAsyIS5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZFRhcmdldBIwCgdmaWx0ZXJzGAMgAygLMh8uc2x1aWNlLnJlc291cmNlLnYxLlJvdXRlRmlsdGVyIjEKCkF0dGFjaG1lbnQSEAoIbGlzdGVuZXIYASABKAkSEQoJaG9zdG5hbWVzGAIgAygJIoMBChJTZXNzaW9uUGVyc2lzdGVuY2USDwoHY2FycmllchgBIAEoCRIMCgRuYW1lGAIgASgJEiAKE2Fic29sdXRlX3RpbWVvdXRfbXMYAyABKARIAIgBARIUCgxpc19wZXJtYW5lbnQYBCABKAhCFgoUX2Fic29sdXRlX3RpbWVvdXRfbXMiwgQKBVJvdXRlEiwKBXJvdXRlGAEgASgLMh0uc2x1aWNlLnJlc291cmNlLnYxLk9iamVjdFJlZhIkCgNhZ2UYAiABKAsyFy5zbHVpY2UucmVzb3VyY2UudjEuQWdlEhIKCnJ1bGVfaW5kZXgYAyABKA0SFgoJcnVsZV9uYW1lGAQgASgJSACIAQESMwoLYXR0YWNobWVudHMYBSADKAsyHi5zbHVpY2UucmVzb3VyY2UudjEuQXR0YWNobWVudBIvCgdtYXRjaGVzGAYgAygLMh4uc2x1aWNlLnJlc291cmNlLnYxLlJvdXRlTWF0Y2gSMAoHZmlsdGVycxgHIAMoCzIfLnNsdWljZS5yZXNvdXJjZS52MS5Sb3V0ZUZpbHRlchI1CghiYWNrZW5kcxgIIAMoCzIjLnNsdWljZS5yZXNvdXJjZS52MS5XZWlnaHRlZEJhY2tlbmQSHwoScmVxdWVzdF90aW1lb3V0X21zGAkgASgESAGIAQESHwoSYmFja2VuZF90aW1lb3V0X21zGAogASgESAKIAQESFQoIdW51c2FibGUYCyABKAlIA4gBARI8CgdzZXNzaW9uGAwgASgLMiYuc2x1aWNlLnJlc291cmNlLnYxLlNlc3Npb25QZXJzaXN0ZW5jZUgEiAEBQgwKCl9ydWxlX25hbWVCFQoTX3JlcXVlc3RfdGltZW91dF9tc0IVChNfYmFja2VuZF90aW1lb3V0X21zQgsKCV91bnVzYWJsZUIKCghfc2Vzc2lvbiK7AgoGU3RyZWFtEiwKBXJvdXRlGAEgASgLMh0uc2x1aWNlLnJlc291cmNlLnYxLk9iamVjdFJlZhIkCgNhZ2UYAiABKAsyFy5zbHVpY2UucmVzb3VyY2UudjEuQWdlEhYKCXJ1bGVfbmFtZRgDIAEoCUgAiAEBEjMKC2F0dGFjaG1lbnRzGAQgAygLMh4uc2x1aWNlLnJlc291cmNlLnYxLkF0dGFjaG1lbnQSNAoIYmFja2VuZHMYBSADKAsyIi5zbHVpY2UucmVzb3VyY2UudjEuU3RyZWFtLkJhY2tlbmQaTAoHQmFja2VuZBIOCgZ3ZWlnaHQYASABKA0SMQoGdGFyZ2V0GAIgASgLMiEuc2x1aWNlLnJlc291cmNlLnYxLkJhY2tlbmRUYXJnZXRCDAoKX3J1bGVfbmFtZSKhFAoHQmFja2VuZBIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCRI0CgZzdGF0aWMYAyABKAsyIi5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZC5TdGF0aWNIABI2CgdkeW5hbWljGAQgASgLMiMuc2x1aWNlLnJlc291cmNlLnYxLkJhY2tlbmQuRHluYW1pY0gAEj4KC3Vuc3VwcG9ydGVkGAUgASgLMicuc2x1aWNlLnJlc291cmNlLnYxLkJhY2tlbmQuVW5zdXBwb3J0ZWRIABIsCgJhaRgGIAEoCzIeLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kLkFpSAASLgoDbWNwGAcgASgLMh8uc2x1aWNlLnJlc291cmNlLnYxLkJhY2tlbmQuTWNwSAAaJAoGU3RhdGljEgwKBGhvc3QYASABKAkSDAoEcG9ydBgCIAEoDRoJCgdEeW5hbWljGukBCgJBaRIxCgZncm91cHMYASADKAsyIS5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZC5Hcm91cBI3CgZtb2RlbHMYAiABKAsyIi5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZC5Nb2RlbHNIAIgBARI7CghmYWlsb3ZlchgDIAEoCzIkLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kLkZhaWxvdmVySAGIAQESFQoIYWZmaW5pdHkYBCABKAlIAogBAUIJCgdfbW9kZWxzQgsKCV9mYWlsb3ZlckILCglfYWZmaW5pdHkacQoGTW9kZWxzEi4KA2FsbBgBIAMoCzIhLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kLk1vZGVsEjcKCXByb3ZpZGVycxgCIAMoCzIkLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kLlByb3ZpZGVyGvEBCgVNb2RlbBIMCgRuYW1lGAEgASgJEg0KBW1hdGNoGAIgASgJEhMKC2lzX2ludGVybmFsGAMgASgIEg4KBmNob2ljZRgEIAEoCRI4Cgd0YXJnZXRzGAUgAygLMicuc2x1aWNlLnJlc291cmNlLnYxLkJhY2tlbmQuTW9kZWxUYXJnZXQSFQoIYWZmaW5pdHkYBiABKAlIAIgBARI7CghmYWlsb3ZlchgHIAEoCzIkLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kLkZhaWxvdmVySAGIAQFCCwoJX2FmZmluaXR5QgsKCV9mYWlsb3ZlchpdCgtNb2RlbFRhcmdldBIQCghwcm92aWRlchgBIAEoDRIOCgZ3ZWlnaHQYAiABKA0SEAoIcHJpb3JpdHkYAyABKA0SEQoEd2hlbhgEIAEoCUgAiAEBQgcKBV93aGVuGusBCghGYWlsb3ZlchIQCghzdGF0dXNlcxgBIAMoDRITCgtlcnJvcl9jb2RlcxgCIAMoCRIbChNvbl9jb250ZXh0X2V4Y2VlZGVkGAMgASgIEhkKEW9uX2NvbnRlbnRfZmlsdGVyGAQgASgIEhsKDmZpcnN0X3Rva2VuX21zGAUgASgESACIAQESFAoHaWRsZV9tcxgGIAEoBEgBiAEBEhsKDnJldHJ5X2FmdGVyX21zGAcgASgESAKIAQFCEQoPX2ZpcnN0X3Rva2VuX21zQgoKCF9pZGxlX21zQhEKD19yZXRyeV9hZnRlcl9tcxpACgVHcm91cBI3Cglwcm92aWRlcnMYASADKAsyJC5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZC5Qcm92aWRlchrmBQoIUHJvdmlkZXISEQoEbmFtZRgBIAEoCUgAiAEBEg4KBnZlbmRvchgCIAEoCRISCgVtb2RlbBgDIAEoCUgBiAEBEhUKCGVuZHBvaW50GAQgASgJSAKIAQESHAoPZGVwbG95bWVudF9uYW1lGAUgASgJSAOIAQESGAoLYXBpX3ZlcnNpb24YBiABKAlIBIgBARIXCgpwcm9qZWN0X2lkGAcgASgJSAWIAQESEwoGcmVnaW9uGAggASgJSAaIAQESPQoJZ3VhcmRyYWlsGAkgASgLMiUuc2x1aWNlLnJlc291cmNlLnYxLkJhY2tlbmQuR3VhcmRyYWlsSAeIAQESEQoEaG9zdBgKIAEoCUgIiAEBEhEKBHBvcnQYCyABKA1ICYgBARIRCgRwYXRoGAwgASgJSAqIAQESMwoHZm9ybWF0cxgNIAMoCzIiLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kLkZvcm1hdBIYCgtzeXN0ZW1fbmFtZRgOIAEoCUgLiAEBEhgKC3BhdGhfcHJlZml4GA8gASgJSAyIAQESMQoFb3duZXIYECABKAsyHS5zbHVpY2UucmVzb3VyY2UudjEuT2JqZWN0UmVmSA2IAQESNgoGdGFyZ2V0GBEgASgLMiEuc2x1aWNlLnJlc291cmNlLnYxLkJhY2tlbmRUYXJnZXRIDogBARITCgZpc190bHMYEiABKAhID4gBAUIHCgVfbmFtZUIICgZfbW9kZWxCCwoJX2VuZHBvaW50QhIKEF9kZXBsb3ltZW50X25hbWVCDgoMX2FwaV92ZXJzaW9uQg0KC19wcm9qZWN0X2lkQgkKB19yZWdpb25CDAoKX2d1YXJkcmFpbEIHCgVfaG9zdEIHCgVfcG9ydEIHCgVfcGF0aEIOCgxfc3lzdGVtX25hbWVCDgoMX3BhdGhfcHJlZml4QggKBl9vd25lckIJCgdfdGFyZ2V0QgkKB19pc190bHMaMgoGRm9ybWF0EgwKBHR5cGUYASABKAkSEQoEcGF0aBgCIAEoCUgAiAEBQgcKBV9wYXRoGjAKCUd1YXJkcmFpbBISCgppZGVudGlmaWVyGAEgASgJEg8KB3ZlcnNpb24YAiABKAkaUAoDTWNwEjMKB3RhcmdldHMYASADKAsyIi5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZC5UYXJnZXQSFAoMaXNfc3RhdGVsZXNzGAIgASgIGsgBCgZUYXJnZXQSDAoEbmFtZRgBIAEoCRIQCghzZWN0aW9ucxgCIAMoCRIQCghwcm90b2NvbBgDIAEoCRIMCgRwYXRoGAQgASgJEjQKBnN0YXRpYxgFIAEoCzIiLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kLlN0YXRpY0gAEjkKB3NlcnZpY2UYBiABKAsyJi5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZC5TZXJ2aWNlUmVmSABCDQoLZGVzdGluYXRpb24aOwoKU2VydmljZVJlZhIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCRIMCgRwb3J0GAMgASgNGh4KC1Vuc3VwcG9ydGVkEg8KB21lc3NhZ2UYASABKAlCDQoLZGVzdGluYXRpb24ilQIKB1NlcnZpY2USEQoJbmFtZXNwYWNlGAEgASgJEgwKBG5hbWUYAiABKAkSLwoFcG9ydHMYAyADKAsyIC5zbHVpY2UucmVzb3VyY2UudjEuU2VydmljZS5Qb3J0EhkKEXB1Ymxpc2hfbm90X3JlYWR5GAQgASgIGpwBCgRQb3J0EgwKBG5hbWUYASABKAkSDAoEcG9ydBgCIAEoDRIYCgt0YXJnZXRfcG9ydBgDIAEoDUgAiAEBEhkKDGFwcF9wcm90b2NvbBgEIAEoCUgBiAEBEhUKCHByb3RvY29sGAUgASgJSAKIAQFCDgoMX3RhcmdldF9wb3J0Qg8KDV9hcHBfcHJvdG9jb2xCCwoJX3Byb3RvY29sIocCCgRQb29sEhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJEhQKDHRhcmdldF9wb3J0cxgDIAMoDRIUCgxhcHBfcHJvdG9jb2wYBCABKAkSNAoGcGlja2VyGAUgASgLMh8uc2x1aWNlLnJlc291cmNlLnYxLlBvb2wuUGlja2VySACIAQESFQoIdW51c2FibGUYBiABKAlIAYgBARpNCgZQaWNrZXISEQoJbmFtZXNwYWNlGAEgASgJEgwKBG5hbWUYAiABKAkSDAoEcG9ydBgDIAEoDRIUCgxmYWlsdXJlX21vZGUYBCABKAlCCQoHX3BpY2tlckILCglfdW51c2FibGUidwoDUG9kEhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJEg0KBXBvb2xzGAMgAygJEg8KB2FkZHJlc3MYBCABKAkSDQoFcmVhZHkYBSABKAgSFAoHc2VydmluZxgGIAEoCEgAiAEBQgoKCF9zZXJ2aW5nIqUDCghXb3JrbG9hZBIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCRIPCgdzZXJ2aWNlGAMgASgJEjAKBXBvcnRzGAQgAygLMiEuc2x1aWNlLnJlc291cmNlLnYxLldvcmtsb2FkLlBvcnQSOAoJZW5kcG9pbnRzGAUgAygLMiUuc2x1aWNlLnJlc291cmNlLnYxLldvcmtsb2FkLkVuZHBvaW50Gk4KBFBvcnQSDAoEbmFtZRgBIAEoCRIMCgRwb3J0GAIgASgNEhkKDGFwcF9wcm90b2NvbBgDIAEoCUgAiAEBQg8KDV9hcHBfcHJvdG9jb2waqgEKCEVuZHBvaW50Eg8KB2FkZHJlc3MYASABKAkSDQoFcmVhZHkYAiABKAgSEQoEem9uZRgDIAEoCUgAiAEBEhEKBG5vZGUYBCABKAlIAYgBARIRCglmb3Jfem9uZXMYBSADKAkSEQoJZm9yX25vZGVzGAYgAygJEhQKB3NlcnZpbmcYByABKAhIAogBAUIHCgVfem9uZUIHCgVfbm9kZUIKCghfc2VydmluZyLcAwoGUG9saWN5EhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJEiQKA2FnZRgDIAEoCzIXLnNsdWljZS5yZXNvdXJjZS52MS5BZ2USDwoHc2VjdGlvbhgEIAEoCRINCgVmaWVsZBgFIAEoCRINCgVwaGFzZRgGIAEoCRIxCgZ0YXJnZXQYByABKAsyIS5zbHVpY2UucmVzb3VyY2UudjEuUG9saWN5LlRhcmdldBIWCg5jb25maWdfdmVyc2lvbhgIIAEoDRIOCgZjb25maWcYCSABKAkSGgoNdW5lbmZvcmNlYWJsZRgKIAEoCUgAiAEBEi4KB3NlY3JldHMYCyADKAsyHS5zbHVpY2UucmVzb3VyY2UudjEuU2VjcmV0UmVmEhgKC2Rpc3BlbnNhYmxlGAwgASgISAGIAQEaeQoGVGFyZ2V0Ei0KBm9iamVjdBgBIAEoCzIdLnNsdWljZS5yZXNvdXJjZS52MS5PYmplY3RSZWYSFAoHc2VjdGlvbhgCIAEoCUgAiAEBEhMKBmlubGluZRgDIAEoCEgBiAEBQgoKCF9zZWN0aW9uQgkKB19pbmxpbmVCEAoOX3VuZW5mb3JjZWFibGVCDgoMX2Rpc3BlbnNhYmxlIpQBCgpSZWplY3Rpb25zEjwKCnJlamVjdGlvbnMYASADKAsyKC5zbHVpY2UucmVzb3VyY2UudjEuUmVqZWN0aW9ucy5SZWplY3Rpb24SDwoHb21pdHRlZBgCIAEoDRo3CglSZWplY3Rpb24SCwoDa2V5GAEgASgJEgwKBGNvZGUYAiABKAkSDwoHbWVzc2FnZRgDIAEoCWIGcHJvdG8z");
 
 /**
  * @generated from message sluice.resource.v1.Resource
@@ -1192,6 +1192,26 @@ export type Backend_Ai = Message<"sluice.resource.v1.Backend.Ai"> & {
    * @generated from field: repeated sluice.resource.v1.Backend.Group groups = 1;
    */
   groups: Backend_Group[];
+
+  /**
+   * The models that clients can ask for, which choose among the providers of the only group. If omitted,
+   * clients can ask for any.
+   *
+   * @generated from field: optional sluice.resource.v1.Backend.Models models = 2;
+   */
+  models?: Backend_Models | undefined;
+
+  /**
+   * @generated from field: optional sluice.resource.v1.Backend.Failover failover = 3;
+   */
+  failover?: Backend_Failover | undefined;
+
+  /**
+   * Expression; requests with the same value go to the same provider.
+   *
+   * @generated from field: optional string affinity = 4;
+   */
+  affinity?: string | undefined;
 };
 
 /**
@@ -1200,6 +1220,160 @@ export type Backend_Ai = Message<"sluice.resource.v1.Backend.Ai"> & {
  */
 export const Backend_AiSchema: GenMessage<Backend_Ai> = /*@__PURE__*/
   messageDesc(file_resource, 22, 2);
+
+/**
+ * @generated from message sluice.resource.v1.Backend.Models
+ */
+export type Backend_Models = Message<"sluice.resource.v1.Backend.Models"> & {
+  /**
+   * @generated from field: repeated sluice.resource.v1.Backend.Model all = 1;
+   */
+  all: Backend_Model[];
+
+  /**
+   * The only group, which is not in `groups`: readers that do not know models must not use it.
+   *
+   * @generated from field: repeated sluice.resource.v1.Backend.Provider providers = 2;
+   */
+  providers: Backend_Provider[];
+};
+
+/**
+ * Describes the message sluice.resource.v1.Backend.Models.
+ * Use `create(Backend_ModelsSchema)` to create a new message.
+ */
+export const Backend_ModelsSchema: GenMessage<Backend_Models> = /*@__PURE__*/
+  messageDesc(file_resource, 22, 3);
+
+/**
+ * @generated from message sluice.resource.v1.Backend.Model
+ */
+export type Backend_Model = Message<"sluice.resource.v1.Backend.Model"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string match = 2;
+   */
+  match: string;
+
+  /**
+   * @generated from field: bool is_internal = 3;
+   */
+  isInternal: boolean;
+
+  /**
+   * weighted, failover, conditional
+   *
+   * @generated from field: string choice = 4;
+   */
+  choice: string;
+
+  /**
+   * @generated from field: repeated sluice.resource.v1.Backend.ModelTarget targets = 5;
+   */
+  targets: Backend_ModelTarget[];
+
+  /**
+   * @generated from field: optional string affinity = 6;
+   */
+  affinity?: string | undefined;
+
+  /**
+   * @generated from field: optional sluice.resource.v1.Backend.Failover failover = 7;
+   */
+  failover?: Backend_Failover | undefined;
+};
+
+/**
+ * Describes the message sluice.resource.v1.Backend.Model.
+ * Use `create(Backend_ModelSchema)` to create a new message.
+ */
+export const Backend_ModelSchema: GenMessage<Backend_Model> = /*@__PURE__*/
+  messageDesc(file_resource, 22, 4);
+
+/**
+ * @generated from message sluice.resource.v1.Backend.ModelTarget
+ */
+export type Backend_ModelTarget = Message<"sluice.resource.v1.Backend.ModelTarget"> & {
+  /**
+   * @generated from field: uint32 provider = 1;
+   */
+  provider: number;
+
+  /**
+   * @generated from field: uint32 weight = 2;
+   */
+  weight: number;
+
+  /**
+   * @generated from field: uint32 priority = 3;
+   */
+  priority: number;
+
+  /**
+   * @generated from field: optional string when = 4;
+   */
+  when?: string | undefined;
+};
+
+/**
+ * Describes the message sluice.resource.v1.Backend.ModelTarget.
+ * Use `create(Backend_ModelTargetSchema)` to create a new message.
+ */
+export const Backend_ModelTargetSchema: GenMessage<Backend_ModelTarget> = /*@__PURE__*/
+  messageDesc(file_resource, 22, 5);
+
+/**
+ * Failures after which the next provider is tried.
+ *
+ * @generated from message sluice.resource.v1.Backend.Failover
+ */
+export type Backend_Failover = Message<"sluice.resource.v1.Backend.Failover"> & {
+  /**
+   * @generated from field: repeated uint32 statuses = 1;
+   */
+  statuses: number[];
+
+  /**
+   * @generated from field: repeated string error_codes = 2;
+   */
+  errorCodes: string[];
+
+  /**
+   * @generated from field: bool on_context_exceeded = 3;
+   */
+  onContextExceeded: boolean;
+
+  /**
+   * @generated from field: bool on_content_filter = 4;
+   */
+  onContentFilter: boolean;
+
+  /**
+   * @generated from field: optional uint64 first_token_ms = 5;
+   */
+  firstTokenMs?: bigint | undefined;
+
+  /**
+   * @generated from field: optional uint64 idle_ms = 6;
+   */
+  idleMs?: bigint | undefined;
+
+  /**
+   * @generated from field: optional uint64 retry_after_ms = 7;
+   */
+  retryAfterMs?: bigint | undefined;
+};
+
+/**
+ * Describes the message sluice.resource.v1.Backend.Failover.
+ * Use `create(Backend_FailoverSchema)` to create a new message.
+ */
+export const Backend_FailoverSchema: GenMessage<Backend_Failover> = /*@__PURE__*/
+  messageDesc(file_resource, 22, 6);
 
 /**
  * @generated from message sluice.resource.v1.Backend.Group
@@ -1216,7 +1390,7 @@ export type Backend_Group = Message<"sluice.resource.v1.Backend.Group"> & {
  * Use `create(Backend_GroupSchema)` to create a new message.
  */
 export const Backend_GroupSchema: GenMessage<Backend_Group> = /*@__PURE__*/
-  messageDesc(file_resource, 22, 3);
+  messageDesc(file_resource, 22, 7);
 
 /**
  * @generated from message sluice.resource.v1.Backend.Provider
@@ -1283,6 +1457,46 @@ export type Backend_Provider = Message<"sluice.resource.v1.Backend.Provider"> & 
    * @generated from field: optional string path = 12;
    */
   path?: string | undefined;
+
+  /**
+   * The formats that the server has.
+   *
+   * @generated from field: repeated sluice.resource.v1.Backend.Format formats = 13;
+   */
+  formats: Backend_Format[];
+
+  /**
+   * Name of the vendor in telemetry.
+   *
+   * @generated from field: optional string system_name = 14;
+   */
+  systemName?: string | undefined;
+
+  /**
+   * Replaces the beginning of the vendor's paths.
+   *
+   * @generated from field: optional string path_prefix = 15;
+   */
+  pathPrefix?: string | undefined;
+
+  /**
+   * The object whose policies apply; the backend itself if omitted.
+   *
+   * @generated from field: optional sluice.resource.v1.ObjectRef owner = 16;
+   */
+  owner?: ObjectRef | undefined;
+
+  /**
+   * The Service to connect to, in place of a host.
+   *
+   * @generated from field: optional sluice.resource.v1.BackendTarget target = 17;
+   */
+  target?: BackendTarget | undefined;
+
+  /**
+   * @generated from field: optional bool is_tls = 18;
+   */
+  isTls?: boolean | undefined;
 };
 
 /**
@@ -1290,7 +1504,29 @@ export type Backend_Provider = Message<"sluice.resource.v1.Backend.Provider"> & 
  * Use `create(Backend_ProviderSchema)` to create a new message.
  */
 export const Backend_ProviderSchema: GenMessage<Backend_Provider> = /*@__PURE__*/
-  messageDesc(file_resource, 22, 4);
+  messageDesc(file_resource, 22, 8);
+
+/**
+ * @generated from message sluice.resource.v1.Backend.Format
+ */
+export type Backend_Format = Message<"sluice.resource.v1.Backend.Format"> & {
+  /**
+   * @generated from field: string type = 1;
+   */
+  type: string;
+
+  /**
+   * @generated from field: optional string path = 2;
+   */
+  path?: string | undefined;
+};
+
+/**
+ * Describes the message sluice.resource.v1.Backend.Format.
+ * Use `create(Backend_FormatSchema)` to create a new message.
+ */
+export const Backend_FormatSchema: GenMessage<Backend_Format> = /*@__PURE__*/
+  messageDesc(file_resource, 22, 9);
 
 /**
  * @generated from message sluice.resource.v1.Backend.Guardrail
@@ -1312,7 +1548,7 @@ export type Backend_Guardrail = Message<"sluice.resource.v1.Backend.Guardrail"> 
  * Use `create(Backend_GuardrailSchema)` to create a new message.
  */
 export const Backend_GuardrailSchema: GenMessage<Backend_Guardrail> = /*@__PURE__*/
-  messageDesc(file_resource, 22, 5);
+  messageDesc(file_resource, 22, 10);
 
 /**
  * MCP servers.
@@ -1336,7 +1572,7 @@ export type Backend_Mcp = Message<"sluice.resource.v1.Backend.Mcp"> & {
  * Use `create(Backend_McpSchema)` to create a new message.
  */
 export const Backend_McpSchema: GenMessage<Backend_Mcp> = /*@__PURE__*/
-  messageDesc(file_resource, 22, 6);
+  messageDesc(file_resource, 22, 11);
 
 /**
  * @generated from message sluice.resource.v1.Backend.Target
@@ -1387,7 +1623,7 @@ export type Backend_Target = Message<"sluice.resource.v1.Backend.Target"> & {
  * Use `create(Backend_TargetSchema)` to create a new message.
  */
 export const Backend_TargetSchema: GenMessage<Backend_Target> = /*@__PURE__*/
-  messageDesc(file_resource, 22, 7);
+  messageDesc(file_resource, 22, 12);
 
 /**
  * @generated from message sluice.resource.v1.Backend.ServiceRef
@@ -1414,7 +1650,7 @@ export type Backend_ServiceRef = Message<"sluice.resource.v1.Backend.ServiceRef"
  * Use `create(Backend_ServiceRefSchema)` to create a new message.
  */
 export const Backend_ServiceRefSchema: GenMessage<Backend_ServiceRef> = /*@__PURE__*/
-  messageDesc(file_resource, 22, 8);
+  messageDesc(file_resource, 22, 13);
 
 /**
  * @generated from message sluice.resource.v1.Backend.Unsupported
@@ -1431,7 +1667,7 @@ export type Backend_Unsupported = Message<"sluice.resource.v1.Backend.Unsupporte
  * Use `create(Backend_UnsupportedSchema)` to create a new message.
  */
 export const Backend_UnsupportedSchema: GenMessage<Backend_Unsupported> = /*@__PURE__*/
-  messageDesc(file_resource, 22, 9);
+  messageDesc(file_resource, 22, 14);
 
 /**
  * @generated from message sluice.resource.v1.Service

@@ -54,13 +54,18 @@ const internal = (status: number, reason: string, text: string, doc: string): Er
 const failed = (text: string, doc: string): ErrorRow => internal(500, 'Internal', text, doc)
 
 /** The error of something that is never reported to clients. */
-const unanswered = (text: string, doc: string): ErrorRow => internal(0, 'Internal', text, doc)
+const withoutResponse = (text: string, doc: string): ErrorRow => internal(0, 'Internal', text, doc)
 
 export const errorCatalogue = {
   bad_request: invalid(
     400,
     'invalid request',
     'The request breaks HTTP/1.1 framing or syntax; the connection is closed.',
+  ),
+  form_refused: invalid(
+    400,
+    'multipart body refused',
+    'A multipart body for a model is malformed, or has a text field after a file although the gateway needs it before. The response names the part or the field.',
   ),
   request_timeout: invalid(
     408,
@@ -275,7 +280,7 @@ export const errorCatalogue = {
     503,
     'Guardrail',
     'prompt guard failed',
-    'A prompt guard called another service and got no valid answer. The guarded content does not pass.',
+    'A prompt guard called another service and got no valid response. The guarded content does not pass.',
   ),
   ext_proc_failed: internal(
     500,
@@ -297,35 +302,35 @@ export const errorCatalogue = {
   ),
   core_trapped: failed('internal error', 'The WebAssembly core trapped; the instance was dropped.'),
   bug: failed('internal error', 'An unexpected exception; a bug.'),
-  port_in_use: unanswered(
+  port_in_use: withoutResponse(
     'port is already in use',
     'A listener port cannot be bound. The listener is not programmed.',
   ),
-  port_not_permitted: unanswered(
+  port_not_permitted: withoutResponse(
     'no permission to listen on the port',
     'The process may not listen on a listener port. Ports below 1024 need a privilege: the capability CAP_NET_BIND_SERVICE, or a lower `net.ipv4.ip_unprivileged_port_start`. The listener is not programmed.',
   ),
-  address_unusable: unanswered(
+  address_unusable: withoutResponse(
     'address cannot be listened on',
     'An address of the process itself, such as the admin address, cannot be bound. The process exits.',
   ),
-  certificate_unusable: unanswered(
+  certificate_unusable: withoutResponse(
     'certificate cannot be used',
     'OpenSSL rejects a listener certificate, or the certificate has not arrived. The previous certificate stays in use; without one, handshakes fail.',
   ),
-  resource_unreadable: unanswered(
+  resource_unreadable: withoutResponse(
     'configuration resource cannot be read',
     'A proxy received a resource of a type or shape that its version does not know.',
   ),
-  resource_partly_known: unanswered(
+  resource_partly_known: withoutResponse(
     'configuration resource has fields that are not known',
     'A proxy received a resource with fields that its version does not know. It uses the fields that it knows.',
   ),
-  event_too_large: unanswered(
+  event_too_large: withoutResponse(
     'object is too large for the event log',
     'The object does not fit into one event of the log.',
   ),
-  log_conflict: unanswered(
+  log_conflict: withoutResponse(
     'the log has moved on',
     'An append named an expected version that is no longer the last.',
   ),

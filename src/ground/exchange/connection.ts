@@ -18,6 +18,25 @@ export interface ConnectionSettings {
   readonly credentials?: 'gateway' | 'client'
   /** Timeout of one attempt, until its response is complete, in milliseconds. */
   readonly requestTimeoutMs?: number
+  readonly health?: HealthRules
+}
+
+/** Which responses count against the health of an endpoint, and when it is ejected. */
+export interface HealthRules {
+  /** Returns whether the response of an exchange is unhealthy. If omitted, 5xx is. */
+  isUnhealthy?(exchange: object): boolean
+  /** If omitted, endpoints are not ejected, and unhealthy ones get fewer requests. */
+  readonly eviction?: EvictionRules
+}
+
+export interface EvictionRules {
+  /** Time of the first ejection. It is multiplied by the number of ejections in a row. */
+  readonly durationMs: number
+  /** Health after an ejection, in percent. */
+  readonly restoreHealth?: number
+  readonly consecutiveFailures?: number
+  /** Health below which an endpoint is ejected, in percent. */
+  readonly healthThreshold?: number
 }
 
 /** Settings of client connections. Each field is omitted if no policy sets it. */

@@ -8,6 +8,7 @@ import type { GatewayError } from '../errors/index.ts'
 import type { ConnectionSettings, TlsSettings } from './connection.ts'
 import type { Extensions } from './extensions.ts'
 import type { Learned } from './learned.ts'
+import type { ReturnStream, SideStream } from './side-stream.ts'
 
 export type FieldPair = readonly [name: string, value: string]
 
@@ -93,8 +94,16 @@ export interface BodyTransform {
    * otherwise the connection is aborted.
    */
   fail?(emit: (bytes: Uint8Array) => void): void
+  /** Length of the transformed body, if it is known before the body has arrived. */
+  readonly length?: number | undefined
   /** Whether the body is complete, so that the rest of the source is not needed. */
   readonly isOver?: boolean
+}
+
+/** Decides how much of the beginning of a body is read. */
+export interface BodyWatcher {
+  /** Called with bytes that have arrived, which are overwritten after the call. Returns true if they are enough. */
+  watch(bytes: Buffer, start: number, end: number): boolean
 }
 
 /** A message body as a stream with back-pressure. */
@@ -103,11 +112,16 @@ export interface Body {
   readonly length: number | undefined
   /** Reads up to `maxBytes` into memory. The body can still be forwarded afterwards. */
   buffer(maxBytes: number): Promise<BufferedBody>
-  /** Does the same, and returns a promise only if not all of the body has arrived. */
-  read(maxBytes: number): BufferedBody | Promise<BufferedBody>
-  /** Replaces the body by these bytes and adjusts Content-Length. */
-  replace(bytes: Uint8Array): void
-  /** Adds a transform; framing becomes chunked if the length is no longer known. */
+  /**
+   * Does the same, and returns a promise only if not all of the body has arrived. With a watcher, reads only the
+   * beginning, until the watcher has seen enough.
+   */
+  read(maxBytes: number, watcher?: BodyWatcher): BufferedBody | Promise<BufferedBody>
+  /**
+   * Replaces the body by these bytes and adjusts Content-Length. Transforms apply to them unless `isOther`.
+   */
+  replace(bytes: Uint8Array, isOther?: boolean): void
+  /** Adds a transform, unless it was added before; framing becomes chunked if the length is no longer known. */
   through(transform: BodyTransform): void
   /**
    * The part of the body that is in memory, because of `buffer`, `replace` or a `record` that was called
@@ -123,28 +137,6 @@ export interface Body {
    * place. Bodies of the gateway's own responses cannot be diverted.
    */
   divert?(stream: SideStream): ReturnStream
-}
-
-/** Receives a diverted body, for a service that may change it. Nothing is called after `end`. */
-export interface SideStream {
-  /** Receives a piece, which the side stream may keep. Returns false to get no more before `resume`. */
-  push(bytes: Uint8Array): boolean
-  /** Receives the last piece, which may be empty, and the trailer field lines. */
-  end(bytes: Uint8Array, trailers: string): void
-  /** Called when everything written to the return stream has been sent, so that there is room for more. */
-  drained(): void
-}
-
-/** Accepts what replaces a diverted body. */
-export interface ReturnStream {
-  /** Sends bytes, which must not change afterwards. Returns false if they are queued for a slow receiver. */
-  write(bytes: Uint8Array): boolean
-  /** Completes the body, with trailer field lines if any. */
-  end(trailers?: string): void
-  /** Called when the side stream is ready for more of the body. */
-  resume(): void
-  /** Fails the exchange with this error, because the rest of the body will not come. */
-  abort(error: GatewayError): void
 }
 
 /** The address of one end of a connection. */
@@ -293,6 +285,8 @@ export interface GrpcCallout {
   readonly subtype?: CalloutSubtype
   /** Timeout of the call. A timeout in a policy of the backend takes precedence. */
   readonly timeoutMs: number
+  /** Whether the call must not be sent again on another connection if the server may have processed it. */
+  readonly isOnce?: boolean
 }
 
 /** The purpose of a call, as metrics and spans name it. */
@@ -340,7 +334,7 @@ export interface GrpcStreamCallout {
   /** The exchange that the call is made for. */
   readonly exchange: Exchange
   readonly subtype?: CalloutSubtype
-  /** Maximum wait for an expected answer. A timeout in a policy of the backend takes precedence. */
+  /** Maximum wait for an expected response. A timeout in a policy of the backend takes precedence. */
   readonly timeoutMs: number
   /** TLS settings if no policy of the backend sets them; plaintext if omitted or if it returns undefined. */
   readonly defaultTls?: () => TlsSettings | undefined
@@ -359,15 +353,12 @@ export interface GrpcStreamListener {
 export interface GrpcStream {
   /** Sends a message. Returns false if the server is slow: then send no more before `onDrain`. */
   send(message: Uint8Array): boolean
-  /** Sets whether an answer is expected. While one is, the call fails if no message comes for `timeoutMs`. */
+  /** Sets whether a response is expected. While one is, the call fails if no message comes for `timeoutMs`. */
   expect(isExpected: boolean): void
   /** Stops messages from the server until `resume`. */
   pause(): void
   resume(): void
-  /**
-   * Ends the call after the last message: the server receives the end of the stream and may still end its
-   * side. The listener is not called any more.
-   */
+  /** Ends the gateway's side of the call after the last message. The listener is not called any more. */
   end(): void
   /** Resets the call, which the server sees as cancelled. The listener is not called any more. */
   close(): void

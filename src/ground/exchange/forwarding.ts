@@ -15,9 +15,18 @@ export const forwardingExtensions = {
   clientCredential: 'forward.clientCredential',
   /** The ClientKeys of the route's backends; omitted if their clients send keys in Authorization only. */
   clientKeys: 'forward.clientKeys',
+  /** The AllowedModels of the client's API key; if omitted, it may use every model. */
+  allowedModels: 'forward.allowedModels',
   /** A RetryPlan; if omitted, a request is not retried. */
   retry: 'forward.retry',
 } as const
+
+/** The models that a client may use. */
+export interface AllowedModels {
+  /** The names and patterns, as configured. */
+  readonly patterns: readonly string[]
+  allows(model: string): boolean
+}
 
 /** Places besides Authorization in which clients of a kind of backend may send their keys. */
 export interface ClientKeys {

@@ -22,7 +22,7 @@ export interface LearnedRecord {
 export interface AuthorizedCaller {
   /** Header fields by which the service names the user. */
   readonly identity: readonly (readonly [name: string, value: string])[]
-  /** Header fields of the client that may have decided the answer; `:query` is the query. */
+  /** Header fields of the client that may have decided the response; `:query` is the query. */
   readonly credentials: readonly (readonly [name: string, value: string])[]
 }
 
@@ -40,6 +40,8 @@ export class Learned {
   extauthz: LearnedRecord | undefined
   /** Metadata from the external processor. */
   extproc: LearnedRecord | undefined
+  /** Who the request belongs to by a policy `identity`; undefined without one. */
+  ownIdentity: Readonly<Record<string, string>> | undefined
   #llm: LearnedRecord | (() => LearnedRecord | undefined) | undefined
   #llmRequest: LearnedRecord | undefined
   #llmRequestSource: RecordSource | undefined
@@ -53,6 +55,18 @@ export class Learned {
   apiKeyToken: string | undefined
   /** Set if an external authorization service allowed the request. Expressions and logs cannot see it. */
   authorizedCaller: AuthorizedCaller | undefined
+
+  /** Who the request belongs to, by dimension; undefined if nothing says so. */
+  get identity(): Readonly<Record<string, string>> | undefined {
+    const principal = this.principal
+    return this.ownIdentity ?? (principal === undefined ? undefined : { principal })
+  }
+
+  /** The id of the API key, or else the subject of the token: the identity without a policy. */
+  get principal(): string | undefined {
+    const id = this.apiKey?.id ?? this.jwt?.sub
+    return typeof id === 'string' && id !== '' ? id : undefined
+  }
 
   /** Details of a request to a language model. */
   get llm(): LearnedRecord | undefined {
@@ -100,6 +114,7 @@ export class Learned {
     this.basicAuth = undefined
     this.extauthz = undefined
     this.extproc = undefined
+    this.ownIdentity = undefined
     this.#llm = undefined
     this.llmRequest = undefined
     this.#mcp = undefined

@@ -1,5 +1,7 @@
 /** Header fields and bodies that are in memory from the start. */
-import type { Body, BodyTransform, BufferedBody, HeaderFields } from './exchange.ts'
+
+import { bufferOf } from '../base/buffers.ts'
+import type { Body, BodyTransform, BodyWatcher, BufferedBody, HeaderFields } from './exchange.ts'
 import { isSameName } from './field-case.ts'
 
 export class FieldPairs implements HeaderFields {
@@ -79,8 +81,9 @@ export class MemoryBody implements Body {
     return this.read(maxBytes)
   }
 
-  read(maxBytes: number): BufferedBody {
+  read(maxBytes: number, watcher?: BodyWatcher): BufferedBody {
     const bytes = this.#bytes
+    watcher?.watch(bufferOf(bytes), 0, bytes.length)
     return bytes.length > maxBytes
       ? { complete: false, prefix: bytes.subarray(0, maxBytes) }
       : { complete: true, bytes }

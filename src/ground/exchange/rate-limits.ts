@@ -1,26 +1,33 @@
 /** Rate limits as policies see them. The data plane keeps the buckets. */
+import type { limitPeriodMs } from '../base/limit-periods.ts'
+import type { BudgetHost } from './budgets.ts'
 import type { Exchange, RespondVerdict } from './exchange.ts'
 import { addNote } from './notes.ts'
 
 /** A full bucket holds `rate + burst` units and refills evenly by `rate` units per `unit` of time. */
 export interface RateLimitSpec {
   readonly rate: number
-  readonly unit: 'Seconds' | 'Minutes' | 'Hours'
+  readonly unit: keyof typeof limitPeriodMs
   readonly burst: number
+  /** Whether each value of a key has a bucket of its own. */
+  readonly isKeyed?: boolean
 }
 
 /**
- * A bucket shared by all threads of this proxy. `waitMs`, `remaining` and `resetMs` are as of the last call.
+ * A bucket shared by all threads of this proxy, or one for each value of a key. `waitMs`, `remaining` and `resetMs`
+ * are as of the last call.
  */
 export interface RateBucket {
   /** Number of units in a full bucket. */
   readonly capacity: number
   /** Takes units if the bucket has enough; returns whether it had. */
-  take(amount: number): boolean
+  take(amount: number, value?: string): boolean
   /** Returns true if any unit is left; takes nothing. */
-  hasSome(): boolean
+  hasSome(value?: string): boolean
   /** Charges units after the fact; the balance may go negative. */
-  charge(amount: number): void
+  charge(amount: number, value?: string): void
+  /** Whether the last call was refused because there is no room for another value. */
+  readonly isTableFull: boolean
   /** Milliseconds until the bucket could grant the amount that it refused. */
   readonly waitMs: number
   /** Whole units left; negative if more was charged than the bucket had. */
@@ -33,6 +40,8 @@ export interface RateBucket {
 export interface PolicyHost {
   /** Returns the bucket of the policy with this name; it is kept as long as name and spec stay the same. */
   bucket(name: string, spec: RateLimitSpec): RateBucket
+  /** Omitted in simulations, which enforce no budgets. */
+  readonly budgets?: BudgetHost | undefined
 }
 
 /**
@@ -42,8 +51,14 @@ export interface PolicyHost {
 export interface TokenLimits {
   /** Evaluates rate limit descriptors on the client's request, before it is changed for a provider. */
   note(exchange: Exchange): void
-  /** Returns a refusal if the limits are used up, or undefined if the request may continue. */
-  check(exchange: Exchange): RespondVerdict | undefined | Promise<RespondVerdict | undefined>
+  /**
+   * Returns a refusal if the limits are used up, or undefined if the request may continue. `isAgain`: the request was
+   * admitted and is sent to another provider, so only limits that may count it elsewhere are checked.
+   */
+  check(
+    exchange: Exchange,
+    isAgain: boolean,
+  ): RespondVerdict | undefined | Promise<RespondVerdict | undefined>
   /** Charges the input and output tokens of a finished request. This can only refuse later requests. */
   charge(exchange: Exchange, tokens: number): void
 }
@@ -70,11 +85,14 @@ export const tokenLimitsOf = (exchange: Exchange): TokenLimits | undefined =>
 
 /**
  * Returns a refusal if the token limits of the request are used up, or undefined if it may continue. The step of
- * the limits has passed the request already, so a refusal is recorded as its answer.
+ * the limits has passed the request already, so a refusal is recorded as its response.
  */
-export function checkTokenLimits(exchange: Exchange): ReturnType<TokenLimits['check']> {
+export function checkTokenLimits(
+  exchange: Exchange,
+  isAgain = false,
+): ReturnType<TokenLimits['check']> {
   const stored = storedIn(exchange)
-  const refused = stored?.limits.check(exchange)
+  const refused = stored?.limits.check(exchange, isAgain)
   if (refused instanceof Promise) return refused.then((late) => noteRefusal(exchange, stored, late))
   return noteRefusal(exchange, stored, refused)
 }

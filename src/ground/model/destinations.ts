@@ -12,6 +12,7 @@ export const targetKinds = {
   service: 'Service',
   backend: 'GatewayBackend',
   pool: 'InferencePool',
+  model: 'AgentgatewayModel',
 } as const
 type TargetType = keyof typeof targetKinds
 

@@ -12,6 +12,8 @@ export interface References {
   secretsWith(labels: Readonly<Record<string, string>>): readonly ReferencedSecret[]
   /** Returns undefined if the ConfigMap does not exist. */
   configMap(name: string): ReferencedConfigMap | undefined
+  /** ConfigMaps that have all of these labels, sorted by name. */
+  configMapsWith(labels: Readonly<Record<string, string>>): readonly ReferencedConfigMap[]
   /** The target of requests to a backend, or the reason why the reference cannot be resolved. */
   backend(reference: BackendReference): DirectTarget | string
   /** Requests that a key set is fetched regularly. Returns a text if the reference cannot be resolved. */
@@ -62,6 +64,8 @@ export interface FetchedKeySet {
 export interface ReferencedConfigMap {
   /** `namespace/name`, for messages. */
   readonly label: string
+  /** Names of the entries of `data` and `binaryData`. */
+  readonly names: readonly string[]
   /** Text of an entry of `data`, or of `binaryData` if it is UTF-8; undefined if there is no such entry. */
   entry(key: string): string | undefined
 }

@@ -1,15 +1,8 @@
 /** The only list of header fields and query parameters that carry credentials. */
 
 const names: ReadonlySet<string> = new Set([
-  'authorization',
-  'proxy-authorization',
   'cookie',
   'cookie2',
-  'auth',
-  'credential',
-  'credentials',
-  'helicone-auth',
-  'jwt',
   'password',
   'passwd',
   'secret',
@@ -21,18 +14,21 @@ const names: ReadonlySet<string> = new Set([
 
 /** Matches the endings of names such as `x-api-key`, `ocp-apim-subscription-key` and `webhook_secret`. */
 const ending =
-  /(?:(?:^|-)(?:(?:account|admin|api|app|application|auth|consumer|encryption|functions|hmac|license|master|private|root|secret|service|shared|signing|ssh|subscription)-?key|access-?key(?:-?id)?|pass|pwd)|token|secret|password|passwd|passphrase|passcode|assertion)$/
+  /(?:(?:^|-)(?:(?:account|admin|api|app|application|auth|aws|client|consumer|encryption|functions|hmac|license|master|private|rapidapi|root|secret|service|shared|signing|ssh|subscription|user)-?key|access-?key(?:-?id)?|pass|pwd|auth|authentication|authorization|bearer|credentials?|jwt|client-cert)|token|secret|password|passwd|passphrase|passcode|assertion)$/
+
+/** Matches words that name a credential wherever they stand, as in `my-secret-thing`. */
+const word = /(?:^|-)(?:secret|password|passwd)-/
 
 /** Matches tokens that are positions in a list or parts of a text. They are not credentials. */
 const position =
   /(?:after|before|bos|change|continuation|continue|cursor|delta|end|eos|first|last|mask|next|page|pad|position|prev|previous|progress|resume|skip|start|stop|sync|unk)-?token$/
 
 /** Matches fields of signed requests: credentials, signatures and dates. */
-const signing = /^x-(?:amz-|goog-(?:credential|signature)$|ms-token-)/
+const signing = /^x-(?:amz-|amzn-oidc-|goog-(?:credential|signature)$|ms-token-)/
 
 /** Every name above fits this. */
 const hint =
-  /key|tok|auth|sig|secret|pass|pwd|cred|jwt|amz|assert|cookie|session|sid|code|ticket|otp|saml|hmac|verifier|%/i
+  /key|tok|auth|sig|secret|pass|pwd|cred|jwt|amz|assert|cookie|session|sid|code|ticket|otp|saml|hmac|verifier|bearer|client.cert|%/i
 
 /** Quick check of a whole query: returns false only if no parameter has the name of a credential. */
 export function mayNameCredential(query: string): boolean {
@@ -57,7 +53,7 @@ function namesCredential(name: string): boolean {
   const lower = name.toLowerCase()
   if (!hint.test(lower)) return false
   const plain = lower.replace(/[_.]/g, '-')
-  if (names.has(plain) || signing.test(plain)) return true
+  if (names.has(plain) || signing.test(plain) || word.test(plain)) return true
   return ending.test(plain) && !position.test(plain)
 }
 

@@ -1,6 +1,6 @@
 /** The settings of the console, for the processes that have an event log. */
 import { row } from './table.ts'
-import { loopbackAddress, path } from './types.ts'
+import { loopbackAddress } from './types.ts'
 
 export const consoleSettings = {
   consoleAddress: row(loopbackAddress, {
@@ -8,10 +8,5 @@ export const consoleSettings = {
     env: 'SLUICE_CONSOLE_ADDRESS',
     default: 'localhost:15004',
     doc: 'Loopback address of the web console. If the default is in use, another port is chosen.',
-  }),
-  priceFile: row(path, {
-    flag: 'price-file',
-    env: 'SLUICE_PRICE_FILE',
-    doc: 'Price list of models, for the costs that the web console shows. It may change while the process runs.',
   }),
 }

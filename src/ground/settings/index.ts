@@ -15,6 +15,7 @@ import {
   names,
   oneOf,
   path,
+  paths,
   positiveDelay,
   ranges,
   rate,
@@ -206,6 +207,13 @@ export const settings = {
     default: [],
     defaultText: 'none',
     doc: 'Names of further request headers and query parameters that carry credentials, so that their values never enter a record.',
+  }),
+  modelCatalog: row(paths, {
+    flag: 'model-catalog',
+    env: 'SLUICE_MODEL_CATALOG',
+    default: [],
+    defaultText: 'none',
+    doc: 'Catalogs of language models in JSON, as comma-separated paths, in addition to the one that ships with the release. Of several that describe a model, the last one wins. A changed file is read within seconds.',
   }),
   minTerminationMs: row(delay, {
     env: 'CONNECTION_MIN_TERMINATION_DEADLINE',

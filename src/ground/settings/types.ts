@@ -44,6 +44,15 @@ const integer = (form: string, min: number, max: number): SettingType<number> =>
 
 export const text = (form: string) => matching(form, (value) => value.trim() !== '')
 export const path = text('a path')
+/** Paths, whose case counts. */
+export const paths: SettingType<readonly string[]> = {
+  form: 'comma-separated paths',
+  isList: true,
+  read: (text) => {
+    const parts = text.split(',').map((part) => part.trim())
+    return parts.includes('') ? undefined : parts
+  },
+}
 export const host = (form: string) => matching(form, (value) => /^[^\s/]+$/.test(value))
 
 /** A DNS label, as Kubernetes requires it for names of namespaces and Services. */

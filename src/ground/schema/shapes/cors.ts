@@ -56,7 +56,7 @@ export const corsFields = {
     'Response headers that scripts may read.',
   ),
   maxAge: optional(integer({ min: 1 }), {
-    doc: 'How long a browser may keep the preflight answer.',
+    doc: 'How long a browser may keep the preflight response.',
     unit: 'seconds',
     default: 5,
   }),

@@ -1,0 +1,77 @@
+/** Budgets as policies see them. The data plane keeps the accounts. */
+import type { BudgetConfig } from '../model/budgets.ts'
+import type { Exchange, RespondVerdict } from './exchange.ts'
+
+/** Why an account does not admit a request. */
+export type Shortage =
+  /** The amount is used up, or reserved by requests under way. */
+  | 'exhausted'
+  /** This proxy must get another allowance first. */
+  | 'pending'
+  /** The ledger is out of reach. */
+  | 'unreachable'
+  /** There is no room for another value. */
+  | 'full'
+
+/** A value of a budget in one window. */
+export interface BudgetAccount {
+  /** Milliseconds of the epoch; undefined for rolling windows. */
+  readonly endsAt: number | undefined
+  /**
+   * Reserves an amount. Returns the reservation, or why there is none. While the ledger is out of reach, the account
+   * admits nothing, or is overdrawn by up to `overdraft`.
+   */
+  reserve(amount: bigint, overdraft: bigint | undefined): BudgetReservation | Shortage
+  /** Reserves an amount whether or not there is that much. */
+  force(amount: bigint): BudgetReservation
+}
+
+export interface BudgetReservation {
+  /** Charges what the request has cost, and frees the rest. Only the first call has an effect. */
+  settle(actual: bigint): void
+}
+
+/** What the proxy provides for budgets. */
+export interface BudgetHost {
+  /** Called when a budget is configured. */
+  begin(): void
+  /** Returns the account of a value, or a promise if this thread has not used it in this window. */
+  account(config: BudgetConfig, value: string): BudgetAccount | Promise<BudgetAccount>
+}
+
+/** What a request uses, or probably will. */
+export interface Spend {
+  readonly tokens: bigint
+  /** Cost in 10⁻¹² USD; undefined if it is not known. */
+  usd(): bigint | undefined
+}
+
+/** The budgets of a request. The AI backend calls them like token limits; see `TokenLimits`. */
+export interface RequestBudgets {
+  /** Evaluates expressions on the request as the client sent it. */
+  note(exchange: Exchange): void
+  /** Reserves the estimate; undefined if it is not known. Returns a refusal if a budget has too little. */
+  reserve(
+    exchange: Exchange,
+    estimate: Spend | undefined,
+  ): RespondVerdict | undefined | Promise<RespondVerdict | undefined>
+  /** Charges a part of a request that goes on, such as a realtime session. */
+  charge(spend: Spend): void
+  /** Sets what the request has used; undefined if nothing was billed. It is charged when the exchange ends. */
+  used(spend: Spend | undefined): void
+  /** Charges the request, or frees what it has reserved. Only the first call has an effect. */
+  end(wasServed: boolean): void
+}
+
+const budgetsExtension = 'budgets'
+
+/** Stores the budgets of a request for the AI backend. */
+export function storeBudgets({ extensions }: Exchange, budgets: RequestBudgets): void {
+  extensions.set(budgetsExtension, budgets)
+}
+
+/** Returns the budgets that apply to a request; undefined if none does. */
+export const budgetsOf = ({ extensions }: Exchange): RequestBudgets | undefined =>
+  extensions.size === 0
+    ? undefined
+    : (extensions.get(budgetsExtension) as RequestBudgets | undefined)
