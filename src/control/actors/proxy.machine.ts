@@ -19,7 +19,7 @@ interface Connection {
   /** The Gateway that the proxy serves, `namespace/name`; undefined if it serves all. */
   readonly gateway: string | undefined
   readonly address: string | undefined
-  /** Id of the current connection; answers on other connections are ignored. */
+  /** Id of the current connection; acknowledgements on other connections are ignored. */
   readonly stream: string | undefined
   /** The run of the replica that the proxy is connected to; undefined if there is only one. */
   readonly replica: string | undefined

@@ -50,7 +50,9 @@ export function createStep<Value extends string, Context, Event extends { readon
     const scope = { context, event }
     if (guard?.(scope) === false) return snapshot
     const assigned = typeof assignment === 'function' ? assignment(scope) : assignment
-    return { value: target as Value, context: assigned ? { ...context, ...assigned } : context }
+    const hasChanged = assigned !== undefined && Object.keys(assigned).length > 0
+    if (!hasChanged && target === value) return snapshot
+    return { value: target as Value, context: hasChanged ? { ...context, ...assigned } : context }
   }
 }
 

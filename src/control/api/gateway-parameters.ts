@@ -146,6 +146,29 @@ const mesh = object('MeshSpec', {
   trustDomain: optional(anyText, { doc: 'Trust domain of the mesh.', default: 'cluster.local' }),
 })
 
+const catalogSource = object('ModelCatalogSource', {
+  configMap: required(
+    object('ModelCatalogConfigMap', {
+      name: required(
+        text({ min: 1, max: 253 }),
+        'Name of a ConfigMap in the namespace of the Gateway.',
+      ),
+      key: optional(text({ min: 1, max: 253 }), {
+        doc: 'Key with the catalog, in JSON.',
+        default: 'catalog.json',
+      }),
+    }),
+    'A key of a ConfigMap.',
+  ),
+})
+
+const modelCatalog = object('ModelCatalogSpec', {
+  sources: required(
+    list(catalogSource, { min: 1, max: 16 }),
+    'Catalogs in addition to the one that ships with the proxy. Of several that describe a model, the last one wins.',
+  ),
+})
+
 const metadataMap = map(text({ max: 262_144 }), { keys: key, max: 256, refusesNull: true })
 
 const overlay = object('KubernetesResourceOverlay', {
@@ -178,6 +201,10 @@ export const gatewayParametersSpec = object('ParametersSpec', {
   mesh: optional(
     mesh,
     'Gives the proxy an identity and the authorities of a mesh, for mutual TLS to its pods. HBONE is not supported yet.',
+  ),
+  modelCatalog: optional(
+    modelCatalog,
+    'Rules, limits and prices of language models. Only parameters of a Gateway can set it; a change takes effect while the proxy runs.',
   ),
   deployment: optional(overlay, 'Changes to the generated Deployment.'),
   service: optional(overlay, 'Changes to the generated Service.'),

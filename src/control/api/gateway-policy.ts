@@ -31,7 +31,7 @@ const section = optional(
   'Part of the target: a listener, an entry of a ListenerSet, a route rule, a Service port (name or number), a provider or an MCP target.',
 )
 
-const policyTargetReference = object('LocalPolicyTargetReferenceWithSectionName', {
+export const policyTargetReference = object('LocalPolicyTargetReferenceWithSectionName', {
   ...targetFields,
   name: required(referenceName, 'Name of the target, in the namespace of the policy.'),
   sectionName: section,
@@ -101,10 +101,12 @@ const ancestor = object('PolicyAncestorStatus', {
   conditions: optional(conditions(8), 'What the controller found.'),
 })
 
-export const gatewayPolicyStatus = object('PolicyStatus', {
+export const policyStatusFields = {
   conditions: optional(conditions(8), 'The worst of all ancestors.'),
   ancestors: required(
     list(ancestor, { max: 16 }),
     'One entry for each Gateway to which the policy applies.',
   ),
-})
+} as const
+
+export const gatewayPolicyStatus = object('PolicyStatus', policyStatusFields)

@@ -2,6 +2,7 @@
 
 import { gatewayGroup, inferenceGroup, ownGroup } from '../../ground/model/api-names.ts'
 import { optional, required, type Schema } from '../../ground/schema/field.ts'
+import { agentgatewayModelSpec, agentgatewayModelStatus } from './agentgateway-model.ts'
 import {
   configMapBody,
   endpointSliceBody,
@@ -24,6 +25,7 @@ import {
   udpRouteSpec,
 } from './gateway-api/stream-routes.ts'
 import { gatewayBackendSpec, gatewayBackendStatus } from './gateway-backend.ts'
+import { gatewayBudgetSpec, gatewayBudgetStatus } from './gateway-budget.ts'
 import { gatewayParametersSpec, gatewayParametersStatus } from './gateway-parameters.ts'
 import { gatewayPolicySpec, gatewayPolicyStatus } from './gateway-policy.ts'
 import { inferencePoolSpec } from './inference-pool.ts'
@@ -69,6 +71,22 @@ const gatewayBackend = defineKind({
   },
 })
 
+const agentgatewayModel = defineKind({
+  ...ownRow,
+  kind: 'AgentgatewayModel',
+  plural: 'agentgatewaymodels',
+  doc: 'A name of a language model that clients ask for, and the provider or the other models that serve it.',
+  shortNames: ['agmodel'],
+  columns: [
+    conditionColumn('Accepted', '.status.parents[*].conditions', 'Whether it can be used.'),
+    age,
+  ],
+  body: {
+    spec: required(agentgatewayModelSpec, 'Desired state.'),
+    status: optional(agentgatewayModelStatus, 'Conditions, set by the controller.'),
+  },
+})
+
 const gatewayPolicy = defineKind({
   ...ownRow,
   kind: 'GatewayPolicy',
@@ -83,6 +101,42 @@ const gatewayPolicy = defineKind({
   body: {
     spec: required(gatewayPolicySpec, 'The desired state.'),
     status: optional(gatewayPolicyStatus, 'Conditions, set by the controller.'),
+  },
+})
+
+const gatewayBudget = defineKind({
+  ...ownRow,
+  kind: 'GatewayBudget',
+  plural: 'gatewaybudgets',
+  doc: 'How much requests may spend in a window: money, tokens or requests, for all together or for each user, key or team.',
+  shortNames: ['gwbudget'],
+  columns: [
+    {
+      name: 'Amount',
+      type: 'string',
+      description: 'Amount for each window.',
+      jsonPath: '.spec.limit.amount',
+    },
+    { name: 'Unit', type: 'string', description: 'What is counted.', jsonPath: '.spec.limit.unit' },
+    {
+      name: 'Spent',
+      type: 'string',
+      description: 'What is spent in the current window.',
+      jsonPath: '.status.spent',
+    },
+    {
+      name: 'Resets',
+      type: 'string',
+      description: 'When the window ends.',
+      jsonPath: '.status.resetsAt',
+    },
+    conditionColumn('Accepted', '.status.ancestors[*].conditions', 'Whether it is valid.'),
+    conditionColumn('Attached', '.status.ancestors[*].conditions', 'Whether it is in force.'),
+    age,
+  ],
+  body: {
+    spec: required(gatewayBudgetSpec, 'The desired state.'),
+    status: optional(gatewayBudgetStatus, 'Conditions, set by the controller.'),
   },
 })
 
@@ -260,8 +314,10 @@ const coreKinds = [
 
 const table = [
   gatewayBackend,
+  agentgatewayModel,
   gatewayPolicy,
   gatewayParameters,
+  gatewayBudget,
   ...upstreamKinds,
   ...coreKinds,
 ] as const

@@ -71,6 +71,8 @@ function referenceAt(
   const row =
     target && kinds.find(({ group, kind }) => group === target.group && kind === target.kind)
   if (by === undefined || row === undefined) return undefined
+  // All models that refer to the rule, which may be none.
+  if (row.kind === 'AgentgatewayModel' && 'name' in by && by.name === '*') return undefined
   const { namespace = ownNamespace, sectionName, port } = isObject(value) ? value : {}
   // A reference from a cluster-scoped object that lacks its namespace is an error of its own.
   if (typeof namespace !== 'string' || (row.namespaced && namespace === '')) return undefined

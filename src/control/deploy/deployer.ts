@@ -170,7 +170,7 @@ export class Deployer {
     const known = this.#internalErrors.get(key)
     const times = known?.text === text ? known.times + 1 : 1
     this.#internalErrors.set(key, { text, times })
-    return times >= maxEqualAnswers
+    return times >= maxEqualResponses
   }
 
   #fail(key: ObjectKey, uid: string, error: unknown): void {
@@ -188,10 +188,10 @@ export class Deployer {
 }
 
 /**
- * Number of equal 500 answers in a row that count as a refusal. The API server also answers 500 to objects
+ * Number of equal 500 responses in a row that count as a refusal. The API server also responds 500 to objects
  * that it can never accept, such as those whose fields have types other than the schema's.
  */
-const maxEqualAnswers = 3
+const maxEqualResponses = 3
 
 function isPassing(error: unknown): boolean {
   if (error instanceof ConflictingObjectError) return error.isPassing

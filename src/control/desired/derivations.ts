@@ -5,6 +5,7 @@
 import { keySetsPendingInput } from '../../ground/model/key-sets.ts'
 import { backendStage } from './derive/backend.ts'
 import { backendTlsPolicyStage, backendTlsTargets } from './derive/backend-tls-policy.ts'
+import { budgetStage } from './derive/budget.ts'
 import { gatewayStage, listenerOwnerStage } from './derive/gateway.ts'
 import { gatewayServices } from './derive/gateway-addresses.ts'
 import { gatewayClassStage } from './derive/gateway-class.ts'
@@ -14,8 +15,11 @@ import { viewGrpcRule } from './derive/grpc-route.ts'
 import { type CheckRegex, viewRule } from './derive/http-rule.ts'
 import { inferencePoolStage, inferencePools, podStage } from './derive/inference-pool.ts'
 import { inferencePoolStatusStage } from './derive/inference-pool-status.ts'
+import { modelStage } from './derive/model.ts'
+import { modelSetStage } from './derive/model-sets.ts'
+import { modelsByParent } from './derive/model-view.ts'
 import { policyStage } from './derive/policy.ts'
-import { policyStatusStage } from './derive/policy-status.ts'
+import { budgetStatusStage, policyStatusStage } from './derive/policy-status.ts'
 import { targetKindNames } from './derive/policy-targets.ts'
 import { requestRouteStage } from './derive/request-route.ts'
 import { routeClaimsStage } from './derive/route-claims.ts'
@@ -43,6 +47,9 @@ function stages({ checkRegex }: DerivationOptions): readonly Stage[] {
     gatewayDeploymentStage,
     workloadStage,
     backendStage,
+    // Attach to listeners or to rules of routes, which then have them as their backend.
+    modelStage,
+    modelSetStage,
     // Contributes the hostnames that routes claim on listeners.
     routeClaimsStage,
     // Before the routes, which report the problems of the pools that they refer to.
@@ -56,6 +63,8 @@ function stages({ checkRegex }: DerivationOptions): readonly Stage[] {
     policyStage,
     // Compares the claims of policies on the same target.
     policyStatusStage,
+    budgetStage,
+    budgetStatusStage,
     backendTlsPolicyStage,
     // After the routes, which contribute the Gateways that refer to a pool.
     inferencePoolStatusStage,
@@ -78,13 +87,14 @@ const indexes: readonly IndexDefinition[] = [
   backendTlsTargets,
   gatewayServices,
   inferencePools,
+  modelsByParent,
   // Keyed by namespace, and '' for all: MCP backends select Services, including those without labels.
   { name: 'services', kinds: ['Service'], keys: ({ ref }) => [ref.namespace, ''] },
   { name: 'grants', kinds: ['ReferenceGrant'], keys: ({ ref }) => [ref.namespace] },
   {
     name: 'labelled',
-    // Policies select their targets by label, and also Secrets with API keys.
-    kinds: [...targetKindNames, 'Secret'],
+    // Policies select their targets by label, and also Secrets and ConfigMaps with API keys.
+    kinds: [...targetKindNames, 'Secret', 'ConfigMap'],
     keys: ({ object, ref }) =>
       Object.keys(object?.metadata.labels ?? {}).length === 0
         ? []

@@ -31,7 +31,7 @@ export interface LeaseRecord {
 
 /** Stores the record. `read` and `write` reject if the store does not answer. */
 export interface LeaseStore {
-  /** Returns undefined if there is no record. An answer after `timeoutMs` is useless. */
+  /** Returns undefined if there is no record. A response after `timeoutMs` is useless. */
   read(timeoutMs: number): Promise<LeaseRecord | undefined>
   /**
    * Replaces the record `before`, which was read last; creates the record if `before` is undefined.
@@ -224,7 +224,7 @@ export class Lease {
       return
     }
     this.#note(renewed)
-    // The term may have ended while the answer was on its way.
+    // The term may have ended while the response was on its way.
     if (this.#term.epoch !== epoch) return
     this.#term.extend(epoch, sent)
     this.#watchExpiry()
@@ -270,7 +270,7 @@ export class Lease {
     }
   }
 
-  /** Timeout of each read and write, since an answer after the term is useless. */
+  /** Timeout of each read and write, since a response after the term is useless. */
   get #limitMs(): number {
     return Math.floor(this.#options.durationMs / 3)
   }

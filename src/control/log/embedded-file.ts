@@ -140,6 +140,16 @@ function openWith(
   }
 }
 
+/** Opens a log that another process may be writing. @throws LogError `foreign` if it is of another version */
+export function openToJoin(path: string): DatabaseSync {
+  return openWith(path, (database) => {
+    const version = versionOf(database, path)
+    if (version === migrations.length) return
+    const what = version === 0 ? 'is no log' : 'was written by an older version'
+    throw new LogError('foreign', `${path} ${what}`)
+  })
+}
+
 /**
  * Opens a log to read it, even on read-only media. On such media, SQLite cannot read the events that a killed
  * process has left in its `-wal` file, so such a log must be copied first.

@@ -8,6 +8,7 @@ import {
   noteDamage,
   openDatabase,
   openLogFile,
+  openToJoin,
   openToRead,
 } from './embedded-file.ts'
 import { EmbeddedSnapshots } from './embedded-snapshots.ts'
@@ -72,6 +73,18 @@ export function readEmbeddedLog(path: string): EventLog {
   return new EmbeddedLog(
     path,
     guard(path, () => openToRead(path)),
+  )
+}
+
+/**
+ * Opens the log of another process to append to it as well. Like a reader, this neither checks nor repairs the file.
+ * Each append is a transaction of SQLite, which waits while the other process writes.
+ * @throws LogError `foreign`, `corrupt` or `storage`
+ */
+export function joinEmbeddedLog(path: string): EventLog {
+  return new EmbeddedLog(
+    path,
+    guard(path, () => openToJoin(path)),
   )
 }
 
@@ -153,7 +166,9 @@ class EmbeddedLog implements EventLog {
 
   async lastPosition(): Promise<Position> {
     this.#assertOpen()
-    return this.#last()
+    const last = this.#last()
+    this.#arrivals.announce()
+    return last
   }
 
   async firstPosition(): Promise<Position> {

@@ -1,4 +1,4 @@
-export { MemoryLog, openEmbeddedLog, readEmbeddedLog } from './embedded.ts'
+export { joinEmbeddedLog, MemoryLog, openEmbeddedLog, readEmbeddedLog } from './embedded.ts'
 export { noteDamage } from './embedded-file.ts'
 export { maxEventBytes } from './encode.ts'
 export {

@@ -104,7 +104,10 @@ export interface EventLog {
    */
   tail(from: Position, options?: { readonly signal?: AbortSignal }): AsyncIterable<Recorded>
 
-  /** Position of the last event ever appended; `beginning` if there is none. */
+  /**
+   * Position of the last event ever appended; `beginning` if there is none. Tails then continue up to there, also if
+   * another process has appended it.
+   */
   lastPosition(): Promise<Position>
 
   /** Position of the oldest event in the log; the next position if it is empty. */
@@ -154,6 +157,8 @@ export type LogErrorCode =
   | 'no-snapshot'
   /** The file is not a log of Sluice, or is of a newer version; it is left alone. */
   | 'foreign'
+  /** The server has no such log, and the caller did not ask to create it. */
+  | 'missing'
   /** The file or the stream was damaged or replaced after it was opened; open it again. */
   | 'corrupt'
   /** The disk or the server failed; the same call may succeed later. */

@@ -20,7 +20,29 @@ import { LogError } from './log.ts'
 /** For modules that load this one on demand: bundles keep no names of a CommonJS package that is imported so. */
 export { DiscardPolicy, JetStreamApiError, jetstream, jetstreamManager }
 
+/** The stream of a log, and the first token of the subjects that it takes. */
+interface LogStream {
+  readonly name: string
+  readonly prefix: string
+}
+
+/** Streams of all logs. Subjects of events begin with `sluice` whatever their stream. */
+export const logStreams = {
+  events: { name: 'SLUICE_EVENTS', prefix: 'sluice' },
+  ledger: { name: 'SLUICE_LEDGER', prefix: 'sluice-ledger' },
+} as const satisfies Record<string, LogStream>
+
+/** Returns the subject under which a stream takes an event. */
+export const subjectIn = ({ prefix }: LogStream, subject: string): string =>
+  prefix + subject.slice(logStreams.events.prefix.length)
+
+/** Returns the subject of an event in a stream. */
+export const subjectFrom = ({ prefix }: LogStream, subject: string): string =>
+  logStreams.events.prefix + subject.slice(prefix.length)
+
 export interface NatsLogOptions {
+  /** Which log it is. Default: the events of the configuration. */
+  readonly log?: keyof typeof logStreams
   /** `nats://[user:password@]host:port` or `tls://…`; commas separate the servers of a cluster. */
   readonly servers: string
   /** Whether to create the stream if it does not exist; if false, that is an error. Default true. */
@@ -38,6 +60,7 @@ export interface Link {
   readonly connection: NatsConnection
   readonly client: JetStreamClient
   readonly manager: JetStreamManager
+  readonly stream: LogStream
   /** The object stores for snapshots and the index of the stream. */
   readonly objects: Pick<Objm, 'create' | 'open'>
   /** Maximum bytes of a message's body, which leaves room for headers. */
@@ -47,11 +70,8 @@ export interface Link {
   isConnected(): boolean
 }
 
-/** Name of the stream, which takes all subjects below `sluice.`. */
-export const stream = 'SLUICE_EVENTS'
 /** Number of replicas of a stream, unless an operator has created it with more. */
 export const replicas = 1
-const subjects = 'sluice.>'
 /** Minimum version of the server: the first with ordered pull consumers, and the one that Debian ships. */
 const oldestServer = [2, 9] as const
 const headerReserve = 8 * 1024
@@ -59,7 +79,7 @@ const largestFrame = 512 * 1024
 const smallestPayload = 64 * 1024
 const retryMs = 100
 /** Time after which a request without an answer is repeated, in milliseconds. */
-const answerTimeoutMs = 2000
+const responseTimeoutMs = 2000
 
 /**
  * Connects, and checks that the server can keep the log.
@@ -82,17 +102,19 @@ export async function openLink(options: NatsLogOptions): Promise<Link> {
   try {
     const maxPayload = checkServer(connection)
     const manager = await openManager(connection)
-    const { max_msg_size: maxMessage } = await ensureStream(manager, {
+    const stream = logStreams[options.log ?? 'events']
+    const { max_msg_size: maxMessage } = await ensureStream(manager, stream, {
       create: options.create ?? true,
       canCompress: isAtLeast(connection, [2, 10]),
     })
-    const client = jetstream(connection, { timeout: answerTimeoutMs })
+    const client = jetstream(connection, { timeout: responseTimeoutMs })
     // -1 and 0 mean that only the limit of the server applies.
     const maxBytes = maxMessage > 0 ? Math.min(maxPayload, maxMessage) : maxPayload
     return {
       connection,
       client,
       manager,
+      stream,
       objects: new Objm(client),
       maxFrameBytes: Math.min(largestFrame, maxBytes - headerReserve),
       reconnects,
@@ -160,7 +182,7 @@ function isAtLeast({ info }: NatsConnection, [major, minor]: readonly [number, n
 /** @throws LogError `unsupported` */
 export async function openManager(connection: NatsConnection): Promise<JetStreamManager> {
   try {
-    return await jetstreamManager(connection, { timeout: answerTimeoutMs })
+    return await jetstreamManager(connection, { timeout: responseTimeoutMs })
   } catch (cause) {
     throw new LogError('unsupported', 'the NATS server has no JetStream for this account', {
       cause,
@@ -176,18 +198,20 @@ interface StreamOptions {
 
 async function ensureStream(
   manager: JetStreamManager,
+  { name, prefix }: LogStream,
   { create, canCompress }: StreamOptions,
 ): Promise<StreamConfig> {
-  if (!create && (await findStream(manager, stream)) === undefined) {
-    throw new LogError('foreign', `the NATS server has no stream ${stream}`)
+  if (!create && (await findStream(manager, name)) === undefined) {
+    throw new LogError('missing', `the NATS server has no stream ${name}`)
   }
   const compressed = canCompress ? { compression: StoreCompression.S2 } : {}
-  const wanted = { name: stream, subjects: [subjects], ...compressed }
+  const subjects = `${prefix}.>`
+  const wanted = { name, subjects: [subjects], ...compressed }
   const { config } = await findOrCreateStream(manager, wanted)
-  checkStream(config)
+  checkStream(config, subjects)
   if (create && canCompress && config.compression !== StoreCompression.S2) {
     // An account that may not change the stream keeps it as it is: the log only takes more space.
-    await manager.streams.update(stream, compressed).catch(() => undefined)
+    await manager.streams.update(name, compressed).catch(() => undefined)
   }
   return config
 }
@@ -231,7 +255,7 @@ export async function findStream(
 }
 
 /** @throws LogError `foreign` if a limit of the stream would remove events from the log */
-function checkStream(config: StreamConfig): void {
+function checkStream(config: StreamConfig, subjects: string): void {
   const wrong = [
     config.retention !== RetentionPolicy.Limits && `retention is ${config.retention}`,
     config.discard !== DiscardPolicy.New && 'it discards old messages',
@@ -300,8 +324,8 @@ export class StreamExtent {
 
   /** @throws LogError `corrupt` if the stream was deleted or replaced since the first call. */
   async info(deadline: Deadline): Promise<StreamInfo> {
-    const { manager } = this.#link
-    const info = await persist(() => findStream(manager, stream), deadline)
+    const { manager, stream } = this.#link
+    const info = await persist(() => findStream(manager, stream.name), deadline)
     this.#created ??= info?.created
     if (info !== undefined && info.created === this.#created) return info
     const what = info === undefined ? 'was deleted' : 'was replaced by another one'
@@ -311,8 +335,8 @@ export class StreamExtent {
   /** Sequences of messages that were removed while earlier ones remain; in order. */
   async holes(state: StreamState, deadline: Deadline): Promise<readonly number[]> {
     if ((state.num_deleted ?? 0) === this.#holes.length) return this.#holes
-    const { manager } = this.#link
-    const ask = () => manager.streams.info(stream, { deleted_details: true })
+    const { manager, stream } = this.#link
+    const ask = () => manager.streams.info(stream.name, { deleted_details: true })
     const info = await persist(ask, deadline)
     this.#holes = info.state.deleted ?? []
     return this.#holes

@@ -10,7 +10,7 @@ const maxAgeMs = 7 * 24 * 3_600_000
 const maxStreamBytes = 1024 ** 3
 /** Maximum number of blocks that wait for the server; further ones are lost. */
 const maxWaiting = 16
-const answerTimeoutMs = 5_000
+const responseTimeoutMs = 5_000
 /** Time after which a failed connection is tried again. */
 const retryMs = 5_000
 
@@ -54,7 +54,7 @@ export class DecisionPublisher {
   async #send(block: Uint8Array): Promise<void> {
     this.#opened ??= this.#open()
     const { client } = await this.#opened
-    await client.publish(decisionSubject, block, { timeout: answerTimeoutMs })
+    await client.publish(decisionSubject, block, { timeout: responseTimeoutMs })
   }
 
   async #open() {
@@ -62,7 +62,7 @@ export class DecisionPublisher {
       const client = await import('./nats-connection.ts')
       const { connectTo, DiscardPolicy, findOrCreateStream, jetstream, jetstreamManager } = client
       const connection = await connectTo(this.#options.servers)
-      const manager = await jetstreamManager(connection, { timeout: answerTimeoutMs })
+      const manager = await jetstreamManager(connection, { timeout: responseTimeoutMs })
       await findOrCreateStream(manager, {
         name: decisionStream,
         subjects: [decisionSubject],

@@ -1,11 +1,10 @@
 import type { StreamInfo } from '@nats-io/jetstream'
 import { within } from '../../ground/base/within.ts'
-import { type Link, replicas, stream } from './nats-connection.ts'
+import { type Link, replicas } from './nats-connection.ts'
 import type { NatsIndexState, StreamIndex } from './nats-index.ts'
 
-const bucket = `${stream}_INDEX`
 const objectName = 'newest'
-const answerTimeoutMs = 10_000
+const responseTimeoutMs = 10_000
 const digestBytes = 16
 
 /** The index is stored again after this number of new events, or after this share of all events if that is more. */
@@ -25,6 +24,7 @@ interface Head extends Omit<NatsIndexState, 'digests'> {
  */
 export class IndexStore {
   readonly #stores: Link['objects']
+  readonly #bucket: string
   /** When the stream was created. */
   #created = ''
   #savedAt = 0
@@ -32,6 +32,7 @@ export class IndexStore {
 
   constructor(link: Link) {
     this.#stores = link.objects
+    this.#bucket = `${link.stream.name}_INDEX`
   }
 
   /** Restores an index. If the store has no usable one, the index begins at the first message of the stream. */
@@ -39,7 +40,7 @@ export class IndexStore {
     this.#created = created
     let stored: NatsIndexState | undefined
     // The client waits forever for parts that are removed while it reads.
-    await within(answerTimeoutMs, async () => {
+    await within(responseTimeoutMs, async () => {
       const bytes = await this.#read().catch(() => null)
       if (bytes !== null) stored = decode(bytes, created)
     })
@@ -65,17 +66,17 @@ export class IndexStore {
 
   /** Resolves when nothing is being stored. */
   async settled(): Promise<void> {
-    await within(answerTimeoutMs, () => this.#saving)
+    await within(responseTimeoutMs, () => this.#saving)
   }
 
   async #read(): Promise<Uint8Array | null> {
-    const store = await this.#stores.open(bucket)
+    const store = await this.#stores.open(this.#bucket)
     return store.getBlob(objectName)
   }
 
   async #write(state: NatsIndexState): Promise<void> {
     const content = ReadableStream.from(encode(state, this.#created)) as ReadableStream<Uint8Array>
-    const store = await this.#stores.create(bucket, { replicas })
+    const store = await this.#stores.create(this.#bucket, { replicas })
     await store.put({ name: objectName }, content)
   }
 }

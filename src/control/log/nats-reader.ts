@@ -1,7 +1,7 @@
 import type { ConsumerMessages, JsMsg } from '@nats-io/jetstream'
 import { decodeEvent } from './encode.ts'
 import { LogError, type Recorded } from './log.ts'
-import { type Link, stream } from './nats-connection.ts'
+import { type Link, subjectIn } from './nats-connection.ts'
 import { parseFrame } from './nats-frames.ts'
 import type { StreamIndex } from './nats-index.ts'
 
@@ -109,14 +109,14 @@ export async function* followMessages(link: Link, range: MessageRange): AsyncGen
 }
 
 async function consume(
-  { client }: Link,
+  { client, stream }: Link,
   { from, headersOnly, subject }: MessageRange,
 ): Promise<ConsumerMessages> {
-  const consumer = await client.consumers.get(stream, {
+  const consumer = await client.consumers.get(stream.name, {
     opt_start_seq: from,
     inactive_threshold: inactiveMs,
     ...(headersOnly === true && { headers_only: true }),
-    ...(subject !== undefined && { filter_subjects: subject }),
+    ...(subject !== undefined && { filter_subjects: subjectIn(stream, subject) }),
   })
   return consumer.consume({ ...consumerTiming, max_messages: headersOnly === true ? 2000 : 256 })
 }

@@ -8,15 +8,16 @@ import {
   type SnapshotInfo,
   type SnapshotQuery,
 } from './log.ts'
-import { type Link, messageOf, replicas, stream } from './nats-connection.ts'
+import { type Link, messageOf, replicas } from './nats-connection.ts'
 import { packChunks, unpackChunks } from './snapshot-codec.ts'
 import { surplusSnapshots } from './snapshot-thinning.ts'
 
-const bucket = `${stream}_SNAPSHOTS`
+const bucketOf = ({ stream }: Link): string => `${stream.name}_SNAPSHOTS`
+
 /** The stream of an object store, and the subjects of its parts, as NATS defines them (ADR-20). */
-const bucketStream = `OBJ_${bucket}`
-const chunkSubject = (nuid: string) => `$O.${bucket}.C.${nuid}`
-const metaSubject = (name: string) =>
+const bucketStream = (bucket: string) => `OBJ_${bucket}`
+const chunkSubject = (bucket: string, nuid: string) => `$O.${bucket}.C.${nuid}`
+const metaSubject = (bucket: string, name: string) =>
   `$O.${bucket}.M.${Buffer.from(name).toString('base64').replaceAll('+', '-').replaceAll('/', '_')}`
 
 /** Earlier versions stored one snapshot under this name. */
@@ -45,10 +46,12 @@ interface StoredObject extends SnapshotInfo {
  */
 export class SnapshotStore {
   #link: Link
+  readonly #bucket: string
   #opened: Promise<ObjectStore> | undefined
 
   constructor(link: Link) {
     this.#link = link
+    this.#bucket = bucketOf(link)
   }
 
   async save(
@@ -136,38 +139,40 @@ export class SnapshotStore {
   ): Promise<void> {
     const { manager } = this.#link
     const stored = await this.list()
-    const { bytes } = (await manager.streams.info(stream)).state
+    const { bytes } = (await manager.streams.info(this.#link.stream.name)).state
     const surplus = new Set<SnapshotInfo>(surplusSnapshots(stored, { ...log, bytes, foldVersion }))
     await this.#removeAll(stored.filter((one) => surplus.has(one)))
-    await this.#removeAbandoned(new Set(stored.map(({ nuid }) => chunkSubject(nuid))))
+    await this.#removeAbandoned(new Set(stored.map(({ nuid }) => chunkSubject(this.#bucket, nuid))))
   }
 
   /** Removes objects as a whole. The client's own way would keep a message for each of them. */
   async #removeAll(objects: readonly StoredObject[]): Promise<void> {
     for (const { name, nuid } of objects) {
-      await this.#removeSubject(metaSubject(name))
-      await this.#removeSubject(chunkSubject(nuid))
+      await this.#removeSubject(metaSubject(this.#bucket, name))
+      await this.#removeSubject(chunkSubject(this.#bucket, nuid))
     }
   }
 
   /** Removes the parts of objects whose writers died before the last part. */
   async #removeAbandoned(known: ReadonlySet<string>): Promise<void> {
     const { streams } = this.#link.manager
-    const { state } = await streams.info(bucketStream, { subjects_filter: chunkSubject('>') })
+    const { state } = await streams.info(bucketStream(this.#bucket), {
+      subjects_filter: chunkSubject(this.#bucket, '>'),
+    })
     for (const subject of Object.keys(state.subjects ?? {})) {
       if (known.has(subject)) continue
-      const last = await streams.getMessage(bucketStream, { last_by_subj: subject })
+      const last = await streams.getMessage(bucketStream(this.#bucket), { last_by_subj: subject })
       const isAbandoned = last !== null && last.time.getTime() < Date.now() - abandonedAfterMs
       if (isAbandoned) await this.#removeSubject(subject)
     }
   }
 
   async #removeSubject(filter: string): Promise<void> {
-    await this.#link.manager.streams.purge(bucketStream, { filter })
+    await this.#link.manager.streams.purge(bucketStream(this.#bucket), { filter })
   }
 
   #store(): Promise<ObjectStore> {
-    this.#opened ??= this.#link.objects.create(bucket, { replicas })
+    this.#opened ??= this.#link.objects.create(this.#bucket, { replicas })
     this.#opened.catch(() => {
       this.#opened = undefined
     })

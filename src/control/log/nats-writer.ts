@@ -2,7 +2,7 @@ import { JetStreamApiCodes, JetStreamApiError, type PubAck } from '@nats-io/jets
 import { fail, succeed } from '../../ground/base/outcome.ts'
 import { type EncodedEvent, findConflict } from './encode.ts'
 import { type Appended, type ExpectedVersion, LogError, type Position } from './log.ts'
-import { type Deadline, type Link, persist, stream } from './nats-connection.ts'
+import { type Deadline, type Link, persist, subjectIn } from './nats-connection.ts'
 import { digestOf, frameHeaders, messageIdOf, type OutgoingFrame } from './nats-frames.ts'
 import type { StoredFrame, StreamIndex } from './nats-index.ts'
 
@@ -93,11 +93,11 @@ async function publishFrame(
   deadline: Deadline,
 ): Promise<boolean> {
   const attempt = (): Promise<PubAck> =>
-    link.client.publish(subject, body, {
+    link.client.publish(subjectIn(link.stream, subject), body, {
       headers: frameHeaders(frame),
       // The server recognizes the id for two minutes; later, the expected sequence prevents a second copy.
       msgID: messageIdOf(frame),
-      expect: { streamName: stream, lastSequence: after },
+      expect: { streamName: link.stream.name, lastSequence: after },
     })
   try {
     const { seq } = await persist(attempt, deadline)

@@ -20,7 +20,7 @@ import {
   openLink,
   persist,
   StreamExtent,
-  stream,
+  subjectFrom,
 } from './nats-connection.ts'
 import { cutBatch, type OutgoingFrame, parseFrame, purgeFrame } from './nats-frames.ts'
 import { type StoredFrame, StreamIndex } from './nats-index.ts'
@@ -305,20 +305,18 @@ class NatsLog implements EventLog {
       // The purge frame itself stays, so that the stream always has the last position.
       const next = index.sequenceOf(position + 1) ?? Number.POSITIVE_INFINITY
       const keep = next < stored.sequence ? await this.#batchStart(next, deadline) : stored.sequence
-      const { manager } = this.#link
+      const { manager, stream } = this.#link
       // The server would remove everything if the sequence were 1.
-      if (keep > 1) await persist(() => manager.streams.purge(stream, { seq: keep }), deadline)
+      if (keep > 1) await persist(() => manager.streams.purge(stream.name, { seq: keep }), deadline)
       return
     }
   }
 
   /** Sequence of the first frame of the batch that a frame belongs to. */
   async #batchStart(sequence: number, deadline: Deadline): Promise<number> {
-    const { manager } = this.#link
-    const message = await persist(
-      () => manager.streams.getMessage(stream, { seq: sequence }),
-      deadline,
-    )
+    const { manager, stream } = this.#link
+    const get = () => manager.streams.getMessage(stream.name, { seq: sequence })
+    const message = await persist(get, deadline)
     return sequence - ((parseFrame(message?.header)?.index ?? 1) - 1)
   }
 
@@ -327,7 +325,8 @@ class NatsLog implements EventLog {
     const range = { from: this.#index.sequence + 1, headersOnly: true, signal: this.#over.signal }
     try {
       for await (const { seq, subject, headers } of followMessages(this.#link, range)) {
-        this.#index.apply({ sequence: seq, subject, frame: parseFrame(headers) })
+        const own = subjectFrom(this.#link.stream, subject)
+        this.#index.apply({ sequence: seq, subject: own, frame: parseFrame(headers) })
       }
     } catch (error) {
       this.#fail(error)

@@ -1,6 +1,6 @@
 /**
  * Appends events to the log, with metrics, and detects a log that fails. Events that must not be lost
- * and can wait, such as answers of proxies, are queued and retried.
+ * and can wait, such as acknowledgements of proxies, are queued and retried.
  */
 import { setTimeout as after } from 'node:timers/promises'
 import type { SluiceEvent } from '../../../events/index.ts'

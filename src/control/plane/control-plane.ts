@@ -8,7 +8,7 @@
  *   secrets     reads published changes       adds the secret values that the changes refer to
  *   effects     reads the fold                writes fetched key sets and timers that are due into the log
  *   channel     reads published changes       writes them to proxies, in this process or over gRPC
- *   recorder    reads what proxies answer     writes it into the log
+ *   recorder    reads acknowledgements       writes it into the log
  *   sinks       read decisions                write statuses and deployments; only in a cluster
  *
  * Source, log (with the lease of replicas that share it) and channel are the parts that are swapped:
@@ -118,7 +118,7 @@ export class ControlPlane<Chosen extends ControlPlaneParts> implements StartedPl
     this.recorder = new DeliveryRecorder({
       ...(options.replica !== undefined && { replica: this.#identity }),
       append: (events) => {
-        // What proxies answer comes after the decisions about what they were sent.
+        // Acknowledgements of proxies come after the decisions about what they were sent.
         this.#reconciler.record()
         this.writer.enqueue('delivery', events)
       },
@@ -199,7 +199,7 @@ export class ControlPlane<Chosen extends ControlPlaneParts> implements StartedPl
     if (!this.index.isListed) await this.#listed.promise
   }
 
-  /** Begins to serve proxies. Decisions are recorded once a proxy has answered, or after `recordWaitMs`. */
+  /** Begins to serve proxies. Decisions are recorded once a proxy has acknowledged, or after `recordWaitMs`. */
   open(recordWaitMs = 0): void {
     if (this.#isClosed) return
     this.#isOpen = true
@@ -242,6 +242,7 @@ export class ControlPlane<Chosen extends ControlPlaneParts> implements StartedPl
     if (this.logEpoch() !== undefined && this.writer.problem === undefined) {
       await saveState(log, this.fold, this.index).catch(() => undefined)
     }
+    await this.parts.ledger?.close()
     await this.#heartbeat?.close()
     await this.#lease?.close()
     this.writer.close()
@@ -374,6 +375,8 @@ export class ControlPlane<Chosen extends ControlPlaneParts> implements StartedPl
   #publish(delta: DesiredDelta): void {
     const { metrics, notify } = this.#options
     const began = performance.now()
+    // Before proxies get a budget, so that the ledger knows it when they ask.
+    this.parts.ledger?.publish(delta)
     this.parts.channel.publish(this.#secrets.join(delta))
     const { sequence, upserted, removed } = delta
     const counts = `${upserted.length} resources changed, ${removed.length} removed`

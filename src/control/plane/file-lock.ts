@@ -1,4 +1,4 @@
-import { closeSync, openSync, truncateSync } from 'node:fs'
+import { closeSync, existsSync, openSync, truncateSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 
 /** Thrown if another process holds the lock. */
@@ -27,7 +27,8 @@ export function takeFileLock(path: string): () => void {
 }
 
 function lockFile(path: string): () => void {
-  const lock = new DatabaseSync(`${path}.lock`)
+  // The wait is for `isLocked`, which reads the file for a moment.
+  const lock = new DatabaseSync(`${path}.lock`, { timeout: 100 })
   try {
     // The journal in memory needs no space on the disk.
     lock.exec('PRAGMA journal_mode = MEMORY; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
@@ -38,6 +39,20 @@ function lockFile(path: string): () => void {
     throw error
   }
   return () => lock.close()
+}
+
+/** Whether a process holds the lock of `path`. */
+export function isLocked(path: string): boolean {
+  if (!existsSync(`${path}.lock`)) return false
+  const lock = new DatabaseSync(`${path}.lock`, { readOnly: true })
+  try {
+    lock.prepare('SELECT count(*) FROM sqlite_schema').get()
+    return false
+  } catch (error) {
+    return (error as { errcode?: number }).errcode === busy
+  } finally {
+    lock.close()
+  }
 }
 
 /** Creates a file that only this user can open, because any process that can open it could lock it. */

@@ -13,6 +13,7 @@ import { Lease } from '../lease/lease.ts'
 import { kubernetesSource } from '../watch/kubernetes/source.ts'
 import { XdsServer, type XdsServerOptions } from '../xds/server.ts'
 import { type VerifyProxy, verifyLoopback } from '../xds/verifier.ts'
+import { BudgetLedger } from './budget-ledger.ts'
 import { type ControlPlane, openControlPlane } from './control-plane.ts'
 import { type ClusterOptions, ClusterSinks } from './controller/cluster.ts'
 import type { ControllerHealth } from './controller/health.ts'
@@ -33,6 +34,7 @@ interface ClusterParts {
   readonly source: ClusterSinks['source']
   readonly channel: XdsServer
   readonly sinks: ClusterSinks
+  readonly ledger: BudgetLedger
 }
 
 /** Opens a session with the state that the log has. `signal` aborts the wait for replicas that have it. */
@@ -46,7 +48,7 @@ export async function openSession(
     ...options,
     log,
     sourceName: kubernetesSource,
-    parts: (context) => clusterParts(options, context),
+    parts: (context) => clusterParts(options, context, log),
     lease: kubernetesLease(options),
     leaseDurationMs: settings.leaseDurationMs,
     clusterDomain: settings.clusterDomain,
@@ -60,20 +62,26 @@ export async function openSession(
 }
 
 /** @throws if TLS is configured and the certificate cannot be used */
-function clusterParts(options: ControllerSessionOptions, plane: StartedPlane): ClusterParts {
+function clusterParts(
+  options: ControllerSessionOptions,
+  plane: StartedPlane,
+  { openLedger }: OpenedLog,
+): ClusterParts {
   const { client, settings, isInCluster, listen, notify } = options
   const onNotice = (text: string) => notify('warn', text)
-  const sinks = new ClusterSinks(options, plane)
+  const ledger = new BudgetLedger({ openLog: openLedger, isSole: false, notify })
+  const sinks = new ClusterSinks(options, plane, ledger)
   const channel = new XdsServer({
     address: settings.xdsAddress,
-    answers: plane.recorder,
+    reports: plane.recorder,
+    ledger: ledger.connect,
     isBehind: (position) => plane.isBehind(position),
     verify: verifyServiceAccount(client, isInCluster),
     ...(listen && { listen }),
     ...(settings.xdsTls && { tls: servedCertificate(settings.xdsTlsDir, onNotice) }),
     onNotice,
   })
-  return { source: sinks.source, channel, sinks }
+  return { source: sinks.source, channel, sinks, ledger }
 }
 
 /** Audience that a proxy's token must be issued for. */

@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { routeApplied } from '../../../test/contract/events.ts'
-import { openLog } from './open-log.ts'
+import { openLog, stateFolder } from './open-log.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-full-'))
 const disk = join(folder, 'disk')
@@ -77,5 +77,22 @@ describe.skipIf(!isMounted)('a log file on a full disk', () => {
     await expect(openLog([], { logFile: '/proc/none/events.db' })).rejects.toThrow(
       'cannot be written',
     )
+  })
+})
+
+describe('the folder of state', () => {
+  afterEach(() => void vi.unstubAllEnvs())
+
+  it('is where XDG_STATE_HOME says, unless it is empty or relative', () => {
+    const usual = join(homedir(), '.local', 'state', 'sluice')
+    for (const [home, folder] of [
+      ['/var/state', '/var/state/sluice'],
+      ['', usual],
+      ['state', usual],
+      [undefined, usual],
+    ] as const) {
+      vi.stubEnv('XDG_STATE_HOME', home)
+      expect(stateFolder()).toBe(folder)
+    }
   })
 })

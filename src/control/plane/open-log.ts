@@ -2,7 +2,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, statfsSync, statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { DamagedEventError, type UnknownEventTypeError } from '../../../events/index.ts'
 import { makeFolder } from '../../ground/base/make-folder.ts'
 import { type HeartbeatOptions, natsHeartbeats } from '../lease/heartbeat.ts'
@@ -42,13 +42,19 @@ export interface OpenedLog {
   readonly discard?: (reason: string) => void
   /** Reports if the log is lost, continues in memory, or is stored again. Only for a log in a file. */
   readonly watch?: (notify: NotifyLog) => void
+  /** Opens the log of the ledger of budgets, which is beside this one. Called once, if there is a budget. */
+  readonly openLedger: () => Promise<EventLog>
   /** Closes the log, which other processes can open then. */
   close(): Promise<void>
 }
 
-/** The folder of the user's state, with a folder for each set of manifests. */
+/**
+ * The folder of the user's state, with a folder for each set of manifests. A variable that is empty or a relative path
+ * counts as not set (XDG Base Directory Specification 0.8).
+ */
 export function stateFolder(): string {
-  return join(process.env.XDG_STATE_HOME ?? join(homedir(), '.local', 'state'), 'sluice')
+  const home = process.env.XDG_STATE_HOME ?? ''
+  return join(isAbsolute(home) ? home : join(homedir(), '.local', 'state'), 'sluice')
 }
 
 /** The default path of a log: one per set of manifests, below the user's state folder. */
@@ -63,7 +69,8 @@ const oneLine = (text: string) => text.replace(/\s+/g, ' ').trim()
 
 function memoryLog(notices: readonly string[], digestKey = randomDigestKey()): OpenedLog {
   const log = new MemoryLog()
-  return { log, digestKey, path: undefined, notices, close: () => log.close() }
+  const openLedger = async () => new MemoryLog()
+  return { log, digestKey, path: undefined, notices, openLedger, close: () => log.close() }
 }
 
 /** Names of text files, which must not be moved aside as a damaged log. */
@@ -141,8 +148,9 @@ function fileLog(path: string, digestKey?: DigestKey): Promise<OpenedLog> {
       overflow.notify = notify
       presence.watch((text) => notify('error', text))
     }
+    const openLedger = async () => openEmbeddedLog(`${path}.ledger`).log
     const close = () => log.close().then(() => presence.close())
-    return { log, digestKey: key, path, notices, discard, watch, close }
+    return { log, digestKey: key, path, notices, discard, watch, openLedger, close }
   })
 }
 
@@ -225,7 +233,8 @@ async function natsLog(
     const openHeartbeats = natsHeartbeats(servers)
     const shared = { servers, openHeartbeats, replica: replicaName(`${local}.name`) }
     const path = withoutPasswords(servers)
-    return { log, digestKey, path, notices: [], shared, close: () => log.close() }
+    const openLedger = () => openNatsLog({ servers, log: 'ledger' })
+    return { log, digestKey, path, notices: [], shared, openLedger, close: () => log.close() }
   })
 }
 

@@ -6,8 +6,9 @@ import type { TimersOptions } from '../effects/timers.ts'
 import type { Lease, LeaseOptions } from '../lease/lease.ts'
 import type { ObserveOptions } from '../watch/observed.ts'
 import type { ResourceIndex } from '../watch/resource-index.ts'
-import type { ProxyAnswers } from '../xds/delivery-recorder.ts'
+import type { ProxyReports } from '../xds/delivery-recorder.ts'
 import type { AppendQueue } from './append-queue.ts'
+import type { BudgetLedger } from './budget-ledger.ts'
 import type { ControllerMetrics } from './controller/metrics.ts'
 import type { OpenedLog } from './open-log.ts'
 
@@ -52,6 +53,8 @@ export interface Sinks {
 export interface ControlPlaneParts {
   readonly source: ResourceSource
   readonly channel: Channel
+  /** Learns which budgets are configured. */
+  readonly ledger?: Pick<BudgetLedger, 'publish' | 'close'>
   readonly sinks?: Sinks
 }
 
@@ -61,8 +64,8 @@ export interface StartedPlane {
   /** The objects of the source in the log. */
   readonly index: ResourceIndex
   readonly writer: AppendQueue
-  /** Records the answers of proxies. */
-  readonly recorder: ProxyAnswers
+  /** Records what proxies acknowledge and reject. */
+  readonly recorder: ProxyReports
   /** Options of every kind of source. */
   readonly sourceOptions: ObserveOptions & {
     /** Called with events to append, in order and all or none. Resolves once they are in the log. */

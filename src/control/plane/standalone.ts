@@ -2,15 +2,14 @@
  * `sluice run`: the control plane on one machine, with its proxy. Manifests are the source, the log
  * is a file (or shared on a NATS server, with a lease there), and the channel is memory.
  */
+
 import { randomUUID } from 'node:crypto'
+import { dirname } from 'node:path'
 import { setTimeout as after } from 'node:timers/promises'
 import { DamagedEventError, UnknownEventTypeError } from '../../../events/index.ts'
 import type { MetricsSnapshot } from '../../gateway/proxy/telemetry/metric-definitions.ts'
-import {
-  type ProxyOptions,
-  type RunningProxy,
-  startProxy,
-} from '../../gateway/proxy/workers/supervisor.ts'
+import type { ProxyOptions } from '../../gateway/proxy/workers/proxy-options.ts'
+import { type RunningProxy, startProxy } from '../../gateway/proxy/workers/supervisor.ts'
 import { trimWhenIdle } from '../../ground/base/idle-trim.ts'
 import { within } from '../../ground/base/within.ts'
 import { defaultClusterDomain } from '../../ground/model/service-host.ts'
@@ -22,6 +21,7 @@ import { FileSource } from '../watch/files.ts'
 import type { SourceProblem } from '../watch/source-problem.ts'
 import { InProcessChannel } from '../xds/channel.ts'
 import { builtInObjects } from './api-binding.ts'
+import { BudgetLedger } from './budget-ledger.ts'
 import { type ControlPlane, openControlPlane } from './control-plane.ts'
 import {
   isDamage,
@@ -100,6 +100,7 @@ async function startOn(log: OpenedLog, options: StandaloneOptions): Promise<Stan
     ...options.proxy,
     name,
     channel: plane.parts.channel,
+    ledger: { connect: plane.parts.ledger.connect, isSole: !plane.isShared },
     moreMetrics: () => ({ ...(plane.isShared && digestChecks.snapshot()), ...end.metrics() }),
     without: end.missing,
   })
@@ -135,7 +136,11 @@ function damageOf({ ended }: Plane): Promise<never> {
   })
 }
 
-type Plane = ControlPlane<{ readonly source: FileSource; readonly channel: InProcessChannel }>
+type Plane = ControlPlane<{
+  readonly source: FileSource
+  readonly channel: InProcessChannel
+  readonly ledger: BudgetLedger
+}>
 
 function openPlane(
   {
@@ -160,9 +165,11 @@ function openPlane(
         paths,
         builtIn: builtInObjects,
         isShared: shared !== undefined,
+        references: { variable: (name) => process.env[name], folderOf: dirname, isOfGateway: true },
         onProblem,
       }),
       channel: new InProcessChannel(recorder),
+      ledger: new BudgetLedger({ openLog: log.openLedger, isSole: shared === undefined, notify }),
       ...(conditions && {
         sinks: { ...noSinks, decided: (change: FoldChange) => conditions.decided(change) },
       }),

@@ -1,6 +1,7 @@
 /** Reads one manifest, and tells whether it has changed. */
 import { readFileSync, statSync } from 'node:fs'
 import { hexDigest } from '../../ground/base/digest.ts'
+import { readReferenced } from './referenced-file.ts'
 
 /** The result of reading one manifest. */
 type FileRead =
@@ -19,21 +20,47 @@ type FileRead =
 export const isReplaced = (before: string, after: string): boolean =>
   before !== '' && before.split(' ').at(-1) !== after.split(' ').at(-1)
 
+interface ReadBefore {
+  readonly stamp: string
+  readonly hash: string
+  /** The files from which its Secrets take values: a change of one is a change of the manifest. */
+  readonly references: readonly string[]
+}
+
 /** Reads a file, unless its stamp is the one of `before`. */
-export function readFile(
-  file: string,
-  before?: { readonly stamp: string; readonly hash: string },
-): FileRead {
+export function readFile(file: string, before?: ReadBefore): FileRead {
+  const references = before?.references ?? []
   try {
-    const { mtimeNs, ctimeNs, size, ino } = statSync(file, { bigint: true })
-    const stamp = `${mtimeNs} ${ctimeNs} ${size} ${ino}`
+    // The inode of the manifest comes last, for `isReplaced`.
+    const stamp = [...references.map(stampIfFound), stampOf(file)].join(' ')
     if (stamp === before?.stamp) return { outcome: 'unchanged' }
     const bytes = readFileSync(file)
-    const hash = hexDigest('sha256', bytes)
+    const hash = [bytes, ...references.map(readText)]
+      .map((part) => hexDigest('sha256', part))
+      .join()
     if (hash === before?.hash) return { outcome: 'touched', stamp }
     return { outcome: 'read', stamp, hash, content: bytes }
   } catch (error) {
     const isGone = (error as NodeJS.ErrnoException).code === 'ENOENT'
     return isGone ? { outcome: 'gone' } : { outcome: 'unreadable', error }
   }
+}
+
+/** Times, size and inode of a file. */
+function stampOf(file: string): string {
+  const { mtimeNs, ctimeNs, size, ino } = statSync(file, { bigint: true })
+  return `${mtimeNs} ${ctimeNs} ${size} ${ino}`
+}
+
+function stampIfFound(file: string): string {
+  try {
+    return stampOf(file)
+  } catch {
+    return 'missing'
+  }
+}
+
+function readText(file: string): string {
+  const read = readReferenced(file)
+  return 'text' in read ? `text ${read.text}` : read.problem
 }

@@ -1,24 +1,27 @@
 import { existsSync } from 'node:fs'
-import { basename, dirname, normalize, sep } from 'node:path'
+import { basename, dirname } from 'node:path'
+import { SetMap } from '../../ground/base/set-map.ts'
 import { ClaimBook } from './claim-book.ts'
 import { isReplaced, readFile } from './file-read.ts'
+import {
+  danglingState,
+  type FileState,
+  isBelow,
+  nothingListed,
+  unreadState,
+  withoutTrailingSlash,
+} from './file-state.ts'
 import { isFolder, isLink, isManifestName, listFolder, unreadable } from './file-tree.ts'
 import { LinkTracker } from './link-tracker.ts'
 import { parseManifest } from './manifest.ts'
 import { hasSecret, type ObjectClaim, type ObserveOptions, observe } from './observed.ts'
 import { type IndexEntry, keyOf } from './resource-index.ts'
 import type { SourceProblem } from './source-problem.ts'
-import { endsLine, losesObjects, mayBeUnfinished, type WrittenContent } from './unfinished.ts'
-
-/** The content of one file as last read. */
-interface FileState extends WrittenContent {
-  /** Times, size and inode of the file; empty if it could not be read. */
-  readonly stamp: string
-  readonly hash: string
-  readonly problems: readonly SourceProblem[]
-}
+import { endsLine, losesObjects, mayBeUnfinished } from './unfinished.ts'
 
 type Parsed = Omit<FileState, 'stamp' | 'hash'>
+
+const isWarning = ({ severity }: SourceProblem) => severity === 'warning'
 
 interface FileSetOptions extends ObserveOptions {
   /** Files and folders as given by the user. */
@@ -69,6 +72,8 @@ export class FileSet {
   #files = new Map<string, FileState>()
   #folders = new Set<string>()
   #links = new LinkTracker()
+  /** The manifests that take values from a file. */
+  #referrers = new SetMap<string, string>()
   /** New content that is not confirmed yet, by file. */
   #found = new Map<string, FoundContent>()
   /** Problems by file; files without problems have no entry. */
@@ -81,9 +86,9 @@ export class FileSet {
     this.#roots = [...new Set(options.paths.map(withoutTrailingSlash))]
   }
 
-  /** Folders to watch: those that may contain manifests, and those of the given paths and of links. */
+  /** Folders to watch: those that may contain manifests, and those of the given paths, of links and of references. */
   folders(): ReadonlySet<string> {
-    const around = this.#roots.map((root) => dirname(root))
+    const around = [...this.#roots, ...this.#referrers.keys()].map((path) => dirname(path))
     return new Set([...around, ...this.#folders, ...this.#links.folders()])
   }
 
@@ -112,7 +117,7 @@ export class FileSet {
   concerns(path: string): boolean {
     const folder = dirname(path)
     if (this.#roots.includes(path) || this.#folders.has(folder)) return true
-    if (this.#links.usersOf(path).size > 0) return true
+    if (this.#links.usersOf(path).size + this.#referrers.get(path).size > 0) return true
     return basename(path).startsWith('.') && this.#roots.some((root) => dirname(root) === folder)
   }
 
@@ -133,6 +138,7 @@ export class FileSet {
   #refreshPath(path: string, change: FileChange): void {
     const folder = dirname(path)
     this.#refreshUsers(path, change)
+    this.#refreshReferrers(path, change)
     if (this.#roots.includes(path)) {
       this.#refreshRoot(path, change)
     } else if (this.#files.has(path) && !isFolder(path)) {
@@ -148,10 +154,18 @@ export class FileSet {
   /** Refreshes what is reached through a link at this path, or through one in this new folder. */
   #refreshUsers(link: string, change: FileChange): void {
     for (const path of new Set([...this.#links.usersOf(link), ...this.#links.usersIn(link)])) {
+      if (this.#refreshReferrers(path, change)) continue
       if (this.#roots.includes(path)) this.#refreshRoot(path, change)
       else if (this.#folders.has(path) || isFolder(path)) this.#refreshFolder(path, change)
       else this.#refreshFile(path, change)
     }
+  }
+
+  /** Refreshes the manifests that take values from this file. Returns whether it is only such a file. */
+  #refreshReferrers(path: string, change: FileChange): boolean {
+    const referrers = [...this.#referrers.get(path)]
+    for (const file of referrers) this.#refreshFile(file, change)
+    return referrers.length > 0 && !this.#files.has(path)
   }
 
   /** Refreshes the files in the folder of a hidden link, because all files of a mounted volume refer to it. */
@@ -298,24 +312,27 @@ export class FileSet {
     content: Uint8Array,
     file: string,
     before: FileState | undefined,
-  ): Pick<FileState, 'claims' | 'problems'> {
+  ): Omit<Parsed, 'endsLine'> {
     const parsed = parseManifest(content, file)
     if (!parsed.ok) {
-      return { claims: before?.claims ?? this.#retainedClaims(file), problems: parsed.problems }
+      const claims = before?.claims ?? this.#retainedClaims(file)
+      return { claims, problems: parsed.problems, references: before?.references ?? [] }
     }
     const observed = parsed.value.map((written) => observe(written, file, this.#options))
     const claims = observed.flatMap(({ claim }) => claim ?? [])
     const problems = observed.flatMap((each) => each.problems)
+    const references = observed.flatMap((each) => each.references ?? [])
     const isAttributed = observed.every((each) => each.claim || each.problems.every(isWarning))
-    if (isAttributed) return { claims, problems }
+    if (isAttributed) return { claims, problems, references }
     // An object without a readable name may be any earlier object of the file, so all of them are kept.
     const keys = new Set(claims.map(({ key }) => key))
     const lost = (before?.claims ?? this.#retainedClaims(file)).filter(({ key }) => !keys.has(key))
-    return { claims: [...claims, ...lost], problems }
+    return { claims: [...claims, ...lost], problems, references }
   }
 
   #replace(file: string, state: FileState | undefined, change: FileChange): void {
-    const before = this.#files.get(file)?.claims ?? []
+    const { claims: before = [], references = [] } = this.#files.get(file) ?? {}
+    this.#refer(file, references, state?.references ?? [], change)
     this.#found.delete(file)
     if (state === undefined) this.#files.delete(file)
     else this.#files.set(file, state)
@@ -324,6 +341,20 @@ export class FileSet {
     if (before === state?.claims) return
     for (const { key } of [...before, ...(state?.claims ?? [])]) change.keys.add(key)
     this.book.replace(file, state?.claims ?? [])
+  }
+
+  #refer(
+    file: string,
+    before: readonly string[],
+    after: readonly string[],
+    change: FileChange,
+  ): void {
+    for (const path of before) this.#referrers.delete(path, file)
+    for (const path of after) {
+      this.#referrers.add(path, file)
+      this.#note(path, change)
+      if (!before.includes(path)) change.mayHaveMoved = true
+    }
   }
 
   /** Keeps the objects in the log that come from files in an unreadable folder. */
@@ -366,35 +397,4 @@ class FileChange implements Refreshed {
   constructor(second: SecondRead) {
     this.second = second
   }
-}
-
-/** The state of a dangling link: it has no objects, and a problem, since a manifest is expected there. */
-function danglingState(file: string): FileState {
-  const problems = [unreadable(file, { message: 'a link that leads nowhere' })]
-  return { ...unreadState([], problems), stamp: 'dangling' }
-}
-
-/** The state of a file that could not be read. */
-function unreadState(
-  claims: readonly ObjectClaim[],
-  problems: readonly SourceProblem[] = [],
-): FileState {
-  return { stamp: '', hash: '', claims, problems, endsLine: false }
-}
-
-const nothingListed = { files: [], folders: [], unreadable: [], problems: [] }
-
-const isWarning = ({ severity }: SourceProblem) => severity === 'warning'
-
-function isBelow(path: string, folder: string): boolean {
-  return (
-    path === folder ||
-    path.startsWith(folder.endsWith(sep) ? folder : folder + sep) ||
-    folder === '.'
-  )
-}
-
-function withoutTrailingSlash(path: string): string {
-  const normal = normalize(path)
-  return normal.length > 1 && normal.endsWith(sep) ? normal.slice(0, -1) : normal
 }

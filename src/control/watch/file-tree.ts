@@ -56,14 +56,14 @@ function walk(folder: string, listing: MutableListing, above: ReadonlySet<string
 
 /** Creates the problem that reports a file or folder as unreadable. */
 export function unreadable(path: string, error: unknown): SourceProblem {
+  const message = `cannot be read: ${reasonOf(error)}`
+  return { severity: 'error', reason: 'unreadable', file: path, message }
+}
+
+/** Says why the system cannot read a file. */
+export function reasonOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException
-  const reason = reasons[code ?? ''] ?? message
-  return {
-    severity: 'error',
-    reason: 'unreadable',
-    file: path,
-    message: `cannot be read: ${reason}`,
-  }
+  return reasons[code ?? ''] ?? message
 }
 
 const reasons: Readonly<Record<string, string>> = {

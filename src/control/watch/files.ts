@@ -134,6 +134,7 @@ export class FileSource {
     await delay(this.#timing.confirmMs)
     // The second read also finds changes that were made before the watch began.
     const refreshed = this.#files.refreshAll(everyFile)
+    this.#watch.follow(this.#files.folders())
     this.#settleLater([...refreshed.unconfirmed, ...refreshed.unsettled], refreshed.unfinished)
     const context = this.#context()
     const changes = differences(index, this.#changeOf(this.#allKeys(), 'relist'), context)
@@ -237,6 +238,8 @@ export class FileSource {
     if (first.unconfirmed.length === 0) return first
     await delay(this.#timing.confirmMs)
     const second = this.#files.refresh(first.unconfirmed, new Set(first.unconfirmed))
+    // The new content may take values from files in other folders.
+    if (second.mayHaveMoved) this.#watch.follow(this.#files.folders())
     return {
       keys: new Set([...first.keys, ...second.keys]),
       unconfirmed: [],

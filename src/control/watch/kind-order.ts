@@ -13,10 +13,12 @@ const order = [
   'EndpointSlice',
   'ReferenceGrant',
   'GatewayBackend',
+  'AgentgatewayModel',
   'InferencePool',
   'Pod',
   'BackendTLSPolicy',
   'GatewayPolicy',
+  'GatewayBudget',
   'ListenerSet',
   'Gateway',
 ]

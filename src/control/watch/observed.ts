@@ -10,6 +10,7 @@ import { maxEventBytes } from '../log/index.ts'
 import type { ManifestObject } from './manifest.ts'
 import { type RedactionOptions, redact, type SecretSink } from './redact.ts'
 import { keyOf } from './resource-index.ts'
+import { type References, withReferences } from './secret-references.ts'
 import type { SourceProblem } from './source-problem.ts'
 
 export interface ObserveOptions extends RedactionOptions {
@@ -17,6 +18,8 @@ export interface ObserveOptions extends RedactionOptions {
   readonly validate: (object: unknown) => Outcome<unknown, FieldProblem>
   /** Returns problems of a valid object that do not prevent its use. If omitted, they are not reported. */
   readonly examine?: (object: JsonObject) => readonly FieldProblem[]
+  /** From where Secrets in files take values. If omitted, they take none. */
+  readonly references?: References
   /** Called for each object of a file that is read; `placeOf` finds its fields. */
   readonly onPlaced?: (claim: ObjectClaim, placeOf: ManifestObject['placeOf']) => void
 }
@@ -77,6 +80,8 @@ export interface ContentVersion {
 interface Observed {
   readonly claim?: ObjectClaim
   readonly problems: readonly SourceProblem[]
+  /** The files from which it takes values. */
+  readonly references?: readonly string[]
 }
 
 /** Bytes of an event that are reserved for its envelope and the identity of the object. */
@@ -104,8 +109,9 @@ export function observe(written: ManifestObject, file: string, options: ObserveO
     const severity = problem.reason === 'invalid' ? 'error' : 'warning'
     return { problems: [{ severity, file, ...place, ...namesOf(written.value), ...problem }] }
   }
-  const { name, object } = identity.value
-  const content = contentOf(object, options, written.problems)
+  const { name } = identity.value
+  const { object, faults, warnings, files } = filled(identity.value.object, file, options)
+  const content = contentOf(object, options, [...(written.problems ?? []), ...faults])
   const claim = {
     key: keyOf(name),
     name,
@@ -116,15 +122,27 @@ export function observe(written: ManifestObject, file: string, options: ObserveO
   options.onPlaced?.(claim, written.placeOf)
   const isRefused = content.state === 'refused'
   const found = isRefused ? content.problems : (options.examine?.(content.object) ?? [])
-  const problems = found.map((problem) => ({
-    severity: 'error' as const,
-    reason: isRefused ? ('invalid' as const) : ('faulty' as const),
-    file,
-    ...written.placeOf(problem.path),
-    ...name,
-    ...problem,
-  }))
-  return { claim, problems }
+  const reported = (severity: 'error' | 'warning', reason: 'invalid' | 'faulty' | 'unresolved') => {
+    return (problem: FieldProblem) => ({
+      ...{ severity, reason, file },
+      ...written.placeOf(problem.path),
+      ...name,
+      ...problem,
+    })
+  }
+  const problems = [
+    ...found.map(reported('error', isRefused ? 'invalid' : 'faulty')),
+    ...warnings.map(reported('warning', 'unresolved')),
+  ]
+  return { claim, problems, references: files }
+}
+
+/** Fills in values from elsewhere. Only in the gateway itself is a missing one a fault. */
+function filled(written: JsonObject, file: string, { references }: ObserveOptions) {
+  if (references === undefined) return { object: written, faults: [], warnings: [], files: [] }
+  const { object, problems, files } = withReferences(written, file, references)
+  const [faults, warnings] = references.isOfGateway ? [problems, []] : [[], problems]
+  return { object, faults, warnings, files }
 }
 
 /**

@@ -13,6 +13,7 @@ import type {
   SecretMetadata,
 } from '../../../events/index.ts'
 import { htpasswdLines, passwordHashKind } from '../../engines/auth/passwords/htpasswd.ts'
+import { readApiKeyEntry } from '../../ground/secrets/api-key-entry.ts'
 import type { DigestKey } from './digest-key.ts'
 
 /** Derives the metadata of a Secret that conditions depend on. It contains no secret values. */
@@ -136,14 +137,7 @@ function htpasswdMetadata(text: string): HtpasswdLineMetadata[] {
 }
 
 function apiKeyVerdict(text: string | undefined): ApiKeyVerdict {
-  if (text === undefined) return 'not-text'
-  const trimmed = text.trim()
-  if (trimmed === '') return 'empty'
-  if (!trimmed.startsWith('{')) return 'plain'
-  try {
-    const { key } = JSON.parse(trimmed) as { key?: unknown }
-    return typeof key === 'string' && key !== '' ? 'json' : 'json-without-key'
-  } catch {
-    return 'not-json'
-  }
+  const entry = readApiKeyEntry(text)
+  if (typeof entry === 'string') return entry
+  return entry.key === text?.trim() ? 'plain' : 'json'
 }

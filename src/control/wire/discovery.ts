@@ -7,7 +7,7 @@
  *   proxy                                   controller
  *     │── first request: node, versions ────────►│
  *     │◄── part 1, part 2, …, last part ─────────│   what differs
- *     │── answer to each part ──────────────────►│   to the last one: applied, except …
+ *     │── ack of each part ─────────────────────►│   to the last one: applied, except …
  *     │◄── changes … ────────────────────────────│
  * ```
  */
@@ -19,9 +19,17 @@ import {
   type Node,
 } from '../../../proto/gen/discovery/delta_pb.ts'
 import { RejectionsSchema } from '../../../proto/gen/resource_pb.ts'
+import type { HolderReport } from '../../ground/model/budgets.ts'
 import type { ObjectName } from '../../ground/model/names.ts'
 import type { ResourceKey } from '../../ground/model/resources.ts'
 import type { Rejection } from './channel.ts'
+import {
+  type AddressedUpdate,
+  decodeReport,
+  decodeUpdate,
+  encodeReport,
+  encodeUpdate,
+} from './ledger-messages.ts'
 
 /** gRPC path of the only method. */
 export const deltaMethodPath =
@@ -57,10 +65,12 @@ export interface DeltaRequest {
   readonly node?: ProxyNode
   /** Position in the log of the last change set that the proxy received; set in the first request. */
   readonly position?: number
+  /** A report of a holder of budgets; the message has nothing else. */
+  readonly ledger?: HolderReport
   readonly typeUrl: string
   /** Versions that the proxy has, by key; set in the first request. An empty version matches no other. */
   readonly versions: ReadonlyMap<ResourceKey, string>
-  /** Nonce of the response that this request answers; empty in the first request. */
+  /** Nonce of the response that this request acknowledges or rejects; empty in the first request. */
   readonly nonce: string
   /** The resources that the proxy has not applied; undefined if it has applied all. */
   readonly rejected?: ChangeSetRefusal
@@ -86,6 +96,8 @@ export interface DeltaResponse {
   /** Position in the controller's log, as text. */
   readonly position: string
   readonly nonce: string
+  /** An update of the ledger; the message has nothing else. */
+  readonly ledger?: AddressedUpdate
   readonly upserted: readonly ReceivedResource[]
   readonly removed: readonly ResourceKey[]
   /** Whether further responses of the same change set follow. */
@@ -171,6 +183,7 @@ export function encodeRequest(request: DeltaRequest): Uint8Array<ArrayBuffer> {
 export function decodeRequest(bytes: Uint8Array): DeltaRequest {
   const message = fromBinary(DeltaDiscoveryRequestSchema, bytes)
   const { node, typeUrl, initialResourceVersions, responseNonce: nonce, errorDetail } = message
+  const { ledgerReport } = message
   const known = node === undefined ? undefined : decodeNode(node)
   const position = Number(textOf(node?.metadata, 'POSITION') ?? Number.NaN)
   const detail = errorDetail?.details.find((any) => any.typeUrl === rejectionsTypeUrl)
@@ -178,6 +191,7 @@ export function decodeRequest(bytes: Uint8Array): DeltaRequest {
   return {
     ...(known !== undefined && { node: known }),
     ...(Number.isSafeInteger(position) && { position }),
+    ...(ledgerReport.length > 0 && { ledger: decodeReport(ledgerReport) }),
     typeUrl,
     versions: new Map(Object.entries(initialResourceVersions)),
     nonce,
@@ -194,6 +208,13 @@ export function decodeRequest(bytes: Uint8Array): DeltaRequest {
     }),
   }
 }
+
+/** Encodes a report of a holder of budgets. */
+export const encodeLedgerRequest = (report: HolderReport): Uint8Array<ArrayBuffer> =>
+  toBinary(
+    DeltaDiscoveryRequestSchema,
+    create(DeltaDiscoveryRequestSchema, { ledgerReport: encodeReport(report) }),
+  )
 
 // Responses -------------------------------------------------------------------------------------
 
@@ -255,10 +276,18 @@ export function assembleResponse(parts: ResponseParts): Uint8Array<ArrayBuffer> 
   return writer.finish()
 }
 
+/** Encodes an update of the ledger of budgets. */
+export const encodeLedgerResponse = (update: AddressedUpdate): Uint8Array<ArrayBuffer> =>
+  toBinary(
+    DeltaDiscoveryResponseSchema,
+    create(DeltaDiscoveryResponseSchema, { ledgerUpdate: encodeUpdate(update) }),
+  )
+
 /** @throws if the bytes are not a valid response. */
 export function decodeResponse(bytes: Uint8Array): DeltaResponse {
   const message = fromBinary(DeltaDiscoveryResponseSchema, bytes)
   return {
+    ...(message.ledgerUpdate.length > 0 && { ledger: decodeUpdate(message.ledgerUpdate) }),
     position: message.systemVersionInfo,
     nonce: message.nonce,
     upserted: message.resources.map(({ name, version, resource }) => ({

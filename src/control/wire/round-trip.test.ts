@@ -81,7 +81,15 @@ const provider = fc.record(
     path: text,
     config: fc.record(
       {
-        vendor: fc.constantFrom('vendorA', 'vendorB', 'vendorC', 'vendorD', 'vendorE', 'vendorF'),
+        vendor: fc.constantFrom(
+          'vendorA',
+          'vendorB',
+          'vendorC',
+          'vendorD',
+          'vendorE',
+          'vendorF',
+          'custom',
+        ),
         model: text,
         endpoint: text,
         deploymentName: text,
@@ -89,6 +97,13 @@ const provider = fc.record(
         projectId: text,
         region: text,
         guardrail: record({ identifier: text, version: text }),
+        // An empty list is not sent, and a server has at least one format.
+        formats: fc.array(record({ type: text, path: text }, 'path'), {
+          minLength: 1,
+          maxLength: 3,
+        }),
+        systemName: text,
+        pathPrefix: text,
       },
       { requiredKeys: ['vendor'], noNullPrototype: true },
     ),

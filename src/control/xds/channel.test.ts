@@ -38,11 +38,11 @@ const route = (n: number): VersionedResource => ({
 })
 
 function openChannel() {
-  const answers: unknown[][] = []
+  const acks: unknown[][] = []
   const channel = new InProcessChannel({
-    onAck: (...answer) => answers.push(['ack', ...answer]),
-    onReject: (...answer) => answers.push(['reject', ...answer]),
-    onRecover: (...answer) => answers.push(['recover', ...answer]),
+    onAck: (...ack) => acks.push(['ack', ...ack]),
+    onReject: (...ack) => acks.push(['reject', ...ack]),
+    onRecover: (...ack) => acks.push(['recover', ...ack]),
   })
   const subscribe = () => {
     const updates: ConfigUpdate[] = []
@@ -54,7 +54,7 @@ function openChannel() {
       })
     return { updates, keys, unsubscribe }
   }
-  return { channel, answers, subscribe }
+  return { channel, acks, subscribe }
 }
 
 describe('the in-process channel', () => {
@@ -155,12 +155,12 @@ describe('the in-process channel', () => {
   })
 
   it('reports a prepared resource that cannot be encoded once it is published', () => {
-    const { channel, answers, subscribe } = openChannel()
+    const { channel, acks, subscribe } = openChannel()
     const broken = service('a', -1)
     channel.prepare([broken])
-    expect(answers).toEqual([])
+    expect(acks).toEqual([])
     channel.publish({ sequence: 2, upserted: [broken], removed: [] })
-    expect(answers.map(([, , sequence]) => sequence)).toEqual([2])
+    expect(acks.map(([, , sequence]) => sequence)).toEqual([2])
     expect(subscribe().keys()).toEqual([[2, [], []]])
   })
 
@@ -173,21 +173,21 @@ describe('the in-process channel', () => {
   })
 
   it('omits a resource that cannot be encoded, reports it, and keeps its previous version', () => {
-    const { channel, answers, subscribe } = openChannel()
+    const { channel, acks, subscribe } = openChannel()
     channel.publish({ sequence: 1, upserted: [service('a', 1)], removed: [] })
     channel.publish({ sequence: 2, upserted: [service('a', -1), service('b', 1)], removed: [] })
-    expect(answers).toEqual([
+    expect(acks).toEqual([
       ['reject', 'publisher', 2, 'service/ns/a', 'bug', expect.stringContaining('encoded')],
     ])
     expect(subscribe().keys()).toEqual([[2, ['a:1', 'b:1'], []]])
   })
 
   it('passes on acks, rejections and recoveries of proxies', () => {
-    const { channel, answers } = openChannel()
+    const { channel, acks } = openChannel()
     channel.reject('local', 4, { key: 'k', code: 'port_in_use', message: 'taken' })
     channel.recover('local', 4, 'k')
     channel.ack('local', 4)
-    expect(answers).toEqual([
+    expect(acks).toEqual([
       ['reject', 'local', 4, 'k', 'port_in_use', 'taken'],
       ['recover', 'local', 4, 'k'],
       ['ack', 'local', 4],

@@ -12,7 +12,7 @@ import {
 } from '../../ground/model/resources.ts'
 import type { ConfigChannel, ConfigUpdate, Rejection } from '../wire/channel.ts'
 import { assembleSharedDelta, type EncodedResource, encodeResource } from '../wire/encode.ts'
-import type { ChannelAnswers } from './delivery-recorder.ts'
+import type { AckHandler } from './delivery-recorder.ts'
 
 /** Stands for the proxy in rejections of resources that cannot be encoded. */
 const publisher = 'publisher'
@@ -51,14 +51,14 @@ function partsOf(all: readonly VersionedResource[]): VersionedResource[][] {
 }
 
 export class InProcessChannel implements ConfigChannel {
-  readonly #answers: ChannelAnswers
+  readonly #acks: AckHandler
   readonly #resources = new Map<ResourceKey, VersionedResource>()
   readonly #subscribers = new Set<(update: ConfigUpdate) => void>()
   #sequence: number | undefined
   #full: ConfigUpdate | undefined
 
-  constructor(answers: ChannelAnswers) {
-    this.#answers = answers
+  constructor(acks: AckHandler) {
+    this.#acks = acks
   }
 
   /** Sends resources of the first state before it is published, so that workers apply them meanwhile. */
@@ -117,7 +117,7 @@ export class InProcessChannel implements ConfigChannel {
       // This is a bug that must not prevent the others from being served. It is reported with a publication.
       const message = `cannot be encoded: ${error}`
       if (this.#sequence !== undefined) {
-        this.#answers.onReject(publisher, sequence, key, 'bug', message)
+        this.#acks.onReject(publisher, sequence, key, 'bug', message)
       }
       return []
     }
@@ -151,14 +151,14 @@ export class InProcessChannel implements ConfigChannel {
   }
 
   ack(proxy: string, sequence: number): void {
-    this.#answers.onAck(proxy, sequence)
+    this.#acks.onAck(proxy, sequence)
   }
 
   reject(proxy: string, sequence: number, { key, code, message }: Rejection): void {
-    this.#answers.onReject(proxy, sequence, key, code, message)
+    this.#acks.onReject(proxy, sequence, key, code, message)
   }
 
   recover(proxy: string, sequence: number, key: ResourceKey): void {
-    this.#answers.onRecover(proxy, sequence, key)
+    this.#acks.onRecover(proxy, sequence, key)
   }
 }

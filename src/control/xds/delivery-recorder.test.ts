@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { SluiceEvent } from '../../../events/index.ts'
 import { DeliveryRecorder } from './delivery-recorder.ts'
 
-describe('the recorder of answers', () => {
+describe('the delivery recorder', () => {
   it('records a proxy again if the log has no stream of it, or another one', () => {
     const recorded: SluiceEvent[] = []
     const recorder = new DeliveryRecorder({ append: (events) => void recorded.push(...events) })

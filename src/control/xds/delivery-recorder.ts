@@ -1,5 +1,5 @@
 /**
- * Records the answers of proxies in the log. Acknowledgements are coalesced into a watermark per proxy
+ * Records the acknowledgements and rejections of proxies in the log. Acknowledgements are coalesced into a watermark per proxy
  * and appended at most every 250 ms, so that a burst of changes does not become a burst of events.
  */
 import { randomUUID } from 'node:crypto'
@@ -15,8 +15,8 @@ import { systemClock } from '../../ground/base/clock.ts'
 import type { ResourceKey } from '../../ground/model/resources.ts'
 import { newEvent } from '../log/index.ts'
 
-/** Receives the answers of proxies. `sequence` is the log position of the answered configuration. */
-export interface ChannelAnswers {
+/** Receives acknowledgements and rejections. `sequence` is the log position of the configuration. */
+export interface AckHandler {
   /** Called when configuration up to `sequence` is in force, and again when a rejection has ended. */
   onAck(proxy: string, sequence: number): void
   onReject(proxy: string, sequence: number, key: ResourceKey, code: string, message: string): void
@@ -31,12 +31,12 @@ interface ProxyPresence {
   /** Address on which it serves traffic. */
   readonly address?: string
   readonly version?: string
-  /** Unique id of this connection. Answers on other connections are ignored. */
+  /** Unique id of this connection. ProxyDelivery on other connections are ignored. */
   readonly stream?: string
 }
 
-/** Receives the answers of proxies, and when they connect and disconnect. */
-export interface ProxyAnswers extends ChannelAnswers {
+/** Receives what proxies acknowledge and reject, and when they connect and disconnect. */
+export interface ProxyReports extends AckHandler {
   connected(proxy: string, presence: ProxyPresence): void
   disconnected(proxy: string, reason: string): void
 }
@@ -59,7 +59,7 @@ interface ProxyLocation extends Pick<ProxyPresence, 'gateway' | 'stream'> {
   readonly replica?: string
 }
 
-interface Answers {
+interface ProxyDelivery {
   readonly location: ProxyLocation
   /** Undefined if the proxy has not connected yet. */
   readonly presence: ProxyPresence | undefined
@@ -70,9 +70,9 @@ interface Answers {
 const flushIntervalMs = 250
 const source = '/sluice/xds'
 
-export class DeliveryRecorder implements ProxyAnswers {
+export class DeliveryRecorder implements ProxyReports {
   readonly #options: DeliveryRecorderOptions
-  readonly #proxies = new Map<string, Answers>()
+  readonly #proxies = new Map<string, ProxyDelivery>()
   readonly #dirty = new Set<string>()
   #timer: NodeJS.Timeout | undefined
   #lastFlush = 0
@@ -84,7 +84,7 @@ export class DeliveryRecorder implements ProxyAnswers {
     this.#options = options
   }
 
-  /** Called when a proxy has opened its stream. Its answers on an earlier stream are dropped. */
+  /** Called when a proxy has opened its stream. Its acknowledgements on an earlier stream are dropped. */
   connected(proxy: string, presence: ProxyPresence): void {
     const location = this.#locationOf(presence)
     this.#proxies.set(proxy, { location, presence, watermark: -1, refused: new Map() })
@@ -95,39 +95,39 @@ export class DeliveryRecorder implements ProxyAnswers {
 
   /**
    * Called when a proxy was recorded as gone; `stream` is its stream in the log now, if it has one. If the
-   * proxy is still connected here, records it as connected again, with all its answers. Another replica may
+   * proxy is still connected here, records it as connected again, with all that it has acknowledged. Another replica may
    * have considered this one dead, or may have recorded an earlier stream of the proxy late.
    */
   reassert(proxy: string, stream: string | undefined): void {
-    const answers = this.#proxies.get(proxy)
-    if (answers?.presence === undefined || answers.location.stream === stream) return
-    const data = { proxy, ...answers.presence, ...answers.location }
-    for (const standing of answers.refused.values()) standing.recorded = false
-    this.#options.append([this.#event(proxyConnected, data), ...this.#eventsOf(proxy, answers)])
+    const delivery = this.#proxies.get(proxy)
+    if (delivery?.presence === undefined || delivery.location.stream === stream) return
+    const data = { proxy, ...delivery.presence, ...delivery.location }
+    for (const standing of delivery.refused.values()) standing.recorded = false
+    this.#options.append([this.#event(proxyConnected, data), ...this.#eventsOf(proxy, delivery)])
   }
 
   #locationOf({ gateway, stream }: ProxyPresence): ProxyLocation {
     return { gateway, stream, replica: this.#options.replica }
   }
 
-  /** Appends the pending answers of the proxy, then its disconnection. */
+  /** Appends the pending acknowledgements of the proxy, then its disconnection. */
   disconnected(proxy: string, reason: string): void {
-    const answers = this.#proxies.get(proxy)
-    const last = this.#dirty.delete(proxy) && answers ? this.#eventsOf(proxy, answers) : []
+    const delivery = this.#proxies.get(proxy)
+    const last = this.#dirty.delete(proxy) && delivery ? this.#eventsOf(proxy, delivery) : []
     this.#proxies.delete(proxy)
-    const data = { proxy, ...(answers?.location ?? this.#locationOf({})), reason }
+    const data = { proxy, ...(delivery?.location ?? this.#locationOf({})), reason }
     const gone = this.#event(proxyDisconnected, data)
     this.#options.append([...last, gone])
   }
 
   onAck(proxy: string, sequence: number): void {
-    const answers = this.#answersOf(proxy)
-    answers.watermark = Math.max(answers.watermark, sequence)
+    const delivery = this.#deliveryOf(proxy)
+    delivery.watermark = Math.max(delivery.watermark, sequence)
     this.#touch(proxy)
   }
 
   onReject(proxy: string, sequence: number, key: ResourceKey, code: string, message: string): void {
-    const { refused } = this.#answersOf(proxy)
+    const { refused } = this.#deliveryOf(proxy)
     const known = refused.get(key)
     const recorded = known?.recorded === true && known.message === message
     refused.set(key, { code, message, sequence, recorded })
@@ -135,17 +135,17 @@ export class DeliveryRecorder implements ProxyAnswers {
   }
 
   onRecover(proxy: string, _sequence: number, key: ResourceKey): void {
-    this.#answersOf(proxy).refused.delete(key)
+    this.#deliveryOf(proxy).refused.delete(key)
     this.#touch(proxy)
   }
 
-  /** Appends pending answers and stops. */
+  /** Appends pending acknowledgements and stops. */
   close(): void {
     clearTimeout(this.#timer)
     this.#flush()
   }
 
-  #answersOf(proxy: string): Answers {
+  #deliveryOf(proxy: string): ProxyDelivery {
     const known = this.#proxies.get(proxy)
     if (known !== undefined) return known
     const location = this.#locationOf({})
@@ -168,14 +168,14 @@ export class DeliveryRecorder implements ProxyAnswers {
     this.#lastFlush = systemClock.now()
     const events: SluiceEvent[] = []
     for (const proxy of this.#dirty) {
-      const answers = this.#proxies.get(proxy)
-      if (answers !== undefined) events.push(...this.#eventsOf(proxy, answers))
+      const delivery = this.#proxies.get(proxy)
+      if (delivery !== undefined) events.push(...this.#eventsOf(proxy, delivery))
     }
     this.#dirty.clear()
     if (events.length > 0) this.#options.append(events)
   }
 
-  #eventsOf(proxy: string, { location, watermark, refused }: Answers): SluiceEvent[] {
+  #eventsOf(proxy: string, { location, watermark, refused }: ProxyDelivery): SluiceEvent[] {
     const events: SluiceEvent[] = []
     for (const [key, standing] of refused) {
       if (standing.recorded) continue

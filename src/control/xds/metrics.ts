@@ -19,7 +19,7 @@ export class XdsCounters {
   #pushCount = 0
   #pushSum = 0
 
-  /** Counts a push. `seconds` is the time from its start until the answer to its last part. */
+  /** Counts a push. `seconds` is the time from its start until its last part is acknowledged. */
   pushed(seconds: number): void {
     this.#pushCount++
     this.#pushSum += seconds
@@ -89,7 +89,7 @@ export const xdsMetrics: Readonly<Record<string, Row>> = {
     (c) => c.rejects,
   ),
   xds_dropped_streams_total: counter(
-    'Streams closed because the proxy did not answer in time.',
+    'Streams closed because the proxy did not respond in time.',
     (c) => c.dropped,
   ),
   xds_auth_rq_total: counter(

@@ -13,7 +13,7 @@ afterEach(async () => {
 async function start() {
   const told: string[] = []
   const notices: string[] = []
-  const answers = {
+  const reports = {
     connected: (proxy: string) => told.push(`connected ${proxy}`),
     disconnected: (proxy: string) => told.push(`disconnected ${proxy}`),
     onAck: () => {},
@@ -21,7 +21,7 @@ async function start() {
     onRecover: () => {},
   }
   const onNotice = (text: string) => notices.push(text)
-  const server = await new XdsServer({ address: '127.0.0.1:0', answers, onNotice }).start()
+  const server = await new XdsServer({ address: '127.0.0.1:0', reports, onNotice }).start()
   running.push(server)
   server.publish({ sequence: 1, upserted: [], removed: [] })
   const connect = (instance: string): BareClient => {

@@ -8,7 +8,7 @@ import type { ObjectName } from '../../ground/model/names.ts'
 import type { Resource, RouteResource, VersionedResource } from '../../ground/model/resources.ts'
 import { contentVersion } from '../wire/content-version.ts'
 import type { DeltaResponse } from '../wire/discovery.ts'
-import type { ProxyAnswers } from './delivery-recorder.ts'
+import type { ProxyReports } from './delivery-recorder.ts'
 import { XdsServer, type XdsServerOptions } from './server.ts'
 
 const edge = { namespace: 'ns', name: 'edge' }
@@ -79,14 +79,14 @@ afterEach(async () => {
 
 async function start(options: Partial<XdsServerOptions> = {}) {
   const told: unknown[][] = []
-  const answers: ProxyAnswers = {
+  const reports: ProxyReports = {
     connected: (proxy, { gateway, address }) => told.push(['connected', proxy, gateway, address]),
     disconnected: (proxy) => told.push(['disconnected', proxy]),
-    onAck: (...answer) => told.push(['ack', ...answer]),
-    onReject: (...answer) => told.push(['reject', ...answer]),
-    onRecover: (...answer) => told.push(['recover', ...answer]),
+    onAck: (...report) => told.push(['ack', ...report]),
+    onReject: (...report) => told.push(['reject', ...report]),
+    onRecover: (...report) => told.push(['recover', ...report]),
   }
-  const server = await new XdsServer({ address: '127.0.0.1:0', answers, ...options }).start()
+  const server = await new XdsServer({ address: '127.0.0.1:0', reports, ...options }).start()
   running.push(server)
   const heard = (...event: unknown[]) =>
     waitFor(event.join(' '), () =>
@@ -143,7 +143,7 @@ describe('the xDS server', () => {
     await heard('ack', 'edge-1', 1)
   })
 
-  it('answers with an empty state', async () => {
+  it('reports with an empty state', async () => {
     const { server } = await start()
     server.publish(state())
     expect(keys(await connect(server).hello().next())).toEqual([])
@@ -344,7 +344,7 @@ describe('the xDS server', () => {
   })
 
   it('drops a proxy that does not answer in time', async () => {
-    const { server, heard } = await start({ answerLimitMs: 50 })
+    const { server, heard } = await start({ ackTimeoutMs: 50 })
     server.publish(state())
     const client = connect(server).hello()
     await client.next()

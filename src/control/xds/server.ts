@@ -1,10 +1,10 @@
 /**
  * The configuration server for remote proxies; workers of the same process use `InProcessChannel`
  * instead. The control plane starts it before the first listing, publishes every change set to it,
- * and records what proxies answer:
+ * and records what proxies acknowledge:
  *
  * ```ts
- * const xds = new XdsServer({ address: ':9978', answers: plane.recorder, verify, tls })
+ * const xds = new XdsServer({ address: ':9978', reports: plane.recorder, verify, tls })
  * await xds.start()
  * xds.publish(delta)             // with the secret values that its resources refer to
  * xds.expect(proxiesOfTheFold)   // after a restart: proxies that do not return are recorded as gone
@@ -15,6 +15,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { type Metadata, status } from '@grpc/grpc-js'
+import type { ConnectLedger } from '../../ground/model/budgets.ts'
 import type { ObjectName } from '../../ground/model/names.ts'
 import type { DesiredDelta, ResourceKey } from '../../ground/model/resources.ts'
 import {
@@ -24,10 +25,11 @@ import {
   resourceTypeUrl,
 } from '../wire/discovery.ts'
 import type { TlsSource } from './credentials.ts'
-import type { ProxyAnswers } from './delivery-recorder.ts'
+import type { ProxyReports } from './delivery-recorder.ts'
 import { gatewayRoot } from './edges.ts'
 import { type Listen, listenOverGrpc, type StreamCall } from './listener.ts'
 import { writeXdsMetrics, XdsCounters } from './metrics.ts'
+import { ProxyHolders } from './proxy-holders.ts'
 import { PublishedState } from './published-state.ts'
 import { ProxySession } from './session.ts'
 import { isAccountOf, type ProxyIdentity, type VerifyProxy, verifyLoopback } from './verifier.ts'
@@ -35,7 +37,7 @@ import { isAccountOf, type ProxyIdentity, type VerifyProxy, verifyLoopback } fro
 export interface XdsServerOptions {
   /** `host:port` or `:port` (all addresses); port 0 takes a free one. */
   readonly address: string
-  readonly answers: ProxyAnswers
+  readonly reports: ProxyReports
   /** If omitted, only proxies on the same machine are served, and they need no token. */
   readonly verify?: VerifyProxy
   /** If omitted, streams are plaintext. */
@@ -47,8 +49,10 @@ export interface XdsServerOptions {
    * is refused, so that it does not go back to an older configuration. If omitted, none is.
    */
   readonly isBehind?: (position: number) => Promise<boolean>
-  /** How long a proxy may take to answer before its stream is closed. Default 30 s. */
-  readonly answerLimitMs?: number
+  /** The ledger of budgets. If omitted, proxies get no allowances. */
+  readonly ledger?: ConnectLedger
+  /** How long a proxy may take to acknowledge a change before its stream is closed. Default 30 s. */
+  readonly ackTimeoutMs?: number
   /** How long proxies that `expect` names may take to reconnect. Default 30 s. */
   readonly returnLimitMs?: number
   /** Bytes of resources after which a response is sent in parts. Default 1 MiB. */
@@ -59,6 +63,7 @@ export interface XdsServerOptions {
 
 interface Connected {
   readonly session: ProxySession
+  readonly holders: ProxyHolders
   readonly node: ProxyNode
   readonly call: StreamCall
 }
@@ -67,7 +72,7 @@ interface Connected {
 const publisher = 'publisher'
 const defaultLimitMs = 30_000
 const defaultPartBytes = 1 << 20
-/** How often the server looks for proxies that do not answer. */
+/** How often the server looks for proxies that do not respond. */
 const checkIntervalMs = 1_000
 
 export class XdsServer {
@@ -86,7 +91,7 @@ export class XdsServer {
   constructor(options: XdsServerOptions) {
     this.#options = options
     this.#state = new PublishedState((key, sequence, error) =>
-      options.answers.onReject(publisher, sequence, key, 'bug', `cannot be encoded: ${error}`),
+      options.reports.onReject(publisher, sequence, key, 'bug', `cannot be encoded: ${error}`),
     )
   }
 
@@ -130,7 +135,7 @@ export class XdsServer {
     if (this.#isClosing) return
     for (const proxy of proxies) {
       if (!this.#expected.delete(proxy)) continue
-      this.#options.answers.disconnected(proxy, 'it has not reconnected')
+      this.#options.reports.disconnected(proxy, 'it has not reconnected')
       this.#options.onNotice?.(`proxy ${proxy} has not reconnected`)
     }
   }
@@ -158,8 +163,12 @@ export class XdsServer {
     const take = async (bytes: Uint8Array) => {
       if (identity === undefined || isOver) return
       const request = decodeRequest(bytes)
+      if (connected !== undefined && request.ledger !== undefined) {
+        connected.holders.report(request.ledger)
+        return
+      }
       if (connected !== undefined) {
-        await connected.session.answered(request)
+        await connected.session.acknowledged(request)
         return
       }
       const isBehind = await this.#isBehind(request)
@@ -253,17 +262,18 @@ export class XdsServer {
     const session = new ProxySession({
       node,
       state: this.#state,
-      answers: this.#options.answers,
+      acks: this.#options.reports,
       counters: this.#counters,
       partBytes: this.#options.partBytes ?? defaultPartBytes,
       write: (bytes) => new Promise((sent) => call.write(bytes, () => sent())),
     })
-    const connected = { session, node, call }
+    const holders = new ProxyHolders(node.name, this.#options.ledger, (bytes) => call.write(bytes))
+    const connected = { session, holders, node, call }
     this.#connected.set(node.name, connected)
     this.#expected.delete(node.name)
     if (older !== undefined) this.#replace(older, call)
     const [address] = node.addresses
-    this.#options.answers.connected(node.name, {
+    this.#options.reports.connected(node.name, {
       gateway: `${node.gateway.namespace}/${node.gateway.name}`,
       stream: randomUUID(),
       ...(address !== undefined && { address }),
@@ -273,8 +283,9 @@ export class XdsServer {
     return connected
   }
 
-  #replace({ session, node, call }: Connected, by: StreamCall): void {
+  #replace({ session, holders, node, call }: Connected, by: StreamCall): void {
     session.close()
+    holders.close()
     const closed = `closed the old stream from ${peerOf(call)}`
     const advice = 'If this repeats, two proxies share the name: set SLUICE_PROXY_NAME.'
     this.#options.onNotice?.(
@@ -283,16 +294,17 @@ export class XdsServer {
     this.#fail(call, status.ABORTED, 'the proxy has opened another stream')
   }
 
-  #leave({ session, node }: Connected, why: string): void {
+  #leave({ session, holders, node }: Connected, why: string): void {
     session.close()
+    holders.close()
     if (this.#connected.get(node.name)?.session !== session) return
     this.#connected.delete(node.name)
     this.#duplicates.delete(node.name)
-    this.#options.answers.disconnected(node.name, why)
+    this.#options.reports.disconnected(node.name, why)
   }
 
   #dropSilent(): void {
-    const limit = this.#options.answerLimitMs ?? defaultLimitMs
+    const limit = this.#options.ackTimeoutMs ?? defaultLimitMs
     for (const connected of [...this.#connected.values()]) {
       const { session, node, call } = connected
       if (session.silentMs <= limit) continue

@@ -1,9 +1,9 @@
 /**
- * One stream of a proxy: the resources that it has or still needs, and its answers. Independent of gRPC.
+ * One stream of a proxy: the resources that it has or still needs, and what it acknowledges. Independent of gRPC.
  *
  * ```
  *            changes                       changes: collected, not sent
- *   idle ──────────────► pushing ── last part written ──► waiting ── last answer ──► idle
+ *   idle ──────────────► pushing ── last part written ──► waiting ── last ack ─────► idle
  *    ▲                      ▲                                            │
  *    │                      └─────────── if changes were collected ──────┘
  *    └── a change does not concern this Gateway: the watermark rises at once
@@ -19,14 +19,14 @@ import {
   type DiscoveryPiece,
   type ProxyNode,
 } from '../wire/discovery.ts'
-import type { ChannelAnswers } from './delivery-recorder.ts'
+import type { AckHandler } from './delivery-recorder.ts'
 import type { XdsCounters } from './metrics.ts'
 import type { GatewayState, PublishedState } from './published-state.ts'
 
 interface ProxySessionOptions {
   readonly node: ProxyNode
   readonly state: PublishedState
-  readonly answers: ChannelAnswers
+  readonly acks: AckHandler
   /** Sends bytes. Resolves once they are sent, which takes long if the proxy does not read. */
   readonly write: (bytes: Uint8Array) => Promise<void>
   readonly counters: XdsCounters
@@ -59,9 +59,9 @@ export class ProxySession {
   /** Resources to check in the next push. */
   #waiting = new Set<ResourceKey>()
   #push: Push | undefined
-  /** Nonces of parts that the proxy has not answered. */
-  readonly #unanswered = new Set<string>()
-  #lastAnswerAt = performance.now()
+  /** Nonces of parts that the proxy has not acknowledged. */
+  readonly #pendingNonces = new Set<string>()
+  #lastAckAt = performance.now()
   #nonce = 0
   #rejected = new Map<ResourceKey, string>()
   #isClosed = false
@@ -73,9 +73,9 @@ export class ProxySession {
     this.#gateway = options.state.openGateway(options.node.gateway)
   }
 
-  /** During a push, milliseconds since it began or since the last answer; otherwise 0. */
+  /** During a push, milliseconds since it began or since the last acknowledgement; otherwise 0. */
   get silentMs(): number {
-    return this.#push === undefined ? 0 : performance.now() - this.#lastAnswerAt
+    return this.#push === undefined ? 0 : performance.now() - this.#lastAckAt
   }
 
   /** Number of resources that the proxy rejects. */
@@ -99,22 +99,22 @@ export class ProxySession {
     for (const key of keys ?? []) this.#waiting.add(key)
     if (!this.#isGreeted || this.#push !== undefined) return Promise.resolve()
     if (this.#waiting.size > 0) return this.#begin()
-    this.#options.answers.onAck(this.proxy, this.#options.state.sequence)
+    this.#options.acks.onAck(this.proxy, this.#options.state.sequence)
     return Promise.resolve()
   }
 
-  /** Handles an answer. Answers to unknown or already answered parts are ignored. */
-  answered({ nonce, rejected }: DeltaRequest): Promise<void> {
+  /** Handles an acknowledgement or rejection (ACK, NACK). Those of unknown or settled parts are ignored. */
+  acknowledged({ nonce, rejected }: DeltaRequest): Promise<void> {
     const isCurrent = nonce !== '' && nonce === String(this.#nonce)
-    const isDue = this.#unanswered.delete(nonce)
+    const isDue = this.#pendingNonces.delete(nonce)
     if (!isDue && !isCurrent) return Promise.resolve()
-    this.#lastAnswerAt = performance.now()
+    this.#lastAckAt = performance.now()
     const push = this.#push
     if (push === undefined) {
       this.#settle(rejected, this.#options.state.sequence)
       return Promise.resolve()
     }
-    // Answers to earlier parts of a push only show that the proxy still reads.
+    // Acknowledgements of earlier parts of a push only show that the proxy still reads.
     if (push.last !== nonce) return Promise.resolve()
     this.#options.counters.pushed((performance.now() - push.startedAt) / 1_000)
     this.#push = undefined
@@ -131,7 +131,7 @@ export class ProxySession {
 
   /** Reports rejections first, so that a rejected resource never counts as programmed in between. */
   #settle(refusal: ChangeSetRefusal | undefined, sequence: number): void {
-    const { answers, counters } = this.#options
+    const { acks, counters } = this.#options
     const before = this.#rejected
     this.#rejected = new Map()
     if (refusal === undefined) counters.acks++
@@ -140,19 +140,19 @@ export class ProxySession {
       this.#rejected.set(key, `${code}\0${message}`)
       if (before.get(key) === `${code}\0${message}`) continue
       counters.rejects++
-      answers.onReject(this.proxy, sequence, key, code, message)
+      acks.onReject(this.proxy, sequence, key, code, message)
     }
     for (const key of before.keys()) {
-      if (!this.#rejected.has(key)) answers.onRecover(this.proxy, sequence, key)
+      if (!this.#rejected.has(key)) acks.onRecover(this.proxy, sequence, key)
     }
-    answers.onAck(this.proxy, sequence)
+    acks.onAck(this.proxy, sequence)
   }
 
   async #begin(): Promise<void> {
     const { state } = this.#options
     const push: Push = { sequence: state.sequence, startedAt: performance.now() }
     this.#push = push
-    this.#lastAnswerAt = push.startedAt
+    this.#lastAckAt = push.startedAt
     const keys = [...this.#waiting].sort((a, b) => rank(a) - rank(b))
     this.#waiting = new Set()
     const pieces: DiscoveryPiece[] = []
@@ -189,7 +189,7 @@ export class ProxySession {
     const position = push.sequence
     const bytes = assembleResponse({ position, nonce, pieces, removed, isPartial })
     if (!isPartial) push.last = nonce
-    this.#unanswered.add(nonce)
+    this.#pendingNonces.add(nonce)
     counters.responses++
     counters.bytes += bytes.length
     counters.resources += pieces.length + removed.length
@@ -197,7 +197,7 @@ export class ProxySession {
   }
 }
 
-/** Returns the rejections in an answer. If it names no resource, it is about the whole Gateway. */
+/** Returns the rejections in a NACK. If it names no resource, it is about the whole Gateway. */
 function refusalsOf(refusal: ChangeSetRefusal | undefined, { gateway }: ProxyNode) {
   if (refusal === undefined) return []
   const { rejections, message } = refusal

@@ -57,7 +57,7 @@ export const weightedBackendRules = [refRule]
 export const backendRef = object('BackendRef', weightedFields, { rules: weightedBackendRules })
 export type BackendRef = Infer<typeof backendRef>
 
-const parentRef = object('ParentReference', {
+export const parentRef = object('ParentReference', {
   group: optional(groupName, { doc: 'API group.', fill: gatewayGroup }),
   kind: optional(kindName, { doc: 'Kind.', fill: 'Gateway' }),
   namespace: optional(namespaceName, 'Namespace; that of the route if not set.'),

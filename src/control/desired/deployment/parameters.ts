@@ -71,6 +71,7 @@ export function joinParameters(levels: readonly ParametersLevel[]): ProxyParamet
       ...(env.length > 0 && { env }),
       rawConfig: above.rawConfig ?? below.rawConfig,
       shutdown: above.shutdown ?? below.shutdown,
+      modelCatalog: above.modelCatalog ?? below.modelCatalog,
     }
   }, {})
 }

@@ -14,6 +14,7 @@ const tokenFolder = '/var/run/secrets/xds-tokens'
 const caFolder = '/etc/xds-tls'
 const configFolder = '/config'
 const stateFolder = '/var/lib/sluice'
+const catalogFolder = '/etc/model-catalogs'
 const meshTokenFolder = '/var/run/secrets/tokens'
 const meshCaFolder = '/var/run/secrets/istio'
 
@@ -75,6 +76,20 @@ function meshEnv({ mesh }: ProxyParameters): EnvVar[] {
   return [value('CA_ADDRESS', caAddress), value('TRUST_DOMAIN', trustDomain)]
 }
 
+/** The catalogs of models, each with the name of its volume. */
+const catalogsOf = ({ modelCatalog }: ProxyParameters) =>
+  (modelCatalog?.sources ?? []).map(({ configMap: { name, key = 'catalog.json' } }, at) => ({
+    volume: `model-catalog-${at}`,
+    folder: `${catalogFolder}/${at}`,
+    name,
+    key,
+  }))
+
+function catalogEnv(parameters: ProxyParameters): EnvVar[] {
+  const paths = catalogsOf(parameters).map(({ folder, key }) => `${folder}/${key}`)
+  return paths.length === 0 ? [] : [value('SLUICE_MODEL_CATALOG', paths.join(','))]
+}
+
 function generatedEnv(
   { namespace, name, parameters }: ProxyPlan,
   { xds }: ProxyEnvironment,
@@ -99,6 +114,7 @@ function generatedEnv(
     ...unlessInFile('node', field('SLUICE_NODE', 'spec.nodeName')),
     // Empty if the cluster does not label pods with their zone; the proxy ignores an empty variable.
     ...unlessInFile('zone', field('SLUICE_ZONE', "metadata.labels['topology.kubernetes.io/zone']")),
+    ...unlessInFile('modelCatalog', ...catalogEnv(parameters)),
     ...(min === undefined ? [] : [value('CONNECTION_MIN_TERMINATION_DEADLINE', `${min}s`)]),
     ...(max === undefined ? [] : [value('TERMINATION_GRACE_PERIOD_SECONDS', String(max))]),
     ...levelOf(parameters),
@@ -174,6 +190,12 @@ function volumesOf(
   if (xds.ca !== undefined) {
     volumes.push({ name: 'xds-ca', configMap: { name: `${base}-xds-ca` } })
     mounts.push({ name: 'xds-ca', mountPath: caFolder, readOnly: true })
+  }
+  for (const { volume, folder, name: configMap, key } of catalogsOf(parameters)) {
+    // Without the ConfigMap, the proxy starts with the catalog that it has.
+    const source = { name: configMap, optional: true, items: [{ key, path: key }] }
+    volumes.push({ name: volume, configMap: source })
+    mounts.push({ name: volume, mountPath: folder, readOnly: true })
   }
   if (parameters.mesh !== undefined) {
     volumes.push(

@@ -31,7 +31,7 @@ function placesOf(kind: string): readonly Place[] {
   if (known !== undefined) return known
   const places = expressionPaths(kind).map(({ path, security }) => {
     const segments = segmentsOf(path)
-    return { segments, security, points: pointsOf(segments) }
+    return { segments, security, points: pointsOf(segments) ?? ownPointsOf(kind, segments) }
   })
   placesByKind.set(kind, places)
   return places
@@ -50,6 +50,18 @@ function pointsOf(segments: readonly string[]): Points | undefined {
   const names = segments.slice(at + 1).filter((segment) => segment !== '[]' && segment !== '{}')
   const found = definition?.expressions?.find(({ path }) => isWithin(names.join('.'), path))
   return found && { PreRouting: found.early ?? found.point, PostRouting: found.point }
+}
+
+/** When expressions run that belong to no policy, by kind and field. */
+const ownPoints: Readonly<Record<string, Readonly<Record<string, ExpressionPointName>>>> = {
+  GatewayBudget: { when: 'modelRequest', each: 'modelRequest' },
+  GatewayBackend: { source: 'traffic' },
+  AgentgatewayModel: { source: 'traffic', when: 'traffic' },
+}
+
+function ownPointsOf(kind: string, segments: readonly string[]): Points | undefined {
+  const point = ownPoints[kind]?.[segments.at(-1) ?? '']
+  return point && { PreRouting: point, PostRouting: point }
 }
 
 const isWithin = (path: string, around: ExpressionPoints[number]['path']): boolean =>

@@ -89,6 +89,17 @@ function planOf(
   }
 }
 
+/** A class has no ConfigMaps in the namespaces of its Gateways. */
+function withoutCatalog(level: ParametersLevel | undefined): {
+  readonly level: ParametersLevel | undefined
+  readonly note?: string
+} {
+  if (level?.spec.modelCatalog === undefined) return { level }
+  const { modelCatalog: _catalog, ...spec } = level.spec
+  const note = `${level.name}: spec.modelCatalog is ignored: only parameters of a Gateway can set it`
+  return { level: { ...level, spec }, note }
+}
+
 function deploymentOf(self: ObjectState, spec: GatewaySpec, view: GatewayView, read: Reader) {
   const classState = read.object('GatewayClass', '', spec.gatewayClassName)
   const ofClass = resolveParameters(
@@ -102,7 +113,8 @@ function deploymentOf(self: ObjectState, spec: GatewaySpec, view: GatewayView, r
   }
   const ofGateway = resolveParameters(spec.infrastructure?.parametersRef, self.ref.namespace, read)
   if (ofGateway.problem !== undefined) return invalid(ofGateway.problem)
-  const levels = [ofClass.level, ofGateway.level].filter((level) => level !== undefined)
+  const { level: classLevel, note } = withoutCatalog(ofClass.level)
+  const levels = [classLevel, ofGateway.level].filter((level) => level !== undefined)
   const ports = portsOf(view)
   const plan = planOf(self, spec, ports, levels)
   const rendered = renderProxy(plan, anyEnvironment)
@@ -110,6 +122,7 @@ function deploymentOf(self: ObjectState, spec: GatewaySpec, view: GatewayView, r
   const isManaged = !isSelfManaged(spec)
   const notes = [
     ...(isManaged ? [] : [selfManagedNote]),
+    ...(note === undefined ? [] : [note]),
     ...(plan.parameters.mesh === undefined ? [] : [meshNote]),
     ...hiddenSettings(plan.parameters).map(
       (name) => `rawConfig.config.${name} is ignored: the controller sets it for each proxy`,

@@ -3,6 +3,7 @@
 import { parseDurationMs } from '../../../ground/base/duration.ts'
 import { filterProblem } from '../../../ground/model/filter-problems.ts'
 import { headerChangesOf } from '../../../ground/model/inline-secrets.ts'
+import type { ObjectRef } from '../../../ground/model/names.ts'
 import type {
   NamedMatch,
   PathModifier,
@@ -21,6 +22,7 @@ import { findRouteKind } from '../../api/kinds.ts'
 import type { Failure } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
 import { resolveRouteBackend } from './inference-pool.ts'
+import { isModelSetRef, modelSetName } from './model-view.ts'
 import { type BackendUse, type Referrer, resolveBackend } from './references.ts'
 
 /** Checks a pattern with the engine that will run it. Returns undefined if the pattern is valid. */
@@ -46,6 +48,7 @@ export interface ViewedRule extends Pick<RouteResource, RuleFields> {
 /** The route of a rule, and what is needed to compile its rules. */
 export interface RouteContext {
   readonly from: Referrer
+  readonly route: ObjectRef
   readonly read: Reader
   readonly checkRegex: CheckRegex
 }
@@ -227,6 +230,7 @@ export function viewRule(spec: HttpRuleSpec, index: number, route: RouteContext)
   )
   const filters = viewFilters(spec.filters, 'filters', context)
   const backends = (spec.backendRefs ?? []).map((reference, position): WeightedBackend => {
+    if (isModelSetRef(reference)) return modelSet(reference, index, position, context)
     const { target, failure } = resolveRouteBackend(reference, from, read, use)
     if (failure !== undefined) context.refs.push(failure)
     const { weight = 1 } = reference
@@ -245,4 +249,17 @@ export function viewRule(spec: HttpRuleSpec, index: number, route: RouteContext)
     refs: context.refs,
     notes: context.notes,
   }
+}
+
+/** The models that refer to the rule. `position` is that of the backendRef. */
+function modelSet(
+  { weight = 1, filters }: NonNullable<HttpRuleSpec['backendRefs']>[number],
+  index: number,
+  position: number,
+  context: Context,
+): WeightedBackend {
+  const { namespace } = context.route
+  const target = { type: 'backend', namespace, name: modelSetName(context.route, index) } as const
+  const at = `backendRefs[${position}].filters`
+  return { weight, target, filters: viewBackendFilters(filters, at, context) }
 }

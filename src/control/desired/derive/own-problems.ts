@@ -11,6 +11,7 @@ import {
   type PolicySection,
   policySections,
 } from '../../../ground/model/resources.ts'
+import type { AgentgatewayModelSpec } from '../../api/agentgateway-model.ts'
 import type { GatewayBackendSpec } from '../../api/gateway-backend.ts'
 import type { GatewayPolicySpec } from '../../api/gateway-policy.ts'
 import { requestRouteKinds } from '../../api/kinds.ts'
@@ -34,6 +35,8 @@ export function ownProblems(object: Fields, checkRegex: CheckRegex): OwnProblem[
       return byPath(problemsOfPolicy((object.spec ?? {}) as GatewayPolicySpec))
     case 'GatewayBackend':
       return byPath(problemsOfBackend((object.spec ?? {}) as GatewayBackendSpec))
+    case 'AgentgatewayModel':
+      return byPath(problemsOfModel((object.spec ?? {}) as AgentgatewayModelSpec))
     default:
       return requestRouteKinds.some((kind) => kind === object.kind)
         ? patternProblems(object.spec, 'spec', checkRegex)
@@ -102,6 +105,13 @@ function problemsOfBackend(spec: GatewayBackendSpec): OwnProblem[] {
   ]
 }
 
+function problemsOfModel({ policies = {}, ...spec }: AgentgatewayModelSpec): OwnProblem[] {
+  return [
+    ...expressionProblems('AgentgatewayModel', 'spec', spec),
+    ...fieldProblems('AgentgatewayModel', 'backend', 'spec.policies', policies, undefined),
+  ]
+}
+
 function fieldProblems(
   kind: string,
   section: PolicySection,
@@ -142,6 +152,7 @@ const permissiveReferences: References = {
   secret: () => undefined,
   secretsWith: () => [],
   configMap: () => undefined,
+  configMapsWith: () => [],
   backend: ({ namespace = '', name }) => ({ type: 'backend', namespace, name }),
   keySet: ({ path }) => ({ uri: path, keySet: { keys: [samplePublicKey] } }),
 }

@@ -84,6 +84,7 @@ function ancestorsOf(
   view: PolicyView,
   read: Reader,
   rejected: readonly DecidedCondition[],
+  kind: string,
 ): unknown[] {
   const { targets, accepted } = view
   const gateways = [...new Set(targets.flatMap((target) => target.gateways))].sort()
@@ -106,20 +107,21 @@ function ancestorsOf(
     summarised.push(conditionTrue('StatusSummarized', 'StatusSummary', generation, message))
   }
   if (summarised.length === 0) return entries
-  return [...entries.slice(0, maxShown), summary(summarised)]
+  return [...entries.slice(0, maxShown), summary(summarised, kind)]
 }
 
 /** The entry for conditions that belong to no Gateway, or to Gateways that do not fit into the list. */
-function summary(conditions: readonly DecidedCondition[]): unknown {
-  const ancestorRef = { group: ownGroup, kind: 'GatewayPolicy', name: 'StatusSummary' }
+function summary(conditions: readonly DecidedCondition[], kind: string): unknown {
+  const ancestorRef = { group: ownGroup, kind, name: 'StatusSummary' }
   return { ancestorRef, controllerName, conditions }
 }
 
-export const policyStatusStage: Stage = {
-  name: 'policy-status',
-  kinds: ['GatewayPolicy'],
+/** Statuses of one kind, from what another stage has derived. */
+const statusStage = (name: string, kind: 'GatewayPolicy' | 'GatewayBudget', of: string): Stage => ({
+  name,
+  kinds: [kind],
   derive(self: ObjectState, read: Reader): Derived {
-    const first = read.value<PolicyView>('policy', self.ref)
+    const first = read.value<PolicyView>(of, self.ref)
     if (first === undefined) return {}
     const targets = first.targets.map((target) => withReachByPolicy(target, read))
     const view = { ...first, targets }
@@ -128,8 +130,11 @@ export const policyStatusStage: Stage = {
     return {
       status: {
         conditions: [view.accepted, attached, ...rejected],
-        ancestors: ancestorsOf(view, read, rejected),
+        ancestors: ancestorsOf(view, read, rejected, kind),
       },
     }
   },
-}
+})
+
+export const policyStatusStage = statusStage('policy-status', 'GatewayPolicy', 'policy')
+export const budgetStatusStage = statusStage('budget-status', 'GatewayBudget', 'budget')

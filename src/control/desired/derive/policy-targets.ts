@@ -140,6 +140,14 @@ const targetKinds: ReadonlyMap<string, TargetKind> = new Map(
       sectionNames: partNames,
       gateways: reached,
     },
+    AgentgatewayModel: {
+      group: ownGroup,
+      sections: ['backend'],
+      sectionNoun: 'section',
+      unattachedMessage: unreached,
+      sectionNames: () => [],
+      gateways: reached,
+    },
     InferencePool: {
       group: inferenceGroup,
       sections: ['backend'],

@@ -40,25 +40,32 @@ export function referencesFrom(
     if (failure !== undefined && ownMessages(failure).length === 0) missing?.add(reference)
     return failure?.message ?? target
   }
+  const labelled =
+    <Found>(
+      of: string,
+      find: (namespace: string, name: string, read: Reader) => Found | undefined,
+    ) =>
+    (matchLabels: Readonly<Record<string, string>>): readonly Found[] => {
+      const found = read
+        .index('labelled', `${of}/${namespace}`)
+        .filter(({ object }) => matchesSelector({ matchLabels }, object?.metadata.labels ?? {}))
+        .flatMap(({ ref }) => find(namespace, ref.name, read) ?? [])
+      if (found.length === 0) missing?.add(matchLabels)
+      return found
+    }
   return {
     secret: (name) => {
       const secret = referencedSecret(namespace, name, read)
       if (secret === undefined) missing?.add(name)
       return secret
     },
-    secretsWith: (matchLabels) => {
-      const secrets = read
-        .index('labelled', `Secret/${namespace}`)
-        .filter(({ object }) => matchesSelector({ matchLabels }, object?.metadata.labels ?? {}))
-        .flatMap(({ ref }) => referencedSecret(namespace, ref.name, read) ?? [])
-      if (secrets.length === 0) missing?.add(matchLabels)
-      return secrets
-    },
+    secretsWith: labelled('Secret', referencedSecret),
     configMap: (name) => {
       const configMap = referencedConfigMap(namespace, name, read)
       if (configMap === undefined) missing?.add(name)
       return configMap
     },
+    configMapsWith: labelled('ConfigMap', referencedConfigMap),
     backend: backendFor(findRouteKind(kind) ? { kind, namespace } : policy),
     keySet: (remote) => referToKeySet(remote, backendFor(policy), read),
   }
@@ -93,6 +100,7 @@ function referencedConfigMap(
   const { data = {}, binaryData = {} } = configMap as ObjectOf<'ConfigMap'>
   return {
     label: `${namespace}/${name}`,
+    names: Object.keys({ ...data, ...binaryData }),
     entry: (key) => {
       if (Object.hasOwn(data, key)) return data[key]
       return Object.hasOwn(binaryData, key) ? textOf(binaryData[key] ?? '') : undefined

@@ -111,7 +111,8 @@ export function requestRouteStage<Rule extends HttpRuleSpec | GrpcRuleSpec>(
 ): Stage {
   const deriveRule: DeriveRule = (read, rule, index, route, age, attachments) => {
     const place = { route, age, index, attachments }
-    const context = { from: { kind, namespace: route.namespace }, read, checkRegex }
+    const from = { kind, namespace: route.namespace }
+    const context = { from, route, read, checkRegex }
     const viewed = viewRule(rule as Rule, index, context)
     return derivedRule(rule, place, withSession(viewed, rule.sessionPersistence, place, read))
   }

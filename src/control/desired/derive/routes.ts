@@ -11,6 +11,8 @@ import type { ObjectState } from '../object-state.ts'
 import { type BackendView, backendStage } from './backend.ts'
 import { poolContributions } from './inference-pool-status.ts'
 import { isUsable } from './listeners.ts'
+import { type ModelSetView, modelSetStageName } from './model-sets.ts'
+import { parentOfSet } from './model-view.ts'
 import { rejectedConditions } from './rejected.ts'
 import { hostnamesByListener, type ParentAttachment, parentStatus } from './route-attachment.ts'
 
@@ -111,8 +113,12 @@ function deriveReach(
   return { gateways, contributions }
 }
 
-/** Keys of the Services that a GatewayBackend selects. */
+/** Keys of the Services that a GatewayBackend selects, and of the objects in a set of models. */
 function behind(target: BackendTarget, read: Reader): readonly string[] {
   if (target.type !== 'backend') return []
+  const parent = parentOfSet(target.namespace, target.name)
+  if (parent !== undefined) {
+    return read.value<ModelSetView>(modelSetStageName, parent)?.objects ?? []
+  }
   return read.value<BackendView>(backendStage.name, targetObject(target))?.services ?? []
 }

@@ -5,8 +5,8 @@
 import { randomUUID } from 'node:crypto'
 import { definitionsObserved, type SluiceEvent } from '../../../../events/index.ts'
 import { defaultClassName, gatewayGroup } from '../../../ground/model/api-names.ts'
-import { objectKey, parseObjectKey } from '../../../ground/model/names.ts'
-import type { FoldChange } from '../../actors/fold.ts'
+import { type ObjectKey, objectKey, parseObjectKey } from '../../../ground/model/names.ts'
+import type { Fold, FoldChange } from '../../actors/fold.ts'
 import type { InstallOwners } from '../../kube/index.ts'
 import { newEvent } from '../../log/index.ts'
 import { conditionEvents } from '../../status/condition-events.ts'
@@ -16,6 +16,7 @@ import { StatusWriter } from '../../status/writer.ts'
 import type { KindState } from '../../watch/kubernetes/kind-watch.ts'
 import type { WatchedKind } from '../../watch/kubernetes/kinds.ts'
 import { KubernetesSource, kubernetesSource } from '../../watch/kubernetes/source.ts'
+import type { BudgetLedger } from '../budget-ledger.ts'
 import type { Sinks, StartedPlane } from '../parts.ts'
 import { Deployments, type DeploymentsOptions } from './deployments.ts'
 import { GatewayClassReconciler } from './gateway-class.ts'
@@ -27,12 +28,16 @@ export interface ClusterOptions extends Omit<DeploymentsOptions, 'plane' | 'live
   readonly replica: string
 }
 
+/** How often it is looked at which budgets have spent something. */
+const spendTickMs = 1_000
+
 const classKey = `GatewayClass//${defaultClassName}`
 
 export class ClusterSinks implements Sinks {
   readonly source: KubernetesSource
   readonly #options: ClusterOptions
   readonly #plane: StartedPlane
+  readonly #ledger: BudgetLedger
   readonly #statuses: StatusWriter
   readonly #class: GatewayClassReconciler
   readonly #deployments: Deployments
@@ -41,9 +46,10 @@ export class ClusterSinks implements Sinks {
   readonly #events: EventRecorder | undefined
   readonly #refusals: RefusalEvents | undefined
 
-  constructor(options: ClusterOptions, plane: StartedPlane) {
+  constructor(options: ClusterOptions, plane: StartedPlane, ledger: BudgetLedger) {
     this.#options = options
     this.#plane = plane
+    this.#ledger = ledger
     this.source = this.#createSource()
     this.#statuses = this.#createStatusWriter()
     const isWriting = () => plane.isWriting()
@@ -70,10 +76,31 @@ export class ClusterSinks implements Sinks {
     this.#refusals = new RefusalEvents({ recorder, isWriting, index: plane.index })
   }
 
-  /** Begins to watch deployed objects and to set gauges at each scrape. The returned function stops them. */
+  /**
+   * Begins to watch deployed objects, to show what budgets have spent, and to set gauges at each scrape. The returned
+   * function stops them.
+   */
   start(): () => void {
     this.#deployments.start()
-    return this.#options.metrics.collect(() => this.#setGauges())
+    const stopCollecting = this.#options.metrics.collect(() => this.#setGauges())
+    const spending = setInterval(() => this.#markSpend(), spendTickMs).unref()
+    return () => {
+      clearInterval(spending)
+      stopCollecting()
+    }
+  }
+
+  #markSpend(): void {
+    if (!this.#plane.isWriting()) return
+    for (const key of this.#ledger.takeStatuses()) this.#statuses.mark(key)
+  }
+
+  /** The decisions of the fold about an object, with what a budget has spent. */
+  #wanted(key: ObjectKey): ReturnType<Fold['decidedOf']> {
+    const decided = this.#plane.fold.decidedOf(parseObjectKey(key))
+    const { status, of } = decided
+    const spend = of && status && this.#ledger.spend.of(of.uid)
+    return spend === undefined ? decided : { of, status: { ...status, ...spend } }
   }
 
   folded(event: SluiceEvent): void {
@@ -91,6 +118,7 @@ export class ClusterSinks implements Sinks {
   lead(): void {
     for (const key of this.source.liveKeys()) this.#statuses.mark(key)
     this.#class.lead()
+    this.#ledger.spend.noteAll()
   }
 
   follow(): void {
@@ -136,7 +164,7 @@ export class ClusterSinks implements Sinks {
     const { client, metrics, notify } = this.#options
     return new StatusWriter({
       client,
-      wanted: (key) => this.#plane.fold.decidedOf(parseObjectKey(key)),
+      wanted: (key) => this.#wanted(key),
       live: (key) => this.source.live(key),
       note: (key, object) => this.source.noteWrite(key, object),
       isLeading: () => this.#plane.isWriting(),

@@ -39,13 +39,15 @@ export async function openControllerLog(options: ControllerLogOptions): Promise<
     return { ...opened, notices: [...notices, ...opened.notices] }
   }
   const key = await readSharedSecret(client, place, () => randomBytes(32))
-  const log = await openNatsLog({ servers: nats, patienceMs: Math.max(5_000, leaseDurationMs) })
+  const waiting = { servers: nats, patienceMs: Math.max(5_000, leaseDurationMs) }
+  const log = await openNatsLog(waiting)
   return {
     log,
     digestKey: new DigestKey(key),
     path: withoutPasswords(nats),
     notices: [],
     shared: { servers: nats, openHeartbeats: natsHeartbeats(nats), replica },
+    openLedger: () => openNatsLog({ ...waiting, log: 'ledger' }),
     close: () => log.close(),
   }
 }

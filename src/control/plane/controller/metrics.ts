@@ -26,7 +26,7 @@ export const controllerMetrics = {
   controller_build_info: gauge('Version of the controller.', 'version'),
   controller_ready: gauge('1 while the controller is ready.'),
   events_appended_total: counter(
-    'Events that this replica has appended: observations (source), decisions, answers of proxies (delivery), timers and key sets (effect), lease, digests.',
+    'Events that this replica has appended: observations (source), decisions, acknowledgements of proxies (delivery), timers and key sets (effect), lease, digests.',
     'stage',
   ),
   append_failures_total: counter('Appends that failed and are retried.', 'stage'),

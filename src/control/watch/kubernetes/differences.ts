@@ -79,7 +79,7 @@ function eventsOf(
     before.isRefused === (content.state === 'refused') &&
     known.spec === content.version.spec &&
     known.metadata === content.version.metadata
-  // `programmed` is omitted for an object in the log, which has the later answers of proxies.
+  // `programmed` is omitted for an object in the log, which has the later acknowledgements of proxies.
   const { programmed: _, ...observed } = claim
   return isKnown ? [] : [upsertEvent(versionOf(before, claim), observed, context)]
 }

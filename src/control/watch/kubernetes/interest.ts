@@ -25,6 +25,7 @@ const kindsWithReferences = new Set([
   ...routeKinds.map(({ kind }) => kind),
   'BackendTLSPolicy',
   'InferencePool',
+  'AgentgatewayModel',
 ])
 
 /** Returns the names and selectors in an object, or undefined for kinds that refer to nothing. */

@@ -1,0 +1,111 @@
+/** GatewayBudget: derives one resource for proxies per target. If it cannot be applied, its targets are closed. */
+import { readUsd } from '../../../engines/messages/cost/money.ts'
+import { findPolicy } from '../../../gateway/policies/registry.ts'
+import { canonicalJson } from '../../../ground/base/canonical.ts'
+import type { BudgetConfig } from '../../../ground/model/budgets.ts'
+import type { GatewayBudgetSpec } from '../../api/gateway-budget.ts'
+import { conditionFalse } from '../conditions.ts'
+import type { Derived, Reader, Stage } from '../graph.ts'
+import { type ObjectState, problemsText } from '../object-state.ts'
+import { specOf } from '../specs.ts'
+import { policyResource } from './compile-policy.ts'
+import { expressionFindings } from './expressions.ts'
+import type { Finding } from './finding.ts'
+import { acceptedCondition, type PolicyView } from './policy-status.ts'
+import {
+  groupOfTarget,
+  type ResolvedTarget,
+  resolveTargets,
+  sectionProblem,
+} from './policy-targets.ts'
+
+const field = { section: 'traffic', field: 'budgets', phase: 'PostRouting' } as const
+
+export const budgetStage: Stage = {
+  name: 'budget',
+  kinds: ['GatewayBudget'],
+  derive(self: ObjectState, read: Reader): Derived {
+    if (self.object === undefined) return refusedBudget(self, read)
+    const spec = specOf<'GatewayBudget'>(self.object)
+    const targets = resolveTargets(spec, self.ref.namespace, read)
+    const problems = expressionFindings('GatewayBudget', 'spec', spec)
+    const misplaced = targets.flatMap(({ target }): Finding[] => {
+      const message = sectionProblem('traffic', target)
+      return message === undefined ? [] : [{ severity: 'closed', message }]
+    })
+    const findings = [...problems, ...misplaced]
+    const accepted = acceptedCondition(problems.length === 0, findings, self.generation)
+    const closed = problems.map(({ message }) => message).join('; ')
+    const usable = targets.filter(({ target }) => sectionProblem('traffic', target) === undefined)
+    const config = canonicalJson(configOf(self, spec))
+    return outcome(self, config, closed === '' ? undefined : closed, usable, { accepted, targets })
+  },
+}
+
+function configOf({ ref, uid, generation }: ObjectState, spec: GatewayBudgetSpec): BudgetConfig {
+  const { limit, overrides = [], window, onExceeded = 'Block' } = spec
+  const { when, each, unpricedAmount, failOpenAmount } = spec
+  // The schema has checked the amounts.
+  const amount = (text: string) =>
+    limit.unit === 'USD' ? `${readUsd(text) ?? 0n}` : `${BigInt(text)}`
+  return {
+    id: uid,
+    generation,
+    name: `${ref.namespace}/${ref.name}`,
+    unit: limit.unit,
+    amount: amount(limit.amount),
+    overrides: Object.fromEntries(overrides.map((one) => [one.value, amount(one.amount)])),
+    window: {
+      type: window.type ?? 'Calendar',
+      unit: window.unit,
+      timeZone: window.type === 'Rolling' ? 'UTC' : (window.timeZone ?? 'UTC'),
+    },
+    onExceeded,
+    ...(when !== undefined && { when }),
+    ...(each !== undefined && { each }),
+    ...(unpricedAmount !== undefined && { unpricedAmount: amount(unpricedAmount) }),
+    ...(failOpenAmount !== undefined && { failOpenAmount: amount(failOpenAmount) }),
+  }
+}
+
+function outcome(
+  self: ObjectState,
+  config: string,
+  unenforceable: string | undefined,
+  usable: readonly ResolvedTarget[],
+  view: Omit<PolicyView, 'claims'>,
+): Derived {
+  const configVersion = findPolicy(field.section, field.field)?.configVersion ?? 0
+  const compiled = {
+    config: unenforceable === undefined ? config : 'null',
+    configVersion,
+    unenforceable,
+  }
+  const resources = usable
+    .filter(({ exists }) => exists)
+    .map(({ target }) => {
+      const resource = policyResource(
+        { owner: self.ref, age: self.age, ...field },
+        compiled,
+        target,
+      )
+      // Avoids a collision with a GatewayPolicy of the same name.
+      return { ...resource, key: resource.key.replace('policy/', 'policy/GatewayBudget/') }
+    })
+  const value: PolicyView = { ...view, claims: [] }
+  return { resources, value }
+}
+
+/** A budget that never had a valid version: requests to its targets, as far as these can be read, are refused. */
+function refusedBudget(self: ObjectState, read: Reader): Derived {
+  const { refused } = self
+  if (refused === undefined) return {}
+  const message = problemsText(refused)
+  const accepted = conditionFalse('Accepted', 'Invalid', refused.generation, message)
+  const targetRefs = refused.targets.flatMap(({ name, matchLabels: _, ...rest }) =>
+    name === undefined ? [] : [{ ...rest, group: groupOfTarget(rest.kind), name }],
+  )
+  const targets = resolveTargets({ targetRefs }, self.ref.namespace, read)
+  const why = `GatewayBudget ${self.ref.namespace}/${self.ref.name} is invalid: ${message}`
+  return outcome(self, 'null', why, targets, { accepted, targets })
+}

@@ -1,0 +1,113 @@
+/** What is spent of a budget, as statuses and commands show it. */
+import { usdText } from '../../engines/messages/cost/money.ts'
+import { type BudgetConfig, limitOf } from '../../ground/model/budgets.ts'
+import { outstandingOf } from '../actors/budget.machine.ts'
+import type { BudgetState } from './budget-state.ts'
+import { balanceOf, spentOf } from './ledger-fold.ts'
+
+/** The balance of one value of a budget in its current window. */
+export interface ValueBalance {
+  readonly value: string
+  /** The amount of the window, with adjustments. */
+  readonly limit: bigint
+  readonly spent: bigint
+  /** What proxies hold as allowances. It is a part of what remains. */
+  readonly reserved: bigint
+  /** The limit minus what is spent; 0 if more is spent. */
+  readonly remaining: bigint
+  readonly requests: number
+}
+
+export function valueBalance(budget: BudgetState, value: string, time: number): ValueBalance {
+  const { context } = balanceOf(budget, value)
+  const limit = limitOf(budget.definition, value) + context.adjusted
+  const spent = spentOf(budget, context, time)
+  let reserved = 0n
+  for (const holding of Object.values(context.holdings)) reserved += outstandingOf(holding)
+  const remaining = limit > spent ? limit - spent : 0n
+  return { value, limit, spent, reserved, remaining, requests: context.requests }
+}
+
+/** The values that have a balance. A budget without `each` always has one, the empty value. */
+export const valuesOf = ({ balances }: BudgetState, each: string | undefined): string[] =>
+  each === undefined ? [''] : [...balances.keys()]
+
+/** Writes an amount of a budget: dollars, tokens or requests. */
+export const budgetAmount = (unit: BudgetConfig['unit'], amount: bigint): string =>
+  unit === 'USD' ? usdText(amount) : `${amount}`
+
+/** When the current window ends; undefined for a rolling window, and before the first one. */
+export const resetTime = ({ endsAt }: BudgetState): string | undefined =>
+  endsAt === undefined ? undefined : new Date(endsAt).toISOString().replace('.000Z', 'Z')
+
+/** Whether more of the amount of `a` is spent than of that of `b`. */
+function isCloserToLimit(a: ValueBalance, b: ValueBalance): boolean {
+  const [left, right] = [a.spent * b.limit, b.spent * a.limit]
+  return left === right ? a.spent > b.spent : left > right
+}
+
+/** Maximum number of values that a status lists. */
+const maxHighest = 5
+
+/** Longest value that a status has as a whole. */
+const maxShown = 256
+
+/** All values of a budget in one. */
+interface BudgetTotals {
+  readonly spent: bigint
+  readonly reserved: bigint
+  readonly values: number
+  /** Number of values of which nothing remains. */
+  readonly exhausted: number
+  /** The values of which the greatest part is spent, the highest first. */
+  readonly highest: readonly ValueBalance[]
+}
+
+export function budgetTotals(
+  budget: BudgetState,
+  values: readonly string[],
+  time: number,
+): BudgetTotals {
+  let [spent, reserved, exhausted] = [0n, 0n, 0]
+  const highest: ValueBalance[] = []
+  for (const value of values) {
+    const one = valueBalance(budget, value, time)
+    spent += one.spent
+    reserved += one.reserved
+    if (one.remaining === 0n) exhausted++
+    const at = highest.findIndex((other) => isCloserToLimit(one, other))
+    if (at >= 0) highest.splice(at, 0, one)
+    else highest.push(one)
+    if (highest.length > maxHighest) highest.pop()
+  }
+  return { spent, reserved, values: values.length, exhausted, highest }
+}
+
+/** Fields of the status of a GatewayBudget. A field that is null is removed from the object. */
+export function spendStatus(
+  budget: BudgetState,
+  each: string | undefined,
+  time: number,
+): Readonly<Record<string, unknown>> {
+  const totals = budgetTotals(budget, valuesOf(budget, each), time)
+  const amount = (of: bigint) => budgetAmount(budget.definition.unit, of)
+  const [only] = totals.highest
+  return {
+    spent: amount(totals.spent),
+    reserved: amount(totals.reserved),
+    remaining: each === undefined && only !== undefined ? amount(only.remaining) : null,
+    resetsAt: resetTime(budget) ?? null,
+    values: each === undefined ? null : totals.values,
+    exhausted: each === undefined ? null : totals.exhausted,
+    highest:
+      each === undefined
+        ? null
+        : totals.highest.map(({ value, limit, spent, remaining }) => ({
+            value:
+              value.length > maxShown ? `${value.slice(0, maxShown - 1).toWellFormed()}…` : value,
+            limit: amount(limit),
+            spent: amount(spent),
+            remaining: amount(remaining),
+          })),
+  }
+}

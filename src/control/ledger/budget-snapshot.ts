@@ -1,0 +1,106 @@
+/**
+ * Budgets as snapshots have them: JSON with integers as text. Their places are known, so that no function has to look
+ * at every value; there may be a hundred thousand balances.
+ */
+import type { BalanceSnapshot, Holding } from '../actors/budget.machine.ts'
+import type { BudgetDefinition, BudgetState, Share } from './budget-state.ts'
+
+interface StoredHolding {
+  readonly name: string
+  readonly granted: string
+  readonly charged: string
+  readonly returned: string
+  readonly isDrained: boolean
+}
+
+interface StoredBalance {
+  readonly name: string
+  readonly state: BalanceSnapshot['value']
+  readonly adjusted: string
+  readonly requests: number
+  readonly slices: readonly (readonly [slice: string, charged: string])[]
+  readonly holdings: readonly StoredHolding[]
+}
+
+/** A budget in a snapshot. It is not checked, because only a fold of the same version reads it. */
+export interface StoredBudget {
+  readonly id: string
+  readonly definitions: readonly BudgetDefinition[]
+  /** Generation of the newest definition. */
+  readonly generation: number
+  readonly window: number
+  readonly endsAt?: number
+  readonly balances: readonly StoredBalance[]
+  readonly shares: readonly (readonly [holder: string, shares: readonly Share[]])[]
+  readonly charged: string
+  readonly requests: number
+}
+
+export function storeBudget(budget: BudgetState): StoredBudget {
+  const { id, definitions, definition, window, endsAt, charged, requests } = budget
+  return {
+    id,
+    definitions: [...definitions.values()],
+    generation: definition.generation,
+    window,
+    ...(endsAt !== undefined && { endsAt }),
+    balances: Array.from(budget.balances, ([name, balance]) => storeBalance(name, balance)),
+    shares: [...budget.shares],
+    charged: `${charged}`,
+    requests,
+  }
+}
+
+function storeBalance(name: string, { value: state, context }: BalanceSnapshot): StoredBalance {
+  const { adjusted, requests, slices, holdings } = context
+  return {
+    name,
+    state,
+    adjusted: `${adjusted}`,
+    requests,
+    slices: Object.entries(slices).map(([slice, charged]) => [slice, `${charged}`]),
+    holdings: Object.entries(holdings).map(
+      ([holder, { granted, charged, returned, isDrained }]): StoredHolding => ({
+        name: holder,
+        granted: `${granted}`,
+        charged: `${charged}`,
+        returned: `${returned}`,
+        isDrained,
+      }),
+    ),
+  }
+}
+
+export function restoreBudget(stored: StoredBudget): BudgetState | undefined {
+  const { id, window, endsAt, charged, requests, generation } = stored
+  const definitions = new Map(stored.definitions.map((one) => [one.generation, one]))
+  const definition = definitions.get(generation)
+  if (definition === undefined) return undefined
+  return {
+    id,
+    definitions,
+    definition,
+    window,
+    endsAt,
+    balances: new Map(stored.balances.map((balance) => [balance.name, restoreBalance(balance)])),
+    shares: new Map(stored.shares),
+    charged: BigInt(charged),
+    requests,
+  }
+}
+
+function restoreBalance(stored: StoredBalance): BalanceSnapshot {
+  const slices: Record<string, bigint> = {}
+  for (const [slice, charged] of stored.slices) slices[slice] = BigInt(charged)
+  const holdings: Record<string, Holding> = {}
+  for (const { name, granted, charged, returned, isDrained } of stored.holdings) {
+    holdings[name] = {
+      granted: BigInt(granted),
+      charged: BigInt(charged),
+      returned: BigInt(returned),
+      isDrained,
+    }
+  }
+  const { state: value, adjusted, requests } = stored
+  return { value, context: { holdings, slices, adjusted: BigInt(adjusted), requests } }
+}
