@@ -249,7 +249,7 @@ describe('merging backend policies', () => {
 })
 
 describe('the policy registry', () => {
-  it('orders CORS first, authorization after all authentication, and direct responses last', () => {
+  it('orders CORS first, authorization after all authentication, and budgets behind direct responses', () => {
     const order = policyRegistry
       .filter(({ section }) => section === 'traffic')
       .map(({ field }) => field)
@@ -259,6 +259,7 @@ describe('the policy registry', () => {
       'basicAuthentication',
       'apiKeyAuthentication',
       'extAuth',
+      'identity',
       'authorization',
       'retry',
       'rateLimit',
@@ -269,6 +270,7 @@ describe('the policy registry', () => {
       'hostRewrite',
       'timeouts',
       'directResponse',
+      'budgets',
     ])
   })
 

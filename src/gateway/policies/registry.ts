@@ -10,10 +10,12 @@ import { apiKeyAuthentication } from './api-key-authentication/index.ts'
 import { authorization } from './authorization/index.ts'
 import { backendAuth } from './backend-simple/auth/index.ts'
 import { gatewayCertificate } from './backend-simple/gateway-certificate/index.ts'
+import { backendHealth } from './backend-simple/health/index.ts'
 import { backendHttp } from './backend-simple/http/index.ts'
 import { backendTcp } from './backend-simple/tcp/index.ts'
 import { backendTls } from './backend-simple/tls/index.ts'
 import { basicAuthentication } from './basic-authentication/index.ts'
+import { budgets } from './budgets/index.ts'
 import { cors } from './cors/index.ts'
 import { csrf } from './csrf/index.ts'
 import type { PolicyDefinition } from './define.ts'
@@ -25,6 +27,7 @@ import { frontendTcp } from './frontend-tcp/index.ts'
 import { frontendTls } from './frontend-tls/index.ts'
 import { headerModifiers } from './header-modifiers/index.ts'
 import { hostRewrite } from './host-rewrite/index.ts'
+import { identity } from './identity/index.ts'
 import { jwtAuthentication } from './jwt-authentication/index.ts'
 import { rateLimit } from './rate-limit/index.ts'
 import { retry } from './retry/index.ts'
@@ -41,6 +44,8 @@ const trafficPolicies = [
   apiKeyAuthentication,
   // After local authentication: a call is expensive, and the service may need the verified claims.
   extAuth,
+  // After everything that says who the caller is, and before every policy that may use its values.
+  identity,
   // Its rules may use the claims of every authentication above, and the metadata of extAuth.
   authorization,
   // Only decides whether later failures are retried. It is here so that it does not run for refused callers.
@@ -82,6 +87,8 @@ const backendPolicies = [
   backendHttp,
   // Credentials are added when the connection is secured. Without them, calls would be unauthenticated.
   backendAuth,
+  // Only judges responses, so that no other policy depends on it.
+  backendHealth,
   // The last two contain guards and authorization.
   backendMcp,
   backendAi,
@@ -98,6 +105,8 @@ export const registeredPolicies = [
 const derivedPolicies: readonly PolicyDefinition[] = [
   // The client certificate for backends whose TLS settings come from a BackendTLSPolicy.
   gatewayCertificate,
+  // From GatewayBudgets. After every other policy of requests, so that refused ones are not counted.
+  budgets,
 ]
 
 /** All definitions, including derived ones. */

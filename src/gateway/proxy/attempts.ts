@@ -3,6 +3,7 @@
 import type { UpstreamAddress } from '../../engines/http/sockets/upstream-address.ts'
 import { timerDelay } from '../../ground/base/timer-delay.ts'
 import { GatewayError } from '../../ground/errors/index.ts'
+import type { HealthRules } from '../../ground/exchange/connection.ts'
 import type { ResponseHead } from '../../ground/exchange/exchange.ts'
 import { forwardingExtensions, type RetryPlan } from '../../ground/exchange/forwarding.ts'
 import type { RequestContext } from './request/request-context.ts'
@@ -10,7 +11,12 @@ import { retryAfterMs } from './request/retry-after.ts'
 import { moveAttemptSpan } from './request/tracing.ts'
 import type { Telemetry } from './telemetry/types.ts'
 import { movedTo } from './upstream/destination.ts'
-import { type AttemptOutcome, now, outcomeOfError } from './upstream/endpoint.ts'
+import {
+  type AttemptOutcome,
+  now,
+  outcomeOfError,
+  type UpstreamEndpoint,
+} from './upstream/endpoint.ts'
 import type { RequestCap } from './upstream/request-cap.ts'
 
 /** Maximum backoff, as a multiple of the first one. Every attempt doubles the backoff. */
@@ -37,17 +43,44 @@ export function moveAttempt(
 
 /** Records a response or an upstream error in the health of the endpoint. Counts an ejection. */
 export function learn(
-  { attempt, call }: RequestContext,
+  context: RequestContext,
   result: ResponseHead | GatewayError,
   telemetry: Telemetry,
 ): void {
+  const { attempt, call, destination } = context
   if (attempt?.endpoint === undefined || attempt.isOver) return
   const latencyMs = now() - attempt.startedAt
   const outcome =
     call?.outcomeOf === undefined ? outcomeOf(result, latencyMs) : call.outcomeOf(result, latencyMs)
-  if (outcome === undefined || !attempt.endpoint.record(outcome, now)) return
+  const health = destination?.settings.health
+  const isEjected =
+    health === undefined
+      ? outcome !== undefined && attempt.endpoint.record(outcome, now)
+      : judge(context, attempt.endpoint, { result, outcome, latencyMs }, health)
+  if (!isEjected) return
   const reason = result instanceof GatewayError ? result.code : `status ${result.status}`
   telemetry.onEjected(call?.ejection?.(reason))
+}
+
+interface Result {
+  readonly result: ResponseHead | GatewayError
+  readonly outcome: AttemptOutcome | undefined
+  readonly latencyMs: number
+}
+
+/** Records a result by the rules of a policy, unless the endpoint itself asks for a time without requests. */
+function judge(
+  { exchange }: RequestContext,
+  endpoint: UpstreamEndpoint,
+  { result, outcome, latencyMs }: Result,
+  { isUnhealthy, eviction }: HealthRules,
+): boolean {
+  if (outcome?.kind === 'failed' && outcome.retryAfterMs > 0) return endpoint.record(outcome, now)
+  if (result instanceof GatewayError) return endpoint.judge(false, latencyMs, eviction, now)
+  // A failure that the body reports has the status of a success.
+  const isReported = exchange.response?.status !== result.status && result.status >= 500
+  const isBad = isUnhealthy === undefined ? result.status >= 500 : isUnhealthy(exchange)
+  return endpoint.judge(!isBad && !isReported, latencyMs, eviction, now)
 }
 
 /** Returns the outcome for the health of the endpoint; undefined if the result does not affect it. */

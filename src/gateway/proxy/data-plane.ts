@@ -1,5 +1,6 @@
 /** The data plane applies configuration, and handles the requests and connections of the engine. */
 import { portChangeOf } from '../../engines/http/limits/port-change.ts'
+import type { ModelCatalog } from '../../engines/messages/catalog/catalog.ts'
 import type { DesiredDelta, DirectTarget } from '../../ground/model/resources.ts'
 import { resolveCollector } from './callouts/destination.ts'
 import type { HeaderReferences } from './config/header-references.ts'
@@ -41,6 +42,10 @@ export async function createDataPlane(parts: DataPlaneParts) {
     /** Sets the position in the event log of the configuration in force. */
     set position(position: number) {
       config.position = position
+    },
+    /** Replaces the catalog of language models. Only new requests see it. */
+    set catalog(catalog: ModelCatalog) {
+      runtime.models.catalog = catalog
     },
     /** Finds the TLS settings for a handshake; undefined if the handshake must fail. */
     chooseTls: (port: number, serverName: string | undefined) => config.chooseTls(port, serverName),

@@ -2,6 +2,7 @@
 import type { RequestHandler, ServerExchange } from '../../engines/http/contracts/requests.ts'
 import type { UpstreamAddress } from '../../engines/http/sockets/upstream-address.ts'
 import type { GatewayError } from '../../ground/errors/index.ts'
+import { budgetsOf } from '../../ground/exchange/budgets.ts'
 import { cleanUp } from '../../ground/exchange/cleanup.ts'
 import type { BufferedBody, Peer, RespondVerdict } from '../../ground/exchange/exchange.ts'
 import { takeResponse } from '../../ground/exchange/interruption.ts'
@@ -213,6 +214,7 @@ export class PhaseRunner implements RequestHandler {
     context.over = true
     cleanUp(exchange)
     context.call?.finish?.()
+    budgetsOf(exchange)?.end(wasServed(context))
     clearTimeout(context.backoff)
     context.attempt?.end()
     const access = accessRecordOf(context, this.#runtime.kinds)
@@ -322,11 +324,13 @@ export class PhaseRunner implements RequestHandler {
     return { ...response, headers: [...response.headers, [idHeader, id]] }
   }
 
-  /** Waits for response steps, then calls `then`. */
+  /** Waits for response steps, then calls `then`, unless another attempt has begun meanwhile. */
   #after(context: RequestContext, pending: Promise<void>, then: () => void): void {
+    const failed = context.failedAttempts?.length
+    const isCurrent = () => !context.over && context.failedAttempts?.length === failed
     pending
-      .then(() => context.over || then())
-      .catch((thrown: unknown) => this.#giveUp(context, thrown))
+      .then(() => isCurrent() && then())
+      .catch((thrown: unknown) => isCurrent() && this.#giveUp(context, thrown))
   }
 
   /** Called if a response step has thrown. Responds with an error that is not changed by further steps. */
@@ -368,4 +372,11 @@ function errorWriterOf(
     if (kind?.errorWriter !== undefined) return kind.errorWriter(context, placement, target)
   }
   return undefined
+}
+
+/** Whether a request got more than a failure, or a refusal of the gateway, so that budgets of requests count it. */
+function wasServed({ attempt, error, verdict, exchange }: RequestContext): boolean {
+  if (error !== undefined || exchange.sentStatus >= 500) return false
+  if (attempt !== undefined) return true
+  return verdict !== undefined && verdict.refusal !== true && verdict.status < 400
 }

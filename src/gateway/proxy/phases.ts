@@ -371,13 +371,14 @@ function forward(
 }
 
 /** Timeouts of the rule override those of a policy. If the rule sets 0, there is no limit. */
-function forwardOptions({ placement, exchange, destination }: RequestContext) {
+function forwardOptions({ placement, exchange, destination, call }: RequestContext) {
   const rule = placement?.rule.resource
   const settings = destination?.settings
   const byPolicy = exchange.extensions.get(forwardingExtensions.requestTimeoutMs)
   return {
     connectTimeoutMs: settings?.connectTimeoutMs ?? 0,
     race: destination?.race,
+    ...call?.firstEventTimeouts?.(),
     // A policy of the backend overrides the rule, because it is more specific.
     attemptTimeoutMs: settings?.requestTimeoutMs ?? rule?.backendTimeoutMs ?? 0,
     requestTimeoutMs: rule?.requestTimeoutMs ?? (typeof byPolicy === 'number' ? byPolicy : 0),

@@ -3,6 +3,8 @@ import type { HeadRecord } from '../../engines/core/head-record.ts'
 import type { IoCore } from '../../engines/core/io-core.ts'
 import type { CallListener, CallRequest, OpenCall } from '../../engines/http/contracts/calls.ts'
 import { TicketKeyring } from '../../engines/http/tls/session-tickets.ts'
+import { shippedCatalog } from '../../engines/messages/catalog/shipped.ts'
+import type { BudgetHost } from '../../ground/exchange/budgets.ts'
 import { type Callouts, type Exchange, next, type Verdict } from '../../ground/exchange/exchange.ts'
 import { sessionKeyRef } from '../../ground/model/mcp-targets.ts'
 import { defaultClusterDomain } from '../../ground/model/service-host.ts'
@@ -66,6 +68,8 @@ export interface RuntimeParts {
   readonly telemetry: Telemetry
   /** Rate-limit buckets; this thread's own if omitted. */
   readonly buckets?: Pick<RateBuckets, 'bucket'>
+  /** The budgets of this proxy; undefined where nothing is spent, such as in simulations. */
+  readonly budgets?: BudgetHost
   readonly settings: DataPlaneSettings
   /** Runs each step of a policy; if omitted, by calling it. */
   readonly runStep?: GatewayRuntime['runStep']
@@ -79,6 +83,7 @@ const callStep: GatewayRuntime['runStep'] = (step, exchange) => step.onRequest?.
 
 export class PlaneRuntime implements GatewayRuntime {
   readonly kinds = new BackendKinds()
+  readonly models: GatewayRuntime['models'] = { catalog: shippedCatalog }
   readonly callouts: Callouts
   readonly config: ConfigStore
   readonly resolver: DestinationResolver
@@ -119,12 +124,12 @@ export class PlaneRuntime implements GatewayRuntime {
 
 /** Creates the store of the configuration, which binds policies to what they use. */
 function openConfig(
-  { core, settings, wrapAppliers, buckets = new RateBuckets(undefined) }: RuntimeParts,
+  { core, settings, wrapAppliers, budgets, buckets = new RateBuckets(undefined) }: RuntimeParts,
   appliers: PolicyAppliers,
   { callouts, kinds }: Pick<GatewayRuntime, 'callouts' | 'kinds'>,
 ): ConfigStore {
   const { locality, tickets = new TicketKeyring() } = settings
-  const services = { callouts, bucket: buckets.bucket.bind(buckets) }
+  const services = { callouts, bucket: buckets.bucket.bind(buckets), budgets }
   const options = { locality, tickets, backends: kinds }
   return new ConfigStore(core, wrapAppliers?.(appliers) ?? appliers, services, options)
 }

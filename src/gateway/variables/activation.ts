@@ -110,6 +110,8 @@ function learnedValue({ learned }: Exchange, name: string): CelResult | undefine
       return learned.extauthz
     case 'extproc':
       return learned.extproc
+    case 'identity':
+      return learned.identity
     case 'llm':
       return learned.llm
     case 'llmRequest':

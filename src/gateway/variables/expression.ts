@@ -6,6 +6,7 @@ import {
   compileOrFail,
   gatewayVariables,
   isCelError,
+  toText,
   writeJson,
 } from '../../engines/cel/index.ts'
 import type { Exchange } from '../../ground/exchange/exchange.ts'
@@ -109,4 +110,12 @@ export function toBytes(result: CelResult): Uint8Array | undefined {
   if (result instanceof Uint8Array) return result
   const json = writeJson(result as CelValue)
   return isCelError(json) ? undefined : Buffer.from(json)
+}
+
+/** Converts a string, number or bool to text. Other values have none. */
+export function textOfResult(result: CelResult): string | undefined {
+  if (isCelError(result) || result === null) return undefined
+  if (typeof result === 'object' && !('value' in result)) return undefined
+  const text = toText(result as CelValue)
+  return typeof text === 'string' ? text : undefined
 }

@@ -12,5 +12,5 @@
  */
 export { BoundAttributes, observedParts } from './attributes.ts'
 export { type BodyNeeds, bufferBodies } from './bodies.ts'
-export { Expression, toBytes, toFieldValue } from './expression.ts'
+export { Expression, textOfResult, toBytes, toFieldValue } from './expression.ts'
 export { grpcStatus } from './fields.ts'

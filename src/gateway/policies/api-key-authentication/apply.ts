@@ -2,6 +2,7 @@
  * API keys as bearer tokens (RFC 6750 section 2.1). Keys are also accepted in other places if
  * clients of the route's backends may send them there.
  */
+import { isUtf8 } from 'node:buffer'
 import {
   ambiguous,
   bearerChallenge,
@@ -10,26 +11,30 @@ import {
   invalidTokenChallenge,
   none,
 } from '../../../engines/auth/authorization-header.ts'
-import { choice, type Infer, list, record, text } from '../../../ground/base/shape.ts'
-import { next, refuse, type Verdict } from '../../../ground/exchange/exchange.ts'
+import { systemClock } from '../../../ground/base/clock.ts'
+import { choice, type Infer, list, optional, record, text } from '../../../ground/base/shape.ts'
+import { next, refuse, type SecretValues, type Verdict } from '../../../ground/exchange/exchange.ts'
 import { type ClientKeys, forwardingExtensions } from '../../../ground/exchange/forwarding.ts'
 import type { PolicyApply } from '../define.ts'
-import { ApiKeys } from './keys.ts'
+import { type ApiKey, ApiKeys, type NamedEntry } from './keys.ts'
 
 /** The compiled form that proxies receive. Its version is `configVersion` of the definition. */
 const shape = record({
   mode: choice('Strict', 'Optional'),
-  /**
-   * Digests of Secret entries. Each entry is a key as plain text, or JSON with `key` and `metadata`.
-   * If the list is empty, no key is valid.
-   */
+  /** Digests of Secret entries (see `readApiKeyEntry`). If there are no entries, no key is valid. */
   entries: list(text),
+  /** Names of these entries, in the same order. */
+  names: list(text),
+  /** Entries of ConfigMaps, which have hashes of keys only. */
+  hashed: optional(list(record({ name: text, text }))),
 })
+type Config = Infer<typeof shape>
 
-const apply: PolicyApply<Infer<typeof shape>> = {
+const apply: PolicyApply<Config> = {
   shape,
-  bind({ mode, entries }, _callouts, secrets) {
-    const keys = new ApiKeys(entries.map((digest) => secrets.value(digest)))
+  bind(config, _callouts, secrets) {
+    const { mode } = config
+    const keys = new ApiKeys(entriesOf(config, secrets))
     const unknown = invalid(keys.isEmpty ? 'the policy has no usable key' : 'unknown API key')
     return {
       onRequest({ request, learned, extensions }): Verdict {
@@ -40,9 +45,14 @@ const apply: PolicyApply<Infer<typeof shape>> = {
         if (key === ambiguous) return several
         const found = keys.find(key)
         if (found === undefined) return unknown
+        const refused = refusalOf(found)
+        if (refused !== undefined) return refused
         if (bearer !== none) request.headers.remove('authorization')
         places?.remove(request)
-        learned.apiKey = found
+        learned.apiKey = found.record
+        if (found.allowedModels !== undefined) {
+          extensions.set(forwardingExtensions.allowedModels, found.allowedModels)
+        }
         learned.apiKeyToken = key
         return next
       },
@@ -51,6 +61,15 @@ const apply: PolicyApply<Infer<typeof shape>> = {
 }
 
 export default apply
+
+function* entriesOf({ entries, names, hashed = [] }: Config, secrets: SecretValues) {
+  for (const [index, digest] of entries.entries()) {
+    const bytes = secrets.value(digest)
+    const text = isUtf8(bytes) ? Buffer.from(bytes).toString() : undefined
+    yield { name: names[index] ?? '', text } satisfies NamedEntry
+  }
+  yield* hashed
+}
 
 /** Some clients send the same key in several headers. If the keys differ, the request has no valid key. */
 function onlyKey(others: ReadonlySet<string>, bearer: Credentials): Credentials {
@@ -69,4 +88,15 @@ const invalid = (detail: string): Verdict => ({
   ...refuse(401, 'APIKeyAuth', `${failure}: invalid credentials`, detail),
   headers: invalidTokenChallenge,
 })
-const several = invalid('several API keys that differ')
+function refusalOf({ isDisabled, expiresAt }: ApiKey): Verdict | undefined {
+  if (isDisabled) return disabled
+  return expiresAt !== undefined && systemClock.now() >= expiresAt ? expired : undefined
+}
+
+const unusable = (why: string): Verdict => ({
+  ...refuse(401, 'APIKeyAuth', `${failure}: ${why}`, why),
+  headers: invalidTokenChallenge,
+})
+const expired = unusable('the API key has expired')
+const disabled = unusable('the API key is disabled')
+const several = invalid('the request has different API keys')

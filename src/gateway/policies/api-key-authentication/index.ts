@@ -1,10 +1,15 @@
-import type { ReferencedSecret, References } from '../../../ground/model/references.ts'
+import type {
+  ReferencedConfigMap,
+  ReferencedSecret,
+  References,
+} from '../../../ground/model/references.ts'
 import type { SecretRef } from '../../../ground/model/resources.ts'
 import { type Infer, object, optional, required } from '../../../ground/schema/field.ts'
 import { exactlyOneOf } from '../../../ground/schema/rules.ts'
 import { credentialMode } from '../../../ground/schema/shapes/authentication.ts'
 import { localReference } from '../../../ground/schema/shapes/references.ts'
 import { labels } from '../../../ground/schema/shapes/selectors.ts'
+import { apiKeyFaults, readApiKeyEntry } from '../../../ground/secrets/api-key-entry.ts'
 import { definePolicy, type PolicyProblem } from '../define.ts'
 
 const secretSelector = object(
@@ -13,26 +18,45 @@ const secretSelector = object(
   { refersTo: 'Secret' },
 )
 
+const configMapSelector = object(
+  'ConfigMapSelector',
+  { matchLabels: required(labels, 'Labels that a ConfigMap must have.') },
+  { refersTo: 'ConfigMap' },
+)
+
 const apiKeyAuthenticationSchema = object(
   'APIKeyAuthentication',
   {
     mode: optional(credentialMode, { doc: 'What happens without a valid key.', default: 'Strict' }),
     secretRef: optional(
       localReference('Secret'),
-      'Secret with the keys: each entry is one key, as text or as JSON with key and metadata.',
+      'Secret with the keys. Each entry is one key, as text or as JSON (`key` or `keyHash`, `metadata`, `expiresAt`, `disabled`, `allowedModels`, `previous`).',
     ),
     secretSelector: optional(secretSelector, 'Several such Secrets, chosen by label.'),
+    configMapSelector: optional(
+      configMapSelector,
+      'ConfigMaps, chosen by label, whose entries have the hash of a key (`keyHash`) in place of the key.',
+    ),
   },
-  { rules: [exactlyOneOf('secretRef', 'secretSelector')] },
+  { rules: [exactlyOneOf('secretRef', 'secretSelector', 'configMapSelector')] },
 )
 type ApiKeyAuthenticationSpec = Infer<typeof apiKeyAuthenticationSchema>
+type Labels = Readonly<Record<string, string>>
 
-/** Why an entry cannot be used as a key, by its `apiKey` metadata. */
-const reasons: Readonly<Record<string, string>> = {
-  empty: 'is empty',
-  'not-json': 'begins with { and is not JSON',
-  'json-without-key': 'is JSON without a "key" that is a text',
-  'not-text': 'is not UTF-8 text',
+/** An entry with the hash of a key, as a ConfigMap has it. */
+interface HashedEntry {
+  readonly name: string
+  readonly text: string
+}
+
+interface Found {
+  readonly secrets: SecretRef[]
+  readonly hashed: HashedEntry[]
+  readonly problems: PolicyProblem[]
+  /** Warnings about duplicate keys and names. */
+  readonly notes: string[]
+  /** The object that has each name of an entry. */
+  readonly named: Map<string, string>
 }
 
 /**
@@ -40,21 +64,28 @@ const reasons: Readonly<Record<string, string>> = {
  * applies, but no key is valid: Strict rejects all requests, and the status says why.
  */
 function compile(spec: ApiKeyAuthenticationSpec, references: References) {
-  const { mode = 'Strict' } = spec
-  const path = spec.secretRef === undefined ? 'secretSelector' : 'secretRef'
-  const found = findSecrets(spec, references)
-  const entries: SecretRef[] = []
-  const problems: PolicyProblem[] = []
-  if (typeof found === 'string') problems.push({ path, message: `${found}; no key is accepted` })
-  else {
-    for (const secret of found) collect(secret, path, entries, problems)
-    if (entries.length === 0) {
-      const names = found.map(({ label }) => label).join(', ')
-      problems.push({ path, message: `Secret ${names} contains no usable key; no key is accepted` })
-    }
+  const { mode = 'Strict', configMapSelector: byLabel } = spec
+  const found: Found = { secrets: [], hashed: [], problems: [], notes: [], named: new Map() }
+  if (byLabel === undefined) findSecretKeys(spec, references, found)
+  else findHashedKeys(byLabel.matchLabels, references, found)
+  const { secrets, hashed, problems, notes } = found
+  const config = {
+    mode,
+    entries: secrets.map(({ digest }) => digest),
+    names: secrets.map(({ key }) => key),
+    ...(byLabel && { hashed }),
   }
-  const config = { mode, entries: entries.map(({ digest }) => digest) }
-  return { config, problems, protects: true as const, secrets: entries }
+  return { config, problems, protects: true as const, secrets, notes }
+}
+
+function findSecretKeys(spec: ApiKeyAuthenticationSpec, references: References, found: Found) {
+  const path = spec.secretRef === undefined ? 'secretSelector' : 'secretRef'
+  const secrets = findSecrets(spec, references)
+  if (typeof secrets === 'string') reportNone(found, path, secrets)
+  else {
+    for (const secret of secrets) collect(secret, path, found)
+    if (found.secrets.length === 0) reportUnusable(found, path, 'Secret', secrets)
+  }
 }
 
 function findSecrets(
@@ -65,31 +96,101 @@ function findSecrets(
     const secret = references.secret(secretRef.name)
     return secret === undefined ? `Secret ${secretRef.name} does not exist` : [secret]
   }
-  const labels = secretSelector?.matchLabels ?? {}
-  // Without labels every Secret in the namespace would match, including private keys for TLS.
-  if (Object.keys(labels).length === 0) return 'matchLabels is empty'
-  const secrets = references.secretsWith(labels)
-  return secrets.length === 0 ? 'no Secret has these labels' : secrets
+  return selected('Secret', secretSelector?.matchLabels ?? {}, references.secretsWith)
 }
 
-function collect(
-  secret: ReferencedSecret,
+/** Returns the objects with all of the labels, or why there are none. */
+function selected<Selected>(
+  kind: string,
+  matchLabels: Labels,
+  find: (labels: Labels) => readonly Selected[],
+): readonly Selected[] | string {
+  // Without labels every Secret in the namespace would match, including private keys for TLS.
+  if (Object.keys(matchLabels).length === 0) return 'matchLabels is empty'
+  const objects = find(matchLabels)
+  return objects.length === 0 ? `no ${kind} has these labels` : objects
+}
+
+function reportNone({ problems }: Found, path: string, reason: string): void {
+  problems.push({ path, message: `${reason}; no key is accepted` })
+}
+
+function reportUnusable(
+  found: Found,
   path: string,
-  entries: SecretRef[],
-  problems: PolicyProblem[],
+  kind: string,
+  objects: readonly { readonly label: string }[],
 ): void {
+  const names = objects.map(({ label }) => label).join(', ')
+  reportNone(found, path, `${kind} ${names} contains no usable key`)
+}
+
+function collect(secret: ReferencedSecret, path: string, found: Found): void {
   for (const [key, { apiKey = '' }] of Object.entries(secret.entries).sort(byName)) {
     const ref = secret.ref(key)
-    if (ref !== undefined && (apiKey === 'plain' || apiKey === 'json')) entries.push(ref)
-    else {
+    if (ref !== undefined && (apiKey === 'plain' || apiKey === 'json')) {
+      found.secrets.push(ref)
+      noteName(found, path, key, `Secret ${secret.label}`)
+    } else {
+      const reasons: Readonly<Record<string, string>> = apiKeyFaults
       const message = `entry ${key} of Secret ${secret.label} ${reasons[apiKey] ?? 'is not a key'}`
-      problems.push({ path, message, partial: true })
+      found.problems.push({ path, message, partial: true })
     }
+  }
+}
+
+/** Keys with one name have one `apiKey.id`, and so share limits by that id. */
+function noteName({ named, notes }: Found, path: string, name: string, object: string): void {
+  const other = named.get(name)
+  if (other === undefined) named.set(name, object)
+  else if (other !== object) {
+    notes.push(`${path}: entry ${name} of ${object} has the same apiKey.id as that of ${other}`)
   }
 }
 
 function byName([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
   return a < b ? -1 : 1
+}
+
+function findHashedKeys(matchLabels: Labels, references: References, found: Found): void {
+  const path = 'configMapSelector'
+  const configMaps = selected('ConfigMap', matchLabels, references.configMapsWith)
+  if (typeof configMaps === 'string') reportNone(found, path, configMaps)
+  else {
+    const owners = new Map<string, string>()
+    for (const configMap of configMaps) collectHashed(configMap, path, found, owners)
+    if (found.hashed.length === 0) reportUnusable(found, path, 'ConfigMap', configMaps)
+  }
+}
+
+/** `owners` maps each hash to the entry that has it. */
+function collectHashed(
+  configMap: ReferencedConfigMap,
+  path: string,
+  found: Found,
+  owners: Map<string, string>,
+): void {
+  const { hashed, problems, notes } = found
+  for (const name of configMap.names.toSorted()) {
+    const text = configMap.entry(name)
+    const entry = readApiKeyEntry(text)
+    const label = `entry ${name} of ConfigMap ${configMap.label}`
+    if (typeof entry === 'string') {
+      problems.push({ path, message: `${label} ${apiKeyFaults[entry]}`, partial: true })
+    } else if (entry.keyHash === undefined || text === undefined) {
+      const message = `${label} has the key itself, which anyone who reads ConfigMaps would see; use "keyHash", or a Secret`
+      problems.push({ path, message, partial: true })
+    } else {
+      const owner = owners.get(entry.keyHash)
+      if (owner !== undefined)
+        notes.push(`${path}: ${label} duplicates the key of ${owner} and is ignored`)
+      else {
+        owners.set(entry.keyHash, label)
+        hashed.push({ name, text })
+        noteName(found, path, name, `ConfigMap ${configMap.label}`)
+      }
+    }
+  }
 }
 
 /** Requires requests to carry a valid API key. */

@@ -1,17 +1,53 @@
 import { hash } from 'node:crypto'
+import type { AllowedModels } from '../../../ground/exchange/forwarding.ts'
 import type { LearnedRecord, LearnedValue } from '../../../ground/exchange/learned.ts'
+import { type ApiKeyEntry, readApiKeyEntry } from '../../../ground/secrets/api-key-entry.ts'
 import { redacted } from '../../../ground/secrets/credential-names.ts'
+
+/** An entry with its name. The text is undefined if it is not UTF-8. */
+export interface NamedEntry {
+  readonly name: string
+  readonly text: string | undefined
+}
+
+export interface ApiKey {
+  /** What expressions can read: `id` (the name of the entry), the metadata, which may replace `id`, and `key`, redacted. */
+  readonly record: LearnedRecord
+  readonly isDisabled: boolean
+  /** Milliseconds since 1970; undefined if the key does not expire. */
+  readonly expiresAt: number | undefined
+  /** Undefined if the key may use every model. */
+  readonly allowedModels: AllowedModels | undefined
+}
 
 /** Looks up API keys by digest, so that the time of a lookup reveals nothing about valid keys. */
 export class ApiKeys {
-  readonly #byDigest = new Map<string, LearnedRecord>()
+  readonly #byDigest = new Map<string, ApiKey>()
 
-  /** Parses the contents of Secret entries. If several have the same key, the first one is used. */
-  constructor(entries: Iterable<Uint8Array>) {
-    for (const entry of entries) {
-      const { key, metadata } = parseEntry(Buffer.from(entry).toString())
-      const digest = hash('sha256', Buffer.from(key))
-      if (!this.#byDigest.has(digest)) this.#byDigest.set(digest, visible(metadata))
+  /**
+   * If several entries have the same key, the first one is used. Entries that cannot be read have no valid key;
+   * the control plane reports them.
+   */
+  constructor(entries: Iterable<NamedEntry>) {
+    for (const { name, text } of entries) {
+      const entry = readApiKeyEntry(text)
+      if (typeof entry !== 'string') this.#add(name, entry)
+    }
+  }
+
+  #add(id: string, entry: ApiKeyEntry): void {
+    const { key = '', isDisabled, expiresAt, previous, allowedModels } = entry
+    const found = {
+      record: { id, ...visible(entry.metadata), key: redacted },
+      isDisabled,
+      expiresAt,
+      allowedModels: allowedModels && modelsOf(allowedModels),
+    }
+    const digest = entry.keyHash ?? hash('sha256', Buffer.from(key))
+    if (!this.#byDigest.has(digest)) this.#byDigest.set(digest, found)
+    for (const one of previous) {
+      if (this.#byDigest.has(one.keyHash)) continue
+      this.#byDigest.set(one.keyHash, { ...found, expiresAt: earlier(one, expiresAt) })
     }
   }
 
@@ -19,29 +55,27 @@ export class ApiKeys {
     return this.#byDigest.size === 0
   }
 
-  /** Returns the metadata of a key that was read from a header; undefined if the key is not valid. */
-  find(key: string): LearnedRecord | undefined {
+  /** Returns the entry of a key in the form of header values (latin1); undefined if it is unknown. */
+  find(key: string): ApiKey | undefined {
     return this.#byDigest.get(hash('sha256', Buffer.from(key, 'latin1')))
   }
 }
 
-interface Entry {
-  readonly key: string
-  readonly metadata: LearnedValue | undefined
+function earlier({ expiresAt }: { expiresAt: number | undefined }, other: number | undefined) {
+  return Math.min(expiresAt ?? Number.POSITIVE_INFINITY, other ?? Number.POSITIVE_INFINITY)
 }
 
-/** Throws if the entry cannot be read, but the control plane sends no such entries. */
-function parseEntry(text: string): Entry {
-  const trimmed = text.trim()
-  if (!trimmed.startsWith('{')) return { key: trimmed, metadata: undefined }
-  const { key, metadata } = JSON.parse(trimmed) as Entry
-  if (typeof key !== 'string' || key === '') throw new Error('an API key without "key"')
-  return { key, metadata }
+function modelsOf(patterns: readonly string[]): AllowedModels {
+  const names = new Set(patterns.filter((pattern) => !pattern.endsWith('*')))
+  const beginnings = patterns.filter((one) => one.endsWith('*')).map((one) => one.slice(0, -1))
+  const allows = (model: string) =>
+    names.has(model) || beginnings.some((beginning) => model.startsWith(beginning))
+  return { patterns, allows }
 }
 
-/** Metadata that expressions can read. Members of an object are put next to the redacted `key`. */
+/** Metadata that expressions can read. Metadata that is no object is put into `metadata`. */
 function visible(metadata: LearnedValue | undefined): LearnedRecord {
-  if (metadata === undefined || metadata === null) return { key: redacted }
+  if (metadata === undefined || metadata === null) return {}
   const isObject = typeof metadata === 'object' && !Array.isArray(metadata)
-  return isObject ? { ...(metadata as LearnedRecord), key: redacted } : { metadata, key: redacted }
+  return isObject ? (metadata as LearnedRecord) : { metadata }
 }

@@ -37,5 +37,5 @@ export function takeOver(exchange: Exchange, replacement: RespondVerdict, step: 
   }
   for (const [name, value] of replacement.headers ?? []) response.headers.add(name, value)
   const { body = '' } = replacement
-  responseBody.replace(typeof body === 'string' ? Buffer.from(body) : body)
+  responseBody.replace(typeof body === 'string' ? Buffer.from(body) : body, true)
 }

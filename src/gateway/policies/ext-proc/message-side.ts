@@ -16,7 +16,8 @@ import type {
 import { PieceQueue } from '../../../engines/http/bytes/piece-queue.ts'
 import { Fifo } from '../../../ground/base/fifo.ts'
 import type { GatewayError } from '../../../ground/errors/index.ts'
-import type { Body, ReturnStream, SideStream } from '../../../ground/exchange/exchange.ts'
+import type { Body } from '../../../ground/exchange/exchange.ts'
+import type { ReturnStream, SideStream } from '../../../ground/exchange/side-stream.ts'
 import type { BodyLedger } from './body-ledger.ts'
 import { changeTrailers } from './fields.ts'
 
@@ -69,7 +70,7 @@ export class MessageSide implements SideStream {
   readonly #pieceSizes = new Fifo<number>()
   readonly #pieceLimit: number
   /** Whether trailers are sent to the processor. If not, they pass unchanged behind the returned body. */
-  readonly #sendsTrailers: boolean
+  sendsTrailers: boolean
   #awaited: PendingResponse | undefined
   /** Whether the body continues without the processor. */
   #isAlone = false
@@ -87,7 +88,7 @@ export class MessageSide implements SideStream {
     this.name = name
     this.#conversation = conversation
     this.#pieceLimit = pieceLimit
-    this.#sendsTrailers = sendsTrailers
+    this.sendsTrailers = sendsTrailers
   }
 
   get isDone(): boolean {
@@ -161,7 +162,7 @@ export class MessageSide implements SideStream {
 
   /** Whether trailers are sent behind the body. */
   get #endsWithTrailers(): boolean {
-    return this.#sendsTrailers && this.#trailers !== ''
+    return this.sendsTrailers && this.#trailers !== ''
   }
 
   #keep(piece: Uint8Array): void {
@@ -299,7 +300,7 @@ export class MessageSide implements SideStream {
 
   /** Called at the end of the returned body. Trailers that were sent end with it if they have no answer. */
   #finishBody(): void {
-    this.#finish(this.#sendsTrailers ? '' : this.#trailers)
+    this.#finish(this.sendsTrailers ? '' : this.#trailers)
   }
 
   #finish(trailers: string): void {

@@ -74,6 +74,8 @@ export class Processing implements Conversation, GrpcStreamListener {
   #isSlow = false
   #isPaused = false
   #hasResponse = false
+  /** Whether the processor ended the stream in order: the rest of the exchange passes without it. */
+  hasPassed = false
   #endsWhenDone = false
   /** Whether nothing more is sent. The processor may end the stream after its last expected answer. */
   isOver = false
@@ -132,15 +134,16 @@ export class Processing implements Conversation, GrpcStreamListener {
     this.send({ case: name === 'request' ? 'requestTrailers' : 'responseTrailers', value })
   }
 
-  /** Call when the response begins. From then on the request no longer pauses the stream. */
+  /**
+   * Call when the response begins. From then on the request no longer pauses the stream. Throws if another
+   * response was begun before, which was lost and whose request was sent again: a conversation has only one.
+   */
   beginResponse(): void {
+    if (this.#hasResponse) {
+      throw new GatewayError(this.#failure, 'it has processed a response that was lost')
+    }
     this.#hasResponse = true
     this.onStateChange()
-  }
-
-  /** Whether the processor ended the stream in order: the rest of the exchange passes without it. */
-  get hasPassed(): boolean {
-    return this.isOver && this.#error === undefined
   }
 
   /**
@@ -207,7 +210,12 @@ export class Processing implements Conversation, GrpcStreamListener {
     switch (response.case) {
       case 'requestHeaders': {
         const modes = modeOverride && overridden(modeOverride)
-        if (modes !== undefined) this.modes = modes
+        if (modes !== undefined) {
+          this.modes = modes
+          this.response.sendsTrailers &&= modes.sendsTrailers
+          // A processor that wants nothing of the response may be lost after its answer to the request.
+          this.#endsWhenDone = !modes.sendsHeaders && modes.body === bodyModes.none
+        }
         this.request.onHeadersResponse(response.value)
         break
       }
@@ -259,7 +267,9 @@ export class Processing implements Conversation, GrpcStreamListener {
       return
     }
     this.isOver = this.request.isDone
-    if (this.isOver && (this.response.isDone || this.response.continueWithoutResponse())) return
+    this.hasPassed =
+      this.isOver && (this.response.isDone || this.response.continueWithoutResponse())
+    if (this.hasPassed) return
     this.#fail(new GatewayError(this.#failure, 'it ended before it had answered'))
   }
 

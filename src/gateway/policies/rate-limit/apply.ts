@@ -25,14 +25,19 @@ const apply: PolicyApply<Infer<typeof shape>> = {
     const shared = global && new GlobalLimits(global, callouts)
     const tokens = tokenLimits(own, shared)
     const isAsked = shared?.counts('requests') === true
+    const admit = (exchange: Exchange): Verdict | Promise<Verdict> => {
+      const admission = own.admit(exchange)
+      if (admission !== undefined && 'kind' in admission) return admission
+      if (admission !== undefined) exchange.extensions.set(statusExtension, admission)
+      if (stored !== undefined) storeTokenLimits(exchange, stored)
+      return isAsked && shared !== undefined ? askShared(shared, exchange) : next
+    }
+    const readAndAdmit = async (exchange: Exchange): Promise<Verdict> => {
+      await bufferBodies(exchange, own)
+      return admit(exchange)
+    }
     const step: Step = {
-      onRequest(exchange) {
-        const admission = own.admit()
-        if (admission !== undefined && 'kind' in admission) return admission
-        if (admission !== undefined) exchange.extensions.set(statusExtension, admission)
-        if (stored !== undefined) storeTokenLimits(exchange, stored)
-        return isAsked && shared !== undefined ? askShared(shared, exchange) : next
-      },
+      onRequest: (exchange) => (own.request ? readAndAdmit(exchange) : admit(exchange)),
       onResponse(exchange) {
         const { extensions, response } = exchange
         const permission = extensions.get(permissionExtension) as Permission | undefined

@@ -14,9 +14,11 @@ export type LimitUnit = Infer<typeof counts>
 
 const local = record({
   rate: count,
-  unit: choice('Seconds', 'Minutes', 'Hours'),
+  unit: choice('Seconds', 'Minutes', 'Hours', 'Days', 'Months'),
   burst: count,
   counts,
+  /** Expression; each of its values has a bucket of its own. */
+  key: optional(text),
 })
 export type LocalLimit = Infer<typeof local>
 

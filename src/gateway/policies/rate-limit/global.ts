@@ -5,26 +5,19 @@ import {
   type RateLimitResponse,
   RateLimitResponseSchema,
 } from '../../../../proto/gen/called/rate_limit_pb.ts'
-import {
-  type CelError,
-  type CelResult,
-  type CelValue,
-  errorText,
-  isAvailable,
-  isCelError,
-  toText,
-} from '../../../engines/cel/index.ts'
-import {
-  type Callouts,
-  type Exchange,
-  type HeaderFields,
-  type RespondVerdict,
-  refuse,
+import { type CelError, errorText, isCelError } from '../../../engines/cel/index.ts'
+import type {
+  Callouts,
+  Exchange,
+  HeaderFields,
+  RespondVerdict,
 } from '../../../ground/exchange/exchange.ts'
 import { isFieldName, isFieldValue } from '../../../ground/model/header-changes.ts'
-import { type BodyNeeds, Expression } from '../../variables/index.ts'
+import type { BodyNeeds } from '../../variables/index.ts'
+import { LimitExpression } from '../limit-expression.ts'
 import type { GlobalLimit, LimitUnit } from './config.ts'
-import { limited, type RateLimitStatus } from './status.ts'
+
+import { failedLimit, limited, type RateLimitStatus } from './status.ts'
 
 const method = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit'
 /** Default timeout of the call. A timeout of the backend overrides it. */
@@ -34,15 +27,8 @@ const codes = { ok: 1, overLimit: 2 } as const
 
 interface BoundDescriptor {
   readonly counts: LimitUnit
-  readonly entries: readonly {
-    readonly key: string
-    readonly expression: Expression
-    /** Whether it reads what is known only once the request to a model is read, such as `llm` or the body. */
-    readonly isLate: boolean
-  }[]
+  readonly entries: readonly { readonly key: string; readonly expression: LimitExpression }[]
 }
-
-const resultsExtension = 'rateLimit.tokenDescriptors'
 
 /** The server's answer if the request is allowed. */
 export interface Permission {
@@ -53,13 +39,14 @@ export interface Permission {
 
 type HeaderPair = readonly [name: string, value: string]
 
-const unavailable = (error: Error) =>
-  refuse(500, 'RateLimit', 'rate limit failed', `the rate limit server failed: ${error.message}`)
+const unavailable = (error: Error) => failedLimit(`the rate limit server failed: ${error.message}`)
 
 /** Limits that a server counts for many proxies (Envoy's rate limit service, version 3). */
 export class GlobalLimits implements BodyNeeds {
   readonly request: boolean
   readonly response = false
+  /** Whether a descriptor of tokens reads what may differ between providers. */
+  readonly hasLateTokens: boolean
   readonly #limit: GlobalLimit
   readonly #callouts: Callouts
   readonly #descriptors: readonly BoundDescriptor[]
@@ -69,14 +56,16 @@ export class GlobalLimits implements BodyNeeds {
     this.#callouts = callouts
     this.#descriptors = limit.descriptors.map(({ counts, entries }) => ({
       counts,
-      entries: entries.map((entry) => {
-        const expression = new Expression(entry.expression)
-        const isLate = expression.request || !isAvailable(entry.expression, 'traffic')
-        return { key: entry.name, expression, isLate }
-      }),
+      entries: entries.map(({ name, expression }) => ({
+        key: name,
+        expression: new LimitExpression(expression),
+      })),
     }))
     const all = this.#descriptors.flatMap(({ entries }) => entries)
-    this.request = all.some(({ expression }) => expression.request)
+    this.request = all.some(({ expression }) => expression.readsBody)
+    this.hasLateTokens = this.#descriptors.some(({ counts, entries }) => {
+      return counts === 'tokens' && entries.some(({ expression }) => expression.isLate)
+    })
   }
 
   counts(what: LimitUnit): boolean {
@@ -113,6 +102,8 @@ export class GlobalLimits implements BodyNeeds {
         exchange,
         subtype: 'RateLimit',
         timeoutMs,
+        // The server would count it twice.
+        isOnce: cost > 0,
       })
       return toPermission(fromBinary(RateLimitResponseSchema, response), this.#limit.domain)
     } catch (error) {
@@ -132,31 +123,26 @@ export class GlobalLimits implements BodyNeeds {
   }
 
   #note(exchange: Exchange, late: boolean): void {
-    const results = resultsOf(exchange) ?? new Map<Expression, CelResult>()
     for (const { counts, entries } of this.#descriptors) {
       if (counts !== 'tokens') continue
-      for (const { expression, isLate } of entries) {
-        if (isLate === late) results.set(expression, expression.evaluate(exchange))
+      for (const { expression } of entries) {
+        if (expression.isLate === late) expression.note(exchange)
       }
     }
-    exchange.extensions.set(resultsExtension, results)
   }
 
   /**
-   * Returns the entries of each descriptor that has all of its values, or a refusal if an expression fails.
-   * Otherwise a client could evade a limit with a request for which its expression fails, such as a body over
-   * the limit.
+   * Returns the entries of each descriptor that has all of its values, or a refusal if an expression fails, such as
+   * for a body over the limit.
    */
   #values(exchange: Exchange, what: LimitUnit): DescriptorEntry[][] | RespondVerdict {
-    const results = resultsOf(exchange)
     const found: DescriptorEntry[][] = []
     for (const { counts, entries } of this.#descriptors) {
       if (counts !== what) continue
       const values: DescriptorEntry[] = []
       for (const { key, expression } of entries) {
-        const result = results?.get(expression) ?? expression.evaluate(exchange)
-        if (isCelError(result) && result.kind !== 'missing') return failedEntry(key, result)
-        const value = textOf(result)
+        const value = expression.textFor(exchange)
+        if (isCelError(value)) return failedEntry(key, value)
         if (value !== undefined) values.push({ key, value })
       }
       if (values.length === entries.length) found.push(values)
@@ -171,18 +157,7 @@ interface DescriptorEntry {
 }
 
 const failedEntry = (key: string, error: CelError) =>
-  refuse(500, 'RateLimit', 'rate limit failed', `the entry ${key} failed: ${errorText(error)}`)
-
-const resultsOf = ({ extensions }: Exchange) =>
-  extensions.get(resultsExtension) as Map<Expression, CelResult> | undefined
-
-/** Converts a string, number or bool to text. A descriptor with any other value is not sent. */
-function textOf(result: CelResult): string | undefined {
-  if (isCelError(result) || result === null) return undefined
-  if (typeof result === 'object' && !('value' in result)) return undefined
-  const text = toText(result as CelValue)
-  return typeof text === 'string' ? text : undefined
-}
+  failedLimit(`the entry ${key} failed: ${errorText(error)}`)
 
 /** @throws Error if the response neither allows nor limits the request */
 function toPermission(response: RateLimitResponse, domain: string): Permission | RespondVerdict {

@@ -23,13 +23,23 @@ const localRateLimit = object(
       'LLM tokens per unit, of prompt and answer. They are known after completion, so that only later requests are limited.',
     ),
     unit: required(
-      choice('LocalRateLimitUnit', { Seconds: 'a second', Minutes: 'a minute', Hours: 'an hour' }),
+      choice('LocalRateLimitUnit', {
+        Seconds: 'a second',
+        Minutes: 'a minute',
+        Hours: 'an hour',
+        Days: '24 hours',
+        Months: '30 days',
+      }),
       'Length of the period.',
     ),
     burst: optional(integer({ min: 0 }), {
       doc: 'Number of requests or tokens that may exceed the rate at once.',
       default: 0,
     }),
+    key: optional(
+      celExpression,
+      'Expression whose values are limited separately, such as `apiKey.id` or `jwt.sub`. Requests without a value share one limit.',
+    ),
   },
   { rules: [exactlyOneOf('requests', 'tokens')] },
 )
@@ -79,14 +89,17 @@ type GlobalSpec = NonNullable<RateLimitSpec['global']>
 
 /** A reference to a server that does not exist is treated like a failure of that server. */
 function compile({ local = [], global }: RateLimitSpec, references: References) {
-  const limits = local.map(({ requests, tokens, unit, burst = 0 }) => {
+  const limits = local.map(({ requests, tokens, unit, burst = 0, key }) => {
     const counts = tokens === undefined ? ('requests' as const) : ('tokens' as const)
-    return { counts, rate: requests ?? tokens ?? 1, unit, burst }
+    return { counts, rate: requests ?? tokens ?? 1, unit, burst, ...(key !== undefined && { key }) }
   })
-  if (global === undefined) return { config: { local: limits }, problems: [] }
+  const ownProblems = local.flatMap(({ key, tokens }, at) =>
+    key === undefined || tokens !== undefined ? [] : earlyProblems(key, `local[${at}].key`),
+  )
+  if (global === undefined) return { config: { local: limits }, problems: ownProblems }
   const target = calledBackend(references, global.backendRef)
   if (typeof target === 'string') {
-    return { problems: [{ path: 'global.backendRef', message: target }] }
+    return { problems: [...ownProblems, { path: 'global.backendRef', message: target }] }
   }
   const descriptors = global.descriptors.map(({ entries, unit }) => {
     const counts = unit === 'Tokens' ? ('tokens' as const) : ('requests' as const)
@@ -94,7 +107,7 @@ function compile({ local = [], global }: RateLimitSpec, references: References) 
   })
   const { domain } = global
   const config = { local: limits, global: { target, domain, descriptors } }
-  return { config, problems: requestProblems(global) }
+  return { config, problems: [...ownProblems, ...requestProblems(global)] }
 }
 
 /** Returns the problems of descriptors that count requests and read what is known only of requests to models. */
@@ -104,13 +117,17 @@ function requestProblems({ descriptors }: GlobalSpec): PolicyProblem[] {
       ? []
       : entries.flatMap(({ expression }, entry) => {
           const path = `global.descriptors[${at}].entries[${entry}].expression`
-          const known = availabilityProblems(expression, 'modelRequest')
-          const found = availabilityProblems(expression, 'traffic')
-          return found
-            .filter(({ offset }) => known.every((one) => one.offset !== offset))
-            .map((problem) => ({ path, message: positionedText(problem) }))
+          return earlyProblems(expression, path)
         }),
   )
+}
+
+/** Problems of an expression that is evaluated before the request to a model is read. */
+function earlyProblems(expression: string, path: string): PolicyProblem[] {
+  const known = availabilityProblems(expression, 'modelRequest')
+  return availabilityProblems(expression, 'traffic')
+    .filter(({ offset }) => known.every((one) => one.offset !== offset))
+    .map((problem) => ({ path, message: positionedText(problem) }))
 }
 
 /** Limits requests and LLM tokens. */

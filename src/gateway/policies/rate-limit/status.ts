@@ -29,6 +29,10 @@ export interface LimitNames {
 
 const exceeded = 'rate limit exceeded'
 
+/** Refuses a request because a limit cannot be decided. */
+export const failedLimit = (detail: string): RespondVerdict =>
+  refuse(500, 'RateLimit', 'rate limit failed', detail)
+
 /** Refuses a request. `waitMs` is the time after which the next request would be allowed. */
 export function limited(
   status: RateLimitStatus,

@@ -14,13 +14,15 @@ export class AllTokenLimits implements TokenLimits {
   }
 
   note(exchange: Exchange): void {
+    this.#local.note(exchange)
     this.#global.note(exchange)
   }
 
   /** Charges nothing, since the number of tokens is not known yet. */
-  async check(exchange: Exchange): Promise<RespondVerdict | undefined> {
-    const refused = this.#local.check(exchange)
+  async check(exchange: Exchange, isAgain: boolean): Promise<RespondVerdict | undefined> {
+    const refused = this.#local.check(exchange, isAgain)
     if (refused !== undefined) return refused
+    if (isAgain && !this.#global.hasLateTokens) return undefined
     this.#global.noteLate(exchange)
     const decision = await this.#global.ask(exchange, 'tokens', 0)
     return decision !== undefined && 'kind' in decision ? decision : undefined

@@ -19,6 +19,7 @@ const noPlace: RoutePlace = { gateway: '', listener: '' }
 export interface CalloutRequest extends Pick<GrpcStreamCallout, 'defaultTls'> {
   readonly target: HttpCallout['target']
   readonly isGrpc: boolean
+  readonly isOnce?: boolean
   readonly subtype?: CalloutSubtype
   readonly method: string
   /** Path and query. */

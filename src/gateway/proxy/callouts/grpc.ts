@@ -54,13 +54,13 @@ export function streamGrpc(opener: CalloutOpener, callout: GrpcStreamCallout): G
 function open(
   opener: CalloutOpener,
   call: Pick<GrpcStreamCallout, 'target' | 'path' | 'subtype' | 'defaultTls'> &
-    Pick<GrpcCallout, 'exchange'>,
+    Pick<GrpcCallout, 'exchange' | 'isOnce'>,
   body: Uint8Array | undefined,
   stream: CalloutStream,
 ): void {
-  const { target, path, subtype, defaultTls, exchange: cause } = call
+  const { target, path, subtype, defaultTls, exchange: cause, isOnce } = call
   const request = { target, method: 'POST', path, headers, body, subtype, defaultTls, cause }
-  opener.open({ ...request, isGrpc: true }, stream).then(
+  opener.open({ ...request, isGrpc: true, isOnce }, stream).then(
     (opened) => stream.opened(opened),
     (error: unknown) => stream.onFailure(toGatewayError(error)),
   )

@@ -37,7 +37,7 @@ export class CalloutOpener {
   /** Opens a call. Rejects with a GatewayError if the backend cannot be called. */
   async open(request: CalloutRequest, listener: CallListener): Promise<OpenCallout> {
     const runtime = this.#runtime
-    const { isGrpc, body } = request
+    const { isGrpc, body, isOnce } = request
     const cause = request.cause && causeOf(request.cause)
     const destination = await resolveCallout(runtime, request)
     const { address, race, authority, settings, steps } = destination
@@ -68,6 +68,7 @@ export class CalloutOpener {
         timeoutMs: 0,
         head,
         body,
+        isOnce,
         isOpen: isGrpc && body === undefined,
         endsWithResponse: isGrpc,
       },

@@ -1,6 +1,7 @@
 /** The merged policies of a destination, and how they apply to connections. */
 import type { ErrorCode } from '../../../ground/errors/index.ts'
 import type { TlsSettings } from '../../../ground/exchange/connection.ts'
+import type { ObjectRef } from '../../../ground/model/names.ts'
 import type { Step } from '../../policies/define.ts'
 import type { BackendPlace } from '../../policies/merge.ts'
 import type { Destination } from '../upstream/destination.ts'
@@ -12,6 +13,8 @@ import type { NamedTarget } from './rules.ts'
 export interface BackendPart {
   /** Section names by which policies may target it. */
   readonly sections: readonly string[]
+  /** The object whose policies apply in place of those of the backend. */
+  readonly object?: ObjectRef
   /** The object that serves the backend, which policies may also target. */
   readonly behind?: BackendPlace
   /** Whether requests must not be sent in plaintext. */

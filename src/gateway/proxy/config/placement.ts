@@ -226,9 +226,9 @@ export function backendPolicies(
   policies: PolicyIndex,
   levels: Levels,
   { target }: NamedTarget,
-  { sections, behind }: Pick<BackendPart, 'sections' | 'behind'>,
+  { sections, behind, object }: Pick<BackendPart, 'sections' | 'behind' | 'object'>,
 ): BoundPolicies {
-  const backend = target.type === 'invalid' ? unnamed : targetObject(target)
+  const backend = object ?? (target.type === 'invalid' ? unnamed : targetObject(target))
   const all = backendLevels(levels, { backend, sections }, behind)
   return policies.merge('backend', 'PostRouting', all)
 }

@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { problemOf } from '../../../ground/base/shape.ts'
+import type { BudgetHost } from '../../../ground/exchange/budgets.ts'
 import type { ClientSettings, ConnectionSettings } from '../../../ground/exchange/connection.ts'
 import type { Callouts, SecretValues } from '../../../ground/exchange/exchange.ts'
 import type { RateBucket, RateLimitSpec } from '../../../ground/exchange/rate-limits.ts'
@@ -17,6 +18,8 @@ export interface PolicyServices {
   readonly callouts: Callouts
   /** Returns the rate-limit bucket of a name. Names are unique in the process. */
   readonly bucket: (name: string, spec: RateLimitSpec) => RateBucket
+  /** Omitted in simulations, which enforce no budgets. */
+  readonly budgets?: BudgetHost | undefined
 }
 
 /** The default exports of every `apply.ts`, by `section.field`. */
@@ -229,9 +232,9 @@ export class PolicyIndex {
   }
 
   #run(applier: PolicyApply<unknown>, config: unknown, key: string): Step {
-    const { callouts, bucket } = this.#services
+    const { callouts, bucket, budgets } = this.#services
     const ownBucket = (name: string, spec: RateLimitSpec) => bucket(`${key} ${name}`, spec)
-    return applier.bind(config, callouts, this.#secrets, { bucket: ownBucket })
+    return applier.bind(config, callouts, this.#secrets, { bucket: ownBucket, budgets })
   }
 
   /**

@@ -16,8 +16,8 @@ import {
 import { SharedText } from '../../../past/decisions/shared-text.ts'
 import type { CompiledRule } from '../config/rules.ts'
 import { type RequestContext, StepProgress } from '../request/request-context.ts'
-import { addressText } from '../telemetry/access-fields.ts'
-import type { AccessRecord } from '../telemetry/types.ts'
+import { addressText, eachIdentity } from '../telemetry/access-fields.ts'
+import type { AccessRecord, VisitField } from '../telemetry/types.ts'
 import { planNumber, singlePlanNumber } from './plans.ts'
 import type { ReceivedHeaders } from './received-headers.ts'
 
@@ -123,7 +123,10 @@ export class DecisionWriter {
   #prepareFindings(block: BlockWriter, context: RequestContext, { record }: AccessRecord): void {
     const notes = notesOf(context.exchange)
     const { failedAttempts } = context
-    this.#hasFindings = notes !== undefined || failedAttempts !== undefined || record !== undefined
+    const { ownIdentity, principal } = context.exchange.learned
+    const hasIdentity = ownIdentity !== undefined || principal !== undefined
+    this.#hasFindings =
+      notes !== undefined || failedAttempts !== undefined || record !== undefined || hasIdentity
     if (!this.#hasFindings) return
     const { texts } = blockFields
     this.#notes.length = 0
@@ -138,12 +141,14 @@ export class DecisionWriter {
       const group = provider?.group ?? 0
       this.#attempts.push(block.shared(texts, endpoint), block.shared(texts, failure), name, group)
     }
-    record?.eachField((name, value) => {
+    const visit: VisitField = (name, value) => {
       if (value === undefined || value === '' || leftOut.has(name)) return
       this.#detailNames.push(block.shared(texts, name))
       const isNumber = typeof value === 'number'
       this.#detailValues.push(isNumber ? value : { text: block.shared(texts, value) })
-    })
+    }
+    record?.eachField(visit)
+    eachIdentity(context.exchange, visit)
   }
 
   #writeRequest(block: BlockWriter, { exchange }: RequestContext): void {

@@ -1,5 +1,5 @@
 /**
- * Passes the configuration of a remote controller to the workers, and their answers back. Change
+ * Passes the configuration of a remote controller to the workers, and their acknowledgements back. Change
  * sets are numbered by this process, because the controller's log positions start again after the
  * loss of its log and differ between replicas with logs of their own.
  *
@@ -14,6 +14,7 @@
 import type { ConfigChannel, ConfigUpdate, Rejection } from '../../../control/wire/channel.ts'
 import type { ChangeSetRefusal } from '../../../control/wire/discovery.ts'
 import { assembleSharedDelta, type EncodedResource } from '../../../control/wire/encode.ts'
+import type { ConnectLedger, HolderReport, HolderUpdate } from '../../../ground/model/budgets.ts'
 import type { ResourceKey } from '../../../ground/model/resources.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
 import type { LastGood } from './last-good.ts'
@@ -30,12 +31,17 @@ interface RemoteChannelOptions
   readonly onNotice: (severity: NoticeLevel, text: string) => void
 }
 
-/** A change set that has not been answered yet, because not all workers have applied it. */
-interface UnansweredChange {
+/** A change set that has not been acknowledged yet, because not all workers have applied it. */
+interface PendingChange {
   readonly nonce: string
   readonly position: number
-  /** Number of the connection that it came from. The answer must be sent on the same one. */
+  /** Number of the connection that it came from. It must be acknowledged on the same one. */
   readonly connection: number
+}
+
+interface RemoteHolder {
+  readonly receive: (update: HolderUpdate) => void
+  last: HolderReport | undefined
 }
 
 /** Minimum delay before a write to disk. */
@@ -49,10 +55,13 @@ export class RemoteChannel implements ConfigChannel {
   readonly #stream: ControllerStream
   readonly #subscribers = new Set<(update: ConfigUpdate) => void>()
   readonly #rejected = new Map<ResourceKey, Rejection>()
-  readonly #unanswered = new Map<number, UnansweredChange>()
+  readonly #pending = new Map<number, PendingChange>()
   /** Sequence of the last change set; 0 before the first one. */
   #sequence = 0
   #connection = 0
+  #isLeaving = false
+  /** Holders of budgets, with their last reports. */
+  readonly #holders = new Map<string, RemoteHolder>()
   /** Number of the connection whose first change set was checked. */
   #checkedConnection = 0
   #connects = 0
@@ -62,7 +71,7 @@ export class RemoteChannel implements ConfigChannel {
   /** Position of the last change set that was received; 0 if it is unknown. */
   #receivedPosition = 0
   #lastNonce: string | undefined
-  #isAnswerDue = false
+  #isAckDue = false
   /** The last failure that was reported for each address. Cleared by every connection. */
   readonly #lastFailures = new Map<string, string>()
   #saveTimer: NodeJS.Timeout | undefined
@@ -78,6 +87,7 @@ export class RemoteChannel implements ConfigChannel {
       versions: () => this.#state.versions(),
       position: () => this.#receivedPosition || undefined,
       onChange: (change) => this.#receive(change),
+      onLedger: ({ holder, ...update }) => this.#holders.get(holder)?.receive(update),
       onOpen: (address) => this.#opened(address),
       onEnd: (address, why, wasOpen) => this.#ended(address, why, wasOpen),
     })
@@ -120,6 +130,8 @@ export class RemoteChannel implements ConfigChannel {
     this.#lastNonce = undefined
     this.#lastFailures.clear()
     this.#options.onNotice('info', `connected to the controller at ${address}`)
+    // Another replica does not know what the last one has not counted.
+    for (const { last } of this.#holders.values()) if (last !== undefined) this.#stream.report(last)
   }
 
   /** Called when a connection has ended or failed. Reports repeated failures of an address only once. */
@@ -135,7 +147,7 @@ export class RemoteChannel implements ConfigChannel {
   #receive({ nonce, position, upserted, removed }: ReceivedChange): void {
     const sequence = ++this.#sequence
     this.#logChange({ nonce, position, upserted, removed })
-    this.#unanswered.set(sequence, { nonce, position, connection: this.#connection })
+    this.#pending.set(sequence, { nonce, position, connection: this.#connection })
     const pieces = this.#state.receive(sequence, upserted, removed)
     this.#warnIfEmpty()
     // A controller that is too old to name positions sends -1.
@@ -195,40 +207,40 @@ export class RemoteChannel implements ConfigChannel {
   ack(_proxy: string, sequence: number): void {
     const hasChanged = this.#state.settle(sequence, (key) => this.#rejected.has(key))
     if (hasChanged) this.#saveSoon()
-    for (const [number, { nonce, position, connection }] of this.#unanswered) {
+    for (const [number, { nonce, position, connection }] of this.#pending) {
       if (number > sequence) continue
-      this.#unanswered.delete(number)
+      this.#pending.delete(number)
       if (connection !== this.#connection) continue
       this.#lastNonce = nonce
       this.#position = position
       this.#options.onNotice('debug', `position ${position} is in force in every worker`)
-      this.#isAnswerDue = true
+      this.#isAckDue = true
     }
-    this.#answer()
+    this.#acknowledge()
   }
 
   reject(_proxy: string, _sequence: number, rejection: Rejection): void {
     this.#rejected.set(rejection.key, rejection)
-    this.#answerLater()
+    this.#acknowledgeLater()
   }
 
   recover(_proxy: string, sequence: number, key: ResourceKey): void {
     this.#rejected.delete(key)
     if (this.#state.settle(sequence, (other) => this.#rejected.has(other))) this.#saveSoon()
-    this.#answerLater()
+    this.#acknowledgeLater()
   }
 
-  /** Sends one answer for all acks and rejections of this event-loop turn. */
-  #answerLater(): void {
-    if (this.#isAnswerDue) return
-    this.#isAnswerDue = true
-    queueMicrotask(() => this.#answer())
+  /** Sends one acknowledgement for all acks and rejections of this event-loop turn. */
+  #acknowledgeLater(): void {
+    if (this.#isAckDue) return
+    this.#isAckDue = true
+    queueMicrotask(() => this.#acknowledge())
   }
 
-  #answer(): void {
-    if (!this.#isAnswerDue) return
-    this.#isAnswerDue = false
-    if (this.#lastNonce !== undefined) this.#stream.answer(this.#lastNonce, this.#refusal())
+  #acknowledge(): void {
+    if (!this.#isAckDue) return
+    this.#isAckDue = false
+    if (this.#lastNonce !== undefined) this.#stream.acknowledge(this.#lastNonce, this.#refusal())
   }
 
   #refusal(): ChangeSetRefusal | undefined {
@@ -236,6 +248,22 @@ export class RemoteChannel implements ConfigChannel {
     const rejections = [...this.#rejected.values()]
     const message = rejections.map(({ key, message: why }) => `${key}: ${why}`).join('; ')
     return { rejections, omitted: 0, message }
+  }
+
+  /** Connects a holder of budgets to the ledger of the controller, over every connection. */
+  readonly connectLedger: ConnectLedger = (name, receive) => {
+    const holder: RemoteHolder = { receive, last: undefined }
+    this.#holders.set(name, holder)
+    return {
+      report: (report) => {
+        holder.last = report
+        this.#stream.report(report)
+      },
+      close: () => {
+        this.#holders.delete(name)
+        if (this.#isLeaving) this.leave()
+      },
+    }
   }
 
   // Disk ------------------------------------------------------------------------------------------
@@ -264,14 +292,15 @@ export class RemoteChannel implements ConfigChannel {
     }
   }
 
-  /** Disconnects from the controller. */
+  /** Disconnects from the controller, once all budgets are settled. */
   leave(): void {
-    this.#stream.close()
+    this.#isLeaving = true
+    if (this.#holders.size === 0) this.#stream.close()
   }
 
   /** Disconnects, and completes a write to disk that is due. */
   async close(): Promise<void> {
-    this.leave()
+    this.#stream.close()
     if (this.#saveTimer !== undefined) {
       clearTimeout(this.#saveTimer)
       this.#save()

@@ -23,12 +23,15 @@ import {
   type DeltaResponse,
   decodeResponse,
   deltaMethodPath,
+  encodeLedgerRequest,
   encodeRequest,
   type ProxyNode,
   type ReceivedResource,
   resourceTypeUrl,
 } from '../../../control/wire/discovery.ts'
+import type { AddressedUpdate } from '../../../control/wire/ledger-messages.ts'
 import { bufferOf } from '../../../ground/base/buffers.ts'
+import type { HolderReport } from '../../../ground/model/budgets.ts'
 import type { ResourceKey } from '../../../ground/model/resources.ts'
 
 export interface ReceivedChange {
@@ -54,8 +57,10 @@ export interface StreamOptions {
   /** Position of the last change set that was received; undefined if it is unknown. It is sent likewise. */
   position(): number | undefined
   onChange(change: ReceivedChange): void
+  /** Called with every update of the ledger of budgets. */
+  onLedger?(update: AddressedUpdate): void
   onOpen(address: string): void
-  /** Called when a stream has ended. `wasOpen` is true if the controller had answered on it. */
+  /** Called when a stream has ended. `wasOpen` is true if the controller had responded on it. */
   onEnd(address: string, why: string, wasOpen: boolean): void
 }
 
@@ -119,8 +124,8 @@ function readAuthorities(file: string): Buffer {
   return authorities
 }
 
-/** Maximum time for a controller to answer the first request. */
-const firstAnswerMs = 15_000
+/** Maximum time for a controller to respond to the first request. */
+const firstResponseTimeoutMs = 15_000
 
 const channelOptions = {
   'grpc.keepalive_time_ms': 10_000,
@@ -199,7 +204,7 @@ export class ControllerStream {
       if (this.#isOpen && code !== status.ABORTED) this.#addresses.worked()
       this.#ended(address, `${status[code]}: ${details}`)
     })
-    this.#patience = setTimeout(() => stream.cancel(), firstAnswerMs)
+    this.#patience = setTimeout(() => stream.cancel(), firstResponseTimeoutMs)
     const known = position()
     this.#send({ node, versions: versions(), ...(known !== undefined && { position: known }) })
   }
@@ -209,9 +214,14 @@ export class ControllerStream {
     this.#connection?.stream.write(encodeRequest(whole))
   }
 
-  /** Answers a change set, or changes the answer to the last one. */
-  answer(nonce: string, rejected?: ChangeSetRefusal): void {
+  /** Acknowledges or rejects a change set, or changes what was said about the last one. */
+  acknowledge(nonce: string, rejected?: ChangeSetRefusal): void {
     if (this.#isOpen) this.#send({ nonce, ...(rejected && { rejected }) })
+  }
+
+  /** Sends a report of a holder of budgets, if a controller is connected. */
+  report(report: HolderReport): void {
+    if (this.#isOpen) this.#connection?.stream.write(encodeLedgerRequest(report))
   }
 
   #receive(bytes: Uint8Array): void {
@@ -223,6 +233,10 @@ export class ControllerStream {
       return
     }
     if (!this.#isOpen) this.#opened()
+    if (part.ledger !== undefined) {
+      this.#options.onLedger?.(part.ledger)
+      return
+    }
     this.#parts.push(part)
     if (part.isPartial) {
       this.#send({ nonce: part.nonce })

@@ -1,6 +1,7 @@
-import type { BodyWatcher } from '../../../engines/http/contracts/requests.ts'
+import type { ForwardOptions } from '../../../engines/http/contracts/requests.ts'
 import type { GatewayError } from '../../../ground/errors/index.ts'
 import type {
+  BodyWatcher,
   BufferedBody,
   Exchange,
   RespondVerdict,
@@ -51,6 +52,8 @@ export interface BackendCall {
   serve?(): EarlyResponse | Promise<EarlyResponse>
   /** Returns whether another destination can be tried after a failure. `failure` is a status or an error. */
   hasAnother?(failure: number | GatewayError): boolean
+  /** Returns how long the current attempt may take until its response is relayed; undefined if there is no limit. */
+  firstEventTimeouts?(): Pick<ForwardOptions, 'responseTimeoutMs' | 'idleTimeoutMs'> | undefined
   /** Returns the outcome to record for the endpoint. If omitted, the usual rules apply. */
   outcomeOf?(result: ResponseHead | GatewayError, latencyMs: number): AttemptOutcome
   /** Returns the provider of the current attempt; undefined if it has no name. */

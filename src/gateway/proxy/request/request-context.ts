@@ -80,9 +80,12 @@ export class StepProgress {
   /** Whether a step is running. Stays true after a step that has responded or failed. */
   isInStep = false
 
+  /** Whether no further step sees the response, because one has failed. */
+  isResponseDone = false
+
   /** Number of steps that see the response. */
   get passed(): number {
-    return this.preRoutingDone + this.postRoutingDone
+    return this.isResponseDone ? 0 : this.preRoutingDone + this.postRoutingDone
   }
 
   /** Returns one of the steps that see the response, in the order in which they ran. */

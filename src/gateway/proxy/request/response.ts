@@ -64,10 +64,8 @@ function changeByFilters(context: RequestContext, exchange: Exchange): void {
  * again.
  */
 export function forgetResponseChanges(context: RequestContext): void {
-  if (context.steps !== undefined) {
-    context.steps.preRoutingDone = 0
-    context.steps.postRoutingDone = 0
-  }
+  // Records of the decision still say which steps the request has passed.
+  if (context.steps !== undefined) context.steps.isResponseDone = true
   context.ruleFilters = false
   context.backendFilters = false
   context.session = undefined

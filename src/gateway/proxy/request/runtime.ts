@@ -1,4 +1,5 @@
 import type { CallListener, CallRequest, OpenCall } from '../../../engines/http/contracts/calls.ts'
+import type { ModelCatalog } from '../../../engines/messages/catalog/catalog.ts'
 import type { Callouts, Exchange, Verdict } from '../../../ground/exchange/exchange.ts'
 import type { Step } from '../../policies/define.ts'
 import type { BackendKinds } from './backend-kind.ts'
@@ -19,6 +20,8 @@ export interface GatewayRuntime extends RequestMaker, ResolveContext {
   /** Returns whether X-Forwarded-For of this peer is trusted. If omitted, it is never trusted. */
   readonly isTrustedProxy?: (address: string) => boolean
   readonly kinds: BackendKinds
+  /** The catalog of language models, which may be replaced while the proxy runs. */
+  readonly models: { catalog: ModelCatalog }
   /** Version of the gateway software. */
   readonly version: string
   /** Returns the key that encrypts sessions; undefined until the control plane has sent it. */

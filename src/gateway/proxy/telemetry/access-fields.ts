@@ -2,6 +2,8 @@
 import type { ServerExchange } from '../../../engines/http/contracts/requests.ts'
 import type { ServerStream } from '../../../engines/http/contracts/streams.ts'
 import { SocketPeer } from '../../../engines/http/sockets/connection-ends.ts'
+import { BoundedMap } from '../../../ground/base/bounded-map.ts'
+import type { Exchange } from '../../../ground/exchange/exchange.ts'
 import type { AccessRecord, StreamRecord, VisitField } from './types.ts'
 
 /** Returns the protocol that the gateway reads: that of the backend's kind, or else `http` or `https`. */
@@ -40,10 +42,30 @@ export function eachField(access: AccessRecord, exchange: ServerExchange, visit:
   visit('trace.id', access.traceId, false)
   visit('span.id', access.spanId, false)
   visit('jwt.sub', access.subject, false)
+  eachIdentity(exchange, visit)
   visit('protocol', protocolOf(access), false)
   access.record?.eachField(visit)
   visit('retry.attempt', access.retries || undefined, false)
   visitOutcome(access, visit)
+}
+
+/** Names of fields, by their dimensions. The configuration has only a few. */
+const identityFields = new BoundedMap<string, string>(256)
+
+/** Visits who the request belongs to, such as `identity.team`. */
+export function eachIdentity({ learned }: Exchange, visit: VisitField): void {
+  const own = learned.ownIdentity
+  if (own === undefined) visit('identity.principal', learned.principal, false)
+  else for (const dimension in own) visit(identityField(dimension), own[dimension], false)
+}
+
+function identityField(dimension: string): string {
+  let name = identityFields.get(dimension)
+  if (name === undefined) {
+    name = `identity.${dimension}`
+    identityFields.set(dimension, name)
+  }
+  return name
 }
 
 /** Visits every field of a connection or UDP session that was forwarded without being read. */

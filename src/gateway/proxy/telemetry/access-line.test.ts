@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { ServerExchange } from '../../../engines/http/contracts/requests.ts'
 import { GatewayError } from '../../../ground/errors/index.ts'
+import { Learned } from '../../../ground/exchange/learned.ts'
 import type { AttributeChanges } from '../../../ground/exchange/observe.ts'
 import { AccessLines, type AccessLogFormat } from './access-line.ts'
 import type { AccessLog } from './access-log.ts'
@@ -11,7 +12,13 @@ import type { AccessRecord } from './types.ts'
 const time = '2026-01-02T03:04:05.678901Z'
 const source = { address: '10.0.0.9', port: 40_000 }
 const exchange = (error?: GatewayError) =>
-  ({ source, request: { version: '1.1' }, error, endedAt: 0 }) as unknown as ServerExchange
+  ({
+    source,
+    request: { version: '1.1' },
+    error,
+    endedAt: 0,
+    learned: new Learned(),
+  }) as unknown as ServerExchange
 
 /** The lines that are written, in memory. */
 class Written {

@@ -34,6 +34,13 @@ const modelLabels = [
   ...routeLabels,
 ] as const
 
+const identityLabels = [
+  'dimension',
+  'value',
+  'gen_ai_provider_name',
+  'gen_ai_response_model',
+] as const
+
 const tokenCounts = [
   1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216,
   67_108_864,
@@ -104,6 +111,26 @@ export const metricDefinitions = {
     'Tokens of requests to language models by token type. Input tokens include cache reads and writes.',
     ['gen_ai_token_type', ...modelLabels],
     tokenCounts,
+  ),
+  gen_ai_client_cost_usd_total: counter(
+    'Cost of requests to language models in USD, as far as it is known.',
+    modelLabels,
+  ),
+  identity_model_cost_usd_total: counter(
+    'Known cost in USD of requests to language models by who they belong to. Only the first values of a dimension have series of their own; all others are `_OTHER`.',
+    identityLabels,
+  ),
+  identity_model_requests_total: counter(
+    'Billed requests to language models by who they belong to, also those whose cost is not known.',
+    identityLabels,
+  ),
+  identity_model_tokens_total: counter(
+    'Input and output tokens of requests to language models by who they belong to.',
+    identityLabels,
+  ),
+  model_cost_lookups_total: counter(
+    'Billed requests to language models by what is known of their cost. `status` is `exact`, `partial` (part of the usage has no price), `estimated` (the provider did not report all of the usage) or `unknown`.',
+    ['status', ...modelLabels],
   ),
   gen_ai_client_operation_duration: histogram(
     'Seconds from the request to the provider that answered to the end of its response.',

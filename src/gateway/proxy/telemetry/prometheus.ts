@@ -21,6 +21,12 @@ export function sumSnapshots(snapshots: readonly MetricsSnapshot[]): MetricsSnap
   return sums
 }
 
+/** What is left of a thread that has ended: its counters, which must not fall, but not its gauges. */
+export function countersOf(snapshot: MetricsSnapshot): MetricsSnapshot {
+  const counters = names.filter((name) => metricDefinitions[name].type !== 'gauge')
+  return Object.fromEntries(counters.map((name) => [name, snapshot[name] ?? []]))
+}
+
 function sumSeries(all: readonly Series[]): Series[] {
   const sums = new Map<string, { labels: readonly string[]; values: number[] }>()
   for (const { labels, values } of all) {

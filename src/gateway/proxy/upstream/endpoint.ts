@@ -2,6 +2,7 @@
 import { performance } from 'node:perf_hooks'
 import type { UpstreamAddress } from '../../../engines/http/sockets/upstream-address.ts'
 import { GatewayError } from '../../../ground/errors/index.ts'
+import type { EvictionRules } from '../../../ground/exchange/connection.ts'
 import type { RequestCap, RequestShare } from './request-cap.ts'
 
 /** Weight of the latest observation in moving averages. */
@@ -114,6 +115,32 @@ export class UpstreamEndpoint {
     if (!isDown) return false
     const ms = Math.min(baseEjectionMs * (this.#ejectionsInARow + 1), maxEjectionMs)
     return this.#eject(ms, now)
+  }
+
+  /** Records a result by the rules of a policy. Returns true if it ejects the endpoint. */
+  judge(
+    isHealthy: boolean,
+    latencyMs: number,
+    eviction: EvictionRules | undefined,
+    now: () => number,
+  ): boolean {
+    if (isHealthy) return this.record({ kind: 'answered', latencyMs }, now)
+    this.#health -= smoothing * this.#health
+    this.#failuresInARow++
+    if (eviction === undefined || !this.#isBelow(eviction)) return false
+    const { durationMs, restoreHealth } = eviction
+    const ms = Math.min(durationMs * (this.#ejectionsInARow + 1), maxRetryAfterMs)
+    const isEjected = this.#eject(ms, now)
+    if (isEjected && restoreHealth !== undefined) this.#health = restoreHealth / 100
+    return isEjected
+  }
+
+  #isBelow({ consecutiveFailures, healthThreshold }: EvictionRules): boolean {
+    if (consecutiveFailures === undefined && healthThreshold === undefined) return true
+    return (
+      this.#failuresInARow >= (consecutiveFailures ?? Number.POSITIVE_INFINITY) ||
+      this.#health * 100 < (healthThreshold ?? 0)
+    )
   }
 
   #eject(ms: number, now: () => number): boolean {

@@ -1,78 +1,31 @@
 /**
  * Runs a proxy. The main thread carries no traffic: it starts the workers, replaces those that die,
- * sends configuration to them and their answers back, and serves readiness, metrics and admin
+ * sends configuration to them and their acknowledgements back, and serves readiness, metrics and admin
  * requests.
  *
- *   channel --config--> workers --state--> answers --ack, reject--> channel
+ *   channel --config--> workers --state--> acknowledgements --ack, reject--> channel
  */
 
-import type { ConfigChannel } from '../../../control/wire/channel.ts'
-import { createRateLimiter, createRateMemory } from '../../../engines/core/rate.ts'
 import { TicketRotation } from '../../../engines/http/tls/session-tickets.ts'
 import { type SmallServer, serve } from '../../../engines/local-server/server.ts'
 import { listenHost } from '../../../ground/base/listen-hosts.ts'
 import { configDump } from '../admin/config-dump.ts'
-import { adminRoutes, type LevelControl, readinessRoutes, statsRoutes } from '../admin/routes.ts'
-import { rateTableKeys } from '../rate-buckets.ts'
+import { adminRoutes, readinessRoutes, statsRoutes } from '../admin/routes.ts'
+import { ProxyBudgets } from '../budgets/proxy-budgets.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
 import { sumSnapshots, writePrometheus } from '../telemetry/prometheus.ts'
-import { Answers } from './answers.ts'
-import { openRecordFolder, type RecordOptions, type RecordSettings } from './decision-records.ts'
+import { Acknowledgements } from './acknowledgements.ts'
+import { openRecordFolder, type RecordSettings } from './decision-records.ts'
+import { ModelCatalogs } from './model-catalogs.ts'
 import { PortClaims } from './port-claims.ts'
 import { workerCount } from './prepared-threads.ts'
+import type { ProxyEvent, ProxyOptions } from './proxy-options.ts'
 import { laterPending, startupPending, unservedPorts } from './readiness.ts'
 import { createSharedCounts, forgetWorker, type SharedCounts } from './shared-counts.ts'
-import type { FromWorker, PortName, WorkerRejection } from './worker-messages.ts'
-import { type TrafficSettings, trafficSettings } from './worker-settings.ts'
+import { createSharedRates, RateLocks } from './shared-rates.ts'
+import type { FromWorker, PortName } from './worker-messages.ts'
+import { trafficSettings } from './worker-settings.ts'
 import { WorkerThread } from './worker-thread.ts'
-
-/** Events for the operational log. */
-export type ProxyEvent =
-  | { readonly type: 'ready' }
-  | { readonly type: 'listening'; readonly port: PortName }
-  | { readonly type: 'port-lost'; readonly port: PortName }
-  | { readonly type: 'rejected'; readonly rejection: WorkerRejection }
-  | {
-      readonly type: 'worker-died'
-      readonly worker: number
-      readonly error: Error
-      readonly restartMs: number
-    }
-  /** A worker met a bug, but still runs. */
-  | { readonly type: 'fault'; readonly worker: number; readonly message: string }
-  /** Decisions about requests are not recorded. */
-  | { readonly type: 'not-recording'; readonly error: Error }
-  /** POST /quitquitquit was received: the process should drain the proxy and end. */
-  | { readonly type: 'quit-requested' }
-
-export interface ProxyOptions extends TrafficSettings {
-  /** Stable name of the proxy in acks and rejections. */
-  readonly name?: string
-  /** Number of worker threads. `auto` means one per processor if workers can share ports, otherwise one. */
-  readonly workers?: number | 'auto'
-  /** Addresses are `host:port`, `:port` or `off`. Port 0 selects a free port. */
-  readonly adminAddress: string
-  readonly statsAddress: string
-  readonly readinessAddress: string
-  /** What to record of decisions about requests, and where; nothing if omitted. */
-  readonly records?: RecordOptions
-  /** Publishes the blocks of decision records; if omitted, they are only on disk. */
-  readonly publisher?: BlockPublisher
-  readonly drain?: { readonly minMs: number; readonly maxMs: number }
-  readonly channel: ConfigChannel
-  readonly log?: LevelControl
-  /** Additional metrics of the process. */
-  readonly moreMetrics?: () => MetricsSnapshot
-  /** Returns names of missing parts without which the proxy still serves, for the readiness response. */
-  readonly without?: () => readonly string[]
-  readonly onEvent?: (event: ProxyEvent) => void
-}
-
-interface BlockPublisher {
-  publish(block: Uint8Array): void
-  metrics(): MetricsSnapshot
-  close(): Promise<void>
-}
 
 export type RunningProxy = Omit<Supervisor, 'start'>
 
@@ -81,16 +34,20 @@ const lastFlushMs = 500
 
 class Supervisor {
   readonly #options: ProxyOptions
+  /** The name under which the control plane, records and the ledger know the proxy. */
+  readonly #name: string
   readonly #threads: WorkerThread[] = []
-  readonly #rateMemory = createRateMemory({ keys: rateTableKeys })
-  readonly #rates = createRateLimiter({ shared: this.#rateMemory })
-  readonly #rateOwners = new Map<number, number>()
+  readonly #rateMemory = createSharedRates()
+  readonly #rateLocks = new RateLocks(this.#rateMemory)
+  readonly #rateOwners = new Map<number, readonly number[]>()
   readonly #counts: SharedCounts
+  readonly #budgets: ProxyBudgets
   readonly #claims: PortClaims
   /** The address that workers bind: `0.0.0.0` instead of `::` if the system has no IPv6. */
   #bindAddress = ''
-  readonly #answers: Answers
+  readonly #acknowledgements: Acknowledgements
   readonly #tickets: TicketRotation
+  readonly #catalogs: ModelCatalogs
   readonly #servers: { [Name in 'admin' | 'stats' | 'readiness']?: SmallServer } = {}
   #listening = new Set<PortName>()
   #reported = new Set<string>()
@@ -102,11 +59,22 @@ class Supervisor {
 
   constructor(options: ProxyOptions) {
     this.#options = options
-    this.#answers = new Answers(options.name ?? 'local', options.channel)
+    this.#name = options.name ?? 'local'
+    this.#acknowledgements = new Acknowledgements(this.#name, options.channel)
     this.#tickets = new TicketRotation((secrets) => {
       for (const thread of this.#threads) thread.send({ type: 'tickets', secrets })
     }, options.tlsSessionSeconds)
+    const paths = options.modelCatalogs ?? []
+    this.#catalogs = new ModelCatalogs(paths, this.#threads, (event) => this.#emit(event))
     const workers = workerCount(options.workers)
+    this.#budgets = new ProxyBudgets(
+      { proxy: this.#name, ...options.ledger },
+      (worker, message) => {
+        for (const thread of this.#threads) {
+          if (worker === undefined || worker === thread.index) thread.send(message)
+        }
+      },
+    )
     this.#claims = new PortClaims(options.bindAddress, workers > 1)
     this.#counts = createSharedCounts(workers, options.maxBackendRequests !== undefined)
   }
@@ -142,11 +110,11 @@ class Supervisor {
   }
 
   #openRecords(workers: number): RecordSettings | undefined {
-    const { records, publisher, name: proxy = 'local' } = this.#options
+    const { records, publisher } = this.#options
     if (records === undefined) return undefined
     try {
       const key = openRecordFolder(records)
-      return { ...records, proxy, workers, key, isPublished: publisher !== undefined }
+      return { ...records, proxy: this.#name, workers, key, isPublished: publisher !== undefined }
     } catch (thrown) {
       const error = thrown instanceof Error ? thrown : new Error(String(thrown))
       this.#emit({ type: 'not-recording', error })
@@ -188,6 +156,7 @@ class Supervisor {
       onMessage: (message) => this.#receive(index, message),
       onDeath: (error, restartMs) => {
         this.#releaseRates(index)
+        this.#budgets.workerDied(index)
         forgetWorker(this.#counts, index)
         this.#claims.releaseAll(index)
         this.#emit({ type: 'worker-died', worker: index, error, restartMs })
@@ -198,9 +167,9 @@ class Supervisor {
 
   /** Releases the rate-limit locks of a thread that died. */
   #releaseRates(index: number): void {
-    const owner = this.#rateOwners.get(index)
+    const owners = this.#rateOwners.get(index)
     this.#rateOwners.delete(index)
-    if (owner !== undefined) this.#rates.release(owner)
+    if (owners !== undefined) this.#rateLocks.release(owners)
   }
 
   #emit(event: ProxyEvent): void {
@@ -210,14 +179,19 @@ class Supervisor {
   #receive(worker: number, message: FromWorker): void {
     switch (message.type) {
       case 'started':
-        this.#rateOwners.set(worker, message.rateOwner)
+        this.#rateOwners.set(worker, message.rateOwners)
         this.#threads[worker]?.send({ type: 'tickets', secrets: this.#tickets.secrets })
+        this.#threads[worker]?.send(this.#catalogs.message)
         break
       case 'claim':
         this.#claim(worker, message.port)
         break
       case 'released':
         this.#claims.release(message.port, worker)
+        break
+      case 'budgets':
+      case 'budget-account':
+        this.#budgets.receive(worker, message)
         break
       case 'decisions':
         this.#options.publisher?.publish(message.block)
@@ -240,7 +214,7 @@ class Supervisor {
   /** Updates acks, rejections, readiness and the log after a change of a worker's state. */
   #settle(): void {
     if (this.#isDraining) return
-    this.#answers.update(this.#threads.map(({ state }) => state))
+    this.#acknowledgements.update(this.#threads.map(({ state }) => state))
     this.#emitRejections()
     this.#emitPorts()
     if (this.#wasReady || startupPending(this.#threads).length > 0) return
@@ -251,7 +225,7 @@ class Supervisor {
 
   #emitRejections(): void {
     const now = new Set<string>()
-    for (const rejection of this.#answers.rejected) {
+    for (const rejection of this.#acknowledgements.rejected) {
       const text = `${rejection.key}\0${rejection.message}`
       now.add(text)
       if (!this.#reported.has(text)) this.#emit({ type: 'rejected', rejection })
@@ -302,11 +276,12 @@ class Supervisor {
   #own(): MetricsSnapshot {
     const one = (value: number, labels: string[] = []) => [{ labels, values: [value] }]
     const rejected = new Map<string, number>()
-    for (const { code } of this.#answers.rejected) rejected.set(code, (rejected.get(code) ?? 0) + 1)
+    for (const { code } of this.#acknowledgements.rejected)
+      rejected.set(code, (rejected.get(code) ?? 0) + 1)
     const { user, system } = process.cpuUsage()
     return {
       build_info: one(1, [this.#options.version ?? 'unknown']),
-      config_sequence: one(this.#answers.watermark),
+      config_sequence: one(this.#acknowledgements.watermark),
       config_rejected_resources: [...rejected].flatMap(([code, count]) => one(count, [code])),
       listener_ports_unbound: one(unservedPorts(this.#threads).length),
       workers: one(this.#threads.filter(({ isAlive }) => isAlive).length),
@@ -319,8 +294,8 @@ class Supervisor {
   #dump(): string {
     return configDump(this.#options.channel, {
       version: this.#options.version ?? 'unknown',
-      sequence: this.#answers.watermark,
-      rejected: this.#answers.rejected,
+      sequence: this.#acknowledgements.watermark,
+      rejected: this.#acknowledgements.rejected,
       workers: this.#threads.map(({ index, state }) => ({
         index,
         sequence: state?.sequence ?? -1,
@@ -340,6 +315,7 @@ class Supervisor {
     this.#isDraining = true
     const { minMs, maxMs } = this.#options.drain ?? { minMs: 0, maxMs: 5_000 }
     await Promise.all(this.#threads.map((thread) => thread.drain(minMs, maxMs)))
+    await this.#budgets.close()
     await this.#options.publisher?.close()
     await this.#closeServers()
   }
@@ -348,6 +324,7 @@ class Supervisor {
   async close(): Promise<void> {
     this.#isDraining = true
     await Promise.all(this.#threads.map((thread) => thread.stop()))
+    await this.#budgets.close()
     await this.#closeServers()
   }
 
@@ -365,6 +342,7 @@ class Supervisor {
   async #closeServers(): Promise<void> {
     process.off('exit', this.#flushLogs)
     this.#tickets.stop()
+    this.#catalogs.stop()
     const { admin, stats, readiness } = this.#servers
     await Promise.all([admin, stats, readiness].map((server) => server?.close()))
   }

@@ -6,6 +6,7 @@ import type { ServerExchange } from '../../../engines/http/contracts/requests.ts
 import { startStreamCounters } from '../../../engines/http/engine-counters.ts'
 import { startFloodCounters } from '../../../engines/http/limits/http2-floods.ts'
 import { GatewayError } from '../../../ground/errors/index.ts'
+import { Learned } from '../../../ground/exchange/learned.ts'
 import { AccessLog } from '../telemetry/access-log.ts'
 import type { AccessRecord } from '../telemetry/types.ts'
 import { WorkerTelemetry } from './telemetry.ts'
@@ -38,6 +39,7 @@ const counters = {
 }
 
 const exchange = {
+  learned: new Learned(),
   source: { address: '10.0.0.9', port: 40_000 },
   request: { version: '1.1' },
   port: 8080,

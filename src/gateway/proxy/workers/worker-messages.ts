@@ -2,12 +2,15 @@
 
 import type { Rejection } from '../../../control/wire/channel.ts'
 import type { TicketSecrets } from '../../../engines/http/tls/session-tickets.ts'
+import type { CatalogText } from '../../../engines/messages/catalog/shipped.ts'
+import type { BudgetMessage, BudgetQuestion } from '../budgets/worker-budgets.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
 
 /** The number of a TCP port, or the number and `/udp` of a UDP port. */
 export type PortName = number | `${number}/udp`
 
 export type ToWorker =
+  | BudgetMessage
   | {
       readonly type: 'config'
       readonly sequence: number
@@ -19,10 +22,12 @@ export type ToWorker =
       /** More of the same sequence follows; see ConfigUpdate. */
       readonly isPart?: true
     }
-  /** Answer to `claim`. If `problem` is set, the port must not be bound. */
+  /** Reply to `claim`. If `problem` is set, the port must not be bound. */
   | { readonly type: 'claimed'; readonly port: PortName; readonly problem?: string }
   /** Replaces the keys of TLS session tickets. */
   | { readonly type: 'tickets'; readonly secrets: TicketSecrets }
+  /** Replaces the user's catalogs of language models. */
+  | { readonly type: 'catalogs'; readonly catalogs: readonly CatalogText[] }
   | { readonly type: 'scrape'; readonly id: number }
   /** The process is about to end: flush the access log, then increment the gate. */
   | { readonly type: 'flush'; readonly gate: Int32Array<SharedArrayBuffer> }
@@ -48,8 +53,9 @@ export interface WorkerState {
 export const lastMetrics = 0
 
 export type FromWorker =
-  /** The worker has started. `rateOwner` identifies its rate-limit locks, which are released if it dies. */
-  | { readonly type: 'started'; readonly rateOwner: number }
+  | BudgetQuestion
+  /** The worker has started. `rateOwners` identify its rate-limit locks, which are released if it dies. */
+  | { readonly type: 'started'; readonly rateOwners: readonly number[] }
   | { readonly type: 'state'; readonly state: WorkerState }
   | { readonly type: 'claim'; readonly port: PortName }
   | { readonly type: 'released'; readonly port: PortName }

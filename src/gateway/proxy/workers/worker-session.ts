@@ -8,8 +8,10 @@ import type { ConfigUpdate, Rejection } from '../../../control/wire/channel.ts'
 import { type DecodedDelta, decodeDelta } from '../../../control/wire/decode.ts'
 import type { Engine } from '../../../engines/http/engine.ts'
 import type { TicketKeyring } from '../../../engines/http/tls/session-tickets.ts'
+import { catalogWith } from '../../../engines/messages/catalog/shipped.ts'
 import { GatewayError } from '../../../ground/errors/index.ts'
 import type { DesiredDelta, ResourceKey } from '../../../ground/model/resources.ts'
+import type { WorkerBudgets } from '../budgets/worker-budgets.ts'
 import type { DataPlane } from '../data-plane.ts'
 import type { AccessLog } from '../telemetry/access-log.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
@@ -31,6 +33,7 @@ interface WorkerParts {
   readonly tickets: TicketKeyring
   readonly log: AccessLog
   readonly records: WorkerRecords | undefined
+  readonly budgets: WorkerBudgets
   readonly send: (message: FromWorker) => void
 }
 
@@ -66,8 +69,16 @@ export class WorkerSession {
       case 'claimed':
         this.#claimed(message.port, message.problem)
         break
+      case 'budgets':
+      case 'budget-account':
+      case 'budget-window':
+        this.#parts.budgets.receive(message)
+        break
       case 'tickets':
         this.#parts.tickets.secrets = message.secrets
+        break
+      case 'catalogs':
+        this.#parts.plane.catalog = catalogWith(message.catalogs).catalog
         break
       case 'scrape': {
         const snapshot = this.#snapshot()

@@ -1,5 +1,6 @@
 import type { EngineLimits, StreamLimits } from '../../../engines/http/limits/engine-limits.ts'
 import type { DataPlaneSettings } from '../plane-runtime.ts'
+import type { RateMemory } from '../rate-buckets.ts'
 import type { AmbiguousPaths } from '../request/request-path.ts'
 import type { AccessLogFormat } from '../telemetry/access-line.ts'
 import type { RecordSettings } from './decision-records.ts'
@@ -48,7 +49,7 @@ export interface WorkerSettings extends TrafficSettings {
   /** Whether several workers share each port. */
   readonly reusePort: boolean
   /** Shared memory of the rate limits of all workers. */
-  readonly rateMemory: WebAssembly.Memory
+  readonly rateMemory: RateMemory
   readonly counts: SharedCounts
 }
 

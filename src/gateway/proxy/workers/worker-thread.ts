@@ -3,7 +3,7 @@ import type { Worker } from 'node:worker_threads'
 import type { ConfigChannel } from '../../../control/wire/channel.ts'
 import { timerDelay } from '../../../ground/base/timer-delay.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
-import { sumSnapshots } from '../telemetry/prometheus.ts'
+import { countersOf, sumSnapshots } from '../telemetry/prometheus.ts'
 import { startThread } from './prepared-threads.ts'
 import { type FromWorker, lastMetrics, type ToWorker, type WorkerState } from './worker-messages.ts'
 import type { WorkerSettings } from './worker-settings.ts'
@@ -118,16 +118,9 @@ export class WorkerThread {
     this.#options.onDeath(error, restartMs)
   }
 
-  /** Adds the counters of a dead thread to the past, because counters must not fall. Drops its gauges. */
+  /** Adds the counters of a dead thread to the past. */
   #keepCounters(): void {
-    const {
-      downstream_connections,
-      upstream_connections,
-      upstream_pool_connections,
-      upstream_pool_streams,
-      ...counters
-    } = this.#latest
-    this.#past = sumSnapshots([this.#past, counters])
+    this.#past = sumSnapshots([this.#past, countersOf(this.#latest)])
     this.#latest = {}
   }
 

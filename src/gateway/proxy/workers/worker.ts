@@ -8,6 +8,7 @@ import { Engine } from '../../../engines/http/engine.ts'
 import { ConnectionCap } from '../../../engines/http/sockets/connection-cap.ts'
 import { TicketKeyring } from '../../../engines/http/tls/session-tickets.ts'
 import { trimWhenIdle } from '../../../ground/base/idle-trim.ts'
+import { WorkerBudgets } from '../budgets/worker-budgets.ts'
 import { createDataPlane } from '../data-plane.ts'
 import { RateBuckets } from '../rate-buckets.ts'
 import { AccessLog } from '../telemetry/access-log.ts'
@@ -50,6 +51,7 @@ async function startWorker(
   const core = createIoCore({ memoryPages })
   const head = core.createHead({ maxFields, textBytes: headTextBytes })
   const buckets = new RateBuckets(settings.rateMemory)
+  const budgets = new WorkerBudgets(send)
   const tickets = new TicketKeyring([], settings.tlsSessionSeconds)
   const records = openRecords(settings, core, send)
   const engine = new Engine({
@@ -73,6 +75,7 @@ async function startWorker(
     engine,
     telemetry,
     buckets,
+    budgets,
     recorder: records && ((headers) => records.recorder(headers)),
     settings: {
       ...settings,
@@ -84,11 +87,12 @@ async function startWorker(
     },
   })
   engine.serve(plane)
-  const session = new WorkerSession({ engine, plane, telemetry, tickets, log, records, send })
+  const parts = { engine, plane, telemetry, tickets, log, records, budgets, send }
+  const session = new WorkerSession(parts)
   exitOnTrap(core, session)
   let changeSets = 0
   trimWhenIdle({ taken: () => changeSets, carried: () => carriedBytes(engine) })
-  send({ type: 'started', rateOwner: buckets.owner })
+  send({ type: 'started', rateOwners: buckets.owners })
   return (message) => {
     if (message.type === 'config') changeSets++
     session.receive(message)

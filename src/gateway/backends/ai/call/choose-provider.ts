@@ -4,14 +4,17 @@ import { GatewayError } from '../../../../ground/errors/index.ts'
 import type { FieldPair, ResponseHead } from '../../../../ground/exchange/exchange.ts'
 import { forwardingExtensions } from '../../../../ground/exchange/forwarding.ts'
 import type { BackendAccess } from '../../../proxy/config/backend-access.ts'
+import { requireUsable } from '../../../proxy/request/destinations.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
 import type { AttemptOutcome, UpstreamEndpoint } from '../../../proxy/upstream/endpoint.ts'
 import { chooseEndpoint, now } from '../../../proxy/upstream/endpoint.ts'
 import { upstreamVersion } from '../../../proxy/upstream/http-version.ts'
 import type { NameEndpoints } from '../../../proxy/upstream/name-endpoints.ts'
+import { isProviderFailure } from './failover.ts'
 import type { ModelCall } from './model-call.ts'
-import { chooseProvider, type ModelBackend, type ProviderEndpoint } from './model-providers.ts'
+import { chooseProvider, type ModelBackend } from './model-providers.ts'
+import { isAvailable, type ProviderEndpoint, providerName } from './provider-endpoint.ts'
 import { retryHintMs } from './retry-hint.ts'
 
 /** Sets the destination of the next attempt: a provider that was not tried yet, if there is one. */
@@ -23,45 +26,46 @@ export function resolveProvider(
   const { context } = call
   const { exchange, placement } = context
   if (placement === undefined) throw new GatewayError('no_backends')
-  const provider = untriedProvider(call, runtime, backend)
+  const provider = untriedProvider(call, runtime)
   const access = placement.backend(provider.named, provider.ownPart)
-  if (access.problem !== undefined) {
-    throw new GatewayError(access.problem.code, access.problem.detail)
-  }
-  if (backend.hasSeveral) noteSkipped(call, backend, provider)
+  requireUsable(access)
+  if (backend.hasSeveral) noteSkipped(call, provider)
   call.tried = [...call.tried, provider]
   call.provider = provider
+  call.reason = undefined
   offerCredential(exchange, call.credentials.ofVendor(provider.vendor, backend.hasOneVendor))
   call.access = access
+  if (provider.pods !== undefined) {
+    const pod = chooseEndpoint(provider.pods(), { random: runtime.random, now })
+    if (pod === undefined) throw new GatewayError('no_endpoints', providerName(provider))
+    return aim(context, provider, access, undefined, pod)
+  }
   return provider.isAddress
     ? aim(context, provider, access, undefined)
     : aimAtName(context, provider, access, runtime)
 }
 
 /** Returns the provider for the next attempt, which was not tried yet unless all were. */
-function untriedProvider(
-  call: ModelCall,
-  { random }: GatewayRuntime,
-  { groups }: ModelBackend,
-): ProviderEndpoint {
+function untriedProvider(call: ModelCall, { random }: GatewayRuntime): ProviderEndpoint {
   const chance = { random, now }
-  let provider = chooseProvider(groups, call.tried, chance)
+  let provider = chooseProvider(call, chance)
   if (provider === undefined) {
     // All providers were tried, and a retry policy requires another attempt.
     call.tried = []
     call.unsuited = 0
-    provider = chooseProvider(groups, call.tried, chance)
+    call.suits = undefined
+    provider = chooseProvider(call, chance)
   }
   if (provider === undefined) throw new GatewayError('no_endpoints')
   return provider
 }
 
 /** Notes ejected providers that would otherwise have been candidates. Called before `provider` counts as tried. */
-function noteSkipped(call: ModelCall, { groups }: ModelBackend, provider: ProviderEndpoint): void {
-  for (const group of groups) {
+function noteSkipped(call: ModelCall, provider: ProviderEndpoint): void {
+  for (const group of call.groups) {
     for (const one of group) {
       const isKnown = one === provider || call.tried.includes(one) || call.skipped?.includes(one)
-      if (!isKnown && one.endpoint.isEjected(now)) call.skipped = [...(call.skipped ?? []), one]
+      if (!isKnown && !isAvailable(one, { now })) call.skipped = [...(call.skipped ?? []), one]
     }
     if (group.includes(provider)) return
   }
@@ -95,8 +99,10 @@ function aim(
   provider: ProviderEndpoint,
   { profiles, policies, steps }: BackendAccess,
   name: { readonly first: UpstreamEndpoint; readonly found: NameEndpoints } | undefined,
+  pod?: UpstreamEndpoint,
 ): undefined {
-  const { host, address, endpoint } = provider
+  const { host, endpoint } = provider
+  const { address } = pod ?? provider
   const profile = profiles.of(host)
   // The default protocol of providers is HTTP/1.1; policies may choose another.
   const version = upstreamVersion(policies.connection, context.exchange.request, '1.1')
@@ -108,15 +114,9 @@ function aim(
     isHostname: true,
     settings: policies.connection,
     steps,
-    endpoint,
+    endpoint: pod ?? endpoint,
   }
 }
-
-export const hasUntriedProvider = ({ backend, tried }: ModelCall): boolean =>
-  backend?.groups.flat().some((one) => !tried.includes(one)) ?? false
-
-/** Returns true if the provider failed, so that another one may succeed. */
-export const isProviderFailure = (status: number): boolean => status === 429 || status >= 500
 
 /** Providers have no health checks, so a provider that fails or is out of quota is ejected at once. */
 export function providerOutcome(

@@ -2,8 +2,8 @@
  * Finds an error that a provider sends as the first event of a stream. Until the first event has arrived, the
  * client gets nothing, so that another provider can still respond.
  */
-import type { BodyWatcher } from '../../../../engines/http/contracts/requests.ts'
 import type { EventDecoder, ProviderError, StreamEvent } from '../../../../engines/messages/chat.ts'
+import { readException } from '../../../../engines/messages/formats/converse/stream.ts'
 import {
   isObject,
   type JsonObject,
@@ -12,8 +12,13 @@ import {
 } from '../../../../engines/messages/json/json.ts'
 import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
 import { errorInPlace, isPlainText } from '../../../../engines/messages/response/conversion.ts'
-import { decoderOf, openingOf } from '../../../../engines/messages/response/pipeline.ts'
+import {
+  decoderOf,
+  openingOf,
+  providerFraming,
+} from '../../../../engines/messages/response/pipeline.ts'
 import { errorInResponse } from '../../../../engines/messages/response/provider-error.ts'
+import type { BodyWatcher } from '../../../../ground/exchange/exchange.ts'
 import { now } from '../../../proxy/upstream/endpoint.ts'
 
 /** Milliseconds after which comments and pings are passed on, because clients may need them to wait longer. */
@@ -34,10 +39,13 @@ export class FirstEvent implements BodyWatcher {
   readonly #decoder: EventDecoder
   readonly #startedAt = now()
   #event: StreamEvent | undefined
+  readonly #maxSilenceMs: number
   #hasFailed = false
 
-  constructor(request: OutgoingRequest) {
+  /** `maxWaitMs` is the time after which another provider is tried; undefined if there is no such limit. */
+  constructor(request: OutgoingRequest, maxWaitMs?: number) {
     this.#request = request
+    this.#maxSilenceMs = Math.max(maxSilenceMs, maxWaitMs ?? 0)
     this.#decoder = decoderOf({ request, eventLimit: maxFirstEvent })
   }
 
@@ -50,8 +58,13 @@ export class FirstEvent implements BodyWatcher {
       // The stream itself reports what cannot be read.
       this.#hasFailed = true
     }
-    return this.#hasFailed || this.#event !== undefined || now() - this.#startedAt > maxSilenceMs
+    return (
+      this.#hasFailed || this.#event !== undefined || now() - this.#startedAt > this.#maxSilenceMs
+    )
   }
+
+  /** Returns the first event; undefined if there is none, or if it is not JSON. */
+  readonly parsed = (): unknown => this.#event && parseJson(this.#event.data)
 
   /** Returns the error; undefined if the response begins. `whole` is all of the response if it is complete. */
   failure(whole: Uint8Array | undefined, isProtected: boolean): StreamFailure | undefined {
@@ -70,13 +83,10 @@ function failureOf(
   event: StreamEvent,
   isProtected: boolean,
 ): StreamFailure | undefined {
-  const { translation } = request
   const parsed = parseJson(event.data)
-  if (translation?.framing === 'event-stream') {
-    const read = isObject(parsed) ? translation.reader().read(event) : []
-    const found = read.find((one) => one.type === 'error')
-    return found?.type === 'error' ? { error: found.error, parsed: objectOf(parsed) } : undefined
-  }
+  const exception = readException(event)
+  if (exception !== undefined) return { error: exception, parsed: objectOf(parsed) }
+  if (providerFraming(request) === 'event-stream') return undefined
   if (event.data !== '[DONE]' && isPlainText(event.data)) {
     return { error: errorInPlace({ request, isProtected }, event.data), parsed: undefined }
   }

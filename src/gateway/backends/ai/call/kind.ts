@@ -1,33 +1,38 @@
 /** The backend kind of language models, and the steps of a request to such a backend. */
 import { vendorKeys } from '../../../../engines/auth/vendor-keys.ts'
+import { FormBody } from '../../../../engines/messages/multipart/form-body.ts'
 import { GatewayError } from '../../../../ground/errors/index.ts'
 import type { BufferedBody } from '../../../../ground/exchange/exchange.ts'
 import { backendPolicies } from '../../../proxy/config/placement.ts'
 import type { ConfigStore } from '../../../proxy/config/store.ts'
-import type { AttemptDescription, BackendCall } from '../../../proxy/request/backend-call.ts'
+import type {
+  AttemptDescription,
+  BackendCall,
+  EarlyResponse,
+} from '../../../proxy/request/backend-call.ts'
 import { type BackendKind, CompiledBackends } from '../../../proxy/request/backend-kind.ts'
+import { wholeBackend } from '../../../proxy/request/destinations.ts'
 import type { ErrorWriter } from '../../../proxy/request/error-response.ts'
 import { nameRetry } from '../../../proxy/request/request-context.ts'
 import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
 import type { Ejection } from '../../../proxy/telemetry/types.ts'
 import { now } from '../../../proxy/upstream/endpoint.ts'
-import {
-  hasUntriedProvider,
-  isProviderFailure,
-  providerOutcome,
-  resolveProvider,
-} from './choose-provider.ts'
+import { providerOutcome, resolveProvider } from './choose-provider.ts'
+import { isFailoverStatus } from './failover.ts'
 import { ModelCall, routeTypesOf } from './model-call.ts'
 import { finishModelCall } from './model-details.ts'
-import { compileProviders, type ModelBackend, providerName } from './model-providers.ts'
+import { compileProviders, type ModelBackend } from './model-providers.ts'
 import { ModelRecord } from './model-record.ts'
-import { errorWriterAt, errorWriterFor, noRetryHeader } from './own-responses.ts'
+import { moveOn } from './next-provider.ts'
+import { errorWriterAt, noRetryHeader } from './own-responses.ts'
 import { prepareModelRequest } from './prepare.ts'
+import { providerName } from './provider-endpoint.ts'
 import { beginningOfResponse, receiveResponse, wholeResponseLimit } from './receive.ts'
+import { resolveSelected } from './select-model.ts'
 
 export function aiKind(runtime: GatewayRuntime): BackendKind {
-  const backends = new CompiledBackends<'ai', ModelBackend>('ai', (name, { groups }, before) =>
-    compileProviders(name, groups, before),
+  const backends = new CompiledBackends<'ai', ModelBackend>('ai', (name, settings, before) =>
+    compileProviders(name, settings, before, runtime.config.services),
   )
   return {
     type: 'ai',
@@ -37,13 +42,19 @@ export function aiKind(runtime: GatewayRuntime): BackendKind {
     limitHeaders: [noRetryHeader],
     set: backends.set,
     remove: backends.remove,
-    begin: (context, { name }) => new AiCall(new ModelCall(context, backends, name), runtime),
+    begin: (context, { name }) =>
+      new AiCall(new ModelCall(context, backends, name, runtime.models.catalog), runtime),
     errorWriter(context, placement, { name }) {
-      const provider = backends.find(name)?.groups[0]?.[0]
-      const access = provider && placement?.backend(provider.named, () => provider.part)
+      const { models, named, groups } = backends.find(name) ?? {}
+      const provider = groups?.[0]?.[0]
+      const access =
+        models === undefined
+          ? provider && placement?.backend(provider.named, () => provider.part)
+          : named && placement?.backend(named, wholeBackend)
       return errorWriterAt(routeTypesOf(access), context.exchange.request.path)
     },
     warmUp({ namespace, name }) {
+      runtime.models.catalog.prepare()
       const backend = backends.find(`${namespace}/${name}`)
       if (backend !== undefined) warmCredentials(backend, runtime.config)
     },
@@ -71,7 +82,7 @@ class AiCall implements BackendCall {
     this.#runtime = runtime
   }
 
-  resolve(): undefined | Promise<undefined> {
+  resolve(): EarlyResponse | Promise<EarlyResponse> {
     const { backend, context } = this.#call
     if (backend === undefined) throw new GatewayError('service_not_found')
     if (this.#isResolved) {
@@ -79,7 +90,10 @@ class AiCall implements BackendCall {
       nameRetry(context)
     }
     this.#isResolved = true
-    return resolveProvider(this.#call, this.#runtime, backend)
+    const { models, affinity } = backend
+    return (models === undefined && affinity === undefined) || this.#call.selection !== undefined
+      ? resolveProvider(this.#call, this.#runtime, backend)
+      : resolveSelected(this.#call, this.#runtime, backend)
   }
 
   prepare() {
@@ -93,9 +107,21 @@ class AiCall implements BackendCall {
   }
 
   hasAnother(failure: number | GatewayError): boolean {
-    if (typeof failure === 'number' && !isProviderFailure(failure)) return false
-    if (!this.#call.canTryMore || !this.#call.context.exchange.isReplayable) return false
-    return hasUntriedProvider(this.#call)
+    const call = this.#call
+    const { exchange } = call.context
+    if (typeof failure === 'number' && call.reason === undefined) {
+      if (!isFailoverStatus(call.failover, failure, exchange.response)) return false
+    }
+    if (!call.canTryMore || !exchange.isReplayable) return false
+    return moveOn(call, call.reason ?? (typeof failure === 'number' ? failure : undefined))
+  }
+
+  firstEventTimeouts() {
+    const { failover, request, canTryMore } = this.#call
+    const { firstTokenMs, idleMs } = failover ?? {}
+    if (request?.isStream !== true || !canTryMore) return undefined
+    if (firstTokenMs === undefined && idleMs === undefined) return undefined
+    return { responseTimeoutMs: firstTokenMs, idleTimeoutMs: idleMs }
   }
 
   readonly outcomeOf = providerOutcome
@@ -107,7 +133,7 @@ class AiCall implements BackendCall {
   ejection(reason: string): Ejection | undefined {
     const { provider, context } = this.#call
     if (provider === undefined) return undefined
-    const { endpoint } = provider
+    const endpoint = context.attempt?.endpoint ?? provider.endpoint
     return {
       backend: context.backend?.label ?? 'unknown',
       provider: providerName(provider),
@@ -129,10 +155,10 @@ class AiCall implements BackendCall {
   }
 
   errorWriter(): ErrorWriter | undefined {
-    const { route, routeTypes, context } = this.#call
-    return route === undefined
-      ? errorWriterAt(routeTypes, context.exchange.request.path)
-      : errorWriterFor(route)
+    const { path, routeTypes, context, clientBody } = this.#call
+    const writer = errorWriterAt(routeTypes, path ?? context.exchange.request.path)
+    const problem = clientBody instanceof FormBody ? clientBody.problem : undefined
+    return writer && problem ? (status) => writer(status, problem.message) : writer
   }
 
   /** Describes an attempt by OpenTelemetry's conventions for calls of language models. */

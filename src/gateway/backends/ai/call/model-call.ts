@@ -1,30 +1,42 @@
 /** The state of one request to a language model, across all its attempts. */
 
-import { laterUsage } from '../../../../engines/messages/chat.ts'
+import type { ModelCatalog } from '../../../../engines/messages/catalog/catalog.ts'
+import { laterUsage, type Usage } from '../../../../engines/messages/chat.ts'
 import type { ResponseDetails } from '../../../../engines/messages/common/response-details.ts'
+import type { Cost } from '../../../../engines/messages/cost/cost.ts'
 import type { ClientFormat } from '../../../../engines/messages/format.ts'
 import type { RouteType } from '../../../../engines/messages/formats/index.ts'
 import type { JsonObject } from '../../../../engines/messages/json/json.ts'
+import type { FormBody } from '../../../../engines/messages/multipart/form-body.ts'
 import type { ClientBody, RequestBody } from '../../../../engines/messages/request/client-body.ts'
 import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
 import type { ModelOutput } from '../../../../engines/messages/response/model-output.ts'
 import type { ModelResponseStream } from '../../../../engines/messages/response/stream.ts'
+import { budgetsOf } from '../../../../ground/exchange/budgets.ts'
 import type { RequestHead } from '../../../../ground/exchange/exchange.ts'
 import { forwardingExtensions } from '../../../../ground/exchange/forwarding.ts'
 import { tokenLimitsOf } from '../../../../ground/exchange/rate-limits.ts'
+import type { FailoverRules, ProviderConfig } from '../../../../ground/model/model-providers.ts'
 import type { BackendAccess } from '../../../proxy/config/backend-access.ts'
 import type { NamedProvider } from '../../../proxy/request/backend-call.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import { now } from '../../../proxy/upstream/endpoint.ts'
 import type { GuardCheck } from '../guards/guard-call.ts'
 import { AiStep } from '../policy/apply.ts'
+import type { BackendAiConfig } from '../policy/config.ts'
 import { defaultRouteTypes, type RouteTypes } from '../policy/route-types.ts'
+import { costOfCall } from './call-cost.ts'
 import { ClientCredentials } from './client-credentials.ts'
+import type { FailoverReason } from './failover.ts'
 import type { FirstEvent } from './first-event.ts'
-import type { ModelBackend, ProviderEndpoint } from './model-providers.ts'
+import type { ModelBackend } from './model-providers.ts'
+import type { ProviderEndpoint, Suits } from './provider-endpoint.ts'
+import type { ModelSelection } from './served-models.ts'
+import type { Affinity } from './session-affinity.ts'
 
 const noDetails: ResponseDetails = {}
 const noProviders: readonly ProviderEndpoint[] = []
+const noGroups: ModelBackend['groups'] = []
 
 /** Maximum number of providers that one request is sent to. */
 const maxAttempts = 8
@@ -42,25 +54,39 @@ export class ModelCall {
   readonly context: RequestContext
   readonly #backends: Backends
   readonly #name: string
+  /** The catalog of models in force when the request began. */
+  readonly catalog: ModelCatalog
   /** The credentials of the client, which were removed from the request. */
   readonly credentials: ClientCredentials
   /** The original request head, which each attempt starts from; undefined if there is only one attempt. */
-  readonly #head: HeadCopy | undefined
+  #head: HeadCopy | undefined
   /** The providers that were chosen, in order. */
   tried: readonly ProviderEndpoint[] = noProviders
   /** Number of tried providers that do not support the request, so that nothing was sent to them. */
   unsuited = 0
   provider: ProviderEndpoint | undefined
+  /** The model that the client asked for, if the backend serves certain models only. */
+  selection: ModelSelection | undefined
+  /** The session of the request, if an expression names one. */
+  session: Affinity | undefined
+  /** Which providers may succeed after the failures so far; undefined if all others may. */
+  suits: Suits | undefined
+  /** Why the content of the last response leads to another provider. */
+  reason: FailoverReason | undefined
   /** Ejected providers that were skipped; undefined if there are none. */
   skipped: readonly ProviderEndpoint[] | undefined
   #access: BackendAccess | undefined
   /** The AI settings for the current provider. Set with `access`. */
   policy: AiStep | undefined
   route: RouteType | undefined
+  /** The path after rewrites of the route, by which the format of the client is known; undefined until then. */
+  path: string | undefined
   /** True for requests without a body, such as probes of clients, which are no calls of a model. */
   isProbe = false
+  /** True if token limits have admitted the request, which includes its later attempts. */
+  isAdmitted = false
   /** The decoded body of the client. */
-  clientBody: ClientBody | undefined
+  clientBody: ReadBody | undefined
   /** The request in the client's format after guards; undefined until then. */
   request: ModelRequest | undefined
   /** True if the details are available to expressions. */
@@ -78,6 +104,10 @@ export class ModelCall {
   /** The texts and tool calls of the response; undefined if they are not recorded. */
   output: ModelOutput | undefined
   details: ResponseDetails = noDetails
+  /** Set at the end if the provider did not report all of the usage. */
+  estimatedUsage: Usage | undefined
+  /** The cost of the reported usage; computed again only if the provider reports another usage. */
+  #cost: Cost | undefined
   /** Bytes of content that arrived after the provider's last usage report. */
   uncountedBytes = 0
   /** Time of the first piece of content, in milliseconds of `performance.now()`. */
@@ -85,14 +115,16 @@ export class ModelCall {
   /** Time of the last piece of content, in milliseconds of `performance.now()`. */
   lastContentAt: number | undefined
 
-  constructor(context: RequestContext, backends: Backends, name: string) {
+  constructor(context: RequestContext, backends: Backends, name: string, catalog: ModelCatalog) {
     this.context = context
+    this.catalog = catalog
     this.#backends = backends
     this.#name = name
     const { exchange } = context
     // Logs and token limits use the request as the client sent it, with its credentials.
     context.keepOriginal()
     tokenLimitsOf(exchange)?.note(exchange)
+    budgetsOf(exchange)?.note(exchange)
     this.credentials = new ClientCredentials(exchange)
     if (mayRepeat(context, this.backend)) this.#head = copyHead(exchange.request)
   }
@@ -101,12 +133,46 @@ export class ModelCall {
     return this.#backends.find(this.#name)
   }
 
+  /** The providers that the request may be sent to, by priority. */
+  get groups(): ModelBackend['groups'] {
+    return this.selection?.groups ?? this.backend?.groups ?? noGroups
+  }
+
+  /** The failures after which another provider is tried; undefined for the usual ones. */
+  get failover(): FailoverRules | undefined {
+    const { selection } = this
+    return selection === undefined ? this.backend?.failover : selection.model.failover
+  }
+
+  /** The settings of the current provider, with the model that it gets. */
+  get config(): ProviderConfig | undefined {
+    const config = this.provider?.provider.config
+    const sent = this.selection?.sent
+    return config === undefined || sent === undefined || config.model !== undefined
+      ? config
+      : { ...config, model: sent }
+  }
+
+  /** The settings for requests. If the client asked for a served model, aliases were applied to its name. */
+  get settings(): BackendAiConfig | undefined {
+    return this.selection === undefined ? this.policy?.config : this.policy?.configWithoutAliases
+  }
+
+  /** Settles which providers may serve the request. Called before the first attempt. */
+  select(selection: ModelSelection): void {
+    this.selection = selection
+    this.session = selection.affinity
+    const { groups } = selection
+    const hasSeveral = groups.length > 1 || (groups[0]?.length ?? 0) > 1
+    if (hasSeveral) this.#head ??= copyHead(this.context.exchange.request)
+  }
+
   /** Returns the name and the group of the current provider; undefined if it has no name. */
   namedProvider(): NamedProvider | undefined {
     const { provider } = this
     const name = provider?.provider.name
     if (provider === undefined || name === undefined) return undefined
-    const group = this.backend?.groups.findIndex((one) => one.includes(provider)) ?? -1
+    const group = this.groups.findIndex((one) => one.includes(provider))
     return { name, group: group + 1 }
   }
 
@@ -170,6 +236,14 @@ export class ModelCall {
     this.uncountedBytes += bytes
   }
 
+  /** What the usage has cost that the provider has reported so far; undefined if it has reported none. */
+  get cost(): Cost | undefined {
+    const usage = this.estimatedUsage ?? this.details.usage
+    if (usage === undefined) return undefined
+    if (this.#cost?.usage !== usage) this.#cost = costOfCall(this, usage)
+    return this.#cost
+  }
+
   addDetails(details: ResponseDetails): void {
     if (details.usage !== undefined) this.uncountedBytes = 0
     if (this.details === noDetails) {
@@ -193,6 +267,9 @@ const aiStepOf = (access: BackendAccess | undefined): AiStep | undefined =>
 export const routeTypesOf = (access: BackendAccess | undefined): RouteTypes =>
   aiStepOf(access)?.routeTypes ?? defaultRouteTypes
 
+/** The body of a client, as far as it is read before the request is sent. */
+export type ReadBody = ClientBody | FormBody
+
 interface ModelRequest {
   readonly format: ClientFormat
   readonly model: string
@@ -211,7 +288,7 @@ export interface GuardedBody {
 
 /** Returns true if there may be several attempts. This is rare, so most request heads are not copied. */
 function mayRepeat({ exchange }: RequestContext, backend: ModelBackend | undefined): boolean {
-  const groups = backend?.groups ?? []
+  const groups = backend?.models === undefined ? (backend?.groups ?? noGroups) : noGroups
   const hasSeveral = groups.length > 1 || (groups[0]?.length ?? 0) > 1
   return hasSeveral || exchange.extensions.has(forwardingExtensions.retry)
 }

@@ -1,6 +1,8 @@
 /** Details of a request to a language model for expressions, logs, spans, metrics and limits. */
 
+import type { ModelFacts } from '../../../../engines/messages/catalog/facts.ts'
 import { inputWithCache, type Usage } from '../../../../engines/messages/chat.ts'
+import type { CostStatus } from '../../../../engines/messages/cost/cost.ts'
 import type { JsonObject } from '../../../../engines/messages/json/json.ts'
 import { requestTexts } from '../../../../engines/messages/mask/slots.ts'
 import {
@@ -12,10 +14,13 @@ import type { LearnedRecord, LearnedValue } from '../../../../ground/exchange/le
 import { tokenLimitsOf } from '../../../../ground/exchange/rate-limits.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import { now } from '../../../proxy/upstream/endpoint.ts'
+import { costRecord, rateRecord } from './call-cost.ts'
 import { noteMatches } from './guard-checks.ts'
 import type { ModelCall } from './model-call.ts'
-import { providerName } from './model-providers.ts'
 import type { ModelDetails } from './model-record.ts'
+
+import { providerName } from './provider-endpoint.ts'
+import { noteSpend } from './spend.ts'
 
 /** Provides `llm` to expressions, with the details that are known when an expression is evaluated. */
 export function describeModelCall(call: ModelCall): void {
@@ -60,11 +65,32 @@ const computedFields: PropertyDescriptorMap & ThisType<Described> = {
       return paramsOf(this[described].request?.body.fields)
     },
   },
+  cost: {
+    enumerable: true,
+    get() {
+      return costRecord(this[described].cost)
+    },
+  },
+  costStatus: {
+    enumerable: true,
+    get() {
+      return statusOf(this[described])
+    },
+  },
+  costRates: {
+    enumerable: true,
+    get() {
+      return rateRecord(this[described].cost)
+    },
+  },
   prompt: {
     enumerable: true,
     get() {
       const { request } = this[described]
-      return request && requestTexts(request.body.whole).map((text) => ({ ...text }))
+      return (
+        request &&
+        requestTexts(request.body.whole, request.format.ownTexts).map((text) => ({ ...text }))
+      )
     },
   },
   completion: {
@@ -81,44 +107,79 @@ const computedFields: PropertyDescriptorMap & ThisType<Described> = {
   },
 }
 
+/** Operations of which the tokens can be estimated from texts; others have pictures, sounds or searches. */
+const textOperations: readonly unknown[] = ['chat', 'embeddings', 'text_completion']
+
+const isPricedByText = ({ outgoing }: ModelCall): boolean =>
+  textOperations.includes(outgoing?.format.operation)
+
+/** Says how far the cost is known; undefined if nothing was billed. */
+function statusOf(call: ModelCall): CostStatus | 'estimated' | undefined {
+  const { cost, estimatedUsage, context } = call
+  if (cost !== undefined) {
+    if (estimatedUsage !== undefined && !isPricedByText(call)) return 'unknown'
+    return estimatedUsage === undefined || cost.status === 'unknown' ? cost.status : 'estimated'
+  }
+  const status = context.exchange.response?.status ?? 0
+  return isBilledCall(call) && status >= 200 && status < 300 ? 'unknown' : undefined
+}
+
 /** Called when the exchange is over: ends the call and charges token limits. */
 export function finishModelCall(call: ModelCall): ModelDetails {
   const { exchange } = call.context
   describeModelCall(call)
   // Token limits were already charged during the realtime session.
   if (call.route === 'Realtime' && call.details.usage !== undefined) {
-    exchange.learned.llm = { ...exchange.learned.llm, ...tokensOf(call.details.usage) }
+    exchange.learned.llm = {
+      ...exchange.learned.llm,
+      ...tokensOf(call.details.usage),
+      costStatus: call.cost?.status,
+      cost: costRecord(call.cost),
+      costRates: rateRecord(call.cost),
+    }
   }
+  const isBilled = isBilledCall(call)
+  if (isBilled) call.estimatedUsage = estimatedUsage(call, exchange.response?.status)
   const details = modelDetailsOf(call)
   noteMatches(call)
   call.end()
-  if (call.outgoing === undefined || call.outgoing.format.operation === 'count_tokens')
-    return details
-  const limits = tokenLimitsOf(exchange)
-  const used = limits === undefined ? 0 : usedTokens(call, exchange.response?.status)
-  if (used > 0) limits?.charge(exchange, used)
+  const usage = call.estimatedUsage ?? call.details.usage
+  noteSpend(call, isBilled ? usage : undefined)
+  if (isBilled && usage !== undefined) {
+    tokenLimitsOf(exchange)?.charge(exchange, inputWithCache(usage) + usage.output)
+  }
   return details
 }
+
+/** Whether providers bill requests like this one. Nothing is billed that was sent to no provider. */
+const isBilledCall = ({ outgoing }: ModelCall): boolean =>
+  outgoing !== undefined && outgoing.format.operation !== 'count_tokens'
 
 /** Estimated bytes of text per token. */
 const bytesPerToken = 4
 
 /**
- * Returns the tokens that the provider reported. If a report is missing, because the provider sends none or
- * the response was cut off, the texts since the last report are estimated, so that clients cannot
- * evade a limit by disconnecting early.
+ * Returns the usage that the provider reported and an estimate of what it did not, because it sends no usage or the
+ * response was cut off; undefined if nothing is missing. Clients must not evade a limit by disconnecting early.
  */
-function usedTokens({ details, request, output, uncountedBytes }: ModelCall, status = 0): number {
+function estimatedUsage(call: ModelCall, status = 0): Usage | undefined {
+  const { details, request, output, uncountedBytes } = call
   const { usage } = details
-  const reported = usage === undefined ? 0 : inputWithCache(usage) + usage.output
   const hasResponded = status >= 200 && status < 300
   if (usage !== undefined || !hasResponded || request === undefined) {
-    return reported + estimate(uncountedBytes)
+    if (uncountedBytes === 0) return undefined
+    const known = usage ?? { input: 0, uncachedInput: 0, output: 0 }
+    return { ...known, output: known.output + estimate(uncountedBytes) }
   }
-  const texts = requestTexts(request.body.whole).map(({ content }) => content)
+  const texts = requestTexts(request.body.whole, request.format.ownTexts)
+  const input = estimate(texts.reduce((sum, { content }) => addBytes(sum, content), 0))
   const { completion = [], toolCalls = [] } = output ?? {}
-  const whole = request.isStream ? [] : [...completion, ...toolCalls.map((call) => call.arguments)]
-  return estimate([...texts, ...whole].reduce(addBytes, uncountedBytes))
+  const whole = request.isStream ? [] : [...completion, ...toolCalls.map((one) => one.arguments)]
+  return {
+    input,
+    uncachedInput: input,
+    output: estimate(whole.reduce(addBytes, uncountedBytes)),
+  }
 }
 
 const estimate = (bytes: number): number => Math.ceil(bytes / bytesPerToken)
@@ -128,6 +189,8 @@ const addBytes = (sum: number, text: string): number => sum + Buffer.byteLength(
 function modelDetailsOf(call: ModelCall): ModelDetails {
   const { context, request, details, provider, checks, outgoing } = call
   const { exchange, attempt, error } = context
+  const costStatus = statusOf(call)
+  const hasCost = isBilledCall(call) || call.route === 'Realtime'
   const hasFailed = exchange.sentStatus >= 400 || exchange.sentStatus === 0
   const { firstTokenSeconds, perTokenSeconds } = timingOf(call, exchange.startedAt)
   const failure = exchange.error?.code ?? error?.code ?? `${exchange.sentStatus}`
@@ -137,16 +200,28 @@ function modelDetailsOf(call: ModelCall): ModelDetails {
     requestModel: request?.model,
     responseModel: details.model,
     usage: details.usage,
+    serviceTier: details.serviceTier ?? details.usage?.service,
+    cost: hasCost && costStatus !== 'unknown' ? call.cost : undefined,
+    costStatus,
+    catalog: outgoing && call.catalog.digest,
+    assumedModel: assumedBy(outgoing?.facts),
     fields: request?.body.fields,
     firstTokenSeconds,
     perTokenSeconds,
     operationSeconds: outgoing && (now() - (attempt?.startedAt ?? 0)) / 1_000,
     failure: hasFailed || exchange.error !== undefined ? failure : undefined,
     checks,
+    served: call.selection?.model.name,
     named: call.namedProvider(),
     failedAttempts: failedText(context.failedAttempts),
     skipped: call.skipped?.map(providerName).join(', '),
   }
+}
+
+/** Returns the model whose rules apply to an unknown one; `none` if there are no rules. */
+function assumedBy(facts: ModelFacts | undefined): string | undefined {
+  if (facts === undefined || facts.basis === 'known') return undefined
+  return facts.name === '' ? 'none' : facts.name
 }
 
 /** Returns the failed attempts at named providers, such as `first: status 429`. */
@@ -181,6 +256,7 @@ function tokensOf(usage: Usage) {
     providerInputTokens: BigInt(input),
     outputTokens: BigInt(output),
     totalTokens: BigInt(inputTokens + output),
+    providerTotalTokens: BigInt(input + output),
     ...(cacheRead !== undefined && { cachedInputTokens: BigInt(cacheRead) }),
     ...(cacheWrite !== undefined && { cacheCreationInputTokens: BigInt(cacheWrite) }),
     ...(reasoning !== undefined && { reasoningTokens: BigInt(reasoning) }),

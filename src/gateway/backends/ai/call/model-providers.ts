@@ -1,8 +1,14 @@
 /** Providers of language models: their addresses, their state, and the choice among them. */
 import { isIP } from 'node:net'
-import type { UpstreamAddress } from '../../../../engines/http/sockets/upstream-address.ts'
+import { compatibleWith } from '../../../../engines/messages/catalog/catalog.ts'
 import { bareHost } from '../../../../ground/base/bare-host.ts'
-import type { ModelProvider, ProviderGroup } from '../../../../ground/model/model-providers.ts'
+import { targetObject } from '../../../../ground/model/destinations.ts'
+import type {
+  FailoverRules,
+  ModelProvider,
+  ProviderConfig,
+} from '../../../../ground/model/model-providers.ts'
+import type { Destination } from '../../../../ground/model/resources.ts'
 import { machineTls } from '../../../policies/backend-simple/tls/machine-tls.ts'
 import type { BackendPart } from '../../../proxy/config/backend-access.ts'
 import { type NamedTarget, nameTarget } from '../../../proxy/config/rules.ts'
@@ -14,43 +20,27 @@ import {
   plainAddress,
   UpstreamEndpoint,
 } from '../../../proxy/upstream/endpoint.ts'
-import type { DefaultCredentials } from '../credentials/default-credentials.ts'
+import type { ServiceTable } from '../../../proxy/upstream/services.ts'
+import { Expression } from '../../../variables/index.ts'
 import { vendorNames, vendors } from '../providers/index.ts'
 import type { Provider } from '../providers/provider.ts'
-
-/** One provider of a backend, with its state. Replaced if its configuration changes. */
-export interface ProviderEndpoint {
-  readonly provider: ModelProvider
-  readonly vendor: Provider
-  /** Host name or IP address, without brackets. */
-  readonly host: string
-  readonly port: number
-  readonly address: UpstreamAddress
-  readonly endpoint: UpstreamEndpoint
-  /** Key for merging policies; each provider has its own. */
-  readonly named: NamedTarget
-  readonly part: BackendPart
-  /** Returns `part`. */
-  readonly ownPart: () => BackendPart
-  /** Value of Host, by the scheme of the connection. */
-  readonly authority: { readonly http: string; readonly https: string }
-  /** True if `host` is an IP address. */
-  readonly isAddress: boolean
-  /** Credentials of the cloud, which are available if no policy sets credentials. */
-  readonly credentials: DefaultCredentials | undefined
-}
+import { isAvailable, isLeft, type ProviderEndpoint, type Suits } from './provider-endpoint.ts'
+import { ServedModels } from './served-models.ts'
+import { type Affinity, bestByHash } from './session-affinity.ts'
 
 export interface ModelBackend {
+  /** Key for merging the policies of requests for which no provider is chosen yet. */
+  readonly named: NamedTarget
   /** Groups of providers, highest priority first. */
   readonly groups: readonly (readonly ProviderEndpoint[])[]
   /** True if all providers are of the same vendor. */
   readonly hasOneVendor: boolean
   readonly hasSeveral: boolean
+  /** The models that clients can ask for; undefined if they can ask for any. */
+  readonly models: ServedModels | undefined
+  readonly affinity: Expression | undefined
+  readonly failover: FailoverRules | undefined
 }
-
-/** Returns the name of a provider, or its address if it has no name. */
-export const providerName = ({ provider, host, port }: ProviderEndpoint): string =>
-  provider.name ?? `${host}:${port}`
 
 const defaultPort = 443
 
@@ -61,36 +51,52 @@ const providerByVendor: ReadonlyMap<string, Provider> = new Map(
 )
 
 /** `vendor` is a key of the table, because backends with other vendors are rejected on receipt. */
-function providerOf(vendor: string): Provider {
+function providerOf({ vendor, systemName }: ProviderConfig): Provider {
   const provider = providerByVendor.get(vendor)
   if (provider === undefined) throw new Error(`unknown vendor ${vendor}`)
-  return provider
+  return systemName === undefined ? provider : { ...provider, systemName }
 }
+
+type Services = Pick<ServiceTable, 'endpoints'>
 
 /** `before` is the previous version of the backend; unchanged providers keep their state. */
 export function compileProviders(
   backend: BackendName,
-  groups: readonly ProviderGroup[],
+  { groups, models, affinity, failover }: Extract<Destination, { readonly type: 'ai' }>,
   before: ModelBackend | undefined,
+  services: Services,
 ): ModelBackend {
   const known = new Map(
     before?.groups.flat().map((one) => [JSON.stringify(one.provider), one] as const),
   )
   const vendors = new Set(groups.flat().map(({ config }) => config.vendor))
+  const { namespace, name } = backend
+  const compiled = groups.map((group) =>
+    group.map((one) => known.get(JSON.stringify(one)) ?? compileProvider(backend, one, services)),
+  )
   return {
+    named: before?.named ?? nameTarget({ type: 'backend', namespace, name }),
     hasOneVendor: vendors.size < 2,
     hasSeveral: groups.flat().length > 1,
-    groups: groups.map((group) =>
-      group.map((one) => known.get(JSON.stringify(one)) ?? compileProvider(backend, one)),
-    ),
+    groups: compiled,
+    models: models && new ServedModels(models, compiled.flat()),
+    affinity: affinity === undefined ? undefined : new Expression(affinity),
+    failover,
   }
+}
+
+function podsOf({ target }: ModelProvider, services: Services): ProviderEndpoint['pods'] {
+  if (target?.type !== 'service') return undefined
+  const { name } = nameTarget(target)
+  return () => services.endpoints(name, target.port)
 }
 
 function compileProvider(
   { namespace, name }: BackendName,
   provider: ModelProvider,
+  services: Services,
 ): ProviderEndpoint {
-  const vendor = providerOf(provider.config.vendor)
+  const vendor = providerOf(provider.config)
   const given = provider.host ?? vendor.defaultHost(provider.config)
   // The endpoint of a vendor may include a port.
   const { host, port: ownPort } = splitAuthority(given) ?? { host: bareHost(given) }
@@ -98,10 +104,14 @@ function compileProvider(
   const address = plainAddress(host, port)
   const isOwnHost = provider.host === undefined
   // The vendor's own host gets TLS by default; other hosts do only on the default port.
-  const isTlsByDefault = isOwnHost || port === defaultPort
+  const isTlsByDefault = provider.isTls ?? (isOwnHost || port === defaultPort)
   const credentials = vendor.cloudCredentials?.(host, isOwnHost)
   const part: BackendPart = {
-    sections: provider.name === undefined ? [] : [provider.name],
+    sections: provider.name === undefined || provider.owner !== undefined ? [] : [provider.name],
+    ...(provider.owner && { object: provider.owner }),
+    ...(provider.target?.type === 'service' && {
+      behind: { backend: targetObject(provider.target), sections: [`${provider.target.port}`] },
+    }),
     needsTls: false,
     ...(isTlsByDefault && { defaultTls: machineTls }),
     ...(credentials && { credentials: credentials.step }),
@@ -109,12 +119,15 @@ function compileProvider(
   return {
     provider,
     vendor,
+    catalogId: catalogIdOf(provider, vendor),
     host,
     port,
     address,
     credentials,
     endpoint: new UpstreamEndpoint(address),
     named: nameTarget({ type: 'backend', namespace, name }),
+    pods: podsOf(provider, services),
+    key: JSON.stringify([provider.name, host, port, provider.config]),
     part,
     ownPart: () => part,
     authority: {
@@ -125,52 +138,60 @@ function compileProvider(
   }
 }
 
+/** Servers of other vendors have models of their own, and those of a vendor at another host may have. */
+function catalogIdOf({ config, host }: ModelProvider, { systemName }: Provider): string {
+  const isOfVendor = host === undefined && config.formats === undefined
+  return isOfVendor ? systemName : compatibleWith(config.systemName ?? systemName)
+}
+
 /**
- * Returns the better of two random providers in the first group with a provider that is not ejected. If
- * all are ejected, uses the first group anyway, because an attempt may succeed. Skips the providers in
- * `tried`, and returns undefined if no other is left.
+ * Returns the provider of the session, or else the better of two random ones, in the first group with a provider
+ * that is not ejected. If all are ejected, uses the first group anyway, because an attempt may succeed. Skips the
+ * providers in `tried`, and returns undefined if no other is left.
  */
-export function chooseProvider(
-  groups: ModelBackend['groups'],
-  tried: readonly ProviderEndpoint[],
-  chance: Chance,
-): ProviderEndpoint | undefined {
-  for (const group of groups) {
-    const found = better(group, tried, chance, isAvailable)
-    if (found !== undefined) return found
-  }
-  for (const group of groups) {
-    const found = better(group, tried, chance, isAny)
-    if (found !== undefined) return found
+export function chooseProvider(choice: Choice, chance: Chance): ProviderEndpoint | undefined {
+  for (const admits of admissions) {
+    for (const group of choice.groups) {
+      const found = chosenIn(group, choice, chance, admits)
+      if (found !== undefined) return found
+    }
   }
   return undefined
 }
 
-type Admits = (one: ProviderEndpoint, chance: Chance) => boolean
-const isAvailable: Admits = ({ endpoint }, { now }) => !endpoint.isEjected(now)
-const isAny: Admits = () => true
+/** What a request may be sent to. */
+interface Choice {
+  readonly groups: ModelBackend['groups']
+  readonly tried: readonly ProviderEndpoint[]
+  readonly session: Affinity | undefined
+  readonly suits: Suits | undefined
+}
 
-function better(
+type Admits = (one: ProviderEndpoint, chance: Chance) => boolean
+const isAny: Admits = () => true
+const admissions: readonly Admits[] = [isAvailable, isAny]
+
+function chosenIn(
   group: readonly ProviderEndpoint[],
-  tried: readonly ProviderEndpoint[],
+  choice: Choice,
   chance: Chance,
   admits: Admits,
 ): ProviderEndpoint | undefined {
   const [only] = group
   // Most groups have one provider, which needs no list.
   if (only !== undefined && group.length === 1) {
-    return !tried.includes(only) && admits(only, chance) ? only : undefined
+    return isLeft(choice, only) && admits(only, chance) ? only : undefined
   }
-  return group.length === 0 ? undefined : betterOfSeveral(group, tried, chance, admits)
+  if (group.length === 0) return undefined
+  const { session } = choice
+  const left = group.filter((one) => isLeft(choice, one) && admits(one, chance))
+  return session === undefined ? better(left, chance) : bestByHash(left, session, keyOf, evenly)
 }
 
-function betterOfSeveral(
-  group: readonly ProviderEndpoint[],
-  tried: readonly ProviderEndpoint[],
-  chance: Chance,
-  admits: Admits,
-): ProviderEndpoint | undefined {
-  const left = group.filter((one) => !tried.includes(one) && admits(one, chance))
+const keyOf = ({ key }: ProviderEndpoint): string => key
+const evenly = (): number => 1
+
+function better(left: readonly ProviderEndpoint[], chance: Chance): ProviderEndpoint | undefined {
   const chosen = betterOfTwo(
     left.map(({ endpoint }) => endpoint),
     chance,

@@ -1,20 +1,33 @@
 /** Log and span fields of a request to a language model, with OpenTelemetry's names. */
 
 import { inputWithCache, type Usage } from '../../../../engines/messages/chat.ts'
+import type { Cost, CostStatus } from '../../../../engines/messages/cost/cost.ts'
+import { counterNames, countersOf } from '../../../../engines/messages/cost/counters.ts'
+import { usdText } from '../../../../engines/messages/cost/money.ts'
+import type { ClientFormat } from '../../../../engines/messages/format.ts'
 import type { JsonObject } from '../../../../engines/messages/json/json.ts'
 import { type ParameterName, parameterOf } from '../../../../engines/messages/request/parameters.ts'
 import type { NamedProvider } from '../../../proxy/request/backend-call.ts'
-import type { BackendRecord } from '../../../proxy/telemetry/types.ts'
+import type { BackendRecord, VisitField } from '../../../proxy/telemetry/types.ts'
 import type { GuardCheck } from '../guards/guard-call.ts'
 
 /** The details about a request to a language model. */
 export interface ModelDetails {
-  readonly operation: 'chat' | 'embeddings' | 'count_tokens' | undefined
+  readonly operation: ClientFormat['operation'] | undefined
   /** The provider name that OpenTelemetry defines, such as `openai`. */
   readonly provider: string | undefined
   readonly requestModel: string | undefined
   readonly responseModel: string | undefined
   readonly usage: Usage | undefined
+  /** The service that the provider gave, such as `priority`. */
+  readonly serviceTier: string | undefined
+  /** Undefined if the request was sent to no provider, or if nothing was billed. */
+  readonly cost: Cost | undefined
+  readonly costStatus: CostStatus | 'estimated' | undefined
+  /** Digest of the catalog of models. */
+  readonly catalog: string | undefined
+  /** The model whose rules applied because the catalog does not know the requested one. */
+  readonly assumedModel: string | undefined
   /** Fields of the request, among them its parameters. */
   readonly fields: JsonObject | undefined
   /** Time from the request to the first token of a streamed response. */
@@ -26,6 +39,8 @@ export interface ModelDetails {
   /** Error code or HTTP status; undefined if the request succeeded. */
   readonly failure: string | undefined
   readonly checks: readonly GuardCheck[]
+  /** `namespace/name` of the model that the client asked for, if the backend serves certain models only. */
+  readonly served: string | undefined
   /** The provider of the last attempt, if it has a name. */
   readonly named: NamedProvider | undefined
   /** The attempts before the last one, such as `first: status 429`, separated by commas. */
@@ -43,8 +58,9 @@ export class ModelRecord implements BackendRecord {
     this.details = details
   }
 
-  eachField(visit: Parameters<BackendRecord['eachField']>[0]): void {
+  eachField(visit: VisitField): void {
     for (const { name, read } of modelFields) visit(name, read(this.details), false)
+    eachRate(this.details.cost, visit)
   }
 }
 
@@ -62,10 +78,13 @@ const kind = (name: string, of: string): ModelField =>
 const modelFields: readonly ModelField[] = [
   field('gen_ai.operation.name', ({ operation }) => operation),
   field('gen_ai.provider.name', ({ provider }) => provider),
+  field('model.served', ({ served }) => served),
   field('model.provider', ({ named }) => named?.name),
   field('model.group', ({ named }) => named?.group),
   field('model.failed', ({ failedAttempts }) => failedAttempts),
   field('model.skipped', ({ skipped }) => skipped),
+  field('model.catalog', ({ catalog }) => catalog),
+  field('model.assumed', ({ assumedModel }) => assumedModel),
   field('gen_ai.request.model', ({ requestModel }) => requestModel),
   field('gen_ai.response.model', ({ responseModel }) => responseModel),
   field('gen_ai.usage.input_tokens', ({ usage }) => usage && inputWithCache(usage)),
@@ -73,9 +92,26 @@ const modelFields: readonly ModelField[] = [
   field('gen_ai.usage.cache_read.input_tokens', ({ usage }) => usage?.cacheRead),
   field('gen_ai.usage.cache_creation.input_tokens', ({ usage }) => usage?.cacheWrite),
   field('gen_ai.usage.reasoning_tokens', ({ usage }) => usage?.reasoning),
+  field('gen_ai.usage.cache_creation_1h.input_tokens', ({ usage }) => usage?.cacheWrite1h),
+  field('gen_ai.usage.cache_read.audio_tokens', ({ usage }) => usage?.cacheReadAudio),
+  kind('gen_ai.usage.input_image_tokens', 'inputImageTokens'),
   kind('gen_ai.usage.output_image_tokens', 'outputImageTokens'),
   kind('gen_ai.usage.input_audio_tokens', 'inputAudioTokens'),
   kind('gen_ai.usage.output_audio_tokens', 'outputAudioTokens'),
+  field('model.calls', ({ usage }) => callsText(usage?.calls)),
+  field('model.service_tier', ({ serviceTier }) => serviceTier),
+  field('model.geography', ({ usage }) => usage?.geography),
+  field('model.speed', ({ usage }) => usage?.speed),
+  field('cost.status', ({ costStatus }) => costStatus),
+  field('cost.total', ({ cost }) =>
+    cost === undefined || cost.status === 'unknown' ? undefined : usdText(cost.total),
+  ),
+  field('cost.estimated.input_tokens', ({ cost, costStatus }) =>
+    costStatus === 'estimated' && cost ? inputWithCache(cost.usage) : undefined,
+  ),
+  field('cost.estimated.output_tokens', ({ cost, costStatus }) =>
+    costStatus === 'estimated' ? cost?.usage.output : undefined,
+  ),
   parameter('gen_ai.request.temperature', 'temperature'),
   parameter('gen_ai.request.top_p', 'top_p'),
   parameter('gen_ai.request.max_tokens', 'max_tokens'),
@@ -87,6 +123,26 @@ const modelFields: readonly ModelField[] = [
   field('gen_ai.server.time_to_first_token', ({ firstTokenSeconds }) => rounded(firstTokenSeconds)),
   field('gen_ai.server.time_per_output_token', ({ perTokenSeconds }) => rounded(perTokenSeconds)),
 ]
+
+/** Writes calls of tools, such as `webSearch=2`. */
+function callsText(calls: Usage['calls']): string | undefined {
+  if (calls === undefined) return undefined
+  return Object.entries(calls)
+    .map(([name, count]) => `${name}=${count}`)
+    .join(',')
+}
+
+const rateNames = counterNames.map((name) => `cost.rate.${name}`)
+
+/** Visits the prices of what the request has used. */
+function eachRate(cost: Cost | undefined, visit: VisitField): void {
+  if (cost?.rates === undefined) return
+  const { perMillion } = cost.rates
+  const counters = countersOf(cost.usage)
+  for (let at = 0; at < rateNames.length; at++) {
+    visit(rateNames[at] ?? '', counters[at] === 0 ? undefined : perMillion[at], false)
+  }
+}
 
 /** Rounds seconds to microseconds. */
 function rounded(seconds: number | undefined): number | undefined {

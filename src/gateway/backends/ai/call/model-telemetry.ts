@@ -9,7 +9,9 @@ import type {
   BackendTelemetry,
   Ejection,
 } from '../../../proxy/telemetry/types.ts'
+import { IdentityCounters } from './identity-counters.ts'
 import { type ModelDetails, ModelRecord } from './model-record.ts'
+import { MoneyCounters } from './money-counters.ts'
 
 /** Maximum number of models with their own label value; clients may send any name. */
 const maxModels = 200
@@ -27,6 +29,9 @@ export class ModelTelemetry implements BackendTelemetry {
   readonly #operations = timedCounters('gen_ai_client_operation_duration')
   readonly #firstTokens = timedCounters('gen_ai_server_time_to_first_token')
   readonly #perToken = timedCounters('gen_ai_server_time_per_output_token')
+  readonly #costs = new MoneyCounters('gen_ai_client_cost_usd_total')
+  readonly #identities = new IdentityCounters()
+  readonly #lookups = timedCounters('model_cost_lookups_total')
   readonly #checks: Counts = new Map()
   readonly #ejections: Counts = new Map()
   readonly #ejected = new Map<string, Ejection>()
@@ -53,11 +58,25 @@ export class ModelTelemetry implements BackendTelemetry {
       this.#firstTokens.record(labels, model.firstTokenSeconds, 0)
     }
     if (model.perTokenSeconds !== undefined) this.#perToken.record(labels, model.perTokenSeconds, 0)
+    this.#countCost(model, exchange, labels)
     if (usage === undefined || operation === 'count_tokens') return
     this.#countTokens('input', inputWithCache(usage), labels)
     if (operation === 'chat') this.#countTokens('output', usage.output, labels)
     this.#countTokens('input_cache_read', usage.cacheRead, labels)
     this.#countTokens('input_cache_write', usage.cacheWrite, labels)
+  }
+
+  #countCost(
+    { cost, costStatus, usage }: ModelDetails,
+    { learned }: ServerExchange,
+    labels: readonly Label[],
+  ): void {
+    if (costStatus === undefined) return
+    this.#lookups.record(this.#withFirst(costStatus, labels), 0, 0)
+    if (cost !== undefined) this.#costs.add(labels, cost)
+    const counted = cost?.usage ?? usage
+    const tokens = counted === undefined ? 0 : inputWithCache(counted) + counted.output
+    this.#identities.count(learned, labels[1] ?? '', labels[4] ?? '', tokens, cost)
   }
 
   #countTokens(type: string, amount: number | undefined, labels: readonly Label[]): void {
@@ -75,6 +94,9 @@ export class ModelTelemetry implements BackendTelemetry {
       [...all.values()].map(({ labels, count: value }) => ({ labels, values: [value] }))
     return {
       gen_ai_client_token_usage: this.#tokens.durations(),
+      gen_ai_client_cost_usd_total: this.#costs.series(),
+      ...this.#identities.snapshot(),
+      model_cost_lookups_total: this.#lookups.counts(),
       gen_ai_client_operation_duration: this.#operations.durations(),
       gen_ai_server_request_duration: this.#requests.durations(),
       gen_ai_server_time_to_first_token: this.#firstTokens.durations(),

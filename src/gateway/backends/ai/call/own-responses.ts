@@ -1,23 +1,23 @@
 /** Responses of the gateway itself to clients of language models. */
 
 import type { ProviderError } from '../../../../engines/messages/chat.ts'
+import type { ErrorForm } from '../../../../engines/messages/format.ts'
 import { openAiErrors } from '../../../../engines/messages/formats/completions/index.ts'
+import { bedrockErrors } from '../../../../engines/messages/formats/converse/client.ts'
+import { googleErrors } from '../../../../engines/messages/formats/generate-content/requests.ts'
 import { formatOf, type RouteType } from '../../../../engines/messages/formats/index.ts'
 import { anthropicErrors } from '../../../../engines/messages/formats/messages/index.ts'
 import type { JsonObject } from '../../../../engines/messages/json/json.ts'
-import {
-  type LlmError,
-  UnsupportedByProviderError,
-} from '../../../../engines/messages/llm-error.ts'
+import { LlmError, UnsupportedByProviderError } from '../../../../engines/messages/llm-error.ts'
 import {
   clientText,
   ProviderFailure,
   providerFailed,
 } from '../../../../engines/messages/response/provider-error.ts'
-import type { RespondVerdict, SpentLimit } from '../../../../ground/exchange/exchange.ts'
+import type { RespondVerdict } from '../../../../ground/exchange/exchange.ts'
 import type { ErrorWriter } from '../../../proxy/request/error-response.ts'
 import type { Refusal } from '../policy/config.ts'
-import type { ErrorForm, KnownPath } from '../policy/known-paths.ts'
+import type { ErrorFormName, KnownPath } from '../policy/known-paths.ts'
 import type { RouteTypes } from '../policy/route-types.ts'
 
 /** Wait after which clients should give up, if they can be told, instead of repeating the request. */
@@ -63,69 +63,88 @@ function detailOf(refusal: LlmError): string {
     : 'the response of the provider cannot be read or converted'
 }
 
-/** Route types whose formats the gateway does not know. */
-const unknownFormats: ReadonlySet<RouteType> = new Set<RouteType>(['Passthrough', 'Realtime'])
-
-const googleStatuses: Readonly<Record<number, string>> = {
-  400: 'INVALID_ARGUMENT',
-  401: 'UNAUTHENTICATED',
-  403: 'PERMISSION_DENIED',
-  404: 'NOT_FOUND',
-  429: 'RESOURCE_EXHAUSTED',
-  503: 'UNAVAILABLE',
-  504: 'DEADLINE_EXCEEDED',
-}
-
-/** Writes errors in the form of an API whose requests the gateway does not read. */
-const formWriters: Readonly<Record<ErrorForm, (status: number, message: string) => JsonObject>> = {
-  openai: (status, message) => openAiErrors.write({ status, message }),
-  anthropic: (status, message) => anthropicErrors.write({ status, message }),
-  google: (code, message) => ({
-    error: { code, message, status: googleStatuses[code] ?? 'INTERNAL' },
-  }),
-  bedrock: (_, message) => ({ message }),
-  ollama: (_, error) => ({ error }),
+/** Writers of errors in each form. */
+const forms: Readonly<Record<ErrorFormName, Pick<ErrorForm, 'write' | 'finalCode'>>> = {
+  openai: openAiErrors,
+  anthropic: anthropicErrors,
+  google: googleErrors,
+  bedrock: bedrockErrors,
+  ollama: { write: ({ message: error }) => ({ error }) },
 }
 
 /** Maximum number of characters of a path that an error repeats. */
 const maxPath = 200
 
 /** Refuses a request to a path of a vendor's API that no type is mapped to, in the form of that API. */
-export function refuseUnmapped(path: string, { ending, type, errors }: KnownPath): RespondVerdict {
-  const example = type === undefined ? '' : `, such as "${ending}: ${type}"`
-  const shown = path.slice(0, maxPath)
-  const message = `${shown} is not mapped to a type: set spec.policies.ai.routes${example}`
-  const body = JSON.stringify(formWriters[errors](400, message))
+function refuseUnmapped(path: string, { ending, type, errors }: KnownPath): RespondVerdict {
+  const advice =
+    type === undefined
+      ? 'no type reads its format; to send it unread and without guards, map it to Passthrough in spec.policies.ai.routes, after which all clients share what the vendor keeps'
+      : `set spec.policies.ai.routes, such as "${ending}: ${type}"`
+  const message = `${path.slice(0, maxPath)} is not mapped to a type: ${advice}`
+  const body = JSON.stringify(forms[errors].write({ status: 400, message }))
   const detail = 'no type is mapped to the path'
   return { kind: 'respond', status: 400, headers: [json], body, reason: 'InvalidRequest', detail }
 }
 
-/** Refuses a method other than POST. */
-export function refuseMethod(route: RouteType, method: string, path: string): RespondVerdict {
-  const message = `${method} ${path.slice(0, maxPath)} is not supported: send ${route} requests with POST`
+/** Refuses a method that requests of a type do not have. `allowed` is the value of Allow. */
+function refuseMethod(
+  route: RouteType,
+  method: string,
+  path: string,
+  allowed: string,
+): RespondVerdict {
+  const message = `${method} ${path.slice(0, maxPath)} is not supported: send ${route} requests with ${allowed}`
   const body = JSON.stringify(writeErrorFor(route, { status: 405, message }))
-  const headers = [json, ['allow', 'POST'] as const]
-  const detail = 'the method is not POST'
+  const headers = [json, ['allow', allowed] as const]
+  const detail = `the method is not ${allowed}`
   return { kind: 'respond', status: 405, headers, body, reason: 'InvalidRequest', detail }
 }
 
-/** Returns a writer of errors in the format that clients of a path expect. */
-export function errorWriterAt(types: RouteTypes, path: string): ErrorWriter | undefined {
-  const unmapped = types.unmappedPath(path)
-  if (unmapped === undefined) return errorWriterFor(types.typeOf(path) ?? 'Completions')
-  const write = formWriters[unmapped.errors]
-  return (status, message) => JSON.stringify(write(status, message))
+export const isProbe = (method: string): boolean => method === 'GET' || method === 'HEAD'
+
+export const ambiguousPath = new LlmError(
+  400,
+  'the path has dot segments or control characters; send it without them',
+)
+
+/** Refuses a request whose path or method has no type; undefined if it has one. */
+export function pathRefusal(
+  found: RouteType | KnownPath | undefined,
+  method: string,
+  path: string,
+): RespondVerdict | undefined {
+  if (found === undefined) return llmRefusal('Completions', ambiguousPath)
+  if (typeof found === 'object') return refuseUnmapped(path, found)
+  if (found === 'Models') {
+    return isProbe(method) ? undefined : refuseMethod(found, method, path, 'GET, HEAD')
+  }
+  const isRead = formatOf(found) !== undefined
+  return isRead && method !== 'POST' ? refuseMethod(found, method, path, 'POST') : undefined
 }
 
-/** Returns a writer of errors in the client's format; undefined if the gateway does not know the format. */
-export function errorWriterFor(route: RouteType): ErrorWriter | undefined {
-  if (unknownFormats.has(route)) return undefined
-  return (status, message, limit) =>
-    JSON.stringify(
-      limit === undefined
-        ? writeErrorFor(route, { status, message })
-        : writeLimitErrorFor(route, status, limit),
-    )
+/** Refuses a model that the gateway does not serve, in the form of the client's format. */
+export const modelNotFound = (route: RouteType): RespondVerdict =>
+  modelNotFoundIn(formatOf(route)?.errors.name ?? 'openai')
+
+export function modelNotFoundIn(form: ErrorFormName): RespondVerdict {
+  const kind = form === 'openai' ? 'invalid_request_error' : undefined
+  const error = { status: 404, message: 'Model not found', kind, code: 'model_not_found' }
+  const body = JSON.stringify(forms[form].write(error))
+  const detail = 'the model is not served'
+  return { kind: 'respond', status: 404, headers: [json], body, reason: 'InvalidRequest', detail }
+}
+
+/** Returns a writer of errors in the format that clients of a path expect; undefined if it is not known. */
+export function errorWriterAt(types: RouteTypes, path: string): ErrorWriter | undefined {
+  const form = types.errorFormOf(path)
+  if (form === undefined) return undefined
+  const { write, finalCode } = forms[form]
+  return (status, message, limit) => {
+    const isFinal = finalCode !== undefined && limit !== undefined && limit.waitMs > longWaitMs
+    const final = isFinal ? { kind: finalCode, code: finalCode } : undefined
+    return JSON.stringify(write({ status, message: limit?.message ?? message, ...final }))
+  }
 }
 
 /** Returns the response of a guard that rejects; `given` by its webhook takes precedence. */
@@ -143,19 +162,6 @@ export function guardRefusal(
   }
 }
 
-/** Returns the form of errors that clients of a type understand. */
-const formOf = (route: RouteType) => formatOf(route)?.errors ?? openAiErrors
-
-/** Like `writeErrorFor`, for a rate limit of the gateway. */
-function writeLimitErrorFor(
-  route: RouteType,
-  status: number,
-  { message, waitMs }: SpentLimit,
-): JsonObject {
-  const { finalCode: code } = formOf(route)
-  if (code === undefined || waitMs <= longWaitMs) return writeErrorFor(route, { status, message })
-  return writeErrorFor(route, { status, message, kind: code, code })
-}
-
+/** `route` is the type of a request in vendor A's format if the gateway does not read it. */
 const writeErrorFor = (route: RouteType, error: ProviderError): JsonObject =>
-  formOf(route).write(error)
+  (formatOf(route)?.errors ?? openAiErrors).write(error)

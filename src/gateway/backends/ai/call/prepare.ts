@@ -6,81 +6,73 @@ import {
   type KnownFormat,
   type RouteType,
 } from '../../../../engines/messages/formats/index.ts'
+import { stringAt } from '../../../../engines/messages/json/json.ts'
 import { LlmError, UnsupportedByProviderError } from '../../../../engines/messages/llm-error.ts'
 import { needConversation, needOwnTexts } from '../../../../engines/messages/mask/message-forms.ts'
-import { ClientBody } from '../../../../engines/messages/request/client-body.ts'
+import { FormBody } from '../../../../engines/messages/multipart/form-body.ts'
 import {
   type OutgoingRequest,
   outgoingRequest,
   passedOnRequest,
   settleRequest,
 } from '../../../../engines/messages/request/outgoing.ts'
-import { bufferOf } from '../../../../ground/base/buffers.ts'
-import type { BufferedBody, RespondVerdict } from '../../../../ground/exchange/exchange.ts'
+import { budgetsOf } from '../../../../ground/exchange/budgets.ts'
+import type { RespondVerdict } from '../../../../ground/exchange/exchange.ts'
 import { forwardingExtensions } from '../../../../ground/exchange/forwarding.ts'
-import { addNote } from '../../../../ground/exchange/notes.ts'
 import { checkTokenLimits, tokenLimitsOf } from '../../../../ground/exchange/rate-limits.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
-import { hasUntriedProvider } from './choose-provider.ts'
-import { decodeBody } from './content-coding.ts'
-import { apiVersion, type ModelCall } from './model-call.ts'
-import { describeModelCall } from './model-details.ts'
-import type { ProviderEndpoint } from './model-providers.ts'
-import { modelsResponse } from './models.ts'
 import {
-  llmRefusal,
-  ownResponse,
-  refuseMethod,
-  refuseUnmapped,
-  unsupported,
-} from './own-responses.ts'
+  allowedModelsOf,
+  needAllowedMembers,
+  needAllowedModel,
+  needNoModelLimit,
+} from './allowed-models.ts'
+import { needGuardable, needModelFirst } from './form-request.ts'
+import type { ModelCall, ReadBody } from './model-call.ts'
+import { describeModelCall } from './model-details.ts'
+import { modelsResponse } from './models.ts'
+import { passesOver } from './next-provider.ts'
+import { ambiguousPath, isProbe, llmRefusal, pathRefusal } from './own-responses.ts'
+import type { ProviderEndpoint } from './provider-endpoint.ts'
+import { readClientBody } from './read-body.ts'
 import { prepareRealtime } from './realtime.ts'
 import { guardRequest } from './request-guards.ts'
+import { reserveSpend } from './spend.ts'
+import { countedResponse } from './token-count.ts'
+import { type SentBody, writeRequest } from './write-request.ts'
 
 type Result = RespondVerdict | undefined
 type Prepared = Result | 'askAnother'
 
 export const newId = (): string => randomBytes(12).toString('hex')
 
-const ambiguousPath = new LlmError(
-  400,
-  'the path has dot segments or control characters; send it without them',
-)
-
 /** Returns `askAnother` if the chosen provider does not support the request and another one may. */
 export function prepareModelRequest(call: ModelCall): Prepared | Promise<Prepared> {
   const { context } = call
   settleSigning(call)
-  const { path } = context.exchange.request
-  const route = call.routeTypes.typeOf(path)
-  if (route === undefined) {
-    context.refusal = ambiguousPath.message
-    return llmRefusal('Completions', ambiguousPath)
-  }
-  const refused = refuseHead(call, route, path)
-  if (refused !== undefined) return refused
-  call.route = route
+  const { method, path } = context.exchange.request
+  call.path = path
+  const found = call.routeTypes.find(path)
+  if (found === undefined) context.refusal = ambiguousPath.message
+  call.isProbe = isProbe(method)
+  const refusal = pathRefusal(found, method, path)
+  if (refusal !== undefined || found === undefined || typeof found === 'object') return refusal
+  call.isProbe &&= formatOf(found) !== undefined
+  call.route = found
   call.outgoing = undefined
-  switch (route) {
-    case 'Passthrough':
-      call.overridePath()
-      return undefined
-    case 'Models':
-      return modelsResponse(call)
-    default:
-      return prepareOrRefuse(call, route)
-  }
+  if (found === 'Models') return modelsResponse(call)
+  return found === 'Passthrough' ? passThrough(call) : prepareOrRefuse(call, found)
 }
 
-/** Refuses a request whose head shows that its body has another format than that of the type. */
-function refuseHead(call: ModelCall, route: RouteType, path: string): Result {
-  const { method } = call.context.exchange.request
-  const unmapped = call.routeTypes.unmappedPath(path)
-  call.isProbe = method === 'GET' || method === 'HEAD'
-  if (unmapped !== undefined) return refuseUnmapped(path, unmapped)
-  const isRead = formatOf(route) !== undefined
-  call.isProbe &&= isRead
-  return method !== 'POST' && isRead ? refuseMethod(route, method, path) : undefined
+function passThrough(call: ModelCall): Result | Promise<Result> {
+  try {
+    needNoModelLimit(call)
+  } catch (error) {
+    return refuseInFormat(call.context, 'Passthrough', error)
+  }
+  call.overridePath()
+  const { exchange } = call.context
+  return budgetsOf(exchange)?.reserve(exchange, undefined)
 }
 
 /** Responses a request that cannot be prepared in the format of the client. */
@@ -110,18 +102,8 @@ async function awaitOrRefuse(
 
 function refuseUnlessOver(call: ModelCall, route: RouteType, error: unknown): Prepared {
   if (call.context.over) return undefined
-  if (error instanceof UnsupportedByProviderError && passOverProvider(call)) return 'askAnother'
+  if (passesOver(call, error)) return 'askAnother'
   return refuseInFormat(call.context, route, error)
-}
-
-/** Records that the provider does not support the request. Returns whether another one may. */
-function passOverProvider(call: ModelCall): boolean {
-  if (!call.canRestore) return false
-  call.unsuited++
-  if (!hasUntriedProvider(call)) return false
-  const text = `asks another provider: ${unsupported}`
-  addNote(call.context.exchange, 'backend.ai', text, { step: call.policy })
-  return true
 }
 
 /** Sets the signing scope, which cannot be derived from the host if the backend sets `host`. */
@@ -134,7 +116,7 @@ function settleSigning({ context, provider }: ModelCall): void {
 
 const tooDeep = new LlmError(400, 'the body is nested too deeply')
 
-function refuseInFormat(
+export function refuseInFormat(
   context: RequestContext,
   route: RouteType,
   thrown: unknown,
@@ -163,7 +145,7 @@ async function awaitAndPrepare(
   call: ModelCall,
   format: KnownFormat,
   provider: ProviderEndpoint,
-  pending: Promise<ClientBody>,
+  pending: Promise<ReadBody>,
 ): Promise<Result> {
   return prepareBody(call, format, provider, await pending)
 }
@@ -172,9 +154,10 @@ function prepareBody(
   call: ModelCall,
   format: KnownFormat,
   provider: ProviderEndpoint,
-  client: ClientBody,
+  client: ReadBody,
 ): Result | Promise<Result> {
-  const fields = isGuarded(call) ? undefined : client.fieldsToPassOn(format)
+  if (client instanceof FormBody) return prepareWhole(call, format, provider, client)
+  const fields = isReadWhole(call) ? undefined : client.fieldsToPassOn(format)
   const outgoing = fields && passedOnRequest(fields, format, outgoingContext(call, provider))
   const bytes = outgoing && client.withModel(outgoing.model)
   if (outgoing === undefined || bytes === undefined) {
@@ -185,21 +168,46 @@ function prepareBody(
   return finishPreparing(call, outgoing, bytes)
 }
 
+/** Whether the gateway must read more than a few members of the request. */
+const isReadWhole = (call: ModelCall): boolean =>
+  isGuarded(call) || allowedModelsOf(call) !== undefined
+
 const isGuarded = ({ policy }: ModelCall): boolean => (policy?.requestGuards.length ?? 0) > 0
 
-function outgoingContext({ context, policy }: ModelCall, { vendor, provider }: ProviderEndpoint) {
+function outgoingContext(call: ModelCall, { vendor, provider, catalogId }: ProviderEndpoint) {
+  const { context, catalog, clientBody } = call
   const { headers, path } = context.exchange.request
-  return { vendor, provider: provider.config, settings: policy?.config, headers, path, newId }
+  const isPathFixed = provider.path !== undefined
+  return {
+    vendor,
+    provider: call.config ?? provider.config,
+    settings: call.settings,
+    catalog,
+    catalogId,
+    isPathFixed,
+    headers,
+    path,
+    framing: clientBody?.inPath?.framing,
+    newId,
+  }
 }
 
 async function prepareWhole(
   call: ModelCall,
   format: KnownFormat,
   provider: ProviderEndpoint,
-  client: ClientBody,
+  client: ReadBody,
 ): Promise<Result> {
-  const { context, policy } = call
-  const settled = settleRequest(client.whole, format, provider.provider.config, policy?.config)
+  const { context } = call
+  const settled = settleRequest(
+    client.whole,
+    format,
+    call.config ?? provider.provider.config,
+    call.settings,
+  )
+  needModelFirst(call, settled.model)
+  needAllowedModel(call, settled.model, stringAt(client.whole, 'model'))
+  needAllowedMembers(call, client.whole)
   const { path } = context.exchange.request
   needConversation(settled.body, format, path)
   if (isGuarded(call)) needOwnTexts(settled.body, format, path)
@@ -212,9 +220,11 @@ async function prepareWhole(
   call.request = { format, model, isStream, body: { fields: body, whole: body } }
   const outgoing = outgoingRequest(guarded, format, outgoingContext(call, provider))
   if ('count' in outgoing) {
-    const tokens = await outgoing.count()
-    call.addDetails({ countTokens: tokens })
-    return context.over ? undefined : ownResponse(200, { input_tokens: tokens })
+    return countedResponse(call, format, outgoing.count)
+  }
+  if (client instanceof FormBody) {
+    needGuardable(call, format, body)
+    return finishPreparing(call, outgoing, client)
   }
   const bytes = outgoing.body && Buffer.from(JSON.stringify(outgoing.body))
   return finishPreparing(call, outgoing, bytes ?? client.bytes)
@@ -224,7 +234,10 @@ async function prepareWhole(
  * Returns whether the provider may get the client's bytes: with a repeated key, it might read another value than
  * the gateway has checked or set. Guards check all fields that are known, but not those of other settings.
  */
-function mayRelay({ guarded, policy }: ModelCall, client: ClientBody): boolean {
+function mayRelay(call: ModelCall, client: ReadBody): boolean {
+  const { guarded, policy } = call
+  // A key may be repeated at any depth.
+  if (allowedModelsOf(call) !== undefined) return false
   if (client.isUnambiguous) return true
   const { overrides, defaults } = policy?.config ?? {}
   return guarded?.isUnambiguous === true && overrides === undefined && defaults === undefined
@@ -233,19 +246,42 @@ function mayRelay({ guarded, policy }: ModelCall, client: ClientBody): boolean {
 function finishPreparing(
   call: ModelCall,
   outgoing: OutgoingRequest,
-  bytes: Buffer,
+  bytes: SentBody,
 ): Result | Promise<Result> {
   const { exchange } = call.context
   describeModelCall(call)
   // Limits do not apply to token counts: clients use them to stay below the limits.
-  const limits = outgoing.format.operation === 'count_tokens' ? undefined : tokenLimitsOf(exchange)
-  if (limits !== undefined || (call.policy?.responseGuards.length ?? 0) > 0) {
+  const limits = limitedBy(outgoing) ? tokenLimitsOf(exchange) : undefined
+  const budgets = limitedBy(outgoing) ? budgetsOf(exchange) : undefined
+  if (
+    limits !== undefined ||
+    budgets !== undefined ||
+    (call.policy?.responseGuards.length ?? 0) > 0
+  ) {
     refuseBackground(call, outgoing)
   }
-  const spent = limits && checkTokenLimits(exchange)
+  const spent = limits && checkTokenLimits(exchange, call.isAdmitted)
   return spent instanceof Promise
     ? awaitLimits(spent, call, outgoing, bytes)
-    : sendUnless(spent, call, outgoing, bytes)
+    : reserveUnless(spent, call, outgoing, bytes)
+}
+
+const limitedBy = ({ format }: OutgoingRequest): boolean => format.operation !== 'count_tokens'
+
+/** Reserves what the request may cost, unless token limits have refused it. */
+function reserveUnless(
+  spent: Result,
+  call: ModelCall,
+  outgoing: OutgoingRequest,
+  bytes: SentBody,
+): Result | Promise<Result> {
+  if (call.context.over || spent !== undefined || !limitedBy(outgoing)) {
+    return sendUnless(spent, call, outgoing, bytes)
+  }
+  const refused = reserveSpend(call, outgoing, bytes.length)
+  return refused instanceof Promise
+    ? refused.then((settled) => sendUnless(settled, call, outgoing, bytes))
+    : sendUnless(refused, call, outgoing, bytes)
 }
 
 /**
@@ -265,9 +301,9 @@ async function awaitLimits(
   pending: Promise<Result>,
   call: ModelCall,
   outgoing: OutgoingRequest,
-  bytes: Buffer,
+  bytes: SentBody,
 ): Promise<Result> {
-  return sendUnless(await pending, call, outgoing, bytes)
+  return reserveUnless(await pending, call, outgoing, bytes)
 }
 
 /** Sends the request unless limits have refused it. */
@@ -275,87 +311,11 @@ function sendUnless(
   spent: Result,
   call: ModelCall,
   outgoing: OutgoingRequest,
-  bytes: Buffer,
+  bytes: SentBody,
 ): Result {
   if (call.context.over || spent !== undefined) return spent
+  call.isAdmitted = true
   call.outgoing = outgoing
   writeRequest(call, outgoing, bytes)
   return undefined
 }
-
-/** Reads the body once for all attempts. */
-function readClientBody(call: ModelCall, format: KnownFormat): ClientBody | Promise<ClientBody> {
-  if (call.clientBody !== undefined) return call.clientBody
-  const { bufferLimit, request, requestBody } = call.context.exchange
-  const body = requestBody.read(bufferLimit)
-  const isPlain = request.headers.get('content-encoding') === undefined
-  return body instanceof Promise || !isPlain
-    ? awaitClientBody(call, format, body)
-    : keepClientBody(call, format, needWhole(body, bufferLimit))
-}
-
-async function awaitClientBody(
-  call: ModelCall,
-  format: KnownFormat,
-  pending: BufferedBody | Promise<BufferedBody>,
-): Promise<ClientBody> {
-  const { bufferLimit, request } = call.context.exchange
-  const bytes = needWhole(await pending, bufferLimit)
-  const coding = request.headers.get('content-encoding')
-  return keepClientBody(call, format, await decodeBody(bytes, coding, bufferLimit, 'client'))
-}
-
-/** @throws LlmError 413 if the body is larger than the limit. */
-function needWhole(body: BufferedBody, limit: number): Uint8Array {
-  if (!body.complete) throw new LlmError(413, `the body has more than ${limit} bytes`)
-  return body.bytes
-}
-
-function keepClientBody(call: ModelCall, format: KnownFormat, bytes: Uint8Array): ClientBody {
-  const mayPassOn = !isGuarded(call) && call.policy?.config.prompt === undefined
-  const client = new ClientBody(bufferOf(bytes), mayPassOn ? format : undefined)
-  call.clientBody = client
-  call.context.exchange.learned.describeLlmRequest(client)
-  return client
-}
-
-/** Headers to remove: those about the client's bytes, and the one that asks for a compressed response. */
-const removedHeaders = [
-  'content-encoding',
-  'accept-encoding',
-  'content-md5',
-  'digest',
-  'content-digest',
-]
-
-function writeRequest(call: ModelCall, outgoing: OutgoingRequest, bytes: Buffer): void {
-  const { context } = call
-  const { request, requestBody } = context.exchange
-  requestBody.replace(bytes)
-  for (const name of removedHeaders) request.headers.remove(name)
-  request.headers.set('content-type', 'application/json')
-  request.method = 'POST'
-  if (!call.overridePath()) setPath(context, outgoing.plan)
-}
-
-/**
- * Sets the vendor's path. If the vendor has the client's API, the client's query is kept, except for the
- * API version and the parameters that the vendor's path sets.
- */
-function setPath({ exchange: { request } }: RequestContext, plan: OutgoingRequest['plan']): void {
-  if (request.query === undefined && !plan.path.includes('?')) {
-    request.path = plan.path
-    return
-  }
-  const [path = '', ...rest] = plan.path.split('?')
-  const own = rest.join('?')
-  const isSame = plan.kind === 'native' && plan.change === undefined
-  const given = isSame ? (request.query ?? '').split('&') : []
-  const names = new Set([apiVersion, ...own.split('&').map(nameOfParameter)])
-  const kept = given.filter((one) => !names.has(nameOfParameter(one)))
-  const all = [own, ...kept].filter((part) => part !== '')
-  request.path = path
-  request.query = all.length === 0 ? undefined : all.join('&')
-}
-
-const nameOfParameter = (parameter: string): string => parameter.split('=', 1)[0] ?? ''

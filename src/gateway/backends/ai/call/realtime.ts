@@ -6,9 +6,13 @@ import { WebSocketTexts } from '../../../../engines/messages/framing/websocket.t
 import { field, objectAt, parseJson, stringAt } from '../../../../engines/messages/json/json.ts'
 import { LlmError, unsupportedRoute } from '../../../../engines/messages/llm-error.ts'
 import { modelOf } from '../../../../engines/messages/request/body.ts'
+import { pinnedModel } from '../../../../engines/messages/request/outgoing.ts'
+import { budgetsOf } from '../../../../ground/exchange/budgets.ts'
 import type { RequestHead, RespondVerdict } from '../../../../ground/exchange/exchange.ts'
 import { checkTokenLimits, tokenLimitsOf } from '../../../../ground/exchange/rate-limits.ts'
+import { needAllowedModel } from './allowed-models.ts'
 import { apiVersion, type ModelCall } from './model-call.ts'
+import { reserveSpend, UsageSpend } from './spend.ts'
 
 /** @throws LlmError 400 if the provider has no sessions or the request is not an upgrade. */
 export async function prepareRealtime(call: ModelCall): Promise<RespondVerdict | undefined> {
@@ -24,15 +28,17 @@ export async function prepareRealtime(call: ModelCall): Promise<RespondVerdict |
   const target = provider.vendor.realtimePath?.(config)
   if (target === undefined) throw unsupportedRoute('Realtime', provider.vendor.systemName)
   const query = new URLSearchParams(request.query)
-  const named = config.model ?? config.deploymentName ?? query.get('model') ?? undefined
+  const named = pinnedModel(config) ?? query.get('model') ?? undefined
   const model = modelOf(named, policy?.config.modelAliases)
+  needAllowedModel(call, model, query.get('model') ?? undefined)
+  if (model !== undefined) call.addDetails({ model })
   // Before the limits, whose descriptors may read it.
   exchange.learned.llm = {
     ...(model !== undefined && { requestModel: model }),
     provider: provider.vendor.systemName,
     streaming: true,
   }
-  const spent = await checkTokenLimits(exchange)
+  const spent = (await checkTokenLimits(exchange)) ?? (await reserveSpend(call, undefined, 0))
   if (context.over || spent !== undefined) return spent
   if (!call.overridePath()) setTarget(request, target, model)
   // Compressed messages could not be read, so the offer of compression is removed.
@@ -65,6 +71,7 @@ function countUsage(call: ModelCall): void {
     if (usage === undefined) return
     call.addDetails({ usage: sumOfUsage(usage, call.details.usage) })
     tokenLimitsOf(exchange)?.charge(exchange, inputWithCache(usage) + usage.output)
+    budgetsOf(exchange)?.charge(new UsageSpend(call, usage))
   }, exchange.bufferLimit)
   exchange.watchTunnel((bytes, start, end) => texts.push(bytes, start, end))
 }

@@ -3,7 +3,8 @@
 import type { ServerExchange } from '../../../../engines/http/contracts/requests.ts'
 import type { ResponseContext, StreamEvent } from '../../../../engines/messages/chat.ts'
 import type { ResponseDetails } from '../../../../engines/messages/common/response-details.ts'
-import { type ChatFormat, chatFormatOf } from '../../../../engines/messages/format.ts'
+import { type ChatFormat, chatFormatOf, transcriptOf } from '../../../../engines/messages/format.ts'
+import { eventEncoder, mediaTypes } from '../../../../engines/messages/framing/encoder.ts'
 import {
   isObject,
   type JsonObject,
@@ -13,10 +14,11 @@ import {
 import { LlmError } from '../../../../engines/messages/llm-error.ts'
 import { HeldStream } from '../../../../engines/messages/mask/held-stream.ts'
 import { otherResponse } from '../../../../engines/messages/mask/message-forms.ts'
+import { lacksCounts } from '../../../../engines/messages/request/counts/index.ts'
 import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
 import type { ConversionOptions } from '../../../../engines/messages/response/conversion.ts'
 import { StreamedOutput, WholeOutput } from '../../../../engines/messages/response/model-output.ts'
-import { convertEvents, eventBytes } from '../../../../engines/messages/response/pipeline.ts'
+import { convertEvents } from '../../../../engines/messages/response/pipeline.ts'
 import {
   errorInResponse,
   isOfProvider,
@@ -30,15 +32,17 @@ import {
   readErrorResponse,
   readWholeResponse,
   statusError,
+  withAskedModel,
 } from '../../../../engines/messages/response/whole.ts'
 import { bufferOf } from '../../../../ground/base/buffers.ts'
 import type { Body, BufferedBody, ResponseHead } from '../../../../ground/exchange/exchange.ts'
 import type { Received } from '../../../proxy/request/backend-call.ts'
-import { isProviderFailure } from './choose-provider.ts'
 import { decodeBody } from './content-coding.ts'
+import { isFailoverStatus, reasonInEvent, reasonInResponse } from './failover.ts'
 import { FirstEvent, maxFirstEvent } from './first-event.ts'
 import type { ModelCall } from './model-call.ts'
 import { describeModelCall } from './model-details.ts'
+import { failureFor } from './next-provider.ts'
 import { llmRefusal } from './own-responses.ts'
 import { newId } from './prepare.ts'
 import {
@@ -48,6 +52,9 @@ import {
   holdsResponse,
   streamGuardOf,
 } from './response-guards.ts'
+import { isCoded, isOther, isStream, withoutTexts } from './response-kinds.ts'
+import { countedResponse } from './token-count.ts'
+import { guardTranscript, watchUsage } from './transcripts.ts'
 
 type Result = Received
 
@@ -67,14 +74,13 @@ const minResponseLimit = 32 * 1024 * 1024
 const responseLimitOf = ({ bufferLimit }: ServerExchange): number =>
   Math.max(bufferLimit, minResponseLimit)
 
-const streamTypes = /^(text\/event-stream|application\/vnd\.amazon\.eventstream)\s*(;|$)/i
-
 /** Returns the maximum size of a response that is read as a whole; undefined for other responses. */
 export function wholeResponseLimit(call: ModelCall): number | undefined {
   call.firstEvent = undefined
   const { outgoing, context } = call
   const { response } = context.exchange
   if (outgoing === undefined || response === undefined) return undefined
+  if (isOther(response, outgoing.format, isProtected(call))) return undefined
   const isRelayed =
     isStream(response, chatFormatOf(outgoing.format)) &&
     !holdsResponse(call) &&
@@ -91,7 +97,7 @@ export function beginningOfResponse(call: ModelCall): FirstEvent | undefined {
   if (outgoing === undefined || !canRestore || chatFormatOf(outgoing.format) === undefined) {
     return undefined
   }
-  call.firstEvent = new FirstEvent(outgoing)
+  call.firstEvent = new FirstEvent(outgoing, call.failover?.firstTokenMs)
   return call.firstEvent
 }
 
@@ -119,9 +125,12 @@ function receiveFailure(
   first: FirstEvent,
   whole: Uint8Array | undefined,
 ): Result | Promise<Result> {
-  const isGuarded = isProtected(received.call)
+  const { call } = received
+  const isGuarded = isProtected(call)
   const failure = first.failure(whole, isGuarded)
-  if (failure === undefined || !isProviderFailure(failure.error.status)) return undefined
+  const next = failureFor(call, reasonInEvent(call.failover, failure?.error, first.parsed))
+  if (next !== undefined || failure === undefined) return next
+  if (!isFailoverStatus(call.failover, failure.error.status, received.response)) return undefined
   return isGuarded && failure.parsed !== undefined
     ? awaitOrRefuse(received, replaceError(received, failure.parsed))
     : refuseResponse(received, new ProviderFailure(failure.error))
@@ -130,8 +139,8 @@ function receiveFailure(
 /** Converts the events of a stream while they pass. */
 function relayStream(received: ReceivedResponse): undefined {
   const { call, format, response, body } = received
-  if (format === undefined) return undefined
-  response.headers.set('content-type', 'text/event-stream')
+  if (format === undefined) return watchUsage(call)
+  response.headers.set('content-type', mediaTypes[received.request.framing ?? 'sse'])
   const conversion = conversionOf(received, format)
   const guard = streamGuardOf(call, format, conversion.eventLimit)
   const isGuarded = guard !== undefined
@@ -148,14 +157,6 @@ function receivedResponse(call: ModelCall): ReceivedResponse | undefined {
   if (request === undefined || response === undefined || body === undefined) return undefined
   return { call, request, response, body, format: chatFormatOf(request.format) }
 }
-
-function isStream({ status, headers }: ResponseHead, format: ChatFormat | undefined): boolean {
-  if (status >= 300 || format === undefined) return false
-  return streamTypes.test(headers.get('content-type') ?? '')
-}
-
-const isCoded = (coding: string | undefined): boolean =>
-  coding !== undefined && coding !== '' && coding.toLowerCase() !== 'identity'
 
 const contextNow = (): ResponseContext => ({ created: Math.floor(Date.now() / 1_000), newId })
 
@@ -222,7 +223,8 @@ function refuseResponse({ call, request }: ReceivedResponse, error: unknown): Re
   call.context.refusal = loggedText(error)
   const refusal = llmRefusal(request.format.name, error, isProtected(call))
   const { status } = error
-  const isFailure = isOfProvider(error) && isProviderFailure(status)
+  const isFailure =
+    isOfProvider(error) && isFailoverStatus(call.failover, status, call.context.exchange.response)
   return isFailure ? { kind: 'failed', status, response: refusal } : refusal
 }
 
@@ -231,7 +233,13 @@ function replaceDecoded(
   sent: Uint8Array,
   bytes: Uint8Array,
 ): Result | Promise<Result> {
-  const { response, format } = received
+  const { call, request, response, format } = received
+  if (request.countLocally !== undefined && lacksCounts(response.status)) {
+    return countedResponse(call, request.format, request.countLocally)
+  }
+  const reason = reasonInResponse(call.failover, request, response.status, bytes)
+  const next = failureFor(call, reason)
+  if (next !== undefined) return next
   const wasDecoded = bytes !== sent
   if (wasDecoded) response.headers.remove('content-encoding')
   return format !== undefined && isStream(response, format)
@@ -259,9 +267,11 @@ async function replaceStream(
   const events = held.release()
   const record = recorder(call, format)
   if (record !== undefined) for (const event of events) record(event)
-  replaceBody(received, eventBytes(events))
+  const framing = request.framing ?? 'sse'
+  const encoder = eventEncoder(framing)
+  replaceBody(received, Buffer.concat([encoder.encode(events), encoder.end()]))
   describeModelCall(call)
-  response.headers.set('content-type', 'text/event-stream')
+  response.headers.set('content-type', mediaTypes[framing])
   return undefined
 }
 
@@ -285,9 +295,10 @@ function replaceWhole(
   const found = status < 300 ? detailsInBytes(request, bytes) : undefined
   const relayed = wasDecoded ? bytes : undefined
   if (found !== undefined) {
+    const named = withAskedModel(request, bytes)
     learnDetails(call, found)
     if (format !== undefined) call.output = new WholeOutput(bytes, format)
-    return put(received, relayed)
+    return put(received, named ?? relayed)
   }
   const text = utf8Text(bytes)
   return status >= 300
@@ -306,6 +317,12 @@ async function replaceProtected(received: ReceivedResponse, text: string): Promi
   if (status >= 300 && status < 400) {
     throw new LlmError(502, `the provider answered ${status}, which guards cannot read`)
   }
+  const transcript = transcriptOf(request.format)
+  if (status < 300 && transcript !== undefined) {
+    const guarded = await guardTranscript(call, response, transcript, text)
+    if (call.context.over || guarded.refusal !== undefined) return guarded.refusal
+    return guarded.body && replaceBody(received, guarded.body)
+  }
   const parsed = parseJson(text)
   if (status >= 300 || errorInResponse(request, text, parsed) !== undefined) {
     return replaceError(received, parsed)
@@ -313,7 +330,7 @@ async function replaceProtected(received: ReceivedResponse, text: string): Promi
   const isForeign = request.plan.kind === 'native' && isObject(parsed)
   if (isForeign && !request.format.hasResponse(parsed)) throw new LlmError(502, otherResponse)
   const converted = readResponse(received, text)
-  if (format === undefined) return put(received, converted.body)
+  if (format === undefined) return put(received, withoutTexts(request, converted.body))
   const { body, refusal } = await guardResponse(call, converted.body, format)
   if (call.context.over || refusal !== undefined) return refusal
   call.output = new WholeOutput(body, format)
@@ -332,7 +349,7 @@ async function replaceError(received: ReceivedResponse, error: unknown): Promise
   if (call.context.over || refusal !== undefined) return refusal
   const text = JSON.stringify(value)
   if (status >= 300) {
-    return put(received, readErrorResponse(request, status, text) ?? Buffer.from(text))
+    return put(received, readErrorResponse(request, status, text, true) ?? Buffer.from(text))
   }
   const found = errorInResponse(request, text, value, true)
   throw found === undefined ? new LlmError(502, providerFailed) : new ProviderFailure(found)

@@ -10,7 +10,7 @@ import { MatchCounts } from '../../../../engines/messages/mask/match-counts.ts'
 import { maskTexts } from '../../../../engines/messages/mask/parts-masker.ts'
 import { needPlainKeys } from '../../../../engines/messages/mask/plain-keys.ts'
 import { requestTexts, withRequestTexts } from '../../../../engines/messages/mask/slots.ts'
-import { mapRequestTexts } from '../../../../engines/messages/mask/texts.ts'
+import { mapRequestTexts, type TextsMap } from '../../../../engines/messages/mask/texts.ts'
 import type { SettledBody } from '../../../../engines/messages/request/body.ts'
 import type { RespondVerdict } from '../../../../ground/exchange/exchange.ts'
 import { guardFailure } from '../guards/guard-call.ts'
@@ -32,7 +32,7 @@ export async function guardRequest(
   if (before !== undefined && before.policy === policy && before.format === format) {
     return withGuarded(settled, before)
   }
-  needPlainKeys(settled.body)
+  needPlainKeys(settled.body, format.ownTexts)
   const problem = format.unguardable?.(settled.body)
   if (problem !== undefined) throw new LlmError(400, problem)
   if (passesAsBytes(call, format, settled)) return settled
@@ -59,7 +59,7 @@ function passesAsBytes(call: ModelCall, format: ClientFormat, settled: SettledBo
   const { policy, clientBody } = call
   const chain = settled.isChanged ? undefined : policy?.requestChain
   if (policy === undefined || chain === undefined || clientBody === undefined) return false
-  if (format.core === undefined) return false
+  if (format.core === undefined || !('bytes' in clientBody)) return false
   if (!chain.isHarmless(clientBody.bytes, format.core)) return false
   for (const [at, guard] of policy.requestGuards.entries()) {
     recordCheck(call, { phase: 'Request', guard, at }, 'Allow')
@@ -75,7 +75,9 @@ function passesAsBytes(call: ModelCall, format: ClientFormat, settled: SettledBo
  */
 function withGuarded(settled: SettledBody, { body, isUnambiguous }: GuardedBody): SettledBody {
   if (body !== undefined) {
-    return { ...settled, body: { ...body, model: settled.model }, isChanged: true }
+    // Some requests name no model.
+    const named = settled.model === '' ? body : { ...body, model: settled.model }
+    return { ...settled, body: named, isChanged: true }
   }
   return { ...settled, isChanged: settled.isChanged || !isUnambiguous }
 }
@@ -90,12 +92,11 @@ interface GuardedRequest {
 type Outcome = { readonly body: JsonObject; readonly detail?: string } | RespondVerdict
 
 async function run(guard: Guard, request: GuardedRequest): Promise<Outcome> {
-  const { body, call } = request
+  const { body, call, format } = request
   if (guard.type === 'regex') {
     const counts = new MatchCounts()
-    const masked = mapRequestTexts(body, (texts) => {
-      return maskTexts(guard.mask, texts, counts.add).texts
-    })
+    const mask: TextsMap = (texts) => maskTexts(guard.mask, texts, counts.add).texts
+    const masked = mapRequestTexts(body, mask, format.ownTexts)
     // Matches are counted instead of comparing texts, because a match may equal its replacement.
     const detail = counts.textOf(guard.mask)
     if (detail === undefined) return { body: masked }
@@ -104,7 +105,10 @@ async function run(guard: Guard, request: GuardedRequest): Promise<Outcome> {
       : { body: masked, detail }
   }
   if (guard.type === 'webhook') return askWebhook(guard, request)
-  const isFlagged = await guard.isFlagged(requestTexts(body), call.context.exchange)
+  const isFlagged = await guard.isFlagged(
+    requestTexts(body, format.ownTexts),
+    call.context.exchange,
+  )
   return isFlagged ? guardRefusal(guard.refusal) : { body }
 }
 
@@ -112,7 +116,7 @@ async function askWebhook(
   guard: WebhookGuard,
   { call, format, body }: GuardedRequest,
 ): Promise<Outcome> {
-  const texts = requestTexts(body)
+  const texts = requestTexts(body, format.ownTexts)
   const { headers } = call.context.exchange.request
   // `forwardHeaderMatches` applies to all headers of the client, credentials included.
   const all = {

@@ -8,7 +8,7 @@ import type { JsonObject } from '../../../../engines/messages/json/json.ts'
 import { LlmError } from '../../../../engines/messages/llm-error.ts'
 import {
   mapErrorsBeside,
-  mapEvery,
+  mapEveryOfError,
   textOfErrorsBeside,
   textOfEvery,
 } from '../../../../engines/messages/mask/error-texts.ts'
@@ -80,7 +80,12 @@ export async function guardResponse(
       const before = current
       const map: TextsMap = (texts) => maskTexts(mask, texts).texts
       const counting: TextsMap = (texts) => maskTexts(mask, texts, onMatch).texts
-      const texts = mapResponseTexts(mapRepeatedTexts(current, map), format.texts, counting)
+      const texts = mapResponseTexts(
+        mapRepeatedTexts(current, map),
+        format.texts,
+        counting,
+        format.ownTexts,
+      )
       current = mapErrorsBeside(texts, counting)
       return current !== before
     },
@@ -115,7 +120,7 @@ export async function guardError(call: ModelCall, error: unknown): Promise<Guard
     texts: () => textOfEvery(current),
     mask(mask, onMatch) {
       const before = current
-      current = mapEvery(current, (texts) => maskTexts(mask, texts, onMatch).texts)
+      current = mapEveryOfError(current, (texts) => maskTexts(mask, texts, onMatch).texts)
       return current !== before
     },
     replace([text, ...rest]) {
@@ -129,6 +134,40 @@ export async function guardError(call: ModelCall, error: unknown): Promise<Guard
   }
   const refusal = await judge(call, guarded)
   return { value: current, refusal }
+}
+
+/** The guarded text of a response that is no conversation; `refusal` is set if a guard rejects it. */
+interface GuardedText {
+  /** Undefined if no guard has changed anything. */
+  readonly text: string | undefined
+  readonly refusal: RespondVerdict | undefined
+}
+
+/** Runs the guards on a text and on the texts that repeat it in pieces. If they change any, the text must be whole. */
+export async function guardText(
+  call: ModelCall,
+  text: string,
+  pieces: readonly string[],
+): Promise<GuardedText> {
+  let current = [text, ...pieces]
+  let isChanged = false
+  const put = (texts: readonly string[]): boolean => {
+    const differs = texts.some((one, at) => one !== current[at])
+    isChanged ||= differs
+    current = [...texts]
+    return differs
+  }
+  const refusal = await judge(call, {
+    texts: () => current.map((content) => ({ role: 'assistant', content })),
+    mask: (mask, onMatch) =>
+      put(current.map((one) => maskTexts(mask, [one], onMatch).texts[0] ?? '')),
+    replace(texts) {
+      if (texts.length !== current.length) return false
+      put(texts.map(({ content }) => content))
+      return true
+    },
+  })
+  return { text: isChanged ? current[0] : undefined, refusal }
 }
 
 /** Runs the guards on a held stream; returns undefined if they accept it. */

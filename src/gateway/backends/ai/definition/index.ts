@@ -1,17 +1,27 @@
 /** Providers of language models. */
 import type {
+  FailoverRules,
   ModelProvider,
   ProviderConfig,
   ProviderGroup,
+  ServedModel,
 } from '../../../../ground/model/model-providers.ts'
 import { defineBackend } from '../../define.ts'
-import { vendorNames } from '../providers/index.ts'
+import { failoverRules } from '../models/failover.ts'
+import { configOfNamed, providerNames } from '../providers/index.ts'
 import { type AiSpec, aiSchema, type ProviderSpec } from './schema.ts'
 
 declare module '../../../../ground/model/resources.ts' {
   interface Destinations {
-    /** Groups of providers, highest priority first. */
-    readonly ai: { readonly groups: readonly ProviderGroup[] }
+    readonly ai: {
+      /** Groups of providers, highest priority first. */
+      readonly groups: readonly ProviderGroup[]
+      /** The models that clients can ask for. If omitted, they can ask for any. */
+      readonly models?: readonly ServedModel[]
+      readonly failover?: FailoverRules
+      /** Expression; requests with the same value go to the same provider. */
+      readonly affinity?: string
+    }
   }
 }
 
@@ -20,7 +30,15 @@ export const aiBackend = defineBackend({
   type: 'ai',
   doc: 'Language models.',
   schema: aiSchema,
-  derive: (spec) => ({ destination: { groups: providerGroups(spec) } }),
+  derive: (spec) => {
+    const { failover, sessionAffinity } = spec
+    const destination = {
+      groups: providerGroups(spec),
+      ...(failover && { failover: failoverRules(failover) }),
+      ...(sessionAffinity && { affinity: sessionAffinity.source }),
+    }
+    return { destination }
+  },
   parts: ({ groups = [] }) =>
     groups.flatMap(({ providers }, at) =>
       providers.map(({ name, policies }, index) => ({
@@ -54,6 +72,10 @@ function providerOf(spec: ProviderSpec): ModelProvider {
 
 /** The schema ensures exactly one vendor. Without one, the empty name makes proxies reject the backend. */
 function configOf(spec: ProviderSpec): ProviderConfig {
-  const vendor = vendorNames.find((name) => spec[name] !== undefined)
-  return vendor === undefined ? { vendor: '' } : { ...spec[vendor], vendor }
+  const { pathPrefix } = spec
+  for (const [name, set] of Object.entries(spec)) {
+    if (!providerNames.includes(name) || typeof set !== 'object') continue
+    return { ...configOfNamed(name, set), ...(pathPrefix !== undefined && { pathPrefix }) }
+  }
+  return { vendor: '' }
 }

@@ -6,7 +6,8 @@ import { exactlyOneOf, rule } from '../../../../ground/schema/rules.ts'
 import { portNumber } from '../../../../ground/schema/shapes/references.ts'
 import { longString, sectionName } from '../../../../ground/schema/strings.ts'
 import { backendSectionSchema } from '../../../policies/section-schema.ts'
-import { vendorFields, vendorNames } from '../providers/index.ts'
+import { failoverConditions, sessionAffinity } from '../models/failover.ts'
+import { hostlessNames, providerNameFields, providerNames } from '../providers/index.ts'
 
 /** Vendors have neutral names. Users often write those of the products. */
 const products: Readonly<Record<string, string>> = {
@@ -22,43 +23,74 @@ const products: Readonly<Record<string, string>> = {
   bedrock: 'Amazon Bedrock is vendorF',
   awsbedrock: 'Amazon Bedrock is vendorF',
   aws: 'Amazon Bedrock is vendorF',
-  ...Object.fromEntries(
-    [
-      'ollama',
-      'vllm',
-      'mistral',
-      'groq',
-      'deepseek',
-      'openrouter',
-      'together',
-      'xai',
-      'custom',
-    ].map((name) => [
-      name,
-      'for an API that is compatible with OpenAI, use vendorA with host and port',
-    ]),
-  ),
+  'llama.cpp': 'llama.cpp is llamacpp',
+  together: 'Together AI is togetherai',
+  grok: 'xAI is xai',
 }
 
-const oneVendor = exactlyOneOf(...vendorNames)
+const oneVendor = exactlyOneOf(...providerNames)
+
+interface Hosted {
+  readonly host?: string
+  readonly path?: string
+  readonly pathPrefix?: string
+}
+
+const has = (name: string): string => `has(self.${name})`
+
+const hostForServers = rule<Hosted>({
+  message: `host is required for ${hostlessNames.join(', ')}`,
+  cel: `has(self.host) || !(${hostlessNames.map(has).join(' || ')})`,
+  holds: (spec) =>
+    spec.host !== undefined || !hostlessNames.some((name) => Object.hasOwn(spec, name)),
+  at: 'host',
+})
+
+/** Vendors whose paths begin with `/v1`. */
+const prefixed = ['vendorA', 'vendorC']
+
+const prefixOfHost = rule<Hosted>({
+  message: `pathPrefix requires host and ${prefixed.join(' or ')}, and excludes path`,
+  cel: `!has(self.pathPrefix) || (has(self.host) && !has(self.path) && (${prefixed.map(has).join(' || ')}))`,
+  holds: (spec) =>
+    spec.pathPrefix === undefined ||
+    (spec.host !== undefined &&
+      spec.path === undefined &&
+      prefixed.some((name) => Object.hasOwn(spec, name))),
+  at: 'pathPrefix',
+})
+
+const rules = [oneVendor, hostForServers, prefixOfHost]
 
 const providerFields = {
-  ...vendorFields,
+  ...providerNameFields,
   host: optional(hostText, "Host that requests are sent to; the vendor's own if not set."),
   port: optional(portNumber, 'Port that requests are sent to; 443 if not set.'),
   path: optional(
     withoutHost(longString),
     "URL path of requests to the provider. It replaces the vendor's own path of each format.",
   ),
+  pathPrefix: optional(
+    withoutHost(longString),
+    'What the paths of requests begin with instead of /v1, such as /openai/v1. Requires host and vendorA or vendorC.',
+  ),
 } as const
 
 const llmProvider = object('LLMProvider', providerFields, {
-  rules: [oneVendor],
+  rules,
   advice: products,
 })
 export type ProviderSpec = Infer<typeof llmProvider>
 
-const policies = backendSectionSchema('BackendWithAI', ['tcp', 'tls', 'http', 'auth', 'ai'])
+/** Policies of one provider. */
+export const providerPolicies = backendSectionSchema('BackendWithAI', [
+  'tcp',
+  'tls',
+  'http',
+  'auth',
+  'health',
+  'ai',
+])
 
 const namedLlmProvider = object(
   'NamedLLMProvider',
@@ -66,11 +98,11 @@ const namedLlmProvider = object(
     name: required(sectionName, 'Name of the provider, for sectionName of policies.'),
     ...providerFields,
     policies: optional(
-      policies,
+      providerPolicies,
       'Settings of this provider. They override those of the backend and of policies.',
     ),
   },
-  { rules: [oneVendor], advice: products },
+  { rules, advice: products },
 )
 
 const priorityGroup = object('PriorityGroup', {
@@ -100,6 +132,14 @@ export const aiSchema = object(
     groups: optional(
       list(priorityGroup, { min: 1, max: 32, rules: [namesDifferAcrossGroups] }),
       'Groups of providers by priority. A group is used if all providers of the earlier groups are ejected.',
+    ),
+    failover: optional(
+      failoverConditions,
+      'Failures after which the next provider is tried. If not set: 429, 5xx and failed connections.',
+    ),
+    sessionAffinity: optional(
+      sessionAffinity,
+      'Keeps the requests of a session at one of the providers of equal priority, so that prompt caches of the vendor can be used.',
     ),
   },
   { rules: [exactlyOneOf('provider', 'groups')] },

@@ -33,6 +33,8 @@ export class AiStep implements Step {
   /** Empty, because the policy has no connection settings. */
   readonly connection: ConnectionSettings = {}
   readonly config: BackendAiConfig
+  /** For requests whose model is settled before a provider is chosen. */
+  readonly configWithoutAliases: BackendAiConfig
   readonly routeTypes: RouteTypes
   readonly requestGuards: readonly Guard[]
   readonly responseGuards: readonly Guard[]
@@ -45,6 +47,8 @@ export class AiStep implements Step {
   /** @throws Error if a secret has not arrived. */
   constructor(config: BackendAiConfig, services: Services) {
     this.config = config
+    const { modelAliases, ...others } = config
+    this.configWithoutAliases = modelAliases === undefined ? config : others
     this.routeTypes = new RouteTypes(config.routes)
     const bind = (guard: GuardConfig) => bindGuard(guard, services)
     this.requestGuards = config.requestGuards.map(bind)

@@ -36,7 +36,7 @@ describe('the type of a route', () => {
     '/v1/chat/completions%20',
     '/v1/chat./completions%20.',
   ])('is the type of /v1/chat/completions for %s', (path) => {
-    expect(types.typeOf(path)).toBe('Completions')
+    expect(types.find(path)).toBe('Completions')
   })
 
   it.each([
@@ -53,7 +53,7 @@ describe('the type of a route', () => {
     '/v1/chat/completions%00',
     '/v1/chat/completions%0a',
   ])('is undecided for the ambiguous path %s', (path) => {
-    expect(types.typeOf(path)).toBeUndefined()
+    expect(types.find(path)).toBeUndefined()
   })
 
   it.each([
@@ -64,23 +64,60 @@ describe('the type of a route', () => {
     '/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Ainference-profile%2Feu.x/converse',
     '/v1beta/models/gemini-2.5-flash:generateContent',
   ])('is the default type for %s', (path) => {
-    expect(types.typeOf(path)).toBe('Passthrough')
+    expect(types.find(path)).toBe('Passthrough')
   })
 
   it('is the same if the configured suffix is not normalized', () => {
     const odd = new RouteTypes({ '/V1//Chat/': 'Completions', '*': 'Passthrough' })
-    expect(odd.typeOf('/v1/chat')).toBe('Completions')
+    expect(odd.find('/v1/chat')).toBe('Completions')
   })
 
   it('is the guarded type if two suffixes are the same to some provider', () => {
     const routes = { '/a': 'Passthrough', '/A': 'Completions', '*': 'Passthrough' } as const
-    expect(new RouteTypes(routes).typeOf('/a')).toBe('Completions')
+    expect(new RouteTypes(routes).find('/a')).toBe('Completions')
   })
 
   it('is computed for long paths of any characters without an error', () => {
     for (const unit of ['%25', '%2e', '/', '.', ';', ' ', 'a.', '\\']) {
       const path = `/${unit.repeat(20_000)}x`
-      expect(() => types.typeOf(path)).not.toThrow()
+      expect(() => types.find(path)).not.toThrow()
     }
+  })
+
+  describe('without a map', () => {
+    const unmapped = new RouteTypes()
+
+    it.each([
+      ['/v1/chat/completions', 'Completions'],
+      ['/openai/deployments/d/chat/completions', 'Completions'],
+      ['/v1/messages', 'Messages'],
+      ['/prefix/V1//messages/', 'Messages'],
+      ['/v1/messages/count_tokens', 'VendorCTokenCount'],
+      ['/v1/responses', 'Responses'],
+      ['/v1/embeddings', 'Embeddings'],
+      ['/v1/models', 'Models'],
+      ['/v1/completions', 'TextCompletions'],
+      ['/v2/rerank', 'Rerank'],
+      ['/v1beta/models/g:generateContent', 'GenerateContent'],
+      ['/v1beta/models/g:streamGenerateContent', 'GenerateContent'],
+      ['/v1/projects/p/locations/l/publishers/google/models/g:countTokens', 'GeminiCountTokens'],
+      ['/v1beta/models/g:batchEmbedContents', 'BatchEmbedContents'],
+      ['/model/m/converse-stream', 'Converse'],
+      ['/model/arn%3Aaws%3Ax%2Fy/invoke-with-response-stream', 'InvokeModel'],
+      ['/v1/responses/compact', 'ResponsesCompact'],
+      ['/anything', 'Completions'],
+      ['/', 'Completions'],
+      ['/v1/x/../responses', 'Completions'],
+    ])('is what SDKs mean by %s: %s', (path, type) => {
+      expect(unmapped.find(path)).toBe(type)
+      expect(new RouteTypes({}).find(path)).toBe(type)
+    })
+
+    it.each(['/v1/realtime', '/v1/batches', '/v1beta/models/g:batchGenerateContent'])(
+      'is none for %s',
+      (path) => {
+        expect(unmapped.find(path)).toMatchObject({ isDefault: false })
+      },
+    )
   })
 })

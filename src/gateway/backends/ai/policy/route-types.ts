@@ -3,8 +3,8 @@
  * writing the same path differently, so paths are compared in a normal form that covers every way
  * in which a provider may read them.
  */
-import type { RouteType } from '../../../../engines/messages/formats/index.ts'
-import { type KnownPath, knownPathOf } from './known-paths.ts'
+import { formatOf, type RouteType } from '../../../../engines/messages/formats/index.ts'
+import { type ErrorFormName, type KnownPath, knownPathOf } from './known-paths.ts'
 
 export type Routes = Readonly<Record<string, RouteType>>
 
@@ -27,42 +27,38 @@ export function endingsOf(routes: Routes): Ending[] {
 export class RouteTypes {
   readonly #endings: readonly Ending[]
   readonly #default: RouteType
+  readonly #isMapped: boolean
 
   constructor(routes: Routes = {}) {
     this.#endings = endingsOf(routes)
     this.#default = routes[any] ?? 'Completions'
+    this.#isMapped = Object.keys(routes).length > 0
   }
 
   /**
-   * Returns the type of the longest matching ending, otherwise that of `*`, otherwise Completions. `path`
-   * has no query. Returns undefined if providers may read the path differently; the request is rejected.
+   * Returns the type of the longest matching ending, otherwise that of `*`, otherwise Completions. Without `routes`,
+   * the paths of vendors have their own types. A path of a vendor's API that no type is mapped to is returned
+   * itself, unless requests of the type of all other paths may have any format. `path` has no query. Returns
+   * undefined if providers may read a mapped path differently; the request is rejected.
    */
-  typeOf(path: string): RouteType | undefined {
-    if (this.#endings.length === 0) return this.#default
+  find(path: string): RouteType | KnownPath | undefined {
     const plain = plainPath(path)
-    return plain === undefined ? undefined : (this.#mapped(plain) ?? this.#default)
+    if (plain === undefined) return this.#isMapped ? undefined : this.#default
+    const mapped = this.#endings.find(({ text }) => plain.endsWith(text))?.type
+    if (mapped !== undefined) return mapped
+    if (unreadTypes.has(this.#default)) return this.#default
+    const known = knownPathOf(plain)
+    if (known === undefined) return this.#default
+    if (known.type === this.#default) return known.type
+    return this.#isMapped || !known.isDefault ? known : (known.type ?? known)
   }
 
-  /**
-   * Returns what a path is in the APIs of vendors, if only the type of all other paths applies to it and its
-   * requests have another format.
-   */
-  unmappedPath(path: string): KnownPath | undefined {
-    const plain = plainPath(path)
-    if (plain === undefined || this.#mapped(plain) !== undefined) return undefined
-    return otherPath(plain, this.#default)
+  /** Returns the form of errors that clients of a path expect; undefined if it is not known. */
+  errorFormOf(path: string): ErrorFormName | undefined {
+    const found = this.find(path) ?? 'Completions'
+    if (typeof found === 'object') return found.errors
+    return formatOf(found)?.errors.name ?? knownPathOf(plainPath(path) ?? '')?.errors
   }
-
-  #mapped(plain: string): RouteType | undefined {
-    return this.#endings.find(({ text }) => plain.endsWith(text))?.type
-  }
-}
-
-/** Returns the known path that a request has, if it is one of another type than that of all other paths. */
-function otherPath(plain: string, type: RouteType): KnownPath | undefined {
-  if (unreadTypes.has(type)) return undefined
-  const known = knownPathOf(plain)
-  return known?.type === type ? undefined : known
 }
 
 /** Route types for providers without an AI policy. */

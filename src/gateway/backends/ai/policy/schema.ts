@@ -152,6 +152,24 @@ const routeType = choice('RouteType', {
   Responses: 'responses (/v1/responses)',
   VendorCTokenCount: 'token counts of vendorC (/v1/messages/count_tokens)',
   Embeddings: 'embeddings (/v1/embeddings)',
+  GenerateContent: 'content of Gemini (models/{model}:generateContent, :streamGenerateContent)',
+  GeminiCountTokens: 'token counts of Gemini (models/{model}:countTokens)',
+  EmbedContent: 'an embedding of Gemini (models/{model}:embedContent)',
+  BatchEmbedContents: 'several embeddings of Gemini (models/{model}:batchEmbedContents)',
+  Converse: 'Converse of Bedrock (/model/{id}/converse, /converse-stream)',
+  InvokeModel:
+    'messages of vendorC in InvokeModel of Bedrock (/model/{id}/invoke, /invoke-with-response-stream)',
+  TextCompletions: 'text completions (/v1/completions)',
+  Rerank: 'rerank of Cohere, Jina and vLLM (/v2/rerank, /v1/rerank)',
+  Images: 'images by a prompt (/v1/images/generations)',
+  Speech: 'speech (/v1/audio/speech)',
+  Moderations: 'moderations (/v1/moderations)',
+  ResponsesTokenCount: 'token counts of responses (/v1/responses/input_tokens)',
+  ResponsesCompact: 'compacted responses (/v1/responses/compact)',
+  Transcriptions: 'texts of audio files (/v1/audio/transcriptions)',
+  Translations: 'texts of audio files in English (/v1/audio/translations)',
+  ImageEdits: 'images from images and a prompt (/v1/images/edits)',
+  ImageVariations: 'variations of an image (/v1/images/variations)',
   Realtime: 'realtime sessions (/v1/realtime)',
 } satisfies Readonly<Record<RouteType, string>>)
 
@@ -181,7 +199,7 @@ export const backendAiSchema = object(
     ),
     routes: optional(
       map(routeType, { max: 256 }),
-      'Endings of URL paths (* for any) and the format of their requests. The longest matching ending decides. If not set, all requests are Completions.',
+      'Endings of URL paths (* for any) and the format of their requests. The longest matching ending decides. If not set, the paths of vendors, such as /v1/messages, have their own formats, and requests to all other paths are Completions.',
     ),
   },
   {

@@ -26,11 +26,25 @@ export interface Provider extends Planner {
   modelsPath?(config: ProviderConfig): string | undefined
   /** The signing scope; omitted if the provider does not require signed requests. */
   signingScope?(config: ProviderConfig): SigningScope
+  /** The place of the inference, as far as prices depend on it; omitted if they do not. */
+  place?(config: ProviderConfig): PricedPlace
   /** Moves credentials to the provider's header and adds required headers; `path` is the path as sent. */
   adaptHeaders(headers: HeaderFields, path: string): void
   /** Credentials for backends without `auth`. Omitted if the vendor accepts only its own keys. */
   readonly cloudCredentials?: CloudCredentials
 }
+
+/** Where a provider runs its models. */
+interface PricedPlace {
+  /** A place by which a price is multiplied, such as `regional`. */
+  readonly geography?: string
+  /** A region in front of the names of models that have prices of their own there. */
+  readonly region?: string
+}
+
+/** Returns a path of an API whose paths begin with `/v1`, unless users set another beginning. */
+export const below = (path: string, { pathPrefix = '/v1' }: ProviderConfig): string =>
+  `${pathPrefix.replace(/\/$/, '')}/${path}`
 
 /** Returns the token of `Authorization: Bearer`; undefined if there is none or more than one. */
 export function bearerToken(headers: HeaderFields): string | undefined {

@@ -2,19 +2,29 @@
 import { entraDefault } from '../../../../../engines/auth/entra/default-token.ts'
 import { vendorKeyPlaces } from '../../../../../engines/auth/vendor-keys.ts'
 import type { ReadRouteType } from '../../../../../engines/messages/formats/index.ts'
+import type { Plan } from '../../../../../engines/messages/plan.ts'
 import { cloudTokens } from '../../credentials/default-credentials.ts'
+import { foreignPlan } from '../foreign-plan.ts'
 import { modelSegment } from '../model-segment.ts'
 import { bearerToken, type Provider, type ProviderConfig } from '../provider.ts'
 
 const suffixes: Readonly<Partial<Record<ReadRouteType, string>>> = {
   Completions: 'chat/completions',
-  Messages: 'chat/completions',
   Responses: 'responses',
   Embeddings: 'embeddings',
+  TextCompletions: 'completions',
+  Images: 'images/generations',
+  Speech: 'audio/speech',
+  Transcriptions: 'audio/transcriptions',
+  Translations: 'audio/translations',
+  ImageEdits: 'images/edits',
 }
 
-function pathOf(suffix: string, { apiVersion = 'v1', deploymentName }: ProviderConfig): string {
-  if (apiVersion === 'v1') return `/openai/v1/${suffix}`
+const systemName = 'azure.ai.openai'
+
+function pathOf(suffix: string, config: ProviderConfig): string {
+  const { apiVersion = 'v1', deploymentName, pathPrefix = '/openai/v1' } = config
+  if (apiVersion === 'v1') return `${pathPrefix}/${suffix}`
   const query = `?api-version=${encodeURIComponent(apiVersion)}`
   if (apiVersion === 'preview') return `/openai/v1/${suffix}${query}`
   if (suffix === 'realtime') {
@@ -42,15 +52,18 @@ const cloudCredentials = cloudTokens({
 
 const provider: Provider = {
   keyPlaces: vendorKeyPlaces.vendorB,
-  systemName: 'azure.ai.openai',
+  systemName,
   defaultHost: ({ endpoint = '' }) => endpoint.replace(/^[a-z]+:\/\//i, '').replace(/\/.*$/, ''),
   plan(route, _model, config) {
     const suffix = suffixes[route]
-    if (suffix === undefined) return { kind: 'local-count' }
-    const path = pathOf(suffix, config)
-    return route === 'Messages'
-      ? { kind: 'translated', path, format: 'completions' }
-      : { kind: 'native', path }
+    if (suffix !== undefined) return { kind: 'native', path: pathOf(suffix, config) }
+    const chat: Plan = {
+      kind: 'translated',
+      path: pathOf('chat/completions', config),
+      format: 'completions',
+      responsesPath: pathOf('responses', config),
+    }
+    return foreignPlan(route, systemName, { chat, embeddings: pathOf('embeddings', config) })
   },
   /** Undefined for dated versions, which list the models that can be deployed, not the deployed ones. */
   modelsPath: ({ apiVersion = 'v1', ...config }) =>

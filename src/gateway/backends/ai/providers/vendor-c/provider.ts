@@ -1,8 +1,10 @@
 /** Vendor C: Anthropic. Its own format is messages. */
 import { vendorKeyPlaces } from '../../../../../engines/auth/vendor-keys.ts'
-import { unsupportedRoute } from '../../../../../engines/messages/llm-error.ts'
-import { bearerToken, type Provider } from '../provider.ts'
+import { withoutVersions } from '../../../../../engines/messages/formats/invoke-model/index.ts'
+import { foreignPlan } from '../foreign-plan.ts'
+import { bearerToken, below, type Provider } from '../provider.ts'
 
+const systemName = 'anthropic'
 const messagesVersion = '2023-06-01'
 
 const keyPrefix = 'sk-ant-'
@@ -12,21 +14,24 @@ const userTokenPrefix = 'sk-ant-oat'
 const provider: Provider = {
   keyPlaces: vendorKeyPlaces.vendorC,
   isOwnKey: (token) => token.startsWith(keyPrefix),
-  systemName: 'anthropic',
+  systemName,
   defaultHost: () => 'api.anthropic.com',
-  plan(route) {
+  plan(route, _model, config) {
+    const path = below('messages', config)
     switch (route) {
       case 'Messages':
-        return { kind: 'native', path: '/v1/messages' }
+        return { kind: 'native', path }
+      case 'InvokeModel':
+        return { kind: 'native', path, needsModel: true, change: withoutVersions }
       case 'VendorCTokenCount':
-        return { kind: 'native', path: '/v1/messages/count_tokens' }
-      case 'Embeddings':
-        throw unsupportedRoute(route, 'anthropic')
+        return { kind: 'native', path: `${path}/count_tokens` }
       default:
-        return { kind: 'translated', path: '/v1/messages', format: 'messages' }
+        return foreignPlan(route, systemName, {
+          chat: { kind: 'translated', path, format: 'messages' },
+        })
     }
   },
-  modelsPath: () => '/v1/models',
+  modelsPath: (config) => below('models', config),
   adaptHeaders(headers) {
     const token = bearerToken(headers)
     if (token !== undefined && !token.startsWith(userTokenPrefix)) {

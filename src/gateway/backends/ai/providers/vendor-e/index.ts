@@ -8,6 +8,12 @@ const config = object('VendorEConfig', {
   region: required(tinyString, 'Location of the project; may be global.'),
 })
 
+/** The settings without a model, for models that are objects of their own. */
+export const vertexModel = object('VertexModelConfig', {
+  projectId: required(tinyString, 'Cloud project.'),
+  region: optional(tinyString, { doc: 'Location of the project.', default: 'global' }),
+})
+
 export const vendorE = {
   config: optional(config, 'Vendor E.'),
   provider: () => import('./provider.ts'),

@@ -1,13 +1,20 @@
 /** Vendor E: Vertex AI, which serves models of vendors C and D, and others. */
 import { applicationDefault } from '../../../../../engines/auth/google/application-default.ts'
-import type { ReadRouteType } from '../../../../../engines/messages/formats/index.ts'
-import { field, isObject, type JsonObject } from '../../../../../engines/messages/json/json.ts'
+import { operationOf, type ReadRouteType } from '../../../../../engines/messages/formats/index.ts'
+import {
+  field,
+  isObject,
+  type JsonObject,
+  objectAt,
+} from '../../../../../engines/messages/json/json.ts'
 import type { Plan } from '../../../../../engines/messages/plan.ts'
 import { cloudTokens } from '../../credentials/default-credentials.ts'
+import { foreignPlan } from '../foreign-plan.ts'
 import { modelSegment } from '../model-segment.ts'
 import type { Provider, ProviderConfig } from '../provider.ts'
-import { generatePath } from '../vendor-d/provider.ts'
+import { generatePlan } from '../vendor-d/provider.ts'
 
+const systemName = 'gcp.vertex_ai'
 const rawVersion = 'vertex-2023-10-16'
 
 function hostOf({ region = 'global' }: ProviderConfig): string {
@@ -17,8 +24,9 @@ function hostOf({ region = 'global' }: ProviderConfig): string {
   return `${region}-aiplatform.googleapis.com`
 }
 
-function prefixOf({ projectId = '', region = 'global' }: ProviderConfig): string {
-  return `/v1/projects/${modelSegment(projectId)}/locations/${modelSegment(region)}`
+function prefixOf(config: ProviderConfig): string {
+  const { projectId = '', region = 'global', pathPrefix = '/v1' } = config
+  return `${pathPrefix}/projects/${modelSegment(projectId)}/locations/${modelSegment(region)}`
 }
 
 /** Returns the bare name of a model of vendor C, with its date after `@`; undefined for other models. */
@@ -44,8 +52,12 @@ function bareName(model: string): string {
 
 /** Removes fields that the raw endpoint of vendor C's models rejects, and adds the version of its format. */
 function toRawBody(body: JsonObject): JsonObject {
-  const { model: _model, output_format: _format, ...rest } = body
-  return { anthropic_version: rawVersion, ...(withoutScope(rest) as JsonObject) }
+  const { model: _model, output_format: format, ...rest } = body
+  const raw = withoutScope(rest) as JsonObject
+  // The endpoint knows only the newer name of the field.
+  const config =
+    format == null ? {} : { output_config: { format, ...objectAt(rest, 'output_config') } }
+  return { anthropic_version: rawVersion, ...raw, ...config }
 }
 
 /** Removes `cache_control.scope` at any depth. */
@@ -72,9 +84,15 @@ function rawPlan(route: ReadRouteType, prefix: string, model: string, isStream: 
   }
   const verb = isStream ? 'streamRawPredict' : 'rawPredict'
   const path = `${models}/${modelSegment(model)}:${verb}`
+  if (route === 'InvokeModel') {
+    const change = ({ anthropic_version: _version, ...body }: JsonObject) => toRawBody(body)
+    return { kind: 'native', path, needsModel: true, change }
+  }
   return route === 'Messages'
     ? { kind: 'native', path, change: toRawBody }
-    : { kind: 'translated', path, format: 'messages', change: toRawBody }
+    : foreignPlan(route, systemName, {
+        chat: { kind: 'translated', path, format: 'messages', change: toRawBody },
+      })
 }
 
 const cloudCredentials = cloudTokens({
@@ -86,27 +104,26 @@ const cloudCredentials = cloudTokens({
 
 const provider: Provider = {
   keyPlaces: { header: 'authorization' },
-  systemName: 'gcp.vertex_ai',
+  systemName,
   defaultHost: hostOf,
+  place: ({ region = 'global' }) => ({ geography: region === 'global' ? region : 'regional' }),
   plan(route, model, config, isStream) {
     const prefix = prefixOf(config)
-    if (route === 'Embeddings') {
+    if (operationOf(route) === 'embeddings') {
       const path = `${prefix}/publishers/google/models/${modelSegment(bareName(model))}:predict`
       return { kind: 'embeddings', path, format: 'predict' }
     }
     const vendorCModel = messagesModel(model)
     if (vendorCModel !== undefined) return rawPlan(route, prefix, vendorCModel, isStream)
-    if (route === 'VendorCTokenCount') return { kind: 'local-count' }
     const vendorDModel = generateModel(model)
     if (vendorDModel !== undefined) {
       const resource = `${prefix}/publishers/google/models/${modelSegment(vendorDModel)}`
-      const path = generatePath(resource, isStream)
-      return { kind: 'translated', path, format: 'generate-content' }
+      return generatePlan(route, resource, isStream, 'vertex')
     }
     const path = `${prefix}/endpoints/openapi/chat/completions`
-    return route === 'Completions'
-      ? { kind: 'native', path }
-      : { kind: 'translated', path, format: 'completions' }
+    if (route === 'Completions') return { kind: 'native', path }
+    const chat: Plan = { kind: 'translated', path, format: 'completions' }
+    return foreignPlan(route, systemName, { chat })
   },
   adaptHeaders: () => undefined,
   cloudCredentials,

@@ -2,7 +2,7 @@ import { object, optional, required, text } from '../../../../../ground/schema/f
 import { shortString } from '../../../../../ground/schema/strings.ts'
 import { model } from '../vendor.ts'
 
-const config = object('VendorFConfig', {
+const fields = {
   region: optional(
     text({
       min: 1,
@@ -12,7 +12,6 @@ const config = object('VendorFConfig', {
     }),
     { doc: 'Region of the vendor API.', default: 'us-east-1' },
   ),
-  model,
   guardrail: optional(
     object('AWSGuardrailConfig', {
       identifier: required(shortString, 'Guardrail to apply.'),
@@ -20,7 +19,12 @@ const config = object('VendorFConfig', {
     }),
     { doc: 'Guardrail of the vendor that is applied; none if not set.', security: true },
   ),
-})
+} as const
+
+const config = object('VendorFConfig', { model, ...fields })
+
+/** The settings without a model, for models that are objects of their own. */
+export const bedrockModel = object('BedrockModelConfig', fields)
 
 export const vendorF = {
   config: optional(config, 'Vendor F.'),

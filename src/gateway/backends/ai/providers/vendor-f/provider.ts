@@ -1,10 +1,14 @@
-/** Vendor F: Amazon Bedrock. Conversations use Converse, embeddings InvokeModel. */
+/** Vendor F: Amazon Bedrock. Conversations of other clients use Converse, embeddings InvokeModel. */
 
+import { operationOf } from '../../../../../engines/messages/formats/index.ts'
 import { isObject, parseJson } from '../../../../../engines/messages/json/json.ts'
+import type { Plan } from '../../../../../engines/messages/plan.ts'
 import { cloudSignature } from '../../credentials/default-credentials.ts'
+import { foreignPlan } from '../foreign-plan.ts'
 import { modelSegment } from '../model-segment.ts'
 import type { Provider } from '../provider.ts'
 
+const systemName = 'aws.bedrock'
 const defaultRegion = 'us-east-1'
 
 /** Names of beta features that the provider accepts. */
@@ -18,23 +22,26 @@ const betas: ReadonlySet<string> = new Set([
 
 const provider: Provider = {
   keyPlaces: { header: 'authorization' },
-  systemName: 'aws.bedrock',
+  systemName,
   defaultHost: ({ region = defaultRegion }) => `bedrock-runtime.${region}.amazonaws.com`,
-  plan(route, model, _config, isStream) {
-    const resource = `/model/${modelSegment(model)}`
-    switch (route) {
-      case 'Embeddings':
-        return { kind: 'embeddings', path: `${resource}/invoke`, format: 'invoke' }
-      case 'VendorCTokenCount':
-        return model.includes('anthropic.claude')
-          ? { kind: 'invoke-count', path: `${resource}/count-tokens` }
-          : { kind: 'local-count' }
-      default: {
-        const path = `${resource}/${isStream ? 'converse-stream' : 'converse'}`
-        return { kind: 'translated', path, format: 'converse' }
-      }
+  plan(route, model, { pathPrefix = '' }, isStream) {
+    const resource = `${pathPrefix}/model/${modelSegment(model)}`
+    if (route === 'InvokeModel') {
+      const verb = isStream ? 'invoke-with-response-stream' : 'invoke'
+      return { kind: 'native', path: `${resource}/${verb}`, framing: 'chunks' }
     }
+    if (operationOf(route) === 'embeddings') {
+      return { kind: 'embeddings', path: `${resource}/invoke`, format: 'invoke' }
+    }
+    if (route === 'VendorCTokenCount' && model.includes('anthropic.claude')) {
+      return { kind: 'count', path: `${resource}/count-tokens`, format: 'invoke' }
+    }
+    const path = `${resource}/${isStream ? 'converse-stream' : 'converse'}`
+    if (route === 'Converse') return { kind: 'native', path, framing: 'event-stream' }
+    const chat: Plan = { kind: 'translated', path, format: 'converse' }
+    return foreignPlan(route, systemName, { chat })
   },
+  place: ({ region = defaultRegion }) => ({ region }),
   signingScope: ({ region = defaultRegion }) => ({ region, service: 'bedrock' }),
   adaptHeaders: () => undefined,
   requestOptions({ guardrail }, caching, headers) {

@@ -24,7 +24,7 @@ const ownHeaders = new Set([
 ])
 
 /** Without this header, a server may use any content coding (RFC 9110 section 12.5.3). */
-export const noCoding = ['accept-encoding', 'identity'] as const
+export const acceptIdentity = ['accept-encoding', 'identity'] as const
 
 /** Takes a name in lower case. */
 export const isOwnHeader = (name: string): boolean => ownHeaders.has(name)

@@ -9,10 +9,10 @@ import type { ResponseListener } from '../target/response-reader.ts'
 import { refusedWith, type TargetFailure } from '../target/target-failure.ts'
 import { type Flow, idleFlow } from '../target/transport.ts'
 import {
+  forwardingListener,
   isLast,
   type ListenerEvent,
   passEvent,
-  remoteListener,
   ThreadReplies,
 } from './thread-replies.ts'
 import { ThreadChannel } from './threads.ts'
@@ -93,7 +93,7 @@ export class CrossThreadCalls {
     send({ kind: 'taken' })
     held.resume(
       input,
-      remoteListener(send, () => this.#leaves.delete(by)),
+      forwardingListener(send, () => this.#leaves.delete(by)),
     )
   }
 

@@ -7,10 +7,10 @@ import { newId } from '../../ids.ts'
 import type { ResponseListener } from '../target/response-reader.ts'
 import { TargetFailure } from '../target/target-failure.ts'
 import {
+  forwardingListener,
   isLast,
   type ListenerEvent,
   passEvent,
-  remoteListener,
   ThreadReplies,
 } from './thread-replies.ts'
 import { isRunning, ThreadChannel, threadEnd } from './threads.ts'
@@ -151,7 +151,7 @@ export class SharedStreams {
       send({ kind: 'lost' })
       return
     }
-    const listener = remoteListener(send, () => this.#drops.delete(by))
+    const listener = forwardingListener(send, () => this.#drops.delete(by))
     try {
       this.#drops.set(by, addTo(stream, question, listener))
       send({ kind: 'taken' })

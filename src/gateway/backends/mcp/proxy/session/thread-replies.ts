@@ -67,7 +67,7 @@ export type ListenerEvent =
   | { readonly kind: 'failure'; readonly text: string }
 
 /** Makes a listener that sends to another thread what it gets. `onOver` is called with the last event. */
-export function remoteListener(
+export function forwardingListener(
   send: (event: ListenerEvent) => void,
   onOver: () => void,
 ): ResponseListener {

@@ -2,7 +2,7 @@
 import type { EventFields } from '../../event-stream.ts'
 import { member, rawOf } from '../../json/node.ts'
 import { type McpMessage, plainId } from '../../message.ts'
-import { noCoding } from '../exchange/forwarded-headers.ts'
+import { acceptIdentity } from '../exchange/forwarded-headers.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
 import type { PendingResponse, SharedStreams, SseStream } from '../session/shared-streams.ts'
 import { type ResponseListener, ResponseReader } from '../target/response-reader.ts'
@@ -45,7 +45,7 @@ export class SseConnection implements ResponseListener, SseStream {
     const { path } = entry.target
     const connection = new SseConnection(path)
     try {
-      const headers = [['accept', 'text/event-stream'] as const, noCoding]
+      const headers = [['accept', 'text/event-stream'] as const, acceptIdentity]
       const ready = await prepareRequest(exchange, entry, {
         method: 'GET',
         headers,

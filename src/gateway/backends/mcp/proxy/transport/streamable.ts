@@ -1,7 +1,7 @@
 /** Streamable HTTP to a target: each message is a separate request. */
 import { encodeName } from '../../eras/headers.ts'
 import { isRepeatable, type ProtocolEra } from '../../methods.ts'
-import { noCoding } from '../exchange/forwarded-headers.ts'
+import { acceptIdentity } from '../exchange/forwarded-headers.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
 import type { TargetSession } from '../session/session-state.ts'
 import type { ResponseListener } from '../target/response-reader.ts'
@@ -66,7 +66,7 @@ export class StreamableTransport implements Transport {
 
   #headers({ method, name }: Partial<OutgoingMessage> = {}): Field[] {
     const { version, session } = this.#wire
-    const headers: Field[] = [noCoding]
+    const headers: Field[] = [acceptIdentity]
     if (this.traceparent !== undefined) headers.push(['traceparent', this.traceparent])
     if (version !== undefined) headers.push(['mcp-protocol-version', version])
     const id = session?.id ?? this.#created

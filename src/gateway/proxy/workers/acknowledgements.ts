@@ -1,5 +1,5 @@
 /**
- * Combines the states of the workers into the answers of the proxy: the lowest sequence of all workers, and
+ * Combines the states of the workers into what the proxy acknowledges: the lowest sequence of all workers, and
  * the resources that any worker rejects. Each change is sent once. Rejections are sent before the ack of
  * their sequence, so that a rejected resource never counts as programmed.
  */
@@ -8,7 +8,7 @@ import type { ConfigChannel } from '../../../control/wire/channel.ts'
 import type { ResourceKey } from '../../../ground/model/resources.ts'
 import type { WorkerRejection, WorkerState } from './worker-messages.ts'
 
-export class Answers {
+export class Acknowledgements {
   readonly #proxy: string
   readonly #channel: ConfigChannel
   #watermark = -1
@@ -30,7 +30,7 @@ export class Answers {
 
   /** Sends what has changed. `states` has one state per worker, undefined for a worker that is starting. */
   update(states: readonly (WorkerState | undefined)[]): void {
-    // While a worker is starting, the previous answers stay valid.
+    // While a worker is starting, the previous state stays valid.
     const known = states
       .filter((state) => state !== undefined)
       .filter((state) => state.sequence >= 0)

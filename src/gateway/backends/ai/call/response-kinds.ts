@@ -1,0 +1,40 @@
+/** What a response of a provider is, by its head. */
+import type { ChatFormat, ClientFormat } from '../../../../engines/messages/format.ts'
+import type { JsonObject } from '../../../../engines/messages/json/json.ts'
+import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
+import type { ResponseHead } from '../../../../ground/exchange/exchange.ts'
+
+const streamTypes = /^(text\/event-stream|application\/vnd\.amazon\.eventstream)\s*(;|$)/i
+
+/** Whether a response is a stream of events of a conversation. */
+export function isStream(
+  { status, headers }: ResponseHead,
+  format: ChatFormat | undefined,
+): boolean {
+  if (status >= 300 || format === undefined) return false
+  return streamTypes.test(headers.get('content-type') ?? '')
+}
+
+const jsonType = /^application\/(?:[\w.-]+\+)?json\s*(;|$)/i
+const sound = /^audio\//i
+
+/** Whether a response is sound, or a stream of events that the gateway does not read. */
+export function isOther(
+  { status, headers }: ResponseHead,
+  format: ClientFormat,
+  isProtected: boolean,
+): boolean {
+  if (format.operation === 'chat' || format.relaysOthers !== true || status >= 300) return false
+  const type = headers.get('content-type') ?? ''
+  // Guards refuse what might be a text.
+  return isProtected ? sound.test(type) : !jsonType.test(type)
+}
+
+export const isCoded = (coding: string | undefined): boolean =>
+  coding !== undefined && coding !== '' && coding.toLowerCase() !== 'identity'
+
+/** Returns a response that is no conversation without the texts of the model, which guards do not read there. */
+export function withoutTexts({ format }: OutgoingRequest, body: JsonObject): JsonObject {
+  const other: ClientFormat = format
+  return other.operation === 'chat' ? body : (other.withoutTexts?.(body) ?? body)
+}

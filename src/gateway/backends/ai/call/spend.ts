@@ -1,0 +1,88 @@
+/** What budgets are charged for a request to a model, and what is reserved for it before it is sent. */
+import { inputWithCache, type Usage } from '../../../../engines/messages/chat.ts'
+import type { Cost } from '../../../../engines/messages/cost/cost.ts'
+import { numberAt } from '../../../../engines/messages/json/json.ts'
+import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
+import { parameterOf } from '../../../../engines/messages/request/parameters.ts'
+import { budgetsOf, type Spend } from '../../../../ground/exchange/budgets.ts'
+import type { RespondVerdict } from '../../../../ground/exchange/exchange.ts'
+import { costOfCall, type PricedCall } from './call-cost.ts'
+import type { ModelCall } from './model-call.ts'
+
+/** Bytes of a request per token. Texts have about four, and everything else has more. */
+const bytesPerToken = 3
+/** Output tokens that are reserved for requests without a limit, until responses of the model are known. */
+const firstOutput = 1_000
+/** Weight of the latest response in the average output of a model. */
+const weight = 0.1
+const maxModels = 1_000
+
+/** Average output tokens of each model in this thread. */
+const averages = new Map<string, number>()
+
+/** The spend of a usage. The cost is computed once, and only if a budget counts money. */
+export class UsageSpend implements Spend {
+  readonly tokens: bigint
+  readonly #call: PricedCall
+  readonly #usage: Usage
+  #cost: Cost | undefined
+
+  constructor(call: PricedCall, usage: Usage) {
+    this.#call = call
+    this.#usage = usage
+    this.tokens = integerOf(inputWithCache(usage) + usage.output)
+  }
+
+  usd(): bigint | undefined {
+    this.#cost ??= costOfCall(this.#call, this.#usage)
+    const { status, total } = this.#cost
+    return status === 'exact' ? total : undefined
+  }
+}
+
+/** Vendors may report anything. What is no number counts as nothing, and what is too large as the largest number. */
+const integerOf = (value: number): bigint =>
+  Number.isNaN(value)
+    ? 0n
+    : BigInt(Math.min(Math.max(0, Math.ceil(value)), Number.MAX_SAFE_INTEGER))
+
+/**
+ * Reserves what the request may cost. Returns a refusal if a budget has too little. The price depends on the model
+ * that the provider is asked for, which `call` does not have yet; `outgoing` is undefined for realtime sessions.
+ */
+export function reserveSpend(
+  call: ModelCall,
+  outgoing: OutgoingRequest | undefined,
+  bodyBytes: number,
+): RespondVerdict | undefined | Promise<RespondVerdict | undefined> {
+  const budgets = budgetsOf(call.context.exchange)
+  if (budgets === undefined) return undefined
+  const input = Math.ceil(bodyBytes / bytesPerToken)
+  const usage = { input, uncachedInput: input, output: outputOf(call) }
+  const { catalog, details, provider, context } = call
+  const priced = { catalog, details, provider, outgoing, context }
+  return budgets.reserve(context.exchange, new UsageSpend(priced, usage))
+}
+
+function outputOf({ request }: ModelCall): number {
+  if (request === undefined || request.format.operation === 'embeddings') return 0
+  const { fields } = request.body
+  const limit = parameterOf(fields, 'max_tokens')
+  const each = typeof limit === 'number' ? limit : (averages.get(request.model) ?? firstOutput)
+  return Math.max(0, each) * Math.max(1, numberAt(fields, 'n') ?? 1)
+}
+
+/** Tells budgets what a finished request has used. Requests that the gateway does not read have no usage. */
+export function noteSpend(call: ModelCall, usage: Usage | undefined): void {
+  const budgets = budgetsOf(call.context.exchange)
+  if (budgets === undefined || call.outgoing === undefined) return
+  if (usage !== undefined && call.request !== undefined)
+    learnOutput(call.request.model, usage.output)
+  budgets.used(usage && new UsageSpend(call, usage))
+}
+
+function learnOutput(model: string, output: number): void {
+  const before = averages.get(model)
+  if (before === undefined && averages.size >= maxModels) return
+  averages.set(model, before === undefined ? output : before + weight * (output - before))
+}

@@ -1,0 +1,62 @@
+import {
+  choice,
+  list,
+  object,
+  optional,
+  required,
+  text,
+} from '../../../../../ground/schema/field.ts'
+import { portNumber } from '../../../../../ground/schema/shapes/references.ts'
+import { objectName } from '../../../../../ground/schema/strings.ts'
+import { model } from '../vendor.ts'
+
+const path = text({ min: 1, max: 256, pattern: '^/', expects: "a path that begins with '/'" })
+
+const modelServer = object(
+  'ModelServerReference',
+  {
+    name: required(objectName, 'Name of the Service.'),
+    port: required(portNumber, 'Port of the Service.'),
+  },
+  { refersTo: 'Service' },
+)
+
+const format = object('CustomFormat', {
+  type: required(
+    choice('CustomFormatType', {
+      Completions: 'chat completions (/v1/chat/completions)',
+      Messages: 'messages of vendorC (/v1/messages)',
+      Responses: 'responses (/v1/responses)',
+      Embeddings: 'embeddings (/v1/embeddings)',
+      VendorCTokenCount: 'token counts of vendorC (/v1/messages/count_tokens)',
+      TextCompletions: 'text completions (/v1/completions)',
+      Rerank: 'rerank (/v1/rerank)',
+      Images: 'images by a prompt (/v1/images/generations)',
+      Speech: 'speech (/v1/audio/speech)',
+      Moderations: 'moderations (/v1/moderations)',
+    }),
+    'Format of requests.',
+  ),
+  path: optional(path, 'URL path of the requests; the usual one if not set.'),
+})
+
+const formats = required(
+  list(format, { min: 1, max: 16, unique: { by: ['type'] } }),
+  'Formats that the server has. Requests in other formats are translated to its Completions or Messages.',
+)
+
+const config = object('CustomConfig', { model, formats })
+
+/** The settings without a model, for models that are objects of their own. */
+export const customModel = object('CustomModelConfig', {
+  backendRef: optional(
+    modelServer,
+    'Service in the same namespace that has the server. If not set, baseURL is required.',
+  ),
+  formats,
+})
+
+export const custom = {
+  config: optional(config, 'Any server, at host. Requires host.'),
+  provider: () => import('./provider.ts'),
+}

@@ -1,0 +1,68 @@
+/** What a proxy is started with, and what it tells the process. */
+import type { ConfigChannel } from '../../../control/wire/channel.ts'
+import type { ConnectLedger } from '../../../ground/model/budgets.ts'
+import type { LevelControl } from '../admin/routes.ts'
+import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
+import type { RecordOptions } from './decision-records.ts'
+import type { CatalogEvent } from './model-catalogs.ts'
+import type { PortName, WorkerRejection } from './worker-messages.ts'
+import type { TrafficSettings } from './worker-settings.ts'
+
+/** Events for the operational log. */
+export type ProxyEvent =
+  | { readonly type: 'ready' }
+  | { readonly type: 'listening'; readonly port: PortName }
+  | { readonly type: 'port-lost'; readonly port: PortName }
+  | { readonly type: 'rejected'; readonly rejection: WorkerRejection }
+  | {
+      readonly type: 'worker-died'
+      readonly worker: number
+      readonly error: Error
+      readonly restartMs: number
+    }
+  /** A worker met a bug, but still runs. */
+  | { readonly type: 'fault'; readonly worker: number; readonly message: string }
+  /** Decisions about requests are not recorded. */
+  | { readonly type: 'not-recording'; readonly error: Error }
+  | CatalogEvent
+  /** POST /quitquitquit was received: the process should drain the proxy and end. */
+  | { readonly type: 'quit-requested' }
+
+export interface ProxyOptions extends TrafficSettings {
+  /** Stable name of the proxy in acks and rejections. */
+  readonly name?: string
+  /** Number of worker threads. `auto` means one per processor if workers can share ports, otherwise one. */
+  readonly workers?: number | 'auto'
+  /** Addresses are `host:port`, `:port` or `off`. Port 0 selects a free port. */
+  readonly adminAddress: string
+  readonly statsAddress: string
+  readonly readinessAddress: string
+  /** What to record of decisions about requests, and where; nothing if omitted. */
+  readonly records?: RecordOptions
+  /** Publishes the blocks of decision records; if omitted, they are only on disk. */
+  readonly publisher?: BlockPublisher
+  /** The ledger of budgets; if omitted, requests under a budget are refused. */
+  readonly ledger?: LedgerOfProxy
+  /** Paths of catalogs of language models, of which the later ones win. */
+  readonly modelCatalogs?: readonly string[]
+  readonly drain?: { readonly minMs: number; readonly maxMs: number }
+  readonly channel: ConfigChannel
+  readonly log?: LevelControl
+  /** Additional metrics of the process. */
+  readonly moreMetrics?: () => MetricsSnapshot
+  /** Returns names of missing parts without which the proxy still serves, for the readiness response. */
+  readonly without?: () => readonly string[]
+  readonly onEvent?: (event: ProxyEvent) => void
+}
+
+interface LedgerOfProxy {
+  readonly connect: ConnectLedger
+  /** Whether no other proxy shares the budgets. */
+  readonly isSole: boolean
+}
+
+interface BlockPublisher {
+  publish(block: Uint8Array): void
+  metrics(): MetricsSnapshot
+  close(): Promise<void>
+}
