@@ -70,6 +70,7 @@ const texts: Readonly<Record<string, (key: string) => string>> = {
   'fact:unread-kinds': () => 'kinds that the cluster does not have',
   'fact:key-set': (key) => `keys of ${keySetText(key)}`,
   'fact:key-sets-pending': () => 'whether keys are fetched',
+  'index:models': (key) => `AgentgatewayModels of ${objectOf(key)}`,
   'index:listener-sets': (key) => `ListenerSets of ${gatewayOf(key)}`,
   'index:gateway-services': (key) => `Services for Gateways with the name ${key}`,
   'index:inference-pools': (key) => `InferencePools ${inNamespace(key)}`,

@@ -1,4 +1,9 @@
-import type { Body, BodyTransform, BufferedBody } from '../../ground/exchange/exchange.ts'
+import type {
+  Body,
+  BodyTransform,
+  BodyWatcher,
+  BufferedBody,
+} from '../../ground/exchange/exchange.ts'
 import { MemoryBody } from '../../ground/exchange/memory-message.ts'
 import type { Unknowns } from './unknowns.ts'
 
@@ -36,8 +41,8 @@ export class SimulatedBody implements Body {
     return this.read(maxBytes)
   }
 
-  read(maxBytes: number): BufferedBody {
-    if (this.#content !== undefined) return this.#content.read(maxBytes)
+  read(maxBytes: number, watcher?: BodyWatcher): BufferedBody {
+    if (this.#content !== undefined) return this.#content.read(maxBytes, watcher)
     this.#unknowns.read(reason)
     return unknownBody
   }

@@ -10,6 +10,7 @@ export type LearnedField =
   | 'extauthz'
   | 'authorizedCaller'
   | 'extproc'
+  | 'ownIdentity'
 
 const fields: readonly LearnedField[] = [
   'jwt',
@@ -20,6 +21,7 @@ const fields: readonly LearnedField[] = [
   'extauthz',
   'authorizedCaller',
   'extproc',
+  'ownIdentity',
 ]
 
 /** What policies have learned about the request. Values of steps that did not run are unknown. */

@@ -45,16 +45,20 @@ class BucketOfProxy implements RateBucket {
     return this.#current.capacity
   }
 
-  take(amount: number): boolean {
-    return this.#current.take(amount)
+  take(amount: number, value?: string): boolean {
+    return this.#current.take(amount, value)
   }
 
-  hasSome(): boolean {
-    return this.#current.hasSome()
+  hasSome(value?: string): boolean {
+    return this.#current.hasSome(value)
   }
 
-  charge(amount: number): void {
-    this.#current.charge(amount)
+  charge(amount: number, value?: string): void {
+    this.#current.charge(amount, value)
+  }
+
+  get isTableFull(): boolean {
+    return this.#current.isTableFull
   }
 
   get waitMs(): number {

@@ -64,6 +64,8 @@ export function effectsOf(name: string, policies: readonly PolicyResource[]): St
         headers: allowedBy(configs),
         isTotal: false,
       }
+    case 'traffic.identity':
+      return { ...nothing, learned: ['ownIdentity'] }
     case 'traffic.extProc':
       return { learned: ['extproc'], headers: 'all', isTotal: true }
     case 'traffic.rateLimit':

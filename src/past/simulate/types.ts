@@ -1,4 +1,5 @@
 /** The input and the result of the simulation of a request. */
+import { bareHost } from '../../ground/base/bare-host.ts'
 import type { RecordedDecision } from '../decisions/record.ts'
 
 /** A header field. Without `value`, the value is unknown, except for its keyed digest if there is one. */
@@ -108,6 +109,6 @@ export function requestOf(decision: RecordedDecision): SimulatedRequest {
 /** Reads `address:port`, with an IPv6 address in brackets. */
 function peerOf(text: string): { address: string; port: number } {
   const colon = text.lastIndexOf(':')
-  const address = text.slice(0, colon).replace(/^\[(.*)\]$/, '$1')
+  const address = bareHost(text.slice(0, colon))
   return { address, port: Number(text.slice(colon + 1)) }
 }
