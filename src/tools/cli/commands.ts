@@ -3,7 +3,10 @@
  * its action is a module that is loaded only if the command runs.
  */
 import { Command } from 'commander'
+import { addAi } from './ai/index.ts'
 import { addBisect } from './bisect/index.ts'
+import { addBudgets } from './budgets/index.ts'
+import { addCatalog } from './catalog/index.ts'
 import { addConsole } from './console/index.ts'
 import { addController } from './controller/index.ts'
 import { addCrds } from './crds.ts'
@@ -13,15 +16,20 @@ import { addExplain } from './explain/index.ts'
 import { addFilterConfig } from './filter-config/index.ts'
 import { addIdentityProvider } from './idp/index.ts'
 import { addImport } from './import/index.ts'
+import { addInit } from './init/index.ts'
+import { addKeys } from './keys/index.ts'
 import { addLog } from './log/index.ts'
+import { addMcp } from './mcp/index.ts'
 import { addProxy } from './proxy/index.ts'
 import { addRender } from './render/index.ts'
 import { addReplay } from './replay/index.ts'
 import { addRun } from './run/index.ts'
 import { addHelp, hintAtHelp } from './shared/options.ts'
+import { paintLabels } from './shared/terminal.ts'
 import { packageVersion } from './shared/version.ts'
 import { addCompletion, addManual } from './shell/index.ts'
 import { addSimulate } from './simulate/index.ts'
+import { addSpend } from './spend/index.ts'
 import { addStatus } from './status/index.ts'
 import { addValidate } from './validate/index.ts'
 import { addVersion } from './version.ts'
@@ -29,6 +37,9 @@ import { addWhatIf } from './what-if/index.ts'
 
 const commands: readonly ((program: Command) => void)[] = [
   addRun,
+  addInit,
+  addAi,
+  addMcp,
   addProxy,
   addValidate,
   addStatus,
@@ -37,6 +48,8 @@ const commands: readonly ((program: Command) => void)[] = [
   addExplain,
   addSimulate,
   addDecisions,
+  addSpend,
+  addBudgets,
   addConsole,
   addBisect,
   addDiff,
@@ -46,9 +59,11 @@ const commands: readonly ((program: Command) => void)[] = [
   addVersion,
   addController,
   addIdentityProvider,
+  addKeys,
   addImport,
   addCompletion,
   addManual,
+  addCatalog,
   addFilterConfig,
   addHelp,
 ]
@@ -59,6 +74,7 @@ export function createProgram(): Command {
     .description('Gateway for AI, MCP and HTTP traffic.')
     .version(packageVersion(), '-V, --version', 'print the version')
     .exitOverride()
+    .configureOutput({ outputError: (text, write) => write(paintLabels(text, process.stderr)) })
   for (const add of commands) add(program)
   hintAtHelp(program)
   return program

@@ -1,5 +1,6 @@
 /** Builds the parts of manifests that several readers need. */
 import { hash } from 'node:crypto'
+import { bareHost } from '../../ground/base/bare-host.ts'
 import { gatewayGroup, ownGroup } from '../../ground/model/api-names.ts'
 import { type Conversion, compact, type Fields } from './conversion.ts'
 import type { SourceField } from './field.ts'
@@ -170,7 +171,7 @@ export function parseAddress(text: string): Address | undefined {
   const url = new URL(text)
   const isTls = url.protocol === 'https:'
   const port = Number(url.port) || (isTls ? 443 : 80)
-  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const host = bareHost(url.hostname)
   return { host, port, isTls, path: url.pathname.replace(/\/+$/, '') }
 }
 

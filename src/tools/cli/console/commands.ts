@@ -46,6 +46,9 @@ const request = {
   ambiguousPaths: 'text',
 } as const
 
+/** Manifests of the page must not read the files of this machine. */
+const edited = { readsFiles: false }
+
 const commands: Readonly<Record<string, ConsoleCommand>> = {
   simulate: {
     takes: {
@@ -57,15 +60,17 @@ const commands: Readonly<Record<string, ConsoleCommand>> = {
       source: 'text',
       assume: 'texts',
     },
-    run: (options: { file?: readonly string[] }, place, output) =>
-      simulate({ ...options, ...json, ...log(place), overlay: options.file !== undefined }, output),
+    run: (options: { file?: readonly string[] }, place, output) => {
+      const overlay = options.file !== undefined
+      return simulate({ ...options, ...json, ...log(place), ...edited, overlay }, output)
+    },
   },
   'what-if': {
     takes: { at: 'text', manifests: 'text', ambiguousPaths: 'text' },
     run: (options: { file?: readonly string[] }, place, output) => {
       const { file = [] } = options
       const requests = place.recordDir
-      const asked = { ...options, ...json, ...log(place), file, overlay: true, requests }
+      const asked = { ...options, ...json, ...log(place), ...edited, file, overlay: true, requests }
       return printed(whatIf(asked, output.report), output)
     },
   },

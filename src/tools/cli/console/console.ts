@@ -3,14 +3,14 @@ import { spawn } from 'node:child_process'
 import { existsSync, statSync } from 'node:fs'
 import { consoleSettings } from '../../../ground/settings/console.ts'
 import { readTable } from '../../../ground/settings/table.ts'
+import { isDatabase, isLogFile } from '../recording/log-files.ts'
 import { recordFolderOf } from '../recording/newest-log.ts'
-import { isDatabase, isLogFile } from '../recording/recording.ts'
 import { OperationalLog } from '../shared/operational-log.ts'
 import { exitCode, type Output, UsageError } from '../shared/output.ts'
 import { valuesOf } from '../shared/settings.ts'
 import { handleSignals } from '../shared/signals.ts'
 import type { CommandPlace } from './commands.ts'
-import { commandsOf, type OwnSource, pricesOf, recordsOf, serveConsole } from './open.ts'
+import { commandsOf, type OwnSource, recordsOf, serveConsole } from './open.ts'
 
 export interface ConsoleOptions extends Partial<Record<keyof typeof consoleSettings, string>> {
   readonly logFile?: string
@@ -28,12 +28,9 @@ export async function serveConsoleOf(
   options: ConsoleOptions,
   output: Output,
 ): Promise<number> {
-  const { consoleAddress, priceFile } = valuesOf(
-    readTable(consoleSettings, { ...options }, process.env),
-  )
+  const { consoleAddress } = valuesOf(readTable(consoleSettings, { ...options }, process.env))
   if (consoleAddress === 'off') throw new UsageError('--console-address off: nothing to serve')
-  const prices = await pricesOf(priceFile)
-  const source = { ...(await openSource(exportFile, options)), ...prices }
+  const source = await openSource(exportFile, options)
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   handleSignals(end, new OperationalLog(output))
   let isFirst = true

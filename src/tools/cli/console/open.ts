@@ -1,7 +1,5 @@
 /** Starts the web console of a process, and binds its data to the functions that commands use. */
-import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { fail } from '../../../ground/base/outcome.ts'
 import { isAboutAddress } from '../../../ground/errors/listening.ts'
 import { consoleSettings } from '../../../ground/settings/console.ts'
 import { eachDecision, type DecisionSource as RecordPlace } from '../decisions/source.ts'
@@ -82,25 +80,6 @@ export function recordsOf({ recordDir, nats }: RecordPlace): Pick<ConsoleSource,
       tail: (signal) => tailOf(place, signal),
     },
   }
-}
-
-/**
- * The prices of a file; nothing if none is named. The file is read for each request, so that edits show.
- * @throws UsageError if it cannot be used now
- */
-export async function pricesOf(path: string | undefined): Promise<Pick<ConsoleSource, 'prices'>> {
-  if (path === undefined) return {}
-  const { readPrices } = await import('../../../past/prices/read-prices.ts')
-  const prices = () => {
-    try {
-      return readPrices(readFileSync(path), path)
-    } catch (error) {
-      return fail(`${path} cannot be read: ${error instanceof Error ? error.message : error}`)
-    }
-  }
-  const now = prices()
-  if (!now.ok) throw new UsageError(now.problems.join('\n'))
-  return { prices }
 }
 
 async function* tailOf({ recordDir, nats }: RecordPlace, signal: AbortSignal) {

@@ -11,7 +11,7 @@ import {
   readControllerSettings,
 } from '../../../ground/settings/controller.ts'
 import { readTable } from '../../../ground/settings/table.ts'
-import { commandsOf, openConsole, pricesOf, recordsOf } from '../console/open.ts'
+import { commandsOf, openConsole, recordsOf } from '../console/open.ts'
 import { OperationalLog } from '../shared/operational-log.ts'
 import { exitCode, type Output, UsageError } from '../shared/output.ts'
 import { valuesOf } from '../shared/settings.ts'
@@ -27,8 +27,7 @@ export async function controller(
   output: Output,
 ): Promise<number> {
   const settings = valuesOf(readControllerSettings(flags, process.env))
-  const { consoleAddress, priceFile } = valuesOf(readTable(consoleSettings, flags, process.env))
-  const prices = await pricesOf(priceFile)
+  const { consoleAddress } = valuesOf(readTable(consoleSettings, flags, process.env))
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   const log = new OperationalLog(output, settings.logLevel)
   handleSignals(end, log)
@@ -47,7 +46,6 @@ export async function controller(
     isOwnLog: true,
     isLive: true,
     metrics: async () => running.metrics(),
-    ...prices,
     ...recordsOf(settings),
     ...commandsOf(() =>
       settings.nats === undefined ? { logFile: running.log?.path } : { nats: settings.nats },

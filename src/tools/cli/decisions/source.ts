@@ -75,8 +75,7 @@ function testOf({ id, status, route, since }: DecisionFilter): Test {
     tests.push((decision) => decision.route.route?.split(' ')[1] === route)
   }
   if (since !== undefined) {
-    // Times of records are in the same format, so that they can be compared as texts.
-    const first = new Date(sinceMs(since)).toISOString()
+    const first = timeOf(since, '--since')
     tests.push(({ time }) => time >= first)
   }
   return (decision) => tests.every((test) => test(decision))
@@ -94,12 +93,17 @@ function statusTest(status: string): Test {
   return ({ response }) => Math.floor(response.status / 100) === hundreds
 }
 
-function sinceMs(since: string): number {
-  const duration = parseDurationMs(since)
-  const timeMs = duration === undefined ? parseTimeMs(since) : Date.now() - duration
-  if (timeMs !== undefined) return timeMs
+/**
+ * Reads a time, or a duration before now. Returns it in the format of the times of records, which can be compared as
+ * texts.
+ * @throws UsageError
+ */
+export function timeOf(text: string, option: string): string {
+  const duration = parseDurationMs(text)
+  const timeMs = duration === undefined ? parseTimeMs(text) : Date.now() - duration
+  if (timeMs !== undefined) return new Date(timeMs).toISOString()
   throw new UsageError(
-    `--since ${since} is neither a time such as 2026-01-31T12:00:00Z nor a duration such as 15m`,
+    `${option} ${text} is neither a time such as 2026-01-31T12:00:00Z nor a duration such as 15m`,
   )
 }
 

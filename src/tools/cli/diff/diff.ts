@@ -7,7 +7,8 @@ import {
   type Difference,
   statusLines,
 } from '../../../past/explain/differences.ts'
-import { isLogFile, type RecordingOptions, readState } from '../recording/recording.ts'
+import { isLogFile } from '../recording/log-files.ts'
+import { type RecordingOptions, readState } from '../recording/recording.ts'
 import { type CommandResult, exitCode, type Output, UsageError } from '../shared/output.ts'
 
 /** Matches `LOG@POSITION` and `LOG@TIME`: the log is read up to that position or time. */

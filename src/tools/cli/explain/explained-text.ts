@@ -1,6 +1,8 @@
 /** Formats the explanation of a recorded request. */
 
+import { usdText } from '../../../engines/messages/cost/money.ts'
 import type { RecordedDecision } from '../../../past/decisions/record.ts'
+import { costLines, spendOf } from '../../../past/spend/entry.ts'
 import { backendText, requestLine, ruleText } from '../decisions/text.ts'
 import { table } from '../shared/output.ts'
 import { printable } from '../shared/printable.ts'
@@ -22,6 +24,7 @@ export function explanationText(explanation: Explanation): string[] {
     ...section('Routing', tableLines(routingRows(explanation))),
     ...section('Steps', steps.length === 0 ? [] : stepLines(steps)),
     ...section('Attempts', tableLines(attemptRows(decision))),
+    ...section('Cost', tableLines(costRows(decision))),
     ...section('Details', tableLines(detailRows(decision))),
     ...section('Response', tableLines(responseRows(decision))),
     '',
@@ -103,8 +106,34 @@ const providerCells = (
   group: string | number | undefined,
 ): Row => (provider === undefined ? [] : [`provider ${provider} of group ${group}`])
 
+/** Fields with parts of the cost are in a section of their own. */
 const detailRows = ({ details }: RecordedDecision): Row[] =>
-  Object.entries(details).map(([name, value]) => [name, `${value}`])
+  Object.entries(details).flatMap(([name, value]) =>
+    name.startsWith('cost.') ? [] : [[name, `${value}`]],
+  )
+
+/** Lists the cost of a request to a language model, and what it is made of. */
+function costRows(decision: RecordedDecision): Row[] {
+  const entry = spendOf(decision)
+  if (entry === undefined) return []
+  const { cost, status, usage } = entry
+  const lines = costLines(entry)
+  const ofTokens = lines.reduce((sum, line) => sum + (line.cost ?? 0n), 0n)
+  const calls = Object.entries(usage.calls ?? {}).map(([name, count]) => `${count} ${name}`)
+  const total = cost === undefined ? 'unknown' : `${usdText(cost)} USD`
+  return [
+    ['cost', total, status === 'unknown' ? '' : `(${status})`],
+    ...lines.map(({ counter, tokens, rate, cost: part }) => [
+      counter,
+      `${tokens} tokens`,
+      rate === undefined ? 'no known price' : `${rate} USD per million`,
+      part === undefined ? '' : `${usdText(part)} USD`,
+    ]),
+    ...(calls.length > 0 && cost !== undefined
+      ? [['calls', calls.join(', '), '', `${usdText(cost - ofTokens)} USD`]]
+      : []),
+  ]
+}
 
 function responseRows({ response }: RecordedDecision): Row[] {
   const { status, reason, error, detail, ending, requestBytes, responseBytes } = response

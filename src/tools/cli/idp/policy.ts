@@ -1,6 +1,7 @@
 /** Creates the manifests: a GatewayPolicy that requires tokens of the realm, and its key set's backend. */
 import { kinds as known, requestRouteKinds } from '../../../control/api/kinds.ts'
 import { validateObject } from '../../../control/api/validate.ts'
+import { bareHost } from '../../../ground/base/bare-host.ts'
 import { ownGroup } from '../../../ground/model/api-names.ts'
 import { UsageError } from '../shared/output.ts'
 import type { Discovery } from './setup.ts'
@@ -55,7 +56,7 @@ export function referencesOf({ target: targets, backend }: PolicyOptions): {
 /** A backend for the identity provider, and a TLS policy for it if its address begins with https. */
 function backendFor(url: URL, metadata: Manifest & { readonly name: string }): Manifest[] {
   const isSecure = url.protocol === 'https:'
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  const host = bareHost(url.hostname)
   const port = Number(url.port || (isSecure ? 443 : 80))
   const spec = { static: { host, port } }
   const backend = { apiVersion, kind: 'GatewayBackend', metadata, spec }

@@ -147,6 +147,7 @@ const files: Readonly<Record<string, string>> = {
   GRPCRoute: 'routes.yaml',
   GatewayBackend: 'backends.yaml',
   GatewayPolicy: 'policies.yaml',
+  GatewayBudget: 'policies.yaml',
   Secret: 'secrets.yaml',
 }
 

@@ -134,6 +134,7 @@ export async function proxy(flags: ProxyFlags, output: Output): Promise<number> 
     ...traffic,
     name,
     channel,
+    ledger: { connect: channel.connectLedger, isSole: false },
     moreMetrics: () => channel.metrics(),
   })
   logAddresses(running, log)

@@ -3,8 +3,8 @@ import { validateObject } from '../../../control/api/validate.ts'
 import { exportBeginning, readExportLines } from '../../../control/log/export.ts'
 import { LogError, type Recorded, readEmbeddedLog } from '../../../control/log/index.ts'
 import { isObject, type JsonObject } from '../../../ground/base/json-object.ts'
+import { isDatabase } from './log-files.ts'
 import { openedLogs } from './opened-logs.ts'
-import { isDatabase } from './recording.ts'
 
 /**
  * Returns an error that names the first invalid object of the opened logs: the file, the line or position, and

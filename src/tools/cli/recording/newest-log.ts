@@ -1,23 +1,32 @@
-/** Finds the log that a command reads if the user names none: the newest one of the state folder. */
+/**
+ * Finds the log that a command reads if the user names none: that of the running gateway, else the newest one of
+ * the state folder.
+ */
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { isLocked } from '../../../control/plane/file-lock.ts'
 import { stateFolder } from '../../../control/plane/open-log.ts'
 import type { Output } from '../shared/output.ts'
 
 /** The default folder for the records of a gateway, next to its event log. */
 export const recordFolderOf = (logFile: string): string => `${logFile}.decisions`
 
-/** Returns the path of the newest log and reports it; undefined if there is no log. */
+/** Returns the path of the log and reports it; undefined, which is reported too, if there is none. */
 export function newestLog(report: Output['report']): string | undefined {
   const [newest] = logsByAge()
-  if (newest !== undefined)
-    report(`event log: ${newest} (the newest; --log-file names another one)`)
-  return newest
+  report(
+    newest === undefined
+      ? `no event log was found in ${stateFolder()}; sluice run stores one there`
+      : `event log: ${newest.path} (${newest.isRunning ? 'of the running gateway' : 'the newest'}; --log-file names another one)`,
+  )
+  return newest?.path
 }
 
 /** Like `newestLog`, for the records next to the newest log that has any. */
 export function newestRecords(report: Output['report']): string | undefined {
-  const folder = logsByAge().map(recordFolderOf).find(isFolder)
+  const folder = logsByAge()
+    .map(({ path }) => recordFolderOf(path))
+    .find(isFolder)
   if (folder !== undefined) {
     report(`decision records: ${folder} (the newest; --record-dir names others)`)
   }
@@ -27,15 +36,19 @@ export function newestRecords(report: Output['report']): string | undefined {
 const isFolder = (path: string): boolean =>
   statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
-/** The paths of all logs in the state folder; the one that was written last is first. */
-function logsByAge(): string[] {
+interface FoundLog {
+  readonly path: string
+  readonly isRunning: boolean
+}
+
+/** All logs in the state folder: those of running gateways first, then the one that was written last. */
+function logsByAge(): FoundLog[] {
   const root = stateFolder()
   return foldersIn(root)
     .map((folder) => join(root, folder, 'events.db'))
-    .map((path) => ({ path, writtenMs: writtenMs(path) }))
+    .map((path) => ({ path, writtenMs: writtenMs(path), isRunning: isLocked(path) }))
     .filter(({ writtenMs }) => writtenMs > 0)
-    .sort((a, b) => b.writtenMs - a.writtenMs)
-    .map(({ path }) => path)
+    .sort((a, b) => Number(b.isRunning) - Number(a.isRunning) || b.writtenMs - a.writtenMs)
 }
 
 function foldersIn(root: string): string[] {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { manifests, natsServer, outputFormat, type RecordFolder } from '../shared/options.ts'
+import { manifests, natsServer, outputFormat } from '../shared/options.ts'
 import { type OutputFormat, processOutput } from '../shared/output.ts'
 import type { RecordingOptions } from './recording.ts'
 
@@ -13,18 +13,23 @@ export function addOfflineOptions(command: Command): Command {
     .addOption(outputFormat())
 }
 
-/** Adds `--log-file`, whose default is the newest log. */
-export function addLogFile(command: Command): Command {
-  const help = 'event log file, or an export of one (default: the newest log in the state folder)'
+const sources = ['file', 'logFile', 'nats', 'recordDir']
+
+/**
+ * Adds `--log-file`, whose default is the log of the running gateway, or the newest one.
+ * @param others names of the options, besides `--log-file`, that name a source
+ */
+export function addLogFile(command: Command, others: readonly string[] = sources): Command {
+  const help =
+    'event log file, or an export of one (default: that of the running gateway, or the newest in the state folder)'
   return command
     .option('--log-file <path>', help)
-    .hook('preAction', (_, action) => takeNewestLog(action))
+    .hook('preAction', (_, action) => takeNewestLog(action, ['logFile', ...others]))
 }
 
 /** Sets `--log-file` to the newest log if the command line names no source at all. */
-async function takeNewestLog(command: Command): Promise<void> {
-  const { file, logFile, nats, recordDir } = command.opts<RecordingOptions & RecordFolder>()
-  if ([file, logFile, nats, recordDir].some((source) => source !== undefined)) return
+async function takeNewestLog(command: Command, names: readonly string[]): Promise<void> {
+  if (names.some((name) => command.getOptionValue(name) !== undefined)) return
   // The providers of running proxies are in no log, and the argument of `console` is an export.
   if (command.args[0] === 'providers' || (command.name() === 'console' && command.args.length > 0))
     return

@@ -1,19 +1,10 @@
 /** Reads a state without a running gateway: from manifests, or from a recorded log. */
-import {
-  closeSync,
-  createWriteStream,
-  existsSync,
-  mkdtempSync,
-  openSync,
-  readSync,
-  rmSync,
-  statSync,
-} from 'node:fs'
+import { createWriteStream, existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { ResourceEvent } from '../../../../events/index.ts'
-import { isExport, readExport } from '../../../control/log/export.ts'
+import { readExport } from '../../../control/log/export.ts'
 import {
   type EventLog,
   MemoryLog,
@@ -33,8 +24,10 @@ import {
 import { secretResource, type VersionedResource } from '../../../ground/model/resources.ts'
 import { type DerivationOptions, type Fold, foldEvents } from '../../../past/replay/index.ts'
 import { type Output, UsageError } from '../shared/output.ts'
+import { counted, withCount } from '../shared/terminal.ts'
 import type { FieldPlaces } from './field-places.ts'
 import { extentOf, extentOfExport, extentOfLog, type LogExtent, type Start } from './log-extent.ts'
+import { isDatabase } from './log-files.ts'
 import { openedLogs } from './opened-logs.ts'
 import { withoutForeign } from './skipped-objects.ts'
 
@@ -103,7 +96,9 @@ export async function withRecording<Result>(
   const recording = await openInput(options, limit, start)
   try {
     const { source, events } = recording
-    return await read({ ...recording, events: source ? events : eventsUpTo(limit, events) })
+    return await withCount('events read', (add) =>
+      read({ ...recording, events: counted(source ? events : eventsUpTo(limit, events), add) }),
+    )
   } finally {
     await recording.close?.()
   }
@@ -297,25 +292,6 @@ async function openLogFile(path: string, limit: ReadLimit, start: Start): Promis
   return { ...logDefaults, events, gaps, extent: await extentOfExport(path, limit) }
 }
 
-/** Returns true if the first bytes of a file are those of a log or of an export. */
-export function isLogFile(path: string): boolean {
-  return isDatabase(path) || isExport(path)
-}
-
-const sqliteMagic = 'SQLite format 3\0'
-
-/** Whether the first bytes of a file are those of a log. */
-export function isDatabase(path: string): boolean {
-  const head = Buffer.alloc(sqliteMagic.length)
-  const file = openSync(path, 'r')
-  try {
-    readSync(file, head, 0, head.length, 0)
-  } finally {
-    closeSync(file)
-  }
-  return head.toString('latin1') === sqliteMagic
-}
-
 /** Passes events on and records the gaps between them. An export of only some subjects has gaps. */
 async function* noteGaps(
   events: AsyncIterable<Recorded>,
@@ -333,9 +309,9 @@ async function* noteGaps(
 /** Reads manifests; the path `-` is standard input. @throws UsageError if a path does not exist */
 export async function readManifests(
   paths: readonly string[],
-  { digestKey = randomDigestKey(), places }: Pick<RecordingOptions, 'digestKey' | 'places'> = {},
+  options: ListingOptions = {},
 ): Promise<Recording> {
-  if (!paths.includes('-')) return listFiles(paths, { digestKey, places })
+  if (!paths.includes('-')) return listFiles(paths, options)
   const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
   const input = join(folder, 'input.yaml')
   try {
@@ -343,22 +319,27 @@ export async function readManifests(
     await pipeline(process.stdin, createWriteStream(input, { mode: 0o600 }))
     const files = paths.map((path) => (path === '-' ? input : path))
     const nameOf = (file: string) => (file === input ? '(standard input)' : file)
-    return await listFiles(files, { digestKey, places, nameOf })
+    return await listFiles(files, { ...options, nameOf })
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-interface ListingOptions {
-  readonly digestKey: DigestKey
-  readonly places: FieldPlaces | undefined
+interface ListingOptions extends Pick<RecordingOptions, 'digestKey' | 'places'> {
+  /** Whether Secrets may take values from files. The default is true. */
+  readonly readsFiles?: boolean | undefined
   /** Returns the name of a file for users. If omitted, it is the path. */
   readonly nameOf?: (file: string) => string
 }
 
 async function listFiles(
   paths: readonly string[],
-  { digestKey, places, nameOf = (file) => file }: ListingOptions,
+  {
+    digestKey = randomDigestKey(),
+    places,
+    readsFiles = true,
+    nameOf = (file) => file,
+  }: ListingOptions,
 ): Promise<Recording> {
   const missing = paths.find((path) => !existsSync(path))
   if (missing !== undefined) throw new UsageError(`${missing} does not exist`)
@@ -371,6 +352,11 @@ async function listFiles(
     digestKey,
     keepSecret: (digest, value) => secrets.push(secretResource(digest, Uint8Array.from(value))),
     builtIn: builtInObjects,
+    references: {
+      variable: (name) => process.env[name],
+      folderOf: readsFiles ? (file) => dirname(nameOf(file)) : undefined,
+      isOfGateway: false,
+    },
     ...(places && {
       onPlaced: (claim, placeOf) => places.add(nameOf(claim.origin.file), claim, placeOf),
     }),

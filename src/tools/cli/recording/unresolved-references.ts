@@ -46,7 +46,7 @@ function warningsOf(
 ): SourceProblem[] {
   const { kind, namespace, name } = written
   const ref = { kind, namespace, name }
-  const warnings = writtenReferences(ref, fold).flatMap((reference) =>
+  const warnings = referencesOfObject(ref, fold).flatMap((reference) =>
     objects.findings(ref, reference).map(({ field, message }): SourceProblem => {
       const path = field === '' ? reference.path : `${reference.path}.${field}`
       const place = places.find(written, path)
@@ -59,7 +59,7 @@ function warningsOf(
 }
 
 /** The references of an object; none if the object is invalid. */
-export function writtenReferences(ref: ObjectRef, fold: Fold): Reference[] {
+export function referencesOfObject(ref: ObjectRef, fold: Fold): Reference[] {
   const object = fold.graph.object(objectKey(ref))?.object
   return object === undefined ? [] : referencesOf(object, ref.namespace)
 }

@@ -3,7 +3,14 @@ import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { foldVersion } from '../../../past/replay/index.ts'
 import type { OpenRecording, RecordingOptions } from '../recording/recording.ts'
-import { replaySegment, type SegmentResult, type SegmentTask, type ThreadTask } from './segment.ts'
+import { withCount } from '../shared/terminal.ts'
+import {
+  replaySegment,
+  type SegmentResult,
+  type SegmentTask,
+  type ThreadMessage,
+  type ThreadTask,
+} from './segment.ts'
 
 /** URL of the thread's module: next to this file if run from source, in the flat build folder if bundled. */
 const entry = import.meta.url.endsWith('.ts')
@@ -44,11 +51,12 @@ export async function replayParallel(
     .filter((one) => one.foldVersion === foldVersion && one.position > begin && one.position <= to)
     .map(({ position }) => position)
   const tasks = cut({ begin, base, to, own }, options.allSnapshots ? own.length : comparedSnapshots)
-  const [only] = tasks
-  const results =
-    tasks.length === 1 && only !== undefined
-      ? [await replaySegment(log, only, derivation)]
-      : await Promise.all(tasks.map((task) => runThread(task, options)))
+  const results = await withCount('events read', (onRead) => {
+    const [only] = tasks
+    return tasks.length === 1 && only !== undefined
+      ? Promise.all([replaySegment(log, only, derivation, onRead)])
+      : Promise.all(tasks.map((task) => runThread(task, options, onRead)))
+  })
   const compared = tasks.reduce((sum, { snapshots }) => sum + snapshots.length, 0)
   return { ...merge(results), snapshots: { stored: own.length, compared } }
 }
@@ -90,12 +98,19 @@ function cut({ begin, base, to, own }: Range, count: number): SegmentTask[] {
   })
 }
 
-function runThread(task: SegmentTask, options: RecordingOptions): Promise<SegmentResult> {
+function runThread(
+  task: SegmentTask,
+  options: RecordingOptions,
+  onRead: (events: number) => void,
+): Promise<SegmentResult> {
   const { logFile, nats } = options
   const workerData: ThreadTask = { ...task, at: { logFile, nats } }
   const thread = new Worker(entry, { workerData, resourceLimits: threadLimits })
   return new Promise((resolve, reject) => {
-    thread.once('message', resolve)
+    thread.on('message', (message: ThreadMessage) => {
+      if ('read' in message) onRead(message.read)
+      else resolve(message.result)
+    })
     thread.once('error', reject)
     thread.once('exit', () => reject(new Error('a thread ended without a result')))
   })

@@ -12,6 +12,7 @@ import {
   segmentOverlap,
 } from '../../../past/replay/index.ts'
 import type { RecordingOptions } from '../recording/recording.ts'
+import { counted } from '../shared/terminal.ts'
 
 export interface SegmentTask {
   /** Position of the snapshot to begin with; not set for the first event. */
@@ -29,6 +30,9 @@ export interface ThreadTask extends SegmentTask {
   readonly at: Pick<RecordingOptions, 'logFile' | 'nats'>
 }
 
+/** What a thread sends: how many more events it has read, and at last its result. */
+export type ThreadMessage = { readonly read: number } | { readonly result: SegmentResult }
+
 /** The result of a segment, as it is sent between threads. */
 export interface SegmentResult extends Omit<Replay, 'fold'> {
   readonly position: number
@@ -43,6 +47,7 @@ export async function replaySegment(
   log: EventLog,
   { from, isContinued, to, snapshots }: SegmentTask,
   derivation: DerivationOptions,
+  onRead: (events: number) => void,
 ): Promise<SegmentResult> {
   const base = from === undefined ? undefined : await load(log, from)
   const wrongSnapshots: number[] = []
@@ -58,7 +63,8 @@ export async function replaySegment(
     ...(base && { from: (base.position + 1) as Position }),
     to: (to + segmentOverlap) as Position,
   }
-  const { fold, ...result } = await replay(log.read(range), derivation, base, segment)
+  const events = counted(log.read(range), onRead)
+  const { fold, ...result } = await replay(events, derivation, base, segment)
   return resultOf(fold, { ...result, wrongSnapshots })
 }
 

@@ -1,6 +1,8 @@
 /** Lines of a running gateway about objects that an edit breaks or repairs, as their conditions change. */
 
 import type { FoldChange } from '../../../control/actors/fold.ts'
+import type { ObjectState } from '../../../control/desired/object-state.ts'
+import { specOf } from '../../../control/desired/specs.ts'
 import { defaultClassName } from '../../../ground/model/api-names.ts'
 import {
   type ObjectKey,
@@ -82,9 +84,18 @@ const builtIn = objectKey({ kind: 'GatewayClass', namespace: '', name: defaultCl
 /** Says that the manifests have nothing to serve, since a path may be mistyped. */
 function missingText(fold: Fold, paths: readonly string[]): string | undefined {
   const written = [...fold.graph.objects()].filter(({ ref }) => objectKey(ref) !== builtIn)
-  if (written.some(({ ref }) => ref.kind === 'Gateway')) return undefined
+  const [gateway] = written.filter(({ ref }) => ref.kind === 'Gateway')
+  if (gateway !== undefined) return foreignClassText(fold, gateway)
   const what = written.length === 0 ? 'object' : 'Gateway'
   return `no ${what} was found in ${paths.join(', ')}: no port is open. Objects that are added there apply at once.`
+}
+
+/** Says that no Gateway is of a class of this controller, whose Gateways alone have statuses. */
+function foreignClassText(fold: Fold, { ref, object }: ObjectState): string | undefined {
+  if (object === undefined || fold.statuses().some(([{ kind }]) => kind === 'Gateway'))
+    return undefined
+  const { gatewayClassName } = specOf<'Gateway'>(object)
+  return `${objectText(ref)}: gatewayClassName ${gatewayClassName} is no class of this gateway: no port is open. The class that needs no manifest is ${defaultClassName}.`
 }
 
 /** `HTTPRoute shop/cart`, or how many more there are. */

@@ -5,12 +5,12 @@ import { defaultLogPath } from '../../../control/plane/open-log.ts'
 import type { Standalone } from '../../../control/plane/standalone.ts'
 import { formatProblem } from '../../../control/watch/source-problem.ts'
 import { prepareThreads } from '../../../gateway/proxy/workers/prepared-threads.ts'
-import type { ProxyOptions } from '../../../gateway/proxy/workers/supervisor.ts'
+import type { ProxyOptions } from '../../../gateway/proxy/workers/proxy-options.ts'
 import { consoleSettings } from '../../../ground/settings/console.ts'
 import { controllerSettings } from '../../../ground/settings/controller.ts'
 import type { SettingName } from '../../../ground/settings/index.ts'
 import { readTable } from '../../../ground/settings/table.ts'
-import { commandsOf, openConsole, pricesOf, recordsOf } from '../console/open.ts'
+import { commandsOf, openConsole, recordsOf } from '../console/open.ts'
 import { recordFolderOf } from '../recording/newest-log.ts'
 import { OperationalLog } from '../shared/operational-log.ts'
 import { exitCode, type Output, UsageError } from '../shared/output.ts'
@@ -42,8 +42,7 @@ export async function run(options: RunOptions, output: Output): Promise<number> 
     records: { share: 0, folder: recordFolder(options), nats: options.nats },
     onQuit: end,
   })
-  const { consoleAddress, priceFile } = valuesOf(readTable(consoleSettings, options, process.env))
-  const prices = await pricesOf(priceFile)
+  const { consoleAddress } = valuesOf(readTable(consoleSettings, options, process.env))
   handleSignals(end, log)
   prepareThreads(proxy.workers)
   const gateway = await start(options, proxy, log)
@@ -60,7 +59,6 @@ export async function run(options: RunOptions, output: Output): Promise<number> 
     isOwnLog: true,
     isLive: true,
     metrics: () => gateway.proxy.metrics(),
-    ...prices,
     ...recordsOf(place),
     ...(gateway.logPath !== undefined && commandsOf(() => place)),
   })

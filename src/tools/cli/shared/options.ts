@@ -26,6 +26,27 @@ export const manifests = (
   help = 'manifest file or folder, - for standard input; may be repeated',
 ) => new Option('-f, --file <path>', help).argParser(collect)
 
+/** The option for the port of a gateway on this machine. */
+export const port = (help: string) => new Option('--port <port>', help).argParser(readPort)
+
+function readPort(text: string): number {
+  const number = /^\d{1,5}$/.test(text) ? Number(text) : 0
+  if (number < 1 || number > 65_535) throw new InvalidArgumentError('expected a port')
+  return number
+}
+
+/** Adds the options for the key of clients of a gateway on this machine. */
+export function clientKeyOptions(command: Command, when: string): Command {
+  return command
+    .addOption(
+      new Option(
+        '--client-key-env <variable>',
+        'environment variable with the key of clients',
+      ).default(undefined, `a new key ${when}`),
+    )
+    .option('--no-client-key', 'let clients in without a key')
+}
+
 export const outputFormat = () =>
   new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text')
 

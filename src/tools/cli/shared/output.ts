@@ -1,10 +1,11 @@
 import { once } from 'node:events'
 import { printableLines } from './printable.ts'
+import { paint, paintLabels } from './terminal.ts'
 
 /** The output streams of a command; injected so that a command can run inside a test. */
 export interface Output {
-  /** Writes a part of the answer to standard output. */
-  print(text: string): void
+  /** Writes a part of the answer to standard output. On a terminal, a part about a problem is red. */
+  print(text: string, isProblem?: boolean): void
   /** Writes everything else, such as warnings, to standard error. */
   report(text: string): void
   /**
@@ -15,8 +16,13 @@ export interface Output {
 }
 
 export const processOutput: Output = {
-  print: (text) => void process.stdout.write(`${printableLines(text)}\n`),
-  report: (text) => void process.stderr.write(`${printableLines(text)}\n`),
+  print(text, isProblem = false) {
+    const shown = printableLines(text)
+    const { stdout } = process
+    stdout.write(`${isProblem ? paint('red', shown, stdout) : paintLabels(shown, stdout)}\n`)
+  },
+  report: (text) =>
+    void process.stderr.write(`${paintLabels(printableLines(text), process.stderr)}\n`),
   async ready() {
     const { stdout } = process
     if (stdout.errored !== null) return false
@@ -58,6 +64,8 @@ export type ManifestFormat = 'yaml' | 'json'
 /** The answer of a command: what it prints to standard output, and its exit code. */
 export interface CommandResult {
   readonly text: () => readonly string[]
+  /** Whether a line of `text` is about a problem. If omitted, none is. */
+  readonly isProblem?: (index: number) => boolean
   /** Printed for `-o json`; nothing is printed if both this and `jsonLines` are omitted. */
   readonly json?: unknown
   /** Printed for `-o json` in place of `json`: one value per line. */
@@ -72,9 +80,9 @@ export function printResult(
   format: OutputFormat | ManifestFormat,
   { print }: Output,
 ): number {
-  const { text, jsonLines, exitCode: code = exitCode.success } = result
-  if (format !== 'json') text().forEach(print)
-  else if (jsonLines !== undefined) jsonLines().forEach(print)
+  const { text, isProblem, jsonLines, exitCode: code = exitCode.success } = result
+  if (format !== 'json') text().forEach((line, index) => void print(line, isProblem?.(index)))
+  else if (jsonLines !== undefined) jsonLines().forEach((line) => void print(line))
   // Read only here, because it may be a getter that computes much.
   else printJson(result.json, print)
   return code

@@ -1,11 +1,8 @@
 /** The settings and log lines of the commands that serve traffic. */
 import { readFileSync } from 'node:fs'
 import { DecisionPublisher } from '../../../control/log/nats-decisions.ts'
-import type {
-  ProxyEvent,
-  ProxyOptions,
-  RunningProxy,
-} from '../../../gateway/proxy/workers/supervisor.ts'
+import type { ProxyEvent, ProxyOptions } from '../../../gateway/proxy/workers/proxy-options.ts'
+import type { RunningProxy } from '../../../gateway/proxy/workers/supervisor.ts'
 import type { SettingTexts } from '../../../ground/settings/config-file.ts'
 import {
   drainDeadlines,
@@ -38,6 +35,10 @@ function describe(event: ProxyEvent): Line | undefined {
       return ['fatal', `worker ${event.worker} died and is replaced: ${event.error.message}`]
     case 'fault':
       return ['fatal', `worker ${event.worker}: ${event.message}`]
+    case 'catalog-problem':
+      return ['error', `catalog of models: ${event.message}`]
+    case 'catalogs':
+      return ['info', `catalogs of models are in force: ${event.digest}`]
     case 'not-recording':
       return ['error', `decisions are not recorded: ${event.error.message}`]
     default:
@@ -102,6 +103,7 @@ export function trafficOptions(
       minBodyBytesPerSecond: settings.minBodyRate,
       underscoreHeaders: settings.underscoreHeaders,
     },
+    modelCatalogs: settings.modelCatalog,
     records: kept,
     publisher: kept && decisionPublisher(nats, log),
     version: packageVersion(),

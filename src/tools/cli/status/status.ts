@@ -1,10 +1,16 @@
 /** `sluice status` prints the conditions of every object and the state of every proxy. */
 
+import { spendStatus } from '../../../control/ledger/balances.ts'
+import { isLocked } from '../../../control/plane/file-lock.ts'
 import { formatProblem, type SourceProblem } from '../../../control/watch/source-problem.ts'
-import { objectText } from '../../../ground/model/names.ts'
+import { type ObjectRef, objectText } from '../../../ground/model/names.ts'
 import { placedConditions } from '../../../ground/model/placed-conditions.ts'
+import { isRefusal } from '../../../past/explain/health.ts'
 import { type Fold, foldVersion } from '../../../past/replay/index.ts'
+import { type ConfiguredBudget, configuredBudgets, ledgerOf } from '../budgets/ledger.ts'
+import { budgetRow, budgetTable } from '../budgets/list.ts'
 import { FieldPlaces } from '../recording/field-places.ts'
+import { isDatabase } from '../recording/log-files.ts'
 import {
   foldRecording,
   type RecordingOptions,
@@ -19,11 +25,12 @@ const statusHeader = ['OBJECT', 'PLACE', 'CONDITION', 'STATUS', 'REASON', 'MESSA
 
 type Statuses = ReturnType<Fold['statuses']>
 
-function statusRows(statuses: Statuses): string[][] {
+function statusRows(statuses: Statuses) {
   return statuses.flatMap(([ref, status]) =>
     placedConditions(status).map(({ place, condition }) => {
       const { type, status: value, reason, message } = condition
-      return [objectText(ref), place, type, value, reason, message]
+      const cells = [objectText(ref), place, type, value, reason, message]
+      return { cells, isProblem: isRefusal(condition) }
     }),
   )
 }
@@ -62,10 +69,16 @@ function refusals(fold: Fold) {
   )
 }
 
-function statusText(fold: Fold, statuses: Statuses): string[] {
+function statusText(
+  fold: Fold,
+  rows: ReturnType<typeof statusRows>,
+  budgets: readonly ConfiguredBudget[],
+): string[] {
   const proxies = proxyRows(fold)
+  const balances = budgets.map((one) => budgetRow(one, Date.now()))
   return [
-    table([statusHeader, ...statusRows(statuses)]),
+    ...table([statusHeader, ...rows.map(({ cells }) => cells)]).split('\n'),
+    ...(balances.length === 0 ? [] : [`\n${budgetTable(balances)}`]),
     ...(proxies.length === 0 ? [] : [`\n${table([proxyHeader, ...proxies])}`]),
     ...refusals(fold).flatMap(({ problems, ...ref }) =>
       problems.map(({ path, message }) => `refused: ${objectText(ref)}: ${path}: ${message}`),
@@ -84,13 +97,54 @@ export interface StatusOptions extends RecordingOptions {
 }
 
 async function readStatus(options: StatusOptions, report: Output['report']) {
-  if (options.file === undefined) return { ...(await readState(options, report)), warnings: [] }
+  if (options.file === undefined) {
+    const { fold, extent } = await readState(options, report)
+    // The ledger is read as it is now, so it says nothing about an earlier state.
+    const budgets = options.at === undefined ? await budgetsOf(options, fold, report) : []
+    return { fold, extent, budgets, warnings: [] }
+  }
   const places = new FieldPlaces()
   const recording = await readRecording({ ...options, places }, report)
   const fold = await foldRecording(recording)
   const warnings = unresolvedReferences(recording, fold, places)
-  return { fold, extent: recording.extent, warnings }
+  return { fold, extent: recording.extent, budgets: [], warnings }
 }
+
+/** The budgets with a balance. A ledger that cannot be read does not hide the conditions. */
+async function budgetsOf(
+  options: StatusOptions,
+  fold: Fold,
+  report: Output['report'],
+): Promise<ConfiguredBudget[]> {
+  try {
+    const ledger = await ledgerOf(options)
+    return configuredBudgets(fold, ledger).filter(({ state }) => state !== undefined)
+  } catch (error) {
+    report(
+      `the ledger of budgets cannot be read: ${error instanceof Error ? error.message : error}`,
+    )
+    return []
+  }
+}
+
+/** Adds what is spent to the status of a GatewayBudget, as in a cluster. */
+function withSpend(
+  budgets: readonly ConfiguredBudget[],
+  ref: ObjectRef,
+  status: Statuses[number][1],
+): Statuses[number][1] {
+  if (ref.kind !== 'GatewayBudget') return status
+  const budget = budgets.find(({ name }) => name === `${ref.namespace}/${ref.name}`)
+  if (budget?.state === undefined) return status
+  const spend = Object.entries(spendStatus(budget.state, budget.spec.each, Date.now()))
+  return { ...status, ...Object.fromEntries(spend.filter(([, value]) => value !== null)) }
+}
+
+const leftText = 'no gateway runs with this log: these are the conditions that the last one left'
+
+/** Whether the log is one that no gateway writes now. An export, and a log on a server, do not say. */
+const isLeft = ({ logFile, at }: StatusOptions): boolean =>
+  logFile !== undefined && at === undefined && isDatabase(logFile) && !isLocked(logFile)
 
 /** Manifests are also checked for unresolved references. A log records what exists, so it is not. */
 export async function status(
@@ -99,14 +153,17 @@ export async function status(
 ): Promise<CommandResult> {
   const { strict = false, file } = options
   if (strict && file === undefined) throw new UsageError('--strict needs manifests (-f)')
-  const { fold, extent, warnings } = await readStatus(options, report)
+  const { fold, extent, budgets, warnings } = await readStatus(options, report)
+  if (isLeft(options)) report(leftText)
   for (const warning of warnings) report(formatProblem(warning))
   const statuses = () =>
     file === undefined
-      ? fold.statuses()
+      ? fold.statuses().map(([ref, decided]) => [ref, withSpend(budgets, ref, decided)] as const)
       : fold.statuses().map(([ref, decided]) => [ref, withUnaskedProxies(decided)] as const)
+  const rows = statusRows(statuses())
   return {
-    text: () => statusText(fold, statuses()),
+    text: () => statusText(fold, rows, budgets),
+    isProblem: (line) => rows[line - 1]?.isProblem === true,
     // Hashing the whole state takes a good part of the command's time, and the text does not show the digests.
     get json() {
       return {

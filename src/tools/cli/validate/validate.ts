@@ -11,7 +11,7 @@ import { isRefusal } from '../../../past/explain/health.ts'
 import type { Fold } from '../../../past/replay/index.ts'
 import { FieldPlaces } from '../recording/field-places.ts'
 import { foldRecording, type Recording, readManifests } from '../recording/recording.ts'
-import { unresolvedReferences, writtenReferences } from '../recording/unresolved-references.ts'
+import { referencesOfObject, unresolvedReferences } from '../recording/unresolved-references.ts'
 import { writtenObjects } from '../recording/written-objects.ts'
 import {
   type CommandResult,
@@ -55,7 +55,7 @@ function refusalsOf(
   const { kind, namespace, name } = written
   const derivations = fold.graph.derivationsOf({ kind, namespace, name })
   const status = derivations.findLast((derivation) => derivation.status !== undefined)?.status
-  const references = writtenReferences({ kind, namespace, name }, fold)
+  const references = referencesOfObject({ kind, namespace, name }, fold)
   const common = { severity: 'error', reason: 'faulty', kind, namespace, name } as const
   const found = new Map<string, SourceProblem[]>()
   for (const placed of placedConditions(status)) {

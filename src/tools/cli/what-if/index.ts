@@ -1,5 +1,6 @@
 /** The command `sluice what-if` and its options. */
 import { type Command, Option } from 'commander'
+import { addLogFile } from '../recording/options.ts'
 import {
   ambiguousPaths,
   collect,
@@ -13,13 +14,13 @@ import { print, processOutput } from '../shared/output.ts'
 import type { WhatIfOptions } from './what-if.ts'
 
 export function addWhatIf(program: Command): void {
-  program
+  const command = program
     .command('what-if')
     .description(
       'show what a change of manifests would change; exit with 0 if nothing changes, 1 if something does, 3 if some requests are undecided and nothing else changes',
     )
     .option('--from <path>', 'manifests of the present state; may be repeated', collect)
-    .option('--log-file <path>', 'event log file with the present state, or an export of one')
+  addLogFile(command, ['from', 'nats'])
     .option('--nats <url>', 'event log with the present state on a NATS server', natsServer)
     .option('--at <position|time>', 'ignore events after this position or time')
     .addOption(manifests().makeOptionMandatory())

@@ -19,6 +19,8 @@ export interface StateOptions {
   /** Manifests of the candidate. */
   readonly file: readonly string[]
   readonly overlay?: boolean
+  /** Whether Secrets of the candidate may take values from files. The default is true. */
+  readonly readsFiles?: boolean
 }
 
 export interface States extends CandidateState {
@@ -32,7 +34,7 @@ const derivation = { checkRegex: regexProblem, keySetsArePending: true }
 
 /** @throws UsageError if an input is missing or unreadable */
 export async function readStates(options: StateOptions, report: Output['report']): Promise<States> {
-  const { from, logFile, nats, at, file, overlay = false } = options
+  const { from, logFile, nats, at, file, overlay = false, readsFiles } = options
   if ([from, logFile, nats].filter((input) => input !== undefined).length !== 1) {
     throw new UsageError('name the present state with exactly one of --from, --log-file and --nats')
   }
@@ -43,7 +45,7 @@ export async function readStates(options: StateOptions, report: Output['report']
   const digestKey = known ?? randomDigestKey()
   const source = { file: from, logFile, nats, at, digestKey }
   const { fold: present, secrets } = await readState(source, report, { derivation })
-  const manifests = await readManifests(file, { digestKey })
+  const manifests = await readManifests(file, { digestKey, readsFiles })
   const unreadable = manifests.problems.filter(isUnreadable)
   if (unreadable.length > 0) throw new UsageError(unreadable.map(formatProblem).join('\n'))
   reportProblems(manifests, report)

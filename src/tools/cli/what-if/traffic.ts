@@ -8,6 +8,7 @@ import type { Fold } from '../../../past/replay/index.ts'
 import { requestOf, Simulator } from '../../../past/simulate/index.ts'
 import { problemText, recordKeyOf } from '../decisions/source.ts'
 import { type Output, UsageError } from '../shared/output.ts'
+import { counted, withCount } from '../shared/terminal.ts'
 import { RequestComparison } from './compare.ts'
 import { ChangedDestinations } from './destinations.ts'
 import { type Example, type RequestChanges, RequestTally } from './groups.ts'
@@ -52,13 +53,13 @@ export async function compareRequests(
   const options = { digestKey: recordKeyOf(folder), settings: { ambiguousPaths } }
   const open = (fold: Fold) => Simulator.open([...states.secrets, ...fold.resources()], options)
   const [present, candidate] = [await open(states.present), await open(states.fold)]
-  for (const record of records) {
+  const compare = async (record: RecordedDecision): Promise<void> => {
     const request = requestOf(record)
     const now = present.simulate(request)
     const a = now instanceof Promise ? await now : now
     if (!places.canReroute && !places.isTouched(a.outcome)) {
       tally.unchanged()
-      continue
+      return
     }
     const then = candidate.simulate(request)
     const b = then instanceof Promise ? await then : then
@@ -67,6 +68,9 @@ export async function compareRequests(
     else if ('change' in difference) tally.changed(difference.change, exampleOf(record))
     else tally.undecided(difference.undecided, exampleOf(record))
   }
+  await withCount('requests compared', async (add) => {
+    for await (const record of counted(records, add)) await compare(record)
+  })
   present.close()
   candidate.close()
   return tally.resultOfRecords()

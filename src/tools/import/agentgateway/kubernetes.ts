@@ -12,6 +12,7 @@ export const sourceGroup = 'agentgateway.dev'
 
 const kinds: Readonly<Record<string, string>> = {
   AgentgatewayBackend: 'GatewayBackend',
+  AgentgatewayModel: 'AgentgatewayModel',
   AgentgatewayPolicy: 'GatewayPolicy',
   AgentgatewayParameters: 'GatewayParameters',
 }
@@ -34,7 +35,10 @@ const renames: readonly {
   { at: /\.promptGuard\.request\.\d+$/, names: { openAIModeration: 'vendorAModeration' } },
 ]
 const values: typeof renames = [
-  { at: /\.ai\.routes\.[^.]*$/, names: { AnthropicTokenCount: 'VendorCTokenCount' } },
+  {
+    at: /\.ai\.routes\.[^.]*$|\.custom\.formats\.\d+\.type$/,
+    names: { AnthropicTokenCount: 'VendorCTokenCount' },
+  },
   { at: /\.mcp\.authentication\.provider$/, names: { Auth0: 'IdpA', Keycloak: 'IdpB' } },
 ]
 
@@ -67,6 +71,15 @@ function renamed(value: unknown, path: string): unknown {
 const originalNames = Object.entries({ ...vendors, openAIModeration: 'vendorAModeration' })
 const originalPath = (path: string): string =>
   originalNames.reduce((text, [source, name]) => text.replaceAll(`.${name}`, `.${source}`), path)
+
+/** Models of the source have their guards beside their other policies. */
+function withGuards(model: ImportedManifest): ImportedManifest {
+  const { spec } = model as { readonly spec?: unknown }
+  const policies = isObject(spec) ? spec.policies : undefined
+  if (!isObject(spec) || !isObject(policies) || policies.promptGuard === undefined) return model
+  const { promptGuard, ...others } = policies
+  return { ...model, spec: { ...spec, policies: { ...others, ai: { promptGuard } } } }
+}
 
 const maxRemovals = 200
 
@@ -123,7 +136,8 @@ function convertObject(document: SourceDocument, result: Conversion): void {
       apiVersion: `${ownGroup}/v1alpha1`,
       kind: entryOf(kinds, kind) ?? kind,
     }
-    result.add(withKnownFields(own, field, result), field)
+    const placed = kind === 'AgentgatewayModel' ? withGuards(own) : own
+    result.add(withKnownFields(placed, field, result), field)
   } else if (isStandard(document)) {
     result.add(convertClass(object, sourceGroup), field)
   } else field.report('lost', 'is not a kind that Sluice reads')

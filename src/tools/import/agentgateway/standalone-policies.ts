@@ -3,8 +3,9 @@ import { entryOf } from '../../../ground/base/json-object.ts'
 import { compact, type Fields, filled } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
 import { limitOf } from '../limits.ts'
-import { addSecret, addStatic, corsFields, toRoute } from '../targets.ts'
+import { addStatic, corsFields, toRoute } from '../targets.ts'
 import { builtins } from './builtins.ts'
+import { apiKey } from './standalone-keys.ts'
 import {
   basicAuth,
   keysOf,
@@ -12,7 +13,7 @@ import {
   mcpAuthorization,
   modeOf,
 } from './standalone-login.ts'
-import { hostOf, type RouteScene } from './standalone-scene.ts'
+import { hostOf, type RouteScene, secondsOf } from './standalone-scene.ts'
 import { extAuthz, extProc, remoteRateLimit } from './standalone-services.ts'
 
 type PolicyReader = (field: SourceField, scene: RouteScene) => void
@@ -105,15 +106,6 @@ function cors(field: SourceField, { plan }: RouteScene): void {
   })
 }
 
-const units: Readonly<Record<string, number>> = { ms: 0.001, s: 1, m: 60, h: 3600, d: 86_400 }
-
-/** Seconds of a duration such as `1m30s`; NaN for anything else. */
-function secondsOf(text: string): number {
-  if (!/^(\d+(ms|[smhd]))+$/.test(text)) return Number.NaN
-  const parts = [...text.matchAll(/(\d+)(ms|[smhd])/g)]
-  return parts.reduce((sum, [, count, unit = '']) => sum + Number(count) * (units[unit] ?? 0), 0)
-}
-
 function timeout(field: SourceField, { rule }: RouteScene): void {
   rule.timeouts = compact({
     request: field.text('requestTimeout'),
@@ -182,18 +174,6 @@ function jwtAuth(field: SourceField, { plan, result }: RouteScene): void {
   })
   if (converted.length > 0)
     plan.traffic.jwtAuthentication = { ...modeOf(field), providers: converted }
-}
-
-function apiKey(field: SourceField, { plan, name, result }: RouteScene): void {
-  const secret = result.nameOf('Secret', `${name}-api-keys`)
-  const entries = field.items('keys').map((item, index) => {
-    const key = item.get('key')
-    key.report('secret', `the key is now in Secret ${secret}`)
-    const metadata = item.take('metadata')
-    return [`key-${index + 1}`, JSON.stringify(compact({ key: key.text(), metadata }))] as const
-  })
-  const secretRef = addSecret(result, secret, Object.fromEntries(entries), field)
-  plan.traffic.apiKeyAuthentication = { ...modeOf(field), secretRef }
 }
 
 function backendTls(field: SourceField, { backend }: RouteScene): void {

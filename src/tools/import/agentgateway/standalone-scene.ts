@@ -27,3 +27,12 @@ export function hostOf(
   if (host !== undefined) return { host, port: Number(port) }
   return field.report(kind, 'is not host:port')
 }
+
+const units: Readonly<Record<string, number>> = { ms: 0.001, s: 1, m: 60, h: 3600, d: 86_400 }
+
+/** Seconds of a duration such as `1m30s`; NaN for anything else. */
+export function secondsOf(text: string): number {
+  if (!/^(\d+(ms|[smhd]))+$/.test(text)) return Number.NaN
+  const parts = [...text.matchAll(/(\d+)(ms|[smhd])/g)]
+  return parts.reduce((sum, [, count, unit = '']) => sum + Number(count) * (units[unit] ?? 0), 0)
+}

@@ -2,7 +2,7 @@
 import { entryOf } from '../../../ground/base/json-object.ts'
 import { type Conversion, compact, type Fields, filled } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
-import { limitOf, reportShared } from '../limits.ts'
+import { byAddress, limitOf } from '../limits.ts'
 import { enter, targetsOf } from './targets.ts'
 
 export function convertBackendTrafficPolicy(field: SourceField, result: Conversion): void {
@@ -65,16 +65,30 @@ function rateLimitOf(rateLimit: SourceField): Fields | undefined {
     const selectors = rule.items('clientSelectors')
     const unit = isTokens ? 'tokens' : 'requests'
     const isForAll = selectors.every(isDistinct)
-    const limit = isForAll ? limitOf({ amount, seconds: period, unit }, rule) : undefined
+    const key = keyOf(selectors)
+    const limit = isForAll ? limitOf({ amount, seconds: period, unit, key }, rule) : undefined
     rule.take()
     if (limit === undefined) {
       rule.report('protection', 'limits for some requests need a route rule of their own')
       return []
     }
-    if (selectors.length > 0) reportShared(rule, 'Envoy Gateway counts for each client')
+    if (key?.includes('request.headers')) {
+      rule.report('stricter', 'requests without the header share a limit')
+    }
     return [limit]
   })
   return local.length > 0 ? { local } : undefined
+}
+
+/** Returns the key that divides requests like the selectors; undefined if there are none. */
+function keyOf(selectors: readonly SourceField[]): string | undefined {
+  const keys = selectors.flatMap((selector) => [
+    ...(selector.has('sourceCIDR') ? [byAddress] : []),
+    ...selector.items('headers').map((header) => {
+      return `request.headers[${JSON.stringify(header.text('name')?.toLowerCase() ?? '')}]`
+    }),
+  ])
+  return keys.length === 0 ? undefined : keys.join(' + "|" + ')
 }
 
 /** Whether the selector only divides clients, so that each has a limit of its own. */

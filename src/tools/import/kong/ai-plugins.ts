@@ -4,6 +4,7 @@ import type { SourceField } from '../field.ts'
 import { limitOf, reportShared } from '../limits.ts'
 import { keyAuth, providerOf } from '../models.ts'
 import { addSecret } from '../targets.ts'
+import { keyOf } from './limit-plugins.ts'
 import type { PluginReader, PluginScene } from './plugin.ts'
 
 /** A provider of `ai-proxy`, or of one target of `ai-proxy-advanced`. */
@@ -143,23 +144,17 @@ function aiPromptDecorator(config: SourceField, { plan }: PluginScene): void {
 }
 
 function aiRateLimiting(config: SourceField, { plan }: PluginScene): void {
-  config.ignore(
-    'identifier',
-    'sync_rate',
-    'strategy',
-    'window_type',
-    'hide_client_headers',
-    'redis',
-  )
-  config.ignore('namespace', 'dictionary_name', 'llm_format', 'tokens_count_strategy', 'error_code')
-  reportShared(config, 'Kong counts by client and model')
-  for (const provider of config.items('llm_providers')) {
+  config.ignore('llm_format', 'tokens_count_strategy')
+  const key = keyOf(config)
+  const providers = config.items('llm_providers')
+  if (providers.length > 1) reportShared(config, 'Kong counts by provider')
+  for (const provider of providers) {
     provider.ignore('name')
     const limits = provider.oneOrMore('limit')
     const windows = provider.oneOrMore('window_size')
     limits.forEach((field, index) => {
       const period = { amount: field.number() ?? 0, seconds: windows[index]?.number() ?? 0 }
-      const limit = limitOf({ ...period, unit: 'tokens' }, field)
+      const limit = limitOf({ ...period, unit: 'tokens', key }, field)
       if (limit === undefined) field.report('protection', 'the period cannot be converted')
       else plan.limits.push(limit)
     })

@@ -1,6 +1,6 @@
 /** Converts Kong's plugins that limit requests. */
 import type { SourceField } from '../field.ts'
-import { limitOf, reportShared } from '../limits.ts'
+import { byAddress, byHeader, limitOf, reportShared } from '../limits.ts'
 import type { PluginReader, PluginScene } from './plugin.ts'
 
 const periods = {
@@ -31,33 +31,59 @@ const counting = [
   'dictionary_name',
 ]
 
-function reportScope(config: SourceField): void {
-  config.ignore(...counting, 'header_name', 'path')
+/** The client in the sense of Kong: the consumer, otherwise the address. */
+const byConsumer = [
+  'apiKey != null ? apiKey.username',
+  'basicAuth != null ? basicAuth.username',
+  'jwt != null ? jwt.iss',
+  byAddress,
+].join(' : ')
+
+/** Returns the key by which a plugin counts; undefined if all requests share a limit. */
+export function keyOf(config: SourceField): string | undefined {
+  config.ignore(...counting, 'path')
   const by = config.text('limit_by') ?? config.text('identifier') ?? 'consumer'
-  if (by === 'service' || by === 'route') return
-  reportShared(config, `Kong counts by ${by}`)
+  const header = config.text('header_name')
+  if (by === 'ip') return byAddress
+  if (by === 'header' && header !== undefined) return byHeader(header)
+  if (by === 'consumer' || by === 'credential') {
+    config.report(
+      'changed',
+      'a consumer with several user names or token issuers has a limit for each',
+    )
+    return byConsumer
+  }
+  if (by !== 'service' && by !== 'route') reportShared(config, `Kong counts by ${by}`)
+  return undefined
 }
 
-function addLimit(field: SourceField, amount: number, seconds: number, scene: PluginScene): void {
-  const limit = limitOf({ amount, seconds }, field)
+interface KongLimit {
+  readonly amount: number
+  readonly seconds: number
+  readonly key: string | undefined
+}
+
+function addLimit(field: SourceField, kongLimit: KongLimit, scene: PluginScene): void {
+  const limit = limitOf(kongLimit, field)
   if (limit !== undefined) scene.plan.limits.push(limit)
   else field.report('protection', 'the limit has a period that cannot be converted')
 }
 
 function rateLimiting(config: SourceField, scene: PluginScene): void {
-  reportScope(config)
+  const key = keyOf(config)
   for (const [period, seconds] of Object.entries(periods)) {
     const field = config.get(period)
     const amount = field.number()
-    if (amount !== undefined) addLimit(field, amount, seconds, scene)
+    if (amount !== undefined) addLimit(field, { amount, seconds, key }, scene)
   }
 }
 
 function rateLimitingAdvanced(config: SourceField, scene: PluginScene): void {
-  reportScope(config)
+  const key = keyOf(config)
   const windows = config.items('window_size')
   config.items('limit').forEach((field, index) => {
-    addLimit(field, field.number() ?? 0, windows[index]?.number() ?? 0, scene)
+    const [amount, seconds] = [field.number() ?? 0, windows[index]?.number() ?? 0]
+    addLimit(field, { amount, seconds, key }, scene)
   })
 }
 

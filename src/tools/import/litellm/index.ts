@@ -15,7 +15,7 @@ import {
 } from '../targets.ts'
 import { type Deployment, readDeployments } from './deployments.ts'
 import { promptGuards } from './guardrails.ts'
-import { clientAuthentication, reportLimits, retries, Settings, timeouts } from './settings.ts'
+import { addProxyLimits, clientAuthentication, retries, Settings, timeouts } from './settings.ts'
 
 export const litellm: ImportSource = {
   name: 'litellm',
@@ -51,7 +51,7 @@ function convertConfig(document: SourceDocument, result: Conversion): void {
     { rules: ordered.map(({ isAny: _isAny, ...rule }) => rule) },
     root,
   )
-  reportLimits(root)
+  addProxyLimits(root, result)
   const traffic = { ...retries(settings), ...timeouts(settings) }
   result.policy('models', routes.map(toRoute), { traffic }, root)
 }

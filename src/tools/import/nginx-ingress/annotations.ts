@@ -1,7 +1,7 @@
 /** Converts the annotations of the nginx Ingress controller. */
 import { compact, type Fields, filled } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
-import { reportShared } from '../limits.ts'
+import { byAddress } from '../limits.ts'
 import { addStatic, duration, parseAddress, sourceIn } from '../targets.ts'
 import { addAuthentication } from './authentication.ts'
 import type { RuleSettings } from './rules.ts'
@@ -81,8 +81,8 @@ function addLimits(read: Read, { plan }: AnnotationScene): void {
       requests,
       unit,
       burst: Math.max(0, Math.round(requests * (multiplier - 1))),
+      key: byAddress,
     })
-    reportShared(field, 'nginx counts by address')
   }
   read('limit-connections').lose('connections of a client are not limited')
   read('limit-rate').lose('bandwidth is not limited')

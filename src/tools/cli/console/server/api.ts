@@ -11,7 +11,6 @@
  *   GET  /api/decisions           the newest records of requests that match, one per line
  *   GET  /api/decisions/tail      records of requests that end from now on; never ends
  *   GET  /api/metrics             metrics of the process
- *   GET  /api/prices              prices of models
  *   POST /api/commands/NAME       runs a command that only reads, such as `simulate`
  */
 import { createReadStream } from 'node:fs'
@@ -69,7 +68,6 @@ export class Api {
     '/api/decisions': (request, response, query) => this.#decisions(request, response, query),
     '/api/decisions/tail': (request, response) => this.#decisionsTail(request, response),
     '/api/metrics': (_, response) => this.#metrics(response),
-    '/api/prices': (_, response) => this.#prices(response),
   }
 
   constructor(source: ConsoleSource) {
@@ -109,7 +107,7 @@ export class Api {
   }
 
   async #about(response: ServerResponse): Promise<void> {
-    const { version, foldVersion, isLive, exportFile, decisions, metrics, prices, runCommand } =
+    const { version, foldVersion, isLive, exportFile, decisions, metrics, runCommand } =
       this.#source
     const log = this.#source.log?.()
     const about = {
@@ -123,7 +121,6 @@ export class Api {
       offers: {
         decisions: decisions !== undefined,
         metrics: metrics !== undefined,
-        prices: prices !== undefined,
         commands: runCommand !== undefined,
       },
     }
@@ -235,13 +232,6 @@ export class Api {
     const { metrics } = this.#source
     if (metrics === undefined) throw new RequestError(404, 'the source has no metrics')
     sendText(response, 200, await metrics(), prometheusContentType)
-  }
-
-  async #prices(response: ServerResponse): Promise<void> {
-    const prices = this.#source.prices?.()
-    if (prices === undefined) throw new RequestError(404, 'the console has no prices')
-    if (!prices.ok) throw new RequestError(503, prices.problems.join('; '))
-    sendText(response, 200, JSON.stringify(prices.value), 'application/json; charset=utf-8')
   }
 
   async #command(name: string, request: IncomingMessage, response: ServerResponse): Promise<void> {

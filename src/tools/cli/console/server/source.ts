@@ -1,9 +1,7 @@
 /** What a console shows. The page folds the events by itself, so that the server only passes data on. */
 
 import type { EventLog } from '../../../../control/log/index.ts'
-import type { Outcome } from '../../../../ground/base/outcome.ts'
 import type { RecordedDecision } from '../../../../past/decisions/record.ts'
-import type { PriceList } from '../../../../past/prices/price-list.ts'
 
 interface DecisionQuery {
   readonly id?: string
@@ -63,8 +61,6 @@ export interface ConsoleSource {
   readonly decisions?: ConsoleDecisions
   /** Returns the metrics of this process in the Prometheus text format. */
   readonly metrics?: () => Promise<string>
-  /** Returns the prices of models, or what is wrong with the list of the user. */
-  readonly prices?: () => Outcome<PriceList, string>
   readonly runCommand?: RunCommand
   readonly version: string
   readonly foldVersion: string

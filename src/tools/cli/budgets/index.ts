@@ -1,0 +1,96 @@
+/** The commands `sluice budgets …`. */
+import { type Command, Option } from 'commander'
+import { addLogFile } from '../recording/options.ts'
+import { addHelp, natsServer, nonEmpty, outputFormat } from '../shared/options.ts'
+import { type OutputFormat, print, processOutput } from '../shared/output.ts'
+import type { AdjustOptions } from './adjust.ts'
+import type { ExplainBudgetOptions } from './explain.ts'
+import type { LedgerSource } from './ledger.ts'
+import type { ListOptions } from './list.ts'
+
+type Printed<Options> = Options & { readonly output: OutputFormat }
+
+export function addBudgets(program: Command): void {
+  const group = program
+    .command('budgets')
+    .description('show, explain, adjust and verify the balances of GatewayBudgets')
+  addList(group)
+  addExplainBudget(group)
+  addAdjust(group)
+  addVerify(group)
+  addHelp(group)
+}
+
+/** Adds the options that name the ledger: it is beside the event log. */
+const addSource = (command: Command): Command =>
+  addLogFile(command).option('--nats <url>', 'event log and ledger on a NATS server', natsServer)
+
+function addList(group: Command): void {
+  addSource(
+    group
+      .command('list')
+      .description('print what is spent of every budget; exit with 1 if there is none'),
+  )
+    .option('--values', 'print a row for each value of `each`')
+    .addOption(
+      new Option('-o, --output <format>', 'output format')
+        .choices(['text', 'json', 'csv'])
+        .default('text'),
+    )
+    .action(async (options: ListOptions) => {
+      const { listBudgets } = await import('./list.ts')
+      process.exitCode = await listBudgets(options, processOutput)
+    })
+}
+
+const valueOption = (help: string) => new Option('--value <value>', help)
+
+function addExplainBudget(group: Command): void {
+  addSource(
+    group
+      .command('explain <name>')
+      .description(
+        'print who has spent a budget (namespace/name), which proxies hold allowances, and its adjustments',
+      ),
+  )
+    .addOption(valueOption('only this value of `each`; empty for requests without one'))
+    .addOption(outputFormat())
+    .action(async (name: string, options: Printed<ExplainBudgetOptions>) => {
+      const { explainBudget } = await import('./explain.ts')
+      await print(explainBudget(name, options, processOutput.report), options.output)
+    })
+}
+
+function addAdjust(group: Command): void {
+  addSource(
+    group
+      .command('adjust <name>')
+      .description(
+        'change the amount of a budget for the current window, also while gateways run; the change is an event of the ledger',
+      ),
+  )
+    .addOption(valueOption('value of `each`; empty for requests without one'))
+    .requiredOption('--by <amount>', 'what is added, such as 12.50, or taken away, such as -5')
+    .requiredOption('--reason <text>', 'why, for those who read the ledger', nonEmpty)
+    .option('--author <name>', 'who changes it (default: the user of this process)', nonEmpty)
+    .addOption(outputFormat())
+    .action(async (name: string, options: Printed<AdjustOptions>) => {
+      const { adjust } = await import('./adjust.ts')
+      await print(adjust(name, options, processOutput.report), options.output)
+    })
+}
+
+function addVerify(group: Command): void {
+  addSource(
+    group
+      .command('verify')
+      .description(
+        'fold all events of the ledger again, and compare with its snapshots; exit with 1 if something differs or is missing',
+      ),
+  )
+    .addOption(outputFormat())
+    .action(async (options: Printed<LedgerSource>) => {
+      const { verifyLedger } = await import('./verify.ts')
+      await print(verifyLedger(options, processOutput.report), options.output)
+    })
+}

@@ -1,0 +1,230 @@
+/** The commands that change or list API keys in a file. Only hashes of keys are written. */
+import { hash, randomBytes } from 'node:crypto'
+import { usdText } from '../../../engines/messages/cost/money.ts'
+import { maxPrevious, timeOfRfc3339 } from '../../../ground/secrets/api-key-entry.ts'
+import { type CommandResult, exitCode, table, UsageError } from '../shared/output.ts'
+import { type KeyUsage, type KeyUsages, usageCells, usageHead } from './key-usage.ts'
+import {
+  changeKeys,
+  type FoundEntry,
+  type KeysFile,
+  type NewConfigMap,
+  readKeys,
+  type WrittenEntry,
+  type WrittenHash,
+} from './keys-file.ts'
+
+export interface CreateOptions extends NewFileOptions {
+  readonly owner?: string
+  readonly team?: string
+  readonly metadata?: readonly string[]
+  readonly model?: readonly string[]
+  readonly expires?: string
+  readonly prefix: string
+}
+
+/** Options for a file that may not exist yet. */
+export interface NewFileOptions {
+  readonly file: string
+  readonly configMap: string
+  readonly namespace?: string
+  readonly label: readonly string[]
+}
+
+/** The ConfigMap of a file that does not exist yet. */
+export function newConfigMapOf({ configMap, namespace, label }: NewFileOptions): NewConfigMap {
+  const labels = pairsOf(label, '--label')
+  return { name: configMap, labels, ...(namespace !== undefined && { namespace }) }
+}
+
+/** 256 random bits cannot be guessed, so a plain SHA-256 protects the key. */
+export function newKey(prefix: string): string {
+  if (!/^[!-~]{1,64}$/.test(prefix)) {
+    throw new UsageError(
+      `--prefix ${JSON.stringify(prefix)}: expected up to 64 letters, digits and signs`,
+    )
+  }
+  return `${prefix}${randomBytes(32).toString('base64url')}`
+}
+
+/** The form in which a key is stored. */
+export const hashOf = (key: string): string => `sha256:${hash('sha256', key)}`
+
+/** Creates a key. Its text is the only line of the result. It is not stored. */
+export function createKey(name: string, options: CreateOptions): CommandResult {
+  const { file: path, model, expires, prefix } = options
+  const key = newKey(prefix)
+  const metadata = metadataOf(options)
+  const entry = {
+    keyHash: hashOf(key),
+    ...(Object.keys(metadata).length > 0 && { metadata }),
+    ...(expires !== undefined && { expiresAt: endAfter(expires) }),
+    ...(model !== undefined && { allowedModels: model }),
+  }
+  const change = (file: KeysFile) => {
+    if (file.has(name)) {
+      throw new UsageError(
+        `${path}: key ${name} already exists; replace it with \`sluice keys rotate\``,
+      )
+    }
+    file.set(name, entry)
+  }
+  changeKeys(path, change, newConfigMapOf(options))
+  return { text: () => [key], json: { name, key } }
+}
+
+function metadataOf({ owner, team, metadata = [] }: CreateOptions): Record<string, string> {
+  return {
+    ...(owner !== undefined && { owner }),
+    ...(team !== undefined && { team }),
+    ...pairsOf(metadata, '--metadata'),
+  }
+}
+
+function pairsOf(texts: readonly string[], option: string): Record<string, string> {
+  const pairs = texts.map((text): [string, string] => {
+    const equals = text.indexOf('=')
+    if (equals < 1) throw new UsageError(`${option} ${text}: expected NAME=VALUE`)
+    return [text.slice(0, equals), text.slice(equals + 1)]
+  })
+  return Object.fromEntries(pairs)
+}
+
+const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/** Reads `90d`, `24h`, `30m` from now on, or a time of RFC 3339. */
+function timeAfter(text: string, option: string): string {
+  const [, count, unit = ''] = /^(\d{1,5})([mhd])$/.exec(text) ?? []
+  const isTime = /^\d{4}-\d\d-\d\d/.test(text)
+  const time =
+    count === undefined
+      ? isTime && timeOfRfc3339(text)
+      : Date.now() + Number(count) * (unitMs[unit] ?? 0)
+  if (typeof time !== 'number') {
+    throw new UsageError(
+      `${option} ${text}: expected 90d, 24h, 30m or a time such as 2027-01-31T00:00:00Z`,
+    )
+  }
+  return new Date(time).toISOString()
+}
+
+/** Reads the end of a key, which must be later than now. */
+function endAfter(text: string): string {
+  const end = timeAfter(text, '--expires')
+  if (isPast(end)) throw new UsageError(`--expires ${text}: this time has passed`)
+  return end
+}
+
+const isPast = (time: string | undefined) => time !== undefined && Date.parse(time) <= Date.now()
+
+export interface RotateOptions {
+  readonly file: string
+  readonly overlap: string
+  readonly prefix: string
+  readonly expires?: string
+}
+
+/** Replaces a key. The previous keys are accepted until their overlaps have passed. */
+export function rotateKey(
+  name: string,
+  { file: path, overlap, prefix, expires }: RotateOptions,
+): CommandResult {
+  const key = newKey(prefix)
+  const until = timeAfter(overlap, '--overlap')
+  changeKeys(path, (file) => {
+    const { previous, expiresAt, ...entry } = file.entry(name)
+    const end = expires === undefined ? expiresAt : endAfter(expires)
+    if (isPast(end)) {
+      throw new UsageError(
+        `key ${name} expired at ${end}; give the new one another end: --expires 90d`,
+      )
+    }
+    const kept = accepted([...listOf(previous), { keyHash: entry.keyHash, expiresAt: until }])
+    if (kept.length > maxPrevious) {
+      throw new UsageError(`key ${name} has ${maxPrevious} previous keys that are still accepted`)
+    }
+    file.set(name, {
+      ...entry,
+      keyHash: hashOf(key),
+      ...(end !== undefined && { expiresAt: end }),
+      ...(kept.length > 0 && { previous: kept.length === 1 ? kept[0] : kept }),
+    })
+  })
+  return { text: () => [key], json: { name, key, previousUntil: until } }
+}
+
+/** `previous` of an entry is one hash or a list of them. */
+const listOf = (previous: WrittenEntry['previous'] = []): readonly WrittenHash[] =>
+  [previous].flat()
+
+const accepted = (hashes: readonly WrittenHash[]) =>
+  hashes.filter(({ expiresAt }) => !isPast(expiresAt))
+
+export function setDisabled(name: string, path: string, isDisabled: boolean): CommandResult {
+  changeKeys(path, (file) => {
+    const { disabled: _, ...entry } = file.entry(name)
+    file.set(name, isDisabled ? { ...entry, disabled: true } : entry)
+  })
+  const text = `key ${name} is ${isDisabled ? 'disabled' : 'enabled'}`
+  return { text: () => [text], json: { name, disabled: isDisabled } }
+}
+
+export function deleteKey(name: string, path: string): CommandResult {
+  changeKeys(path, (file) => {
+    if (!file.has(name)) throw new UsageError(`${path}: key ${name} does not exist`)
+    file.delete(name)
+  })
+  return { text: () => [`key ${name} is deleted`], json: { name } }
+}
+
+const listHead = ['NAME', 'STATE', 'OWNER', 'TEAM', 'MODELS', 'EXPIRES', 'HASH'] as const
+
+/** Lists the keys, with their usage if it is given; the exit code is 1 if an entry is not a usable key. */
+export function listKeys(path: string, usages?: KeyUsages): CommandResult {
+  const found = readKeys(path).entries()
+  const isFaulty = found.some(({ entry }) => typeof entry === 'string')
+  const usageOf = ({ name }: FoundEntry) => usages?.byKey.get(name)
+  const cells = (one: FoundEntry) => (usages ? usageCells(usageOf(one)) : [])
+  const head = [...listHead, ...(usages ? usageHead : [])]
+  return {
+    text: () =>
+      found.length === 0
+        ? [`${path} has no keys`]
+        : [table([head, ...found.map((one) => [...rowOf(one), ...cells(one)])])],
+    json: found.map((one) => ({
+      name: one.name,
+      ...(typeof one.entry === 'string' ? { problem: one.entry } : one.entry),
+      ...(usages && { usage: usageJson(usageOf(one)) }),
+    })),
+    ...(isFaulty && { exitCode: exitCode.negative }),
+  }
+}
+
+const usageJson = (usage: KeyUsage | undefined) =>
+  usage === undefined
+    ? { requests: 0, costUsd: '0' }
+    : { lastUsed: usage.lastUsed, requests: usage.requests, costUsd: usdText(usage.cost) }
+
+function rowOf({ name, entry }: FoundEntry): string[] {
+  if (typeof entry === 'string') return [name, `unusable: ${entry}`, '', '', '', '', '']
+  const { metadata = {}, allowedModels, expiresAt = 'never', keyHash } = entry
+  return [
+    name,
+    stateOf(entry),
+    textOf(metadata.owner),
+    textOf(metadata.team),
+    allowedModels?.join(', ') ?? 'all',
+    expiresAt,
+    keyHash.slice('sha256:'.length, 'sha256:'.length + 8),
+  ]
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+function stateOf({ disabled, expiresAt, previous }: WrittenEntry): string {
+  if (disabled === true) return 'disabled'
+  if (isPast(expiresAt)) return 'expired'
+  const times = accepted(listOf(previous)).map((one) => one.expiresAt)
+  const last = times.toSorted().at(-1)
+  return last === undefined ? 'active' : `active, previous key until ${last}`
+}
