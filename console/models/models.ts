@@ -1,64 +1,37 @@
-import { costOf, type PriceList, type TokenUse } from '../../src/past/prices/price-list.ts'
 import { type Sample, sumBy } from '../source/prometheus.ts'
+import { costsBy, costText, usdFormat } from './cost.ts'
 
 type Rows = readonly (readonly (string | number)[])[]
 
 interface ModelUsage {
   readonly usage: Rows
+  readonly spend: Rows
   readonly ejected: Rows
   readonly guards: Rows
-}
-
-/** What the requests of a route to a model used since the proxy started. */
-interface RouteUse extends TokenUse {
-  readonly route: string
-  readonly requests: number
 }
 
 const modelLabels = ['route', 'gen_ai_request_model', 'gen_ai_provider_name']
 const providerLabels = ['backend', 'provider', 'reason']
 
 /** The use of each model by each route; the most requests first. */
-function modelUse(samples: readonly Sample[]): RouteUse[] {
+function modelUse(samples: readonly Sample[]): Rows {
   const tokens = new Map(
     sumBy(samples, 'sluice_gen_ai_client_token_usage_sum', [
       ...modelLabels,
       'gen_ai_token_type',
     ]).map(({ labels, value }) => [JSON.stringify(labels), value]),
   )
+  const costs = costsBy(samples, modelLabels)
   return sumBy(samples, 'sluice_gen_ai_client_operation_duration_count', modelLabels).map(
     ({ labels, value }) => {
-      const [route = '', model = '', provider = ''] = labels
       const tokensOf = (type: string) => tokens.get(JSON.stringify([...labels, type])) ?? 0
-      return {
-        route,
-        model,
-        provider,
-        requests: value,
-        input: tokensOf('input'),
-        output: tokensOf('output'),
-        cacheRead: tokensOf('input_cache_read'),
-        cacheWrite: tokensOf('input_cache_write'),
-      }
+      const cost = costText(costs.get(JSON.stringify(labels)))
+      return [...labels, value, tokensOf('input'), tokensOf('output'), cost]
     },
   )
 }
 
-/** The cost of what has a price, and whether anything has none. */
-export function totalCost(samples: readonly Sample[], prices: PriceList) {
-  const costs = modelUse(samples).map((use) => costOf(prices, use))
-  return {
-    cost: costs.reduce<number>((sum, cost = 0) => sum + cost, 0),
-    isPartial: costs.includes(undefined),
-  }
-}
-
-/** With prices, each row of `usage` ends with its cost, which `money` formats. */
-export function modelUsage(
-  samples: readonly Sample[],
-  prices?: PriceList,
-  money: (amount: number) => string = String,
-): ModelUsage {
+export function modelUsage(samples: readonly Sample[]): ModelUsage {
   const ejectedNow = new Map(
     sumBy(samples, 'sluice_model_provider_ejected', providerLabels).map(({ labels, value }) => [
       JSON.stringify(labels),
@@ -66,13 +39,8 @@ export function modelUsage(
     ]),
   )
   return {
-    usage: modelUse(samples).map((use) => {
-      const { route, model, provider, requests, input, output } = use
-      const counts = [route, model, provider, requests, input, output]
-      if (prices === undefined) return counts
-      const cost = costOf(prices, use)
-      return [...counts, cost === undefined ? 'no price' : money(cost)]
-    }),
+    usage: modelUse(samples),
+    spend: spendRows(samples),
     ejected: sumBy(samples, 'sluice_model_provider_ejections_total', providerLabels).map(
       ({ labels, value }) => [...labels, ejectedNow.get(JSON.stringify(labels)) ?? 0, value],
     ),
@@ -80,4 +48,20 @@ export function modelUsage(
       ({ labels, value }) => [...labels, value],
     ),
   }
+}
+
+const identityLabels = ['dimension', 'value']
+
+/** Who the requests belong to, and what they have cost. */
+function spendRows(samples: readonly Sample[]): Rows {
+  const sumsOf = (what: string) =>
+    sumBy(samples, `sluice_identity_model_${what}_total`, identityLabels)
+  const byKey = (what: string) =>
+    new Map(sumsOf(what).map(({ labels, value }) => [JSON.stringify(labels), value]))
+  const [tokens, costs] = [byKey('tokens'), byKey('cost_usd')]
+  return sumsOf('requests').map(({ labels, value }) => {
+    const key = JSON.stringify(labels)
+    const usd = costs.get(key)
+    return [...labels, value, tokens.get(key) ?? 0, usd === undefined ? '' : usdFormat(usd)]
+  })
 }

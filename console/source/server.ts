@@ -1,5 +1,4 @@
 /** The data of a console server. Every request carries the key of this page. */
-import type { PriceList } from '../../src/past/prices/price-list.ts'
 import { chunksOf, linesOf } from '../log/lines.ts'
 import type { StoredState } from '../log/stored-states.ts'
 import { readMetrics, type Sample } from './prometheus.ts'
@@ -16,7 +15,6 @@ export interface About {
   readonly offers: {
     readonly decisions: boolean
     readonly metrics: boolean
-    readonly prices: boolean
     readonly commands: boolean
   }
 }
@@ -110,11 +108,6 @@ export class ConsoleServer {
   /** The metrics of the process. @throws ServerError */
   async metrics(signal: AbortSignal): Promise<Sample[]> {
     return readMetrics(await (await this.get('metrics', signal)).text())
-  }
-
-  /** The prices of models. @throws ServerError if the list cannot be used */
-  async prices(signal: AbortSignal): Promise<PriceList> {
-    return (await (await this.get('prices', signal)).json()) as PriceList
   }
 
   /** The JSON values of an answer, one per line, as they arrive. @throws ServerError */

@@ -1,12 +1,19 @@
 import { modelUsage } from '../../models/models.ts'
-import { loadPrices, moneyFormat } from '../../state/prices.ts'
 import { useServed } from '../../state/served.ts'
 import { CountTable } from '../../ui/count-table.tsx'
 import { Offered } from '../../ui/offered.tsx'
-import { Content, Failure } from '../../ui/states.tsx'
+import { Content } from '../../ui/states.tsx'
 
 const everyMs = 5_000
-const usageColumns = ['Route', 'Model', 'Provider', 'Requests', 'Input tokens', 'Output tokens']
+const usageColumns = [
+  'Route',
+  'Model',
+  'Provider',
+  'Requests',
+  'Input tokens',
+  'Output tokens',
+  'Cost',
+]
 
 /** Models: how much they are used, which providers are ejected, and what guards have found. */
 export function Models() {
@@ -29,24 +36,26 @@ export function Models() {
 function Usage() {
   const shown = useServed(
     'models',
-    async (server, signal) => {
-      const { list, problem } = await loadPrices(server, signal)
-      const money = list && moneyFormat(list.currency)
-      return { ...modelUsage(await server.metrics(signal), list, money), list, problem }
-    },
+    async (server, signal) => modelUsage(await server.metrics(signal)),
     everyMs,
   )
   return (
     <Content shown={shown} what="models">
-      {({ usage, ejected, guards, list, problem }) => (
+      {({ usage, spend, ejected, guards }) => (
         <>
-          {problem !== undefined && <Failure message={problem} />}
           <CountTable
             title="Usage"
-            columns={list === undefined ? usageColumns : [...usageColumns, 'Cost']}
+            columns={usageColumns}
             names={3}
             rows={usage}
             none="No request to a model has ended yet."
+          />
+          <CountTable
+            title="Spend"
+            columns={['Dimension', 'Value', 'Requests', 'Tokens', 'Cost']}
+            names={2}
+            rows={spend}
+            none="No request to a model has been billed yet."
           />
           <CountTable
             title="Ejected providers"

@@ -1,6 +1,5 @@
 /** Rates of a proxy, from its counters at two times. */
-import type { PriceList } from '../../../src/past/prices/price-list.ts'
-import { totalCost } from '../../models/models.ts'
+import { costsBy } from '../../models/cost.ts'
 import { type Sample, sumBy } from '../../source/prometheus.ts'
 
 export interface Counters {
@@ -8,9 +7,9 @@ export interface Counters {
   readonly requests: number
   readonly errors: number
   readonly tokens: number
-  /** Undefined without prices. */
-  readonly cost: number | undefined
-  /** Whether tokens of some models have no price. */
+  /** In USD, as far as it is known. */
+  readonly cost: number
+  /** Whether part of the cost is not known. */
   readonly isPartial: boolean
   /** Requests that took at most so many seconds, by increasing seconds. */
   readonly buckets: readonly (readonly [seconds: number, count: number])[]
@@ -20,21 +19,16 @@ export interface Rates {
   readonly requests: number
   readonly errors: number
   readonly tokens: number
-  /** Per hour; undefined without prices. */
-  readonly cost: number | undefined
+  /** USD per hour. */
+  readonly cost: number
   /** Undefined if no request ended. */
   readonly p50Ms: number | undefined
   readonly p99Ms: number | undefined
 }
 
-const noCost = { cost: undefined, isPartial: false }
-
 /** Tokens of caches are not counted again: those of the input include them. */
-export function countersOf(
-  samples: readonly Sample[],
-  timeMs: number,
-  prices?: PriceList,
-): Counters {
+export function countersOf(samples: readonly Sample[], timeMs: number): Counters {
+  const cost = costsBy(samples, []).get('[]')
   const byStatus = sumBy(samples, 'sluice_requests_total', ['status'])
   const total = (sums: typeof byStatus) => sums.reduce((sum, { value }) => sum + value, 0)
   const byType = sumBy(samples, 'sluice_gen_ai_client_token_usage_sum', ['gen_ai_token_type'])
@@ -43,7 +37,8 @@ export function countersOf(
     requests: total(byStatus),
     errors: total(byStatus.filter(({ labels }) => labels[0]?.startsWith('5'))),
     tokens: total(byType.filter(({ labels: [type] }) => type === 'input' || type === 'output')),
-    ...(prices === undefined ? noCost : totalCost(samples, prices)),
+    cost: cost?.usd ?? 0,
+    isPartial: cost?.isPartial === true,
     buckets: sumBy(samples, 'sluice_request_duration_seconds_bucket', ['le'])
       .map(({ labels: [le], value }) => [le === '+Inf' ? Infinity : Number(le), value] as const)
       .sort(([a], [b]) => a - b),
@@ -60,10 +55,7 @@ export function ratesBetween(before: Counters, after: Counters): Rates | undefin
     requests: (after.requests - before.requests) / seconds,
     errors: (after.errors - before.errors) / seconds,
     tokens: (after.tokens - before.tokens) / seconds,
-    cost:
-      before.cost === undefined || after.cost === undefined
-        ? undefined
-        : ((after.cost - before.cost) * 3600) / seconds,
+    cost: ((after.cost - before.cost) * 3600) / seconds,
     p50Ms: quantileMs(buckets, 0.5),
     p99Ms: quantileMs(buckets, 0.99),
   }

@@ -1,19 +1,15 @@
+import { usdFormat } from '../../models/cost.ts'
 import { linkTo } from '../../state/location.ts'
-import { loadPrices, moneyFormat } from '../../state/prices.ts'
 import { served, useServed } from '../../state/served.ts'
-import { Content, Failure } from '../../ui/states.tsx'
+import { Content } from '../../ui/states.tsx'
 import { type Counters, countersOf, type Rates, ratesBetween } from './rates.ts'
 
 const everyMs = 2_000
 /** Number of points in the charts: the last four minutes. */
 const maxPoints = 120
 
-/** The counters and prices that were read last, and the rates since the page was opened. */
-const history: { last: Counters | undefined; prices: string | undefined; rates: Rates[] } = {
-  last: undefined,
-  prices: undefined,
-  rates: [],
-}
+/** The counters that were read last, and the rates since the page was opened. */
+const history: { last: Counters | undefined; rates: Rates[] } = { last: undefined, rates: [] }
 
 /** What flows through a running gateway now. It is not shown for logs alone, which have no traffic. */
 export function Traffic() {
@@ -30,36 +26,26 @@ function Charts() {
   const shown = useServed(
     'traffic',
     async (server, signal) => {
-      const { list, problem } = await loadPrices(server, signal)
-      const next = countersOf(await server.metrics(signal), performance.now(), list)
-      const prices = JSON.stringify(list)
-      // Costs by different prices have no rate.
-      const last = prices === history.prices ? history.last : undefined
-      const rates = last && ratesBetween(last, next)
-      Object.assign(history, { last: next, prices })
+      const next = countersOf(await server.metrics(signal), performance.now())
+      const rates = history.last && ratesBetween(history.last, next)
+      history.last = next
       if (rates !== undefined) history.rates = [...history.rates, rates].slice(-maxPoints)
-      return { rates: history.rates, list, problem, isPartial: next.isPartial }
+      return { rates: history.rates, isPartial: next.isPartial }
     },
     everyMs,
   )
   return (
     <Content shown={shown} what="traffic">
-      {({ rates, list, problem, isPartial }) => (
+      {({ rates, isPartial }) => (
         <>
-          <Costs problem={problem} isPartial={isPartial} />
+          {isPartial && <UnknownCosts />}
           <dl class="traffic">
             <Chart title="requests/s" values={rates.map(({ requests }) => requests)} />
             <Chart title="5xx/s" values={rates.map(({ errors }) => errors)} />
             <Chart title="p50 ms" values={rates.map(({ p50Ms }) => p50Ms)} />
             <Chart title="p99 ms" values={rates.map(({ p99Ms }) => p99Ms)} />
             <Chart title="tokens/s" values={rates.map(({ tokens }) => tokens)} />
-            {list !== undefined && (
-              <Chart
-                title="cost/h"
-                values={rates.map(({ cost }) => cost)}
-                format={moneyFormat(list.currency)}
-              />
-            )}
+            <Chart title="cost/h" values={rates.map(({ cost }) => cost)} format={usdFormat} />
           </dl>
         </>
       )}
@@ -68,16 +54,11 @@ function Charts() {
 }
 
 /** What the cost does not include. */
-const Costs = ({ problem, isPartial }: { problem: string | undefined; isPartial: boolean }) => (
-  <>
-    {problem !== undefined && <Failure message={problem} />}
-    {isPartial && (
-      <p class="quiet">
-        Some models have no price; <a href={linkTo('models')}>Models</a> shows which. The cost is
-        that of the others.
-      </p>
-    )}
-  </>
+const UnknownCosts = () => (
+  <p class="quiet">
+    Some models have no known price; <a href={linkTo('models')}>Models</a> shows which. The cost is
+    that of the others.
+  </p>
 )
 
 const { format: formatNumber } = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 })

@@ -1,6 +1,4 @@
-import { costOf, type PriceList, usageOf } from '../../../src/past/prices/price-list.ts'
 import { linkTo, place } from '../../state/location.ts'
-import { loadPrices, moneyFormat } from '../../state/prices.ts'
 import { useServed } from '../../state/served.ts'
 import { EventLink } from '../../ui/links.tsx'
 import { Offered } from '../../ui/offered.tsx'
@@ -64,8 +62,7 @@ function ExplainedRequest({ id }: { id: string }) {
   const shown = useServed(id, async (server, signal) => {
     const { exitCode, output, reports } = await server.run('explain-request', { id }, signal)
     if (exitCode > 1 || output === '') throw new Error(reports.join(' ') || 'It has no record.')
-    const { list } = await loadPrices(server, signal)
-    return { explained: JSON.parse(output) as Explained, prices: list }
+    return { explained: JSON.parse(output) as Explained }
   })
   return (
     <Content shown={shown} what={`request ${id}`}>
@@ -77,10 +74,9 @@ function ExplainedRequest({ id }: { id: string }) {
 interface ExplanationProps {
   readonly id: string
   readonly explained: Explained
-  readonly prices: PriceList | undefined
 }
 
-function Explanation({ id, explained, prices }: ExplanationProps) {
+function Explanation({ id, explained }: ExplanationProps) {
   const { request, response, position, problem, listener, route, steps, change } = explained
   const address = `${request.scheme}://${request.host}${request.path}`
   return (
@@ -151,7 +147,7 @@ function Explanation({ id, explained, prices }: ExplanationProps) {
               .map(({ endpoint, failure }) => `${endpoint}: ${failure}`)
               .join(', '),
             ...explained.details,
-            cost: costText(explained, prices),
+            cost: costText(explained),
           }}
         />
       </section>
@@ -167,11 +163,11 @@ function Explanation({ id, explained, prices }: ExplanationProps) {
   )
 }
 
-function costText({ details }: Explained, prices: PriceList | undefined): string | undefined {
-  const use = usageOf(details)
-  if (use === undefined || prices === undefined) return undefined
-  const cost = costOf(prices, use)
-  return cost === undefined ? 'no price' : moneyFormat(prices.currency)(cost)
+/** The recorded cost, exactly as it was computed. */
+function costText({ details }: Explained): string | undefined {
+  const { 'cost.status': status, 'cost.total': total } = details
+  if (status === undefined) return undefined
+  return total === undefined ? 'no known price' : `${total} USD (${status})`
 }
 
 const headerText = (name: string, value: string | undefined) =>
