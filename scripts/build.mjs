@@ -3,6 +3,7 @@
 // source is newer than the last build.
 import { spawnSync } from 'node:child_process'
 import {
+  copyFileSync,
   existsSync,
   globSync,
   mkdirSync,
@@ -222,6 +223,11 @@ if (isStale) {
   }
   program.push(...(await bundle()))
   declareTypes()
+  // Processes read it once something asks for a model.
+  copyFileSync(
+    join(root, 'src/engines/messages/catalog/models.json'),
+    join(root, 'dist/models.json'),
+  )
 }
 // They have their own inputs, and know when they are older.
 buildVocabularies()

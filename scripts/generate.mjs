@@ -16,6 +16,7 @@ const generators = [
   './generators/protobuf.mjs',
   './generators/settings-page.mjs',
   './generators/text-fields.mjs',
+  './generators/translations.mjs',
   './generators/variables.mjs',
   './generators/xds-metrics-page.mjs',
 ]

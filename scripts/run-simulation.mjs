@@ -1,17 +1,26 @@
 // What the commands of simulations have in common: they build what is stale, put in the defect of `--mutation`,
-// and run the seeds. Exit code: 0 every seed passes, 1 one fails, 2 wrong usage.
-import { spawnSync } from 'node:child_process'
+// and run the seeds, with `--processes N` in several processes. Exit code: 0 every seed passes, 1 one fails,
+// 2 wrong usage.
+import { spawn } from 'node:child_process'
+import { enableCompileCache } from 'node:module'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { buildIfNeeded, print, runCommand } from './run-command.mjs'
 
-const root = join(import.meta.dirname, '..')
+// Saves half of the time that a process takes to load the code.
+enableCompileCache(join(import.meta.dirname, '..', 'dist', '.compile-cache', 'simulation'))
 
 /** Runs the simulation in this folder of `test/`, and ends the process. */
 export async function runSimulation(folder) {
-  const built = spawnSync(process.execPath, ['scripts/build.mjs', '--if-needed'], {
-    cwd: root,
-    stdio: 'inherit',
-  })
-  if (built.status !== 0) process.exit(built.status ?? 1)
+  const noBuild = process.argv.indexOf('--no-build')
+  if (noBuild > 0) process.argv.splice(noBuild, 1)
+  else buildIfNeeded()
+  const processes = process.argv.indexOf('--processes')
+  if (processes > 0) {
+    const args = process.argv.slice(2)
+    const [, count] = args.splice(processes - 2, 2)
+    process.exit(await runInProcesses(Number(count), args))
+  }
   const mutation = process.argv.indexOf('--mutation')
   if (mutation > 0) {
     const { mutate } = await import('../test/virtual-time/mutate.ts')
@@ -19,14 +28,32 @@ export async function runSimulation(folder) {
     mutate(mutations, process.argv[mutation + 1])
   }
   const { parseOptions, runSeeds, usage } = await import(`../test/${folder}/main.ts`)
-  const print = (text) => process.stdout.write(`${text}\n`)
-  let options
-  try {
-    options = parseOptions(process.argv.slice(2))
-  } catch (error) {
-    print(`${error.message}\n\n${usage}`)
-    process.exit(2)
+  await runCommand({ parseOptions, run: runSeeds, usage })
+}
+
+/** Gives each process a part of the seeds. Returns the highest exit code. */
+async function runInProcesses(count, args) {
+  const at = args.indexOf('--seeds')
+  const range = /^(\d+)\.\.(\d+)$/.exec(args[at + 1] ?? '')
+  if (!(Number.isInteger(count) && count > 0) || at < 0 || range === null) {
+    print('--processes takes a whole number above 0, and needs --seeds FROM..TO')
+    return 2
   }
-  if (options === 'help') print(usage)
-  else process.exit(await runSeeds(options, print))
+  const [from, to] = [Number(range[1]), Number(range[2])]
+  const size = Math.ceil((to - from + 1) / count)
+  const parts = []
+  for (let first = from; first <= to; first += size) {
+    const seeds = `${first}..${Math.min(to, first + size - 1)}`
+    parts.push(runProcess([...args.slice(0, at), '--seeds', seeds, ...args.slice(at + 2)]))
+  }
+  return Math.max(...(await Promise.all(parts)))
+}
+
+function runProcess(args) {
+  const child = spawn(process.execPath, [...process.execArgv, process.argv[1], ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  // Whole lines, so that those of several processes do not mix.
+  createInterface({ input: child.stdout }).on('line', print)
+  return new Promise((resolve) => child.on('close', (code) => resolve(code ?? 1)))
 }

@@ -6,12 +6,13 @@ import { withRepetition } from '../virtual-time/repetition.ts'
 import { type Outcome, simulate } from './simulation.ts'
 
 export const usage = `npm run cluster-simulation -- [--seed N | --seeds FROM..TO] [--minutes M | --hours H]
-                              [--twice] [--trace] [--mutation NAME]
+                              [--processes N] [--twice] [--trace] [--mutation NAME]
 
   --seed N          runs one seed
   --seeds FROM..TO  runs these seeds (default 1..10)
   --minutes M       virtual minutes of each seed (default 3; a round of faults and its calm take up to 6)
   --hours H         virtual hours of each seed
+  --processes N     divides the seeds between so many processes; needs --seeds
   --twice           runs each seed twice and compares the schedules
   --trace           prints the whole trace
   --mutation NAME   breaks the code on purpose (mutations.ts) and stops at the first seed that fails`

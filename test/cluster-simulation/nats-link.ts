@@ -3,7 +3,7 @@ import type { ConsumerMessages, JsMsg } from '@nats-io/jetstream'
 import type { MsgHdrs } from '@nats-io/transport-node'
 import type { HeartbeatEntries } from '../../src/control/lease/heartbeat.ts'
 import { Arrivals } from '../../src/control/log/arrivals.ts'
-import type { Link } from '../../src/control/log/nats-connection.ts'
+import { type Link, logStreams } from '../../src/control/log/nats-connection.ts'
 import type { Random } from '../virtual-time/random.ts'
 import type { Machine } from '../virtual-time/world.ts'
 import type { NatsServer, StoredMessage, StoredObject } from './nats-server.ts'
@@ -67,6 +67,7 @@ export class NatsLink {
         create: async (bucket: string) => this.#objects(bucket),
         open: async (bucket: string) => this.#objects(bucket),
       },
+      stream: logStreams.events,
       maxFrameBytes: 64 * 1024,
       reconnects: this.#reconnects,
       isConnected: () => this.#connection?.isOpen === true,

@@ -35,12 +35,12 @@ export interface StoredObject {
   readonly bytes: Uint8Array
 }
 
-const dedupeMs = 120_000
-
 export class NatsServer {
   readonly machine: Machine
   /** Whether the disk takes no more messages. */
   isFull = false
+  /** How long the server knows the id of a message. */
+  dedupeMs = 120_000
   /** Called with every stored message. */
   onStored: (message: StoredMessage) => void = () => undefined
   readonly #world: World
@@ -68,7 +68,7 @@ export class NatsServer {
   publish({ msgID, lastSequence, ...message }: PublishRequest): number {
     const now = this.#world.now
     const known = this.#ids.get(msgID)
-    if (known !== undefined && now - known.at < dedupeMs) return known.seq
+    if (known !== undefined && now - known.at < this.dedupeMs) return known.seq
     if (this.isFull) throw apiError(503, 10_023, 'insufficient resources')
     if (lastSequence !== this.#last) {
       throw apiError(400, 10_071, `wrong last sequence: ${this.#last}`)

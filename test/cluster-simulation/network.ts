@@ -32,7 +32,9 @@ class Channel {
       this.#held.push(work)
       return
     }
-    this.#lastAt = Math.max(this.#lastAt, world.now + this.#network.delayMs(this.#from, this.#to))
+    const earliest = world.now + this.#network.delayMs(this.#from, this.#to)
+    // Never at the time of the message before: sums of times are rounded, and might change places.
+    this.#lastAt = Math.max(this.#lastAt + 0.001, earliest)
     world.schedule(this.#to, this.#lastAt - world.now, work)
   }
 

@@ -6,14 +6,13 @@ import { hash } from 'node:crypto'
 import type { SluiceEvent } from '../../events/index.ts'
 import { type Digests, Fold } from '../../src/control/actors/fold.ts'
 import { createGraph } from '../../src/control/desired/derivations.ts'
-import { decodeEvent } from '../../src/control/log/encode.ts'
 import type { Recorded } from '../../src/control/log/index.ts'
-import { parseFrame } from '../../src/control/log/nats-frames.ts'
 import { regexProblem } from '../../src/control/plane/api-binding.ts'
 import { type GatewayState, PublishedState } from '../../src/control/xds/published-state.ts'
 import type { ObjectName } from '../../src/ground/model/names.ts'
 import type { ResourceKey } from '../../src/ground/model/resources.ts'
 import type { StoredMessage } from './nats-server.ts'
+import { StoredLog } from './stored-log.ts'
 
 /** Identifies a set of versions. Secrets are left out, since they join a configuration later. */
 export function fingerprintOf(versions: Iterable<readonly [ResourceKey, string]>): string {
@@ -36,8 +35,7 @@ export class Reference {
     throw new Error(`${key} cannot be encoded: ${String(error)}`)
   })
   readonly #gateways = new Map<string, { readonly state: GatewayState; readonly since: Since[] }>()
-  #last = 0
-  #open: { readonly batch: string; readonly messages: StoredMessage[] } | undefined
+  readonly #log = new StoredLog()
 
   constructor(gateways: readonly ObjectName[]) {
     this.#published.publish({ sequence: 0, upserted: [], removed: [] })
@@ -49,39 +47,13 @@ export class Reference {
   }
 
   get position(): number {
-    return this.#last
+    return this.#log.position
   }
 
   /** Takes the next message of the stream. Returns the events that it makes part of the log. */
   take(message: StoredMessage): Recorded[] {
-    const frame = parseFrame(message.headers)
-    if (frame === undefined) return []
-    const open = this.#open
-    if (open?.batch === frame.batch && frame.index === open.messages.length + 1) {
-      open.messages.push(message)
-    } else {
-      const follows = frame.index === 1 && frame.base === this.#last
-      this.#open = follows ? { batch: frame.batch, messages: [message] } : undefined
-    }
-    const messages = this.#open?.messages ?? []
-    if (messages.length !== frame.count) return []
-    this.#open = undefined
-    return this.#commit(messages)
-  }
-
-  #commit(messages: readonly StoredMessage[]): Recorded[] {
-    const recorded: Recorded[] = []
-    let parts: Uint8Array[] = []
-    for (const { headers, data } of messages) {
-      const event = parseFrame(headers)?.event
-      if (event === undefined) continue
-      parts.push(data)
-      if (event.part < event.parts) continue
-      const one = decodeEvent(++this.#last, Buffer.concat(parts).toString())
-      parts = []
-      this.ids.push(one.event.id)
-      recorded.push(one)
-    }
+    const recorded = this.#log.take(message)
+    for (const { event } of recorded) this.ids.push(event.id)
     return recorded
   }
 

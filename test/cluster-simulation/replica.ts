@@ -149,6 +149,7 @@ export class Replica {
         replica: machine.name,
         openHeartbeats: (key, lifeMs) => link.heartbeats(key, lifeMs),
       },
+      openLedger: () => Promise.reject(new Error('no budgets are simulated here')),
       close: () => log.close(),
     }
   }

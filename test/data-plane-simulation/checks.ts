@@ -3,10 +3,12 @@ import type { AccessRecord } from '../../src/gateway/proxy/telemetry/types.ts'
 import type { SimulatedRoute } from './configuration.ts'
 import { type Arrival, type Exchange, tagsIn } from './exchange.ts'
 import { type Message, statusOf, valuesOf } from './http1-reader.ts'
+import { refusalsOf, statusesByServices } from './policies.ts'
+import { checkServices, isRefusalOfProcessor } from './service-checks.ts'
 
 /** Names the invariant and the exchange. */
 export interface Violation {
-  readonly invariant: 'isolation' | 'protection' | 'framing' | 'progress' | 'truth'
+  readonly invariant: 'isolation' | 'protection' | 'framing' | 'progress' | 'accounts' | 'truth'
   readonly text: string
 }
 
@@ -24,14 +26,30 @@ export function checkExchange(
   const say = (invariant: Violation['invariant']) => (text: string) =>
     report({ invariant, text: `${exchange.tag}: ${text}` })
   checkIsolation(exchange, say('isolation'))
+  checkSecrets(exchange, say('protection'))
   checkArrivals(exchange, route, say('framing'))
-  if (isRefused(exchange, route)) {
-    checkRefusal(exchange, say('protection'))
+  checkMirrored(exchange, route, say)
+  const own = records.filter(({ path }) => path.includes(exchange.tag))
+  checkServices(exchange, route, say)
+  const refusals = refusalsOf(exchange, route)
+  if (refusals !== undefined) {
+    checkRefusal(exchange, refusals, isLate(route, own), say('protection'))
     return
   }
-  const own = records.filter(({ path }) => path.includes(exchange.tag))
   checkResponse(exchange, route, own, say('framing'), say('progress'))
+  if (isLate(route, own) && isBrisk(exchange, route)) {
+    say('progress')('takes too long, although neither its client nor its upstreams or services do')
+  }
   checkRecord(exchange, own, say('truth'))
+}
+
+/** Checks that no response, of a model or of the gateway, contains a secret that the masks replace. */
+function checkSecrets({ chat, responses }: Exchange, say: (text: string) => void): void {
+  for (const { startLine, fields, body } of responses) {
+    if (chat?.hasSecret(`${fields.flat().join(' ')} ${body}`)) {
+      say(`gets the secret of the model in ${startLine}: ${body}`)
+    }
+  }
 }
 
 /** Checks that neither the client nor an upstream receives a tag of another exchange. */
@@ -62,9 +80,11 @@ function checkArrivals(
       say(`${upstream} gets ${message.startLine}`)
     }
     const isWhole = message.isComplete && request.framing !== 'none'
+    const isReplaced = exchange.processing?.request.replaces === true
     const problem = exchange.contentOf(plan).problemOfRequest(message.body, isWhole)
     if (problem !== undefined) say(`${upstream} ${problem}`)
-    if (isWhole && !isSent) say(`${upstream} gets a whole request of which the client sent a part`)
+    if (isWhole && !isSent && !isReplaced)
+      say(`${upstream} gets a whole request of which the client sent a part`)
     for (const [name, value] of message.trailers) {
       const isKnown = request.trailers.some(
         ([other, text]) => other.toLowerCase() === name.toLowerCase() && text === value,
@@ -79,19 +99,37 @@ function checkArrivals(
   }
 }
 
-/** Whether the policies of the route refuse the request. */
-const isRefused = ({ request }: Exchange, { isGuarded }: SimulatedRoute): boolean =>
-  isGuarded && !request.fields.some(([name, value]) => name === 'X-Role' && value === 'reader')
+/** A mirror gets at most one copy of a request, which is what the upstream gets. */
+function checkMirrored(
+  { mirrored, isSent }: Exchange,
+  route: SimulatedRoute,
+  say: (invariant: Violation['invariant']) => (text: string) => void,
+): void {
+  if (mirrored === undefined) return
+  mirrored.isSent = isSent
+  checkIsolation(mirrored, say('isolation'))
+  checkArrivals(mirrored, route, say('framing'))
+  const { length } = mirrored.arrivals
+  if (length > 1) say('framing')(`reaches its mirror ${length} times`)
+}
+
+/** Whether the time of the route has passed. */
+const isLate = ({ timeoutMs }: SimulatedRoute, [record]: readonly AccessRecord[]): boolean =>
+  record !== undefined && record.durationMs >= timeoutMs
 
 function checkRefusal(
   { arrivals, responses, excuse }: Exchange,
+  statuses: readonly number[],
+  isLate: boolean,
   say: (text: string) => void,
 ): void {
   for (const { upstream } of arrivals) say(`reaches ${upstream}, although a policy refuses it`)
   const [response] = responses
   if (response === undefined && excuse === undefined) say('gets no refusal')
-  if (response !== undefined && statusOf(response) !== 403 && excuse === undefined) {
-    say(`gets ${response.startLine} in place of a refusal`)
+  if (response === undefined || excuse !== undefined) return
+  const found = statusOf(response)
+  if (!statuses.includes(found) && !(isLate && found === 504)) {
+    say(`gets ${response.startLine} in place of a refusal with ${statuses}`)
   }
 }
 
@@ -110,11 +148,16 @@ function checkResponse(
   const [response, second] = responses
   if (second !== undefined) say(`gets a second response: ${second.startLine}`)
   if (response === undefined) {
-    if (excuse === undefined) sayStuck('its client gets no response')
+    // A response may be broken off before a slow client gets any of it.
+    const isBroken = exchange.processing?.ending !== undefined && arrivals.length > 0
+    if (excuse === undefined && !isBroken) sayStuck('its client gets no response')
     return
   }
+  if (isRefusalOfProcessor(response, exchange, say)) return
   const [own] = valuesOf(response, 'x-tag')
+  const byServices = statusesByServices(exchange, route)
   if (own === undefined) {
+    if (byServices.includes(statusOf(response))) return
     if (!isExplained(exchange, route, records) && excuse === undefined) {
       const text = response.body.toString('latin1').slice(0, 80)
       say(`gets ${statusOf(response)} "${text}" from the gateway, although nothing went wrong`)
@@ -126,21 +169,40 @@ function checkResponse(
     say(`gets ${response.startLine}, which no upstream has sent`)
     return
   }
-  checkForwarded(response, source, exchange, isExplained(exchange, route, records), say)
+  const mayBeCut =
+    isExplained(exchange, route, records) || exchange.processing?.ending !== undefined
+  checkForwarded(response, source, exchange, mayBeCut, say)
 }
 
 /** Whether the gateway has a reason to respond itself. */
 function isExplained(
-  { arrivals, request, sharesConnection }: Exchange,
-  { timeoutMs, mayEnd }: SimulatedRoute,
-  [record]: readonly AccessRecord[],
+  { arrivals, request, chat, sharesConnection }: Exchange,
+  route: SimulatedRoute,
+  records: readonly AccessRecord[],
 ): boolean {
   const last = arrivals.at(-1)
   if (last !== undefined && breaksOff(last)) return true
-  if (record !== undefined && record.durationMs >= timeoutMs) return true
+  // The gateway writes the errors of vendors in the client's format.
+  if (chat !== undefined && last !== undefined && last.plan.usage === undefined) return true
+  if (isLate(route, records)) return true
   // A connection may end while a request is sent on it that must not, or cannot, be sent twice.
   const mayRepeat = idempotent.has(request.method) && request.framing === 'none'
-  return last === undefined && (sharesConnection || (mayEnd && !mayRepeat))
+  return last === undefined && (sharesConnection || (route.mayEnd && !mayRepeat))
+}
+
+const shortBody = 5_000
+const longTime = 10_000
+
+/** Whether nothing of the exchange itself takes long. */
+function isBrisk(exchange: Exchange, { timeoutMs, upstreams }: SimulatedRoute): boolean {
+  const { request, plans, arrivals, excuse, authorization, processing, judgements } = exchange
+  if (exchange.hasSlowClient || excuse !== undefined || timeoutMs < longTime) return false
+  if (request.expectsContinue || request.body.length > shortBody) return false
+  if (plans.some(({ pauseMs, body }) => pauseMs > 0 || body.length > shortBody)) return false
+  if (arrivals.some(breaksOff) || arrivals.length > upstreams.length) return false
+  if (authorization !== undefined && authorization.plan.answer !== 'allow') return false
+  if (processing?.fault !== undefined || processing?.ending !== undefined) return false
+  return [judgements.request, judgements.response].every((one) => one?.mayPass !== false)
 }
 
 function checkForwarded(
@@ -152,11 +214,11 @@ function checkForwarded(
 ): void {
   const { body, isComplete } = response
   const { plan } = arrival
-  const isHead = exchange.request.method === 'HEAD'
+  const hasNoBody = exchange.request.method === 'HEAD' || plan.framing === 'none'
   // A body that ends with its connection has no end that could be missed.
   const mayBeShort = plan.framing === 'close' && plan.fault === 'end in the body'
   const isWhole = isComplete && !mayBeShort
-  const problem = isHead ? undefined : exchange.contentOf(plan).problemOfResponse(body, isWhole)
+  const problem = hasNoBody ? undefined : exchange.contentOf(plan).problemOfResponse(body, isWhole)
   if (problem !== undefined) say(problem)
   else if (!isComplete && exchange.excuse === undefined && !mayBeCut && !breaksOff(arrival)) {
     say(`gets a response that is cut off after ${body.length} of ${plan.body.length} bytes`)

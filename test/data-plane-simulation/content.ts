@@ -8,12 +8,21 @@ export interface Content {
   problemOfResponse(received: Buffer, isWhole: boolean): string | undefined
 }
 
-/** Bytes that pass unchanged. */
-export class PlainContent implements Content {
-  readonly #request: Buffer
-  readonly #response: Buffer
+/** Bytes that a receiver may get. */
+export interface Passing {
+  readonly bytes: Buffer
+  /** Whether a receiver may take them for the whole body. */
+  readonly isWhole: boolean
+}
 
-  constructor(request: Buffer, response: Buffer) {
+export const whole = (bytes: Buffer): Passing => ({ bytes, isWhole: true })
+
+/** Bytes that are known in advance. */
+export class PlainContent implements Content {
+  readonly #request: Passing
+  readonly #response: Passing
+
+  constructor(request: Passing, response: Passing) {
     this.#request = request
     this.#response = response
   }
@@ -27,8 +36,8 @@ export class PlainContent implements Content {
   }
 }
 
-function problemOf(received: Buffer, sent: Buffer, isWhole: boolean): string | undefined {
-  if (!received.equals(sent.subarray(0, received.length))) return 'gets another body'
-  if (!isWhole || received.length === sent.length) return undefined
-  return `gets ${received.length} of ${sent.length} bytes as a whole body`
+function problemOf(received: Buffer, { bytes, isWhole: mayBeWhole }: Passing, isWhole: boolean) {
+  if (!received.equals(bytes.subarray(0, received.length))) return 'gets another body'
+  if (!isWhole || (mayBeWhole && received.length === bytes.length)) return undefined
+  return `gets ${received.length} of ${bytes.length} bytes as a whole body`
 }

@@ -1,8 +1,14 @@
 /** What one exchange of a simulation is meant to be, and what became of it. */
 import type { Random } from '../virtual-time/random.ts'
-import { type Content, PlainContent } from './content.ts'
+import type { KeyKind } from './api-keys.ts'
+import { type Content, PlainContent, whole } from './content.ts'
+import type { BilledUsage } from './formats/format.ts'
 import type { Field, Message } from './http1-reader.ts'
-import type { ModelChat } from './model.ts'
+import { ErrorContent, type ModelChat, UnreadableContent } from './model.ts'
+import type { Authorization } from './services/authorization.ts'
+import type { Processing } from './services/processing.ts'
+import type { Counting } from './services/rate-limits.ts'
+import type { Judgement } from './services/webhooks.ts'
 
 export type Framing = 'none' | 'length' | 'chunked' | 'close'
 
@@ -42,6 +48,10 @@ export interface ResponsePlan {
   readonly fault: UpstreamFault
   /** Longest pause between two pieces of the response. */
   readonly pauseMs: number
+  /** What a vendor bills for it; undefined if it bills nothing. */
+  readonly usage?: BilledUsage
+  /** Set if a model responds in a form that guards cannot read: the usage that it states. */
+  readonly unreadUsage?: BilledUsage
 }
 
 /** A request that an upstream has begun to read. */
@@ -49,13 +59,37 @@ export interface Arrival {
   readonly upstream: string
   readonly message: Message
   readonly plan: ResponsePlan
+  /** When it began. */
+  readonly at: number
+  /** Whether its connection has carried another request before. */
+  readonly isOnKeptConnection: boolean
+  /** When its response has begun. */
+  respondedAt: number
   /** Whether the upstream has closed the connection before it had read the request, which resets it. */
   isReset: boolean
   /** Whether the upstream has sent all of its response. */
   hasResponded: boolean
 }
 
-export class Exchange {
+/** What the policy services of the route do with an exchange; undefined without such a policy. */
+export interface ServiceParts {
+  readonly authorization: Authorization | undefined
+  readonly processing: Processing | undefined
+  readonly counting: Counting | undefined
+  /** Webhooks that guard a model. */
+  readonly judgements: {
+    readonly request: Judgement | undefined
+    readonly response: Judgement | undefined
+  }
+}
+
+/** What policies decide about an exchange. */
+interface PolicyParts extends ServiceParts {
+  /** The API key that the client sends, if the route needs one. */
+  readonly keyKind: KeyKind
+}
+
+export class Exchange implements PolicyParts {
   readonly tag: string
   readonly route: string
   readonly request: RequestPlan
@@ -63,12 +97,23 @@ export class Exchange {
   readonly plans: readonly ResponsePlan[]
   /** Set if the bodies are a chat with a model. */
   readonly chat: ModelChat | undefined
+  readonly authorization: Authorization | undefined
+  readonly processing: Processing | undefined
+  readonly counting: Counting | undefined
+  readonly judgements: ServiceParts['judgements']
+  /** When the client has begun to send it. */
+  begunAt: number | undefined
   readonly arrivals: Arrival[] = []
+  readonly keyKind: KeyKind
+  /** The same request as the mirror of the route gets it; undefined if it gets none. */
+  mirrored: Exchange | undefined
   /** Whether the client has written the whole request. */
   isSent = false
   /** Responses other than informational ones, as far as they have arrived. */
   readonly responses: Message[] = []
   readonly informational: Message[] = []
+  /** Whether its client pauses while it sends or reads. */
+  hasSlowClient = false
   /** Whether its request may share a connection to an upstream, which another exchange may end. */
   sharesConnection = false
   /** Why the exchange needs no response: its client or an earlier response on the connection has ended it. */
@@ -79,18 +124,30 @@ export class Exchange {
     route: string,
     request: RequestPlan,
     plans: readonly ResponsePlan[],
-    chat?: ModelChat,
+    chat: ModelChat | undefined,
+    services: PolicyParts,
   ) {
     this.tag = tag
     this.route = route
     this.request = request
     this.plans = plans
     this.chat = chat
+    this.authorization = services.authorization
+    this.processing = services.processing
+    this.counting = services.counting
+    this.judgements = services.judgements
+    this.keyKind = services.keyKind
   }
 
   /** What the bodies must be if an upstream follows a plan. */
-  contentOf({ body }: ResponsePlan): Content {
-    return this.chat ?? new PlainContent(this.request.body, body)
+  contentOf({ body, usage, unreadUsage }: ResponsePlan): Content {
+    const { chat, processing, request } = this
+    if (chat !== undefined && unreadUsage !== undefined) return new UnreadableContent(chat)
+    if (chat !== undefined) return usage === undefined ? new ErrorContent(chat) : chat
+    return new PlainContent(
+      processing?.expectedRequest() ?? whole(request.body),
+      processing?.expectedResponse(body) ?? whole(body),
+    )
   }
 
   planOf(arrival: number): ResponsePlan {
@@ -106,8 +163,12 @@ const tagPattern = /~c\d+r\d+~/g
 export function tagsIn(message: Message): Set<string> {
   const fields = [...message.fields, ...message.trailers].flat().join('\n')
   const text = `${message.startLine}\n${fields}\n${message.body.toString('latin1')}`
-  return new Set(text.match(tagPattern))
+  return tagsInText(text)
 }
+
+export const firstTagIn = (text: string): string | undefined => /~c\d+r\d+~/.exec(text)?.[0]
+
+export const tagsInText = (text: string): Set<string> => new Set(text.match(tagPattern))
 
 /** A body of about `size` bytes in which the tag stands again and again. */
 function bodyOf(tag: string, size: number): Buffer {
@@ -136,6 +197,9 @@ export function randomRequest(
     ['Cookie', `session=${tag}`],
   ]
   if (random.chance(0.6)) fields.push(['X-Role', random.pick(['reader', 'reader', 'writer'])])
+  // Servers read both as one value, `reader, writer`.
+  if (random.chance(0.05)) fields.push(['X-Role', 'writer'])
+  if (random.chance(0.3)) fields.push(['X-Auth-User', `${tag} forged`])
   for (let at = random.below(4); at > 0; at--) fields.push([`X-Extra-${at}`, `${tag} ${at}`])
   return {
     method,
@@ -148,24 +212,70 @@ export function randomRequest(
   }
 }
 
-/** A request to a model. */
-export function chatRequest(tag: string, route: string, { request }: ModelChat): RequestPlan {
-  const fields: Field[] = [
-    ['Host', 'gateway.test'],
-    ['X-Tag', tag],
-    ['Content-Type', 'application/json'],
-  ]
-  const path = `/${route}/${tag}/v1/chat/completions`
+/** The request to a model in place of a plain one. */
+export function chatRequest(
+  plain: RequestPlan,
+  tag: string,
+  route: string,
+  { request, formats }: ModelChat,
+): RequestPlan {
+  const fields: Field[] = [...plain.fields, ['Content-Type', 'application/json']]
+  const path = `/${route}/${tag}${formats.client.path}`
   const common = { trailers: [], expectsContinue: false }
   return { method: 'POST', path, fields, framing: 'length', body: request, ...common }
 }
 
-/** The response of a model: that of a plan, with what the model says. */
-export function chatResponse(plan: ResponsePlan, { response, isStream }: ModelChat): ResponsePlan {
-  const type = isStream ? 'text/event-stream' : 'application/json'
-  const fields: Field[] = [...plan.fields, ['Content-Type', type]]
+/** The response of a model in place of a plain one: what it says, or an error of its vendor. */
+export function chatResponse(
+  random: Random,
+  plan: ResponsePlan,
+  tag: string,
+  chat: ModelChat,
+): ResponsePlan {
   const framing = plan.framing === 'none' ? 'length' : plan.framing
-  return { ...plan, status: 200, framing, fields, body: response, trailers: [], isEarly: false }
+  const common = { ...plan, framing, trailers: [], isEarly: false }
+  const typed = (type: string): Field[] => [...plan.fields, ['Content-Type', type]]
+  if (random.chance(0.15)) {
+    const body = Buffer.from(JSON.stringify(chat.formats.vendor.error(tag)))
+    return {
+      ...common,
+      status: random.pick([429, 500, 503]),
+      fields: typed('application/json'),
+      body,
+    }
+  }
+  const usage = randomUsage(random)
+  const fields = typed(chat.isStream ? 'text/event-stream' : 'application/json')
+  const body = chat.respond(usage)
+  if (random.chance(0.92)) return { ...common, status: 200, fields, body, usage }
+  const odd = unreadable(random, body)
+  return { ...common, status: 200, fields: typed(odd.type), body: odd.body, unreadUsage: usage }
+}
+
+function randomUsage(random: Random): BilledUsage {
+  const [input, output] = [2 + random.below(1_000), 2 + random.below(1_000)]
+  if (random.chance(0.8)) return { input, output }
+  const compacted = { input: 1 + random.below(input - 1), output: 1 + random.below(output - 1) }
+  return { input, output, compacted }
+}
+
+/** Makes a response that is not one of a model, or is not typed as one. */
+function unreadable(
+  random: Random,
+  body: Buffer,
+): { readonly body: Buffer; readonly type: string } {
+  const text = body.toString()
+  const [json, events] = ['application/json', 'text/event-stream']
+  return random.pick([
+    { body: Buffer.from(`[${text}]`), type: json },
+    { body: Buffer.from(text.slice(0, -2)), type: json },
+    { body: Buffer.from(`${text}${text}`), type: json },
+    { body: Buffer.from(JSON.stringify(text)), type: json },
+    { body, type: 'text/plain' },
+    { body, type: 'application/octet-stream' },
+    { body: Buffer.from(`data: <p>${text}\n\n`), type: events },
+    { body: Buffer.from(JSON.stringify({ model: 'm', response: text })), type: json },
+  ])
 }
 
 const statuses = [200, 200, 200, 200, 201, 204, 301, 304, 400, 404, 500, 503]

@@ -2,16 +2,18 @@
 import { createIoCore } from '../../src/engines/core/index.ts'
 import { Engine } from '../../src/engines/http/engine.ts'
 import { createDataPlane, type DataPlane } from '../../src/gateway/proxy/data-plane.ts'
+import { RateBuckets } from '../../src/gateway/proxy/rate-buckets.ts'
 import type { AccessRecord } from '../../src/gateway/proxy/telemetry/types.ts'
-import { canonicalJson } from '../../src/ground/base/canonical.ts'
 import type { GatewayError } from '../../src/ground/errors/index.ts'
 import type { Resource, ResourceKey } from '../../src/ground/model/resources.ts'
 import type { Machine, World } from '../virtual-time/world.ts'
+import { DecisionStore } from './decisions.ts'
 
-/** Pages of the core's memory: 8 MiB. */
-const memoryPages = 128
-
-export interface GatewayEvents {
+interface GatewayOptions {
+  /** Pages of the core's memory, of 64 KiB each. */
+  readonly memoryPages: number
+  /** Whether decisions are recorded. */
+  readonly records: boolean
   onDone(record: AccessRecord): void
   /** A bug is never an expected outcome. */
   onBug(error: GatewayError): void
@@ -19,26 +21,26 @@ export interface GatewayEvents {
 
 export class Gateway {
   readonly engine: Engine
-  readonly machine: Machine
+  readonly decisions: DecisionStore | undefined
   readonly #plane: DataPlane
   readonly #ports = new Set<number>()
   #sequence = 0
 
-  private constructor(engine: Engine, machine: Machine, plane: DataPlane) {
+  private constructor(engine: Engine, plane: DataPlane, decisions: DecisionStore | undefined) {
     this.engine = engine
-    this.machine = machine
     this.#plane = plane
+    this.decisions = decisions
   }
 
-  static async start(world: World, machine: Machine, events: GatewayEvents): Promise<Gateway> {
-    const core = createIoCore({ memoryPages })
+  static async start(world: World, machine: Machine, options: GatewayOptions): Promise<Gateway> {
+    const core = createIoCore({ memoryPages: options.memoryPages })
     const head = core.createHead({ maxFields: 128 })
     const engine = new Engine({ core, head, bindAddress: '10.0.0.1', reusePort: false })
     const ignore = () => {}
     const telemetry = {
       onDone(_exchange: unknown, record: AccessRecord) {
-        if (record.bug !== undefined) events.onBug(record.bug)
-        events.onDone(record)
+        if (record.bug !== undefined) options.onBug(record.bug)
+        options.onDone(record)
       },
       onBadHead: ignore,
       onStreamDone: ignore,
@@ -47,11 +49,14 @@ export class Gateway {
       onLookup: ignore,
       onCallout: ignore,
     }
+    const decisions = options.records ? new DecisionStore(core) : undefined
     const plane = await createDataPlane({
+      buckets: new RateBuckets(undefined, () => world.monotonicMs(machine)),
       core,
       head,
       engine,
       telemetry,
+      ...(decisions && { recorder: (references) => decisions.recorder(references) }),
       settings: {
         destinations: { allow: [], refuse: [], loopback: true },
         random: () => world.inside.next(),
@@ -60,13 +65,17 @@ export class Gateway {
       },
     })
     engine.serve(plane)
-    return new Gateway(engine, machine, plane)
+    return new Gateway(engine, plane, decisions)
   }
 
   /** Applies a change and binds the ports of its listeners. */
   async apply(upserted: readonly Resource[], removed: readonly ResourceKey[] = []): Promise<void> {
     const sequence = ++this.#sequence
-    const versioned = upserted.map((resource) => ({ version: canonicalJson(resource), resource }))
+    const versioned = upserted.map((resource) => ({
+      // Each change set has new versions, so that what comes again is applied again.
+      version: `${sequence}`,
+      resource,
+    }))
     const { rejected, ports } = this.#plane.apply({ sequence, upserted: versioned, removed })
     const [first] = rejected
     if (first !== undefined) throw new Error(`${first.key} is rejected: ${first.message}`)

@@ -152,8 +152,8 @@ export class Http1Client {
   #lost(isOrderly: boolean): void {
     if (this.isOver) return
     this.#owner.world.note(`is ${isOrderly ? 'closed' : 'reset'} by the gateway`)
-    const { unfinished } = this.#reader
-    if (isOrderly && unfinished !== undefined) {
+    const { hasPart } = this.#reader
+    if (isOrderly && hasPart) {
       try {
         // A body that ends with its connection is whole now.
         this.#reader.finish()
@@ -162,7 +162,12 @@ export class Http1Client {
       } catch {
         this.#excuseRest('an earlier response was cut off')
       }
-    } else if (unfinished !== undefined) this.#excuseRest('an earlier response was cut off')
+    } else if (hasPart) this.#excuseRest('an earlier response was cut off')
+    const current = this.#current
+    if (current?.processing?.ending !== undefined && current.arrivals.length > 0) {
+      const later = this.#plan.exchanges.slice(this.#responded + 1)
+      for (const one of later) one.excuse ??= 'an earlier response was cut off before it arrived'
+    }
     const before = this.#plan.exchanges[this.#responded - 1]
     // The length of a chunked body shows only when it is over, after the response.
     if (before?.request.framing === 'chunked' && before.request.body.length > discardLimit) {
@@ -178,6 +183,7 @@ export class Http1Client {
     if (exchange === undefined || (!isPipelined && this.#begun > this.#responded)) return
     this.#begun++
     this.#isWriting = true
+    exchange.begunAt = this.#owner.world.now
     const { method, path, fields, framing, body, trailers, expectsContinue } = exchange.request
     const all = [...fields, ...framingField(framing, body)]
     if (expectsContinue) all.push(['Expect', '100-continue'])

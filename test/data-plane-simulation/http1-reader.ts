@@ -77,6 +77,11 @@ export class MessageReader {
     return this.#message
   }
 
+  /** Whether a part of a message has arrived, which may be a part of its head. */
+  get hasPart(): boolean {
+    return this.#message !== undefined || this.#rest.length > 0
+  }
+
   /** @throws FramingError */
   push(bytes: Uint8Array): void {
     this.#rest = Buffer.concat([this.#rest, bytes])

@@ -13,6 +13,8 @@ export interface UpstreamOwner {
   exchangeOf(message: Message): Exchange | undefined
   /** Called when a request has arrived as a whole. */
   onRequest(exchange: Exchange, arrival: Arrival): void
+  /** Called when a request has begun to arrive. */
+  onArrival(exchange: Exchange, arrival: Arrival): void
   fail(text: string): void
 }
 
@@ -34,6 +36,8 @@ export class Http1Service {
   #arrival: Arrival | undefined
   #exchange: Exchange | undefined
   #isOver = false
+  /** Number of requests that were read. */
+  #served = 0
 
   constructor(upstream: Server, end: End, owner: UpstreamOwner) {
     this.#upstream = upstream
@@ -77,10 +81,14 @@ export class Http1Service {
       upstream: this.#upstream.name,
       message,
       plan,
+      at: this.#owner.world.now,
+      isOnKeptConnection: this.#served++ > 0,
+      respondedAt: Number.POSITIVE_INFINITY,
       hasResponded: false,
       isReset: false,
     }
     exchange.arrivals.push(arrival)
+    this.#owner.onArrival(exchange, arrival)
     this.#arrival = arrival
     this.#exchange = exchange
     if (plan.fault === 'reset before the head') this.#later(plan.delayMs, () => this.#reset())
@@ -115,6 +123,7 @@ export class Http1Service {
     const isCut = fault.endsWith('in the body') && framed.length > 1
     const size = isCut ? head.length + random.below(framed.length - 1) : whole.length
     this.#later(plan.delayMs, () => {
+      arrival.respondedAt = this.#owner.world.now
       this.#send(whole.subarray(0, size), arrival, () => {
         if (isCut) {
           if (fault === 'reset in the body') this.#reset()

@@ -72,6 +72,7 @@ export class Http2Client {
 
   #send(exchange: Exchange, stream: number): void {
     this.#exchanges.set(stream, exchange)
+    exchange.begunAt = this.#owner.world.now
     const { method, path, fields, framing, body, trailers } = exchange.request
     const all: Field[] = [
       [':method', method],

@@ -64,8 +64,18 @@ export class Http2Service {
     this.#last = stream
     const plan = exchange.planOf(exchange.arrivals.length)
     const { name } = this.#upstream
-    const arrival = { upstream: name, message, plan, hasResponded: false, isReset: false }
+    const arrival = {
+      upstream: name,
+      message,
+      plan,
+      at: this.#owner.world.now,
+      isOnKeptConnection: this.#arrivals.length > 0,
+      respondedAt: Number.POSITIVE_INFINITY,
+      hasResponded: false,
+      isReset: false,
+    }
     exchange.arrivals.push(arrival)
+    this.#owner.onArrival(exchange, arrival)
     this.#arrivals.push(arrival)
     const served = { exchange, arrival }
     this.#served.set(stream, served)
@@ -97,6 +107,7 @@ export class Http2Service {
     const { exchange } = served
     const hasBody = exchange.request.method !== 'HEAD' && plan.framing !== 'none'
     this.#later(plan.delayMs, stream, () => {
+      served.arrival.respondedAt = this.#owner.world.now
       for (let at = 0; at < plan.informational; at++) {
         const hint: Field = ['link', `<${exchange.tag}>`]
         this.#peer.sendHead(stream, [[':status', '103'], hint], false)

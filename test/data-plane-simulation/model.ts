@@ -1,119 +1,181 @@
 /** Chats with a model whose texts guards mask, whole and streamed, with secrets that events cut anywhere. */
 import type { Random } from '../virtual-time/random.ts'
 import type { Content } from './content.ts'
+import type { BilledUsage, ClientFormat, VendorFormat } from './formats/format.ts'
+import { dataOfEvents, textOfEvents } from './formats/index.ts'
 
 /** What the guards of a model's route replace, and by what. */
 const secret = 'ann.lee@example.com'
 const masked = '<EMAIL_ADDRESS>'
 
+interface SentRequest {
+  readonly stream_options?: { readonly include_usage?: boolean }
+}
+
+/** What webhooks make of a text in each direction. */
+export interface Changes {
+  request(text: string): string
+  response(text: string): string
+}
+
+/** The formats of the client and of the vendor. */
+interface Formats {
+  readonly client: ClientFormat
+  readonly vendor: VendorFormat
+}
+
 /** One chat: what the client asks, what the model says, and what the other side may see of both. */
 export class ModelChat implements Content {
+  readonly formats: Formats
   readonly request: Buffer
-  readonly response: Buffer
   readonly isStream: boolean
+  /** Whether the client gets the usage. */
+  readonly #getsUsage: boolean
+  readonly #tag: string
   readonly #question: string
   readonly #speech: string
+  /** The speech, as the events of a stream cut it. */
+  readonly #pieces: readonly string[]
+  /** How webhooks change texts that masks let pass. */
+  readonly #changes: Changes
 
-  constructor(random: Random, tag: string) {
+  constructor(random: Random, tag: string, formats: Formats, changes: Changes) {
+    this.formats = formats
+    this.#changes = changes
+    this.#tag = tag
     this.isStream = random.chance(0.6)
+    const wantsUsage = random.chance(0.4)
+    this.#getsUsage = !this.isStream || wantsUsage || !formats.client.asksForUsage
     this.#question = textWithSecrets(random, tag)
     this.#speech = textWithSecrets(random, tag)
-    const messages = [
-      ...(random.chance(0.5) ? [{ role: 'system', content: `You are ${tag}` }] : []),
-      { role: 'user', content: random.chance(0.5) ? this.#question : parts(this.#question) },
-    ]
-    const asked = { model: 'm', user: tag, ...(this.isStream && { stream: true }), messages }
-    this.request = Buffer.from(JSON.stringify(asked))
-    this.response = this.isStream ? this.#events(random, tag) : this.#whole(tag)
+    const asked = {
+      tag,
+      isStream: this.isStream,
+      wantsUsage,
+      system: random.chance(0.5) ? `You are ${tag}` : undefined,
+      question: this.#question,
+      aside: random.chance(0.3) ? `${secret} ${tag}` : undefined,
+      hasParts: random.chance(0.5),
+    }
+    this.request = Buffer.from(JSON.stringify(formats.client.request(asked)))
+    this.#pieces = cut(random, this.#speech)
   }
 
-  #whole(tag: string): Buffer {
-    const message = { role: 'assistant', content: this.#speech }
-    const choices = [{ index: 0, message, finish_reason: 'stop' }]
-    const usage = { prompt_tokens: 7, completion_tokens: 5, total_tokens: 12 }
-    const object = 'chat.completion'
-    return Buffer.from(JSON.stringify({ id: tag, object, created: 1, model: 'm', choices, usage }))
-  }
-
-  #events(random: Random, tag: string): Buffer {
-    const pieces: string[] = []
-    for (let at = 0; at < this.#speech.length; ) {
-      const size = 1 + random.below(random.chance(0.5) ? 4 : 40)
-      pieces.push(this.#speech.slice(at, at + size))
-      at += size
-    }
-    const event = (delta: object, finish: string | null) => {
-      const choices = [{ index: 0, delta, finish_reason: finish }]
-      const chunk = { id: tag, object: 'chat.completion.chunk', created: 1, model: 'm', choices }
-      return `data: ${JSON.stringify(chunk)}\n\n`
-    }
-    const first = event({ role: 'assistant', content: '' }, null)
-    const events = pieces.map((content) => event({ content }, null))
-    return Buffer.from(`${first}${events.join('')}${event({}, 'stop')}data: [DONE]\n\n`)
+  /** The response of the model for which the vendor bills a usage. */
+  respond(usage: BilledUsage): Buffer {
+    const { vendor } = this.formats
+    const said = { tag: this.#tag, pieces: this.#pieces, usage }
+    return Buffer.from(this.isStream ? vendor.events(said) : JSON.stringify(vendor.whole(said)))
   }
 
   /** Whether guards let this pass of what the model may have said before it broke off. */
   #isBeginning(said: string): boolean {
     for (let end = 0; end <= this.#speech.length; end++) {
-      if (maskOf(this.#speech.slice(0, end)) === said) return true
+      if (this.#changes.response(maskOf(this.#speech.slice(0, end))) === said) return true
     }
     return false
+  }
+
+  hasSecret(text: string): boolean {
+    return text.includes(secret)
+  }
+
+  /** Whether a body that a client gets has any part of what the model says. */
+  hasSpeech(received: Buffer): boolean {
+    const { client } = this.formats
+    const text = received.toString()
+    if (this.isStream) return textOfEvents(client, text) !== ''
+    return isObject(text) && client.textOfWhole(JSON.parse(text)) !== undefined
   }
 
   problemOfRequest(received: Buffer, isWhole: boolean): string | undefined {
     const text = received.toString()
     if (text.includes(secret)) return `gets the secret of the question: ${text}`
     if (!isWhole) return undefined
-    const { messages } = JSON.parse(text) as { messages: readonly { content: unknown }[] }
-    const content = messages.at(-1)?.content
-    const asked = typeof content === 'string' ? content : textOfParts(content)
-    return asked === maskOf(this.#question) ? undefined : `gets the question ${asked}`
+    const { vendor } = this.formats
+    const request: unknown = JSON.parse(text)
+    const { stream_options: options } = request as SentRequest
+    const isAsked = !vendor.asksForUsage || options?.include_usage === true
+    if (this.isStream && !isAsked) return 'is not asked for the usage'
+    const asked = vendor.questionOf(request)
+    const expected = this.#changes.request(maskOf(this.#question))
+    return asked === expected ? undefined : `gets the question ${asked}`
   }
 
   problemOfResponse(received: Buffer, isWhole: boolean): string | undefined {
+    const { client } = this.formats
     const text = received.toString()
-    const said = this.isStream ? speechIn(text) : ''
+    const said = this.isStream ? textOfEvents(client, text) : ''
     if (text.includes(secret) || said.includes(secret))
       return `gets the secret of the model: ${text}`
-    const expected = maskOf(this.#speech)
+    const expected = this.#changes.response(maskOf(this.#speech))
     // A stream that the model breaks off ends with an error.
-    const isOver = isWhole && !text.includes('data: {"error"')
+    const isOver = isWhole && !client.errorEvents.some((event) => text.includes(event))
     if (!isOver) return this.#isBeginning(said) ? undefined : `gets a part of the speech: ${said}`
-    const whole = this.isStream ? said : wholeSpeech(text)
-    return whole === expected ? undefined : `gets the speech ${whole}`
+    const spoken = this.isStream ? said : client.textOfWhole(JSON.parse(text))
+    if (spoken !== expected) return `gets the speech ${spoken} in ${text}`
+    for (const data of this.isStream ? dataOfEvents(text) : []) {
+      const repeated = client.repeatedText(data) ?? expected
+      if (repeated !== expected) return `gets the repeated speech ${repeated}`
+    }
+    const hasUsage = text.includes('"usage":{')
+    return hasUsage === this.#getsUsage ? undefined : `gets ${hasUsage ? 'a' : 'no'} usage`
   }
 }
 
+const isObject = (text: string): boolean => text.startsWith('{') && text.endsWith('}')
+
+/** A response that guards cannot read as one of a model. */
+export class UnreadableContent implements Content {
+  readonly #chat: ModelChat
+
+  constructor(chat: ModelChat) {
+    this.#chat = chat
+  }
+
+  problemOfRequest(received: Buffer, isWhole: boolean): string | undefined {
+    return this.#chat.problemOfRequest(received, isWhole)
+  }
+
+  problemOfResponse(received: Buffer): string | undefined {
+    return this.#chat.hasSecret(received.toString()) ? 'gets an unread secret' : undefined
+  }
+}
+
+/** Bodies of a vendor's error, which quotes no text. */
+export class ErrorContent implements Content {
+  readonly #chat: ModelChat
+
+  constructor(chat: ModelChat) {
+    this.#chat = chat
+  }
+
+  problemOfRequest(received: Buffer, isWhole: boolean): string | undefined {
+    return this.#chat.problemOfRequest(received, isWhole)
+  }
+
+  problemOfResponse(received: Buffer): string | undefined {
+    return this.#chat.hasSpeech(received) ? 'gets a speech with an error' : undefined
+  }
+}
+
+function cut(random: Random, text: string): string[] {
+  const pieces: string[] = []
+  for (let at = 0; at < text.length; ) {
+    const size = 1 + random.below(random.chance(0.5) ? 4 : 40)
+    pieces.push(text.slice(at, at + size))
+    at += size
+  }
+  return pieces
+}
+
 const maskOf = (text: string): string => text.replaceAll(secret, masked)
-
-const parts = (text: string) => [{ type: 'text', text }]
-
-const textOfParts = (content: unknown): string =>
-  (content as readonly { text: string }[]).map(({ text }) => text).join('')
 
 function textWithSecrets(random: Random, tag: string): string {
   const words = Array.from({ length: 1 + random.below(12) }, () =>
     random.pick([secret, tag, 'and', 'so', 'ann.lee@', '@example', 'é', '"quoted"', '\n']),
   )
-  return words.join(' ')
-}
-
-/** The text of the events that have arrived as a whole. */
-function speechIn(text: string): string {
-  const events = text.split('\n\n').slice(0, -1)
-  return events
-    .map((event) => event.replace(/^data: /, ''))
-    .filter((data) => data.startsWith('{'))
-    .map((data) => {
-      const { choices = [] } = JSON.parse(data) as {
-        choices?: readonly { delta?: { content?: string } }[]
-      }
-      return choices.map(({ delta }) => delta?.content ?? '').join('')
-    })
-    .join('')
-}
-
-function wholeSpeech(text: string): string {
-  const { choices } = JSON.parse(text) as { choices: readonly { message: { content: string } }[] }
-  return choices[0]?.message.content ?? ''
+  const text = words.join(' ')
+  // Vendors refuse blank texts, so that gateways leave them out.
+  return text.trim() === '' ? tag : text
 }

@@ -25,11 +25,6 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     from: 'this.#sender.isIdempotent)) return false',
     to: 'true)) return false',
   },
-  'a write buffer is leased again before it is sent': {
-    file: 'src/engines/http/node-handles/handle-writer.ts',
-    from: 'this.#await(buffer.length, undefined).buffer = buffer',
-    to: 'this.#await(buffer.length, undefined); buffer.release()',
-  },
   'a cut body ends like a whole one': {
     file: 'src/engines/http/exchange/exchange-body.ts',
     from: 'this.fail(error)',
@@ -40,9 +35,149 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     from: 'if (detail === undefined) return next',
     to: 'if (detail !== null) return next',
   },
+  'guards take parts of users for reasoning': {
+    file: 'assembly/texts/content.ts',
+    from: 'maskObject(i)\n    isAssistant = false',
+    to: 'isAssistant = true\n    maskObject(i)\n    isAssistant = false',
+  },
+  'errors quote responses that guards could not read': {
+    file: 'src/engines/messages/response/provider-error.ts',
+    from: 'if (isGuarded || !(error',
+    to: 'if (!(error',
+  },
+  'compactions are not counted': {
+    file: 'src/engines/messages/formats/messages/usage.ts',
+    from: "listAt(usage, 'iterations').filter(isCompaction)",
+    to: "listAt(usage, 'iterations').filter(() => false)",
+  },
+  'texts that a stream repeats are not masked': {
+    file: 'src/engines/messages/mask/stream-guard.ts',
+    from: 'return this.#rewriter.push(bytes)',
+    to: "return bytes.includes('response.completed') ? bytes : this.#rewriter.push(bytes)",
+  },
+  'a rule reads only the joined value of a header of several lines': {
+    file: 'src/gateway/variables/expression.ts',
+    from: 'return lineReading.lines === 1 || decides(joined)',
+    to: 'return lineReading.lines >= 1 || decides(joined)',
+  },
+  'guards take the first reason of an end for the end of a stream': {
+    file: 'assembly/texts/stream.ts',
+    from: 'export function stop(first: i32): void {',
+    to: 'export function stop(first: i32): void { if (failure == 0) return completeRuns(first, -1, false)',
+  },
   'guards do not read streams': {
     file: 'src/engines/messages/mask/stream-guard.ts',
     from: 'return this.#rewriter.push(bytes)',
     to: 'return bytes',
+  },
+  'a processor that is lost lets the response pass': {
+    file: 'src/gateway/policies/ext-proc/apply.ts',
+    from: 'processing.hasPassed',
+    to: 'processing.isOver',
+  },
+  'a processor gets trailers that it has not asked for': {
+    file: 'src/gateway/policies/ext-proc/processing.ts',
+    from: 'this.response.sendsTrailers &&= modes.sendsTrailers',
+    to: '',
+  },
+  'the refusal of a processor passes through the translation of a stream': {
+    file: 'src/gateway/policies/ext-proc/immediate.ts',
+    from: 'Buffer.from(body) : body, true)',
+    to: 'Buffer.from(body) : body)',
+  },
+  'records forget the policies of a response that fails': {
+    file: 'src/gateway/proxy/request/response.ts',
+    from: 'context.steps.isResponseDone = true',
+    to: 'context.steps.postRoutingDone = 0',
+  },
+  'calls of processors are reset when they are over': {
+    file: 'src/gateway/policies/ext-proc/processing.ts',
+    from: 'this.#stream.end()',
+    to: 'this.#stream.close()',
+  },
+  'an answer of a processor with an unknown status counts as consent': {
+    file: 'src/gateway/policies/ext-proc/understood.ts',
+    from: 'status !== 0 && status !== continueAndReplace',
+    to: 'status < 0',
+  },
+  'every success of an authorization service allows a request': {
+    file: 'src/gateway/policies/ext-auth/http.ts',
+    from: 'response.status === 200',
+    to: 'response.status < 300',
+  },
+  'an authorization of a later version counts as consent': {
+    file: 'src/gateway/policies/ext-auth/grpc.ts',
+    from: '$unknown !== undefined',
+    to: '$unknown === null',
+  },
+  'clients forge what authorization services set': {
+    file: 'src/gateway/policies/ext-auth/http.ts',
+    from: 'if (values.length > 0 || !this.#sent.has(name)) headers.remove(name)',
+    to: '',
+  },
+  'an unknown action of a webhook lets texts pass': {
+    file: 'src/gateway/backends/ai/guards/webhook.ts',
+    from: "!hasOnly(decision, ['action']) || !hasOnly(action, actionNames)",
+    to: '!isObject(action)',
+  },
+  'a rate limit service is asked again about a request that it may have counted': {
+    file: 'src/gateway/policies/rate-limit/global.ts',
+    from: 'isOnce: cost > 0',
+    to: 'isOnce: false',
+  },
+  'a rate limit service that fails lets requests pass': {
+    file: 'src/gateway/policies/rate-limit/global.ts',
+    from: 'if (error instanceof Error) return unavailable(error)',
+    to: 'return undefined',
+  },
+  'an unknown code of a rate limit service admits a request': {
+    file: 'src/gateway/policies/rate-limit/global.ts',
+    from: 'if (overallCode !== codes.overLimit) throw',
+    to: 'if (overallCode > codes.overLimit) return { status, forRequest: [], forResponse }; if (overallCode !== codes.overLimit) throw',
+  },
+  'API keys are accepted after they have expired': {
+    file: 'src/gateway/policies/api-key-authentication/apply.ts',
+    from: 'systemClock.now() >= expiresAt ?',
+    to: 'systemClock.now() < 0 ?',
+  },
+  'mirrors get requests that no policy has let pass': {
+    file: 'src/gateway/proxy/phases.ts',
+    from: '  chooseBackend,\n',
+    to: '  chooseBackend,\n  startMirrors,\n',
+  },
+  'copies for mirrors are sent again': {
+    file: 'src/engines/http/upstream/mirror.ts',
+    from: 'isOnce: true',
+    to: 'isOnce: false',
+  },
+  'a local limit counts no requests': {
+    file: 'src/gateway/policies/rate-limit/local.ts',
+    from: '!bucket.take(1, value)',
+    to: 'bucket.take(1, value) === null',
+  },
+  'tokens are not charged': {
+    file: 'src/gateway/backends/ai/call/model-details.ts',
+    from: 'if (isBilled && usage !== undefined) {',
+    to: 'if (usage === null) {',
+  },
+  'an admitted request is refused when it fails over': {
+    file: 'src/gateway/policies/rate-limit/local.ts',
+    from: 'if (isAgain && limit.key?.isLate !== true) continue',
+    to: '',
+  },
+  'a processor that wants nothing of the response may fail it': {
+    file: 'src/gateway/policies/ext-proc/processing.ts',
+    from: 'this.#endsWhenDone = !modes.sendsHeaders && modes.body === bodyModes.none',
+    to: '',
+  },
+  'a write buffer is leased again before it is sent': {
+    file: 'src/engines/http/node-handles/handle-writer.ts',
+    from: 'this.#await(buffer.length, undefined).buffer = buffer',
+    to: 'this.#await(buffer.length, undefined); buffer.release()',
+  },
+  'a response that follows a lost one passes without its processor': {
+    file: 'src/gateway/policies/ext-proc/processing.ts',
+    from: 'this.isOver = true\n    this.#stream.end()',
+    to: 'this.isOver = true; this.hasPassed = this.#isDone; this.#stream.end()',
   },
 }

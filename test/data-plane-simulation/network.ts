@@ -27,12 +27,13 @@ export interface Line {
   readonly latencyMs: number
   /** Bytes that the system buffers of one direction hold. */
   readonly capacity: number
-  /** Largest piece in which bytes arrive. */
+  /** Largest piece in which bytes arrive, for `mostSmallPieces` pieces after `smallAfter` bytes. */
   readonly pieceSize: number
+  readonly smallAfter: number
 }
 
-/** After so many pieces, bytes arrive as they were sent, so that long bodies do not take a step a byte. */
-const mostSmallPieces = 300
+/** Before and after so many pieces, bytes arrive as they were sent, so that long bodies do not take a step a byte. */
+const mostSmallPieces = 80
 
 /** One direction of a connection. */
 class Direction {
@@ -47,6 +48,7 @@ class Direction {
   #held = 0
   #lastArrival = 0
   #pieces = 0
+  #delivered = 0
   #isDelivering = false
   /** What follows all bytes. */
   #last: 'end' | 'reset' | undefined
@@ -123,8 +125,8 @@ class Direction {
       if (this.#lastHasArrived) this.#deliverLast()
       return
     }
-    const isSmall = this.#pieces++ < mostSmallPieces
-    const piece = isSmall ? first.subarray(0, this.#line.pieceSize) : first
+    const piece = first.subarray(0, this.#nextSize())
+    this.#delivered += piece.length
     if (piece.length === first.length) this.#arrived.shift()
     else this.#arrived[0] = first.subarray(piece.length)
     this.#isDelivering = true
@@ -141,6 +143,13 @@ class Direction {
     this.#lastHasArrived = false
     if (this.#last === 'reset') this.to.receiver.onReset()
     else this.to.receiver.onEnd()
+  }
+
+  /** Returns the largest size of the next piece. */
+  #nextSize(): number {
+    const { pieceSize, smallAfter } = this.#line
+    if (this.#delivered < smallAfter) return smallAfter - this.#delivered
+    return this.#pieces++ < mostSmallPieces ? pieceSize : Number.POSITIVE_INFINITY
   }
 
   #takeWaiting(): void {
@@ -294,10 +303,12 @@ export class Network {
 const nameOf = ({ host, port }: Address): string => `${host}:${port}`
 
 const pieceSizes = [1, 2, 3, 7, 16, 64, 1_000, 4_096, 65_536, 65_536, 65_536]
-const capacities = [1_024, 4_096, 16_384, 65_536, 262_144, 262_144]
+const startsOfSmallPieces = [0, 0, 0, 100, 300, 1_000, 4_000, 20_000]
+const capacities = [200, 1_024, 4_096, 16_384, 65_536, 262_144, 262_144]
 
 export const randomLine = (random: Random): Line => ({
   latencyMs: random.chance(0.5) ? 0.1 : random.between(0.1, 20),
   capacity: random.pick(capacities),
   pieceSize: random.pick(pieceSizes),
+  smallAfter: random.pick(startsOfSmallPieces),
 })

@@ -1,25 +1,30 @@
 /** One world: a configuration, clients, upstreams, and what must hold at the end. */
+import { ModelRecord } from '../../src/gateway/backends/ai/call/model-record.ts'
 import type { AccessRecord } from '../../src/gateway/proxy/telemetry/types.ts'
+import type { Resource } from '../../src/ground/model/resources.ts'
 import { inhabit } from '../virtual-time/globals.ts'
 import { Random } from '../virtual-time/random.ts'
 import { Machine, World } from '../virtual-time/world.ts'
+import { checkRequestLimit, checkTokenLimit, checkUsage, type RecordedUsage } from './accounts.ts'
+import { keyPolicy } from './api-keys.ts'
 import { checkExchange, type Violation } from './checks.ts'
-import { type Configuration, randomConfiguration } from './configuration.ts'
-import {
-  chatRequest,
-  chatResponse,
-  Exchange,
-  randomRequest,
-  randomResponse,
-  tagOf,
-} from './exchange.ts'
+import { type Configuration, randomConfiguration, type SimulatedRoute } from './configuration.ts'
+import { randomChanges, withReplacements } from './configuration-changes.ts'
+import { checkDecision, checkSimulated, openSimulator } from './decisions.ts'
+import { Emphasis } from './emphasis.ts'
+import { type Exchange, firstTagIn } from './exchange.ts'
+import type { BilledUsage } from './formats/format.ts'
 import { Gateway } from './gateway.ts'
-import { type ClientPlan, Http1Client } from './http1-client.ts'
+import { Http1Client } from './http1-client.ts'
 import type { Message } from './http1-reader.ts'
+import { Http1Service } from './http1-upstream.ts'
 import { Http2Client } from './http2-client.ts'
-import { ModelChat } from './model.ts'
+import { Http2Service } from './http2-upstream.ts'
 import { Network } from './network.ts'
+import { problemOfArrival } from './policies.ts'
+import { startServices } from './services/policy-services.ts'
 import { plugIn } from './sockets.ts'
+import { randomClient, randomTraffic } from './traffic.ts'
 import { Upstream } from './upstream.ts'
 
 export interface Outcome {
@@ -32,6 +37,10 @@ export interface Outcome {
   readonly exchanges: number
 }
 
+/** Share of worlds whose decisions are recorded, and simulated again. */
+const recordedShare = 0.1
+/** Pages of the core's memory: with the fewer, heads and bodies are written as texts and not from buffers. */
+const memoryPages = [32, 96, 96, 96]
 /** Time in which clients begin. */
 const startMs = 500
 /** Time after which every exchange must be over. */
@@ -62,19 +71,29 @@ export async function simulate(seed: number): Promise<Outcome> {
   return { seed, failure, digest, trace, steps, exchanges }
 }
 
+function usageIn({ record }: AccessRecord): BilledUsage | undefined {
+  return record instanceof ModelRecord ? record.details.usage : undefined
+}
+
 class Simulation {
   readonly exchanges = new Map<string, Exchange>()
   readonly #world: World
   readonly #random: Random
   readonly #network: Network
+  readonly #keyRandom: Random
+  readonly #emphasis: Emphasis
+  /** The wall clock when the world begins. */
+  #epochMs = 0
   readonly #machine = new Machine('gateway')
-  readonly #records: AccessRecord[] = []
+  readonly #records: (AccessRecord & RecordedUsage)[] = []
   readonly #upstreams: Upstream[] = []
   readonly #clients: (Http1Client | Http2Client)[] = []
 
   constructor(world: World) {
     this.#world = world
     this.#random = new Random(world.seed, 'plan')
+    this.#keyRandom = new Random(world.seed, 'keys')
+    this.#emphasis = new Emphasis(world.seed)
     this.#network = new Network(world, new Random(world.seed, 'network'))
   }
 
@@ -83,20 +102,30 @@ class Simulation {
     plugIn(this.#network, this.#machine)
     const gateway = await Gateway.start(world, this.#machine, {
       onDone: (record) => this.#record(record),
+      records: this.#random.chance(recordedShare),
+      memoryPages: this.#random.pick(memoryPages),
       onBug: (error) => world.fail(`a bug: ${error.stack} ${String(error.cause)}`),
     })
     try {
-      const configuration = randomConfiguration(this.#random)
+      this.#epochMs = world.wallMs(this.#machine)
+      const configuration = randomConfiguration(
+        this.#random,
+        this.#keyRandom,
+        this.#emphasis,
+        this.#epochMs,
+      )
       const applied = gateway.apply(configuration.resources)
       await world.runUntil(1)
       await applied
       this.#startUpstreams(configuration)
       this.#startClients(configuration)
+      this.#planChanges(configuration, gateway)
       const waiting = () => this.#clients.filter(({ isOver }) => !isOver)
       while (waiting().length > 0 && world.now < limitMs) await world.runUntil(world.now + 1_000)
       for (const client of waiting()) this.#violate('progress', client.describe())
       await world.runUntil(world.now + quietMs)
       this.#check(configuration, gateway)
+      await this.#checkDecisions(configuration, gateway)
       await world.runUntil(world.now)
     } finally {
       gateway.stop()
@@ -110,72 +139,93 @@ class Simulation {
 
   #record(record: AccessRecord): void {
     this.#world.note(`${record.method} ${record.path}: ${record.status} ${record.error ?? ''}`)
+    const exchange = this.#exchangeOf(record.path)
+    if (exchange?.chat?.hasSecret(record.error ?? '') === true) {
+      this.#violate('protection', `the log repeats a text of ${exchange.tag}: ${record.error}`)
+    }
     // The plane uses the object again.
-    this.#records.push({ ...record })
+    this.#records.push({ ...record, at: this.#world.now, usage: usageIn(record) })
   }
 
   #violate(invariant: Violation['invariant'], text: string): void {
     this.#world.fail(`${invariant}: ${text}`)
   }
 
-  #startUpstreams({ upstreams }: Configuration): void {
-    const random = new Random(this.#world.seed, 'upstreams')
+  #startUpstreams({ upstreams, routes }: Configuration): void {
+    const { seed } = this.#world
+    const mirrors = new Set(routes.map(({ mirror }) => mirror))
     for (const [name, address] of upstreams) {
+      const isMirror = mirrors.has(name)
       const owner = {
         world: this.#world,
         network: this.#network,
-        random,
+        random: new Random(seed, name),
         exchangeOf: ({ startLine, fields }: Message) => {
-          const tag = /~c\d+r\d+~/.exec(`${startLine} ${fields.flat().join(' ')}`)
-          return this.exchanges.get(tag?.[0] ?? '')
+          const exchange = this.#exchangeOf(`${startLine} ${fields.flat().join(' ')}`)
+          return isMirror ? exchange?.mirrored : exchange
         },
         onRequest: ({ tag }: Exchange) => this.#world.note(`${name} has read ${tag}`),
+        onArrival: (exchange: Exchange) => {
+          const problem = problemOfArrival(exchange)
+          if (problem !== undefined) this.#violate('protection', `${exchange.tag}: ${problem}`)
+        },
         fail: (text: string) => this.#violate('framing', text),
       }
-      this.#upstreams.push(new Upstream(name, address, owner))
+      const upstream = new Upstream(
+        new Machine(name),
+        address,
+        this.#network,
+        (isHttp2, server, end) => {
+          const Service = isHttp2 ? Http2Service : Http1Service
+          new Service(server, end, owner)
+        },
+      )
+      this.#upstreams.push(upstream)
     }
+    const services = startServices({
+      world: this.#world,
+      network: this.#network,
+      random: new Random(seed, 'services'),
+      exchangeOf: (text) => this.#exchangeOf(text),
+      fail: (invariant, text) => this.#violate(invariant, text),
+    })
+    this.#upstreams.push(...services)
+  }
+
+  #planChanges({ resources, routes }: Configuration, gateway: Gateway): void {
+    const random = new Random(this.#world.seed, 'changes')
+    const world = this.#world
+    const apply = (atMs: number, text: string, changed: () => readonly Resource[]) => {
+      world.schedule(this.#machine, atMs - world.now, () => {
+        world.note(`the configuration changes: ${text}`)
+        void gateway.apply(changed())
+      })
+    }
+    const removals = routes.flatMap(({ name, keys }) =>
+      keys === undefined
+        ? []
+        : [{ at: keys.removedAt, resource: keyPolicy(name, keys, this.#epochMs, false) }],
+    )
+    for (const { at, resource } of removals) apply(at, 'a key is removed', () => [resource])
+    for (const { afterMs, text, resources: changed } of randomChanges(random, resources)) {
+      const now = world.now + afterMs
+      apply(now, text, () => withReplacements(changed, removals, now))
+    }
+  }
+
+  #exchangeOf(text: string): Exchange | undefined {
+    return this.exchanges.get(firstTagIn(text) ?? '')
   }
 
   #startClients({ port, routes }: Configuration): void {
     const random = this.#random
     const clientRandom = new Random(this.#world.seed, 'clients')
-    const most = random.pick([300, 5_000, 70_000])
-    const faultChance = random.pick([0, 0, 0.1, 0.4])
+    const traffic = randomTraffic(random, this.#keyRandom, this.#emphasis)
     for (let at = 0, count = 1 + random.below(6); at < count; at++) {
-      const own: Exchange[] = []
-      for (let index = 0, requests = 1 + random.below(5); index < requests; index++) {
-        const tag = tagOf(at, index)
-        const route = random.pick(routes)
-        const plain = Array.from({ length: 1 + route.retries }, () =>
-          randomResponse(random, tag, most, faultChance, route.mayEnd),
-        )
-        const chat = route.isModel ? new ModelChat(random, tag) : undefined
-        const request =
-          chat === undefined
-            ? randomRequest(random, tag, route.name, most)
-            : chatRequest(tag, route.name, chat)
-        const plans = chat === undefined ? plain : plain.map((plan) => chatResponse(plan, chat))
-        const exchange = new Exchange(tag, route.name, request, plans, chat)
-        own.push(exchange)
-        this.exchanges.set(tag, exchange)
-      }
-      const plan: ClientPlan = {
-        exchanges: own,
-        isPipelined: random.chance(0.3),
-        pauseMs: random.chance(0.6) ? 0 : random.between(1, 300),
-        readPauseMs: random.chance(0.8) ? 0 : random.between(1, 100),
-        fault: random.chance(0.2)
-          ? {
-              kind: random.pick(['reset', 'close', 'stop reading'] as const),
-              afterBytes: 1 + random.below(random.pick([200, 2_000, 20_000])),
-            }
-          : undefined,
-      }
-      const Client = random.chance(0.35) ? Http2Client : Http1Client
-      for (const exchange of own) {
-        const route = routes.find(({ name }) => name === exchange.route)
-        exchange.sharesConnection = Client === Http2Client || route?.isHttp2 === true
-      }
+      const isHttp2 = random.chance(0.35)
+      const plan = randomClient(random, at, routes, traffic, isHttp2)
+      for (const exchange of plan.exchanges) this.exchanges.set(exchange.tag, exchange)
+      const Client = isHttp2 ? Http2Client : Http1Client
       const client = new Client(`client${at}`, plan, {
         world: this.#world,
         network: this.#network,
@@ -195,6 +245,16 @@ class Simulation {
         this.#violate(invariant, text),
       )
     }
+    const exchanges = [...this.exchanges.values()]
+    for (const route of routes) {
+      const own = exchanges.filter((exchange) => exchange.route === route.name)
+      this.#checkLimits(route, own)
+    }
+    for (const exchange of exchanges) {
+      const record = this.#usageOf(exchange)
+      const say = (text: string) => this.#violate('accounts', `${exchange.tag}: ${text}`)
+      if (exchange.chat !== undefined && record !== undefined) checkUsage(exchange, record, say)
+    }
     const { connectionsOpen, coreTraps } = engine.counters
     if (connectionsOpen > 0) {
       this.#violate('progress', `${connectionsOpen} client connections are open without a client`)
@@ -203,5 +263,43 @@ class Simulation {
     for (const { endpoint, busy } of engine.poolStates()) {
       if (busy > 0) this.#violate('progress', `${busy} connections to ${endpoint} are busy`)
     }
+  }
+
+  async #checkDecisions(
+    { resources, routes }: Configuration,
+    { decisions }: Gateway,
+  ): Promise<void> {
+    if (decisions === undefined) return
+    const found = decisions.read((text) => this.#violate('truth', text))
+    const versioned = resources.map((resource) => ({ resource, version: '1' }))
+    const simulator = await openSimulator(versioned)
+    for (const exchange of this.exchanges.values()) {
+      const decision = found.get(exchange.tag)
+      const logged = this.#records.find(({ path }) => path.includes(exchange.tag))
+      const route = routes.find(({ name }) => name === exchange.route)
+      if (logged === undefined || route === undefined) continue
+      const say = (text: string) => this.#violate('truth', `${exchange.tag}: ${text}`)
+      if (decision === undefined) {
+        say('has no decision record')
+        continue
+      }
+      checkDecision(exchange, route, decision, logged.status, say)
+      // What-if knows no values of keys, and the policy of this configuration may not be that of the request.
+      if (route.keys === undefined) await checkSimulated(simulator, exchange, decision, say)
+    }
+    simulator.close()
+  }
+
+  #checkLimits(route: SimulatedRoute, exchanges: readonly Exchange[]): void {
+    const { limit, tokenLimit } = route
+    const say = (text: string) => this.#violate('accounts', text)
+    if (limit !== undefined) checkRequestLimit(limit, route, exchanges, say)
+    if (tokenLimit !== undefined) {
+      checkTokenLimit(tokenLimit, exchanges, (exchange) => this.#usageOf(exchange), say)
+    }
+  }
+
+  #usageOf({ tag }: Exchange): RecordedUsage | undefined {
+    return this.#records.find(({ path }) => path.includes(tag))
   }
 }

@@ -1,8 +1,9 @@
 /** A server of a world that speaks HTTP/1.1 and, if the client begins with its preface, HTTP/2. */
-import { Machine } from '../virtual-time/world.ts'
-import { Http1Service, type UpstreamOwner } from './http1-upstream.ts'
-import { Http2Service } from './http2-upstream.ts'
-import type { End } from './network.ts'
+import type { Machine } from '../virtual-time/world.ts'
+import type { End, Network } from './network.ts'
+
+/** Takes over a connection; the bytes that have arrived follow. */
+type Serve = (isHttp2: boolean, upstream: Upstream, end: End) => void
 
 /** What tells a preface from every method. */
 const prefaceStart = 'PRI'
@@ -12,13 +13,18 @@ export class Upstream {
   readonly machine: Machine
   open = 0
 
-  constructor(name: string, address: { host: string; port: number }, owner: UpstreamOwner) {
-    this.name = name
-    this.machine = new Machine(name)
-    owner.network.listen(address, this.machine, (end) => this.#accept(end, owner))
+  constructor(
+    machine: Machine,
+    address: { readonly host: string; readonly port: number },
+    network: Network,
+    serve: Serve,
+  ) {
+    this.name = machine.name
+    this.machine = machine
+    network.listen(address, machine, (end) => this.#accept(end, serve))
   }
 
-  #accept(end: End, owner: UpstreamOwner): void {
+  #accept(end: End, serve: Serve): void {
     let first = Buffer.alloc(0)
     const leave = () => {
       end.close()
@@ -30,8 +36,7 @@ export class Upstream {
         first = Buffer.concat([first, bytes])
         if (first.length < prefaceStart.length) return
         const isHttp2 = first.toString('latin1', 0, prefaceStart.length) === prefaceStart
-        const Service = isHttp2 ? Http2Service : Http1Service
-        new Service(this, end, owner)
+        serve(isHttp2, this, end)
         end.receiver.onBytes(first)
       },
       onEnd: leave,

@@ -129,9 +129,19 @@ Object.assign(globalThis, {
   clearInterval: stop,
 })
 Object.assign(performance, { now: () => here().monotonicMs() })
+// A step of a world is what a tick of the event loop is in production.
+const uvMetricsInfo = {
+  get loopCount() {
+    return here().steps
+  },
+}
+Object.defineProperty(performance, 'nodeTiming', { value: { uvMetricsInfo } })
 Object.assign(Math, { random: () => here().inside.next() })
 Object.assign(AbortSignal, { timeout: timeoutSignal })
-Object.assign(timersPromises, { setTimeout: wait })
+Object.assign(timersPromises, {
+  setTimeout: wait,
+  setImmediate: (value?: unknown) => new Promise((resolve) => setImmediate(() => resolve(value))),
+})
 Object.assign(crypto, {
   randomUUID: uuid,
   randomBytes: (size: number) => Buffer.from(here().inside.hex(2 * size), 'hex'),

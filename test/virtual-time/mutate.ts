@@ -1,7 +1,8 @@
 /** Puts a defect into the code under test, to see that a simulation finds it. */
 import { registerHooks } from 'node:module'
+import { compileTexts } from './mutated-core.ts'
 
-/** A text of one source file, and what stands there instead. */
+/** A text of one source file, and what stands there instead. Files of `assembly/` are compiled with it. */
 export interface Mutation {
   readonly file: string
   readonly from: string
@@ -12,14 +13,27 @@ export interface Mutation {
 export function mutate(mutations: Readonly<Record<string, Mutation>>, name: string): void {
   const mutation = mutations[name]
   if (mutation === undefined) throw new Error(`there is no mutation ${name}`)
-  const { file, from, to } = mutation
+  change(mutation.file.startsWith('assembly/') ? mutationOfHost(mutation) : mutation)
+}
+
+function change({ file, from, to }: Mutation): void {
   registerHooks({
     load(url, context, next) {
       const loaded = next(url, context)
       if (!url.endsWith(`/${file}`)) return loaded
-      const source = String(loaded.source)
-      if (!source.includes(from)) throw new Error(`${file} has no line '${from}' any more`)
-      return { ...loaded, source: source.replace(from, to) }
+      const source = replaced(String(loaded.source), { file, from, to })
+      return { ...loaded, source }
     },
   })
+}
+
+/** Lets the host load a core with the defect. */
+function mutationOfHost(mutation: Mutation): Mutation {
+  const made = compileTexts(mutation.file, (source) => replaced(source, mutation))
+  return { file: 'src/engines/core/load.ts', from: "'core-texts.wasm'", to: `'${made}'` }
+}
+
+function replaced(source: string, { file, from, to }: Mutation): string {
+  if (!source.includes(from)) throw new Error(`${file} has no line '${from}' any more`)
+  return source.replace(from, () => to)
 }
