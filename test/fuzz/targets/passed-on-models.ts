@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { familyCatalog } from '../../../src/engines/messages/catalog/catalog.ts'
 import { clientFormats } from '../../../src/engines/messages/formats/index.ts'
 import type { JsonObject } from '../../../src/engines/messages/json/json.ts'
 import { LlmError } from '../../../src/engines/messages/llm-error.ts'
@@ -24,6 +25,9 @@ const contextOf = (route: Route) => ({
   vendor: route === 'Messages' ? vendorC : vendorA,
   provider: { vendor: route === 'Messages' ? 'vendorC' : 'vendorA' } as const,
   settings: undefined,
+  catalog: familyCatalog,
+  catalogId: '',
+  isPathFixed: false,
   headers: new FieldPairs([]),
   path: '/',
   newId: () => 'id',

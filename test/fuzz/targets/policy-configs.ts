@@ -49,6 +49,7 @@ const configs: Readonly<Record<string, readonly object[]>> = {
   headerModifiers: [{ request: changes, response: changes }],
   hostRewrite: [{ mode: 'Auto' }],
   http: [{ version: 'HTTP2' }, { maxHeaders: 5, http2: { maxFrameBytes: 16_384 } }],
+  identity: [{ dimensions: [expression] }],
   jwtAuthentication: [{ mode: 'Strict', providers: [{ issuer: 'a', keys: [] }] }],
   mcp: [{ authorization: { action: 'Allow', expressions: ['true'] } }],
   rateLimit: [{ local: [{ rate: 1, unit: 'Seconds', burst: 0, counts: 'requests' }] }],
