@@ -20,7 +20,14 @@ import { translate } from '../../src/engines/messages/request/translation.ts'
 const root = join(import.meta.dirname, 'conversions')
 const isUpdate = process.env.UPDATE === '1'
 
-const clients: readonly ChatFormatName[] = ['Completions', 'Messages', 'Responses']
+const clients: readonly ChatFormatName[] = [
+  'Completions',
+  'Messages',
+  'Responses',
+  'GenerateContent',
+  'Converse',
+  'TextCompletions',
+]
 const providers: readonly ProviderFormatName[] = [
   'completions',
   'messages',

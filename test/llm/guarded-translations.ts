@@ -1,6 +1,7 @@
 /** What a provider gets as text has passed the guards, whatever a request consists of. */
 import assert from 'node:assert/strict'
 import { checkShape } from '../../src/engines/messages/common/shape.ts'
+import type { ChatFormat } from '../../src/engines/messages/format.ts'
 import {
   type ChatFormatName,
   clientFormats,
@@ -14,8 +15,22 @@ import { mapRequestTexts } from '../../src/engines/messages/mask/texts.ts'
 import { translate } from '../../src/engines/messages/request/translation.ts'
 import { textsOf } from './hidden-texts.ts'
 
-export const clients = ['Completions', 'Messages', 'Responses'] as const
-export const providers = ['completions', 'messages', 'converse', 'generate-content'] as const
+export const clients = [
+  'Completions',
+  'Messages',
+  'Responses',
+  'GenerateContent',
+  'Converse',
+  'InvokeModel',
+  'TextCompletions',
+] as const
+export const providers = [
+  'completions',
+  'responses',
+  'messages',
+  'converse',
+  'generate-content',
+] as const
 
 const secret = /SECRET\d+/g
 
@@ -32,9 +47,9 @@ function translated(
   provider: ProviderFormatName,
 ): JsonObject | undefined {
   try {
-    needPlainKeys(body)
-    const guarded = mapRequestTexts(body, mask)
-    const format = clientFormats[client]
+    const format: ChatFormat = clientFormats[client]
+    needPlainKeys(body, format.ownTexts)
+    const guarded = mapRequestTexts(body, mask, format.ownTexts)
     checkShape(format.shape, guarded, '')
     const chat = format.readRequest(guarded)
     let next = 0

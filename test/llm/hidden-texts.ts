@@ -160,6 +160,97 @@ class Maker {
     }
   }
 
+  /** An object of a tool, whose names are its own. */
+  #data(depth = 0): Json {
+    const random = this.#random
+    const names = this.#list(3, () =>
+      random.pick(['id', 'name', 'type', 'output', 'error', 'text', this.secret()]),
+    )
+    const value = () => (depth < 2 && random.oneIn(3) ? [this.#data(depth + 1)] : this.secret())
+    return Object.fromEntries(names.map((name) => [name, value()]))
+  }
+
+  /** A name of Gemini's API, in one of its two forms. */
+  #either(name: string): string {
+    if (this.#random.oneIn(2)) return name
+    return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+  }
+
+  #blob(): Json {
+    const data = Buffer.from(`a ${this.secret()}.`).toString('base64')
+    const blob = { [this.#either('mimeType')]: this.#random.pick(mediaTypes), data }
+    return { [this.#either('inlineData')]: blob }
+  }
+
+  #generatePart(): Json {
+    const random = this.#random
+    const thought = random.oneIn(4) && { thought: random.oneIn(2) }
+    const signature = random.oneIn(4) && { [this.#either('thoughtSignature')]: this.secret() }
+    const parts = random.oneIn(3) && { parts: [this.#blob()] }
+    const result = { name: 'f', response: this.#data(), ...parts }
+    const part = random.pick<Json>([
+      { text: this.secret() },
+      { text: this.secret() },
+      this.#blob(),
+      { [this.#either('functionCall')]: { name: 'f', args: { a: this.secret() } } },
+      { [this.#either('functionResponse')]: result },
+      { [this.#either('fileData')]: { fileUri: this.secret(), mimeType: 'image/png' } },
+    ])
+    return { ...part, ...thought, ...signature }
+  }
+
+  #generate(): Json {
+    const parts = () => this.#list(4, () => this.#generatePart())
+    const texts = () => this.#list(3, () => ({ text: this.secret() }))
+    const content = () => {
+      const role = this.#random.pick(['user', 'model', 'function', undefined])
+      return { ...(role && { role }), parts: parts() }
+    }
+    return {
+      model: 'm',
+      [this.#either('systemInstruction')]: { parts: texts() },
+      contents: this.#list(5, content),
+    }
+  }
+
+  #conversePart(depth = 0): Json {
+    const random = this.#random
+    const bytes = Buffer.from(`a ${this.secret()}.`).toString('base64')
+    const source = random.oneIn(2) ? { bytes } : { text: this.secret() }
+    const document = {
+      format: random.pick(['txt', 'md', 'pdf', 'html', 'TXT']),
+      name: this.secret(),
+      source,
+      ...(random.oneIn(2) && { context: this.secret() }),
+    }
+    const content = this.#list(3, () => ({ text: this.secret() }))
+    const parts = random.pick<Json>([
+      { text: this.secret() },
+      { document },
+      { image: { format: 'png', source: { bytes } } },
+      { searchResult: { source: this.secret(), title: this.secret(), content } },
+      { json: this.#data() },
+    ])
+    if (depth > 0 || random.oneIn(2)) return parts
+    const result = () => this.#list(4, () => this.#conversePart(1))
+    return random.pick<Json>([
+      { toolUse: { toolUseId: 'a', name: 'f', input: { a: this.secret() } } },
+      { toolResult: { toolUseId: 'a', content: result() } },
+      { reasoningContent: { reasoningText: { text: this.secret(), signature: this.secret() } } },
+      { citationsContent: { content } },
+      { cachePoint: { type: 'default' } },
+    ])
+  }
+
+  #converse(): Json {
+    const message = () => ({
+      role: this.#random.pick(['user', 'assistant']),
+      content: this.#list(4, () => this.#conversePart()),
+    })
+    const system = this.#list(3, () => ({ text: this.secret() }))
+    return { model: 'm', system, messages: this.#list(5, message) }
+  }
+
   request(format: ChatFormatName): Json {
     const base = {
       model: 'm',
@@ -169,10 +260,17 @@ class Maker {
     switch (format) {
       case 'Completions':
         return { ...base, messages: this.#list(5, () => this.#message()) }
+      case 'InvokeModel':
       case 'Messages':
         return { ...base, system: this.content(), messages: this.#list(5, () => this.#message()) }
       case 'Responses':
         return { ...base, instructions: this.secret(), input: this.#list(5, () => this.#item()) }
+      case 'TextCompletions':
+        return { ...base, prompt: this.#random.oneIn(2) ? this.secret() : [this.secret()] }
+      case 'GenerateContent':
+        return this.#generate()
+      case 'Converse':
+        return this.#converse()
     }
   }
 }
@@ -193,6 +291,7 @@ export const hiddenRequest = (format: ChatFormatName, random: Random): Json =>
 /** The fields of a provider's request with the conversation. */
 const conversation: Readonly<Record<ProviderFormatName, readonly string[]>> = {
   completions: ['messages'],
+  responses: ['instructions', 'input'],
   messages: ['system', 'messages'],
   converse: ['system', 'messages'],
   'generate-content': ['systemInstruction', 'contents'],
@@ -221,7 +320,8 @@ const otherFields = new Set([
     'format',
     'cache_control',
   ],
-  ...['reasoning_signature', 'redacted_thinking'],
+  ...['reasoning_signature', 'redacted_thinking', 'call_id', 'arguments', 'file_url', 'image_url'],
+  ...['detail', 'encrypted_content', 'summary'],
 ])
 const textFormats = new Set<unknown>(['txt', 'md', 'csv', 'html'])
 const textTypes = /^(?:text\/|application\/(?:json|xml))/i

@@ -237,7 +237,7 @@ export interface RigOptions {
   readonly certificateFile?: string
   readonly keyFile?: string
   readonly returnLimitMs?: number
-  readonly answerLimitMs?: number
+  readonly ackTimeoutMs?: number
   readonly aheadMs?: number
 }
 

@@ -16,7 +16,7 @@ import { XdsServer, type XdsServerOptions } from '../../src/control/xds/server.t
 import { defaultClusterDomain } from '../../src/ground/model/service-host.ts'
 
 export interface ControlPlaneProcessOptions
-  extends Pick<XdsServerOptions, 'returnLimitMs' | 'answerLimitMs'> {
+  extends Pick<XdsServerOptions, 'returnLimitMs' | 'ackTimeoutMs'> {
   readonly manifests: string
   readonly logFile: string
   /** Key of secret digests; replicas share it. */
@@ -55,7 +55,7 @@ async function main(options: ControlPlaneProcessOptions): Promise<void> {
       channel: new XdsServer({
         ...options,
         address: options.xdsAddress,
-        answers: recorder,
+        reports: recorder,
         ...(tokenFile && { verify: verifyToken(tokenFile) }),
         ...(certificateFile &&
           keyFile && { tls: tlsFiles(certificateFile, keyFile, { everyMs: 50 }) }),

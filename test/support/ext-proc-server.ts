@@ -34,6 +34,8 @@ export type Processor = (message: ProcessingRequest, stream: ProcessorStream) =>
 export interface ExtProcServer {
   readonly port: number
   readonly streams: readonly ProcessorStream[]
+  /** Drops what was received so far. */
+  forget(): void
   close(): void
 }
 
@@ -141,5 +143,8 @@ export async function startExtProcServer(
       error === null ? resolve(bound) : reject(error),
     )
   })
-  return { port, streams, close: () => server.forceShutdown() }
+  const forget = () => {
+    streams.length = 0
+  }
+  return { port, streams, forget, close: () => server.forceShutdown() }
 }

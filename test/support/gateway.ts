@@ -36,6 +36,10 @@ export interface GatewayOptions {
   /** Keep the event log on this NATS server. */
   readonly nats?: string
   readonly env?: Readonly<Record<string, string>>
+  /** A command that runs the gateway in its own place, such as `unshare` with its options. */
+  readonly within?: readonly string[]
+  /** Receives standard output, which is not kept then. */
+  readonly onOutput?: (text: string) => void
 }
 
 export class RunningGateway {
@@ -87,7 +91,7 @@ export class RunningGateway {
 
   /** Starts the process without waiting for anything. */
   launch(): void {
-    const { args = [], env = {} } = this.#options
+    const { args = [], env = {}, within = [], onOutput } = this.#options
     const off = [
       '--admin-address',
       'off',
@@ -100,12 +104,14 @@ export class RunningGateway {
     const all = ['run', ...where, ...off, '--readiness-address', '127.0.0.1:0', ...args]
     this.stdout = ''
     this.stderr = ''
-    const child = spawn(launcher, all, {
+    const [program = launcher, ...rest] = [...within, launcher, ...all]
+    const child = spawn(program, rest, {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...env },
     })
-    child.stdout.on('data', (chunk: Buffer) => {
-      this.stdout += chunk.toString()
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      if (onOutput === undefined) this.stdout += text
+      else onOutput(text)
     })
     child.stderr.on('data', (chunk: Buffer) => {
       this.stderr += chunk.toString()

@@ -103,6 +103,7 @@ const inferenceGroup = 'inference.networking.k8s.io'
 const groups: Readonly<Record<string, string>> = {
   Service: '',
   GatewayBackend: 'sluice.dev',
+  AgentgatewayModel: 'sluice.dev',
   InferencePool: inferenceGroup,
 }
 
@@ -157,6 +158,12 @@ export function policy(name: string, target: string, spec: Fields, metadata: Fie
     spec: { targetRefs: [targetRef], ...spec },
   }
 }
+
+/** A GatewayBudget on one target, given as `Kind/name`. */
+export const budget = (name: string, target: string, spec: Fields): Fields => ({
+  ...policy(name, target, spec),
+  kind: 'GatewayBudget',
+})
 
 /** A Secret with entries as text. */
 export function secret(
@@ -216,6 +223,21 @@ export function tlsSecret(name: string, pair: { certificate: string; key: string
   }
 }
 
-export function configMap(name: string, data: Readonly<Record<string, string>>): Fields {
-  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data }
+export function configMap(
+  name: string,
+  data: Readonly<Record<string, string>>,
+  labels?: Readonly<Record<string, string>>,
+): Fields {
+  const metadata = { name, ...(labels && { labels }) }
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata, data }
+}
+
+/** An AgentgatewayModel of the Gateway `edge`, unless it names other parents. */
+export function servedModel(name: string, spec: Fields, namespace?: string): Fields {
+  return {
+    apiVersion: own,
+    kind: 'AgentgatewayModel',
+    metadata: { name, ...(namespace && { namespace }) },
+    spec: { parentRefs: [{ name: 'edge' }], ...spec },
+  }
 }

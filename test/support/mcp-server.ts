@@ -89,7 +89,7 @@ export class TestMcpServer {
     const { tls } = this.#options
     const http =
       tls === undefined
-        ? createServer(serve)
+        ? createServer({ keepAliveTimeout: 0 }, serve)
         : createSecureServer({ cert: tls.certificate, key: tls.key }, serve)
     this.#http = http
     await new Promise<void>((resolve) => http.listen(this.port, '127.0.0.1', resolve))

@@ -32,10 +32,16 @@ const sources = {
   cargo: { program: 'cargo' },
   'rust-wasmtime': { variable: 'SLUICE_RUST_WASMTIME' },
   envoy: { variable: 'SLUICE_ENVOY' },
+  nginx: { program: 'nginx' },
+  haproxy: { program: 'haproxy' },
   re2: { variable: 'SLUICE_RE2' },
   'mcp-conformance': { variable: 'SLUICE_MCP_CONFORMANCE' },
   'mcp-modern-conformance': { variable: 'SLUICE_MCP_MODERN_CONFORMANCE' },
   'mcp-sdks': { variable: 'SLUICE_MCP_SDKS' },
+  'claude-code': { variable: 'SLUICE_CLAUDE_CODE' },
+  codex: { variable: 'SLUICE_CODEX' },
+  'gemini-cli': { variable: 'SLUICE_GEMINI_CLI' },
+  opencode: { variable: 'SLUICE_OPENCODE' },
   'release-downloads': { variable: 'SLUICE_RELEASE_DOWNLOADS' },
 } as const satisfies Record<string, { program: string } | { variable: string }>
 

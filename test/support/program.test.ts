@@ -43,6 +43,23 @@ describe('a program that a test starts', () => {
     expect(isAlive(pid)).toBe(false)
   })
 
+  it.runIf(process.platform === 'linux')(
+    'gets signals, and is killed even if it is stopped',
+    async () => {
+      const program = startProgram('sh', ['-c', 'echo $$; exec sleep 600'], log)
+      const pid = await writtenPid()
+      const state = () => /\) (\w)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1]
+      program.signal('STOP')
+      await vi.waitUntil(() => state() === 'T')
+      program.signal('CONT')
+      await vi.waitUntil(() => state() === 'S')
+      program.signal('STOP')
+      await vi.waitUntil(() => state() === 'T')
+      await program.stop()
+      expect(isAlive(pid)).toBe(false)
+    },
+  )
+
   it('is killed if the process that started it is killed', async () => {
     const script = `
       import { startProgram } from ${JSON.stringify(join(import.meta.dirname, 'program.ts'))}

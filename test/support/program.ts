@@ -10,17 +10,20 @@ export interface Program {
   readonly hasExited: () => boolean
   /** The last lines that it wrote, for the message of a failed test. */
   readonly lastLines: (count?: number) => string
+  /** Sends a signal to the program, such as `STOP`. */
+  readonly signal: (name: 'STOP' | 'CONT' | 'TERM' | 'HUP') => void
   /** Kills the program and resolves when it is gone. */
   readonly stop: () => Promise<void>
 }
 
 // A killed test worker runs no handlers, so a shell that reads from it is what notices: at the end
-// of its input it kills the program that it started. Nothing else is ever signalled.
+// of its input it kills the program that it started. Each line of its input is a signal for the
+// program. Nothing else is ever signalled.
 const guard = `
 exec 3<&0
 "$@" </dev/null 3<&- &
 child=$!
-{ cat <&3 >/dev/null; kill -KILL $child; } 2>/dev/null &
+{ while read -r signal; do kill -"$signal" $child; done; kill -KILL $child; } <&3 2>/dev/null &
 watcher=$!
 wait $child
 code=$?
@@ -59,6 +62,7 @@ export function startProgram(
     exited,
     hasExited: () => ended,
     lastLines: (count = 20) => readFileSync(logFile, 'utf8').split('\n').slice(-count).join('\n'),
+    signal: (name) => child.stdin?.write(`${name}\n`),
     stop: async () => {
       child.stdin?.end()
       await exited

@@ -23,7 +23,7 @@ type AnyResponse = Pick<
 
 export interface TaggedUpstream {
   readonly port: number
-  /** Requests whose parts carried different tags; one line each. */
+  /** Requests whose parts carried different tags, or that must not arrive; one line each. */
   readonly mixed: readonly string[]
   /** Number of requests, without upgrades. */
   readonly count: number
@@ -44,6 +44,9 @@ export const shapes = [
 export type Shape = (typeof shapes)[number]
 
 const tagPattern = /tag-\d+-/g
+
+/** A field of requests that the gateway must refuse. */
+export const forbiddenField = 'x-must-not-arrive'
 
 /** The different tags in a text. */
 export function tagsIn(text: string): string[] {
@@ -141,6 +144,7 @@ async function respond(request: AnyRequest, response: AnyResponse, mixed: string
   for await (const chunk of request) body += String(chunk)
   const { headers, trailers, url } = request
   const received = tagsIn(`${JSON.stringify({ headers, trailers, url })}${body}`)
+  if (headers[forbiddenField] !== undefined) mixed.push(`${tag}: arrives, but must be refused`)
   if (headers.trailer === 'x-sent' && trailers['x-sent'] !== tag) mixed.push(`${tag}: no trailer`)
   if (received.length !== 1 || received[0] !== tag) mixed.push(`${tag}: ${received.join(' ')}`)
   if (!isEarly) begin(response, tag, shape)

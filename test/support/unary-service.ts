@@ -9,11 +9,17 @@ import {
 } from '@bufbuild/protobuf'
 import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData } from '@grpc/grpc-js'
 
+type Answered<Answer> = Answer | Uint8Array | number | 'nothing'
+
 export interface UnaryService<Asked, Answer> {
   readonly port: number
   readonly asked: readonly Asked[]
   /** What is answered from now on: a message, its bytes, a gRPC status, or nothing at all. */
-  answer(what: Answer | Uint8Array | number | 'nothing'): void
+  answer(what: Answered<Answer>): void
+  /** Chooses the answer to each request from now on. */
+  answerEach(choose: (asked: Asked) => Answered<Answer>): void
+  /** Drops what was received so far. */
+  forget(): void
   close(): void
 }
 
@@ -44,12 +50,14 @@ export async function startUnaryService<
   UnaryService<Asked, MessageInitShape<Response>>
 > {
   const asked: Asked[] = []
-  let answer: MessageInitShape<Response> | Uint8Array | number | 'nothing' = first
+  let choose: (asked: Asked) => Answered<MessageInitShape<Response>> = () => first
   const method = (
     { request }: ServerUnaryCall<Buffer, Buffer>,
     respond: sendUnaryData<Buffer>,
   ): void => {
-    asked.push(keep(fromBinary(requestSchema, request)))
+    const kept = keep(fromBinary(requestSchema, request))
+    asked.push(kept)
+    const answer = choose(kept)
     if (answer === 'nothing') return
     if (typeof answer === 'number') respond({ code: answer, details: 'as told' })
     else if (answer instanceof Uint8Array) respond(null, Buffer.from(answer))
@@ -82,7 +90,13 @@ export async function startUnaryService<
     port,
     asked,
     answer: (what) => {
-      answer = what
+      choose = () => what
+    },
+    answerEach: (each) => {
+      choose = each
+    },
+    forget: () => {
+      asked.length = 0
     },
     close: () => server.forceShutdown(),
   }

@@ -35,6 +35,8 @@ export interface Upstream {
   readonly port: number
   /** Everything received so far, in order. */
   readonly received: readonly ReceivedRequest[]
+  /** Drops what was received so far. */
+  forget(): void
   close(): Promise<void>
 }
 
@@ -74,10 +76,17 @@ async function listen({
       () => response.destroy(),
     )
   }
-  const server = tls === undefined ? createServer(onRequest) : secured(tls, offers, onRequest)
+  // Idle connections stay open, since a request that meets a close may rightly fail.
+  const server =
+    tls === undefined
+      ? createServer({ keepAliveTimeout: 0 }, onRequest)
+      : secured(tls, offers, onRequest)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
-  return { port, received, close: () => close(server) }
+  const forget = () => {
+    received.length = 0
+  }
+  return { port, received, forget, close: () => close(server) }
 }
 
 function secured(

@@ -1,4 +1,6 @@
 /** What chat completions refuse of a conversation. */
+import { refusalOfChat } from './model-rules.ts'
+import { refusalOfChatSchemas } from './schema-rules.ts'
 
 type Fields = Record<string, unknown>
 
@@ -74,5 +76,6 @@ export function checkChat(body: Fields): string | undefined {
   if (body.stream_options !== undefined && body.stream !== true) {
     return 'stream_options only with stream'
   }
-  return checkPairs(messages) ?? checkTools(body.tools)
+  const refusal = refusalOfChat(String(body.model), body) ?? refusalOfChatSchemas(body)
+  return refusal ?? checkPairs(messages) ?? checkTools(body.tools)
 }

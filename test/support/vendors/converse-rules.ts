@@ -87,9 +87,26 @@ class Rules {
       if (members.includes('document') && !members.includes('text')) {
         throw new Error(`${where}: a document needs a text block beside it`)
       }
+      this.#results(members, where)
       for (const block of listOf(content)) this.#block(block, where)
     }
     if (before !== 'user') throw new Error('the conversation must end with a user message')
+  }
+
+  /** Results come first, and no document is beside them. */
+  #results(members: readonly string[], where: string): void {
+    const last = members.lastIndexOf('toolResult')
+    if (last < 0) return
+    const before = members
+      .slice(0, last)
+      .find((name) => name !== 'toolResult' && name !== 'cachePoint')
+    if (before !== undefined) {
+      throw new Error(
+        `${where}: tool_use ids were found without tool_result blocks immediately after`,
+      )
+    }
+    if (members.includes('document'))
+      throw new Error(`${where}: a document beside toolResult blocks`)
   }
 
   /** The calls of a message are answered by the next one, all of them and no others. */

@@ -78,6 +78,19 @@ function turnsOf(messages: readonly Fields[]): { role: unknown; blocks: Fields[]
   return turns
 }
 
+/** Messages of the system stand between one of the user and one of the assistant, or at the end. */
+function checkPlaces(messages: readonly Fields[]): string | undefined {
+  for (const [at, { role }] of messages.entries()) {
+    if (role !== 'system') continue
+    const before = messages[at - 1]?.role
+    const after = messages[at + 1]?.role
+    if (before !== 'user' || (after !== undefined && after !== 'assistant')) {
+      return `messages.${at}: a system message must follow a user message and precede an assistant message`
+    }
+  }
+  return undefined
+}
+
 /** Every call is answered by the next message, and no id comes twice. */
 function checkPairs(turns: readonly { blocks: Fields[] }[]): string | undefined {
   const known = new Set<unknown>()
@@ -143,7 +156,9 @@ function checkTools(tools: unknown): string | undefined {
 
 /** What is wrong with the conversation; undefined if nothing is. */
 export function checkConversation(body: Fields): string | undefined {
-  const turns = turnsOf(listOf(body.messages))
+  const misplaced = checkPlaces(listOf(body.messages))
+  if (misplaced !== undefined) return misplaced
+  const turns = turnsOf(listOf(body.messages).filter(({ role }) => role !== 'system'))
   for (const [at, { role, blocks }] of turns.entries()) {
     for (const [position, block] of blocks.entries()) {
       const problem = checkBlock(block, role, `messages.${at}.content.${position}`)

@@ -7,23 +7,36 @@ import { frame, openFrames } from './vendor-f.ts'
 export interface Segment {
   readonly kind: 'text' | 'thinking' | 'tool'
   readonly pieces: readonly string[]
+  /** The page in the web that a text is from. */
+  readonly source?: string
 }
 
-type Answer = (call: VendorCall, response: ServerResponse) => void
+/** Why an answer ends, and how many tokens of the prompt came from a cache. */
+export interface Ending {
+  readonly reason?: 'length' | 'filter'
+  readonly cached?: number
+}
 
-const wholeOf = ({ pieces }: Segment): string => pieces.join('')
+export type SegmentAnswer = (call: VendorCall, response: ServerResponse) => void
+
+export const wholeOf = ({ pieces }: Segment): string => pieces.join('')
 const textOf = (segments: readonly Segment[], kind: Segment['kind']): string =>
   segments
     .filter((segment) => segment.kind === kind)
     .map(wholeOf)
     .join('')
-const nameOf = (at: number): string => `tool_${at}`
+export const nameOf = (at: number): string => `tool_${at}`
 
 /** Chat completions: one text, one reasoning, and the calls, mixed as they come. */
-export function completesSegments(choices: readonly (readonly Segment[])[]): Answer {
+export function completesSegments(
+  choices: readonly (readonly Segment[])[],
+  { reason, cached }: Ending = {},
+): SegmentAnswer {
+  const finish = reason === 'filter' ? 'content_filter' : (reason ?? 'stop')
   return ({ body }, response) => {
     const head = { id: 'chatcmpl-1', created: 1, model: String(body.model) }
-    const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }
+    const details = cached && { prompt_tokens_details: { cached_tokens: cached } }
+    const usage = { ...chatUsage(1 + (cached ?? 0)), ...details }
     if (body.stream !== true) {
       const whole = choices.map((segments, index) => {
         const calls = segments.flatMap((segment, at) =>
@@ -35,8 +48,9 @@ export function completesSegments(choices: readonly (readonly Segment[])[]): Ans
           refusal: null,
           ...(textOf(segments, 'thinking') && { reasoning_content: textOf(segments, 'thinking') }),
           ...(calls.length > 0 && { tool_calls: calls }),
+          ...annotationsOf(segments),
         }
-        return { index, message, logprobs: null, finish_reason: 'stop' }
+        return { index, message, logprobs: null, finish_reason: finish }
       })
       json(response, 200, { ...head, object: 'chat.completion', choices: whole, usage })
       return
@@ -57,11 +71,33 @@ export function completesSegments(choices: readonly (readonly Segment[])[]): Ans
         if (delta !== undefined) send(index, delta)
       }
     }
-    for (const index of choices.keys()) send(index, {}, 'stop')
+    for (const index of choices.keys()) send(index, {}, finish)
     sendEvent(response, { ...head, object: 'chat.completion.chunk', choices: [], usage })
     sendEvent(response, '[DONE]')
     response.end()
   }
+}
+
+const chatUsage = (prompt: number) => ({
+  prompt_tokens: prompt,
+  completion_tokens: 1,
+  total_tokens: prompt + 1,
+})
+
+/** The annotations of a message, if one of its texts is from the web. */
+function annotationsOf(segments: readonly Segment[]): object {
+  const annotations = segments.flatMap(({ source: url, pieces }) => {
+    const end_index = pieces.join('').length
+    return url
+      ? [
+          {
+            type: 'url_citation',
+            url_citation: { url, title: 'A page', start_index: 0, end_index },
+          },
+        ]
+      : []
+  })
+  return annotations.length > 0 ? { annotations } : {}
 }
 
 const callOf = (at: number, args: string) => ({
@@ -73,7 +109,10 @@ const callOf = (at: number, args: string) => ({
 function deltasOf(segments: readonly Segment[]): object[] {
   let calls = 0
   return segments.flatMap((segment, at): object[] => {
-    if (segment.kind === 'text') return segment.pieces.map((content) => ({ content }))
+    if (segment.kind === 'text') {
+      const cited = segment.source === undefined ? [] : [annotationsOf([segment])]
+      return [...segment.pieces.map((content) => ({ content })), ...cited]
+    }
     if (segment.kind === 'thinking') {
       return segment.pieces.map((reasoning_content) => ({ reasoning_content }))
     }
@@ -88,7 +127,9 @@ function deltasOf(segments: readonly Segment[]): object[] {
 }
 
 /** Messages: each segment is a block. */
-export function saysSegments(segments: readonly Segment[]): Answer {
+export function saysSegments(segments: readonly Segment[], ending: Ending = {}): SegmentAnswer {
+  const { cached = 0 } = ending
+  const stop_reason = stopsOfMessages[ending.reason ?? 'end']
   return ({ body }, response) => {
     const head = {
       id: 'msg_1',
@@ -96,11 +137,11 @@ export function saysSegments(segments: readonly Segment[]): Answer {
       role: 'assistant',
       model: String(body.model ?? 'm'),
       stop_sequence: null,
-      usage: { input_tokens: 1, output_tokens: 1 },
+      usage: { input_tokens: 1, output_tokens: 1, cache_read_input_tokens: cached },
     }
     if (body.stream !== true) {
       const content = segments.map((segment, at) => blockOf(segment, at, wholeOf(segment)))
-      json(response, 200, { ...head, content, stop_reason: 'end_turn' })
+      json(response, 200, { ...head, content, stop_reason })
       return
     }
     const send = (type: string, fields: object) => sendEvent(response, { type, ...fields }, type)
@@ -111,21 +152,32 @@ export function saysSegments(segments: readonly Segment[]): Answer {
       for (const piece of segment.pieces) {
         send('content_block_delta', { index, delta: deltaOf(segment, piece) })
       }
+      for (const citation of citationsOf(segment).citations ?? []) {
+        send('content_block_delta', { index, delta: { type: 'citations_delta', citation } })
+      }
       if (segment.kind === 'thinking') {
         const delta = { type: 'signature_delta', signature: 'c2ln' }
         send('content_block_delta', { index, delta })
       }
       send('content_block_stop', { index })
     }
-    const delta = { stop_reason: 'end_turn', stop_sequence: null }
+    const delta = { stop_reason, stop_sequence: null }
     send('message_delta', { delta, usage: { output_tokens: 1 } })
     send('message_stop', {})
     response.end()
   }
 }
 
-function blockOf({ kind }: Segment, at: number, text: string): object {
-  if (kind === 'text') return { type: 'text', text }
+const stopsOfMessages = { end: 'end_turn', length: 'max_tokens', filter: 'refusal' } as const
+
+function citationsOf({ source: url }: Segment): { readonly citations?: readonly object[] } {
+  const place = { type: 'web_search_result_location', cited_text: 'So.', encrypted_index: 'eA==' }
+  return url === undefined ? {} : { citations: [{ ...place, url, title: 'A page' }] }
+}
+
+function blockOf(segment: Segment, at: number, text: string): object {
+  const { kind } = segment
+  if (kind === 'text') return { type: 'text', text, ...(text !== '' && citationsOf(segment)) }
   if (kind === 'thinking') {
     return { type: 'thinking', thinking: text, signature: text === '' ? '' : 'c2ln' }
   }
@@ -140,7 +192,29 @@ function deltaOf({ kind }: Segment, piece: string): object {
 }
 
 /** generateContent: each piece is a part; calls come whole. */
-export function generatesSegments(segments: readonly Segment[]): Answer {
+export function generatesSegments(
+  segments: readonly Segment[],
+  ending: Ending = {},
+): SegmentAnswer {
+  const { cached } = ending
+  const finishReason = { end: 'STOP', length: 'MAX_TOKENS', filter: 'SAFETY' }[
+    ending.reason ?? 'end'
+  ]
+  const usageMetadata = {
+    promptTokenCount: 1 + (cached ?? 0),
+    candidatesTokenCount: 1,
+    ...(cached && { cachedContentTokenCount: cached }),
+  }
+  const source = segments.find((segment) => segment.source !== undefined)
+  const groundingMetadata = source && {
+    groundingChunks: [{ web: { uri: source.source, title: 'A page' } }],
+    groundingSupports: [
+      {
+        segment: { startIndex: 0, endIndex: Buffer.byteLength(wholeOf(source)) },
+        groundingChunkIndices: [0],
+      },
+    ],
+  }
   return ({ path }, response) => {
     const parts = segments.flatMap((segment, at): object[] => {
       if (segment.kind !== 'tool') {
@@ -148,17 +222,20 @@ export function generatesSegments(segments: readonly Segment[]): Answer {
         return segment.pieces.map((text) => ({ text, ...thought }))
       }
       const args = JSON.parse(wholeOf(segment)) as object
-      return [{ functionCall: { id: `call_${at}`, name: nameOf(at), args } }]
+      // The first call is signed.
+      const isFirst = segments.findIndex(({ kind }) => kind === 'tool') === at
+      const signature = isFirst ? { thoughtSignature: 'ZC1zaWc=' } : {}
+      return [{ functionCall: { id: `call_${at}`, name: nameOf(at), args }, ...signature }]
     })
     const answer = (some: object[], isLast: boolean) => ({
       candidates: [
         {
           content: { role: 'model', parts: some },
           index: 0,
-          ...(isLast && { finishReason: 'STOP' }),
+          ...(isLast && { finishReason, ...(groundingMetadata && { groundingMetadata }) }),
         },
       ],
-      usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1 },
+      usageMetadata,
       modelVersion: 'gemini-sim',
       responseId: 'r-1',
     })
@@ -178,21 +255,32 @@ export function generatesSegments(segments: readonly Segment[]): Answer {
 }
 
 /** Converse: each segment is a block. */
-export function conversesSegments(segments: readonly Segment[]): Answer {
+export function conversesSegments(
+  segments: readonly Segment[],
+  ending: Ending = {},
+): SegmentAnswer {
+  const { cached = 0 } = ending
+  const stopReason = stopsOfConverse[ending.reason ?? 'end']
   return ({ path }, response) => {
-    const usage = { inputTokens: 1, outputTokens: 1, totalTokens: 2 }
+    const counts = { inputTokens: 1, outputTokens: 1, cacheReadInputTokens: cached }
+    const usage = { ...counts, totalTokens: 2 + cached }
     const toolOf = (at: number) => ({ toolUseId: `call_${at}`, name: nameOf(at) })
     if (!path.endsWith('/converse-stream')) {
       const content = segments.map((segment, at) => {
         const text = wholeOf(segment)
-        if (segment.kind === 'text') return { text }
+        if (segment.kind === 'text') {
+          const citations = webCitations(segment)
+          return citations.length > 0
+            ? { citationsContent: { content: [{ text }], citations } }
+            : { text }
+        }
         if (segment.kind === 'thinking') {
           return { reasoningContent: { reasoningText: { text, signature: 'c2ln' } } }
         }
         return { toolUse: { ...toolOf(at), input: JSON.parse(text) as object } }
       })
       const output = { message: { role: 'assistant', content } }
-      json(response, 200, { output, stopReason: 'end_turn', usage, metrics: { latencyMs: 1 } })
+      json(response, 200, { output, stopReason, usage, metrics: { latencyMs: 1 } })
       return
     }
     openFrames(response)
@@ -209,108 +297,20 @@ export function conversesSegments(segments: readonly Segment[]): Answer {
         return { toolUse: { input: piece } }
       })
       if (segment.kind === 'thinking') deltas.push({ reasoningContent: { signature: 'c2ln' } })
+      deltas.push(...webCitations(segment).map((citation) => ({ citation })))
       for (const delta of deltas) send('contentBlockDelta', { contentBlockIndex, delta })
       send('contentBlockStop', { contentBlockIndex })
     }
-    send('messageStop', { stopReason: 'end_turn' })
+    send('messageStop', { stopReason })
     response.end(frame('metadata', { usage, metrics: { latencyMs: 1 } }))
   }
 }
 
-/** Responses: texts are parts of a message, which a segment of another kind ends. */
-export function respondsSegments(segments: readonly Segment[]): Answer {
-  return ({ body }, response) => {
-    const items = itemsOf(segments)
-    const head = {
-      id: 'resp_1',
-      object: 'response',
-      created_at: 1,
-      model: String(body.model),
-      parallel_tool_calls: true,
-      tool_choice: 'auto',
-      tools: [],
-      error: null,
-      incomplete_details: null,
-      usage: null,
-    }
-    const whole = {
-      ...head,
-      status: 'completed',
-      output: items.map((item, at) => itemOf(item, at, true)),
-    }
-    if (body.stream !== true) {
-      json(response, 200, whole)
-      return
-    }
-    let sequence_number = 0
-    const send = (type: string, fields: object) =>
-      sendEvent(response, { type, sequence_number: sequence_number++, ...fields }, type)
-    openStream(response)
-    send('response.created', { response: { ...head, status: 'in_progress', output: [] } })
-    for (const [output_index, item] of items.entries()) {
-      send('response.output_item.added', { output_index, item: itemOf(item, output_index, false) })
-      streamItem(item, output_index, send)
-      send('response.output_item.done', { output_index, item: itemOf(item, output_index, true) })
-    }
-    send('response.completed', { response: whole })
-    response.end()
-  }
-}
+const stopsOfConverse = {
+  end: 'end_turn',
+  length: 'max_tokens',
+  filter: 'content_filtered',
+} as const
 
-type Item = readonly Segment[]
-
-function itemsOf(segments: readonly Segment[]): Item[] {
-  const items: Segment[][] = []
-  for (const segment of segments) {
-    const last = items.at(-1)
-    // Every third part begins a message of its own.
-    const goesOn = segment.kind === 'text' && last?.[0]?.kind === 'text' && last.length < 3
-    if (goesOn) last.push(segment)
-    else items.push([segment])
-  }
-  return items
-}
-
-const partOf = (text: string) => ({ type: 'output_text', text, annotations: [], logprobs: [] })
-
-function itemOf(item: Item, at: number, isDone: boolean): object {
-  const [first] = item
-  const text = isDone ? item.map(wholeOf).join('') : ''
-  const status = isDone ? 'completed' : 'in_progress'
-  if (first?.kind === 'text') {
-    const content = isDone ? item.map((segment) => partOf(wholeOf(segment))) : []
-    return { id: `item_${at}`, type: 'message', role: 'assistant', status, content }
-  }
-  if (first?.kind === 'thinking') {
-    const summary = isDone ? [{ type: 'summary_text', text }] : []
-    return { id: `item_${at}`, type: 'reasoning', status, summary }
-  }
-  const call = { call_id: `call_${at}`, name: nameOf(at), arguments: text }
-  return { id: `item_${at}`, type: 'function_call', status, ...call }
-}
-
-function streamItem(
-  item: Item,
-  output_index: number,
-  send: (type: string, fields: object) => void,
-): void {
-  for (const [content_index, segment] of item.entries()) {
-    const place = { item_id: `item_${output_index}`, output_index }
-    const text = wholeOf(segment)
-    if (segment.kind === 'text') {
-      const at = { ...place, content_index }
-      send('response.content_part.added', { ...at, part: partOf('') })
-      for (const delta of segment.pieces) {
-        send('response.output_text.delta', { ...at, delta, logprobs: [] })
-      }
-      send('response.output_text.done', { ...at, text, logprobs: [] })
-      send('response.content_part.done', { ...at, part: partOf(text) })
-    } else if (segment.kind === 'tool') {
-      for (const delta of segment.pieces) {
-        send('response.function_call_arguments.delta', { ...place, delta })
-      }
-      const call = { arguments: text, name: nameOf(output_index) }
-      send('response.function_call_arguments.done', { ...place, ...call })
-    }
-  }
-}
+const webCitations = ({ source: url }: Segment): object[] =>
+  url === undefined ? [] : [{ title: 'A page', location: { web: { url } }, sourceContent: [] }]

@@ -7,17 +7,75 @@ import { json, openStream, sendEvent, startVendor, type Vendor, type VendorCall 
 export const answerId = 'chatcmpl-sim'
 export const usageA = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 }
 
-const known = ['/v1/chat/completions', '/v1/responses', '/v1/embeddings']
+const countPath = '/v1/responses/input_tokens'
+const known = ['/v1/chat/completions', '/v1/responses', '/v1/embeddings', countPath]
+
+/** What the documentation of token counts lists. */
+const countMembers = [
+  'model',
+  'input',
+  'instructions',
+  'tools',
+  'tool_choice',
+  'parallel_tool_calls',
+  'reasoning',
+  'text',
+  'conversation',
+  'previous_response_id',
+  'truncation',
+]
+
+/** Members that other requests need, by their paths; compatible servers have reranks, too. */
+const needed: Readonly<Record<string, readonly string[]>> = {
+  '/v1/completions': ['model', 'prompt'],
+  '/v1/images/generations': ['prompt'],
+  '/v1/audio/speech': ['model', 'input', 'voice'],
+  '/v1/moderations': ['input'],
+  '/v1/rerank': ['model', 'query', 'documents'],
+  '/v1/responses/input_tokens': ['model', 'input'],
+  '/v1/responses/compact': ['model'],
+}
+
+/** Paths of multipart bodies, and their fields, of which each is needed once. */
+const forms: Readonly<Record<string, readonly string[]>> = {
+  '/v1/audio/transcriptions': ['file', 'model'],
+  '/v1/audio/translations': ['file', 'model'],
+  '/v1/images/edits': ['prompt'],
+  '/v1/images/variations': ['image'],
+}
+
+/** Reads a multipart body by the rules of WHATWG Fetch. */
+export const formOf = ({ bytes, headers }: VendorCall): Promise<FormData> =>
+  new Response(new Uint8Array(bytes), {
+    headers: { 'content-type': headers['content-type'] ?? '' },
+  }).formData()
+
+async function checkForm(call: VendorCall, needed: readonly string[]): Promise<string | undefined> {
+  const form = await formOf(call).catch(() => undefined)
+  if (form === undefined) return 'could not parse multipart form'
+  const lacking = needed.find((name) => form.getAll(name).length !== 1)
+  return lacking && `Missing required parameter: '${lacking}'`
+}
 
 /** What the documentation of vendorA refuses. */
-function check({ method, path, headers, body, text }: VendorCall): string | undefined {
+function check(call: VendorCall): string | undefined | Promise<string | undefined> {
+  const { method, path, headers, body, text } = call
   if (method !== 'POST') return `method ${method}`
   const [only = ''] = path.split('?')
+  const fields = forms[only]
+  if (fields !== undefined) return checkForm(call, fields)
+  const lacking = needed[only]?.find((name) => body[name] === undefined)
+  if (lacking !== undefined) return `Missing required parameter: '${lacking}'`
+  if (needed[only] !== undefined) return undefined
   if (!known.includes(only)) return `unknown path ${path}`
   if (headers['content-type'] !== 'application/json') return 'content-type'
   if (Number(headers['content-length']) !== Buffer.byteLength(text)) return 'content-length'
   if (headers['content-encoding'] !== undefined) return 'content-encoding'
   if (typeof body.model !== 'string') return 'you must provide a model parameter'
+  if (only === countPath) {
+    const other = Object.keys(body).find((name) => !countMembers.includes(name))
+    return other === undefined ? undefined : `Unknown parameter: '${other}'.`
+  }
   if (only === '/v1/responses') return checkResponses(body)
   return only === '/v1/chat/completions' ? checkChat(body) : undefined
 }
@@ -25,7 +83,9 @@ function check({ method, path, headers, body, text }: VendorCall): string | unde
 /** Answers with a text, whole or in pieces, as the request asks. */
 export function completes(...pieces: readonly string[]) {
   return ({ body, path }: VendorCall, response: ServerResponse): void => {
-    if (path.startsWith('/v1/embeddings')) {
+    if (path.startsWith(countPath)) {
+      json(response, 200, { object: 'response.input_tokens', input_tokens: 17 })
+    } else if (path.startsWith('/v1/embeddings')) {
       json(response, 200, embeddings(body))
     } else if (path.startsWith('/v1/responses')) respond(body, pieces, response)
     else if (body.stream === true) streamChunks(body, pieces, response)
@@ -66,9 +126,14 @@ export interface ToolCall {
 
 /** Asks for a call of a tool, whole or in pieces, as the request asks. */
 export function calls({ id, name, input }: ToolCall) {
-  return ({ body }: VendorCall, response: ServerResponse): void => {
+  return ({ body, path }: VendorCall, response: ServerResponse): void => {
     const model = String(body.model)
     const text = JSON.stringify(input)
+    if (path.startsWith('/v1/responses')) {
+      const call = { type: 'function_call', id: 'fc_sim', call_id: id, name, arguments: text }
+      respondWithCall(body, call, response)
+      return
+    }
     if (body.stream !== true) {
       const [choice] = (completion(model, '') as { choices: { message: object }[] }).choices
       const tool_calls = [{ id, type: 'function', function: { name, arguments: text } }]
@@ -171,6 +236,33 @@ function respond(
   send('response.content_part.done', { ...at, part: part(whole) })
   send('response.output_item.done', { output_index: 0, item: item('completed', [part(whole)]) })
   send('response.completed', { response: responseOf(name, whole, 'completed') })
+  response.end()
+}
+
+/** Asks for a call of a tool in the responses format. */
+function respondWithCall(
+  { model, stream }: Record<string, unknown>,
+  call: { readonly arguments: string },
+  response: ServerResponse,
+): void {
+  const item = (status: string, fields: object = {}) => ({ ...call, ...fields, status })
+  const done = { ...responseOf(String(model), '', 'completed'), output: [item('completed')] }
+  if (stream !== true) {
+    json(response, 200, done)
+    return
+  }
+  let number = 0
+  const send = (type: string, fields: object) =>
+    sendEvent(response, { type, sequence_number: number++, output_index: 0, ...fields }, type)
+  openStream(response)
+  const begun = { ...responseOf(String(model), '', 'in_progress'), output: [], usage: null }
+  send('response.created', { response: begun })
+  send('response.output_item.added', { item: item('in_progress', { arguments: '' }) })
+  const { arguments: text } = call
+  send('response.function_call_arguments.delta', { item_id: 'fc_sim', delta: text })
+  send('response.function_call_arguments.done', { item_id: 'fc_sim', arguments: text })
+  send('response.output_item.done', { item: item('completed') })
+  send('response.completed', { response: done })
   response.end()
 }
 

@@ -1,6 +1,8 @@
 /** A simulator of vendorC: messages and token counts. */
 import type { ServerResponse } from 'node:http'
 import { checkConversation } from './messages-rules.ts'
+import { refusalOfMessages } from './model-rules.ts'
+import { refusalOfMessagesSchemas } from './schema-rules.ts'
 import { json, openStream, sendEvent, startVendor, type Vendor, type VendorCall } from './vendor.ts'
 import type { ToolCall } from './vendor-a.ts'
 
@@ -15,7 +17,15 @@ function check({ method, path, headers, body }: VendorCall): string | undefined 
     return 'two credentials'
   }
   if (headers['content-type'] !== 'application/json') return 'content-type'
-  return checkMessages(body, only === '/v1/messages')
+  const betas = Object.keys(betaFields).filter((name) =>
+    headers['anthropic-beta']?.includes(betaFields[name] ?? ''),
+  )
+  return checkMessages(body, only === '/v1/messages', [...fields, ...betas])
+}
+
+/** Fields of betas, which must be named in a header. */
+const betaFields: Readonly<Record<string, string>> = {
+  context_management: 'context-management-2025-06-27',
 }
 
 export const fields = [
@@ -34,12 +44,17 @@ export const fields = [
   'thinking',
   'output_config',
   'service_tier',
+  'cache_control',
 ]
+
+/** Models that accept messages of the system between others. */
+const systemInPlace = /claude-(opus-4-8|(opus|sonnet|haiku|fable)-5)/
 
 export function checkMessages(
   body: Record<string, unknown>,
   isMessage: boolean,
   known = fields,
+  model = String(body.model),
 ): string | undefined {
   const unknown = Object.keys(body).find((name) => !known.includes(name))
   if (unknown !== undefined) return `${unknown}: Extra inputs are not permitted`
@@ -48,12 +63,14 @@ export function checkMessages(
   const { messages } = body
   if (!Array.isArray(messages) || messages.length === 0) return 'messages: at least one message'
   for (const { role, content } of messages as Record<string, unknown>[]) {
+    if (role === 'system' && systemInPlace.test(model)) continue
     if (role !== 'user' && role !== 'assistant') return `messages: role ${String(role)}`
     if (content === '' || (Array.isArray(content) && content.length === 0)) {
       return 'messages: text content blocks must be non-empty'
     }
   }
-  return checkConversation(body)
+  const refusal = refusalOfMessages(model, body) ?? refusalOfMessagesSchemas(body)
+  return refusal ?? checkConversation(body)
 }
 
 /** The blocks in front of a call: a signed thought and an encrypted one. */

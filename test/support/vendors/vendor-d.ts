@@ -1,5 +1,6 @@
 /** A simulator of vendorD: generateContent, whole and streamed, and embeddings in vendorA's format. */
 import type { ServerResponse } from 'node:http'
+import { refusalOfGenerate } from './model-rules.ts'
 import {
   json,
   openStream,
@@ -24,6 +25,7 @@ export const usageD = {
 const topLevel = [
   'contents',
   'systemInstruction',
+  'system_instruction',
   'tools',
   'toolConfig',
   'safetySettings',
@@ -118,7 +120,7 @@ function checkSchema(schema: Fields | undefined, where: string): string | undefi
 }
 
 /** Signatures that the simulator accepts: its own, and the stand-in for one. */
-const signatures = ['c2ln', 'skip_thought_signature_validator']
+const signatures = ['c2ln', 'ZC1zaWc=', 'skip_thought_signature_validator']
 
 /** Models of the third generation want the first call of each of their contents signed. */
 function checkSignatures(contents: readonly Fields[]): string | undefined {
@@ -147,6 +149,8 @@ export function checkGenerate(body: Fields, path: string): string | undefined {
   const config = (body.generationConfig ?? {}) as Fields
   const inConfig = unknownIn(config, configFields, 'generation_config')
   if (inConfig !== undefined) return inConfig
+  const refusal = refusalOfGenerate(modelOf(path), body)
+  if (refusal !== undefined) return refusal
   for (const { functionDeclarations } of listOf(body.tools)) {
     for (const { name, parameters, parametersJsonSchema } of listOf(functionDeclarations)) {
       if (!/^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$/.test(String(name))) {
@@ -156,7 +160,8 @@ export function checkGenerate(body: Fields, path: string): string | undefined {
         return `tools.${name}: parameters and parameters_json_schema are mutually exclusive`
       }
       const given = (parameters ?? parametersJsonSchema) as Fields | undefined
-      if (given?.type !== 'object') return `tools.${name}.parameters.type`
+      if (given !== undefined && !/^object$/i.test(String(given.type)))
+        return `tools.${name}.parameters.type`
       const problem = checkSchema(parameters as Fields | undefined, `tools.${name}.parameters`)
       if (problem !== undefined) return problem
     }
@@ -190,7 +195,13 @@ function check({ method, path, headers, body }: VendorCall): Refusal {
   if (verb === undefined) return { status: 404, message: `no method of ${path}` }
   const isSse = searchParams.get('alt') === 'sse'
   if ((verb === 'streamGenerateContent') !== isSse) return 'alt=sse'
-  return checkGenerate(body, path)
+  if (verb !== 'countTokens') return checkGenerate(body, path)
+  // Whole requests are counted only if they name their model.
+  const request = body.generateContentRequest as Fields | undefined
+  if (request === undefined) return checkGenerate(body, path)
+  if (typeof request.model !== 'string') return 'generateContentRequest.model is required'
+  const { model: _, ...counted } = request
+  return checkGenerate(counted, path)
 }
 
 const statusNames: Readonly<Record<number, string>> = {

@@ -3,6 +3,8 @@ import type { ServerResponse } from 'node:http'
 import { EventStreamCodec } from '@smithy/core/event-streams'
 import { type SigningKeys, signatureProblem } from './aws-signature.ts'
 import { checkConverse } from './converse-rules.ts'
+import { refusalOfConverse } from './model-rules.ts'
+import { refusalOfConverseSchemas } from './schema-rules.ts'
 import { json, type Refusal, startVendor, type Vendor, type VendorCall } from './vendor.ts'
 import type { ToolCall } from './vendor-a.ts'
 
@@ -22,7 +24,9 @@ interface Place {
 
 export function placeOf(path: string): Place | undefined {
   const [, model, verb] =
-    /^\/model\/([^/]+)\/(converse|converse-stream|invoke|count-tokens)$/.exec(path) ?? []
+    /^\/model\/([^/]+)\/(converse|converse-stream|invoke|invoke-with-response-stream|count-tokens)$/.exec(
+      path,
+    ) ?? []
   if (model === undefined || verb === undefined) return undefined
   return { model: decodeURIComponent(model), verb }
 }
@@ -37,7 +41,11 @@ function checkBody({ model, verb }: Place, body: Record<string, unknown>): Refus
   switch (verb) {
     case 'converse':
     case 'converse-stream':
-      return checkConverse(body)
+      return (
+        refusalOfConverse(model, body) ??
+        refusalOfConverseSchemas(model, body) ??
+        checkConverse(body)
+      )
     case 'count-tokens': {
       const { invokeModel, converse } = (body.input ?? {}) as Record<string, { body?: string }>
       if ((invokeModel === undefined) === (converse === undefined)) return 'input: one member'
@@ -52,6 +60,7 @@ function checkBody({ model, verb }: Place, body: Record<string, unknown>): Refus
 }
 
 function checkInvoke(model: string, body: Record<string, unknown>): Refusal {
+  if (model.includes('claude')) return checkInvokedMessages(body)
   const known = model.includes('cohere')
     ? ['texts', 'input_type', 'truncate', 'embedding_types', 'output_dimension', 'images']
     : model.includes('nova')
@@ -60,6 +69,15 @@ function checkInvoke(model: string, body: Record<string, unknown>): Refusal {
   const unknown = Object.keys(body).find((name) => !known.includes(name))
   if (unknown !== undefined) return `extraneous key [${unknown}] is not permitted`
   return model.includes('cohere') && !Array.isArray(body.texts) ? 'required key [texts]' : undefined
+}
+
+/** Messages in InvokeModel have a version, and the path has the model and the wish for a stream. */
+function checkInvokedMessages(body: Record<string, unknown>): Refusal {
+  if (body.anthropic_version !== 'bedrock-2023-05-31') return 'anthropic_version: Field required'
+  const extra = ['model', 'stream'].find((name) => name in body)
+  if (extra !== undefined) return `${extra}: Extra inputs are not permitted`
+  if (typeof body.max_tokens !== 'number') return 'max_tokens: Field required'
+  return Array.isArray(body.messages) ? undefined : 'messages: Field required'
 }
 
 const checker =
@@ -177,20 +195,57 @@ function invoked(
   } else json(response, 200, { embedding: [0.75, 0.5], inputTextTokenCount: 5 })
 }
 
+/** Messages of vendorC, whole or in chunks. */
+function invokedMessages({ texts = [], call }: Conversed, model: string, isStream: boolean) {
+  const usage = { input_tokens: 12, output_tokens: 8 }
+  const head = { id: 'msg_bdrk_1', type: 'message', role: 'assistant', model }
+  const stop_reason = call === undefined ? 'end_turn' : 'tool_use'
+  const tool = call && { type: 'tool_use', id: call.id, name: call.name, input: call.input }
+  const text = texts.length === 0 ? [] : [{ type: 'text', text: texts.join('') }]
+  const content = [...text, ...(tool ? [tool] : [])]
+  if (!isStream) return { ...head, content, stop_reason, stop_sequence: null, usage }
+  const started = { ...head, content: [], stop_reason: null, usage: { ...usage, output_tokens: 1 } }
+  const events: object[] = [{ type: 'message_start', message: started }]
+  for (const [index, block] of content.entries()) {
+    const isTool = block === tool
+    const content_block = isTool ? { ...tool, input: {} } : { type: 'text', text: '' }
+    const deltas = isTool
+      ? [{ type: 'input_json_delta', partial_json: JSON.stringify(call?.input) }]
+      : texts.map((piece) => ({ type: 'text_delta', text: piece }))
+    events.push({ type: 'content_block_start', index, content_block })
+    events.push(...deltas.map((delta) => ({ type: 'content_block_delta', index, delta })))
+    events.push({ type: 'content_block_stop', index })
+  }
+  const last = { output_tokens: 8 }
+  events.push({ type: 'message_delta', delta: { stop_reason, stop_sequence: null }, usage: last })
+  events.push({ type: 'message_stop' })
+  return events
+}
+
+const chunkOf = (event: object): Uint8Array =>
+  frame('chunk', { bytes: Buffer.from(JSON.stringify(event)).toString('base64') })
+
+function sendFrames(response: ServerResponse, frames: readonly Uint8Array[]): void {
+  openFrames(response)
+  const bytes = Buffer.concat(frames)
+  const middle = Math.floor(bytes.length / 2)
+  response.write(bytes.subarray(0, middle), () => response.end(bytes.subarray(middle)))
+}
+
 /** Sends the given answer, whole or in frames that are split in the middle. */
 export function converses(answer: Conversed) {
   return ({ path, body }: VendorCall, response: ServerResponse): void => {
     const { model = '', verb } = placeOf(path) ?? {}
     response.setHeader('x-amzn-requestid', '5f0b7a2e-sim')
-    if (verb === 'invoke') invoked(model, body, response)
+    if (verb === 'invoke-with-response-stream') {
+      const events = invokedMessages(answer, model, true) as readonly object[]
+      sendFrames(response, events.map(chunkOf))
+    } else if (verb === 'invoke' && model.includes('claude')) {
+      json(response, 200, invokedMessages(answer, model, false))
+    } else if (verb === 'invoke') invoked(model, body, response)
     else if (verb === 'count-tokens') json(response, 200, { inputTokens: 77 })
     else if (verb === 'converse') json(response, 200, whole(answer))
-    else {
-      openFrames(response)
-      const bytes = Buffer.concat(framesOf(answer))
-      const middle = Math.floor(bytes.length / 2)
-      response.write(bytes.subarray(0, middle), () => response.end(bytes.subarray(middle)))
-    }
+    else sendFrames(response, framesOf(answer))
   }
 }
 

@@ -8,6 +8,8 @@ export interface VendorCall {
   readonly path: string
   readonly headers: IncomingMessage['headers']
   readonly text: string
+  /** The body as it came. */
+  readonly bytes: Buffer
   readonly body: Record<string, unknown>
 }
 
@@ -38,7 +40,7 @@ export async function startVendor(
   tls?: { readonly certificate: string; readonly key: string },
 ): Promise<Vendor> {
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
-    void read(request).then(async (call) => {
+    const answerTo = async (call: VendorCall) => {
       vendor.calls.push(call)
       response.once('close', () => {
         if (!response.writableFinished) vendor.aborted++
@@ -51,11 +53,14 @@ export async function startVendor(
       const { status, message } =
         typeof problem === 'string' ? { status: 400, message: problem } : problem
       json(response, status, refuse(message, status))
-    })
+    }
+    // A client may leave before all of its request has arrived.
+    void read(request).then(answerTo, () => vendor.aborted++)
   }
+  // Idle connections stay open, since a request that meets a close may rightly fail.
   const server =
     tls === undefined
-      ? createServer(onRequest)
+      ? createServer({ keepAliveTimeout: 0 }, onRequest)
       : createSecureServer({ cert: tls.certificate, key: tls.key }, onRequest)
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   const vendor: Vendor = {
@@ -76,7 +81,8 @@ export async function startVendor(
 async function read(request: IncomingMessage): Promise<VendorCall> {
   const chunks: Buffer[] = []
   for await (const chunk of request) chunks.push(chunk as Buffer)
-  const text = Buffer.concat(chunks).toString('utf8')
+  const bytes = Buffer.concat(chunks)
+  const text = bytes.toString('utf8')
   const { method = '', url = '', headers } = request
   let body: Record<string, unknown> = {}
   try {
@@ -84,7 +90,7 @@ async function read(request: IncomingMessage): Promise<VendorCall> {
   } catch {
     // What is no JSON has no fields; checks see the text.
   }
-  return { method, path: url, headers, text, body }
+  return { method, path: url, headers, text, bytes, body }
 }
 
 export function json(response: ServerResponse, status: number, body: object): void {
