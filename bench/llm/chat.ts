@@ -12,7 +12,15 @@ import { cpuPer } from '../proxy/cost.ts'
 import type { BenchUpstream } from '../proxy/event-upstream.ts'
 import { askOnce, type Scenario, startLoad } from '../proxy/load.ts'
 import { loadCore, type MeasuredProxy } from '../proxy/process.ts'
-import { chat, paths, portkeyHeaders, startPortkey, startSluice } from './setup.ts'
+import {
+  chat,
+  converse,
+  generate,
+  paths,
+  portkeyHeaders,
+  startPortkey,
+  startSluice,
+} from './setup.ts'
 import { startVendorUpstream } from './upstream.ts'
 
 const connections = 32
@@ -38,12 +46,13 @@ type Samples = Readonly<Record<string, number[]>>
 
 function rowsOf(samples: Samples, absent: string | undefined): Row[] {
   const { plain = [], ai = [], checked = [], portkey = [] } = samples
-  const { sse = [], stream = [], guarded = [] } = samples
+  const { sse = [], stream = [], guarded = [], generated = [], conversed = [] } = samples
   const proxy = { name: 'plain proxy', samples: plain }
   const events = { name: 'plain proxy', samples: sse }
   const relayed = { name: 'a relayed event of a model', samples: stream }
   const unguarded = { name: 'without guards', samples: ai }
   const other = { name: '@portkey-ai/gateway', samples: portkey }
+  const completion = { name: 'a chat completion', samples: ai }
   const unit = 'µs'
   return [
     { id: 'llm.chat.plain', unit, own: ai, peer: proxy, bound: { atMost: 4 } },
@@ -55,6 +64,8 @@ function rowsOf(samples: Samples, absent: string | undefined): Row[] {
       bound: { atLeast: 20 },
       ...(absent !== undefined && { note: `it is absent: ${absent}` }),
     },
+    { id: 'llm.chat.gemini', unit, own: generated, peer: completion, bound: { atMost: 1.2 } },
+    { id: 'llm.chat.converse', unit, own: conversed, peer: completion, bound: { atMost: 1.2 } },
     { id: 'llm.stream.plain', unit, own: stream, peer: events, bound: { atMost: 2 } },
     { id: 'llm.stream.guarded', unit, own: guarded, peer: relayed, bound: { atMost: 1.3 } },
     { id: 'llm.chat.guarded', unit, own: checked, peer: unguarded, bound: { atMost: 1.15 } },
@@ -75,6 +86,8 @@ export default async function chatBench({ rounds, quick, note }: BenchContext): 
       plain: ours(chat(paths.plain)),
       ai: ours(chat(paths.ai)),
       checked: ours(chat(paths.guarded)),
+      generated: ours(generate(paths.generate)),
+      conversed: ours(converse(paths.converse)),
       sse: ours(chat(paths.plain, { stream: true })),
       stream: ours(chat(paths.ai, { stream: true })),
       guarded: ours(chat(paths.guarded, { stream: true })),

@@ -22,6 +22,8 @@ export const paths = {
   ai: '/ai/v1/chat/completions',
   guarded: '/guarded/v1/chat/completions',
   count: '/ai/v1/messages/count_tokens',
+  generate: '/gemini/v1beta/models/gemini-2.5-flash:generateContent',
+  converse: '/bedrock/model/amazon.nova-lite-v1%3A0/converse',
 } as const
 
 const builtins = ['Ssn', 'CreditCard', 'PhoneNumber', 'Email', 'CaSin']
@@ -35,7 +37,8 @@ export async function startSluice(folder: string, upstream: number): Promise<Mea
     matches: [{ path: { type: 'PathPrefix', value: `/${name}` } }],
     backendRefs: [toBackend(name)],
   })
-  const provider = { vendorA: {}, host: '127.0.0.1', port: upstream }
+  const place = { host: '127.0.0.1', port: upstream }
+  const provider = { vendorA: {}, ...place }
   const routes = { '/count_tokens': 'VendorCTokenCount', '*': 'Completions' }
   const all = manifest(
     gateway(port),
@@ -46,7 +49,9 @@ export async function startSluice(folder: string, upstream: number): Promise<Mea
       { provider },
       { ai: { promptGuard: { response: [{ regex: { builtins } }] } } },
     ),
-    httpRoute('all', { rules: ['plain', 'ai', 'guarded'].map(to) }),
+    aiBackend('gemini', { provider: { ...place, vendorD: {} } }, { auth: { key: 'AIzaBench' } }),
+    aiBackend('bedrock', { provider: { ...place, vendorF: {} } }, { auth: { key: 'bench' } }),
+    httpRoute('all', { rules: ['plain', 'ai', 'guarded', 'gemini', 'bedrock'].map(to) }),
   )
   writeFileSync(join(manifests, 'all.yaml'), all)
   const off = ['--admin-address', 'off', '--stats-address', '127.0.0.1:0']
@@ -86,10 +91,22 @@ export interface ChatOptions {
 
 /** One request for a chat completion, as bytes. */
 export function chat(path: string, options: ChatOptions = {}): Scenario {
-  const { bytes = 1024, stream = false, headers = [] } = options
+  const { bytes = 1024, stream = false } = options
   const messages = [{ role: 'user', content: prompt(bytes) }]
   const more = stream ? { stream, stream_options: { include_usage: true } } : {}
-  const body = JSON.stringify({ model: 'gpt-4o-mini', messages, ...more })
+  return post(path, JSON.stringify({ model: 'gpt-4o-mini', messages, ...more }), options)
+}
+
+/** One request with the same prompt in Gemini's format. */
+export const generate = (path: string): Scenario =>
+  post(path, JSON.stringify({ contents: [{ role: 'user', parts: [{ text: prompt(1024) }] }] }))
+
+/** One request with the same prompt in the format of Converse. */
+export const converse = (path: string): Scenario =>
+  post(path, JSON.stringify({ messages: [{ role: 'user', content: [{ text: prompt(1024) }] }] }))
+
+function post(path: string, body: string, options: ChatOptions = {}): Scenario {
+  const { stream = false, headers = [] } = options
   const head = [
     `POST ${path} HTTP/1.1`,
     'host: bench.example.com',

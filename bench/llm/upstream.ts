@@ -27,14 +27,42 @@ const content = 'A gateway carries requests to servers that answer them. '.repea
 const message = { role: 'assistant', content, refusal: null }
 const choices = [{ index: 0, message, logprobs: null, finish_reason: 'stop' }]
 const completion = JSON.stringify({ ...base, object: 'chat.completion', choices, usage })
-const whole = Buffer.from(
-  `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${completion.length}\r\n\r\n${completion}`,
+const answerOf = (body: string): Buffer =>
+  Buffer.from(
+    `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  )
+const whole = answerOf(completion)
+const generated = answerOf(
+  JSON.stringify({
+    candidates: [
+      { content: { role: 'model', parts: [{ text: content }] }, finishReason: 'STOP', index: 0 },
+    ],
+    usageMetadata: { promptTokenCount: 260, candidatesTokenCount: 60, totalTokenCount: 320 },
+    modelVersion: 'gemini-2.5-flash',
+    responseId: 'bench',
+  }),
 )
+const conversed = answerOf(
+  JSON.stringify({
+    output: { message: { role: 'assistant', content: [{ text: content }] } },
+    stopReason: 'end_turn',
+    usage: { inputTokens: 260, outputTokens: 60, totalTokens: 320 },
+    metrics: { latencyMs: 1 },
+  }),
+)
+/** Whole answers by a part of the path; chat completions for any other. */
+const answers = [
+  [':generateContent', generated],
+  ['/converse', conversed],
+] as const
 
 export function startVendorUpstream(): Promise<BenchUpstream> {
   return startEventUpstream({ event, ending, countsEnding: true }, (socket, begin) => {
-    answerAll(socket, (isStream) => {
-      if (!isStream) return socket.write(whole)
+    answerAll(socket, (isStream, head) => {
+      if (!isStream) {
+        const found = answers.find(([part]) => head.includes(part))
+        return socket.write(found?.[1] ?? whole)
+      }
       begin()
       return socket.write(streamHead)
     })
@@ -42,7 +70,7 @@ export function startVendorUpstream(): Promise<BenchUpstream> {
 }
 
 /** Calls back for each whole request: is a stream asked for? Knows both framings of HTTP/1.1. */
-function answerAll(socket: Socket, answer: (isStream: boolean) => unknown): void {
+function answerAll(socket: Socket, answer: (isStream: boolean, head: string) => unknown): void {
   let pending: Buffer = Buffer.alloc(0)
   socket.on('data', (bytes: Buffer) => {
     pending = pending.length === 0 ? bytes : Buffer.concat([pending, bytes])
@@ -57,6 +85,6 @@ function answerAll(socket: Socket, answer: (isStream: boolean) => unknown): void
     if (!isWhole) return
     const isStream = pending.subarray(end).includes('"stream":true')
     pending = Buffer.alloc(0)
-    answer(isStream)
+    answer(isStream, head.slice(0, head.indexOf('\r\n')))
   })
 }
