@@ -50,7 +50,9 @@ export async function tour(base, print) {
   }
   print(`four requests on a budget of 60 tokens a minute: ${statuses.join(', ')}`)
 
-  const failover = await post(base, `/steady${completions}`, chat('Still there?'))
+  // Without a model in the request, the answer names the one that the provider has.
+  const unnamed = { ...chat('Still there?'), model: undefined }
+  const failover = await post(base, `/steady${completions}`, unnamed)
   const { model } = JSON.parse(failover.text)
   print(`the first vendor is out of capacity; the answer (${failover.status}) is that of ${model}`)
 

@@ -218,6 +218,7 @@ pub const TEXTS_NOT_TEXT: i32 = -405;
 pub const TEXTS_UNDECIDED: i32 = -406;
 pub const TEXTS_TOO_MANY: i32 = -407;
 pub const TEXTS_OTHER_FORMAT: i32 = -408;
+pub const TEXTS_OVER: i32 = -409;
 pub const TEXTS_COMPLETIONS: i32 = 1;
 pub const TEXTS_MESSAGES: i32 = 2;
 pub const TEXTS_RESPONSES: i32 = 3;
@@ -310,6 +311,7 @@ pub fn code_name(code: i32) -> &'static str {
         TEXTS_UNDECIDED => "TEXTS_UNDECIDED",
         TEXTS_TOO_MANY => "TEXTS_TOO_MANY",
         TEXTS_OTHER_FORMAT => "TEXTS_OTHER_FORMAT",
+        TEXTS_OVER => "TEXTS_OVER",
         _ => "unknown code",
     }
 }

@@ -219,6 +219,7 @@ const (
 	TextsUndecided           = -406
 	TextsTooMany             = -407
 	TextsOtherFormat         = -408
+	TextsOver                = -409
 	TextsCompletions         = 1
 	TextsMessages            = 2
 	TextsResponses           = 3
@@ -379,6 +380,8 @@ func CodeName(code int32) string {
 		return "TEXTS_TOO_MANY"
 	case TextsOtherFormat:
 		return "TEXTS_OTHER_FORMAT"
+	case TextsOver:
+		return "TEXTS_OVER"
 	}
 	return ""
 }
