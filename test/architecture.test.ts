@@ -2,6 +2,10 @@ import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { clientFormats } from '../src/engines/messages/formats/index.ts'
+import { consoleSettings } from '../src/ground/settings/console.ts'
+import { controllerSettings } from '../src/ground/settings/controller.ts'
+import { settings } from '../src/ground/settings/index.ts'
+import { remoteSettings } from '../src/ground/settings/remote.ts'
 
 const root = join(import.meta.dirname, '..')
 const boundaries = JSON.parse(readFileSync(join(root, 'config', 'boundaries.json'), 'utf8')) as {
@@ -302,6 +306,19 @@ describe('exported names', () => {
           .map((name) => `${file}: ${name}`)
       })
     expect(unused).toEqual([])
+  })
+})
+
+describe('settings', () => {
+  it('are each read somewhere', () => {
+    const text = production
+      .filter((file) => file.startsWith('src/'))
+      .map((file) => readFileSync(join(root, file), 'utf8'))
+      .join('\n')
+    const all = { ...settings, ...controllerSettings, ...remoteSettings, ...consoleSettings }
+    // A setting is described as `name: row(…)`; every other mention reads it.
+    const isRead = (name: string) => new RegExp(`\\b${name}\\b(?!: row)`).test(text)
+    expect(Object.keys(all).filter((name) => !isRead(name))).toEqual([])
   })
 })
 

@@ -29,8 +29,10 @@ describe.each(definitions.map((crd) => [crd.spec.names.kind, crd] as const))(
       const columns = version?.additionalPrinterColumns.map(({ name }) => name)
       const expected = {
         GatewayBackend: ['Accepted', 'Age'],
+        AgentgatewayModel: ['Accepted', 'Age'],
         GatewayPolicy: ['Accepted', 'Attached', 'Age'],
         GatewayParameters: ['Age'],
+        GatewayBudget: ['Amount', 'Unit', 'Spent', 'Resets', 'Accepted', 'Attached', 'Age'],
       }
       expect(columns).toEqual(expected[kind as keyof typeof expected])
       expect(version?.subresources.status).toEqual({})

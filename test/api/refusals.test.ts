@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { validateObject } from '../../src/control/api/validate.ts'
+import { budgetCases } from './cases/budgets.ts'
 import { byTitle } from './cases/case.ts'
 import { refusalCases } from './cases/refusals.ts'
 
-describe.each(refusalCases)('offline validation, $id', ({ cases }) => {
+describe.each([...refusalCases, budgetCases])('offline validation, $id', ({ cases }) => {
   it.each(byTitle(cases))('%s', (_, example) => {
     const { kind, spec, refusedAt, message } = example
     const object = { apiVersion: 'sluice.dev/v1alpha1', kind, metadata: { name: 'a' }, spec }

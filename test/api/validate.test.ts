@@ -70,7 +70,7 @@ describe('apiVersion and kind', () => {
     [
       'an unknown kind of sluice.dev',
       { apiVersion: ours, kind: 'Thing' },
-      'kind: Thing is not a kind of sluice.dev; known: GatewayBackend, GatewayPolicy, GatewayParameters',
+      'kind: Thing is not a kind of sluice.dev; known: GatewayBackend, AgentgatewayModel, GatewayPolicy, GatewayParameters, GatewayBudget',
     ],
     [
       'an unknown version of the Gateway API',
@@ -278,7 +278,7 @@ describe('problem messages', () => {
     ],
     [
       policy({ backend: { ai: { routes: { '/v1/chat': 'Chat' } } } }),
-      'spec.backend.ai.routes["/v1/chat"]: must be one of Completions, Messages, Models, Passthrough, Responses, VendorCTokenCount, Embeddings, Realtime',
+      'spec.backend.ai.routes["/v1/chat"]: must be one of Completions, Messages, Models, Passthrough, Responses, VendorCTokenCount, Embeddings, GenerateContent, GeminiCountTokens, EmbedContent, BatchEmbedContents, Converse, InvokeModel, TextCompletions, Rerank, Images, Speech, Moderations, ResponsesTokenCount, ResponsesCompact, Transcriptions, Translations, ImageEdits, ImageVariations, Realtime',
     ],
   ])('%#', (input, problem) => expect(problemsOf(input)).toContain(problem))
 })

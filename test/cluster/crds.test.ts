@@ -4,6 +4,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { crds } from '../../src/control/api/crds.ts'
 import { boundCases } from '../api/cases/bounds.ts'
+import { budgetCases } from '../api/cases/budgets.ts'
 import { byTitle, type CaseGroup, type SchemaCase } from '../api/cases/case.ts'
 import { groupCases } from '../api/cases/groups.ts'
 import { refusalCases } from '../api/cases/refusals.ts'
@@ -17,7 +18,9 @@ const run = promisify(execFile)
 const apiVersion = 'sluice.dev/v1alpha1'
 const plurals = {
   GatewayBackend: 'gatewaybackends',
+  AgentgatewayModel: 'agentgatewaymodels',
   GatewayPolicy: 'gatewaypolicies',
+  GatewayBudget: 'gatewaybudgets',
   GatewayParameters: 'gatewayparameters',
 } as const
 type OurKind = keyof typeof plurals
@@ -43,8 +46,26 @@ const examples = [
       traffic: { directResponse: { status: 404, body: 'no' } },
     },
   ],
+  [
+    'AgentgatewayModel',
+    { parentRefs: [{ name: 'edge' }], provider: 'OpenAI' },
+    {
+      parentRefs: [{ name: 'edge' }],
+      virtualModel: {
+        conditional: {
+          targets: [{ modelRef: { name: 'a' }, when: 'true' }, { modelRef: { name: 'b' } }],
+        },
+      },
+    },
+  ],
   ['GatewayParameters', { logging: { level: 'info' } }, { shutdown: { min: 1, max: 2 } }],
 ] as const satisfies readonly (readonly [OurKind, object, object])[]
+
+const kindsByShortName = {
+  gwbe: 'GatewayBackend',
+  agmodel: 'AgentgatewayModel',
+  gwpol: 'GatewayPolicy',
+} as const
 
 /** The title of a group: its id in brackets if it is a row of the coverage table. */
 const titleOf = ({ id, shows = [] }: CaseGroup) =>
@@ -200,11 +221,12 @@ describeWithParts(
 
     it.each([
       ['gwbe', { static: { host: 'a.example', port: 80 } }, ['NAME', 'ACCEPTED', 'AGE']],
+      ['agmodel', examples[2][1], ['NAME', 'ACCEPTED', 'AGE']],
       ['gwpol', examples[1][1], ['NAME', 'ACCEPTED', 'ATTACHED', 'AGE']],
-    ])(
+    ] as const)(
       'lists %s by its short name, with its conditions in columns',
       async (short, spec, columns) => {
-        const kind = short === 'gwbe' ? 'GatewayBackend' : 'GatewayPolicy'
+        const kind = kindsByShortName[short]
         const path = `${collection(kind)}/shown`
         await server.request('POST', collection(kind), objectOf({ kind, spec }, 'shown'))
         const conditions = ['Accepted', 'Attached'].map((type) => ({
@@ -214,18 +236,12 @@ describeWithParts(
           message: '',
           lastTransitionTime: '2026-01-01T00:00:00Z',
         }))
-        const status =
-          kind === 'GatewayBackend'
-            ? { conditions }
-            : {
-                ancestors: [
-                  {
-                    ancestorRef: { name: 'g' },
-                    controllerName: 'sluice.dev/gateway-controller',
-                    conditions,
-                  },
-                ],
-              }
+        const controllerName = 'sluice.dev/gateway-controller'
+        const status = {
+          gwbe: { conditions },
+          agmodel: { parents: [{ parentRef: { name: 'g' }, controllerName, conditions }] },
+          gwpol: { ancestors: [{ ancestorRef: { name: 'g' }, controllerName, conditions }] },
+        }[short]
         const patched = await server.request('PATCH', `${path}/status`, { status })
         expect(patched.status).toBe(200)
         const { stdout } = await run(partPath('kubectl'), [
@@ -244,7 +260,7 @@ describeWithParts(
     )
 
     describe.each(
-      [...groupCases, ...boundCases, ...refusalCases, requiredCases].map(
+      [...groupCases, ...boundCases, ...refusalCases, budgetCases, requiredCases].map(
         (group) => [titleOf(group), group] as const,
       ),
     )('%s', (_, { cases }) => {

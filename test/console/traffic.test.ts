@@ -72,16 +72,12 @@ describeWithParts(['chromium'], 'the console of a running gateway', async () => 
       },
     }),
   ]
-  const priceFile = join(useFolder('sluice-prices-'), 'prices.yaml')
-  const writePrices = (model: string) =>
-    writeFileSync(
-      priceFile,
-      `currency: USD\nmodels:\n- model: ${model}\n  input: 1000000\n  output: 0\n`,
-    )
-  writePrices('m-*')
+  const catalog = join(useFolder('sluice-prices-'), 'catalog.json')
+  const prices = { rates: { input: '1000000', output: '0' } }
+  writeFileSync(catalog, JSON.stringify({ providers: { openai: { models: { 'm-1': prices } } } }))
   const gw = useGateway(() => ({
     manifests: { 'all.yaml': manifest(...objects()) },
-    args: ['--console-address', '127.0.0.1:0', '--record', 'all', '--price-file', priceFile],
+    args: ['--console-address', '127.0.0.1:0', '--record', 'all', '--model-catalog', catalog],
   }))
   let console: ConsolePage
   beforeAll(async () => {
@@ -155,14 +151,15 @@ describeWithParts(['chromium'], 'the console of a running gateway', async () => 
   })
 
   it('counts requests of models and what guards found', async () => {
-    const chat = (content: string) =>
+    const chat = (content: string, model = 'm-1') =>
       gw.send(port, {
         method: 'POST',
         path: '/v1/chat/completions',
         headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ model: 'm-1', messages: [{ role: 'user', content }] }),
+        body: JSON.stringify({ model, messages: [{ role: 'user', content }] }),
       })
     expect((await chat('hello')).status).toBe(200)
+    expect((await chat('hello', 'unlisted')).status).toBe(200)
     expect((await chat('a secret')).status).toBe(403)
     await console.show('#/models')
     const usage = console.page.getByRole('region', { name: 'Usage' })
@@ -173,27 +170,21 @@ describeWithParts(['chromium'], 'the console of a running gateway', async () => 
     expect(await seriousFaults(console)).toEqual([])
   })
 
-  it('shows costs by the price list of the user, and follows its edits', async () => {
+  it('shows what requests have cost, to whom they belong, and which have no known price', async () => {
     const { page } = console
     const usage = page.getByRole('region', { name: 'Usage' })
     const traffic = page.getByRole('region', { name: 'Traffic now' })
-    await eventually(() => usage.locator('tr', { hasText: 'm-1' }).textContent()).toContain(
-      '$11.00',
-    )
+    const row = (model: string) => usage.locator('tr', { hasText: model }).textContent()
+    await eventually(() => row('m-1')).toContain('$11.00')
+    await eventually(() => row('unlisted')).toContain('no known price')
+    const spend = page.getByRole('region', { name: 'Spend' })
+    await eventually(() => spend.textContent()).toMatch(/principal.*none.*\$11\.00/)
     await console.show('#/requests?route=default%2Fchat&status=200')
-    await page.locator('.row').getByRole('link').first().click()
-    await eventually(() => main().textContent()).toContain('cost$11.00')
+    await page.locator('.row').getByRole('link').last().click()
+    await eventually(() => main().textContent()).toContain('cost11 USD (exact)')
     await console.show('#/')
     await eventually(() => traffic.textContent()).toContain('cost/h$')
-    writePrices('other')
-    await eventually(() => traffic.textContent()).toContain('Some models have no price')
-    await console.show('#/models')
-    await eventually(() => usage.textContent()).toContain('no price')
-    writeFileSync(priceFile, 'currency: USD\nmodels: many\n')
-    await eventually(() => main().getByRole('alert').textContent()).toContain(
-      `${priceFile}:2: models: expected a list`,
-    )
-    expect(await usage.textContent()).toContain('m-1')
+    await eventually(() => traffic.textContent()).toContain('Some models have no known price')
     expect(await seriousFaults(console)).toEqual([])
   })
 

@@ -289,7 +289,7 @@ describeWithParts(['nats-server'], 'a stream that cannot hold a log', () => {
 
   it('is not created by a reader', async () => {
     await expect(openNatsLog({ servers: server.url, create: false })).rejects.toMatchObject({
-      code: 'foreign',
+      code: 'missing',
       message: expect.stringContaining(stream),
     })
   })

@@ -3,7 +3,7 @@ import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { beforeEach, expect, it } from 'vitest'
 import { compileGuards } from '../../src/engines/core/index.ts'
-import { Random } from '../core/texts/messages.ts'
+import { hasUnreadable, Random } from '../core/texts/messages.ts'
 import { sse, streamOf } from '../core/texts/streams.ts'
 import { type Envoy, startEnvoy } from '../support/envoy.ts'
 import { useFixture } from '../support/fixture.ts'
@@ -187,9 +187,13 @@ describeWithParts(['envoy'], 'the filter in Envoy', () => {
         },
       ])
       if (!outcome.ok) throw new Error(outcome.message)
-      for (let seed = 1; seed <= 12; seed++) {
+      for (let seed = 1; seed <= 16; seed++) {
         const random = new Random(seed)
-        const text = sse(streamOf(format, random), random)
+        const events = streamOf(format, random)
+        const text = sse(events, random)
+        // Guards refuse documents that they cannot read.
+        if (events.some(({ data }) => data !== '[DONE]' && hasUnreadable(JSON.parse(data))))
+          continue
         const rewriter = outcome.guards.rewriter({ format, message: 'stream', limit: 1 << 20 })
         const expected = Buffer.from(rewriter.end(Buffer.from(text))).toString()
         rewriter.dispose()

@@ -89,7 +89,7 @@ export const usage: Usage | undefined = translateRequest({}, format, 'converse')
 // @ts-expect-error: there is no such format
 export const unknown = translateRequest({}, 'Contents', 'converse')
 // @ts-expect-error: there is no such unit
-export const wrong: RateLimit = { rate: 1, unit: 'Days' }
+export const wrong: RateLimit = { rate: 1, unit: 'Weeks' }
 `
 
 const folding = `

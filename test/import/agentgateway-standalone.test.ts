@@ -1,4 +1,6 @@
+import { hash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
+import { parseAllDocuments } from 'yaml'
 import { useUpstream } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
 import { modernRequest, sendModern } from '../support/mcp-modern-client.ts'
@@ -43,7 +45,14 @@ binds:
     - name: keyed
       matches: [{ path: { pathPrefix: /keyed } }]
       policies:
-        apiKey: { keys: [{ key: sk-ann, metadata: { user: ann } }], mode: strict }
+        apiKey:
+          mode: strict
+          keys:
+            - key: sk-ann
+              metadata: { user: ann }
+              budgets:
+                - { name: daily, limit: { unit: USD, amount: 5 }, window: { rolling: 24h }, onBudgetExceeded: Audit }
+            - { keyHash: "sha256:${hash('sha256', 'sk-bob')}", allowedModels: [gpt-4o] }
         directResponse: { status: 200, body: fine }
     - name: chat
       matches: [{ path: { pathPrefix: /v1 } }]
@@ -75,6 +84,7 @@ describe('sluice import of the configuration file of the standalone agentgateway
     expect(imported()).toMatchObject({ code: 0, validation: { code: 0 } })
     expect(outline(imported())).toEqual([
       'changed: binds[0].listeners[0].routes[1].policies.requestRedirect',
+      'changed: binds[0].listeners[0].routes[2].policies.apiKey.keys[0].budgets[0]',
       'lost: config',
       'secret: binds[0].listeners[0].routes[2].policies.apiKey.keys[0].key',
       'secret: binds[0].listeners[0].routes[3].policies.backendAuth',
@@ -97,11 +107,26 @@ describe('sluice import of the configuration file of the standalone agentgateway
     expect(statuses[0]).toBe(200)
   })
 
+  it('keeps the budgets of keys', () => {
+    const documents = parseAllDocuments(imported().manifests['policies.yaml'] ?? '')
+    const budget = documents.map((one) => one.toJS()).find(({ kind }) => kind === 'GatewayBudget')
+    expect(budget.spec).toEqual({
+      targetRefs: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: 'keyed' }],
+      when: 'apiKey != null && apiKey.id == "key-1"',
+      limit: { unit: 'USD', amount: '5' },
+      window: { type: 'Calendar', unit: 'Day' },
+      onExceeded: 'Audit',
+      unpriced: 'CountAs',
+      unpricedAmount: '0',
+    })
+  })
+
   it('keeps redirects, API keys and direct responses', async () => {
     const moved = await ask('/old')
     expect(moved.status).toBe(301)
     expect(moved.headers.location).toBe(`http://shop.example.com:${port}/new`)
     expect((await ask('/keyed')).status).toBe(401)
+    expect((await ask('/keyed', { authorization: 'Bearer sk-bob' })).status).toBe(200)
     expect(await ask('/keyed', { authorization: 'Bearer sk-ann' })).toMatchObject({
       status: 200,
       body: 'fine',

@@ -74,6 +74,47 @@ describe("sluice import of agentgateway's Kubernetes resources", () => {
     expect(imported().stderr).toContain('agentgateway: ')
   })
 
+  it('keeps servers with their own formats and paths', async () => {
+    const backend = (name: string, provider: string) =>
+      `apiVersion: agentgateway.dev/v1alpha1\nkind: AgentgatewayBackend\nmetadata: { name: ${name} }\nspec: { ai: { provider: ${provider} } }\n`
+    const formats = '[{ type: Completions }, { type: AnthropicTokenCount, path: /count }]'
+    const result = await runImport(
+      [
+        backend('own', `{ custom: { formats: ${formats} }, host: a.example, port: 80 }`),
+        backend('below', '{ openai: {}, host: a.example, pathPrefix: /openai/v1 }'),
+        backend('foundry', '{ azure: { resourceName: r, resourceType: Foundry, projectName: p } }'),
+      ].join('---\n'),
+    )
+    expect(result).toMatchObject({ code: 0, findings: [], validation: { code: 0 } })
+    const written = Object.values(result.manifests).join()
+    expect(written).toContain('type: VendorCTokenCount')
+    expect(written).toContain('pathPrefix: /openai/v1')
+  })
+
+  it('keeps models by name, their guards and virtual models', async () => {
+    const served = (name: string, spec: string) =>
+      `apiVersion: agentgateway.dev/v1alpha1\nkind: AgentgatewayModel\nmetadata: { name: ${name} }\nspec: { parentRefs: [{ kind: HTTPRoute, name: models }], ${spec} }\n`
+    const guard = 'promptGuard: { request: [{ regex: { builtins: [Email] } }] }'
+    const targets = '[{ modelRef: { name: gpt }, model: gpt-5 }]'
+    const result = await runImport(
+      [
+        served('gpt', `match: { model: gpt-* }, provider: OpenAI, policies: { ${guard} }`),
+        served(
+          'count',
+          'provider: Custom, baseURL: "http://a.example/v1", custom: { formats: [{ type: AnthropicTokenCount }] }',
+        ),
+        served('smart', `virtualModel: { failover: { targets: ${targets} } }`),
+        `apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: { name: models }\nspec: { rules: [{ backendRefs: [{ group: agentgateway.dev, kind: AgentgatewayModel, name: "*" }] }] }\n`,
+      ].join('---\n'),
+    )
+    expect(result).toMatchObject({ code: 0, findings: [] })
+    const written = Object.values(result.manifests).join()
+    expect(written).toContain('apiVersion: sluice.dev/v1alpha1\nkind: AgentgatewayModel')
+    expect(written).toMatch(/policies:\s+ai:\s+promptGuard:/)
+    expect(written).toContain('type: VendorCTokenCount')
+    expect(written).toMatch(/group: sluice.dev\s+kind: AgentgatewayModel\s+name: "\*"/)
+  })
+
   it('keeps authentication, routes, header changes, guards and limits', async () => {
     const refused = await gateway.send(port)
     expect(refused.status).toBe(401)

@@ -44,6 +44,15 @@ services:
         methods: [GET]
         strip_path: false
         plugins: [{ name: rate-limiting, config: { hour: 2, policy: local, limit_by: service } }]
+      - name: limited-consumers
+        paths: [/limited-consumers]
+        plugins:
+          - { name: key-auth, config: { key_names: [apikey] } }
+          - { name: rate-limiting, config: { hour: 2, policy: local } }
+      - name: limited-headers
+        paths: [/limited-headers]
+        plugins:
+          - { name: rate-limiting, config: { hour: 1, limit_by: header, header_name: X-User } }
       - name: blocked
         paths: [/blocked]
         plugins: [{ name: ip-restriction, config: { deny: [127.0.0.0/8] } }]
@@ -167,6 +176,24 @@ describe('sluice import of a Kong configuration', () => {
     expect((await get('/blocked')).status).toBe(403)
     expect((await get('/allowed')).status).toBe(200)
     expect(await get('/gone')).toMatchObject({ status: 410, body: '{"message":"gone"}' })
+  })
+
+  it('limits each consumer, and each value of a header or else each address', async () => {
+    const statuses = async (path: string, all: readonly Record<string, string>[]) => {
+      const found: number[] = []
+      for (const headers of all) found.push((await get(path, headers)).status)
+      return found
+    }
+    const [ann, bob] = [{ apikey: 'key-of-ann' }, { apikey: 'key-of-bob' }]
+    expect(await statuses('/limited-consumers', [ann, ann, ann, bob])).toEqual([200, 200, 429, 200])
+    const users: Record<string, string>[] = [
+      { 'x-user': 'a' },
+      { 'x-user': 'b' },
+      { 'x-user': 'a' },
+      {},
+      {},
+    ]
+    expect(await statuses('/limited-headers', users)).toEqual([200, 200, 429, 200, 429])
   })
 
   it('answers cross-origin requests of the listed origins', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { parseAllDocuments } from 'yaml'
 import { useUpstream } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
 import { answerAs } from './model-upstream.ts'
@@ -104,8 +105,45 @@ describe('sluice import of a LiteLLM configuration', () => {
   })
 })
 
+describe('a budget of LiteLLM', () => {
+  const withBudget = (duration: string) =>
+    runImport(`model_list:
+  - model_name: "*"
+    litellm_params: { model: "openai/*", api_key: os.environ/KEY }
+litellm_settings: { max_budget: 100.5, budget_duration: ${duration} }
+`)
+
+  it.each([
+    ['30d', 'Month'],
+    ['1mo', 'Month'],
+    ['7d', 'Week'],
+    ['24h', 'Day'],
+    ['1h', 'Hour'],
+  ])('that is renewed after %s becomes a GatewayBudget per %s', async (duration, unit) => {
+    const { code, manifests, validation } = await withBudget(duration)
+    expect([code, validation?.code]).toEqual([0, 0])
+    const documents = parseAllDocuments(manifests['policies.yaml'] ?? '')
+    const budget = documents.map((one) => one.toJS()).find(({ kind }) => kind === 'GatewayBudget')
+    expect(budget.spec).toMatchObject({
+      limit: { unit: 'USD', amount: '100.5' },
+      window: { type: 'Calendar', unit },
+      unpriced: 'CountAs',
+      unpricedAmount: '0',
+    })
+  })
+
+  it('with another period is a lost protection', async () => {
+    const { code, findings } = await withBudget('36h')
+    expect(code).toBe(1)
+    expect(findings.find(({ kind }) => kind === 'protection')).toMatchObject({
+      field: 'litellm_settings.max_budget',
+      reason: expect.stringContaining('is renewed after 36h'),
+    })
+  })
+})
+
 describe('what LiteLLM has and Sluice lacks', () => {
-  it('is reported with its line; budgets and unknown guardrails are protections', async () => {
+  it('is reported with its line; budgets that never end and unknown guardrails are protections', async () => {
     const result = await runImport(`model_list:
   - model_name: "*"
     litellm_params: { model: "openai/*", api_key: os.environ/KEY, rpm: 5 }

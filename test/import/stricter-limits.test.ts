@@ -41,32 +41,22 @@ const perUser =
 
 describe('a limit that would refuse requests which the source lets pass', () => {
   it.each([
-    ['nginx: per address', ingress('nginx.ingress.kubernetes.io/limit-rps: "10"')],
-    ['nginx: per address and minute', ingress('nginx.ingress.kubernetes.io/limit-rpm: "10"')],
     [
       'nginx: addresses that are exempt',
       ingress('nginx.ingress.kubernetes.io/limit-whitelist: 10.0.0.0/8'),
     ],
-    ['Kong: per consumer', kong('{ name: rate-limiting, config: { minute: 60 } }')],
-    ['Kong: per header', kong('{ name: rate-limiting, config: { hour: 6, limit_by: header } }')],
+    ['Kong: per path', kong('{ name: rate-limiting, config: { hour: 6, limit_by: path } }')],
+    ['Kong: a year', kong('{ name: rate-limiting, config: { year: 72000, limit_by: service } }')],
     [
-      'Kong: several windows',
+      'Kong: tokens of several providers',
       kong(
-        '{ name: rate-limiting-advanced, config: { limit: [5], window_size: [60], identifier: ip } }',
-      ),
-    ],
-    ['Kong: a month', kong('{ name: rate-limiting, config: { month: 72000, limit_by: service } }')],
-    [
-      'Kong: tokens',
-      kong(
-        '{ name: ai-rate-limiting-advanced, config: { llm_providers: [{ name: openai, limit: 9, window_size: 60 }] } }',
+        '{ name: ai-rate-limiting-advanced, config: { llm_providers: [{ name: openai, limit: 9, window_size: 60 }, { name: mistral, limit: 9, window_size: 60 }] } }',
       ),
     ],
     ['Envoy Gateway: per header value', envoy(perUser)],
-    ['Envoy Gateway: a day', envoy('{ limit: { requests: 48, unit: Day } }')],
     [
-      'agentgateway: a day',
-      agentgateway('{ maxTokens: 48, tokensPerFill: 48, fillInterval: 24h }'),
+      'agentgateway: two days',
+      agentgateway('{ maxTokens: 48, tokensPerFill: 48, fillInterval: 48h }'),
     ],
   ])('is written with --allow-stricter only (%s)', async (_, source) => {
     const refused = await runImport(source)
@@ -81,6 +71,37 @@ describe('a limit that would refuse requests which the source lets pass', () => 
       expect(allowed.code).toBe(0)
       expect(allowed.manifests['routes.yaml']).toContain('kind: HTTPRoute')
     }
+  })
+
+  it.each([
+    ['nginx: per address', ingress('nginx.ingress.kubernetes.io/limit-rps: "10"')],
+    ['nginx: per minute', ingress('nginx.ingress.kubernetes.io/limit-rpm: "10"')],
+    [
+      'Kong: per address',
+      kong(
+        '{ name: rate-limiting-advanced, config: { limit: [5], window_size: [60], identifier: ip } }',
+      ),
+    ],
+    [
+      'Envoy Gateway: per address',
+      envoy(
+        '{ clientSelectors: [{ sourceCIDR: { type: Distinct, value: 0.0.0.0/0 } }], limit: { requests: 3, unit: Hour } }',
+      ),
+    ],
+  ])('counts each address as the source does (%s)', async (_, source) => {
+    const { code, findings, manifests } = await runImport(source)
+    expect(findings.map(({ kind }) => kind)).not.toContain('stricter')
+    expect(code).toBe(0)
+    expect(Object.values(manifests).join('\n')).toContain('key: source.address')
+  })
+
+  it.each([
+    ['Envoy Gateway', envoy('{ limit: { requests: 48, unit: Day } }')],
+    ['agentgateway', agentgateway('{ maxTokens: 48, tokensPerFill: 48, fillInterval: 24h }')],
+  ])('keeps a limit for a day as it is (%s)', async (_, source) => {
+    const { code, manifests } = await runImport(source)
+    expect(code).toBe(0)
+    expect(Object.values(manifests).join('\n')).toMatch(/requests: 48\n\s+unit: Days/)
   })
 
   it('does not excuse lost protections', async () => {

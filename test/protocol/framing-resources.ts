@@ -87,7 +87,14 @@ function policiesOf(one: FramingCase): Resource[] {
   if (by === 'extProc' || by === 'immediate') {
     const backend = { type: 'service', namespace: 'shop', name: 'processor', port: 80 }
     const config = JSON.stringify({ target: backend })
-    all.push(policy(target, 'extProc', {}, { name: 'processor', config, configVersion: 1 }))
+    all.push(
+      policy(
+        target,
+        'extProc',
+        { backendRef: backend },
+        { name: 'processor', config, configVersion: 1 },
+      ),
+    )
   }
   return all
 }

@@ -9,6 +9,10 @@ export interface ReadMessage {
   /** Names in lower case. */
   readonly fields: ReadonlyMap<string, readonly string[]>
   readonly content: string
+  /** Lines of the trailer section. */
+  readonly trailers: readonly string[]
+  /** Lines of the interim responses before a response. */
+  readonly interim: readonly (readonly string[])[]
   /** Where the message ends in the text; undefined if the end of the connection ends it. */
   readonly end: number | undefined
   readonly closes: boolean
@@ -51,7 +55,7 @@ function framingOf({ fields, lines }: Head): number | 'chunked' | undefined {
   if (lengths.length + codings.length > 1) fail('two fields that frame a message', all)
   const [length] = lengths
   if (length !== undefined) {
-    if (!/^(?:0|[1-9]\d*)$/.test(length)) fail('a bad content-length', all)
+    if (!/^\d+$/.test(length)) fail('a bad content-length', all)
     return Number(length)
   }
   if (codings.length === 0) return undefined
@@ -59,9 +63,16 @@ function framingOf({ fields, lines }: Head): number | 'chunked' | undefined {
   return 'chunked'
 }
 
-/** Content and end of a chunked body; undefined while it is incomplete. */
-function readChunks(text: string, from: number): { content: string; end: number } | undefined {
+interface Body {
+  readonly content: string
+  readonly trailers: readonly string[]
+  readonly end: number
+}
+
+/** A chunked body; undefined while it is incomplete. */
+function readChunks(text: string, from: number): Body | undefined {
   let content = ''
+  const trailers: string[] = []
   for (let at = from; ; ) {
     const stop = text.indexOf('\r\n', at)
     if (stop < 0) return undefined
@@ -75,8 +86,9 @@ function readChunks(text: string, from: number): { content: string; end: number 
         if (end < 0) return undefined
         const trailer = text.slice(at, end)
         at = end + 2
-        if (trailer === '') return { content, end: at }
+        if (trailer === '') return { content, trailers, end: at }
         if (!fieldLine.test(trailer)) fail('a bad trailer', trailer)
+        trailers.push(trailer)
       }
     }
     if (text.length < at + size + 2) return undefined
@@ -90,11 +102,11 @@ function readBody(
   text: string,
   { end }: Head,
   framing: number | 'chunked' | undefined,
-): { content: string; end: number } | undefined {
-  if (framing === undefined) return { content: '', end }
+): Body | undefined {
+  if (framing === undefined) return { content: '', trailers: [], end }
   if (framing === 'chunked') return readChunks(text, end)
   if (text.length < end + framing) return undefined
-  return { content: text.slice(end, end + framing), end: end + framing }
+  return { content: text.slice(end, end + framing), trailers: [], end: end + framing }
 }
 
 const closesIn = (head: Head): boolean => head.fields.get('connection')?.includes('close') === true
@@ -112,7 +124,8 @@ export function readRequest(text: string, from: number): ReadMessage | undefined
   }
   if (startLine.startsWith('CONNECT ')) fail('a CONNECT', startLine)
   const body = readBody(text, head, framing)
-  return body && { startLine, status: 0, fields: head.fields, closes: closesIn(head), ...body }
+  const { fields } = head
+  return body && { startLine, status: 0, fields, interim: [], closes: closesIn(head), ...body }
 }
 
 export interface Asked {
@@ -131,12 +144,17 @@ export function readResponse(
   isOver: boolean,
 ): ReadMessage | undefined {
   let head = readHead(text, from)
+  const interim: (readonly string[])[] = []
   for (; head !== undefined; head = readHead(text, head.end)) {
     const status = Number(statusLine.exec(head.lines[0] ?? '')?.[1] ?? 0)
     if (status === 0) fail('a bad status line', text.slice(from))
-    if (status >= 200) return readFinal(text, head, status, asked, isOver)
+    if (status >= 200) {
+      const response = readFinal(text, head, status, asked, isOver)
+      return response && { ...response, interim }
+    }
     if (asked.minor === 0) fail('an interim response to HTTP/1.0', text.slice(from))
     if (framingOf(head) !== undefined) fail('an interim response with framing', text.slice(from))
+    interim.push(head.lines)
   }
   return undefined
 }
@@ -147,7 +165,7 @@ function readFinal(
   status: number,
   { method, minor }: Asked,
   isOver: boolean,
-): ReadMessage | undefined {
+): Omit<ReadMessage, 'interim'> | undefined {
   const startLine = head.lines[0] ?? ''
   const framing = framingOf(head)
   const closes =
@@ -159,12 +177,12 @@ function readFinal(
   if (framing !== undefined && status === 204) fail('content-length of 204', text)
   if (method === 'HEAD' || status === 204 || status === 304) {
     if (framing === 'chunked') fail('transfer-encoding without a body', text)
-    return { ...message, content: '', end: head.end }
+    return { ...message, content: '', trailers: [], end: head.end }
   }
   if (framing === undefined) {
     if (!closes) fail('no framing on a connection that goes on', text)
     if (!isOver) return undefined
-    return { ...message, content: text.slice(head.end), end: undefined }
+    return { ...message, content: text.slice(head.end), trailers: [], end: undefined }
   }
   const body = readBody(text, head, framing)
   if (body !== undefined && status === 205 && body.content !== '') fail('content of 205', text)

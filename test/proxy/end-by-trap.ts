@@ -1,4 +1,6 @@
 // A proxy whose worker traps (see trapping-core.ts): prints the responses and the log.
+import { once } from 'node:events'
+import { connect } from 'node:http2'
 import { setImmediate as turn } from 'node:timers/promises'
 import { freePort } from './free-port.ts'
 import { backend, listener, openProxy, openUpstream, route } from './running-proxy.ts'
@@ -21,9 +23,19 @@ async function status(path: string): Promise<number> {
   }
 }
 
+const session = connect(`http://127.0.0.1:${port}`).on('error', () => {})
+await once(
+  session
+    .request({ ':path': '/' })
+    .on('error', () => {})
+    .resume(),
+  'end',
+)
+const before = await scrape()
 const statuses = [await status('/'), await status('/trap')]
 while (!events.some(({ type }) => type === 'worker-died')) await turn()
 statuses.push(await status('/'))
-process.stdout.write(JSON.stringify({ statuses, events, metrics: await scrape() }))
+process.stdout.write(JSON.stringify({ statuses, events, before, metrics: await scrape() }))
+session.destroy()
 await close()
 await upstream.close()

@@ -2,6 +2,7 @@
 
 import { targetKey } from '../../src/gateway/policies/merge.ts'
 import { findPolicy } from '../../src/gateway/policies/registry.ts'
+import type { ServiceTarget } from '../../src/ground/model/destinations.ts'
 import type { References } from '../../src/ground/model/references.ts'
 import type {
   BackendResource,
@@ -79,7 +80,7 @@ export function weighted(
   return { target, weight, filters }
 }
 
-export function toService(name: string, port = 80): BackendTarget {
+export function toService(name: string, port = 80): ServiceTarget {
   return { type: 'service', namespace: 'shop', name, port }
 }
 
@@ -134,7 +135,8 @@ const nothing: References = {
   secret: () => undefined,
   secretsWith: () => [],
   configMap: () => undefined,
-  backend: () => '',
+  backend: ({ name, port }) => toService(name, port),
+  configMapsWith: () => [],
   keySet: () => 'nothing is fetched here',
 }
 

@@ -5,11 +5,8 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { InProcessChannel } from '../../src/control/xds/channel.ts'
-import {
-  type ProxyEvent,
-  type ProxyOptions,
-  startProxy,
-} from '../../src/gateway/proxy/workers/supervisor.ts'
+import type { ProxyEvent, ProxyOptions } from '../../src/gateway/proxy/workers/proxy-options.ts'
+import { startProxy } from '../../src/gateway/proxy/workers/supervisor.ts'
 import type { Resource, VersionedResource } from '../../src/ground/model/resources.ts'
 
 export const gateway = { namespace: 'default', name: 'public' }

@@ -200,7 +200,7 @@ describe('a proxy with one worker', () => {
 })
 
 describe('a worker whose core has trapped', () => {
-  it('is replaced after it has answered, and its counts are kept', async () => {
+  it('is replaced after it has answered, and its counters are kept but not its gauges', async () => {
     const [preload, script] = ['./trapping-core.ts', './end-by-trap.ts'].map((file) =>
       fileURLToPath(new URL(file, import.meta.url)),
     )
@@ -208,7 +208,7 @@ describe('a worker whose core has trapped', () => {
       `--import=${preload}`,
       `${script}`,
     ])
-    const { statuses, events, metrics } = JSON.parse(stdout)
+    const { statuses, events, before, metrics } = JSON.parse(stdout)
     expect(statuses).toEqual([200, 500, 200])
     expect(events).toContainEqual(
       expect.objectContaining({ type: 'fault', message: expect.stringContaining('core: ') }),
@@ -217,6 +217,8 @@ describe('a worker whose core has trapped', () => {
     expect(metric(metrics, 'sluice_core_traps_total')).toBe(1)
     expect(metric(metrics, 'sluice_worker_restarts_total')).toBe(1)
     expect(metric(metrics, 'sluice_requests_total', 'status="200"')).toBe(2)
+    expect(metric(before, 'sluice_downstream_http2_connections')).toBe(1)
+    expect(metric(metrics, 'sluice_downstream_http2_connections')).toBe(0)
   })
 })
 

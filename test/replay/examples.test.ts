@@ -114,6 +114,22 @@ interface AiVendors {
   startVendor(name: 'vendorA' | 'vendorC', port: number): Promise<Server>
 }
 
+interface BudgetTour {
+  tour(
+    base: string,
+    gateway: {
+      kill(): Promise<void>
+      start(): Promise<unknown>
+      run(...args: string[]): Promise<string>
+    },
+    tell: (line: string) => void,
+  ): Promise<{
+    readonly admitted: number
+    readonly refusal: string
+    readonly balances: string
+  }>
+}
+
 interface AiTour {
   tour(
     base: string,
@@ -279,6 +295,27 @@ describe('the example', () => {
     expect(found.failover).toEqual({ status: 200, model: 'claude-sonnet-4-5' })
     expect(lines).toHaveLength(5)
     for (const server of servers) server.close()
+  })
+
+  it('budgets holds many requests at once and a kill, as npm run demo:budget prints', async () => {
+    const { startVendor } = (await import(join(folder, 'ai', 'vendors.mjs'))) as AiVendors
+    const { tour } = (await import(join(folder, 'budgets', 'tour.mjs'))) as BudgetTour
+    const server = await startVendor('vendorA', 0)
+    const { port } = server.address() as AddressInfo
+    const { gateway, ports } = await start('budgets/manifests', { 9111: port })
+    const control = {
+      kill: () => gateway.kill(),
+      start: () => gateway.start(),
+      run: async (...args: string[]) =>
+        (await sluice('budgets', ...args, '--log-file', gateway.logFile)).stdout,
+    }
+    const lines: string[] = []
+    const found = await tour(`http://127.0.0.1:${ports[8080]}`, control, (line) => lines.push(line))
+    expect(found).toMatchObject({ admitted: 3, afterKill: 429, other: 200, adjusted: 200 })
+    expect(found.refusal).toContain('budget default/chats of 3 requests per day is exhausted')
+    expect(found.balances).toMatch(/^default\/chats .* sales +Requests +4 +4 /m)
+    expect(lines).toHaveLength(6)
+    server.close()
   })
 
   it('fail-closed refuses requests that a broken policy should protect, until the policy is removed', async () => {

@@ -29,6 +29,7 @@ async function replayInSegments(log: EventLog, skip: readonly boolean[]) {
         snapshots: snapshots.filter((position) => position > from && position <= end),
       },
       derivation,
+      () => undefined,
     )
   })
   return Promise.all(results)

@@ -196,9 +196,8 @@ describe('sluice what-if between manifests', () => {
     const broken = join(folder, 'broken.yaml')
     writeFileSync(broken, 'spec: [')
     const nowhere = join(folder, 'nowhere')
-    expect((await whatIf('-f', present)).stderr).toContain(
-      'exactly one of --from, --log-file and --nats',
-    )
+    const both = await whatIf('--from', present, '--nats', 'nats://127.0.0.1:1', '-f', present)
+    expect(both.stderr).toContain('exactly one of --from, --log-file and --nats')
     expect((await whatIf('--from', present, '-f', broken)).stderr).toMatch(/broken\.yaml:\d+:\d+/)
     expect((await whatIf('--from', broken, '-f', present)).stderr).toMatch(/broken\.yaml:\d+:\d+/)
     expect((await whatIf('--from', present, '-f', nowhere)).stderr).toContain('does not exist')

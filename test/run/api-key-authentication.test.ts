@@ -118,7 +118,8 @@ describe('apiKeyAuthentication [Traffic.apiKeyAuthentication]', () => {
 
   it('reports entries that are not keys, and accepts the others', async () => {
     const { message } = await running.condition('GatewayPolicy', 'strict', 'Accepted', 'True')
-    for (const text of ['broken', 'is empty', 'without a "key"']) expect(message).toContain(text)
+    for (const text of ['broken', 'is empty', 'has neither a "key"'])
+      expect(message).toContain(text)
   })
 
   it.each([

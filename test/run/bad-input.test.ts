@@ -348,12 +348,14 @@ describe('the command line', () => {
     expect(stdout.trim().split('\n').at(-1)).toBe('0')
   })
 
-  it('prints the definitions of the three kinds', async () => {
+  it('prints the definitions of all kinds', async () => {
     const { code, stdout } = await sluice('crds', '-o', 'json')
     expect(code).toBe(0)
     const { items } = JSON.parse(stdout) as { items: { spec: { names: { kind: string } } }[] }
     expect(items.map(({ spec }) => spec.names.kind).sort()).toEqual([
+      'AgentgatewayModel',
       'GatewayBackend',
+      'GatewayBudget',
       'GatewayParameters',
       'GatewayPolicy',
     ])

@@ -10,7 +10,14 @@ import { createFold } from '../../src/past/replay/index.ts'
 import { ConsoleProcess, urlIn } from '../support/console-process.ts'
 import { useFixture, useFolder, useGateway, useUpstream } from '../support/fixture.ts'
 import { freePort, sluice } from '../support/gateway.ts'
-import { gateway, httpRoute, manifest, staticBackend, toBackend } from '../support/manifests.ts'
+import {
+  gateway,
+  httpRoute,
+  manifest,
+  secret,
+  staticBackend,
+  toBackend,
+} from '../support/manifests.ts'
 import { waitFor } from '../support/wait-for.ts'
 
 const recorded = join(import.meta.dirname, '../../examples/quickstart/recorded.jsonl')
@@ -283,6 +290,10 @@ describe('the console of a running gateway', async () => {
     expect(JSON.parse(changed.output).outcome).toMatchObject({ verdict: 'answer', status: 302 })
     const whatIf = JSON.parse((await run('what-if', { manifests: manifest(edited) })).output)
     expect(whatIf.requests).toMatchObject({ total: 1, changed: 1 })
+    const reads = manifest(secret('other', { key: `\${file:/etc/hostname}` }))
+    expect(await run('what-if', { manifests: reads })).toMatchObject({
+      reports: [expect.stringContaining('file /etc/hostname is not read here')],
+    })
     expect(await run('explain-providers', {})).toMatchObject({ exitCode: 0 })
     expect(await run('simulate', { logFile: '/etc/passwd' })).toMatchObject({
       exitCode: 2,
@@ -301,30 +312,6 @@ describe('the console of a running gateway', async () => {
       expect((await ask(`${origin}/api/events`, key, method)).status).toBe(405)
     }
     expect((await ask(`${origin}/quitquitquit`, key)).status).toBe(401)
-  })
-})
-
-describe('a console whose price list is wrong', () => {
-  const folder = useFolder('sluice-prices-')
-
-  it('does not start', async () => {
-    const file = join(folder, 'prices.yaml')
-    writeFileSync(file, 'currency: USD\nmodels:\n- model: a\n')
-    for (const start of [
-      ['console', recorded],
-      ['run', '-f', folder],
-    ]) {
-      const { code, stderr } = await sluice(...start, '--price-file', file)
-      expect({ code, stderr }).toEqual({
-        code: 2,
-        stderr: `sluice: ${file}:3: models[0].input: expected a number that is not negative\n`,
-      })
-    }
-    const { code, stderr } = await sluice('console', recorded, '--price-file', `${file}.json`)
-    expect({ code, stderr }).toEqual({
-      code: 2,
-      stderr: expect.stringContaining(`${file}.json cannot be read: ENOENT`),
-    })
   })
 })
 

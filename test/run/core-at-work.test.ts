@@ -100,6 +100,8 @@ it('[design.wasm] heads are read and headers matched, patterns masked, tokens co
   expect(called()).toContain('stream_push')
   expect(called()).not.toContain('tokens_count')
 
+  // A vendor that does not count leaves it to the gateway.
+  vendor.next.push((_, response) => void response.writeHead(404).end('{}'))
   const counted = await post('/v1/messages/count_tokens', { model: 'gpt-4o', messages })
   expect(await counted.json()).toEqual({ input_tokens: expect.any(Number) })
   expect(called()).toContain('tokens_count')

@@ -24,6 +24,16 @@ describe('a gateway on a folder without a Gateway', () => {
   })
 })
 
+describe('a gateway on a folder whose only Gateway has another class', () => {
+  const running = useGateway(() => ({ manifests: [gateway(port, { gatewayClassName: 'mine' })] }))
+
+  it('says that no port is open, and names its own class', () => {
+    expect(running.stderr).toContain(
+      'warning: Gateway default/edge: gatewayClassName mine is no class of this gateway: no port is open. The class that needs no manifest is agentgateway.',
+    )
+  })
+})
+
 describe('a gateway on a folder with a Gateway', () => {
   const running = useGateway(() => ({ manifests: [gateway(port)] }))
 

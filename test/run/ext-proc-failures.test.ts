@@ -51,6 +51,30 @@ describe('extProc with a processor that fails or ends early', () => {
       }
     })
 
+    it('if a response is lost and sent again, since the processor has got the first one', async () => {
+      const before = upstream.received.length
+      const isAgain = () => upstream.received.length > before + 1
+      // It replaces the body, so that it has nothing more to answer.
+      const mutation = { case: 'body', value: Buffer.from('other') } as const
+      const value = { response: { status: 1, bodyMutation: { mutation } } }
+      given.processor = except('responseHeaders', (_, stream) => {
+        const replace = () => stream.send({ response: { case: 'responseHeaders', value } })
+        void waitFor('the retry', isAgain).then(replace)
+      })
+      given.answer = (received, response) => {
+        if (isAgain()) {
+          const isOver = () => server.streams.at(-1)?.isGone
+          void waitFor('the end', isOver).then(() => echo(received, response))
+          return
+        }
+        response.write('lost')
+        void waitFor('the head', () => parts()?.includes('responseHeaders')).then(() =>
+          response.destroy(),
+        )
+      }
+      expect(await ask('retried')).toMatchObject(failed)
+    })
+
     it('and breaks off a response that the processor does not return', async () => {
       given.processor = except('responseBody', ({ request }, stream) => {
         if (request.case === 'responseBody')

@@ -94,6 +94,9 @@ export const running = useGateway(() => {
       staticBackend('bare', bare.port),
       ...processed('bare', toBackend('bare')),
       ...processed('plain', toBackend('processor')),
+      ...processed('retried', toBackend('processor'), {
+        retry: { attempts: 1, backoff: '1ms', codes: [] },
+      }),
       ...processed('service', { name: 'processor', port: 80 }),
       ...processed('secure', toBackend('secure')),
       ...processed('down', toBackend('down')),

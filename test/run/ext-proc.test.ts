@@ -294,6 +294,15 @@ describe('extProc [Traffic.extProc]', () => {
       expect(parts()).toEqual(['requestHeaders'])
     })
 
+    it('is over before the response if it skips the response', async () => {
+      given.processor = asking({ responseHeaderMode: 2, responseBodyMode: 0 })
+      given.answer = (_, response) => {
+        const isOver = () => server.streams.at(-1)?.isGone
+        void waitFor('the end of the stream', isOver).then(() => response.end('abcdef'))
+      }
+      expect(await ask('plain')).toMatchObject({ status: 200, body: 'abcdef' })
+    })
+
     it('can buffer the whole body', async () => {
       given.processor = asking({ responseBodyMode: 2 }, changing('other'))
       const response = await ask('plain')

@@ -41,6 +41,7 @@ const models = useUpstream('models', (_, response) => {
 })
 const server = useFixture(startRateLimitServer)
 const port = await freePort()
+const closedPort = await freePort()
 const running = useGateway(async () => {
   const slow = policy('slow', 'GatewayBackend/impatient', {
     backend: { http: { requestTimeout: '100ms' } },
@@ -99,6 +100,34 @@ const running = useGateway(async () => {
           },
         },
       }),
+      ...['by-path', 'by-provider'].flatMap((name) => [
+        aiBackend(`failing-${name}`, {
+          groups: [
+            { providers: [{ name: 'bad', vendorA: {}, host: '127.0.0.1', port: closedPort }] },
+            { providers: [{ name: 'good', vendorA: {}, host: '127.0.0.1', port: models.port }] },
+          ],
+        }),
+        httpRoute(name, {
+          hostnames: [hostOf(name)],
+          rules: [{ backendRefs: [toBackend(`failing-${name}`)] }],
+        }),
+        policy(name, `HTTPRoute/${name}`, {
+          traffic: {
+            rateLimit: {
+              global: {
+                domain: name,
+                backendRef: toBackend('limits'),
+                descriptors: [
+                  {
+                    entries: [entry('key', name === 'by-path' ? 'request.path' : 'llm.provider')],
+                    unit: 'Tokens',
+                  },
+                ],
+              },
+            },
+          },
+        }),
+      ]),
       aiBackend('renamed', {
         provider: { vendorA: { model: 'other' }, host: '127.0.0.1', port: models.port },
       }),
@@ -195,6 +224,23 @@ describe('rateLimit.global [RateLimits.global]', () => {
       ['sent', 'other m'],
     ].map(([key, value]) => ({ key, value }))
     expect(own()).toMatchObject([{ descriptors: [{ entries }] }, { descriptors: [{ entries }] }])
+  })
+
+  it('asks once for a request that fails over, unless the limit may count it by its provider', async () => {
+    const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'Hello' }] })
+    const headers = { 'content-type': 'application/json' }
+    const path = '/v1/chat/completions'
+    for (const [name, checks] of [
+      ['by-path', 1],
+      ['by-provider', 2],
+    ] as const) {
+      const own = () => server.asked.filter(({ domain }) => domain === name)
+      const isCharged = () => own().some(({ descriptors }) => descriptors[0]?.hitsAddend === 18n)
+      const request = { method: 'POST', host: hostOf(name), path, headers, body }
+      expect((await running.send(port, request)).status).toBe(200)
+      await waitFor('the charge', isCharged)
+      expect(own()).toHaveLength(checks + 1)
+    }
   })
 
   it('omits a descriptor with a missing value, and sends nothing if none is left', async () => {

@@ -116,7 +116,7 @@ describe('limits with a default, as the definitions publish them', () => {
       expect(published('GatewayPolicy', `${limits}.local[].${field}`)).toMatchObject({ minimum: 1 })
     }
     expect(published('GatewayPolicy', `${limits}.local[].unit`)).toMatchObject({
-      enum: ['Seconds', 'Minutes', 'Hours'],
+      enum: ['Seconds', 'Minutes', 'Hours', 'Days', 'Months'],
     })
     for (const list of ['descriptors', 'descriptors[].entries']) {
       expect(published('GatewayPolicy', `${limits}.global.${list}`)).toMatchObject({

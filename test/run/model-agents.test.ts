@@ -44,7 +44,7 @@ interface Way {
 }
 
 const ways: readonly Way[] = [
-  { vendor: 'b', model: 'gpt-4o', calls: calls({ ...call, id: 'call_of-b' }) },
+  { vendor: 'b', model: 'gpt-5.1', calls: calls({ ...call, id: 'call_of-b' }) },
   { vendor: 'c', model: 'claude-sonnet-4-5', calls: callsC({ ...call, id: 'toolu_of_c' }) },
   { vendor: 'd', model: 'gemini-3-pro-preview', calls: callsD(call) },
   { vendor: 'e', model: 'claude-sonnet-4-5', calls: callsC(call) },
@@ -306,7 +306,7 @@ it('vendorD gets its own thought signatures, and a placeholder for tool calls of
 
 it('an agent continues with the next vendor if the vendor of its tool call fails', async () => {
   const client = openai('over').chat.completions
-  const model = 'gpt-4o'
+  const model = 'gpt-5.1'
   const user = { role: 'user' as const, content: question }
   const request = { model, tools: functions, ...effort }
   fleet.vendors.d.next.push(callsD(call), failsD(503, 'busy'), failsD(503, 'busy'))

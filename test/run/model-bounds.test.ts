@@ -61,16 +61,12 @@ const properties = (of: Record<string, object>) => ({ type: 'object', properties
 describe.each(Object.keys(gemini) as Letter[])(
   'a tool schema for the models of vendor %s',
   (to) => {
-    it('has an object in place of a type inside itself', async () => {
+    it('keeps a type that has itself inside', async () => {
       const node = properties({ l: ref('N'), r: ref('N'), all: { type: 'array', items: ref('N') } })
-      const { tool, output } = await sent(to, {
-        ...properties({ root: ref('N') }),
-        $defs: { N: node },
-      })
-      const object = { type: 'object' }
-      const inlined = properties({ l: object, r: object, all: { type: 'array', items: object } })
-      expect(tool).toEqual({ parameters: properties({ root: inlined }) })
-      expect(output).toEqual({ responseSchema: properties({ root: inlined }) })
+      const schema = { ...properties({ root: ref('N') }), $defs: { N: node } }
+      const { tool, output } = await sent(to, schema)
+      expect(tool).toEqual({ parametersJsonSchema: schema })
+      expect(output).toEqual({ responseJsonSchema: schema })
     })
 
     it('is sent as JSON Schema if many types refer to each other', async () => {
@@ -115,13 +111,26 @@ describe.each(Object.keys(gemini) as Letter[])(
         C: { allOf: [ref('A'), { ...properties({ c: { type: 'integer' } }), required: ['c'] }] },
       }
       const { tool } = await sent(to, { ...properties({ a: ref('A'), c: ref('C') }), $defs })
-      const b = { b: { type: 'string' } }
+      const both = { b: { type: 'string' }, c: { type: 'integer' } }
       expect(tool).toEqual({
-        parameters: properties({
-          a: { ...properties(b), required: ['b'] },
-          c: { ...properties({ ...b, c: { type: 'integer' } }), required: ['b', 'c'] },
-        }),
+        parametersJsonSchema: {
+          ...properties({ a: ref('A'), c: ref('C') }),
+          $defs: { ...$defs, C: { ...properties(both), required: ['b', 'c'] } },
+        },
       })
+    })
+
+    it('does not grow without bound if parts of allOf refer to many others', async () => {
+      const $defs = Object.fromEntries(
+        Array.from({ length: 200 }, (_, n) => {
+          const next = ref(`T${n + 1}`)
+          const own = properties({ [`p${n}`]: { type: 'string', description: 'x'.repeat(100) } })
+          return [`T${n}`, n === 199 ? own : { allOf: [next, next, own] }]
+        }),
+      )
+      const schema = { ...properties({ root: ref('T0') }), $defs }
+      const { tool } = await sent(to, schema)
+      expect(JSON.stringify(tool).length).toBeLessThan(8 * JSON.stringify(schema).length)
     })
 
     it('with very many parts of allOf is written in linear time', async () => {

@@ -220,9 +220,9 @@ it('web search runs at the vendor, without a tool call of the client', async () 
   const searching = { model: 'm-1', input: 'News?', tools: [{ type: 'web_search' as const }] }
   await openai('d').responses.create(searching)
   expect(fleet.lastCall('d')?.body.tools).toEqual([{ googleSearch: {} }])
-  await expect(openai('f').responses.create(searching)).rejects.toMatchObject({
+  await expect(openai('f').chat.completions.create(request)).rejects.toMatchObject({
     status: 400,
-    message: expect.stringContaining('tools[0]'),
+    message: expect.stringContaining('web_search_options'),
   })
 })
 

@@ -6,11 +6,11 @@ import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { reached, routes, useFleet } from '../support/vendors/fleet.ts'
+import { respondsSegments } from '../support/vendors/response-segments.ts'
 import {
   completesSegments,
   conversesSegments,
   generatesSegments,
-  respondsSegments,
   type Segment,
   saysSegments,
 } from '../support/vendors/segments.ts'

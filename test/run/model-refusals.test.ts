@@ -156,8 +156,10 @@ describe('a policy that refuses a request to a model', () => {
     })
   })
 
-  it('answers in plain text if the route passes requests through unread', async () => {
-    const { status, headers, body } = await ask('raw', '/v1/messages')
+  it('answers in plain text if no API has the path of a request that passes unread', async () => {
+    const known = await ask('raw', '/v1/messages')
+    expect(JSON.parse(known.body)).toMatchObject({ type: 'error' })
+    const { status, headers, body } = await ask('raw', '/other')
     expect({ status, type: headers['content-type'], body }).toEqual({
       status: 403,
       type: 'text/plain',

@@ -121,7 +121,7 @@ describe('the type of a model route', () => {
     await post('typed', '/v1/chat/completions', body)
     expect(fleet.lastCall('a')?.headers['content-type']).toBe('application/json')
     await post('typed', '/v1/messages', body)
-    expect(fleet.lastCall('a')?.body).toMatchObject({ max_completion_tokens: 5 })
+    expect(fleet.lastCall('a')?.body).toMatchObject({ max_tokens: 5 })
     // Neither is looked into: what comes back is what the vendor says of it.
     await post('typed', '/v1/completions', body)
     expect(fleet.lastCall('a')).toMatchObject({ path: '/v1/completions' })

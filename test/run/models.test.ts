@@ -1,6 +1,6 @@
 import type OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
-import { completes, usageA } from '../support/vendors/vendor-a.ts'
+import { completes, failsA, usageA } from '../support/vendors/vendor-a.ts'
 import { a, anthropic, ask, askC, base, c, collect, hello, lastCall, openai } from './models-rig.ts'
 
 describe('chat completions', () => {
@@ -143,9 +143,11 @@ describe('requests in other formats', () => {
     const request = { model: 'gpt-4o', messages: [{ role: 'user' as const, content: 'Hello' }] }
     expect(await anthropic('c').messages.countTokens(request)).toEqual({ input_tokens: 42 })
     expect(lastCall(c)?.path).toBe('/v1/messages/count_tokens')
-    // 3 for the whole, 4 for the message, 1 for its text.
+    expect(await anthropic('a').messages.countTokens(request)).toEqual({ input_tokens: 17 })
+    expect(lastCall(a)?.path).toBe('/v1/responses/input_tokens')
+    // The server lacks the path. 3 for the whole, 4 for the message, 1 for its text.
+    a.next.push(failsA(404, 'not here'))
     expect(await anthropic('a').messages.countTokens(request)).toEqual({ input_tokens: 8 })
-    expect(a.calls).toEqual([])
   })
 
   it('[RouteType=Models] list the names that the gateway takes', async () => {

@@ -1,11 +1,19 @@
 /** Commands that read a log although the command line names none. */
-import { cpSync, existsSync, mkdtempSync, rmSync, utimesSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { ConsoleProcess } from '../support/console-process.ts'
 import { freePort, sluice, startGateway } from '../support/gateway.ts'
-import { gateway, httpRoute } from '../support/manifests.ts'
+import { gateway, httpRoute, manifest } from '../support/manifests.ts'
 
 describe('a command that is not told which log to read', () => {
   let folder: string
@@ -49,7 +57,35 @@ describe('a command that is not told which log to read', () => {
     const { code, stdout, stderr } = await sluice(command, ...args)
     expect(code).toBe(0)
     expect(stdout).toMatch(/HTTPRoute default.newer/)
-    expect(stderr).toBe(`event log: ${logIn('newer')} (the newest; --log-file names another one)\n`)
+    const left = 'no gateway runs with this log: these are the conditions that the last one left\n'
+    expect(stderr).toBe(
+      `event log: ${logIn('newer')} (the newest; --log-file names another one)\n${command === 'status' ? left : ''}`,
+    )
+  })
+
+  it('reads the log of the running gateway, although another one was written later', async () => {
+    const manifests = [gateway(await freePort()), httpRoute('served', { rules: [] })]
+    const running = await startGateway({ manifests })
+    const log = logIn('running')
+    symlinkSync(running.folder, dirname(log))
+    try {
+      const { stdout, stderr } = await sluice('status')
+      expect(stdout).toContain('HTTPRoute default/served')
+      expect(stderr).toBe(
+        `event log: ${log} (of the running gateway; --log-file names another one)\n`,
+      )
+    } finally {
+      rmSync(dirname(log))
+      await running.dispose()
+    }
+  })
+
+  it('compares a change with the state in the newest log', async () => {
+    const change = join(folder, 'change.yaml')
+    writeFileSync(change, manifest(httpRoute('added', { rules: [] })))
+    const { code, stdout, stderr } = await sluice('what-if', '--overlay', '-f', change)
+    expect([code, stdout]).toEqual([1, expect.stringContaining('+ HTTPRoute default/added')])
+    expect(stderr).toContain(`event log: ${logIn('newer')} (the newest`)
   })
 
   it('serves the console of the log that was written last', async () => {
@@ -87,6 +123,8 @@ describe('a command that is not told which log to read', () => {
       2,
       expect.stringContaining('name either manifests (-f) or a log'),
     ])
+    const state = join(folder, 'empty', 'sluice')
+    expect(stderr).toContain(`no event log was found in ${state}; sluice run stores one there\n`)
     expect((await sluice('decisions')).stderr).toContain('name either --record-dir or --nats')
     expect((await sluice('console', '--no-open')).stderr).toContain('name exactly one of')
     vi.stubEnv('XDG_STATE_HOME', join(folder, 'state'))

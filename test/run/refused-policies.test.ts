@@ -29,8 +29,8 @@ const levels: Readonly<Record<string, readonly string[]>> = {
 }
 
 const cases: readonly Case[] = policyRegistry
-  // What a Gateway presents is written in the Gateway.
-  .filter(({ field }) => field !== 'gatewayCertificate')
+  // What a Gateway presents is written in the Gateway, and budgets are objects of their own.
+  .filter(({ field }) => field !== 'gatewayCertificate' && field !== 'budgets')
   .flatMap(({ section, field, security }) =>
     (levels[section] ?? []).map((level) => ({ section, field, level, security })),
   )

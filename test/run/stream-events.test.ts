@@ -210,11 +210,13 @@ describe('an answer that is cut off within an event', () => {
   })
 
   it('is complete if only the final empty line is missing', async () => {
-    says([eventOf(chunkOf('Hel')), eventOf(last), 'data: [DONE]\n'])
-    for (const [, more] of asked) {
+    for (const [end, [, more]] of ['', '\n'].flatMap((end) =>
+      asked.map((one) => [end, one] as const),
+    )) {
+      says([eventOf(chunkOf('Hel')), eventOf(last), `data: [DONE]${end}`])
       const text = await (await ask('plain', completions, more)).text()
       expect(text).not.toContain('error')
-      expect(text.endsWith('data: [DONE]\n')).toBe(true)
+      expect(text.endsWith('data: [DONE]\n\n')).toBe(true)
     }
   })
 })

@@ -64,7 +64,7 @@ describe('ten thousand routes', () => {
     const nothing = () => undefined
     const server = await new XdsServer({
       address: `127.0.0.1:${await stablePort()}`,
-      answers: {
+      reports: {
         connected: nothing,
         disconnected: nothing,
         onReject: nothing,

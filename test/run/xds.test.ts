@@ -243,7 +243,7 @@ describe('the condition Programmed of a Gateway', () => {
   it('drops a proxy that hangs, and counts it again once it resumes', async () => {
     const port = await stablePort()
     makeRig(port)
-    const plane = await rig.controlPlane({ answerLimitMs: 500 })
+    const plane = await rig.controlPlane({ ackTimeoutMs: 500 })
     const addresses = [plane.address]
     await rig.proxy({ name: 'edge-1', addresses }).start()
     const args = ['--bind-address', '127.0.0.2']

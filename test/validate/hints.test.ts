@@ -21,7 +21,8 @@ describe('a provider with the name of a product', () => {
     ['gemini', 'Gemini is vendorD'],
     ['vertexAI', 'Vertex AI is vendorE'],
     ['bedrock', 'Amazon Bedrock is vendorF'],
-    ['ollama', 'use vendorA with host and port'],
+    ['together', 'Together AI is togetherai'],
+    ['grok', 'xAI is xai'],
   ])('is refused with the neutral name: %s', (name, hint) => {
     const alone = validate(aiBackend('a', { provider: { [name]: {} } }))
     const grouped = validate(

@@ -349,7 +349,7 @@ const partsOfLimits: readonly CaseGroup[] = [
     'units of rate limits',
     policyPlace(`${limit0}.unit`, { [limit0]: { requests: 1 } }),
     ['Seconds', 'Minutes', 'Hours'],
-    ['Days', 'seconds', ''],
+    ['Weeks', 'seconds', ''],
   ),
   formed(
     'numbers of bytes',

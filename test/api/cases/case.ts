@@ -2,7 +2,12 @@
 export interface SchemaCase {
   /** Describes the spec, such as "spec.static without host". */
   readonly written: string
-  readonly kind: 'GatewayBackend' | 'GatewayPolicy' | 'GatewayParameters'
+  readonly kind:
+    | 'GatewayBackend'
+    | 'AgentgatewayModel'
+    | 'GatewayPolicy'
+    | 'GatewayParameters'
+    | 'GatewayBudget'
   readonly spec: unknown
   /** The path of the problem, such as `spec.a.b[0]`; omitted if the spec is accepted. */
   readonly refusedAt?: string
@@ -60,6 +65,12 @@ export function policyPlace(path: string, beside: Readonly<Record<string, object
 export function backendPlace(path: string, beside: Readonly<Record<string, object>> = {}): Place {
   return place('GatewayBackend', path, beside)
 }
+
+const parents = { parentRefs: [{ name: 'edge' }] }
+
+/** A place in an AgentgatewayModel, which must have a parent. */
+export const modelPlace = (path: string): Place =>
+  place('AgentgatewayModel', path, { spec: parents })
 
 /** What a test of one example checks. */
 export function caseTitle({

@@ -1,5 +1,12 @@
-/** Every ExactlyOneOf, AtLeastOneOf and AtMostOneOf group of the three kinds. */
-import { backendPlace, type CaseGroup, type Place, policyPlace, type SchemaCase } from './case.ts'
+/** Every ExactlyOneOf, AtLeastOneOf and AtMostOneOf group of our kinds. */
+import {
+  backendPlace,
+  type CaseGroup,
+  modelPlace,
+  type Place,
+  policyPlace,
+  type SchemaCase,
+} from './case.ts'
 
 /** Members of a group, each with a value that is valid alone. */
 type Members = Readonly<Record<string, unknown>>
@@ -20,7 +27,20 @@ const vendors: Members = {
   vendorD: {},
   vendorE: { projectId: 'p', region: 'global' },
   vendorF: {},
+  custom: { formats: [{ type: 'Completions' }] },
+  azure: { resourceName: 'a', resourceType: 'OpenAI' },
+  ...Object.fromEntries(
+    [
+      ...['ollama', 'vllm', 'llamacpp', 'lmstudio', 'groq', 'mistral', 'deepseek', 'xai'],
+      ...['openrouter', 'togetherai', 'fireworks', 'baseten', 'deepinfra', 'cerebras'],
+      ...['cohere', 'huggingface'],
+    ].map((name) => [name, {}]),
+  ),
 }
+/** Servers without a host of their own need one. */
+const host = 'a.example'
+
+const modelTarget = { modelRef: { name: 'a' } }
 
 const simple: Members = {
   tcp: { connectTimeout: '5s' },
@@ -28,6 +48,7 @@ const simple: Members = {
   http: { version: 'HTTP2' },
   auth: { passthrough: {} },
 }
+const health: Members = { health: { eviction: {} } }
 const ai: Members = { ai: { modelAliases: { fast: 'small' } } }
 const mcp: Members = { mcp: { authorization } }
 
@@ -99,8 +120,30 @@ const exactlyOneOf: readonly CaseGroup[] = [
     { provider, groups: [{ providers: [{ name: 'a', ...provider }] }] },
     backendPlace(aiPath),
   ),
-  exactlyOne('LLMProvider', vendors, backendPlace('spec.ai.provider')),
-  exactlyOne('NamedLLMProvider', vendors, backendPlace(provider0, { [provider0]: { name: 'a' } })),
+  exactlyOne(
+    'LLMProvider',
+    vendors,
+    backendPlace('spec.ai.provider', { 'spec.ai.provider': { host } }),
+  ),
+  exactlyOne(
+    'NamedLLMProvider',
+    vendors,
+    backendPlace(provider0, { [provider0]: { name: 'a', host } }),
+  ),
+  exactlyOne(
+    'ModelSpec',
+    { provider: 'OpenAI', virtualModel: { weighted: { targets: [modelTarget] } } },
+    modelPlace('spec'),
+  ),
+  exactlyOne(
+    'VirtualModel',
+    {
+      weighted: { targets: [modelTarget] },
+      failover: { targets: [modelTarget] },
+      conditional: { targets: [modelTarget] },
+    },
+    modelPlace('spec.virtualModel'),
+  ),
   exactlyOne(
     'PromptguardRequest',
     { regex, webhook: { backendRef }, vendorAModeration: {} },
@@ -156,7 +199,11 @@ const exactlyOneOf: readonly CaseGroup[] = [
   ),
   exactlyOne(
     'APIKeyAuthentication',
-    { secretRef, secretSelector: { matchLabels: { a: 'b' } } },
+    {
+      secretRef,
+      secretSelector: { matchLabels: { a: 'b' } },
+      configMapSelector: { matchLabels: { a: 'b' } },
+    },
     policyPlace('spec.traffic.apiKeyAuthentication'),
   ),
 ]
@@ -165,14 +212,19 @@ const header = { name: 'x-a', value: "'b'" }
 
 const atLeastOneOf: readonly CaseGroup[] = [
   atLeastOne(
+    'BackendHealth',
+    { unhealthyCondition: 'response.code >= 500', eviction: {} },
+    policyPlace('spec.backend.health'),
+  ),
+  atLeastOne(
     'BackendFull',
-    { ...simple, ...mcp, ...ai },
+    { ...simple, ...health, ...mcp, ...ai },
     policyPlace('spec.backend'),
     backendPlace('spec.policies', { spec: { static: static_ } }),
   ),
   atLeastOne(
     'BackendWithAI',
-    { ...simple, ...ai },
+    { ...simple, ...health, ...ai },
     backendPlace(`${provider0}.policies`, { [provider0]: { name: 'a', vendorA: {} } }),
   ),
   atLeastOne(

@@ -9,13 +9,13 @@ import {
   type SchemaCase,
 } from './case.ts'
 
-const accepted = (at: Place, written: string, value: unknown): SchemaCase => ({
+export const accepted = (at: Place, written: string, value: unknown): SchemaCase => ({
   written: `${at.path} ${written}`,
   kind: at.kind,
   spec: at.spec(value),
 })
 
-const refused = (
+export const refused = (
   at: Place,
   written: string,
   value: unknown,
@@ -116,6 +116,8 @@ const amounts: CaseGroup = {
 }
 
 const tls = policyPlace('spec.frontend.tls')
+const modelProvider = backendPlace('spec.ai.provider')
+const azure = backendPlace('spec.ai.provider.azure')
 const vendorB = backendPlace('spec.ai.provider.vendorB')
 const region = backendPlace('spec.ai.provider.vendorF.region')
 
@@ -140,6 +142,40 @@ const pairs: CaseGroup = {
       { minProtocolVersion: '1.3', maxProtocolVersion: '1.2' },
       'minProtocolVersion',
       'minProtocolVersion must not be higher than maxProtocolVersion',
+    ),
+    accepted(modelProvider, 'of another path of a host', {
+      vendorA: {},
+      host: 'a.example',
+      pathPrefix: '/openai/v1',
+    }),
+    ...[
+      { vendorA: {}, pathPrefix: '/v2' },
+      { vendorA: {}, pathPrefix: '/v2', host: 'a.example', path: '/v2/chat' },
+      { vendorD: {}, pathPrefix: '/v2', host: 'a.example' },
+    ].map((value) =>
+      refused(
+        modelProvider,
+        `with a prefix beside ${Object.keys(value)}`,
+        value,
+        'pathPrefix',
+        'pathPrefix requires host and vendorA or vendorC, and excludes path',
+      ),
+    ),
+    ...[{ ollama: {} }, { custom: { formats: [{ type: 'Completions' }] } }].map((value) =>
+      refused(
+        modelProvider,
+        `without a host for ${Object.keys(value)}`,
+        value,
+        'host',
+        'host is required for custom, ollama, vllm, llamacpp, lmstudio',
+      ),
+    ),
+    refused(
+      azure,
+      'of Foundry without a project',
+      { resourceName: 'a', resourceType: 'Foundry' },
+      'projectName',
+      'projectName is required for Foundry',
     ),
     accepted(vendorB, 'without apiVersion', { endpoint: 'a.example' }),
     accepted(vendorB, 'with v1', { endpoint: 'a.example', apiVersion: 'v1' }),

@@ -23,9 +23,9 @@ import {
   toPool,
 } from '../../support/manifests.ts'
 import { startRateLimitServer } from '../../support/rate-limit-server.ts'
+import { TaggedClients } from '../../support/tagged-client.ts'
+import { upgradeAll } from '../../support/tagged-upgrades.ts'
 import { startTaggedUpstream, tagsIn } from '../../support/tagged-upstream.ts'
-import { TaggedClients } from './tagged-client.ts'
-import { upgradeAll } from './upgrades.ts'
 
 const delays = new WeakMap<ProcessorStream, number>()
 let streams = 0

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { InProcessChannel } from '../../src/control/xds/channel.ts'
-import { Answers } from '../../src/gateway/proxy/workers/answers.ts'
+import { Acknowledgements } from '../../src/gateway/proxy/workers/acknowledgements.ts'
 import type {
   WorkerRejection,
   WorkerState,
@@ -27,13 +27,13 @@ function open() {
     onReject: (...answer) => calls.push(['reject', ...answer]),
     onRecover: (...answer) => calls.push(['recover', ...answer]),
   })
-  const answers = new Answers('local', channel)
+  const acknowledgements = new Acknowledgements('local', channel)
   const told = (...states: (WorkerState | undefined)[]) => {
     calls.length = 0
-    answers.update(states)
+    acknowledgements.update(states)
     return [...calls]
   }
-  return { told, answers }
+  return { told, acknowledgements }
 }
 
 describe('the acknowledgements of a proxy with several workers', () => {
@@ -46,11 +46,11 @@ describe('the acknowledgements of a proxy with several workers', () => {
   })
 
   it('wait for a worker that is being replaced, and never go back', () => {
-    const { told, answers } = open()
+    const { told, acknowledgements } = open()
     told(state(3, rejection('a', 3)), state(3))
     expect(told(undefined, state(4))).toEqual([])
     expect(told(state(-1), state(4))).toEqual([])
-    expect(answers.watermark).toBe(3)
+    expect(acknowledgements.watermark).toBe(3)
     expect(told(state(4), state(4))).toEqual([
       ['recover', 'local', 4, 'a'],
       ['ack', 'local', 4],

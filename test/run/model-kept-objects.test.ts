@@ -1,0 +1,77 @@
+/** Paths of what vendors keep for later: the gateway does not know whose it is, so that it serves none of it. */
+import Anthropic from '@anthropic-ai/sdk'
+import OpenAI, { toFile } from 'openai'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { reached, useFleet } from '../support/vendors/fleet.ts'
+
+const key = { key: 'gateway-key' }
+const guarded = { promptGuard: { request: [{ regex: { builtins: ['Ssn'] } }] } }
+const fleet = useFleet(({ at }) => [
+  reached('a', { vendorA: {}, ...at('a') }, { ai: undefined, auth: key }),
+  reached('guarded', { vendorA: {}, ...at('a') }, { ai: guarded, auth: key }),
+  reached('c', { vendorC: {}, ...at('c') }, { ai: undefined, auth: key }),
+])
+beforeEach(() => fleet.forget())
+
+const refusal = { status: 400, message: expect.stringContaining('no type reads its format') }
+const clients = () =>
+  ['a', 'guarded'].map(
+    (name) => new OpenAI({ baseURL: `${fleet.base(name)}/v1`, apiKey: 'k', maxRetries: 0 }),
+  )
+const anthropic = () => new Anthropic({ baseURL: fleet.base('c'), apiKey: 'k', maxRetries: 0 })
+const file = toFile(Buffer.from('{}'), 'a.jsonl')
+
+const ofOpenAi: Readonly<Record<string, (client: OpenAI) => Promise<unknown>>> = {
+  'a stored response': (client) => client.responses.retrieve('resp_1'),
+  'a stored response that is deleted': (client) => client.responses.delete('resp_1'),
+  'a stored response that is cancelled': (client) => client.responses.cancel('resp_1'),
+  'the input of a stored response': async (client) => client.responses.inputItems.list('resp_1'),
+  'a new conversation': (client) => client.conversations.create({}),
+  'a conversation': (client) => client.conversations.retrieve('conv_1'),
+  'a stored completion': (client) => client.chat.completions.retrieve('chatcmpl-1'),
+  'a new file': async (client) => client.files.create({ file: await file, purpose: 'batch' }),
+  'the content of a file': (client) => client.files.content('file-1'),
+  'a file that is deleted': (client) => client.files.delete('file-1'),
+  'a batch that is cancelled': (client) => client.batches.cancel('batch_1'),
+  'a search in a store': (client) => client.vectorStores.search('vs_1', { query: '123-45-6789' }),
+}
+
+describe('what vendors keep', () => {
+  it.each(Object.entries(ofOpenAi))('is not served if it is %s', async (_, ask) => {
+    for (const client of clients()) {
+      await expect(ask(client)).rejects.toMatchObject(refusal)
+    }
+    expect(fleet.lastCall('a')).toBeUndefined()
+  })
+
+  it('is not served to clients of Messages, whose errors it has', async () => {
+    const { batches } = anthropic().messages
+    for (const ask of [
+      () => batches.create({ requests: [] }),
+      () => batches.retrieve('msgbatch_1'),
+      () => batches.cancel('msgbatch_1'),
+      () => batches.results('msgbatch_1'),
+    ]) {
+      await expect(ask()).rejects.toMatchObject({ ...refusal, error: { type: 'error' } })
+    }
+    expect(fleet.lastCall('c')).toBeUndefined()
+  })
+
+  it.each([
+    '/v1beta/cachedContents/x',
+    '/v1beta/files/x',
+    '/v1beta/batches/x',
+    '/model-invocation-job/x',
+    '/openai/responses/resp_1/input_items',
+    '/responses/resp_1',
+    '/V1//Files/%66ile-1/content',
+  ])('is not served at %s', async (path) => {
+    for (const method of ['GET', 'DELETE', 'POST']) {
+      const response = await fetch(`${fleet.base('guarded')}${path}`, { method })
+      expect([response.status, await response.text()]).toEqual([
+        400,
+        expect.stringContaining('no type reads its format'),
+      ])
+    }
+  })
+})
