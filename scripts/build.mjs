@@ -1,7 +1,7 @@
 // Makes dist/: the WASM modules (asc) and the bundled command line, proxy worker and published
 // entry points (esbuild), and the vocabularies for token counts. `--if-needed` does nothing when no
 // source is newer than the last build.
-import { spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import {
   copyFileSync,
   existsSync,
@@ -13,7 +13,9 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { build } from 'esbuild'
 import { buildConsole } from './build-console.mjs'
 import { buildVocabularies } from './build-vocabularies.mjs'
@@ -52,12 +54,12 @@ const selfContained = {
   messages: 'src/engines/messages/index.ts',
 }
 
-/** Each WebAssembly module by the configuration that asc makes it with. */
+/** Each WebAssembly module by the configuration that asc makes it with; what takes longest is first. */
 const modules = {
+  'sluice-filter.wasm': 'config/asconfig.filter.json',
+  'core-texts.wasm': 'config/asconfig.texts.json',
   'core.wasm': 'asconfig.json',
   'core-rate-shared.wasm': 'config/asconfig.rate-shared.json',
-  'core-texts.wasm': 'config/asconfig.texts.json',
-  'sluice-filter.wasm': 'config/asconfig.filter.json',
 }
 
 /** Is there such a product, and is every source older than it? */
@@ -92,17 +94,16 @@ function isModuleFresh(name) {
 }
 
 /** Compiles a module of the core; an old one must never survive a failed compile. */
-function buildModule(name, config) {
+async function buildModule(name, config) {
   const fresh = join(root, 'build', name)
   rmSync(fresh, { force: true })
   const asc = join(root, 'node_modules', '.bin', 'asc')
-  const run = spawnSync(asc, ['--config', config, '--target', 'release'], {
-    cwd: root,
-    encoding: 'utf8',
-  })
-  if (run.status !== 0 || !existsSync(fresh)) {
-    console.error(run.stdout, run.stderr)
-    process.exit(run.status || 1)
+  try {
+    await promisify(execFile)(asc, ['--config', config, '--target', 'release'], { cwd: root })
+    if (!existsSync(fresh)) throw new Error(`asc made no ${name}`)
+  } catch (error) {
+    console.error(error.stdout ?? '', error.stderr ?? error.message)
+    process.exit(error.code || 1)
   }
   // In one step: a process that starts meanwhile finds the old module or the new one, whole.
   const made = join(root, 'dist', name)
@@ -113,6 +114,17 @@ function buildModule(name, config) {
   renameSync(fresh, made)
   // As old as what it was made from: a source that changed meanwhile is newer.
   utimesSync(made, begun, begun)
+}
+
+/** Compiles the modules that are older than their sources, as many at once as there are cores. */
+async function buildModules() {
+  const waiting = Object.entries(modules).filter(([name]) => !isModuleFresh(name))
+  const compiler = async () => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      await buildModule(...next)
+    }
+  }
+  await Promise.all(Array.from({ length: availableParallelism() }, compiler))
 }
 
 /** Chunks carry a hash in their name, so those of earlier builds would pile up. */
@@ -218,10 +230,8 @@ const program = []
 if (isStale) {
   if (isIfNeeded) console.error('building, about a minute')
   mkdirSync(join(root, 'dist'), { recursive: true })
-  for (const [name, config] of Object.entries(modules)) {
-    if (!isModuleFresh(name)) buildModule(name, config)
-  }
-  program.push(...(await bundle()))
+  const [, bundled] = await Promise.all([buildModules(), bundle()])
+  program.push(...bundled)
   declareTypes()
   // Processes read it once something asks for a model.
   copyFileSync(
