@@ -26,6 +26,7 @@ import type { ReadEvent } from './mask/event-texts.ts'
 import type { ResponseSlots, RoleText } from './mask/slot.ts'
 import type { OwnTexts } from './mask/text-fields.ts'
 import type { ResponseTexts } from './mask/texts.ts'
+import type { IdOpener, SealId } from './stored/stored-ids.ts'
 
 /** The form of errors in the API of a vendor. */
 export interface ErrorForm {
@@ -62,6 +63,8 @@ interface RequestFormat<Name extends string> extends DetailFacts {
   /** The shape of the fields that translations read. */
   readonly shape: Shape
   readonly history: History
+  /** Where requests and responses have ids of what the provider stores; omitted if they have none. */
+  readonly stored?: StoredIdMembers
   /** The members with texts that requests have. */
   readonly textMembers: readonly string[]
   /** Members with the maximum number of tokens of a response. */
@@ -96,6 +99,18 @@ interface RequestFormat<Name extends string> extends DetailFacts {
   hasResponse(body: JsonObject): boolean
   /** Members of responses that no error has. */
   readonly responseFields: readonly string[]
+}
+
+/** Where requests and responses of a format have ids of what the provider stores for later requests. */
+interface StoredIdMembers {
+  /** Names of members with such ids, at any depth of a request: with any value, or only if it is a text below the top. */
+  readonly members: { readonly any: readonly string[]; readonly texts: readonly string[] }
+  /** Returns a request with the provider's ids; the same object if it has none. @throws StoredNotFoundError */
+  open(body: JsonObject, ids: IdOpener): JsonObject
+  /** Returns a response with the client's ids; omitted if no id of a response can be used later. */
+  seal?(response: JsonObject, seal: SealId): JsonObject
+  /** Does the same for an event of a stream. */
+  sealEvent?(event: JsonObject, seal: SealId): JsonObject
 }
 
 /** What the path of a request says. */

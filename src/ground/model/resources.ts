@@ -326,10 +326,14 @@ export interface DesiredDelta {
   readonly removed: readonly ResourceKey[]
 }
 
+/** Sessions of MCP clients, and what providers of models store, have ids that are sealed. */
+const sealsIds = ({ destination: { type } }: BackendResource): boolean =>
+  type === 'mcp' || type === 'ai'
+
 /** References to the secret values that a resource needs. */
 export function secretRefsOf(resource: Resource): readonly SecretRef[] {
   if (resource.type === 'policy') return resource.secrets ?? []
-  if (resource.type === 'backend' && resource.destination.type === 'mcp') return [sessionKeyRef]
+  if (resource.type === 'backend' && sealsIds(resource)) return [sessionKeyRef]
   if (resource.type === 'route') return secretRefsOfRoute(resource)
   if (resource.type !== 'listener') return []
   const certificates = resource.tls?.certificates ?? []

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto'
 
 const algorithm = 'aes-256-gcm'
 const nonceBytes = 12
@@ -7,15 +7,29 @@ const authTagLength = 16
 /** Encrypts and authenticates texts that clients store. Only holders of the secret can make or read them. */
 export class Seal {
   readonly #key: Buffer
+  readonly #nonceKey: Buffer
 
-  /** Each `purpose` derives a different key from the same secret. */
+  /** Each `purpose` derives different keys from the same secret. */
   constructor(purpose: string, secret: Uint8Array) {
     this.#key = Buffer.from(hkdfSync('sha256', secret, '', purpose, 32))
+    this.#nonceKey = Buffer.from(hkdfSync('sha256', secret, '', `${purpose} nonces`, 32))
   }
 
   /** Returns URL-safe base64. `open` needs the same `context`. */
   seal(plain: string | Uint8Array, context: string): string {
-    const nonce = randomBytes(nonceBytes)
+    return this.#sealWith(randomBytes(nonceBytes), plain, context)
+  }
+
+  /**
+   * Does the same, but returns the same text for the same text and context, on every proxy. The nonce is a keyed
+   * digest of both, so that no two different ones share it.
+   */
+  sealSame(plain: string, context: string): string {
+    const digest = createHmac('sha256', this.#nonceKey).update(JSON.stringify([context, plain]))
+    return this.#sealWith(digest.digest().subarray(0, nonceBytes), plain, context)
+  }
+
+  #sealWith(nonce: Uint8Array, plain: string | Uint8Array, context: string): string {
     const cipher = createCipheriv(algorithm, this.#key, nonce).setAAD(Buffer.from(context))
     const parts = [nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]
     return Buffer.concat(parts).toString('base64url')

@@ -72,6 +72,9 @@ export const operationOf = (route: ReadRouteType): ClientFormat['operation'] =>
 export const routeTypes = [
   ...all.map(({ name }): ReadRouteType => name),
   'Models',
+  'Conversations',
+  'Files',
+  'Batches',
   'Passthrough',
   'Realtime',
 ] as const

@@ -1,7 +1,7 @@
 /** The body of a client's request, which is parsed only if more than a few of its fields are read. */
 import { isUtf8 } from 'node:buffer'
 import type { LearnedRecord, RecordSource } from '../../../ground/exchange/learned.ts'
-import { type ByteRange, JsonScanner } from '../../json/scanner.ts'
+import { type ByteRange, JsonScanner, type StringCheck } from '../../json/scanner.ts'
 import type { ClientFormat, PathFields } from '../format.ts'
 import { clientFormats } from '../formats/index.ts'
 import type { JsonObject } from '../json/json.ts'
@@ -11,15 +11,21 @@ import { mediaTypeRules } from './media-types.ts'
 import { parameterFields } from './parameters.ts'
 
 /** The fields of bodies that are passed on as they came. */
-const read = ['model', 'stream', 'stream_options', 'background', ...parameterFields]
+const read = ['model', 'stream', 'stream_options', 'background', 'store', ...parameterFields]
 
-function scannerOf({ history, inPath, parameterField }: ClientFormat): JsonScanner {
-  const { checked, refused } = history.rules
+const isNever: StringCheck = () => false
+
+function scannerOf({ history, stored, inPath, parameterField }: ClientFormat): JsonScanner {
+  const { checked, refused = [] } = history.rules
   return new JsonScanner({
     read: parameterField === undefined ? read : [...read, parameterField],
     noted: ['messages'],
-    checked: { ...mediaTypeRules.checked, ...checked },
-    refused,
+    checked: {
+      ...mediaTypeRules.checked,
+      ...checked,
+      ...Object.fromEntries((stored?.members.texts ?? []).map((name) => [name, isNever])),
+    },
+    refused: [...refused, ...(stored?.members.any ?? [])],
     names: inPath === undefined ? 'plain' : 'ascii',
   })
 }

@@ -23,6 +23,7 @@ import { embeddingsFormats, type KnownFormat, providerFormats } from '../formats
 import { type JsonObject, stringAt } from '../json/json.ts'
 import { needOwnTexts } from '../mask/message-forms.ts'
 import type { Plan, Planner } from '../plan.ts'
+import type { SealId } from '../stored/stored-ids.ts'
 import {
   type BodySettings,
   completeNative,
@@ -104,6 +105,8 @@ export interface OutgoingRequest {
   countLocally?(): Promise<number>
   /** True if the gateway asked for the usage of the stream and the client did not. */
   readonly hidesUsage: boolean
+  /** Seals the ids of the response for the client; omitted if the provider stores nothing. */
+  readonly seal?: SealId
 }
 
 /** A token count by the gateway, which runs in time slices. */

@@ -67,7 +67,9 @@ export class NativeConversion implements Conversion {
 
   #named(event: JsonObject): JsonObject {
     const { request, format } = this.#options
-    return request.asked === undefined ? event : format.events.withModel(event, request.asked)
+    const { asked, seal } = request
+    const named = asked === undefined ? event : format.events.withModel(event, asked)
+    return seal === undefined ? named : (format.stored?.sealEvent?.(named, seal) ?? named)
   }
 
   #write(event: StreamEvent, parsed: JsonObject, corrected: JsonObject): readonly StreamEvent[] {

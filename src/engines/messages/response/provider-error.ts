@@ -119,6 +119,13 @@ class UnreadableResponse extends LlmError {
   }
 }
 
+/** @throws LlmError 502 if the text of a response is not a JSON object */
+export function needObject(text: string): JsonObject {
+  const body = parseJson(text)
+  if (!isObject(body)) throw unreadable(text)
+  return body
+}
+
 /** Returns true if the provider failed although it answered with a successful status. */
 export const isOfProvider = (error: LlmError): boolean =>
   error instanceof ProviderFailure || error instanceof UnreadableResponse

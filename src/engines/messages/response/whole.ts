@@ -2,7 +2,7 @@
 import { JsonScanner } from '../../json/scanner.ts'
 import type { ResponseContext } from '../chat.ts'
 import { detailsOfResponse, type ResponseDetails, withModel } from '../common/response-details.ts'
-import { chatFormatOf, needCount, needEmbeddings } from '../format.ts'
+import { type ClientFormat, chatFormatOf, needCount, needEmbeddings } from '../format.ts'
 import { openAiErrors } from '../formats/completions/index.ts'
 import { invokeTokensHeader } from '../formats/embeddings/embeddings.ts'
 import { detailFields, embeddingsFormats, responseFields } from '../formats/index.ts'
@@ -29,10 +29,11 @@ const responseScanner = new JsonScanner({ read: detailFields, noted: responseFie
 
 /** Returns the details of a response that is relayed without being parsed; undefined if it must be parsed. */
 export function detailsInBytes(
-  { plan, format }: OutgoingRequest,
+  { plan, format, seal }: OutgoingRequest,
   bytes: Buffer,
 ): ResponseDetails | undefined {
-  if (plan.kind !== 'native' || !responseScanner.scanObject(bytes)) return undefined
+  if (plan.kind !== 'native' || seal !== undefined || !responseScanner.scanObject(bytes))
+    return undefined
   // Without a response, the object may be an error.
   if (!responseFields.some((name) => responseScanner.isFilled(name))) return undefined
   const values = responseScanner.values()
@@ -67,6 +68,16 @@ export function withAskedModel(
   return Buffer.concat([bytes.subarray(0, range.start), model, bytes.subarray(range.end)])
 }
 
+/** Returns the response of a provider with the client's format, with the names and ids that the client knows. */
+function correctNative({ format, asked, seal }: OutgoingRequest, body: JsonObject): ClientResponse {
+  const known: ClientFormat = format
+  const named = asked === undefined ? body : withModel(body, asked, known.modelField)
+  const sealed = seal && known.stored?.seal?.(named, seal)
+  const corrected = sealed ?? named
+  const details = detailsOfResponse(format, body)
+  return { body: corrected, isChanged: corrected !== body, details }
+}
+
 /** @throws LlmError 502 if the response cannot be read. */
 export function readWholeResponse(
   request: OutgoingRequest,
@@ -80,10 +91,8 @@ export function readWholeResponse(
   if (!isObject(body)) throw unreadable(text)
   const { plan, translation, format, model, asked } = request
   switch (plan.kind) {
-    case 'native': {
-      const named = asked === undefined ? body : withModel(body, asked, format.modelField)
-      return { body: named, isChanged: named !== body, details: detailsOfResponse(format, body) }
-    }
+    case 'native':
+      return correctNative(request, body)
     case 'translated': {
       const chat = chatFormatOf(format)
       const response = translation?.readResponse(body)

@@ -1,7 +1,8 @@
 /** Chat completions. */
 
 import type { ChatFormat, ErrorForm, ProviderFormat } from '../../format.ts'
-import { isObject, isObjects, needList } from '../../json/json.ts'
+import { isObject, isObjects, mapField, needList } from '../../json/json.ts'
+import { openFiles } from '../../stored/members.ts'
 import { callsInCompletion } from './calls.ts'
 import { asksForUsage, complete, isComplete, withoutUsage } from './completion.ts'
 import { completionsEvents } from './events.ts'
@@ -43,6 +44,10 @@ export const completions: ChatFormat<'Completions'> = {
   withMessages: (settings, messages) => ({ ...settings, messages }),
   shape: completionsShape,
   history: completionsHistory,
+  stored: {
+    members: { any: [], texts: ['file_id'] },
+    open: (body, ids) => mapField(body, 'messages', (one) => openFiles(one, ids, 'messages')),
+  },
   textMembers: ['messages'],
   limitMembers: ['max_tokens', 'max_completion_tokens'],
   decidedMembers: ['stream_options', 'n', 'best_of'],

@@ -113,8 +113,13 @@ export const moderations: OtherFormat<'Moderations'> = {
   hasResponse: ({ results }) => Array.isArray(results),
 }
 
-const { errors, vendorHeaders, shape, history, textMembers, limitMembers, problemOf } = responses
-const ofResponses = { errors, vendorHeaders, shape, history, textMembers, limitMembers, problemOf }
+const { errors, vendorHeaders, shape, history, stored } = responses
+const { textMembers, limitMembers, problemOf } = responses
+const ofResponses = {
+  ...{ errors, vendorHeaders, shape, history },
+  ...{ textMembers, limitMembers, problemOf },
+  ...(stored && { stored }),
+}
 
 /** Tokens of a request in the responses format. */
 export const responsesTokenCount: OtherFormat<'ResponsesTokenCount'> = {

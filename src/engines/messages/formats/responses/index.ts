@@ -12,6 +12,7 @@ import { ResponsesReader } from './reader.ts'
 import { writeResponse } from './response.ts'
 import { responsesShape } from './shape.ts'
 import { responsesSlots } from './slots.ts'
+import { openRequest, referringMembers, sealEvent, sealResponse } from './stored.ts'
 import { ResponsesWriter } from './stream.ts'
 import { responsesTexts } from './texts.ts'
 import { billedCalls, readResponsesCalls, readResponsesUsage } from './usage.ts'
@@ -30,6 +31,7 @@ export const responses: ChatFormat<'Responses'> = {
   withMessages: (settings, messages) => ({ ...settings, input: messages }),
   shape: responsesShape,
   history: responsesHistory,
+  stored: { members: referringMembers, open: openRequest, seal: sealResponse, sealEvent },
   textMembers: ['instructions', 'prompt', 'input'],
   limitMembers: ['max_output_tokens'],
   decidedMembers: ['background'],

@@ -25,6 +25,7 @@ import { compileProviders, type ModelBackend } from './model-providers.ts'
 import { ModelRecord } from './model-record.ts'
 import { moveOn } from './next-provider.ts'
 import { errorWriterAt, noRetryHeader } from './own-responses.ts'
+import { IdSeal } from './owned-ids.ts'
 import { prepareModelRequest } from './prepare.ts'
 import { providerName } from './provider-endpoint.ts'
 import { beginningOfResponse, receiveResponse, wholeResponseLimit } from './receive.ts'
@@ -34,6 +35,7 @@ export function aiKind(runtime: GatewayRuntime): BackendKind {
   const backends = new CompiledBackends<'ai', ModelBackend>('ai', (name, settings, before) =>
     compileProviders(name, settings, before, runtime.config.services),
   )
+  const ids = new IdSeal(runtime.sessionKey)
   return {
     type: 'ai',
     protocol: 'llm',
@@ -43,7 +45,10 @@ export function aiKind(runtime: GatewayRuntime): BackendKind {
     set: backends.set,
     remove: backends.remove,
     begin: (context, { name }) =>
-      new AiCall(new ModelCall(context, backends, name, runtime.models.catalog), runtime),
+      new AiCall(
+        new ModelCall(context, backends, name, { catalog: runtime.models.catalog, ids }),
+        runtime,
+      ),
     errorWriter(context, placement, { name }) {
       const { models, named, groups } = backends.find(name) ?? {}
       const provider = groups?.[0]?.[0]

@@ -30,6 +30,7 @@ import { ClientCredentials } from './client-credentials.ts'
 import type { FailoverReason } from './failover.ts'
 import type { FirstEvent } from './first-event.ts'
 import type { ModelBackend } from './model-providers.ts'
+import { type IdSeal, OwnedIds } from './owned-ids.ts'
 import type { ProviderEndpoint, Suits } from './provider-endpoint.ts'
 import type { ModelSelection } from './served-models.ts'
 import type { Affinity } from './session-affinity.ts'
@@ -58,6 +59,10 @@ export class ModelCall {
   readonly catalog: ModelCatalog
   /** The credentials of the client, which were removed from the request. */
   readonly credentials: ClientCredentials
+  readonly #ids: IdSeal
+  #ownedIds: OwnedIds | undefined
+  /** A request for something that the provider stores; undefined for requests to a model. */
+  stored: StoredCall | undefined
   /** The original request head, which each attempt starts from; undefined if there is only one attempt. */
   #head: HeadCopy | undefined
   /** The providers that were chosen, in order. */
@@ -115,9 +120,15 @@ export class ModelCall {
   /** Time of the last piece of content, in milliseconds of `performance.now()`. */
   lastContentAt: number | undefined
 
-  constructor(context: RequestContext, backends: Backends, name: string, catalog: ModelCatalog) {
+  constructor(
+    context: RequestContext,
+    backends: Backends,
+    name: string,
+    { catalog, ids }: { readonly catalog: ModelCatalog; readonly ids: IdSeal },
+  ) {
     this.context = context
     this.catalog = catalog
+    this.#ids = ids
     this.#backends = backends
     this.#name = name
     const { exchange } = context
@@ -164,7 +175,18 @@ export class ModelCall {
     this.session = selection.affinity
     const { groups } = selection
     const hasSeveral = groups.length > 1 || (groups[0]?.length ?? 0) > 1
-    if (hasSeveral) this.#head ??= copyHead(this.context.exchange.request)
+    if (hasSeveral) this.keepHead()
+  }
+
+  /** The ids of what the client owns at this backend. @throws LlmError 503 until the key has arrived */
+  get ownedIds(): OwnedIds {
+    this.#ownedIds ??= new OwnedIds(this.#ids, this.#name, this.context.exchange)
+    return this.#ownedIds
+  }
+
+  /** Keeps the head, so that another provider can get the request. Called before anything in it is changed for one. */
+  keepHead(): void {
+    this.#head ??= copyHead(this.context.exchange.request)
   }
 
   /** Returns the name and the group of the current provider; undefined if it has no name. */
@@ -269,6 +291,12 @@ export const routeTypesOf = (access: BackendAccess | undefined): RouteTypes =>
 
 /** The body of a client, as far as it is read before the request is sent. */
 export type ReadBody = ClientBody | FormBody
+
+/** A request for something that the provider stores. */
+interface StoredCall {
+  /** Seals the ids in a response; `relay` if it has none, undefined if it is one of the model. */
+  readonly seal: ((body: JsonObject) => JsonObject) | 'relay' | undefined
+}
 
 interface ModelRequest {
   readonly format: ClientFormat

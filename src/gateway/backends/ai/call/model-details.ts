@@ -152,8 +152,8 @@ export function finishModelCall(call: ModelCall): ModelDetails {
 }
 
 /** Whether providers bill requests like this one. Nothing is billed that was sent to no provider. */
-const isBilledCall = ({ outgoing }: ModelCall): boolean =>
-  outgoing !== undefined && outgoing.format.operation !== 'count_tokens'
+const isBilledCall = ({ outgoing, stored }: ModelCall): boolean =>
+  stored === undefined && outgoing !== undefined && outgoing.format.operation !== 'count_tokens'
 
 /** Estimated bytes of text per token. */
 const bytesPerToken = 4

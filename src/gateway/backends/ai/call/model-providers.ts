@@ -1,4 +1,5 @@
 /** Providers of language models: their addresses, their state, and the choice among them. */
+import { hash } from 'node:crypto'
 import { isIP } from 'node:net'
 import { compatibleWith } from '../../../../engines/messages/catalog/catalog.ts'
 import { bareHost } from '../../../../ground/base/bare-host.ts'
@@ -128,6 +129,7 @@ function compileProvider(
     named: nameTarget({ type: 'backend', namespace, name }),
     pods: podsOf(provider, services),
     key: JSON.stringify([provider.name, host, port, provider.config]),
+    place: placeOf(provider, host, port),
     part,
     ownPart: () => part,
     authority: {
@@ -136,6 +138,12 @@ function compileProvider(
     },
     isAddress: isIP(host) !== 0,
   }
+}
+
+/** Named providers of one host may have different accounts. */
+function placeOf({ name, owner }: ModelProvider, host: string, port: number): string {
+  const account = owner === undefined ? name : undefined
+  return hash('sha256', JSON.stringify([account, host, port]), 'base64url').slice(0, 11)
 }
 
 /** Servers of other vendors have models of their own, and those of a vendor at another host may have. */

@@ -9,6 +9,14 @@ import type { ModelCall } from './model-call.ts'
 import { llmRefusal, unsupported } from './own-responses.ts'
 import { isLeft, type ProviderEndpoint, type Suits } from './provider-endpoint.ts'
 
+/** Another provider of the backend stores what the request refers to. */
+export class StoredElsewhereError extends UnsupportedByProviderError {
+  constructor() {
+    super('another provider stores what the request refers to')
+    this.name = 'StoredElsewhereError'
+  }
+}
+
 const hasUntriedProvider = (call: ModelCall): boolean =>
   call.groups.some((group) => group.some((one) => isLeft(call, one)))
 
@@ -16,7 +24,7 @@ const hasUntriedProvider = (call: ModelCall): boolean =>
 const permitted = (call: ModelCall): Suits | undefined =>
   allowedModelsOf(call) === undefined ? undefined : (one) => mayUseProvider(call, one)
 
-const both = (first: Suits | undefined, second: Suits | undefined): Suits | undefined =>
+export const both = (first: Suits | undefined, second: Suits | undefined): Suits | undefined =>
   first && second ? (one) => first(one) && second(one) : (first ?? second)
 
 /** Returns whether another provider may serve a request that the chosen one cannot serve, and records why. */
@@ -32,6 +40,7 @@ export function passesOver(call: ModelCall, error: unknown): boolean {
 
 function reasonToPassOver(error: unknown): string | undefined {
   if (error instanceof ForbiddenModelError) return 'the API key may not use its model'
+  if (error instanceof StoredElsewhereError) return error.message
   return error instanceof UnsupportedByProviderError ? unsupported : undefined
 }
 

@@ -19,6 +19,7 @@ import type { ErrorWriter } from '../../../proxy/request/error-response.ts'
 import type { Refusal } from '../policy/config.ts'
 import type { ErrorFormName, KnownPath } from '../policy/known-paths.ts'
 import type { RouteTypes } from '../policy/route-types.ts'
+import type { StoredPath } from '../policy/stored-paths.ts'
 
 /** Wait after which clients should give up, if they can be told, instead of repeating the request. */
 const longWaitMs = 60_000
@@ -108,13 +109,32 @@ export const ambiguousPath = new LlmError(
   'the path has dot segments or control characters; send it without them',
 )
 
+export const isStoredPath = (found: RouteType | KnownPath | StoredPath): found is StoredPath =>
+  typeof found === 'object' && 'collection' in found
+
+const noLists = new LlmError(
+  400,
+  'lists of everything stored are not served, because the provider does not know which client owns what; keep the ids of what you create',
+)
+
+function storedRefusal(
+  { collection, methods, id }: StoredPath,
+  method: string,
+  path: string,
+): RespondVerdict | undefined {
+  if (methods.includes(method)) return undefined
+  if (id === undefined && isProbe(method)) return llmRefusal(collection, noLists)
+  return refuseMethod(collection, method, path, methods.join(', '))
+}
+
 /** Refuses a request whose path or method has no type; undefined if it has one. */
 export function pathRefusal(
-  found: RouteType | KnownPath | undefined,
+  found: RouteType | KnownPath | StoredPath | undefined,
   method: string,
   path: string,
 ): RespondVerdict | undefined {
   if (found === undefined) return llmRefusal('Completions', ambiguousPath)
+  if (isStoredPath(found)) return storedRefusal(found, method, path)
   if (typeof found === 'object') return refuseUnmapped(path, found)
   if (found === 'Models') {
     return isProbe(method) ? undefined : refuseMethod(found, method, path, 'GET, HEAD')

@@ -32,12 +32,14 @@ import type { ModelCall, ReadBody } from './model-call.ts'
 import { describeModelCall } from './model-details.ts'
 import { modelsResponse } from './models.ts'
 import { passesOver } from './next-provider.ts'
-import { ambiguousPath, isProbe, llmRefusal, pathRefusal } from './own-responses.ts'
+import { ambiguousPath, isProbe, isStoredPath, llmRefusal, pathRefusal } from './own-responses.ts'
 import type { ProviderEndpoint } from './provider-endpoint.ts'
 import { readClientBody } from './read-body.ts'
 import { prepareRealtime } from './realtime.ts'
 import { guardRequest } from './request-guards.ts'
 import { reserveSpend } from './spend.ts'
+import { prepareStored } from './stored-calls.ts'
+import { openStored, withSeal } from './stored-place.ts'
 import { countedResponse } from './token-count.ts'
 import { type SentBody, writeRequest } from './write-request.ts'
 
@@ -56,7 +58,10 @@ export function prepareModelRequest(call: ModelCall): Prepared | Promise<Prepare
   if (found === undefined) context.refusal = ambiguousPath.message
   call.isProbe = isProbe(method)
   const refusal = pathRefusal(found, method, path)
-  if (refusal !== undefined || found === undefined || typeof found === 'object') return refusal
+  if (refusal !== undefined || found === undefined) return refusal
+  if (isStoredPath(found))
+    return runOrRefuse(call, found.collection, () => prepareStored(call, found))
+  if (typeof found === 'object') return undefined
   call.isProbe &&= formatOf(found) !== undefined
   call.route = found
   call.outgoing = undefined
@@ -75,11 +80,21 @@ function passThrough(call: ModelCall): Result | Promise<Result> {
   return budgetsOf(exchange)?.reserve(exchange, undefined)
 }
 
-/** Responses a request that cannot be prepared in the format of the client. */
 function prepareOrRefuse(call: ModelCall, route: RouteType): Prepared | Promise<Prepared> {
+  const format = formatOf(route)
+  return runOrRefuse(call, route, () =>
+    format === undefined ? prepareRealtime(call) : prepareRead(call, format),
+  )
+}
+
+/** Responds in the format of the client if a request cannot be prepared. */
+function runOrRefuse(
+  call: ModelCall,
+  route: RouteType,
+  prepare: () => Result | Promise<Result>,
+): Prepared | Promise<Prepared> {
   try {
-    const format = formatOf(route)
-    const pending = format === undefined ? prepareRealtime(call) : prepareRead(call, format)
+    const pending = prepare()
     return pending instanceof Promise ? awaitOrRefuse(call, route, pending) : pending
   } catch (error) {
     return refuseUnlessOver(call, route, error)
@@ -215,10 +230,11 @@ async function prepareWhole(
   if (judged === undefined) return undefined
   if ('kind' in judged) return judged
   const guarded = mayRelay(call, client) ? judged : { ...judged, isChanged: true }
+  const opened = openStored(call, format, guarded, provider)
   const { body, model } = guarded
   const isStream = asksForStream(body, format)
   call.request = { format, model, isStream, body: { fields: body, whole: body } }
-  const outgoing = outgoingRequest(guarded, format, outgoingContext(call, provider))
+  const outgoing = outgoingRequest(opened, format, outgoingContext(call, provider))
   if ('count' in outgoing) {
     return countedResponse(call, format, outgoing.count)
   }
@@ -245,10 +261,11 @@ function mayRelay(call: ModelCall, client: ReadBody): boolean {
 
 function finishPreparing(
   call: ModelCall,
-  outgoing: OutgoingRequest,
+  planned: OutgoingRequest,
   bytes: SentBody,
 ): Result | Promise<Result> {
   const { exchange } = call.context
+  const outgoing = withSeal(call, planned)
   describeModelCall(call)
   // Limits do not apply to token counts: clients use them to stay below the limits.
   const limits = limitedBy(outgoing) ? tokenLimitsOf(exchange) : undefined

@@ -29,6 +29,8 @@ export interface ProviderEndpoint {
   readonly pods: (() => EndpointSet) | undefined
   /** Identifies the provider in all proxies. */
   readonly key: string
+  /** Identifies where the provider stores things. Providers of models at the same host are one place. */
+  readonly place: string
   /** True if `host` is an IP address. */
   readonly isAddress: boolean
   /** Credentials of the cloud, which are available if no policy sets credentials. */

@@ -23,6 +23,7 @@ import {
   errorInResponse,
   isOfProvider,
   loggedText,
+  needObject,
   ProviderFailure,
   providerFailed,
 } from '../../../../engines/messages/response/provider-error.ts'
@@ -52,7 +53,7 @@ import {
   holdsResponse,
   streamGuardOf,
 } from './response-guards.ts'
-import { isCoded, isOther, isStream, withoutTexts } from './response-kinds.ts'
+import { isCoded, isOther, isStream, replacedHeaders, withoutTexts } from './response-kinds.ts'
 import { countedResponse } from './token-count.ts'
 import { guardTranscript, watchUsage } from './transcripts.ts'
 
@@ -80,7 +81,7 @@ export function wholeResponseLimit(call: ModelCall): number | undefined {
   const { outgoing, context } = call
   const { response } = context.exchange
   if (outgoing === undefined || response === undefined) return undefined
-  if (isOther(response, outgoing.format, isProtected(call))) return undefined
+  if (isOther(response, outgoing.format, isProtected(call)) || isContent(call)) return undefined
   const isRelayed =
     isStream(response, chatFormatOf(outgoing.format)) &&
     !holdsResponse(call) &&
@@ -93,10 +94,9 @@ export function wholeResponseLimit(call: ModelCall): number | undefined {
  * other provider to try, or if the response is not a stream that the gateway reads.
  */
 export function beginningOfResponse(call: ModelCall): FirstEvent | undefined {
-  const { outgoing, canRestore } = call
-  if (outgoing === undefined || !canRestore || chatFormatOf(outgoing.format) === undefined) {
-    return undefined
-  }
+  const { outgoing, canRestore, stored } = call
+  if (outgoing === undefined || !canRestore || stored?.seal !== undefined) return undefined
+  if (chatFormatOf(outgoing.format) === undefined) return undefined
   call.firstEvent = new FirstEvent(outgoing, call.failover?.firstTokenMs)
   return call.firstEvent
 }
@@ -154,6 +154,7 @@ function relayStream(received: ReceivedResponse): undefined {
 function receivedResponse(call: ModelCall): ReceivedResponse | undefined {
   const { response, responseBody: body } = call.context.exchange
   const { outgoing: request } = call
+  if (isContent(call)) return undefined
   if (request === undefined || response === undefined || body === undefined) return undefined
   return { call, request, response, body, format: chatFormatOf(request.format) }
 }
@@ -242,10 +243,18 @@ function replaceDecoded(
   if (next !== undefined) return next
   const wasDecoded = bytes !== sent
   if (wasDecoded) response.headers.remove('content-encoding')
+  const seal = call.stored?.seal
+  if (typeof seal === 'function' && response.status < 300) {
+    return put(received, seal(needObject(utf8Text(bytes))))
+  }
   return format !== undefined && isStream(response, format)
     ? replaceStream(received, bytes, format)
     : replaceWhole(received, bufferOf(bytes), wasDecoded)
 }
+
+/** Whether the response is a file that passes as it comes. */
+const isContent = ({ stored, context }: ModelCall): boolean =>
+  stored?.seal === 'relay' && (context.exchange.response?.status ?? 0) < 300
 
 /** Replaces a whole streamed response; guards check all of it before the client gets any. */
 async function replaceStream(
@@ -275,12 +284,9 @@ async function replaceStream(
   return undefined
 }
 
-/** Headers that describe the bytes that were replaced. */
-const contentHeaders = ['etag', 'content-md5', 'digest', 'content-digest', 'content-range']
-
 function replaceBody({ response, body }: ReceivedResponse, bytes: Uint8Array): undefined {
   body.replace(bytes)
-  for (const name of contentHeaders) response.headers.remove(name)
+  for (const name of replacedHeaders) response.headers.remove(name)
 }
 
 /** Replaces a response that is not streamed. @throws LlmError 502 if it cannot be read. */

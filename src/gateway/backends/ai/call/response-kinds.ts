@@ -38,3 +38,6 @@ export function withoutTexts({ format }: OutgoingRequest, body: JsonObject): Jso
   const other: ClientFormat = format
   return other.operation === 'chat' ? body : (other.withoutTexts?.(body) ?? body)
 }
+
+/** Headers that describe the bytes of a response, which are removed if the bytes are replaced. */
+export const replacedHeaders = ['etag', 'content-md5', 'digest', 'content-digest', 'content-range']

@@ -5,25 +5,28 @@ import {
   type RouteType,
 } from '../../../../engines/messages/formats/index.ts'
 import { stringAt } from '../../../../engines/messages/json/json.ts'
-import { LlmError } from '../../../../engines/messages/llm-error.ts'
+import { LlmError, unsupportedRoute } from '../../../../engines/messages/llm-error.ts'
 import { modelOf } from '../../../../engines/messages/request/body.ts'
+import { StoredNotFoundError } from '../../../../engines/messages/stored/stored-ids.ts'
 import { GatewayError } from '../../../../ground/errors/index.ts'
 import type { EarlyResponse } from '../../../proxy/request/backend-call.ts'
 import { requireUsable, wholeBackend } from '../../../proxy/request/destinations.ts'
 import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
 import { now } from '../../../proxy/upstream/endpoint.ts'
 import { bufferBodies } from '../../../variables/index.ts'
+import type { StoredPath } from '../policy/stored-paths.ts'
 import { mayUseModel } from './allowed-models.ts'
 import { resolveProvider } from './choose-provider.ts'
 import { needModelFirst } from './form-request.ts'
 import type { ModelCall, ReadBody } from './model-call.ts'
 import type { ModelBackend } from './model-providers.ts'
 import { modelsResponse } from './models.ts'
-import { isProbe, modelNotFound, pathRefusal } from './own-responses.ts'
+import { isProbe, isStoredPath, modelNotFound, pathRefusal } from './own-responses.ts'
 import { refuseInFormat } from './prepare.ts'
 import { readClientBody } from './read-body.ts'
 import { type CompiledModel, selectProviders } from './served-models.ts'
 import { affinityOf } from './session-affinity.ts'
+import { canStore } from './stored-calls.ts'
 
 type Early = EarlyResponse | Promise<EarlyResponse>
 
@@ -68,9 +71,11 @@ function resolveModel(call: ModelCall, runtime: GatewayRuntime, backend: ModelBa
     call.isProbe = isProbe(method)
     return refusal
   }
-  const route = found as RouteType
+  const stored = found !== undefined && isStoredPath(found) ? found : undefined
+  const route = stored?.collection ?? (found as RouteType)
   if (route === 'Models') return modelsResponse(call)
   try {
+    if (stored !== undefined) return selectStored(call, runtime, backend, stored)
     const format = formatOf(route)
     if (format === undefined) return selectUnread(call, runtime, backend, route)
     const client = readClientBody(call, format)
@@ -83,6 +88,47 @@ function resolveModel(call: ModelCall, runtime: GatewayRuntime, backend: ModelBa
   function refuse(error: unknown): EarlyResponse {
     return context.over ? undefined : refuseInFormat(context, route, error)
   }
+}
+
+/**
+ * Selects the provider that stores what the path names. What is new is stored at the provider of the model in the
+ * query, or else at the only one that can store it.
+ */
+function selectStored(
+  call: ModelCall,
+  runtime: GatewayRuntime,
+  backend: ModelBackend,
+  target: StoredPath,
+): Early {
+  const { kind, id } = target
+  const opened = id === undefined ? undefined : call.ownedIds.need(kind, id)
+  const { query } = call.context.exchange.request
+  const named = opened === undefined ? new URLSearchParams(query).get('model') : null
+  const models = named === null ? backend.models?.all : [backend.models?.find(named) ?? []].flat()
+  const found = (models ?? []).flatMap((model) => {
+    if (named !== null && model.isInternal) return []
+    const targets = model.targets.map(({ provider }) => provider)
+    const fits = targets.find((one) =>
+      opened === undefined ? canStore(one, target) : one.place === opened.place,
+    )
+    return fits === undefined ? [] : [{ model, provider: fits }]
+  })
+  const [first] = found
+  if (first === undefined) {
+    if (id === undefined && named !== null) return modelNotFound(target.collection)
+    throw id === undefined
+      ? unsupportedRoute(target.collection, 'of this backend')
+      : new StoredNotFoundError(kind, id)
+  }
+  if (found.some(({ provider }) => provider.place !== first.provider.place)) {
+    throw new LlmError(
+      400,
+      'several providers can store this: name a model of one of them in the query, such as ?model=NAME',
+    )
+  }
+  const { model, provider } = first
+  call.select({ model, groups: [[provider]], affinity: undefined, sent: model.match })
+  return resolveProvider(call, runtime, backend)
 }
 
 /** Realtime sessions name their model in the query; the gateway cannot find that of other unread requests. */

@@ -48,7 +48,10 @@ function removeVendorHeaders(headers: HeaderFields, { vendorHeaders }: KnownForm
  * Sets the vendor's path. If the vendor has the client's API, the client's query is kept, except for the
  * API version and the parameters that the vendor's path sets.
  */
-function setPath({ exchange: { request } }: RequestContext, plan: OutgoingRequest['plan']): void {
+export function setPath(
+  { exchange: { request } }: RequestContext,
+  plan: OutgoingRequest['plan'],
+): void {
   if (request.query === undefined && !plan.path.includes('?')) {
     request.path = plan.path
     return

@@ -38,9 +38,23 @@ const modelPath: KnownPath = {
   errors: 'openai',
 }
 
+/** Paths of collections of stored things; Azure has some of them without a version. */
+const collections: readonly KnownPath[] = (
+  [
+    ['conversations', 'Conversations'],
+    ['files', 'Files'],
+    ['batches', 'Batches'],
+  ] as const
+).flatMap(([name, type]) =>
+  ['v1', 'openai'].map(
+    (above) => ({ ending: `/${above}/${name}`, type, isDefault: true, errors: 'openai' }) as const,
+  ),
+)
+
 const mappable: readonly KnownPath[] = [
   ...Object.values(clientFormats).flatMap(pathsOf),
   modelPath,
+  ...collections,
   // Guards do not read sessions, so that they must be mapped.
   { ending: '/realtime', type: 'Realtime', isDefault: false, errors: 'openai' },
 ]
@@ -49,9 +63,6 @@ const mappable: readonly KnownPath[] = [
 const unread: Readonly<Record<ErrorFormName, readonly string[]>> = {
   openai: [
     '/v1/assistants',
-    '/v1/batches',
-    '/v1/conversations',
-    '/v1/files',
     '/v1/fine_tuning/jobs',
     '/v1/threads',
     '/v1/uploads',
@@ -70,7 +81,7 @@ const unread: Readonly<Record<ErrorFormName, readonly string[]>> = {
   ollama: ['/api/generate', '/api/embed'],
 }
 
-/** Paths of what vendors keep for later requests, by the form of errors. The first one that matches counts. */
+/** Paths of what vendors store and the gateway does not serve, by the form of errors. The first one that matches counts. */
 const kept: readonly (readonly [errors: ErrorFormName, path: RegExp])[] = [
   ['anthropic', /\/v1\/(?:messages\/batches|skills|agents|sessions|environments)(?:\/|$)/],
   [
@@ -104,7 +115,7 @@ export function knownPathOf(plain: string): KnownPath | undefined {
   return found ?? (oneModel.test(plain) ? modelPath : keptPathOf(plain))
 }
 
-function keptPathOf(plain: string): KnownPath | undefined {
+export function keptPathOf(plain: string): KnownPath | undefined {
   const found = kept.find(([, path]) => path.test(plain))
   return found && { ending: plain, type: undefined, isDefault: false, errors: found[0] }
 }

@@ -4,7 +4,8 @@
  * in which a provider may read them.
  */
 import { formatOf, type RouteType } from '../../../../engines/messages/formats/index.ts'
-import { type ErrorFormName, type KnownPath, knownPathOf } from './known-paths.ts'
+import { type ErrorFormName, type KnownPath, keptPathOf, knownPathOf } from './known-paths.ts'
+import { collectionOf, type StoredPath, storedPathOf } from './stored-paths.ts'
 
 export type Routes = Readonly<Record<string, RouteType>>
 
@@ -38,12 +39,20 @@ export class RouteTypes {
   /**
    * Returns the type of the longest matching ending, otherwise that of `*`, otherwise Completions. Without `routes`,
    * the paths of vendors have their own types. A path of a vendor's API that no type is mapped to is returned
-   * itself, unless requests of the type of all other paths may have any format. `path` has no query. Returns
-   * undefined if providers may read a mapped path differently; the request is rejected.
+   * itself, unless requests of the type of all other paths may have any format. So is a path of something stored, if
+   * its collection has the type of it. `path` has no query. Returns undefined if providers may read a mapped path
+   * differently; the request is rejected.
    */
-  find(path: string): RouteType | KnownPath | undefined {
+  find(path: string): RouteType | KnownPath | StoredPath | undefined {
     const plain = plainPath(path)
     if (plain === undefined) return this.#isMapped ? undefined : this.#default
+    const within = collectionOf(plain)
+    return within !== undefined && this.#typeOf(within.path) === within.type
+      ? (storedPathOf(path) ?? keptPathOf(plain))
+      : this.#typeOf(plain)
+  }
+
+  #typeOf(plain: string): RouteType | KnownPath {
     const mapped = this.#endings.find(({ text }) => plain.endsWith(text))?.type
     if (mapped !== undefined) return mapped
     if (unreadTypes.has(this.#default)) return this.#default

@@ -170,6 +170,9 @@ const routeType = choice('RouteType', {
   Translations: 'texts of audio files in English (/v1/audio/translations)',
   ImageEdits: 'images from images and a prompt (/v1/images/edits)',
   ImageVariations: 'variations of an image (/v1/images/variations)',
+  Conversations: 'stored conversations (/v1/conversations)',
+  Files: 'stored files (/v1/files)',
+  Batches: 'batches of requests (/v1/batches)',
   Realtime: 'realtime sessions (/v1/realtime)',
 } satisfies Readonly<Record<RouteType, string>>)
 

@@ -1,7 +1,7 @@
 /** Paths of the formats of vendors A and C, without the beginning that servers choose. */
-import type { ReadRouteType } from '../../../../engines/messages/formats/index.ts'
+import type { RouteType } from '../../../../engines/messages/formats/index.ts'
 
-const formatPaths: Readonly<Partial<Record<ReadRouteType, string>>> = {
+const formatPaths: Readonly<Partial<Record<RouteType, string>>> = {
   Completions: '/chat/completions',
   Messages: '/messages',
   VendorCTokenCount: '/messages/count_tokens',
@@ -16,6 +16,9 @@ const formatPaths: Readonly<Partial<Record<ReadRouteType, string>>> = {
   Translations: '/audio/translations',
   ImageEdits: '/images/edits',
   ImageVariations: '/images/variations',
+  Conversations: '/conversations',
+  Files: '/files',
+  Batches: '/batches',
 }
 
 /** Returns the path of a format below a base path, such as `/v1`. */

@@ -24,6 +24,8 @@ export interface Provider extends Planner {
   realtimePath?(config: ProviderConfig): string
   /** The path of the provider's list of models, in vendor A's format or its own. */
   modelsPath?(config: ProviderConfig): string | undefined
+  /** The path of a collection of stored things; omitted or undefined if the provider has none. */
+  storedPath?(name: StoredCollection, config: ProviderConfig): string | undefined
   /** The signing scope; omitted if the provider does not require signed requests. */
   signingScope?(config: ProviderConfig): SigningScope
   /** The place of the inference, as far as prices depend on it; omitted if they do not. */
@@ -33,6 +35,9 @@ export interface Provider extends Planner {
   /** Credentials for backends without `auth`. Omitted if the vendor accepts only its own keys. */
   readonly cloudCredentials?: CloudCredentials
 }
+
+/** Collections of stored things beside responses, by their names in paths. */
+export type StoredCollection = 'conversations' | 'files' | 'batches'
 
 /** Where a provider runs its models. */
 interface PricedPlace {

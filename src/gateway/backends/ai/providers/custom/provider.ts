@@ -20,6 +20,12 @@ const targets = [
   { type: 'Responses', format: 'responses' },
 ] as const
 
+const typeOfCollection = {
+  conversations: 'Conversations',
+  files: 'Files',
+  batches: 'Batches',
+} as const
+
 /** Returns what conversations are translated to. */
 function chatPlan(config: ProviderConfig): Plan | undefined {
   for (const { type, format } of targets) {
@@ -46,6 +52,7 @@ const provider: Provider = {
     const { systemName: name = systemName } = config
     return foreignPlan(route, name, { chat: chatPlan(config), embeddings })
   },
+  storedPath: (name, config) => pathOf(typeOfCollection[name], config),
   modelsPath: (config) =>
     pathOf('Completions', config)?.replace(/\/chat\/completions$/, '/models') ?? '/v1/models',
   /** Servers with vendor C's format expect the version of its API. */

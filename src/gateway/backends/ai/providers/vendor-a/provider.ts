@@ -42,6 +42,7 @@ const provider: Provider = {
     return foreignPlan(route, systemName, { chat, embeddings: below('embeddings', config) })
   },
   modelsPath: (config) => below('models', config),
+  storedPath: (name, config) => below(name, config),
   realtimePath: (config) => below('realtime', config),
   adaptHeaders: () => undefined,
 }

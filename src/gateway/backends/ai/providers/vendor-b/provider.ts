@@ -22,6 +22,8 @@ const suffixes: Readonly<Partial<Record<ReadRouteType, string>>> = {
 
 const systemName = 'azure.ai.openai'
 
+const shared: ReadonlySet<string> = new Set(['responses', 'files', 'batches', 'conversations'])
+
 function pathOf(suffix: string, config: ProviderConfig): string {
   const { apiVersion = 'v1', deploymentName, pathPrefix = '/openai/v1' } = config
   if (apiVersion === 'v1') return `${pathPrefix}/${suffix}`
@@ -30,8 +32,8 @@ function pathOf(suffix: string, config: ProviderConfig): string {
   if (suffix === 'realtime') {
     return `/openai/realtime${query}&deployment=${encodeURIComponent(deploymentName ?? '')}`
   }
-  // In dated versions, only `responses` has no deployment in its path, because the model is in the body.
-  if (suffix === 'responses') return `/openai/responses${query}`
+  // In dated versions, paths of what belongs to no deployment have none: the model is in the body.
+  if (shared.has(suffix)) return `/openai/${suffix}${query}`
   return `/openai/deployments/${modelSegment(deploymentName ?? '')}/${suffix}${query}`
 }
 
@@ -70,6 +72,7 @@ const provider: Provider = {
     apiVersion === 'v1' || apiVersion === 'preview'
       ? pathOf('models', { ...config, apiVersion })
       : undefined,
+  storedPath: pathOf,
   realtimePath: (config) => pathOf('realtime', config),
   /** Sends keys in `api-key`; tokens of Entra stay in Authorization. */
   adaptHeaders(headers) {

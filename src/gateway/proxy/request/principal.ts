@@ -1,9 +1,9 @@
 /**
- * The principal of a client: all its verified credentials. A session belongs to the principal that
- * began it. Each kind of credentials is represented by:
+ * The principal of a client: all its verified credentials. An MCP session belongs to the principal that
+ * began it, and what a provider of models stores belongs to the one that made it. Each kind of credentials is represented by:
  *
  *   JWT          issuer and subject, or issuer, client and user claims, or else the token itself
- *   API key      the key
+ *   API key      the key; for what providers store its id, so that a rotated key keeps it
  *   basic        the user name
  *   certificate  the SPIFFE id, else issuer, subject and alternative names
  *   extAuth      the user that the service names, else its metadata and the credentials that were sent to it
@@ -11,23 +11,38 @@
  * New credentials of the same principal can continue a session.
  */
 import { hash } from 'node:crypto'
-import type { Exchange, PeerCertificate } from '../../../../../ground/exchange/exchange.ts'
-import type {
-  Learned,
-  LearnedRecord,
-  LearnedValue,
-} from '../../../../../ground/exchange/learned.ts'
+import type { Exchange, PeerCertificate } from '../../../ground/exchange/exchange.ts'
+import type { Learned, LearnedRecord, LearnedValue } from '../../../ground/exchange/learned.ts'
 
 /** Returns a digest of the principal; undefined if no credentials were verified. */
-export function principalOf({ learned, peerCertificate }: Exchange): string | undefined {
-  const { basicAuth, apiKey, apiKeyToken } = learned
-  const parts = [
+export function principalOf(exchange: Exchange): string | undefined {
+  const { apiKey, apiKeyToken } = exchange.learned
+  return digestOf(partsOf(exchange, apiKey && (apiKeyToken ?? canonical(apiKey))))
+}
+
+/**
+ * Returns a digest of the owner of what a provider stores: the principal, and who the request belongs to by a policy
+ * `identity`; undefined if nothing says who the client is.
+ */
+export function ownerOf(exchange: Exchange): string | undefined {
+  const { apiKey, ownIdentity } = exchange.learned
+  const key = apiKey && (textIn(apiKey, 'id') ?? canonical(apiKey))
+  return digestOf([...partsOf(exchange, key), ownIdentity && canonical(ownIdentity)])
+}
+
+type Parts = readonly (string | undefined)[]
+
+function partsOf({ learned, peerCertificate }: Exchange, key: string | undefined): Parts {
+  return [
     ownerOfToken(learned),
-    apiKey && (apiKeyToken ?? canonical(apiKey)),
-    basicAuth?.username,
+    key,
+    learned.basicAuth?.username,
     ownerOfCertificate(peerCertificate),
     callerOf(learned),
   ]
+}
+
+function digestOf(parts: Parts): string | undefined {
   if (parts.every((part) => part === undefined)) return undefined
   return hash('sha256', JSON.stringify(parts), 'base64url').slice(0, 22)
 }

@@ -1,0 +1,41 @@
+/** Seals the ids in what a provider returns about stored things: files, batches, conversations, items. */
+import { sealItem } from '../formats/responses/stored.ts'
+import { type JsonObject, mapField, stringAt } from '../json/json.ts'
+import type { SealId, StoredKind } from './stored-ids.ts'
+
+/** Members with ids of files in a batch. */
+const filesOfBatch = ['input_file_id', 'output_file_id', 'error_file_id']
+/** Members with ids of items in a list of them. */
+const endsOfList = ['first_id', 'last_id']
+
+function sealMembers(
+  body: JsonObject,
+  names: readonly string[],
+  kind: StoredKind,
+  seal: SealId,
+): JsonObject {
+  const sealed: Record<string, unknown> = { ...body }
+  for (const name of names) {
+    const id = stringAt(body, name)
+    if (id !== undefined && id !== '') sealed[name] = seal(kind, id)
+  }
+  return sealed
+}
+
+/** `kind` is what the path of the request names; `isOfItems` is set if the path leads to items of it. */
+export function sealObject(
+  body: JsonObject,
+  kind: StoredKind,
+  isOfItems: boolean,
+  seal: SealId,
+): JsonObject {
+  if (stringAt(body, 'object') === 'list') {
+    const ends = sealMembers(body, endsOfList, 'item', seal)
+    return mapField(ends, 'data', (item) => sealItem(item, seal))
+  }
+  // The conversation of an item that is deleted.
+  const isItem = isOfItems && stringAt(body, 'object') !== 'conversation'
+  if (isItem) return sealItem(body, seal) as JsonObject
+  const named = sealMembers(body, ['id'], kind, seal)
+  return kind === 'batch' ? sealMembers(named, filesOfBatch, 'file', seal) : named
+}

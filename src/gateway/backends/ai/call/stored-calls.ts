@@ -1,0 +1,202 @@
+/** Requests for what a provider stores: responses, conversations, files and batches. Only their owner gets them. */
+import { clientFormats } from '../../../../engines/messages/formats/index.ts'
+import { openItems } from '../../../../engines/messages/formats/responses/stored.ts'
+import { field, type JsonObject, stringAt } from '../../../../engines/messages/json/json.ts'
+import { LlmError, unsupportedRoute } from '../../../../engines/messages/llm-error.ts'
+import { isMultipart } from '../../../../engines/messages/multipart/part-head.ts'
+import { parseBody } from '../../../../engines/messages/request/body.ts'
+import { pinnedModel } from '../../../../engines/messages/request/outgoing.ts'
+import { sealObject } from '../../../../engines/messages/stored/objects.ts'
+import { changeQuery } from '../../../../ground/base/query-string.ts'
+import { budgetsOf } from '../../../../ground/exchange/budgets.ts'
+import { tokenLimitsOf } from '../../../../ground/exchange/rate-limits.ts'
+import type { StoredPath } from '../policy/stored-paths.ts'
+import type { StoredCollection } from '../providers/provider.ts'
+import { needNoModelLimit } from './allowed-models.ts'
+import { decodeBody } from './content-coding.ts'
+import type { ModelCall } from './model-call.ts'
+import { RequestIds } from './owned-ids.ts'
+import type { ProviderEndpoint } from './provider-endpoint.ts'
+import { needPlace } from './stored-place.ts'
+import { setPath } from './write-request.ts'
+
+type Done = undefined | Promise<undefined>
+
+/** Whether the response is a response of the model, which guards can read. */
+const isResponse = ({ collection, part }: StoredPath, method: string): boolean =>
+  collection === 'Responses' && method !== 'DELETE' && (part === undefined || part === 'cancel')
+
+/** @throws LlmError if the client does not own what the path names, or if the request cannot be served */
+export function prepareStored(call: ModelCall, target: StoredPath): Done {
+  const { provider, context } = call
+  if (provider === undefined) return undefined
+  const { request } = context.exchange
+  call.isProbe = true
+  const opened = target.id === undefined ? undefined : call.ownedIds.need(target.kind, target.id)
+  if (opened !== undefined) needPlace(call, opened.place)
+  const base = storedBase(call, provider, target)
+  needServable(call, target, request.method)
+  const rest = [opened?.id, target.part, target.item && call.ownedIds.need('item', target.item).id]
+  const [only = '', ...query] = base.split('?')
+  const path = [only, ...rest.filter((one) => one !== undefined)].join('/')
+  const plan = { kind: 'native', path: [path, ...query].join('?') } as const
+  openQuery(call)
+  const isStream = new URLSearchParams(request.query).get('stream') === 'true'
+  const seal = call.ownedIds.sealer(provider.place, opened?.asked)
+  const { kind, part } = target
+  const isOfModel = isResponse(target, request.method)
+  call.stored = {
+    seal: isOfModel
+      ? undefined
+      : part === 'content'
+        ? 'relay'
+        : (body) => sealObject(body, kind, part === 'items', seal),
+  }
+  call.outgoing = {
+    ...{ format: clientFormats.Responses, plan, seal, isStream },
+    ...{ model: '', asked: opened?.asked, body: undefined },
+    ...{ translation: undefined, hidesUsage: false },
+  }
+  const pending = request.method === 'POST' ? prepareBody(call, target, provider) : undefined
+  const finish = (): undefined => {
+    if (call.context.over) return
+    for (const name of ['accept-encoding']) request.headers.remove(name)
+    setPath(context, plan)
+  }
+  return pending === undefined ? finish() : pending.then(finish)
+}
+
+const collectionNames = {
+  Conversations: 'conversations',
+  Files: 'files',
+  Batches: 'batches',
+} as const
+
+/** Returns the path of the collection at the provider. @throws UnsupportedByProviderError if it has none */
+function storedBase(
+  { config }: ModelCall,
+  { vendor, provider }: ProviderEndpoint,
+  { collection }: StoredPath,
+): string {
+  const path =
+    provider.path === undefined ? pathOf(vendor, config ?? provider.config, collection) : undefined
+  if (path === undefined) throw unsupportedRoute(collection, vendor.systemName)
+  return path
+}
+
+function pathOf(
+  vendor: ProviderEndpoint['vendor'],
+  config: ProviderEndpoint['provider']['config'],
+  collection: StoredPath['collection'],
+): string | undefined {
+  if (collection !== 'Responses') {
+    return vendor.storedPath?.(collectionNames[collection] satisfies StoredCollection, config)
+  }
+  const plan = vendor.plan('Responses', pinnedModel(config) ?? '', config, false)
+  return plan.kind === 'native' ? plan.path : undefined
+}
+
+/** Whether a provider can store things of a collection. */
+export function canStore(
+  { vendor, provider }: ProviderEndpoint,
+  { collection }: StoredPath,
+): boolean {
+  return provider.path === undefined && pathOf(vendor, provider.config, collection) !== undefined
+}
+
+/** Opens the ids in the query, and removes what is for the gateway. */
+function openQuery(call: ModelCall): void {
+  const { request } = call.context.exchange
+  if (request.query === undefined) return
+  request.query = changeQuery(request.query, (parameter, name) => {
+    if (name === 'model') return undefined
+    if (name !== 'after' && name !== 'before') return parameter
+    const value = decodeURIComponent(parameter.slice(parameter.indexOf('=') + 1))
+    return `${name}=${encodeURIComponent(call.ownedIds.need('item', value, name).id)}`
+  })
+}
+
+/** @throws LlmError 400 if protections of the route could not see what is sent or stored */
+function needServable(call: ModelCall, { collection, part, id }: StoredPath, method: string): void {
+  const { policy } = call
+  const hasItems = part === 'input_items' || part === 'items'
+  if ((policy?.responseGuards.length ?? 0) > 0 && (part === 'content' || hasItems)) {
+    throw new LlmError(
+      400,
+      `guards of responses cannot read ${hasItems ? 'lists of items' : 'files'}`,
+    )
+  }
+  const stores = method === 'POST' && (collection === 'Files' || part === 'items')
+  if ((policy?.requestGuards.length ?? 0) > 0 && stores) {
+    throw new LlmError(
+      400,
+      `guards of requests cannot read ${hasItems ? 'items of conversations' : 'files'}`,
+    )
+  }
+  if (collection === 'Batches' && id === undefined) needNoRules(call)
+}
+
+/** The requests of a batch are in a file, so that nothing that depends on their content can apply. */
+function needNoRules(call: ModelCall): void {
+  needNoModelLimit(call)
+  const { policy, context, provider, backend } = call
+  const { exchange } = context
+  const { overrides, defaults, prompt } = policy?.config ?? {}
+  const isGuarded = (policy?.requestGuards.length ?? 0) + (policy?.responseGuards.length ?? 0) > 0
+  const isPinned = provider !== undefined && pinnedModel(provider.provider.config) !== undefined
+  const rule = [
+    ['guards', isGuarded],
+    ['token limits', tokenLimitsOf(exchange) !== undefined],
+    ['budgets', budgetsOf(exchange) !== undefined],
+    ['overrides, defaults or prompts', (overrides ?? defaults ?? prompt) !== undefined],
+    ['chosen models', isPinned || backend?.models !== undefined],
+  ].find(([, applies]) => applies)
+  if (rule === undefined) return
+  throw new LlmError(
+    400,
+    `batches are not supported where ${rule[0]} apply: their requests are in a file, which the gateway does not read`,
+  )
+}
+
+/** Opens the ids in the body. Files pass as they come. */
+async function prepareBody(
+  call: ModelCall,
+  target: StoredPath,
+  { place }: ProviderEndpoint,
+): Promise<undefined> {
+  const { request, requestBody, bufferLimit } = call.context.exchange
+  if (target.part === 'cancel') return
+  if (target.collection === 'Files') {
+    if (isMultipart(request.headers.get('content-type'))) return
+    throw new LlmError(400, 'a file is sent as multipart/form-data')
+  }
+  const read = await requestBody.read(bufferLimit)
+  if (call.context.over || (read.complete && read.bytes.length === 0)) return
+  if (!read.complete) throw new LlmError(413, `the body has more than ${bufferLimit} bytes`)
+  const coding = request.headers.get('content-encoding')
+  const { body } = parseBody(await decodeBody(read.bytes, coding, bufferLimit, 'client'))
+  needNoTexts(call, body)
+  const ids = new RequestIds(call.ownedIds, place)
+  const opened =
+    target.collection === 'Batches' ? openBatch(body, ids) : openItems(body, 'items', ids)
+  if (call.context.over) return
+  if (ids.place !== undefined) needPlace(call, ids.place)
+  requestBody.replace(Buffer.from(JSON.stringify(opened)))
+  for (const name of ['content-encoding', 'content-md5', 'digest', 'content-digest']) {
+    request.headers.remove(name)
+  }
+  request.headers.set('content-type', 'application/json')
+}
+
+function openBatch(body: JsonObject, ids: RequestIds): JsonObject {
+  const file = stringAt(body, 'input_file_id')
+  return file === undefined
+    ? body
+    : { ...body, input_file_id: ids.need('file', file, 'input_file_id') }
+}
+
+/** @throws LlmError 400 if guards would have to read the first items of a conversation */
+function needNoTexts({ policy }: ModelCall, body: JsonObject): void {
+  if ((policy?.requestGuards.length ?? 0) === 0 || field(body, 'items') == null) return
+  throw new LlmError(400, 'guards of requests cannot read items of conversations')
+}
