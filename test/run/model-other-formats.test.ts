@@ -112,7 +112,9 @@ describe('a request in a format that no type is mapped to', () => {
     ['/v2/rerank', { model: 'm', query: ssn }, '/rerank: Rerank'],
     ['/v1beta/models/g:batchGenerateContent', { contents: [] }, undefined],
     ['/v1/audio/transcriptions', {}, '/audio/transcriptions: Transcriptions'],
-    ['/v1/files', {}, undefined],
+    ['/v1/files', {}, '/v1/files: Files'],
+    ['/v1/batches/batch_1', {}, '/v1/batches: Batches'],
+    ['/v1/responses/resp_1/cancel', {}, '/responses: Responses'],
     ['/api/generate', { model: 'm', prompt: ssn }, undefined],
     ['/v1/audio/speech', { model: 'm', input: ssn }, '/audio/speech: Speech'],
   ])('is refused at %s, which the error names with the setting', async (path, body, example) => {
@@ -232,6 +234,7 @@ const native = (path: string) => (path === '/v1/messages' ? 'mapped-c' : 'mapped
 
 describe('the gateway', () => {
   describeFormatCases({
+    sealsIds: true,
     async request(path, body) {
       reply = { body: '{"error":{"message":"no"}}', status: 400, type: 'application/json' }
       return post(native(path), path, body)

@@ -160,7 +160,7 @@ export const settings = {
     flag: 'session-key-file',
     env: 'SLUICE_SESSION_KEY_FILE',
     defaultText: 'a key that the control plane derives',
-    doc: "File with a secret of at least 16 bytes that seals MCP session ids. Proxies with the same secret can continue each other's sessions, even under different control planes.",
+    doc: "File with a secret of at least 16 bytes that seals ids of MCP sessions and of what providers of models store. Proxies with the same secret accept each other's ids, even under different control planes.",
   }),
   streamIdleMs: row(positiveDelay, {
     env: 'SLUICE_STREAM_IDLE_TIMEOUT',

@@ -113,7 +113,20 @@ describe('the type of a route', () => {
       expect(new RouteTypes({}).find(path)).toBe(type)
     })
 
-    it.each(['/v1/realtime', '/v1/batches', '/v1beta/models/g:batchGenerateContent'])(
+    it.each([
+      ['/v1/responses/resp_A-b', { collection: 'Responses', id: 'resp_A-b' }],
+      ['/openai/v1/responses/r/input_items', { id: 'r', part: 'input_items', methods: ['GET'] }],
+      ['/v1/conversations', { collection: 'Conversations', methods: ['POST'] }],
+      ['/v1/conversations/c/items/i', { id: 'c', part: 'items', item: 'i' }],
+      ['/openai/files/f/content', { collection: 'Files', id: 'f', part: 'content' }],
+      ['/v1/batches/b/cancel', { collection: 'Batches', methods: ['POST'] }],
+    ])('is what is stored at %s', (path, stored) => {
+      expect(unmapped.find(path)).toMatchObject(stored)
+      const only = new RouteTypes({ '/chat': 'Completions', '*': 'Passthrough' })
+      expect(only.find(path)).toBe('Passthrough')
+    })
+
+    it.each(['/v1/realtime', '/v1/vector_stores', '/v1beta/models/g:batchGenerateContent'])(
       'is none for %s',
       (path) => {
         expect(unmapped.find(path)).toMatchObject({ isDefault: false })

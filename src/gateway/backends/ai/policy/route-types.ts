@@ -47,9 +47,10 @@ export class RouteTypes {
     const plain = plainPath(path)
     if (plain === undefined) return this.#isMapped ? undefined : this.#default
     const within = collectionOf(plain)
-    return within !== undefined && this.#typeOf(within.path) === within.type
-      ? (storedPathOf(path) ?? keptPathOf(plain))
-      : this.#typeOf(plain)
+    if (within === undefined) return this.#typeOf(plain)
+    const type = this.#typeOf(within.path)
+    if (type === within.type) return storedPathOf(path) ?? keptPathOf(plain)
+    return typeof type === 'object' ? type : this.#typeOf(plain)
   }
 
   #typeOf(plain: string): RouteType | KnownPath {
