@@ -60,6 +60,7 @@ export type ApiKeyVerdict =
   | 'malformed-expiry'
   | 'malformed-disabled'
   | 'malformed-models'
+  | 'malformed-routes'
   | 'member-twice'
 
 /** What an event contains in place of spec and status of a Pod, in `object.facts`. */

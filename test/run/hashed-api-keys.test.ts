@@ -26,6 +26,7 @@ const apiKeys = (name: string, spec: object) =>
 
 const upstream = useUpstream()
 const port = await freePort()
+const earlyPort = await freePort()
 const running = useGateway(() => {
   const route = (name: string) =>
     httpRoute(name, {
@@ -37,6 +38,17 @@ const running = useGateway(() => {
       gateway(port),
       staticBackend('main', upstream.port),
       ...['hashed', 'teams', 'secret', 'nothing'].map(route),
+      gateway(earlyPort, {}, 'early'),
+      ...['a', 'b'].map((name) =>
+        httpRoute(`early-${name}`, {
+          parentRefs: [{ name: 'early' }],
+          hostnames: [hostOf(name)],
+          rules: [{ backendRefs: [toBackend('main')] }],
+        }),
+      ),
+      policy('early-keys', 'Gateway/early', {
+        traffic: { phase: 'PreRouting', apiKeyAuthentication: byLabel },
+      }),
       apiKeys('hashed', byLabel),
       apiKeys('teams', byLabel),
       apiKeys('secret', { secretRef: { name: 'hashes' } }),
@@ -67,6 +79,9 @@ const running = useGateway(() => {
           dan: hashed('key-of-dan', { expiresAt: past }),
           eve: hashed('key-of-eve', { disabled: true }),
           fay: hashed('key-of-fay', { expiresAt: future, disabled: false }),
+          max: hashed('key-of-max', { allowedRoutes: ['default/hashed', 'default/early-a'] }),
+          ned: hashed('key-of-ned', { allowedRoutes: ['default/*'] }),
+          oda: hashed('key-of-oda', { allowedRoutes: [] }),
         },
         labels,
       ),
@@ -79,6 +94,7 @@ const running = useGateway(() => {
           until: hashed('key-of-hal', { expiresAt: 'tomorrow' }),
           misspelt: hashed('key-of-ivy', { expires: past }),
           stars: hashed('key-of-jan', { allowedModels: ['a*b'] }),
+          bare: hashed('key-of-kai', { allowedRoutes: ['hashed'] }),
           twice: hashed('key-of-leo', { disabled: true }).replace('}', ',"disabled":false}'),
           bob: hashed('key-of-another-bob'),
         },
@@ -142,15 +158,35 @@ describe('API keys by their hashes', () => {
       until: '"expiresAt" that is not a time',
       misspelt: 'has a member other than key, keyHash',
       stars: '"allowedModels" that is not a list',
+      bare: '"allowedRoutes" that is not a list of routes as namespace/name',
       twice: 'has a member twice',
       bob: 'has the same apiKey.id as that of ConfigMap default/first',
     })) {
       expect(message).toContain(`entry ${name} of ConfigMap default/second`)
       expect(message).toContain(text)
     }
-    for (const name of ['gil', 'hal', 'ivy', 'jan']) {
+    for (const name of ['gil', 'hal', 'ivy', 'jan', 'kai']) {
       expect(await statusOf('hashed', `key-of-${name}`)).toBe(401)
     }
+  })
+
+  it('lets a key use only its routes, and names them in the refusal', async () => {
+    expect(await statusOf('hashed', 'key-of-max')).toBe(200)
+    expect(await answerTo('teams', 'key-of-max')).toMatchObject({
+      status: 403,
+      body: 'the API key may not use route default/teams; it may use default/hashed, default/early-a',
+    })
+    expect(await statusOf('hashed', 'key-of-ned')).toBe(200)
+    expect((await answerTo('hashed', 'key-of-oda')).body).toMatch(/it may use none$/)
+  })
+
+  it('lets a key use only its routes if the key is checked before routing', async () => {
+    const ask = async (name: string, key: string) => {
+      const headers = { authorization: `Bearer ${key}` }
+      return (await running.send(earlyPort, { host: hostOf(name), headers })).status
+    }
+    expect([await ask('a', 'key-of-max'), await ask('b', 'key-of-max')]).toEqual([200, 403])
+    expect([await ask('a', 'key-of-ann'), await ask('b', 'key-of-ned')]).toEqual([200, 200])
   })
 
   it('refuses all requests if no ConfigMap has the labels', async () => {

@@ -5,6 +5,7 @@
 import { GatewayError } from '../../ground/errors/index.ts'
 import type { ChosenBackend } from '../../ground/exchange/exchange.ts'
 import { forwardingExtensions } from '../../ground/exchange/forwarding.ts'
+import { routeRefusal } from '../../ground/exchange/route-refusal.ts'
 import { type CompiledRule, type NamedTarget, pickBackend } from './config/rules.ts'
 import { editRequest } from './filters/edit.ts'
 import { redirectLocation } from './filters/redirect.ts'
@@ -192,6 +193,9 @@ function applyPostRouting(
   context: RequestContext,
   runtime: GatewayRuntime,
 ): PhaseResult | Promise<PhaseResult> {
+  // The key of the client may have been checked before its route was known.
+  const refused = routeRefusal(context.exchange)
+  if (refused !== undefined) return refused
   const policies = context.placement?.postRouting()
   if (policies === undefined) return undefined
   if (policies.closed !== undefined) throw new GatewayError('policy_unenforceable', policies.closed)

@@ -15,17 +15,30 @@ export const forwardingExtensions = {
   clientCredential: 'forward.clientCredential',
   /** The ClientKeys of the route's backends; omitted if their clients send keys in Authorization only. */
   clientKeys: 'forward.clientKeys',
-  /** The AllowedModels of the client's API key; if omitted, it may use every model. */
+  /** AllowedNames: the models that the client's API key may use; if omitted, every model. */
   allowedModels: 'forward.allowedModels',
+  /** AllowedNames: the routes that it may use, as `namespace/name`; if omitted, every route. */
+  allowedRoutes: 'forward.allowedRoutes',
   /** A RetryPlan; if omitted, a request is not retried. */
   retry: 'forward.retry',
 } as const
 
-/** The models that a client may use. */
-export interface AllowedModels {
+/** The models or routes that a client may use. */
+export interface AllowedNames {
   /** The names and patterns, as configured. */
   readonly patterns: readonly string[]
-  allows(model: string): boolean
+  allows(name: string): boolean
+}
+
+/** Maximum number of names and patterns that a refusal lists. */
+const maxListed = 10
+
+/** Writes what a client may use, for a refusal: `it may use gpt-4o*, best`. */
+export function allowedText({ patterns }: AllowedNames): string {
+  if (patterns.length === 0) return 'it may use none'
+  const listed = patterns.slice(0, maxListed).join(', ')
+  const others = patterns.length - maxListed
+  return `it may use ${listed}${others > 0 ? ` and ${others} others` : ''}`
 }
 
 /** Places besides Authorization in which clients of a kind of backend may send their keys. */

@@ -4,13 +4,14 @@
  *
  * ```json
  * { "keyHash": "sha256:<64 hexadecimal digits>", "metadata": { "team": "search" },
- *   "expiresAt": "2027-01-31T00:00:00Z", "allowedModels": ["gpt-*"] }
+ *   "expiresAt": "2027-01-31T00:00:00Z", "allowedModels": ["gpt-*"], "allowedRoutes": ["web/chat"] }
  * ```
  *
  * Members: `key` (the key itself) or `keyHash` (SHA-256 of the key), `metadata` (read by expressions as
  * `apiKey.…`), `previous` (the key before a rotation, or a list of them, each until it expires), `expiresAt`
- * (RFC 3339), `disabled`, and `allowedModels` (exact names, or beginnings followed by `*`). An entry with another
- * member, or with a member twice, is refused, because a restriction would otherwise not apply.
+ * (RFC 3339), `disabled`, `allowedModels` (exact names, or beginnings followed by `*`), and `allowedRoutes` (the same,
+ * as `namespace/name`). An entry with another member, or with a member twice, is refused, because a restriction would
+ * otherwise not apply.
  */
 import { isObject } from '../base/json-object.ts'
 import type { LearnedValue } from '../exchange/learned.ts'
@@ -33,6 +34,8 @@ export interface ApiKeyEntry {
   readonly isDisabled: boolean
   /** Names of models, or beginnings followed by `*`; undefined if the key may use every model. */
   readonly allowedModels: readonly string[] | undefined
+  /** Routes as `namespace/name`, or beginnings followed by `*`; undefined if the key may use every route. */
+  readonly allowedRoutes: readonly string[] | undefined
 }
 
 /** Why an entry is not a usable key. Never contains a part of the entry. */
@@ -43,7 +46,7 @@ export const apiKeyFaults = {
   'json-without-key': 'has neither a "key" that is a text nor a "keyHash"',
   'key-and-hash': 'has both "key" and "keyHash"',
   'unknown-member':
-    'has a member other than key, keyHash, previous, metadata, expiresAt, disabled and allowedModels',
+    'has a member other than key, keyHash, previous, metadata, expiresAt, disabled, allowedModels and allowedRoutes',
   'malformed-hash': 'has a "keyHash" that is not "sha256:" with 64 hexadecimal digits',
   'member-twice': 'has a member twice',
   'malformed-previous':
@@ -52,6 +55,8 @@ export const apiKeyFaults = {
   'malformed-disabled': 'has a "disabled" that is neither true nor false',
   'malformed-models':
     'has "allowedModels" that is not a list of names, each with `*` at most at its end',
+  'malformed-routes':
+    'has "allowedRoutes" that is not a list of routes as namespace/name, each with `*` at most at its end',
 } as const
 
 type ApiKeyFault = keyof typeof apiKeyFaults
@@ -64,6 +69,7 @@ const members: ReadonlySet<string> = new Set([
   'expiresAt',
   'disabled',
   'allowedModels',
+  'allowedRoutes',
 ])
 
 /** Reads an entry. `text` is undefined if its bytes are not UTF-8. */
@@ -106,10 +112,11 @@ const plainEntry = (key: string): ApiKeyEntry => ({
   expiresAt: undefined,
   isDisabled: false,
   allowedModels: undefined,
+  allowedRoutes: undefined,
 })
 
 function readMembers(entry: Record<string, unknown>): ApiKeyEntry | ApiKeyFault {
-  const { key, metadata, disabled = false, allowedModels } = entry
+  const { key, metadata, disabled = false, allowedModels, allowedRoutes } = entry
   if (Object.keys(entry).some((name) => !members.has(name))) return 'unknown-member'
   if (key !== undefined && entry.keyHash !== undefined) return 'key-and-hash'
   const keyHash = readHash(entry.keyHash)
@@ -120,7 +127,8 @@ function readMembers(entry: Record<string, unknown>): ApiKeyEntry | ApiKeyFault 
   if (previous === null) return 'malformed-previous'
   if (expiresAt === null) return 'malformed-expiry'
   if (typeof disabled !== 'boolean') return 'malformed-disabled'
-  if (!isModelList(allowedModels)) return 'malformed-models'
+  if (!isListOf(modelPattern, allowedModels)) return 'malformed-models'
+  if (!isListOf(routePattern, allowedRoutes)) return 'malformed-routes'
   return {
     key: key as string | undefined,
     keyHash,
@@ -129,6 +137,7 @@ function readMembers(entry: Record<string, unknown>): ApiKeyEntry | ApiKeyFault 
     expiresAt,
     isDisabled: disabled,
     allowedModels,
+    allowedRoutes,
   }
 }
 
@@ -173,10 +182,13 @@ export function timeOfRfc3339(text: string): number | undefined {
   return Number.isNaN(time) || !isDay ? undefined : time
 }
 
-function isModelList(value: unknown): value is readonly string[] | undefined {
+const modelPattern = /^(?:[^*]+\*?|\*)$/
+/** Without its namespace, a route of another team with the same name would be allowed. */
+const routePattern = /^[a-z0-9-]+\/(?:[a-z0-9.-]+\*?|\*)$/
+
+function isListOf(pattern: RegExp, value: unknown): value is readonly string[] | undefined {
   if (value === undefined) return true
   return (
-    Array.isArray(value) &&
-    value.every((name) => typeof name === 'string' && /^[^*]*\*?$/.test(name) && name !== '')
+    Array.isArray(value) && value.every((name) => typeof name === 'string' && pattern.test(name))
   )
 }

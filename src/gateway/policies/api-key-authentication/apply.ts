@@ -15,6 +15,7 @@ import { systemClock } from '../../../ground/base/clock.ts'
 import { choice, type Infer, list, optional, record, text } from '../../../ground/base/shape.ts'
 import { next, refuse, type SecretValues, type Verdict } from '../../../ground/exchange/exchange.ts'
 import { type ClientKeys, forwardingExtensions } from '../../../ground/exchange/forwarding.ts'
+import { routeRefusal } from '../../../ground/exchange/route-refusal.ts'
 import type { PolicyApply } from '../define.ts'
 import { type ApiKey, ApiKeys, type NamedEntry } from './keys.ts'
 
@@ -37,7 +38,8 @@ const apply: PolicyApply<Config> = {
     const keys = new ApiKeys(entriesOf(config, secrets))
     const unknown = invalid(keys.isEmpty ? 'the policy has no usable key' : 'unknown API key')
     return {
-      onRequest({ request, learned, extensions }): Verdict {
+      onRequest(exchange): Verdict {
+        const { request, learned, extensions } = exchange
         const places = extensions.get(forwardingExtensions.clientKeys) as ClientKeys | undefined
         const bearer = credentialsOf(request.headers, 'bearer')
         const key = places === undefined ? bearer : onlyKey(places.find(request), bearer)
@@ -52,6 +54,12 @@ const apply: PolicyApply<Config> = {
         learned.apiKey = found.record
         if (found.allowedModels !== undefined) {
           extensions.set(forwardingExtensions.allowedModels, found.allowedModels)
+        }
+        if (found.allowedRoutes !== undefined) {
+          extensions.set(forwardingExtensions.allowedRoutes, found.allowedRoutes)
+          // Before routing, the data plane checks it once the route is known.
+          const other = routeRefusal(exchange)
+          if (other !== undefined) return other
         }
         learned.apiKeyToken = key
         return next

@@ -30,7 +30,7 @@ const apiKeyAuthenticationSchema = object(
     mode: optional(credentialMode, { doc: 'What happens without a valid key.', default: 'Strict' }),
     secretRef: optional(
       localReference('Secret'),
-      'Secret with the keys. Each entry is one key, as text or as JSON (`key` or `keyHash`, `metadata`, `expiresAt`, `disabled`, `allowedModels`, `previous`).',
+      'Secret with the keys. Each entry is one key, as text or as JSON (`key` or `keyHash`, `metadata`, `expiresAt`, `disabled`, `allowedModels`, `allowedRoutes`, `previous`).',
     ),
     secretSelector: optional(secretSelector, 'Several such Secrets, chosen by label.'),
     configMapSelector: optional(

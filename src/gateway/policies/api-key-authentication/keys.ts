@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { AllowedModels } from '../../../ground/exchange/forwarding.ts'
+import type { AllowedNames } from '../../../ground/exchange/forwarding.ts'
 import type { LearnedRecord, LearnedValue } from '../../../ground/exchange/learned.ts'
 import { type ApiKeyEntry, readApiKeyEntry } from '../../../ground/secrets/api-key-entry.ts'
 import { redacted } from '../../../ground/secrets/credential-names.ts'
@@ -17,7 +17,9 @@ export interface ApiKey {
   /** Milliseconds since 1970; undefined if the key does not expire. */
   readonly expiresAt: number | undefined
   /** Undefined if the key may use every model. */
-  readonly allowedModels: AllowedModels | undefined
+  readonly allowedModels: AllowedNames | undefined
+  /** Undefined if the key may use every route. */
+  readonly allowedRoutes: AllowedNames | undefined
 }
 
 /** Looks up API keys by digest, so that the time of a lookup reveals nothing about valid keys. */
@@ -36,12 +38,13 @@ export class ApiKeys {
   }
 
   #add(id: string, entry: ApiKeyEntry): void {
-    const { key = '', isDisabled, expiresAt, previous, allowedModels } = entry
+    const { key = '', isDisabled, expiresAt, previous, allowedModels, allowedRoutes } = entry
     const found = {
       record: { id, ...visible(entry.metadata), key: redacted },
       isDisabled,
       expiresAt,
-      allowedModels: allowedModels && modelsOf(allowedModels),
+      allowedModels: allowedModels && namesOf(allowedModels),
+      allowedRoutes: allowedRoutes && namesOf(allowedRoutes),
     }
     const digest = entry.keyHash ?? hash('sha256', Buffer.from(key))
     if (!this.#byDigest.has(digest)) this.#byDigest.set(digest, found)
@@ -65,11 +68,11 @@ function earlier({ expiresAt }: { expiresAt: number | undefined }, other: number
   return Math.min(expiresAt ?? Number.POSITIVE_INFINITY, other ?? Number.POSITIVE_INFINITY)
 }
 
-function modelsOf(patterns: readonly string[]): AllowedModels {
+function namesOf(patterns: readonly string[]): AllowedNames {
   const names = new Set(patterns.filter((pattern) => !pattern.endsWith('*')))
   const beginnings = patterns.filter((one) => one.endsWith('*')).map((one) => one.slice(0, -1))
-  const allows = (model: string) =>
-    names.has(model) || beginnings.some((beginning) => model.startsWith(beginning))
+  const allows = (name: string) =>
+    names.has(name) || beginnings.some((beginning) => name.startsWith(beginning))
   return { patterns, allows }
 }
 

@@ -54,6 +54,11 @@ function addCreate(group: Command): void {
     .option('--team <team>', 'metadata `team`', nonEmpty)
     .option('--metadata <name=value>', 'metadata for expressions; may be repeated', collect)
     .option('--model <name>', 'model that the key may use, or `gpt-*`; may be repeated', collect)
+    .option(
+      '--route <namespace/name>',
+      'route that the key may use, or `namespace/*`; may be repeated',
+      collect,
+    )
     .option('--expires <when>', '`90d`, `24h` or `30m` from now, or a date or time of RFC 3339')
     .addOption(prefix())
     .addOption(outputFormat())

@@ -37,6 +37,7 @@ export interface WrittenEntry {
   readonly expiresAt?: string
   readonly disabled?: boolean
   readonly allowedModels?: readonly string[]
+  readonly allowedRoutes?: readonly string[]
 }
 
 /** An entry of the file: its members, or why it is not a usable key. */

@@ -42,6 +42,7 @@ describe('sluice keys', () => {
       team: 'search',
       metadata: ['plan=gold=x'],
       model: ['gpt-*'],
+      route: ['web/chat', 'search/*'],
       expires: '2999-01-31',
     })
     expect(key).toMatch(/^sk-[\w-]{43}$/)
@@ -53,7 +54,10 @@ describe('sluice keys', () => {
       metadata: { owner: 'Ann', team: 'search', plan: 'gold=x' },
       expiresAt: '2999-01-31T00:00:00.000Z',
       allowedModels: ['gpt-*'],
+      allowedRoutes: ['web/chat', 'search/*'],
     })
+    expect(listKeys(file).text().join()).toContain('web/chat, search/*')
+    expect(() => create('bob', { route: ['chat'] })).toThrow('key bob has "allowedRoutes" that is')
   })
 
   it('keeps other documents, comments and keys of the file', () => {
@@ -140,7 +144,7 @@ describe('sluice keys', () => {
     setDisabled('ann', file, true)
     expect(state()).toMatch(/^NAME .*\nann +disabled +Ann/)
     setDisabled('ann', file, false)
-    expect(state()).toMatch(/\nann +active +Ann +all +never +[0-9a-f]{8}$/)
+    expect(state()).toMatch(/\nann +active +Ann +all +all +never +[0-9a-f]{8}$/)
     deleteKey('ann', file)
     expect(state()).toBe(`${file} has no keys`)
   })

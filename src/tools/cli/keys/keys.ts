@@ -19,6 +19,7 @@ export interface CreateOptions extends NewFileOptions {
   readonly team?: string
   readonly metadata?: readonly string[]
   readonly model?: readonly string[]
+  readonly route?: readonly string[]
   readonly expires?: string
   readonly prefix: string
 }
@@ -52,7 +53,7 @@ export const hashOf = (key: string): string => `sha256:${hash('sha256', key)}`
 
 /** Creates a key. Its text is the only line of the result. It is not stored. */
 export function createKey(name: string, options: CreateOptions): CommandResult {
-  const { file: path, model, expires, prefix } = options
+  const { file: path, model, route, expires, prefix } = options
   const key = newKey(prefix)
   const metadata = metadataOf(options)
   const entry = {
@@ -60,6 +61,7 @@ export function createKey(name: string, options: CreateOptions): CommandResult {
     ...(Object.keys(metadata).length > 0 && { metadata }),
     ...(expires !== undefined && { expiresAt: endAfter(expires) }),
     ...(model !== undefined && { allowedModels: model }),
+    ...(route !== undefined && { allowedRoutes: route }),
   }
   const change = (file: KeysFile) => {
     if (file.has(name)) {
@@ -177,7 +179,7 @@ export function deleteKey(name: string, path: string): CommandResult {
   return { text: () => [`key ${name} is deleted`], json: { name } }
 }
 
-const listHead = ['NAME', 'STATE', 'OWNER', 'TEAM', 'MODELS', 'EXPIRES', 'HASH'] as const
+const listHead = ['NAME', 'STATE', 'OWNER', 'TEAM', 'MODELS', 'ROUTES', 'EXPIRES', 'HASH'] as const
 
 /** Lists the keys, with their usage if it is given; the exit code is 1 if an entry is not a usable key. */
 export function listKeys(path: string, usages?: KeyUsages): CommandResult {
@@ -206,14 +208,15 @@ const usageJson = (usage: KeyUsage | undefined) =>
     : { lastUsed: usage.lastUsed, requests: usage.requests, costUsd: usdText(usage.cost) }
 
 function rowOf({ name, entry }: FoundEntry): string[] {
-  if (typeof entry === 'string') return [name, `unusable: ${entry}`, '', '', '', '', '']
-  const { metadata = {}, allowedModels, expiresAt = 'never', keyHash } = entry
+  if (typeof entry === 'string') return [name, `unusable: ${entry}`, '', '', '', '', '', '']
+  const { metadata = {}, allowedModels, allowedRoutes, expiresAt = 'never', keyHash } = entry
   return [
     name,
     stateOf(entry),
     textOf(metadata.owner),
     textOf(metadata.team),
     allowedModels?.join(', ') ?? 'all',
+    allowedRoutes?.join(', ') ?? 'all',
     expiresAt,
     keyHash.slice('sha256:'.length, 'sha256:'.length + 8),
   ]

@@ -4,14 +4,18 @@ import { LlmError } from '../../../../engines/messages/llm-error.ts'
 import { modelOf } from '../../../../engines/messages/request/body.ts'
 import { namedModels } from '../../../../engines/messages/request/named-models.ts'
 import { pinnedModel } from '../../../../engines/messages/request/outgoing.ts'
-import { type AllowedModels, forwardingExtensions } from '../../../../ground/exchange/forwarding.ts'
+import {
+  type AllowedNames,
+  allowedText,
+  forwardingExtensions,
+} from '../../../../ground/exchange/forwarding.ts'
 import type { ModelCall } from './model-call.ts'
 import type { ProviderEndpoint } from './provider-endpoint.ts'
 
 /** Returns undefined if the client may use every model. */
-export function allowedModelsOf({ context }: ModelCall): AllowedModels | undefined {
+export function allowedModelsOf({ context }: ModelCall): AllowedNames | undefined {
   return context.exchange.extensions.get(forwardingExtensions.allowedModels) as
-    | AllowedModels
+    | AllowedNames
     | undefined
 }
 
@@ -26,9 +30,11 @@ export function needAllowedModel(
 ): void {
   if (mayUseModel(call, sent, named)) return
   // The client may use the model that it has named, but not the one that the backend has in its place.
-  const mayNamed = named !== undefined && allowedModelsOf(call)?.allows(named) === true
+  const allowed = allowedModelsOf(call)
+  const mayNamed = named !== undefined && allowed?.allows(named) === true
   const refused = (mayNamed ? sent : named) || sent || '(none)'
-  throw new ForbiddenModelError(`the API key may not use the model ${refused}`)
+  const known = allowed === undefined ? '' : `; ${allowedText(allowed)}`
+  throw new ForbiddenModelError(`the API key may not use the model ${refused}${known}`)
 }
 
 /** The client's API key may not use the model of the chosen provider. */
