@@ -18,7 +18,7 @@ export interface Plan {
 }
 
 /** Numbers from 0 to below 1, the same for the same seed (mulberry32). */
-function randomFrom(seed: number): () => number {
+export function randomFrom(seed: number): () => number {
   let state = seed >>> 0
   return () => {
     state = (state + 0x6d2b79f5) >>> 0

@@ -1,0 +1,261 @@
+/**
+ * `npm run faults -- money`: proxies, replicas, the holder of the lease and NATS are killed in the midst of paid
+ * requests. At the end, every budget must agree with the bill of the vendor (`books.ts`).
+ */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as after } from 'node:timers/promises'
+import { poolOf } from '../../../src/control/ledger/ledger-fold.ts'
+import { openNatsLog } from '../../../src/control/log/nats.ts'
+import { limitOf } from '../../../src/ground/model/budgets.ts'
+import type { TestObject } from '../../support/cluster.ts'
+import { sluice } from '../../support/gateway.ts'
+import { aiBackend, budget, httpRoute, toBackend } from '../../support/manifests.ts'
+import { waitFor } from '../../support/wait-for.ts'
+import { type Plan, randomFrom } from '../plan.ts'
+import { proxyAddresses, proxyNameOf, Run, Stage } from '../scene.ts'
+import { compareBooks, Holders, type Kill } from './books.ts'
+import { closeClients, routes } from './clients.ts'
+import { Customers } from './customers.ts'
+import { BillingVendor, catalog } from './vendor.ts'
+
+export interface MoneyOptions {
+  /** Requests that the vendor must have billed before the run ends. */
+  readonly requests: number
+  readonly seed: number
+  /** The run ends then, however much was billed. */
+  readonly withinMs: number
+  readonly tell: (text: string) => void
+}
+
+export interface MoneyResult {
+  readonly ok: boolean
+  readonly problems: readonly string[]
+  readonly billed: number
+  readonly seconds: number
+  readonly refused: number
+  readonly failed: number
+  readonly faults: number
+  readonly events: number
+  readonly accounts: number
+  readonly incomplete: number
+  readonly lostRequests: number
+  readonly lostUsd: string
+  readonly longestLossMs: number
+}
+
+const noChanges: Plan = { changes: [], answers: new Map(), routes: [], policies: [] }
+const patienceMs = 300_000
+/** Teams whose amounts are larger than what they spend, and teams that exhaust one budget each. */
+const wide = ['w0', 'w1', 'w2', 'w3', 'w4', 'w5']
+const narrow = { USD: ['u0', 'u1'], Tokens: ['t0', 't1'], Requests: ['r0', 'r1'] } as const
+const teams = [...wide, ...Object.values(narrow).flat()]
+/** What a request costs on average, in units of each budget, for amounts that are exhausted half-way. */
+const average = { USD: 0.000_6, Tokens: 60, Requests: 1 } as const
+
+function objects(vendor: BillingVendor, requests: number): TestObject[] {
+  const of = (name: string, provider: object) => [
+    aiBackend(
+      name,
+      { provider: { ...provider, host: '127.0.0.1', port: vendor.port } },
+      {
+        ai: { routes: { '/v1/chat/completions': 'Completions', '/v1/messages': 'Messages' } },
+        auth: { key: 'gateway-key' },
+      },
+    ),
+    httpRoute(name, {
+      rules: [
+        {
+          matches: [{ headers: [{ name: 'x-route', value: name }] }],
+          backendRefs: [toBackend(name)],
+        },
+      ],
+    }),
+  ]
+  const targetRefs = Object.values(routes).map((name) => ({
+    group: 'gateway.networking.k8s.io',
+    kind: 'HTTPRoute',
+    name,
+  }))
+  const half = requests / teams.length / 2
+  const budgets = Object.entries(narrow).map(([unit, values]) => {
+    const amount = (half * average[unit as keyof typeof average]).toFixed(unit === 'USD' ? 6 : 0)
+    const spec = {
+      targetRefs,
+      each: 'request.headers["x-team"]',
+      limit: { unit, amount: unit === 'USD' ? '1000000' : '1000000000' },
+      overrides: values.map((value) => ({ value, amount })),
+      window: { unit: 'Month' },
+    }
+    return { ...budget(unit.toLowerCase(), 'HTTPRoute/none', {}), spec }
+  })
+  return [...of('openai', { vendorA: {} }), ...of('anthropic', { vendorB: {} }), ...budgets].map(
+    (object) => {
+      const { metadata, ...rest } = object as unknown as TestObject
+      return { ...rest, metadata: { ...metadata, namespace: 'default' } } as TestObject
+    },
+  )
+}
+
+/** What is done during a run, in order; the run is divided into as many parts. */
+function faultsOf(run: Run, kills: Kill[]): readonly (readonly [string, () => Promise<void>])[] {
+  const [first, second, third] = proxyAddresses
+  const killProxy = (address: string) => async () => {
+    const proxy = run.proxies.get(address)
+    kills.push({ proxy: proxyNameOf(address), at: Date.now() })
+    await proxy?.kill()
+    await run.startProxy(address)
+  }
+  const killNats = (forMs: number) => async () => {
+    await run.nats.kill()
+    await after(forMs)
+    await run.nats.restart()
+  }
+  const killHolder = async () => run.restart(await run.holder())
+  const killAll = async () => {
+    await Promise.all([...run.replicas.keys()].map((name) => run.restart(name)))
+  }
+  return [
+    ['a proxy is killed', killProxy(first)],
+    ['the holder of the lease is killed', killHolder],
+    ['NATS is killed for 2 s', killNats(2_000)],
+    ['another proxy is killed', killProxy(second)],
+    ['all replicas are killed', killAll],
+    ['NATS is killed for 5 s', killNats(5_000)],
+    ['the first proxy is killed again', killProxy(first)],
+    ['the holder of the lease is killed again', killHolder],
+    ['the third proxy is killed', killProxy(third)],
+  ]
+}
+
+export async function runMoney(options: MoneyOptions): Promise<MoneyResult> {
+  const { seed, requests, tell } = options
+  const random = randomFrom(seed)
+  const vendor = await BillingVendor.start(random)
+  const stage = await Stage.start()
+  const catalogFile = join(stage.folder, 'catalog.json')
+  writeFileSync(catalogFile, JSON.stringify(catalog))
+  let run: Run | undefined
+  try {
+    await stage.cluster.applyAll(objects(vendor, requests))
+    run = await Run.start(stage, noChanges, { proxyArgs: ['--model-catalog', catalogFile] })
+    return await spend(run, vendor, random, options)
+  } catch (error) {
+    for (const [name, { stderr }] of run?.replicas ?? []) {
+      tell(`--- replica ${name} said at last:\n${stderr.split('\n').slice(-10).join('\n')}`)
+    }
+    throw error
+  } finally {
+    closeClients()
+    await run?.dispose()
+    await vendor.close()
+    await stage.end()
+  }
+}
+
+async function spend(
+  run: Run,
+  vendor: BillingVendor,
+  random: () => number,
+  { requests, withinMs, tell }: MoneyOptions,
+): Promise<MoneyResult> {
+  const began = performance.now()
+  const kills: Kill[] = []
+  const faults = faultsOf(run, kills)
+  const customers = new Customers({ teams, port: run.stage.port, random })
+  await customers.warmUp(proxyAddresses)
+  const isOver = () => performance.now() - began > withinMs
+  customers.start(proxyAddresses, () => vendor.bills.length >= requests || isOver())
+  let done = 0
+  for (const [what, strike] of faults) {
+    const at = (requests * (done + 1)) / (faults.length + 1)
+    const timeAt = (withinMs * (done + 1)) / (faults.length + 1)
+    await waitFor(
+      `request ${at}`,
+      () => vendor.bills.length >= at || performance.now() - began > timeAt,
+      withinMs + patienceMs,
+    )
+    tell(
+      `${((performance.now() - began) / 1_000).toFixed(0)} s, ${vendor.bills.length} requests billed: ${what}`,
+    )
+    await strike()
+    done++
+  }
+  await customers.end()
+  const seconds = (performance.now() - began) / 1_000
+  tell(
+    `${seconds.toFixed(0)} s, ${vendor.bills.length} requests billed; every team without much left spends the rest`,
+  )
+  await customers.exhaust(Object.values(narrow).flat(), proxyAddresses)
+  const { holders, problems } = await settledBooks(run, vendor, kills)
+  const books = compareBooks(vendor.bills, holders, kills)
+  problems.push(...books.problems, ...falseRefusals(holders))
+  const verified = await sluice('budgets', 'verify', '--nats', run.nats.url)
+  if (verified.code !== 0)
+    problems.push(`sluice budgets verify: ${verified.stdout}${verified.stderr}`)
+  const { accounts, incomplete, lostRequests, longestLossMs } = books
+  return {
+    ok: problems.length === 0,
+    problems,
+    billed: vendor.bills.length,
+    seconds,
+    refused: customers.refused,
+    failed: customers.failed,
+    faults: done,
+    events: holders.fold.position,
+    accounts,
+    incomplete,
+    lostRequests,
+    lostUsd: `${Number(books.lost.USD ?? 0n) / 1e12}`,
+    longestLossMs,
+  }
+}
+
+/** Reads the ledger until only charges of killed proxies are missing, or for a time. */
+async function settledBooks(run: Run, vendor: BillingVendor, kills: readonly Kill[]) {
+  const log = await openNatsLog({ servers: run.nats.url, log: 'ledger', create: false })
+  const read = async () => {
+    const holders = new Holders()
+    for await (const recorded of log.read()) holders.take(recorded)
+    return holders.finish()
+  }
+  let holders = await read()
+  const problems: string[] = []
+  try {
+    await waitFor('charges of all requests', async () => {
+      holders = await read()
+      return compareBooks(vendor.bills, holders, kills).problems.length === 0
+    }).catch(() => undefined)
+    for (const [name, one] of run.replicas) {
+      const different = await one.metric('sluice_digest_checks_total', 'different')
+      if (different > 0) problems.push(`replica ${name} differed at ${different} checkpoints`)
+    }
+  } finally {
+    await log.close()
+  }
+  return { holders, problems }
+}
+
+/** A final refusal needs a budget of which at most a hundredth is free, or less than a few requests cost. */
+function falseRefusals({ fold }: Holders): string[] {
+  return [...fold.budgets.values()].flatMap((state) => {
+    const { definition } = state
+    const values: readonly string[] = narrow[definition.unit as keyof typeof narrow]
+    const largest = { USD: 2_000_000_000n, Tokens: 200n, Requests: 1n }[definition.unit]
+    return values.flatMap((value) => {
+      const free = poolOf(state, value, fold.time)
+      const limit = limitOf(definition, value)
+      const allowed = limit / 100n > 3n * largest ? limit / 100n : 3n * largest
+      return free <= allowed
+        ? []
+        : [`${definition.name}: ${value} was refused, though ${free} of ${limit} are free`]
+    })
+  })
+}
+
+export const lineOf = (result: MoneyResult): string => {
+  const { ok, problems, billed, seconds, refused, failed, faults, events, accounts } = result
+  const { incomplete, lostRequests, lostUsd, longestLossMs } = result
+  const wrong = problems.slice(0, 20).map((text) => `\n    ${text}`)
+  return `${ok ? 'ok    ' : 'FAILED'} money: ${billed} paid requests in ${seconds.toFixed(0)} s (${(billed / seconds).toFixed(0)} a second), ${refused} refused, ${failed} failed, ${faults} faults, ${events} events of the ledger; ${accounts} accounts compared, ${accounts - incomplete} agree to the last unit; killed proxies lost ${lostRequests} requests (${lostUsd} USD), none older than ${longestLossMs} ms${wrong.join('')}`
+}
