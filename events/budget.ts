@@ -160,6 +160,59 @@ export const budgetAdjusted = defineEvent<BudgetAdjustedData>()({
   },
 })
 
+export interface BudgetClosedData {
+  readonly budget: string
+  readonly window: number
+  readonly value: string
+}
+
+export const budgetClosed = defineEvent<BudgetClosedData>()({
+  name: 'BudgetClosed',
+  type: 'dev.sluice.budget.closed.v1',
+  version: 1,
+  about:
+    'A value of a budget admits nothing more in this window: proxies give back its allowances, and get no others.',
+  fields: {
+    budget: 'Uid of the object.',
+    window: 'Number of the window.',
+    value: 'Value that is closed.',
+  },
+})
+
+export interface BudgetRenamedData {
+  readonly value: string
+  readonly pseudonym: string
+}
+
+export const budgetRenamed = defineEvent<BudgetRenamedData>()({
+  name: 'BudgetRenamed',
+  type: 'dev.sluice.budget.renamed.v1',
+  version: 1,
+  about:
+    'A value of all budgets gets another name, because it is being erased. The event is removed at once, with all that come before it.',
+  fields: { value: 'Value that is erased.', pseudonym: 'Its new name, which is random.' },
+})
+
+export interface BudgetErasedData {
+  readonly pseudonym: string
+  readonly removedUpTo: number
+  readonly reason: string
+  readonly author?: string
+}
+
+export const budgetErased = defineEvent<BudgetErasedData>()({
+  name: 'BudgetErased',
+  type: 'dev.sluice.budget.erased.v1',
+  version: 1,
+  about: 'An operator has erased a value of the budgets. Sums have not changed.',
+  fields: {
+    pseudonym: 'Under which name its balances continue.',
+    removedUpTo: 'Position up to which all events were removed; the snapshot there has their sums.',
+    reason: 'Why, in the words of the operator.',
+    author: 'Who has erased it.',
+  },
+})
+
 export type BudgetEvent =
   | EventOf<typeof budgetDefined>
   | EventOf<typeof budgetOpened>
@@ -168,3 +221,6 @@ export type BudgetEvent =
   | EventOf<typeof budgetRecalled>
   | EventOf<typeof budgetReleased>
   | EventOf<typeof budgetAdjusted>
+  | EventOf<typeof budgetClosed>
+  | EventOf<typeof budgetRenamed>
+  | EventOf<typeof budgetErased>

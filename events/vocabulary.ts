@@ -1,11 +1,14 @@
 import {
   budgetAdjusted,
   budgetCharged,
+  budgetClosed,
   budgetDefined,
+  budgetErased,
   budgetGranted,
   budgetOpened,
   budgetRecalled,
   budgetReleased,
+  budgetRenamed,
 } from './budget.ts'
 import { conditionsDecided, desiredPublished } from './decision.ts'
 import { definitionsObserved } from './definition.ts'
@@ -52,6 +55,9 @@ export const vocabulary = [
   budgetRecalled,
   budgetReleased,
   budgetAdjusted,
+  budgetClosed,
+  budgetErased,
+  budgetRenamed,
 ] as const
 
 /** Any event of the log; `type` discriminates the union. */

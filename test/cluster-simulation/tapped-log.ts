@@ -32,6 +32,7 @@ export function tapped(log: EventLog, { onAppended, onRead }: Taps): EventLog {
     loadSnapshot: (query) => log.loadSnapshot(query),
     snapshots: () => log.snapshots(),
     purgeUpTo: (position) => log.purgeUpTo(position),
+    compact: () => log.compact(),
     close: () => log.close(),
   }
 }

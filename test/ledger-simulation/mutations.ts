@@ -27,7 +27,7 @@ export const mutations: Readonly<Record<string, LedgerMutation>> = {
   },
   'allowances are never recalled': {
     file: 'src/control/ledger/decide.ts',
-    from: "isRecall: isShort && isOwed && state !== 'recalled' && amount <= 0n",
+    from: "isRecall: isShort && isOwed && state === 'granted' && amount <= 0n",
     to: 'isRecall: false',
     firstSeed: 7,
   },

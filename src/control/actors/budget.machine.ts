@@ -3,7 +3,8 @@
  *
  * ```
  *   granted ── RECALLED ──► recalled ── GRANTED ──► granted
- *   any ── CHARGED, RELEASED, ADJUSTED, OPENED ──► same
+ *   granted, recalled ── CLOSED ──► closed
+ *   any ── CHARGED, RELEASED, ADJUSTED ──► same
  * ```
  */
 import { assign, setup } from 'xstate'
@@ -45,6 +46,7 @@ export type BalanceInput =
       readonly firstSlice: number
     }
   | { readonly type: 'RECALLED' }
+  | { readonly type: 'CLOSED' }
   | { readonly type: 'RELEASED'; readonly holder: string }
   | { readonly type: 'ADJUSTED'; readonly amount: bigint }
 
@@ -75,10 +77,15 @@ function withHolder(balance: Balance, holder: string): Balance {
 }
 
 const anyState = {
-  GRANTED: { target: 'granted', actions: 'grant' },
   CHARGED: { actions: 'charge' },
   RELEASED: { actions: 'release' },
   ADJUSTED: { actions: 'adjust' },
+} as const
+
+const openState = {
+  ...anyState,
+  GRANTED: { target: 'granted', actions: 'grant' },
+  CLOSED: 'closed',
 } as const
 
 /** @internal xstate's declarations do not compile with exactOptionalPropertyTypes, so ours do not name them. */
@@ -120,12 +127,14 @@ const budgetMachine = setup({
   context: empty,
   initial: 'granted',
   states: {
-    granted: { on: { ...anyState, RECALLED: 'recalled' } },
-    recalled: { on: anyState },
+    granted: { on: { ...openState, RECALLED: 'recalled' } },
+    recalled: { on: openState },
+    // A grant may have crossed the end.
+    closed: { on: { ...anyState, GRANTED: { actions: 'grant' } } },
   },
 })
 
-export type BalanceSnapshot = ActorSnapshot<'granted' | 'recalled', Balance>
+export type BalanceSnapshot = ActorSnapshot<'granted' | 'recalled' | 'closed', Balance>
 
 /** A balance of which each holder has been granted an amount. */
 export function newBalance(grants: Iterable<readonly [string, bigint]>): BalanceSnapshot {

@@ -75,7 +75,8 @@ export const equalShare = (holders: number, isSole: boolean): number =>
 /** Grants that give a holder a part of every balance that exists already. */
 export function grantsOnJoin(budget: BudgetState, isSole: boolean, time: number): BudgetGrant[] {
   const part = isSole ? 1n : 4n
-  return [...budget.balances.keys()].flatMap((value) => {
+  return [...budget.balances].flatMap(([value, { value: state }]) => {
+    if (state === 'closed') return []
     const amount = poolOf(budget, value, time) / part
     return amount > 0n ? [grant(budget, value, amount)] : []
   })
@@ -105,6 +106,7 @@ export function decideWant(
 ): WantDecision {
   const pool = poolOf(budget, value, time) - taken
   const { value: state, context } = balanceOf(budget, value)
+  if (state === 'closed') return { grant: undefined, isRecall: false, isExhausted: true }
   const others = Object.entries(context.holdings).filter(([name]) => name !== holder)
   const isOwed = others.some(([, holding]) => mayGiveBack(holding))
   const part = holders <= 1 ? pool : pool / BigInt(2 * holders)
@@ -112,7 +114,7 @@ export function decideWant(
   const isShort = pool < want
   return {
     grant: amount > 0n ? grant(budget, value, amount) : undefined,
-    isRecall: isShort && isOwed && state !== 'recalled' && amount <= 0n,
+    isRecall: isShort && isOwed && state === 'granted' && amount <= 0n,
     isExhausted: isShort && !isOwed,
   }
 }
@@ -130,6 +132,6 @@ export function overdrawnValues(
   return [...values].filter((value) => {
     const { value: state, context } = balanceOf(budget, value)
     const isGranted = Object.values(context.holdings).some(mayGiveBack)
-    return isGranted && state !== 'recalled' && poolOf(budget, value, time) < 0n
+    return isGranted && state === 'granted' && poolOf(budget, value, time) < 0n
   })
 }

@@ -117,7 +117,7 @@ export class HolderSession {
     const { value: state, context } = balanceOf(budget, value)
     const granted = context.holdings[this.holder]?.granted ?? 0n
     const key = keyOf({ budget: budget.id, value })
-    const isRecalled = state === 'recalled'
+    const isRecalled = state !== 'granted'
     const isExhausted = this.#exhausted.has(key)
     // The holder has opened the account with its share itself, unless there are shares of several generations.
     const isShare = budget.shares.get(this.holder)?.length === 1

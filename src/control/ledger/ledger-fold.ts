@@ -77,6 +77,10 @@ export class LedgerFold {
         )
       case 'dev.sluice.budget.released.v1':
         return this.#release(event.data.holder)
+      case 'dev.sluice.budget.closed.v1':
+        return listOf(this.#step(event.data, { type: 'CLOSED' }))
+      case 'dev.sluice.budget.renamed.v1':
+        return this.#rename(event.data)
       default:
         return nothing
     }
@@ -174,6 +178,20 @@ export class LedgerFold {
         budget.balances.set(value, nextBalance(balance, { type: 'RELEASED', holder }))
         changes.push({ budget: budget.id, value })
       }
+    }
+    return changes
+  }
+
+  /** Nobody has an allowance of the value any more, so only its sums go on. */
+  #rename({ value, pseudonym }: EventData<'dev.sluice.budget.renamed.v1'>): LedgerChange[] {
+    const changes: LedgerChange[] = []
+    for (const budget of this.budgets.values()) {
+      const known = budget.balances.get(value)
+      if (known === undefined) continue
+      budget.balances.delete(value)
+      const context = { ...known.context, holdings: {} }
+      budget.balances.set(pseudonym, { value: 'closed', context })
+      changes.push({ budget: budget.id, value: pseudonym })
     }
     return changes
   }

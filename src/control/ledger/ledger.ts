@@ -22,7 +22,7 @@ import {
   type LedgerConnection,
   leaseMs,
 } from '../../ground/model/budgets.ts'
-import { type EventLog, newEvent, type Position, type Recorded } from '../log/index.ts'
+import { type EventLog, LogError, newEvent, type Position, type Recorded } from '../log/index.ts'
 import type { BudgetDefinition } from './budget-state.ts'
 import { chargesOf, liveHolders, newDefinitions } from './decide.ts'
 import { HolderSession } from './holder-session.ts'
@@ -162,7 +162,9 @@ export class Ledger {
         const from = (this.fold.position + 1) as Position
         for await (const recorded of log.tail(from, { signal })) this.#take(recorded)
       } catch (error) {
-        this.#setProblem(`the ledger cannot be read: ${messageOf(error)}`)
+        // The events that were removed are in a snapshot.
+        const isPurged = error instanceof LogError && error.code === 'purged'
+        if (!isPurged) this.#setProblem(`the ledger cannot be read: ${messageOf(error)}`)
       }
       await after(readAgainMs, undefined, { signal, ref: false }).catch(() => undefined)
       if (!signal.aborted) await this.#restoreNewer().catch(() => undefined)

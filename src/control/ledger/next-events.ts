@@ -158,7 +158,8 @@ function soleGrants({ fold, now }: Scene, touched: readonly LedgerChange[]): Bud
     const budget = fold.budgets.get(id)
     if (budget === undefined) continue
     for (const each of value === undefined ? budget.balances.keys() : [value]) {
-      const pool = budget.balances.has(each) ? poolOf(budget, each, now) : 0n
+      const state = budget.balances.get(each)?.value ?? 'closed'
+      const pool = state === 'closed' ? 0n : poolOf(budget, each, now)
       const grant = { budget: id, window: budget.window, value: each, amount: `${pool}` }
       if (pool > 0n) found.set(accountKey(id, each), grant)
     }

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { budgetAdjusted } from '../../../events/index.ts'
 import { systemClock } from '../../ground/base/clock.ts'
-import { type EventLog, newEvent, type Position } from '../log/index.ts'
+import { type EventLog, LogError, newEvent, type Position } from '../log/index.ts'
 import type { BudgetState } from './budget-state.ts'
 import { LedgerFold } from './ledger-fold.ts'
 
@@ -18,13 +18,18 @@ export const ledgerSubject = (name: string) => ({ kind: 'Ledger', name }) as con
 /** Continues a fold from the newest snapshot, if that is ahead. Returns whether it was. */
 export async function restoreNewest(fold: LedgerFold, log: EventLog): Promise<boolean> {
   const snapshot = await log.loadSnapshot({ foldVersion: ledgerVersion })
-  if (snapshot === undefined || snapshot.position <= fold.position) return false
+  if (snapshot === undefined) {
+    // Without the sums of events that are gone, every budget would be full again.
+    if (fold.position + 1 >= (await log.firstPosition())) return false
+    throw new LogError('corrupt', 'its first events were removed, and no snapshot has their sums')
+  }
+  if (snapshot.position <= fold.position) return false
   fold.restore(Buffer.concat(snapshot.chunks).toString())
   return true
 }
 
 /** Folds the events of a log that a fold does not have yet. */
-async function catchUp(fold: LedgerFold, log: EventLog): Promise<void> {
+export async function catchUp(fold: LedgerFold, log: EventLog): Promise<void> {
   const from = (fold.position + 1) as Position
   for await (const recorded of log.read({ from })) fold.apply(recorded)
 }

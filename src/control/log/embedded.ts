@@ -220,6 +220,19 @@ class EmbeddedLog implements EventLog {
     this.#scheduleTidying()
   }
 
+  async compact(): Promise<void> {
+    this.#assertOpen()
+    if (this.#events.isOverflowing) return
+    this.#transaction(() => this.#events.removePurged())
+    this.#guard(() => {
+      // Pages that were freed keep their bytes until the file is written again.
+      this.#database.exec('VACUUM')
+      const [result] = this.#database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').all()
+      if (result?.busy !== 1) return
+      throw new LogError('storage', `another process reads ${this.#path}; try again`)
+    })
+  }
+
   async close(): Promise<void> {
     if (this.#closed) return
     this.#flushPending()

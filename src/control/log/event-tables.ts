@@ -192,6 +192,14 @@ export class EventTables {
     else this.#packOldest()
   }
 
+  /** Removes all purged blocks. */
+  removePurged(): void {
+    for (const purged = this.purgedUpTo(); this.#oldestBlock() <= purged; ) {
+      this.#removeBlock(this.#oldestBlock())
+    }
+    this.#unpacked = undefined
+  }
+
   /** Last position of the oldest block. */
   #oldestBlock(): number {
     return Number(this.#statements.oldestBlock.get()?.position ?? Number.POSITIVE_INFINITY)

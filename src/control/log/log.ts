@@ -144,6 +144,12 @@ export interface EventLog {
    */
   purgeUpTo(position: Position): Promise<void>
 
+  /**
+   * Removes the bytes of purged events and snapshots from the storage. Rejects with `storage` if another reader
+   * prevents that.
+   */
+  compact(): Promise<void>
+
   /** Waits for appends under way and ends every tail. Idempotent. */
   close(): Promise<void>
 }

@@ -109,6 +109,18 @@ export class SnapshotStore {
     await guard(() => this.#removeAll(stored.filter((one) => one.position < position)))
   }
 
+  /** Makes the server write the parts of removed snapshots no longer: all before the oldest part in use. */
+  async compact(): Promise<void> {
+    const { manager } = this.#link
+    await guard(async () => {
+      await this.#store()
+      const stream = bucketStream(this.#bucket)
+      const { first_seq: first } = (await manager.streams.info(stream)).state
+      // The server would remove everything if the sequence were 1.
+      if (first > 1) await manager.streams.purge(stream, { seq: first })
+    })
+  }
+
   async #describe(info: ObjectInfo): Promise<StoredObject | undefined> {
     const { name, nuid, size: bytes } = info
     const { position, foldVersion } = info.metadata ?? {}

@@ -198,6 +198,11 @@ class NatsLog implements EventLog {
     await this.#snapshots.purgeUpTo(position)
   }
 
+  async compact(): Promise<void> {
+    this.#assertOpen()
+    await this.#snapshots.compact()
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close()
     return this.#closing

@@ -165,6 +165,10 @@ export class OverflowingEvents {
     return [...found, ...this.#memory.tables.pageOfSubject(subject, { ...range, limit })]
   }
 
+  removePurged(): void {
+    this.#file.removePurged()
+  }
+
   purge(position: Position): void {
     this.#file.purge(position)
   }

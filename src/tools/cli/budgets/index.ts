@@ -4,20 +4,26 @@ import { addLogFile } from '../recording/options.ts'
 import { addHelp, natsServer, nonEmpty, outputFormat } from '../shared/options.ts'
 import { type OutputFormat, print, processOutput } from '../shared/output.ts'
 import type { AdjustOptions } from './adjust.ts'
+import type { EraseOptions } from './erase.ts'
 import type { ExplainBudgetOptions } from './explain.ts'
 import type { LedgerSource } from './ledger.ts'
 import type { ListOptions } from './list.ts'
+import type { PurgeOptions } from './purge.ts'
 
 type Printed<Options> = Options & { readonly output: OutputFormat }
 
 export function addBudgets(program: Command): void {
   const group = program
     .command('budgets')
-    .description('show, explain, adjust and verify the balances of GatewayBudgets')
+    .description(
+      'show, explain, adjust and verify the balances of GatewayBudgets, and shorten their ledger',
+    )
   addList(group)
   addExplainBudget(group)
   addAdjust(group)
   addVerify(group)
+  addPurge(group)
+  addErase(group)
   addHelp(group)
 }
 
@@ -92,5 +98,39 @@ function addVerify(group: Command): void {
     .action(async (options: Printed<LedgerSource>) => {
       const { verifyLedger } = await import('./verify.ts')
       await print(verifyLedger(options, processOutput.report), options.output)
+    })
+}
+
+function addPurge(group: Command): void {
+  addSource(
+    group
+      .command('purge')
+      .description(
+        'remove the events of the ledger before a time, also while gateways run; a snapshot keeps their sums',
+      ),
+  )
+    .requiredOption('--before <time>', 'such as 90d or 2026-01-01', nonEmpty)
+    .addOption(outputFormat())
+    .action(async (options: Printed<PurgeOptions>) => {
+      const { purge } = await import('./purge.ts')
+      await print(purge(options, processOutput.report), options.output)
+    })
+}
+
+function addErase(group: Command): void {
+  addSource(
+    group
+      .command('erase')
+      .description(
+        'erase a value of `each`, such as the name of a person: its balances continue under a random name, and all earlier events are removed; exit with 1 if the ledger does not have it',
+      ),
+  )
+    .requiredOption('--account <value>', 'value to erase, in all budgets', nonEmpty)
+    .requiredOption('--reason <text>', 'why, for those who read the ledger', nonEmpty)
+    .option('--author <name>', 'who erases it (default: the user of this process)', nonEmpty)
+    .addOption(outputFormat())
+    .action(async (options: Printed<EraseOptions>) => {
+      const { erase } = await import('./erase.ts')
+      await print(erase(options, processOutput.report), options.output)
     })
 }
