@@ -32,8 +32,7 @@ const undisturbed: Fault = {
 async function runOne(stage: Stage, fault: Fault, options: FaultOptions): Promise<RunResult> {
   const plan = planOf(options.seed, options.changes)
   const prepared = await fault.prepare?.(stage)
-  const { kubeconfigOf } = prepared ?? {}
-  const run = await Run.start(stage, plan, kubeconfigOf === undefined ? {} : { kubeconfigOf })
+  const run = await Run.start(stage, plan, prepared?.kubeconfigOf)
   try {
     const began = performance.now()
     await Promise.all([run.applyAll(), fault.strike(run, prepared)])

@@ -27,8 +27,7 @@ import { steadyRoute, Traffic } from './traffic.ts'
 import { auditSize, judgeWrites, type StatusWrite, statusWrites } from './writes.ts'
 
 const replicaNames = ['a', 'b', 'c'] as const
-export const proxyAddresses = ['127.0.0.1', '127.0.0.2', '127.0.0.3'] as const
-export const proxyNameOf = (address: string): string => `edge-${address.split('.').at(-1)}`
+const proxyAddresses = ['127.0.0.1', '127.0.0.2', '127.0.0.3'] as const
 /** A run that is not at rest after this time has failed. */
 const patienceMs = 300_000
 
@@ -129,23 +128,19 @@ export class Run {
   readonly #ports = new Map<string, number>()
   readonly #auditFrom: number
   readonly #kubeconfigOf: (name: string) => string
-  /** Options of proxies. */
-  readonly #proxyArgs: readonly string[]
 
-  private constructor(stage: Stage, plan: Plan, nats: NatsServer, options: RunOptions) {
-    const { kubeconfigOf, proxyArgs = [] } = options
+  private constructor(stage: Stage, plan: Plan, nats: NatsServer, kubeconfigOf?: KubeconfigOf) {
     this.stage = stage
     this.plan = plan
     this.nats = nats
     this.#folder = mkdtempSync(join(stage.folder, 'run-'))
     this.#auditFrom = auditSize(stage.cluster.server.auditLog)
-    this.#proxyArgs = proxyArgs
     this.#kubeconfigOf = kubeconfigOf ?? ((name) => stage.kubeconfigs.get(name) ?? '')
     this.traffic = new Traffic(stage.port, [])
   }
 
-  static async start(stage: Stage, plan: Plan, options: RunOptions = {}): Promise<Run> {
-    const run = new Run(stage, plan, await startNatsServer(), options)
+  static async start(stage: Stage, plan: Plan, kubeconfigOf?: KubeconfigOf): Promise<Run> {
+    const run = new Run(stage, plan, await startNatsServer(), kubeconfigOf)
     for (const name of replicaNames) run.#ports.set(name, await stablePort())
     await Promise.all(replicaNames.map((name) => run.launch(name)))
     await waitFor('replicas that are in step', () => run.#areInStep(), patienceMs)
@@ -177,9 +172,8 @@ export class Run {
 
   async startProxy(address: string): Promise<void> {
     const addresses = [...this.#ports.values()].map((port) => `127.0.0.1:${port}`)
-    const name = proxyNameOf(address)
-    const own = ['--xds-token-file', this.stage.tokenFile, '--bind-address', address]
-    const args = [...own, ...this.#proxyArgs]
+    const name = `edge-${address.split('.').at(-1)}`
+    const args = ['--xds-token-file', this.stage.tokenFile, '--bind-address', address]
     const proxy =
       this.proxies.get(address) ?? new ProxyProcess(this.#folder, { addresses, name, args })
     this.proxies.set(address, proxy)
@@ -394,12 +388,6 @@ export class Run {
 }
 
 export type KubeconfigOf = (replica: string) => string
-
-interface RunOptions {
-  /** Kubeconfigs that replace those of the stage. */
-  readonly kubeconfigOf?: KubeconfigOf
-  readonly proxyArgs?: readonly string[]
-}
 
 /** Fields that differ between any two runs and say nothing about the state. */
 const passing = new Set(['lastTransitionTime', 'created', 'order'])

@@ -24,7 +24,7 @@ const launcher = join(import.meta.dirname, '..', '..', 'bin', 'sluice')
 const controlPlane = join(import.meta.dirname, 'control-plane-process.ts')
 
 /** A child whose output is kept. */
-class Child {
+export class Child {
   output = ''
   #process: ChildProcess | undefined
   #ended: Promise<number | null> = Promise.resolve(null)

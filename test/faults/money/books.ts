@@ -4,51 +4,52 @@
  */
 import type { SluiceEvent } from '../../../events/index.ts'
 import { outstandingOf } from '../../../src/control/actors/budget.machine.ts'
+import type { BudgetState } from '../../../src/control/ledger/budget-state.ts'
 import { LedgerFold } from '../../../src/control/ledger/ledger-fold.ts'
 import { limitOf } from '../../../src/ground/model/budgets.ts'
 import type { Billed } from './vendor.ts'
 
-/** A process that was killed. */
+/** A proxy that was killed. */
 export interface Kill {
   readonly proxy: string
   /** Unix time in milliseconds. */
   readonly at: number
 }
 
-/** What one run of a proxy had charged of an account, and might have spent of it without a report. */
+/** What a holder had charged of an account, and what it still held when it was last heard of. */
 interface HolderAccount {
   charged: bigint
-  /** What it still held when it was last heard of. */
   outstanding: bigint
 }
 
-/** A run of a proxy, as the ledger knows it. */
+/** A name under which a run of a proxy held allowances. */
 interface Holder {
   readonly accounts: Map<string, HolderAccount>
-  /** Times of its charges in the log, in milliseconds. */
-  readonly reportedAt: number[]
+  /** Unix times of its events in the log, in milliseconds. */
+  readonly seenAt: number[]
 }
 
 interface Books {
   readonly problems: string[]
-  /** Accounts (budget and team) that were compared, and those in which charges are missing. */
-  readonly accounts: number
-  readonly incomplete: number
+  /** Accounts (a budget, a team and a run of a proxy) that were compared, and those in which charges are missing. */
+  accounts: number
+  incomplete: number
   /** Charges that killed proxies had not reported, by the unit of the budget. */
-  readonly lost: Readonly<Record<string, bigint>>
-  readonly lostRequests: number
+  readonly lost: { USD: bigint; Tokens: bigint; Requests: bigint }
   /** The longest time before a kill whose charges are missing, in milliseconds. */
-  readonly longestLossMs: number
+  longestLossMs: number
 }
 
-const unitsOf: Readonly<Record<string, (bill: Billed) => bigint>> = {
-  USD: ({ usd }) => usd,
-  Tokens: ({ tokens }) => BigInt(tokens),
+const unitsOf = {
+  USD: ({ usd }: Billed) => usd,
+  Tokens: ({ tokens }: Billed) => BigInt(tokens),
   Requests: () => 1n,
-}
+} as const
 
 /** The proxy of a holder, which is named `<proxy>~<random>`. */
 const proxyOf = (holder: string): string => holder.slice(0, holder.lastIndexOf('~'))
+
+const accountName = (budget: string, value: string): string => `${budget}/${value}`
 
 /** What the log says of each holder. */
 export class Holders {
@@ -57,11 +58,11 @@ export class Holders {
 
   take(recorded: { readonly position: number; readonly event: SluiceEvent }): void {
     const { event } = recorded
-    if (event.type === 'dev.sluice.budget.released.v1') this.#note(event.data.holder)
+    if (event.type === 'dev.sluice.budget.released.v1') this.#noteOutstanding(event.data.holder)
     this.fold.apply(recorded)
+    if (event.type === 'dev.sluice.budget.granted.v1') this.#seen(event.data.holder, event.time)
     if (event.type !== 'dev.sluice.budget.charged.v1') return
-    const holder = this.#of(event.data.holder)
-    if (event.data.charges.length > 0) holder.reportedAt.push(Date.parse(event.time))
+    const holder = this.#seen(event.data.holder, event.time)
     for (const { budget, value, charged = '0' } of event.data.charges) {
       accountOf(holder, accountName(budget, value)).charged += BigInt(charged)
     }
@@ -69,32 +70,44 @@ export class Holders {
 
   /** Notes what every holder has, at the end of the log. */
   finish(): this {
-    for (const [name, { isReleased }] of this.fold.holders) if (!isReleased) this.#note(name)
+    for (const [name, { isReleased }] of this.fold.holders) {
+      if (!isReleased) this.#noteOutstanding(name)
+    }
     return this
   }
 
+  /** The holders of a run of a proxy: those that were first seen between two kills. */
+  of(proxy: string, after: number, before: number): Holder[] {
+    return [...this.byName].flatMap(([name, holder]) => {
+      const first = holder.seenAt[0] ?? 0
+      return proxyOf(name) === proxy && first >= after && first < before ? [holder] : []
+    })
+  }
+
   #of(name: string): Holder {
-    const known = this.byName.get(name)
-    if (known !== undefined) return known
-    const holder: Holder = { accounts: new Map(), reportedAt: [] }
-    this.byName.set(name, holder)
+    const known = this.byName.get(name) ?? { accounts: new Map(), seenAt: [] }
+    this.byName.set(name, known)
+    return known
+  }
+
+  #seen(name: string, time: string): Holder {
+    const holder = this.#of(name)
+    holder.seenAt.push(Date.parse(time))
     return holder
   }
 
   /** What a holder may have spent without a report is at most what is outstanding to it. */
-  #note(name: string): void {
+  #noteOutstanding(name: string): void {
     const holder = this.#of(name)
-    for (const budget of this.fold.budgets.values()) {
-      for (const [value, { context }] of budget.balances) {
+    for (const { id, balances } of this.fold.budgets.values()) {
+      for (const [value, { context }] of balances) {
         const holding = context.holdings[name]
         if (holding === undefined) continue
-        accountOf(holder, accountName(budget.id, value)).outstanding = outstandingOf(holding)
+        accountOf(holder, accountName(id, value)).outstanding = outstandingOf(holding)
       }
     }
   }
 }
-
-const accountName = (budget: string, value: string): string => `${budget}/${value}`
 
 function accountOf(holder: Holder, account: string): HolderAccount {
   const known = holder.accounts.get(account) ?? { charged: 0n, outstanding: 0n }
@@ -102,102 +115,117 @@ function accountOf(holder: Holder, account: string): HolderAccount {
   return known
 }
 
-/** What a proxy may do between two reports on a busy machine, beyond the 200 ms of its clock. */
+/** A run of a proxy. */
+interface ProxyRun {
+  readonly name: string
+  readonly bills: readonly Billed[]
+  readonly holders: readonly Holder[]
+  /** When it was killed; undefined if it was not. */
+  readonly killedAt: number | undefined
+}
+
+function runsOf(bills: readonly Billed[], holders: Holders, kills: readonly Kill[]): ProxyRun[] {
+  const byRun = Map.groupBy(bills, ({ proxy, run }) => `${proxy}/${run}`)
+  return [...byRun.values()].map((own) => {
+    const { proxy = '', run = 0 } = own[0] ?? {}
+    const times = kills.filter((kill) => kill.proxy === proxy).map(({ at }) => at)
+    const [begunAt = 0, killedAt] = [times[run - 1], times[run]]
+    return {
+      name: `run ${run} of ${proxy}`,
+      bills: own,
+      holders: holders.of(proxy, begunAt, killedAt ?? Number.POSITIVE_INFINITY),
+      killedAt,
+    }
+  })
+}
+
+/** What the report of a busy proxy may be late, beyond the time between two reports, in milliseconds. */
 const slackMs = 2_000
 
-/**
- * Compares the books. The time of a report in the log is when it was counted; the one before it was counted earlier,
- * and what ended before that is in one of the two.
- */
+/** Compares the books of all budgets, teams and runs of proxies. */
 export function compareBooks(
   bills: readonly Billed[],
   holders: Holders,
   kills: readonly Kill[],
 ): Books {
-  const problems: string[] = []
-  const lost: Record<string, bigint> = { USD: 0n, Tokens: 0n, Requests: 0n }
-  let [accounts, incomplete, longestLossMs] = [0, 0, 0]
-  const byAccount = Map.groupBy(bills, ({ team, proxy }) => `${team}\n${proxy}`)
+  const lost = { USD: 0n, Tokens: 0n, Requests: 0n }
+  const books: Books = { problems: [], accounts: 0, incomplete: 0, lost, longestLossMs: 0 }
+  const runs = runsOf(bills, holders, kills)
   for (const budget of holders.fold.budgets.values()) {
-    const { id, definition } = budget
-    const amountOf = unitsOf[definition.unit] ?? (() => 0n)
     const teams = new Map<string, { billed: bigint; missing: bigint }>()
-    for (const [key, own] of byAccount) {
-      const [team = '', proxy = ''] = key.split('\n')
-      const name = `${definition.name} of ${team} through ${proxy}`
-      const billed = own.reduce((sum, bill) => sum + amountOf(bill), 0n)
-      const runs = [...holders.byName].filter(([holder]) => proxyOf(holder) === proxy)
-      let [charged, bound] = [0n, 0n]
-      const killed = kills.filter((kill) => kill.proxy === proxy)
-      for (const [, { accounts: all }] of runs) {
-        const account = all.get(accountName(id, team))
-        charged += account?.charged ?? 0n
-        bound += account?.outstanding ?? 0n
-      }
-      const missing = billed - charged
-      accounts++
-      const sums = teams.get(team) ?? { billed: 0n, missing: 0n }
-      teams.set(team, { billed: sums.billed + billed, missing: sums.missing + missing })
-      if (missing === 0n) continue
-      incomplete++
-      lost[definition.unit] = (lost[definition.unit] ?? 0n) + missing
-      if (missing < 0n) problems.push(`${name}: ${billed} billed, but ${charged} charged`)
-      else if (killed.length === 0) {
-        problems.push(`${name}: ${missing} of ${billed} are not charged, and it was never killed`)
-      } else if (missing > bound) {
-        problems.push(`${name}: ${missing} are not charged, more than the ${bound} that it held`)
-      }
-      const before = lossBefore(own, missing, killed, amountOf)
-      longestLossMs = Math.max(longestLossMs, before.ms)
-      const allowed = allowedMs(runs, killed)
-      if (before.ms > allowed) {
-        problems.push(`${name}: charges of the last ${before.ms} ms are missing, not of ${allowed}`)
+    for (const run of runs) {
+      for (const [team, own] of Map.groupBy(run.bills, (bill) => bill.team)) {
+        const { billed, missing } = compareAccount(books, budget, team, { ...run, bills: own })
+        const before = teams.get(team) ?? { billed: 0n, missing: 0n }
+        teams.set(team, { billed: before.billed + billed, missing: before.missing + missing })
       }
     }
+    const { definition } = budget
     for (const [team, { billed, missing }] of teams) {
       const limit = limitOf(definition, team)
-      if (billed > limit + missing) {
-        problems.push(
-          `${definition.name}: ${team} was billed ${billed} of ${limit}; ${missing} are not charged`,
-        )
-      }
+      if (billed <= limit + missing) continue
+      const sums = `${billed} of ${limit}, and only ${missing} are not charged`
+      books.problems.push(`${definition.name}: ${team} has spent ${sums}`)
     }
   }
-  const lostRequests = Number(lost.Requests ?? 0n)
-  return { problems, accounts, incomplete, lost, lostRequests, longestLossMs }
+  return books
 }
 
-/** The shortest time before kills in which as much was billed as is missing. */
+function compareAccount(
+  books: Books,
+  { id, definition }: BudgetState,
+  team: string,
+  { name: runName, bills, holders, killedAt }: ProxyRun,
+) {
+  const name = `${definition.name} of ${team}, ${runName}`
+  const amountOf = unitsOf[definition.unit]
+  const billed = bills.reduce((sum, bill) => sum + amountOf(bill), 0n)
+  let [charged, bound] = [0n, 0n]
+  for (const { accounts } of holders) {
+    const own = accounts.get(accountName(id, team))
+    charged += own?.charged ?? 0n
+    bound += own?.outstanding ?? 0n
+  }
+  const missing = billed - charged
+  books.accounts++
+  if (missing === 0n) return { billed, missing }
+  books.incomplete++
+  books.lost[definition.unit] += missing
+  const tell = (text: string) => books.problems.push(`${name}: ${text}`)
+  if (missing < 0n) tell(`${billed} are billed, but ${charged} are charged`)
+  else if (killedAt === undefined) tell(`${missing} of ${billed} are not charged`)
+  else {
+    if (missing > bound) tell(`${missing} are not charged, more than the ${bound} that it held`)
+    const lossMs = lossBefore(killedAt, bills, missing, amountOf)
+    books.longestLossMs = Math.max(books.longestLossMs, lossMs)
+    const allowedMs = unreportedMs(killedAt, holders)
+    if (lossMs > allowedMs) {
+      tell(`charges of the last ${lossMs} ms are missing, of which ${allowedMs} may be`)
+    }
+  }
+  return { billed, missing }
+}
+
+/** The shortest time before a kill in which as much was billed as is missing, in milliseconds. */
 function lossBefore(
+  killedAt: number,
   bills: readonly Billed[],
   missing: bigint,
-  kills: readonly Kill[],
   amountOf: (bill: Billed) => bigint,
-): { readonly ms: number } {
-  const ages = bills
-    .flatMap((bill) => {
-      const kill = kills.find(
-        ({ at }) => at >= bill.endedAt - slackMs && at <= bill.endedAt + 60_000,
-      )
-      return kill === undefined ? [] : [{ age: Math.max(0, kill.at - bill.endedAt), bill }]
-    })
-    .sort((a, b) => a.age - b.age)
+): number {
   let sum = 0n
-  for (const { age, bill } of ages) {
+  for (const bill of bills.toSorted((a, b) => b.endedAt - a.endedAt)) {
     sum += amountOf(bill)
-    if (sum >= missing) return { ms: age }
+    if (sum >= missing) return Math.max(0, killedAt - bill.endedAt)
   }
-  return { ms: Number.POSITIVE_INFINITY }
+  return Number.POSITIVE_INFINITY
 }
 
-/** The time before a kill whose charges may be missing: since the report before the last one was counted. */
-function allowedMs(runs: readonly (readonly [string, Holder])[], kills: readonly Kill[]): number {
-  const gaps = kills.map(({ at }) => {
-    const reports = runs
-      .flatMap(([, { reportedAt }]) => reportedAt)
-      .filter((time) => time <= at + slackMs)
-    const [last = at, previous = last] = reports.sort((a, b) => b - a)
-    return at - Math.min(previous, last)
-  })
-  return Math.max(0, ...gaps) + slackMs
+/**
+ * The time before a kill whose charges may be missing. The last report in the log was made after the one before it
+ * was counted, so that it has what had ended by then.
+ */
+function unreportedMs(killedAt: number, holders: readonly Holder[]): number {
+  const times = holders.flatMap(({ seenAt }) => seenAt).sort((a, b) => b - a)
+  return killedAt - Math.min(killedAt, times[1] ?? 0) + slackMs
 }

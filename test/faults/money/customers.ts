@@ -1,8 +1,8 @@
 /** Teams that send requests through all proxies, many at a time, for as long as a run lasts. */
 import { setTimeout as after } from 'node:timers/promises'
 import { waitFor } from '../../support/wait-for.ts'
-import { proxyNameOf } from '../scene.ts'
 import { type Answer, ask } from './clients.ts'
+import { proxyNameOf } from './scene.ts'
 
 /** Requests under way through each proxy. */
 const parallel = 12
@@ -23,6 +23,10 @@ export class Customers {
   failed = 0
   readonly #options: CustomerOptions
   readonly #refusedTeams = new Set<string>()
+  /** Proxies that are being killed: requests under way go on, and no further ones are sent. */
+  readonly #left = new Set<string>()
+  /** How many times each proxy was killed. */
+  readonly #runs = new Map<string, number>()
   #turn = 0
   #running: Promise<unknown> = Promise.resolve()
 
@@ -33,7 +37,14 @@ export class Customers {
   async #ask(team: string, address: string): Promise<Answer> {
     const { port, random } = this.#options
     const isStreamed = random() < 0.3
-    const target = { team, address, port, proxy: proxyNameOf(address), isStreamed }
+    const target = {
+      team,
+      address,
+      port,
+      proxy: proxyNameOf(address),
+      run: this.#runs.get(address) ?? 0,
+      isStreamed,
+    }
     const answer = await ask(target, this.#turn++)
     if (answer === 'refused') {
       this.refused++
@@ -61,6 +72,10 @@ export class Customers {
     const { teams, random } = this.#options
     const send = async (address: string) => {
       while (!isEnough()) {
+        if (this.#left.has(address)) {
+          await after(pauseMs)
+          continue
+        }
         const team = teams[Math.floor(random() * teams.length)] ?? ''
         if (this.#refusedTeams.has(team) && random() > 1 / rareEvery) continue
         await this.#ask(team, address)
@@ -68,6 +83,17 @@ export class Customers {
     }
     const clients = addresses.flatMap((address) => Array.from({ length: parallel }, () => address))
     this.#running = Promise.all(clients.map(send))
+  }
+
+  /** Sends nothing more to a proxy that is going to be killed. */
+  leave(address: string): void {
+    this.#left.add(address)
+  }
+
+  /** Sends to a proxy again. */
+  comeBack(address: string): void {
+    this.#runs.set(address, (this.#runs.get(address) ?? 0) + 1)
+    this.#left.delete(address)
   }
 
   end(): Promise<unknown> {

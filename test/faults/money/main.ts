@@ -2,21 +2,27 @@
  * `npm run faults -- money`: proxies, replicas, the holder of the lease and NATS are killed in the midst of paid
  * requests. At the end, every budget must agree with the bill of the vendor (`books.ts`).
  */
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { setTimeout as after } from 'node:timers/promises'
 import { poolOf } from '../../../src/control/ledger/ledger-fold.ts'
 import { openNatsLog } from '../../../src/control/log/nats.ts'
+import { usdText } from '../../../src/engines/messages/cost/money.ts'
 import { limitOf } from '../../../src/ground/model/budgets.ts'
-import type { TestObject } from '../../support/cluster.ts'
+import { stablePort } from '../../support/cluster-rig.ts'
 import { sluice } from '../../support/gateway.ts'
-import { aiBackend, budget, httpRoute, toBackend } from '../../support/manifests.ts'
+import {
+  aiBackend,
+  budget,
+  gateway,
+  httpRoute,
+  type Manifest,
+  toBackend,
+} from '../../support/manifests.ts'
 import { waitFor } from '../../support/wait-for.ts'
-import { type Plan, randomFrom } from '../plan.ts'
-import { proxyAddresses, proxyNameOf, Run, Stage } from '../scene.ts'
+import { randomFrom } from '../plan.ts'
 import { compareBooks, Holders, type Kill } from './books.ts'
 import { closeClients, routes } from './clients.ts'
 import { Customers } from './customers.ts'
+import { MoneyScene, proxyAddresses, proxyNameOf } from './scene.ts'
 import { BillingVendor, catalog } from './vendor.ts'
 
 export interface MoneyOptions {
@@ -44,7 +50,6 @@ export interface MoneyResult {
   readonly longestLossMs: number
 }
 
-const noChanges: Plan = { changes: [], answers: new Map(), routes: [], policies: [] }
 const patienceMs = 300_000
 /** Teams whose amounts are larger than what they spend, and teams that exhaust one budget each. */
 const wide = ['w0', 'w1', 'w2', 'w3', 'w4', 'w5']
@@ -53,16 +58,12 @@ const teams = [...wide, ...Object.values(narrow).flat()]
 /** What a request costs on average, in units of each budget, for amounts that are exhausted half-way. */
 const average = { USD: 0.000_6, Tokens: 60, Requests: 1 } as const
 
-function objects(vendor: BillingVendor, requests: number): TestObject[] {
+function objects(vendor: BillingVendor, port: number, requests: number): Manifest[] {
+  const ai = { routes: { '/v1/chat/completions': 'Completions', '/v1/messages': 'Messages' } }
+  const policies = { ai, auth: { key: 'gateway-key' } }
+  const vendorAt = { host: '127.0.0.1', port: vendor.port }
   const of = (name: string, provider: object) => [
-    aiBackend(
-      name,
-      { provider: { ...provider, host: '127.0.0.1', port: vendor.port } },
-      {
-        ai: { routes: { '/v1/chat/completions': 'Completions', '/v1/messages': 'Messages' } },
-        auth: { key: 'gateway-key' },
-      },
-    ),
+    aiBackend(name, { provider: { ...provider, ...vendorAt } }, policies),
     httpRoute(name, {
       rules: [
         {
@@ -72,48 +73,50 @@ function objects(vendor: BillingVendor, requests: number): TestObject[] {
       ],
     }),
   ]
-  const targetRefs = Object.values(routes).map((name) => ({
-    group: 'gateway.networking.k8s.io',
-    kind: 'HTTPRoute',
-    name,
-  }))
   const half = requests / teams.length / 2
   const budgets = Object.entries(narrow).map(([unit, values]) => {
     const amount = (half * average[unit as keyof typeof average]).toFixed(unit === 'USD' ? 6 : 0)
-    const spec = {
-      targetRefs,
-      each: 'request.headers["x-team"]',
-      limit: { unit, amount: unit === 'USD' ? '1000000' : '1000000000' },
-      overrides: values.map((value) => ({ value, amount })),
-      window: { unit: 'Month' },
+    return {
+      ...budget(unit.toLowerCase(), `HTTPRoute/${routes.openai}`, {}),
+      spec: {
+        targetRefs: Object.values(routes).map((name) => ({
+          group: 'gateway.networking.k8s.io',
+          kind: 'HTTPRoute',
+          name,
+        })),
+        each: 'request.headers["x-team"]',
+        limit: { unit, amount: unit === 'USD' ? '1000000' : '1000000000' },
+        overrides: values.map((value) => ({ value, amount })),
+        window: { unit: 'Month' },
+      },
     }
-    return { ...budget(unit.toLowerCase(), 'HTTPRoute/none', {}), spec }
   })
-  return [...of('openai', { vendorA: {} }), ...of('anthropic', { vendorB: {} }), ...budgets].map(
-    (object) => {
-      const { metadata, ...rest } = object as unknown as TestObject
-      return { ...rest, metadata: { ...metadata, namespace: 'default' } } as TestObject
-    },
-  )
+  return [
+    gateway(port),
+    ...of('openai', { vendorA: {} }),
+    ...of('anthropic', { vendorB: {} }),
+    ...budgets,
+  ]
 }
 
 /** What is done during a run, in order; the run is divided into as many parts. */
-function faultsOf(run: Run, kills: Kill[]): readonly (readonly [string, () => Promise<void>])[] {
+function faultsOf(scene: MoneyScene, customers: Customers, kills: Kill[]) {
   const [first, second, third] = proxyAddresses
   const killProxy = (address: string) => async () => {
-    const proxy = run.proxies.get(address)
+    customers.leave(address)
     kills.push({ proxy: proxyNameOf(address), at: Date.now() })
-    await proxy?.kill()
-    await run.startProxy(address)
+    await scene.killProxy(address)
+    await scene.startProxy(address)
+    customers.comeBack(address)
   }
   const killNats = (forMs: number) => async () => {
-    await run.nats.kill()
+    await scene.nats.kill()
     await after(forMs)
-    await run.nats.restart()
+    await scene.nats.restart()
   }
-  const killHolder = async () => run.restart(await run.holder())
+  const killHolder = async () => scene.restart(await scene.holder())
   const killAll = async () => {
-    await Promise.all([...run.replicas.keys()].map((name) => run.restart(name)))
+    await Promise.all(scene.replicas.map((name) => scene.restart(name)))
   }
   return [
     ['a proxy is killed', killProxy(first)],
@@ -125,44 +128,39 @@ function faultsOf(run: Run, kills: Kill[]): readonly (readonly [string, () => Pr
     ['the first proxy is killed again', killProxy(first)],
     ['the holder of the lease is killed again', killHolder],
     ['the third proxy is killed', killProxy(third)],
-  ]
+  ] as const
 }
 
+/** Needs nats-server. */
 export async function runMoney(options: MoneyOptions): Promise<MoneyResult> {
   const { seed, requests, tell } = options
   const random = randomFrom(seed)
   const vendor = await BillingVendor.start(random)
-  const stage = await Stage.start()
-  const catalogFile = join(stage.folder, 'catalog.json')
-  writeFileSync(catalogFile, JSON.stringify(catalog))
-  let run: Run | undefined
+  const port = await stablePort()
+  let scene: MoneyScene | undefined
   try {
-    await stage.cluster.applyAll(objects(vendor, requests))
-    run = await Run.start(stage, noChanges, { proxyArgs: ['--model-catalog', catalogFile] })
-    return await spend(run, vendor, random, options)
+    scene = await MoneyScene.start({ objects: objects(vendor, port, requests), catalog })
+    return await spend(scene, vendor, { port, random }, options)
   } catch (error) {
-    for (const [name, { stderr }] of run?.replicas ?? []) {
-      tell(`--- replica ${name} said at last:\n${stderr.split('\n').slice(-10).join('\n')}`)
-    }
+    for (const words of scene?.lastWords() ?? []) tell(words)
     throw error
   } finally {
     closeClients()
-    await run?.dispose()
+    await scene?.dispose()
     await vendor.close()
-    await stage.end()
   }
 }
 
 async function spend(
-  run: Run,
+  scene: MoneyScene,
   vendor: BillingVendor,
-  random: () => number,
+  { port, random }: { readonly port: number; readonly random: () => number },
   { requests, withinMs, tell }: MoneyOptions,
 ): Promise<MoneyResult> {
   const began = performance.now()
   const kills: Kill[] = []
-  const faults = faultsOf(run, kills)
-  const customers = new Customers({ teams, port: run.stage.port, random })
+  const customers = new Customers({ teams, port, random })
+  const faults = faultsOf(scene, customers, kills)
   await customers.warmUp(proxyAddresses)
   const isOver = () => performance.now() - began > withinMs
   customers.start(proxyAddresses, () => vendor.bills.length >= requests || isOver())
@@ -187,13 +185,13 @@ async function spend(
     `${seconds.toFixed(0)} s, ${vendor.bills.length} requests billed; every team without much left spends the rest`,
   )
   await customers.exhaust(Object.values(narrow).flat(), proxyAddresses)
-  const { holders, problems } = await settledBooks(run, vendor, kills)
+  const holders = await settledBooks(scene, vendor, kills)
   const books = compareBooks(vendor.bills, holders, kills)
-  problems.push(...books.problems, ...falseRefusals(holders))
-  const verified = await sluice('budgets', 'verify', '--nats', run.nats.url)
+  const problems = [...books.problems, ...falseRefusals(holders)]
+  const verified = await sluice('budgets', 'verify', '--nats', scene.nats.url)
   if (verified.code !== 0)
     problems.push(`sluice budgets verify: ${verified.stdout}${verified.stderr}`)
-  const { accounts, incomplete, lostRequests, longestLossMs } = books
+  const { accounts, incomplete, lost, longestLossMs } = books
   return {
     ok: problems.length === 0,
     problems,
@@ -205,35 +203,30 @@ async function spend(
     events: holders.fold.position,
     accounts,
     incomplete,
-    lostRequests,
-    lostUsd: `${Number(books.lost.USD ?? 0n) / 1e12}`,
+    lostRequests: Number(lost.Requests),
+    lostUsd: usdText(lost.USD),
     longestLossMs,
   }
 }
 
 /** Reads the ledger until only charges of killed proxies are missing, or for a time. */
-async function settledBooks(run: Run, vendor: BillingVendor, kills: readonly Kill[]) {
-  const log = await openNatsLog({ servers: run.nats.url, log: 'ledger', create: false })
+async function settledBooks(scene: MoneyScene, vendor: BillingVendor, kills: readonly Kill[]) {
+  const log = await openNatsLog({ servers: scene.nats.url, log: 'ledger', create: false })
   const read = async () => {
     const holders = new Holders()
     for await (const recorded of log.read()) holders.take(recorded)
     return holders.finish()
   }
   let holders = await read()
-  const problems: string[] = []
   try {
     await waitFor('charges of all requests', async () => {
       holders = await read()
       return compareBooks(vendor.bills, holders, kills).problems.length === 0
     }).catch(() => undefined)
-    for (const [name, one] of run.replicas) {
-      const different = await one.metric('sluice_digest_checks_total', 'different')
-      if (different > 0) problems.push(`replica ${name} differed at ${different} checkpoints`)
-    }
   } finally {
     await log.close()
   }
-  return { holders, problems }
+  return holders
 }
 
 /** A final refusal needs a budget of which at most a hundredth is free, or less than a few requests cost. */

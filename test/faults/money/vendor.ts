@@ -4,10 +4,12 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as after } from 'node:timers/promises'
 import { json, openStream, sendEvent } from '../../support/vendors/vendor.ts'
 
-/** Who a request belongs to, and the proxy that it was sent through. */
+/** Who a request belongs to, and the run of the proxy that it was sent through. */
 export interface Payer {
   readonly team: string
   readonly proxy: string
+  /** Number of times that the proxy was killed before. */
+  readonly run: number
 }
 
 /** A line of the bill. */
@@ -37,11 +39,11 @@ export const catalog = {
 export const maxTokens = 50
 
 /** Names a payer in the field of a request that identifies the user. */
-export const payerText = ({ team, proxy }: Payer): string => `${team}/${proxy}`
+export const payerText = ({ team, proxy, run }: Payer): string => `${team}/${proxy}/${run}`
 
 function payerOf(text: unknown): Payer {
-  const [team = '', proxy = ''] = `${text}`.split('/')
-  return { team, proxy }
+  const [team = '', proxy = '', run] = `${text}`.split('/')
+  return { team, proxy, run: Number(run) }
 }
 
 /** Counters that a request is billed for. None is more than the gateway has to reserve for it. */
