@@ -1,5 +1,5 @@
 /** Random configurations of a world, and what they mean for requests. */
-import type { Resource, RouteFilter } from '../../src/ground/model/resources.ts'
+import type { Resource, RouteFilter, SessionPersistence } from '../../src/ground/model/resources.ts'
 import {
   backend,
   listener,
@@ -23,6 +23,7 @@ import {
   servicePort,
 } from './services/policy-services.ts'
 import { countedEntries, limitDomain } from './services/rate-limits.ts'
+import { randomSession } from './sessions.ts'
 
 interface Limit {
   readonly unit: 'Seconds' | 'Minutes'
@@ -67,6 +68,8 @@ export interface SimulatedRoute {
   readonly webhooks: { readonly request: boolean; readonly response: boolean }
   /** Keys without which requests are refused; undefined if they need none. */
   readonly keys: RouteKeys | undefined
+  /** How clients stay at their endpoint; undefined if they need not. */
+  readonly session: SessionPersistence | undefined
   /** The server that gets a copy of each request; undefined if none does. */
   readonly mirror: string | undefined
   /** Whether a rate limit service counts its requests, and the tokens of a model. */
@@ -117,7 +120,9 @@ export function randomConfiguration(
     })
     const names = hosts.map((_, index) => `u${at}-${index}`)
     const keys = randomKeys(keyRandom, emphasis.of('keys', 0.2))
-    const one = { ...randomRoute(random, emphasis, `r${at}`, names), keys }
+    const plain = randomRoute(random, emphasis, `r${at}`, names)
+    const session = plain.isModel ? undefined : randomSession(keyRandom, emphasis.of('session', 0.25))
+    const one = { ...plain, keys, session }
     routes.push(one)
     resources.push(...backendOf(one, hosts), ...policiesOf(one))
     if (one.keys !== undefined) resources.push(keyPolicy(one.name, one.keys, epochMs, true))
@@ -129,7 +134,8 @@ export function randomConfiguration(
       filters.push({ type: 'mirror', target: toService(one.mirror), numerator: 1, denominator: 1 })
     }
     const to = one.isModel ? toBackend(one.name) : toService(one.name)
-    resources.push(route({ name: one.name, matches: [match(`/${one.name}`)], filters, to: [to] }))
+    const matches = [match(`/${one.name}`)]
+    resources.push(route({ name: one.name, matches, filters, to: [to], ...(session && { session }) }))
   }
   return { resources, port, routes, upstreams }
 }
@@ -139,7 +145,7 @@ function randomRoute(
   emphasis: Emphasis,
   name: string,
   upstreams: readonly string[],
-): Omit<SimulatedRoute, 'keys'> {
+): Omit<SimulatedRoute, 'keys' | 'session'> {
   const has = (feature: string, usual: number) => random.chance(emphasis.of(feature, usual))
   const isModel = has('model', 0.3)
   return {

@@ -57,7 +57,9 @@ export class DecisionStore {
         say(`a block cannot be read: ${read.problem.message}`)
         continue
       }
-      const tag = firstTagIn(read.decision.request.path) ?? ''
+      const { path } = read.decision.request
+      // Requests of MCP clients have their tag at the end of the path.
+      const tag = firstTagIn(path) ?? path.slice(path.lastIndexOf('/') + 1)
       if (found.has(tag)) say(`${tag} has two decision records`)
       found.set(tag, read.decision)
     }

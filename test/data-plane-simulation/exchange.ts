@@ -9,6 +9,7 @@ import type { Authorization } from './services/authorization.ts'
 import type { Processing } from './services/processing.ts'
 import type { Counting } from './services/rate-limits.ts'
 import type { Judgement } from './services/webhooks.ts'
+import type { ExchangeSession } from './sessions.ts'
 
 export type Framing = 'none' | 'length' | 'chunked' | 'close'
 
@@ -116,6 +117,8 @@ export class Exchange implements PolicyParts {
   hasSlowClient = false
   /** Whether its request may share a connection to an upstream, which another exchange may end. */
   sharesConnection = false
+  /** Set if its route has sessions. */
+  session: ExchangeSession | undefined
   /** Why the exchange needs no response: its client or an earlier response on the connection has ended it. */
   excuse: string | undefined
 

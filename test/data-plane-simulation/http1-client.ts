@@ -4,6 +4,7 @@ import { Machine, type World } from '../virtual-time/world.ts'
 import { type Exchange, framedBody, framingField, linesOf } from './exchange.ts'
 import { type Message, MessageReader, statusOf, valuesOf } from './http1-reader.ts'
 import type { End, Network } from './network.ts'
+import { ClientSessions } from './sessions.ts'
 
 /** What a client does wrong, and after how many bytes of its requests. */
 interface ClientFault {
@@ -41,6 +42,7 @@ export class Http1Client {
   readonly #owner: ClientOwner
   readonly #plan: ClientPlan
   readonly #reader: MessageReader
+  readonly #sessions = new ClientSessions()
   #end: End | undefined
   /** Number of exchanges whose final response has arrived. */
   #responded = 0
@@ -120,8 +122,10 @@ export class Http1Client {
       this.#owner.fail(`${this.name} gets a response to no request: ${message.startLine}`)
       return
     }
-    if (statusOf(message) >= 200) exchange.responses.push(message)
-    else exchange.informational.push(message)
+    if (statusOf(message) >= 200) {
+      exchange.responses.push(message)
+      this.#sessions.received(exchange, message, this.#owner.world.now)
+    } else exchange.informational.push(message)
     this.#continue()
   }
 
@@ -186,6 +190,8 @@ export class Http1Client {
     exchange.begunAt = this.#owner.world.now
     const { method, path, fields, framing, body, trailers, expectsContinue } = exchange.request
     const all = [...fields, ...framingField(framing, body)]
+    const session = this.#sessions.fieldFor(exchange)
+    if (session !== undefined) all.push(session)
     if (expectsContinue) all.push(['Expect', '100-continue'])
     const head = Buffer.from(`${method} ${path} HTTP/1.1\r\n${linesOf(all)}\r\n`)
     const framed = framedBody(this.#owner.random, framing, body, trailers)

@@ -4,6 +4,7 @@ import type { Exchange } from './exchange.ts'
 import type { ClientOwner, ClientPlan } from './http1-client.ts'
 import { type Field, Message } from './http1-reader.ts'
 import { Http2Peer, type PeerOwner } from './http2-peer.ts'
+import { ClientSessions } from './sessions.ts'
 
 /** Error code CANCEL. */
 const cancel = 0x8
@@ -15,6 +16,7 @@ export class Http2Client {
   readonly #plan: ClientPlan
   readonly #exchanges = new Map<number, Exchange>()
   readonly #messages = new Map<number, Message>()
+  readonly #sessions = new ClientSessions()
   #peer: Http2Peer | undefined
   #begun = 0
   #over = 0
@@ -83,6 +85,8 @@ export class Http2Client {
         .filter(([name]) => name !== 'Host')
         .map(([name, value]): Field => [name.toLowerCase(), value]),
     ]
+    const session = this.#sessions.fieldFor(exchange)
+    if (session !== undefined) all.push([session[0].toLowerCase(), session[1]])
     if (framing === 'length') all.push(['content-length', String(body.length)])
     const hasBody = framing !== 'none'
     this.#peer?.sendHead(stream, all, !hasBody)
@@ -127,6 +131,7 @@ export class Http2Client {
       return
     }
     exchange.responses.push(head)
+    this.#sessions.received(exchange, head, this.#owner.world.now)
     this.#messages.set(stream, head)
     if (isLast) this.#complete(stream)
   }

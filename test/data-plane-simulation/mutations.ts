@@ -3,6 +3,7 @@
  * that users or searches have found. Sources are changed while they are loaded; files stay as they are.
  */
 import type { Mutation } from '../virtual-time/mutate.ts'
+import { mcpMutations } from './mcp/mutations.ts'
 
 export const mutations: Readonly<Record<string, Mutation>> = {
   'a head is not copied before its memory is read into again': {
@@ -180,4 +181,5 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     from: 'this.isOver = true\n    this.#stream.end()',
     to: 'this.isOver = true; this.hasPassed = this.#isDone; this.#stream.end()',
   },
+  ...mcpMutations,
 }

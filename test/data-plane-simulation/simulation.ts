@@ -20,9 +20,11 @@ import type { Message } from './http1-reader.ts'
 import { Http1Service } from './http1-upstream.ts'
 import { Http2Client } from './http2-client.ts'
 import { Http2Service } from './http2-upstream.ts'
+import { McpTraffic } from './mcp/traffic.ts'
 import { Network } from './network.ts'
 import { problemOfArrival } from './policies.ts'
 import { startServices } from './services/policy-services.ts'
+import { checkSessions } from './sessions.ts'
 import { plugIn } from './sockets.ts'
 import { randomClient, randomTraffic } from './traffic.ts'
 import { Upstream } from './upstream.ts'
@@ -44,7 +46,7 @@ const memoryPages = [32, 96, 96, 96]
 /** Time in which clients begin. */
 const startMs = 500
 /** Time after which every exchange must be over. */
-const limitMs = 180_000
+const limitMs = 400_000
 /** Time after the last client in which everything that waits must end. */
 const quietMs = 400_000
 
@@ -67,7 +69,7 @@ export async function simulate(seed: number): Promise<Outcome> {
     process.off('uncaughtException', onError)
   }
   const { steps, trace, digest } = world
-  const exchanges = simulation.exchanges.size
+  const exchanges = simulation.exchangeCount
   return { seed, failure, digest, trace, steps, exchanges }
 }
 
@@ -88,6 +90,9 @@ class Simulation {
   readonly #records: (AccessRecord & RecordedUsage)[] = []
   readonly #upstreams: Upstream[] = []
   readonly #clients: (Http1Client | Http2Client)[] = []
+  readonly #mcp: McpTraffic
+  /** Whether the configuration has lost an endpoint. */
+  #hasMoved = false
 
   constructor(world: World) {
     this.#world = world
@@ -95,6 +100,9 @@ class Simulation {
     this.#keyRandom = new Random(world.seed, 'keys')
     this.#emphasis = new Emphasis(world.seed)
     this.#network = new Network(world, new Random(world.seed, 'network'))
+    this.#mcp = new McpTraffic(world, this.#network, (invariant, text) =>
+      this.#violate(invariant, text),
+    )
   }
 
   async run(): Promise<void> {
@@ -114,17 +122,20 @@ class Simulation {
         this.#emphasis,
         this.#epochMs,
       )
-      const applied = gateway.apply(configuration.resources)
+      const applied = gateway.apply([...configuration.resources, ...this.#mcp.resources])
       await world.runUntil(1)
       await applied
       this.#startUpstreams(configuration)
       this.#startClients(configuration)
+      this.#mcp.start(configuration.port)
+      this.#upstreams.push(...this.#mcp.upstreams)
       this.#planChanges(configuration, gateway)
-      const waiting = () => this.#clients.filter(({ isOver }) => !isOver)
+      const waiting = () => [...this.#clients.filter(({ isOver }) => !isOver), ...this.#mcp.waiting]
       while (waiting().length > 0 && world.now < limitMs) await world.runUntil(world.now + 1_000)
       for (const client of waiting()) this.#violate('progress', client.describe())
       await world.runUntil(world.now + quietMs)
       this.#check(configuration, gateway)
+      this.#mcp.check(this.#records)
       await this.#checkDecisions(configuration, gateway)
       await world.runUntil(world.now)
     } finally {
@@ -135,6 +146,10 @@ class Simulation {
       if (open > 0) this.#violate('progress', `${name} has ${open} connections after the gateway`)
     }
     await world.runUntil(world.now)
+  }
+
+  get exchangeCount(): number {
+    return this.exchanges.size + this.#mcp.exchanges
   }
 
   #record(record: AccessRecord): void {
@@ -209,6 +224,7 @@ class Simulation {
     for (const { at, resource } of removals) apply(at, 'a key is removed', () => [resource])
     for (const { afterMs, text, resources: changed } of randomChanges(random, resources)) {
       const now = world.now + afterMs
+      this.#hasMoved ||= text === 'an endpoint is gone'
       apply(now, text, () => withReplacements(changed, removals, now))
     }
   }
@@ -249,6 +265,7 @@ class Simulation {
     for (const route of routes) {
       const own = exchanges.filter((exchange) => exchange.route === route.name)
       this.#checkLimits(route, own)
+      checkSessions(route, own, this.#hasMoved, (invariant, text) => this.#violate(invariant, text))
     }
     for (const exchange of exchanges) {
       const record = this.#usageOf(exchange)

@@ -64,6 +64,8 @@ export function randomClient(
         exchange,
       )
     }
+    const { session: settings } = route
+    exchange.session = settings && { settings, sent: undefined, got: undefined }
     exchange.sharesConnection = isHttp2 || route.isHttp2
     exchange.hasSlowClient = pauseMs > 0 || readPauseMs > 0
     return exchange

@@ -247,3 +247,14 @@ describe('a server that answers notifications with a body', () => {
     await client.close()
   })
 })
+
+it('gives a client without a session the error of a refused call with its own id', async () => {
+  one.replies.set('tools/call', (response, { id }) =>
+    send(response, 400, error(-32602, 'session_length must be positive', id)),
+  )
+  const asked = modernRequest('tools/call', { name: 'who', arguments: {} }, { id: 11 })
+  const { message } = await sendModern(url('/each'), asked)
+  const own = { code: -32602, message: 'session_length must be positive' }
+  expect(message).toMatchObject({ id: 11, error: own })
+  expect(one.count('tools/call')).toBe(1)
+})

@@ -9,6 +9,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import timersPromises from 'node:timers/promises'
 import vm from 'node:vm'
 import zlib from 'node:zlib'
+import { shareThreads } from './threads.ts'
 import { type Cancel, World } from './world.ts'
 
 /** Until the first simulation, modules that read a clock when they are loaded find this world. */
@@ -159,5 +160,6 @@ Object.assign(zlib, {
 // Replicas collect their garbage when they are idle, and hours of idleness pass in a second.
 Object.assign(vm, { runInNewContext: () => undefined })
 syncBuiltinESMExports()
+shareThreads(here)
 // Most errors of a simulation are expected, and their stacks take a large part of its time.
 Error.stackTraceLimit = 0

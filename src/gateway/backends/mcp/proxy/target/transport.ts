@@ -362,7 +362,7 @@ const statusesForClient = [401, 403, 407, 429]
  * Returns the JSON-RPC error with which a legacy server responds to the request, with any status of an error;
  * undefined if the body is not a response to the request, or if it reports that the session does not exist.
  */
-function legacyErrorResponse(failure: TargetFailure, id: string): McpResponse | undefined {
+export function legacyErrorResponse(failure: TargetFailure, id: string): McpResponse | undefined {
   const { httpResponse } = failure
   if (httpResponse === undefined || httpResponse.status < 400) return undefined
   if (statusesForClient.includes(httpResponse.status) || failure.namesUnknownSession)

@@ -30,7 +30,13 @@ import type { CallInput, CrossThreadCalls } from '../session/cross-thread-calls.
 import { LateFlow } from '../target/late-flow.ts'
 import { passResponse, type ResponseListener } from '../target/response-reader.ts'
 import { endedEarly, refusedWith, type TargetFailure, toFailure } from '../target/target-failure.ts'
-import { notify, respondForClient, type Transport } from '../target/transport.ts'
+import {
+  legacyErrorResponse,
+  notify,
+  respondForClient,
+  type Transport,
+} from '../target/transport.ts'
+import { isErrorOfModern } from './target-eras.ts'
 
 /** How long a call waits for the client's input. */
 const heldMs = 5 * 60_000
@@ -192,7 +198,10 @@ export class InputRequiredCall extends LateFlow implements ResponseListener {
   }
 
   onFailure(failure: TargetFailure): void {
-    this.#finish((listener) => listener.onFailure(failure))
+    const response = legacyErrorResponse(failure, this.#ids.id)
+    // The id in the body is the gateway's. A server that has become modern is asked again instead.
+    if (response !== undefined && !isErrorOfModern(response)) this.#onResponse(response)
+    else this.#finish((listener) => listener.onFailure(failure))
   }
 
   /** Ends the call. If the client is away, it gets the end when it comes back. */

@@ -1,0 +1,230 @@
+/** What the MCP servers and clients of a world are meant to do. */
+import { createHash } from 'node:crypto'
+import type { Resource } from '../../../src/ground/model/resources.ts'
+import { backend, match, policy, route, toBackend } from '../../proxy/plane-resources.ts'
+import type { Random } from '../../virtual-time/random.ts'
+
+/** `sessions`: legacy with session ids; `plain`: legacy without them; `modern`: revision 2026-07-28. */
+export type ServerEra = 'sessions' | 'plain' | 'modern'
+
+export interface McpServerPlan {
+  /** Name of the target. */
+  readonly name: string
+  readonly host: string
+  readonly era: ServerEra
+  /** How it answers a GET without `Last-Event-ID`: with a stream, or with this status. */
+  readonly stream: 'open' | 404 | 405
+  /** How it accepts notifications. */
+  readonly notice: { readonly status: number; readonly type?: string; readonly body: string }
+  /** Whether lists have two pages. */
+  readonly hasPages: boolean
+  /** When it forgets all of its sessions; undefined if it never does. */
+  readonly forgetsAt: number | undefined
+}
+
+/** What a server does with a call of a tool. The last four are faults. */
+export const callStyles = [
+  'json',
+  'stream',
+  'long',
+  'polled',
+  'asks',
+  'refused',
+  'number as text',
+  'silence',
+  'reset',
+  'cut',
+  'garbage',
+] as const
+export type CallStyle = (typeof callStyles)[number]
+export const faultStyles: readonly CallStyle[] = ['silence', 'reset', 'cut', 'garbage']
+
+export interface McpPlan {
+  readonly name: string
+  readonly servers: readonly McpServerPlan[]
+  readonly isStateless: boolean
+  /** Whether clients need an API key, which is their principal. */
+  readonly hasKeys: boolean
+  readonly timeoutMs: number
+  /** How often a call meets a fault. */
+  readonly faultChance: number
+}
+
+/** The tools of every server. `closed` is for nobody, `writers` for clients with `X-Role: writer`. */
+export const tools = ['open', 'writers', 'closed'] as const
+export type Tool = (typeof tools)[number]
+
+export const mayUse = (tool: Tool, isWriter: boolean): boolean =>
+  tool === 'open' || (tool === 'writers' && isWriter)
+
+/** Share of worlds that have an MCP backend. */
+const share = 0.25
+export const mcpPort = 9_200
+
+const notices = [
+  { status: 202, body: '' },
+  { status: 202, body: '' },
+  { status: 204, body: '' },
+  { status: 200, type: 'application/json', body: 'null' },
+  { status: 200, type: 'application/json', body: '' },
+  { status: 200, type: 'text/plain', body: 'ok' },
+]
+
+/** Returns undefined for a world without MCP. */
+export function randomMcp(random: Random): McpPlan | undefined {
+  if (!random.chance(share)) return undefined
+  const eras = random.pick<readonly ServerEra[]>([
+    ['sessions'],
+    ['sessions'],
+    ['sessions', 'modern'],
+    ['modern', 'plain'],
+    ['modern'],
+  ])
+  const hasLoss = random.chance(0.2)
+  const servers = Array.from({ length: random.pick([1, 1, 2, 2, 3]) }, (_, at) => ({
+    name: `t${at}`,
+    host: `10.0.5.${at + 1}`,
+    era: random.pick(eras),
+    stream: random.pick(['open', 'open', 'open', 404, 405] as const),
+    notice: random.pick(notices),
+    hasPages: random.chance(0.3),
+    forgetsAt: hasLoss && random.chance(0.6) ? random.between(200, 6_000) : undefined,
+  }))
+  return {
+    name: 'tools',
+    servers,
+    isStateless: random.chance(0.2),
+    hasKeys: random.chance(0.5),
+    timeoutMs: random.pick([15_000, 50_000]),
+    faultChance: random.pick([0, 0, 0.15]),
+  }
+}
+
+export const keyOf = (principal: string): string => `mcp-key-${principal}`
+
+export const principals = ['ann', 'bob', 'eve'] as const
+
+export function mcpResources({ name, servers, isStateless, hasKeys, timeoutMs }: McpPlan) {
+  const targets = servers.map(({ name, host }) => ({
+    name,
+    sections: [name],
+    protocol: 'StreamableHTTP' as const,
+    path: '/mcp',
+    destination: { type: 'static' as const, host, port: mcpPort },
+  }))
+  const rules = {
+    action: 'Require',
+    policy: {
+      matchExpressions: [
+        "mcp.tool.name == 'open' || (mcp.tool.name == 'writers' && request.headers['x-role'] == 'writer')",
+      ],
+    },
+  }
+  const ofRoute = { kind: 'HTTPRoute', namespace: 'shop', name }
+  const ofBackend = { kind: 'GatewayBackend', namespace: 'shop', name }
+  const resources: Resource[] = [
+    backend(name, { type: 'mcp', targets, isStateless }),
+    route({ name, matches: [match(`/${name}`)], to: [toBackend(name)] }),
+    policy(
+      ofBackend,
+      'mcp',
+      { authorization: rules },
+      { name: 'rules-of-tools', section: 'backend' },
+    ),
+    policy(ofRoute, 'timeouts', { request: `${timeoutMs}ms` }, { name: 'timeouts-of-tools' }),
+  ]
+  if (!hasKeys) return resources
+  const hashed = principals.map((principal) => {
+    const keyHash = `sha256:${createHash('sha256').update(keyOf(principal)).digest('hex')}`
+    return { name: principal, text: JSON.stringify({ keyHash }) }
+  })
+  const config = JSON.stringify({ mode: 'Strict', entries: [], names: [], hashed })
+  const spec = { configMapSelector: { matchLabels: { keys: name } } }
+  resources.push(policy(ofRoute, 'apiKeyAuthentication', spec, { name: 'keys-of-tools', config }))
+  return resources
+}
+
+/** What a client does next. */
+export type StepKind =
+  | 'list'
+  | 'call'
+  | 'ping'
+  | 'stream'
+  | 'foreign'
+  | 'forged'
+  | 'cancelled call'
+  | 'broken call'
+
+export interface McpStep {
+  readonly kind: StepKind
+  readonly tool: Tool
+  readonly server: McpServerPlan
+  readonly style: CallStyle
+  readonly delayMs: number
+  /** Whether the client does the next step without waiting for this one. */
+  readonly isParallel: boolean
+}
+
+export interface McpClientPlan {
+  readonly principal: (typeof principals)[number]
+  readonly isModern: boolean
+  readonly isWriter: boolean
+  /** Whether it declares that servers may ask it. */
+  readonly maySample: boolean
+  readonly opensStream: boolean
+  readonly steps: readonly McpStep[]
+  readonly deletes: boolean
+}
+
+const stepKinds: readonly StepKind[] = [
+  'list',
+  'list',
+  'call',
+  'call',
+  'call',
+  'call',
+  'ping',
+  'foreign',
+  'forged',
+  'cancelled call',
+  'broken call',
+]
+
+export function randomMcpClient(random: Random, plan: McpPlan): McpClientPlan {
+  const isModern = random.chance(0.35)
+  const steps = Array.from({ length: 1 + random.below(6) }, (): McpStep => {
+    const server = random.pick(plan.servers)
+    return {
+      kind: random.pick(stepKinds),
+      tool: random.pick(['open', 'open', 'open', 'writers', 'closed'] as const),
+      server,
+      style: randomStyle(random, plan, server, isModern),
+      delayMs: random.chance(0.4) ? 0 : random.between(0, 800),
+      isParallel: random.chance(0.4),
+    }
+  })
+  return {
+    principal: random.pick(principals),
+    isModern,
+    isWriter: random.chance(0.5),
+    maySample: random.chance(0.6),
+    opensStream: !isModern && random.chance(0.6),
+    steps,
+    deletes: random.chance(0.5),
+  }
+}
+
+function randomStyle(
+  random: Random,
+  { faultChance, timeoutMs, isStateless }: McpPlan,
+  { era }: McpServerPlan,
+  isModern: boolean,
+): CallStyle {
+  if (random.chance(faultChance)) return random.pick(faultStyles)
+  const styles: CallStyle[] = ['json', 'json', 'stream', 'stream', 'number as text']
+  if (timeoutMs > 40_000) styles.push('long')
+  if (era !== 'modern') styles.push('refused')
+  if (era === 'sessions') styles.push('polled')
+  if (era === 'sessions' && !isModern && !isStateless) styles.push('asks', 'asks')
+  return random.pick(styles)
+}
