@@ -8,7 +8,14 @@ import { checkServices, isRefusalOfProcessor } from './service-checks.ts'
 
 /** Names the invariant and the exchange. */
 export interface Violation {
-  readonly invariant: 'isolation' | 'protection' | 'framing' | 'progress' | 'accounts' | 'truth'
+  readonly invariant:
+    | 'isolation'
+    | 'protection'
+    | 'framing'
+    | 'progress'
+    | 'accounts'
+    | 'truth'
+    | 'memory'
   readonly text: string
 }
 
@@ -227,7 +234,7 @@ function checkForwarded(
 
 /** The access record says what happened. */
 function checkRecord(
-  { responses, excuse }: Exchange,
+  { responses, excuse, mayLackRecord }: Exchange,
   own: readonly AccessRecord[],
   say: (text: string) => void,
 ): void {
@@ -236,7 +243,7 @@ function checkRecord(
   const [record] = own
   if (response === undefined) return
   if (record === undefined) {
-    if (excuse === undefined) say('has no record')
+    if (excuse === undefined && !mayLackRecord) say('has no record')
   } else if (record.status !== statusOf(response)) {
     say(`is recorded with ${record.status}, and its client gets ${statusOf(response)}`)
   }

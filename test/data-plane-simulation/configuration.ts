@@ -121,7 +121,9 @@ export function randomConfiguration(
     const names = hosts.map((_, index) => `u${at}-${index}`)
     const keys = randomKeys(keyRandom, emphasis.of('keys', 0.2))
     const plain = randomRoute(random, emphasis, `r${at}`, names)
-    const session = plain.isModel ? undefined : randomSession(keyRandom, emphasis.of('session', 0.25))
+    const session = plain.isModel
+      ? undefined
+      : randomSession(keyRandom, emphasis.of('session', 0.25))
     const one = { ...plain, keys, session }
     routes.push(one)
     resources.push(...backendOf(one, hosts), ...policiesOf(one))
@@ -135,7 +137,9 @@ export function randomConfiguration(
     }
     const to = one.isModel ? toBackend(one.name) : toService(one.name)
     const matches = [match(`/${one.name}`)]
-    resources.push(route({ name: one.name, matches, filters, to: [to], ...(session && { session }) }))
+    resources.push(
+      route({ name: one.name, matches, filters, to: [to], ...(session && { session }) }),
+    )
   }
   return { resources, port, routes, upstreams }
 }

@@ -117,6 +117,8 @@ export class Exchange implements PolicyParts {
   hasSlowClient = false
   /** Whether its request may share a connection to an upstream, which another exchange may end. */
   sharesConnection = false
+  /** Whether the worker has died since it began. */
+  mayLackRecord = false
   /** Set if its route has sessions. */
   session: ExchangeSession | undefined
   /** Why the exchange needs no response: its client or an earlier response on the connection has ended it. */
@@ -178,7 +180,7 @@ function bodyOf(tag: string, size: number): Buffer {
   return Buffer.from(`${tag}0123456789`.repeat(Math.ceil(size / (tag.length + 10))).slice(0, size))
 }
 
-const sizes = [0, 1, 20, 300, 5_000, 20_000, 70_000]
+const sizes = [0, 1, 20, 300, 5_000, 20_000, 70_000, 400_000]
 const methods = ['GET', 'GET', 'GET', 'HEAD', 'POST', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']
 
 const sizeFor = (random: Random, most: number): number =>

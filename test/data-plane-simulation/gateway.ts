@@ -2,14 +2,16 @@
 import { createIoCore } from '../../src/engines/core/index.ts'
 import { Engine } from '../../src/engines/http/engine.ts'
 import { createDataPlane, type DataPlane } from '../../src/gateway/proxy/data-plane.ts'
-import { RateBuckets } from '../../src/gateway/proxy/rate-buckets.ts'
+import type { RateBuckets } from '../../src/gateway/proxy/rate-buckets.ts'
 import type { AccessRecord } from '../../src/gateway/proxy/telemetry/types.ts'
 import type { GatewayError } from '../../src/ground/errors/index.ts'
 import type { Resource, ResourceKey } from '../../src/ground/model/resources.ts'
-import type { Machine, World } from '../virtual-time/world.ts'
+import type { World } from '../virtual-time/world.ts'
 import { DecisionStore } from './decisions.ts'
 
 interface GatewayOptions {
+  /** Counts for limits, which outlive workers. */
+  readonly buckets: RateBuckets
   /** Pages of the core's memory, of 64 KiB each. */
   readonly memoryPages: number
   /** Whether decisions are recorded. */
@@ -32,7 +34,7 @@ export class Gateway {
     this.decisions = decisions
   }
 
-  static async start(world: World, machine: Machine, options: GatewayOptions): Promise<Gateway> {
+  static async start(world: World, options: GatewayOptions): Promise<Gateway> {
     const core = createIoCore({ memoryPages: options.memoryPages })
     const head = core.createHead({ maxFields: 128 })
     const engine = new Engine({ core, head, bindAddress: '10.0.0.1', reusePort: false })
@@ -51,7 +53,7 @@ export class Gateway {
     }
     const decisions = options.records ? new DecisionStore(core) : undefined
     const plane = await createDataPlane({
-      buckets: new RateBuckets(undefined, () => world.monotonicMs(machine)),
+      buckets: options.buckets,
       core,
       head,
       engine,

@@ -149,6 +149,11 @@ export class Http1Client {
     else this.#sendNext()
   }
 
+  /** Excuses what was not over when the process of the gateway ended. */
+  onDeath(why: string): void {
+    if (this.#end !== undefined) this.#excuseRest(why)
+  }
+
   #excuseRest(why: string): void {
     for (const exchange of this.#plan.exchanges.slice(this.#responded)) exchange.excuse ??= why
   }

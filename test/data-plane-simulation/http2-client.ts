@@ -181,6 +181,14 @@ export class Http2Client {
     this.#finish(kind === 'close' ? 'close' : 'reset')
   }
 
+  /** Excuses what was not over when the process of the gateway ended. */
+  onDeath(why: string): void {
+    if (this.#peer === undefined) return
+    for (const exchange of this.#plan.exchanges) {
+      if (exchange.responses[0]?.isComplete !== true) exchange.excuse ??= why
+    }
+  }
+
   #lost(): void {
     this.#owner.world.note('is closed by the gateway')
     this.isOver = true

@@ -62,6 +62,11 @@ class Direction {
     this.to = to
   }
 
+  /** Bytes that the writer still holds, since the system has not accepted them. */
+  get waiting(): number {
+    return this.#waiting.reduce((sum, { rest }) => sum + rest.length, 0)
+  }
+
   get unread(): number {
     return this.#arrived.reduce((sum, bytes) => sum + bytes.length, 0)
   }
@@ -183,6 +188,8 @@ export class End {
   receiver: Receiver = silent
   isReading = false
   isClosed = false
+  /** Most bytes that its process held at once, since the system had not accepted them. */
+  mostWaiting = 0
   #out: Direction | undefined
   #in: Direction | undefined
 
@@ -205,7 +212,10 @@ export class End {
       this.#in?.finish('reset')
       return true
     }
-    return this.#out?.write(bytes, done) ?? true
+    const out = this.#out
+    if (out === undefined || out.write(bytes, done)) return true
+    this.mostWaiting = Math.max(this.mostWaiting, out.waiting)
+    return false
   }
 
   read(): void {
@@ -256,6 +266,8 @@ export class Network {
   readonly world: World
   readonly #random: Random
   readonly #listening = new Map<string, { readonly machine: Machine; readonly accept: Accept }>()
+  /** Ends of each machine. */
+  readonly #ends = new Map<Machine, Set<End>>()
   #nextPort = 30_000
   /** Makes the behaviour of the next connection. */
   line: (random: Random) => Line = randomLine
@@ -271,6 +283,26 @@ export class Network {
     const name = nameOf(address)
     this.#listening.set(name, { machine, accept })
     return () => void this.#listening.delete(name)
+  }
+
+  #keep(end: End): void {
+    const ends = this.#ends.get(end.machine) ?? new Set()
+    this.#ends.set(end.machine, ends.add(end))
+  }
+
+  /** Most bytes that a connection of a machine held at once to write them. */
+  mostWaiting(machine: Machine): number {
+    const ends = this.#ends.get(machine) ?? new Set<End>()
+    return Math.max(0, ...[...ends].map((end) => end.mostWaiting))
+  }
+
+  /** Resets all connections of a machine whose process ends, and frees its addresses. */
+  resetAll(machine: Machine): void {
+    for (const end of this.#ends.get(machine) ?? []) end.reset()
+    this.#ends.delete(machine)
+    for (const [name, one] of this.#listening) {
+      if (one.machine === machine) this.#listening.delete(name)
+    }
   }
 
   isTaken(address: Address): boolean {
@@ -294,6 +326,8 @@ export class Network {
       const near = new End(from, local, to)
       const far = new End(found.machine, to, local)
       End.join(this.world, line, near, far)
+      this.#keep(near)
+      this.#keep(far)
       this.world.schedule(found.machine, 0, () => found.accept(far))
       onConnect(near)
     })

@@ -100,7 +100,8 @@ export function checkSessions(
       const isFromUpstream = exchange.responses.some(({ fields }) =>
         fields.some(([field, value]) => field.toLowerCase() === 'x-tag' && value === tag),
       )
-      if (isFromUpstream && session.got === undefined) say('truth', `${tag} continues an old session`)
+      if (isFromUpstream && session.got === undefined)
+        say('truth', `${tag} continues an old session`)
       continue
     }
     const mayBeEjected = (failures.get(sent.upstream) ?? 0) >= failuresOfEjected

@@ -1,6 +1,10 @@
 /** One world: a configuration, clients, upstreams, and what must hold at the end. */
+
+import type { EngineCounters } from '../../src/engines/http/contracts/engine.ts'
 import { ModelRecord } from '../../src/gateway/backends/ai/call/model-record.ts'
+import { RateBuckets } from '../../src/gateway/proxy/rate-buckets.ts'
 import type { AccessRecord } from '../../src/gateway/proxy/telemetry/types.ts'
+import type { GatewayError } from '../../src/ground/errors/index.ts'
 import type { Resource } from '../../src/ground/model/resources.ts'
 import { inhabit } from '../virtual-time/globals.ts'
 import { Random } from '../virtual-time/random.ts'
@@ -21,6 +25,7 @@ import { Http1Service } from './http1-upstream.ts'
 import { Http2Client } from './http2-client.ts'
 import { Http2Service } from './http2-upstream.ts'
 import { McpTraffic } from './mcp/traffic.ts'
+import { memoryProblems, mostHeld } from './memory.ts'
 import { Network } from './network.ts'
 import { problemOfArrival } from './policies.ts'
 import { startServices } from './services/policy-services.ts'
@@ -28,6 +33,7 @@ import { checkSessions } from './sessions.ts'
 import { plugIn } from './sockets.ts'
 import { randomClient, randomTraffic } from './traffic.ts'
 import { Upstream } from './upstream.ts'
+import { excuseAll, randomWorkerFaults, type WorkerFaults, Workers } from './worker-faults.ts'
 
 export interface Outcome {
   readonly seed: number
@@ -87,6 +93,7 @@ class Simulation {
   /** The wall clock when the world begins. */
   #epochMs = 0
   readonly #machine = new Machine('gateway')
+  readonly #control = new Machine('control')
   readonly #records: (AccessRecord & RecordedUsage)[] = []
   readonly #upstreams: Upstream[] = []
   readonly #clients: (Http1Client | Http2Client)[] = []
@@ -108,12 +115,17 @@ class Simulation {
   async run(): Promise<void> {
     const world = this.#world
     plugIn(this.#network, this.#machine)
-    const gateway = await Gateway.start(world, this.#machine, {
-      onDone: (record) => this.#record(record),
-      records: this.#random.chance(recordedShare),
+    const faults = randomWorkerFaults(new Random(world.seed, 'worker faults'))
+    const options = {
+      buckets: new RateBuckets(undefined, () => world.monotonicMs(this.#machine)),
+      onDone: (record: AccessRecord) => this.#record(record),
+      records: this.#random.chance(recordedShare) && faults.deathAt === undefined,
       memoryPages: this.#random.pick(memoryPages),
-      onBug: (error) => world.fail(`a bug: ${error.stack} ${String(error.cause)}`),
-    })
+      onBug: (error: GatewayError) => world.fail(`a bug: ${error.stack} ${String(error.cause)}`),
+    }
+    const gateway = new Workers(await Gateway.start(world, options))
+    // It starts beforehand, since its modules load at a time that no seed decides.
+    const next = faults.deathAt === undefined ? undefined : await Gateway.start(world, options)
     try {
       this.#epochMs = world.wallMs(this.#machine)
       const configuration = randomConfiguration(
@@ -130,16 +142,17 @@ class Simulation {
       this.#mcp.start(configuration.port)
       this.#upstreams.push(...this.#mcp.upstreams)
       this.#planChanges(configuration, gateway)
+      this.#planFaults(faults, configuration, gateway, next)
       const waiting = () => [...this.#clients.filter(({ isOver }) => !isOver), ...this.#mcp.waiting]
       while (waiting().length > 0 && world.now < limitMs) await world.runUntil(world.now + 1_000)
       for (const client of waiting()) this.#violate('progress', client.describe())
       await world.runUntil(world.now + quietMs)
-      this.#check(configuration, gateway)
+      this.#check(configuration, gateway.current)
       this.#mcp.check(this.#records)
-      await this.#checkDecisions(configuration, gateway)
+      await this.#checkDecisions(configuration, gateway.current)
       await world.runUntil(world.now)
     } finally {
-      gateway.stop()
+      gateway.current.stop()
       await world.runUntil(world.now + 1_000)
     }
     for (const { name, open } of this.#upstreams) {
@@ -207,11 +220,12 @@ class Simulation {
     this.#upstreams.push(...services)
   }
 
-  #planChanges({ resources, routes }: Configuration, gateway: Gateway): void {
+  #planChanges({ resources, routes }: Configuration, gateway: Workers): void {
     const random = new Random(this.#world.seed, 'changes')
     const world = this.#world
     const apply = (atMs: number, text: string, changed: () => readonly Resource[]) => {
-      world.schedule(this.#machine, atMs - world.now, () => {
+      // The control plane sends them, whatever happens to the worker.
+      world.schedule(this.#control, atMs - world.now, () => {
         world.note(`the configuration changes: ${text}`)
         void gateway.apply(changed())
       })
@@ -226,6 +240,30 @@ class Simulation {
       const now = world.now + afterMs
       this.#hasMoved ||= text === 'an endpoint is gone'
       apply(now, text, () => withReplacements(changed, removals, now))
+    }
+  }
+
+  #planFaults(
+    { deathAt, clocks }: WorkerFaults,
+    { routes }: Configuration,
+    gateway: Workers,
+    next: Gateway | undefined,
+  ): void {
+    const world = this.#world
+    if (deathAt !== undefined && next !== undefined) {
+      world.schedule(this.#control, deathAt, () => {
+        world.note('the worker dies')
+        excuseAll(this.exchanges.values(), this.#clients, this.#mcp)
+        gateway.replace(next, this.#machine, this.#network)
+      })
+    }
+    // These are decided by the wall clock, on purpose.
+    if (routes.some(({ keys, session }) => keys ?? session?.absoluteTimeoutMs)) return
+    for (const { at, byMs } of clocks) {
+      world.schedule(this.#control, at, () => {
+        world.note(`the clock of the gateway is set by ${byMs} ms`)
+        this.#machine.skewMs += byMs
+      })
     }
   }
 
@@ -276,10 +314,18 @@ class Simulation {
     if (connectionsOpen > 0) {
       this.#violate('progress', `${connectionsOpen} client connections are open without a client`)
     }
+    this.#checkMemory(routes, engine.counters)
     if (coreTraps > 0) this.#violate('truth', `the core has trapped ${coreTraps} times`)
     for (const { endpoint, busy } of engine.poolStates()) {
       if (busy > 0) this.#violate('progress', `${busy} connections to ${endpoint} are busy`)
     }
+  }
+
+  #checkMemory(routes: readonly SimulatedRoute[], counters: EngineCounters): void {
+    for (const problem of memoryProblems(counters)) this.#violate('memory', problem)
+    const held = this.#network.mostWaiting(this.#machine)
+    const most = mostHeld(routes, this.exchanges.values())
+    if (held > most) this.#violate('memory', `a connection held ${held} bytes, more than ${most}`)
   }
 
   async #checkDecisions(

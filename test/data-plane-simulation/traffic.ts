@@ -31,13 +31,16 @@ export interface Traffic {
   readonly keyRandom: Random
 }
 
+/** Share of worlds with bodies that no buffer holds as a whole. */
+const largeShare = 0.06
+
 export const randomTraffic = (random: Random, keyRandom: Random, emphasis: Emphasis): Traffic => ({
   keyRandom,
   processors: {
     faults: emphasis.of('processor fault', 0.35),
     modes: emphasis.of('processor modes', 0.4),
   },
-  most: random.pick([300, 5_000, 70_000]),
+  most: keyRandom.chance(largeShare) ? 400_000 : random.pick([300, 5_000, 70_000]),
   faultChance: random.pick([0, 0, 0.1, 0.4]),
 })
 

@@ -40,7 +40,7 @@ export function checkRequest(
 }
 
 function checkRecord(
-  { head, excuse }: McpRequest,
+  { head, excuse, mayLackRecord }: McpRequest,
   path: string,
   records: readonly AccessRecord[],
   say: Say,
@@ -50,7 +50,7 @@ function checkRecord(
   const [record] = own
   if (head === undefined) return
   if (record === undefined) {
-    if (excuse === undefined) say('truth', 'has no record')
+    if (excuse === undefined && !mayLackRecord) say('truth', 'has no record')
   } else if (record.status !== statusOf(head)) {
     say('truth', `is recorded with ${record.status}, and gets ${head.startLine}`)
   }

@@ -54,6 +54,8 @@ export class McpRequest {
   isRest = false
   /** Why it needs no response. */
   excuse: string | undefined
+  /** Whether the worker has died since it began. */
+  mayLackRecord = false
   head: Message | undefined
   /** The JSON-RPC messages that the client got in the response. */
   readonly messages: Rpc[] = []

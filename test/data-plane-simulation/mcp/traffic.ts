@@ -26,6 +26,7 @@ export class McpTraffic {
   readonly #servers: McpServer[] = []
   readonly #clients: McpClient[] = []
   readonly upstreams: Upstream[] = []
+  #hasDied = false
 
   constructor(world: World, network: Network, report: Report) {
     this.#world = world
@@ -81,11 +82,22 @@ export class McpTraffic {
     }
   }
 
+  /** Called if the process of the gateway ends. */
+  excuseAll(why: string): void {
+    this.#hasDied = true
+    for (const request of this.#requests.values()) {
+      if (!request.isOver || request.head === undefined) request.excuse ??= why
+      request.mayLackRecord = true
+    }
+  }
+
   check(records: readonly AccessRecord[]): void {
     const plan = this.#plan
     if (plan === undefined) return
     const requests = [...this.#requests.values()]
     for (const request of requests) checkRequest(request, plan, records, this.#report)
+    // What a worker knew of sessions besides their ids is lost with it.
+    if (this.#hasDied) return
     checkLists(requests, plan, this.#report)
     checkSessions(this.#servers, requests, plan, this.#report)
   }

@@ -1,0 +1,77 @@
+/** What happens to the process of the gateway: its worker dies and another one takes over, and its clock is set. */
+import type { Resource, ResourceKey } from '../../src/ground/model/resources.ts'
+import type { Random } from '../virtual-time/random.ts'
+import type { Machine } from '../virtual-time/world.ts'
+import type { Exchange } from './exchange.ts'
+import type { Gateway } from './gateway.ts'
+import type { McpTraffic } from './mcp/traffic.ts'
+import type { Network } from './network.ts'
+
+/** Share of worlds in which the worker dies, and in which the clock is set. */
+const deathShare = 0.08
+const clockShare = 0.1
+/** Time in which both happen. */
+const lastMs = 1_500
+
+export interface WorkerFaults {
+  /** When the worker dies; undefined if it does not. */
+  readonly deathAt: number | undefined
+  /** When the wall clock is set, and by how many milliseconds. */
+  readonly clocks: readonly { readonly at: number; readonly byMs: number }[]
+}
+
+export const randomWorkerFaults = (random: Random): WorkerFaults => ({
+  deathAt: random.chance(deathShare) ? random.between(50, lastMs) : undefined,
+  clocks: random.chance(clockShare)
+    ? Array.from({ length: 1 + random.below(2) }, () => ({
+        at: random.between(0, lastMs),
+        byMs: Math.floor(random.between(-1, 1) * random.pick([2_000, 3_600_000, 86_400_000])),
+      }))
+    : [],
+})
+
+/** The worker that serves, and the configuration that its successor gets. */
+export class Workers {
+  #current: Gateway
+  readonly #resources = new Map<ResourceKey, Resource>()
+
+  constructor(first: Gateway) {
+    this.#current = first
+  }
+
+  get current(): Gateway {
+    return this.#current
+  }
+
+  apply(resources: readonly Resource[]): Promise<void> {
+    for (const resource of resources) this.#resources.set(resource.key, resource)
+    return this.#current.apply(resources)
+  }
+
+  /** Lets the worker die: its connections are reset, its timers never fire, and `next` gets the configuration. */
+  replace(next: Gateway, machine: Machine, network: Network): void {
+    machine.run++
+    network.resetAll(machine)
+    this.#current = next
+    void next.apply([...this.#resources.values()])
+  }
+}
+
+interface Client {
+  onDeath(why: string): void
+}
+
+const why = 'the worker has died'
+
+/** Excuses what was under way when the worker died. */
+export function excuseAll(
+  exchanges: Iterable<Exchange>,
+  clients: readonly Client[],
+  mcp: McpTraffic,
+): void {
+  for (const client of clients) client.onDeath(why)
+  for (const exchange of exchanges) {
+    if (exchange.begunAt !== undefined) exchange.mayLackRecord = true
+  }
+  mcp.excuseAll(why)
+}
