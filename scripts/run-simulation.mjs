@@ -3,6 +3,7 @@
 // 2 wrong usage.
 import { spawn } from 'node:child_process'
 import { enableCompileCache } from 'node:module'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { buildIfNeeded, print, runCommand } from './run-command.mjs'
@@ -19,7 +20,11 @@ export async function runSimulation(folder) {
   if (processes > 0) {
     const args = process.argv.slice(2)
     const [, count] = args.splice(processes - 2, 2)
-    process.exit(await runInProcesses(Number(count), args))
+    if (count !== '1') process.exit(await runInProcesses(Number(count), args))
+    process.argv.splice(processes, 2)
+  } else if (isLong(process.argv)) {
+    const args = [...process.argv.slice(2), '--no-build']
+    process.exit(await runInProcesses(availableParallelism(), args))
   }
   const mutation = process.argv.indexOf('--mutation')
   if (mutation > 0) {
@@ -29,6 +34,16 @@ export async function runSimulation(folder) {
   }
   const { parseOptions, runSeeds, usage } = await import(`../test/${folder}/main.ts`)
   await runCommand({ parseOptions, run: runSeeds, usage })
+}
+
+/** Number of seeds from which several processes are faster, although each loads the code. */
+const manySeeds = 200
+/** Options with which the seeds run one after the other. */
+const needsOrder = ['--mutation', '--trace', '--until']
+
+function isLong(args) {
+  const [, from, to] = /^(\d+)\.\.(\d+)$/.exec(args[args.indexOf('--seeds') + 1] ?? '') ?? []
+  return to - from >= manySeeds && !needsOrder.some((option) => args.includes(option))
 }
 
 /** Gives each process a part of the seeds. Returns the highest exit code. */
@@ -46,14 +61,35 @@ async function runInProcesses(count, args) {
     const seeds = `${first}..${Math.min(to, first + size - 1)}`
     parts.push(runProcess([...args.slice(0, at), '--seeds', seeds, ...args.slice(at + 2)]))
   }
-  return Math.max(...(await Promise.all(parts)))
+  const began = Date.now()
+  const results = await Promise.all(parts)
+  printSum(results, (Date.now() - began) / 1_000)
+  return Math.max(...results.map(({ code }) => code))
 }
+
+/** Prints the sums of the numbers in the last lines of all processes, which are alike. */
+function printSum(results, seconds) {
+  const lasts = results.flatMap(({ sum }) => sum ?? [])
+  const [first] = lasts
+  if (first === undefined) return
+  const add = (at) => lasts.reduce((all, one) => all + Number(one[at]), 0)
+  const rate = (add(1) / seconds).toFixed(1)
+  print(`${add(1)} seeds, ${add(2)} exchanges, ${add(3)} failed; ${rate} seeds a second`)
+}
+
+/** The last line of a process of the data plane. */
+const sumPattern = /^(\d+) seeds, (\d+) exchanges, (\d+) failed; /
 
 function runProcess(args) {
   const child = spawn(process.execPath, [...process.execArgv, process.argv[1], ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   // Whole lines, so that those of several processes do not mix.
-  createInterface({ input: child.stdout }).on('line', print)
-  return new Promise((resolve) => child.on('close', (code) => resolve(code ?? 1)))
+  let sum
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    const found = sumPattern.exec(line)
+    if (found === null) print(line)
+    else sum = found
+  })
+  return new Promise((resolve) => child.on('close', (code) => resolve({ code: code ?? 1, sum })))
 }

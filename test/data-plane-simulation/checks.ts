@@ -156,7 +156,9 @@ function checkResponse(
   if (second !== undefined) say(`gets a second response: ${second.startLine}`)
   if (response === undefined) {
     // A response may be broken off before a slow client gets any of it.
-    const isBroken = exchange.processing?.ending !== undefined && arrivals.length > 0
+    const isBroken =
+      (exchange.processing?.ending !== undefined && arrivals.length > 0) ||
+      (exchange.isCutOff && isExplained(exchange, route, records))
     if (excuse === undefined && !isBroken) sayStuck('its client gets no response')
     return
   }

@@ -117,6 +117,8 @@ export class Exchange implements PolicyParts {
   hasSlowClient = false
   /** Whether its request may share a connection to an upstream, which another exchange may end. */
   sharesConnection = false
+  /** Whether its connection has ended with a part of its response, or before it. */
+  isCutOff = false
   /** Whether the worker has died since it began. */
   mayLackRecord = false
   /** Set if its route has sessions. */

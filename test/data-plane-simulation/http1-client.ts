@@ -154,6 +154,15 @@ export class Http1Client {
     if (this.#end !== undefined) this.#excuseRest(why)
   }
 
+  /** The checks say whether the current response may be cut off; those after it cannot arrive. */
+  #cutOff(): void {
+    const current = this.#current
+    if (current !== undefined) current.isCutOff = true
+    for (const exchange of this.#plan.exchanges.slice(this.#responded + 1)) {
+      exchange.excuse ??= 'an earlier response was cut off'
+    }
+  }
+
   #excuseRest(why: string): void {
     for (const exchange of this.#plan.exchanges.slice(this.#responded)) exchange.excuse ??= why
   }
@@ -169,14 +178,11 @@ export class Http1Client {
         if (this.isOver) return
         this.#excuseRest('an earlier response has ended the connection')
       } catch {
-        this.#excuseRest('an earlier response was cut off')
+        this.#cutOff()
       }
-    } else if (hasPart) this.#excuseRest('an earlier response was cut off')
+    } else if (hasPart) this.#cutOff()
     const current = this.#current
-    if (current?.processing?.ending !== undefined && current.arrivals.length > 0) {
-      const later = this.#plan.exchanges.slice(this.#responded + 1)
-      for (const one of later) one.excuse ??= 'an earlier response was cut off before it arrived'
-    }
+    if (current?.processing?.ending !== undefined && current.arrivals.length > 0) this.#cutOff()
     const before = this.#plan.exchanges[this.#responded - 1]
     // The length of a chunked body shows only when it is over, after the response.
     if (before?.request.framing === 'chunked' && before.request.body.length > discardLimit) {

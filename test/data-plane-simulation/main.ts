@@ -12,7 +12,8 @@ export const usage = `npm run data-plane-simulation -- [--seed N | --seeds FROM.
   --seed N          runs one seed
   --seeds FROM..TO  runs these seeds (default 1..500); also a list, as 3,17,40
   --minutes M       stops after so many minutes, whatever seeds are left
-  --processes N     divides the seeds between so many processes; needs --seeds FROM..TO
+  --processes N     divides the seeds between so many processes; needs --seeds FROM..TO. Without it, ranges
+                    of more than 200 seeds use all cores, unless a mutation, a trace or --until is wanted
   --twice           runs each seed twice and compares the schedules
   --trace           prints the whole trace
   --mutation NAME   breaks the code on purpose (mutations.ts) and stops at the first seed that fails

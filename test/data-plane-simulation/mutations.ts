@@ -181,5 +181,25 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     from: 'this.isOver = true\n    this.#stream.end()',
     to: 'this.isOver = true; this.hasPassed = this.#isDone; this.#stream.end()',
   },
+  'a session leaves its endpoint': {
+    file: 'src/gateway/proxy/phases.ts',
+    from: 'context.retries === 0 ? context.session?.origin',
+    to: 'context.retries === -1 ? context.session?.origin',
+  },
+  'a session outlives its time': {
+    file: 'src/gateway/proxy/request/session-persistence.ts',
+    from: 'Date.now() - begunAt >= absoluteTimeoutMs',
+    to: 'Date.now() < 0',
+  },
+  'a slow client does not stop its upstream': {
+    file: 'src/engines/http/http1/upstream-connection.ts',
+    from: 'if (body.blocked) this.transport.pause()',
+    to: '',
+  },
+  'a read buffer is not given back': {
+    file: 'src/engines/http/bytes/read-buffers.ts',
+    from: 'this.inUse--',
+    to: '',
+  },
   ...mcpMutations,
 }

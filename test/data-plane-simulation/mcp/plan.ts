@@ -93,7 +93,7 @@ export function randomMcp(random: Random): McpPlan | undefined {
   return {
     name: 'tools',
     servers,
-    isStateless: random.chance(0.2),
+    isStateless: random.chance(0.3),
     hasKeys: random.chance(0.5),
     timeoutMs: random.pick([15_000, 50_000]),
     faultChance: random.pick([0, 0, 0.15]),
@@ -224,7 +224,7 @@ function randomStyle(
   const styles: CallStyle[] = ['json', 'json', 'stream', 'stream', 'number as text']
   if (timeoutMs > 40_000) styles.push('long')
   if (era !== 'modern') styles.push('refused')
-  if (era === 'sessions') styles.push('polled')
+  if (era === 'sessions') styles.push('polled', 'polled')
   if (era === 'sessions' && !isModern && !isStateless) styles.push('asks', 'asks')
   return random.pick(styles)
 }
