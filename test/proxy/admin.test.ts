@@ -67,11 +67,14 @@ describe('the stats address', () => {
   })
 })
 
+const noSeries = () => Promise.reject(new Error('nobody asks for them'))
+
 describe('the admin address', () => {
   const parts = () => {
     const quits: string[] = []
     const log = { level: 'info' }
-    return { log, quits, dump: () => '{}', rotateTickets: () => {}, quit: () => quits.push('quit') }
+    const quit = () => quits.push('quit')
+    return { log, quits, dump: () => '{}', rotateTickets: () => {}, quit, series: noSeries }
   }
 
   it('shows and sets the level of the operational log', async () => {
@@ -104,7 +107,9 @@ describe('requests from web pages to the admin address', () => {
   ])('are refused: %j', async (headers) => {
     const quits: string[] = []
     const quit = () => quits.push('quit')
-    const call = await open(adminRoutes({ dump: () => '{}', rotateTickets: () => {}, quit }))
+    const call = await open(
+      adminRoutes({ dump: () => '{}', rotateTickets: () => {}, quit, series: noSeries }),
+    )
     expect((await call('POST', '/quitquitquit', headers)).status).toBe(403)
     expect((await call('GET', '/config_dump', headers)).status).toBe(403)
     expect(quits).toEqual([])

@@ -31,6 +31,7 @@ import { addCompletion, addManual } from './shell/index.ts'
 import { addSimulate } from './simulate/index.ts'
 import { addSpend } from './spend/index.ts'
 import { addStatus } from './status/index.ts'
+import { addTop } from './top/index.ts'
 import { addValidate } from './validate/index.ts'
 import { addVersion } from './version.ts'
 import { addWhatIf } from './what-if/index.ts'
@@ -43,6 +44,7 @@ const commands: readonly ((program: Command) => void)[] = [
   addProxy,
   addValidate,
   addStatus,
+  addTop,
   addLog,
   addReplay,
   addExplain,

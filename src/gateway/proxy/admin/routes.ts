@@ -3,6 +3,8 @@ import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import { type Respond, type Routes, sendText } from '../../../engines/local-server/server.ts'
 import { prometheusContentType } from '../../../ground/base/prometheus.ts'
+import type { SeriesAnswer, SeriesQuestion } from '../../../past/series/answer.ts'
+import { readQuestion } from '../../../past/series/question.ts'
 
 /** The level of the operational log. */
 export interface LevelControl {
@@ -37,6 +39,8 @@ export function statsRoutes(scrape: () => Promise<string>): Routes {
   return { '/metrics': { GET: metrics }, '/stats/prometheus': { GET: metrics } }
 }
 
+const jsonType = 'application/json; charset=utf-8'
+
 interface AdminParts {
   dump(): string
   /** Undefined if the process has no operational log. */
@@ -45,6 +49,7 @@ interface AdminParts {
   rotateTickets(): void
   /** Stops the process. */
   quit(): void
+  series(question: SeriesQuestion): Promise<SeriesAnswer>
 }
 
 /**
@@ -81,7 +86,7 @@ function notForPages(routes: Routes): Routes {
   return each(routes, (methods) => each(methods, guarded))
 }
 
-export function adminRoutes({ dump, log, rotateTickets, quit }: AdminParts): Routes {
+export function adminRoutes({ dump, log, rotateTickets, quit, series }: AdminParts): Routes {
   const original = log?.level
   const show: Respond = (_request, response) => {
     sendText(response, 200, `current log level is ${log?.level ?? 'unknown'}\n`)
@@ -99,8 +104,14 @@ export function adminRoutes({ dump, log, rotateTickets, quit }: AdminParts): Rou
   }
   return notForPages({
     '/config_dump': {
-      GET: (_request, response) =>
-        sendText(response, 200, dump(), 'application/json; charset=utf-8'),
+      GET: (_request, response) => sendText(response, 200, dump(), jsonType),
+    },
+    '/series': {
+      GET: async (_request, response, { searchParams }) => {
+        const question = readQuestion(searchParams, Date.now())
+        if (!question.ok) return sendText(response, 400, `${question.problems.join('\n')}\n`)
+        sendText(response, 200, JSON.stringify(await series(question.value)), jsonType)
+      },
     },
     '/logging': { GET: show, POST: change },
     '/rotate_tls_session_keys': {

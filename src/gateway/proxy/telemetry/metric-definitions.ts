@@ -13,6 +13,7 @@ export interface MetricDefinition {
 const routeLabels = ['bind', 'gateway', 'listener', 'route', 'route_rule'] as const
 const requestLabels = ['backend', 'protocol', 'method', 'status', 'reason', ...routeLabels] as const
 const mcpLabels = ['backend', 'method', 'target', 'type', 'result', ...routeLabels] as const
+const toolLabels = ['backend', 'target', 'tool', 'result'] as const
 const streamLabels = ['backend', 'protocol', 'reason', ...routeLabels] as const
 const connectionLabels = ['bind', 'gateway', 'listener', 'protocol'] as const
 
@@ -93,6 +94,15 @@ export const metricDefinitions = {
   mcp_requests_total: counter(
     'MCP messages from clients. `result` is `error` if the answer was an error.',
     mcpLabels,
+  ),
+  mcp_tool_call_duration_seconds: histogram(
+    'Duration of requests with calls of MCP tools. Only the first tools have series of their own; all others are `_OTHER`.',
+    toolLabels,
+    durations,
+  ),
+  identity_requests_total: counter(
+    'Completed requests by who they belong to. `class` is the first digit of the status. Only the first values of a dimension have series of their own; all others are `_OTHER`.',
+    ['dimension', 'value', 'class'],
   ),
   dns_lookups_total: counter('DNS lookups of backend host names. Cached answers are not counted.', [
     'result',

@@ -24,6 +24,8 @@ export type ProxyEvent =
   | { readonly type: 'fault'; readonly worker: number; readonly message: string }
   /** Decisions about requests are not recorded. */
   | { readonly type: 'not-recording'; readonly error: Error }
+  /** Time series are lost, because they cannot be written. */
+  | { readonly type: 'series-not-written'; readonly error: Error }
   | CatalogEvent
   /** POST /quitquitquit was received: the process should drain the proxy and end. */
   | { readonly type: 'quit-requested' }
@@ -39,6 +41,8 @@ export interface ProxyOptions extends TrafficSettings {
   readonly readinessAddress: string
   /** What to record of decisions about requests, and where; nothing if omitted. */
   readonly records?: RecordOptions
+  /** Folder for the time series; if omitted, they are in memory only. */
+  readonly seriesFolder?: string
   /** Publishes the blocks of decision records; if omitted, they are only on disk. */
   readonly publisher?: BlockPublisher
   /** The ledger of budgets; if omitted, requests under a budget are refused. */

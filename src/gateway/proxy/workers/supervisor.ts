@@ -9,6 +9,7 @@
 import { TicketRotation } from '../../../engines/http/tls/session-tickets.ts'
 import { type SmallServer, serve } from '../../../engines/local-server/server.ts'
 import { listenHost } from '../../../ground/base/listen-hosts.ts'
+import type { SeriesAnswer, SeriesQuestion } from '../../../past/series/answer.ts'
 import { configDump } from '../admin/config-dump.ts'
 import { adminRoutes, readinessRoutes, statsRoutes } from '../admin/routes.ts'
 import { ProxyBudgets } from '../budgets/proxy-budgets.ts'
@@ -21,6 +22,7 @@ import { PortClaims } from './port-claims.ts'
 import { workerCount } from './prepared-threads.ts'
 import type { ProxyEvent, ProxyOptions } from './proxy-options.ts'
 import { laterPending, startupPending, unservedPorts } from './readiness.ts'
+import { SeriesRecorder } from './series-recorder.ts'
 import { createSharedCounts, forgetWorker, type SharedCounts } from './shared-counts.ts'
 import { createSharedRates, RateLocks } from './shared-rates.ts'
 import type { FromWorker, PortName } from './worker-messages.ts'
@@ -53,6 +55,7 @@ class Supervisor {
   #reported = new Set<string>()
   #wasReady = false
   #record: RecordSettings | undefined
+  readonly #series: SeriesRecorder
   #isDraining = false
   #drained: Promise<void> | undefined
   readonly #ready = Promise.withResolvers<void>()
@@ -75,6 +78,11 @@ class Supervisor {
         }
       },
     )
+    this.#series = new SeriesRecorder({
+      folder: options.seriesFolder,
+      scrape: () => this.#workerMetrics(),
+      onProblem: (error) => this.#emit({ type: 'series-not-written', error }),
+    })
     this.#claims = new PortClaims(options.bindAddress, workers > 1)
     this.#counts = createSharedCounts(workers, options.maxBackendRequests !== undefined)
   }
@@ -107,6 +115,7 @@ class Supervisor {
     this.#record = this.#openRecords(count)
     for (let index = 0; index < count; index++) this.#threads.push(this.#newThread(index, count))
     await Promise.all(this.#threads.map(({ started }) => started))
+    this.#series.start()
   }
 
   #openRecords(workers: number): RecordSettings | undefined {
@@ -128,6 +137,7 @@ class Supervisor {
       dump: () => this.#dump(),
       rotateTickets: () => this.#tickets.rotate(),
       quit: () => this.#emit({ type: 'quit-requested' }),
+      series: (question) => this.series(question),
       log,
     })
     const readiness = readinessRoutes({
@@ -264,13 +274,21 @@ class Supervisor {
 
   /** Returns all metrics in the Prometheus format. */
   async metrics(): Promise<string> {
-    const workers = await Promise.all(this.#threads.map((thread) => thread.metrics()))
     return writePrometheus({
-      ...sumSnapshots(workers),
+      ...(await this.#workerMetrics()),
       ...this.#own(),
       ...this.#options.publisher?.metrics(),
       ...this.#options.moreMetrics?.(),
     })
+  }
+
+  async #workerMetrics(): Promise<MetricsSnapshot> {
+    return sumSnapshots(await Promise.all(this.#threads.map((thread) => thread.metrics())))
+  }
+
+  /** Returns time series, including everything until now. */
+  series(question: SeriesQuestion): Promise<SeriesAnswer> {
+    return this.#series.answer(question)
   }
 
   #own(): MetricsSnapshot {
@@ -315,6 +333,7 @@ class Supervisor {
     this.#isDraining = true
     const { minMs, maxMs } = this.#options.drain ?? { minMs: 0, maxMs: 5_000 }
     await Promise.all(this.#threads.map((thread) => thread.drain(minMs, maxMs)))
+    await this.#series.close()
     await this.#budgets.close()
     await this.#options.publisher?.close()
     await this.#closeServers()
@@ -324,6 +343,7 @@ class Supervisor {
   async close(): Promise<void> {
     this.#isDraining = true
     await Promise.all(this.#threads.map((thread) => thread.stop()))
+    await this.#series.close()
     await this.#budgets.close()
     await this.#closeServers()
   }

@@ -12,6 +12,7 @@ import { backendTelemetry } from '../../backends/registry.ts'
 import { statusOf } from '../telemetry/access-fields.ts'
 import { AccessLines, type AccessLogFormat } from '../telemetry/access-line.ts'
 import type { AccessLog } from '../telemetry/access-log.ts'
+import { IdentityRequests } from '../telemetry/identity-requests.ts'
 import {
   type MetricsSnapshot,
   metricDefinitions,
@@ -132,6 +133,7 @@ export class WorkerTelemetry implements Telemetry {
   readonly #connects = timedCounters('upstream_connect_duration_seconds')
   readonly #callouts = timedCounters('upstream_call_duration_seconds')
   readonly #backends = backendTelemetry(labelTexts)
+  readonly #identities = new IdentityRequests()
   readonly #lookups = { ok: 0, failed: 0 }
   #ejections = 0
   #spansExported = 0
@@ -153,6 +155,7 @@ export class WorkerTelemetry implements Telemetry {
     fillLabels(labels, exchange, access)
     this.#requests.record(labels, access.durationMs / 1_000, exchange.responseBytes)
     if (access.retries > 0) this.#retries.record(labels, 0, access.retries)
+    this.#identities.count(exchange.learned, statusOf(exchange, access))
     if (access.record === undefined) return
     for (const part of this.#backends) part.count(access.record, exchange, access, labels)
   }
@@ -219,6 +222,7 @@ export class WorkerTelemetry implements Telemetry {
       request_duration_seconds: all.map(({ duration }) => duration),
       response_bytes_total: all.map(({ bytes }) => bytes),
       retries_total: this.#retries.sums(),
+      identity_requests_total: this.#identities.series(),
       tls_handshake_duration_seconds: this.#handshakes.durations(),
       trace_spans_exported_total: number(this.#spansExported),
       trace_spans_dropped_total: number(this.#spansDropped),

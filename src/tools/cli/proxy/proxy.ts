@@ -106,8 +106,14 @@ export async function proxy(flags: ProxyFlags, output: Output): Promise<number> 
   const { xdsAddress, gateway } = settings
   const { name, lastGood, unlock, ...state } = openState(settings, log)
   const folder = state.folder && join(state.folder, 'decisions')
-  const records = { share: 'off', folder } as const
-  const traffic = trafficOptions(flags, { log, loopback: false, records, onQuit: end, texts })
+  const traffic = trafficOptions(flags, {
+    log,
+    loopback: false,
+    records: { share: 'off', folder },
+    seriesFolder: state.folder && join(state.folder, 'series'),
+    onQuit: end,
+    texts,
+  })
   const gatewayName = `${gateway.namespace}/${gateway.name}`
   handleSignals(end, log)
   prepareThreads(traffic.workers)

@@ -11,6 +11,9 @@ import type { Output } from '../shared/output.ts'
 /** The default folder for the records of a gateway, next to its event log. */
 export const recordFolderOf = (logFile: string): string => `${logFile}.decisions`
 
+/** The folder for the time series of a gateway. */
+export const seriesFolderOf = (logFile: string): string => `${logFile}.series`
+
 /** Returns the path of the log and reports it; undefined, which is reported too, if there is none. */
 export function newestLog(report: Output['report']): string | undefined {
   const [newest] = logsByAge()

@@ -11,7 +11,7 @@ import { controllerSettings } from '../../../ground/settings/controller.ts'
 import type { SettingName } from '../../../ground/settings/index.ts'
 import { readTable } from '../../../ground/settings/table.ts'
 import { commandsOf, openConsole, recordsOf } from '../console/open.ts'
-import { recordFolderOf } from '../recording/newest-log.ts'
+import { recordFolderOf, seriesFolderOf } from '../recording/newest-log.ts'
 import { OperationalLog } from '../shared/operational-log.ts'
 import { exitCode, type Output, UsageError } from '../shared/output.ts'
 import { valuesOf } from '../shared/settings.ts'
@@ -39,7 +39,8 @@ export async function run(options: RunOptions, output: Output): Promise<number> 
   const proxy = trafficOptions(options, {
     log,
     loopback: true,
-    records: { share: 0, folder: recordFolder(options), nats: options.nats },
+    records: { share: 0, folder: stateFolderOf(options, recordFolderOf), nats: options.nats },
+    seriesFolder: stateFolderOf(options, seriesFolderOf),
     onQuit: end,
   })
   const { consoleAddress } = valuesOf(readTable(consoleSettings, options, process.env))
@@ -59,6 +60,7 @@ export async function run(options: RunOptions, output: Output): Promise<number> 
     isOwnLog: true,
     isLive: true,
     metrics: () => gateway.proxy.metrics(),
+    series: (question) => gateway.proxy.series(question),
     ...recordsOf(place),
     ...(gateway.logPath !== undefined && commandsOf(() => place)),
   })
@@ -69,10 +71,13 @@ export async function run(options: RunOptions, output: Output): Promise<number> 
   return exitCode.success
 }
 
-/** The default folder for decision records: next to the event log, unless that is in memory. */
-function recordFolder({ file, logFile, ephemeral }: RunOptions): string | undefined {
+/** A default folder of the gateway: next to the event log, unless that is in memory. */
+function stateFolderOf(
+  { file, logFile, ephemeral }: RunOptions,
+  folderOf: (logFile: string) => string,
+): string | undefined {
   if (ephemeral === true) return undefined
-  return recordFolderOf(logFile ?? defaultLogPath(file))
+  return folderOf(logFile ?? defaultLogPath(file))
 }
 
 async function start(

@@ -41,6 +41,8 @@ function describe(event: ProxyEvent): Line | undefined {
       return ['info', `catalogs of models are in force: ${event.digest}`]
     case 'not-recording':
       return ['error', `decisions are not recorded: ${event.error.message}`]
+    case 'series-not-written':
+      return ['warn', `time series are not written to disk: ${event.error.message}`]
     default:
       return undefined
   }
@@ -59,6 +61,8 @@ interface TrafficContext {
     /** NATS servers to which the records are also published. */
     readonly nats?: string
   }
+  /** Folder for the time series; if undefined, they are in memory only. */
+  readonly seriesFolder: string | undefined
   /** Called when the admin server receives POST /quitquitquit. */
   onQuit(): void
 }
@@ -66,7 +70,14 @@ interface TrafficContext {
 /** Reads the settings, configures the log, and returns the options of a proxy that logs its events. */
 export function trafficOptions(
   flags: Partial<Record<SettingName, string>>,
-  { log, loopback, records, onQuit, texts = { env: process.env, sources: {} } }: TrafficContext,
+  {
+    log,
+    loopback,
+    records,
+    seriesFolder,
+    onQuit,
+    texts = { env: process.env, sources: {} },
+  }: TrafficContext,
 ): Omit<ProxyOptions, 'channel' | 'name'> {
   const settings = valuesOf(readTable(table, flags, texts.env, texts.sources))
   const { trustedProxies, ambiguousPaths, proxyProtocolFrom, maxConnections } = settings
@@ -105,6 +116,7 @@ export function trafficOptions(
     },
     modelCatalogs: settings.modelCatalog,
     records: kept,
+    ...(seriesFolder !== undefined && { seriesFolder }),
     publisher: kept && decisionPublisher(nats, log),
     version: packageVersion(),
     drain: drainDeadlines(settings),

@@ -1,21 +1,18 @@
 /** Counts the tokens and costs of requests to language models by the identity that they are charged to. */
 import type { Cost } from '../../../../engines/messages/cost/cost.ts'
 import type { Learned } from '../../../../ground/exchange/learned.ts'
+import { IdentityValues } from '../../../proxy/telemetry/label-values.ts'
 import type { MetricsSnapshot, Series } from '../../../proxy/telemetry/metric-definitions.ts'
 import { type Label, timedCounters } from '../../../proxy/telemetry/timed-counters.ts'
 import { MoneyCounters } from './money-counters.ts'
 
-/** Maximum number of values of a dimension that have series of their own. Users may be many. */
-const maxValues = 500
-const maxLength = 128
-/** Label for all further values, and for requests without an identity. */
-const others = '_OTHER'
+/** Value for requests without an identity. */
 const noIdentity = 'none'
 
 export class IdentityCounters {
   readonly #tokens = timedCounters('identity_model_tokens_total')
   readonly #costs = new MoneyCounters('identity_model_cost_usd_total')
-  readonly #values = new Map<string, Set<string>>()
+  readonly #values = new IdentityValues()
   readonly #labels: Label[] = []
 
   count(
@@ -34,19 +31,9 @@ export class IdentityCounters {
 
   #count(dimension: string, value: string, tokens: number, cost: Cost | undefined): void {
     this.#labels[0] = dimension
-    this.#labels[1] = this.#valueOf(dimension, value)
+    this.#labels[1] = this.#values.of(dimension, value)
     this.#tokens.record(this.#labels, 0, tokens)
     if (cost !== undefined) this.#costs.add(this.#labels, cost)
-  }
-
-  #valueOf(dimension: string, value: string): string {
-    const known = this.#values.get(dimension)
-    if (known?.has(value) === true) return value
-    const values = known ?? new Set<string>()
-    if (known === undefined) this.#values.set(dimension, values)
-    if (values.size >= maxValues || value.length > maxLength) return others
-    values.add(value)
-    return value
   }
 
   snapshot(): MetricsSnapshot {

@@ -11,6 +11,7 @@
  *   GET  /api/decisions           the newest records of requests that match, one per line
  *   GET  /api/decisions/tail      records of requests that end from now on; never ends
  *   GET  /api/metrics             metrics of the process
+ *   GET  /api/series?since=&by=   time series, as the admin endpoint /series answers
  *   POST /api/commands/NAME       runs a command that only reads, such as `simulate`
  */
 import { createReadStream } from 'node:fs'
@@ -28,6 +29,7 @@ import {
 import { sendText } from '../../../../engines/local-server/server.ts'
 import { prometheusContentType } from '../../../../ground/base/prometheus.ts'
 import type { RecordedDecision } from '../../../../past/decisions/record.ts'
+import { readQuestion } from '../../../../past/series/question.ts'
 import { followEvents } from './follow-events.ts'
 import { LineStream } from './line-stream.ts'
 import { readJsonBody } from './request-body.ts'
@@ -68,6 +70,7 @@ export class Api {
     '/api/decisions': (request, response, query) => this.#decisions(request, response, query),
     '/api/decisions/tail': (request, response) => this.#decisionsTail(request, response),
     '/api/metrics': (_, response) => this.#metrics(response),
+    '/api/series': (_, response, query) => this.#series(response, query),
   }
 
   constructor(source: ConsoleSource) {
@@ -107,7 +110,7 @@ export class Api {
   }
 
   async #about(response: ServerResponse): Promise<void> {
-    const { version, foldVersion, isLive, exportFile, decisions, metrics, runCommand } =
+    const { version, foldVersion, isLive, exportFile, decisions, metrics, series, runCommand } =
       this.#source
     const log = this.#source.log?.()
     const about = {
@@ -121,6 +124,7 @@ export class Api {
       offers: {
         decisions: decisions !== undefined,
         metrics: metrics !== undefined,
+        series: series !== undefined,
         commands: runCommand !== undefined,
       },
     }
@@ -232,6 +236,15 @@ export class Api {
     const { metrics } = this.#source
     if (metrics === undefined) throw new RequestError(404, 'the source has no metrics')
     sendText(response, 200, await metrics(), prometheusContentType)
+  }
+
+  async #series(response: ServerResponse, query: URLSearchParams): Promise<void> {
+    const { series } = this.#source
+    if (series === undefined) throw new RequestError(404, 'the source has no time series')
+    const question = readQuestion(query, Date.now())
+    if (!question.ok) throw new RequestError(400, question.problems.join('\n'))
+    const answer = JSON.stringify(await series(question.value))
+    sendText(response, 200, answer, 'application/json; charset=utf-8')
   }
 
   async #command(name: string, request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -2,6 +2,7 @@
 
 import type { EventLog } from '../../../../control/log/index.ts'
 import type { RecordedDecision } from '../../../../past/decisions/record.ts'
+import type { SeriesAnswer, SeriesQuestion } from '../../../../past/series/answer.ts'
 
 interface DecisionQuery {
   readonly id?: string
@@ -61,6 +62,8 @@ export interface ConsoleSource {
   readonly decisions?: ConsoleDecisions
   /** Returns the metrics of this process in the Prometheus text format. */
   readonly metrics?: () => Promise<string>
+  /** Returns time series of the proxy in this process. */
+  readonly series?: (question: SeriesQuestion) => Promise<SeriesAnswer>
   readonly runCommand?: RunCommand
   readonly version: string
   readonly foldVersion: string

@@ -1,7 +1,12 @@
 /** Access log fields and metrics of MCP requests. Clients cannot choose the value of any label. */
 import type { ServerExchange } from '../../../../../engines/http/contracts/requests.ts'
+import { LabelValues, otherValues } from '../../../../proxy/telemetry/label-values.ts'
 import type { MetricsSnapshot } from '../../../../proxy/telemetry/metric-definitions.ts'
-import { type Label, TimedCounters } from '../../../../proxy/telemetry/timed-counters.ts'
+import {
+  type Label,
+  TimedCounters,
+  timedCounters,
+} from '../../../../proxy/telemetry/timed-counters.ts'
 import type {
   AccessRecord,
   BackendRecord,
@@ -65,9 +70,18 @@ const fields: readonly (readonly [name: string, read: Read])[] = [
 /** Index from which labels are copied from the labels of the request: the labels of listener and route. */
 const routeLabelsAt = 5
 
+/** Maximum number of tools with their own label value. Clients may call tools that do not exist. */
+const maxTools = 500
+const maxFailedTools = 100
+
 export class McpTelemetry implements BackendTelemetry {
   readonly #requests: TimedCounters
   readonly #labels: Label[] = []
+  readonly #toolCalls = timedCounters('mcp_tool_call_duration_seconds')
+  readonly #toolLabels: Label[] = []
+  /** Tools of which a call has succeeded, and others. */
+  readonly #tools = new LabelValues(maxTools)
+  readonly #failedTools = new LabelValues(maxFailedTools)
 
   /** `labelTexts` converts the labels of a request to texts. */
   constructor(labelTexts: (labels: readonly Label[]) => readonly string[]) {
@@ -78,11 +92,27 @@ export class McpTelemetry implements BackendTelemetry {
   count(
     record: BackendRecord,
     _exchange: ServerExchange,
-    { backend }: AccessRecord,
+    { backend, durationMs }: AccessRecord,
     request: readonly Label[],
   ): void {
     if (!(record instanceof McpRecord)) return
-    for (const details of record.messages) this.#count(backend, details, request)
+    for (const details of record.messages) {
+      this.#count(backend, details, request)
+      if (details.type === 'tool' && details.item !== undefined) {
+        this.#countTool(backend ?? '', details.item, details, durationMs)
+      }
+    }
+  }
+
+  #countTool(backend: string, tool: string, details: McpDetails, durationMs: number): void {
+    const isFailed = details.errorCode !== undefined
+    const isKnown = this.#tools.has(tool) || !isFailed
+    const labels = this.#toolLabels
+    labels[0] = backend
+    labels[2] = (isKnown ? this.#tools : this.#failedTools).of(tool)
+    labels[1] = labels[2] === otherValues ? '' : (details.target ?? '')
+    labels[3] = isFailed ? 'error' : 'ok'
+    this.#toolCalls.record(labels, durationMs / 1_000, 0)
   }
 
   #count(backend: string | undefined, details: McpDetails, request: readonly Label[]): void {
@@ -97,6 +127,9 @@ export class McpTelemetry implements BackendTelemetry {
   }
 
   snapshot(): MetricsSnapshot {
-    return { mcp_requests_total: this.#requests.counts() }
+    return {
+      mcp_requests_total: this.#requests.counts(),
+      mcp_tool_call_duration_seconds: this.#toolCalls.durations(),
+    }
   }
 }

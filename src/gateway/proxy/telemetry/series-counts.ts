@@ -1,0 +1,166 @@
+/** Reads from the metrics of all workers what the time series count. The metrics are the only place of counting. */
+import { addCount, type Groups, otherName } from '../../../past/series/bucket.ts'
+import {
+  type MetricDefinition,
+  type MetricName,
+  type MetricsSnapshot,
+  metricDefinitions,
+  type Series,
+} from './metric-definitions.ts'
+
+/** Series of a sample, of which the group `all` has one without a name. */
+type Names = Parameters<typeof addCount>[1] extends infer Group
+  ? readonly (readonly [group: Group, name: string])[]
+  : never
+
+type Labels = Readonly<Record<string, string>>
+
+/** Value of all labels of the combinations beyond the limit of a metric. */
+const overflow = 'overflow'
+/** Value of labels that do not apply, such as the route of a request that no route matched. */
+const unknown = 'unknown'
+
+const nameOf = (label = unknown): string =>
+  label === overflow ? otherName : label === '' || label === unknown ? 'none' : label
+
+const isFailed = (status: string): boolean => status >= '5' && status.length === 3
+/** Whether the gateway refused a request that it could have served. */
+const isRefused = ({ status = '', reason }: Labels): boolean =>
+  status.startsWith('4') && reason !== 'Upstream'
+
+/** Returns the sums of everything since the proxy started. */
+export function countsOf(snapshot: MetricsSnapshot): Groups {
+  const groups: Groups = new Map()
+  const add = (names: Names, count: string, value: number) => {
+    for (const [group, name] of names) addCount(groups, group, name, count, value)
+  }
+  addRequests(snapshot, add)
+  addModels(snapshot, add)
+  addKeys(snapshot, add)
+  addTools(snapshot, add)
+  for (const { labels, value } of samplesOf(snapshot, 'guardrail_checks_total')) {
+    const { phase = '', guard = '', action = '' } = labels
+    add([all, ['guard', `${phase} ${guard}`]], `verdict:${action}`, value)
+    add([['guard', `${phase} ${guard}`]], 'requests', value)
+  }
+  return groups
+}
+
+type Add = (names: Names, count: string, value: number) => void
+const all = ['all', ''] as const
+
+function addRequests(snapshot: MetricsSnapshot, add: Add): void {
+  for (const { labels, values } of histogramsOf(snapshot, 'request_duration_seconds')) {
+    const names = [
+      all,
+      ['route', nameOf(labels.route)],
+      ['backend', nameOf(labels.backend)],
+    ] as const
+    const count = addHistogram(names, values, add)
+    const { status = '', reason = '' } = labels
+    if (isRefused(labels)) add(names, 'refused', count)
+    if (!isFailed(status)) continue
+    add(names, 'errors', count)
+    add(names, `cause:${reason} ${status}`, count)
+  }
+}
+
+const modelOf = (labels: Labels): string =>
+  nameOf(
+    labels.gen_ai_response_model === unknown
+      ? labels.gen_ai_request_model
+      : labels.gen_ai_response_model,
+  )
+
+function addModels(snapshot: MetricsSnapshot, add: Add): void {
+  for (const { labels, values } of histogramsOf(snapshot, 'gen_ai_server_request_duration')) {
+    const names = [['model', modelOf(labels)]] as const
+    const count = addHistogram(names, values, add)
+    const { error_type: type = '' } = labels
+    if (type === '') continue
+    add(names, 'errors', count)
+    add(names, `cause:${type}`, count)
+  }
+  const namesOf = (labels: Labels): Names => [
+    all,
+    ['model', modelOf(labels)],
+    ['route', nameOf(labels.route)],
+  ]
+  for (const { labels, values } of histogramsOf(snapshot, 'gen_ai_client_token_usage')) {
+    const { gen_ai_token_type: type } = labels
+    // Those of caches are a part of the input.
+    if (type !== 'input' && type !== 'output') continue
+    const tokens = values.at(-1)?.[1] ?? 0
+    add(namesOf(labels), 'tokens', tokens)
+    add(namesOf(labels), type === 'input' ? 'inputTokens' : 'outputTokens', tokens)
+  }
+  for (const { labels, value } of samplesOf(snapshot, 'gen_ai_client_cost_usd_total')) {
+    add(namesOf(labels), 'cost', value)
+  }
+  for (const { labels, value } of samplesOf(snapshot, 'model_cost_lookups_total')) {
+    const { status } = labels
+    if (status === 'unknown' || status === 'partial') add(namesOf(labels), 'unpriced', value)
+  }
+}
+
+const keyNames = ({ dimension = '', value = '' }: Labels): Names => [
+  ['key', value === otherName || dimension === overflow ? otherName : `${dimension}=${value}`],
+]
+
+function addKeys(snapshot: MetricsSnapshot, add: Add): void {
+  for (const { labels, value } of samplesOf(snapshot, 'identity_requests_total')) {
+    add(keyNames(labels), 'requests', value)
+    if (labels.class === '5') add(keyNames(labels), 'errors', value)
+  }
+  for (const { labels, value } of samplesOf(snapshot, 'identity_model_tokens_total')) {
+    add(keyNames(labels), 'tokens', value)
+  }
+  for (const { labels, value } of samplesOf(snapshot, 'identity_model_cost_usd_total')) {
+    add(keyNames(labels), 'cost', value)
+  }
+}
+
+function addTools(snapshot: MetricsSnapshot, add: Add): void {
+  for (const { labels, values } of histogramsOf(snapshot, 'mcp_tool_call_duration_seconds')) {
+    const { backend = '', tool = '', result } = labels
+    const isOther = backend === overflow || tool === otherName
+    const names = [['tool', isOther ? otherName : `${backend} ${tool}`]] as const
+    const count = addHistogram(names, values, add)
+    add([all, ...names], 'toolCalls', count)
+    if (result !== 'error') continue
+    add([all, ...names], 'toolErrors', count)
+    add(names, 'errors', count)
+  }
+}
+
+/** Adds the requests of a histogram and their latencies, and returns how many there are. */
+function addHistogram(names: Names, values: Buckets, add: Add): number {
+  let count = 0
+  // The last value is the sum.
+  for (const [bound, value] of values.slice(0, -1)) {
+    count += value
+    add(names, `le:${bound}`, value)
+  }
+  add(names, 'requests', count)
+  return count
+}
+
+type Buckets = readonly (readonly [bound: string, value: number])[]
+
+const labelsOf = (name: MetricName, { labels }: Series): Labels =>
+  Object.fromEntries(metricDefinitions[name].labels.map((label, at) => [label, labels[at] ?? '']))
+
+const samplesOf = (snapshot: MetricsSnapshot, name: MetricName) =>
+  (snapshot[name] ?? []).map((series) => ({
+    labels: labelsOf(name, series),
+    value: series.values[0] ?? 0,
+  }))
+
+function histogramsOf(snapshot: MetricsSnapshot, name: MetricName) {
+  const { buckets = [] }: MetricDefinition = metricDefinitions[name]
+  const bounds = [...buckets.map(String), 'Infinity', 'sum']
+  return (snapshot[name] ?? []).map((series) => ({
+    labels: labelsOf(name, series),
+    values: bounds.map((bound, at) => [bound, series.values[at] ?? 0] as const),
+  }))
+}

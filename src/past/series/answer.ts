@@ -1,0 +1,245 @@
+/** Answers questions about series: sums and points of the most active series of a group. */
+import type { BlockVisitor } from './block.ts'
+import {
+  addCount,
+  type CountName,
+  type Counts,
+  countNames,
+  type Groups,
+  otherName,
+  type SeriesGroup,
+  type SeriesOfGroup,
+} from './bucket.ts'
+import { quantileOf } from './quantile.ts'
+import { bucketMs, type SeriesStore } from './store.ts'
+
+export interface SeriesQuestion {
+  readonly by: SeriesGroup
+  readonly fromMs: number
+  readonly toMs: number
+  /** Duration of a point. It is longer if so short ones are not stored so long. */
+  readonly stepMs: number
+  /** Number of series; all others are summed up. */
+  readonly top: number
+  readonly withPoints: boolean
+}
+
+/** Sums of a time. Latencies are undefined if nothing was measured. */
+export interface SeriesSums extends Readonly<Record<CountName, number>> {
+  readonly p50Ms?: number
+  readonly p99Ms?: number
+  /** Failed requests by reason and status, such as `UpstreamFailure 503`; most frequent first. */
+  readonly causes: readonly NamedCount[]
+  /** Decisions of guards by action; most frequent first. */
+  readonly verdicts: readonly NamedCount[]
+}
+
+export interface NamedCount {
+  readonly name: string
+  readonly count: number
+}
+
+export interface AnsweredSeries {
+  /** Empty for the group `all`. */
+  readonly name: string
+  /** Whether it sums up several series: those after the first ones, and those that were not counted apart. */
+  readonly isOther: boolean
+  readonly sums: SeriesSums
+  /** One value for each step; null if nothing was measured. */
+  readonly points?: SeriesPoints
+}
+
+type PointName = 'requests' | 'errors' | 'refused' | 'tokens' | 'cost' | 'toolCalls'
+export type SeriesPoints = Readonly<
+  Record<PointName | 'p50Ms' | 'p99Ms', readonly (number | null)[]>
+>
+
+export interface SeriesAnswer {
+  readonly by: SeriesGroup
+  /** RFC 3339. */
+  readonly from: string
+  readonly to: string
+  readonly stepSeconds: number
+  /** When the oldest bucket began; omitted if nothing is known. */
+  readonly knownSince?: string
+  readonly series: readonly AnsweredSeries[]
+}
+
+/** Maximum number of points. Steps are longer if there would be more. */
+export const maxPoints = 2_000
+
+/** `open` is what was counted since the last stored bucket. */
+export function answerSeries(
+  store: SeriesStore,
+  question: SeriesQuestion,
+  open: Groups,
+): SeriesAnswer {
+  const { by, top, withPoints } = question
+  const wanted = Math.max(question.stepMs, (question.toMs - question.fromMs) / maxPoints)
+  const rounded = Math.ceil(wanted / bucketMs) * bucketMs
+  const stepMs = store.stepFor(question.fromMs, niceStep(rounded))
+  const fromMs = Math.floor(question.fromMs / stepMs) * stepMs
+  const range = { fromMs, toMs: question.toMs, stepMs }
+  const steps = Math.max(1, Math.ceil((question.toMs - fromMs) / stepMs))
+  const sums = sumsOf(store, by, range, open)
+  const chosen = chooseSeries(sums, top)
+  const points = withPoints ? pointsOf(store, by, range, steps, new Set(chosen), open) : undefined
+  const series = chosen.map((name) => ({
+    name,
+    isOther: name === otherName,
+    sums: sumsOfCounts(sums.get(name) ?? new Map()),
+    ...(points && { points: pointLists(points.get(name) ?? []) }),
+  }))
+  const since = store.startMs
+  return {
+    by,
+    from: new Date(fromMs).toISOString(),
+    to: new Date(question.toMs).toISOString(),
+    stepSeconds: stepMs / 1_000,
+    ...(since !== undefined && { knownSince: new Date(since).toISOString() }),
+    series,
+  }
+}
+
+interface Range {
+  readonly fromMs: number
+  readonly toMs: number
+  readonly stepMs: number
+}
+
+const niceSteps = [10, 30, 60, 300, 600, 1_800, 3_600, 10_800, 21_600, 86_400].map(
+  (seconds) => 1_000 * seconds,
+)
+
+/** The next duration that consists of whole buckets of a longer period. */
+const niceStep = (stepMs: number): number =>
+  niceSteps.find((step) => step >= stepMs) ?? Math.ceil(stepMs / 86_400_000) * 86_400_000
+
+const isNow = ({ toMs }: Range): boolean => toMs >= Date.now() - bucketMs
+
+/** Returns the sums of each series; those beyond the limit of a bucket are in the series `otherName`. */
+function sumsOf(store: SeriesStore, by: SeriesGroup, range: Range, open: Groups): SeriesOfGroup {
+  const sums: SeriesOfGroup = new Map()
+  const groups: Groups = new Map([[by, sums]])
+  let counts: Counts = new Map()
+  const visitor: BlockVisitor = {
+    block: (_start, _end, group) => group === by,
+    series: (name) => {
+      counts = sums.get(name) ?? new Map()
+      sums.set(name, counts)
+    },
+    count: (name, value) => void counts.set(name, (counts.get(name) ?? 0) + value),
+  }
+  store.read(range.fromMs, range.toMs, range.stepMs, visitor)
+  if (isNow(range)) addOpen(groups, by, open)
+  return sums
+}
+
+function addOpen(groups: Groups, by: SeriesGroup, open: Groups): void {
+  for (const [name, counts] of open.get(by) ?? []) {
+    for (const [count, value] of counts) addCount(groups, by, name, count, value)
+  }
+}
+
+const weightOf = (counts: Counts): number =>
+  (counts.get('requests') ?? 0) + (counts.get('tokens') ?? 0) / 1e6
+
+/** Returns the names of the most active series, and sums up all others in `otherName`. */
+function chooseSeries(sums: SeriesOfGroup, top: number): string[] {
+  const ranked = [...sums]
+    .filter(([name]) => name !== otherName)
+    .sort(([nameA, a], [nameB, b]) => weightOf(b) - weightOf(a) || (nameA < nameB ? -1 : 1))
+    .map(([name]) => name)
+  const rest = ranked.splice(top)
+  if (rest.length > 0) {
+    const groups: Groups = new Map([['all', sums]])
+    for (const name of rest) {
+      const counts = sums.get(name) ?? new Map<string, number>()
+      for (const [count, value] of counts) addCount(groups, 'all', otherName, count, value)
+    }
+  }
+  return sums.has(otherName) ? [...ranked, otherName] : ranked
+}
+
+/** Returns the counts of each step for each chosen series. */
+function pointsOf(
+  store: SeriesStore,
+  by: SeriesGroup,
+  range: Range,
+  steps: number,
+  chosen: ReadonlySet<string>,
+  open: Groups,
+): Map<string, Counts[]> {
+  const points = new Map<string, Counts[]>()
+  let at = 0
+  let counts: Counts = new Map()
+  const select = (name: string) => {
+    const key = chosen.has(name) ? name : otherName
+    let list = points.get(key)
+    if (list === undefined) {
+      list = Array.from({ length: steps }, () => new Map<string, number>())
+      points.set(key, list)
+    }
+    counts = list[Math.min(at, steps - 1)] ?? new Map()
+  }
+  const add = (name: string, value: number) =>
+    void counts.set(name, (counts.get(name) ?? 0) + value)
+  store.read(range.fromMs, range.toMs, range.stepMs, {
+    block: (startMs, _end, group) => {
+      at = Math.floor((startMs - range.fromMs) / range.stepMs)
+      return group === by
+    },
+    series: select,
+    count: add,
+  })
+  if (isNow(range)) {
+    at = steps - 1
+    for (const [name, more] of open.get(by) ?? []) {
+      select(name)
+      for (const [count, value] of more) add(count, value)
+    }
+  }
+  return points
+}
+
+const bucketPrefix = 'le:'
+
+function latencies(counts: Counts): Pick<SeriesSums, 'p50Ms' | 'p99Ms'> {
+  const buckets = [...counts]
+    .filter(([name]) => name.startsWith(bucketPrefix))
+    .map(([name, count]) => [Number(name.slice(bucketPrefix.length)) * 1_000, count] as const)
+    .sort(([a], [b]) => a - b)
+  const [p50Ms, p99Ms] = [quantileOf(buckets, 0.5), quantileOf(buckets, 0.99)]
+  return p50Ms === undefined || p99Ms === undefined ? {} : { p50Ms, p99Ms }
+}
+
+const named = (counts: Counts, prefix: string): NamedCount[] =>
+  [...counts]
+    .filter(([name]) => name.startsWith(prefix))
+    .map(([name, count]) => ({ name: name.slice(prefix.length), count }))
+    .sort((a, b) => b.count - a.count)
+
+function sumsOfCounts(counts: Counts): SeriesSums {
+  const plain = Object.fromEntries(countNames.map((name) => [name, counts.get(name) ?? 0]))
+  return {
+    ...(plain as Record<CountName, number>),
+    ...latencies(counts),
+    causes: named(counts, 'cause:'),
+    verdicts: named(counts, 'verdict:'),
+  }
+}
+
+function pointLists(steps: readonly Counts[]): SeriesPoints {
+  const measured = steps.map(latencies)
+  const list = (name: CountName) => steps.map((counts) => counts.get(name) ?? 0)
+  return {
+    requests: list('requests'),
+    errors: list('errors'),
+    refused: list('refused'),
+    tokens: list('tokens'),
+    cost: list('cost'),
+    toolCalls: list('toolCalls'),
+    p50Ms: measured.map(({ p50Ms }) => p50Ms ?? null),
+    p99Ms: measured.map(({ p99Ms }) => p99Ms ?? null),
+  }
+}

@@ -1,0 +1,104 @@
+/** What was counted between two times, by group and series. */
+
+/**
+ * The groups of series. `all` has one series. A series of `key` is a dimension and a value of the identity, such as
+ * `team=red`; one of `tool` is the backend and the tool; one of `guard` is the phase and the guard.
+ */
+export const seriesGroups = ['all', 'route', 'backend', 'model', 'key', 'tool', 'guard'] as const
+export type SeriesGroup = (typeof seriesGroups)[number]
+
+/**
+ * The counts of a series, by name: those of `countNames`, `le:SECONDS` for requests that took at most so long (but
+ * longer than the next smaller bound), `cause:REASON STATUS` for failed requests, and `verdict:ACTION` for guards.
+ */
+export type Counts = Map<string, number>
+
+/** Cost is in USD; `unpriced` counts billed requests whose cost is not fully known. */
+export const countNames = [
+  'requests',
+  'errors',
+  'refused',
+  'tokens',
+  'inputTokens',
+  'outputTokens',
+  'cost',
+  'unpriced',
+  'toolCalls',
+  'toolErrors',
+] as const
+export type CountName = (typeof countNames)[number]
+
+export type SeriesOfGroup = Map<string, Counts>
+export type Groups = Map<SeriesGroup, SeriesOfGroup>
+
+export interface Bucket {
+  readonly startMs: number
+  readonly endMs: number
+  readonly groups: Groups
+}
+
+/** Name of the series that sums up those that have no series of their own. */
+export const otherName = '_OTHER'
+/** Maximum number of series of a group in one bucket. */
+export const maxSeries = 1_000
+/** Maximum length of a name. Longer ones are counted under `otherName`. */
+const maxNameLength = 200
+
+/** Adds to a count of a series, which is created if it does not exist. */
+export function addCount(
+  groups: Groups,
+  group: SeriesGroup,
+  name: string,
+  count: string,
+  value: number,
+): void {
+  if (value === 0) return
+  const series = groups.get(group) ?? new Map<string, Counts>()
+  groups.set(group, series)
+  const key = name.length > maxNameLength ? otherName : name
+  const counts = series.get(key) ?? new Map<string, number>()
+  series.set(key, counts)
+  counts.set(count, (counts.get(count) ?? 0) + value)
+}
+
+/** Adds all counts of `more` to `sum`. */
+export function addCounts(sum: Counts, more: Counts): void {
+  for (const [count, value] of more) sum.set(count, (sum.get(count) ?? 0) + value)
+}
+
+export function addGroups(sum: Groups, more: Groups): void {
+  for (const [group, series] of more) {
+    for (const [name, counts] of series) {
+      for (const [count, value] of counts) addCount(sum, group, name, count, value)
+    }
+  }
+}
+
+/** What was counted between two sums. A count that has fallen began again at 0. */
+export function differenceOf(now: Groups, before: Groups): Groups {
+  const difference: Groups = new Map()
+  for (const [group, series] of now) {
+    const earlier = before.get(group)
+    for (const [name, counts] of series) {
+      const old = earlier?.get(name)
+      for (const [count, value] of counts) {
+        const past = old?.get(count) ?? 0
+        addCount(difference, group, name, count, value < past ? value : value - past)
+      }
+    }
+  }
+  return difference
+}
+
+const sizeOf = (counts: Counts): number => counts.get('requests') ?? 0
+
+/** Sums up all series of a group but the most active ones in the series `otherName`. */
+export function limitSeries(series: SeriesOfGroup, most = maxSeries): SeriesOfGroup {
+  if (series.size <= most) return series
+  const ranked = [...series].sort(([, a], [, b]) => sizeOf(b) - sizeOf(a))
+  const limited: SeriesOfGroup = new Map(ranked.slice(0, most - 1))
+  const other: Counts = new Map(limited.get(otherName))
+  for (const [, counts] of ranked.slice(most - 1)) addCounts(other, counts)
+  limited.set(otherName, other)
+  return limited
+}
