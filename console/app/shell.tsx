@@ -10,7 +10,7 @@ import { OpenFile } from './open-file.tsx'
 import { Search } from './search.tsx'
 import { nextTheme, themeTexts } from './theme.ts'
 import { TimeBar } from './time-bar.tsx'
-import { views } from './views.ts'
+import { groups, views } from './views.ts'
 
 /** The frame of every view: navigation, search, the shown moment, and notices about the log. */
 export function Shell() {
@@ -26,19 +26,6 @@ export function Shell() {
         <a class="brand" href={linkTo('')}>
           Sluice
         </a>
-        <nav aria-label="Views">
-          {views
-            .filter(({ isListed }) => isListed)
-            .map(({ path, title }) => (
-              <a
-                key={path}
-                href={linkTo(path)}
-                aria-current={place.value.view === path ? 'page' : undefined}
-              >
-                {title}
-              </a>
-            ))}
-        </nav>
         <Search />
         <div class="tools">
           {!isServed.value && log.value.state !== 'none' && <OpenFile isShort />}
@@ -53,6 +40,7 @@ export function Shell() {
           </button>
         </div>
       </header>
+      <Navigation />
       {log.value.count > 0 && <TimeBar />}
       <Notices />
       <DropTarget />
@@ -63,6 +51,31 @@ export function Shell() {
     </div>
   )
 }
+
+const idOf = (group: string) => `views-${group.toLowerCase().replaceAll(/\W+/g, '-')}`
+
+/** The views by group. */
+const Navigation = () => (
+  <nav class="views" aria-label="Views">
+    {groups.map((group) => {
+      const listed = views.filter((view) => view.group === group)
+      return (
+        <section key={group} aria-labelledby={idOf(group)}>
+          <h2 id={idOf(group)}>{group}</h2>
+          {listed.map(({ path, title }) => (
+            <a
+              key={path}
+              href={linkTo(path)}
+              aria-current={place.value.view === path ? 'page' : undefined}
+            >
+              {title}
+            </a>
+          ))}
+        </section>
+      )
+    })}
+  </nav>
+)
 
 function focusMain(event: MouseEvent): void {
   event.preventDefault()

@@ -1,6 +1,8 @@
-import { useEffect, useState } from 'preact/hooks'
 import { go, linkTo, place } from '../state/location.ts'
-import { ask, log } from '../state/worker-client.ts'
+import { useTimeOf } from '../state/moment-time.ts'
+import { durations, setRange, timesOf, useRange } from '../state/range.ts'
+import { served } from '../state/served.ts'
+import { log } from '../state/worker-client.ts'
 import { agoText, timeText } from '../ui/times.tsx'
 import type { LogState } from '../worker/protocol.ts'
 
@@ -60,12 +62,40 @@ export function TimeBar() {
           Back to the newest
         </a>
       )}
+      {served.value?.about.offers.series === true && <RangeChoice />}
       <span class="source quiet">
         {name}
         {work !== undefined &&
           ` · ${work}${share === undefined ? '' : ` ${Math.floor(share * 100)} %`}`}
       </span>
     </section>
+  )
+}
+
+/** Chooses the time that views of traffic show. It ends at the shown moment, or now. */
+function RangeChoice() {
+  const range = useRange()
+  const { fromMs, toMs } = timesOf(range)
+  return (
+    <label class="range">
+      <span class="unseen">Range of time</span>
+      <select
+        value={range.duration ?? 'between'}
+        title={`${timeText(fromMs)} – ${timeText(toMs)}`}
+        onChange={({ currentTarget }) => setRange(currentTarget.value)}
+      >
+        {Object.entries(durations).map(([value, { title }]) => (
+          <option key={value} value={value}>
+            {title}
+          </option>
+        ))}
+        {range.duration === undefined && (
+          <option value="between">
+            {timeText(fromMs).slice(5, 16)} – {timeText(toMs).slice(5, 16)}
+          </option>
+        )}
+      </select>
+    </label>
   )
 }
 
@@ -81,26 +111,4 @@ export function moveTo(position: number): void {
   const { first, last } = log.value
   const next = Math.max(first, Math.min(last, position))
   go({ position: next === last ? undefined : next })
-}
-
-/** Time of the event at or before a position. */
-function useTimeOf(position: number): number | undefined {
-  const [found, setFound] = useState<{ position: number; timeMs: number }>()
-  const { last, lastMs, first, firstMs } = log.value
-  useEffect(() => {
-    if (position === last || position === first) return
-    let isGone = false
-    ask('time', { position }).then(
-      (timeMs) => {
-        if (!isGone && timeMs !== undefined) setFound({ position, timeMs })
-      },
-      () => undefined,
-    )
-    return () => {
-      isGone = true
-    }
-  }, [position, last, first])
-  if (position === last) return lastMs
-  if (position === first) return firstMs
-  return found?.timeMs
 }

@@ -14,35 +14,44 @@ import { Topology } from '../views/topology/view.tsx'
 import { Try } from '../views/try/view.tsx'
 import { later } from './later.tsx'
 
+/** The groups of the navigation, in order. */
+export const groups = ['Now', 'Past', 'Try', 'Models & money', 'Tools', 'Configuration'] as const
+
 interface ViewEntry {
   /** First segment of its URLs. */
   readonly path: string
   readonly title: string
   readonly View: ComponentType
-  /** Whether the navigation lists it; others are reached by links. */
-  readonly isListed: boolean
+  /** Group of the navigation in which it is listed; views without one are reached by links. */
+  readonly group?: (typeof groups)[number]
   /** Whether it shows a log; others work without one. */
   readonly needsLog: boolean
 }
 
 export const views: readonly ViewEntry[] = [
-  { path: '', title: 'Overview', View: Overview, isListed: true, needsLog: true },
-  { path: 'topology', title: 'Topology', View: Topology, isListed: true, needsLog: true },
-  { path: 'objects', title: 'Objects', View: Objects, isListed: true, needsLog: true },
-  { path: 'object', title: 'Object', View: ObjectPage, isListed: false, needsLog: true },
-  { path: 'timeline', title: 'Timeline', View: Timeline, isListed: true, needsLog: true },
-  { path: 'event', title: 'Event', View: Event, isListed: false, needsLog: true },
-  { path: 'diff', title: 'Difference', View: Diff, isListed: false, needsLog: true },
-  { path: 'requests', title: 'Requests', View: Requests, isListed: true, needsLog: false },
-  { path: 'request', title: 'Request', View: RequestPage, isListed: false, needsLog: false },
-  { path: 'try', title: 'Try', View: Try, isListed: true, needsLog: false },
-  { path: 'models', title: 'Models', View: Models, isListed: true, needsLog: false },
-  { path: 'tools', title: 'Tools', View: Tools, isListed: true, needsLog: false },
+  { path: '', title: 'Overview', View: Overview, group: 'Now', needsLog: true },
+  { path: 'topology', title: 'Topology', View: Topology, group: 'Now', needsLog: true },
+  { path: 'objects', title: 'Objects', View: Objects, group: 'Configuration', needsLog: true },
+  { path: 'object', title: 'Object', View: ObjectPage, needsLog: true },
+  { path: 'timeline', title: 'Timeline', View: Timeline, group: 'Past', needsLog: true },
+  { path: 'event', title: 'Event', View: Event, needsLog: true },
+  { path: 'diff', title: 'Difference', View: Diff, needsLog: true },
+  { path: 'requests', title: 'Requests', View: Requests, group: 'Now', needsLog: false },
+  { path: 'request', title: 'Request', View: RequestPage, needsLog: false },
+  { path: 'try', title: 'Try', View: Try, group: 'Try', needsLog: false },
+  {
+    path: 'models',
+    title: 'Models & money',
+    View: Models,
+    group: 'Models & money',
+    needsLog: false,
+  },
+  { path: 'tools', title: 'Tools', View: Tools, group: 'Tools', needsLog: false },
   {
     path: 'playground',
     title: 'Playground',
     View: later(async () => (await import('../views/playground/view.tsx')).Playground),
-    isListed: true,
+    group: 'Try',
     needsLog: false,
   },
 ]

@@ -1,4 +1,5 @@
 /** The data of a console server. Every request carries the key of this page. */
+import type { SeriesAnswer } from '../../src/past/series/answer.ts'
 import { chunksOf, linesOf } from '../log/lines.ts'
 import type { StoredState } from '../log/stored-states.ts'
 import { readMetrics, type Sample } from './prometheus.ts'
@@ -15,6 +16,7 @@ export interface About {
   readonly offers: {
     readonly decisions: boolean
     readonly metrics: boolean
+    readonly series: boolean
     readonly commands: boolean
   }
 }
@@ -103,6 +105,11 @@ export class ConsoleServer {
       const { body } = await this.get(`events?${query}`)
       if (body !== null) yield* linesOf(chunksOf(body))
     }
+  }
+
+  /** Time series of the process. @throws ServerError */
+  async series(query: URLSearchParams, signal: AbortSignal): Promise<SeriesAnswer> {
+    return (await (await this.get(`series?${query}`, signal)).json()) as SeriesAnswer
   }
 
   /** The metrics of the process. @throws ServerError */

@@ -3,7 +3,8 @@
  *
  *   #/VIEW/REST…@POSITION?NAME=VALUE&log=IDENTITY
  *
- * Without a position, views follow the newest event. `log` names the log that a copied link is about.
+ * Without a position, views follow the newest event. `log` names the log that a copied link is about, and `range` the
+ * time that views of traffic show: links within the console keep it.
  */
 import { computed, signal } from '@preact/signals'
 
@@ -52,7 +53,9 @@ export function linkTo(
   params: Readonly<Record<string, string>> = {},
   at: number | 'newest' | undefined = place.value.position,
 ): string {
-  return formatPlace({ view, rest, params, position: at === 'newest' ? undefined : at })
+  const { range = '' } = place.value.params
+  const kept = { ...params, range: params.range ?? range }
+  return formatPlace({ view, rest, params: kept, position: at === 'newest' ? undefined : at })
 }
 
 /** Link to the page of an object, by its key. */

@@ -1,6 +1,7 @@
 /** The view-models, by name. Each is a pure function of a moment and the parameters of its view. */
 import { diffModel } from '../models/diff.ts'
 import { expectationModel } from '../models/expectation.ts'
+import { marksModel } from '../models/marks.ts'
 import { objectModel } from '../models/object.ts'
 import { objectsModel } from '../models/objects.ts'
 import { overviewModel } from '../models/overview.ts'
@@ -20,6 +21,7 @@ export const models = {
   time: timeModel,
   event: eventModel,
   diff: diffModel,
+  marks: marksModel,
 }
 
 export type Models = typeof models

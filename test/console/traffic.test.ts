@@ -177,7 +177,7 @@ describeWithParts(['chromium'], 'the console of a running gateway', async () => 
     const row = (model: string) => usage.locator('tr', { hasText: model }).textContent()
     await eventually(() => row('m-1')).toContain('$11.00')
     await eventually(() => row('unlisted')).toContain('no known price')
-    const spend = page.getByRole('region', { name: 'Spend' })
+    const spend = page.getByRole('region', { name: 'Spend since the start' })
     await eventually(() => spend.textContent()).toMatch(/principal.*none.*\$11\.00/)
     await console.show('#/requests?route=default%2Fchat&status=200')
     await page.locator('.row').getByRole('link').last().click()

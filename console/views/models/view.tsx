@@ -1,8 +1,9 @@
 import { modelUsage } from '../../models/models.ts'
-import { useServed } from '../../state/served.ts'
+import { served, useServed } from '../../state/served.ts'
 import { CountTable } from '../../ui/count-table.tsx'
 import { Offered } from '../../ui/offered.tsx'
 import { Content } from '../../ui/states.tsx'
+import { Spend } from './spend.tsx'
 
 const everyMs = 5_000
 const usageColumns = [
@@ -20,9 +21,10 @@ export function Models() {
   return (
     <article>
       <header class="title">
-        <h1>Models</h1>
-        <span class="quiet">Since the proxy started; the moment above does not apply.</span>
+        <h1>Models &amp; money</h1>
       </header>
+      {served.value?.about.offers.series === true && <Spend />}
+      <p class="quiet">The tables below are since the proxy started.</p>
       <Offered
         offer="metrics"
         otherwise="Open the console of a gateway, or the one that `sluice run` prints."
@@ -51,7 +53,7 @@ function Usage() {
             none="No request to a model has ended yet."
           />
           <CountTable
-            title="Spend"
+            title="Spend since the start"
             columns={['Dimension', 'Value', 'Requests', 'Tokens', 'Cost']}
             names={2}
             rows={spend}

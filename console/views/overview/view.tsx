@@ -7,7 +7,7 @@ import { Scroll } from '../../ui/scroll.tsx'
 import { Content, Empty } from '../../ui/states.tsx'
 import { Time } from '../../ui/times.tsx'
 import type { Answer } from '../../worker/protocol.ts'
-import { Traffic } from './traffic.tsx'
+import { Traffic, TrafficProblems } from './traffic.tsx'
 
 type OverviewAnswer = Answer<'overview'>
 
@@ -20,6 +20,7 @@ export function Overview() {
     <Content shown={shown} what="the overview">
       {({ problems, gateways, proxies, counts }) => (
         <>
+          <TrafficProblems />
           <Problems problems={problems} />
           <Traffic />
           <Gateways gateways={gateways} />
@@ -47,7 +48,7 @@ function Problems({ problems }: { problems: readonly Problem[] }) {
   return (
     <section class="card" aria-labelledby="problems">
       <h2 id="problems">
-        Problems <span class="count">{problems.length}</span>
+        Problems of the configuration <span class="count">{problems.length}</span>
       </h2>
       {problems.length === 0 && (
         <Empty>Every condition is as it should be, and no version of an object was refused.</Empty>

@@ -5,11 +5,9 @@ import { table } from '../shared/output.ts'
 
 const figures = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 })
 const wholes = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
-const dollars = new Intl.NumberFormat('en', {
-  style: 'currency',
-  currency: 'USD',
-  maximumSignificantDigits: 4,
-})
+const currency = { style: 'currency', currency: 'USD' } as const
+const dollars = new Intl.NumberFormat('en', currency)
+const cents = new Intl.NumberFormat('en', { ...currency, maximumSignificantDigits: 3 })
 
 interface Column {
   readonly title: string
@@ -37,7 +35,7 @@ const columns = {
     of: ({ cost, unpriced }) =>
       cost === 0 && unpriced === 0
         ? '-'
-        : `${dollars.format(cost)}${unpriced > 0 ? ` + ${unpriced} of unknown price` : ''}`,
+        : `${(cost < 1 ? cents : dollars).format(cost)}${unpriced > 0 ? ` + ${unpriced} of unknown price` : ''}`,
   },
   cause: {
     title: 'MOST FREQUENT ERROR',

@@ -1,0 +1,43 @@
+/** Time series of the chosen range, from the process that serves the page. */
+import type { SeriesAnswer } from '../../src/past/series/answer.ts'
+import type { SeriesGroup } from '../../src/past/series/bucket.ts'
+import { type TimeRange, timesOf } from './range.ts'
+import { useServed } from './served.ts'
+import type { Shown } from './worker-client.ts'
+
+const everyMs = 5_000
+const top = '100'
+
+interface SeriesOptions {
+  readonly withPoints?: boolean
+  /** Duration of a step, such as `24h`. By default, it depends on the range. */
+  readonly step?: string
+}
+
+/** Series of several groups. A range that ends now is loaded again from time to time. */
+export function useSeries<Group extends SeriesGroup>(
+  range: TimeRange,
+  groups: readonly Group[],
+  { withPoints = false, step }: SeriesOptions = {},
+): Shown<Readonly<Record<Group, SeriesAnswer>>> {
+  const key = JSON.stringify([range, groups, withPoints, step])
+  return useServed(
+    key,
+    async (server, signal) => {
+      const { fromMs, toMs } = timesOf(range)
+      const answers = groups.map(async (by) => {
+        const query = new URLSearchParams({
+          by,
+          top,
+          from: new Date(fromMs).toISOString(),
+          to: new Date(toMs).toISOString(),
+          ...(withPoints && by === 'all' && { points: '' }),
+          ...(step !== undefined && { step, points: '' }),
+        })
+        return [by, await server.series(query, signal)] as const
+      })
+      return Object.fromEntries(await Promise.all(answers)) as Record<Group, SeriesAnswer>
+    },
+    range.toMs === undefined ? everyMs : undefined,
+  )
+}
