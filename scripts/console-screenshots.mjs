@@ -66,9 +66,9 @@ async function takeOfGateway() {
   await page.getByText('search_orders').first().waitFor()
   await take('tools')
   await show('#/')
-  const traffic = page.getByRole('region', { name: 'Traffic now' })
-  // Rates need two readings with requests between them.
-  while (!/requests\/s\d.*p99 ms\d/.test(await traffic.textContent())) await gateway.send('/shop')
+  // The first charts, and the failures of the route whose backend is down.
+  await page.locator('figure canvas').first().waitFor()
+  await page.locator('.finding.problem', { hasText: 'payments' }).waitFor()
   await take('live')
   await close()
   await gateway.close()

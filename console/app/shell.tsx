@@ -52,16 +52,14 @@ export function Shell() {
   )
 }
 
-const idOf = (group: string) => `views-${group.toLowerCase().replaceAll(/\W+/g, '-')}`
-
-/** The views by group. */
+/** The views by group. A group of one view of the same name needs no heading. */
 const Navigation = () => (
   <nav class="views" aria-label="Views">
     {groups.map((group) => {
       const listed = views.filter((view) => view.group === group)
       return (
-        <section key={group} aria-labelledby={idOf(group)}>
-          <h2 id={idOf(group)}>{group}</h2>
+        <section key={group} aria-label={group}>
+          {listed.length > 1 || listed[0]?.title !== group ? <h2>{group}</h2> : null}
           {listed.map(({ path, title }) => (
             <a
               key={path}

@@ -2,7 +2,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 import { themeTexts } from '../app/theme.ts'
-import { isUtc } from './times.tsx'
+import { isUtc, timeText } from './times.tsx'
 
 export interface ChartLine {
   readonly label: string
@@ -21,6 +21,7 @@ export interface ChartProps {
   readonly title: string
   /** Start of each step, in seconds since 1970. */
   readonly times: readonly number[]
+  readonly stepSeconds: number
   readonly lines: readonly ChartLine[]
   readonly format: (value: number) => string
   readonly marks: readonly ChartMark[]
@@ -44,7 +45,25 @@ function resolvedColor(name: string): string {
   return color || colorOf(name)
 }
 
-function optionsOf({ lines, format, onSelect }: ChartProps, width: number): uPlot.Options {
+const daySeconds = 86_400
+
+/** Labels of times: hours and minutes, or days in a long range. */
+function timeLabels(times: readonly number[]): string[] {
+  const isLong = (times.at(-1) ?? 0) - (times[0] ?? 0) > 2 * daySeconds
+  const texts = times.map((seconds) => timeText(seconds * 1_000))
+  return texts.map((text) => (isLong ? text.slice(5, 10) : text.slice(11, 16)))
+}
+
+/** The points between gaps, which lines do not show. */
+function lonePoints(plot: uPlot, series: number, isShown: boolean): number[] | null {
+  if (isShown) return null
+  const values = plot.data[series] ?? []
+  const isGap = (at: number) => (values[at] ?? null) === null
+  return [...values.keys()].filter((at) => !isGap(at) && isGap(at - 1) && isGap(at + 1))
+}
+
+function optionsOf(shown: () => ChartProps, width: number): uPlot.Options {
+  const { lines, format } = shown()
   const [grid, text] = [resolvedColor('line'), resolvedColor('quiet')]
   const axis = { stroke: text, grid: { stroke: grid, width: 1 }, ticks: { show: false } }
   return {
@@ -52,11 +71,15 @@ function optionsOf({ lines, format, onSelect }: ChartProps, width: number): uPlo
     height,
     legend: { show: false },
     cursor: { points: { show: false }, drag: { x: true, y: false, setScale: false } },
+    padding: [10, 0, 0, 0],
     tzDate: (seconds) =>
       isUtc.value ? uPlot.tzDate(new Date(seconds * 1_000), 'Etc/UTC') : new Date(seconds * 1_000),
-    scales: { y: { range: (_, _low, high) => [0, high > 0 ? high * 1.1 : 1] } },
+    scales: {
+      x: { range: () => rangeOf(shown()) },
+      y: { range: (_, _low, high) => [0, high > 0 ? high * 1.1 : 1] },
+    },
     axes: [
-      { ...axis, size: 26 },
+      { ...axis, size: 26, values: (_, values) => timeLabels(values) },
       {
         ...axis,
         size: axisWidth,
@@ -69,7 +92,7 @@ function optionsOf({ lines, format, onSelect }: ChartProps, width: number): uPlo
         label,
         stroke: resolvedColor(color),
         width: 1.5,
-        points: { show: false },
+        points: { show: false, size: 5, filter: lonePoints },
         spanGaps: false,
       })),
     ],
@@ -78,11 +101,20 @@ function optionsOf({ lines, format, onSelect }: ChartProps, width: number): uPlo
         (plot) => {
           const { left, width: selected } = plot.select
           if (selected < 8) return
-          onSelect(plot.posToVal(left, 'x') * 1_000, plot.posToVal(left + selected, 'x') * 1_000)
+          shown().onSelect(
+            plot.posToVal(left, 'x') * 1_000,
+            plot.posToVal(left + selected, 'x') * 1_000,
+          )
         },
       ],
     },
   }
+}
+
+/** From the first step to the end of the last one. */
+const rangeOf = ({ times, stepSeconds }: ChartProps): [number, number] => {
+  const first = times[0] ?? 0
+  return [first, Math.max(times.at(-1) ?? 0, first) + stepSeconds]
 }
 
 export default function Chart(props: ChartProps) {
@@ -101,9 +133,8 @@ export default function Chart(props: ChartProps) {
       const { times: at, lines: all } = shown.current
       return [at, ...all.map(({ values }) => values)] as unknown as uPlot.AlignedData
     }
-    const onSelect: ChartProps['onSelect'] = (from, to) => shown.current.onSelect(from, to)
     const drawn = new uPlot(
-      optionsOf({ ...shown.current, onSelect }, element.clientWidth),
+      optionsOf(() => shown.current, element.clientWidth),
       data(),
       element,
     )
@@ -123,7 +154,7 @@ export default function Chart(props: ChartProps) {
       ...lines.map(({ values }) => values),
     ] as unknown as uPlot.AlignedData)
   }, [times, lines])
-  const [first = 0, last = 1] = [times[0], times.at(-1)]
+  const [first, last] = rangeOf(props)
   const summary = lines
     .map(({ label, values }) => `${label} at most ${format(Math.max(0, ...values.map(Number)))}`)
     .join(', ')
@@ -141,7 +172,7 @@ export default function Chart(props: ChartProps) {
         <div ref={place} role="img" aria-label={`${title}: ${summary}`} />
         <ul class="marks" aria-label={`Changes of the configuration in ${title}`}>
           {marks.map(({ timeMs, href, text }) => {
-            const share = (timeMs / 1_000 - first) / Math.max(1, last - first)
+            const share = (timeMs / 1_000 - first) / (last - first)
             if (share < 0 || share > 1) return null
             const left = `calc(${axisWidth}px + (100% - ${axisWidth}px) * ${share.toFixed(4)})`
             return (

@@ -6,13 +6,13 @@ import type { ChartProps } from './chart.tsx'
 let loaded: ComponentType<ChartProps> | undefined
 
 export function LazyChart(props: ChartProps) {
-  const [, setLoaded] = useState(loaded)
+  const [, setLoaded] = useState(loaded !== undefined)
   useEffect(() => {
     if (loaded !== undefined) return
     import('./chart.tsx').then(
       ({ default: Chart }) => {
         loaded = Chart
-        setLoaded(() => Chart)
+        setLoaded(true)
       },
       () => undefined,
     )

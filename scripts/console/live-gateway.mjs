@@ -44,6 +44,7 @@ async function sendTraffic(running, port) {
     await running.send(port, { path: `/shop/items/${n}` })
     await chat(n % 3 === 0 ? 'gpt-4o' : 'gpt-4o-mini', 'Which lamps are in stock?')
   }
+  for (let n = 0; n < 4; n++) await running.send(port, { path: '/payments' })
   await running.send(port, { path: '/shop/admin/users' })
   await chat('gpt-4o-mini', 'My key is sk-live-0123456789')
   const client = await connectClient(port, '/tools')
@@ -60,12 +61,15 @@ export async function startLiveGateway() {
   const upstream = await startUpstream()
   const vendor = await startVendorA()
   const tools = await new TestMcpServer({ offer: offerTools }).start()
+  const deadPort = await freePort()
   const guards = [{ regex: { matches: ['sk-live-[0-9]+'], action: 'Reject' } }]
   const provider = { vendorA: {}, host: '127.0.0.1', port: vendor.port }
   const manifests = [
     gateway(port),
     staticBackend('shop', upstream.port),
     route('shop', '/shop'),
+    staticBackend('payments', deadPort),
+    route('payments', '/payments'),
     policy('no-admin', 'HTTPRoute/shop', {
       traffic: { authorization: deny('request.path.startsWith("/shop/admin")') },
     }),

@@ -102,14 +102,12 @@ describeWithParts(['chromium'], 'the console of a running gateway', async () => 
     await eventually(() => console.page.locator('.row').count()).toBe(1)
   })
 
-  it('shows rates of the running gateway on the overview', async () => {
-    await console.show('#/')
-    const traffic = console.page.getByRole('region', { name: 'Traffic now' })
+  it('shows the traffic of the running gateway on the overview', async () => {
     await gw.send(port, { path: '/shop' })
-    await eventually(async () => {
-      await gw.send(port, { path: '/shop' })
-      return traffic.textContent()
-    }).toMatch(/requests\/s\d.*p99 ms\d/)
+    await console.show('#/')
+    const traffic = console.page.getByRole('region', { name: 'Traffic', exact: true })
+    await eventually(() => traffic.textContent()).toMatch(/requests\/s\d.*p99\d/)
+    await eventually(() => traffic.locator('figure canvas').count()).toBeGreaterThan(2)
     expect(await seriousFaults(console)).toEqual([])
   })
 
@@ -173,9 +171,14 @@ describeWithParts(['chromium'], 'the console of a running gateway', async () => 
   it('shows what requests have cost, to whom they belong, and which have no known price', async () => {
     const { page } = console
     const usage = page.getByRole('region', { name: 'Usage' })
-    const traffic = page.getByRole('region', { name: 'Traffic now' })
+    const traffic = page.getByRole('region', { name: 'Traffic', exact: true })
     const row = (model: string) => usage.locator('tr', { hasText: model }).textContent()
     await eventually(() => row('m-1')).toContain('$11.00')
+    const models = page.getByRole('region', { name: 'Spend by model' })
+    expect(await models.locator('tr', { hasText: 'm-1' }).textContent()).toContain('$11.00')
+    const today = new Date().toISOString().slice(0, 10)
+    const daily = page.getByRole('region', { name: 'Spend by day' })
+    await eventually(() => daily.textContent()).toMatch(new RegExp(`${today}.*\\$11\\.00`))
     await eventually(() => row('unlisted')).toContain('no known price')
     const spend = page.getByRole('region', { name: 'Spend since the start' })
     await eventually(() => spend.textContent()).toMatch(/principal.*none.*\$11\.00/)
@@ -183,7 +186,7 @@ describeWithParts(['chromium'], 'the console of a running gateway', async () => 
     await page.locator('.row').getByRole('link').last().click()
     await eventually(() => main().textContent()).toContain('cost11 USD (exact)')
     await console.show('#/')
-    await eventually(() => traffic.textContent()).toContain('cost/h$')
+    await eventually(() => traffic.textContent()).toMatch(/cost\$11\.00.*spend today\$11\.00/)
     await eventually(() => traffic.textContent()).toContain('Some models have no known price')
     expect(await seriousFaults(console)).toEqual([])
   })

@@ -3,6 +3,7 @@ import { served, useServed } from '../../state/served.ts'
 import { CountTable } from '../../ui/count-table.tsx'
 import { Offered } from '../../ui/offered.tsx'
 import { Content } from '../../ui/states.tsx'
+import { Budgets } from './budgets.tsx'
 import { Spend } from './spend.tsx'
 
 const everyMs = 5_000
@@ -24,6 +25,7 @@ export function Models() {
         <h1>Models &amp; money</h1>
       </header>
       {served.value?.about.offers.series === true && <Spend />}
+      <Budgets />
       <p class="quiet">The tables below are since the proxy started.</p>
       <Offered
         offer="metrics"

@@ -173,11 +173,13 @@ function Charts({ all, range }: ChartsProps) {
   const [series] = all.series
   const marks = useMarks(all, range)
   if (series === undefined) return <Empty>No request ended in this time.</Empty>
-  const common = { times: timesOfAnswer(all), marks: marks.map(chartMark), onSelect: chooseRange }
+  const { stepSeconds } = all
+  const times = timesOfAnswer(all)
+  const common = { times, stepSeconds, marks: marks.map(chartMark), onSelect: chooseRange }
   return (
     <>
       <div class="charts">
-        {chartsOf(series, all.stepSeconds).map((chart) => (
+        {chartsOf(series, stepSeconds).map((chart) => (
           <LazyChart key={chart.title} {...common} {...chart} />
         ))}
       </div>
@@ -244,7 +246,8 @@ function chartsOf({ points, sums }: AnsweredSeries, step: number): ChartContent[
 /** The changes of the configuration in the shown time. */
 function useMarks({ from, stepSeconds }: SeriesAnswer, range: TimeRange): readonly Mark[] {
   const fromMs = Date.parse(from)
-  const apartMs = stepSeconds * 1_000
+  // Marks that are closer would cover each other.
+  const apartMs = stepSeconds * 200
   const toMs = range.toMs ?? Number.MAX_SAFE_INTEGER
   const { value } = useLogModel('marks', { fromMs, toMs, apartMs })
   return value ?? []

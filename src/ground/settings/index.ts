@@ -42,7 +42,7 @@ export const settings = {
     flag: 'admin-address',
     env: 'SLUICE_ADMIN_ADDRESS',
     default: 'localhost:15000',
-    doc: 'Address of the admin server: `/config_dump`, `/logging`, `/rotate_tls_session_keys` and `/quitquitquit`. Anyone who can reach it can stop the process.',
+    doc: 'Address of the admin server: `/config_dump`, `/series`, `/logging`, `/rotate_tls_session_keys` and `/quitquitquit`. Anyone who can reach it can stop the process.',
   }),
   statsAddress: row(address, {
     flag: 'stats-address',

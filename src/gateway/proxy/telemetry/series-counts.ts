@@ -112,6 +112,10 @@ function addKeys(snapshot: MetricsSnapshot, add: Add): void {
     add(keyNames(labels), 'requests', value)
     if (labels.class === '5') add(keyNames(labels), 'errors', value)
   }
+  for (const { labels, value } of samplesOf(snapshot, 'identity_model_requests_total')) {
+    // Other requests without an identity are not counted.
+    if (labels.value === 'none') add(keyNames(labels), 'requests', value)
+  }
   for (const { labels, value } of samplesOf(snapshot, 'identity_model_tokens_total')) {
     add(keyNames(labels), 'tokens', value)
   }

@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { listBudgets } from '../budgets/list.ts'
 import { explain } from '../explain/explain.ts'
 import { type CommandResult, type Output, printResult, UsageError } from '../shared/output.ts'
 import { simulate } from '../simulate/simulate.ts'
@@ -81,6 +82,11 @@ const commands: Readonly<Record<string, ConsoleCommand>> = {
       const asked = { ...options, ...json, ...log(place), recordDir }
       return printed(explain('request', [], asked, output.report), output)
     },
+  },
+  budgets: {
+    takes: {},
+    run: (_options: object, place, output) =>
+      listBudgets({ ...json, ...log(place), values: true }, output),
   },
   'explain-providers': {
     takes: {},

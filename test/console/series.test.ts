@@ -1,0 +1,95 @@
+/** Questions about traffic that the console answers from the first page, with the clicks that they take. */
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { useGateway, useUpstream } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
+import { gateway, httpRoute, manifest, staticBackend, toBackend } from '../support/manifests.ts'
+import { describeWithParts } from '../support/parts.ts'
+import { waitFor } from '../support/wait-for.ts'
+import type { ConsolePage } from './browser.ts'
+import { eventually, seriousFaults, startConsole } from './support.ts'
+
+describeWithParts(['chromium'], 'the console of a gateway whose upstream is down', async () => {
+  const [port, deadPort] = [await freePort(), await freePort()]
+  const upstream = useUpstream()
+  const objects = (backend: string) =>
+    manifest(
+      gateway(port),
+      staticBackend('main', upstream.port),
+      staticBackend('payments', deadPort),
+      httpRoute('shop', { rules: [{ backendRefs: [toBackend(backend)] }] }),
+    )
+  const gw = useGateway(() => ({
+    manifests: { 'all.yaml': objects('main') },
+    args: ['--console-address', '127.0.0.1:0'],
+  }))
+  let console: ConsolePage
+  beforeAll(async () => {
+    const url = await waitFor('the URL', () => /^console: (http:\S+)$/m.exec(gw.stderr)?.[1])
+    console = await startConsole(url)
+    await console.page.locator('.time-bar .source', { hasText: 'live' }).waitFor()
+    for (let at = 0; at < 20; at++) await gw.send(port, { path: '/shop' })
+    gw.write('all.yaml', objects('payments'))
+    await gw.sendUntil(port, { path: '/shop' }, ({ status }) => status === 503)
+    for (let at = 0; at < 30; at++) await gw.send(port, { path: '/shop' })
+  })
+  afterAll(() => console?.close())
+  const region = (name: string) => console.page.getByRole('region', { name, exact: true })
+  const overflow = () =>
+    console.page.evaluate<number>(
+      'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+    )
+
+  it('shows on the first page that an upstream is down, in red, with its requests in one click', async () => {
+    await console.show('#/')
+    const finding = region('Problems of traffic').locator('.finding.problem')
+    await eventually(() => finding.textContent()).toContain('backend default/payments: all')
+    expect(await finding.textContent()).toMatch(/UpstreamFailure \(503\).*route default\/shop/)
+    expect(await region('Traffic').locator('.signals .bad').textContent()).toMatch(/^\d.* %$/)
+    expect(await seriousFaults(console)).toEqual([])
+    await finding.getByRole('link', { name: 'default/shop' }).click()
+    await eventually(() => console.page.locator('.row').count()).toBeGreaterThan(0)
+  })
+
+  it('leads from the rise of errors to the change that caused it in one click', async () => {
+    const { page } = console
+    await console.show('#/')
+    const errors = page.locator('figure.chart', { hasText: 'Errors per second' })
+    const mark = errors.getByRole('link', { name: 'Changed: HTTPRoute default/shop' }).last()
+    await mark.click()
+    await eventually(() => page.locator('main').textContent()).toMatch(
+      /HTTPRoute default\/shop.*What it changed/,
+    )
+  })
+
+  it('keeps the range of time in the URL of every view', async () => {
+    const { page } = console
+    await console.show('#/')
+    await page.getByLabel('Range of time').selectOption('6h')
+    await eventually(() => page.url()).toContain('range=6h')
+    await page.getByRole('link', { name: 'Models & money' }).click()
+    await eventually(() => page.url()).toContain('#/models?range=6h')
+    const old = Date.now() - 3_600_000
+    await console.show(`#/?range=${old - 1_000_000}-${old}`)
+    await eventually(() => region('Traffic').textContent()).toContain('No request ended')
+    await eventually(() => region('Problems of traffic').textContent()).toContain('No request')
+    expect(await page.getByLabel('Range of time').inputValue()).toBe('between')
+  })
+
+  it('is whole at every width, and has no serious faults in either theme', async () => {
+    const { page } = console
+    await console.show('#/')
+    for (const width of [360, 800, 2_560]) {
+      await page.setViewportSize({ width, height: 900 })
+      await eventually(() => page.locator('figure canvas').count()).toBeGreaterThan(2)
+      await eventually(overflow).toBe(0)
+      const inside = await page
+        .locator('main')
+        .evaluate((main) => (main as unknown as { scrollWidth: number }).scrollWidth)
+      expect(inside).toBeLessThanOrEqual(width)
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme })
+        expect(await seriousFaults(console)).toEqual([])
+      }
+    }
+  })
+})
