@@ -60,7 +60,11 @@ async function takeOfGateway() {
   await page.getByRole('region', { name: 'Now', exact: true }).getByText('answer 403').waitFor()
   await take('try')
   await show('#/models')
-  await page.getByRole('region', { name: 'Usage' }).getByText('gpt-4o-mini').first().waitFor()
+  await page
+    .getByRole('region', { name: 'Usage', exact: true })
+    .getByText('gpt-4o-mini')
+    .first()
+    .waitFor()
   await take('models')
   await show('#/tools')
   await page.getByText('search_orders').first().waitFor()

@@ -18,7 +18,7 @@ export const durations = {
   '30d': { title: 'Last 30 days', ms: 30 * 1_440 * minuteMs },
 } as const
 type Duration = keyof typeof durations
-export const defaultDuration: Duration = '15m'
+const defaultDuration: Duration = '15m'
 
 export interface TimeRange {
   /** The chosen duration; undefined for two times. */

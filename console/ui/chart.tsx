@@ -1,7 +1,7 @@
 /** A chart of values over time, with marks for changes of the configuration. Drag over it to choose a range. */
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
-import { themeTexts } from '../app/theme.ts'
+import { themeTexts } from '../state/theme.ts'
 import { isUtc, timeText } from './times.tsx'
 
 export interface ChartLine {

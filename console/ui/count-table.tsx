@@ -1,3 +1,4 @@
+import { Scroll } from './scroll.tsx'
 import { Empty } from './states.tsx'
 
 interface CountTableProps {
@@ -22,28 +23,30 @@ export function CountTable({ title, columns, names, rows, none }: CountTableProp
       {rows.length === 0 ? (
         <Empty>{none}</Empty>
       ) : (
-        <table>
-          <thead>
-            <tr>
-              {columns.map((column, at) => (
-                <th key={column} class={classOf(at)}>
-                  {column}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((row) => (
-              <tr key={row.join('\n')}>
-                {row.map((cell, at) => (
-                  <td key={columns[at]} class={classOf(at)}>
-                    {typeof cell === 'number' ? number.format(cell) : cell || '–'}
-                  </td>
+        <Scroll label={`Columns of ${title}`}>
+          <table>
+            <thead>
+              <tr>
+                {columns.map((column, at) => (
+                  <th key={column} class={classOf(at)}>
+                    {column}
+                  </th>
                 ))}
               </tr>
-            ))}
-          </tbody>
-        </table>
+            </thead>
+            <tbody>
+              {rows.map((row) => (
+                <tr key={row.join('\n')}>
+                  {row.map((cell, at) => (
+                    <td key={columns[at]} class={classOf(at)}>
+                      {typeof cell === 'number' ? number.format(cell) : cell || '–'}
+                    </td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </Scroll>
       )}
     </section>
   )

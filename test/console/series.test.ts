@@ -34,6 +34,7 @@ describeWithParts(['chromium'], 'the console of a gateway whose upstream is down
   })
   afterAll(() => console?.close())
   const region = (name: string) => console.page.getByRole('region', { name, exact: true })
+  const problems = () => console.page.getByRole('region', { name: /^Problems of traffic/ })
   const overflow = () =>
     console.page.evaluate<number>(
       'document.documentElement.scrollWidth - document.documentElement.clientWidth',
@@ -41,7 +42,7 @@ describeWithParts(['chromium'], 'the console of a gateway whose upstream is down
 
   it('shows on the first page that an upstream is down, in red, with its requests in one click', async () => {
     await console.show('#/')
-    const finding = region('Problems of traffic').locator('.finding.problem')
+    const finding = problems().locator('.finding.problem')
     await eventually(() => finding.textContent()).toContain('backend default/payments: all')
     expect(await finding.textContent()).toMatch(/UpstreamFailure \(503\).*route default\/shop/)
     expect(await region('Traffic').locator('.signals .bad').textContent()).toMatch(/^\d.* %$/)
@@ -71,7 +72,7 @@ describeWithParts(['chromium'], 'the console of a gateway whose upstream is down
     const old = Date.now() - 3_600_000
     await console.show(`#/?range=${old - 1_000_000}-${old}`)
     await eventually(() => region('Traffic').textContent()).toContain('No request ended')
-    await eventually(() => region('Problems of traffic').textContent()).toContain('No request')
+    await eventually(() => problems().textContent()).toContain('No request')
     expect(await page.getByLabel('Range of time').inputValue()).toBe('between')
   })
 

@@ -160,27 +160,27 @@ describeWithParts(['chromium'], 'the console of a running gateway', async () => 
     expect((await chat('hello', 'unlisted')).status).toBe(200)
     expect((await chat('a secret')).status).toBe(403)
     await console.show('#/models')
-    const usage = console.page.getByRole('region', { name: 'Usage' })
+    const usage = console.page.getByRole('region', { name: 'Usage', exact: true })
     await eventually(() => usage.textContent()).toContain('m-1')
     await eventually(() =>
-      console.page.getByRole('region', { name: 'Guards' }).textContent(),
+      console.page.getByRole('region', { name: 'Guards', exact: true }).textContent(),
     ).toContain('Reject')
     expect(await seriousFaults(console)).toEqual([])
   })
 
   it('shows what requests have cost, to whom they belong, and which have no known price', async () => {
     const { page } = console
-    const usage = page.getByRole('region', { name: 'Usage' })
+    const usage = page.getByRole('region', { name: 'Usage', exact: true })
     const traffic = page.getByRole('region', { name: 'Traffic', exact: true })
     const row = (model: string) => usage.locator('tr', { hasText: model }).textContent()
     await eventually(() => row('m-1')).toContain('$11.00')
-    const models = page.getByRole('region', { name: 'Spend by model' })
+    const models = page.getByRole('region', { name: 'Spend by model', exact: true })
     expect(await models.locator('tr', { hasText: 'm-1' }).textContent()).toContain('$11.00')
     const today = new Date().toISOString().slice(0, 10)
-    const daily = page.getByRole('region', { name: 'Spend by day' })
+    const daily = page.getByRole('region', { name: 'Spend by day', exact: true })
     await eventually(() => daily.textContent()).toMatch(new RegExp(`${today}.*\\$11\\.00`))
     await eventually(() => row('unlisted')).toContain('no known price')
-    const spend = page.getByRole('region', { name: 'Spend since the start' })
+    const spend = page.getByRole('region', { name: 'Spend since the start', exact: true })
     await eventually(() => spend.textContent()).toMatch(/principal.*none.*\$11\.00/)
     await console.show('#/requests?route=default%2Fchat&status=200')
     await page.locator('.row').getByRole('link').last().click()
@@ -199,9 +199,9 @@ describeWithParts(['chromium'], 'the console of a running gateway', async () => 
     await console.show('#/tools')
     await eventually(() => main().textContent()).toContain('tools/call')
     await eventually(() =>
-      console.page.getByRole('region', { name: 'Calls of tools' }).textContent(),
+      console.page.getByRole('region', { name: 'Calls of tools', exact: true }).textContent(),
     ).toContain('echo')
-    const calls = console.page.getByRole('region', { name: 'Calls of tools' })
+    const calls = console.page.getByRole('region', { name: 'Calls of tools', exact: true })
     const row = (tool: string) => calls.locator('tr', { hasText: tool }).textContent()
     expect(await row('echo')).toContain('not refused')
     expect(await row('delete')).toMatch(/items200refusedDeny rule 0 matched: mcp\.tool\.name/)
@@ -212,7 +212,7 @@ describeWithParts(['chromium'], 'the console of a running gateway', async () => 
     const { page } = console
     const client = await connectClient(port, '/tools')
     await client.listTools()
-    const messages = page.getByRole('region', { name: 'Messages' })
+    const messages = page.getByRole('region', { name: 'Messages', exact: true })
     const targetOf = (method: string) =>
       messages.locator('tr', { hasText: method }).locator('td').nth(1).textContent()
     await eventually(() => messages.textContent()).toContain('tools/list')
@@ -221,7 +221,7 @@ describeWithParts(['chromium'], 'the console of a running gateway', async () => 
     }
     expect(await targetOf('tools/call')).toBe('items')
     expect(await main().textContent()).not.toContain('unknown')
-    const sessions = page.getByRole('region', { name: 'Sessions' })
+    const sessions = page.getByRole('region', { name: 'Sessions', exact: true })
     const row = sessions.locator('tr', { hasText: 'default/tools' })
     const begun = async () => Number(await row.locator('td').nth(1).textContent())
     const before = await begun()

@@ -27,7 +27,7 @@ export function Spend() {
         {({ all }) => (
           <CountTable
             title="Spend by day"
-            columns={['Day, in UTC', 'Requests', 'Tokens', 'Cost']}
+            columns={['Day, in UTC', 'Tokens', 'Cost']}
             names={1}
             rows={dayRows(all)}
             none={`No request to a model was billed in the last ${days} days.`}
@@ -67,13 +67,13 @@ const costText = (cost: number, unpriced: number): string =>
 
 /** The newest day first, without days that cost nothing. */
 function dayRows({ from, stepSeconds, series: [series] }: SeriesAnswer) {
-  const { requests = [], tokens = [], cost = [] } = series?.points ?? {}
+  const { tokens = [], cost = [] } = series?.points ?? {}
   const start = Date.parse(from)
-  return requests
-    .map((count, at) => {
+  return tokens
+    .map((used, at) => {
       const day = new Date(start + at * stepSeconds * 1_000).toISOString().slice(0, 10)
-      return [day, count ?? 0, tokens[at] ?? 0, usdFormat(cost[at] ?? 0)] as const
+      return [day, used ?? 0, usdFormat(cost[at] ?? 0)] as const
     })
-    .filter(([, , used]) => used > 0)
+    .filter(([, used]) => used > 0)
     .reverse()
 }

@@ -34,7 +34,7 @@ export interface SeriesSums extends Readonly<Record<CountName, number>> {
   readonly verdicts: readonly NamedCount[]
 }
 
-export interface NamedCount {
+interface NamedCount {
   readonly name: string
   readonly count: number
 }
@@ -66,7 +66,7 @@ export interface SeriesAnswer {
 }
 
 /** Maximum number of points. Steps are longer if there would be more. */
-export const maxPoints = 2_000
+const maxPoints = 2_000
 
 /** `open` is what was counted since the last stored bucket. */
 export function answerSeries(

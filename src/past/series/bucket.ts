@@ -40,7 +40,7 @@ export interface Bucket {
 /** Name of the series that sums up those that have no series of their own. */
 export const otherName = '_OTHER'
 /** Maximum number of series of a group in one bucket. */
-export const maxSeries = 1_000
+const maxSeries = 1_000
 /** Maximum length of a name. Longer ones are counted under `otherName`. */
 const maxNameLength = 200
 
@@ -62,7 +62,7 @@ export function addCount(
 }
 
 /** Adds all counts of `more` to `sum`. */
-export function addCounts(sum: Counts, more: Counts): void {
+function addCounts(sum: Counts, more: Counts): void {
   for (const [count, value] of more) sum.set(count, (sum.get(count) ?? 0) + value)
 }
 
