@@ -58,7 +58,7 @@ const Navigation = () => (
     {groups.map((group) => {
       const listed = views.filter((view) => view.group === group)
       return (
-        <section key={group} aria-label={group}>
+        <div key={group}>
           {listed.length > 1 || listed[0]?.title !== group ? <h2>{group}</h2> : null}
           {listed.map(({ path, title }) => (
             <a
@@ -69,7 +69,7 @@ const Navigation = () => (
               {title}
             </a>
           ))}
-        </section>
+        </div>
       )
     })}
   </nav>

@@ -10,13 +10,13 @@ import { Tier } from './tier.ts'
 /** Duration of the shortest buckets. */
 export const bucketMs = 10_000
 const periods = [
-  { name: 'ten-seconds', periodMs: bucketMs, share: 0.2 },
-  { name: 'minutes', periodMs: 60_000, share: 0.6 },
-  { name: 'hours', periodMs: 3_600_000, share: 0.2 },
+  { name: 'ten-seconds', periodMs: bucketMs, share: 0.15 },
+  { name: 'minutes', periodMs: 60_000, share: 0.7 },
+  { name: 'hours', periodMs: 3_600_000, share: 0.15 },
 ] as const
 
 /** Maximum size on disk, and in memory if there is no folder. */
-const diskBytes = 48_000_000
+const diskBytes = 64_000_000
 const memoryBytes = 6_000_000
 
 interface StoreOptions {
