@@ -6,6 +6,7 @@ import {
   type SluiceEvent,
 } from '../../../events/index.ts'
 import { newEvent } from '../log/index.ts'
+import { dueWindow } from './decide.ts'
 import { LedgerFold } from './ledger-fold.ts'
 
 const writer = { source: '/test', epoch: 0, clock: { now: () => Date.UTC(2026, 0, 5) } }
@@ -36,6 +37,29 @@ describe('the fold of the ledger', () => {
   it('counts a report once, also if it is in the log twice', () => {
     const budget = foldOf().budgets.get('b')
     expect([budget?.charged, budget?.requests]).toEqual([12n, 2])
+  })
+
+  it('begins again with nothing spent if the unit or the window of a budget changes', () => {
+    const asked = [{ unit: 'USD' }, { window: { ...window, unit: 'Month' } }]
+    for (const change of asked) {
+      const fold = foldOf()
+      const data = { ...definition, generation: 2, ...change }
+      const event = newEvent(budgetDefined, writer, about, { id: '6', data }) as SluiceEvent
+      fold.apply({ position: 6, event })
+      const budget = fold.budgets.get('b')
+      expect([budget?.balances.size, budget?.charged]).toEqual([0, 0n])
+      expect(budget && dueWindow(budget, fold.time)?.window).toBe(2)
+    }
+  })
+
+  it('keeps what is spent if only the amount of a budget changes', () => {
+    const fold = foldOf()
+    const data = { ...definition, generation: 2, amount: '7' }
+    const event = newEvent(budgetDefined, writer, about, { id: '6', data }) as SluiceEvent
+    fold.apply({ position: 6, event })
+    const budget = fold.budgets.get('b')
+    expect(budget?.charged).toBe(12n)
+    expect(budget && dueWindow(budget, fold.time)).toBeUndefined()
   })
 
   it('is the same after it was stored and restored', () => {

@@ -93,6 +93,7 @@ export class LedgerFold {
     if (known === undefined) {
       this.budgets.set(id, newBudget(definition))
     } else if (definition.generation > known.definition.generation) {
+      if (countsOtherwise(known.definition, definition)) endWindow(known)
       known.definitions.set(definition.generation, definition)
       known.definition = definition
     }
@@ -247,6 +248,19 @@ type EventData<Type extends SluiceEvent['type']> = Extract<
   SluiceEvent,
   { readonly type: Type }
 >['data']
+
+/** Whether what was counted by one definition means nothing in the other. */
+const countsOtherwise = (before: BudgetDefinition, after: BudgetDefinition): boolean =>
+  before.unit !== after.unit || canonicalJson(before.window) !== canonicalJson(after.window)
+
+/** Ends the window of a budget at once, so that the next one is due. Balances and charges begin at zero. */
+function endWindow(budget: BudgetState): void {
+  if (budget.window > 0) budget.endsAt = 0
+  budget.balances.clear()
+  budget.shares.clear()
+  budget.charged = 0n
+  budget.requests = 0
+}
 
 function newBudget(definition: BudgetDefinition): BudgetState {
   return {
