@@ -56,7 +56,7 @@ export const FIELD_TABLES: StaticArray<string> = [
   'action actions operation environment ',
   'result size quality background output_format action ',
   'content output outputs results title context stdout stderr logs role refusal type text source data variables transcript media_type file_data filename custom input messages system instructions prompt prediction name arguments thinking ',
-  'model stream service_tier temperature top_p frequency_penalty presence_penalty seed max_tokens max_completion_tokens max_output_tokens encoding_format dimensions stream_options n best_of top_k background ',
+  'model stream service_tier temperature top_p frequency_penalty presence_penalty seed max_tokens max_completion_tokens max_output_tokens encoding_format dimensions n best_of stream_options top_k background ',
   'arguments input parameters input_schema schema tools usage metadata ',
   'id object model type system_fingerprint service_tier provider ',
   'messages system instructions prompt input message inputs contents content documents instances systeminstruction system_instruction chat_history preamble query queries texts ',

@@ -178,13 +178,23 @@ writeFileSync(
   }),
 )
 
+/** Types of paths, for the backends that have others than the usual ones. */
+const routes: Readonly<Record<string, object>> = {
+  raw: { '/v1/chat/completions': 'Passthrough' },
+  several: {
+    '/v1/chat/completions': 'Completions',
+    '/v1/completions': 'TextCompletions',
+    ':generateContent': 'GenerateContent',
+  },
+}
+
 const fleet = useFleet(
   ({ at }) => [
-    ...['tokens', 'money', 'two', 'unpriced', 'counted', 'parallel', 'raw'].map((name) =>
+    ...['tokens', 'money', 'several', 'two', 'unpriced', 'counted', 'parallel', 'raw'].map((name) =>
       reached(
         name,
         { vendorA: {}, ...at('a') },
-        name === 'raw' ? { ai: { routes: { '/v1/chat/completions': 'Passthrough' } } } : {},
+        name in routes ? { ai: { routes: routes[name] } } : {},
       ),
     ),
     [
@@ -195,6 +205,10 @@ const fleet = useFleet(
       }),
       budget('money', 'HTTPRoute/money', {
         each: 'llm.requestModel',
+        limit: { unit: 'USD', amount: '0.1' },
+        window: month,
+      }),
+      budget('several', 'HTTPRoute/several', {
         limit: { unit: 'USD', amount: '0.1' },
         window: month,
       }),
@@ -266,6 +280,30 @@ describe('a budget of requests to models', () => {
     expect([refused.status, refused.headers.get('x-should-retry')]).toEqual([429, 'false'])
     const { error } = JSON.parse(refused.text)
     expect(error.message).toMatch(/^budget default\/money of 0\.1 USD per month is exhausted/)
+  })
+
+  it('reserves every answer that a request asks for, and the largest of its limits', async () => {
+    const post = async (path: string, body: object) => {
+      const url = `${fleet.base('several')}${path}`
+      return (await fetch(url, { method: 'POST', body: JSON.stringify(body) })).status
+    }
+    const contents = [{ parts: [{ text: 'Hi' }] }]
+    const asked = [
+      (await chat('several', { n: 100 })).status,
+      (await chat('several', { max_tokens: 1, max_completion_tokens: 1_000 })).status,
+      await post('/v1/completions', { model: 'm-1', prompt: 'Hi', max_tokens: 1, best_of: 100 }),
+      await post('/v1/completions', {
+        model: 'm-1',
+        prompt: Array.from({ length: 20 }, () => 'Hi'),
+        max_tokens: 10,
+      }),
+      await post('/v1beta/models/m-1:generateContent', {
+        contents,
+        generationConfig: { maxOutputTokens: 1, candidateCount: 100 },
+      }),
+    ]
+    expect(asked).toEqual([429, 429, 429, 429, 429])
+    expect((await chat('several', { n: 2 })).status).toBe(200)
   })
 
   it('knows the price for every budget, even if the first request has to wait for an account', async () => {

@@ -73,6 +73,8 @@ interface RequestFormat<Name extends string> extends DetailFacts {
   readonly decidedMembers: readonly string[]
   /** Says what is wrong with these members; undefined if nothing is. */
   problemOf?(body: JsonObject): string | undefined
+  /** Number of prompts of a request, each of which gets its answers; omitted if that is always one. */
+  promptsIn?(body: JsonObject): number
   /** Whether `stream: true` asks for a stream of events. */
   readonly canStream: boolean
   /**

@@ -18,8 +18,16 @@ const fieldsOf = {
 
 export type ParameterName = keyof typeof fieldsOf
 export const parameterNames = Object.keys(fieldsOf) as readonly ParameterName[]
-/** All fields that `parameterOf` reads. */
-export const parameterFields: readonly string[] = Object.values(fieldsOf).flat()
+
+/** Fields with the number of answers that a request asks for. */
+const answerFields = ['n', 'best_of']
+const innerAnswerFields = ['candidateCount']
+
+/** All fields of the body that this module reads. */
+export const parameterFields: readonly string[] = [
+  ...Object.values(fieldsOf).flat(),
+  ...answerFields,
+]
 
 /** Other values are texts of the client, which logs do not contain. */
 const encodings = new Map<unknown, string>([
@@ -51,6 +59,26 @@ export function parameterOf(request: JsonObject, name: ParameterName): string | 
     if (found !== undefined) return found
   }
   return undefined
+}
+
+/** The most output tokens of an answer that any reader finds in a request; undefined if it has no limit. */
+export const outputLimit = (request: JsonObject): number | undefined =>
+  largest(request, fieldsOf.max_tokens, innerFieldsOf.max_tokens ?? [])
+
+/** How many answers to each prompt a request asks for: at least 1. */
+export const answersAsked = (request: JsonObject): number =>
+  Math.max(1, largest(request, answerFields, innerAnswerFields) ?? 1)
+
+function largest(
+  request: JsonObject,
+  fields: readonly string[],
+  inner: readonly string[],
+): number | undefined {
+  const found = [
+    ...fields.map((name) => numberAt(request, name)),
+    ...parameterObjects.flatMap((holder) => inner.map((name) => numberAt(request[holder], name))),
+  ].filter((value) => value !== undefined)
+  return found.length === 0 ? undefined : Math.max(...found)
 }
 
 function firstNumber(holder: unknown, fields: readonly string[]): number | undefined {

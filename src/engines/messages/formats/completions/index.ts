@@ -50,7 +50,7 @@ export const completions: ChatFormat<'Completions'> = {
   },
   textMembers: ['messages'],
   limitMembers: ['max_tokens', 'max_completion_tokens'],
-  decidedMembers: ['stream_options', 'n', 'best_of'],
+  decidedMembers: ['stream_options'],
   canStream: true,
   completion: { isComplete, complete, hidesUsage: (body) => !asksForUsage(body), withoutUsage },
   responseFields: ['choices'],

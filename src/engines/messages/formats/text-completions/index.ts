@@ -103,6 +103,9 @@ export const textCompletions: ChatFormat<'TextCompletions'> = {
   shape: textCompletionsShape,
   history: { settle: (body) => body, rules: {} },
   problemOf: ({ prompt }) => (prompt === undefined ? 'prompt must be text' : undefined),
+  // A list of numbers is one prompt, as tokens.
+  promptsIn: ({ prompt }) =>
+    Array.isArray(prompt) && typeof prompt[0] !== 'number' ? prompt.length : 1,
   unguardable: ({ prompt }) => (texts(prompt) ? undefined : 'prompt: only texts can be guarded'),
   withMessages: (settings, messages) => ({
     ...settings,

@@ -1,9 +1,8 @@
 /** What budgets are charged for a request to a model, and what is reserved for it before it is sent. */
 import { inputWithCache, type Usage } from '../../../../engines/messages/chat.ts'
 import type { Cost } from '../../../../engines/messages/cost/cost.ts'
-import { numberAt } from '../../../../engines/messages/json/json.ts'
 import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
-import { parameterOf } from '../../../../engines/messages/request/parameters.ts'
+import { answersAsked, outputLimit } from '../../../../engines/messages/request/parameters.ts'
 import { budgetsOf, type Spend } from '../../../../ground/exchange/budgets.ts'
 import type { RespondVerdict } from '../../../../ground/exchange/exchange.ts'
 import { costOfCall, type PricedCall } from './call-cost.ts'
@@ -66,10 +65,10 @@ export function reserveSpend(
 
 function outputOf({ request }: ModelCall): number {
   if (request === undefined || request.format.operation === 'embeddings') return 0
-  const { fields } = request.body
-  const limit = parameterOf(fields, 'max_tokens')
-  const each = typeof limit === 'number' ? limit : (averages.get(request.model) ?? firstOutput)
-  return Math.max(0, each) * Math.max(1, numberAt(fields, 'n') ?? 1)
+  const { format, body, model } = request
+  const each = outputLimit(body.fields) ?? averages.get(model) ?? firstOutput
+  const prompts = format.promptsIn?.(body.whole) ?? 1
+  return Math.max(0, each) * answersAsked(body.fields) * Math.max(1, prompts)
 }
 
 /** Tells budgets what a finished request has used. Requests that the gateway does not read have no usage. */
