@@ -137,6 +137,38 @@ describe('sluice catalog import', () => {
     expect(providers['gcp.vertex_ai'].models).toEqual({ m: { rates: { input: '0' } } })
   })
 
+  it('says what it leaves out and rounds, and keeps the rest', async () => {
+    const of = (fields: object) => ({ litellm_provider: 'openai', mode: 'chat', ...fields })
+    const list = file('losses.json', {
+      large: of({ input_cost_per_token: 1e-6, input_cost_per_token_above_1m_tokens: 2e-6 }),
+      precise: of({ input_cost_per_token: 1.23456789e-6, output_cost_per_token: 1e-20 }),
+      broken: of({ input_cost_per_token: 1e300 }),
+      negative: of({ input_cost_per_token: -1, output_cost_per_token: 1e-6 }),
+      foreign: { litellm_provider: 'elsewhere', input_cost_per_token: 1e-6 },
+      spoken: of({ mode: 'audio_speech', input_cost_per_character: 1e-6 }),
+      drawn: of({ output_cost_per_image: 0.04, input_cost_per_token: 1e-6 }),
+    })
+    const { stdout, stderr, code } = await sluice('catalog', 'import', '--from', 'litellm', list)
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout).providers.openai.models).toEqual({
+      large: { rates: { input: '1' }, tiers: [{ contextOver: 1_000_000, input: '2' }] },
+      precise: { rates: { input: '1.234568' } },
+      negative: { rates: { output: '1' } },
+      drawn: { rates: { input: '1' } },
+    })
+    expect(stderr.split('\n')).toEqual(
+      expect.arrayContaining([
+        'left out models of provider elsewhere: foreign',
+        'left out models of mode audio_speech: spoken',
+        'left out output_cost_per_image, which catalogs do not have: drawn',
+        expect.stringMatching(/^left out models that are not valid .*"broken".*: broken$/),
+        'precise: input_cost_per_token 0.00000123456789 becomes 1.234568',
+        'precise: output_cost_per_token 1e-20 is left out: no price of a catalog',
+        'negative: input_cost_per_token -1 is left out: no price of a catalog',
+      ]),
+    )
+  })
+
   it('reads calls, places, speeds, ranges and hours of the list of LiteLLM', async () => {
     const list = file('terms.json', {
       'xai/grok-x': {

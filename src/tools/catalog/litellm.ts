@@ -14,6 +14,7 @@ import {
   ratesOf,
   withoutEmpty,
 } from './list.ts'
+import type { Losses } from './losses.ts'
 
 /** Our ids of providers, by those of the list. */
 const providers: readonly (readonly [pattern: RegExp, id: string])[] = [
@@ -63,25 +64,55 @@ const modes: readonly unknown[] = [
   'completion',
   'embedding',
   'rerank',
+  'audio_transcription',
   undefined,
 ]
 
-export function readLiteLlm(list: Fields): ListedModels {
+export function readLiteLlm(list: Fields, losses: Losses): ListedModels {
   const found: ListedModels = new Map()
   for (const [key, value] of Object.entries(list)) {
-    const fields = resolveAlias(list, key, value)
-    if (fields === undefined || !modes.includes(fields.mode)) continue
+    if (key === 'sample_spec') continue
+    const fields = resolveAlias(list, value)
+    if (fields === undefined) {
+      losses.leaveOut(key, 'that are no objects')
+      continue
+    }
     const id = providers.find(([pattern]) => pattern.test(String(fields.litellm_provider)))?.[1]
+    if (id === undefined) losses.leaveOut(key, `of provider ${fields.litellm_provider}`)
+    else if (!modes.includes(fields.mode)) losses.leaveOut(key, `of mode ${fields.mode}`)
     // Keys with a resolution or a region in front are no names of models.
-    if (id === undefined || /^[\w-]*\d+-x-|\/\d+-x-/.test(key)) continue
-    addModel(found, id, nameOf(key), modelOf(fields, id))
+    else if (!/^[\w-]*\d+-x-|\/\d+-x-/.test(key)) {
+      noteLosses(key, fields, losses)
+      addModel(found, id, nameOf(key), modelOf(fields, id))
+    }
   }
   return found
 }
 
+/** Fields with prices per token, and prices of calls. */
+const pricesPerToken: ReadonlySet<string> = new Set(Object.values(rateFields))
+const pricesOfCalls: ReadonlySet<string> = new Set([
+  'google_maps_grounding_cost_per_query',
+  'input_cost_per_query',
+  'input_cost_per_second',
+])
+const endings = /(?:_above_\d+[km]?_tokens)?(?:_batches|_flex|_priority|_balanced|_ultrafast)?$/
+
+function noteLosses(model: string, fields: Fields, losses: Losses): void {
+  for (const [field, value] of Object.entries(fields)) {
+    const isPrice =
+      /(^|_)cost($|_)/.test(field) && (typeof value === 'number' || typeof value === 'string')
+    if (!isPrice || value === 0) continue
+    if (pricesPerToken.has(field.replace(endings, ''))) {
+      losses.checkPrice(model, field, value, perMillion)
+    } else if (pricesOfCalls.has(field)) losses.checkPrice(model, field, value, 0)
+    else losses.leaveOutField(model, field)
+  }
+}
+
 /** Follows `alias_of` once. */
-function resolveAlias(list: Fields, key: string, value: unknown): Fields | undefined {
-  if (!isObject(value) || key === 'sample_spec') return undefined
+function resolveAlias(list: Fields, value: unknown): Fields | undefined {
+  if (!isObject(value)) return undefined
   const target = typeof value.alias_of === 'string' ? list[value.alias_of] : undefined
   return isObject(target) ? { ...target, ...value } : value
 }
@@ -107,22 +138,28 @@ function modelOf(fields: Fields, provider: string): ModelEntry {
   })
 }
 
-function tiersOf(fields: Fields, provider: string): Tier[] {
-  const contexts = new Set<number>()
+const units: Readonly<Record<string, number>> = { '': 1, k: 1_000, m: 1_000_000 }
+
+/** Sizes of the input above which fields have other prices, by the text in their names, such as `200k`. */
+function sizesOf(fields: Fields): (readonly [text: string, size: number])[] {
+  const sizes = new Map<string, number>()
   for (const name of Object.keys(fields)) {
-    const thousands = /_above_(\d+)k_tokens/.exec(name)?.[1]
-    if (thousands !== undefined) contexts.add(Number(thousands))
+    const [, digits, unit = ''] = /_above_(\d+)([km]?)_tokens/.exec(name) ?? []
+    if (digits !== undefined) sizes.set(`${digits}${unit}`, Number(digits) * (units[unit] ?? 1))
   }
-  const sizes = [undefined, ...[...contexts].sort((a, b) => a - b)]
+  return [...sizes].sort(([, a], [, b]) => a - b)
+}
+
+function tiersOf(fields: Fields, provider: string): Tier[] {
+  const sizes = [undefined, ...sizesOf(fields)]
   return services.flatMap(([ending, service]) =>
-    sizes.flatMap((size): Tier[] => {
-      if (size === undefined && service === undefined) return []
-      const over = size === undefined ? '' : `_above_${size}k_tokens`
+    sizes.flatMap((sized): Tier[] => {
+      if (sized === undefined && service === undefined) return []
+      const over = sized === undefined ? '' : `_above_${sized[0]}_tokens`
       const rates = ratesOf(fields, rateFields, perMillion, (name) => `${name}${over}${ending}`)
       if (rates === undefined) return []
       // At xAI, the prices apply to an input of exactly this size, too.
-      const threshold = (size ?? 0) * 1_000 - (provider === 'x_ai' ? 1 : 0)
-      const contextOver = size === undefined ? undefined : threshold
+      const contextOver = sized && sized[1] - (provider === 'x_ai' ? 1 : 0)
       return [withoutEmpty({ contextOver, service, ...rates })]
     }),
   )

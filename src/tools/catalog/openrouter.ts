@@ -11,6 +11,7 @@ import {
   ratesOf,
   withoutEmpty,
 } from './list.ts'
+import type { Losses } from './losses.ts'
 
 const provider = 'openrouter'
 
@@ -27,11 +28,16 @@ const rateFields: RateFields = {
   outputImage: 'image_output',
 }
 
-export function readOpenRouter(list: Fields): ListedModels {
+export function readOpenRouter(list: Fields, losses: Losses): ListedModels {
   const found: ListedModels = new Map()
   const models = Array.isArray(list.data) ? list.data.filter(isObject) : []
   for (const model of models) {
-    if (typeof model.id === 'string') addModel(found, provider, model.id, modelOf(model))
+    if (typeof model.id !== 'string') continue
+    for (const field of Object.values(rateFields)) {
+      const price = isObject(model.pricing) ? model.pricing[field] : undefined
+      if (price !== undefined) losses.checkPrice(model.id, field, price, perMillion)
+    }
+    addModel(found, provider, model.id, modelOf(model))
   }
   return found
 }

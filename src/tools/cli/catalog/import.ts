@@ -1,9 +1,11 @@
 /** `sluice catalog import` makes a catalog of a public list of models. */
 import { writeFileSync } from 'node:fs'
+import type { ModelEntry } from '../../../engines/messages/catalog/facts.ts'
 import { catalogOf } from '../../../engines/messages/catalog/read-catalog.ts'
 import { isObject } from '../../../ground/base/json-object.ts'
 import type { ListedModels } from '../../catalog/list.ts'
 import { readLiteLlm } from '../../catalog/litellm.ts'
+import { Losses } from '../../catalog/losses.ts'
 import { readModelsDev } from '../../catalog/models-dev.ts'
 import { readOpenRouter } from '../../catalog/openrouter.ts'
 import { exitCode, type Output, UsageError } from '../shared/output.ts'
@@ -20,7 +22,10 @@ const lists = {
   litellm: readLiteLlm,
   'models.dev': readModelsDev,
   openrouter: readOpenRouter,
-} as const satisfies Record<string, (list: Readonly<Record<string, unknown>>) => ListedModels>
+} as const satisfies Record<
+  string,
+  (list: Readonly<Record<string, unknown>>, losses: Losses) => ListedModels
+>
 
 /** @throws UsageError if the file is no such list */
 export async function importCatalog(
@@ -28,20 +33,42 @@ export async function importCatalog(
   { from, provider: wanted, output }: ImportOptions,
   { print, report }: Output,
 ): Promise<number> {
-  const found = lists[from](parseList(file, await readText(file)))
+  const losses = new Losses()
+  const found = lists[from](parseList(file, await readText(file)), losses)
   const providers = [...found]
     .filter(([id]) => wanted === undefined || wanted.includes(id))
+    .map(([id, models]) => [id, readable(id, models, losses)] as const)
     .sort(byName)
+  for (const line of losses.lines()) report(line)
   const count = providers.reduce((sum, [, models]) => sum + models.size, 0)
   if (count === 0) throw new UsageError(`${file} has no models in the form of ${from}`)
   const text = write(providers)
-  // Lists change; what is written must be what the gateway reads.
-  const { problems } = catalogOf(JSON.parse(text))
-  if (problems.length > 0) throw new UsageError(`${file}: ${problems.join('\n')}`)
   if (output === '-') print(text.trimEnd())
-  else writeFileSync(output, text)
+  else writeCatalog(output, text)
   report(`${count} models of ${providers.length} providers`)
   return exitCode.success
+}
+
+function writeCatalog(path: string, text: string): void {
+  try {
+    writeFileSync(path, text)
+  } catch (error) {
+    throw new UsageError(`${path}: ${error instanceof Error ? error.message : error}`)
+  }
+}
+
+/** Lists change, so only the models that the gateway can read are written. */
+function readable(
+  id: string,
+  models: ReadonlyMap<string, ModelEntry>,
+  losses: Losses,
+): ReadonlyMap<string, ModelEntry> {
+  const kept = [...models].filter(([name, entry]) => {
+    const { problems } = catalogOf({ providers: { [id]: { models: { [name]: entry } } } })
+    for (const problem of problems) losses.leaveOut(name, `that are not valid (${problem})`)
+    return problems.length === 0
+  })
+  return new Map(kept)
 }
 
 function parseList(file: string, text: string): Readonly<Record<string, unknown>> {
