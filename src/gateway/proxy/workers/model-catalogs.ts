@@ -2,9 +2,10 @@
  * Reads the user's catalogs of language models, and reads them again when they change. It polls, because a volume of
  * a ConfigMap changes by a swap of links, and because minutes do not matter.
  */
-import { readFileSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { readCatalog } from '../../../engines/messages/catalog/read-catalog.ts'
 import { type CatalogText, catalogWith } from '../../../engines/messages/catalog/shipped.ts'
+import { readWholeFile } from '../../../ground/base/read-whole-file.ts'
 import type { ToWorker } from './worker-messages.ts'
 import type { WorkerThread } from './worker-thread.ts'
 
@@ -81,7 +82,7 @@ export class ModelCatalogs {
       const { ino, mtimeMs, size } = statSync(file.path)
       const version = `${ino} ${mtimeMs} ${size}`
       if (version === file.version) return undefined
-      text = readFileSync(file.path, 'utf8')
+      text = readWholeFile(file.path)
       file.version = version
     } catch (error) {
       if (file.version !== undefined) changed()

@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander'
 import { addLogFile } from '../recording/options.ts'
 import { addHelp, natsServer, nonEmpty, outputFormat } from '../shared/options.ts'
-import { type OutputFormat, print, processOutput } from '../shared/output.ts'
+import { type OutputFormat, print, printNow, processOutput, UsageError } from '../shared/output.ts'
 import type { AdjustOptions } from './adjust.ts'
 import type { EraseOptions } from './erase.ts'
 import type { ExplainBudgetOptions } from './explain.ts'
@@ -82,7 +82,13 @@ function addAdjust(group: Command): void {
     .addOption(outputFormat())
     .action(async (name: string, options: Printed<AdjustOptions>) => {
       const { adjust } = await import('./adjust.ts')
-      await print(adjust(name, options, processOutput.report), options.output)
+      const result = await adjust(name, options, processOutput.report)
+      try {
+        printNow(result, options.output)
+      } catch (error) {
+        // A user who runs the command again would change the amount twice.
+        throw new UsageError(`the amount was changed, but ${(error as Error).message}`)
+      }
     })
 }
 

@@ -32,7 +32,7 @@ export async function checkCatalog(
   options: CheckOptions,
   { print, report }: Output,
 ): Promise<number> {
-  const { catalog, problems } = await readCatalogs(options.modelCatalog)
+  const { catalog, problems } = readCatalogs(options.modelCatalog)
   for (const problem of problems) print(problem)
   const used = [
     ...(await modelsInManifests(options.file)),

@@ -19,7 +19,7 @@ export async function showModel(
   { provider, modelCatalog }: ShowOptions,
   { print, report }: Output,
 ): Promise<number> {
-  const { catalog, problems } = await readCatalogs(modelCatalog)
+  const { catalog, problems } = readCatalogs(modelCatalog)
   for (const problem of problems) report(problem)
   const listing = provider === undefined ? catalog.providersOf(model) : [provider]
   const providers = listing.length === 0 ? [''] : listing

@@ -51,7 +51,10 @@ const questions: readonly Question[] = [
       }
       const url = URL.canParse(text) ? new URL(text) : undefined
       const isUsable =
-        url !== undefined && /^https?:$/.test(url.protocol) && url.username + url.search === ''
+        url !== undefined &&
+        /^https?:$/.test(url.protocol) &&
+        url.username + url.search === '' &&
+        url.port !== '0'
       return isUsable ? undefined : 'expected a URL such as http://127.0.0.1:3000'
     },
   },

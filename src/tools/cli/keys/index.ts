@@ -1,7 +1,7 @@
 /** The commands `sluice keys …`. */
 import { type Command, Option } from 'commander'
 import { addHelp, collect, nonEmpty, outputFormat, recordDir } from '../shared/options.ts'
-import { type OutputFormat, print, processOutput } from '../shared/output.ts'
+import { type OutputFormat, print, printNow, processOutput } from '../shared/output.ts'
 import type { ImportOptions } from './import-keys.ts'
 import type { CreateOptions, RotateOptions } from './keys.ts'
 
@@ -64,7 +64,7 @@ function addCreate(group: Command): void {
     .addOption(outputFormat())
     .action(async (name: string, options: CreateOptions & Common) => {
       const { createKey } = await import('./keys.ts')
-      await print(createKey(name, options), options.output)
+      createKey(name, options, (result) => printNow(result, options.output))
     })
 }
 
@@ -83,7 +83,7 @@ function addRotate(group: Command): void {
     .addOption(outputFormat())
     .action(async (name: string, options: RotateOptions & Common) => {
       const { rotateKey } = await import('./keys.ts')
-      await print(rotateKey(name, options), options.output)
+      rotateKey(name, options, (result) => printNow(result, options.output))
     })
 }
 

@@ -9,7 +9,6 @@ import {
   constants,
   existsSync,
   lstatSync,
-  readFileSync,
   readlinkSync,
   renameSync,
   rmSync,
@@ -21,6 +20,7 @@ import { type Document, isMap, parseAllDocuments, stringify } from 'yaml'
 import { LockedError, takeFileLock } from '../../../control/plane/file-lock.ts'
 import { stateFolder } from '../../../control/plane/open-log.ts'
 import { makeFolder } from '../../../ground/base/make-folder.ts'
+import { readWholeFile } from '../../../ground/base/read-whole-file.ts'
 import { apiKeyFaults, readApiKeyEntry } from '../../../ground/secrets/api-key-entry.ts'
 import { UsageError } from '../shared/output.ts'
 
@@ -54,7 +54,7 @@ export interface NewConfigMap {
 }
 
 /** Names that Kubernetes accepts for entries of a ConfigMap. */
-const nameForm = /^(?!\.\.|\.$)[-._a-zA-Z0-9]{1,253}$/
+const nameForm = /^(?!\.\.|\.$|__proto__$)[-._a-zA-Z0-9]{1,253}$/
 
 /** Kubernetes accepts objects of 1 MiB. */
 const maxBytes = 1_000_000
@@ -63,20 +63,23 @@ const maxBytes = 1_000_000
 const waitMs = 10_000
 
 /**
- * Changes a file, while no other command changes it. Returns what `work` returns.
- * @throws UsageError if the file cannot be read or written, or what `work` throws; the file stays as it was then
+ * Changes a file, while no other command changes it. Returns what `work` returns. `deliver` is called when all that
+ * may fail is done, except for putting the new file in place.
+ * @throws UsageError if the file cannot be read or written, or what `work` or `deliver` throw; the file stays as it
+ * was then
  */
 export function changeKeys<Result>(
   path: string,
   work: (file: KeysFile) => Result,
   create?: NewConfigMap,
+  deliver?: () => void,
 ): Result {
   const target = targetOf(path)
   const release = lockOf(target)
   try {
     const file = new KeysFile(path, target, create)
     const result = work(file)
-    file.save()
+    file.save(deliver)
     return result
   } finally {
     release()
@@ -173,7 +176,7 @@ export class KeysFile {
   set(name: string, entry: WrittenEntry): void {
     if (!nameForm.test(name)) {
       throw new UsageError(
-        `${name}: a key's name has letters, digits, "-", "_" and ".", and does not begin with ".."`,
+        `${name}: a key's name has at most 253 letters, digits, "-", "_" and ".", does not begin with ".." and is not __proto__`,
       )
     }
     const text = JSON.stringify(entry)
@@ -187,7 +190,7 @@ export class KeysFile {
   }
 
   /** Replaces the file atomically. @throws UsageError if it has changed since it was read */
-  save(): void {
+  save(deliver?: () => void): void {
     const now = existsSync(this.#target) ? readText(this.#path) : undefined
     if (now !== this.#before) {
       throw new UsageError(
@@ -207,9 +210,11 @@ export class KeysFile {
       if (now !== undefined) accessSync(this.#target, constants.W_OK)
       writeFileSync(draft, text, { flag: 'wx' })
       if (mode !== undefined) chmodSync(draft, mode)
+      deliver?.()
       renameSync(draft, this.#target)
     } catch (error) {
       rmSync(draft, { force: true })
+      if (error instanceof UsageError) throw error
       throw new UsageError(`${this.#path}: ${(error as Error).message}`)
     }
   }
@@ -236,7 +241,7 @@ function isJson(text: string): boolean {
 
 function readText(path: string): string {
   try {
-    return readFileSync(path, 'utf8')
+    return readWholeFile(path)
   } catch (error) {
     throw new UsageError(`${path}: ${(error as Error).message}`)
   }

@@ -16,6 +16,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { sluice } from '../../../../test/support/gateway.ts'
 import { validateObject } from '../../../control/api/validate.ts'
+import { UsageError } from '../shared/output.ts'
 import { importKeys } from './import-keys.ts'
 import { createKey, deleteKey, listKeys, rotateKey, setDisabled } from './keys.ts'
 
@@ -349,5 +350,29 @@ describe('sluice keys import --from litellm', () => {
       expect.stringContaining('key 5: key c has an "expiresAt"'),
     ])
     expect(told.join()).not.toContain('sk-clear')
+  })
+
+  it('leaves the file as it was if the new key cannot be given to the user', () => {
+    const fail = () => {
+      throw new UsageError('no room')
+    }
+    expect(() => createKey('ann', common(), fail)).toThrow('no room')
+    expect(existsSync(file)).toBe(false)
+    create('ann')
+    const before = readFileSync(file, 'utf8')
+    const rotate = () => rotateKey('ann', { file, overlap: '1h', prefix: 'sk-' }, fail)
+    expect(rotate).toThrow('no room')
+    expect(readFileSync(file, 'utf8')).toBe(before)
+  })
+
+  it('refuses times without an offset, and a name that no manifest may have', () => {
+    const noOffset = () => create('ann', { expires: '2999-01-31T00:00:00' })
+    expect(noOffset).toThrow('a time such as')
+    expect(() => create('__proto__')).toThrow('is not __proto__')
+  })
+
+  it('shows a line break in a cell as an escape, so that no text looks like another key', () => {
+    create('ann', { team: 'x\nbob active' })
+    expect(listKeys(file).text().join('\n').split('\n')).toHaveLength(2)
   })
 })

@@ -51,8 +51,15 @@ export function newKey(prefix: string): string {
 /** The form in which a key is stored. */
 export const hashOf = (key: string): string => `sha256:${hash('sha256', key)}`
 
+/** Gives a new key to the user. If it throws, the file stays as it was. */
+type Deliver = (result: CommandResult) => void
+
 /** Creates a key. Its text is the only line of the result. It is not stored. */
-export function createKey(name: string, options: CreateOptions): CommandResult {
+export function createKey(
+  name: string,
+  options: CreateOptions,
+  deliver: Deliver = () => undefined,
+): CommandResult {
   const { file: path, model, route, expires, prefix } = options
   const key = newKey(prefix)
   const metadata = metadataOf(options)
@@ -71,8 +78,9 @@ export function createKey(name: string, options: CreateOptions): CommandResult {
     }
     file.set(name, entry)
   }
-  changeKeys(path, change, newConfigMapOf(options))
-  return { text: () => [key], json: { name, key } }
+  const result = { text: () => [key], json: { name, key } }
+  changeKeys(path, change, newConfigMapOf(options), () => deliver(result))
+  return result
 }
 
 function metadataOf({ owner, team, metadata = [] }: CreateOptions): Record<string, string> {
@@ -97,7 +105,8 @@ const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 8
 /** Reads `90d`, `24h`, `30m` from now on, or a time of RFC 3339. */
 function timeAfter(text: string, option: string): string {
   const [, count, unit = ''] = /^(\d{1,5})([mhd])$/.exec(text) ?? []
-  const isTime = /^\d{4}-\d\d-\d\d/.test(text)
+  // Without an offset, a time would mean another one on each machine.
+  const isTime = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text)
   const time =
     count === undefined
       ? isTime && timeOfRfc3339(text)
@@ -130,10 +139,12 @@ export interface RotateOptions {
 export function rotateKey(
   name: string,
   { file: path, overlap, prefix, expires }: RotateOptions,
+  deliver: Deliver = () => undefined,
 ): CommandResult {
   const key = newKey(prefix)
   const until = timeAfter(overlap, '--overlap')
-  changeKeys(path, (file) => {
+  const result = { text: () => [key], json: { name, key, previousUntil: until } }
+  const change = (file: KeysFile) => {
     const { previous, expiresAt, ...entry } = file.entry(name)
     const end = expires === undefined ? expiresAt : endAfter(expires)
     if (isPast(end)) {
@@ -151,8 +162,9 @@ export function rotateKey(
       ...(end !== undefined && { expiresAt: end }),
       ...(kept.length > 0 && { previous: kept.length === 1 ? kept[0] : kept }),
     })
-  })
-  return { text: () => [key], json: { name, key, previousUntil: until } }
+  }
+  changeKeys(path, change, undefined, () => deliver(result))
+  return result
 }
 
 /** `previous` of an entry is one hash or a list of them. */

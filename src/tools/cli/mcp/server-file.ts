@@ -1,6 +1,7 @@
 /** The manifests that `sluice mcp` keeps: a gateway, and one backend whose targets are the added servers. */
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { type Document, isMap, isSeq, parseAllDocuments, type YAMLSeq } from 'yaml'
+import { readWholeFile } from '../../../ground/base/read-whole-file.ts'
 import { writeYaml } from '../import/write-yaml.ts'
 import {
   backendOf,
@@ -37,7 +38,7 @@ export class ServerFile {
   /** Reads a file; undefined if it does not exist. @throws UsageError if it is not such a file */
   static read(path: string): ServerFile | undefined {
     if (!existsSync(path)) return undefined
-    const found = parseAllDocuments(readFileSync(path, 'utf8'))
+    const found = parseAllDocuments(textOf(path))
     const documents = Array.isArray(found) ? found : []
     const [problem] = documents.flatMap(({ errors }) => errors)
     if (problem !== undefined) throw new UsageError(`${path}: not YAML: ${problem.message}`)
@@ -73,7 +74,8 @@ export class ServerFile {
       }
       if (at === undefined) return [{ name, url: 'Services that a selector selects' }]
       const scheme = at.policies?.tls === undefined ? 'http' : 'https'
-      return [{ name, url: `${scheme}://${at.host}:${at.port}${at.path ?? '/mcp'}` }]
+      const host = at.host.includes(':') ? `[${at.host}]` : at.host
+      return [{ name, url: `${scheme}://${host}:${at.port}${at.path ?? '/mcp'}` }]
     })
   }
 
@@ -137,6 +139,14 @@ export class ServerFile {
     const targets = this.#backend().getIn(targetsPath)
     if (isSeq(targets)) return targets
     throw new UsageError(`${this.path}: GatewayBackend ${gateway} has no ${targetsPath.join('.')}`)
+  }
+}
+
+function textOf(path: string): string {
+  try {
+    return readWholeFile(path)
+  } catch (error) {
+    throw new UsageError(`${path}: ${error instanceof Error ? error.message : error}`)
   }
 }
 

@@ -49,6 +49,7 @@ function urlOf(name: string, [text, ...more]: readonly string[]): URL {
   if (more.length > 0 || !/^https?:\/\//.test(text)) throw commandError(name, [text, ...more])
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined) throw new UsageError(`${text} is not a URL`)
+  if (url.port === '0') throw new UsageError(`${text}: no server has port 0`)
   if (url.username !== '' || url.password !== '') {
     throw new UsageError(
       `${url.origin}: write the credential as --header 'Authorization: …' or --key-env VARIABLE`,

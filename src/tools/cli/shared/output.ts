@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import { printableLines } from './printable.ts'
+import { writeSync } from 'node:fs'
+import { printable, printableLines } from './printable.ts'
 import { paint, paintLabels } from './terminal.ts'
 
 /** The output streams of a command; injected so that a command can run inside a test. */
@@ -96,12 +97,36 @@ export async function print(
   process.exitCode = printResult(await result, format, processOutput)
 }
 
+/**
+ * Writes a result to standard output before it returns, for what cannot be had again.
+ * @throws UsageError if standard output cannot take it all
+ */
+export function printNow(result: CommandResult, format: OutputFormat): void {
+  const lines: string[] = []
+  printResult(result, format, { print: (line) => void lines.push(line), report: () => undefined })
+  let rest = Buffer.from(`${printableLines(lines.join('\n'))}\n`)
+  while (rest.length > 0) {
+    try {
+      rest = rest.subarray(writeSync(1, rest))
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException
+      // A pipe that is full for now.
+      if (code === 'EAGAIN') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10)
+      else throw new UsageError(`standard output cannot be written: ${message}`)
+    }
+  }
+}
+
 function printJson(json: unknown, print: Output['print']): void {
   if (json !== undefined) print(JSON.stringify(json, undefined, 2))
 }
 
-/** Formats rows as columns that are padded to their widest cell, without trailing spaces. */
-export function table(rows: readonly (readonly string[])[]): string {
+/**
+ * Formats rows as columns that are padded to their widest cell, without trailing spaces. Line breaks in cells are
+ * escaped, so that a text from elsewhere cannot look like another row.
+ */
+export function table(cells: readonly (readonly string[])[]): string {
+  const rows = cells.map((row) => row.map(printable))
   const widths: number[] = []
   for (const row of rows) {
     row.forEach((cell, column) => {

@@ -87,7 +87,7 @@ async function whatIfOf(
   report: Output['report'],
 ): Promise<((entry: SpendEntry) => SpendEntry) | undefined> {
   if (modelCatalog === undefined && as.length === 0) return undefined
-  const { catalog, problems } = await readCatalogs(modelCatalog)
+  const { catalog, problems } = readCatalogs(modelCatalog)
   for (const problem of problems) report(problem)
   const others = new Map(as.map((pair) => otherOf(pair)))
   return (entry) => {
