@@ -10,6 +10,11 @@ const host = `(${name}|${address}|\\[${address}\\])`
 
 const hostForm = `^${host}$`
 const endpointForm = `^([A-Za-z]+://)?${host}(:[0-9]{1,5})?(/.*)?$`
+// Characters of a path (RFC 3986), and escapes.
+const pathCharacters = '([!$&-;=@-Z_a-z~]|%[0-9A-Fa-f]{2})'
+/** A path without a query. */
+export const pathForm = `^/${pathCharacters}*$`
+const pathQueryForm = `^${pathCharacters}*([?](${pathCharacters}|[?])*)?$`
 const scheme = '^[A-Za-z][A-Za-z0-9+.-]*://'
 
 /** A pattern as a CEL string. */
@@ -49,16 +54,35 @@ function divided(value: string): string | undefined {
   return hostname === '' ? undefined : `host: ${hostname}, port: ${port || usual}`
 }
 
-/** Adds the rule that a path is not a whole URL. */
+/** Adds the rules that a path is not a whole URL, and can be sent as it is written. */
 export function withoutHost(path: Schema<string>): Schema<string> {
-  const { cel, holds } = matches(scheme)
+  const isUrl = matches(scheme)
+  const isPath = matches(pathQueryForm)
   return withRules(
     path,
     rule<string>({
       message: 'must be a path; write the host of a URL separately',
-      cel: `!${cel}`,
-      holds: (value) => !holds(value),
+      cel: `!${isUrl.cel}`,
+      holds: (value) => !isUrl.holds(value),
       example: pathOf,
+    }),
+    rule<string>({
+      message: 'must have only characters of a path; escape others, such as %20 for a space',
+      // The other rule says what is wrong with a whole URL.
+      cel: `${isUrl.cel} || ${isPath.cel}`,
+      holds: (value) => isUrl.holds(value) || isPath.holds(value),
+    }),
+  )
+}
+
+/** What other paths begin with: a path without a query. */
+export function pathPrefixText(path: Schema<string>): Schema<string> {
+  return withRules(
+    withoutHost(path),
+    rule<string>({
+      message: "must begin with '/' and have no query",
+      cel: `self.startsWith('/') && !self.contains('?')`,
+      holds: (value) => value.startsWith('/') && !value.includes('?'),
     }),
   )
 }

@@ -161,6 +161,35 @@ const pairs: CaseGroup = {
         'pathPrefix requires host and vendorA or vendorC, and excludes path',
       ),
     ),
+    ...['/a b', '/a?b=c', '/a#b', 'a', '/%zz', '/é'].map((pathPrefix) =>
+      refused(
+        modelProvider,
+        `with the prefix ${pathPrefix}`,
+        { vendorA: {}, host: 'a.example', pathPrefix },
+        'pathPrefix',
+      ),
+    ),
+    ...['/a b', '/a?b=c', 'a'].map((path) =>
+      refused(
+        modelProvider,
+        `with the path ${path} of a format`,
+        { custom: { formats: [{ type: 'Completions', path }] }, host: 'a.example' },
+        'custom.formats[0].path',
+        "must be a path that begins with '/', without query and spaces",
+      ),
+    ),
+    refused(
+      modelProvider,
+      'with a space in the path',
+      { vendorA: {}, host: 'a.example', path: '/a b' },
+      'path',
+      'must have only characters of a path; escape others, such as %20 for a space',
+    ),
+    accepted(modelProvider, 'with a query in the path', {
+      vendorA: {},
+      host: 'a.example',
+      path: '/a%20b?api-version=1',
+    }),
     ...[{ ollama: {} }, { custom: { formats: [{ type: 'Completions' }] } }].map((value) =>
       refused(
         modelProvider,

@@ -1,7 +1,7 @@
 /** `ai` of a GatewayBackend: providers of language models. */
 
 import { type Infer, list, object, optional, required } from '../../../../ground/schema/field.ts'
-import { hostText, withoutHost } from '../../../../ground/schema/host.ts'
+import { hostText, pathPrefixText, withoutHost } from '../../../../ground/schema/host.ts'
 import { exactlyOneOf, rule } from '../../../../ground/schema/rules.ts'
 import { portNumber } from '../../../../ground/schema/shapes/references.ts'
 import { longString, sectionName } from '../../../../ground/schema/strings.ts'
@@ -71,7 +71,7 @@ const providerFields = {
     "URL path of requests to the provider. It replaces the vendor's own path of each format.",
   ),
   pathPrefix: optional(
-    withoutHost(longString),
+    pathPrefixText(longString),
     'What the paths of requests begin with instead of /v1, such as /openai/v1. Requires host and vendorA or vendorC.',
   ),
 } as const

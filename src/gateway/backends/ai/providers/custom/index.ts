@@ -6,11 +6,17 @@ import {
   required,
   text,
 } from '../../../../../ground/schema/field.ts'
+import { pathForm } from '../../../../../ground/schema/host.ts'
 import { portNumber } from '../../../../../ground/schema/shapes/references.ts'
 import { objectName } from '../../../../../ground/schema/strings.ts'
 import { model } from '../vendor.ts'
 
-const path = text({ min: 1, max: 256, pattern: '^/', expects: "a path that begins with '/'" })
+const path = text({
+  min: 1,
+  max: 256,
+  pattern: pathForm,
+  expects: "a path that begins with '/', without query and spaces",
+})
 
 const modelServer = object(
   'ModelServerReference',
