@@ -43,3 +43,19 @@ it('keeps the values of an object again if they are missing', async () => {
   source.observeAgain(new Set([missing]))
   expect([...values.values()]).toEqual(['old-a'])
 })
+
+it('warns of a catalog that only deployed proxies read, if it is the gateway that reads the file', async () => {
+  write(
+    'gp.yaml',
+    `apiVersion: sluice.dev/v1alpha1
+kind: GatewayParameters
+metadata: { name: gp }
+spec: { modelCatalog: { sources: [{ configMap: { name: models } }] } }
+`,
+  )
+  const references = { variable: () => undefined, folderOf: () => '', isOfGateway: true }
+  const { problems } = await run(undefined, { references })
+  expect(problems).toEqual([
+    expect.stringMatching(/GatewayParameters default\/gp: spec\.modelCatalog: .*--model-catalog/),
+  ])
+})

@@ -141,8 +141,18 @@ export function observe(written: ManifestObject, file: string, options: ObserveO
 function filled(written: JsonObject, file: string, { references }: ObserveOptions) {
   if (references === undefined) return { object: written, faults: [], warnings: [], files: [] }
   const { object, problems, files } = withReferences(written, file, references)
-  const [faults, warnings] = references.isOfGateway ? [problems, []] : [[], problems]
+  const [faults, warnings] = references.isOfGateway
+    ? [problems, withoutEffect(written)]
+    : [[], problems]
   return { object, faults, warnings, files }
+}
+
+/** Settings that a gateway that reads files does not use. */
+function withoutEffect({ kind, spec }: JsonObject): FieldProblem[] {
+  if (kind !== 'GatewayParameters' || !isObject(spec) || spec.modelCatalog === undefined) return []
+  const message =
+    'only proxies that `sluice controller` deploys read this catalog; name its file with --model-catalog'
+  return [{ path: 'spec.modelCatalog', message }]
 }
 
 /**
