@@ -5,7 +5,15 @@ import OpenAI, { toFile } from 'openai'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { useFixture, useFolder, useGateway } from '../support/fixture.ts'
 import { freePorts } from '../support/gateway.ts'
-import { aiBackend, gateway, policy, routeByPath, secret } from '../support/manifests.ts'
+import {
+  aiBackend,
+  gateway,
+  httpRoute,
+  policy,
+  routeByPath,
+  secret,
+  servedModel,
+} from '../support/manifests.ts'
 import { startStoredVendor } from '../support/vendors/stored-vendor.ts'
 import { startVendorC } from '../support/vendors/vendor-c.ts'
 
@@ -22,6 +30,28 @@ const routesTo = (name: string, ai: object, settings: object = {}) => [
   policy(name, `HTTPRoute/${name}`, {
     traffic: { apiKeyAuthentication: { secretRef: { name: 'keys' } } },
   }),
+]
+
+/** Models by name, whose Gateway has the keys of `both`. */
+const servedModels = (models: Readonly<Record<string, number>>) => [
+  httpRoute('served', {
+    rules: [
+      {
+        matches: [{ path: { value: '/served' } }],
+        backendRefs: [{ group: 'sluice.dev', kind: 'AgentgatewayModel', name: '*' }],
+      },
+    ],
+  }),
+  policy('served', 'HTTPRoute/served', {
+    traffic: { apiKeyAuthentication: { secretRef: { name: 'keys' } } },
+  }),
+  ...Object.entries(models).map(([name, at]) =>
+    servedModel(name, {
+      parentRefs: [{ kind: 'HTTPRoute', name: 'served' }],
+      provider: 'OpenAI',
+      baseURL: `http://127.0.0.1:${at}/v1`,
+    }),
+  ),
 ]
 
 const manifests = (port: number) => {
@@ -49,6 +79,7 @@ const manifests = (port: number) => {
       { provider: { vendorA: {}, ...at(one) } },
       { ai: { promptGuard: masked } },
     ),
+    ...servedModels({ a: one.port, b: two.port }),
     ...routesTo('translated', { provider: { vendorC: {}, ...at(claude) } }),
   ]
 }
@@ -166,6 +197,11 @@ describe('a stored response', () => {
       responses.create({ ...ask, previous_response_id: first.id }),
     ).rejects.toMatchObject({ status: 500 })
     expect([one.calls.length, two.calls.length]).toEqual([1, 4])
+    failOnce()
+    const { conversations } = clientOf('key-of-ann', 'failing')
+    const made = await conversations.create({})
+    const told = await responses.create({ ...ask, conversation: made.id })
+    expect([told.output_text, one.calls.length]).toEqual(['I am two', 2])
     const elsewhere = await responses.create(ask)
     expect(elsewhere.output_text).toBe('I am one')
     const input = [first.output[0], elsewhere.output[0]].map((item) => ({
@@ -208,6 +244,25 @@ describe('a stored response', () => {
     expect((await named.responses.retrieve(other.id)).model).toBe('gpt-5')
     const passed = await ann().responses.create({ ...ask, store: false })
     expect(passed.id).toMatch(canary)
+  })
+
+  it('is found by the model that stores it, if the backend serves certain models', async () => {
+    const client = clientOf('key-of-ann', 'served')
+    const first = await client.responses.create({ ...ask, model: 'b' })
+    expect(first.output_text).toBe('I am two')
+    expect((await client.responses.retrieve(first.id)).id).toBe(first.id)
+    await expect(
+      client.responses.create({ ...ask, model: 'a', previous_response_id: first.id }),
+    ).rejects.toMatchObject(refused('no provider of the model a stores'))
+    await expect(client.conversations.create({})).rejects.toMatchObject(refused('?model=NAME'))
+    const made = await client.conversations.create({}, { query: { model: 'b' } })
+    await client.responses.create({ ...ask, model: 'b', conversation: made.id })
+    expect(two.calls.map(({ path }) => path)).toEqual([
+      '/v1/responses',
+      expect.stringMatching(/^\/v1\/responses\/resp_two\d+$/),
+      '/v1/conversations',
+      '/v1/responses',
+    ])
   })
 
   it('is not there if the provider has no such API', async () => {

@@ -1,30 +1,28 @@
 /** Requests for what a provider stores: responses, conversations, files and batches. Only their owner gets them. */
 import { clientFormats } from '../../../../engines/messages/formats/index.ts'
 import { openItems } from '../../../../engines/messages/formats/responses/stored.ts'
+import { sealObject } from '../../../../engines/messages/formats/responses/stored-objects.ts'
 import { field, type JsonObject, stringAt } from '../../../../engines/messages/json/json.ts'
 import { LlmError, unsupportedRoute } from '../../../../engines/messages/llm-error.ts'
 import { isMultipart } from '../../../../engines/messages/multipart/part-head.ts'
-import { parseBody } from '../../../../engines/messages/request/body.ts'
 import { pinnedModel } from '../../../../engines/messages/request/outgoing.ts'
-import { sealObject } from '../../../../engines/messages/stored/objects.ts'
 import { changeQuery } from '../../../../ground/base/query-string.ts'
 import { budgetsOf } from '../../../../ground/exchange/budgets.ts'
 import { tokenLimitsOf } from '../../../../ground/exchange/rate-limits.ts'
 import type { StoredPath } from '../policy/stored-paths.ts'
-import type { StoredCollection } from '../providers/provider.ts'
 import { needNoModelLimit } from './allowed-models.ts'
-import { decodeBody } from './content-coding.ts'
 import type { ModelCall } from './model-call.ts'
 import { RequestIds } from './owned-ids.ts'
 import type { ProviderEndpoint } from './provider-endpoint.ts'
+import { readClientBody } from './read-body.ts'
 import { needPlace } from './stored-place.ts'
-import { setPath } from './write-request.ts'
+import { removedHeaders, setPath } from './write-request.ts'
 
 type Done = undefined | Promise<undefined>
 
 /** Whether the response is a response of the model, which guards can read. */
-const isResponse = ({ collection, part }: StoredPath, method: string): boolean =>
-  collection === 'Responses' && method !== 'DELETE' && (part === undefined || part === 'cancel')
+const isResponse = ({ kind, part }: StoredPath, method: string): boolean =>
+  kind === 'response' && method !== 'DELETE' && (part === undefined || part === 'cancel')
 
 /** @throws LlmError if the client does not own what the path names, or if the request cannot be served */
 export function prepareStored(call: ModelCall, target: StoredPath): Done {
@@ -36,9 +34,11 @@ export function prepareStored(call: ModelCall, target: StoredPath): Done {
   if (opened !== undefined) needPlace(call, opened.place)
   const base = storedBase(call, provider, target)
   needServable(call, target, request.method)
-  const rest = [opened?.id, target.part, target.item && call.ownedIds.need('item', target.item).id]
+  const item = target.item && call.ownedIds.need('item', target.item).id
   const [only = '', ...query] = base.split('?')
-  const path = [only, ...rest.filter((one) => one !== undefined)].join('/')
+  const path = [only, segment(opened?.id), target.part, segment(item)]
+    .filter((one) => one !== undefined)
+    .join('/')
   const plan = { kind: 'native', path: [path, ...query].join('?') } as const
   openQuery(call)
   const isStream = new URLSearchParams(request.query).get('stream') === 'true'
@@ -60,11 +60,13 @@ export function prepareStored(call: ModelCall, target: StoredPath): Done {
   const pending = request.method === 'POST' ? prepareBody(call, target, provider) : undefined
   const finish = (): undefined => {
     if (call.context.over) return
-    for (const name of ['accept-encoding']) request.headers.remove(name)
+    request.headers.remove('accept-encoding')
     setPath(context, plan)
   }
   return pending === undefined ? finish() : pending.then(finish)
 }
+
+const segment = (id: string | undefined): string | undefined => id && encodeURIComponent(id)
 
 const collectionNames = {
   Conversations: 'conversations',
@@ -89,10 +91,9 @@ function pathOf(
   config: ProviderEndpoint['provider']['config'],
   collection: StoredPath['collection'],
 ): string | undefined {
-  if (collection !== 'Responses') {
-    return vendor.storedPath?.(collectionNames[collection] satisfies StoredCollection, config)
-  }
-  const plan = vendor.plan('Responses', pinnedModel(config) ?? '', config, false)
+  const { name } = clientFormats.Responses
+  if (collection !== name) return vendor.storedPath?.(collectionNames[collection], config)
+  const plan = vendor.plan(name, pinnedModel(config) ?? '', config, false)
   return plan.kind === 'native' ? plan.path : undefined
 }
 
@@ -111,29 +112,23 @@ function openQuery(call: ModelCall): void {
   request.query = changeQuery(request.query, (parameter, name) => {
     if (name === 'model') return undefined
     if (name !== 'after' && name !== 'before') return parameter
-    const value = decodeURIComponent(parameter.slice(parameter.indexOf('=') + 1))
+    const value = new URLSearchParams(parameter).get(name) ?? ''
     return `${name}=${encodeURIComponent(call.ownedIds.need('item', value, name).id)}`
   })
 }
 
 /** @throws LlmError 400 if protections of the route could not see what is sent or stored */
-function needServable(call: ModelCall, { collection, part, id }: StoredPath, method: string): void {
-  const { policy } = call
+function needServable(call: ModelCall, { kind, part, id }: StoredPath, method: string): void {
+  const { requestGuards = [], responseGuards = [] } = call.policy ?? {}
   const hasItems = part === 'input_items' || part === 'items'
-  if ((policy?.responseGuards.length ?? 0) > 0 && (part === 'content' || hasItems)) {
-    throw new LlmError(
-      400,
-      `guards of responses cannot read ${hasItems ? 'lists of items' : 'files'}`,
-    )
+  const what = hasItems ? 'lists of items' : 'files'
+  if (responseGuards.length > 0 && (part === 'content' || hasItems)) {
+    throw new LlmError(400, `guards of responses cannot read ${what}`)
   }
-  const stores = method === 'POST' && (collection === 'Files' || part === 'items')
-  if ((policy?.requestGuards.length ?? 0) > 0 && stores) {
-    throw new LlmError(
-      400,
-      `guards of requests cannot read ${hasItems ? 'items of conversations' : 'files'}`,
-    )
+  if (requestGuards.length > 0 && method === 'POST' && (kind === 'file' || part === 'items')) {
+    throw new LlmError(400, `guards of requests cannot read ${what}`)
   }
-  if (collection === 'Batches' && id === undefined) needNoRules(call)
+  if (kind === 'batch' && id === undefined) needNoRules(call)
 }
 
 /** The requests of a batch are in a file, so that nothing that depends on their content can apply. */
@@ -142,7 +137,8 @@ function needNoRules(call: ModelCall): void {
   const { policy, context, provider, backend } = call
   const { exchange } = context
   const { overrides, defaults, prompt } = policy?.config ?? {}
-  const isGuarded = (policy?.requestGuards.length ?? 0) + (policy?.responseGuards.length ?? 0) > 0
+  const { requestGuards = [], responseGuards = [] } = policy ?? {}
+  const isGuarded = requestGuards.length + responseGuards.length > 0
   const isPinned = provider !== undefined && pinnedModel(provider.provider.config) !== undefined
   const rule = [
     ['guards', isGuarded],
@@ -161,30 +157,24 @@ function needNoRules(call: ModelCall): void {
 /** Opens the ids in the body. Files pass as they come. */
 async function prepareBody(
   call: ModelCall,
-  target: StoredPath,
+  { part, kind }: StoredPath,
   { place }: ProviderEndpoint,
 ): Promise<undefined> {
-  const { request, requestBody, bufferLimit } = call.context.exchange
-  if (target.part === 'cancel') return
-  if (target.collection === 'Files') {
+  const { request, requestBody } = call.context.exchange
+  if (part === 'cancel') return
+  if (kind === 'file') {
     if (isMultipart(request.headers.get('content-type'))) return
     throw new LlmError(400, 'a file is sent as multipart/form-data')
   }
-  const read = await requestBody.read(bufferLimit)
-  if (call.context.over || (read.complete && read.bytes.length === 0)) return
-  if (!read.complete) throw new LlmError(413, `the body has more than ${bufferLimit} bytes`)
-  const coding = request.headers.get('content-encoding')
-  const { body } = parseBody(await decodeBody(read.bytes, coding, bufferLimit, 'client'))
-  needNoTexts(call, body)
-  const ids = new RequestIds(call.ownedIds, place)
-  const opened =
-    target.collection === 'Batches' ? openBatch(body, ids) : openItems(body, 'items', ids)
+  if (requestBody.length === 0) return
+  const { whole } = await readClientBody(call, clientFormats.Responses)
   if (call.context.over) return
+  needNoTexts(call, whole)
+  const ids = new RequestIds(call.ownedIds, place)
+  const opened = kind === 'batch' ? openBatch(whole, ids) : openItems(whole, 'items', ids)
   if (ids.place !== undefined) needPlace(call, ids.place)
   requestBody.replace(Buffer.from(JSON.stringify(opened)))
-  for (const name of ['content-encoding', 'content-md5', 'digest', 'content-digest']) {
-    request.headers.remove(name)
-  }
+  for (const name of removedHeaders) request.headers.remove(name)
   request.headers.set('content-type', 'application/json')
 }
 

@@ -8,7 +8,7 @@ import { sendForm } from './form-request.ts'
 import { apiVersion, type ModelCall } from './model-call.ts'
 
 /** Headers to remove: those about the client's bytes, and the one that asks for a compressed response. */
-const removedHeaders = [
+export const removedHeaders = [
   'content-encoding',
   'accept-encoding',
   'content-md5',

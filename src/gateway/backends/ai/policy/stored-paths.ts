@@ -2,8 +2,7 @@
 import type { StoredKind } from '../../../../engines/messages/stored/stored-ids.ts'
 
 /** The types of paths below which something is stored. */
-export const storedTypes = ['Responses', 'Conversations', 'Files', 'Batches'] as const
-export type StoredType = (typeof storedTypes)[number]
+type StoredType = 'Responses' | 'Conversations' | 'Files' | 'Batches'
 
 /** A request for something stored, or one that stores something. */
 export interface StoredPath {
@@ -67,7 +66,7 @@ export function collectionOf(
   const collection = collections[name]
   if (path === undefined || collection === undefined || named.has(id ?? '')) return undefined
   // Requests for responses are chats, which store something beside.
-  if (collection.type === 'Responses' && id === undefined) return undefined
+  if (collection.kind === 'response' && id === undefined) return undefined
   return { path, type: collection.type }
 }
 

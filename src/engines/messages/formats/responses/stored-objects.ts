@@ -1,7 +1,7 @@
 /** Seals the ids in what a provider returns about stored things: files, batches, conversations, items. */
-import { sealItem } from '../formats/responses/stored.ts'
-import { type JsonObject, mapField, stringAt } from '../json/json.ts'
-import type { SealId, StoredKind } from './stored-ids.ts'
+import { type JsonObject, mapField, stringAt } from '../../json/json.ts'
+import type { SealId, StoredKind } from '../../stored/stored-ids.ts'
+import { sealItem } from './stored.ts'
 
 /** Members with ids of files in a batch. */
 const filesOfBatch = ['input_file_id', 'output_file_id', 'error_file_id']
