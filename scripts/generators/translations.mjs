@@ -134,7 +134,7 @@ const clients = [
       named('metadata.user_id', { metadata: { user_id: 'u' } }),
       named('output_config.effort', { output_config: { effort: 'high' } }),
       named('output_config.format', { output_config: { format: { type: 'json_schema', schema } } }),
-      member('service_tier', 'auto'),
+      member('service_tier', 'standard_only'),
       member('speed', 'fast'),
       member('stop_sequences', ['x']),
       member('stream', true),
@@ -253,6 +253,7 @@ clients.push({
     named('generationConfig.topP', config({ topP: 0.5 })),
     member('labels', { a: 'b' }),
     member('safetySettings', [{ category: 'HARM_CATEGORY_HARASSMENT', threshold: 'OFF' }]),
+    member('serviceTier', 'flex'),
     named('stream', { stream: true }),
     named('systemInstruction', { systemInstruction: { parts: [{ text: 's' }] } }),
     named('toolConfig: ANY', calling({ mode: 'ANY' }), declared),
@@ -414,25 +415,30 @@ function tableOf({ format, base, providers, members }) {
 
 function fateOf(format, provider, without, set) {
   const { models } = columns[provider]
+  // Only some models have prices for other services.
   const fates = new Set(
-    models.map((one) => fateAt(format, provider, { ...without, model: one }, set)),
+    models.flatMap((one) =>
+      [[], ['flex']].map((services) =>
+        fateAt(format, provider, { ...without, model: one }, set, services),
+      ),
+    ),
   )
   return fates.size === 1 ? [...fates][0] : 'some models'
 }
 
-function fateAt(format, provider, without, set) {
-  const before = written(format, provider, without)
-  const after = written(format, provider, { ...without, ...set })
+function fateAt(format, provider, without, set, services) {
+  const before = written(format, provider, without, services)
+  const after = written(format, provider, { ...without, ...set }, services)
   if (after === undefined) return 'refused'
   if (set.stream === true) return 'yes'
   return after === before ? 'left out' : 'yes'
 }
 
 /** The request to the provider as text; undefined if it is refused. */
-function written(format, provider, body) {
+function written(format, provider, body, services) {
   try {
     const chat = format.readRequest(body)
-    const facts = familyCatalog.find(body.model, columns[provider].id)
+    const facts = { ...familyCatalog.find(body.model, columns[provider].id), services }
     const options = { newId: () => 'id', facts }
     return JSON.stringify(translate(chat, providerFormats[provider], options).body)
   } catch (error) {

@@ -12,6 +12,9 @@ export type MediaSource =
   | { readonly type: 'data'; readonly mediaType: string /** Base64. */; readonly data: string }
   | { readonly type: 'url'; readonly url: string; readonly mediaType?: string }
 
+/** The usual service; one that is slower and cheaper; one that is faster and dearer. */
+export type Service = 'default' | 'flex' | 'priority'
+
 /** How long a provider caches. */
 export type CacheLifetime = '5m' | '1h'
 
@@ -202,6 +205,9 @@ export interface Chat {
   /** True if the client asks for images in addition to text. */
   readonly images?: boolean
   readonly user?: string
+  readonly service?: Service
+  /** How long the answer should be: `low`, `medium` or `high`. */
+  readonly verbosity?: string
   /** The client leaves it to the provider where to cache. */
   readonly cache?: CacheLifetime
   /** Fields that only the generate-content format has, by their names there. */

@@ -125,10 +125,12 @@ export class ModelCatalog {
     const { rates, tiers, calls, multipliers, tags, modalities, released, retires, ...own } =
       this.entryOf(model, provider) ?? {}
     const hasOwn = Object.keys(own).length > 0
+    const named = [...new Set(tiers?.flatMap(({ service }) => service ?? []))]
+    const services = named.length > 0 && { services: named }
     const family = this.#familyOf(model.toLowerCase(), name, provider)
     if (family === undefined || family.newest === '') {
       const basis = hasOwn ? 'known' : 'unknown'
-      return { ...family?.rules, ...own, name: hasOwn ? name : '', basis }
+      return { ...family?.rules, ...own, ...services, name: hasOwn ? name : '', basis }
     }
     const isMember = family.members.some(
       ({ matches, providers }) => providers === undefined && matches(name),
@@ -140,7 +142,7 @@ export class ModelCatalog {
       ...rulesOf(family, ruling, vendorId(provider)),
       own,
     )
-    return { ...rules, name: ruling, basis: isMember ? 'known' : 'newest' }
+    return { ...rules, ...services, name: ruling, basis: isMember ? 'known' : 'newest' }
   }
 
   #familyOf(model: string, name: string, provider: string): ParsedFamily | undefined {

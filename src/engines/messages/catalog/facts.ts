@@ -128,4 +128,6 @@ export interface ModelFacts extends ModelRules {
   /** The model whose rules apply; empty if none is known. */
   readonly name: string
   readonly basis: Basis
+  /** Services for which the model has prices of their own, such as `flex`; omitted if there are none. */
+  readonly services?: readonly string[]
 }

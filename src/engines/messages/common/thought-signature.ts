@@ -41,5 +41,7 @@ export function openReasoning(
   if (!isSealed(signature)) return undefined
   const parsed = parseJson(Buffer.from(signature.slice(sealPrefix.length), 'base64url').toString())
   const [id, encrypted] = Array.isArray(parsed) ? parsed : []
-  return typeof id === 'string' && typeof encrypted === 'string' ? { id, encrypted } : undefined
+  return typeof id === 'string' && typeof encrypted === 'string' && encrypted !== ''
+    ? { id, encrypted }
+    : undefined
 }

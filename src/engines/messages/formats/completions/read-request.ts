@@ -11,6 +11,7 @@ import {
   readTools,
   readWebSearch,
 } from '../../common/client-settings.ts'
+import { readService } from '../../common/service.ts'
 import {
   booleanAt,
   field,
@@ -108,6 +109,8 @@ export function readCompletionsRequest(body: unknown): Chat {
       'response_format',
     ),
     user: stringAt(body, 'user'),
+    service: readService(stringAt(body, 'service_tier')),
+    verbosity: stringAt(body, 'verbosity'),
     cache: cacheOf(body),
     generateContent: readGenerateContentFields(body),
   }

@@ -23,6 +23,7 @@ import {
   textOfDocument,
   urlOfSource,
 } from '../../common/media.ts'
+import { serviceFor } from '../../common/service.ts'
 import type { ToolLabels } from '../../common/tool-labels.ts'
 import type { WriteOptions } from '../../format.ts'
 import { compact, type JsonObject } from '../../json/json.ts'
@@ -225,6 +226,7 @@ export function writeCompletionsRequest(
     reasoning_effort: writeEffort(chat, facts),
     response_format: writeOutput(chat.output),
     user: chat.user,
+    service_tier: serviceFor(chat, facts),
     stream: chat.stream ? true : undefined,
     stream_options: chat.stream ? { include_usage: true } : undefined,
   })

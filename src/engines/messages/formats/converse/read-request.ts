@@ -2,6 +2,7 @@
 import type { Chat, OutputFormat, Reasoning, Tool } from '../../chat.ts'
 import { functionTool } from '../../common/client-settings.ts'
 import { isEffort } from '../../common/effort.ts'
+import { readService } from '../../common/service.ts'
 import {
   booleanAt,
   field,
@@ -41,6 +42,7 @@ export function readConverseRequest(body: JsonObject): Chat {
     ...readToolConfig(body),
     stream: booleanAt(body, 'stream') ?? false,
     maxTokens: numberAt(config, 'maxTokens'),
+    service: readService(stringAt(objectAt(body, 'serviceTier'), 'type')),
     temperature: numberAt(config, 'temperature'),
     topP: numberAt(config, 'topP'),
     topK: numberAt(fields, 'top_k') ?? numberAt(objectAt(fields, 'inferenceConfig'), 'topK'),

@@ -19,6 +19,7 @@ import { argumentsObject } from '../../common/arguments.ts'
 import { closedSchema } from '../../common/closed-schema.ts'
 import { effortOf, nearestEffort } from '../../common/effort.ts'
 import { fileNameOf } from '../../common/media.ts'
+import { serviceFor } from '../../common/service.ts'
 import type { ToolLabels } from '../../common/tool-labels.ts'
 import type { WriteOptions } from '../../format.ts'
 import { compact, isObject, type JsonObject, listAt } from '../../json/json.ts'
@@ -261,6 +262,7 @@ export function writeConverseRequest(
   const { isOn, turns, fields, refusesLimit } = thinkingOf(chat, options.facts)
   const allowsSampling = !isOn
   const { guardrail } = options
+  const service = serviceFor(chat, options.facts)
   return compact({
     system: unlessEmpty(writer.system(chat, points)),
     messages: writer.messages(turns, points, chat.cache),
@@ -287,5 +289,6 @@ export function writeConverseRequest(
     },
     outputConfig: textFormat(chat.output, options.facts),
     requestMetadata: options.requestMetadata,
+    serviceTier: service && { type: service },
   })
 }

@@ -3,6 +3,7 @@ import { appendAll } from '../../../../ground/base/append-all.ts'
 import type { Chat, OutputFormat, Reasoning, Tool, WebSearch } from '../../chat.ts'
 import { functionTool } from '../../common/client-settings.ts'
 import { isEffort } from '../../common/effort.ts'
+import { readService } from '../../common/service.ts'
 import { checkShape } from '../../common/shape.ts'
 import {
   booleanAt,
@@ -50,6 +51,7 @@ export function readGenerateContentRequest(original: JsonObject): Chat {
     ...readToolsAndChoice(body),
     stream,
     maxTokens: numberAt(config, 'maxOutputTokens'),
+    service: readService(stringAt(body, 'serviceTier')),
     temperature: numberAt(config, 'temperature'),
     topP: numberAt(config, 'topP'),
     topK: numberAt(config, 'topK'),

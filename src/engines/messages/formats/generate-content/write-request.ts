@@ -15,6 +15,7 @@ import {
 import { argumentsObject } from '../../common/arguments.ts'
 import { budgetOf, effortOf, nearestEffort } from '../../common/effort.ts'
 import { searchResultAsText } from '../../common/media.ts'
+import { serviceFor } from '../../common/service.ts'
 import { bareId, signatureOf, standInSignature } from '../../common/thought-signature.ts'
 import type { ToolLabels } from '../../common/tool-labels.ts'
 import type { WriteOptions } from '../../format.ts'
@@ -245,6 +246,7 @@ export function writeGenerateContentRequest(
   for (const turn of chat.turns) contents.add(turn)
   const system = chat.system.map(({ text }) => text).join('\n')
   const config = generationConfig(chat, facts)
+  const service = serviceFor(chat, facts)
   const vendorFields = chat.generateContent ?? {}
   // The cached content already has these fields, and the vendor rejects requests that repeat them.
   const isCached = vendorFields.cachedContent !== undefined
@@ -254,6 +256,7 @@ export function writeGenerateContentRequest(
     tools: isCached ? undefined : tools(chat, labels),
     toolConfig: chat.tools.length === 0 || isCached ? undefined : toolConfig(chat, labels),
     generationConfig: Object.keys(config).length === 0 ? undefined : config,
+    serviceTier: service === 'default' ? 'standard' : service,
     ...vendorFields,
   })
 }

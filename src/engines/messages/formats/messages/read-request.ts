@@ -4,6 +4,7 @@ import type { Chat, OutputFormat, Reasoning, Tool } from '../../chat.ts'
 import { cacheOf } from '../../common/cache-control.ts'
 import { functionTool, readGenerateContentFields, readTools } from '../../common/client-settings.ts'
 import { isEffort } from '../../common/effort.ts'
+import { readService } from '../../common/service.ts'
 import {
   booleanAt,
   field,
@@ -113,6 +114,7 @@ export function readMessagesRequest(body: unknown): Chat {
     stream: booleanAt(body, 'stream') ?? false,
     parallelTools: isSerial === undefined ? undefined : !isSerial,
     maxTokens: numberAt(body, 'max_tokens'),
+    service: readService(stringAt(body, 'service_tier')),
     temperature: numberAt(body, 'temperature'),
     topP: numberAt(body, 'top_p'),
     topK: numberAt(body, 'top_k'),

@@ -1,6 +1,7 @@
 /** Converts a request in the responses format to the common form. */
 import type { Chat } from '../../chat.ts'
 import { readEffort, readGenerateContentFields, readOutput } from '../../common/client-settings.ts'
+import { readService } from '../../common/service.ts'
 import { booleanAt, field, numberAt, objectAt, stringAt } from '../../json/json.ts'
 import { UnsupportedByProviderError, unsupportedPart } from '../../llm-error.ts'
 import { readInput } from './read-input.ts'
@@ -22,7 +23,8 @@ export function readResponsesRequest(body: unknown): Chat {
   if (booleanAt(body, 'background') === true) {
     throw unsupportedPart('background', 'responses in the background')
   }
-  const format = objectAt(objectAt(body, 'text'), 'format')
+  const text = objectAt(body, 'text')
+  const format = objectAt(text, 'format')
   const reasoning = objectAt(body, 'reasoning')
   const tools = new RequestTools(body)
   return {
@@ -39,6 +41,8 @@ export function readResponsesRequest(body: unknown): Chat {
       field(reasoning, 'summary') != null || field(reasoning, 'generate_summary') != null,
     output: readOutput(stringAt(format, 'type'), format, 'text.format'),
     user: stringAt(body, 'user'),
+    service: readService(stringAt(body, 'service_tier')),
+    verbosity: stringAt(text, 'verbosity'),
     generateContent: readGenerateContentFields(body),
   }
 }

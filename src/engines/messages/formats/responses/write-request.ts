@@ -22,6 +22,7 @@ import {
   textOfDocument,
   urlOfSource,
 } from '../../common/media.ts'
+import { serviceFor } from '../../common/service.ts'
 import { openReasoning } from '../../common/thought-signature.ts'
 import type { ToolLabels } from '../../common/tool-labels.ts'
 import type { WriteOptions } from '../../format.ts'
@@ -160,6 +161,11 @@ function writeFormat(output: OutputFormat | undefined): JsonObject | undefined {
   return { format: compact({ type: 'json_schema', name, description, schema, strict }) }
 }
 
+function writeText({ output, verbosity }: Chat): JsonObject | undefined {
+  const format = writeFormat(output)
+  return verbosity === undefined ? format : { ...format, verbosity }
+}
+
 function writeReasoning(
   { reasoning, showsThinking }: Chat,
   { thinking }: ModelFacts,
@@ -187,8 +193,9 @@ export function writeResponsesRequest(
     top_p: chat.topP,
     ...toolFields(chat, labels),
     reasoning: writeReasoning(chat, facts),
-    text: writeFormat(chat.output),
+    text: writeText(chat),
     user: chat.user,
+    service_tier: serviceFor(chat, facts),
     store: false,
     include: ['reasoning.encrypted_content'],
     stream: chat.stream ? true : undefined,

@@ -37,7 +37,7 @@ export interface Provider extends Planner {
 }
 
 /** Collections of stored things beside responses, by their names in paths. */
-export type StoredCollection = 'conversations' | 'files' | 'batches'
+type StoredCollection = 'conversations' | 'files' | 'batches'
 
 /** Where a provider runs its models. */
 interface PricedPlace {
