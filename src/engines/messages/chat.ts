@@ -4,16 +4,13 @@
  * converters. It has the features that at least two formats share. No common form is used if the
  * client and the provider have the same format.
  */
-import type { Effort } from './catalog/facts.ts'
+import type { Effort, Service } from './catalog/facts.ts'
 import type { JsonObject } from './json/json.ts'
 
 /** An image or a document, or its location. */
 export type MediaSource =
   | { readonly type: 'data'; readonly mediaType: string /** Base64. */; readonly data: string }
   | { readonly type: 'url'; readonly url: string; readonly mediaType?: string }
-
-/** The usual service; one that is slower and cheaper; one that is faster and dearer. */
-export type Service = 'default' | 'flex' | 'priority'
 
 /** How long a provider caches. */
 export type CacheLifetime = '5m' | '1h'
@@ -206,7 +203,6 @@ export interface Chat {
   readonly images?: boolean
   readonly user?: string
   readonly service?: Service
-  /** How long the answer should be: `low`, `medium` or `high`. */
   readonly verbosity?: string
   /** The client leaves it to the provider where to cache. */
   readonly cache?: CacheLifetime

@@ -120,6 +120,9 @@ export const familyEntry = shape.record({
 })
 export type Family = shape.Infer<typeof familyEntry>
 
+/** The usual service; one that is slower and cheaper; one that is faster and dearer. */
+export type Service = 'default' | 'flex' | 'priority'
+
 /** Where the rules of a model come from: its own entry or member, the newest member of its family, or nowhere. */
 type Basis = 'known' | 'newest' | 'unknown'
 

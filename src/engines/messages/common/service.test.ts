@@ -12,7 +12,10 @@ const chats = {
     messages: [{ role: 'user', content: [{ text: 'q' }] }],
     serviceTier: { type: word },
   }),
-  GenerateContent: (word: string) => ({ contents: [{ parts: [{ text: 'q' }] }], serviceTier: word }),
+  GenerateContent: (word: string) => ({
+    contents: [{ parts: [{ text: 'q' }] }],
+    serviceTier: word,
+  }),
 }
 
 function sent(
@@ -52,6 +55,8 @@ describe('the service that a client asks for', () => {
     const chat = clientFormats.Completions.readRequest({ messages: [text], verbosity: 'low' })
     const facts = shippedCatalog.find('gpt-5', 'openai')
     const options = { facts, newId: () => 'id' }
-    expect(translate(chat, providerFormats.responses, options).body.text).toEqual({ verbosity: 'low' })
+    expect(translate(chat, providerFormats.responses, options).body.text).toEqual({
+      verbosity: 'low',
+    })
   })
 })

@@ -1,6 +1,6 @@
 /** How fast, and at what price, a vendor processes a request: each vendor has words of its own for it. */
-import type { ModelFacts } from '../catalog/facts.ts'
-import type { Chat, Service } from '../chat.ts'
+import type { ModelFacts, Service } from '../catalog/facts.ts'
+import type { Chat } from '../chat.ts'
 
 const byWord: ReadonlyMap<string | undefined, Service> = new Map([
   ['default', 'default'],
