@@ -29,6 +29,7 @@ import { headerModifiers } from './header-modifiers/index.ts'
 import { hostRewrite } from './host-rewrite/index.ts'
 import { identity } from './identity/index.ts'
 import { jwtAuthentication } from './jwt-authentication/index.ts'
+import { oidc } from './oidc/index.ts'
 import { rateLimit } from './rate-limit/index.ts'
 import { retry } from './retry/index.ts'
 import { timeouts } from './timeouts/index.ts'
@@ -42,6 +43,8 @@ const trafficPolicies = [
   jwtAuthentication,
   basicAuthentication,
   apiKeyAuthentication,
+  // After the policies that check credentials of programs, so that their requests can pass without a session.
+  oidc,
   // After local authentication: a call is expensive, and the service may need the verified claims.
   extAuth,
   // After everything that says who the caller is, and before every policy that may use its values.

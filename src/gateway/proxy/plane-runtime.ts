@@ -103,9 +103,9 @@ export class PlaneRuntime implements GatewayRuntime {
     const { trustedProxies = [], ambiguousPaths = 'keep', random = Math.random } = settings
     this.#engine = engine
     this.callouts = parts.callouts ?? new CalloutClient(this, telemetry)
+    this.sessionKey = () => settings.sessionKey ?? this.config.secret(sessionKeyRef.digest)
     this.config = openConfig(parts, appliers, this)
     this.resolver = openResolver(parts)
-    this.sessionKey = () => settings.sessionKey ?? this.config.secret(sessionKeyRef.digest)
     this.sessions = new SessionTokens(this.sessionKey)
     this.heads = new MatchableHeads(core, head)
     this.ambiguousPaths = ambiguousPaths
@@ -126,10 +126,10 @@ export class PlaneRuntime implements GatewayRuntime {
 function openConfig(
   { core, settings, wrapAppliers, budgets, buckets = new RateBuckets(undefined) }: RuntimeParts,
   appliers: PolicyAppliers,
-  { callouts, kinds }: Pick<GatewayRuntime, 'callouts' | 'kinds'>,
+  { callouts, kinds, sessionKey }: Pick<GatewayRuntime, 'callouts' | 'kinds' | 'sessionKey'>,
 ): ConfigStore {
   const { locality, tickets = new TicketKeyring() } = settings
-  const services = { callouts, bucket: buckets.bucket.bind(buckets), budgets }
+  const services = { callouts, bucket: buckets.bucket.bind(buckets), budgets, sessionKey }
   const options = { locality, tickets, backends: kinds }
   return new ConfigStore(core, wrapAppliers?.(appliers) ?? appliers, services, options)
 }

@@ -40,6 +40,12 @@ export interface RateBucket {
 export interface PolicyHost {
   /** Returns the bucket of the policy with this name; it is kept as long as name and spec stay the same. */
   bucket(name: string, spec: RateLimitSpec): RateBucket
+  /** Like `bucket`, but one bucket for all targets of the policy. */
+  policyBucket(name: string, spec: RateLimitSpec): RateBucket
+  /** `namespace/name` of the policy. */
+  readonly policy: string
+  /** Returns the key that encrypts sessions; undefined until the control plane has sent it. Omitted in simulations. */
+  readonly sessionKey?: (() => Uint8Array | undefined) | undefined
   /** Omitted in simulations, which enforce no budgets. */
   readonly budgets?: BudgetHost | undefined
 }

@@ -58,6 +58,8 @@ export function effectsOf(name: string, policies: readonly PolicyResource[]): St
       return { ...nothing, learned: ['basicAuth'], headers: ['authorization'] }
     case 'traffic.apiKeyAuthentication':
       return { ...nothing, learned: ['apiKey', 'apiKeyToken'], headers: ['authorization'] }
+    case 'traffic.oidc':
+      return { ...nothing, learned: ['jwt', 'jwtToken'], headers: oidcHeaders(configs) }
     case 'traffic.extAuth':
       return {
         learned: ['extauthz', 'authorizedCaller'],
@@ -86,11 +88,17 @@ export function effectsOf(name: string, policies: readonly PolicyResource[]): St
 interface Config {
   readonly http?: { readonly allowedResponseHeaders: readonly string[] | 'all' }
   readonly global?: object
+  readonly forwardIDToken?: string
   readonly request?: {
     readonly add: readonly { readonly name: string }[]
     readonly set: readonly { readonly name: string }[]
     readonly remove: readonly string[]
   }
+}
+
+/** The session cookie is removed, and tokens may be added. */
+function oidcHeaders([config]: readonly Config[]): readonly string[] {
+  return ['cookie', 'authorization', ...(config?.forwardIDToken ? [config.forwardIDToken] : [])]
 }
 
 /** Over gRPC, the service may set any field. */

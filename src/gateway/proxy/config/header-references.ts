@@ -28,6 +28,16 @@ function matchesNames(resource: Resource | undefined): boolean {
 const readBy: { readonly [field: string]: readonly string[] } = {
   cors: ['origin', 'access-control-request-method', 'access-control-request-headers'],
   csrf: ['origin', 'sec-fetch-site'],
+  oidc: [
+    'accept',
+    'access-control-request-method',
+    'origin',
+    'sec-fetch-dest',
+    'sec-fetch-mode',
+    'sec-fetch-site',
+    'sec-purpose',
+    'x-requested-with',
+  ],
 }
 
 /** Headers that name the message in the body. Older clients do not send them. */

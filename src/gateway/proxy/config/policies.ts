@@ -20,6 +20,8 @@ export interface PolicyServices {
   readonly bucket: (name: string, spec: RateLimitSpec) => RateBucket
   /** Omitted in simulations, which enforce no budgets. */
   readonly budgets?: BudgetHost | undefined
+  /** Returns the key that encrypts sessions; undefined until it has arrived. Omitted in simulations. */
+  readonly sessionKey?: () => Uint8Array | undefined
 }
 
 /** The default exports of every `apply.ts`, by `section.field`. */
@@ -223,7 +225,7 @@ export class PolicyIndex {
     if (applier === undefined || first === undefined) return undefined
     const isAlone = definition.merge === 'replace'
     const configs = bound.map(({ config }) => config)
-    const step = isAlone ? first.step : this.#run(applier, configs, first.resource.key)
+    const step = isAlone ? first.step : this.#run(applier, configs, first.resource)
     if (step !== undefined && !origins.has(step)) {
       const policies = isAlone ? [first.resource] : bound.map(({ resource }) => resource)
       origins.set(step, { name, policies })
@@ -231,10 +233,18 @@ export class PolicyIndex {
     return step
   }
 
-  #run(applier: PolicyApply<unknown>, config: unknown, key: string): Step {
-    const { callouts, bucket, budgets } = this.#services
+  #run(
+    applier: PolicyApply<unknown>,
+    config: unknown,
+    { key, policy: owner }: PolicyResource,
+  ): Step {
+    const { callouts, bucket, budgets, sessionKey } = this.#services
+    const policy = `${owner.namespace}/${owner.name}`
     const ownBucket = (name: string, spec: RateLimitSpec) => bucket(`${key} ${name}`, spec)
-    return applier.bind(config, callouts, this.#secrets, { bucket: ownBucket, budgets })
+    const policyBucket = (name: string, spec: RateLimitSpec) =>
+      bucket(`policy ${policy} ${name}`, spec)
+    const host = { bucket: ownBucket, policyBucket, policy, budgets, sessionKey }
+    return applier.bind(config, callouts, this.#secrets, host)
   }
 
   /**
@@ -264,11 +274,11 @@ export class PolicyIndex {
       const problem = problemOf(applier.shape, config)
       if (problem !== undefined) return closed(`its compiled form is not valid: ${problem}`)
       if (definition.merge === 'replace') {
-        return { resource, config, step: this.#run(applier, config, resource.key) }
+        return { resource, config, step: this.#run(applier, config, resource) }
       }
       // The policy is bound together with others when they are merged. It is bound alone here to find errors
       // now.
-      this.#run(applier, [config], resource.key).dispose?.()
+      this.#run(applier, [config], resource).dispose?.()
       return { resource, config }
     } catch (error) {
       return closed(`its compiled form cannot be used: ${String(error)}`)

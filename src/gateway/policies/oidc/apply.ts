@@ -1,0 +1,82 @@
+/** Lets requests of signed-in users pass, and signs browsers in at an OpenID provider. */
+import { isUtf8 } from 'node:buffer'
+import { hexDigest } from '../../../ground/base/digest.ts'
+import type { SecretValues } from '../../../ground/exchange/exchange.ts'
+import type { PolicyHost } from '../../../ground/exchange/rate-limits.ts'
+import type { PolicyApply } from '../define.ts'
+import { type OidcConfig, shape } from './config.ts'
+import { reservedPrefix } from './cookies.ts'
+import { Keyring } from './keyring.ts'
+import { Provider } from './provider.ts'
+import { renewalsOf } from './renewals.ts'
+import { SessionGuard } from './session-guard.ts'
+import { type CookieNames, SignIn } from './sign-in.ts'
+import { SignOut } from './sign-out.ts'
+import { signedOutOf } from './signed-out.ts'
+
+/** Minimum length of a key in bytes. */
+const minKeyLength = 32
+
+const apply: PolicyApply<OidcConfig> = {
+  shape,
+  bind(config, callouts, secrets, host) {
+    const names = namesOf(config, host.policy)
+    const provider = new Provider(config, callouts, secretOf(config, secrets))
+    const signedOut = signedOutOf(config.issuer, config.clientId)
+    return new SessionGuard({
+      config,
+      names,
+      provider,
+      keyring: keyringOf(config, secrets, host),
+      signIn: new SignIn(config, provider, names),
+      signOut: new SignOut(config, provider, names, signedOut),
+      signedOut,
+      renewals: renewalsOf(
+        names.context,
+        host.policyBucket('renewals', { rate: 1, unit: 'Minutes', burst: 0, isKeyed: true }),
+      ),
+    })
+  },
+}
+
+export default apply
+
+/** Cookies of one policy, issuer or client never open as those of another. */
+function namesOf({ issuer, clientId }: OidcConfig, policy: string): CookieNames {
+  const context = JSON.stringify([policy, issuer, clientId])
+  const suffix = hexDigest('sha256', context).slice(0, 10)
+  return {
+    session: `${reservedPrefix}s-${suffix}`,
+    transaction: `${reservedPrefix}t-${suffix}-`,
+    count: `${reservedPrefix}n-${suffix}`,
+    context,
+  }
+}
+
+/** Throws if the secret has not arrived, or is no text. */
+function secretOf({ clientSecret }: OidcConfig, secrets: SecretValues): string | undefined {
+  if (clientSecret === undefined) return undefined
+  const value = secrets.value(clientSecret)
+  if (!isUtf8(value)) throw new Error('the client secret is not UTF-8')
+  return Buffer.from(value).toString().trimEnd()
+}
+
+/** Returns a function, because the key of the gateway may arrive later than the policy, and may change. */
+function keyringOf({ keys }: OidcConfig, secrets: SecretValues, { sessionKey }: PolicyHost) {
+  const [first, ...others] = keys.map((digest) => secrets.value(digest))
+  if (first !== undefined) {
+    const own = [first, ...others] as const
+    if (own.some(({ length }) => length < minKeyLength)) {
+      throw new Error(`a key of sessionKeysRef has less than ${minKeyLength} bytes`)
+    }
+    const keyring = new Keyring(own)
+    return () => keyring
+  }
+  let current: { readonly key: Uint8Array; readonly keyring: Keyring } | undefined
+  return (): Keyring | undefined => {
+    const key = sessionKey?.()
+    if (key === undefined) return undefined
+    if (current?.key !== key) current = { key, keyring: new Keyring([key]) }
+    return current.keyring
+  }
+}

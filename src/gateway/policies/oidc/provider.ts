@@ -1,0 +1,349 @@
+/** The OpenID provider: its metadata, the code and refresh grants, and its keys. Nothing here runs on the hot path. */
+import { hash } from 'node:crypto'
+import * as oauth from 'oauth4webapi'
+import { readKeySet, type VerificationKey } from '../../../engines/auth/jwt/key-set.ts'
+import { GatewayError } from '../../../ground/errors/index.ts'
+import type { Callouts, HttpCallout, ServerTarget } from '../../../ground/exchange/exchange.ts'
+import { machineTls } from '../backend-simple/tls/machine-tls.ts'
+import type { OidcConfig } from './config.ts'
+
+/** What a sign-in must remember until the provider redirects back. */
+export interface ExpectedAnswer {
+  readonly state: string
+  readonly nonce: string
+  readonly verifier: string
+  readonly redirectURI: string
+}
+
+/** The tokens of a grant. Times are in seconds. */
+export interface Tokens {
+  readonly claims: oauth.IDToken | undefined
+  readonly idToken: string | undefined
+  readonly accessToken: string
+  readonly refreshToken: string | undefined
+  readonly expiresIn: number | undefined
+}
+
+/** Why the provider gave no tokens. `message` contains no token and no secret. */
+export class ProviderError extends Error {
+  readonly kind: 'unavailable' | 'refused' | 'invalid'
+
+  /** `refused`: the provider says no; `invalid`: its answer is not acceptable; `unavailable`: it may work later. */
+  constructor(kind: ProviderError['kind'], message: string, cause?: unknown) {
+    super(message, { cause })
+    this.kind = kind
+  }
+}
+
+const timeoutMs = 10_000
+const maxBytes = 256 * 1024
+/** How long metadata is used before it is fetched again. Until that succeeds, the old one stays in use. */
+const metadataMs = 300_000
+/** Pause after a failure, so that requests of clients cannot cause many requests to the provider. */
+const failurePauseMs = 1_000
+/** Maximum accepted clock difference to the provider, in seconds. */
+const leewaySeconds = 60
+
+/** The request of the library, which the engine of the gateway sends. */
+interface CallInit {
+  readonly method: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: unknown
+}
+
+interface CallOptions {
+  [oauth.customFetch]: (url: string, init: CallInit) => Promise<Response>
+  [oauth.allowInsecureRequests]?: boolean
+}
+
+export class Provider {
+  readonly #config: OidcConfig
+  readonly #callouts: Callouts
+  readonly #issuer: URL
+  readonly #client: oauth.Client
+  readonly #authentication: oauth.ClientAuth
+  readonly #options: CallOptions
+  #metadata: oauth.AuthorizationServer | undefined
+  #freshUntil = 0
+  #pending: Promise<oauth.AuthorizationServer> | undefined
+  #failure: { readonly error: unknown; readonly until: number } | undefined
+
+  /** Throws if the issuer is no URL. */
+  constructor(config: OidcConfig, callouts: Callouts, secret: string | undefined) {
+    this.#config = config
+    this.#callouts = callouts
+    this.#issuer = new URL(config.issuer)
+    this.#client = { client_id: config.clientId, [oauth.clockTolerance]: leewaySeconds }
+    const inBody = config.tokenEndpointAuth === 'ClientSecretPost'
+    this.#authentication =
+      secret === undefined
+        ? oauth.None()
+        : (inBody ? oauth.ClientSecretPost : oauth.ClientSecretBasic)(secret)
+    this.#options = {
+      [oauth.customFetch]: (url, options) => this.#fetch(url, options),
+      // Only a provider whose issuer is not protected by TLS may have endpoints that are not.
+      ...(this.#issuer.protocol === 'http:' && { [oauth.allowInsecureRequests]: true }),
+    }
+  }
+
+  /** Resolves to the metadata. Rejects with a ProviderError. */
+  async metadata(): Promise<oauth.AuthorizationServer> {
+    const now = performance.now()
+    if (this.#metadata !== undefined && now < this.#freshUntil) return this.#metadata
+    if (this.#failure !== undefined && now < this.#failure.until) {
+      if (this.#metadata !== undefined) return this.#metadata
+      throw this.#failure.error
+    }
+    this.#pending ??= this.#discover().finally(() => {
+      this.#pending = undefined
+    })
+    if (this.#metadata === undefined) return this.#pending
+    this.#pending.catch(() => undefined)
+    return this.#metadata
+  }
+
+  async #discover(): Promise<oauth.AuthorizationServer> {
+    try {
+      this.#metadata = await this.#run(() => this.#readMetadata())
+      this.#freshUntil = performance.now() + metadataMs
+      this.#failure = undefined
+      return this.#metadata
+    } catch (thrown) {
+      const error = new ProviderError('unavailable', (thrown as Error).message, thrown)
+      this.#failure = { error, until: performance.now() + failurePauseMs }
+      throw error
+    }
+  }
+
+  async #readMetadata(): Promise<oauth.AuthorizationServer> {
+    const { authorizationEndpoint, tokenEndpoint, jwksURI, endSessionEndpoint } = this.#config
+    const own = {
+      ...(authorizationEndpoint && { authorization_endpoint: authorizationEndpoint }),
+      ...(tokenEndpoint && { token_endpoint: tokenEndpoint }),
+      ...(jwksURI && { jwks_uri: jwksURI }),
+      ...(endSessionEndpoint && { end_session_endpoint: endSessionEndpoint }),
+    }
+    if (authorizationEndpoint && tokenEndpoint && jwksURI) {
+      return { issuer: this.#config.issuer, ...own }
+    }
+    const response = await oauth.discoveryRequest(this.#issuer, this.#options)
+    const found = { ...(await oauth.processDiscoveryResponse(this.#issuer, response)), ...own }
+    for (const name of ['authorization_endpoint', 'token_endpoint', 'jwks_uri'] as const) {
+      this.#requireURL(found[name], name)
+    }
+    return found
+  }
+
+  /** Metadata that is not usable is not kept. */
+  #requireURL(text: string | undefined, name: string): void {
+    const url = URL.parse(text ?? '')
+    const isSafe = url?.protocol === 'https:' || this.#issuer.protocol === 'http:'
+    if (url !== null && isSafe) return
+    throw new ProviderError('unavailable', `the metadata of the provider has no usable ${name}`)
+  }
+
+  /** Returns the URL at which the user signs in. */
+  async authorizationURL({ state, nonce, verifier, redirectURI }: ExpectedAnswer): Promise<string> {
+    const { clientId, scopes, resources, acrValues, maxAgeMs, authorizationParameters } =
+      this.#config
+    const { authorization_endpoint: endpoint = '' } = await this.metadata()
+    const url = new URL(endpoint)
+    const { searchParams } = url
+    for (const [name, value] of Object.entries(authorizationParameters))
+      searchParams.set(name, value)
+    const own = {
+      response_type: 'code',
+      client_id: clientId,
+      redirect_uri: redirectURI,
+      scope: scopes.join(' '),
+      state,
+      nonce,
+      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+      ...(acrValues.length > 0 && { acr_values: acrValues.join(' ') }),
+      ...(maxAgeMs !== undefined && { max_age: String(Math.floor(maxAgeMs / 1_000)) }),
+    }
+    for (const [name, value] of Object.entries(own)) searchParams.set(name, value)
+    for (const resource of resources) searchParams.append('resource', resource)
+    return url.href
+  }
+
+  /** Checks the answer of the provider, and exchanges its code for tokens. Rejects with a ProviderError. */
+  redeem(answer: URLSearchParams, expected: ExpectedAnswer): Promise<Tokens> {
+    return this.#run(async () => {
+      const server = await this.metadata()
+      const parameters = oauth.validateAuthResponse(server, this.#client, answer, expected.state)
+      const response = await oauth.authorizationCodeGrantRequest(
+        server,
+        this.#client,
+        this.#authentication,
+        parameters,
+        expected.redirectURI,
+        expected.verifier,
+        this.#grantOptions(),
+      )
+      const { maxAgeMs } = this.#config
+      const result = await oauth.processAuthorizationCodeResponse(server, this.#client, response, {
+        expectedNonce: expected.nonce,
+        maxAge: maxAgeMs === undefined ? oauth.skipAuthTimeCheck : Math.floor(maxAgeMs / 1_000),
+        requireIdToken: true,
+      })
+      await oauth.validateApplicationLevelSignature(server, response, this.#options)
+      return readTokens(result)
+    })
+  }
+
+  /** Rejects with a ProviderError, which is `refused` if the refresh token is not valid any more. */
+  refresh(refreshToken: string, subject: string): Promise<Tokens> {
+    return this.#run(async () => {
+      const server = await this.metadata()
+      const options = this.#grantOptions()
+      const response = await oauth.refreshTokenGrantRequest(
+        server,
+        this.#client,
+        this.#authentication,
+        refreshToken,
+        options,
+      )
+      const result = await oauth.processRefreshTokenResponse(server, this.#client, response)
+      if (result.id_token !== undefined) {
+        await oauth.validateApplicationLevelSignature(server, response, this.#options)
+      }
+      const tokens = readTokens(result)
+      if (tokens.claims !== undefined && tokens.claims.sub !== subject) {
+        throw new ProviderError('invalid', 'the refreshed ID token is of another user')
+      }
+      return tokens
+    })
+  }
+
+  #grantOptions(): oauth.TokenEndpointRequestOptions {
+    const { resources } = this.#config
+    const additionalParameters = resources.map((resource) => ['resource', resource])
+    return { ...this.#options, ...(resources.length > 0 && { additionalParameters }) }
+  }
+
+  /** Resolves to the keys with which the provider signs. Rejects with a ProviderError. */
+  keys(): Promise<readonly VerificationKey[]> {
+    return this.#run(async () => {
+      const { jwks_uri: uri = '' } = await this.metadata()
+      const response = await this.#fetch(uri, {
+        method: 'GET',
+        headers: { accept: 'application/json' },
+      })
+      const set = response.status === 200 ? readKeySet(await response.json()) : 'cannot be fetched'
+      if (typeof set === 'string') {
+        throw new ProviderError('unavailable', `the key set of the provider ${set}`)
+      }
+      return set.keys
+    })
+  }
+
+  async #fetch(text: string, { method, headers, body }: CallInit): Promise<Response> {
+    const url = new URL(text)
+    const target =
+      url.origin === this.#issuer.origin && this.#config.target !== undefined
+        ? this.#config.target
+        : serverOf(url)
+    const sent = body === undefined || body === null ? undefined : Buffer.from(String(body))
+    const answer = await this.#callouts.http({
+      target,
+      method,
+      path: `${url.pathname}${url.search}`,
+      headers: [['host', url.host], ...Object.entries(headers)],
+      ...(sent && { body: sent }),
+      timeoutMs,
+      maxResponseBytes: maxBytes,
+    })
+    const { status } = answer
+    if (status >= 500 || status === 429) {
+      throw new ProviderError('unavailable', `the provider responds with ${status}`)
+    }
+    const hasBody = status !== 204 && status !== 205 && status !== 304
+    // A copy, because the memory of the call may be shared.
+    const content = hasBody ? new Uint8Array(answer.body) : null
+    return new Response(content, {
+      status,
+      headers: answer.headers.map(([name, value]) => [name, value]),
+    })
+  }
+
+  /** Turns every failure of a call into a ProviderError. */
+  async #run<Result>(call: () => Promise<Result>): Promise<Result> {
+    try {
+      return await call()
+    } catch (error) {
+      throw toProviderError(error)
+    }
+  }
+}
+
+const settings = new Map<boolean, ServerTarget['settings']>()
+
+function serverOf({ protocol, hostname, port }: URL): HttpCallout['target'] {
+  const isSecure = protocol === 'https:'
+  let found = settings.get(isSecure)
+  if (found === undefined) {
+    found = isSecure ? { tls: machineTls() } : {}
+    settings.set(isSecure, found)
+  }
+  const byDefault = isSecure ? 443 : 80
+  return {
+    type: 'server',
+    host: hostname,
+    port: port === '' ? byDefault : Number(port),
+    settings: found,
+  }
+}
+
+function readTokens(result: oauth.TokenEndpointResponse): Tokens {
+  const claims = oauth.getValidatedIdTokenClaims(result)
+  if (claims?.at_hash !== undefined && result.id_token !== undefined) {
+    requireHash(result.id_token, claims.at_hash, result.access_token)
+  }
+  return {
+    claims,
+    idToken: result.id_token,
+    accessToken: result.access_token,
+    refreshToken: result.refresh_token,
+    expiresIn: result.expires_in,
+  }
+}
+
+/** Checks that the access token belongs to the ID token (OpenID Connect Core 1.0, 3.1.3.8). */
+function requireHash(idToken: string, expected: unknown, accessToken: string): void {
+  const header = JSON.parse(Buffer.from(idToken.split('.', 1)[0] ?? '', 'base64url').toString())
+  const bits = /\d{3}$/.exec(String((header as { alg?: unknown }).alg))?.[0] ?? '512'
+  const digest = hash(`sha${bits}`, accessToken, 'buffer')
+  const half = digest.subarray(0, digest.length / 2).toString('base64url')
+  if (half !== expected) {
+    throw new ProviderError('invalid', 'the access token does not belong to the ID token')
+  }
+}
+
+function toProviderError(error: unknown): ProviderError {
+  if (error instanceof ProviderError) return error
+  if (error instanceof GatewayError) {
+    return new ProviderError(
+      'unavailable',
+      `the provider cannot be reached: ${error.message}`,
+      error,
+    )
+  }
+  if (error instanceof oauth.AuthorizationResponseError) {
+    return new ProviderError('refused', `the provider answers ${error.error}`, error)
+  }
+  if (error instanceof oauth.ResponseBodyError) {
+    const isFinal = error.error === 'invalid_grant'
+    return new ProviderError(
+      isFinal ? 'refused' : 'unavailable',
+      `the token endpoint answers ${error.error}`,
+      error,
+    )
+  }
+  if (error instanceof oauth.WWWAuthenticateChallengeError) {
+    return new ProviderError('unavailable', 'the token endpoint refuses the client', error)
+  }
+  const why = error instanceof Error ? error.message : String(error)
+  return new ProviderError('invalid', `the answer of the provider is not acceptable: ${why}`, error)
+}

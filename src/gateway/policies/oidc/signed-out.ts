@@ -1,0 +1,87 @@
+/**
+ * Sessions that were signed out before their cookies expire: by the user, or by the provider. All workers of a proxy
+ * have the same list. Other replicas do not get it; there, a session ends when its tokens must be
+ * renewed, because the provider refuses that.
+ */
+import { BoundedMap } from '../../../ground/base/bounded-map.ts'
+import type { Session } from './session.ts'
+import { receiveMessages, sendMessage, type WorkerMessage } from './worker-channel.ts'
+
+/** Maximum number of entries; then the oldest one is dropped. */
+const maxEntries = 16_384
+
+interface Entry {
+  /** Sessions that began until then are signed out, in seconds by the clock of the provider. */
+  readonly at: number
+  /** When no session of the entry can be valid any more, in milliseconds since the epoch. */
+  readonly until: number
+}
+
+const lists = new Map<string, SignedOut>()
+
+/**
+ * Returns the list of an issuer and a client, which all of their policies share. It is kept as long as the process
+ * runs, because policies may be edited while a session lasts.
+ */
+export function signedOutOf(issuer: string, clientId: string): SignedOut {
+  const topic = JSON.stringify(['signed out', issuer, clientId])
+  let found = lists.get(topic)
+  if (found === undefined) {
+    found = new SignedOut(topic)
+    lists.set(topic, found)
+  }
+  return found
+}
+
+export class SignedOut {
+  readonly #topic: string
+  readonly #entries = new BoundedMap<string, Entry>(maxEntries)
+  /** Incremented by each change. */
+  version = 0
+
+  constructor(topic: string) {
+    this.#topic = topic
+    receiveMessages(topic, (message) => this.#receive(message))
+    sendMessage({ type: 'started', topic })
+  }
+
+  /** `name` is one of `nameOf…`. */
+  add(name: string, at: number, until: number): void {
+    this.#set(name, { at, until })
+    sendMessage({ type: 'signedOut', topic: this.#topic, name, at, until })
+  }
+
+  has({ id, claims, issuedAt }: Session, nowMs: number): boolean {
+    if (this.#entries.size === 0) return false
+    const { sub, sid } = claims
+    const names = [
+      nameOfSession(id),
+      ...(typeof sub === 'string' ? [nameOfSubject(sub)] : []),
+      ...(typeof sid === 'string' ? [nameOfProviderSession(sid)] : []),
+    ]
+    return names.some((name) => {
+      const entry = this.#entries.get(name)
+      return entry !== undefined && entry.until > nowMs && issuedAt <= entry.at
+    })
+  }
+
+  #receive(message: WorkerMessage): void {
+    if (message.type === 'signedOut') this.#set(message.name, message)
+    if (message.type !== 'started') return
+    for (const [name, { at, until }] of this.#entries) {
+      sendMessage({ type: 'signedOut', topic: this.#topic, name, at, until })
+    }
+  }
+
+  #set(name: string, { at, until }: Entry): void {
+    const known = this.#entries.get(name)
+    if (known !== undefined && known.at >= at && known.until >= until) return
+    this.#entries.delete(name)
+    this.#entries.set(name, { at, until })
+    this.version++
+  }
+}
+
+export const nameOfSession = (id: string): string => `id ${id}`
+export const nameOfSubject = (sub: string): string => `sub ${sub}`
+export const nameOfProviderSession = (sid: string): string => `sid ${sid}`
