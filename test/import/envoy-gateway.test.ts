@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { parseAllDocuments } from 'yaml'
 import { useUpstream } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
 import { answerAs } from './model-upstream.ts'
@@ -207,10 +208,65 @@ describe('sluice import of Envoy Gateway resources', () => {
   })
 })
 
+describe('sign-in of SecurityPolicy', () => {
+  it('becomes traffic.oidc with the same Secret, beside tokens of programs', async () => {
+    const spec = {
+      oidc: {
+        provider: { issuer: 'https://idp.example.com/realms/shop' },
+        clientID: 'shop',
+        clientSecret: { name: 'shop-client' },
+        redirectURL: '%REQ(x-forwarded-proto)%://%REQ(:authority)%/oauth2/callback',
+        logoutPath: '/leave',
+        scopes: ['email'],
+        defaultRefreshTokenTTL: '604800s',
+        csrfTokenTTL: '290s',
+        forwardAccessToken: true,
+        passThroughAuthHeader: true,
+        cookieDomain: 'example.com',
+      },
+      jwt: {
+        providers: [
+          { name: 'a', issuer: 'https://a.example', localJWKS: { inline: '{"keys":[]}' } },
+        ],
+      },
+    }
+    const result = await runImport(
+      policy(
+        'SecurityPolicy',
+        'a',
+        `  oidc: ${JSON.stringify(spec.oidc)}
+  jwt: ${JSON.stringify(spec.jwt)}`,
+      ),
+    )
+    const all = parseAllDocuments(Object.values(result.manifests).join('---\n'))
+    const found = all
+      .map((document) => document.toJS())
+      .find(({ kind }) => kind === 'GatewayPolicy')
+    expect(found.spec).toMatchObject({
+      traffic: {
+        jwtAuthentication: { mode: 'Optional' },
+        oidc: {
+          issuer: 'https://idp.example.com/realms/shop',
+          clientId: 'shop',
+          clientSecretRef: { name: 'shop-client' },
+          redirectURI: '/oauth2/callback',
+          logoutPath: '/leave',
+          scopes: ['email'],
+          sessionDuration: '168h',
+          signInTimeout: '290s',
+          forwardAccessToken: true,
+          passThroughAuthHeader: true,
+        },
+      },
+    })
+    expect(outline(result)).toEqual(['changed: spec.jwt', 'changed: spec.oidc.cookieDomain'])
+  })
+})
+
 describe('what Envoy Gateway has and Sluice lacks', () => {
   it('is reported with its line; security settings and patches are protections', async () => {
     const result = await runImport(
-      `${policy('SecurityPolicy', 'a', '  oidc: { clientID: a }')}
+      `${policy('SecurityPolicy', 'a', '  csrf: { additionalOrigins: [a] }')}
 apiVersion: gateway.envoyproxy.io/v1alpha1
 kind: EnvoyPatchPolicy
 metadata: { name: b }
@@ -225,10 +281,10 @@ metadata: { name: d }
       'lost: ',
       'lost: spec.loadBalancer',
       'protection: ',
-      'protection: spec.oidc',
+      'protection: spec.csrf',
       'protection: spec.rateLimit.local.rules[0]',
     ])
-    expect(result.findings.find(({ field }) => field === 'spec.oidc')).toMatchObject({
+    expect(result.findings.find(({ field }) => field === 'spec.csrf')).toMatchObject({
       line: 7,
       object: 'SecurityPolicy a',
     })

@@ -51,12 +51,8 @@ export interface CertifiedProvider {
 }
 
 /** Its access tokens are JWTs for `audience`. */
-export async function startCertifiedProvider(audience: string): Promise<CertifiedProvider> {
-  const name = 'oidc-provider'
-  const { default: Provider } = (await import(name)) as ProviderPackage
-  const port = await freePort()
-  const issuer = `http://127.0.0.1:${port}`
-  const provider = new Provider(issuer, {
+export function startCertifiedProvider(audience: string): Promise<CertifiedProvider> {
+  return startProvider({
     cookies: { keys: ['only-for-tests'] },
     scopes: ['openid', 'tools'],
     findAccount: (_: unknown, accountId: string) => ({
@@ -80,6 +76,64 @@ export async function startCertifiedProvider(audience: string): Promise<Certifie
       },
     },
   })
+}
+
+interface SignInOptions {
+  /** Addresses of gateways, with `/oauth2/callback`, `/` after the sign-out, and `/back` for the provider. */
+  readonly gateways: readonly string[]
+  readonly backChannel: string
+  readonly secret: string
+  /** Lifetime of access tokens in seconds. */
+  readonly tokenSeconds: number
+  /** Further claims of ID tokens. */
+  readonly claims: Readonly<Record<string, unknown>>
+}
+
+/** A provider with the client `app`, refresh tokens that are used once, and sign-out in both directions. */
+export function startSignInProvider(options: SignInOptions): Promise<CertifiedProvider> {
+  const { gateways, backChannel, secret, tokenSeconds, claims } = options
+  return startProvider({
+    cookies: { keys: ['only-for-tests'] },
+    clients: [
+      {
+        client_id: 'app',
+        client_secret: secret,
+        redirect_uris: gateways.map((gateway) => `${gateway}/oauth2/callback`),
+        post_logout_redirect_uris: gateways.map((gateway) => `${gateway}/bye`),
+        grant_types: ['authorization_code', 'refresh_token'],
+        backchannel_logout_uri: `${backChannel}/back`,
+        backchannel_logout_session_required: true,
+      },
+    ],
+    claims: { openid: ['sub', ...Object.keys(claims)] },
+    conformIdTokenClaims: false,
+    issueRefreshToken: () => true,
+    ttl: { AccessToken: tokenSeconds },
+    findAccount: (_: unknown, accountId: string) => ({
+      accountId,
+      claims: () => ({ sub: accountId, ...claims }),
+    }),
+    interactions: { url: (_: unknown, { uid }: { uid: string }) => `/agree/${uid}` },
+    features: {
+      devInteractions: { enabled: false },
+      backchannelLogout: { enabled: true },
+      rpInitiatedLogout: {
+        enabled: true,
+        // The page that asks whether to sign out.
+        logoutSource: (context: { body: string }, form: string) => {
+          context.body = `<!doctype html><title>Sign out?</title>${form}<button form="op.logoutForm" name="logout" value="yes">yes</button>`
+        },
+      },
+    },
+  })
+}
+
+async function startProvider(settings: object): Promise<CertifiedProvider> {
+  const name = 'oidc-provider'
+  const { default: Provider } = (await import(name)) as ProviderPackage
+  const port = await freePort()
+  const issuer = `http://127.0.0.1:${port}`
+  const provider = new Provider(issuer, settings)
   provider.use(async (context, next) => {
     if (!context.path.startsWith('/agree/')) return next()
     context.respond = false

@@ -258,6 +258,7 @@ describe('the policy registry', () => {
       'jwtAuthentication',
       'basicAuthentication',
       'apiKeyAuthentication',
+      'oidc',
       'extAuth',
       'identity',
       'authorization',
@@ -284,6 +285,7 @@ describe('the policy registry', () => {
       'extAuth',
       'extProc',
       'jwtAuthentication',
+      'oidc',
       'transformation',
     ])
   })

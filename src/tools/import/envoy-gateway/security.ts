@@ -11,6 +11,7 @@ import {
   sourceIn,
 } from '../targets.ts'
 import type { Backends } from './backends.ts'
+import { oidcOf } from './oidc.ts'
 import { enter, targetsOf } from './targets.ts'
 
 export function convertSecurityPolicy(
@@ -21,11 +22,13 @@ export function convertSecurityPolicy(
   const name = enter(field, result)
   const spec = field.get('spec')
   const refs = targetsOf(spec)
+  const oidc = oidcOf(spec.get('oidc'), backends, result)
   const traffic = {
     cors: corsOf(spec.get('cors')),
     basicAuthentication: basicAuthOf(spec.get('basicAuth'), name, result),
     apiKeyAuthentication: apiKeysOf(spec.get('apiKeyAuth'), name, result),
-    jwtAuthentication: jwtOf(spec.get('jwt'), result),
+    jwtAuthentication: jwtOf(spec.get('jwt'), oidc !== undefined, result),
+    oidc,
     extAuth: extAuthOf(spec.get('extAuth'), backends),
   }
   if (refs.length === 0) return
@@ -90,9 +93,11 @@ function apiKeysOf(auth: SourceField, name: string, result: Conversion): Fields 
   return { secretRef: addSecret(result, secret, entries, auth) }
 }
 
-function jwtOf(jwt: SourceField, result: Conversion): Fields | undefined {
+function jwtOf(jwt: SourceField, hasSignIn: boolean, result: Conversion): Fields | undefined {
   if (!jwt.isSet) return undefined
-  const isOptional = jwt.flag('optional') === true
+  // Users of browsers have a session in place of a token. The sign-in refuses requests without either.
+  if (hasSignIn) jwt.report('changed', 'claims are those of the session, if a request has one')
+  const isOptional = jwt.flag('optional') === true || hasSignIn
   jwt.get('failOpen').lose('tokens are refused if keys cannot be fetched')
   const providers = jwt.items('providers').map((provider) => {
     provider.ignore('name', 'recomputeRoute')
