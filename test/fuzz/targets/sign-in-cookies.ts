@@ -4,11 +4,11 @@ import {
   readCookies,
   reservedPrefix,
   setPieces,
-} from '../../../src/gateway/policies/oidc/cookies.ts'
-import { Keyring } from '../../../src/gateway/policies/oidc/keyring.ts'
-import { safeReturnPath } from '../../../src/gateway/policies/oidc/navigation.ts'
-import { OpenedSessions } from '../../../src/gateway/policies/oidc/opened-sessions.ts'
-import { sealSession } from '../../../src/gateway/policies/oidc/session.ts'
+} from '../../../src/gateway/sign-in/cookies.ts'
+import { Keyring } from '../../../src/gateway/sign-in/keyring.ts'
+import { safeReturnPath } from '../../../src/gateway/sign-in/navigation.ts'
+import { OpenedSessions } from '../../../src/gateway/sign-in/opened-sessions.ts'
+import { sealSession } from '../../../src/gateway/sign-in/session.ts'
 import { defineTarget } from '../support/target.ts'
 
 const name = `${reservedPrefix}s-0123456789`

@@ -20,9 +20,9 @@ import {
   shortString,
   tinyString,
 } from '../../../ground/schema/strings.ts'
+import { pathOf } from '../../sign-in/navigation.ts'
 import { type Compiled, definePolicy, type PolicyProblem } from '../define.ts'
 import type { OidcConfig } from './config.ts'
-import { pathOf } from './navigation.ts'
 
 const url = text({
   name: 'HTTPURL',

@@ -1,7 +1,7 @@
 /** What a session contains, and how it is sealed into cookies. */
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
-import { isObject, type JsonObject } from '../../../ground/base/json-object.ts'
-import type { LearnedRecord } from '../../../ground/exchange/learned.ts'
+import { isObject, type JsonObject } from '../../ground/base/json-object.ts'
+import type { LearnedRecord } from '../../ground/exchange/learned.ts'
 import type { Keyring } from './keyring.ts'
 
 /** Times are in milliseconds since the epoch, by the clock of the gateway unless noted. */

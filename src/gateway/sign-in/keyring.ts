@@ -2,8 +2,8 @@
  * The keys that seal cookies. A sealed text begins with the id of its key, so that several keys can be in use while
  * they are rotated: the first one seals, and all of them open.
  */
-import { sha256 } from '../../../ground/base/digest.ts'
-import { Seal } from '../../../ground/secrets/seal.ts'
+import { sha256 } from '../../ground/base/digest.ts'
+import { Seal } from '../../ground/secrets/seal.ts'
 
 interface NamedSeal {
   readonly id: string

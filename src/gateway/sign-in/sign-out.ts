@@ -2,10 +2,10 @@
  * Sign-out: by the user (OpenID Connect RP-Initiated Logout 1.0), and by the provider, which calls the gateway
  * (Back-Channel Logout 1.0) or lets the browser open a frame (Front-Channel Logout 1.0).
  */
-import { TokenVerifier } from '../../../engines/auth/jwt/verifier.ts'
-import { isObject } from '../../../ground/base/json-object.ts'
-import type { Exchange, RequestHead, RespondVerdict } from '../../../ground/exchange/exchange.ts'
-import type { OidcConfig } from './config.ts'
+import { TokenVerifier } from '../../engines/auth/jwt/verifier.ts'
+import { isObject } from '../../ground/base/json-object.ts'
+import type { Exchange, RequestHead, RespondVerdict } from '../../ground/exchange/exchange.ts'
+import type { OidcConfig } from '../policies/oidc/config.ts'
 import { deletePieces, type RequestCookies } from './cookies.ts'
 import { absolute, isSameSite, originOf } from './navigation.ts'
 import type { OpenedSession } from './opened-sessions.ts'

@@ -1,5 +1,5 @@
 /** Responses of sign-in. None of them may be cached. */
-import { type RequestHead, type RespondVerdict, refuse } from '../../../ground/exchange/exchange.ts'
+import { type RequestHead, type RespondVerdict, refuse } from '../../ground/exchange/exchange.ts'
 import { ProviderError } from './provider.ts'
 
 const reason = 'OIDC'

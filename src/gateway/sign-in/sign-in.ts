@@ -8,9 +8,9 @@
  * a sign-in can complete it.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
-import type { RequestHead, RespondVerdict } from '../../../ground/exchange/exchange.ts'
-import type { LearnedRecord } from '../../../ground/exchange/learned.ts'
-import type { OidcConfig } from './config.ts'
+import type { RequestHead, RespondVerdict } from '../../ground/exchange/exchange.ts'
+import type { LearnedRecord } from '../../ground/exchange/learned.ts'
+import type { OidcConfig } from '../policies/oidc/config.ts'
 import {
   deleteCookie,
   maxValueLength,

@@ -1,11 +1,11 @@
 /** The OpenID provider: its metadata, the code and refresh grants, and its keys. Nothing here runs on the hot path. */
 import { hash } from 'node:crypto'
 import * as oauth from 'oauth4webapi'
-import { readKeySet, type VerificationKey } from '../../../engines/auth/jwt/key-set.ts'
-import { GatewayError } from '../../../ground/errors/index.ts'
-import type { Callouts, HttpCallout, ServerTarget } from '../../../ground/exchange/exchange.ts'
-import { machineTls } from '../backend-simple/tls/machine-tls.ts'
-import type { OidcConfig } from './config.ts'
+import { readKeySet, type VerificationKey } from '../../engines/auth/jwt/key-set.ts'
+import { GatewayError } from '../../ground/errors/index.ts'
+import type { Callouts, HttpCallout, ServerTarget } from '../../ground/exchange/exchange.ts'
+import { machineTls } from '../policies/backend-simple/tls/machine-tls.ts'
+import type { OidcConfig } from '../policies/oidc/config.ts'
 
 /** What a sign-in must remember until the provider redirects back. */
 export interface ExpectedAnswer {

@@ -1,6 +1,6 @@
 /** What a request is: a page that a browser opens, a request of a script, or a question about CORS. */
-import type { RequestHead } from '../../../ground/exchange/exchange.ts'
-import { pathAndQuery } from '../../../ground/exchange/exchange.ts'
+import type { RequestHead } from '../../ground/exchange/exchange.ts'
+import { pathAndQuery } from '../../ground/exchange/exchange.ts'
 
 /** Whether a browser opens a page, so that it follows a redirect to the provider. */
 export function isNavigation({ method, headers, upgrade }: RequestHead): boolean {

@@ -3,7 +3,7 @@
  * have the same list. Other replicas do not get it; there, a session ends when its tokens must be
  * renewed, because the provider refuses that.
  */
-import { BoundedMap } from '../../../ground/base/bounded-map.ts'
+import { BoundedMap } from '../../ground/base/bounded-map.ts'
 import type { Session } from './session.ts'
 import { receiveMessages, sendMessage, type WorkerMessage } from './worker-channel.ts'
 

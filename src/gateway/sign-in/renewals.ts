@@ -4,9 +4,9 @@
  * The result is kept, because a browser may still send the old cookie.
  */
 
-import { BoundedMap } from '../../../ground/base/bounded-map.ts'
-import { hexDigest } from '../../../ground/base/digest.ts'
-import type { RateBucket } from '../../../ground/exchange/rate-limits.ts'
+import { BoundedMap } from '../../ground/base/bounded-map.ts'
+import { hexDigest } from '../../ground/base/digest.ts'
+import type { RateBucket } from '../../ground/exchange/rate-limits.ts'
 import { receiveMessages, sendMessage, type WorkerMessage } from './worker-channel.ts'
 
 /** The sealed session that replaces an old one; `ended` if the provider refuses; `failed` if it cannot decide now. */

@@ -3,8 +3,8 @@
  * whole Cookie field with the one of an earlier request. Only valid sessions are stored, so that clients
  * without one cannot displace those of others.
  */
-import { BoundedMap } from '../../../ground/base/bounded-map.ts'
-import type { HeaderFields } from '../../../ground/exchange/exchange.ts'
+import { BoundedMap } from '../../ground/base/bounded-map.ts'
+import type { HeaderFields } from '../../ground/exchange/exchange.ts'
 import { joinPieces, type RequestCookies, readCookies } from './cookies.ts'
 import type { Keyring } from './keyring.ts'
 import { openSession, type Session } from './session.ts'
