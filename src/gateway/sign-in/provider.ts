@@ -5,7 +5,7 @@ import { readKeySet, type VerificationKey } from '../../engines/auth/jwt/key-set
 import { GatewayError } from '../../ground/errors/index.ts'
 import type { Callouts, HttpCallout, ServerTarget } from '../../ground/exchange/exchange.ts'
 import { machineTls } from '../policies/backend-simple/tls/machine-tls.ts'
-import type { OidcConfig } from '../policies/oidc/config.ts'
+import type { OidcConfig } from './config.ts'
 
 /** What a sign-in must remember until the provider redirects back. */
 export interface ExpectedAnswer {

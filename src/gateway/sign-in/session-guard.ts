@@ -6,7 +6,7 @@ import {
   type Verdict,
 } from '../../ground/exchange/exchange.ts'
 import type { Step } from '../policies/define.ts'
-import type { OidcConfig } from '../policies/oidc/config.ts'
+import type { OidcConfig } from './config.ts'
 import { type RequestCookies, readCookies, reservedPrefix, setPieces } from './cookies.ts'
 import type { Keyring } from './keyring.ts'
 import { isNavigation, isPreflight, refererPath, returnPathOf } from './navigation.ts'

@@ -10,7 +10,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { RequestHead, RespondVerdict } from '../../ground/exchange/exchange.ts'
 import type { LearnedRecord } from '../../ground/exchange/learned.ts'
-import type { OidcConfig } from '../policies/oidc/config.ts'
+import type { OidcConfig } from './config.ts'
 import {
   deleteCookie,
   maxValueLength,

@@ -5,7 +5,7 @@
 import { TokenVerifier } from '../../engines/auth/jwt/verifier.ts'
 import { isObject } from '../../ground/base/json-object.ts'
 import type { Exchange, RequestHead, RespondVerdict } from '../../ground/exchange/exchange.ts'
-import type { OidcConfig } from '../policies/oidc/config.ts'
+import type { OidcConfig } from './config.ts'
 import { deletePieces, type RequestCookies } from './cookies.ts'
 import { absolute, isSameSite, originOf } from './navigation.ts'
 import type { OpenedSession } from './opened-sessions.ts'

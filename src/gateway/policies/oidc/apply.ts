@@ -3,6 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import { hexDigest } from '../../../ground/base/digest.ts'
 import type { SecretValues } from '../../../ground/exchange/exchange.ts'
 import type { PolicyHost } from '../../../ground/exchange/rate-limits.ts'
+import { type OidcConfig, shape } from '../../sign-in/config.ts'
 import { reservedPrefix } from '../../sign-in/cookies.ts'
 import { Keyring } from '../../sign-in/keyring.ts'
 import { Provider } from '../../sign-in/provider.ts'
@@ -12,7 +13,6 @@ import { type CookieNames, SignIn } from '../../sign-in/sign-in.ts'
 import { SignOut } from '../../sign-in/sign-out.ts'
 import { signedOutOf } from '../../sign-in/signed-out.ts'
 import type { PolicyApply } from '../define.ts'
-import { type OidcConfig, shape } from './config.ts'
 
 /** Minimum length of a key in bytes. */
 const minKeyLength = 32

@@ -20,9 +20,9 @@ import {
   shortString,
   tinyString,
 } from '../../../ground/schema/strings.ts'
+import type { OidcConfig } from '../../sign-in/config.ts'
 import { pathOf } from '../../sign-in/navigation.ts'
 import { type Compiled, definePolicy, type PolicyProblem } from '../define.ts'
-import type { OidcConfig } from './config.ts'
 
 const url = text({
   name: 'HTTPURL',

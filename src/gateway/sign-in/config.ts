@@ -8,8 +8,8 @@ import {
   optional,
   record,
   text,
-} from '../../../ground/base/shape.ts'
-import { calloutTarget } from '../../../ground/model/shapes.ts'
+} from '../../ground/base/shape.ts'
+import { calloutTarget } from '../../ground/model/shapes.ts'
 
 /** The compiled form that proxies receive. Its version is `configVersion` of the definition. */
 export const shape = record({
