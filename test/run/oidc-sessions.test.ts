@@ -84,6 +84,17 @@ describe('renewal', () => {
     await until(async () => (await user.fetch(at('/'))).status === 200)
   })
 
+  it('happens once if both workers need it at the same time', async () => {
+    provider.behaviour.expiresIn = 1
+    const user = await signedIn()
+    const end = Date.now() + 1_100
+    await until(async () => Date.now() > end)
+    provider.behaviour.expiresIn = 600
+    const all = await Promise.all(Array.from({ length: 24 }, () => user.copy().fetch(at('/'))))
+    expect(all.map(({ status }) => status)).toEqual(all.map(() => 200))
+    expect([provider.refreshes, provider.reuses]).toEqual([1, 0])
+  })
+
   it('that the provider refuses ends the session: 401 for scripts, a new sign-in for pages', async () => {
     provider.behaviour.expiresIn = 1
     const user = await signedIn()
