@@ -7,5 +7,7 @@ import { runSimulation } from './run-simulation.mjs'
 // Each world has memories of WebAssembly. V8 would count them apart, and collect all garbage every few worlds.
 setFlagsFromString('--external-memory-accounted-in-global-limit')
 setFlagsFromString('--heap-growing-percent=900')
+// Most code runs a few hundred times: the interpreter is slow at that, and optimized code comes too late.
+setFlagsFromString('--always-sparkplug')
 
 await runSimulation('data-plane-simulation')

@@ -59,7 +59,8 @@ async function runInProcesses(count, args) {
   const parts = []
   for (let first = from; first <= to; first += size) {
     const seeds = `${first}..${Math.min(to, first + size - 1)}`
-    parts.push(runProcess([...args.slice(0, at), '--seeds', seeds, ...args.slice(at + 2)]))
+    const others = [...args.slice(0, at), ...args.slice(at + 2)]
+    parts.push(runProcess([...others, '--seeds', seeds, '--processes', '1']))
   }
   const began = Date.now()
   const results = await Promise.all(parts)

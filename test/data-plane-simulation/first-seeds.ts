@@ -10,7 +10,7 @@ import { mutations } from './mutations.ts'
 
 export const usage = `npm run data-plane-mutations -- [--record] [--processes N] [--mutation NAME]
 
-  --record         searches for the first seeds that find each mutation, and writes them to ${'first-seeds.json'}
+  --record         writes seeds that find each mutation, the recorded ones if they still do, to ${'first-seeds.json'}
   --processes N    runs so many mutations at the same time (default 1)
   --mutation NAME  only this one`
 
@@ -71,7 +71,7 @@ export async function runMutations(
   const take = async () => {
     for (let name = left.shift(); name !== undefined; name = left.shift()) {
       const failed = records
-        ? await failuresOf(name, `1..${lastSeed}`, seedsOfEach)
+        ? await record(name, known[name] ?? [])
         : await findAgain(name, known[name] ?? [], print)
       found.set(name, failed)
       print(`${failed.length > 0 ? `seed ${failed.join(', ')}` : 'NO seed'} finds that ${name}`)
@@ -88,6 +88,12 @@ export async function runMutations(
   }
   print(`${tried.length - missing.length} of ${tried.length} mutations are found`)
   return missing.length === 0 || records ? 0 : 1
+}
+
+/** Returns the recorded seeds of a mutation if one still finds it, otherwise the first that does. */
+async function record(name: string, known: readonly number[]): Promise<readonly number[]> {
+  const failed = known.length > 0 ? await failuresOf(name, known.join(), seedsOfEach) : []
+  return failed.length > 0 ? failed : failuresOf(name, `1..${lastSeed}`, seedsOfEach)
 }
 
 /** Returns a seed that finds a mutation: a recorded one, if one still does. */

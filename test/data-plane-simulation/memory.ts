@@ -16,7 +16,7 @@ const readsWhole = (route: SimulatedRoute): boolean =>
   route.rewritesRequests ||
   route.rewritesResponses ||
   route.mirror !== undefined ||
-  route.sentBody !== undefined ||
+  (route.authorizer !== undefined && route.sentBody !== undefined) ||
   route.retries > 0
 
 /** Returns the most bytes that the gateway may hold to write them to one connection, whose peer reads slowly. */

@@ -191,11 +191,6 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     from: 'Date.now() - begunAt >= absoluteTimeoutMs',
     to: 'Date.now() < 0',
   },
-  'a slow client does not stop its upstream': {
-    file: 'src/engines/http/http1/upstream-connection.ts',
-    from: 'if (body.blocked) this.transport.pause()',
-    to: '',
-  },
   'a read buffer is not given back': {
     file: 'src/engines/http/bytes/read-buffers.ts',
     from: 'this.inUse--',

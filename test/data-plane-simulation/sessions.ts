@@ -116,8 +116,9 @@ export function checkSessions(
 function failuresByUpstream(exchanges: readonly Exchange[]): ReadonlyMap<string, number> {
   const failures = new Map<string, number>()
   for (const { upstream, plan } of exchanges.flatMap(({ arrivals }) => arrivals)) {
-    const isFailure = plan.status >= 500 || plan.fault !== 'none'
-    if (isFailure) failures.set(upstream, (failures.get(upstream) ?? 0) + 1)
+    // A lost connection leaves an endpoint out at once.
+    const count = plan.fault !== 'none' ? failuresOfEjected : plan.status >= 500 ? 1 : 0
+    failures.set(upstream, (failures.get(upstream) ?? 0) + count)
   }
   return failures
 }

@@ -46,6 +46,8 @@ export interface McpPlan {
   /** Whether clients need an API key, which is their principal. */
   readonly hasKeys: boolean
   readonly timeoutMs: number
+  /** What half of the calls of a world do, if they can. */
+  readonly favourite: CallStyle
   /** How often a call meets a fault. */
   readonly faultChance: number
 }
@@ -96,6 +98,7 @@ export function randomMcp(random: Random): McpPlan | undefined {
     isStateless: random.chance(0.3),
     hasKeys: random.chance(0.5),
     timeoutMs: random.pick([15_000, 50_000]),
+    favourite: random.pick(callStyles),
     faultChance: random.pick([0, 0, 0.15]),
   }
 }
@@ -183,6 +186,8 @@ const stepKinds: readonly StepKind[] = [
   'call',
   'call',
   'call',
+  'call',
+  'call',
   'ping',
   'foreign',
   'forged',
@@ -216,15 +221,17 @@ export function randomMcpClient(random: Random, plan: McpPlan): McpClientPlan {
 
 function randomStyle(
   random: Random,
-  { faultChance, timeoutMs, isStateless }: McpPlan,
+  { faultChance, timeoutMs, isStateless, favourite }: McpPlan,
   { era }: McpServerPlan,
   isModern: boolean,
 ): CallStyle {
-  if (random.chance(faultChance)) return random.pick(faultStyles)
+  if (random.chance(faultChance)) {
+    return faultStyles.includes(favourite) ? favourite : random.pick(faultStyles)
+  }
   const styles: CallStyle[] = ['json', 'json', 'stream', 'stream', 'number as text']
   if (timeoutMs > 40_000) styles.push('long')
   if (era !== 'modern') styles.push('refused')
   if (era === 'sessions') styles.push('polled', 'polled')
   if (era === 'sessions' && !isModern && !isStateless) styles.push('asks', 'asks')
-  return random.pick(styles)
+  return styles.includes(favourite) && random.chance(0.5) ? favourite : random.pick(styles)
 }
