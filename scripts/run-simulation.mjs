@@ -23,8 +23,7 @@ export async function runSimulation(folder) {
     if (count !== '1') process.exit(await runInProcesses(Number(count), args))
     process.argv.splice(processes, 2)
   } else if (isLong(process.argv)) {
-    const args = [...process.argv.slice(2), '--no-build']
-    process.exit(await runInProcesses(availableParallelism(), args))
+    process.exit(await runInProcesses(availableParallelism(), process.argv.slice(2)))
   }
   const mutation = process.argv.indexOf('--mutation')
   if (mutation > 0) {
@@ -60,7 +59,7 @@ async function runInProcesses(count, args) {
   for (let first = from; first <= to; first += size) {
     const seeds = `${first}..${Math.min(to, first + size - 1)}`
     const others = [...args.slice(0, at), ...args.slice(at + 2)]
-    parts.push(runProcess([...others, '--seeds', seeds, '--processes', '1']))
+    parts.push(runProcess([...others, '--seeds', seeds, '--processes', '1', '--no-build']))
   }
   const began = Date.now()
   const results = await Promise.all(parts)
