@@ -5,7 +5,15 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { useFixture, useGateway } from '../support/fixture.ts'
 import { freePort, sluice } from '../support/gateway.ts'
-import { aiBackend, gateway, manifest, policy, routeByPath, secret } from '../support/manifests.ts'
+import {
+  aiBackend,
+  budget,
+  gateway,
+  manifest,
+  policy,
+  routeByPath,
+  secret,
+} from '../support/manifests.ts'
 import { json } from '../support/vendors/vendor.ts'
 import { startVendorA } from '../support/vendors/vendor-a.ts'
 import { startVendorC } from '../support/vendors/vendor-c.ts'
@@ -37,7 +45,7 @@ const records = join(folder, 'records')
 const a = useFixture(startVendorA)
 const c = useFixture(startVendorC)
 const keyOf = (key: string, team: string) => JSON.stringify({ key, metadata: { team } })
-useGateway(() => {
+const running = useGateway(() => {
   const reached = (name: string, ai: object, routes: object) => [
     aiBackend(name, { provider: ai }, { ai: { routes } }),
     routeByPath(name),
@@ -263,5 +271,72 @@ describe('sluice spend', () => {
     const { stdout } = await sluice('explain', 'request', '--id', one.id, '--record-dir', records)
     expect(stdout).toMatch(/cost +0\.0022 USD +\(exact\)/)
     expect(stdout).toMatch(/cacheRead +400 tokens +0\.5 USD per million +0\.0002 USD/)
+  })
+})
+
+describe('sluice what-if with a new budget', () => {
+  const window = { unit: 'Month' }
+  const trial = (...args: string[]) => {
+    const file = join(folder, 'trial.yaml')
+    const usd = (amount: string) => ({ limit: { unit: 'USD', amount }, window })
+    writeFileSync(
+      file,
+      manifest(
+        budget('teams', 'HTTPRoute/a', { each: 'apiKey.team', ...usd('0.003') }),
+        budget('subjects', 'HTTPRoute/a', { each: 'jwt.sub', ...usd('1') }),
+        budget('small', 'HTTPRoute/c', { when: 'llm.requestModel == "c-1"', ...usd('0.000001') }),
+        budget('unused', 'HTTPRoute/c', { when: 'llm.requestModel == "m-1"', ...usd('1') }),
+      ),
+    )
+    const common = ['--log-file', running.logFile, '--record-dir', records, '--overlay', '-f', file]
+    return sluice('what-if', ...common, ...args)
+  }
+
+  it('lists whom it would have refused since when, and what the records cannot show', async () => {
+    const { code, stdout } = await trial('-o', 'json')
+    expect(code).toBe(1)
+    const of = (name: string) =>
+      JSON.parse(stdout).budgets.find((one: { budget: string }) => one.budget === `default/${name}`)
+    // A request for m-1 costs 0.0022 USD; the model `unlisted` has no price.
+    const one = { limit: '0.003', admittedAmount: '0.0022' }
+    expect(of('teams')).toMatchObject({
+      unit: 'USD',
+      requests: 3,
+      refused: 1,
+      values: [
+        {
+          value: '=red',
+          requests: 2,
+          refused: 1,
+          refusedAmount: '0.0022',
+          firstRefusal: expect.stringMatching(/^20.*Z$/),
+          ...one,
+        },
+        { value: 'blue', requests: 1, refused: 0, refusedAmount: '0', ...one },
+      ],
+      limits: expect.arrayContaining([
+        '1 requests have no known cost, and would be refused with 403',
+      ]),
+    })
+    expect(of('subjects')).toMatchObject({
+      requests: 0,
+      limits: expect.arrayContaining([
+        '4 requests are not counted: records have no jwt; a dimension of identity with jwt.sub has',
+      ]),
+    })
+    expect(of('small')).toMatchObject({ requests: 1, refused: 1 })
+    expect(of('unused')).toMatchObject({ requests: 0, refused: 0 })
+    const text = await trial()
+    expect(text.stdout).toMatch(
+      /GatewayBudget default\/teams would refuse 1 of 3 requests\n +"=red": 1 of 2 from 20\S+ on; 0\.0022 of 0\.003 USD are admitted, 0\.0022 refused\n/,
+    )
+  })
+
+  it('only tries records of a range', async () => {
+    const { stdout } = await trial('-o', 'json', '--until', '2020-01-01')
+    const { requests, budgets } = JSON.parse(stdout)
+    expect(requests.total).toBe(0)
+    expect(budgets.map((one: { requests: number }) => one.requests)).toEqual([0, 0, 0, 0])
+    expect(budgets[0].limits).toContain('there are no records')
   })
 })

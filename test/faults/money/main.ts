@@ -55,7 +55,9 @@ const patienceMs = 300_000
 const wide = ['w0', 'w1', 'w2', 'w3', 'w4', 'w5']
 const narrow = { USD: ['u0', 'u1'], Tokens: ['t0', 't1'], Requests: ['r0', 'r1'] } as const
 const teams = [...wide, ...Object.values(narrow).flat()]
-/** What a request costs on average, in units of each budget, for amounts that are exhausted half-way. */
+/** How many requests the smaller amounts are enough for, at most. */
+const mostRequests = 300
+/** What a request costs on average, in units of each budget. */
 const average = { USD: 0.000_6, Tokens: 60, Requests: 1 } as const
 
 function objects(vendor: BillingVendor, port: number, requests: number): Manifest[] {
@@ -73,9 +75,9 @@ function objects(vendor: BillingVendor, port: number, requests: number): Manifes
       ],
     }),
   ]
-  const half = requests / teams.length / 2
+  const some = Math.min(requests / teams.length / 2, mostRequests)
   const budgets = Object.entries(narrow).map(([unit, values]) => {
-    const amount = (half * average[unit as keyof typeof average]).toFixed(unit === 'USD' ? 6 : 0)
+    const amount = (some * average[unit as keyof typeof average]).toFixed(unit === 'USD' ? 6 : 0)
     return {
       ...budget(unit.toLowerCase(), `HTTPRoute/${routes.openai}`, {}),
       spec: {
@@ -94,7 +96,7 @@ function objects(vendor: BillingVendor, port: number, requests: number): Manifes
   return [
     gateway(port),
     ...of('openai', { vendorA: {} }),
-    ...of('anthropic', { vendorB: {} }),
+    ...of('anthropic', { vendorC: {} }),
     ...budgets,
   ]
 }

@@ -29,6 +29,8 @@ export function addWhatIf(program: Command): void {
       'only add and replace the objects of -f; otherwise, all others are removed',
     )
     .addOption(recordDir('folder with decision records; compare the outcome of each'))
+    .option('--since <time>', 'ignore records before this time, such as 30d or 2026-01-31')
+    .option('--until <time>', 'ignore records from this time on')
     .addOption(requestsOption('the same as --record-dir').hideHelp())
     .addOption(ambiguousPaths())
     .addOption(

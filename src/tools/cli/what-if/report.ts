@@ -2,12 +2,15 @@
 
 import { objectKey, objectText } from '../../../ground/model/names.ts'
 import { printable } from '../shared/printable.ts'
+import { type BudgetRefusals, refusalLines } from './budgets.ts'
 import type { ChangedCondition, ControlPlaneChanges } from './control-plane.ts'
 import type { ChangeGroup, Example, RequestChanges } from './groups.ts'
 import type { OverriddenPolicy } from './overridden.ts'
 
 export interface WhatIfReport extends ControlPlaneChanges {
   readonly requests: RequestChanges
+  /** Budgets that are added or changed, if records were given. */
+  readonly budgets?: readonly BudgetRefusals[]
   /** Whether records were given. */
   readonly hasRequests: boolean
 }
@@ -50,6 +53,7 @@ function groupLines(group: ChangeGroup): string[] {
 /** The parts with entries, the most important ones first. */
 function sectionsOf(report: WhatIfReport): Section[] {
   const { requests, refused, conflicts, overridden, conditions, resources, objects } = report
+  const { budgets = [] } = report
   const isListed = new Set(conflicts)
   const isGone = new Set(objects.removed.map(objectKey))
   const others = conditions.filter(
@@ -71,6 +75,11 @@ function sectionsOf(report: WhatIfReport): Section[] {
       title: 'Requests that change',
       count: requests.changed,
       lines: requests.groups.flatMap(groupLines),
+    },
+    {
+      title: 'Requests that budgets would refuse',
+      count: budgets.length,
+      lines: budgets.flatMap(refusalLines).map(printable),
     },
     {
       title: 'Undecided requests',

@@ -9,6 +9,7 @@ import { requestOf, Simulator } from '../../../past/simulate/index.ts'
 import { problemText, recordKeyOf } from '../decisions/source.ts'
 import { type Output, UsageError } from '../shared/output.ts'
 import { counted, withCount } from '../shared/terminal.ts'
+import type { InRange } from './budgets.ts'
 import { RequestComparison } from './compare.ts'
 import { ChangedDestinations } from './destinations.ts'
 import { type Example, type RequestChanges, RequestTally } from './groups.ts'
@@ -27,18 +28,19 @@ const exampleOf = ({ id, time, request: { method, host, path } }: RecordedDecisi
 interface RecordedRequests {
   /** Folder of decision records. */
   readonly folder: string
+  readonly isIn: InRange
   readonly ambiguousPaths: AmbiguousPaths
 }
 
 /** Reads the records one after the other. Unreadable parts are reported; the others are compared. */
 export async function compareRequests(
-  { folder, ambiguousPaths }: RecordedRequests,
+  { folder, isIn, ambiguousPaths }: RecordedRequests,
   states: States,
   resources: StateDifferences['resources'],
   report: Output['report'],
 ): Promise<RequestChanges> {
   const tally = new RequestTally()
-  const records = recordsIn(folder, tally, report)
+  const records = recordsIn(folder, isIn, tally, report)
   if (Object.values(resources).every(({ length }) => length === 0)) {
     for (const _ of records) tally.unchanged()
     return tally.resultOfRecords()
@@ -79,6 +81,7 @@ export async function compareRequests(
 /** @throws UsageError if there are records, but none can be read */
 function* recordsIn(
   folder: string,
+  isIn: InRange,
   tally: RequestTally,
   report: Output['report'],
 ): Generator<RecordedDecision> {
@@ -86,6 +89,7 @@ function* recordsIn(
   for (const result of readFolder(folder)) {
     if ('decision' in result) {
       read++
+      if (!isIn(result.decision)) continue
       tally.madeUnder(result.decision.setting)
       yield result.decision
     } else {

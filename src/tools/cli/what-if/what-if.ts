@@ -1,7 +1,9 @@
 /** `sluice what-if` shows what a change of manifests would change, before it is applied. */
 import { statSync } from 'node:fs'
+import { timeOf } from '../decisions/source.ts'
 import { readPathRule } from '../explain/request.ts'
 import { type CommandResult, exitCode, type Output, UsageError } from '../shared/output.ts'
+import { budgetRefusals, type InRange } from './budgets.ts'
 import { type ControlPlaneChanges, controlPlaneChanges } from './control-plane.ts'
 import { type ChangeKind, changeKinds, type RequestChanges, RequestTally } from './groups.ts'
 import { reportMarkdown, reportText, type WhatIfReport } from './report.ts'
@@ -10,6 +12,9 @@ import { readStates, type StateOptions, type States } from './state.ts'
 export interface WhatIfOptions extends StateOptions {
   /** Folder with decision records. */
   readonly requests?: string
+  /** Only records from this time on, and before this one. */
+  readonly since?: string
+  readonly until?: string
   /** Value of the proxy setting `ambiguous-paths`; if omitted, the default of the setting. */
   readonly ambiguousPaths?: string
   readonly output: 'text' | 'json' | 'markdown'
@@ -32,8 +37,10 @@ function readKinds(list: string | undefined): ReadonlySet<ChangeKind> | undefine
   )
 }
 
-function kindsOf({ conditions, refused, resources, requests }: WhatIfReport): Set<ChangeKind> {
+function kindsOf(report: WhatIfReport): Set<ChangeKind> {
+  const { conditions, refused, resources, requests, budgets = [] } = report
   const kinds = new Set<ChangeKind>(requests.groups.flatMap((group) => group.kinds))
+  if (budgets.some((one) => one.refused > 0)) kinds.add('limit').add('allow-to-deny')
   if (conditions.length + refused.length > 0) kinds.add('condition')
   if (Object.values(resources).some(({ length }) => length > 0)) kinds.add('resource')
   if (requests.undecided > 0) kinds.add('undecided')
@@ -55,6 +62,7 @@ function codeOf(report: WhatIfReport, failOn: ReadonlySet<ChangeKind> | undefine
 /** @throws UsageError if there is no folder with records */
 async function requestChanges(
   { requests: folder, ambiguousPaths }: Pick<WhatIfOptions, 'requests' | 'ambiguousPaths'>,
+  isIn: InRange,
   states: States,
   { resources }: ControlPlaneChanges,
   report: Output['report'],
@@ -64,8 +72,15 @@ async function requestChanges(
     throw new UsageError(`--record-dir ${folder} is not a folder with decision records`)
   }
   const { compareRequests } = await import('./traffic.ts')
-  const records = { folder, ambiguousPaths: readPathRule({ ambiguousPaths }) }
+  const records = { folder, isIn, ambiguousPaths: readPathRule({ ambiguousPaths }) }
   return compareRequests(records, states, resources, report)
+}
+
+/** @throws UsageError */
+function rangeOf({ since, until }: Pick<WhatIfOptions, 'since' | 'until'>): InRange {
+  const from = since === undefined ? '' : timeOf(since, '--since')
+  const to = until === undefined ? undefined : timeOf(until, '--until')
+  return ({ time }) => time >= from && (to === undefined || time < to)
 }
 
 export async function whatIf(
@@ -75,8 +90,12 @@ export async function whatIf(
   const kinds = readKinds(failOn)
   const states = await readStates(options, report)
   const controlPlane = controlPlaneChanges(states)
-  const requests = await requestChanges(options, states, controlPlane, report)
-  const changes = { ...controlPlane, requests, hasRequests: options.requests !== undefined }
+  const isIn = rangeOf(options)
+  const requests = await requestChanges(options, isIn, states, controlPlane, report)
+  const { requests: folder } = options
+  const tried = folder === undefined ? [] : budgetRefusals(states, folder, isIn)
+  const budgets = tried.length > 0 ? { budgets: tried } : {}
+  const changes = { ...controlPlane, requests, ...budgets, hasRequests: folder !== undefined }
   const { hasRequests: _, ...json } = changes
   return {
     text: () => (output === 'markdown' ? reportMarkdown(changes) : reportText(changes)),
