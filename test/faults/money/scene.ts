@@ -100,6 +100,7 @@ export class MoneyScene {
     await waitFor(
       'a replica that serves proxies',
       () => {
+        if (/^problem: /m.test(replica.output)) throw new Error(replica.output)
         if (replica.hasEnded) throw new Error(`it ended:\n${replica.output}`)
         return /^xds: /m.test(replica.output)
       },
