@@ -67,4 +67,10 @@ export const mutations: Readonly<Record<string, LedgerMutation>> = {
     to: '',
     firstSeed: 12,
   },
+  'a holder adds its earlier grants again': {
+    file: 'src/gateway/proxy/budgets/tenure.ts',
+    from: 'accounts.add(slot.account, granted - slot.granted)',
+    to: 'accounts.add(slot.account, granted)',
+    firstSeed: 1,
+  },
 }

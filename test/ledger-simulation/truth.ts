@@ -3,7 +3,8 @@
  * ledger is compared with it.
  */
 import type { SluiceEvent } from '../../events/index.ts'
-import { LedgerFold, poolOf } from '../../src/control/ledger/ledger-fold.ts'
+import { outstandingOf } from '../../src/control/actors/budget.machine.ts'
+import { balanceOf, LedgerFold, poolOf } from '../../src/control/ledger/ledger-fold.ts'
 import { type BudgetConfig, limitOf } from '../../src/ground/model/budgets.ts'
 import type { World } from '../virtual-time/world.ts'
 
@@ -18,14 +19,22 @@ interface Account {
   unreported: bigint
 }
 
+/** What a holder does with an account. */
+interface Use {
+  spent: bigint
+  reserved: bigint
+  /** By how much its requests have cost more than was reserved for them. */
+  overshoot: bigint
+}
+
 const keyOf = (budget: string, value: string) => `${budget}/${value}`
 
 export class Truth {
   readonly #world: World
   readonly budgets: readonly BudgetConfig[]
   readonly #accounts = new Map<string, Account>()
-  /** By holder and account: what was spent, and what is reserved. */
-  readonly #holders = new Map<string, Map<string, { spent: bigint; reserved: bigint }>>()
+  /** By holder and account. */
+  readonly #holders = new Map<string, Map<string, Use>>()
   /** What each holder has reported, by account. */
   readonly #reported = new Map<string, Map<string, bigint>>()
   /** Holders whose process has died. They may not have reported everything. */
@@ -58,7 +67,7 @@ export class Truth {
   #of(holder: string, key: string) {
     const accounts = this.#holders.get(holder) ?? new Map()
     this.#holders.set(holder, accounts)
-    const own = accounts.get(key) ?? { spent: 0n, reserved: 0n }
+    const own = accounts.get(key) ?? { spent: 0n, reserved: 0n, overshoot: 0n }
     accounts.set(key, own)
     return own
   }
@@ -78,9 +87,11 @@ export class Truth {
     }
     const account = this.account(config.id, value)
     account.reserved += amount
-    this.#of(holder, keyOf(config.id, value)).reserved += amount
+    const own = this.#of(holder, keyOf(config.id, value))
+    own.reserved += amount
     this.admitted++
     if (config.window.unit !== 'Month') return
+    this.#checkAllowance(holder, config, value, own)
     const { spent, reserved, overshoot, unreported } = account
     const most = limitOf(config, value) + overshoot + unreported
     if (spent + reserved > most) {
@@ -89,6 +100,17 @@ export class Truth {
         `${keyOf(config.name, value)} is overdrawn by ${holder}: ${what}, overshoot ${overshoot}, not reported ${unreported}`,
       )
     }
+  }
+
+  /** What a holder admits comes from what the log has granted to it, and that it has not given back. */
+  #checkAllowance(holder: string, config: BudgetConfig, value: string, own: Use): void {
+    const budget = this.reference.budgets.get(config.id)
+    if (budget === undefined || this.#released.has(holder)) return
+    const holding = balanceOf(budget, value).context.holdings[holder]
+    const allowance = holding === undefined ? 0n : holding.granted - holding.returned
+    if (own.spent + own.reserved <= allowance) return
+    const what = `${own.spent} spent and ${own.reserved} reserved of ${allowance}`
+    this.#world.fail(`${holder} uses more of ${keyOf(config.name, value)} than it holds: ${what}`)
   }
 
   /** A request has ended; it was charged `actual`. */
@@ -105,6 +127,7 @@ export class Truth {
     const own = this.#of(holder, keyOf(config.id, value))
     own.reserved -= amount
     own.spent += actual
+    if (actual > amount) own.overshoot += actual - amount
   }
 
   /** A process has died with its requests. */
@@ -120,6 +143,7 @@ export class Truth {
   /** An event was stored. Checks that no report is counted twice, and that no more is granted than is free. */
   stored(position: number, event: SluiceEvent): void {
     if (event.type === 'dev.sluice.budget.granted.v1') this.#checkGrants(event.data)
+    if (event.type === 'dev.sluice.budget.released.v1') this.#checkRelease(event.data.holder)
     this.reference.apply({ position, event })
     this.#checkShares()
     if (event.type === 'dev.sluice.budget.charged.v1') this.#count(event.data)
@@ -170,6 +194,24 @@ export class Truth {
       if ((reported.get(key) ?? 0n) > spent) {
         this.#world.fail(
           `${holder} has spent ${spent} of ${key}, but was charged ${reported.get(key)}`,
+        )
+      }
+    }
+  }
+
+  /** What a holder has not reported is at most what is outstanding to it, and what requests have cost beyond that. */
+  #checkRelease(holder: string): void {
+    for (const config of this.budgets.filter(({ window }) => window.unit === 'Month')) {
+      const budget = this.reference.budgets.get(config.id)
+      for (const [value, { context }] of budget?.balances ?? []) {
+        const holding = context.holdings[holder]
+        const { spent, reserved, overshoot } = this.#of(holder, keyOf(config.id, value))
+        if (holding === undefined || this.#released.has(holder)) continue
+        const hidden = spent + reserved - holding.charged
+        const most = outstandingOf(holding) + overshoot
+        if (hidden <= most) continue
+        this.#world.fail(
+          `${holder} is released with ${hidden} of ${keyOf(config.name, value)} that it has not reported: it held ${most}`,
         )
       }
     }
