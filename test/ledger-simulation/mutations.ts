@@ -71,6 +71,6 @@ export const mutations: Readonly<Record<string, LedgerMutation>> = {
     file: 'src/gateway/proxy/budgets/tenure.ts',
     from: 'accounts.add(slot.account, granted - slot.granted)',
     to: 'accounts.add(slot.account, granted)',
-    firstSeed: 1,
+    firstSeed: 2,
   },
 }

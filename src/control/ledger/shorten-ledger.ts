@@ -48,7 +48,7 @@ async function replaceBySnapshot(log: EventLog, fold: LedgerFold): Promise<void>
   await log.compact()
 }
 
-export interface Erasure {
+interface Erasure {
   readonly value: string
   readonly reason: string
   readonly author: string

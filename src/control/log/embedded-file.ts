@@ -265,3 +265,28 @@ function codeOf(error: unknown): number | undefined {
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
+
+/** Writes the file again, because pages that were freed keep their bytes until then. */
+export function rewrite(database: DatabaseSync, path: string): void {
+  database.exec('VACUUM')
+  const [result] = database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').all()
+  if (result?.busy !== 1) return
+  throw new LogError('storage', `another process reads ${path}; try again`)
+}
+
+/** Runs work on a file. @throws LogError */
+export function guard<Result>(path: string, work: () => Result): Result {
+  try {
+    return work()
+  } catch (error) {
+    throw storageError(path, error)
+  }
+}
+
+export function storageError(path: string, cause: unknown): LogError {
+  if (cause instanceof LogError) return cause
+  const message = cause instanceof Error ? cause.message : String(cause)
+  return cause instanceof DamageError || isCorruption(cause)
+    ? new LogError('corrupt', `the log file ${path} is damaged: ${message}`, { cause })
+    : new LogError('storage', `the log ${path} cannot be read or written: ${message}`, { cause })
+}

@@ -3,6 +3,7 @@ import type { AnyCloudEvent } from '../../../events/index.ts'
 import { fail, succeed } from '../../ground/base/outcome.ts'
 import { Arrivals } from './arrivals.ts'
 import {
+  guard,
   isCorruption,
   type MovedAside,
   noteDamage,
@@ -10,6 +11,8 @@ import {
   openLogFile,
   openToJoin,
   openToRead,
+  rewrite,
+  storageError,
 } from './embedded-file.ts'
 import { EmbeddedSnapshots } from './embedded-snapshots.ts'
 import { decodeEvent, type EncodedEvent, encodeEvents, findConflict } from './encode.ts'
@@ -224,13 +227,7 @@ class EmbeddedLog implements EventLog {
     this.#assertOpen()
     if (this.#events.isOverflowing) return
     this.#transaction(() => this.#events.removePurged())
-    this.#guard(() => {
-      // Pages that were freed keep their bytes until the file is written again.
-      this.#database.exec('VACUUM')
-      const [result] = this.#database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').all()
-      if (result?.busy !== 1) return
-      throw new LogError('storage', `another process reads ${this.#path}; try again`)
-    })
+    this.#guard(() => rewrite(this.#database, this.#path))
   }
 
   async close(): Promise<void> {
@@ -392,20 +389,4 @@ export class MemoryLog extends EmbeddedLog {
   constructor() {
     super('in memory', openDatabase(':memory:'))
   }
-}
-
-function guard<Result>(path: string, work: () => Result): Result {
-  try {
-    return work()
-  } catch (error) {
-    throw storageError(path, error)
-  }
-}
-
-function storageError(path: string, cause: unknown): LogError {
-  if (cause instanceof LogError) return cause
-  const message = cause instanceof Error ? cause.message : String(cause)
-  return cause instanceof DamageError || isCorruption(cause)
-    ? new LogError('corrupt', `the log file ${path} is damaged: ${message}`, { cause })
-    : new LogError('storage', `the log ${path} cannot be read or written: ${message}`, { cause })
 }

@@ -56,9 +56,9 @@ export async function openNatsLog(options: NatsLogOptions): Promise<EventLog> {
 }
 
 class NatsLog implements EventLog {
-  #link: Link
-  #patienceMs: number
-  #graceMs: number
+  readonly #link: Link
+  readonly #patienceMs: number
+  readonly #graceMs: number
   #index = new StreamIndex()
   #snapshots: SnapshotStore
   #extent: StreamExtent
@@ -140,18 +140,15 @@ class NatsLog implements EventLog {
   }
 
   async lastPosition(): Promise<Position> {
-    await this.#refresh()
-    return this.#index.lastPosition()
+    return (await this.#refresh()).lastPosition()
   }
 
   async firstPosition(): Promise<Position> {
-    await this.#refresh()
-    return this.#index.firstPosition()
+    return (await this.#refresh()).firstPosition()
   }
 
   async lostUpTo(): Promise<number> {
-    await this.#refresh()
-    const { isAdrift, sequence, lostUpTo } = this.#index
+    const { isAdrift, sequence, lostUpTo } = await this.#refresh()
     return isAdrift && sequence > 0 ? Number.POSITIVE_INFINITY : lostUpTo
   }
 
@@ -198,9 +195,8 @@ class NatsLog implements EventLog {
     await this.#snapshots.purgeUpTo(position)
   }
 
-  async compact(): Promise<void> {
-    this.#assertOpen()
-    await this.#snapshots.compact()
+  compact(): Promise<void> {
+    return this.#snapshots.compact()
   }
 
   close(): Promise<void> {
@@ -344,10 +340,11 @@ class NatsLog implements EventLog {
     this.#over.abort()
   }
 
-  async #refresh(): Promise<void> {
+  async #refresh(): Promise<StreamIndex> {
     this.#assertOpen()
     await this.#catchUp(this.#deadline())
     this.#assertOpen()
+    return this.#index
   }
 
   /** Waits until the index has applied all messages that the stream has now. */
@@ -364,8 +361,7 @@ class NatsLog implements EventLog {
     const holes = await this.#extent.holes(state, deadline)
     await this.#reach(lastPresent(state.last_seq, holes), deadline)
     this.#index.loseUpTo(state.last_seq)
-    const lastHole = holes.at(-1)
-    if (lastHole !== undefined) this.#index.forgetBefore(lastHole + 1)
+    for (const hole of holes.slice(-1)) this.#index.forgetBefore(hole + 1)
   }
 
   async #reach(sequence: number, deadline: Deadline): Promise<void> {

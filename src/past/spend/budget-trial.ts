@@ -20,7 +20,7 @@ export interface TrialBudget {
 }
 
 /** Finds windows as the ledger does; both functions take a time in milliseconds of the epoch. */
-export interface TrialWindows {
+interface TrialWindows {
   /** When the calendar window that contains a time ends. */
   end(window: BudgetConfig['window'], time: number): number | undefined
   /** The slice of a rolling window, and the first slice that still counts. */

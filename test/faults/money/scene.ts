@@ -2,6 +2,9 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { budgetCharged } from '../../../events/index.ts'
+import type { Position } from '../../../src/control/log/index.ts'
+import { openNatsLog } from '../../../src/control/log/nats.ts'
 import { Child, ProxyProcess, stablePort } from '../../support/cluster-rig.ts'
 import { type Manifest, manifest } from '../../support/manifests.ts'
 import { type NatsServer, startNatsServer } from '../../support/nats-server.ts'
@@ -119,6 +122,25 @@ export class MoneyScene {
       },
       patienceMs,
     )
+  }
+
+  /** Waits until the ledger counts something of a proxy, or that it runs. */
+  async counted(proxy: string): Promise<void> {
+    const log = await openNatsLog({ servers: this.nats.url, log: 'ledger', create: false })
+    const over = new AbortController()
+    const { signal } = over
+    const timer = setTimeout(() => over.abort(), patienceMs)
+    try {
+      const from = ((await log.lastPosition()) + 1) as Position
+      for await (const { event } of log.tail(from, { signal })) {
+        if (event.type !== budgetCharged.type) continue
+        if (event.data.holder.startsWith(`${proxy}~`)) return
+      }
+      throw new Error(`the ledger counts nothing of ${proxy}`)
+    } finally {
+      clearTimeout(timer)
+      await log.close()
+    }
   }
 
   async killProxy(address: string): Promise<void> {
