@@ -1,6 +1,6 @@
 /**
  * Removes old events of the ledger, and erases a value of its budgets. Sums stay: a snapshot has those of the events
- * that are removed. `docs/adr/0027-erasing-renames-an-account.md` gives the reasons.
+ * that are removed. `docs/adr/0028-erasing-renames-an-account.md` gives the reasons.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as after } from 'node:timers/promises'
