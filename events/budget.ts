@@ -9,6 +9,7 @@ export interface BudgetDefinedData {
   readonly amount: string
   readonly overrides: Readonly<Record<string, string>>
   readonly window: object
+  readonly softLimits?: readonly number[]
 }
 
 export const budgetDefined = defineEvent<BudgetDefinedData>()({
@@ -24,6 +25,7 @@ export const budgetDefined = defineEvent<BudgetDefinedData>()({
     amount: 'Amount for each window, as the text of an integer; money in 10⁻¹² USD.',
     overrides: 'Amounts of single values.',
     window: 'Type and length of the window, and its time zone.',
+    softLimits: 'Percentages of the amount that are warned about; omitted if there are none.',
   },
 })
 
@@ -213,6 +215,51 @@ export const budgetErased = defineEvent<BudgetErasedData>()({
   },
 })
 
+export interface BudgetWarnedData {
+  readonly budget: string
+  readonly window: number
+  readonly value: string
+  readonly percent: number
+  readonly spent: string
+  readonly limit: string
+}
+
+export const budgetWarned = defineEvent<BudgetWarnedData>()({
+  name: 'BudgetWarned',
+  type: 'dev.sluice.budget.warned.v1',
+  version: 1,
+  about:
+    'What is spent of a value has reached a soft limit. It is appended once for each window, unless the amount grows.',
+  fields: {
+    budget: 'Uid of the object.',
+    window: 'Number of the window.',
+    value: 'Value of the budget.',
+    percent: 'The soft limit, as a percentage of the amount.',
+    spent: 'What was spent then.',
+    limit: 'The amount of the value in this window, with adjustments.',
+  },
+})
+
+export interface BudgetNotifiedData {
+  readonly warning: string
+  readonly budget: string
+  readonly outcome: string
+  readonly reason?: string
+}
+
+export const budgetNotified = defineEvent<BudgetNotifiedData>()({
+  name: 'BudgetNotified',
+  type: 'dev.sluice.budget.notified.v1',
+  version: 1,
+  about: 'A warning of a budget was passed on, or could not be. It is not passed on again.',
+  fields: {
+    warning: 'Id of the event BudgetWarned.',
+    budget: 'Uid of the object.',
+    outcome: '`delivered`, `failed`, or `logged` if the soft limit has no webhook.',
+    reason: 'Why the webhook could not be called.',
+  },
+})
+
 export type BudgetEvent =
   | EventOf<typeof budgetDefined>
   | EventOf<typeof budgetOpened>
@@ -224,3 +271,5 @@ export type BudgetEvent =
   | EventOf<typeof budgetClosed>
   | EventOf<typeof budgetRenamed>
   | EventOf<typeof budgetErased>
+  | EventOf<typeof budgetWarned>
+  | EventOf<typeof budgetNotified>

@@ -192,6 +192,7 @@ const dataShapes: Readonly<Record<string, Shape>> = {
     amount: assertInteger,
     overrides: amounts,
     window: record({ type: 'string', unit: 'string', timeZone: 'string' }),
+    'softLimits?': ['number'],
   },
   'dev.sluice.budget.opened.v1': { budget: 'string', window: 'number', 'endsAt?': assertTime },
   'dev.sluice.budget.granted.v1': {
@@ -231,6 +232,20 @@ const dataShapes: Readonly<Record<string, Shape>> = {
     amount: assertInteger,
     reason: 'string',
     'author?': 'string',
+  },
+  'dev.sluice.budget.warned.v1': {
+    budget: 'string',
+    window: 'number',
+    value: 'string',
+    percent: 'number',
+    spent: assertInteger,
+    limit: assertInteger,
+  },
+  'dev.sluice.budget.notified.v1': {
+    warning: 'string',
+    budget: 'string',
+    outcome: 'string',
+    'reason?': 'string',
   },
 }
 

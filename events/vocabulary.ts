@@ -5,10 +5,12 @@ import {
   budgetDefined,
   budgetErased,
   budgetGranted,
+  budgetNotified,
   budgetOpened,
   budgetRecalled,
   budgetReleased,
   budgetRenamed,
+  budgetWarned,
 } from './budget.ts'
 import { conditionsDecided, desiredPublished } from './decision.ts'
 import { definitionsObserved } from './definition.ts'
@@ -58,6 +60,8 @@ export const vocabulary = [
   budgetClosed,
   budgetErased,
   budgetRenamed,
+  budgetWarned,
+  budgetNotified,
 ] as const
 
 /** Any event of the log; `type` discriminates the union. */

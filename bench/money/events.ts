@@ -7,6 +7,7 @@ import {
   type EventDefinition,
   type SluiceEvent,
 } from '../../events/index.ts'
+import { definitionOf } from '../../src/control/ledger/budget-state.ts'
 import { newEvent } from '../../src/control/log/index.ts'
 import type { BudgetConfig, BudgetWindow } from '../../src/ground/model/budgets.ts'
 
@@ -52,7 +53,7 @@ export class LedgerWriter {
   *beginning() {
     const { budgets, holders, window } = this.#scene
     for (let number = 0; number < budgets; number++) {
-      const { id, onExceeded: _, ...definition } = budgetConfig(number, window)
+      const { id, ...definition } = definitionOf(budgetConfig(number, window))
       yield this.#event(budgetDefined, { budget: id, ...definition })
       yield this.#event(budgetOpened, { budget: id, window: 1 })
     }

@@ -4,6 +4,7 @@
  * this process, so a real one adds its own delay.
  */
 import { setTimeout as delay } from 'node:timers/promises'
+import { definitionOf } from '../../src/control/ledger/budget-state.ts'
 import { Ledger } from '../../src/control/ledger/ledger.ts'
 import { openNatsLog } from '../../src/control/log/nats.ts'
 import { BudgetHolder } from '../../src/gateway/proxy/budgets/budget-holder.ts'
@@ -31,7 +32,7 @@ async function startReplica(servers: string, name: string) {
     if (text !== undefined) console.error(`${name}: ${text}`)
   }
   const ledger = await new Ledger({ log, isSole: false, onProblem }).open()
-  ledger.configure(configs)
+  ledger.configure(new Map([...configs].map(([id, config]) => [id, definitionOf(config)])))
   const connect = ledger.connect.bind(ledger)
   const holder = new BudgetHolder({ proxy: name, isSole: false, forget: () => undefined, connect })
   const accounts = new SharedAccounts(holder.memory)

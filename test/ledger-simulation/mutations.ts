@@ -61,6 +61,12 @@ export const mutations: Readonly<Record<string, LedgerMutation>> = {
     to: '',
     firstSeed: 10,
   },
+  'a soft limit is warned about whenever more is spent': {
+    file: 'src/control/ledger/soft-limits.ts',
+    from: 'if (before === undefined || before.limit < limit) return true',
+    to: 'return true',
+    firstSeed: 1,
+  },
   'a holder counts as running as long as its connection is open': {
     file: 'src/control/ledger/ledger.ts',
     from: 'if (session.pending === report) session.pending = undefined',

@@ -1,4 +1,5 @@
 /** A replica with its ledger. */
+import { definitionOf } from '../../src/control/ledger/budget-state.ts'
 import { Ledger } from '../../src/control/ledger/ledger.ts'
 import { openNatsLog } from '../../src/control/log/nats.ts'
 import type {
@@ -51,7 +52,7 @@ export class LedgerReplica {
       const snapshotEvery = 200
       const ledger = await new Ledger({ log, isSole: false, onProblem, snapshotEvery }).open()
       if (this.machine.run !== run) return
-      ledger.configure(new Map(truth.budgets.map((budget) => [budget.id, budget])))
+      ledger.configure(new Map(truth.budgets.map((budget) => [budget.id, definitionOf(budget)])))
       this.ledger = ledger
     } catch (error) {
       world.note(`cannot open: ${String(error)}`)

@@ -68,6 +68,7 @@ function budgetsOf(random: Random): BudgetConfig[] {
     unit: 'Tokens',
     overrides: { cleo: `${random.pick([50_000, 200_000])}` },
     onExceeded: 'Block',
+    softLimits: [{ percent: 10 }, { percent: 60 }],
   } as const
   const month = { type: 'Calendar', unit: 'Month', timeZone: 'UTC' } as const
   const minute = { type: 'Calendar', unit: 'Minute', timeZone: 'UTC' } as const
@@ -244,6 +245,7 @@ function heal({ world, network, replicas, proxies, nats }: LedgerCluster): void 
 
 function checkCalm({ world, truth, replicas }: LedgerCluster): void {
   truth.checkCharges()
+  truth.checkWarnings()
   const digest = truth.reference.digest()
   for (const { machine, ledger } of replicas) {
     if (ledger === undefined) world.fail(`${machine.name} has not opened its ledger`)
@@ -287,4 +289,5 @@ async function checkAdmission({ world, truth, proxies }: LedgerCluster): Promise
   }
   await world.runUntil(world.now + settleMs)
   truth.checkCharges()
+  truth.checkWarnings()
 }

@@ -4,7 +4,8 @@
  */
 import type { SluiceEvent } from '../../events/index.ts'
 import { outstandingOf } from '../../src/control/actors/budget.machine.ts'
-import { balanceOf, LedgerFold, poolOf } from '../../src/control/ledger/ledger-fold.ts'
+import { valueBalance } from '../../src/control/ledger/balances.ts'
+import { balanceOf, LedgerFold, LedgerFold, poolOf, poolOf } from '../../src/control/ledger/ledger-fold.ts'
 import { type BudgetConfig, limitOf } from '../../src/ground/model/budgets.ts'
 import type { World } from '../virtual-time/world.ts'
 
@@ -42,6 +43,7 @@ export class Truth {
   /** The fold of the stored log. */
   readonly reference = new LedgerFold()
   readonly #sequences = new Set<string>()
+  readonly #warned = new Set<string>()
   /** Whether the server has forgotten ids of messages, so that the log may have a report twice. */
   mayRepeat = false
   /** Holders whose allowances are released. */
@@ -144,6 +146,7 @@ export class Truth {
   stored(position: number, event: SluiceEvent): void {
     if (event.type === 'dev.sluice.budget.granted.v1') this.#checkGrants(event.data)
     if (event.type === 'dev.sluice.budget.released.v1') this.#checkRelease(event.data.holder)
+    if (event.type === 'dev.sluice.budget.warned.v1') this.#checkWarning(event.data)
     this.reference.apply({ position, event })
     this.#checkShares()
     if (event.type === 'dev.sluice.budget.charged.v1') this.#count(event.data)
@@ -160,6 +163,36 @@ export class Truth {
       const pool = poolOf(budget, value, this.reference.time)
       if (BigInt(amount) > pool) {
         this.#world.fail(`${holder} is granted ${amount} of ${keyOf(id, value)}: ${pool} are free`)
+      }
+    }
+  }
+
+  /** Each soft limit is warned about once, after that much was charged. */
+  #checkWarning(data: (SluiceEvent & { type: 'dev.sluice.budget.warned.v1' })['data']): void {
+    const { budget: id, window, value, percent, limit } = data
+    const key = `${keyOf(id, value)} ${window} ${percent}`
+    if (this.#warned.has(key)) this.#world.fail(`${key} % is warned about twice`)
+    this.#warned.add(key)
+    const budget = this.reference.budgets.get(id)
+    const spent = budget && valueBalance(budget, value, this.reference.time).spent
+    if (spent === undefined || spent * 100n < BigInt(limit) * BigInt(percent)) {
+      this.#world.fail(`${key} % is warned about when ${spent} are spent`)
+    }
+  }
+
+  /** Checks, after a calm, that every soft limit that is reached was warned about. */
+  checkWarnings(): void {
+    for (const { id, softLimits = [] } of this.budgets) {
+      const budget = this.reference.budgets.get(id)
+      for (const value of budget?.balances.keys() ?? []) {
+        if (budget === undefined) continue
+        const { spent, limit } = valueBalance(budget, value, this.reference.time)
+        for (const { percent } of softLimits) {
+          const isReached = spent > 0n && spent * 100n >= limit * BigInt(percent)
+          if (isReached && !this.#warned.has(`${keyOf(id, value)} ${budget.window} ${percent}`)) {
+            this.#world.fail(`${keyOf(id, value)}: ${percent} % is reached without a warning`)
+          }
+        }
       }
     }
   }

@@ -4,7 +4,7 @@
  * ```
  *   granted ── RECALLED ──► recalled ── GRANTED ──► granted
  *   granted, recalled ── CLOSED ──► closed
- *   any ── CHARGED, RELEASED, ADJUSTED ──► same
+ *   any ── CHARGED, RELEASED, ADJUSTED, WARNED ──► same
  * ```
  */
 import { assign, setup } from 'xstate'
@@ -29,6 +29,8 @@ export interface Balance {
   slices: Record<number, bigint>
   readonly adjusted: bigint
   requests: number
+  /** The last warning of each soft limit: the amount then, and the time in milliseconds of the epoch. */
+  readonly warned: Readonly<Record<number, { readonly limit: bigint; readonly at: number }>>
 }
 
 export type BalanceInput =
@@ -49,10 +51,16 @@ export type BalanceInput =
   | { readonly type: 'CLOSED' }
   | { readonly type: 'RELEASED'; readonly holder: string }
   | { readonly type: 'ADJUSTED'; readonly amount: bigint }
+  | {
+      readonly type: 'WARNED'
+      readonly percent: number
+      readonly limit: bigint
+      readonly at: number
+    }
 
 const noHolding: Holding = { granted: 0n, charged: 0n, returned: 0n, isDrained: false }
 
-const empty: Balance = { holdings: {}, slices: {}, adjusted: 0n, requests: 0 }
+const empty: Balance = { holdings: {}, slices: {}, adjusted: 0n, requests: 0, warned: {} }
 
 const holdingOf = ({ holdings }: Balance, holder: string): Holding => holdings[holder] ?? noHolding
 
@@ -80,6 +88,7 @@ const anyState = {
   CHARGED: { actions: 'charge' },
   RELEASED: { actions: 'release' },
   ADJUSTED: { actions: 'adjust' },
+  WARNED: { actions: 'warn' },
 } as const
 
 const openState = {
@@ -121,6 +130,11 @@ const budgetMachine = setup({
     adjust: assign(({ context, event }) =>
       event.type === 'ADJUSTED' ? { adjusted: context.adjusted + event.amount } : {},
     ),
+    warn: assign(({ context, event }) => {
+      if (event.type !== 'WARNED') return {}
+      const { percent, limit, at } = event
+      return { warned: { ...context.warned, [percent]: { limit, at } } }
+    }),
   },
 }).createMachine({
   id: 'budget',

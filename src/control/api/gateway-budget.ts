@@ -10,6 +10,7 @@ import {
   text,
 } from '../../ground/schema/field.ts'
 import { rule } from '../../ground/schema/rules.ts'
+import { backendObjectReference } from '../../ground/schema/shapes/references.ts'
 import { celExpression } from '../../ground/schema/strings.ts'
 import { isTimeZone } from '../ledger/windows.ts'
 import { policyStatusFields, policyTargetReference } from './gateway-policy.ts'
@@ -71,6 +72,32 @@ const window = object(
     ],
   },
 )
+
+const webhook = object('BudgetWebhook', {
+  backendRef: required(
+    backendObjectReference,
+    'Service or static GatewayBackend. Its policies decide about TLS. Redirects are not followed.',
+  ),
+  path: optional(text({ min: 1, max: 1024, pattern: '^/[!$&-;=?-Z_a-z~%]*$' }), {
+    doc: 'Path of the request, with its query.',
+    default: '/',
+  }),
+})
+
+const softLimit = object('BudgetSoftLimit', {
+  percent: required(
+    integer({ min: 1, max: 100 }),
+    'Part of the amount. If that much is spent, there is a warning once for each window and value: a Kubernetes Event, a line in the log, and the condition `SoftLimitReached`.',
+  ),
+  responseHeader: optional(
+    text({ min: 1, max: 64, pattern: '^[a-zA-Z0-9-]+$' }),
+    'Header of responses to requests of a value of which that much is spent, such as `x-budget-warning`. It has the name of the budget and the percentage.',
+  ),
+  webhook: optional(
+    webhook,
+    'Service that gets the warning as a CloudEvent (POST with JSON). Failed calls are repeated.',
+  ),
+})
 
 interface SpecFields {
   readonly limit: { readonly unit: string; readonly amount: string }
@@ -134,6 +161,10 @@ export const gatewayBudgetSpec = object(
       'Amounts of single values of `each`.',
     ),
     window: required(window, 'The period after which the whole amount is available again.'),
+    softLimits: optional(
+      list(softLimit, { min: 1, max: 8, unique: { by: ['percent'] } }),
+      'Parts of the amount that are warned about.',
+    ),
     onExceeded: optional(
       choice('BudgetAction', {
         Block: 'further requests are refused with 429',

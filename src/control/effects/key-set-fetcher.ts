@@ -9,8 +9,10 @@ import { timerDelay } from '../../ground/base/timer-delay.ts'
 import { type KeySetRequest, keySetText } from '../../ground/model/key-sets.ts'
 import type { Resource } from '../../ground/model/resources.ts'
 import { newEvent } from '../log/index.ts'
-import type { PublicKeySet, SecretLookup } from './fetch-key-set.ts'
-import { keySetAddress } from './key-set-address.ts'
+import type { SecretLookup } from './call-backend.ts'
+import { calledAddress } from './called-address.ts'
+import { failureText } from './failure-text.ts'
+import type { PublicKeySet } from './fetch-key-set.ts'
 
 interface KeySetFetcherOptions {
   /** The epoch of the lease, or 0 without a lease. */
@@ -103,7 +105,7 @@ export class KeySetFetcher {
     try {
       // Most gateways fetch no key set, and the HTTP client takes memory.
       const { fetchKeySet } = await import('./fetch-key-set.ts')
-      const address = keySetAddress(request, resources(), clusterDomain, Math.random)
+      const address = calledAddress(request, resources(), clusterDomain, Math.random)
       text = keySetText(request.uri, address.tls === undefined ? 'http' : 'https')
       const keySet = await fetchKeySet(address, request.path, secret, this.#end.signal)
       await this.#record(request.uri, keySet)
@@ -123,7 +125,7 @@ export class KeySetFetcher {
     const effect = isKnown
       ? 'The last keys stay in use'
       : 'Tokens that need them are refused until they arrive'
-    return `no keys from ${text}: ${reasonOf(error)}. ${effect}; fetching is retried.`
+    return `no keys from ${text}: ${failureText(error)}. ${effect}; fetching is retried.`
   }
 
   #schedule(fetching: Fetching, delayMs: number): void {
@@ -156,8 +158,3 @@ function delayOf({ request, failures }: Fetching): number {
 }
 
 const digestOf = (text: string): string => hash('sha256', text).slice(0, 32)
-
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message
-}

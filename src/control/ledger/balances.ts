@@ -4,6 +4,7 @@ import { type BudgetConfig, limitOf } from '../../ground/model/budgets.ts'
 import { outstandingOf } from '../actors/budget.machine.ts'
 import type { BudgetState } from './budget-state.ts'
 import { balanceOf, spentOf } from './ledger-fold.ts'
+import { reachedLimits } from './reached-limits.ts'
 
 /** The balance of one value of a budget in its current window. */
 export interface ValueBalance {
@@ -59,6 +60,8 @@ interface BudgetTotals {
   readonly values: number
   /** Number of values of which nothing remains. */
   readonly exhausted: number
+  /** Number of values of which a soft limit is reached. */
+  readonly over: number
   /** The values of which the greatest part is spent, the highest first. */
   readonly highest: readonly ValueBalance[]
 }
@@ -68,31 +71,66 @@ export function budgetTotals(
   values: readonly string[],
   time: number,
 ): BudgetTotals {
-  let [spent, reserved, exhausted] = [0n, 0n, 0]
+  let [spent, reserved, exhausted, over] = [0n, 0n, 0, 0]
   const highest: ValueBalance[] = []
   for (const value of values) {
     const one = valueBalance(budget, value, time)
     spent += one.spent
     reserved += one.reserved
     if (one.remaining === 0n) exhausted++
+    if (reachedLimits(budget.definition, one.limit, one.spent).length > 0) over++
     const at = highest.findIndex((other) => isCloserToLimit(one, other))
     if (at >= 0) highest.splice(at, 0, one)
     else highest.push(one)
     if (highest.length > maxHighest) highest.pop()
   }
-  return { spent, reserved, values: values.length, exhausted, highest }
+  return { spent, reserved, values: values.length, exhausted, over, highest }
 }
 
-/** Fields of the status of a GatewayBudget. A field that is null is removed from the object. */
+/** The fields of a status that say what is spent. */
+interface SpendStatus {
+  /** The condition `SoftLimitReached`. */
+  readonly softLimit?: object
+  readonly spent: string
+  readonly [field: string]: unknown
+}
+
+/** Returns undefined for a budget without soft limits. */
+function softLimitCondition(
+  { definition, window }: BudgetState,
+  { highest, over }: BudgetTotals,
+  time: number,
+): object | undefined {
+  if (definition.softLimits === undefined || window === 0) return undefined
+  const { unit, generation } = definition
+  const shown = highest.slice(0, over).map(({ value, spent, limit }) => {
+    const of = value === '' ? '' : `${JSON.stringify(value.slice(0, maxShown).toWellFormed())}: `
+    const percent = reachedLimits(definition, limit, spent).at(-1)
+    return `${of}${percent} % is reached, ${budgetAmount(unit, spent)} of ${budgetAmount(unit, limit)} ${unit} are spent`
+  })
+  const more = over > shown.length ? `; and ${over - shown.length} more values` : ''
+  return {
+    type: 'SoftLimitReached',
+    status: over > 0 ? 'True' : 'False',
+    reason: over > 0 ? 'SoftLimitReached' : 'BelowSoftLimits',
+    message: `${shown.join('; ')}${more}`,
+    observedGeneration: generation,
+    lastTransitionTime: new Date(time).toISOString(),
+  }
+}
+
+/** Fields of the status of a GatewayBudget, and its condition about soft limits. A field that is null is removed from the object. */
 export function spendStatus(
   budget: BudgetState,
   each: string | undefined,
   time: number,
-): Readonly<Record<string, unknown>> {
+): SpendStatus {
   const totals = budgetTotals(budget, valuesOf(budget, each), time)
   const amount = (of: bigint) => budgetAmount(budget.definition.unit, of)
   const [only] = totals.highest
+  const softLimit = softLimitCondition(budget, totals, time)
   return {
+    ...(softLimit !== undefined && { softLimit }),
     spent: amount(totals.spent),
     reserved: amount(totals.reserved),
     remaining: each === undefined && only !== undefined ? amount(only.remaining) : null,
@@ -110,4 +148,14 @@ export function spendStatus(
             remaining: amount(remaining),
           })),
   }
+}
+
+/** Adds what is spent to the decided status of a GatewayBudget. */
+export function withSpend(
+  status: Readonly<Record<string, unknown>>,
+  { softLimit, ...spend }: SpendStatus,
+): Readonly<Record<string, unknown>> {
+  const { conditions = [] } = status as { readonly conditions?: readonly unknown[] }
+  const all = softLimit === undefined ? conditions : [...conditions, softLimit]
+  return { ...status, ...spend, ...(all.length > 0 && { conditions: all }) }
 }

@@ -3,7 +3,7 @@
  * at every value; there may be a hundred thousand balances.
  */
 import type { BalanceSnapshot, Holding } from '../actors/budget.machine.ts'
-import type { BudgetDefinition, BudgetState, Share } from './budget-state.ts'
+import type { BudgetDefinition, BudgetState, BudgetWarning, Share } from './budget-state.ts'
 
 interface StoredHolding {
   readonly name: string
@@ -20,6 +20,8 @@ interface StoredBalance {
   readonly requests: number
   readonly slices: readonly (readonly [slice: string, charged: string])[]
   readonly holdings: readonly StoredHolding[]
+  /** Omitted if there was no warning. */
+  readonly warned?: readonly (readonly [percent: number, limit: string, at: number])[]
 }
 
 /** A budget in a snapshot. It is not checked, because only a fold of the same version reads it. */
@@ -53,7 +55,11 @@ export function storeBudget(budget: BudgetState): StoredBudget {
 
 function storeBalance(name: string, { value: state, context }: BalanceSnapshot): StoredBalance {
   const { adjusted, requests, slices, holdings } = context
+  const warned = Object.entries(context.warned)
   return {
+    ...(warned.length > 0 && {
+      warned: warned.map(([percent, { limit, at }]) => [Number(percent), `${limit}`, at] as const),
+    }),
     name,
     state,
     adjusted: `${adjusted}`,
@@ -102,5 +108,36 @@ function restoreBalance(stored: StoredBalance): BalanceSnapshot {
     }
   }
   const { state: value, adjusted, requests } = stored
-  return { value, context: { holdings, slices, adjusted: BigInt(adjusted), requests } }
+  const warned = Object.fromEntries(
+    (stored.warned ?? []).map(([percent, limit, at]) => [percent, { limit: BigInt(limit), at }]),
+  )
+  return { value, context: { holdings, slices, adjusted: BigInt(adjusted), requests, warned } }
 }
+
+/** A warning in a snapshot. */
+export interface StoredWarning extends Omit<BudgetWarning, 'spent' | 'limit' | 'endsAt'> {
+  readonly spent: string
+  readonly limit: string
+  readonly endsAt?: number
+}
+
+export function storeWarning({ spent, limit, endsAt, ...rest }: BudgetWarning): StoredWarning {
+  return {
+    ...rest,
+    spent: `${spent}`,
+    limit: `${limit}`,
+    ...(endsAt !== undefined && { endsAt }),
+  }
+}
+
+export const restoreWarning = ({
+  spent,
+  limit,
+  endsAt,
+  ...rest
+}: StoredWarning): BudgetWarning => ({
+  ...rest,
+  spent: BigInt(spent),
+  limit: BigInt(limit),
+  endsAt,
+})

@@ -2,10 +2,42 @@
 import type { BudgetConfig } from '../../ground/model/budgets.ts'
 import type { BalanceSnapshot } from '../actors/budget.machine.ts'
 
-export type BudgetDefinition = Pick<
-  BudgetConfig,
-  'id' | 'name' | 'generation' | 'unit' | 'amount' | 'overrides' | 'window'
->
+export interface BudgetDefinition
+  extends Pick<
+    BudgetConfig,
+    'id' | 'name' | 'generation' | 'unit' | 'amount' | 'overrides' | 'window'
+  > {
+  /** Percentages in ascending order. */
+  readonly softLimits?: readonly number[]
+}
+
+/** The part of a configured budget that the ledger needs. */
+export function definitionOf(config: BudgetConfig): BudgetDefinition {
+  const { id, name, generation, unit, amount, overrides, window, softLimits } = config
+  const definition = { id, name, generation, unit, amount, overrides, window }
+  if (softLimits === undefined) return definition
+  return { ...definition, softLimits: softLimits.map(({ percent }) => percent) }
+}
+
+/** A soft limit that was reached. */
+export interface BudgetWarning {
+  /** Id of its event. */
+  readonly id: string
+  /** Id of the budget. */
+  readonly budget: string
+  /** `namespace/name` of the budget. */
+  readonly name: string
+  readonly unit: BudgetConfig['unit']
+  readonly window: BudgetConfig['window']
+  /** When the window ends; undefined if it is a rolling one. */
+  readonly endsAt: number | undefined
+  readonly value: string
+  readonly percent: number
+  readonly spent: bigint
+  readonly limit: bigint
+  /** Time of its event (RFC 3339). */
+  readonly time: string
+}
 
 export interface Share {
   readonly share: number

@@ -9,6 +9,7 @@ import {
 } from '../../ground/model/budgets.ts'
 import type { BudgetState } from './budget-state.ts'
 import { balanceOf, type LedgerChange, type LedgerFold, shareOf, spentOf } from './ledger-fold.ts'
+import { reachedLimits } from './reached-limits.ts'
 
 /** An allowance that the holder misses. */
 interface Want {
@@ -122,23 +123,16 @@ export class HolderSession {
     // The holder has opened the account with its share itself, unless there are shares of several generations.
     const isShare = budget.shares.get(this.holder)?.length === 1
     const isOwn = isShare && granted === shareOf(budget, this.holder, value)
-    const isPlain = !isRecalled && !isExhausted && isOwn
+    const limit = limitOf(budget.definition, value) + context.adjusted
+    const spent = spentOf(budget, context, time)
+    const softLimit = reachedLimits(budget.definition, limit, spent).at(-1) ?? 0
+    const isPlain = !isRecalled && !isExhausted && isOwn && softLimit === 0
     const sent = this.#sentAccounts.get(key)
     if (isPlain && sent === undefined) return []
-    const text = `${budget.window} ${granted} ${isRecalled} ${isExhausted}`
+    const text = `${budget.window} ${granted} ${isRecalled} ${isExhausted} ${softLimit}`
     if (sent === text) return []
     this.#sentAccounts.set(key, text)
     const account = { budget: budget.id, value, window: budget.window }
-    const limit = limitOf(budget.definition, value) + context.adjusted
-    return [
-      {
-        ...account,
-        granted,
-        limit,
-        spent: spentOf(budget, context, time),
-        isRecalled,
-        isExhausted,
-      },
-    ]
+    return [{ ...account, granted, limit, spent, isRecalled, isExhausted, softLimit }]
   }
 }

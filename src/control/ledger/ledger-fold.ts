@@ -14,8 +14,15 @@ import {
   nextBalance,
   outstandingOf,
 } from '../actors/budget.machine.ts'
-import { restoreBudget, type StoredBudget, storeBudget } from './budget-snapshot.ts'
-import type { BudgetDefinition, BudgetState } from './budget-state.ts'
+import {
+  restoreBudget,
+  restoreWarning,
+  type StoredBudget,
+  type StoredWarning,
+  storeBudget,
+  storeWarning,
+} from './budget-snapshot.ts'
+import type { BudgetDefinition, BudgetState, BudgetWarning } from './budget-state.ts'
 import { slicesAt } from './windows.ts'
 
 interface HolderState {
@@ -37,6 +44,8 @@ const listOf = (change: LedgerChange | undefined) => (change === undefined ? not
 export class LedgerFold {
   readonly budgets = new Map<string, BudgetState>()
   readonly holders = new Map<string, HolderState>()
+  /** Warnings that were not passed on yet, by the ids of their events. */
+  readonly warnings = new Map<string, BudgetWarning>()
   #position = 0
   #time = 0
 
@@ -81,6 +90,11 @@ export class LedgerFold {
         return listOf(this.#step(event.data, { type: 'CLOSED' }))
       case 'dev.sluice.budget.renamed.v1':
         return this.#rename(event.data)
+      case 'dev.sluice.budget.warned.v1':
+        return listOf(this.#warn(event.id ?? `${position}`, event.time, event.data))
+      case 'dev.sluice.budget.notified.v1':
+        this.warnings.delete(event.data.warning)
+        return nothing
       default:
         return nothing
     }
@@ -169,6 +183,21 @@ export class LedgerFold {
     return { budget: id, value }
   }
 
+  #warn(
+    id: string,
+    time: string,
+    data: EventData<'dev.sluice.budget.warned.v1'>,
+  ): LedgerChange | undefined {
+    const budget = this.budgets.get(data.budget)
+    if (budget === undefined) return undefined
+    const { value, percent } = data
+    const [spent, limit] = [BigInt(data.spent), BigInt(data.limit)]
+    const { name, unit, window } = budget.definition
+    const of = { budget: budget.id, name, unit, window, endsAt: budget.endsAt }
+    this.warnings.set(id, { id, ...of, value, percent, spent, limit, time })
+    return this.#step(data, { type: 'WARNED', percent, limit, at: this.#time })
+  }
+
   #release(holder: string): readonly LedgerChange[] {
     this.#holder(holder).isReleased = true
     const changes: LedgerChange[] = []
@@ -194,6 +223,9 @@ export class LedgerFold {
       budget.balances.set(pseudonym, { value: 'closed', context })
       changes.push({ budget: budget.id, value: pseudonym })
     }
+    for (const [id, warning] of this.warnings) {
+      if (warning.value === value) this.warnings.set(id, { ...warning, value: pseudonym })
+    }
     return changes
   }
 
@@ -212,6 +244,7 @@ export class LedgerFold {
       time: this.#time,
       holders: [...this.holders],
       budgets: Array.from(this.budgets.values(), storeBudget),
+      warnings: Array.from(this.warnings.values(), storeWarning),
     }
     return JSON.stringify(state)
   }
@@ -228,6 +261,8 @@ export class LedgerFold {
       const budget = restoreBudget(stored)
       if (budget !== undefined) this.budgets.set(budget.id, budget)
     }
+    this.warnings.clear()
+    for (const stored of state.warnings) this.warnings.set(stored.id, restoreWarning(stored))
   }
 
   /** Digest of the whole state. Folds of the same events have the same. */
@@ -242,6 +277,7 @@ interface StoredState {
   readonly time: number
   readonly holders: readonly [string, HolderState][]
   readonly budgets: readonly StoredBudget[]
+  readonly warnings: readonly StoredWarning[]
 }
 
 type EventData<Type extends SluiceEvent['type']> = Extract<

@@ -11,8 +11,10 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as after } from 'node:timers/promises'
 import {
   type AnyCloudEvent,
+  type BudgetNotifiedData,
   budgetCharged,
   budgetDefined,
+  budgetNotified,
   budgetReleased,
 } from '../../../events/index.ts'
 import { systemClock } from '../../ground/base/clock.ts'
@@ -35,6 +37,7 @@ import {
   wantedEvents,
 } from './next-events.ts'
 import { ledgerSubject, ledgerVersion, ledgerWriter, restoreNewest } from './read-ledger.ts'
+import { dueWarnings } from './soft-limits.ts'
 
 /** How often windows and silent holders are looked at. */
 const tickMs = 250
@@ -106,7 +109,16 @@ export class Ledger {
   /** Replaces the budgets of the configuration. */
   configure(budgets: ReadonlyMap<string, BudgetDefinition>): void {
     this.#configured = budgets
+    // A replica may have ended between a charge and its warning.
+    for (const { id: budget, softLimits } of budgets.values()) {
+      if (softLimits !== undefined) this.#touched.push({ budget, value: undefined })
+    }
     this.#wake()
+  }
+
+  /** Records that a warning was passed on. */
+  async notified(data: BudgetNotifiedData): Promise<void> {
+    await this.#append([[budgetNotified, data.budget, data]])
   }
 
   connect(holder: string, receive: (update: HolderUpdate) => void): LedgerConnection {
@@ -268,8 +280,7 @@ export class Ledger {
       const position = this.fold.position
       const due = this.#due()
       const touched = due.length === 0 ? this.#touched.splice(0) : []
-      const events =
-        due.length === 0 ? wantedEvents(this.#scene(this.#now), touched, monotonicNow()) : due
+      const events = due.length === 0 ? this.#wanted(touched) : due
       if (events.length === 0) break
       // What could not be decided now is looked at again.
       if (!(await this.#append(events, position))) this.#touched.push(...touched)
@@ -327,6 +338,11 @@ export class Ledger {
     const scene = this.#scene(now)
     const opened = dueWindows(scene)
     return opened.length > 0 ? opened : missingShares(scene)
+  }
+
+  #wanted(touched: readonly LedgerChange[]): NewEvent[] {
+    const scene = this.#scene(this.#now)
+    return [...dueWarnings(scene, touched), ...wantedEvents(scene, touched, monotonicNow())]
   }
 
   #silentHolders(): NewEvent[] {

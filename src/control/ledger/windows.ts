@@ -10,6 +10,9 @@ const lengths = {
   Month: 30 * 24 * 60 * minute,
 } as const
 
+/** The length of a rolling window, in milliseconds. */
+export const lengthOfWindow = ({ unit }: BudgetWindow): number => lengths[unit]
+
 /** Number of slices in a rolling window. A charge counts for at most one slice more than the window. */
 const rollingSlices = 60
 

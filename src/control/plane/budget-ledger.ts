@@ -1,5 +1,6 @@
 /** Runs the ledger of budgets beside a control plane. Its log is opened when the first budget is configured. */
 import { setTimeout as after } from 'node:timers/promises'
+import type { LedgerMetric, Series } from '../../gateway/proxy/telemetry/metric-definitions.ts'
 import { systemClock } from '../../ground/base/clock.ts'
 import type {
   BudgetConfig,
@@ -9,12 +10,16 @@ import type {
 } from '../../ground/model/budgets.ts'
 import type { ObjectKey } from '../../ground/model/names.ts'
 import type { DesiredDelta, ResourceKey } from '../../ground/model/resources.ts'
-import type { BudgetDefinition } from '../ledger/budget-state.ts'
+import { type BudgetDefinition, definitionOf } from '../ledger/budget-state.ts'
 import { Ledger } from '../ledger/ledger.ts'
+import type { LedgerChange } from '../ledger/ledger-fold.ts'
 import { SpendStatuses } from '../ledger/spend-statuses.ts'
 import type { EventLog } from '../log/index.ts'
+import { BudgetWarnings, type WarningHost } from './budget-warnings.ts'
+import { ledgerSnapshot } from './ledger-metrics.ts'
 
 interface BudgetLedgerOptions {
+  readonly warnings: WarningHost
   readonly openLog: () => Promise<EventLog>
   /** Whether all proxies are in this process, so that there is only one holder at a time. */
   readonly isSole: boolean
@@ -23,6 +28,8 @@ interface BudgetLedgerOptions {
 
 /** Delay before the log of the ledger is opened again after a failure. */
 const retryMs = 1_000
+/** How often it is looked at which warnings were not passed on, since another replica may have failed to. */
+const warnTickMs = 1_000
 
 interface Opened {
   readonly log: EventLog
@@ -39,9 +46,13 @@ export class BudgetLedger {
   #ledger: Ledger | undefined
   /** What the statuses of budgets say about spend. */
   readonly spend = new SpendStatuses()
+  readonly #warnings: BudgetWarnings
+  #warning: NodeJS.Timeout | undefined
 
   constructor(options: BudgetLedgerOptions) {
     this.#options = options
+    const { warnings, notify } = options
+    this.#warnings = new BudgetWarnings({ ...warnings, notify, budgets: () => this.#budgets() })
   }
 
   /** Learns a change of the configuration. */
@@ -67,6 +78,19 @@ export class BudgetLedger {
     return this.#ledger === undefined ? [] : this.spend.take(this.#ledger.fold, times)
   }
 
+  /** Metrics of all budgets; none before the ledger is open. */
+  metrics(): Partial<Record<LedgerMetric, readonly Series[]>> {
+    if (this.#ledger === undefined) return {}
+    const series = [...this.#warnings.counts.values()].map(({ labels, count }) => ({
+      labels,
+      values: [count],
+    }))
+    return {
+      ...ledgerSnapshot(this.#ledger.fold, this.#budgets(), systemClock.now()),
+      budget_warnings_total: series,
+    }
+  }
+
   /** The newest generation of each budget; one object may have several targets. */
   #budgets(): Map<string, BudgetConfig> {
     const found = new Map<string, BudgetConfig>()
@@ -89,8 +113,17 @@ export class BudgetLedger {
         const log = await openLog()
         const onProblem = (text: string | undefined) =>
           text === undefined ? notify('info', 'the ledger is written again') : notify('error', text)
-        const onChange = this.spend.note.bind(this.spend)
-        const ledger = await new Ledger({ log, isSole, onProblem, onChange }).open()
+        const onChange = (changes: readonly LedgerChange[]) => {
+          this.spend.note(changes)
+          // While the log is read, the next events may say that a warning was passed on.
+          if (this.#ledger !== undefined && ledger.fold.warnings.size > 0) {
+            this.#warnings.update(ledger)
+          }
+        }
+        const ledger = new Ledger({ log, isSole, onProblem, onChange })
+        await ledger.open()
+        const warn = () => this.#warnings.update(ledger)
+        this.#warning = setInterval(warn, warnTickMs).unref()
         ledger.configure(this.#definitions())
         this.#ledger = ledger
         this.#available.resolve(ledger)
@@ -129,13 +162,10 @@ export class BudgetLedger {
 
   async close(): Promise<void> {
     this.#over.abort()
+    clearInterval(this.#warning)
+    await this.#warnings.close()
     const opened = await this.#opening
     await opened?.ledger.close()
     await opened?.log.close().catch(() => undefined)
   }
-}
-
-const definitionOf = (config: BudgetConfig): BudgetDefinition => {
-  const { id, name, generation, unit, amount, overrides, window } = config
-  return { id, name, generation, unit, amount, overrides, window }
 }

@@ -90,6 +90,7 @@ export class ControlPlane<Chosen extends ControlPlaneParts> implements StartedPl
   readonly fold: RestoredState['fold']
   readonly index: RestoredState['index']
   readonly sourceOptions: StartedPlane['sourceOptions']
+  readonly secretValue = (digest: string) => this.#secrets.value(digest)
   readonly #options: ControlPlaneOptions<Chosen>
   readonly #identity: string
   readonly #from: Position

@@ -14,6 +14,7 @@ import { kubernetesSource } from '../watch/kubernetes/source.ts'
 import { XdsServer, type XdsServerOptions } from '../xds/server.ts'
 import { type VerifyProxy, verifyLoopback } from '../xds/verifier.ts'
 import { BudgetLedger } from './budget-ledger.ts'
+import { warningHost } from './budget-warnings.ts'
 import { type ControlPlane, openControlPlane } from './control-plane.ts'
 import { type ClusterOptions, ClusterSinks } from './controller/cluster.ts'
 import type { ControllerHealth } from './controller/health.ts'
@@ -69,7 +70,12 @@ function clusterParts(
 ): ClusterParts {
   const { client, settings, isInCluster, listen, notify } = options
   const onNotice = (text: string) => notify('warn', text)
-  const ledger = new BudgetLedger({ openLog: openLedger, isSole: false, notify })
+  const warnings = {
+    ...warningHost(plane, settings.clusterDomain),
+    onWarning: (...warning: Parameters<ClusterSinks['budgetWarned']>) =>
+      sinks.budgetWarned(...warning),
+  }
+  const ledger = new BudgetLedger({ openLog: openLedger, isSole: false, notify, warnings })
   const sinks = new ClusterSinks(options, plane, ledger)
   const channel = new XdsServer({
     address: settings.xdsAddress,

@@ -80,6 +80,8 @@ export interface StartedPlane {
   isBehind(position: number): Promise<boolean>
   /** Whether the sinks may write now. */
   isWriting(): boolean
+  /** The value of a secret by its digest; undefined if it is unknown. */
+  secretValue(digest: string): Uint8Array | undefined
 }
 
 export type OpenLease = (options: Omit<LeaseOptions, 'store' | 'durationMs' | 'onProblem'>) => Lease

@@ -22,6 +22,7 @@ import type { SourceProblem } from '../watch/source-problem.ts'
 import { InProcessChannel } from '../xds/channel.ts'
 import { builtInObjects } from './api-binding.ts'
 import { BudgetLedger } from './budget-ledger.ts'
+import { warningHost } from './budget-warnings.ts'
 import { type ControlPlane, openControlPlane } from './control-plane.ts'
 import {
   isDamage,
@@ -101,7 +102,11 @@ async function startOn(log: OpenedLog, options: StandaloneOptions): Promise<Stan
     name,
     channel: plane.parts.channel,
     ledger: { connect: plane.parts.ledger.connect, isSole: !plane.isShared },
-    moreMetrics: () => ({ ...(plane.isShared && digestChecks.snapshot()), ...end.metrics() }),
+    moreMetrics: () => ({
+      ...(plane.isShared && digestChecks.snapshot()),
+      ...plane.parts.ledger.metrics(),
+      ...end.metrics(),
+    }),
     without: end.missing,
   })
   const listing = reading.then(() => list(plane, log, name, options))
@@ -156,20 +161,26 @@ function openPlane(
   metrics: DigestCheckCounts,
 ): Promise<Plane> {
   const { shared, digestKey } = log
+  const clusterDomain = proxy.clusterDomain ?? defaultClusterDomain
   return openControlPlane({
     log,
     sourceName: '/sluice/files',
-    parts: ({ sourceOptions, recorder }) => ({
+    parts: (started) => ({
       source: new FileSource({
-        ...sourceOptions,
+        ...started.sourceOptions,
         paths,
         builtIn: builtInObjects,
         isShared: shared !== undefined,
         references: { variable: (name) => process.env[name], folderOf: dirname, isOfGateway: true },
         onProblem,
       }),
-      channel: new InProcessChannel(recorder),
-      ledger: new BudgetLedger({ openLog: log.openLedger, isSole: shared === undefined, notify }),
+      channel: new InProcessChannel(started.recorder),
+      ledger: new BudgetLedger({
+        openLog: log.openLedger,
+        isSole: shared === undefined,
+        notify,
+        warnings: warningHost(started, clusterDomain),
+      }),
       ...(conditions && {
         sinks: { ...noSinks, decided: (change: FoldChange) => conditions.decided(change) },
       }),
@@ -181,7 +192,7 @@ function openPlane(
     }),
     leaseDurationMs,
     leaseWaitMs: firstWaitMs,
-    clusterDomain: proxy.clusterDomain ?? defaultClusterDomain,
+    clusterDomain,
     metrics,
     notify,
     onFault,

@@ -33,7 +33,7 @@ const ownConditions: Readonly<Record<string, readonly string[]>> = {
   ListenerSet: ['Accepted', 'Programmed', 'ResolvedRefs'],
   GatewayBackend: ['Accepted'],
   GatewayPolicy: ['Accepted', 'Attached'],
-  GatewayBudget: ['Accepted', 'Attached'],
+  GatewayBudget: ['Accepted', 'Attached', 'SoftLimitReached'],
 }
 
 /** Fields with lists that have entries of several controllers. */

@@ -54,6 +54,7 @@ const updateShape = record({
       spent: integer,
       isRecalled: flag,
       isExhausted: flag,
+      softLimit: count,
     }),
   ),
 })

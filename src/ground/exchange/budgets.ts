@@ -1,6 +1,6 @@
 /** Budgets as policies see them. The data plane keeps the accounts. */
 import type { BudgetConfig } from '../model/budgets.ts'
-import type { Exchange, RespondVerdict } from './exchange.ts'
+import type { Exchange, HeaderFields, RespondVerdict } from './exchange.ts'
 
 /** Why an account does not admit a request. */
 export type Shortage =
@@ -17,6 +17,8 @@ export type Shortage =
 export interface BudgetAccount {
   /** Milliseconds of the epoch; undefined for rolling windows. */
   readonly endsAt: number | undefined
+  /** The highest soft limit that is reached, in percent; 0 if none is. The ledger decides it. */
+  readonly softLimit: number
   /**
    * Reserves an amount. Returns the reservation, or why there is none. While the ledger is out of reach, the account
    * admits nothing, or is overdrawn by up to `overdraft`.
@@ -37,7 +39,14 @@ export interface BudgetHost {
   begin(): void
   /** Returns the account of a value, or a promise if this thread has not used it in this window. */
   account(config: BudgetConfig, value: string): BudgetAccount | Promise<BudgetAccount>
+  /** Counts a refusal. */
+  refused(budget: string, reason: BudgetRefusal): void
+  /** Counts a request whose cost is not known. */
+  unpriced(budget: string, action: 'refused' | 'counted'): void
 }
+
+/** Why a budget refuses a request: a shortage, an unknown cost, or an expression that fails. */
+export type BudgetRefusal = Shortage | 'unpriced' | 'failed'
 
 /** What a request uses, or probably will. */
 export interface Spend {
@@ -61,6 +70,10 @@ export interface RequestBudgets {
   used(spend: Spend | undefined): void
   /** Charges the request, or frees what it has reserved. Only the first call has an effect. */
   end(wasServed: boolean): void
+  /** Adds the headers of soft limits that are reached. */
+  warn(headers: Pick<HeaderFields, 'add'>): void
+  /** Visits what each budget has decided and charged, for the decision record: `budget.NAME.FIELD`. */
+  eachField(visit: (name: string, value: string | undefined) => void): void
 }
 
 const budgetsExtension = 'budgets'

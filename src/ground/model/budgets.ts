@@ -1,5 +1,18 @@
 /** Budgets as proxies receive them, and the messages by which a proxy and the ledger account for what is spent. */
-import { choice, type Infer, integer, map, optional, record, text } from '../base/shape.ts'
+import {
+  anything,
+  choice,
+  type Infer,
+  integer,
+  list,
+  map,
+  optional,
+  port,
+  record,
+  type Shape,
+  text,
+} from '../base/shape.ts'
+import type { DirectTarget } from './resources.ts'
 
 const windowShape = record({
   type: choice('Calendar', 'Rolling'),
@@ -8,6 +21,24 @@ const windowShape = record({
   timeZone: text,
 })
 export type BudgetWindow = Infer<typeof windowShape>
+
+/** A service that is told when a soft limit is reached. */
+const webhookShape = record({
+  target: anything as Shape<Exclude<DirectTarget, { readonly type: 'invalid' }>>,
+  /** Set if the target is a static backend. */
+  address: optional(record({ host: text, port })),
+  /** Path with a leading slash. */
+  path: text,
+})
+export type BudgetWebhook = Infer<typeof webhookShape>
+
+const softLimitShape = record({
+  percent: integer(1, 100),
+  /** Name of the header field of responses, in lower case. */
+  header: optional(text),
+  webhook: optional(webhookShape),
+})
+export type SoftLimit = Infer<typeof softLimitShape>
 
 /** The compiled form of a GatewayBudget. Amounts are integers as text; those of money are in 10⁻¹² USD. */
 export const budgetShape = record({
@@ -28,6 +59,8 @@ export const budgetShape = record({
   unpricedAmount: optional(text),
   /** The amount that each proxy may admit for a value while the ledger is out of reach; if omitted, none. */
   failOpenAmount: optional(text),
+  /** In ascending order. */
+  softLimits: optional(list(softLimitShape)),
 })
 export type BudgetConfig = Infer<typeof budgetShape>
 
@@ -98,6 +131,8 @@ export interface AccountUpdate extends AccountRef {
   readonly isRecalled: boolean
   /** Whether no other holder has an allowance that could be given back. */
   readonly isExhausted: boolean
+  /** The highest soft limit that is reached, in percent; 0 if none is. */
+  readonly softLimit: number
 }
 
 /** What the ledger sends to a holder. */

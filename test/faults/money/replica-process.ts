@@ -32,7 +32,17 @@ async function main({ manifests, nats, digestKey, xdsAddress }: ReplicaOptions):
   const log = await openLog([manifests], { nats, digestKeyFile: digestKey })
   const { shared } = log
   if (shared === undefined) throw new Error('the log is not shared')
-  const ledger = new BudgetLedger({ openLog: log.openLedger, isSole: false, notify })
+  const ledger = new BudgetLedger({
+    warnings: {
+      isWriting: () => false,
+      resources: () => [],
+      secret: () => undefined,
+      clusterDomain: 'cluster.local',
+    },
+    openLog: log.openLedger,
+    isSole: false,
+    notify,
+  })
   const plane = await openControlPlane({
     log,
     sourceName: '/sluice/files',

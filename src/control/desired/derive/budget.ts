@@ -2,7 +2,7 @@
 import { readUsd } from '../../../engines/messages/cost/money.ts'
 import { findPolicy } from '../../../gateway/policies/registry.ts'
 import { canonicalJson } from '../../../ground/base/canonical.ts'
-import type { BudgetConfig } from '../../../ground/model/budgets.ts'
+import type { BudgetConfig, SoftLimit } from '../../../ground/model/budgets.ts'
 import type { GatewayBudgetSpec } from '../../api/gateway-budget.ts'
 import { conditionFalse } from '../conditions.ts'
 import type { Derived, Reader, Stage } from '../graph.ts'
@@ -18,6 +18,7 @@ import {
   resolveTargets,
   sectionProblem,
 } from './policy-targets.ts'
+import { calledAddress, referencesFrom } from './referenced-objects.ts'
 
 const field = { section: 'traffic', field: 'budgets', phase: 'PostRouting' } as const
 
@@ -33,11 +34,15 @@ export const budgetStage: Stage = {
       const message = sectionProblem('traffic', target)
       return message === undefined ? [] : [{ severity: 'closed', message }]
     })
-    const findings = [...problems, ...misplaced]
+    const { softLimits, unreachable } = softLimitsOf(self, spec, read)
+    const findings = [...problems, ...misplaced, ...unreachable]
     const accepted = acceptedCondition(problems.length === 0, findings, self.generation)
     const closed = problems.map(({ message }) => message).join('; ')
     const usable = targets.filter(({ target }) => sectionProblem('traffic', target) === undefined)
-    const config = canonicalJson(configOf(self, spec))
+    const config = canonicalJson({
+      ...configOf(self, spec),
+      ...(softLimits.length > 0 && { softLimits }),
+    })
     return outcome(self, config, closed === '' ? undefined : closed, usable, { accepted, targets })
   },
 }
@@ -66,6 +71,26 @@ function configOf({ ref, uid, generation }: ObjectState, spec: GatewayBudgetSpec
     ...(unpricedAmount !== undefined && { unpricedAmount: amount(unpricedAmount) }),
     ...(failOpenAmount !== undefined && { failOpenAmount: amount(failOpenAmount) }),
   }
+}
+
+/** Compiles the soft limits. One whose webhook cannot be called still warns in all other ways. */
+function softLimitsOf({ ref }: ObjectState, spec: GatewayBudgetSpec, read: Reader) {
+  const unreachable: Finding[] = []
+  const references = referencesFrom(ref.namespace, read, ref.kind)
+  const softLimits = (spec.softLimits ?? []).map((limit, index): SoftLimit => {
+    const { percent, responseHeader, webhook } = limit
+    const called = webhook && calledAddress(references.backend(webhook.backendRef), read)
+    if (typeof called === 'string') {
+      const path = `spec.softLimits[${index}].webhook.backendRef`
+      unreachable.push({ severity: 'ineffective', message: `${path}: ${called}` })
+    }
+    return {
+      percent,
+      ...(responseHeader !== undefined && { header: responseHeader.toLowerCase() }),
+      ...(typeof called === 'object' && { webhook: { ...called, path: webhook?.path ?? '/' } }),
+    }
+  })
+  return { softLimits: softLimits.sort((a, b) => a.percent - b.percent), unreachable }
 }
 
 function outcome(

@@ -128,13 +128,10 @@ function referToKeySet(
 ): FetchedKeySet | string {
   if (!pathForm.test(given)) return 'jwksPath holds characters that no path can have'
   const path = given.startsWith('/') ? given : `/${given}`
-  const target = find(backendRef)
-  if (typeof target === 'string') return target
-  if (target.type === 'invalid') return target.message
-  const found = target.type === 'service' ? {} : staticAddress(target, read)
+  const found = calledAddress(find(backendRef), read)
   if (typeof found === 'string') return found
-  const uri = uriOf(target, found.address, path)
-  read.requestKeySet({ uri, target, ...found, path, cacheMs })
+  const uri = uriOf(found.target, found.address, path)
+  read.requestKeySet({ uri, ...found, path, cacheMs })
   const keySet = read.input<FetchedKeys>(keySetInput(uri))?.keySet
   if (keySet === undefined && read.input(keySetsPendingInput)) {
     return { uri, keySet, isPending: true }
@@ -153,6 +150,18 @@ function uriOf(
   return `//${address?.host}:${address?.port}${path}#GatewayBackend/${namespace}/${name}`
 }
 
+/** Where the control plane itself calls a backend, or why it cannot. */
+export function calledAddress(
+  target: DirectTarget | string,
+  read: Reader,
+): Pick<KeySetRequest, 'target' | 'address'> | string {
+  if (typeof target === 'string') return target
+  if (target.type === 'invalid') return target.message
+  if (target.type === 'service') return { target }
+  const found = staticAddress(target, read)
+  return typeof found === 'string' ? found : { target, ...found }
+}
+
 function staticAddress(
   { namespace, name }: ObjectName,
   read: Reader,
@@ -160,5 +169,5 @@ function staticAddress(
   const kind = findBackendKind({ namespace, name }, read)
   const address = kind?.definition.address?.(kind.spec)
   if (address !== undefined) return { address }
-  return `GatewayBackend ${namespace}/${name} is not static; keys are fetched from Services and static backends only`
+  return `GatewayBackend ${namespace}/${name} is not static; the control plane calls Services and static backends only`
 }

@@ -4,10 +4,13 @@
  */
 import { randomUUID } from 'node:crypto'
 import { definitionsObserved, type SluiceEvent } from '../../../../events/index.ts'
-import { defaultClassName, gatewayGroup } from '../../../ground/model/api-names.ts'
+import type { LedgerMetric } from '../../../gateway/proxy/telemetry/metric-definitions.ts'
+import { defaultClassName, gatewayGroup, ownGroup } from '../../../ground/model/api-names.ts'
 import { type ObjectKey, objectKey, parseObjectKey } from '../../../ground/model/names.ts'
 import type { Fold, FoldChange } from '../../actors/fold.ts'
 import type { InstallOwners } from '../../kube/index.ts'
+import { withSpend } from '../../ledger/balances.ts'
+import type { BudgetWarning } from '../../ledger/budget-state.ts'
 import { newEvent } from '../../log/index.ts'
 import { conditionEvents } from '../../status/condition-events.ts'
 import { EventRecorder } from '../../status/event-recorder.ts'
@@ -30,6 +33,8 @@ export interface ClusterOptions extends Omit<DeploymentsOptions, 'plane' | 'live
 
 /** How often it is looked at which budgets have spent something. */
 const spendTickMs = 1_000
+
+const budgetKind = { apiVersion: `${ownGroup}/v1alpha1`, kind: 'GatewayBudget' }
 
 const classKey = `GatewayClass//${defaultClassName}`
 
@@ -100,12 +105,20 @@ export class ClusterSinks implements Sinks {
     const decided = this.#plane.fold.decidedOf(parseObjectKey(key))
     const { status, of } = decided
     const spend = of && status && this.#ledger.spend.of(of.uid)
-    return spend === undefined ? decided : { of, status: { ...status, ...spend } }
+    return spend === undefined ? decided : { of, status: withSpend(status ?? {}, spend) }
   }
 
   folded(event: SluiceEvent): void {
     if (event.type === 'dev.sluice.config.rejected.v1') this.#refusals?.add(event.data)
     this.#class.folded()
+  }
+
+  /** Writes a Kubernetes Event about a soft limit that was reached. */
+  budgetWarned({ budget: uid, name: path }: BudgetWarning, note: string): void {
+    const [namespace = '', name = ''] = path.split('/')
+    const regarding = { ...budgetKind, namespace, name, uid }
+    const what = { type: 'Warning', action: 'Spend', reason: 'SoftLimitReached' } as const
+    this.#events?.record({ regarding, ...what, note })
   }
 
   decided({ statuses, dropped, deployments }: FoldChange): void {
@@ -191,6 +204,12 @@ export class ClusterSinks implements Sinks {
     metrics.clear('state_digest')
     const { desired, status } = fold.digests()
     metrics.set('state_digest', 1, desired, status)
+    for (const [name, series] of Object.entries(this.#ledger.metrics())) {
+      metrics.clear(name as LedgerMetric)
+      for (const { labels, values } of series) {
+        metrics.set(name as LedgerMetric, values[0] ?? 0, ...labels)
+      }
+    }
     metrics.clear('watch_up')
     for (const { kind, state, silentMs } of this.source.states()) {
       metrics.set('watch_up', 1, kind, state)

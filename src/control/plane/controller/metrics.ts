@@ -1,4 +1,5 @@
 /** Metrics of a controller. Labels are kinds and outcomes, but never objects, whose number has no bound. */
+import { ledgerMetrics } from '../../../gateway/proxy/telemetry/metric-definitions.ts'
 import { labelText, metricHead } from '../../../ground/base/prometheus.ts'
 
 interface MetricRow {
@@ -76,6 +77,7 @@ export const controllerMetrics = {
   ),
   session_restarts_total: counter('How often the controller restarted its control loop.'),
   log_losses_total: counter('How often events were removed from the log externally.'),
+  ...ledgerMetrics,
   controller_resident_memory_bytes: gauge('Resident memory.'),
   controller_cpu_seconds_total: counter('User and system CPU time.'),
 } as const satisfies Record<string, MetricRow>

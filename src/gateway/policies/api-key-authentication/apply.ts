@@ -13,7 +13,13 @@ import {
 } from '../../../engines/auth/authorization-header.ts'
 import { systemClock } from '../../../ground/base/clock.ts'
 import { choice, type Infer, list, optional, record, text } from '../../../ground/base/shape.ts'
-import { next, refuse, type SecretValues, type Verdict } from '../../../ground/exchange/exchange.ts'
+import {
+  type Exchange,
+  next,
+  refuse,
+  type SecretValues,
+  type Verdict,
+} from '../../../ground/exchange/exchange.ts'
 import { type ClientKeys, forwardingExtensions } from '../../../ground/exchange/forwarding.ts'
 import { routeRefusal } from '../../../ground/exchange/route-refusal.ts'
 import type { PolicyApply } from '../define.ts'
@@ -52,17 +58,8 @@ const apply: PolicyApply<Config> = {
         if (bearer !== none) request.headers.remove('authorization')
         places?.remove(request)
         learned.apiKey = found.record
-        if (found.allowedModels !== undefined) {
-          extensions.set(forwardingExtensions.allowedModels, found.allowedModels)
-        }
-        if (found.allowedRoutes !== undefined) {
-          extensions.set(forwardingExtensions.allowedRoutes, found.allowedRoutes)
-          // Before routing, the data plane checks it once the route is known.
-          const other = routeRefusal(exchange)
-          if (other !== undefined) return other
-        }
         learned.apiKeyToken = key
-        return next
+        return limited(exchange, found)
       },
     }
   },
@@ -99,6 +96,15 @@ const invalid = (detail: string): Verdict => ({
 function refusalOf({ isDisabled, expiresAt }: ApiKey): Verdict | undefined {
   if (isDisabled) return disabled
   return expiresAt !== undefined && systemClock.now() >= expiresAt ? expired : undefined
+}
+
+/** Passes on what the key may use. Before routing, the data plane checks its routes once the route is known. */
+function limited(exchange: Exchange, { allowedModels, allowedRoutes }: ApiKey): Verdict {
+  const { extensions } = exchange
+  if (allowedModels !== undefined) extensions.set(forwardingExtensions.allowedModels, allowedModels)
+  if (allowedRoutes === undefined) return next
+  extensions.set(forwardingExtensions.allowedRoutes, allowedRoutes)
+  return routeRefusal(exchange) ?? next
 }
 
 const unusable = (why: string): Verdict => ({

@@ -1,5 +1,5 @@
 import { systemClock } from '../../../ground/base/clock.ts'
-import { type BudgetHost, storeBudgets } from '../../../ground/exchange/budgets.ts'
+import { type BudgetHost, budgetsOf, storeBudgets } from '../../../ground/exchange/budgets.ts'
 import {
   type Exchange,
   next,
@@ -20,6 +20,7 @@ const apply: PolicyApply<readonly BudgetConfig[]> = {
     const all = distinct(configs).map(boundBudget)
     const bound = { early: all.filter(isEarly), late: all.filter((one) => !isEarly(one)) }
     const needs = bodyNeeds(bound.early)
+    const isWarning = all.some(({ config }) => config.softLimits?.some(({ header }) => header))
     return {
       onRequest: (exchange) => {
         const pending = needs && bufferBodies(exchange, needs)
@@ -27,11 +28,17 @@ const apply: PolicyApply<readonly BudgetConfig[]> = {
           ? begin(exchange, bound, host)
           : pending.then(() => begin(exchange, bound, host))
       },
+      ...(isWarning && { onResponse: addWarnings }),
     }
   },
 }
 
 export default apply
+
+function addWarnings(exchange: Exchange): void {
+  const headers = exchange.response?.headers
+  if (headers !== undefined) budgetsOf(exchange)?.warn(headers)
+}
 
 function begin(
   exchange: Exchange,

@@ -15,12 +15,10 @@ const pendingSeconds = 1
 
 /** The name of a budget for clients. It does not contain the value of `each`, which may identify another client. */
 const shownOf = (config: BudgetConfig, value: string): string =>
-  `budget ${config.name} of ${amountText(config, value)} per ${config.window.unit.toLowerCase()}`
+  `budget ${config.name} of ${amountText(config, limitOf(config, value))} per ${config.window.unit.toLowerCase()}`
 
-/** Writes the amount of a value, such as `12.5 USD` or `10 requests`. */
-function amountText(config: BudgetConfig, value: string): string {
-  const amount = limitOf(config, value)
-  const { unit } = config
+/** Writes an amount, such as `12.5 USD` or `10 requests`. */
+export function amountText({ unit }: Pick<BudgetConfig, 'unit'>, amount: bigint): string {
   return unit === 'USD' ? `${usdText(amount)} USD` : `${amount} ${unit.toLowerCase()}`
 }
 

@@ -4,14 +4,15 @@ import type { Clock } from '../../../ground/base/clock.ts'
 import type {
   BudgetAccount,
   BudgetHost,
+  BudgetRefusal,
   BudgetReservation,
   RequestBudgets,
   Spend,
 } from '../../../ground/exchange/budgets.ts'
-import type { Exchange, RespondVerdict } from '../../../ground/exchange/exchange.ts'
+import type { Exchange, HeaderFields, RespondVerdict } from '../../../ground/exchange/exchange.ts'
 import type { BudgetConfig } from '../../../ground/model/budgets.ts'
 import type { LimitExpression } from '../limit-expression.ts'
-import { budgetRefusal, failedBudget, unpricedRefusal } from './refusal.ts'
+import { amountText, budgetRefusal, failedBudget, unpricedRefusal } from './refusal.ts'
 
 export interface BoundBudget {
   readonly config: BudgetConfig
@@ -33,10 +34,20 @@ export interface BoundBudgets {
 interface Hold {
   readonly budget: BoundBudget
   readonly account: BudgetAccount
+  readonly value: string
   readonly reservation: BudgetReservation
   readonly reserved: bigint
-  /** What was charged while the request went on. */
+  /** Whether the request was only admitted because the budget refuses nothing. */
+  readonly isOver: boolean
+  /** What was charged so far. */
   charged: bigint
+}
+
+/** The budget that has refused the request. */
+interface Refused {
+  readonly config: BudgetConfig
+  readonly value: string
+  readonly reason: BudgetRefusal
 }
 
 export class Budgets implements RequestBudgets {
@@ -50,6 +61,7 @@ export class Budgets implements RequestBudgets {
   /** Undefined if it is not known, null if nothing was billed. */
   #spend: Spend | null | undefined
   #isOver = false
+  #refused: Refused | undefined
 
   constructor(bound: BoundBudgets, host: BudgetHost, clock: Clock) {
     this.#bound = bound
@@ -96,9 +108,13 @@ export class Budgets implements RequestBudgets {
       const budget = due[at]
       if (budget === undefined || !applies(budget, exchange)) continue
       const value = valueFor(budget, exchange)
-      if (typeof value === 'object') return value
-      const amount = amountOf(budget, estimate)
+      if (typeof value === 'object') {
+        this.#refuse(budget.config, '', 'failed')
+        return value
+      }
+      const amount = this.#amountOf(budget, estimate)
       if (amount === undefined && budget.config.onExceeded === 'Block') {
+        this.#refuse(budget.config, value, 'unpriced')
         return unpricedRefusal(budget.config)
       }
       const account = this.#host.account(budget.config, value)
@@ -115,6 +131,24 @@ export class Budgets implements RequestBudgets {
     return undefined
   }
 
+  /** What to reserve; undefined if that is not known. */
+  #amountOf({ config, unpriced }: BoundBudget, estimate: Spend | undefined): bigint | undefined {
+    if (config.unit === 'Requests') return 1n
+    const amount = config.unit === 'Tokens' ? estimate?.tokens : estimate?.usd()
+    if (amount !== undefined) return amount
+    const isRefused = unpriced === undefined && config.onExceeded === 'Block'
+    this.#host.unpriced(config.name, isRefused ? 'refused' : 'counted')
+    return unpriced
+  }
+
+  /** Notes a refusal, and frees what other budgets have reserved. */
+  #refuse(config: BudgetConfig, value: string, reason: BudgetRefusal): void {
+    this.#refused = { config, value, reason }
+    this.#host.refused(config.name, reason)
+    for (const { reservation } of this.#holds) reservation.settle(0n)
+    this.#isOver = true
+  }
+
   /** Reserves an amount. If that fails, what other budgets have reserved is freed. */
   #hold(
     budget: BoundBudget,
@@ -124,12 +158,14 @@ export class Budgets implements RequestBudgets {
   ): RespondVerdict | undefined {
     const { config, overdraft } = budget
     let found = account.reserve(amount, overdraft)
-    if (typeof found !== 'object' && config.onExceeded === 'Audit') found = account.force(amount)
+    const isOver = typeof found !== 'object' && config.onExceeded === 'Audit'
+    if (isOver) found = account.force(amount)
     if (typeof found === 'object') {
-      this.#holds.push({ budget, account, reservation: found, reserved: amount, charged: 0n })
+      const reserved = { reservation: found, reserved: amount, isOver, charged: 0n }
+      this.#holds.push({ budget, account, value, ...reserved })
       return undefined
     }
-    for (const { reservation } of this.#holds.splice(0)) reservation.settle(0n)
+    this.#refuse(config, value, found)
     const times = { endsAt: account.endsAt, now: this.#clock.now() }
     return budgetRefusal(config, value, found, times)
   }
@@ -152,14 +188,45 @@ export class Budgets implements RequestBudgets {
     if (this.#isOver) return
     this.#isOver = true
     for (const hold of this.#holds) {
-      const { reservation, charged, budget } = hold
-      const spend = this.#spend
-      if (budget.config.unit === 'Requests') reservation.settle(wasServed ? 1n : 0n)
-      else if (charged > 0n || spend === null) reservation.settle(0n)
-      else if (spend !== undefined) reservation.settle(actualOf(hold, spend))
-      else reservation.settle(wasServed ? hold.reserved : 0n)
+      const rest = restOf(hold, this.#spend, wasServed)
+      hold.charged += rest
+      hold.reservation.settle(rest)
     }
   }
+
+  warn(headers: Pick<HeaderFields, 'add'>): void {
+    if (this.#refused !== undefined) return
+    for (const { budget, account } of this.#holds) {
+      const { name, softLimits } = budget.config
+      const { softLimit } = account
+      if (softLimits === undefined || softLimit === 0) continue
+      const reached = softLimits.findLast((one) => one.header && one.percent <= softLimit)
+      // A list of strings with parameters (RFC 9651).
+      if (reached?.header) headers.add(reached.header, `"${name}";percent=${reached.percent}`)
+    }
+  }
+
+  eachField(visit: (name: string, value: string | undefined) => void): void {
+    for (const { budget, value, reserved, charged, isOver } of this.#holds) {
+      const { config } = budget
+      visit(`budget.${config.name}.verdict`, isOver ? 'over' : 'admitted')
+      visit(`budget.${config.name}.value`, value)
+      visit(`budget.${config.name}.reserved`, amountText(config, reserved))
+      visit(`budget.${config.name}.charged`, amountText(config, charged))
+    }
+    if (this.#refused === undefined) return
+    const { config, value, reason } = this.#refused
+    visit(`budget.${config.name}.verdict`, reason)
+    visit(`budget.${config.name}.value`, value)
+  }
+}
+
+/** What to charge at the end of a request. */
+function restOf(hold: Hold, spend: Spend | null | undefined, wasServed: boolean): bigint {
+  if (hold.budget.config.unit === 'Requests') return wasServed ? 1n : 0n
+  if (hold.charged > 0n || spend === null) return 0n
+  if (spend !== undefined) return actualOf(hold, spend)
+  return wasServed ? hold.reserved : 0n
 }
 
 /** If the condition fails, the budget applies: a client could otherwise evade it. */
@@ -174,12 +241,6 @@ function valueFor({ each, config }: BoundBudget, exchange: Exchange): string | R
   if (each === undefined) return ''
   const text = each.textFor(exchange)
   return isCelError(text) ? failedBudget(config, errorText(text)) : (text ?? '')
-}
-
-/** What to reserve; undefined if that is not known. */
-function amountOf({ config, unpriced }: BoundBudget, estimate: Spend | undefined) {
-  if (config.unit === 'Requests') return 1n
-  return (config.unit === 'Tokens' ? estimate?.tokens : estimate?.usd()) ?? unpriced
 }
 
 /** What to charge. If the cost turns out to be unknown, the request is charged what was reserved for it. */

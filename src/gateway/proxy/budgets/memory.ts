@@ -18,7 +18,7 @@ const requests = 2
 /** The greatest amount that was missing since the main thread last looked. */
 const want = 3
 
-/** Flags of an account. */
+/** Flags of an account: the first bit, and behind it the soft limit that is reached, in percent. */
 const isExhausted = 1
 
 export interface BudgetMemory {
@@ -105,8 +105,8 @@ export class SharedAccounts {
     return Atomics.exchange(this.#memory.accounts, account * wordsOfAccount + want, 0n)
   }
 
-  setExhausted(account: number, value: boolean): void {
-    Atomics.store(this.#memory.flags, account, value ? isExhausted : 0)
+  setFlags(account: number, exhausted: boolean, softLimit: number): void {
+    Atomics.store(this.#memory.flags, account, (softLimit << 1) | (exhausted ? isExhausted : 0))
   }
 
   setUnreachable(value: boolean): void {
@@ -125,7 +125,12 @@ export class SharedAccounts {
   }
 
   isExhausted(account: number): boolean {
-    return Atomics.load(this.#memory.flags, account) === isExhausted
+    return (Atomics.load(this.#memory.flags, account) & isExhausted) === isExhausted
+  }
+
+  /** The highest soft limit that is reached, in percent; 0 if none is. */
+  softLimit(account: number): number {
+    return Atomics.load(this.#memory.flags, account) >> 1
   }
 
   /** Takes an amount if at least that much is available, or would be with an overdraft. */

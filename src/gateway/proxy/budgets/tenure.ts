@@ -124,7 +124,7 @@ export class Tenure {
     const account = take()
     if (account === undefined) return undefined
     accounts.open(account, granted)
-    accounts.setExhausted(account, isSole)
+    accounts.setFlags(account, isSole, 0)
     const counted = { countedReturned: 0n, countedCharged: 0n, countedRequests: 0 }
     const flags = { lowMark: granted / 2n, isRecalled: false, isDrained: false, endedAt: undefined }
     const slot: Slot = {
@@ -190,7 +190,7 @@ export class Tenure {
 
   #setAccount(update: AccountUpdate): void {
     const { accounts, isSole } = this.#options
-    const { budget, value, window, granted, isRecalled, isExhausted } = update
+    const { budget, value, window, granted, isRecalled, isExhausted, softLimit } = update
     if (this.#windows.get(budget)?.window !== window) return
     const slot = this.#slots.get(accountKey(budget, value)) ?? this.#open(update, 0n)
     if (slot === undefined) return
@@ -202,7 +202,7 @@ export class Tenure {
     }
     if (isRecalled && !slot.isRecalled) slot.isDrained = false
     slot.isRecalled = isRecalled
-    accounts.setExhausted(slot.account, isSole || isExhausted)
+    accounts.setFlags(slot.account, isSole || isExhausted, softLimit)
   }
 
   /** Gives up all allowances, because the ledger has released them. */

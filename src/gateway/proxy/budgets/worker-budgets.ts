@@ -2,10 +2,13 @@
 import type {
   BudgetAccount,
   BudgetHost,
+  BudgetRefusal,
   BudgetReservation,
   Shortage,
 } from '../../../ground/exchange/budgets.ts'
 import { accountKey, type BudgetConfig, limitOf } from '../../../ground/model/budgets.ts'
+import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
+import { timedCounters } from '../telemetry/timed-counters.ts'
 import { type BudgetMemory, type ReservationMemory, SharedAccounts } from './memory.ts'
 
 /** Asks the main thread for the account of a value. */
@@ -122,6 +125,10 @@ class OpenAccount implements BudgetAccount {
     return accounts.isExhausted(this.#number) ? 'exhausted' : 'pending'
   }
 
+  get softLimit(): number {
+    return this.#accounts.softLimit(this.#number)
+  }
+
   force(amount: bigint): BudgetReservation {
     this.#accounts.add(this.#number, -amount)
     return new Reservation(this.#accounts, this.#journal, this.#number, amount)
@@ -130,11 +137,14 @@ class OpenAccount implements BudgetAccount {
 
 const noAccount: BudgetAccount = {
   endsAt: undefined,
+  softLimit: 0,
   reserve: () => 'full',
   force: () => ({ settle: () => undefined }),
 }
 
 export class WorkerBudgets implements BudgetHost {
+  readonly #refusals = timedCounters('budget_refusals_total')
+  readonly #unpriced = timedCounters('budget_unpriced_requests_total')
   readonly #send: (message: BudgetQuestion) => void
   #accounts: SharedAccounts | undefined
   #journal: Journal | undefined
@@ -151,6 +161,21 @@ export class WorkerBudgets implements BudgetHost {
     if (this.#hasBegun) return
     this.#hasBegun = true
     this.#send({ type: 'budgets' })
+  }
+
+  refused(budget: string, reason: BudgetRefusal): void {
+    this.#refusals.record([budget, reason], 0, 0)
+  }
+
+  unpriced(budget: string, action: 'refused' | 'counted'): void {
+    this.#unpriced.record([budget, action], 0, 0)
+  }
+
+  metrics(): MetricsSnapshot {
+    return {
+      budget_refusals_total: this.#refusals.counts(),
+      budget_unpriced_requests_total: this.#unpriced.counts(),
+    }
   }
 
   account(config: BudgetConfig, value: string): BudgetAccount | Promise<BudgetAccount> {

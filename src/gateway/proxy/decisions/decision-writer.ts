@@ -3,6 +3,7 @@
  * written before the decision begins. Their numbers are kept in fields, so that no object is made.
  */
 
+import { budgetsOf } from '../../../ground/exchange/budgets.ts'
 import { notesOf } from '../../../ground/exchange/notes.ts'
 import { objectText } from '../../../ground/model/names.ts'
 import type { BlockWriter } from '../../../past/decisions/block-writer.ts'
@@ -124,9 +125,13 @@ export class DecisionWriter {
     const notes = notesOf(context.exchange)
     const { failedAttempts } = context
     const { ownIdentity, principal } = context.exchange.learned
-    const hasIdentity = ownIdentity !== undefined || principal !== undefined
-    this.#hasFindings =
-      notes !== undefined || failedAttempts !== undefined || record !== undefined || hasIdentity
+    const budgets = budgetsOf(context.exchange)
+    const hasDetails =
+      record !== undefined ||
+      ownIdentity !== undefined ||
+      principal !== undefined ||
+      budgets !== undefined
+    this.#hasFindings = notes !== undefined || failedAttempts !== undefined || hasDetails
     if (!this.#hasFindings) return
     const { texts } = blockFields
     this.#notes.length = 0
@@ -149,6 +154,7 @@ export class DecisionWriter {
     }
     record?.eachField(visit)
     eachIdentity(context.exchange, visit)
+    budgets?.eachField((name, value) => visit(name, value, false))
   }
 
   #writeRequest(block: BlockWriter, { exchange }: RequestContext): void {

@@ -55,12 +55,13 @@ const firstTokens = [
 const perToken = [0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5]
 
 type Row = MetricDefinition
-const counter = (help: string, labels: readonly string[] = []): Row => ({
+type Plain<Type> = Row & { readonly type: Type }
+const counter = (help: string, labels: readonly string[] = []): Plain<'counter'> => ({
   type: 'counter',
   help,
   labels,
 })
-const gauge = (help: string, labels: readonly string[] = []): Row => ({
+const gauge = (help: string, labels: readonly string[] = []): Plain<'gauge'> => ({
   type: 'gauge',
   help,
   labels,
@@ -71,6 +72,28 @@ const histogram = (help: string, labels: readonly string[], buckets: readonly nu
   labels,
   buckets,
 })
+
+const budgetLabels = ['budget', 'unit', 'value'] as const
+
+/** What the ledger knows of budgets. It runs in `sluice run` or in controllers, whose replicas show the same. */
+export const ledgerMetrics = {
+  budget_limit: gauge(
+    'Amount of a budget in this window, with adjustments. Only the first 100 values of `each` have series of their own; all others are `_OTHER`.',
+    budgetLabels,
+  ),
+  budget_spent: gauge('What is spent of it.', budgetLabels),
+  budget_reserved: gauge('What proxies hold as allowances for further requests.', budgetLabels),
+  budget_remaining: gauge('What may still be spent of it.', budgetLabels),
+  budget_values_over_soft_limit: gauge(
+    'Number of values of a budget of which a soft limit is reached, in percent of the amount.',
+    ['budget', 'percent'],
+  ),
+  budget_warnings_total: counter(
+    'Warnings of soft limits that this process has passed on. `outcome` is `delivered` or `failed` for webhooks, and `logged` without one.',
+    ['budget', 'outcome'],
+  ),
+} as const satisfies Record<string, Plain<'counter' | 'gauge'>>
+export type LedgerMetric = keyof typeof ledgerMetrics
 
 export const metricDefinitions = {
   build_info: gauge('Version of the proxy.', ['tag']),
@@ -162,6 +185,15 @@ export const metricDefinitions = {
     modelLabels,
     perToken,
   ),
+  budget_refusals_total: counter(
+    'Requests that a budget refused: `exhausted`, `pending` (another allowance is needed), `unreachable` (the ledger is away), `full` (too many values), `unpriced`, or `failed` (`each` failed).',
+    ['budget', 'reason'],
+  ),
+  budget_unpriced_requests_total: counter(
+    'Requests whose cost was not known, by budget. `action` is `refused` or `counted`.',
+    ['budget', 'action'],
+  ),
+  ...ledgerMetrics,
   guardrail_checks_total: counter('Decisions of prompt guards.', ['phase', 'guard', 'action']),
   model_provider_ejections_total: counter('Ejections of model providers by reason.', [
     'backend',

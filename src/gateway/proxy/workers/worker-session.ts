@@ -99,7 +99,8 @@ export class WorkerSession {
   #snapshot(): MetricsSnapshot {
     const { telemetry, engine } = this.#parts
     const snapshot = telemetry.snapshot(engine.counters, engine.streamCounters, engine.poolStates())
-    return { ...snapshot, ...this.#parts.records?.metrics() }
+    const { records, budgets } = this.#parts
+    return { ...snapshot, ...records?.metrics(), ...budgets.metrics() }
   }
 
   #enqueue(work: () => Promise<void>): void {

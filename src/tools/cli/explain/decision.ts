@@ -5,6 +5,7 @@
 import { DamagedEventError, UnknownEventTypeError } from '../../../../events/index.ts'
 import { LogError } from '../../../control/log/index.ts'
 import { type ObjectRef, objectKey } from '../../../ground/model/names.ts'
+import { budgetsOf } from '../../../past/decisions/budgets.ts'
 import type { RecordedDecision } from '../../../past/decisions/record.ts'
 import { type DecisionSource, eachDecision } from '../decisions/source.ts'
 import { decidingStep, findingText } from '../decisions/text.ts'
@@ -141,6 +142,7 @@ function explanationJson(explanation: Explanation): unknown {
   const { decision, problem, gateway, route, steps } = explanation
   const { id, time, proxy, worker, position, request, attempts, details, response } = decision
   const { listener, rule, ruleName, backend, endpoint } = decision.route
+  const budgets = budgetsOf(decision)
   return {
     request: { id, time, proxy, worker, ...request },
     position,
@@ -151,6 +153,7 @@ function explanationJson(explanation: Explanation): unknown {
     attempts,
     backend: backend === undefined ? undefined : { name: backend, endpoint },
     details,
+    budgets: budgets.length === 0 ? undefined : budgets,
     response,
     change: requiredChange(decision, steps),
   }

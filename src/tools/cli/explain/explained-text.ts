@@ -1,6 +1,7 @@
 /** Formats the explanation of a recorded request. */
 
 import { usdText } from '../../../engines/messages/cost/money.ts'
+import { budgetsOf, isOfBudget } from '../../../past/decisions/budgets.ts'
 import type { RecordedDecision } from '../../../past/decisions/record.ts'
 import { costLines, spendOf } from '../../../past/spend/entry.ts'
 import { backendText, requestLine, ruleText } from '../decisions/text.ts'
@@ -25,6 +26,7 @@ export function explanationText(explanation: Explanation): string[] {
     ...section('Steps', steps.length === 0 ? [] : stepLines(steps)),
     ...section('Attempts', tableLines(attemptRows(decision))),
     ...section('Cost', tableLines(costRows(decision))),
+    ...section('Budgets', tableLines(budgetRows(decision))),
     ...section('Details', tableLines(detailRows(decision))),
     ...section('Response', tableLines(responseRows(decision))),
     '',
@@ -106,10 +108,20 @@ const providerCells = (
   group: string | number | undefined,
 ): Row => (provider === undefined ? [] : [`provider ${provider} of group ${group}`])
 
-/** Fields with parts of the cost are in a section of their own. */
+/** Lists the budgets that applied: what each has reserved and charged, or why it has refused the request. */
+const budgetRows = (decision: RecordedDecision): Row[] =>
+  budgetsOf(decision).map(({ budget, value, verdict = '', reserved, charged }) => [
+    budget,
+    value === undefined ? '' : JSON.stringify(value),
+    verdict,
+    reserved === undefined ? '' : `reserved ${reserved}`,
+    charged === undefined ? '' : `charged ${charged}`,
+  ])
+
+/** Fields with parts of the cost, and those of budgets, are in sections of their own. */
 const detailRows = ({ details }: RecordedDecision): Row[] =>
   Object.entries(details).flatMap(([name, value]) =>
-    name.startsWith('cost.') ? [] : [[name, `${value}`]],
+    name.startsWith('cost.') || isOfBudget(name) ? [] : [[name, `${value}`]],
   )
 
 /** Lists the cost of a request to a language model, and what it is made of. */
@@ -123,6 +135,7 @@ function costRows(decision: RecordedDecision): Row[] {
   const total = cost === undefined ? 'unknown' : `${usdText(cost)} USD`
   return [
     ['cost', total, status === 'unknown' ? '' : `(${status})`],
+    ...(usage.service === undefined ? [] : [['tier', usage.service]]),
     ...lines.map(({ counter, tokens, rate, cost: part }) => [
       counter,
       `${tokens} tokens`,

@@ -1,6 +1,6 @@
 /** `sluice status` prints the conditions of every object and the state of every proxy. */
 
-import { spendStatus } from '../../../control/ledger/balances.ts'
+import { spendStatus, withSpend } from '../../../control/ledger/balances.ts'
 import { isLocked } from '../../../control/plane/file-lock.ts'
 import { formatProblem, type SourceProblem } from '../../../control/watch/source-problem.ts'
 import { type ObjectRef, objectText } from '../../../ground/model/names.ts'
@@ -128,7 +128,7 @@ async function budgetsOf(
 }
 
 /** Adds what is spent to the status of a GatewayBudget, as in a cluster. */
-function withSpend(
+function statusWithSpend(
   budgets: readonly ConfiguredBudget[],
   ref: ObjectRef,
   status: Statuses[number][1],
@@ -136,8 +136,9 @@ function withSpend(
   if (ref.kind !== 'GatewayBudget') return status
   const budget = budgets.find(({ name }) => name === `${ref.namespace}/${ref.name}`)
   if (budget?.state === undefined) return status
-  const spend = Object.entries(spendStatus(budget.state, budget.spec.each, Date.now()))
-  return { ...status, ...Object.fromEntries(spend.filter(([, value]) => value !== null)) }
+  const spend = spendStatus(budget.state, budget.spec.each, Date.now())
+  const shown = Object.entries(withSpend(status ?? {}, spend))
+  return Object.fromEntries(shown.filter(([, value]) => value !== null))
 }
 
 const leftText = 'no gateway runs with this log: these are the conditions that the last one left'
@@ -158,7 +159,9 @@ export async function status(
   for (const warning of warnings) report(formatProblem(warning))
   const statuses = () =>
     file === undefined
-      ? fold.statuses().map(([ref, decided]) => [ref, withSpend(budgets, ref, decided)] as const)
+      ? fold
+          .statuses()
+          .map(([ref, decided]) => [ref, statusWithSpend(budgets, ref, decided)] as const)
       : fold.statuses().map(([ref, decided]) => [ref, withUnaskedProxies(decided)] as const)
   const rows = statusRows(statuses())
   return {

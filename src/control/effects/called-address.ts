@@ -1,4 +1,4 @@
-/** Where a key set is fetched: address, server name and TLS settings. */
+/** Where the control plane calls a backend: address, server name and TLS settings. */
 
 import type { BackendTlsConfig } from '../../ground/model/backend-tls.ts'
 import type { KeySetRequest } from '../../ground/model/key-sets.ts'
@@ -7,7 +7,10 @@ import { serviceHost } from '../../ground/model/service-host.ts'
 import { usableEndpoints } from '../../ground/model/usable-endpoints.ts'
 import { backendPolicy } from '../desired/backend-policy.ts'
 
-export interface KeySetAddress {
+/** A backend, with the address of a static one. */
+type CalledBackend = Pick<KeySetRequest, 'target' | 'address'>
+
+export interface CalledAddress {
   /** A name or an IP address. */
   readonly host: string
   readonly port: number
@@ -17,12 +20,12 @@ export interface KeySetAddress {
 }
 
 /** @throws Error for users if there is no address, or if a policy cannot be enforced */
-export function keySetAddress(
-  request: KeySetRequest,
+export function calledAddress(
+  request: CalledBackend,
   resources: readonly Resource[],
   clusterDomain: string,
   random: () => number,
-): KeySetAddress {
+): CalledAddress {
   const { target, address } = request
   const tls = tlsOf(request, resources)
   if (address !== undefined) return { ...address, name: address.host, tls }
@@ -35,12 +38,12 @@ export function keySetAddress(
 }
 
 function tlsOf(
-  { target }: KeySetRequest,
+  { target }: CalledBackend,
   resources: readonly Resource[],
 ): BackendTlsConfig | undefined {
   const policy = backendPolicy(resources, target, 'tls')
   if (policy === undefined) return undefined
-  // The fetch fails; it never falls back to plaintext.
+  // The call fails; it never falls back to plaintext.
   if (policy.unenforceable !== undefined) throw new Error(policy.unenforceable)
   return JSON.parse(policy.config) as BackendTlsConfig
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { KeySetRequest } from '../../ground/model/key-sets.ts'
 import type { Endpoint, Resource } from '../../ground/model/resources.ts'
-import { keySetAddress } from './key-set-address.ts'
+import { calledAddress } from './called-address.ts'
 
 const service: Resource = {
   type: 'service',
@@ -25,7 +25,7 @@ const slice = (...endpoints: Endpoint[]): Resource => ({
 const target = { type: 'service', namespace: 'ns', name: 'idp', port: 80 } as const
 const request = { target } as unknown as KeySetRequest
 const hostOf = (...endpoints: Endpoint[]) =>
-  keySetAddress(request, [service, slice(...endpoints)], 'cluster.local', () => 0).host
+  calledAddress(request, [service, slice(...endpoints)], 'cluster.local', () => 0).host
 
 test('a key set is fetched from a terminating endpoint only if no ready one is left', () => {
   const draining = { address: '10.0.0.1', ready: false, serving: true }
