@@ -1,6 +1,7 @@
 /** An hour without the store of the ledger, on a virtual clock: what is admitted, and that nothing is lost or counted twice. */
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { definitionOf } from '../../src/control/ledger/budget-state.ts'
 import { Ledger } from '../../src/control/ledger/ledger.ts'
 import { type EventLog, LogError, MemoryLog } from '../../src/control/log/index.ts'
 import { BudgetHolder } from '../../src/gateway/proxy/budgets/budget-holder.ts'
@@ -84,7 +85,7 @@ describe('an hour without the store of the ledger', () => {
     const { log } = store
     const onProblem = (text: string | undefined) => problems.push(text)
     const ledger = await new Ledger({ log, isSole: false, onProblem }).open()
-    ledger.configure(new Map([closed, open].map((config) => [config.id, config])))
+    ledger.configure(new Map([closed, open].map((config) => [config.id, definitionOf(config)])))
     const { holder, admitted, ask } = proxyOf(ledger)
     await pass(3)
     for (const config of [closed, open]) expect(await ask(config)).toBe('admitted')

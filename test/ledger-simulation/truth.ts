@@ -5,7 +5,7 @@
 import type { SluiceEvent } from '../../events/index.ts'
 import { outstandingOf } from '../../src/control/actors/budget.machine.ts'
 import { valueBalance } from '../../src/control/ledger/balances.ts'
-import { balanceOf, LedgerFold, LedgerFold, poolOf, poolOf } from '../../src/control/ledger/ledger-fold.ts'
+import { balanceOf, LedgerFold, poolOf } from '../../src/control/ledger/ledger-fold.ts'
 import { type BudgetConfig, limitOf } from '../../src/ground/model/budgets.ts'
 import type { World } from '../virtual-time/world.ts'
 
