@@ -26,7 +26,7 @@ it('gives the same schedule twice', { timeout: 120_000 }, () => {
   expect([status, output]).toEqual([0, expect.stringContaining('20 seeds')])
 })
 
-it('finds every mutation with the recorded seeds', { timeout: 300_000 }, () => {
+it('finds every mutation with the recorded seeds', { timeout: 600_000 }, () => {
   const { status, output } = run('mutations')
   expect([status, output]).toEqual([0, expect.stringContaining('mutations are found')])
 })
