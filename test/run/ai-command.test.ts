@@ -34,6 +34,7 @@ beforeAll(async () => {
     XDG_STATE_HOME: state,
     OPENAI_API_KEY: 'key-of-a',
     ANTHROPIC_API_KEY: 'key-of-c',
+    GEMINI_API_KEY: 'key-of-d',
   })
   key = await waitFor('readiness', () => {
     const text = readFileSync(output, 'utf8')
@@ -72,7 +73,11 @@ describe('sluice ai', () => {
 
   it('lists the models to clients with the key only', async () => {
     const list = (headers: Record<string, string>) => fetch(`${baseURL}/v1/models`, { headers })
-    expect((await list({ authorization: `Bearer ${key}` })).status).toBe(200)
+    const response = await list({ authorization: `Bearer ${key}` })
+    const { data } = (await response.json()) as { data: { id: string; owned_by: string }[] }
+    expect(data).toContainEqual(expect.objectContaining({ id: 'gemini-3.5-flash' }))
+    // Servers at other addresses than those of the vendors may have any models.
+    expect(data.filter(({ owned_by }) => owned_by !== 'gcp.gemini')).toEqual([])
     expect((await list({})).status).toBe(401)
     await expect(openai('wrong').create({ model: 'gpt-5.1', messages })).rejects.toThrow('401')
   })

@@ -114,6 +114,14 @@ export class ModelCatalog {
     return this.#sources.some(({ providers }) => providers.has(providerId(id)))
   }
 
+  /** Returns the names of the models of a vendor; none for providers at other hosts, which may have any. */
+  namesOf(provider: string): string[] {
+    if (isCompatible(provider)) return []
+    const id = vendorId(provider)
+    const names = this.#sources.flatMap(({ providers }) => [...(providers.get(id)?.keys() ?? [])])
+    return [...new Set(names)].sort()
+  }
+
   /** Returns the providers that list a model under this name. */
   providersOf(model: string): string[] {
     const ids = new Set(this.#sources.flatMap(({ providers }) => [...providers.keys()]))

@@ -16,7 +16,10 @@ export const vendors: readonly AiVendor[] = [
     name: 'openai',
     provider: 'OpenAI',
     variables: ['OPENAI_API_KEY'],
-    models: ['gpt-*', 'chatgpt-*', 'codex-*', 'o1*', 'o3*', 'o4*', 'text-embedding-*'],
+    models: [
+      ...['gpt-*', 'chatgpt-*', 'codex-*', 'o1*', 'o3*', 'o4*', 'text-embedding-*'],
+      ...['whisper-*', 'tts-*', 'dall-e-*', 'omni-moderation-*'],
+    ],
   },
   {
     name: 'anthropic',
@@ -34,7 +37,10 @@ export const vendors: readonly AiVendor[] = [
     name: 'mistral',
     provider: 'Mistral',
     variables: ['MISTRAL_API_KEY'],
-    models: ['mistral-*', 'ministral-*', 'magistral-*', 'codestral-*', 'devstral-*'],
+    models: [
+      ...['mistral-*', 'ministral-*', 'magistral-*', 'codestral-*', 'devstral-*'],
+      ...['pixtral-*', 'voxtral-*'],
+    ],
   },
   {
     name: 'deepseek',
@@ -47,7 +53,7 @@ export const vendors: readonly AiVendor[] = [
     name: 'cohere',
     provider: 'Cohere',
     variables: ['COHERE_API_KEY', 'CO_API_KEY'],
-    models: ['command-*', 'embed-*'],
+    models: ['command-*', 'embed-*', 'rerank-*'],
   },
   { name: 'openrouter', provider: 'Openrouter', variables: ['OPENROUTER_API_KEY'], models: ['*'] },
   { name: 'groq', provider: 'Groq', variables: ['GROQ_API_KEY'], models: ['*'] },

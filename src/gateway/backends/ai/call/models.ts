@@ -1,4 +1,5 @@
 /** Serves the list of models: those that the gateway knows, otherwise the list of the provider. */
+import { matchesName } from '../../../../engines/messages/catalog/names.ts'
 import { modelOf } from '../../../../engines/messages/request/body.ts'
 import { pinnedModel } from '../../../../engines/messages/request/outgoing.ts'
 import { changeQuery } from '../../../../ground/base/query-string.ts'
@@ -62,16 +63,28 @@ function listed(
   }
 }
 
+/** The models of the catalog that a served model with a pattern may mean, without those that are gone. */
+function namesLike({ match, targets: [target] }: CompiledModel, { catalog }: ModelCall): string[] {
+  if (target === undefined || pinnedModel(target.provider.provider.config) !== undefined) return []
+  const { catalogId } = target.provider
+  return catalog.namesOf(catalogId).filter((name) => {
+    const retires = Date.parse(catalog.entryOf(name, catalogId)?.retires ?? '')
+    return matchesName(match, name) && !(retires < Date.now())
+  })
+}
+
 /** The public models of the backend, and the aliases and allowed names that lead to one. */
 function servedModels(call: ModelCall, all: readonly CompiledModel[]): readonly ListedModel[] {
   const aliases = call.policy?.config.modelAliases
   const allowed = allowedModelsOf(call)
+  const publicModels = all.filter(({ isInternal }) => !isInternal)
   const names = [
-    ...all.filter(({ isInternal }) => !isInternal).map(({ match }) => match),
+    ...publicModels.map(({ match }) => match),
     ...Object.keys(aliases ?? {}),
     ...(allowed?.patterns ?? []),
-  ]
-  return [...new Set(names.filter(isName))].flatMap((id) => {
+  ].filter(isName)
+  const like = publicModels.flatMap((model) => (isName(model.match) ? [] : namesLike(model, call)))
+  return [...new Set([...names, ...like])].flatMap((id) => {
     const name = modelOf(id, aliases) ?? id
     const model = call.backend?.models?.find(name)
     if (model === undefined || model.isInternal) return []
