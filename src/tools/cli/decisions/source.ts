@@ -93,17 +93,20 @@ function statusTest(status: string): Test {
   return ({ response }) => Math.floor(response.status / 100) === hundreds
 }
 
+const dayMs = 86_400_000
+
 /**
  * Reads a time, or a duration before now. Returns it in the format of the times of records, which can be compared as
  * texts.
  * @throws UsageError
  */
 export function timeOf(text: string, option: string): string {
-  const duration = parseDurationMs(text)
+  const [, days] = /^(\d{1,5})d$/.exec(text) ?? []
+  const duration = days === undefined ? parseDurationMs(text) : Number(days) * dayMs
   const timeMs = duration === undefined ? parseTimeMs(text) : Date.now() - duration
   if (timeMs !== undefined) return new Date(timeMs).toISOString()
   throw new UsageError(
-    `${option} ${text} is neither a time such as 2026-01-31T12:00:00Z nor a duration such as 15m`,
+    `${option} ${text} is neither a time such as 2026-01-31T12:00:00Z nor a duration such as 15m or 30d`,
   )
 }
 

@@ -201,9 +201,10 @@ export function limitOf(at: string | undefined): ReadLimit {
   return { position, timeMs }
 }
 
-/** Reads a time such as 2026-01-31T12:00:00Z, or a day; undefined if the text is neither. */
+/** Reads a time such as 2026-01-31T12:00:00Z, or a day; undefined if the text is neither. Without an offset, it is UTC. */
 export function parseTimeMs(text: string): number | undefined {
-  const timeMs = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN
+  const zone = /T\d\d:\d\d(:\d\d(\.\d+)?)?$/.test(text) ? 'Z' : ''
+  const timeMs = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(`${text}${zone}`) : Number.NaN
   return Number.isNaN(timeMs) ? undefined : timeMs
 }
 
