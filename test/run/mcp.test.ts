@@ -375,5 +375,8 @@ describe('telemetry of MCP requests', () => {
     expect(counts.some((one) => /method="other".*result="error"/.test(one))).toBe(true)
     expect(text).not.toContain('made/up')
     expect(text).not.toContain('no-such-tool')
+    const calls = text.split('\n').filter((one) => /mcp_tool_call_duration\w+_count/.test(one))
+    expect(calls.some((one) => /target="b",tool="echo",result="ok"/.test(one))).toBe(true)
+    expect(calls.some((one) => /tool="_OTHER",result="error"/.test(one))).toBe(true)
   })
 })

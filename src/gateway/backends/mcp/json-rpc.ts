@@ -32,6 +32,10 @@ export function errorCodeOf(text: string): number | undefined {
   return typeof error?.code === 'number' ? error.code : undefined
 }
 
+/** Whether a response is the result of a tool that has failed. A text in the result has its quotes escaped. */
+export const isToolError = (text: string): boolean =>
+  text.includes('"isError":true') || text.includes('"isError": true')
+
 /** Builds a response. `result` is JSON. */
 export function resultText(id: string, result: string): string {
   return `{"jsonrpc":"2.0","id":${id},"result":${result}}`

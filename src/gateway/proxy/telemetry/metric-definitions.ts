@@ -119,7 +119,7 @@ export const metricDefinitions = {
     mcpLabels,
   ),
   mcp_tool_call_duration_seconds: histogram(
-    'Duration of requests with calls of MCP tools. Only the first tools have series of their own; all others are `_OTHER`.',
+    'Duration of requests with calls of MCP tools. Only the first tools of which a call has succeeded have series of their own; all others are `_OTHER`.',
     toolLabels,
     durations,
   ),

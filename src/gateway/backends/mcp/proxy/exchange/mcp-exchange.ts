@@ -12,6 +12,7 @@ import type { CompiledBackend } from '../../../../proxy/config/rules.ts'
 import { principalOf } from '../../../../proxy/request/principal.ts'
 import type { RequestContext } from '../../../../proxy/request/request-context.ts'
 import type { GatewayRuntime } from '../../../../proxy/request/runtime.ts'
+import { isToolError } from '../../json-rpc.ts'
 import { ClientView } from '../session/client-view.ts'
 import type { McpSharedState } from '../session/shared-state.ts'
 import type { McpBackend, McpTargetEntry } from '../target/targets.ts'
@@ -186,6 +187,12 @@ export class McpExchange {
   /** Adds the error code that the client gets to the log entry. */
   noteError(errorCode: number): void {
     if (this.#details !== undefined) this.#setDetails({ ...this.#details, errorCode })
+  }
+
+  /** Adds to the log entry that the tool has failed, if the message was a call of one. */
+  noteResult(text: string): void {
+    if (this.#details?.type !== 'tool' || !isToolError(text)) return
+    this.#setDetails({ ...this.#details, isToolError: true })
   }
 
   #setDetails(details: McpDetails): void {

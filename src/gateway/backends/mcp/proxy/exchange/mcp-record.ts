@@ -24,6 +24,8 @@ export interface McpDetails {
   readonly session?: string
   /** Code of the error that the client got. */
   readonly errorCode?: number
+  /** Whether the tool has failed by its result. */
+  readonly isToolError?: boolean
 }
 
 /** The messages of one request. There is at least one. */
@@ -70,18 +72,16 @@ const fields: readonly (readonly [name: string, read: Read])[] = [
 /** Index from which labels are copied from the labels of the request: the labels of listener and route. */
 const routeLabelsAt = 5
 
-/** Maximum number of tools with their own label value. Clients may call tools that do not exist. */
+/** Maximum number of tools with their own label value. */
 const maxTools = 500
-const maxFailedTools = 100
 
 export class McpTelemetry implements BackendTelemetry {
   readonly #requests: TimedCounters
   readonly #labels: Label[] = []
   readonly #toolCalls = timedCounters('mcp_tool_call_duration_seconds')
   readonly #toolLabels: Label[] = []
-  /** Tools of which a call has succeeded, and others. */
+  /** Tools of which a call has succeeded. Others may be names that clients have made up. */
   readonly #tools = new LabelValues(maxTools)
-  readonly #failedTools = new LabelValues(maxFailedTools)
 
   /** `labelTexts` converts the labels of a request to texts. */
   constructor(labelTexts: (labels: readonly Label[]) => readonly string[]) {
@@ -105,11 +105,11 @@ export class McpTelemetry implements BackendTelemetry {
   }
 
   #countTool(backend: string, tool: string, details: McpDetails, durationMs: number): void {
-    const isFailed = details.errorCode !== undefined
+    const isFailed = details.errorCode !== undefined || details.isToolError === true
     const isKnown = this.#tools.has(tool) || !isFailed
     const labels = this.#toolLabels
     labels[0] = backend
-    labels[2] = (isKnown ? this.#tools : this.#failedTools).of(tool)
+    labels[2] = isKnown ? this.#tools.of(tool) : otherValues
     labels[1] = labels[2] === otherValues ? '' : (details.target ?? '')
     labels[3] = isFailed ? 'error' : 'ok'
     this.#toolCalls.record(labels, durationMs / 1_000, 0)

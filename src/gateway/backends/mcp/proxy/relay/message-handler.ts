@@ -87,6 +87,7 @@ export class MessageHandler {
   #noted(response: ClientResponse): ClientResponse {
     const code = errorCodeOf(response.text)
     if (code !== undefined) this.exchange.noteError(code)
+    else this.exchange.noteResult(response.text)
     return response
   }
 
