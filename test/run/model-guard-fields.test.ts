@@ -117,6 +117,13 @@ describe('request guards', () => {
       {
         input: [
           {
+            type: 'mcp_approval_request',
+            id: 'r',
+            server_label: 's',
+            name: 'tool',
+            arguments: '{}',
+          },
+          {
             type: 'mcp_approval_response',
             approval_request_id: 'r',
             approve: false,
