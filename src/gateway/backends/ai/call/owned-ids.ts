@@ -54,12 +54,11 @@ export class IdSeal {
 
 /** The ids of one client at one backend. */
 export class OwnedIds {
-  readonly #seal: Seal
+  readonly #ids: IdSeal
   readonly #owner: readonly [backend: string, owner: string | null]
 
-  /** @throws LlmError 503 without a key */
-  constructor({ seal }: IdSeal, backend: string, exchange: Exchange) {
-    this.#seal = seal
+  constructor(ids: IdSeal, backend: string, exchange: Exchange) {
+    this.#ids = ids
     this.#owner = [backend, ownerOf(exchange) ?? null]
   }
 
@@ -67,8 +66,12 @@ export class OwnedIds {
     return JSON.stringify([kind, ...this.#owner])
   }
 
-  /** Returns what seals the ids of a response. An id that occurs again, as in events, is sealed only once. */
+  /**
+   * Returns what seals the ids of a response. An id that occurs again, as in events, is sealed only once.
+   * @throws LlmError 503 without a key
+   */
   sealer(place: string, asked?: string): SealId {
+    const { seal } = this.#ids
     const known = new Map<string, string>()
     return (kind, id) => {
       const key = `${kind} ${id}`
@@ -76,13 +79,13 @@ export class OwnedIds {
       if (before !== undefined) return before
       const plain = JSON.stringify([place, id, ...(kind === 'response' && asked ? [asked] : [])])
       const [prefix = ''] = beginning.exec(id) ?? []
-      const sealed = prefix + this.#seal.sealSame(plain, this.#context(kind))
+      const sealed = prefix + seal.sealSame(plain, this.#context(kind))
       known.set(key, sealed)
       return sealed
     }
   }
 
-  /** Returns undefined if the client does not own such a thing. */
+  /** Returns undefined if the client does not own such a thing. @throws LlmError 503 without a key */
   open(kind: StoredKind, text: string): OpenedId | undefined {
     if (text.length > maxLength) return undefined
     const [prefix = ''] = beginning.exec(text) ?? []
@@ -94,7 +97,7 @@ export class OwnedIds {
     const sealed = text.slice(prefix.length)
     // Different base64 texts can decode to the same bytes. Only the text that was made is valid.
     if (Buffer.from(sealed, 'base64url').toString('base64url') !== sealed) return undefined
-    const plain = this.#seal.open(sealed, this.#context(kind))
+    const plain = this.#ids.seal.open(sealed, this.#context(kind))
     if (plain === undefined) return undefined
     const [place, id, asked] = JSON.parse(plain.toString()) as [string, string, string?]
     const [own = ''] = beginning.exec(id) ?? []

@@ -53,8 +53,9 @@ const collections: Readonly<Record<string, Collection>> = {
   },
 }
 
+/** Only the documented parts: a route may lead to `/files/v1/chat/completions`. */
 const form =
-  /^(.*\/(responses|conversations|files|batches))(?:\/([\w-]+)(?:\/(\w+)(?:\/([\w-]+))?)?)?$/
+  /^(.*\/(responses|conversations|files|batches))(?:\/([\w-]+)(?:\/(cancel|content|input_items|items)(?:\/([\w-]+))?)?)?$/
 /** Other requests below `/responses`, which are no ids. */
 const named: ReadonlySet<string> = new Set(['compact', 'input_tokens'])
 
