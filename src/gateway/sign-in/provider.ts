@@ -1,11 +1,14 @@
 /** The OpenID provider: its metadata, the code and refresh grants, and its keys. Nothing here runs on the hot path. */
 import { hash } from 'node:crypto'
-import * as oauth from 'oauth4webapi'
+import type * as Oauth from 'oauth4webapi'
 import { readKeySet, type VerificationKey } from '../../engines/auth/jwt/key-set.ts'
 import { GatewayError } from '../../ground/errors/index.ts'
 import type { Callouts, HttpCallout, ServerTarget } from '../../ground/exchange/exchange.ts'
 import { machineTls } from '../policies/backend-simple/tls/machine-tls.ts'
 import type { OidcConfig } from './config.ts'
+
+// Most workers sign nobody in, so that they need not load it at their start.
+const oauth = await import('oauth4webapi')
 
 /** What a sign-in must remember until the provider redirects back. */
 export interface ExpectedAnswer {
@@ -17,7 +20,7 @@ export interface ExpectedAnswer {
 
 /** The tokens of a grant. Times are in seconds. */
 export interface Tokens {
-  readonly claims: oauth.IDToken | undefined
+  readonly claims: Oauth.IDToken | undefined
   readonly idToken: string | undefined
   readonly accessToken: string
   readonly refreshToken: string | undefined
@@ -60,12 +63,12 @@ export class Provider {
   readonly #config: OidcConfig
   readonly #callouts: Callouts
   readonly #issuer: URL
-  readonly #client: oauth.Client
-  readonly #authentication: oauth.ClientAuth
+  readonly #client: Oauth.Client
+  readonly #authentication: Oauth.ClientAuth
   readonly #options: CallOptions
-  #metadata: oauth.AuthorizationServer | undefined
+  #metadata: Oauth.AuthorizationServer | undefined
   #freshUntil = 0
-  #pending: Promise<oauth.AuthorizationServer> | undefined
+  #pending: Promise<Oauth.AuthorizationServer> | undefined
   #failure: { readonly error: unknown; readonly until: number } | undefined
 
   /** Throws if the issuer is no URL. */
@@ -87,7 +90,7 @@ export class Provider {
   }
 
   /** Resolves to the metadata. Rejects with a ProviderError. */
-  async metadata(): Promise<oauth.AuthorizationServer> {
+  async metadata(): Promise<Oauth.AuthorizationServer> {
     const now = performance.now()
     if (this.#metadata !== undefined && now < this.#freshUntil) return this.#metadata
     if (this.#failure !== undefined && now < this.#failure.until) {
@@ -102,7 +105,7 @@ export class Provider {
     return this.#metadata
   }
 
-  async #discover(): Promise<oauth.AuthorizationServer> {
+  async #discover(): Promise<Oauth.AuthorizationServer> {
     try {
       this.#metadata = await this.#run(() => this.#readMetadata())
       this.#freshUntil = performance.now() + metadataMs
@@ -115,7 +118,7 @@ export class Provider {
     }
   }
 
-  async #readMetadata(): Promise<oauth.AuthorizationServer> {
+  async #readMetadata(): Promise<Oauth.AuthorizationServer> {
     const { authorizationEndpoint, tokenEndpoint, jwksURI, endSessionEndpoint } = this.#config
     const own = {
       ...(authorizationEndpoint && { authorization_endpoint: authorizationEndpoint }),
@@ -217,7 +220,7 @@ export class Provider {
     })
   }
 
-  #grantOptions(): oauth.TokenEndpointRequestOptions {
+  #grantOptions(): Oauth.TokenEndpointRequestOptions {
     const { resources } = this.#config
     const additionalParameters = resources.map((resource) => ['resource', resource])
     return { ...this.#options, ...(resources.length > 0 && { additionalParameters }) }
@@ -296,7 +299,7 @@ function serverOf({ protocol, hostname, port }: URL): HttpCallout['target'] {
   }
 }
 
-function readTokens(result: oauth.TokenEndpointResponse): Tokens {
+function readTokens(result: Oauth.TokenEndpointResponse): Tokens {
   const claims = oauth.getValidatedIdTokenClaims(result)
   if (claims?.at_hash !== undefined && result.id_token !== undefined) {
     requireHash(result.id_token, claims.at_hash, result.access_token)
