@@ -35,6 +35,9 @@ export async function erase(
     report(
       'Only the ledger of budgets was changed. Manifests, keys, access logs and decision records may have the value too.',
     )
+    if (source.nats !== undefined) {
+      report('Files of the NATS server keep the bytes of removed messages until it rewrites them.')
+    }
     return {
       text: () => [
         `erased: its balances continue as ${pseudonym}; ${events} events up to position ${upTo} were removed`,
