@@ -69,9 +69,8 @@ async function runInProcesses(count, args) {
 
 /** Prints the sums of the numbers in the last lines of all processes, which are alike. */
 function printSum(results, seconds) {
-  const lasts = results.flatMap(({ sum }) => sum ?? [])
-  const [first] = lasts
-  if (first === undefined) return
+  const lasts = results.map(({ sum }) => sum).filter((sum) => sum !== undefined)
+  if (lasts.length === 0) return
   const add = (at) => lasts.reduce((all, one) => all + Number(one[at]), 0)
   const rate = (add(1) / seconds).toFixed(1)
   print(`${add(1)} seeds, ${add(2)} exchanges, ${add(3)} failed; ${rate} seeds a second`)
