@@ -9,6 +9,7 @@ import {
   required,
   text,
 } from '../../ground/schema/field.ts'
+import { pathWithQuery } from '../../ground/schema/host.ts'
 import { rule } from '../../ground/schema/rules.ts'
 import { backendObjectReference } from '../../ground/schema/shapes/references.ts'
 import { celExpression } from '../../ground/schema/strings.ts'
@@ -78,7 +79,7 @@ const webhook = object('BudgetWebhook', {
     backendObjectReference,
     'Service or static GatewayBackend. Its policies decide about TLS. Redirects are not followed.',
   ),
-  path: optional(text({ min: 1, max: 1024, pattern: '^/[!$&-;=?-Z_a-z~%]*$' }), {
+  path: optional(text({ min: 1, max: 1024, pattern: `^/[${pathWithQuery}]*$` }), {
     doc: 'Path of the request, with its query.',
     default: '/',
   }),

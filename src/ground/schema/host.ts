@@ -10,12 +10,14 @@ const host = `(${name}|${address}|\\[${address}\\])`
 
 const hostForm = `^${host}$`
 const endpointForm = `^([A-Za-z]+://)?${host}(:[0-9]{1,5})?(/.*)?$`
+/** The characters of a path with its query (RFC 3986), as a set of a regular expression. */
+export const pathWithQuery = '!$&-;=?-Z_a-z~%'
 // Characters of a path (RFC 3986), and escapes.
 const pathCharacters = '([!$&-;=@-Z_a-z~]|%[0-9A-Fa-f]{2})'
 /** A path without a query. */
 export const pathForm = `^/${pathCharacters}*$`
 /** What a path with a query cannot have. API servers limit the cost of a rule, which grows with the pattern. */
-const noPathCharacter = '[^!$-;=?-Z_a-z~]|%([^0-9A-Fa-f]|.[^0-9A-Fa-f]|.?$)'
+const noPathCharacter = `[^${pathWithQuery}]|%([^0-9A-Fa-f]|.[^0-9A-Fa-f]|.?$)`
 const scheme = '^[A-Za-z][A-Za-z0-9+.-]*://'
 
 /** A pattern as a CEL string. */

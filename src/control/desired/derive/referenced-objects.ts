@@ -17,6 +17,7 @@ import type {
   RemoteKeySet,
 } from '../../../ground/model/references.ts'
 import type { DirectTarget } from '../../../ground/model/resources.ts'
+import { pathWithQuery } from '../../../ground/schema/host.ts'
 import { findRouteKind, type ObjectOf } from '../../api/kinds.ts'
 import { findBackendKind } from '../backend-kind.ts'
 import { ownMessages } from '../conditions.ts'
@@ -117,8 +118,7 @@ function textOf(base64: string): string | undefined {
   }
 }
 
-/** Characters of a URI path with query (RFC 3986). */
-const pathForm = /^[!$&-;=?-Z_a-z~%]*$/
+const pathForm = new RegExp(`^[${pathWithQuery}]*$`)
 
 /** Requests a key set, or returns the reason why it cannot be requested. */
 function referToKeySet(

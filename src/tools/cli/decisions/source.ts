@@ -1,6 +1,7 @@
 /** Reads decision records from a folder or a NATS server, and selects some of them. */
 import { readFileSync, statSync } from 'node:fs'
 import { parseDurationMs } from '../../../ground/base/duration.ts'
+import { limitPeriodMs } from '../../../ground/base/limit-periods.ts'
 import {
   type ReadProblem,
   type ReadResult,
@@ -93,8 +94,6 @@ function statusTest(status: string): Test {
   return ({ response }) => Math.floor(response.status / 100) === hundreds
 }
 
-const dayMs = 86_400_000
-
 /**
  * Reads a time, or a duration before now. Returns it in the format of the times of records, which can be compared as
  * texts.
@@ -102,7 +101,7 @@ const dayMs = 86_400_000
  */
 export function timeOf(text: string, option: string): string {
   const [, days] = /^(\d{1,5})d$/.exec(text) ?? []
-  const duration = days === undefined ? parseDurationMs(text) : Number(days) * dayMs
+  const duration = days === undefined ? parseDurationMs(text) : Number(days) * limitPeriodMs.Days
   const timeMs = duration === undefined ? parseTimeMs(text) : Date.now() - duration
   if (timeMs !== undefined) return new Date(timeMs).toISOString()
   throw new UsageError(
