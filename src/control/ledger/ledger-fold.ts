@@ -212,7 +212,7 @@ export class LedgerFold {
     return changes
   }
 
-  /** Nobody has an allowance of the value any more, so only its sums go on. */
+  /** No proxy holds an allowance for the value any more, so only its sums are kept. */
   #rename({ value, pseudonym }: EventData<'dev.sluice.budget.renamed.v1'>): LedgerChange[] {
     const changes: LedgerChange[] = []
     for (const budget of this.budgets.values()) {

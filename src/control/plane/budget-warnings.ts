@@ -1,7 +1,7 @@
 /**
- * Passes on the warnings of soft limits: to the log, to Kubernetes, and to webhooks. The replica that may write does so
- * for every warning of the ledger that no replica has passed on yet, and records that it did. A warning is passed on
- * again only if the process ends in between; its id stays the same.
+ * Sends the warnings of soft limits to the log, to Kubernetes and to webhooks. The replica that may write sends each
+ * warning of the ledger that was not sent yet, and records that it was sent. If the process ends before the record
+ * is written, the warning is sent again with the same id.
  */
 import { setTimeout as after } from 'node:timers/promises'
 import { budgetWarned } from '../../../events/index.ts'

@@ -68,7 +68,7 @@ export interface RuntimeParts {
   readonly telemetry: Telemetry
   /** Rate-limit buckets; this thread's own if omitted. */
   readonly buckets?: Pick<RateBuckets, 'bucket'>
-  /** The budgets of this proxy; undefined where nothing is spent, such as in simulations. */
+  /** The budgets of this proxy; undefined in simulations, which spend nothing. */
   readonly budgets?: BudgetHost
   readonly settings: DataPlaneSettings
   /** Runs each step of a policy; if omitted, by calling it. */

@@ -7,7 +7,7 @@ import type { Callouts, HttpCallout, ServerTarget } from '../../ground/exchange/
 import { machineTls } from '../policies/backend-simple/tls/machine-tls.ts'
 import type { OidcConfig } from './config.ts'
 
-// Most workers sign nobody in, so that they need not load it at their start.
+// Loaded only where a policy signs users in, so that other workers start without it.
 const oauth = await import('oauth4webapi')
 
 /** What a sign-in must remember until the provider redirects back. */

@@ -22,7 +22,7 @@ const windowShape = record({
 })
 export type BudgetWindow = Infer<typeof windowShape>
 
-/** A service that is told when a soft limit is reached. */
+/** A service that receives a notification when a soft limit is reached. */
 const webhookShape = record({
   target: anything as Shape<Exclude<DirectTarget, { readonly type: 'invalid' }>>,
   /** Set if the target is a static backend. */

@@ -12,7 +12,7 @@ const folders = ['examples', 'test/flow'].flatMap((folder) =>
 )
 
 describe('texts of what derivations read', () => {
-  it('has a text for every key that derivations read in the examples and test cases', async () => {
+  it('describes every key that derivations read in the examples and test cases', async () => {
     const keys = new Set<string>()
     for (const folder of folders) {
       const fold = await foldRecording(await readManifests([folder]))

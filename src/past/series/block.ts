@@ -8,7 +8,7 @@
 import { closeFrame, frameBytes } from '../decisions/frame.ts'
 import { type SeriesGroup, type SeriesOfGroup, seriesGroups } from './bucket.ts'
 
-/** Number of blocks after which the names begin anew, so that a damaged block costs at most these. */
+/** A new list of names starts after this many blocks, so that a damaged block makes at most these unreadable. */
 const blocksPerList = 512
 const newListFlag = 1
 /** Values that are not counts, such as costs, follow this number as 64 bits. */
