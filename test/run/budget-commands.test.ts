@@ -240,7 +240,8 @@ describe('commands on the ledger of `sluice run`', async () => {
       expect.stringMatching(/snapshots +[1-9]\d* compared, 0 differ/),
     ])
     const file = new DatabaseSync(`${running.logFile}.ledger`)
-    // One report may have entries of several values, and not every entry has a charge.
+    // One report may have entries of several values, not every entry has a charge, and the two
+    // requests of this value may stand in one report or in two: then 7 becomes 8.
     const charge = /("value":"sales",[^}]*"charged":")(\d+)/
     const events = file.prepare('SELECT position, body FROM events ORDER BY position').all()
     const charged = events.find(({ body }) => charge.test(`${body}`))
@@ -252,7 +253,7 @@ describe('commands on the ledger of `sluice run`', async () => {
     const { code, stdout } = await budgets('verify')
     expect(code).toBe(1)
     expect(stdout).toMatch(
-      /snapshot \d+: budgets default\/teams balances sales holdings local~\w+ charged: stored "\d", folded "7"/,
+      /snapshot \d+: budgets default\/teams balances sales holdings local~\w+ charged: stored "\d", folded "[78]"/,
     )
   })
 
