@@ -45,6 +45,8 @@ export class HolderSession {
   /** The last message of the holder that was taken: its charges are counted, and that it runs is in the log. */
   answered = 0
   isClosed = false
+  /** Whether the holder gives everything back, so that it is granted nothing more. */
+  isLeaving = false
 
   constructor(holder: string, receive: (update: HolderUpdate) => void) {
     this.holder = holder

@@ -153,6 +153,7 @@ export class Ledger {
     if (session.isClosed) return
     session.pending = report
     session.isReplyDue = true
+    session.isLeaving ||= report.isLeaving === true
     const until = monotonicNow() + wantMs
     for (const { budget, value, window, want } of report.entries) {
       if (want > 0n && window === this.fold.budgets.get(budget)?.window) {

@@ -67,8 +67,9 @@ function grantEvents(holder: string, grants: readonly BudgetGrant[]): NewEvent[]
 
 /** Shares for connected holders that have none of a budget, or none of its present generation. */
 export function missingShares({ fold, sessions, configured, isSole, now }: Scene): NewEvent[] {
-  for (const { holder } of sessions) {
-    if (fold.holders.get(holder)?.isReleased === true) continue
+  const stays = ({ holder, isLeaving }: HolderSession) =>
+    !isLeaving && fold.holders.get(holder)?.isReleased !== true
+  for (const { holder } of [...sessions].filter(stays)) {
     const grants: BudgetGrant[] = []
     for (const id of configured.keys()) {
       const budget = fold.budgets.get(id)
@@ -98,6 +99,7 @@ export function wantedEvents(
   const taken = new Map<string, bigint>()
   const events = [...sessions].flatMap((session) => {
     session.forgetWants(monotonicMs)
+    if (session.isLeaving) return []
     const grants = isSole
       ? soleGrants(scene, touched)
       : wantedGrants(scene, session, taken, recalls)

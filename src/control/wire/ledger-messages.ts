@@ -19,6 +19,7 @@ const reportShape = record({
   holder: text,
   sequence: count,
   message: count,
+  isLeaving: optional(flag),
   entries: list(
     record({
       ...account,

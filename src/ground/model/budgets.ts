@@ -107,6 +107,8 @@ export interface HolderReport {
   readonly sequence: number
   /** Rises with every message, so that the holder knows which one was answered. */
   readonly message: number
+  /** Set once the holder gives everything back, because it ends: it must be granted nothing more. */
+  readonly isLeaving?: boolean | undefined
   readonly entries: readonly ReportEntry[]
 }
 

@@ -235,10 +235,8 @@ export class Tenure {
     const { holder } = this.#options
     // What only asks for more need not be counted once.
     if (entries.some(([, entry]) => isCounted(entry))) this.#sequence++
-    this.#send(
-      { holder, sequence: this.#sequence, message: 0, entries: entries.map(([, entry]) => entry) },
-      now,
-    )
+    const sums = { sequence: this.#sequence, entries: entries.map(([, entry]) => entry) }
+    this.#send({ holder, message: 0, ...sums, ...(isLast && { isLeaving: true }) }, now)
   }
 
   #send(report: HolderReport, now: number): void {
