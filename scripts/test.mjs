@@ -1,4 +1,5 @@
-// The test command of the README: builds what is stale, then runs vitest. Arguments go to vitest.
+// The test command of the README: builds what is stale, then runs vitest. Arguments go to vitest. Without a path or
+// a project, the tests of packages and releases are left out.
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 
@@ -12,4 +13,7 @@ const report = process.env.SLUICE_TEST_REPORT
 const reporters = report
   ? ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`]
   : []
-run(join(root, 'node_modules', '.bin', 'vitest'), ['run', ...reporters, ...process.argv.slice(2)])
+const args = process.argv.slice(2)
+const isChosen = args.some((arg) => !arg.startsWith('-') || arg.startsWith('--project'))
+const project = isChosen ? [] : ['--project=gateway']
+run(join(root, 'node_modules', '.bin', 'vitest'), ['run', ...project, ...reporters, ...args])
