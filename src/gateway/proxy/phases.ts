@@ -2,6 +2,7 @@
  * The phases of a request, in order. A phase responds with a verdict, throws a GatewayError, or returns
  * undefined to continue. The last phase forwards the request. Responses are changed in `response.ts`.
  */
+import { andThen } from '../../ground/base/and-then.ts'
 import { GatewayError } from '../../ground/errors/index.ts'
 import type { ChosenBackend } from '../../ground/exchange/exchange.ts'
 import { forwardingExtensions } from '../../ground/exchange/forwarding.ts'
@@ -20,6 +21,7 @@ import type { GatewayRuntime } from './request/runtime.ts'
 import { resumeSession } from './request/session-persistence.ts'
 import { nameReading, progressOf, runSteps } from './request/steps.ts'
 import { startAttemptSpan, startTrace } from './request/tracing.ts'
+import type { Destination } from './upstream/destination.ts'
 import { now } from './upstream/endpoint.ts'
 
 /**
@@ -163,15 +165,18 @@ function selectRoute(
   const mayJoin = () => placementNow(context, runtime) === placement
   const kind = runtime.kinds.having('nameMessage', placement?.rule)
   const named = kind?.nameMessage?.(context, mayJoin)
-  if (!(named instanceof Promise)) return named ?? placeAgain(context, runtime)
-  return named.then((refused) => {
-    return context.over ? undefined : (refused ?? placeAgain(context, runtime))
-  })
+  return andThen(named, placeAgain, context, runtime)
 }
 
-/** Finds the route again if a header was added that it may match. */
-function placeAgain(context: RequestContext, runtime: GatewayRuntime): undefined {
+/** Finds the route again if a header was added that it may match, unless the request was refused. */
+function placeAgain(
+  refused: EarlyResponse,
+  context: RequestContext,
+  runtime: GatewayRuntime,
+): EarlyResponse {
+  if (context.over || refused !== undefined) return refused
   if (!context.isRouteKnown) placeRequest(context, runtime)
+  return undefined
 }
 
 function placeRequest(context: RequestContext, runtime: GatewayRuntime): undefined {
@@ -262,14 +267,11 @@ function resolveBackend(
   const options =
     context.retries === 0 ? context.session?.origin : { avoid: context.destination?.endpoint }
   const found = runtime.kinds.resolve(placement, backend, exchange.request, options, kind)
-  if (!(found instanceof Promise)) {
-    context.destination = found
-    return undefined
-  }
-  return found.then((destination) => {
-    context.destination = destination
-    return undefined
-  })
+  return andThen(found, setDestination, context)
+}
+
+function setDestination(destination: Destination, context: RequestContext): undefined {
+  context.destination = destination
 }
 
 const unknownBackend = { type: 'unknown', protocol: 'http' } as const

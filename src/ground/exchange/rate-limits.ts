@@ -1,4 +1,5 @@
 /** Rate limits as policies see them. The data plane keeps the buckets. */
+import { andThen } from '../base/and-then.ts'
 import type { limitPeriodMs } from '../base/limit-periods.ts'
 import type { BudgetHost } from './budgets.ts'
 import type { Exchange, RespondVerdict } from './exchange.ts'
@@ -98,15 +99,13 @@ export function checkTokenLimits(
   isAgain = false,
 ): ReturnType<TokenLimits['check']> {
   const stored = storedIn(exchange)
-  const refused = stored?.limits.check(exchange, isAgain)
-  if (refused instanceof Promise) return refused.then((late) => noteRefusal(exchange, stored, late))
-  return noteRefusal(exchange, stored, refused)
+  return andThen(stored?.limits.check(exchange, isAgain), noteRefusal, exchange, stored)
 }
 
 function noteRefusal(
+  refused: RespondVerdict | undefined,
   exchange: Exchange,
   stored: StoredLimits | undefined,
-  refused: RespondVerdict | undefined,
 ): RespondVerdict | undefined {
   if (stored !== undefined && refused !== undefined) {
     const { step } = stored

@@ -1,5 +1,7 @@
 /** HTTP Basic authentication (RFC 7617). */
+
 import { ambiguous, credentialsOf, none } from '../../../engines/auth/authorization-header.ts'
+import { andThen } from '../../../ground/base/and-then.ts'
 import { choice, type Infer, list, record, text } from '../../../ground/base/shape.ts'
 import {
   type Exchange,
@@ -31,7 +33,7 @@ const apply: PolicyApply<Infer<typeof shape>> = {
     const several = invalid('several Authorization headers')
     const malformed = invalid('malformed credentials')
     const wrong = invalid('unknown user or wrong password')
-    const settle = (exchange: Exchange, user: string, fits: boolean): Verdict => {
+    const settle = (fits: boolean, exchange: Exchange, user: string): Verdict => {
       if (!fits) return wrong
       exchange.request.headers.remove('authorization')
       exchange.learned.basicAuth = { username: user }
@@ -45,8 +47,7 @@ const apply: PolicyApply<Infer<typeof shape>> = {
         const pair = decode(credentials)
         if (pair === undefined) return malformed
         const fits = users.check(pair.user, pair.password, exchange)
-        if (!(fits instanceof Promise)) return settle(exchange, pair.user, fits)
-        return fits.then((settled) => settle(exchange, pair.user, settled))
+        return andThen(fits, settle, exchange, pair.user)
       },
     }
   },

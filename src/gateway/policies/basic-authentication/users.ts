@@ -4,6 +4,7 @@ import {
   type PasswordHashKind,
   passwordHashKind,
 } from '../../../engines/auth/passwords/htpasswd.ts'
+import { andThen } from '../../../ground/base/and-then.ts'
 import type { Exchange } from '../../../ground/exchange/exchange.ts'
 
 /** Users and their password hashes, read from texts in htpasswd format. */
@@ -33,9 +34,8 @@ export class Users {
   }
 }
 
-function falseAfter(matches: boolean | Promise<boolean>): boolean | Promise<boolean> {
-  return matches instanceof Promise ? matches.then(() => false) : false
-}
+const falseAfter = (matches: boolean | Promise<boolean>): boolean | Promise<boolean> =>
+  andThen(matches, () => false)
 
 /** Kinds of password hashes from the fastest to the slowest. */
 const bySlowness: readonly PasswordHashKind[] = ['sha1', 'crypt', 'apr1', 'bcrypt']

@@ -1,3 +1,4 @@
+import { andThen } from '../../../ground/base/and-then.ts'
 import { systemClock } from '../../../ground/base/clock.ts'
 import { type BudgetHost, budgetsOf, storeBudgets } from '../../../ground/exchange/budgets.ts'
 import {
@@ -47,8 +48,7 @@ function begin(
 ): Verdict | Promise<Verdict> {
   const budgets = new Budgets(bound, host, systemClock)
   storeBudgets(exchange, budgets)
-  const refused = budgets.count(exchange)
-  return refused instanceof Promise ? refused.then(verdictOf) : verdictOf(refused)
+  return andThen(budgets.count(exchange), verdictOf)
 }
 
 const verdictOf = (refused: RespondVerdict | undefined): Verdict => refused ?? next

@@ -33,5 +33,5 @@ export async function resolveAuthority(
   if (!endpoints.all.every(({ address }) => isAllowed(address.host))) {
     throw new GatewayError('destination_refused')
   }
-  return atHost(context, place, endpoints, { avoid })
+  return atHost(endpoints, context, place, { avoid })
 }

@@ -92,9 +92,9 @@ export function requireRoom(
 }
 
 export function atHost(
+  endpoints: NameEndpoints,
   context: ResolveContext,
   place: HostPlace,
-  endpoints: NameEndpoints,
   options: DestinationOptions,
 ): Destination {
   const endpoint = choose(context, endpoints, options)

@@ -1,4 +1,5 @@
 /** Prepares a request to a model: reads it, runs the guards, and writes it for the provider. */
+
 import { randomBytes } from 'node:crypto'
 import { asksForStream } from '../../../../engines/messages/format.ts'
 import {
@@ -16,6 +17,7 @@ import {
   passedOnRequest,
   settleRequest,
 } from '../../../../engines/messages/request/outgoing.ts'
+import { andThen } from '../../../../ground/base/and-then.ts'
 import { budgetsOf } from '../../../../ground/exchange/budgets.ts'
 import type { RespondVerdict } from '../../../../ground/exchange/exchange.ts'
 import { forwardingExtensions } from '../../../../ground/exchange/forwarding.ts'
@@ -101,8 +103,7 @@ function runOrRefuse(
   }
 }
 
-// Functions that wait are separate from those that need not: V8 makes memory for variables of a callback even
-// if the callback is never made.
+// Separate from `prepareOrRefuse`, which usually need not wait.
 async function awaitOrRefuse(
   call: ModelCall,
   route: RouteType,
@@ -150,26 +151,14 @@ export function refuseInFormat(
 function prepareRead(call: ModelCall, format: KnownFormat): Result | Promise<Result> {
   const { provider } = call
   if (provider === undefined) return undefined
-  const client = readClientBody(call, format)
-  return client instanceof Promise
-    ? awaitAndPrepare(call, format, provider, client)
-    : prepareBody(call, format, provider, client)
-}
-
-async function awaitAndPrepare(
-  call: ModelCall,
-  format: KnownFormat,
-  provider: ProviderEndpoint,
-  pending: Promise<ReadBody>,
-): Promise<Result> {
-  return prepareBody(call, format, provider, await pending)
+  return andThen(readClientBody(call, format), prepareBody, call, format, provider)
 }
 
 function prepareBody(
+  client: ReadBody,
   call: ModelCall,
   format: KnownFormat,
   provider: ProviderEndpoint,
-  client: ReadBody,
 ): Result | Promise<Result> {
   if (client instanceof FormBody) return prepareWhole(call, format, provider, client)
   const fields = isReadWhole(call) ? undefined : client.fieldsToPassOn(format)
@@ -278,9 +267,7 @@ function finishPreparing(
     refuseBackground(call, outgoing)
   }
   const spent = limits && checkTokenLimits(exchange, call.isAdmitted)
-  return spent instanceof Promise
-    ? awaitLimits(spent, call, outgoing, bytes)
-    : reserveUnless(spent, call, outgoing, bytes)
+  return andThen(spent, reserveUnless, call, outgoing, bytes)
 }
 
 const limitedBy = ({ format }: OutgoingRequest): boolean => format.operation !== 'count_tokens'
@@ -295,10 +282,7 @@ function reserveUnless(
   if (call.context.over || spent !== undefined || !limitedBy(outgoing)) {
     return sendUnless(spent, call, outgoing, bytes)
   }
-  const refused = reserveSpend(call, outgoing, bytes.length)
-  return refused instanceof Promise
-    ? refused.then((settled) => sendUnless(settled, call, outgoing, bytes))
-    : sendUnless(refused, call, outgoing, bytes)
+  return andThen(reserveSpend(call, outgoing, bytes.length), sendUnless, call, outgoing, bytes)
 }
 
 /**
@@ -312,15 +296,6 @@ function refuseBackground({ request }: ModelCall, { format, plan }: OutgoingRequ
     400,
     'background responses are not supported where token limits or response guards apply; send the request without background',
   )
-}
-
-async function awaitLimits(
-  pending: Promise<Result>,
-  call: ModelCall,
-  outgoing: OutgoingRequest,
-  bytes: SentBody,
-): Promise<Result> {
-  return reserveUnless(await pending, call, outgoing, bytes)
 }
 
 /** Sends the request unless limits have refused it. */

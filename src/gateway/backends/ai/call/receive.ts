@@ -35,6 +35,7 @@ import {
   statusError,
   withAskedModel,
 } from '../../../../engines/messages/response/whole.ts'
+import { andThen } from '../../../../ground/base/and-then.ts'
 import { bufferOf } from '../../../../ground/base/buffers.ts'
 import type { Body, BufferedBody, ResponseHead } from '../../../../ground/exchange/exchange.ts'
 import type { Received } from '../../../proxy/request/backend-call.ts'
@@ -189,23 +190,11 @@ function receiveWhole(received: ReceivedResponse, read: BufferedBody): Result | 
     const coding = received.response.headers.get('content-encoding')
     const limit = responseLimitOf(received.call.context.exchange)
     const decoded = decodeBody(read.bytes, coding, limit, 'provider')
-    const replaced =
-      decoded instanceof Promise
-        ? awaitDecoded(received, read.bytes, decoded)
-        : replaceDecoded(received, read.bytes, decoded)
+    const replaced = andThen(decoded, replaceDecoded, received, read.bytes)
     return replaced instanceof Promise ? awaitOrRefuse(received, replaced) : replaced
   } catch (error) {
     return refuseResponse(received, error)
   }
-}
-
-async function awaitDecoded(
-  received: ReceivedResponse,
-  sent: Uint8Array,
-  decoded: Promise<Uint8Array>,
-): Promise<Result> {
-  const bytes = await decoded
-  return received.call.context.over ? undefined : replaceDecoded(received, sent, bytes)
 }
 
 async function awaitOrRefuse(
@@ -230,11 +219,12 @@ function refuseResponse({ call, request }: ReceivedResponse, error: unknown): Re
 }
 
 function replaceDecoded(
+  bytes: Uint8Array,
   received: ReceivedResponse,
   sent: Uint8Array,
-  bytes: Uint8Array,
 ): Result | Promise<Result> {
   const { call, request, response, format } = received
+  if (call.context.over) return undefined
   if (request.countLocally !== undefined && lacksCounts(response.status)) {
     return countedResponse(call, request.format, request.countLocally)
   }

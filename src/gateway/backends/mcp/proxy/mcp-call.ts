@@ -1,4 +1,5 @@
 /** Serves requests to a backend of MCP servers (streamable HTTP). */
+import { andThen } from '../../../../ground/base/and-then.ts'
 import type { RespondVerdict, Verdict } from '../../../../ground/exchange/exchange.ts'
 import type { BackendCall } from '../../../proxy/request/backend-call.ts'
 import { usableAccess } from '../../../proxy/request/destinations.ts'
@@ -66,15 +67,12 @@ function serveMcp(exchange: McpExchange): Result | Promise<Result> {
   const access = usableAccess(exchange.placement, exchange.chosen)
   context.keepOriginal()
   const guard = access.policies.steps.find(({ mcp }) => mcp !== undefined)
-  const verdict = guard?.onRequest?.(context.exchange)
-  return verdict instanceof Promise
-    ? verdict.then((settled) => serveAllowed(exchange, settled))
-    : serveAllowed(exchange, verdict)
+  return andThen(guard?.onRequest?.(context.exchange), serveAllowed, exchange)
 }
 
 function serveAllowed(
-  exchange: McpExchange,
   verdict: Verdict | undefined,
+  exchange: McpExchange,
 ): Result | Promise<Result> {
   const { context } = exchange
   if (context.over) return undefined

@@ -1,5 +1,7 @@
 /** GatewayBackends with one address or host name. */
+
 import { isIP } from 'node:net'
+import { andThen } from '../../../../ground/base/and-then.ts'
 import { bareHost } from '../../../../ground/base/bare-host.ts'
 import { GatewayError } from '../../../../ground/errors/index.ts'
 import type { UpstreamVersion } from '../../../../ground/exchange/connection.ts'
@@ -64,9 +66,7 @@ function atStatic(
     return keptDestination(backend, endpoint, access, version)
   }
   const place = { host, port, access, version }
-  const found = context.resolver.hosts.endpoints(host, port)
-  if (!(found instanceof Promise)) return atHost(context, place, found, options)
-  return found.then((endpoints) => atHost(context, place, endpoints, options))
+  return andThen(context.resolver.hosts.endpoints(host, port), atHost, context, place, options)
 }
 
 /** The destination of a backend with an IP address, cached until the configuration changes. */

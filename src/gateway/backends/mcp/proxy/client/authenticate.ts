@@ -1,4 +1,5 @@
 /** Authenticates the clients of an MCP backend before their messages are read. */
+import { andThen } from '../../../../../ground/base/and-then.ts'
 import { withoutRootDot } from '../../../../../ground/base/root-dot.ts'
 import type { RespondVerdict, Verdict } from '../../../../../ground/exchange/exchange.ts'
 import { addNote } from '../../../../../ground/exchange/notes.ts'
@@ -144,6 +145,5 @@ function forwardDiscovery(
     // As for messages, Host is the server's own name by default.
     context.destination = { ...place, isHostname: true }
   }
-  const found = placeOf(runtime, only, access, undefined)
-  return found instanceof Promise ? found.then(setDestination) : setDestination(found)
+  return andThen(placeOf(runtime, only, access, undefined), setDestination)
 }

@@ -2,6 +2,7 @@
  * Sets the headers that name the message of a client, before policies or routes read them. Clients of the
  * modern era send these headers, in one of several encodings; other clients need not send them.
  */
+import { andThen } from '../../../../../ground/base/and-then.ts'
 import type {
   BufferedBody,
   HeaderFields,
@@ -41,10 +42,7 @@ export function nameMessage(
   // In the modern era there are no batches, and the call compares the headers with the body.
   const isModernCall = isModern(headers.get('mcp-protocol-version') ?? '')
   if (isModernCall && headers.has('mcp-method') && headers.has('mcp-name')) return undefined
-  const body = requestBody.read(bufferLimit)
-  return body instanceof Promise
-    ? body.then((read) => (context.over ? undefined : nameFromBody(context, read, mayJoin)))
-    : nameFromBody(context, body, mayJoin)
+  return andThen(requestBody.read(bufferLimit), nameFromBody, context, mayJoin)
 }
 
 /** Writes an encoded name as `encodeName` does, so that one name has one value. */
@@ -57,10 +55,11 @@ function normalizeName(context: RequestContext): void {
 }
 
 function nameFromBody(
-  context: RequestContext,
   body: BufferedBody,
+  context: RequestContext,
   mayJoin: (() => boolean) | undefined,
 ): Result {
+  if (context.over) return undefined
   const messages = body.complete ? messagesIn(body.bytes) : undefined
   const [message] = messages ?? []
   if (messages === undefined || message === undefined) return undefined

@@ -4,6 +4,7 @@ import type { CallRequest } from '../../../../../engines/http/contracts/calls.ts
 import { FlatHead } from '../../../../../engines/http/message/head-output.ts'
 import { checkField } from '../../../../../engines/http/message/header-fields.ts'
 import type { UpstreamAddress } from '../../../../../engines/http/sockets/upstream-address.ts'
+import { andThen } from '../../../../../ground/base/and-then.ts'
 import { GatewayError } from '../../../../../ground/errors/index.ts'
 import { FollowingExchange } from '../../../../../ground/exchange/derived.ts'
 import type { Exchange, RequestHead } from '../../../../../ground/exchange/exchange.ts'
@@ -50,27 +51,30 @@ export function prepareRequest(
   requireUsable(access)
   const whole = message.path ?? entry.target.path
   const place = placeOf(exchange.runtime, entry, access, message.pinned)
-  return place instanceof Promise
-    ? place.then((found) => prepareAt(exchange, { access, place: found, message, whole }))
-    : prepareAt(exchange, { access, place, message, whole })
+  return andThen(place, prepareAt, exchange, { access, message, whole })
 }
 
 type Field = readonly [name: string, value: string]
 type TargetHead = Pick<RequestHead, 'method' | 'scheme' | 'authority' | 'path' | 'query'>
 
-interface Prepared {
+interface Planned {
   readonly access: BackendAccess
-  readonly place: McpPlace
   readonly message: TargetMessage
   /** Path and query. */
   readonly whole: string
 }
 
+interface Prepared extends Planned {
+  readonly place: McpPlace
+}
+
 function prepareAt(
+  place: McpPlace,
   exchange: McpExchange,
-  prepared: Prepared,
+  planned: Planned,
 ): ReadyRequest | Promise<ReadyRequest> {
-  const { access, place, message, whole } = prepared
+  const { access, message, whole } = planned
+  const prepared = { ...planned, place }
   const mark = whole.indexOf('?')
   const head = {
     method: message.method,
