@@ -1,5 +1,5 @@
 // The test command of the README: builds what is stale, then runs vitest. Arguments go to vitest. Without a path or
-// a project, the tests of packages and releases are left out.
+// a project, the tests of artifacts and the searches are left out.
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 
