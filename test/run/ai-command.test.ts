@@ -21,14 +21,12 @@ let program: Program
 let key = ''
 
 beforeAll(async () => {
-  const off = ['--admin-address', 'off', '--console-address', 'off']
-  const any = ['--stats-address', '127.0.0.1:0', '--readiness-address', '127.0.0.1:0']
   const urls = [
     `openai=http://127.0.0.1:${a.port}/v1`,
     `anthropic=http://127.0.0.1:${c.port}`,
   ].flatMap((url) => ['--base-url', url])
   const budget = ['--budget', '12requests/day']
-  const args = ['ai', '--from-env', '--port', String(port), ...budget, ...urls, ...off, ...any]
+  const args = ['ai', '--from-env', '--port', String(port), ...budget, ...urls]
   program = startProgram(launcher, args, output, {
     PATH: process.env.PATH ?? '',
     XDG_STATE_HOME: state,
@@ -53,6 +51,13 @@ const openai = (apiKey: string) =>
 const messages = [{ role: 'user' as const, content: 'I am ann@example.com' }]
 
 describe('sluice ai', () => {
+  it('takes no port of another gateway on this machine', () => {
+    const text = readFileSync(output, 'utf8')
+    const taken = [...text.matchAll(/^(?:readiness|metrics|admin|console): (\S+)$/gm)]
+    expect(taken.map(([, url = '']) => new URL(url).hostname)).toEqual(Array(3).fill('127.0.0.1'))
+    expect(text).not.toMatch(/:150(?:0\d|2\d)\b/)
+  })
+
   it('serves each model at its vendor, with the key of the vendor, and masks texts', async () => {
     const answer = await openai(key).create({ model: 'gpt-5.1', messages })
     expect(answer.choices[0]?.message.content).toBe('Hello from A')

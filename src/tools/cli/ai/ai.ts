@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { stateFolder } from '../../../control/plane/open-log.ts'
 import { writeYaml } from '../import/write-yaml.ts'
-import { type ClientKeyOptions, clientKeyOf, writePrivate } from '../local/gateway.ts'
+import { besideOthers, type ClientKeyOptions, clientKeyOf, writePrivate } from '../local/gateway.ts'
 import { type RunOptions, run } from '../run/run.ts'
 import { exitCode, type Output, UsageError } from '../shared/output.ts'
 import { budgetOf } from './budget.ts'
@@ -39,7 +39,7 @@ export async function ai(options: AiOptions, output: Output): Promise<number> {
   writePrivate(file, text)
   output.report(`manifests: ${file}`)
   for (const line of hintsFor(served, { port, key: key?.shown })) output.report(line)
-  return run({ ...options, bindAddress: options.bindAddress ?? '127.0.0.1', file: [file] }, output)
+  return run({ ...besideOthers, ...options, file: [file] }, output)
 }
 
 type Variables = Readonly<Record<string, string | undefined>>

@@ -7,6 +7,15 @@ import { defaultClassName, gatewayGroup, ownGroup } from '../../../ground/model/
 import { hashOf, newKey } from '../keys/keys.ts'
 import { UsageError } from '../shared/output.ts'
 
+/** Settings of a gateway beside others on this machine: its addresses for operators take any free ports. */
+export const besideOthers = {
+  bindAddress: '127.0.0.1',
+  adminAddress: 'off',
+  statsAddress: '127.0.0.1:0',
+  readinessAddress: '127.0.0.1:0',
+  consoleAddress: '127.0.0.1:0',
+} as const
+
 export const ownApi = `${ownGroup}/v1alpha1`
 
 /** A Gateway that listens on one port. */

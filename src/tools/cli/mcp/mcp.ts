@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { stateFolder } from '../../../control/plane/open-log.ts'
-import { type ClientKeyOptions, clientKeyOf } from '../local/gateway.ts'
+import { besideOthers, type ClientKeyOptions, clientKeyOf } from '../local/gateway.ts'
 import { type RunOptions, run } from '../run/run.ts'
 import { exitCode, type Output, table, UsageError } from '../shared/output.ts'
 import { type ServerOptions, serverOf } from './server.ts'
@@ -72,20 +72,12 @@ export function listServers(options: FileOption, output: Output): number {
   return exitCode.success
 }
 
-/** Runs the gateway beside others on this machine: its addresses for operators take any free ports. */
 export function runServers(
   { file, ...options }: FileOption & Omit<RunOptions, 'file'>,
   output: Output,
 ): Promise<number> {
   const { path } = existing({ file })
-  const beside = {
-    bindAddress: '127.0.0.1',
-    adminAddress: 'off',
-    statsAddress: '127.0.0.1:0',
-    readinessAddress: '127.0.0.1:0',
-    consoleAddress: '127.0.0.1:0',
-  }
-  return run({ ...beside, ...options, file: [path] }, output)
+  return run({ ...besideOthers, ...options, file: [path] }, output)
 }
 
 function existing(options: FileOption): ServerFile {
