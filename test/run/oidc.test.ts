@@ -133,6 +133,17 @@ describe('signing in', () => {
     expect(echo(response).headers.cookie).toBe('theme=dark')
   })
 
+  it('keeps its cookies from backends of other routes, which could use them, and lets them set none', async () => {
+    const browser = new Browser()
+    const jar = browser.jar(hostOf('open'))
+    for (const name of ['__Host-sluice-s-0', 'theme', '__Host-sluice-s-0.1']) jar.set(name, 'dark')
+    const response = await browser.fetch(at('/plant', 'open'))
+    expect(response.headers['set-cookie']).toEqual(['own=1'])
+    expect(echo(response).headers.cookie).toBe('theme=dark')
+    for (const name of ['theme', 'own']) jar.delete(name)
+    expect(echo(await browser.fetch(at('/', 'open'))).headers.cookie).toBeUndefined()
+  })
+
   it('signs in at several providers on one host, and keeps them apart', async () => {
     other.behaviour.user = 'bob'
     const browser = new Browser()

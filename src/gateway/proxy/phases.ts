@@ -14,6 +14,7 @@ import { forwardedClient } from './forwarded-client.ts'
 import { limitForwards } from './max-forwards.ts'
 import type { EarlyResponse } from './request/backend-call.ts'
 import type { BackendKind, BackendKinds } from './request/backend-kind.ts'
+import { hideSignIn } from './request/beside-sign-in.ts'
 import { Attempt, type RequestContext } from './request/request-context.ts'
 import { settlePath } from './request/request-path.ts'
 import { findListener, findRoute, placementAhead, placementNow } from './request/route.ts'
@@ -63,6 +64,8 @@ export const requestPhases: readonly Phase[] = [
   respondDirectly,
   // After every phase that may refuse the request, because the gateway responds for the backend here.
   limitForwards,
+  // After the route's policies, because those of sign-in read their cookies.
+  hideSignIn,
   // After the route's policies, because an unauthenticated client must not learn whether a backend exists.
   // Fails with no_backends, backend_invalid, service_not_found, backend_unsupported, no_endpoints,
   // dns_failed, destination_refused, endpoint_picker_failed, policy_unenforceable.

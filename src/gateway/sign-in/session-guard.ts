@@ -7,10 +7,11 @@ import {
 } from '../../ground/exchange/exchange.ts'
 import type { Step } from '../policies/define.ts'
 import type { OidcConfig } from './config.ts'
-import { type RequestCookies, readCookies, reservedPrefix, setPieces } from './cookies.ts'
+import { type RequestCookies, readCookies, setPieces } from './cookies.ts'
 import type { Keyring } from './keyring.ts'
 import { isNavigation, isPreflight, refererPath, returnPathOf } from './navigation.ts'
 import { cookieLine, type OpenedSession, OpenedSessions } from './opened-sessions.ts'
+import { dropReserved, guardCookies, guardedLine } from './other-routes.ts'
 import { type Provider, ProviderError } from './provider.ts'
 import type { Renewal, Renewals } from './renewals.ts'
 import { challenge, unavailable } from './responses.ts'
@@ -36,8 +37,6 @@ type OwnPath = (
   opened: OpenedSession | undefined,
 ) => Promise<RespondVerdict>
 
-/** The Cookie field of the client, which a policy of the Gateway has removed from the request. */
-const lineExtension = 'oidc.cookies'
 /** Set if the response is one of sign-in itself, whose cookies are not those of a backend. */
 const answeredExtension = 'oidc.answered'
 /** Pause after a renewal that failed while the tokens are still valid. */
@@ -80,8 +79,7 @@ export class SessionGuard implements Step {
 
   onRequest(exchange: Exchange): Verdict | Promise<Verdict> {
     const { request, extensions } = exchange
-    const line =
-      (extensions.get(lineExtension) as string | undefined) ?? cookieLine(request.headers)
+    const line = guardedLine(exchange) ?? cookieLine(request.headers)
     const now = Date.now()
     const found = this.#find(line)
     const opened = found !== undefined && this.#isValid(found, now) ? found : undefined
@@ -122,7 +120,7 @@ export class SessionGuard implements Step {
     const { request, learned } = exchange
     const { headers } = request
     const { forwardAccessToken, forwardIDToken } = this.#parts.config
-    this.#hideCookies(exchange, cookies, line)
+    guardCookies(exchange, cookies.others, line)
     learned.jwt = session.claims
     learned.jwtToken = session.accessToken
     if (forwardAccessToken) headers.set('authorization', `Bearer ${session.accessToken}`)
@@ -131,12 +129,6 @@ export class SessionGuard implements Step {
       else headers.set(forwardIDToken, session.idToken)
     }
     return next
-  }
-
-  #hideCookies({ request, extensions }: Exchange, { others }: RequestCookies, line: string): void {
-    extensions.set(lineExtension, line)
-    if (others === '') request.headers.remove('cookie')
-    else request.headers.set('cookie', others)
   }
 
   /** Handles a request without a valid session. */
@@ -148,7 +140,7 @@ export class SessionGuard implements Step {
       config.passThroughAuthHeader &&
       (learned.jwt ?? learned.apiKey ?? learned.basicAuth) !== undefined
     if (isAuthenticated || isPreflight(request)) {
-      this.#hideCookies(exchange, cookies, line)
+      guardCookies(exchange, cookies.others, line)
       if (config.forwardIDToken !== undefined) request.headers.remove(config.forwardIDToken)
       return next
     }
@@ -255,15 +247,6 @@ export class SessionGuard implements Step {
     // A cache must not give the session to another user.
     if (!headers.has('cache-control')) headers.set('cache-control', 'private')
   }
-}
-
-/** Removes cookies of a backend whose names are those of the gateway. */
-function dropReserved(headers: NonNullable<Exchange['response']>['headers']): void {
-  const all = headers.getAll('set-cookie')
-  const kept = all.filter((cookie) => !cookie.trimStart().startsWith(reservedPrefix))
-  if (kept.length === all.length) return
-  headers.remove('set-cookie')
-  for (const cookie of kept) headers.add('set-cookie', cookie)
 }
 
 /** Whether the sign-in is as strong and as recent as the policy asks for. */

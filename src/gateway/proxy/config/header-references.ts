@@ -50,9 +50,14 @@ export function readsNames({ seesAllHeaders }: PolicyDefinition, config: string)
   return seesAllHeaders === true || anyNameHeader.test(config)
 }
 
+const signsIn = (resource: Resource | undefined): boolean =>
+  resource?.type === 'policy' && resource.field === 'oidc'
+
 export class HeaderReferences {
   /** Number of routes that match headers which name a message. */
   #routesByName = 0
+  /** Number of policies that sign browsers in. */
+  #signIns = 0
   readonly #counts = new Map<string, number>()
   /** Incremented when a name was added or removed. */
   generation = 0
@@ -66,11 +71,17 @@ export class HeaderReferences {
     return this.#routesByName > 0
   }
 
+  /** Whether any policy signs browsers in, so that requests to all routes of its hosts may have its cookies. */
+  get hasSignIn(): boolean {
+    return this.#signIns > 0
+  }
+
   replace(before: Resource | undefined, after: Resource | undefined): void {
     if (after !== undefined) for (const name of namesIn(after)) this.#count(name.toLowerCase(), 1)
     if (before !== undefined)
       for (const name of namesIn(before)) this.#count(name.toLowerCase(), -1)
     this.#routesByName += Number(matchesNames(after)) - Number(matchesNames(before))
+    this.#signIns += Number(signsIn(after)) - Number(signsIn(before))
   }
 
   #count(name: string, change: 1 | -1): void {

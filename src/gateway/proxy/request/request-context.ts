@@ -121,6 +121,8 @@ export class RequestContext {
   /** Whether filters of the rule, or of the backendRef, were applied; they also change the response. */
   ruleFilters = false
   backendFilters = false
+  /** Whether other routes sign browsers in, so that the backend must not set their cookies. */
+  isBesideSignIn = false
   /** Set once the backend is resolved, if its kind makes a call for each request. */
   call: BackendCall | undefined
   /** Where the next attempt goes, or the last one went. */
@@ -172,6 +174,7 @@ export class RequestContext {
       hasPassed ||
       this.ruleFilters ||
       this.backendFilters ||
+      this.isBesideSignIn ||
       this.session !== undefined ||
       this.call?.changeResponse !== undefined
     )

@@ -7,6 +7,7 @@ import { FollowingExchange } from '../../../ground/exchange/derived.ts'
 import type { Exchange, ResponseHead } from '../../../ground/exchange/exchange.ts'
 import { FieldPairs, MemoryBody } from '../../../ground/exchange/memory-message.ts'
 import { changeHeaders } from '../../../ground/model/header-changes.ts'
+import { dropReserved } from '../../sign-in/other-routes.ts'
 import type { LocalResponse } from './error-response.ts'
 import type { RequestContext } from './request-context.ts'
 import { keepSession } from './session-persistence.ts'
@@ -45,6 +46,7 @@ async function finishSteps(
 function changeByFilters(context: RequestContext, exchange: Exchange): void {
   const { response } = exchange
   if (response === undefined) return
+  if (context.isBesideSignIn) dropReserved(response.headers)
   // A response of the gateway itself comes from no endpoint, so it begins no session.
   if (context.session !== undefined && exchange === context.exchange) keepSession(context)
   if (context.ruleFilters) {
