@@ -1,7 +1,7 @@
 /** How a provider serves a request: in the format of the client, or translated. */
 import type { HeaderFields } from '../../ground/exchange/exchange.ts'
 import type { ProviderConfig } from '../../ground/model/model-providers.ts'
-import type { Framing } from './format.ts'
+import type { ErrorForm, Framing } from './format.ts'
 import type { CachingPolicy } from './formats/converse/caching.ts'
 import type { ConverseOptions } from './formats/converse/options.ts'
 import type { EmbeddingsFormatName, ProviderFormatName, ReadRouteType } from './formats/index.ts'
@@ -18,6 +18,8 @@ export type Plan =
       readonly framing?: Framing
       /** Whether the body names the model and asks for a stream, although the path does in the client's format. */
       readonly needsModel?: boolean
+      /** The form of the provider's errors; that of the client's format if omitted. */
+      readonly errors?: ErrorForm
       change?(body: JsonObject): JsonObject
     }
   /** The conversation is translated to `format`. */

@@ -126,16 +126,19 @@ async function collected(stream: AsyncIterable<ConverseStreamOutput>): Promise<A
   return { content: content as unknown as ContentBlock[], stop, usage }
 }
 
+export const bedrock = (base: string) =>
+  new BedrockRuntimeClient({
+    endpoint: base,
+    region: 'us-west-2',
+    maxAttempts: 1,
+    credentials: { accessKeyId: 'client', secretAccessKey: 'client' },
+  })
+
 export const converse: Client = {
   name: 'Converse',
   lacks: [],
   async ask(base, model, asked, isStreamed, results) {
-    const client = new BedrockRuntimeClient({
-      endpoint: base,
-      region: 'us-west-2',
-      maxAttempts: 1,
-      credentials: { accessKeyId: 'client', secretAccessKey: 'client' },
-    })
+    const client = bedrock(base)
     const request = requestOf(model, asked, results)
     const { content, stop, usage } = isStreamed
       ? await client
@@ -176,6 +179,6 @@ export const converse: Client = {
 async function* noEvents(): AsyncIterable<ConverseStreamOutput> {}
 
 /** Errors of this SDK have their status elsewhere. */
-function withStatus(error: { $metadata?: { httpStatusCode?: number } }): never {
+export function withStatus(error: { $metadata?: { httpStatusCode?: number } }): never {
   throw Object.assign(error, { status: error.$metadata?.httpStatusCode })
 }

@@ -5,13 +5,15 @@
 import { join } from 'node:path'
 import { beforeEach, expect, it } from 'vitest'
 import { reached, reachedBackend, useFleet } from '../../support/vendors/fleet.ts'
-import { type Client, clientsOfBothVendors, type Seen } from './clients.ts'
+import { type Client, clientsOfVendorA, type Seen } from './clients.ts'
 import { converse } from './converse-client.ts'
 import { type Feature, features } from './features.ts'
 import { gemini } from './gemini-client.ts'
+import { invokeModel } from './invoke-client.ts'
+import { messages } from './messages-client.ts'
 import { type Served, served } from './vendors.ts'
 
-const clients = [...clientsOfBothVendors, gemini, converse]
+const clients = [...clientsOfVendorA, messages, gemini, converse, invokeModel]
 
 const page = join(import.meta.dirname, '..', '..', '..', 'docs', 'model-features.md')
 
@@ -117,7 +119,9 @@ Each cell is the result of requests by an official SDK, whole and streamed, thro
 
 it.each(
   clients.flatMap((client) =>
-    served.map((to) => ({ client, to, name: client.name, vendor: to.name })),
+    served
+      .filter((to) => to.refuses?.includes(client.name) !== true)
+      .map((to) => ({ client, to, name: client.name, vendor: to.name })),
   ),
 )('tells $name clients of errors of $vendor', async ({ client, to }) => {
   const { next } = fleet.vendors[to.vendor]

@@ -5,6 +5,7 @@ import {
   conversesSegments,
   type Ending,
   generatesSegments,
+  invokesSegments,
   type Segment,
   saysSegments,
 } from '../../support/vendors/segments.ts'
@@ -61,8 +62,11 @@ const gemini: Wording = {
   },
 }
 
-const converse: Wording = {
-  says: conversesSegments,
+const isInvoke = (path: string): boolean => /\/invoke(-with-response-stream)?$/.test(path)
+
+const bedrock: Wording = {
+  says: (segments, ending) => (call, response) =>
+    (isInvoke(call.path) ? invokesSegments : conversesSegments)(segments, ending)(call, response),
   refuses: (message) => failsF(429, 'ThrottlingException', message),
   breaks: (message) => (_, response) => {
     openFrames(response)
@@ -80,6 +84,8 @@ export interface Served {
   readonly wording: Wording
   /** Clients whose format the vendor has. */
   readonly native?: readonly string[]
+  /** Clients whose bodies the model does not read, although the vendor has their paths. */
+  readonly refuses?: readonly string[]
 }
 
 export const served: readonly Served[] = [
@@ -113,15 +119,16 @@ export const served: readonly Served[] = [
     route: 'f',
     vendor: 'f',
     model: 'anthropic.claude-opus-4-8',
-    wording: converse,
-    native: ['Converse'],
+    wording: bedrock,
+    native: ['Converse', 'InvokeModel'],
   },
   {
     name: 'vendorF: Nova',
     route: 'f',
     vendor: 'f',
     model: 'amazon.nova-2-lite-v1:0',
-    wording: converse,
-    native: ['Converse'],
+    wording: bedrock,
+    native: ['Converse', 'InvokeModel'],
+    refuses: ['InvokeModel'],
   },
 ]

@@ -1,7 +1,7 @@
 /** One answer in pieces of different kinds, as each vendor would word it: whole, or as a stream. */
 import type { ServerResponse } from 'node:http'
 import { json, openStream, sendEvent, type VendorCall } from './vendor.ts'
-import { frame, openFrames } from './vendor-f.ts'
+import { chunkOf, frame, openFrames, placeOf } from './vendor-f.ts'
 
 /** A block of an answer; a stream sends its pieces one by one. */
 export interface Segment {
@@ -126,45 +126,70 @@ function deltasOf(segments: readonly Segment[]): object[] {
   })
 }
 
-/** Messages: each segment is a block. */
-export function saysSegments(segments: readonly Segment[], ending: Ending = {}): SegmentAnswer {
-  const { cached = 0 } = ending
+type Event = { readonly type: string }
+
+interface SaidMessage {
+  readonly whole: object
+  /** What a stream has in its place. */
+  readonly events: readonly Event[]
+}
+
+/** A message of vendor C: each segment is a block. */
+function messageOf(segments: readonly Segment[], ending: Ending, model: string): SaidMessage {
   const stop_reason = stopsOfMessages[ending.reason ?? 'end']
-  return ({ body }, response) => {
-    const head = {
-      id: 'msg_1',
-      type: 'message',
-      role: 'assistant',
-      model: String(body.model ?? 'm'),
-      stop_sequence: null,
-      usage: { input_tokens: 1, output_tokens: 1, cache_read_input_tokens: cached },
+  const head = {
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    model,
+    stop_sequence: null,
+    usage: { input_tokens: 1, output_tokens: 1, cache_read_input_tokens: ending.cached ?? 0 },
+  }
+  const events: Event[] = []
+  const add = (type: string, fields: object) => void events.push({ type, ...fields })
+  add('message_start', { message: { ...head, content: [], stop_reason: null } })
+  for (const [index, segment] of segments.entries()) {
+    add('content_block_start', { index, content_block: blockOf(segment, index, '') })
+    const deltas: object[] = segment.pieces.map((piece) => deltaOf(segment, piece))
+    for (const citation of citationsOf(segment).citations ?? []) {
+      deltas.push({ type: 'citations_delta', citation })
     }
+    if (segment.kind === 'thinking') deltas.push({ type: 'signature_delta', signature: 'c2ln' })
+    for (const delta of deltas) add('content_block_delta', { index, delta })
+    add('content_block_stop', { index })
+  }
+  const delta = { stop_reason, stop_sequence: null }
+  add('message_delta', { delta, usage: { output_tokens: 1 } })
+  add('message_stop', {})
+  const content = segments.map((segment, at) => blockOf(segment, at, wholeOf(segment)))
+  return { whole: { ...head, content, stop_reason }, events }
+}
+
+/** Messages, whole or as server-sent events. */
+export function saysSegments(segments: readonly Segment[], ending: Ending = {}): SegmentAnswer {
+  return ({ body }, response) => {
+    const { whole, events } = messageOf(segments, ending, String(body.model ?? 'm'))
     if (body.stream !== true) {
-      const content = segments.map((segment, at) => blockOf(segment, at, wholeOf(segment)))
-      json(response, 200, { ...head, content, stop_reason })
+      json(response, 200, whole)
       return
     }
-    const send = (type: string, fields: object) => sendEvent(response, { type, ...fields }, type)
     openStream(response)
-    send('message_start', { message: { ...head, content: [], stop_reason: null } })
-    for (const [index, segment] of segments.entries()) {
-      send('content_block_start', { index, content_block: blockOf(segment, index, '') })
-      for (const piece of segment.pieces) {
-        send('content_block_delta', { index, delta: deltaOf(segment, piece) })
-      }
-      for (const citation of citationsOf(segment).citations ?? []) {
-        send('content_block_delta', { index, delta: { type: 'citations_delta', citation } })
-      }
-      if (segment.kind === 'thinking') {
-        const delta = { type: 'signature_delta', signature: 'c2ln' }
-        send('content_block_delta', { index, delta })
-      }
-      send('content_block_stop', { index })
-    }
-    const delta = { stop_reason, stop_sequence: null }
-    send('message_delta', { delta, usage: { output_tokens: 1 } })
-    send('message_stop', {})
+    for (const event of events) sendEvent(response, event, event.type)
     response.end()
+  }
+}
+
+/** InvokeModel with the messages of vendor C, whole or in chunks. */
+export function invokesSegments(segments: readonly Segment[], ending: Ending = {}): SegmentAnswer {
+  return ({ path }, response) => {
+    const { model = '', verb } = placeOf(path) ?? {}
+    const { whole, events } = messageOf(segments, ending, model)
+    if (verb === 'invoke') {
+      json(response, 200, whole)
+      return
+    }
+    openFrames(response)
+    response.end(Buffer.concat(events.map(chunkOf)))
   }
 }
 

@@ -7,6 +7,7 @@ import { refusalOfConverse } from './model-rules.ts'
 import { refusalOfConverseSchemas } from './schema-rules.ts'
 import { json, type Refusal, startVendor, type Vendor, type VendorCall } from './vendor.ts'
 import type { ToolCall } from './vendor-a.ts'
+import { checkMessages, fields } from './vendor-c.ts'
 
 export const usageF = {
   inputTokens: 12,
@@ -60,7 +61,7 @@ function checkBody({ model, verb }: Place, body: Record<string, unknown>): Refus
 }
 
 function checkInvoke(model: string, body: Record<string, unknown>): Refusal {
-  if (model.includes('claude')) return checkInvokedMessages(body)
+  if (model.includes('claude')) return checkInvokedMessages(model, body)
   const known = model.includes('cohere')
     ? ['texts', 'input_type', 'truncate', 'embedding_types', 'output_dimension', 'images']
     : model.includes('nova')
@@ -71,13 +72,16 @@ function checkInvoke(model: string, body: Record<string, unknown>): Refusal {
   return model.includes('cohere') && !Array.isArray(body.texts) ? 'required key [texts]' : undefined
 }
 
+const invokedFields = [...fields, 'anthropic_version', 'anthropic_beta']
+
 /** Messages in InvokeModel have a version, and the path has the model and the wish for a stream. */
-function checkInvokedMessages(body: Record<string, unknown>): Refusal {
+function checkInvokedMessages(model: string, body: Record<string, unknown>): Refusal {
   if (body.anthropic_version !== 'bedrock-2023-05-31') return 'anthropic_version: Field required'
   const extra = ['model', 'stream'].find((name) => name in body)
   if (extra !== undefined) return `${extra}: Extra inputs are not permitted`
-  if (typeof body.max_tokens !== 'number') return 'max_tokens: Field required'
-  return Array.isArray(body.messages) ? undefined : 'messages: Field required'
+  const searches = JSON.stringify(body.tools ?? []).includes('"type":"web_search_')
+  if (searches) return 'tools.0: Input tag does not match any of the expected tags'
+  return checkMessages({ model, ...body }, true, invokedFields)
 }
 
 const checker =
@@ -222,7 +226,7 @@ function invokedMessages({ texts = [], call }: Conversed, model: string, isStrea
   return events
 }
 
-const chunkOf = (event: object): Uint8Array =>
+export const chunkOf = (event: object): Uint8Array =>
   frame('chunk', { bytes: Buffer.from(JSON.stringify(event)).toString('base64') })
 
 function sendFrames(response: ServerResponse, frames: readonly Uint8Array[]): void {

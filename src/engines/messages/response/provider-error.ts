@@ -52,7 +52,7 @@ export function readerOf({
   format,
 }: OutgoingRequest): (status: number, text: string) => ProviderError {
   if (translation !== undefined) return translation.readError
-  if (plan.kind === 'native') return format.errors.read
+  if (plan.kind === 'native') return (plan.errors ?? format.errors).read
   if (plan.kind === 'embeddings') return embeddingsFormats[plan.format].readError
   if (plan.kind === 'count') return countFormats[plan.format].readError
   throw new Error('a translated request has no translation')

@@ -135,7 +135,7 @@ export function readErrorResponse(
   isGuarded = false,
 ): JsonObject | undefined {
   const { plan, format } = request
-  if (plan.kind !== 'native') {
+  if (plan.kind !== 'native' || plan.errors !== undefined) {
     const error = readerOf(request)(status, text)
     return isGuarded && error.message === text
       ? statusError(request, status)

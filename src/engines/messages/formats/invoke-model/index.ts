@@ -2,13 +2,21 @@
 import type { ChatFormat } from '../../format.ts'
 import { type JsonObject, listAt } from '../../json/json.ts'
 import { bedrockRequests } from '../converse/client.ts'
-import { messages } from '../messages/index.ts'
+import { anthropicErrors, messages } from '../messages/index.ts'
 
 /** Returns the body for providers of messages, which have versions and beta features in headers. */
-export function withoutVersions(body: JsonObject): JsonObject {
+function withoutVersions(body: JsonObject): JsonObject {
   const { anthropic_version: _version, anthropic_beta: _features, ...rest } = body
   return rest
 }
+
+/** How providers of messages serve requests, in addition to their path. */
+export const servedAsMessages = {
+  kind: 'native',
+  needsModel: true,
+  errors: anthropicErrors,
+  change: withoutVersions,
+} as const
 
 export const invokeModel: ChatFormat<'InvokeModel'> = {
   ...messages,

@@ -1,5 +1,5 @@
 /** Any server that has some of the formats of vendors A and C. Others are translated to its formats of conversations. */
-import { withoutVersions } from '../../../../../engines/messages/formats/invoke-model/index.ts'
+import { servedAsMessages } from '../../../../../engines/messages/formats/invoke-model/index.ts'
 import type { Plan } from '../../../../../engines/messages/plan.ts'
 import { foreignPlan } from '../foreign-plan.ts'
 import { formatPath } from '../format-paths.ts'
@@ -45,9 +45,7 @@ const provider: Provider = {
     const path = pathOf(route, config)
     if (path !== undefined) return { kind: 'native', path }
     const messages = route === 'InvokeModel' ? pathOf('Messages', config) : undefined
-    if (messages !== undefined) {
-      return { kind: 'native', path: messages, needsModel: true, change: withoutVersions }
-    }
+    if (messages !== undefined) return { ...servedAsMessages, path: messages }
     const embeddings = pathOf('Embeddings', config)
     const { systemName: name = systemName } = config
     return foreignPlan(route, name, { chat: chatPlan(config), embeddings })

@@ -1,6 +1,6 @@
 /** Vendor C: Anthropic. Its own format is messages. */
 import { vendorKeyPlaces } from '../../../../../engines/auth/vendor-keys.ts'
-import { withoutVersions } from '../../../../../engines/messages/formats/invoke-model/index.ts'
+import { servedAsMessages } from '../../../../../engines/messages/formats/invoke-model/index.ts'
 import { foreignPlan } from '../foreign-plan.ts'
 import { bearerToken, below, type Provider } from '../provider.ts'
 
@@ -22,7 +22,7 @@ const provider: Provider = {
       case 'Messages':
         return { kind: 'native', path }
       case 'InvokeModel':
-        return { kind: 'native', path, needsModel: true, change: withoutVersions }
+        return { ...servedAsMessages, path }
       case 'VendorCTokenCount':
         return { kind: 'native', path: `${path}/count_tokens` }
       default:

@@ -1,6 +1,7 @@
 /** Vendor E: Vertex AI, which serves models of vendors C and D, and others. */
 import { applicationDefault } from '../../../../../engines/auth/google/application-default.ts'
 import { operationOf, type ReadRouteType } from '../../../../../engines/messages/formats/index.ts'
+import { servedAsMessages } from '../../../../../engines/messages/formats/invoke-model/index.ts'
 import {
   field,
   isObject,
@@ -86,7 +87,7 @@ function rawPlan(route: ReadRouteType, prefix: string, model: string, isStream: 
   const path = `${models}/${modelSegment(model)}:${verb}`
   if (route === 'InvokeModel') {
     const change = ({ anthropic_version: _version, ...body }: JsonObject) => toRawBody(body)
-    return { kind: 'native', path, needsModel: true, change }
+    return { ...servedAsMessages, path, change }
   }
   return route === 'Messages'
     ? { kind: 'native', path, change: toRawBody }
