@@ -144,7 +144,7 @@ const clients = [
       named('thinking: adaptive', { thinking: { type: 'adaptive' } }),
       named(
         'thinking.display',
-        { thinking: { type: 'adaptive', display: 'summarized' } },
+        { thinking: { type: 'adaptive', display: 'omitted' } },
         { thinking: { type: 'adaptive' } },
       ),
       member('tool_choice', { type: 'any' }, { tools: [tool()] }),
@@ -165,7 +165,7 @@ const clients = [
     title: 'Responses',
     format: clientFormats.Responses,
     base: { input: 'q' },
-    providers: ['messages', 'generate-content', 'converse'],
+    providers: ['completions', 'messages', 'generate-content', 'converse'],
     members: [
       member('background', true),
       member('context_management', [{ type: 'compaction' }]),
@@ -286,6 +286,11 @@ clients.push({
       ...modelFields({ thinking: { type: 'enabled', budget_tokens: 2_000 } }),
       inferenceConfig: { maxTokens: 9_000 },
     }),
+    named(
+      'additionalModelRequestFields.thinking.display',
+      modelFields({ thinking: { type: 'adaptive', display: 'omitted' } }),
+      modelFields({ thinking: { type: 'adaptive' } }),
+    ),
     named('additionalModelRequestFields.top_k', modelFields({ top_k: 5 })),
     member('additionalModelResponseFieldPaths', ['/a']),
     member('guardrailConfig', { guardrailIdentifier: 'g', guardrailVersion: '1' }),

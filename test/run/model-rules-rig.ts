@@ -1,6 +1,6 @@
 /** Requests of every client format to simulators of all vendors, which refuse what the vendors refuse. */
 import { beforeEach, expect } from 'vitest'
-import { reached, useFleet } from '../support/vendors/fleet.ts'
+import { reached, routes, useFleet } from '../support/vendors/fleet.ts'
 
 export type Fields = Readonly<Record<string, unknown>>
 export type Letter = 'a' | 'c' | 'd' | 'e' | 'f'
@@ -27,10 +27,12 @@ const least: Readonly<Record<Format, Fields>> = {
 }
 
 export function useModels() {
+  const conversed = { ai: { routes: { ...routes, '/converse': 'Converse' } } }
   const fleet = useFleet(({ at, region }) => [
     reached('a', { vendorA: {}, ...at('a') }),
-    reached('c', { vendorC: {}, ...at('c') }),
-    reached('d', { vendorD: {}, ...at('d') }, { auth: { key: 'AIzaKey' } }),
+    reached('custom', { custom: { formats: [{ type: 'Completions' }] }, ...at('a') }),
+    reached('c', { vendorC: {}, ...at('c') }, conversed),
+    reached('d', { vendorD: {}, ...at('d') }, { ...conversed, auth: { key: 'AIzaKey' } }),
     reached('e', { vendorE: { projectId: 'my-project', region: 'us-central1' }, ...at('e') }),
     reached('f', { vendorF: { region }, ...at('f') }),
   ])

@@ -236,6 +236,30 @@ describe('thinking', () => {
     expectMembers(await sent(vendor, format, model, fields), expected)
   })
 
+  it('is shown or hidden as Converse and Messages ask for it', async () => {
+    const conversed = (display: string) => ({
+      messages: [{ role: 'user', content: [{ text: 'Hello' }] }],
+      additionalModelRequestFields: { thinking: { type: 'adaptive', display } },
+    })
+    const post = async (path: string, body: object) => {
+      const response = await fetch(path, { method: 'POST', body: JSON.stringify(body) })
+      expect(response.status, await response.text()).toBe(200)
+    }
+    await post(`${fleet.base('c')}/model/claude-opus-4-8/converse`, conversed('summarized'))
+    expect(fleet.lastCall('c')?.body.thinking).toEqual(adaptive)
+    const shown = { thinkingConfig: { includeThoughts: true } }
+    for (const [display, expected] of [
+      ['summarized', shown],
+      ['omitted', { thinkingConfig: {} }],
+    ] as const) {
+      await post(`${fleet.base('d')}/model/gemini-2.5-flash/converse`, conversed(display))
+      expect(fleet.lastCall('d')?.body.generationConfig ?? {}).toEqual(expected)
+      const thinking = { type: 'adaptive', display }
+      const body = await sent('d', 'messages', 'gemini-2.5-flash', { thinking })
+      expect(body.generationConfig).toEqual({ maxOutputTokens: 9_000, ...expected })
+    }
+  })
+
   it('is refused where a model cannot be forced to call a tool', async () => {
     const response = await fetch(`${fleet.base('c')}/v1/chat/completions`, {
       method: 'POST',
@@ -249,6 +273,22 @@ describe('thinking', () => {
     expect(response.status).toBe(400)
     expect(await response.text()).toContain('tool_choice: forced calls of tools of this model')
     expect(fleet.vendors.c.calls).toEqual([])
+  })
+})
+
+describe('the verbosity of answers', () => {
+  it.each([
+    ['gpt-5.1', 'low'],
+    ['gpt-4o', undefined],
+    ['gpt-5.1-codex-mini', undefined],
+    ['my-model', undefined],
+  ])('reaches a server of chat completions with %s as %s', async (model, expected) => {
+    const response = await fetch(`${fleet.base('custom')}/v1/responses`, {
+      method: 'POST',
+      body: JSON.stringify({ model, input: 'Hello', text: { verbosity: 'low' } }),
+    })
+    expect(response.status, await response.text()).toBe(200)
+    expect(fleet.lastCall('a')?.body.verbosity).toBe(expected)
   })
 })
 

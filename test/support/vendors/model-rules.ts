@@ -145,7 +145,11 @@ export function refusalOfChat(model: string, body: Fields): string | undefined {
   }
   const accepted = effortsA.find(([pattern]) => pattern.test(model))?.[1]
   if (accepted === undefined) return undefined
-  const { reasoning_effort: effort, tools } = body
+  const { reasoning_effort: effort, tools, verbosity } = body
+  const isVerbose = /^gpt-(5|6)(?!.*-(chat|codex))/.test(model)
+  if (verbosity !== undefined && verbosity !== 'medium' && !isVerbose) {
+    return `Unsupported value: 'verbosity' does not support '${String(verbosity)}' with this model.`
+  }
   if (effort !== undefined && !accepted.includes(String(effort))) {
     return `Unsupported value: 'reasoning_effort' does not support '${String(effort)}' with this model.`
   }

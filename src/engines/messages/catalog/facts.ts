@@ -59,6 +59,8 @@ const ruleFields = {
   limits: shape.optional(limits),
   /** The member of chat completions with the limit of the output. */
   limitField: shape.optional(shape.choice('max_tokens', 'max_completion_tokens')),
+  /** Whether requests may ask for short or long answers. */
+  verbosity: shape.optional(shape.flag),
   /** Whether chat completions refuse an effort together with tools. */
   effortWithTools: shape.optional(shape.flag),
   /** Whether the model is served in chat completions; other models of vendor A only in its responses format. */

@@ -1,6 +1,7 @@
 /** Translates how clients ask for thinking to what a model accepts. */
 import { type Effort, efforts, type ModelFacts, type Parameter } from '../catalog/facts.ts'
 import type { Chat, Reasoning } from '../chat.ts'
+import { stringAt } from '../json/json.ts'
 
 /** Thinking budget in tokens for each effort. */
 const budgets: Readonly<Record<Effort, number>> = {
@@ -19,6 +20,15 @@ const smallestBudgets = [
   ['medium', 3_000],
   ['low', 0],
 ] as const
+
+const displays = new Map([
+  ['summarized', true],
+  ['omitted', false],
+])
+
+/** Reads whether `thinking` of vendor C asks for thoughts in the response; undefined if it does not say so. */
+export const showsThinkingIn = (thinking: unknown): boolean | undefined =>
+  displays.get(stringAt(thinking, 'display') ?? '')
 
 export const isEffort = (value: unknown): value is Effort =>
   typeof value === 'string' && Object.hasOwn(budgets, value)

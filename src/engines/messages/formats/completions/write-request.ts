@@ -224,6 +224,8 @@ export function writeCompletionsRequest(
     tool_choice: chat.tools.length === 0 ? undefined : writeToolChoice(chat.toolChoice, labels),
     parallel_tool_calls: chat.tools.length === 0 ? undefined : chat.parallelTools,
     reasoning_effort: writeEffort(chat, facts),
+    // Servers of other models refuse members that they do not know.
+    verbosity: facts.verbosity === true ? chat.verbosity : undefined,
     response_format: writeOutput(chat.output),
     user: chat.user,
     service_tier: serviceFor(chat, facts),

@@ -1,7 +1,7 @@
 /** Converts a Converse request to the common form. */
 import type { Chat, OutputFormat, Reasoning, Tool } from '../../chat.ts'
 import { functionTool } from '../../common/client-settings.ts'
-import { isEffort } from '../../common/effort.ts'
+import { isEffort, showsThinkingIn } from '../../common/effort.ts'
 import { readService } from '../../common/service.ts'
 import {
   booleanAt,
@@ -48,6 +48,7 @@ export function readConverseRequest(body: JsonObject): Chat {
     topK: numberAt(fields, 'top_k') ?? numberAt(objectAt(fields, 'inferenceConfig'), 'topK'),
     stop: stop.length === 0 ? undefined : stop,
     reasoning: readReasoning(fields),
+    showsThinking: showsThinkingIn(objectAt(fields, 'thinking')),
     output: readOutput(body),
   }
 }

@@ -197,22 +197,26 @@ function writeWebSearch({ path, allowedDomains, blockedDomains }: WebSearch): Js
   return { googleSearch: {} }
 }
 
-function thinkingConfig({ reasoning }: Chat, { thinking }: ModelFacts): JsonObject | undefined {
+function thinkingConfig(
+  { reasoning, showsThinking = true }: Chat,
+  { thinking }: ModelFacts,
+): JsonObject | undefined {
   if (reasoning === undefined || thinking === false) return undefined
   const { forms = ['budget'], efforts, budget: limits, mode = 'off' } = thinking ?? {}
   const effort = effortOf(reasoning)
   const isOff = effort === 'none'
   /** Whether the client lets the model decide. */
   const isOpen = reasoning.type === 'adaptive' && reasoning.effort === undefined
+  const includeThoughts = showsThinking && !isOff ? true : undefined
   if (forms[0] === 'level') {
     const thinkingLevel = isOpen ? undefined : nearestEffort(effort, efforts)
-    return compact({ thinkingLevel, includeThoughts: isOff ? undefined : true })
+    return compact({ thinkingLevel, includeThoughts })
   }
   if (isOff) return { thinkingBudget: mode === 'always' ? (limits?.min ?? 0) : 0 }
   const wanted = isOpen ? undefined : budgetOf(reasoning)
   const { min = 0, max = Number.POSITIVE_INFINITY } = limits ?? {}
   const thinkingBudget = wanted && Math.max(min, Math.min(max, wanted))
-  return compact({ thinkingBudget, includeThoughts: true })
+  return compact({ thinkingBudget, includeThoughts })
 }
 
 function generationConfig(chat: Chat, facts: ModelFacts): JsonObject {

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import type { Chat, OutputFormat, Reasoning, Tool } from '../../chat.ts'
 import { cacheOf } from '../../common/cache-control.ts'
 import { functionTool, readGenerateContentFields, readTools } from '../../common/client-settings.ts'
-import { isEffort } from '../../common/effort.ts'
+import { isEffort, showsThinkingIn } from '../../common/effort.ts'
 import { readService } from '../../common/service.ts'
 import {
   booleanAt,
@@ -82,11 +82,6 @@ function readReasoning(body: unknown): Reasoning | undefined {
   }
 }
 
-const displays = new Map([
-  ['summarized', true],
-  ['omitted', false],
-])
-
 function readOutput(body: unknown): OutputFormat | undefined {
   const config = objectAt(body, 'output_config')
   const format = objectAt(config, 'format') ?? objectAt(body, 'output_format')
@@ -120,7 +115,7 @@ export function readMessagesRequest(body: unknown): Chat {
     topK: numberAt(body, 'top_k'),
     stop: stop.length === 0 ? undefined : stop,
     reasoning: readReasoning(body),
-    showsThinking: displays.get(stringAt(objectAt(body, 'thinking'), 'display') ?? ''),
+    showsThinking: showsThinkingIn(objectAt(body, 'thinking')),
     output: readOutput(body),
     user: readUser(body),
     cache: cacheOf(body),

@@ -161,9 +161,9 @@ function writeFormat(output: OutputFormat | undefined): JsonObject | undefined {
   return { format: compact({ type: 'json_schema', name, description, schema, strict }) }
 }
 
-function writeText({ output, verbosity }: Chat): JsonObject | undefined {
+function writeText({ output, verbosity }: Chat, facts: ModelFacts): JsonObject | undefined {
   const format = writeFormat(output)
-  return verbosity === undefined ? format : { ...format, verbosity }
+  return verbosity === undefined || facts.verbosity === false ? format : { ...format, verbosity }
 }
 
 function writeReasoning(
@@ -193,7 +193,7 @@ export function writeResponsesRequest(
     top_p: chat.topP,
     ...toolFields(chat, labels),
     reasoning: writeReasoning(chat, facts),
-    text: writeText(chat),
+    text: writeText(chat, facts),
     user: chat.user,
     service_tier: serviceFor(chat, facts),
     store: false,
