@@ -2,6 +2,7 @@
 
 import type { ChatFormat, ClientFormat, EmbeddingsFormat, ProviderFormat } from '../format.ts'
 import { type CountFormat, countFormats } from '../request/counts/index.ts'
+import { ownCollections, storedCollections } from '../stored/collections.ts'
 import { completions, completionsProvider } from './completions/index.ts'
 import { converseClient } from './converse/client.ts'
 import { converse } from './converse/index.ts'
@@ -72,9 +73,7 @@ export const operationOf = (route: ReadRouteType): ClientFormat['operation'] =>
 export const routeTypes = [
   ...all.map(({ name }): ReadRouteType => name),
   'Models',
-  'Conversations',
-  'Files',
-  'Batches',
+  ...ownCollections.map((name) => storedCollections[name].type),
   'Passthrough',
   'Realtime',
 ] as const

@@ -6,6 +6,10 @@ import { field, type JsonObject, stringAt } from '../../../../engines/messages/j
 import { LlmError, unsupportedRoute } from '../../../../engines/messages/llm-error.ts'
 import { isMultipart } from '../../../../engines/messages/multipart/part-head.ts'
 import { pinnedModel } from '../../../../engines/messages/request/outgoing.ts'
+import {
+  ownCollections,
+  storedCollections,
+} from '../../../../engines/messages/stored/collections.ts'
 import { changeQuery } from '../../../../ground/base/query-string.ts'
 import { budgetsOf } from '../../../../ground/exchange/budgets.ts'
 import { tokenLimitsOf } from '../../../../ground/exchange/rate-limits.ts'
@@ -68,12 +72,6 @@ export function prepareStored(call: ModelCall, target: StoredPath): Done {
 
 const segment = (id: string | undefined): string | undefined => id && encodeURIComponent(id)
 
-const collectionNames = {
-  Conversations: 'conversations',
-  Files: 'files',
-  Batches: 'batches',
-} as const
-
 /** Returns the path of the collection at the provider. @throws UnsupportedByProviderError if it has none */
 function storedBase(
   { config }: ModelCall,
@@ -91,9 +89,9 @@ function pathOf(
   config: ProviderEndpoint['provider']['config'],
   collection: StoredPath['collection'],
 ): string | undefined {
-  const { name } = clientFormats.Responses
-  if (collection !== name) return vendor.storedPath?.(collectionNames[collection], config)
-  const plan = vendor.plan(name, pinnedModel(config) ?? '', config, false)
+  const own = ownCollections.find((name) => storedCollections[name].type === collection)
+  if (own !== undefined) return vendor.storedPath?.(own, config)
+  const plan = vendor.plan(clientFormats.Responses.name, pinnedModel(config) ?? '', config, false)
   return plan.kind === 'native' ? plan.path : undefined
 }
 

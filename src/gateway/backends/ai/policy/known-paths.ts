@@ -6,6 +6,10 @@ import {
   type ReadRouteType,
   type RouteType,
 } from '../../../../engines/messages/formats/index.ts'
+import {
+  ownCollections,
+  storedCollections,
+} from '../../../../engines/messages/stored/collections.ts'
 
 /** The form in which clients of an API expect errors. */
 export type ErrorFormName = ErrorForm['name'] | 'ollama'
@@ -39,15 +43,14 @@ const modelPath: KnownPath = {
 }
 
 /** Paths of collections of stored things; Azure has some of them without a version. */
-const collections: readonly KnownPath[] = (
-  [
-    ['conversations', 'Conversations'],
-    ['files', 'Files'],
-    ['batches', 'Batches'],
-  ] as const
-).flatMap(([name, type]) =>
+const collections: readonly KnownPath[] = ownCollections.flatMap((name) =>
   ['v1', 'openai'].map(
-    (above) => ({ ending: `/${above}/${name}`, type, isDefault: true, errors: 'openai' }) as const,
+    (above): KnownPath => ({
+      ending: `/${above}/${name}`,
+      type: storedCollections[name].type,
+      isDefault: true,
+      errors: 'openai',
+    }),
   ),
 )
 

@@ -1,4 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import {
+  ownCollections,
+  storedCollections,
+} from '../../../../engines/messages/stored/collections.ts'
 import { RouteTypes } from './route-types.ts'
 
 const chat = '/v1/chat/completions'
@@ -127,6 +131,15 @@ describe('the type of a route', () => {
       expect(unmapped.find(path)).toMatchObject(stored)
       const only = new RouteTypes({ '/chat': 'Completions', '*': 'Passthrough' })
       expect(only.find(path)).toBe('Passthrough')
+    })
+
+    it.each(ownCollections)('is that of the collection at every path of %s', (name) => {
+      const { type } = storedCollections[name]
+      for (const above of ['/v1', '/openai', '/openai/v1']) {
+        const collection = { collection: type, methods: ['POST'] }
+        expect(unmapped.find(`${above}/${name}`)).toMatchObject(collection)
+        expect(unmapped.find(`${above}/${name}/x_1`)).toMatchObject({ collection: type, id: 'x_1' })
+      }
     })
 
     it.each(['/v1/realtime', '/v1/vector_stores', '/v1beta/models/g:batchGenerateContent'])(

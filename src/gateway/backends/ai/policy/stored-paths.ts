@@ -1,8 +1,10 @@
 /** Paths of what vendors store for later requests, in the API of vendor A. */
+import {
+  type CollectionName,
+  type StoredType,
+  storedCollections,
+} from '../../../../engines/messages/stored/collections.ts'
 import type { StoredKind } from '../../../../engines/messages/stored/stored-ids.ts'
-
-/** The types of paths below which something is stored. */
-type StoredType = 'Responses' | 'Conversations' | 'Files' | 'Batches'
 
 /** A request for something stored, or one that stores something. */
 export interface StoredPath {
@@ -18,44 +20,18 @@ export interface StoredPath {
   readonly errors: 'openai'
 }
 
-interface Collection {
-  readonly type: StoredType
-  readonly kind: StoredKind
-  /** Methods by what follows the collection in the path; `:` stands for an id. */
-  readonly methods: Readonly<Record<string, readonly string[]>>
-}
+const names = Object.keys(storedCollections)
+const isCollection = (name: string): name is CollectionName => names.includes(name)
 
-const collections: Readonly<Record<string, Collection>> = {
-  responses: {
-    type: 'Responses',
-    kind: 'response',
-    methods: { ':': ['GET', 'DELETE'], ':/cancel': ['POST'], ':/input_items': ['GET'] },
-  },
-  conversations: {
-    type: 'Conversations',
-    kind: 'conversation',
-    methods: {
-      '': ['POST'],
-      ':': ['GET', 'POST', 'DELETE'],
-      ':/items': ['GET', 'POST'],
-      ':/items/:': ['GET', 'DELETE'],
-    },
-  },
-  files: {
-    type: 'Files',
-    kind: 'file',
-    methods: { '': ['POST'], ':': ['GET', 'DELETE'], ':/content': ['GET'] },
-  },
-  batches: {
-    type: 'Batches',
-    kind: 'batch',
-    methods: { '': ['POST'], ':': ['GET'], ':/cancel': ['POST'] },
-  },
-}
+/** What may follow an id. */
+const parts = Object.values(storedCollections)
+  .flatMap(({ methods }) => Object.keys(methods))
+  .flatMap((rest) => rest.split('/').filter((part) => part !== '' && part !== ':'))
 
 /** Only the documented parts: a route may lead to `/files/v1/chat/completions`. */
-const form =
-  /^(.*\/(responses|conversations|files|batches))(?:\/([\w-]+)(?:\/(cancel|content|input_items|items)(?:\/([\w-]+))?)?)?$/
+const form = new RegExp(
+  `^(.*/(${names.join('|')}))(?:/([\\w-]+)(?:/(${[...new Set(parts)].join('|')})(?:/([\\w-]+))?)?)?$`,
+)
 /** Other requests below `/responses`, which are no ids. */
 const named: ReadonlySet<string> = new Set(['compact', 'input_tokens'])
 
@@ -64,10 +40,9 @@ export function collectionOf(
   plain: string,
 ): { readonly path: string; readonly type: StoredType } | undefined {
   const [, path, name = '', id] = form.exec(plain) ?? []
-  const collection = collections[name]
-  if (path === undefined || collection === undefined || named.has(id ?? '')) return undefined
-  // Requests for responses are chats, which store something beside.
-  if (collection.kind === 'response' && id === undefined) return undefined
+  if (path === undefined || !isCollection(name) || named.has(id ?? '')) return undefined
+  const collection = storedCollections[name]
+  if (id === undefined && !('' in collection.methods)) return undefined
   return { path, type: collection.type }
 }
 
@@ -76,12 +51,11 @@ export function collectionOf(
  */
 export function storedPathOf(path: string): StoredPath | undefined {
   const [, , name = '', id, part, item] = form.exec(path) ?? []
-  const collection = collections[name]
-  if (collection === undefined) return undefined
+  if (!isCollection(name)) return undefined
+  const { type, kind, methods: known } = storedCollections[name]
   const rest = [id && ':', part, item && ':'].filter((one) => one !== undefined).join('/')
-  const methods = Object.hasOwn(collection.methods, rest) ? collection.methods[rest] : undefined
+  const methods = (known as Readonly<Record<string, readonly string[]>>)[rest]
   if (methods === undefined) return undefined
-  const { type, kind } = collection
   return {
     ...{ collection: type, kind, methods, errors: 'openai' },
     ...(id !== undefined && { id }),

@@ -2,6 +2,7 @@
 import { credentialsOf } from '../../../../engines/auth/authorization-header.ts'
 import type { ReadKeyPlaces } from '../../../../engines/auth/vendor-keys.ts'
 import type { Planner } from '../../../../engines/messages/plan.ts'
+import type { OwnCollection } from '../../../../engines/messages/stored/collections.ts'
 import type { HeaderFields } from '../../../../ground/exchange/exchange.ts'
 import type { SigningScope } from '../../../../ground/exchange/forwarding.ts'
 import type { ProviderConfig } from '../../../../ground/model/model-providers.ts'
@@ -25,7 +26,7 @@ export interface Provider extends Planner {
   /** The path of the provider's list of models, in vendor A's format or its own. */
   modelsPath?(config: ProviderConfig): string | undefined
   /** The path of a collection of stored things; omitted or undefined if the provider has none. */
-  storedPath?(name: StoredCollection, config: ProviderConfig): string | undefined
+  storedPath?(name: OwnCollection, config: ProviderConfig): string | undefined
   /** The signing scope; omitted if the provider does not require signed requests. */
   signingScope?(config: ProviderConfig): SigningScope
   /** The place of the inference, as far as prices depend on it; omitted if they do not. */
@@ -35,9 +36,6 @@ export interface Provider extends Planner {
   /** Credentials for backends without `auth`. Omitted if the vendor accepts only its own keys. */
   readonly cloudCredentials?: CloudCredentials
 }
-
-/** Collections of stored things beside responses, by their names in paths. */
-type StoredCollection = 'conversations' | 'files' | 'batches'
 
 /** Where a provider runs its models. */
 interface PricedPlace {

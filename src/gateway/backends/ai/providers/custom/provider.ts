@@ -1,6 +1,7 @@
 /** Any server that has some of the formats of vendors A and C. Others are translated to its formats of conversations. */
 import { servedAsMessages } from '../../../../../engines/messages/formats/invoke-model/index.ts'
 import type { Plan } from '../../../../../engines/messages/plan.ts'
+import { storedCollections } from '../../../../../engines/messages/stored/collections.ts'
 import { foreignPlan } from '../foreign-plan.ts'
 import { formatPath } from '../format-paths.ts'
 import type { Provider, ProviderConfig } from '../provider.ts'
@@ -19,12 +20,6 @@ const targets = [
   { type: 'Messages', format: 'messages' },
   { type: 'Responses', format: 'responses' },
 ] as const
-
-const typeOfCollection = {
-  conversations: 'Conversations',
-  files: 'Files',
-  batches: 'Batches',
-} as const
 
 /** Returns what conversations are translated to. */
 function chatPlan(config: ProviderConfig): Plan | undefined {
@@ -50,7 +45,7 @@ const provider: Provider = {
     const { systemName: name = systemName } = config
     return foreignPlan(route, name, { chat: chatPlan(config), embeddings })
   },
-  storedPath: (name, config) => pathOf(typeOfCollection[name], config),
+  storedPath: (name, config) => pathOf(storedCollections[name].type, config),
   modelsPath: (config) =>
     pathOf('Completions', config)?.replace(/\/chat\/completions$/, '/models') ?? '/v1/models',
   /** Servers with vendor C's format expect the version of its API. */
