@@ -100,7 +100,7 @@ const unknown = { status: 404, message: expect.stringMatching(/found with id/) }
 const refused = (text: string) => ({ status: 400, message: expect.stringContaining(text) })
 
 /** The ids of the vendor, which no client may see. */
-const canary = /(?:resp_|msg_|conv_|file-|batch_)(?:one|two)\d/
+const canary = /(?:resp_|msg_|conv_|file-|batch_|audio_)(?:one|two)\d/
 
 async function collect<Item>(stream: AsyncIterable<Item>): Promise<Item[]> {
   const items: Item[] = []
@@ -244,6 +244,44 @@ describe('a stored response', () => {
     expect((await named.responses.retrieve(other.id)).model).toBe('gpt-5')
     const passed = await ann().responses.create({ ...ask, store: false })
     expect(passed.id).toMatch(canary)
+  })
+
+  it('can be an answer in sound, whole or streamed, for the client that asked for it', async () => {
+    const failing = (key: string, port = ports.first) => clientOf(key, 'failing', port)
+    const messages = [{ role: 'user', content: 'Hello' }]
+    const audio = { voice: 'alloy', format: 'wav' }
+    const request = { model: 'gpt-5', messages, modalities: ['text', 'audio'], audio }
+    const speak = async (client: OpenAI, more: object = {}) =>
+      client.chat.completions.create({ ...request, ...more } as never) as unknown
+    failOnce()
+    const whole = (await speak(failing('key-of-ann'))) as OpenAI.ChatCompletion
+    const sound = whole.choices[0]?.message.audio
+    expect([sound?.transcript, sound?.data]).toEqual(['I am two', 'AAAA'])
+    const streamed = await speak(failing('key-of-ann'), { stream: true })
+    const chunks = await collect(streamed as AsyncIterable<OpenAI.ChatCompletionChunk>)
+    expect(JSON.stringify([whole, chunks])).not.toMatch(canary)
+    const inStream = chunks.flatMap(({ choices }) =>
+      choices.map(({ delta }) => (delta as { audio?: { id: string } }).audio?.id),
+    )
+    expect(new Set(inStream).size).toBe(2)
+    const following = (id: string | undefined) => ({
+      messages: [...messages, { role: 'assistant', audio: { id } }, messages[0]],
+    })
+    const text = { modalities: ['text'], audio: undefined }
+    await speak(failing('key-of-ann', ports.second), { ...following(sound?.id), ...text })
+    expect(two.calls.at(-1)?.text).toMatch(/"audio":\{"id":"audio_two\d+"\}/)
+    await speak(failing('key-of-ann'), following(inStream[2]))
+    expect(one.calls.at(-1)?.text).toMatch(/"audio":\{"id":"audio_one\d+"\}/)
+    const own = [...two.stored.keys()].find((id) => id.startsWith('audio_'))
+    const foreign = [following(sound?.id), following(own)].map(
+      (more) => () => speak(failing('key-of-bob'), more),
+    )
+    for (const refer of [...foreign, () => speak(failing('key-of-ann'), following(own))]) {
+      await expect(refer()).rejects.toMatchObject({
+        status: 404,
+        message: expect.stringContaining('messages[1].audio.id: no audio found with id'),
+      })
+    }
   })
 
   it('is found by the model that stores it, if the backend serves certain models', async () => {

@@ -109,6 +109,8 @@ interface StoredIdMembers {
   readonly members: { readonly any: readonly string[]; readonly texts: readonly string[] }
   /** Returns a request with the provider's ids; the same object if it has none. @throws StoredNotFoundError */
   open(body: JsonObject, ids: IdOpener): JsonObject
+  /** Whether later requests can use an id of the response; always if omitted. `fields` are those that are read. */
+  stores?(fields: JsonObject): boolean
   /** Returns a response with the client's ids; omitted if no id of a response can be used later. */
   seal?(response: JsonObject, seal: SealId): JsonObject
   /** Does the same for an event of a stream. */

@@ -1,4 +1,4 @@
-/** A simulator of what vendorA stores for each of its accounts: responses, conversations, files and batches. */
+/** A simulator of what vendorA stores for each of its accounts: responses, conversations, files, batches and answers in sound. */
 import type { ServerResponse } from 'node:http'
 import { json, openStream, sendEvent, startVendor, type Vendor, type VendorCall } from './vendor.ts'
 import { errorA, formOf } from './vendor-a.ts'
@@ -57,6 +57,7 @@ export async function startStoredVendor(name: string): Promise<StoredVendor> {
     if (part === 'content') return response.writeHead(200).end(`results of ${id}`)
     if (part === 'cancel')
       return json(response, 200, { ...stored.get(id ?? ''), status: 'cancelled' })
+    if (collection === 'chat') return speak(call, response)
     if (collection === 'responses') return respond(call, id, response)
     if (id !== undefined) return json(response, 200, { ...stored.get(id) })
     if (collection === 'conversations') {
@@ -73,6 +74,26 @@ export async function startStoredVendor(name: string): Promise<StoredVendor> {
     const output = add('file-', { object: 'file', purpose: 'batch_output' })
     const batch = { object: 'batch', ...body, status: 'completed', output_file_id: output.id }
     return json(response, 200, add('batch_', batch))
+  }
+  const speak = ({ body }: VendorCall, response: ServerResponse) => {
+    const sound = add('audio_', { data: 'AAAA', transcript: `I am ${name}`, expires_at: 9 })
+    const { id, data, transcript, expires_at } = sound
+    const head = { id: 'chatcmpl-1', created: 1, model: body.model }
+    if (body.stream !== true) {
+      const message = { role: 'assistant', content: null, refusal: null, audio: sound }
+      const choices = [{ index: 0, message, finish_reason: 'stop' }]
+      return json(response, 200, { ...head, object: 'chat.completion', choices })
+    }
+    openStream(response)
+    const pieces = [{}, { transcript }, { data }, { data }, { expires_at }]
+    const deltas = pieces.map((piece) => ({ audio: { id, ...piece } }))
+    for (const delta of [{ role: 'assistant', content: null }, ...deltas, {}]) {
+      const isLast = Object.keys(delta).length === 0
+      const choices = [{ index: 0, delta, finish_reason: isLast ? 'stop' : null }]
+      sendEvent(response, { ...head, object: 'chat.completion.chunk', choices })
+    }
+    sendEvent(response, '[DONE]')
+    return response.end()
   }
   const respond = (
     { body, path }: VendorCall,

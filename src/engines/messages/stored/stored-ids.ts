@@ -2,7 +2,14 @@
 import { LlmError } from '../llm-error.ts'
 
 /** What an id refers to. */
-export type StoredKind = 'response' | 'conversation' | 'item' | 'file' | 'batch' | 'container'
+export type StoredKind =
+  | 'response'
+  | 'conversation'
+  | 'item'
+  | 'file'
+  | 'batch'
+  | 'container'
+  | 'audio'
 
 /** Opens the ids in the request of a client. */
 export interface IdOpener {
@@ -25,6 +32,7 @@ const nouns: Readonly<Record<StoredKind, string>> = {
   file: 'file',
   batch: 'batch',
   container: 'container',
+  audio: 'audio',
 }
 
 /** Maximum number of characters of an id that an error repeats. */

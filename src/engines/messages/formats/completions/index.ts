@@ -1,8 +1,7 @@
 /** Chat completions. */
 
 import type { ChatFormat, ErrorForm, ProviderFormat } from '../../format.ts'
-import { isObject, isObjects, mapField, needList } from '../../json/json.ts'
-import { openFiles } from '../../stored/members.ts'
+import { isObject, isObjects, needList } from '../../json/json.ts'
 import { callsInCompletion } from './calls.ts'
 import { asksForUsage, complete, isComplete, withoutUsage } from './completion.ts'
 import { completionsEvents } from './events.ts'
@@ -16,6 +15,7 @@ import {
 } from './response.ts'
 import { completionsShape } from './shape.ts'
 import { completionsSlots } from './slots.ts'
+import { asksForSound, openCompletions, sealCompletions } from './stored.ts'
 import { CompletionsReader, CompletionsWriter } from './stream.ts'
 import { completionsTexts } from './texts.ts'
 import { readCompletionsUsage } from './usage.ts'
@@ -45,8 +45,11 @@ export const completions: ChatFormat<'Completions'> = {
   shape: completionsShape,
   history: completionsHistory,
   stored: {
-    members: { any: [], texts: ['file_id'] },
-    open: (body, ids) => mapField(body, 'messages', (one) => openFiles(one, ids, 'messages')),
+    members: { any: ['audio', 'modalities'], texts: ['file_id'] },
+    open: openCompletions,
+    stores: asksForSound,
+    seal: sealCompletions,
+    sealEvent: sealCompletions,
   },
   textMembers: ['messages'],
   limitMembers: ['max_tokens', 'max_completion_tokens'],

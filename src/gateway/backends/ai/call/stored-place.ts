@@ -72,6 +72,7 @@ export function withSeal(call: ModelCall, outgoing: OutgoingRequest): OutgoingRe
   const { stored } = outgoing.format as ClientFormat
   const { provider, request } = call
   if (stored?.seal === undefined || outgoing.plan.kind !== 'native') return outgoing
-  if (provider === undefined || request?.body.fields.store === false) return outgoing
+  if (provider === undefined || stored.stores?.(request?.body.fields ?? {}) === false)
+    return outgoing
   return { ...outgoing, seal: call.ownedIds.sealer(provider.place, outgoing.asked) }
 }
