@@ -86,12 +86,19 @@ const failover = object('FailoverVirtualModel', {
           doc: 'Models with the lowest number are preferred. Others are used if all of these are ejected or have failed.',
           default: 0,
         }),
+        conditions: optional(
+          failoverConditions,
+          'Failures of this model after which the next one is tried, in place of those of all targets.',
+        ),
       }),
       { min: 1, max: 64 },
     ),
     'Models to try, by priority. Among equal ones, the healthier and faster one gets more requests.',
   ),
-  conditions: optional(failoverConditions, 'Failures after which the next model is tried.'),
+  conditions: optional(
+    failoverConditions,
+    'Failures after which the next model is tried. If not set: 408, 429, 5xx and failed connections.',
+  ),
 })
 
 interface ConditionalTargets {

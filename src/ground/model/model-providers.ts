@@ -78,6 +78,8 @@ export interface ModelTarget {
   readonly priority: number
   /** Expression; the target is used if it is true. */
   readonly when?: string
+  /** Failures of this target after which another one is tried; those of the model if omitted. */
+  readonly failover?: FailoverRules
 }
 
 /** Failures after which the next provider is tried. */
@@ -90,6 +92,8 @@ export interface FailoverRules {
   readonly onContextExceeded: boolean
   /** Whether another provider is tried if the filter of a provider refuses the request or the response. */
   readonly onContentFilter: boolean
+  /** Set if another provider is tried if a provider does not have the model. */
+  readonly onModelNotFound?: boolean
   /** Milliseconds until the first event of a streamed response; no limit if omitted. */
   readonly firstTokenMs?: number
   /** Milliseconds without a byte before the first event of a streamed response; no limit if omitted. */

@@ -106,12 +106,13 @@ function viewOf({ ref, age }: ObjectState, spec: AgentgatewayModelSpec, match: s
   const { weighted, failover, conditional, sessionAffinity } = virtualModel ?? {}
   const choice = weighted ? 'weighted' : conditional ? 'conditional' : 'failover'
   const targets = targetsOf(virtualModel).map(
-    ({ modelRef, model, weight = 1, priority = 0, when }): VirtualTarget => ({
+    ({ modelRef, model, weight = 1, priority = 0, when, conditions: own }): VirtualTarget => ({
       modelRef: modelRef.name,
       weight,
       priority,
       ...(model !== undefined && { model }),
       ...(when !== undefined && { when }),
+      ...(own !== undefined && { failover: failoverRules(own) }),
     }),
   )
   const { conditions = {} } = failover ?? {}
@@ -126,12 +127,15 @@ function viewOf({ ref, age }: ObjectState, spec: AgentgatewayModelSpec, match: s
   }
 }
 
+type Conditions = Parameters<typeof failoverRules>[0]
+
 interface TargetSpec {
   readonly modelRef: { readonly name: string }
   readonly model?: string
   readonly weight?: number
   readonly priority?: number
   readonly when?: string
+  readonly conditions?: Conditions
 }
 
 function targetsOf(spec: AgentgatewayModelSpec['virtualModel']): readonly TargetSpec[] {

@@ -18,7 +18,11 @@ import { retryHintMs } from './retry-hint.ts'
 export const isProviderFailure = (status: number): boolean => status === 429 || status >= 500
 
 /** Why the content of a response leads to another provider. */
-export type FailoverReason = 'error code' | 'context exceeded' | 'content filter'
+export type FailoverReason =
+  | 'error code'
+  | 'context exceeded'
+  | 'content filter'
+  | 'model not found'
 
 /** Returns whether a status leads to another provider. */
 export function isFailoverStatus(
@@ -41,9 +45,10 @@ export function reasonInResponse(
   bytes: Uint8Array,
 ): FailoverReason | undefined {
   if (rules === undefined) return undefined
-  const { onContentFilter, onContextExceeded, errorCodes } = rules
+  const { onContentFilter, onContextExceeded, onModelNotFound, errorCodes } = rules
   if (status >= 400) {
-    const isRead = onContentFilter || onContextExceeded || errorCodes.length > 0
+    const isRead =
+      onContentFilter || onContextExceeded || onModelNotFound === true || errorCodes.length > 0
     return isRead ? reasonOfError(rules, readerOf(request)(status, utf8Text(bytes))) : undefined
   }
   return reasonInBody(rules, () => parseJson(utf8Text(bytes)))
@@ -78,9 +83,13 @@ const filterCodes: ReadonlySet<string> = new Set([
 const filterTexts =
   /content management policy|content filter(?:ing)? policy|flagged as potentially violating/i
 
+/** Names that vendors and servers have for models that they do not have; most of them come with 404. */
+const missingCodes: ReadonlySet<string> = new Set(['model_not_found', 'DeploymentNotFound'])
+const missingTexts = /model (?:identifier is invalid|.{0,512}(?:does not exist|not found))/i
+
 /** Returns why an error leads to another provider; undefined if it does not. */
 function reasonOfError(
-  { errorCodes, onContextExceeded, onContentFilter }: FailoverRules,
+  { errorCodes, onContextExceeded, onContentFilter, onModelNotFound }: FailoverRules,
   { status, code = '', kind = '', message }: ProviderError,
 ): FailoverReason | undefined {
   const isRefusal = status >= 400 && status < 500 && status !== 429
@@ -88,6 +97,9 @@ function reasonOfError(
     names.has(code) || names.has(kind) || (isRefusal && texts.test(message))
   if (onContextExceeded && has(contextCodes, contextTexts)) return 'context exceeded'
   if (onContentFilter && has(filterCodes, filterTexts)) return 'content filter'
+  if (onModelNotFound === true && (status === 404 || has(missingCodes, missingTexts))) {
+    return 'model not found'
+  }
   return errorCodes.includes(code) || errorCodes.includes(kind) ? 'error code' : undefined
 }
 

@@ -151,8 +151,8 @@ export class ModelCall {
 
   /** The failures after which another provider is tried; undefined for the usual ones. */
   get failover(): FailoverRules | undefined {
-    const { selection } = this
-    return selection === undefined ? this.backend?.failover : selection.model.failover
+    const { selection, provider } = this
+    return selection === undefined ? this.backend?.failover : selection.model.failoverOf(provider)
   }
 
   /** The settings of the current provider, with the model that it gets. */

@@ -30,7 +30,8 @@ export interface CompiledModel {
   /** The providers by priority. */
   readonly groups: Groups
   readonly affinity: Expression | undefined
-  readonly failover: FailoverRules | undefined
+  /** Returns the failures of a provider after which another one is tried; undefined for the usual ones. */
+  failoverOf(provider: ProviderEndpoint | undefined): FailoverRules | undefined
   /** Whether its expressions read the body of the request. */
   readonly readsBody: boolean
 }
@@ -59,10 +60,10 @@ export class ServedModels {
 
 function compileModel(model: ServedModel, providers: readonly ProviderEndpoint[]): CompiledModel {
   const { name, match, isInternal, choice, affinity, failover } = model
-  const found = model.targets.flatMap(({ provider: at, priority, weight, when }) => {
+  const found = model.targets.flatMap(({ provider: at, when, ...target }) => {
     const provider = providers[at]
     const expression = when === undefined ? undefined : new Expression(when)
-    return provider === undefined ? [] : [{ provider, priority, weight, when: expression }]
+    return provider === undefined ? [] : [{ ...target, provider, when: expression }]
   })
   const byPriority = Map.groupBy(found, ({ priority }) => priority)
   const groups = [...byPriority]
@@ -70,7 +71,12 @@ function compileModel(model: ServedModel, providers: readonly ProviderEndpoint[]
     .map(([, targets]) => targets.map(({ provider }) => provider))
   const source = affinity === undefined ? undefined : new Expression(affinity)
   const readsBody = source?.request === true || found.some(({ when }) => when?.request === true)
-  const base = { name, match, isInternal, choice, failover, readsBody }
+  const own = found.find((target) => target.failover !== undefined)
+  const failoverOf: CompiledModel['failoverOf'] =
+    own === undefined
+      ? () => failover
+      : (one) => found.find(({ provider }) => provider === one)?.failover ?? failover
+  const base = { name, match, isInternal, choice, failoverOf, readsBody }
   return { ...base, targets: found, groups, affinity: source }
 }
 

@@ -28,6 +28,10 @@ export const failoverConditions = object('FailoverConditions', {
     doc: 'Whether a request or a whole response that the filter of a provider refuses goes to a provider of another vendor.',
     default: false,
   }),
+  modelNotFound: optional(boolean(), {
+    doc: 'Whether a request goes to another provider if a provider does not have the model: it answers 404, or an error that says so.',
+    default: false,
+  }),
   firstTokenTimeout: optional(
     duration,
     'Maximum time from the start of an attempt to the first event of a streamed response.',
@@ -57,7 +61,13 @@ const usualStatuses: readonly number[] = [
 ]
 
 export function failoverRules(spec: Infer<typeof failoverConditions>): FailoverRules {
-  const { statuses = usualStatuses, errorCodes = [], contextExceeded, contentFilter } = spec
+  const {
+    statuses = usualStatuses,
+    errorCodes = [],
+    contextExceeded,
+    contentFilter,
+    modelNotFound,
+  } = spec
   const firstTokenMs = parseDurationMs(spec.firstTokenTimeout)
   const idleMs = parseDurationMs(spec.idleTimeout)
   const retryAfterMs = parseDurationMs(spec.retryAfterOver)
@@ -66,6 +76,7 @@ export function failoverRules(spec: Infer<typeof failoverConditions>): FailoverR
     errorCodes,
     onContextExceeded: contextExceeded === true,
     onContentFilter: contentFilter === true,
+    ...(modelNotFound === true && { onModelNotFound: true }),
     ...(firstTokenMs !== undefined && { firstTokenMs }),
     ...(idleMs !== undefined && { idleMs }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
