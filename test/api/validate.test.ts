@@ -278,7 +278,7 @@ describe('problem messages', () => {
     ],
     [
       policy({ backend: { ai: { routes: { '/v1/chat': 'Chat' } } } }),
-      'spec.backend.ai.routes["/v1/chat"]: must be one of Completions, Messages, Models, Passthrough, Responses, VendorCTokenCount, Embeddings, GenerateContent, GeminiCountTokens, EmbedContent, BatchEmbedContents, Converse, InvokeModel, TextCompletions, Rerank, Images, Speech, Moderations, ResponsesTokenCount, ResponsesCompact, Transcriptions, Translations, ImageEdits, ImageVariations, Conversations, Files, Batches, Realtime',
+      'spec.backend.ai.routes["/v1/chat"]: must be one of Completions, Messages, Models, Passthrough, Responses, VendorCTokenCount, Embeddings, GenerateContent, GeminiCountTokens, EmbedContent, BatchEmbedContents, Converse, InvokeModel, TextCompletions, Rerank, Images, Speech, Moderations, ResponsesTokenCount, ResponsesCompact, Transcriptions, Translations, ImageEdits, ImageVariations, Conversations, Files, Batches, MessageBatches, Realtime',
     ],
   ])('%#', (input, problem) => expect(problemsOf(input)).toContain(problem))
 })

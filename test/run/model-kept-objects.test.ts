@@ -34,12 +34,11 @@ describe('what vendors keep', () => {
   })
 
   it('is not served to clients of Messages, whose errors it has', async () => {
-    const { batches } = anthropic().messages
     for (const ask of [
-      () => batches.create({ requests: [] }),
-      () => batches.retrieve('msgbatch_1'),
-      () => batches.cancel('msgbatch_1'),
-      () => batches.results('msgbatch_1'),
+      () => anthropic().get('/v1/skills/skill_1'),
+      () => anthropic().post('/v1/agents', { body: {} }),
+      () => anthropic().get('/v1/sessions/s_1'),
+      () => anthropic().get('/v1/messages/batches/msgbatch_1/other'),
     ]) {
       await expect(ask()).rejects.toMatchObject({ ...refusal, error: { type: 'error' } })
     }

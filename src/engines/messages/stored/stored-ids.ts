@@ -8,6 +8,7 @@ export type StoredKind =
   | 'item'
   | 'file'
   | 'batch'
+  | 'message-batch'
   | 'container'
   | 'audio'
 
@@ -33,6 +34,7 @@ const nouns: Readonly<Record<StoredKind, string>> = {
   batch: 'batch',
   container: 'container',
   audio: 'audio',
+  'message-batch': 'batch',
 }
 
 /** Maximum number of characters of an id that an error repeats. */

@@ -22,6 +22,12 @@ function sealMembers(
   return sealed
 }
 
+/** SDKs read the results at the address in the batch, which they join to that of the gateway if it is a path. */
+const withOwnResults = (batch: JsonObject): JsonObject =>
+  stringAt(batch, 'results_url') === undefined
+    ? batch
+    : { ...batch, results_url: `/v1/messages/batches/${stringAt(batch, 'id')}/results` }
+
 /** `kind` is what the path of the request names; `isOfItems` is set if the path leads to items of it. */
 export function sealObject(
   body: JsonObject,
@@ -37,5 +43,6 @@ export function sealObject(
   const isItem = isOfItems && stringAt(body, 'object') !== 'conversation'
   if (isItem) return sealItem(body, seal) as JsonObject
   const named = sealMembers(body, ['id'], kind, seal)
+  if (kind === 'message-batch') return withOwnResults(named)
   return kind === 'batch' ? sealMembers(named, filesOfBatch, 'file', seal) : named
 }

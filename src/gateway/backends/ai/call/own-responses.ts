@@ -14,6 +14,10 @@ import {
   ProviderFailure,
   providerFailed,
 } from '../../../../engines/messages/response/provider-error.ts'
+import {
+  type Collection,
+  storedCollections,
+} from '../../../../engines/messages/stored/collections.ts'
 import type { RespondVerdict } from '../../../../ground/exchange/exchange.ts'
 import type { ErrorWriter } from '../../../proxy/request/error-response.ts'
 import type { Refusal } from '../policy/config.ts'
@@ -145,7 +149,7 @@ export function pathRefusal(
 
 /** Refuses a model that the gateway does not serve, in the form of the client's format. */
 export const modelNotFound = (route: RouteType): RespondVerdict =>
-  modelNotFoundIn(formatOf(route)?.errors.name ?? 'openai')
+  modelNotFoundIn(errorFormOf(route))
 
 export function modelNotFoundIn(form: ErrorFormName): RespondVerdict {
   const kind = form === 'openai' ? 'invalid_request_error' : undefined
@@ -182,6 +186,13 @@ export function guardRefusal(
   }
 }
 
-/** `route` is the type of a request in vendor A's format if the gateway does not read it. */
+const collections: readonly Collection[] = Object.values(storedCollections)
+
+/** Types that the gateway does not read are those of vendor A, except for some collections. */
+const errorFormOf = (route: RouteType): ErrorFormName =>
+  formatOf(route)?.errors.name ??
+  collections.find(({ type }) => type === route)?.errors ??
+  openAiErrors.name
+
 const writeErrorFor = (route: RouteType, error: ProviderError): JsonObject =>
-  (formatOf(route)?.errors ?? openAiErrors).write(error)
+  forms[errorFormOf(route)].write(error)

@@ -22,6 +22,12 @@ import { readClientBody } from './read-body.ts'
 import { needPlace } from './stored-place.ts'
 import { removedHeaders, setPath } from './write-request.ts'
 
+/** Formats with the headers and errors of the API of a collection. */
+const formats = { openai: clientFormats.Responses, anthropic: clientFormats.Messages } as const
+
+/** Parts that are files. */
+const isContent = (part: string | undefined): boolean => part === 'content' || part === 'results'
+
 type Done = undefined | Promise<undefined>
 
 /** Whether the response is a response of the model, which guards can read. */
@@ -52,12 +58,12 @@ export function prepareStored(call: ModelCall, target: StoredPath): Done {
   call.stored = {
     seal: isOfModel
       ? undefined
-      : part === 'content'
+      : isContent(part)
         ? 'relay'
         : (body) => sealObject(body, kind, part === 'items', seal),
   }
   call.outgoing = {
-    ...{ format: clientFormats.Responses, plan, seal, isStream },
+    ...{ format: formats[target.errors], plan, seal, isStream },
     ...{ model: '', asked: opened?.asked, body: undefined },
     ...{ translation: undefined, hidesUsage: false },
   }
@@ -120,16 +126,16 @@ function needServable(call: ModelCall, { kind, part, id }: StoredPath, method: s
   const { requestGuards = [], responseGuards = [] } = call.policy ?? {}
   const hasItems = part === 'input_items' || part === 'items'
   const what = hasItems ? 'lists of items' : 'files'
-  if (responseGuards.length > 0 && (part === 'content' || hasItems)) {
+  if (responseGuards.length > 0 && (isContent(part) || hasItems)) {
     throw new LlmError(400, `guards of responses cannot read ${what}`)
   }
   if (requestGuards.length > 0 && method === 'POST' && (kind === 'file' || part === 'items')) {
     throw new LlmError(400, `guards of requests cannot read ${what}`)
   }
-  if (kind === 'batch' && id === undefined) needNoRules(call)
+  if ((kind === 'batch' || kind === 'message-batch') && id === undefined) needNoRules(call)
 }
 
-/** The requests of a batch are in a file, so that nothing that depends on their content can apply. */
+/** The gateway does not read the requests of a batch, so that nothing that depends on their content can apply. */
 function needNoRules(call: ModelCall): void {
   needNoModelLimit(call)
   const { policy, context, provider, backend } = call
@@ -148,18 +154,18 @@ function needNoRules(call: ModelCall): void {
   if (rule === undefined) return
   throw new LlmError(
     400,
-    `batches are not supported where ${rule[0]} apply: their requests are in a file, which the gateway does not read`,
+    `batches are not supported where ${rule[0]} apply, because the gateway does not read their requests`,
   )
 }
 
-/** Opens the ids in the body. Files pass as they come. */
+/** Opens the ids in the body. Files, and batches with all their requests, pass as they come. */
 async function prepareBody(
   call: ModelCall,
   { part, kind }: StoredPath,
   { place }: ProviderEndpoint,
 ): Promise<undefined> {
   const { request, requestBody } = call.context.exchange
-  if (part === 'cancel') return
+  if (part === 'cancel' || kind === 'message-batch') return
   if (kind === 'file') {
     if (isMultipart(request.headers.get('content-type'))) return
     throw new LlmError(400, 'a file is sent as multipart/form-data')

@@ -49,7 +49,7 @@ const collections: readonly KnownPath[] = ownCollections.flatMap((name) =>
       ending: `/${above}/${name}`,
       type: storedCollections[name].type,
       isDefault: true,
-      errors: 'openai',
+      errors: storedCollections[name].errors,
     }),
   ),
 )
@@ -72,7 +72,7 @@ const unread: Readonly<Record<ErrorFormName, readonly string[]>> = {
     '/v1/vector_stores',
     '/v1/videos',
   ],
-  anthropic: ['/v1/complete', '/v1/messages/batches'],
+  anthropic: ['/v1/complete'],
   google: [
     ':asyncbatchembedcontent',
     ':batchgeneratecontent',

@@ -173,6 +173,7 @@ const routeType = choice('RouteType', {
   Conversations: 'stored conversations (/v1/conversations)',
   Files: 'stored files (/v1/files)',
   Batches: 'batches of requests (/v1/batches)',
+  MessageBatches: 'batches of messages of vendorC (/v1/messages/batches)',
   Realtime: 'realtime sessions (/v1/realtime)',
 } satisfies Readonly<Record<RouteType, string>>)
 

@@ -1,4 +1,4 @@
-/** Paths of what vendors store for later requests, in the API of vendor A. */
+/** Paths of what vendors store for later requests. */
 import {
   type CollectionName,
   type StoredType,
@@ -17,11 +17,15 @@ export interface StoredPath {
   /** The id of an item of a conversation. */
   readonly item?: string
   readonly methods: readonly string[]
-  readonly errors: 'openai'
+  readonly errors: 'openai' | 'anthropic'
 }
 
-const names = Object.keys(storedCollections)
-const isCollection = (name: string): name is CollectionName => names.includes(name)
+/** Longest first, because the name of a collection may end with that of another one. */
+const names = (Object.keys(storedCollections) as CollectionName[]).sort(
+  (a, b) => b.length - a.length,
+)
+const collectionAt = (path: string | undefined): CollectionName | undefined =>
+  path === undefined ? undefined : names.find((name) => path.endsWith(`/${name}`))
 
 /** What may follow an id. */
 const parts = Object.values(storedCollections)
@@ -30,7 +34,7 @@ const parts = Object.values(storedCollections)
 
 /** Only the documented parts: a route may lead to `/files/v1/chat/completions`. */
 const form = new RegExp(
-  `^(.*/(${names.join('|')}))(?:/([\\w-]+)(?:/(${[...new Set(parts)].join('|')})(?:/([\\w-]+))?)?)?$`,
+  `^(.*/(?:${names.join('|')}))(?:/([\\w-]+)(?:/(${[...new Set(parts)].join('|')})(?:/([\\w-]+))?)?)?$`,
 )
 /** Other requests below `/responses`, which are no ids. */
 const named: ReadonlySet<string> = new Set(['compact', 'input_tokens'])
@@ -39,8 +43,9 @@ const named: ReadonlySet<string> = new Set(['compact', 'input_tokens'])
 export function collectionOf(
   plain: string,
 ): { readonly path: string; readonly type: StoredType } | undefined {
-  const [, path, name = '', id] = form.exec(plain) ?? []
-  if (path === undefined || !isCollection(name) || named.has(id ?? '')) return undefined
+  const [, path, id] = form.exec(plain) ?? []
+  const name = collectionAt(path)
+  if (path === undefined || name === undefined || named.has(id ?? '')) return undefined
   const collection = storedCollections[name]
   if (id === undefined && !('' in collection.methods)) return undefined
   return { path, type: collection.type }
@@ -50,14 +55,15 @@ export function collectionOf(
  * Returns what a path names, whose ids are taken as they are; undefined if it is not written like the documented ones.
  */
 export function storedPathOf(path: string): StoredPath | undefined {
-  const [, , name = '', id, part, item] = form.exec(path) ?? []
-  if (!isCollection(name)) return undefined
-  const { type, kind, methods: known } = storedCollections[name]
+  const [, above, id, part, item] = form.exec(path) ?? []
+  const name = collectionAt(above)
+  if (name === undefined) return undefined
+  const { type, kind, errors, methods: known } = storedCollections[name]
   const rest = [id && ':', part, item && ':'].filter((one) => one !== undefined).join('/')
   const methods = (known as Readonly<Record<string, readonly string[]>>)[rest]
   if (methods === undefined) return undefined
   return {
-    ...{ collection: type, kind, methods, errors: 'openai' },
+    ...{ collection: type, kind, methods, errors },
     ...(id !== undefined && { id }),
     ...(part !== undefined && { part }),
     ...(item !== undefined && { item }),

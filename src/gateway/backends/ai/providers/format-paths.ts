@@ -19,6 +19,7 @@ const formatPaths: Readonly<Partial<Record<RouteType, string>>> = {
   Conversations: '/conversations',
   Files: '/files',
   Batches: '/batches',
+  MessageBatches: '/messages/batches',
 }
 
 /** Returns the path of a format below a base path, such as `/v1`. */

@@ -43,6 +43,7 @@ const format = object('CustomFormat', {
       Conversations: 'stored conversations (/v1/conversations)',
       Files: 'stored files (/v1/files)',
       Batches: 'batches of requests (/v1/batches)',
+      MessageBatches: 'batches of messages of vendorC (/v1/messages/batches)',
     }),
     'Format of requests.',
   ),

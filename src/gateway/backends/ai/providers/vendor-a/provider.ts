@@ -1,6 +1,8 @@
 /** Vendor A: OpenAI. Its own formats are chat completions, responses, embeddings and realtime. */
+
 import { operationOf, type ReadRouteType } from '../../../../../engines/messages/formats/index.ts'
 import type { Plan } from '../../../../../engines/messages/plan.ts'
+import { storedCollections } from '../../../../../engines/messages/stored/collections.ts'
 import { foreignPlan } from '../foreign-plan.ts'
 import { below, type Provider } from '../provider.ts'
 
@@ -42,7 +44,8 @@ const provider: Provider = {
     return foreignPlan(route, systemName, { chat, embeddings: below('embeddings', config) })
   },
   modelsPath: (config) => below('models', config),
-  storedPath: (name, config) => below(name, config),
+  storedPath: (name, config) =>
+    storedCollections[name].errors === 'openai' ? below(name, config) : undefined,
   realtimePath: (config) => below('realtime', config),
   adaptHeaders: () => undefined,
 }

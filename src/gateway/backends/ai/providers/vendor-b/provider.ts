@@ -1,8 +1,10 @@
 /** Vendor B: Azure OpenAI. It has vendor A's formats; the version of the API decides the path. */
+
 import { entraDefault } from '../../../../../engines/auth/entra/default-token.ts'
 import { vendorKeyPlaces } from '../../../../../engines/auth/vendor-keys.ts'
 import type { ReadRouteType } from '../../../../../engines/messages/formats/index.ts'
 import type { Plan } from '../../../../../engines/messages/plan.ts'
+import { storedCollections } from '../../../../../engines/messages/stored/collections.ts'
 import { cloudTokens } from '../../credentials/default-credentials.ts'
 import { foreignPlan } from '../foreign-plan.ts'
 import { modelSegment } from '../model-segment.ts'
@@ -72,7 +74,8 @@ const provider: Provider = {
     apiVersion === 'v1' || apiVersion === 'preview'
       ? pathOf('models', { ...config, apiVersion })
       : undefined,
-  storedPath: pathOf,
+  storedPath: (name, config) =>
+    storedCollections[name].errors === 'openai' ? pathOf(name, config) : undefined,
   realtimePath: (config) => pathOf('realtime', config),
   /** Sends keys in `api-key`; tokens of Entra stay in Authorization. */
   adaptHeaders(headers) {

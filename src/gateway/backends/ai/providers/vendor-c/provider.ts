@@ -1,6 +1,8 @@
 /** Vendor C: Anthropic. Its own format is messages. */
+
 import { vendorKeyPlaces } from '../../../../../engines/auth/vendor-keys.ts'
 import { servedAsMessages } from '../../../../../engines/messages/formats/invoke-model/index.ts'
+import { storedCollections } from '../../../../../engines/messages/stored/collections.ts'
 import { foreignPlan } from '../foreign-plan.ts'
 import { bearerToken, below, type Provider } from '../provider.ts'
 
@@ -31,6 +33,8 @@ const provider: Provider = {
         })
     }
   },
+  storedPath: (name, config) =>
+    storedCollections[name].errors === 'anthropic' ? below(name, config) : undefined,
   modelsPath: (config) => below('models', config),
   adaptHeaders(headers) {
     const token = bearerToken(headers)
