@@ -7,6 +7,7 @@ import {
   AgentFolder,
   type AgentName,
   agents,
+  isIsolated,
   noteAddress,
   noteCode,
   noteFile,
@@ -137,10 +138,11 @@ for (const name of Object.keys(agents) as AgentName[]) {
         const { agent, backend, vendor, model } = one
         const call = one.call ?? agents[agent].call(folder.work)
         script(fleet.vendors[vendor], vendor, { id: 'toolu_1', ...call })
-        const { code, text } = await folder.run(agent, model, fleet.base(backend), limitMs)
+        const { code, text, outside } = await folder.run(agent, model, fleet.base(backend), limitMs)
         const { calls: sent } = fleet.vendors[vendor]
         const paths = sent.map(({ path }) => path)
         expect([code, paths, text]).toEqual([0, paths, expect.stringContaining(last)])
+        expect(outside).toEqual(isIsolated ? [] : undefined)
         expect(sent.some((request) => request.text.includes(noteCode))).toBe(true)
         // Claude Code sends its thinking back only if the response has the model that it asked for.
         if (agent === 'claude' && vendor === 'c') expect(sent.at(-1)?.text).toContain('Hm, so.')

@@ -1,8 +1,10 @@
 /** Coding agents that people use, run without their own network and settings: each reads a file and ends. */
 import { execFile } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { connect, createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { canUnshare } from './namespaces.ts'
 import { type PartName, partPath } from './parts.ts'
 
 /** The file that agents read. Guards mask the address. */
@@ -14,7 +16,16 @@ export interface AgentRun {
   readonly code: number
   /** What the agent wrote to standard output and standard error. */
   readonly text: string
+  /** What the agent asked outside of loopback, besides the hosts that it is known to ask; undefined if the system permits no namespaces. */
+  readonly outside: readonly string[] | undefined
 }
+
+/** Without the network and the processes of the machine; what runs in them ends with them. */
+const namespaces = [
+  ...['--user', '--map-root-user', '--net', '--mount'],
+  ...['--pid', '--fork', '--kill-child', '--mount-proc'],
+]
+export const isIsolated = canUnshare(namespaces, ['ip', 'link'])
 
 interface Agent {
   readonly part: PartName
@@ -23,6 +34,8 @@ interface Agent {
   readonly call: (folder: string) => { readonly name: string; readonly input: object }
   readonly args: (model: string, prompt: string) => readonly string[]
   readonly env: (base: string) => Readonly<Record<string, string>>
+  /** The hosts that it asks for whatever its settings say. */
+  readonly asks?: readonly string[]
   /** Files below the home of the agent. */
   readonly files?: (base: string) => Readonly<Record<string, string>>
 }
@@ -70,11 +83,17 @@ export const agents = {
     files: (base) => ({
       '.codex/config.toml': [
         'model_provider = "sluice"',
+        'check_for_update_on_startup = false',
         '[model_providers.sluice]',
         'name = "Sluice"',
         `base_url = "${base}/v1"`,
         'wire_api = "responses"',
         'env_key = "SLUICE_KEY"',
+        '[analytics]',
+        'enabled = false',
+        '[features]',
+        'plugins = false',
+        'apps = false',
       ].join('\n'),
     }),
   },
@@ -95,6 +114,7 @@ export const agents = {
   opencode: {
     part: 'opencode',
     program: 'opencode',
+    asks: ['registry.npmjs.org'],
     call: (folder) => ({ name: 'read', input: { filePath: join(folder, noteFile) } }),
     args: (model, prompt) => ['run', '-m', model, prompt],
     env: () => ({
@@ -118,13 +138,44 @@ export type AgentName = keyof typeof agents
 export class AgentFolder {
   readonly home = mkdtempSync(join(tmpdir(), 'sluice-agent-'))
   readonly work = join(this.home, 'work')
+  /** Lines of what was asked outside of loopback. */
+  readonly #asked = join(this.home, 'outside')
+  #bridge: Server | undefined
 
   constructor() {
     mkdirSync(this.work)
     writeFileSync(join(this.work, noteFile), `${noteCode} is for ${noteAddress}\n`)
   }
 
+  /** Returns the command that runs a program without a network; the port of `base` is led there by a socket. */
+  #alone(base: string): readonly string[] {
+    if (!isIsolated) return []
+    const { port } = new URL(base)
+    const socket = join(this.home, 'gateway.sock')
+    this.#bridge = createServer((client) => {
+      const upstream = connect(Number(port), '127.0.0.1')
+      for (const [one, other] of [
+        [client, upstream],
+        [upstream, client],
+      ] as const) {
+        one.on('error', () => other.destroy()).on('close', () => other.destroy())
+        one.pipe(other)
+      }
+    }).listen(socket)
+    const script = join(import.meta.dirname, 'loopback-only.ts')
+    const node = [process.execPath, '--disable-warning=ExperimentalWarning', script]
+    return ['unshare', ...namespaces, ...node, socket, port, this.#asked]
+  }
+
+  #outside({ asks = [] }: Agent): readonly string[] | undefined {
+    if (!isIsolated) return undefined
+    if (!existsSync(this.#asked)) return []
+    const lines = readFileSync(this.#asked, 'utf8').trim().split('\n')
+    return lines.filter((line) => !asks.some((host) => line.includes(` ${host}:443`)))
+  }
+
   dispose(): void {
+    this.#bridge?.close()
     rmSync(this.home, { recursive: true, force: true })
   }
 
@@ -149,9 +200,10 @@ export class AgentFolder {
     const args = agent.args(model, `Read ${noteFile} and tell me the code.`)
     const { promise, resolve } = Promise.withResolvers<AgentRun>()
     const options = { cwd: this.work, env, timeout: limitMs, killSignal: 'SIGKILL' as const }
-    const child = execFile(program, args, options, (error, stdout, stderr) => {
+    const [first = '', ...rest] = [...this.#alone(base), program, ...args]
+    const child = execFile(first, rest, options, (error, stdout, stderr) => {
       const code = typeof error?.code === 'number' ? error.code : error === null ? 0 : -1
-      resolve({ code, text: `${stdout}\n${stderr}` })
+      resolve({ code, text: `${stdout}\n${stderr}`, outside: this.#outside(agent) })
     })
     child.stdin?.end()
     return promise
