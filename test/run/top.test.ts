@@ -109,6 +109,7 @@ it('sums up requests, errors, tokens, cost, tools and guards by what they belong
   expect(found.model?.['m-1']).toMatchObject({ requests: 1, inputTokens: 11, cost: 11 })
   expect(found.key?.['team=red']).toMatchObject({ requests: 2, errors: 0, cost: 11 })
   expect(found.tool?.['default/tools echo']).toMatchObject({ requests: 1, errors: 0 })
+  expect(found.target?.['default/tools items']?.requests).toBeGreaterThan(0)
   expect(found.guard?.['Request regex']?.verdicts).toContainEqual({ name: 'Reject', count: 1 })
   expect(found.all?.['']).toMatchObject({ errors: 2, cost: 11, toolCalls: 2, tokens: 18 })
 })

@@ -45,6 +45,8 @@ export interface AnsweredSeries {
   /** Whether it sums up several series: those after the first ones, and those that were not counted apart. */
   readonly isOther: boolean
   readonly sums: SeriesSums
+  /** RFC 3339: end of the newest bucket with a request. Omitted if there is none, and for other series. */
+  readonly lastRequest?: string
   /** One value for each step; null if nothing was measured. */
   readonly points?: SeriesPoints
 }
@@ -52,7 +54,10 @@ export interface AnsweredSeries {
 type PointName = 'requests' | 'errors' | 'refused' | 'tokens' | 'cost' | 'toolCalls'
 export type SeriesPoints = Readonly<
   Record<PointName | 'p50Ms' | 'p99Ms', readonly (number | null)[]>
->
+> & {
+  /** Decisions of guards by action; omitted if there are none. */
+  readonly verdicts?: Readonly<Record<string, readonly number[]>>
+}
 
 export interface SeriesAnswer {
   readonly by: SeriesGroup
@@ -81,13 +86,14 @@ export function answerSeries(
   const fromMs = Math.floor(question.fromMs / stepMs) * stepMs
   const range = { fromMs, toMs: question.toMs, stepMs }
   const steps = Math.max(1, Math.ceil((question.toMs - fromMs) / stepMs))
-  const sums = sumsOf(store, by, range, open)
+  const { sums, lastMs } = sumsOf(store, by, range, open)
   const chosen = chooseSeries(sums, top)
   const points = withPoints ? pointsOf(store, by, range, steps, new Set(chosen), open) : undefined
   const series = chosen.map((name) => ({
     name,
     isOther: name === otherName,
     sums: sumsOfCounts(sums.get(name) ?? new Map()),
+    ...lastRequestOf(lastMs.get(name)),
     ...(points && { points: pointLists(points.get(name) ?? []) }),
   }))
   const since = store.startMs
@@ -117,22 +123,44 @@ const niceStep = (stepMs: number): number =>
 
 const isNow = ({ toMs }: Range): boolean => toMs >= Date.now() - bucketMs
 
-/** Returns the sums of each series; those beyond the limit of a bucket are in the series `otherName`. */
-function sumsOf(store: SeriesStore, by: SeriesGroup, range: Range, open: Groups): SeriesOfGroup {
+const lastRequestOf = (ms: number | undefined): Pick<AnsweredSeries, 'lastRequest'> =>
+  ms === undefined ? {} : { lastRequest: new Date(ms).toISOString() }
+
+/**
+ * Returns the sums of each series, and the end of its newest bucket with a request. Series beyond the limit of a
+ * bucket are in the series `otherName`.
+ */
+function sumsOf(store: SeriesStore, by: SeriesGroup, range: Range, open: Groups) {
   const sums: SeriesOfGroup = new Map()
-  const groups: Groups = new Map([[by, sums]])
+  const lastMs = new Map<string, number>()
   let counts: Counts = new Map()
+  let series = ''
+  let blockEndMs = 0
   const visitor: BlockVisitor = {
-    block: (_start, _end, group) => group === by,
+    block: (_start, endMs, group) => {
+      blockEndMs = endMs
+      return group === by
+    },
     series: (name) => {
+      series = name
       counts = sums.get(name) ?? new Map()
       sums.set(name, counts)
     },
-    count: (name, value) => void counts.set(name, (counts.get(name) ?? 0) + value),
+    count: (name, value) => {
+      counts.set(name, (counts.get(name) ?? 0) + value)
+      if (name === 'requests') lastMs.set(series, Math.max(blockEndMs, lastMs.get(series) ?? 0))
+    },
   }
   store.read(range.fromMs, range.toMs, range.stepMs, visitor)
-  if (isNow(range)) addOpen(groups, by, open)
-  return sums
+  if (isNow(range)) {
+    addOpen(new Map([[by, sums]]), by, open)
+    for (const [name, more] of open.get(by) ?? []) {
+      if (more.has('requests')) lastMs.set(name, Math.min(range.toMs, Date.now()))
+    }
+  }
+  // Other series are summed up, so they have no time of their own.
+  lastMs.delete(otherName)
+  return { sums, lastMs }
 }
 
 function addOpen(groups: Groups, by: SeriesGroup, open: Groups): void {
@@ -203,6 +231,7 @@ function pointsOf(
 }
 
 const bucketPrefix = 'le:'
+const verdictPrefix = 'verdict:'
 
 function latencies(counts: Counts): Pick<SeriesSums, 'p50Ms' | 'p99Ms'> {
   const buckets = [...counts]
@@ -225,7 +254,7 @@ function sumsOfCounts(counts: Counts): SeriesSums {
     ...(plain as Record<CountName, number>),
     ...latencies(counts),
     causes: named(counts, 'cause:'),
-    verdicts: named(counts, 'verdict:'),
+    verdicts: named(counts, verdictPrefix),
   }
 }
 
@@ -241,5 +270,15 @@ function pointLists(steps: readonly Counts[]): SeriesPoints {
     toolCalls: list('toolCalls'),
     p50Ms: measured.map(({ p50Ms }) => p50Ms ?? null),
     p99Ms: measured.map(({ p99Ms }) => p99Ms ?? null),
+    ...verdictPoints(steps),
   }
+}
+
+function verdictPoints(steps: readonly Counts[]): Pick<SeriesPoints, 'verdicts'> {
+  const all = steps.flatMap((counts) => [...counts.keys()])
+  const names = [...new Set(all.filter((name) => name.startsWith(verdictPrefix)))].sort()
+  if (names.length === 0) return {}
+  const listOf = (name: string) => steps.map((counts) => counts.get(name) ?? 0)
+  const lists = names.map((name) => [name.slice(verdictPrefix.length), listOf(name)] as const)
+  return { verdicts: Object.fromEntries(lists) }
 }

@@ -2,9 +2,19 @@
 
 /**
  * The groups of series. `all` has one series. A series of `key` is a dimension and a value of the identity, such as
- * `team=red`; one of `tool` is the backend and the tool; one of `guard` is the phase and the guard.
+ * `team=red`; one of `tool` is the backend and the tool; one of `guard` is the phase and the guard; one of `target` is
+ * the backend and the MCP server that answered a message. Files have the positions of groups, so new ones are last.
  */
-export const seriesGroups = ['all', 'route', 'backend', 'model', 'key', 'tool', 'guard'] as const
+export const seriesGroups = [
+  'all',
+  'route',
+  'backend',
+  'model',
+  'key',
+  'tool',
+  'guard',
+  'target',
+] as const
 export type SeriesGroup = (typeof seriesGroups)[number]
 
 /**

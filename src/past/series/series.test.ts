@@ -63,6 +63,25 @@ describe('time series', () => {
     expect(series[0]?.sums.requests).toBe(13)
   })
 
+  it('says when each series had its last request, and how guards decided in each step', () => {
+    const store = new SeriesStore({})
+    const key = (name: string): Entry => ['key', name, { requests: 1 }]
+    appendAt(store, start, key('principal=ann'), key('principal=bob'))
+    appendAt(store, start + 120_000, key('principal=ann'), ['key', 'principal=bob', { cost: 1 }])
+    const { series } = ask(store, { by: 'key' })
+    expect(series.map(({ name, lastRequest }) => [name, lastRequest])).toEqual([
+      ['principal=ann', '2026-01-31T12:02:10.000Z'],
+      ['principal=bob', '2026-01-31T12:01:00.000Z'],
+    ])
+    expect(ask(store, { by: 'key', top: 1 }).series[1]).toMatchObject({ isOther: true })
+    expect(ask(store, { by: 'key', top: 1 }).series[1]).not.toHaveProperty('lastRequest')
+    const guard = 'Request regex'
+    appendAt(store, start + 180_000, ['guard', guard, { requests: 3, 'verdict:Mask': 3 }])
+    appendAt(store, start + 240_000, ['guard', guard, { requests: 1, 'verdict:Reject': 1 }])
+    const [decided] = ask(store, { by: 'guard', toMs: start + 300_000 }).series
+    expect(decided?.points?.verdicts).toEqual({ Mask: [0, 0, 0, 3, 0], Reject: [0, 0, 0, 0, 1] })
+  })
+
   it('keeps everything but the torn block after a restart', () => {
     const folder = newFolder()
     const before = new SeriesStore({ folder })

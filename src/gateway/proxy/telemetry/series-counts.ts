@@ -125,6 +125,15 @@ function addKeys(snapshot: MetricsSnapshot, add: Add): void {
 }
 
 function addTools(snapshot: MetricsSnapshot, add: Add): void {
+  for (const { labels, value } of samplesOf(snapshot, 'mcp_requests_total')) {
+    const { backend = '', target = '', result } = labels
+    // The gateway itself answers messages without a target.
+    if (target === '' || target === unknown) continue
+    const isOther = backend === overflow || target === overflow
+    const names = [['target', isOther ? otherName : `${backend} ${target}`]] as const
+    add(names, 'requests', value)
+    if (result === 'error') add(names, 'errors', value)
+  }
   for (const { labels, values } of histogramsOf(snapshot, 'mcp_tool_call_duration_seconds')) {
     const { backend = '', tool = '', result } = labels
     const isOther = backend === overflow || tool === otherName

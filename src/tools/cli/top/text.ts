@@ -23,6 +23,7 @@ const count = (value: number): string => (value === 0 ? '-' : wholes.format(valu
 const columns = {
   requests: { title: 'REQUESTS', of: ({ requests }) => wholes.format(requests) },
   calls: { title: 'CALLS', of: ({ requests }) => wholes.format(requests) },
+  messages: { title: 'MESSAGES', of: ({ requests }) => wholes.format(requests) },
   checks: { title: 'CHECKS', of: ({ requests }) => wholes.format(requests) },
   rate: { title: 'PER S', of: ({ requests }, seconds) => figures.format(requests / seconds) },
   errors: { title: 'ERRORS', of: (sums) => share(sums.errors, sums) },
@@ -47,8 +48,8 @@ const columns = {
   },
 } satisfies Readonly<Record<string, Column>>
 
-const { requests, calls, checks, rate, errors, refused, p50, p99, tokens, cost, cause, verdicts } =
-  columns
+const { requests, calls, messages, checks, rate, errors, refused } = columns
+const { p50, p99, tokens, cost, cause, verdicts } = columns
 const columnsOf: Readonly<Record<SeriesGroup, readonly Column[]>> = {
   all: [requests, rate, errors, refused, p50, p99, tokens, cost, cause],
   route: [requests, rate, errors, refused, p50, p99, tokens, cost, cause],
@@ -57,6 +58,7 @@ const columnsOf: Readonly<Record<SeriesGroup, readonly Column[]>> = {
   key: [requests, rate, errors, tokens, cost],
   tool: [calls, rate, errors, p50, p99],
   guard: [checks, verdicts],
+  target: [messages, rate, errors],
 }
 
 const nameOf = ({ name, isOther }: AnsweredSeries): string => (isOther ? '(all others)' : name)
