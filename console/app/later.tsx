@@ -7,13 +7,13 @@ export function later(load: () => Promise<ComponentType>): ComponentType {
   let loaded: ComponentType | undefined
   return function Later() {
     const [error, setError] = useState<string>()
-    const [, setLoaded] = useState(loaded)
+    const [, setLoaded] = useState(loaded !== undefined)
     useEffect(() => {
       if (loaded !== undefined) return
       load().then(
         (component) => {
           loaded = component
-          setLoaded(() => component)
+          setLoaded(true)
         },
         (reason: Error) => setError(reason.message),
       )
