@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { clientFormats } from '../src/engines/messages/formats/index.ts'
-import { consoleSettings } from '../src/ground/settings/console.ts'
+import { gatewayConsoleSettings } from '../src/ground/settings/console.ts'
 import { controllerSettings } from '../src/ground/settings/controller.ts'
 import { settings } from '../src/ground/settings/index.ts'
 import { remoteSettings } from '../src/ground/settings/remote.ts'
@@ -315,7 +315,7 @@ describe('settings', () => {
       .filter((file) => file.startsWith('src/'))
       .map((file) => readFileSync(join(root, file), 'utf8'))
       .join('\n')
-    const all = { ...settings, ...controllerSettings, ...remoteSettings, ...consoleSettings }
+    const all = { ...settings, ...controllerSettings, ...remoteSettings, ...gatewayConsoleSettings }
     // A setting is described as `name: row(…)`; every other mention reads it.
     const isRead = (name: string) => new RegExp(`\\b${name}\\b(?!: row)`).test(text)
     expect(Object.keys(all).filter((name) => !isRead(name))).toEqual([])

@@ -1,5 +1,5 @@
 // The page of settings, from the table in src/ground/settings/index.ts.
-import { consoleSettings } from '../../src/ground/settings/console.ts'
+import { gatewayConsoleSettings } from '../../src/ground/settings/console.ts'
 import { controllerSettings } from '../../src/ground/settings/controller.ts'
 import { settings } from '../../src/ground/settings/index.ts'
 import { remoteSettings } from '../../src/ground/settings/remote.ts'
@@ -22,7 +22,7 @@ export function generate() {
       '## Every process that serves traffic\n',
       tableOf(settings),
       '## `sluice run` and `sluice controller`\n',
-      tableOf(consoleSettings),
+      tableOf(gatewayConsoleSettings),
       '## `sluice proxy` only\n',
       tableOf(remoteSettings),
       '## `sluice controller`\n',

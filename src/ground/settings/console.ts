@@ -1,6 +1,6 @@
 /** The settings of the console, for the processes that have an event log. */
 import { row } from './table.ts'
-import { loopbackAddress } from './types.ts'
+import { boolean, loopbackAddress } from './types.ts'
 
 export const consoleSettings = {
   consoleAddress: row(loopbackAddress, {
@@ -8,5 +8,16 @@ export const consoleSettings = {
     env: 'SLUICE_CONSOLE_ADDRESS',
     default: 'localhost:15004',
     doc: 'Loopback address of the web console. If the default is in use, another port is chosen.',
+  }),
+}
+
+/** Further settings of the console of a process that is a gateway. */
+export const gatewayConsoleSettings = {
+  ...consoleSettings,
+  consoleActions: row(boolean, {
+    flag: 'console-actions',
+    env: 'SLUICE_CONSOLE_ACTIONS',
+    default: false,
+    doc: 'Whether pages of the web console may send requests to the listeners of this gateway: chats with models and calls of tools. Only in `sluice run` and commands that are based on it.',
   }),
 }

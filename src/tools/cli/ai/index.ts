@@ -1,6 +1,6 @@
 /** The command `sluice ai` and its options. */
 import { type Command, Option } from 'commander'
-import { consoleSettings } from '../../../ground/settings/console.ts'
+import { gatewayConsoleSettings } from '../../../ground/settings/console.ts'
 import { settings } from '../../../ground/settings/index.ts'
 import { addSettings, clientKeyOptions, collect, port } from '../shared/options.ts'
 import { processOutput } from '../shared/output.ts'
@@ -31,7 +31,7 @@ export function addAi(program: Command): void {
     )
     .option('--print', 'print the manifests, and do not run')
   clientKeyOptions(command, 'at each start')
-  addSettings(command, { ...settings, ...consoleSettings }).action(async (given: Given) => {
+  addSettings(command, { ...settings, ...gatewayConsoleSettings }).action(async (given: Given) => {
     const { ai } = await import('./ai.ts')
     const keyVariables = Object.fromEntries(
       vendors.map(({ name }) => [name, given[`${name}KeyEnv`] as string | undefined]),

@@ -64,6 +64,22 @@ export function commandsOf(placeOf: () => CommandPlace): Pick<ConsoleSource, 'ru
   }
 }
 
+/**
+ * Lets pages send requests to the listeners of the gateway in this process, as any client may.
+ * @param bindAddress where listeners are bound
+ */
+export function sendingTo(
+  bindAddress: string | undefined,
+  ports: () => readonly number[],
+): Pick<ConsoleSource, 'send'> {
+  return {
+    send: async function* (request, signal) {
+      const { sendRequest } = await import('./server/send.ts')
+      yield* sendRequest(request, { bindAddress, ports: ports() }, signal)
+    },
+  }
+}
+
 /** The records of a folder or else of a NATS server; nothing if neither is named. */
 export function recordsOf({ recordDir, nats }: RecordPlace): Pick<ConsoleSource, 'decisions'> {
   if (recordDir === undefined && nats === undefined) return {}

@@ -1,6 +1,6 @@
 /** The commands of `sluice mcp` and their options. */
 import { type Command, Option } from 'commander'
-import { consoleSettings } from '../../../ground/settings/console.ts'
+import { gatewayConsoleSettings } from '../../../ground/settings/console.ts'
 import { settings } from '../../../ground/settings/index.ts'
 import type { RunOptions } from '../run/run.ts'
 import {
@@ -44,7 +44,7 @@ export function addMcp(program: Command): void {
     .command('run')
     .description('run the gateway with the servers that were added')
     .addOption(file())
-  addSettings(running, { ...settings, ...consoleSettings }).action(
+  addSettings(running, { ...settings, ...gatewayConsoleSettings }).action(
     async (options: FileOption & Omit<RunOptions, 'file'>) => {
       const { runServers } = await import('./mcp.ts')
       process.exitCode = await runServers(options, processOutput)

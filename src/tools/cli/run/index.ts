@@ -1,6 +1,6 @@
 /** The command `sluice run` and its options. */
 import { type Command, Option } from 'commander'
-import { consoleSettings } from '../../../ground/settings/console.ts'
+import { gatewayConsoleSettings } from '../../../ground/settings/console.ts'
 import { settings } from '../../../ground/settings/index.ts'
 import { addSettings, manifests, natsServer, nonEmpty } from '../shared/options.ts'
 import { processOutput } from '../shared/output.ts'
@@ -22,8 +22,10 @@ export function addRun(program: Command): void {
         .conflicts('ephemeral'),
     )
     .option('--ephemeral', 'store the event log in memory only')
-  addSettings(command, { ...settings, ...consoleSettings }).action(async (options: RunOptions) => {
-    const { run } = await import('./run.ts')
-    process.exitCode = await run(options, processOutput)
-  })
+  addSettings(command, { ...settings, ...gatewayConsoleSettings }).action(
+    async (options: RunOptions) => {
+      const { run } = await import('./run.ts')
+      process.exitCode = await run(options, processOutput)
+    },
+  )
 }

@@ -6,11 +6,11 @@ import type { Standalone } from '../../../control/plane/standalone.ts'
 import { formatProblem } from '../../../control/watch/source-problem.ts'
 import { prepareThreads } from '../../../gateway/proxy/workers/prepared-threads.ts'
 import type { ProxyOptions } from '../../../gateway/proxy/workers/proxy-options.ts'
-import { consoleSettings } from '../../../ground/settings/console.ts'
+import { gatewayConsoleSettings } from '../../../ground/settings/console.ts'
 import { controllerSettings } from '../../../ground/settings/controller.ts'
 import type { SettingName } from '../../../ground/settings/index.ts'
 import { readTable } from '../../../ground/settings/table.ts'
-import { commandsOf, openConsole, recordsOf } from '../console/open.ts'
+import { commandsOf, openConsole, recordsOf, sendingTo } from '../console/open.ts'
 import { recordFolderOf, seriesFolderOf } from '../recording/newest-log.ts'
 import { OperationalLog } from '../shared/operational-log.ts'
 import { exitCode, type Output, UsageError } from '../shared/output.ts'
@@ -22,7 +22,7 @@ import { ConditionReports } from './condition-reports.ts'
 
 /** Options of the command; settings are texts as given on the command line. */
 export interface RunOptions
-  extends Partial<Record<SettingName | keyof typeof consoleSettings, string>> {
+  extends Partial<Record<SettingName | keyof typeof gatewayConsoleSettings, string>> {
   readonly file: readonly string[]
   readonly logFile?: string
   readonly nats?: string
@@ -43,7 +43,9 @@ export async function run(options: RunOptions, output: Output): Promise<number> 
     seriesFolder: stateFolderOf(options, seriesFolderOf),
     onQuit: end,
   })
-  const { consoleAddress } = valuesOf(readTable(consoleSettings, options, process.env))
+  const { consoleAddress, consoleActions } = valuesOf(
+    readTable(gatewayConsoleSettings, options, process.env),
+  )
   handleSignals(end, log)
   prepareThreads(proxy.workers)
   const gateway = await start(options, proxy, log)
@@ -62,6 +64,7 @@ export async function run(options: RunOptions, output: Output): Promise<number> 
     metrics: () => gateway.proxy.metrics(),
     series: (question) => gateway.proxy.series(question),
     ...recordsOf(place),
+    ...(consoleActions && sendingTo(proxy.bindAddress, () => gateway.proxy.ports())),
     ...(gateway.logPath !== undefined && commandsOf(() => place)),
   })
   await ended

@@ -96,22 +96,27 @@ export class Api {
   }
 
   #handlerOf({ method }: IncomingMessage, response: ServerResponse, url: URL): RequestHandler {
-    const command = /^\/api\/commands\/([a-z-]+)$/.exec(url.pathname)?.[1]
+    const post = this.#postOf(url.pathname)
     const get = Object.hasOwn(this.#gets, url.pathname) ? this.#gets[url.pathname] : undefined
     const handlers: Partial<Record<string, RequestHandler>> =
-      command === undefined
-        ? { GET: get, HEAD: get }
-        : { POST: (request, response) => this.#command(command, request, response) }
-    if (command === undefined && get === undefined) throw new RequestError(404, 'not found')
+      post === undefined ? { GET: get, HEAD: get } : { POST: post }
+    if (post === undefined && get === undefined) throw new RequestError(404, 'not found')
     const handler = handlers[method ?? '']
     if (handler !== undefined) return handler
-    response.setHeader('allow', command === undefined ? 'GET, HEAD' : 'POST')
+    response.setHeader('allow', post === undefined ? 'GET, HEAD' : 'POST')
     throw new RequestError(405, 'method not allowed')
   }
 
+  #postOf(path: string): RequestHandler | undefined {
+    if (path === '/api/send') return (request, response) => this.#send(request, response)
+    const command = /^\/api\/commands\/([a-z-]+)$/.exec(path)?.[1]
+    if (command === undefined) return undefined
+    return (request, response) => this.#command(command, request, response)
+  }
+
   async #about(response: ServerResponse): Promise<void> {
-    const { version, foldVersion, isLive, exportFile, decisions, metrics, series, runCommand } =
-      this.#source
+    const { version, foldVersion, isLive, exportFile } = this.#source
+    const { decisions, metrics, series, runCommand, send } = this.#source
     const log = this.#source.log?.()
     const about = {
       version,
@@ -126,6 +131,7 @@ export class Api {
         metrics: metrics !== undefined,
         series: series !== undefined,
         commands: runCommand !== undefined,
+        send: send !== undefined,
       },
     }
     sendText(response, 200, JSON.stringify(about), 'application/json; charset=utf-8')
@@ -250,14 +256,22 @@ export class Api {
   async #command(name: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { runCommand } = this.#source
     if (runCommand === undefined) throw new RequestError(404, 'this console runs no commands')
-    const body = await readJsonBody(request)
-    if (!body.ok) {
-      const [problem] = body.problems
-      throw new RequestError(problem?.status ?? 400, problem?.message ?? '')
-    }
-    const result = await runCommand(name, body.value)
+    const result = await runCommand(name, await bodyOf(request))
     if (result === undefined) throw new RequestError(404, `there is no command ${name}`)
     sendText(response, 200, JSON.stringify(result), 'application/json; charset=utf-8')
+  }
+
+  async #send(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { send } = this.#source
+    if (send === undefined) {
+      throw new RequestError(404, 'pages may not send requests: start with --console-actions true')
+    }
+    const body = await bodyOf(request)
+    const lines = this.#lines(request, response)
+    for await (const part of send(body, lines.signal)) {
+      if (!(await lines.write(`${JSON.stringify(part)}\n`))) return
+    }
+    await lines.end()
   }
 
   #openLog(): EventLog {
@@ -271,6 +285,14 @@ export class Api {
   #lines(request: IncomingMessage, response: ServerResponse): LineStream {
     return new LineStream(request, response, this.#ending.signal)
   }
+}
+
+/** @throws RequestError if the body is not a JSON object, or too large */
+async function bodyOf(request: IncomingMessage): Promise<Readonly<Record<string, unknown>>> {
+  const body = await readJsonBody(request)
+  if (body.ok) return body.value
+  const [problem] = body.problems
+  throw new RequestError(problem?.status ?? 400, problem?.message ?? '')
 }
 
 function numberOf(query: URLSearchParams, name: string): number | undefined {

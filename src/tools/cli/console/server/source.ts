@@ -47,6 +47,16 @@ export interface CommandOutput {
   readonly reports: readonly string[]
 }
 
+/**
+ * Sends a request that a page has described to a listener of the gateway in this process, and yields the parts of
+ * the response as they arrive. The last part says that the response is complete, or why it is not.
+ * @throws QueryError if the description is wrong
+ */
+type SendRequest = (
+  request: Readonly<Record<string, unknown>>,
+  signal: AbortSignal,
+) => AsyncIterable<object>
+
 export interface ConsoleSource {
   /**
    * Returns the event log; undefined while it is being opened. Not set if the source is an export, which the
@@ -65,6 +75,8 @@ export interface ConsoleSource {
   /** Returns time series of the proxy in this process. */
   readonly series?: (question: SeriesQuestion) => Promise<SeriesAnswer>
   readonly runCommand?: RunCommand
+  /** Not set if pages may not send requests, which is the default. */
+  readonly send?: SendRequest
   readonly version: string
   readonly foldVersion: string
 }
