@@ -9,13 +9,19 @@ import { RequestPage } from '../views/requests/request.tsx'
 import { Requests } from '../views/requests/view.tsx'
 import { Event } from '../views/timeline/event.tsx'
 import { Timeline } from '../views/timeline/view.tsx'
-import { Tools } from '../views/tools/view.tsx'
 import { Topology } from '../views/topology/view.tsx'
 import { Try } from '../views/try/view.tsx'
 import { later } from './later.tsx'
 
 /** The groups of the navigation, in order. */
-export const groups = ['Now', 'Past', 'Try', 'Models & money', 'Tools', 'Configuration'] as const
+export const groups = [
+  'Now',
+  'Past',
+  'Try',
+  'Models & money',
+  'Tools & guards',
+  'Configuration',
+] as const
 
 interface ViewEntry {
   /** First segment of its URLs. */
@@ -46,7 +52,27 @@ export const views: readonly ViewEntry[] = [
     group: 'Models & money',
     needsLog: false,
   },
-  { path: 'tools', title: 'Tools', View: Tools, group: 'Tools', needsLog: false },
+  {
+    path: 'keys',
+    title: 'Keys',
+    View: later(async () => (await import('../views/keys/view.tsx')).Keys),
+    group: 'Models & money',
+    needsLog: true,
+  },
+  {
+    path: 'tools',
+    title: 'Tools',
+    View: later(async () => (await import('../views/tools/view.tsx')).Tools),
+    group: 'Tools & guards',
+    needsLog: false,
+  },
+  {
+    path: 'guards',
+    title: 'Guards',
+    View: later(async () => (await import('../views/guards/view.tsx')).Guards),
+    group: 'Tools & guards',
+    needsLog: true,
+  },
   {
     path: 'playground',
     title: 'Playground',

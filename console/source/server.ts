@@ -18,6 +18,8 @@ export interface About {
     readonly metrics: boolean
     readonly series: boolean
     readonly commands: boolean
+    /** Whether pages may send requests through the gateway. */
+    readonly send: boolean
   }
 }
 
@@ -129,8 +131,16 @@ export class ConsoleServer {
 
   /** Runs a command that only reads. @throws ServerError if it cannot be run */
   async run(name: string, options: object, signal?: AbortSignal): Promise<CommandOutput> {
-    const init = { method: 'POST', body: JSON.stringify(options), ...(signal && { signal }) }
-    return (await (await this.#send(`commands/${name}`, init)).json()) as CommandOutput
+    return (await (await this.post(`commands/${name}`, options, signal)).json()) as CommandOutput
+  }
+
+  /** @throws ServerError */
+  post(path: string, body: object, signal?: AbortSignal): Promise<Response> {
+    return this.#send(path, {
+      method: 'POST',
+      body: JSON.stringify(body),
+      ...(signal && { signal }),
+    })
   }
 
   /** @throws ServerError */

@@ -6,10 +6,13 @@ import { useServed } from './served.ts'
 import type { Shown } from './worker-client.ts'
 
 const everyMs = 5_000
-const top = '100'
+const defaultTop = 100
 
 interface SeriesOptions {
-  readonly withPoints?: boolean
+  /** Groups of which the points are wanted, too. */
+  readonly pointsOf?: readonly SeriesGroup[]
+  /** Number of series of each group; all others are summed up. */
+  readonly top?: number
   /** Duration of a step, such as `24h`. By default, it depends on the range. */
   readonly step?: string
 }
@@ -18,9 +21,9 @@ interface SeriesOptions {
 export function useSeries<Group extends SeriesGroup>(
   range: TimeRange,
   groups: readonly Group[],
-  { withPoints = false, step }: SeriesOptions = {},
+  { pointsOf = [], step, top = defaultTop }: SeriesOptions = {},
 ): Shown<Readonly<Record<Group, SeriesAnswer>>> {
-  const key = JSON.stringify([range, groups, withPoints, step])
+  const key = JSON.stringify([range, groups, pointsOf, step, top])
   return useServed(
     key,
     async (server, signal) => {
@@ -28,10 +31,10 @@ export function useSeries<Group extends SeriesGroup>(
       const answers = groups.map(async (by) => {
         const query = new URLSearchParams({
           by,
-          top,
+          top: `${top}`,
           from: new Date(fromMs).toISOString(),
           to: new Date(toMs).toISOString(),
-          ...(withPoints && by === 'all' && { points: '' }),
+          ...(pointsOf.includes(by) && { points: '' }),
           ...(step !== undefined && { step, points: '' }),
         })
         return [by, await server.series(query, signal)] as const

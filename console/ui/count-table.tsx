@@ -1,17 +1,27 @@
 import { Scroll } from './scroll.tsx'
 import { Empty } from './states.tsx'
 
+/** A name, a number, or a name that leads somewhere. */
+export type Cell = string | number | { readonly text: string; readonly href: string }
+
 interface CountTableProps {
   readonly title: string
   readonly columns: readonly string[]
   /** Number of columns with names, which are the first ones. The others are aligned like numbers. */
   readonly names: number
-  readonly rows: readonly (readonly (string | number)[])[]
+  readonly rows: readonly (readonly Cell[])[]
   /** Shown if there are no rows. */
   readonly none: string
 }
 
 const number = new Intl.NumberFormat('en')
+
+const textOf = (cell: Cell): string => (typeof cell === 'object' ? cell.text : `${cell}`)
+
+function shown(cell: Cell) {
+  if (typeof cell === 'object') return <a href={cell.href}>{cell.text}</a>
+  return typeof cell === 'number' ? number.format(cell) : cell || '–'
+}
 
 /** A card with a table of names and numbers. */
 export function CountTable({ title, columns, names, rows, none }: CountTableProps) {
@@ -36,10 +46,10 @@ export function CountTable({ title, columns, names, rows, none }: CountTableProp
             </thead>
             <tbody>
               {rows.map((row) => (
-                <tr key={row.join('\n')}>
+                <tr key={row.map(textOf).join('\n')}>
                   {row.map((cell, at) => (
                     <td key={columns[at]} class={classOf(at)}>
-                      {typeof cell === 'number' ? number.format(cell) : cell || '–'}
+                      {shown(cell)}
                     </td>
                   ))}
                 </tr>

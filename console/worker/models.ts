@@ -1,11 +1,15 @@
 /** The view-models, by name. Each is a pure function of a moment and the parameters of its view. */
 import { diffModel } from '../models/diff.ts'
 import { expectationModel } from '../models/expectation.ts'
+import { guardsModel } from '../models/guards.ts'
+import { keysModel } from '../models/keys.ts'
 import { marksModel } from '../models/marks.ts'
+import { mcpModel } from '../models/mcp.ts'
 import { objectModel } from '../models/object.ts'
 import { objectsModel } from '../models/objects.ts'
 import { overviewModel } from '../models/overview.ts'
 import { searchModel } from '../models/search.ts'
+import { sendPlacesModel } from '../models/send-places.ts'
 import { eventModel, rowsModel, timelineModel, timeModel } from '../models/timeline.ts'
 import { topologyModel } from '../models/topology.ts'
 
@@ -22,6 +26,10 @@ export const models = {
   event: eventModel,
   diff: diffModel,
   marks: marksModel,
+  keys: keysModel,
+  guards: guardsModel,
+  mcp: mcpModel,
+  sendPlaces: sendPlacesModel,
 }
 
 export type Models = typeof models

@@ -1,19 +1,8 @@
 /** What flowed through the gateway in the chosen time: figures, charts, and problems by cause. */
 
-import { objectText, parseObjectKey } from '../../../src/ground/model/names.ts'
 import type { AnsweredSeries, SeriesAnswer } from '../../../src/past/series/answer.ts'
 import { usdFormat } from '../../models/cost.ts'
 import type { Mark } from '../../models/marks.ts'
-import { linkTo } from '../../state/location.ts'
-import { chooseRange, daysUntilNow, type TimeRange, useRange } from '../../state/range.ts'
-import { useSeries } from '../../state/series.ts'
-import { served } from '../../state/served.ts'
-import { useLogModel } from '../../state/worker-client.ts'
-import type { ChartLine, ChartMark } from '../../ui/chart.tsx'
-import { LazyChart } from '../../ui/charts.tsx'
-import { HealthMark } from '../../ui/health.tsx'
-import { Content, Empty } from '../../ui/states.tsx'
-import { Time } from '../../ui/times.tsx'
 import {
   failureText,
   formatMs,
@@ -22,7 +11,17 @@ import {
   type TrafficProblem,
   timesOfAnswer,
   trafficProblems,
-} from './signals.ts'
+} from '../../models/signals.ts'
+import { linkTo } from '../../state/location.ts'
+import { chooseRange, daysUntilNow, type TimeRange, useRange } from '../../state/range.ts'
+import { useSeries } from '../../state/series.ts'
+import { served } from '../../state/served.ts'
+import { chartMark, markLink, markText, useMarks } from '../../ui/change-marks.ts'
+import type { ChartLine } from '../../ui/chart.tsx'
+import { LazyChart } from '../../ui/charts.tsx'
+import { HealthMark } from '../../ui/health.tsx'
+import { Content, Empty } from '../../ui/states.tsx'
+import { Time } from '../../ui/times.tsx'
 
 /** Places that are listed below a cause. */
 const listed = 6
@@ -97,7 +96,7 @@ export function Traffic() {
 
 function Signals() {
   const range = useRange()
-  const shown = useSeries(range, ['all'], { withPoints: true })
+  const shown = useSeries(range, ['all'], { pointsOf: ['all'] })
   return (
     <section class="card" aria-labelledby="traffic">
       <h2 id="traffic">Traffic</h2>
@@ -242,35 +241,6 @@ function chartsOf({ points, sums }: AnsweredSeries, step: number): ChartContent[
         ]),
   ]
 }
-
-/** The changes of the configuration in the shown time. */
-function useMarks({ from, stepSeconds }: SeriesAnswer, range: TimeRange): readonly Mark[] {
-  const fromMs = Date.parse(from)
-  // Marks that are closer would cover each other.
-  const apartMs = stepSeconds * 200
-  const toMs = range.toMs ?? Number.MAX_SAFE_INTEGER
-  const { value } = useLogModel('marks', { fromMs, toMs, apartMs })
-  return value ?? []
-}
-
-/** A change of one event opens that event; several open the difference that they make. */
-const markLink = ({ first, last }: Mark): string =>
-  first === last
-    ? linkTo('event', [`${first}`], {}, first)
-    : linkTo('diff', [], { from: `${first - 1}` }, last)
-
-function markText({ objects }: Mark): string {
-  const [first = '', ...more] = objects.map((object) =>
-    object === '' ? 'the configuration' : objectText(parseObjectKey(object)),
-  )
-  return more.length === 0 ? first : `${first} and ${more.length} more`
-}
-
-const chartMark = (mark: Mark): ChartMark => ({
-  timeMs: mark.timeMs,
-  href: markLink(mark),
-  text: `Changed: ${markText(mark)}`,
-})
 
 function Changes({ marks }: { marks: readonly Mark[] }) {
   return (

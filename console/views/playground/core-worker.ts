@@ -13,9 +13,11 @@ import { createRateLimiter, type RateUnit } from '../../../src/engines/core/rate
 import { compileRegex } from '../../../src/engines/core/regex.ts'
 import { type Builtin, compileMask, type MaskRule } from '../../../src/engines/core/regex-mask.ts'
 import { countTokens, type EncodingName } from '../../../src/engines/core/tokens.ts'
+import { compileGuardMask } from '../../../src/engines/messages/mask/regex-guard.ts'
+import type { GuardConfig } from '../../../src/gateway/backends/ai/policy/config.ts'
 
 /** What the page asks for, by name. */
-const jobs = { mask, tokens, expression, rate }
+const jobs = { mask, tokens, expression, rate, guards }
 
 export type Jobs = typeof jobs
 
@@ -69,6 +71,44 @@ function partsOf(text: string): { readonly text: string; readonly isMask: boolea
       { text: rest, isMask: false },
     ]
   })
+}
+
+interface GuardsJob {
+  readonly guards: readonly GuardConfig[]
+  /** Responses are masked in any case. */
+  readonly phase: 'Request' | 'Response'
+  readonly text: string
+}
+
+interface TriedGuard {
+  readonly type: GuardConfig['type']
+  /** `skipped`: the guard asks a service. */
+  readonly outcome: 'allow' | 'mask' | 'reject' | 'skipped'
+  readonly matches: number
+  readonly refusal?: GuardConfig['refusal']
+}
+
+/** Runs guards in order, each on what the one before it has left. The last one is that which refuses. */
+function guards({ guards: all, phase, text }: GuardsJob) {
+  const tried: TriedGuard[] = []
+  let left = text
+  for (const guard of all) {
+    const { type, refusal } = guard
+    if (type !== 'regex') {
+      tried.push({ type, outcome: 'skipped', matches: 0 })
+      continue
+    }
+    const mask = compileGuardMask(guard)
+    const { text: masked, count: matches } = mask.apply(left)
+    mask.dispose()
+    if (matches > 0 && guard.action === 'Reject' && phase === 'Request') {
+      tried.push({ type, outcome: 'reject', matches, refusal })
+      return { tried, text: undefined }
+    }
+    tried.push({ type, outcome: matches > 0 ? 'mask' : 'allow', matches })
+    left = masked
+  }
+  return { tried, text: left }
 }
 
 const loaded = new Map<EncodingName, Promise<void>>()

@@ -1,4 +1,6 @@
 import { place, setParams } from '../../state/location.ts'
+import { CallTool } from './call-tool.tsx'
+import { Chat } from './chat.tsx'
 import { Expressions } from './expressions.tsx'
 import { Masks } from './masks.tsx'
 import { RateLimits } from './rate-limits.tsx'
@@ -7,9 +9,11 @@ const tabs = [
   { id: 'masks', title: 'Masks and tokens', Tab: Masks },
   { id: 'expressions', title: 'Expressions', Tab: Expressions },
   { id: 'limits', title: 'Rate limits', Tab: RateLimits },
+  { id: 'chat', title: 'Chat', Tab: Chat },
+  { id: 'tools', title: 'Tools', Tab: CallTool },
 ] as const
 
-/** The filter core of the gateway, run in this page: nothing that is typed leaves it. */
+/** The filter core of the gateway, run in this page; and requests through the gateway, if it allows them. */
 export function Playground() {
   const { tab = 'masks' } = place.value.params
   return (
@@ -17,7 +21,9 @@ export function Playground() {
       <header class="title">
         <h1>Playground</h1>
         <span class="quiet">
-          The code that proxies run, here in the page. What you type stays in it.
+          {tab === 'chat' || tab === 'tools'
+            ? 'Requests through a listener of this gateway, as any client sends them.'
+            : 'The code that proxies run, here in the page. What you type stays in it.'}
         </span>
       </header>
       <nav class="tabs" aria-label="Parts of the playground">

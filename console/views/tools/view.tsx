@@ -1,21 +1,19 @@
-import type { RecordedDecision } from '../../../src/past/decisions/record.ts'
-import { mcpSessions, targetText, toolCalls } from '../../models/tools.ts'
-import { sumBy } from '../../source/prometheus.ts'
-import { useServed } from '../../state/served.ts'
-import { CountTable } from '../../ui/count-table.tsx'
+import { linkTo } from '../../state/location.ts'
+import { served } from '../../state/served.ts'
 import { Offered } from '../../ui/offered.tsx'
-import { Content } from '../../ui/states.tsx'
+import { Calls, Messages } from './calls.tsx'
+import { Servers } from './servers.tsx'
 
-const everyMs = 5_000
-
-/** MCP servers: messages by target, sessions, and what was decided about each tool. */
+/** MCP servers and their tools: who may see them, how much they are used, sessions, and what was decided. */
 export function Tools() {
   return (
     <article>
       <header class="title">
         <h1>Tools</h1>
-        <span class="quiet">Since the proxy started; the moment above does not apply.</span>
+        <a href={linkTo('playground', [], { tab: 'tools' })}>Call a tool</a>
       </header>
+      {served.value?.about.offers.series === true && <Servers />}
+      <p class="quiet">The tables below are since the proxy started.</p>
       <Offered
         offer="metrics"
         otherwise="Open the console of a gateway, or the one that `sluice run` prints."
@@ -26,77 +24,5 @@ export function Tools() {
         <Calls />
       </Offered>
     </article>
-  )
-}
-
-function Messages() {
-  const labels = ['backend', 'target', 'method', 'result']
-  const shown = useServed(
-    'tools',
-    async (server, signal) => {
-      const samples = await server.metrics(signal)
-      return {
-        messages: sumBy(samples, 'sluice_mcp_requests_total', labels),
-        sessions: mcpSessions(samples),
-      }
-    },
-    everyMs,
-  )
-  return (
-    <Content shown={shown} what="messages">
-      {({ messages, sessions }) => (
-        <>
-          <CountTable
-            title="Messages"
-            columns={['Backend', 'Target', 'Method', 'Result', 'Count']}
-            names={4}
-            rows={messages.map(
-              ({ labels: [backend = '', target = '', method = '', result = ''], value }) => [
-                backend,
-                targetText(method, target),
-                method,
-                result,
-                value,
-              ],
-            )}
-            none="No MCP message has been answered yet."
-          />
-          <CountTable
-            title="Sessions"
-            columns={['Backend', 'Begun', 'Failed to begin']}
-            names={1}
-            rows={sessions}
-            none="No client has begun an MCP session yet."
-          />
-        </>
-      )}
-    </Content>
-  )
-}
-
-/** Number of recorded requests that are counted. */
-const counted = 2_000
-
-function Calls() {
-  const shown = useServed(
-    'calls',
-    async (server, signal) => {
-      const path = `decisions?limit=${counted}`
-      return toolCalls(await Array.fromAsync(server.lines<Partial<RecordedDecision>>(path, signal)))
-    },
-    everyMs,
-  )
-  return (
-    <Content shown={shown} what="calls of tools">
-      {(rows) => (
-        <CountTable
-          title="Calls of tools"
-          columns={['Tool', 'Target', 'Status', 'Authorization', 'Why', 'Recorded']}
-          names={5}
-          rows={rows}
-          none={`The last ${counted} recorded requests call no tool.`}
-        />
-      )}
-    </Content>
   )
 }

@@ -182,6 +182,19 @@ export function timeOfRfc3339(text: string): number | undefined {
   return Number.isNaN(time) || !isDay ? undefined : time
 }
 
+/** Whether a key is accepted: `active`, `disabled` or `expired`, and until when previous keys are. */
+export function apiKeyState(
+  { isDisabled, expiresAt, previous }: Pick<ApiKeyEntry, 'isDisabled' | 'expiresAt' | 'previous'>,
+  nowMs: number,
+): string {
+  if (isDisabled) return 'disabled'
+  if (expiresAt !== undefined && expiresAt <= nowMs) return 'expired'
+  const ends = previous.map((one) => one.expiresAt ?? Number.POSITIVE_INFINITY)
+  const last = Math.max(0, ...ends)
+  if (last <= nowMs) return 'active'
+  return `active, previous key until ${Number.isFinite(last) ? new Date(last).toISOString() : 'it is removed'}`
+}
+
 const modelPattern = /^(?:[^*]+\*?|\*)$/
 /** Without its namespace, a route of another team with the same name would be allowed. */
 const routePattern = /^[a-z0-9-]+\/(?:[a-z0-9.-]+\*?|\*)$/

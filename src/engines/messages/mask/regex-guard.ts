@@ -6,7 +6,7 @@ import {
   type Mask,
   type MaskRule,
   patternReplacement,
-} from '../../core/index.ts'
+} from '../../core/regex-mask.ts'
 
 interface Searched {
   readonly matches: readonly string[]

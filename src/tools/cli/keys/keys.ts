@@ -1,7 +1,7 @@
 /** The commands that change or list API keys in a file. Only hashes of keys are written. */
 import { hash, randomBytes } from 'node:crypto'
 import { usdText } from '../../../engines/messages/cost/money.ts'
-import { maxPrevious, timeOfRfc3339 } from '../../../ground/secrets/api-key-entry.ts'
+import { apiKeyState, maxPrevious, timeOfRfc3339 } from '../../../ground/secrets/api-key-entry.ts'
 import { type CommandResult, exitCode, table, UsageError } from '../shared/output.ts'
 import { type KeyUsage, type KeyUsages, usageCells, usageHead } from './key-usage.ts'
 import {
@@ -236,10 +236,15 @@ function rowOf({ name, entry }: FoundEntry): string[] {
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-function stateOf({ disabled, expiresAt, previous }: WrittenEntry): string {
-  if (disabled === true) return 'disabled'
-  if (isPast(expiresAt)) return 'expired'
-  const times = accepted(listOf(previous)).map((one) => one.expiresAt)
-  const last = times.toSorted().at(-1)
-  return last === undefined ? 'active' : `active, previous key until ${last}`
-}
+const stateOf = ({ disabled = false, expiresAt, previous }: WrittenEntry): string =>
+  apiKeyState(
+    {
+      isDisabled: disabled,
+      expiresAt: expiresAt === undefined ? undefined : Date.parse(expiresAt),
+      previous: listOf(previous).map(({ keyHash, expiresAt: end }) => ({
+        keyHash,
+        expiresAt: Date.parse(end),
+      })),
+    },
+    Date.now(),
+  )

@@ -1,7 +1,7 @@
 /** What the overview makes of time series: lines of charts, and problems of traffic by cause. */
 
-import type { ObjectHealth } from '../../../src/past/explain/health.ts'
-import type { AnsweredSeries, SeriesAnswer, SeriesPoints } from '../../../src/past/series/answer.ts'
+import type { ObjectHealth } from '../../src/past/explain/health.ts'
+import type { AnsweredSeries, SeriesAnswer, SeriesPoints } from '../../src/past/series/answer.ts'
 
 const number = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 })
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 })
@@ -21,7 +21,7 @@ export function timesOfAnswer({ from, stepSeconds, series: [first] }: SeriesAnsw
 /** Points per second. */
 export const ratesOf = (
   points: SeriesPoints | undefined,
-  name: keyof SeriesPoints,
+  name: Exclude<keyof SeriesPoints, 'verdicts'>,
   stepSeconds: number,
 ): (number | null)[] =>
   (points?.[name] ?? []).map((value) => (value === null ? null : value / stepSeconds))

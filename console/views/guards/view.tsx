@@ -1,0 +1,121 @@
+import type { RecordedDecision } from '../../../src/past/decisions/record.ts'
+import type { SeriesAnswer } from '../../../src/past/series/answer.ts'
+import { guardFindings } from '../../models/guards.ts'
+import { formatNumber, timesOfAnswer } from '../../models/signals.ts'
+import { chooseRange, useRange } from '../../state/range.ts'
+import { useSeries } from '../../state/series.ts'
+import { served, useServed } from '../../state/served.ts'
+import { useModel } from '../../state/worker-client.ts'
+import { chartMark, useMarks } from '../../ui/change-marks.ts'
+import { LazyChart } from '../../ui/charts.tsx'
+import { CountTable } from '../../ui/count-table.tsx'
+import { Offered } from '../../ui/offered.tsx'
+import { Content } from '../../ui/states.tsx'
+import { TryText } from './try-text.tsx'
+
+/** Prompt guards: what they decided over time, what they found, and what they make of a text. */
+export function Guards() {
+  const configured = useModel('guards', undefined)
+  return (
+    <article>
+      <header class="title">
+        <h1>Guards</h1>
+      </header>
+      {served.value?.about.offers.series === true && <Verdicts />}
+      <Content shown={configured} what="guards">
+        {(lists) => <TryText lists={lists} />}
+      </Content>
+      <Offered
+        offer="decisions"
+        otherwise="What guards found appears here if decisions are recorded."
+      >
+        <Findings />
+      </Offered>
+    </article>
+  )
+}
+
+function Verdicts() {
+  const shown = useSeries(useRange(), ['guard'], { pointsOf: ['guard'] })
+  return (
+    <Content shown={shown} what="decisions of guards">
+      {({ guard }) => (
+        <>
+          <CountTable
+            title="Decisions in this time"
+            columns={['Guards', 'Decision', 'Times']}
+            names={2}
+            rows={guard.series.flatMap(({ name, isOther, sums }) =>
+              sums.verdicts.map((verdict) => [
+                isOther ? 'all others' : name,
+                verdict.name,
+                verdict.count,
+              ]),
+            )}
+            none="No prompt guard has decided in this time."
+          />
+          <Charts answer={guard} />
+        </>
+      )}
+    </Content>
+  )
+}
+
+const colors: Readonly<Record<string, string>> = { Allow: 'good', Mask: 'warn', Reject: 'bad' }
+
+function Charts({ answer }: { answer: SeriesAnswer }) {
+  const marks = useMarks(answer, useRange())
+  if (answer.series.length === 0) return null
+  const { stepSeconds } = answer
+  const times = timesOfAnswer(answer)
+  const common = { times, stepSeconds, marks: marks.map(chartMark), onSelect: chooseRange }
+  return (
+    <section class="card" aria-labelledby="guards-over-time">
+      <h2 id="guards-over-time">Over time</h2>
+      <div class="charts">
+        {answer.series.map(({ name, isOther, points }) => (
+          <LazyChart
+            key={name}
+            {...common}
+            title={`${isOther ? 'Other' : name} guards, decisions per step`}
+            format={formatNumber}
+            lines={Object.entries(points?.verdicts ?? {}).map(([label, values]) => ({
+              label,
+              color: colors[label] ?? 'accent',
+              values,
+            }))}
+          />
+        ))}
+      </div>
+    </section>
+  )
+}
+
+/** Number of recorded requests that are counted. */
+const counted = 2_000
+const everyMs = 5_000
+
+function Findings() {
+  const shown = useServed(
+    'findings',
+    async (server, signal) => {
+      const path = `decisions?limit=${counted}`
+      const records = server.lines<Partial<RecordedDecision>>(path, signal)
+      return guardFindings(await Array.fromAsync(records))
+    },
+    everyMs,
+  )
+  return (
+    <Content shown={shown} what="findings of guards">
+      {(rows) => (
+        <CountTable
+          title="Found in recorded requests"
+          columns={['Policy', 'Guard', 'Decision', 'Found', 'Recorded']}
+          names={4}
+          rows={rows}
+          none={`Guards found nothing in the last ${counted} recorded requests.`}
+        />
+      )}
+    </Content>
+  )
+}
