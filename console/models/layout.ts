@@ -4,7 +4,15 @@ import type { ObjectKey } from '../../src/ground/model/names.ts'
 import type { ObjectHealth } from '../../src/past/explain/health.ts'
 import { nodeHeight, nodeWidth } from './size.ts'
 
-type NodeType = 'gateway' | 'listener' | 'route' | 'rule' | 'backend' | 'endpoints'
+type NodeType =
+  | 'gateway'
+  | 'listener'
+  | 'route'
+  | 'rule'
+  | 'backend'
+  | 'endpoints'
+  | 'provider'
+  | 'target'
 
 export interface TopologyNode {
   readonly id: string
@@ -13,6 +21,8 @@ export interface TopologyNode {
   readonly object: ObjectKey
   readonly label: string
   readonly detail: string
+  /** Name in metrics of a provider or an MCP target, within its backend. */
+  readonly part?: string
   readonly health: ObjectHealth | undefined
   /** Policies that attach here, as keys of their objects. */
   readonly policies: readonly ObjectKey[]
@@ -71,6 +81,8 @@ const columns: readonly NodeType[] = [
   'rule',
   'backend',
   'endpoints',
+  'provider',
+  'target',
 ]
 const margin = 8
 const step = { x: nodeWidth + 36, y: nodeHeight + 14 }

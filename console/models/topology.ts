@@ -1,7 +1,12 @@
-/** The way of requests as a graph: Gateway, listeners, routes, rules, backends, endpoints. */
+/**
+ * The way of requests as a graph: Gateway, listeners, routes, rules, backends; behind these endpoints, providers of
+ * models and MCP servers.
+ */
 
 import { targetKey } from '../../src/gateway/policies/merge.ts'
 import { targetObject } from '../../src/ground/model/destinations.ts'
+import type { McpTarget } from '../../src/ground/model/mcp-targets.ts'
+import type { ModelProvider } from '../../src/ground/model/model-providers.ts'
 import {
   type ObjectKey,
   type ObjectRef,
@@ -10,7 +15,7 @@ import {
 } from '../../src/ground/model/names.ts'
 import type { BackendTarget, Resource } from '../../src/ground/model/resources.ts'
 import { policiesByTarget } from '../../src/past/explain/effective-policies.ts'
-import type { ObjectHealth } from '../../src/past/explain/health.ts'
+import { checkStatus, type ObjectHealth } from '../../src/past/explain/health.ts'
 import type { Moment } from '../log/loaded-log.ts'
 import { layOut, type TopologyEdge, type TopologyNode } from './layout.ts'
 import { healthOfObject } from './objects.ts'
@@ -18,16 +23,22 @@ import { healthOfObject } from './objects.ts'
 interface TopologyParams {
   /** Key of an object: only nodes that requests through it pass are shown. */
   readonly focus?: ObjectKey
+  /** Names of series whose requests fail, such as `route shop/cart`. Their nodes are drawn first. */
+  readonly broken?: readonly string[]
 }
 
 /** Maximum number of nodes that are drawn. */
 const maxNodes = 200
 
-export async function topologyModel(moment: Moment, { focus = '' }: TopologyParams) {
+export async function topologyModel(moment: Moment, { focus = '', broken = [] }: TopologyParams) {
   const builder = new TopologyBuilder(moment)
   const { nodes, edges } = builder.build()
-  const focused = focus === '' ? nodes : connectedTo(focus, builder, nodes, edges)
-  const shown = focused.slice(0, maxNodes).map((node) => builder.describe(node))
+  const isFocus = ({ object }: GraphNode) => object === focus
+  const own = nodes.filter((node) => isFocus(node) || builder.policiesOf(node).includes(focus))
+  const focused = focus === '' ? nodes : connectedTo(own, nodes, edges)
+  const shown = brokenFirst(moment, focused, edges, new Set(broken)).map((node) =>
+    builder.describe(node),
+  )
   const ids = new Set(shown.map(({ id }) => id))
   const drawn = edges.filter(({ from, to }) => ids.has(from) && ids.has(to))
   const once = new Map(drawn.map((edge) => [`${edge.from}\0${edge.to}`, edge])).values()
@@ -41,7 +52,7 @@ export async function topologyModel(moment: Moment, { focus = '' }: TopologyPara
 }
 
 /** A node before it is drawn. Most are only counted, so that their texts are made when they are needed. */
-interface GraphNode extends Pick<TopologyNode, 'id' | 'type' | 'object'> {
+interface GraphNode extends Pick<TopologyNode, 'id' | 'type' | 'object' | 'part'> {
   readonly texts: () => Pick<TopologyNode, 'label' | 'detail'>
   /** What policies may be attached to. */
   readonly targets: () => readonly string[]
@@ -79,14 +90,16 @@ class TopologyBuilder {
     }
     for (const key of this.#decided) if (/^\w+Route\//.test(key)) this.#route(key)
     this.#endpoints()
+    for (const resource of this.#all) if (resource.type === 'backend') this.#parts(resource)
     return { nodes: [...this.#nodes.values()], edges: this.#edges }
   }
 
   /** The node as it is drawn. */
   describe(node: GraphNode): TopologyNode {
-    const { id, type, object, texts } = node
+    const { id, type, object, texts, part } = node
     const health = node.health ?? healthOfObject(this.#moment, object).health
-    return { id, type, object, ...texts(), health, policies: this.policiesOf(node) }
+    const policies = this.policiesOf(node)
+    return { id, type, object, ...texts(), health, policies, ...(part !== undefined && { part }) }
   }
 
   /** Keys of the policies that are attached to a node. */
@@ -202,6 +215,30 @@ class TopologyBuilder {
     })
   }
 
+  /** The providers or MCP servers of a backend, if requests lead to it. */
+  #parts({ namespace, name, destination }: Resource & { type: 'backend' }): void {
+    const object = objectKey({ kind: 'GatewayBackend', namespace, name })
+    if (!this.#nodes.has(object)) return
+    const parts =
+      destination.type === 'ai'
+        ? destination.groups.flat().map((provider) => providerPart(provider))
+        : destination.type === 'mcp'
+          ? destination.targets.map((target) => targetPart(target))
+          : []
+    for (const [at, { part, ...texts }] of parts.entries()) {
+      const id = this.#add({
+        id: `${object} part ${at}`,
+        type: destination.type === 'ai' ? 'provider' : 'target',
+        object,
+        part,
+        texts: () => texts,
+        targets: () => [targetKey({ kind: 'GatewayBackend', namespace, name, section: part })],
+        health: 'ok',
+      })
+      this.#link(object, id)
+    }
+  }
+
   /** One node for the endpoints of a Service, because there may be thousands. */
   #endpoints(): void {
     const workloads = this.#all.filter((one) => one.type === 'workload')
@@ -243,16 +280,30 @@ const ruleTargets = ({ route, ruleIndex, ruleName }: RouteRule) => [
   targetKey({ ...route, section: `${ruleIndex}`, inline: true }),
 ]
 
-/** The nodes of an object, everything before them and everything behind them. */
+interface PartTexts {
+  readonly part: string
+  readonly label: string
+  readonly detail: string
+}
+
+/** Metrics name a provider without a name by its host and port. */
+function providerPart({ name, config, host, port = 443 }: ModelProvider): PartTexts {
+  const { vendor, systemName = vendor, model } = config
+  const part = name ?? (host === undefined ? '' : `${host}:${port}`)
+  return { part, label: name ?? systemName, detail: `${systemName} ${model ?? ''}`.trim() }
+}
+
+function targetPart({ name, destination, path }: McpTarget): PartTexts {
+  const host = destination.type === 'static' ? destination.host : destination.name
+  return { part: name, label: name, detail: `${host}:${destination.port}${path}` }
+}
+
+/** Some nodes, everything before them and everything behind them. */
 function connectedTo(
-  focus: ObjectKey,
-  builder: TopologyBuilder,
+  own: readonly GraphNode[],
   nodes: readonly GraphNode[],
   edges: readonly TopologyEdge[],
 ): GraphNode[] {
-  const own = nodes.filter(
-    (node) => node.object === focus || builder.policiesOf(node).includes(focus),
-  )
   const reach = (from: 'from' | 'to', to: 'from' | 'to') => {
     const next = Map.groupBy(edges, (edge) => edge[from])
     const found = new Set(own.map(({ id }) => id))
@@ -261,4 +312,24 @@ function connectedTo(
   }
   const reached = reach('from', 'to').union(reach('to', 'from'))
   return nodes.filter(({ id }) => reached.has(id))
+}
+
+/**
+ * The nodes that are drawn. What is broken comes first, by its conditions or its requests, with what is connected to
+ * it, so that thousands of healthy routes do not hide it.
+ */
+function brokenFirst(
+  moment: Moment,
+  nodes: readonly GraphNode[],
+  edges: readonly TopologyEdge[],
+  broken: ReadonlySet<string>,
+): GraphNode[] {
+  const bad = nodes.filter(({ type, object, health }) => {
+    const { namespace, name } = parseObjectKey(object)
+    if (broken.has(`${type} ${namespace}/${name}`)) return true
+    return health === 'problem' || checkStatus(moment.statuses.get(object)).bad.length > 0
+  })
+  if (bad.length === 0) return nodes.slice(0, maxNodes)
+  const first = connectedTo(bad.slice(0, maxNodes), nodes, edges)
+  return [...new Set([...first, ...nodes])].slice(0, maxNodes)
 }

@@ -62,6 +62,25 @@ describeWithParts(['chromium'], 'the console of a gateway whose upstream is down
     )
   })
 
+  it('draws the failing way through the topology in red, with its rate, in one click', async () => {
+    const { page } = console
+    await console.show('#/')
+    await page.getByRole('link', { name: 'Topology', exact: true }).click()
+    const payments = page.locator('.node.backend.problem', { hasText: 'payments' })
+    await eventually(() => payments.locator('title').textContent()).toMatch(
+      /requests\/s, 100 % failed/,
+    )
+    await eventually(() => page.locator('.edge.problem text').first().textContent()).toMatch(/\/s$/)
+    expect(await seriousFaults(console)).toEqual([])
+  })
+
+  it('sends no requests of pages unless it is allowed to', async () => {
+    await console.show('#/playground?tab=chat')
+    await eventually(() => console.page.locator('main').textContent()).toContain(
+      'Start the gateway with `--console-actions true`',
+    )
+  })
+
   it('keeps the range of time in the URL of every view', async () => {
     const { page } = console
     await console.show('#/')

@@ -1,9 +1,22 @@
 import type { RefObject } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { objectText, parseObjectKey } from '../../../src/ground/model/names.ts'
+import { type ObjectHealth, worstOf } from '../../../src/past/explain/health.ts'
 import type { PlacedNode } from '../../models/layout.ts'
+import {
+  brokenNames,
+  healthOfTraffic,
+  type NodeTraffic,
+  type SeriesOfNodes,
+  trafficOf,
+  trafficOfEdges,
+} from '../../models/live-topology.ts'
+import { formatNumber } from '../../models/signals.ts'
 import { nodeHeight, nodeWidth } from '../../models/size.ts'
 import { linkTo, objectLink, place, setParams } from '../../state/location.ts'
+import { useRange } from '../../state/range.ts'
+import { useSeries } from '../../state/series.ts'
+import { served } from '../../state/served.ts'
 import { useModel } from '../../state/worker-client.ts'
 import { HealthMark } from '../../ui/health.tsx'
 import { ObjectLink } from '../../ui/links.tsx'
@@ -12,9 +25,35 @@ import type { Answer } from '../../worker/protocol.ts'
 
 type TopologyAnswer = Answer<'topology'>
 
-export function Topology() {
+/** Without a process that has time series, as for an export, nothing is known of the traffic. */
+export const Topology = () =>
+  served.value?.about.offers.series === true ? (
+    <LiveTopology />
+  ) : (
+    <ShownTopology series={noSeries} />
+  )
+
+const noSeries: SeriesOfNodes = { route: [], backend: [], target: [] }
+
+function LiveTopology() {
+  const range = useRange()
+  const { value } = useSeries(range, ['route', 'backend', 'target'], { top: 1_000 })
+  if (value === undefined) return <ShownTopology series={noSeries} />
+  const { route, backend, target } = value
+  const seconds = (Date.parse(route.to) - Date.parse(route.from)) / 1_000
+  const series = { route: route.series, backend: backend.series, target: target.series }
+  return <ShownTopology series={series} seconds={Math.max(1, seconds)} />
+}
+
+interface ShownTopologyProps {
+  readonly series: SeriesOfNodes
+  readonly seconds?: number
+}
+
+function ShownTopology({ series, seconds = 1 }: ShownTopologyProps) {
   const { focus = '', as = '' } = place.value.params
-  const shown = useModel('topology', { focus })
+  const shown = useModel('topology', { focus, broken: brokenNames(series) })
+  const traffic = trafficOf(shown.value?.nodes ?? [], series, seconds)
   return (
     <Content shown={shown} what="the topology">
       {(answer) => (
@@ -48,9 +87,9 @@ export function Topology() {
                 : 'No request passes the object at this moment.'}
             </Empty>
           ) : as === 'list' ? (
-            <NodeList {...answer} />
+            <NodeList {...answer} traffic={traffic} />
           ) : (
-            <Graph {...answer} />
+            <Graph {...answer} traffic={traffic} />
           )}
         </section>
       )}
@@ -58,9 +97,14 @@ export function Topology() {
   )
 }
 
-function Graph({ nodes, edges, width, height }: TopologyAnswer) {
+interface GraphProps extends TopologyAnswer {
+  readonly traffic: ReadonlyMap<string, NodeTraffic>
+}
+
+function Graph({ nodes, edges, width, height, traffic }: GraphProps) {
   const box = useRef<HTMLElement>(null)
   const isWider = useIsWider(box, width)
+  const ofEdges = trafficOfEdges(edges, traffic)
   // The order of the focus is that of the columns.
   const ordered = nodes.toSorted((a, b) => a.x - b.x || a.y - b.y)
   return (
@@ -80,19 +124,48 @@ function Graph({ nodes, edges, width, height }: TopologyAnswer) {
           role="group"
           aria-label="Nodes"
         >
-          {edges.map(({ from, to, points, label }) => (
-            <g key={`${from}>${to}`} class="edge">
-              <polyline points={points.map(({ x, y }) => `${x},${y}`).join(' ')} />
-              {label !== '' && <text {...middleOf(points)}>{label}</text>}
-            </g>
+          {edges.map((edge) => (
+            <GraphEdge key={idOf(edge)} edge={edge} traffic={ofEdges.get(idOf(edge))} />
           ))}
           {ordered.map((node) => (
-            <GraphNode key={node.id} {...node} />
+            <GraphNode key={node.id} node={node} traffic={traffic.get(node.id)} />
           ))}
         </svg>
       </section>
     </>
   )
+}
+
+const idOf = ({ from, to }: { from: string; to: string }) => `${from}>${to}`
+
+interface GraphEdgeProps {
+  readonly edge: TopologyAnswer['edges'][number]
+  readonly traffic: NodeTraffic | undefined
+}
+
+/** An edge is coloured by its failures; its label is the rate, or else the weight. */
+function GraphEdge({ edge: { points, label }, traffic }: GraphEdgeProps) {
+  const text = traffic === undefined ? label : `${formatNumber(traffic.perSecond)}/s`
+  return (
+    <g class={`edge ${healthOfTraffic(traffic) ?? 'none'}`}>
+      <title>{[trafficText(traffic), label].filter((part) => part !== '').join(', ')}</title>
+      <polyline points={points.map(({ x, y }) => `${x},${y}`).join(' ')} />
+      {text !== '' && <text {...middleOf(points)}>{text}</text>}
+    </g>
+  )
+}
+
+function trafficText(traffic: NodeTraffic | undefined): string {
+  if (traffic === undefined) return ''
+  const { perSecond, failedShare } = traffic
+  const failed = failedShare === 0 ? '' : `, ${formatNumber(100 * failedShare)} % failed`
+  return `${formatNumber(perSecond)} requests/s${failed}`
+}
+
+/** The worse of what conditions and requests say. */
+function worseOf(node: PlacedNode, traffic: NodeTraffic | undefined): ObjectHealth | undefined {
+  const all = [node.health, healthOfTraffic(traffic)].filter((health) => health !== undefined)
+  return all.length === 0 ? undefined : worstOf(all)
 }
 
 /** Whether content of a width does not fit into a box, also after the box has changed its size. */
@@ -122,8 +195,17 @@ function shortened(text: string, length: number): string {
   return `${text.slice(0, half)}…${text.slice(-half)}`
 }
 
-function GraphNode({ x, y, type, object, label, detail, health, policies }: PlacedNode) {
-  const title = `${type} ${label}, ${detail}${health === undefined ? '' : `, ${health}`}`
+interface GraphNodeProps {
+  readonly node: PlacedNode
+  readonly traffic: NodeTraffic | undefined
+}
+
+function GraphNode({ node, traffic }: GraphNodeProps) {
+  const { x, y, type, object, label, detail, policies } = node
+  const health = worseOf(node, traffic)
+  const title = [`${type} ${label}`, detail, health ?? '', trafficText(traffic)]
+    .filter((part) => part !== '')
+    .join(', ')
   const more =
     policies.length === 0 ? '' : ` · ${policies.length} polic${policies.length === 1 ? 'y' : 'ies'}`
   return (
@@ -145,14 +227,15 @@ function GraphNode({ x, y, type, object, label, detail, health, policies }: Plac
 }
 
 /** The same as the graph, for readers who cannot see it. */
-function NodeList({ nodes, edges }: TopologyAnswer) {
+function NodeList({ nodes, edges, traffic }: GraphProps) {
   const next = Map.groupBy(edges, ({ from }) => from)
   const targets = new Set(edges.map(({ to }) => to))
   const byId = new Map(nodes.map((node) => [node.id, node]))
   const item = (node: PlacedNode) => (
     <li key={node.id}>
-      <HealthMark health={node.health} isShort /> {node.type} <strong>{node.label}</strong>{' '}
-      <span class="quiet">{node.detail}</span> <ObjectLink object={node.object} />
+      <HealthMark health={worseOf(node, traffic.get(node.id))} isShort /> {node.type}{' '}
+      <strong>{node.label}</strong> <span class="quiet">{node.detail}</span>{' '}
+      <ObjectLink object={node.object} /> {trafficText(traffic.get(node.id))}
       {node.policies.length > 0 && (
         <span>
           {' '}
