@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { incidentLog, startPage } from '../test/console/browser.ts'
-import { startLiveGateway } from './console/live-gateway.mjs'
+import { clientKey, startLiveGateway } from './console/live-gateway.mjs'
 
 const folder = join(import.meta.dirname, '..', 'docs', 'images')
 
@@ -69,6 +69,23 @@ async function takeOfGateway() {
   await show('#/tools')
   await page.getByText('search_orders').first().waitFor()
   await take('tools')
+  await show('#/guards')
+  await page.getByRole('region', { name: 'Decisions in this time' }).getByText('Mask').waitFor()
+  await page.locator('figure canvas').first().waitFor()
+  await take('guards')
+  await show('#/keys')
+  await page.getByText('checkout').first().waitFor()
+  await take('keys')
+  await show('#/playground?tab=chat')
+  await page.getByLabel('Key of the client').fill(clientKey)
+  await page.getByLabel('Model', { exact: true }).fill('gpt-4o-mini')
+  await page.getByLabel('Message', { exact: true }).fill('Write to ines@example.com, please.')
+  await page.getByRole('button', { name: 'Send' }).click()
+  await page.getByText('Complete after').waitFor()
+  await take('chat')
+  await show('#/topology')
+  await page.locator('.node.problem').first().waitFor()
+  await take('live-topology')
   await show('#/')
   // The first charts, and the failures of the route whose backend is down.
   await page.locator('figure canvas').first().waitFor()

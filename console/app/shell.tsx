@@ -19,10 +19,10 @@ export function Shell() {
   const isPast = place.value.position !== undefined && place.value.position < log.value.last
   return (
     <div class={isPast ? 'shell past' : 'shell'}>
-      <a class="skip" href={linkTo(place.value.view)} onClick={focusMain}>
-        Skip to the content
-      </a>
       <header class="top">
+        <a class="skip" href={linkTo(place.value.view)} onClick={focusMain}>
+          Skip to the content
+        </a>
         <a class="brand" href={linkTo('')}>
           Sluice
         </a>
@@ -93,7 +93,14 @@ function Main() {
       </Empty>
     )
   }
-  if (!entry.needsLog || log.value.count > 0) return <entry.View />
+  if (!entry.needsLog || log.value.count > 0) {
+    return (
+      <>
+        {entry.needsHeading === true && <h1 class="unseen">{entry.title}</h1>}
+        <entry.View />
+      </>
+    )
+  }
   if (state === 'none' || state === 'failed') return <OpenFile />
   if (state === 'reading') return <p class="state loading">Reading {log.value.name}…</p>
   return <Empty>The log has no events yet. They appear here when the gateway writes some.</Empty>

@@ -1,8 +1,8 @@
 import { go, linkTo, place } from '../state/location.ts'
 import { useTimeOf } from '../state/moment-time.ts'
 import { durations, setRange, timesOf, useRange } from '../state/range.ts'
-import { served } from '../state/served.ts'
 import { log } from '../state/worker-client.ts'
+import { hasSeries } from '../ui/no-series.tsx'
 import { agoText, timeText } from '../ui/times.tsx'
 import type { LogState } from '../worker/protocol.ts'
 
@@ -62,7 +62,7 @@ export function TimeBar() {
           Back to the newest
         </a>
       )}
-      {served.value?.about.offers.series === true && <RangeChoice />}
+      {hasSeries() && <RangeChoice />}
       <span class="source quiet">
         {name}
         {work !== undefined &&

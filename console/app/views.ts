@@ -32,17 +32,47 @@ interface ViewEntry {
   readonly group?: (typeof groups)[number]
   /** Whether it shows a log; others work without one. */
   readonly needsLog: boolean
+  /** Whether it has no heading of its own, so that the frame gives it one for screen readers. */
+  readonly needsHeading?: true
 }
 
 export const views: readonly ViewEntry[] = [
-  { path: '', title: 'Overview', View: Overview, group: 'Now', needsLog: true },
-  { path: 'topology', title: 'Topology', View: Topology, group: 'Now', needsLog: true },
-  { path: 'objects', title: 'Objects', View: Objects, group: 'Configuration', needsLog: true },
+  { path: '', title: 'Overview', View: Overview, group: 'Now', needsLog: true, needsHeading: true },
+  {
+    path: 'topology',
+    title: 'Topology',
+    View: Topology,
+    group: 'Now',
+    needsLog: true,
+    needsHeading: true,
+  },
+  {
+    path: 'objects',
+    title: 'Objects',
+    View: Objects,
+    group: 'Configuration',
+    needsLog: true,
+    needsHeading: true,
+  },
   { path: 'object', title: 'Object', View: ObjectPage, needsLog: true },
-  { path: 'timeline', title: 'Timeline', View: Timeline, group: 'Past', needsLog: true },
+  {
+    path: 'timeline',
+    title: 'Timeline',
+    View: Timeline,
+    group: 'Past',
+    needsLog: true,
+    needsHeading: true,
+  },
   { path: 'event', title: 'Event', View: Event, needsLog: true },
   { path: 'diff', title: 'Difference', View: Diff, needsLog: true },
-  { path: 'requests', title: 'Requests', View: Requests, group: 'Now', needsLog: false },
+  {
+    path: 'requests',
+    title: 'Requests',
+    View: Requests,
+    group: 'Now',
+    needsLog: false,
+    needsHeading: true,
+  },
   { path: 'request', title: 'Request', View: RequestPage, needsLog: false },
   { path: 'try', title: 'Try', View: Try, group: 'Try', needsLog: false },
   {

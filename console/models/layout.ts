@@ -47,12 +47,15 @@ interface PlacedEdge extends TopologyEdge {
 /** Number of nodes from which on a graph is laid out in columns, in a hundredth of the time. */
 const manyNodes = 60
 
+/** Space between columns, in which the rates of edges are written. */
+const rankGap = 50
+
 /** The layout library is loaded with the first small graph. */
 export async function layOut(nodes: readonly TopologyNode[], edges: readonly TopologyEdge[]) {
   if (nodes.length > manyNodes) return layOutInColumns(nodes, edges)
   const { graphlib, layout } = await import('@dagrejs/dagre')
   const graph = new graphlib.Graph()
-  graph.setGraph({ rankdir: 'LR', nodesep: 14, ranksep: 36, marginx: 8, marginy: 8 })
+  graph.setGraph({ rankdir: 'LR', nodesep: 14, ranksep: rankGap, marginx: 8, marginy: 8 })
   graph.setDefaultEdgeLabel(() => ({}))
   for (const { id } of nodes) graph.setNode(id, { width: nodeWidth, height: nodeHeight })
   for (const { from, to } of edges) graph.setEdge(from, to)
@@ -85,7 +88,7 @@ const columns: readonly NodeType[] = [
   'target',
 ]
 const margin = 8
-const step = { x: nodeWidth + 36, y: nodeHeight + 14 }
+const step = { x: nodeWidth + rankGap, y: nodeHeight + 14 }
 
 /** A column for each type. The longest one has its nodes in order; others are beside those they are linked to. */
 function layOutInColumns(nodes: readonly TopologyNode[], edges: readonly TopologyEdge[]) {

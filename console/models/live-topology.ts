@@ -58,6 +58,14 @@ function seriesOf({ type, object, part }: TopologyNode, series: SeriesOfNodes) {
   )
 }
 
+/** Such as `12/s`, or `3/min` for fewer than one in a second. */
+export function rateText({ perSecond }: NodeTraffic): string {
+  const [rate, unit] = perSecond >= 1 ? [perSecond, 's'] : [60 * perSecond, 'min']
+  return `${rounded.format(rate)}/${unit}`
+}
+
+const rounded = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 2 })
+
 export function healthOfTraffic(traffic: NodeTraffic | undefined): ObjectHealth | undefined {
   if (traffic === undefined || traffic.perSecond === 0) return undefined
   if (traffic.failedShare >= shares.problem) return 'problem'

@@ -1,6 +1,11 @@
 /** MCP servers of the configuration, and who may see their tools. */
 
-import { type CelResult, compileCel, isCelError } from '../../src/engines/cel/index.ts'
+import {
+  type CelResult,
+  compileCel,
+  gatewayVariables,
+  isCelError,
+} from '../../src/engines/cel/index.ts'
 import type { BackendMcpConfig } from '../../src/gateway/backends/mcp/policy/config.ts'
 import type { AuthorizationConfig } from '../../src/gateway/policies/authorization/rules.ts'
 import {
@@ -121,7 +126,7 @@ function rulesOf(
 
 /** The value of an expression for a tool; undefined if it depends on who asks. */
 function valueFor(source: string, tool: string, target: string): CelResult | undefined {
-  const compiled = compileCel(source)
+  const compiled = compileCel(source, { variables: gatewayVariables })
   if (!compiled.ok) return undefined
   let needsCaller = false
   const mcp = { target, tool: { name: tool, target } }

@@ -16,6 +16,9 @@ interface CountTableProps {
 
 const number = new Intl.NumberFormat('en')
 
+/** Number of characters up to which a name is not broken. */
+const shortText = 28
+
 const textOf = (cell: Cell): string => (typeof cell === 'object' ? cell.text : `${cell}`)
 
 function shown(cell: Cell) {
@@ -26,6 +29,10 @@ function shown(cell: Cell) {
 /** A card with a table of names and numbers. */
 export function CountTable({ title, columns, names, rows, none }: CountTableProps) {
   const classOf = (at: number) => (at < names ? '' : 'number')
+  // Short names stay whole, and the table scrolls; long texts may break anywhere.
+  const cellClass = (cell: Cell, at: number) => {
+    return at < names && textOf(cell).length <= shortText ? 'nowrap' : classOf(at)
+  }
   const id = title.toLowerCase().replaceAll(' ', '-')
   return (
     <section class="card" aria-labelledby={id}>
@@ -48,7 +55,7 @@ export function CountTable({ title, columns, names, rows, none }: CountTableProp
               {rows.map((row) => (
                 <tr key={row.map(textOf).join('\n')}>
                   {row.map((cell, at) => (
-                    <td key={columns[at]} class={classOf(at)}>
+                    <td key={columns[at]} class={cellClass(cell, at)}>
                       {shown(cell)}
                     </td>
                   ))}

@@ -1,4 +1,5 @@
-// A gateway with a model, MCP tools, a policy and traffic, whose console the pictures of live views show.
+// A gateway with a model, keys, MCP tools, policies and traffic, whose console the pictures of live views show.
+import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { freePort, startGateway } from '../../test/support/gateway.ts'
 import {
@@ -31,13 +32,38 @@ function offerTools(server) {
   server.registerTool('delete_order', { inputSchema: { id: z.string() } }, text)
 }
 
+const keyEntry = (key, members) =>
+  JSON.stringify({ keyHash: `sha256:${hash('sha256', key)}`, ...members })
+
+/** The key that the traffic uses. */
+export const clientKey = 'key-of-checkout'
+
+const keys = {
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name: 'keys', labels: { 'api-keys': 'models' } },
+  data: {
+    checkout: keyEntry(clientKey, {
+      metadata: { owner: 'Ines', team: 'shop' },
+      allowedModels: ['gpt-4o*'],
+      expiresAt: '2099-06-30T00:00:00Z',
+    }),
+    reports: keyEntry('key-of-reports', { metadata: { owner: 'Jo', team: 'finance' } }),
+    intern: keyEntry('key-of-intern', { metadata: { team: 'shop' }, disabled: true }),
+    pilot: keyEntry('key-of-pilot', {
+      metadata: { owner: 'Kai', team: 'lab' },
+      expiresAt: '2026-03-31T00:00:00Z',
+    }),
+  },
+}
+
 /** What is sent once: answers, refusals, and a prompt that a guard rejects. */
 async function sendTraffic(running, port) {
   const chat = (model, content) =>
     running.send(port, {
       method: 'POST',
       path: '/v1/chat/completions',
-      headers: { 'content-type': 'application/json' },
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${clientKey}` },
       body: JSON.stringify({ model, messages: [{ role: 'user', content }] }),
     })
   for (let n = 0; n < 12; n++) {
@@ -47,6 +73,7 @@ async function sendTraffic(running, port) {
   for (let n = 0; n < 4; n++) await running.send(port, { path: '/payments' })
   await running.send(port, { path: '/shop/admin/users' })
   await chat('gpt-4o-mini', 'My key is sk-live-0123456789')
+  for (let n = 0; n < 3; n++) await chat('gpt-4o-mini', 'Write to ines@example.com, please.')
   const client = await connectClient(port, '/tools')
   const call = (name, args) => client.callTool({ name, arguments: args }).catch(() => undefined)
   await client.listTools()
@@ -62,7 +89,10 @@ export async function startLiveGateway() {
   const vendor = await startVendorA()
   const tools = await new TestMcpServer({ offer: offerTools }).start()
   const deadPort = await freePort()
-  const guards = [{ regex: { matches: ['sk-live-[0-9]+'], action: 'Reject' } }]
+  const guards = [
+    { regex: { matches: ['sk-live-[0-9]+'], action: 'Reject' } },
+    { regex: { builtins: ['Email', 'CreditCard'] } },
+  ]
   const provider = { vendorA: {}, host: '127.0.0.1', port: vendor.port }
   const manifests = [
     gateway(port),
@@ -75,13 +105,20 @@ export async function startLiveGateway() {
     }),
     aiBackend('model', { provider }, { ai: { promptGuard: { request: guards } } }),
     route('model', '/v1'),
+    keys,
+    policy('keys', 'HTTPRoute/model', {
+      traffic: {
+        apiKeyAuthentication: { configMapSelector: { matchLabels: { 'api-keys': 'models' } } },
+      },
+    }),
     mcpBackend('tools', [{ name: 'orders', static: { host: '127.0.0.1', port: tools.port } }]),
     route('tools', '/tools'),
     policy('read-only', 'GatewayBackend/tools', {
       backend: { mcp: { authorization: deny('mcp.tool.name.startsWith("delete")') } },
     }),
   ]
-  const args = ['--console-address', '127.0.0.1:0', '--record', 'all']
+  const consoleArgs = ['--console-address', '127.0.0.1:0', '--console-actions', 'true']
+  const args = [...consoleArgs, '--record', 'all']
   const running = await startGateway({ manifests, args })
   await sendTraffic(running, port)
   const url = await waitFor('the URL', () => /^console: (http:\S+)$/m.exec(running.stderr)?.[1])

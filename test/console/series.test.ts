@@ -68,9 +68,11 @@ describeWithParts(['chromium'], 'the console of a gateway whose upstream is down
     await page.getByRole('link', { name: 'Topology', exact: true }).click()
     const payments = page.locator('.node.backend.problem', { hasText: 'payments' })
     await eventually(() => payments.locator('title').textContent()).toMatch(
-      /requests\/s, 100 % failed/,
+      /\d\/(?:s|min) requests, 100 % failed/,
     )
-    await eventually(() => page.locator('.edge.problem text').first().textContent()).toMatch(/\/s$/)
+    await eventually(() => page.locator('.edge.problem text').first().textContent()).toMatch(
+      /\d\/(?:s|min)$/,
+    )
     expect(await seriousFaults(console)).toEqual([])
   })
 

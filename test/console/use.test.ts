@@ -46,6 +46,7 @@ describeWithParts(['chromium'], 'the console of a gateway that teams use', async
       server.registerTool('echo', { inputSchema: { text: z.string() } }, ({ text }) => ({
         content: [{ type: 'text', text: `echo of ${text}` }],
       }))
+      server.registerTool('free', {}, () => ({ content: [] }))
       server.registerTool('delete', {}, () => ({ content: [] }))
     },
   })
@@ -84,7 +85,7 @@ describeWithParts(['chromium'], 'the console of a gateway that teams use', async
     mcpBackend('tools', [{ name: 'items', static: { host: '127.0.0.1', port: tools.port } }]),
     routeByPath('tools'),
     policy('tools', 'GatewayBackend/tools', {
-      backend: { mcp: { authorization: deny('mcp.tool.name == "delete"', notForBlue) } },
+      backend: { mcp: { authorization: deny(notForBlue, 'mcp.tool.name == "delete"') } },
     }),
   ]
   const gw = useGateway(() => ({
@@ -115,6 +116,7 @@ describeWithParts(['chromium'], 'the console of a gateway that teams use', async
     expect((await chat('a secret')).status).toBe(422)
     const client = await connectClient(port, '/tools')
     await client.callTool({ name: 'echo', arguments: { text: 'hi' } })
+    await client.callTool({ name: 'free', arguments: {} })
     await client.close()
   })
   afterAll(() => console?.close())
@@ -124,6 +126,7 @@ describeWithParts(['chromium'], 'the console of a gateway that teams use', async
     await eventually(() => row('MCP servers', 'items')).toMatch(/127\.0\.0\.1:\d+\/mcp.*[1-9]0$/)
     await eventually(() => row('Tools', 'echo')).toMatch(/default\/toolsif not \(.*10\d/)
     expect(await row('Tools', 'echo')).toContain(notForBlue)
+    expect(await row('Tools', 'free')).toContain('everyone')
     await eventually(() => region('echo default/tools').locator('canvas').count()).toBe(2)
     expect(await seriousFaults(console)).toEqual([])
   })
@@ -201,7 +204,7 @@ describeWithParts(['chromium'], 'the console of a gateway that teams use', async
     await console.show('#/topology')
     const titleOf = (type: string) => page.locator(`.node.${type} title`).textContent()
     await eventually(() => titleOf('provider')).toContain('m-1')
-    await eventually(() => titleOf('target')).toMatch(/target items, 127.*requests\/s/)
+    await eventually(() => titleOf('target')).toMatch(/target items, 127.*\/min requests/)
   })
 
   it('calls a tool by its schema, and lists only the tools that the client may see', async () => {

@@ -24,6 +24,7 @@ export function TryText({ lists }: { lists: readonly GuardList[] }) {
             <label for="tried-guards">Guards</label>{' '}
             <select
               id="tried-guards"
+              class="fits"
               value={nameOf(list)}
               onChange={({ currentTarget }) => setParams({ guards: currentTarget.value })}
             >
@@ -66,10 +67,10 @@ function Outcome({ list: { guards, phase } }: { list: GuardList }) {
   if (error !== undefined) return <Failure message={error} />
   return (
     <div aria-live="polite">
-      <ol start={0}>
+      <ol>
         {value?.tried.map(({ type, outcome, matches, refusal }, at) => (
           <li key={at}>
-            {type}: <strong>{texts[outcome]}</strong>
+            guard {at} ({type}): <strong>{texts[outcome]}</strong>
             {matches > 0 && ` (${matches} ${matches === 1 ? 'match' : 'matches'})`}
             {refusal !== undefined && `, with ${refusal.status}: ${refusal.message}`}
           </li>

@@ -4,11 +4,12 @@ import { guardFindings } from '../../models/guards.ts'
 import { formatNumber, timesOfAnswer } from '../../models/signals.ts'
 import { chooseRange, useRange } from '../../state/range.ts'
 import { useSeries } from '../../state/series.ts'
-import { served, useServed } from '../../state/served.ts'
+import { useServed } from '../../state/served.ts'
 import { useModel } from '../../state/worker-client.ts'
 import { chartMark, useMarks } from '../../ui/change-marks.ts'
 import { LazyChart } from '../../ui/charts.tsx'
 import { CountTable } from '../../ui/count-table.tsx'
+import { hasSeries, NoSeries } from '../../ui/no-series.tsx'
 import { Offered } from '../../ui/offered.tsx'
 import { Content } from '../../ui/states.tsx'
 import { TryText } from './try-text.tsx'
@@ -21,7 +22,7 @@ export function Guards() {
       <header class="title">
         <h1>Guards</h1>
       </header>
-      {served.value?.about.offers.series === true && <Verdicts />}
+      {hasSeries() ? <Verdicts /> : <NoSeries />}
       <Content shown={configured} what="guards">
         {(lists) => <TryText lists={lists} />}
       </Content>

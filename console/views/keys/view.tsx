@@ -1,13 +1,13 @@
-import { objectText, parseObjectKey } from '../../../src/ground/model/names.ts'
+import { parseObjectKey } from '../../../src/ground/model/names.ts'
 import type { AnsweredSeries } from '../../../src/past/series/answer.ts'
 import { usdFormat } from '../../models/cost.ts'
 import type { KeyRow } from '../../models/keys.ts'
 import { objectLink } from '../../state/location.ts'
 import { daysUntilNow, useRange } from '../../state/range.ts'
 import { useSeries } from '../../state/series.ts'
-import { served } from '../../state/served.ts'
 import { useModel } from '../../state/worker-client.ts'
 import { type Cell, CountTable } from '../../ui/count-table.tsx'
+import { hasSeries } from '../../ui/no-series.tsx'
 import { Content } from '../../ui/states.tsx'
 import { timeText } from '../../ui/times.tsx'
 
@@ -29,7 +29,7 @@ export function Keys() {
       </header>
       <Content shown={keys} what="keys">
         {(rows) =>
-          served.value?.about.offers.series === true ? (
+          hasSeries() ? (
             <UsedKeys rows={rows} />
           ) : (
             <KeyTable rows={rows} use={() => ['–', '–', '–', '–']} />
@@ -91,6 +91,7 @@ const heads = ['Key', 'State', 'Owner', 'Team', 'Expires', 'Models', 'Routes', '
 function describe(row: KeyRow): Cell[] {
   const { name, state, owner, team, expires, models, routes, policies } = row
   const [policy = '', ...more] = policies
+  const { namespace, name: policyName } = parseObjectKey(policy)
   const others = more.length === 0 ? '' : ` and ${more.length} more`
   return [
     name,
@@ -100,6 +101,6 @@ function describe(row: KeyRow): Cell[] {
     expires === '' ? 'never' : timeText(expires),
     models.join(', ') || 'all',
     routes.join(', ') || 'all',
-    { text: `${objectText(parseObjectKey(policy))}${others}`, href: objectLink(policy) },
+    { text: `${namespace}/${policyName}${others}`, href: objectLink(policy) },
   ]
 }

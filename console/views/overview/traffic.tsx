@@ -15,19 +15,16 @@ import {
 import { linkTo } from '../../state/location.ts'
 import { chooseRange, daysUntilNow, type TimeRange, useRange } from '../../state/range.ts'
 import { useSeries } from '../../state/series.ts'
-import { served } from '../../state/served.ts'
 import { chartMark, markLink, markText, useMarks } from '../../ui/change-marks.ts'
 import type { ChartLine } from '../../ui/chart.tsx'
 import { LazyChart } from '../../ui/charts.tsx'
 import { HealthMark } from '../../ui/health.tsx'
+import { hasSeries, NoSeries } from '../../ui/no-series.tsx'
 import { Content, Empty } from '../../ui/states.tsx'
 import { Time } from '../../ui/times.tsx'
 
 /** Places that are listed below a cause. */
 const listed = 6
-
-/** Whether the process that serves the page has time series: logs alone have no traffic. */
-const hasSeries = () => served.value?.about.offers.series === true
 
 export function TrafficProblems() {
   return hasSeries() ? <ProblemsByCause /> : null
@@ -91,7 +88,7 @@ function ProblemItem({ cause, health, count, affected }: TrafficProblem) {
 }
 
 export function Traffic() {
-  return hasSeries() ? <Signals /> : null
+  return hasSeries() ? <Signals /> : <NoSeries />
 }
 
 function Signals() {

@@ -1,4 +1,5 @@
 /** A chat with a model through the gateway, with the bytes beside it. */
+import type { ComponentChildren } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 import {
   answerText,
@@ -109,12 +110,13 @@ function Conversation({ place }: { place: SendPlace }) {
             <a href={linkTo('request', [id])}>What policies and guards did</a>
           </p>
         )}
-        <Composer place={place} isBusy={isBusy} onSend={chat.send} onStop={chat.stop} />
-        {messages.length > 0 && !isBusy && (
-          <button type="button" onClick={chat.clear}>
-            Begin anew
-          </button>
-        )}
+        <Composer place={place} isBusy={isBusy} onSend={chat.send} onStop={chat.stop}>
+          {messages.length > 0 && !isBusy && (
+            <button type="button" onClick={chat.clear}>
+              Begin anew
+            </button>
+          )}
+        </Composer>
       </section>
       <Raw request={request} response={response} />
     </div>
@@ -126,9 +128,10 @@ interface ComposerProps {
   readonly isBusy: boolean
   readonly onSend: (asked: Asked, content: string) => void
   readonly onStop: () => void
+  readonly children: ComponentChildren
 }
 
-function Composer({ place, isBusy, onSend, onStop }: ComposerProps) {
+function Composer({ place, isBusy, onSend, onStop, children }: ComposerProps) {
   const [asked, setAsked] = useState<Asked>({
     model: place.models[0] ?? '',
     format: 'Chat Completions',
@@ -196,7 +199,8 @@ function Composer({ place, isBusy, onSend, onStop }: ComposerProps) {
         </button>
       ) : (
         <button type="submit">Send</button>
-      )}
+      )}{' '}
+      {children}
     </form>
   )
 }

@@ -77,8 +77,12 @@ interface RawProps {
   readonly response: PageResponse | undefined
 }
 
-/** The key is not shown, so that a picture of the page has none. */
-const shownValue = (name: string, value: string) => (name === 'authorization' ? 'Bearer …' : value)
+/** Keys and ids of sessions are credentials, so that a picture of the page has none. */
+const hidden: Readonly<Record<string, string>> = {
+  authorization: 'Bearer …',
+  'mcp-session-id': '…',
+  'set-cookie': '…',
+}
 
 /** The bytes of an exchange, as far as they have arrived. */
 export function Raw({ request, response }: RawProps) {
@@ -92,14 +96,16 @@ export function Raw({ request, response }: RawProps) {
           <pre class="raw">
             {`${request.method} ${request.path}\n`}
             {Object.entries(request.headers).map(
-              ([name, value]) => `${name}: ${shownValue(name, value)}\n`,
+              ([name, value]) => `${name}: ${hidden[name] ?? value}\n`,
             )}
             {`\n${request.body ?? ''}`}
           </pre>
           {response !== undefined && response.status > 0 && (
             <pre class="raw answer">
               {`${response.status}\n`}
-              {Object.entries(response.headers).map(([name, value]) => `${name}: ${value}\n`)}
+              {Object.entries(response.headers).map(
+                ([name, value]) => `${name}: ${hidden[name] ?? value}\n`,
+              )}
               {`\n${response.body}`}
             </pre>
           )}

@@ -7,6 +7,7 @@ import {
   brokenNames,
   healthOfTraffic,
   type NodeTraffic,
+  rateText,
   type SeriesOfNodes,
   trafficOf,
   trafficOfEdges,
@@ -16,22 +17,17 @@ import { nodeHeight, nodeWidth } from '../../models/size.ts'
 import { linkTo, objectLink, place, setParams } from '../../state/location.ts'
 import { useRange } from '../../state/range.ts'
 import { useSeries } from '../../state/series.ts'
-import { served } from '../../state/served.ts'
 import { useModel } from '../../state/worker-client.ts'
 import { HealthMark } from '../../ui/health.tsx'
 import { ObjectLink } from '../../ui/links.tsx'
+import { hasSeries } from '../../ui/no-series.tsx'
 import { Content, Empty } from '../../ui/states.tsx'
 import type { Answer } from '../../worker/protocol.ts'
 
 type TopologyAnswer = Answer<'topology'>
 
 /** Without a process that has time series, as for an export, nothing is known of the traffic. */
-export const Topology = () =>
-  served.value?.about.offers.series === true ? (
-    <LiveTopology />
-  ) : (
-    <ShownTopology series={noSeries} />
-  )
+export const Topology = () => (hasSeries() ? <LiveTopology /> : <ShownTopology series={noSeries} />)
 
 const noSeries: SeriesOfNodes = { route: [], backend: [], target: [] }
 
@@ -125,7 +121,12 @@ function Graph({ nodes, edges, width, height, traffic }: GraphProps) {
           aria-label="Nodes"
         >
           {edges.map((edge) => (
-            <GraphEdge key={idOf(edge)} edge={edge} traffic={ofEdges.get(idOf(edge))} />
+            <GraphEdge
+              key={idOf(edge)}
+              edge={edge}
+              traffic={ofEdges.get(idOf(edge))}
+              isMeasured={traffic.has(edge.to)}
+            />
           ))}
           {ordered.map((node) => (
             <GraphNode key={node.id} node={node} traffic={traffic.get(node.id)} />
@@ -141,11 +142,13 @@ const idOf = ({ from, to }: { from: string; to: string }) => `${from}>${to}`
 interface GraphEdgeProps {
   readonly edge: TopologyAnswer['edges'][number]
   readonly traffic: NodeTraffic | undefined
+  /** Whether the traffic is that of the node at the end, so that the rate is not written on each edge of a way. */
+  readonly isMeasured: boolean
 }
 
 /** An edge is coloured by its failures; its label is the rate, or else the weight. */
-function GraphEdge({ edge: { points, label }, traffic }: GraphEdgeProps) {
-  const text = traffic === undefined ? label : `${formatNumber(traffic.perSecond)}/s`
+function GraphEdge({ edge: { points, label }, traffic, isMeasured }: GraphEdgeProps) {
+  const text = traffic === undefined || !isMeasured ? label : rateText(traffic)
   return (
     <g class={`edge ${healthOfTraffic(traffic) ?? 'none'}`}>
       <title>{[trafficText(traffic), label].filter((part) => part !== '').join(', ')}</title>
@@ -157,9 +160,9 @@ function GraphEdge({ edge: { points, label }, traffic }: GraphEdgeProps) {
 
 function trafficText(traffic: NodeTraffic | undefined): string {
   if (traffic === undefined) return ''
-  const { perSecond, failedShare } = traffic
+  const { failedShare } = traffic
   const failed = failedShare === 0 ? '' : `, ${formatNumber(100 * failedShare)} % failed`
-  return `${formatNumber(perSecond)} requests/s${failed}`
+  return `${rateText(traffic)} requests${failed}`
 }
 
 /** The worse of what conditions and requests say. */
