@@ -231,15 +231,31 @@ function pointsOf(
 }
 
 const bucketPrefix = 'le:'
+/** A damaged file may name others. */
+const maxBounds = 100
 const verdictPrefix = 'verdict:'
 
 function latencies(counts: Counts): Pick<SeriesSums, 'p50Ms' | 'p99Ms'> {
-  const buckets = [...counts]
-    .filter(([name]) => name.startsWith(bucketPrefix))
-    .map(([name, count]) => [Number(name.slice(bucketPrefix.length)) * 1_000, count] as const)
-    .sort(([a], [b]) => a - b)
+  const buckets: (readonly [bound: number, count: number])[] = []
+  for (const [name, count] of counts) {
+    if (name.startsWith(bucketPrefix)) buckets.push([boundOf(name), count])
+  }
+  if (buckets.length === 0) return {}
+  buckets.sort(([one], [other]) => one - other)
   const [p50Ms, p99Ms] = [quantileOf(buckets, 0.5), quantileOf(buckets, 0.99)]
   return p50Ms === undefined || p99Ms === undefined ? {} : { p50Ms, p99Ms }
+}
+
+/** There are as many bounds as buckets of histograms, but each is read for every step of every series. */
+const knownBounds = new Map<string, number>()
+
+/** Returns the bound of a count such as `le:0.25` in ms. */
+function boundOf(name: string): number {
+  const known = knownBounds.get(name)
+  if (known !== undefined) return known
+  const bound = Number(name.slice(bucketPrefix.length)) * 1_000
+  if (knownBounds.size < maxBounds) knownBounds.set(name, bound)
+  return bound
 }
 
 const named = (counts: Counts, prefix: string): NamedCount[] =>
@@ -275,10 +291,14 @@ function pointLists(steps: readonly Counts[]): SeriesPoints {
 }
 
 function verdictPoints(steps: readonly Counts[]): Pick<SeriesPoints, 'verdicts'> {
-  const all = steps.flatMap((counts) => [...counts.keys()])
-  const names = [...new Set(all.filter((name) => name.startsWith(verdictPrefix)))].sort()
-  if (names.length === 0) return {}
+  const names = new Set<string>()
+  for (const counts of steps) {
+    for (const name of counts.keys()) if (name.startsWith(verdictPrefix)) names.add(name)
+  }
+  if (names.size === 0) return {}
   const listOf = (name: string) => steps.map((counts) => counts.get(name) ?? 0)
-  const lists = names.map((name) => [name.slice(verdictPrefix.length), listOf(name)] as const)
+  const lists = [...names]
+    .sort()
+    .map((name) => [name.slice(verdictPrefix.length), listOf(name)] as const)
   return { verdicts: Object.fromEntries(lists) }
 }

@@ -41,7 +41,7 @@ function ask(store: SeriesStore, question: Partial<SeriesQuestion> = {}, open: G
 const one = (requests: number): Entry => ['all', '', { requests }]
 
 describe('time series', () => {
-  it('answers ten seconds, minutes and hours from the same counts', () => {
+  it('answers ten seconds, minutes, ten minutes and hours from the same counts', () => {
     const store = new SeriesStore({})
     for (let at = 0; at < 3 * hour; at += 10_000) appendAt(store, start + at, one(1))
     const sum = (stepMs: number) => {
@@ -51,6 +51,7 @@ describe('time series', () => {
     }
     expect(sum(10_000)).toEqual({ stepSeconds: 10, count: 1_080, first: 1, all: 1_080 })
     expect(sum(60_000)).toEqual({ stepSeconds: 60, count: 180, first: 6, all: 1_080 })
+    expect(sum(600_000)).toEqual({ stepSeconds: 600, count: 18, first: 60, all: 1_080 })
     expect(sum(hour)).toEqual({ stepSeconds: 3_600, count: 3, first: 360, all: 1_080 })
   })
 
@@ -118,7 +119,7 @@ describe('time series', () => {
     )
     expect(bytes).toBeLessThan(30_000)
     const { stepSeconds, series } = ask(store, { stepMs: 10_000, toMs: start + 12 * hour })
-    expect(stepSeconds).toBe(3_600)
+    expect(stepSeconds).toBe(600)
     expect(series[0]?.sums.requests).toBe(12 * 360)
   })
 

@@ -1,5 +1,5 @@
 /**
- * Stores what was counted, in buckets of ten seconds, minutes and hours. A bucket of a longer period is the sum of
+ * Stores what was counted, in buckets of ten seconds, minutes, ten minutes and hours. A bucket of a longer period is the sum of
  * those of the next shorter one, so that a restart loses nothing that was written.
  */
 import type { BlockVisitor } from './block.ts'
@@ -10,8 +10,10 @@ import { Tier } from './tier.ts'
 /** Duration of the shortest buckets. */
 export const bucketMs = 10_000
 const periods = [
-  { name: 'ten-seconds', periodMs: bucketMs, share: 0.15 },
-  { name: 'minutes', periodMs: 60_000, share: 0.7 },
+  { name: 'ten-seconds', periodMs: bucketMs, share: 0.1 },
+  { name: 'minutes', periodMs: 60_000, share: 0.65 },
+  // A day of a thousand routes is read from these, in a tenth of the time.
+  { name: 'ten-minutes', periodMs: 600_000, share: 0.1 },
   { name: 'hours', periodMs: 3_600_000, share: 0.15 },
 ] as const
 
