@@ -31,7 +31,8 @@ export function CountTable({ title, columns, names, rows, none }: CountTableProp
   const classOf = (at: number) => (at < names ? '' : 'number')
   // Short names stay whole, and the table scrolls; long texts may break anywhere.
   const cellClass = (cell: Cell, at: number) => {
-    return at < names && textOf(cell).length <= shortText ? 'nowrap' : classOf(at)
+    if (at >= names) return classOf(at)
+    return textOf(cell).length <= shortText ? 'nowrap' : 'long'
   }
   const id = title.toLowerCase().replaceAll(' ', '-')
   return (

@@ -16,7 +16,7 @@ export function Spend() {
     <>
       <Content shown={shown} what="spend">
         {({ key, model, route }) => (
-          <div class="pair">
+          <div class="charts">
             <SpendTable title="Spend by team, user or key" column="Who" series={key.series} />
             <SpendTable title="Spend by model" column="Model" series={model.series} />
             <SpendTable title="Spend by route" column="Route" series={route.series} />
