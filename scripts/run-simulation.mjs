@@ -31,8 +31,8 @@ export async function runSimulation(folder) {
     const { mutations } = await import(`../test/${folder}/mutations.ts`)
     mutate(mutations, process.argv[mutation + 1])
   }
-  const { parseOptions, runSeeds, usage } = await import(`../test/${folder}/main.ts`)
-  await runCommand({ parseOptions, run: runSeeds, usage })
+  const { command } = await import(`../test/${folder}/main.ts`)
+  await runCommand(command)
 }
 
 /** Number of seeds from which several processes are faster, although each loads the code. */
@@ -69,15 +69,27 @@ async function runInProcesses(count, args) {
 
 /** Prints the sums of the numbers in the last lines of all processes, which are alike. */
 function printSum(results, seconds) {
-  const lasts = results.map(({ sum }) => sum).filter((sum) => sum !== undefined)
+  const lasts = results.flatMap(({ sum }) => (sum === undefined ? [] : [sum]))
   if (lasts.length === 0) return
-  const add = (at) => lasts.reduce((all, one) => all + Number(one[at]), 0)
-  const rate = (add(1) / seconds).toFixed(1)
-  print(`${add(1)} seeds, ${add(2)} exchanges, ${add(3)} failed; ${rate} seeds a second`)
+  const add = (numbers) => numbers.reduce((all, one) => all + one, 0)
+  const names = lasts[0].counts.map(({ name }) => name)
+  const counts = names.map((_, at) => add(lasts.map(({ counts }) => counts[at].count)))
+  const text = names.map((name, at) => `${Number(counts[at].toFixed(1))} ${name}`).join(', ')
+  const cpu = add(lasts.map(({ counts, cpu }) => counts[0].count * cpu)) / counts[0]
+  const rate = (counts[0] / seconds).toFixed(1)
+  print(`${text}; ${cpu.toFixed(3)} s of CPU a seed, ${rate} seeds a second`)
 }
 
-/** The last line of a process of the data plane. */
-const sumPattern = /^(\d+) seeds, (\d+) exchanges, (\d+) failed; /
+/** Reads the last line of a process. Returns undefined if it is another line. */
+function sumIn(line) {
+  const [, text, cpu] = /^(\d+ seeds, .*); ([\d.]+) s of CPU a seed/.exec(line) ?? []
+  return text && { counts: text.split(', ').map(countIn), cpu: Number(cpu) }
+}
+
+function countIn(text) {
+  const [number] = text.split(' ', 1)
+  return { count: Number(number), name: text.slice(number.length + 1) }
+}
 
 function runProcess(args) {
   const child = spawn(process.execPath, [...process.execArgv, process.argv[1], ...args], {
@@ -86,8 +98,8 @@ function runProcess(args) {
   // Whole lines, so that those of several processes do not mix.
   let sum
   createInterface({ input: child.stdout }).on('line', (line) => {
-    const found = sumPattern.exec(line)
-    if (found === null) print(line)
+    const found = sumIn(line)
+    if (found === undefined) print(line)
     else sum = found
   })
   return new Promise((resolve) => child.on('close', (code) => resolve({ code: code ?? 1, sum })))

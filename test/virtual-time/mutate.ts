@@ -1,6 +1,10 @@
 /** Puts a defect into the code under test, to see that a simulation finds it. */
+import { readFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
+import { join } from 'node:path'
 import { compileTexts } from './mutated-core.ts'
+
+const root = join(import.meta.dirname, '..', '..')
 
 /** A text of one source file, and what stands there instead. Files of `assembly/` are compiled with it. */
 export interface Mutation {
@@ -34,6 +38,15 @@ function mutationOfHost(mutation: Mutation): Mutation {
 }
 
 function replaced(source: string, { file, from, to }: Mutation): string {
-  if (!source.includes(from)) throw new Error(`${file} has no line '${from}' any more`)
+  if (!source.includes(from)) throw new Error(noLine(file, from))
   return source.replace(from, () => to)
+}
+
+const noLine = (file: string, from: string): string => `${file} has no line '${from}' any more`
+
+/** Returns what is wrong with each mutation whose line is not in its file any more. */
+export function staleMutations(mutations: Readonly<Record<string, Mutation>>): string[] {
+  return Object.values(mutations).flatMap(({ file, from }) =>
+    readFileSync(join(root, file), 'utf8').includes(from) ? [] : [noLine(file, from)],
+  )
 }

@@ -1,5 +1,5 @@
 /** A run of a simulation. */
-interface Run {
+export interface Run {
   /** Why it failed; undefined if it passed. */
   readonly failure: string | undefined
   /** Identifies the whole schedule. */
