@@ -2,6 +2,7 @@
  * A strict reader of HTTP/1.1 (RFC 9112), written apart from the engine: what the gateway sends must parse here,
  * without any leniency.
  */
+import { appended } from './bytes.ts'
 
 export type Field = readonly [name: string, value: string]
 
@@ -25,7 +26,7 @@ export class Message {
   }
 
   get body(): Buffer {
-    this.#pieces = [Buffer.concat(this.#pieces)]
+    if (this.#pieces.length !== 1) this.#pieces = [Buffer.concat(this.#pieces)]
     return this.#pieces[0] as Buffer
   }
 }
@@ -49,7 +50,9 @@ const requestLine = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+ [\x21-\x7e]+ HTTP\/1\.[01]$/
 const statusLine = /^HTTP\/1\.1 [1-5][0-9]{2} [\x20-\x7e\x80-\xff]*$/
 
 export const valuesOf = ({ fields }: Pick<Message, 'fields'>, name: string): string[] =>
-  fields.filter(([other]) => other.toLowerCase() === name).map(([, value]) => value)
+  fields.flatMap(([other, value]) =>
+    other.length === name.length && other.toLowerCase() === name ? [value] : [],
+  )
 
 export const statusOf = ({ startLine }: Pick<Message, 'startLine'>): number =>
   Number(startLine.split(' ')[1])
@@ -84,7 +87,7 @@ export class MessageReader {
 
   /** @throws FramingError */
   push(bytes: Uint8Array): void {
-    this.#rest = Buffer.concat([this.#rest, bytes])
+    this.#rest = appended(this.#rest, bytes)
     while (this.#step());
   }
 
@@ -194,7 +197,7 @@ export class MessageReader {
   #takeData(message: Message): void {
     const size = Math.min(this.#left, this.#rest.length)
     if (size === 0) return
-    message.add(Buffer.from(this.#rest.subarray(0, size)))
+    message.add(this.#rest.subarray(0, size))
     this.#rest = this.#rest.subarray(size)
     this.#left -= size
     this.#owner.onBody?.(message)

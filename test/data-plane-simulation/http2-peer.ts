@@ -5,6 +5,7 @@
 import { HpackDecoder } from '../../src/engines/http/http2/hpack-decoder.ts'
 import type { Random } from '../virtual-time/random.ts'
 import type { World } from '../virtual-time/world.ts'
+import { appended } from './bytes.ts'
 import type { Field } from './http1-reader.ts'
 import {
   acknowledged,
@@ -188,7 +189,7 @@ export class Http2Peer {
 
   #receive(bytes: Buffer): void {
     if (this.isOver) return
-    this.#rest = Buffer.concat([this.#rest, bytes])
+    this.#rest = appended(this.#rest, bytes)
     try {
       if (this.#needsPreface) {
         if (this.#rest.length < preface.length) return

@@ -25,7 +25,7 @@ interface Waiting {
 export interface Line {
   /** Milliseconds from one end to the other. */
   readonly latencyMs: number
-  /** Bytes that the system buffers of one direction hold. */
+  /** Bytes that the system buffers of one direction hold until they have been filled `mostSmallPieces` times. */
   readonly capacity: number
   /** Largest piece in which bytes arrive, for `mostSmallPieces` pieces after `smallAfter` bytes. */
   readonly pieceSize: number
@@ -81,7 +81,7 @@ class Direction {
   }
 
   #accept(bytes: Uint8Array): number {
-    const size = Math.min(bytes.length, this.#line.capacity - this.#held)
+    const size = Math.min(bytes.length, this.#capacity - this.#held)
     if (size <= 0) return 0
     this.#held += size
     const copy = Buffer.from(bytes.subarray(0, size))
@@ -155,6 +155,12 @@ class Direction {
     const { pieceSize, smallAfter } = this.#line
     if (this.#delivered < smallAfter) return smallAfter - this.#delivered
     return this.#pieces++ < mostSmallPieces ? pieceSize : Number.POSITIVE_INFINITY
+  }
+
+  /** Systems enlarge small buffers of connections that carry much. */
+  get #capacity(): number {
+    const { capacity } = this.#line
+    return this.#delivered < mostSmallPieces * capacity ? capacity : Math.max(capacity, 65_536)
   }
 
   #takeWaiting(): void {

@@ -143,8 +143,7 @@ export class World {
   /** Adds a line to the trace, which the digest covers whole and of which the end is kept. */
   note(text: string): void {
     const line = `${(this.now / 1_000).toFixed(3).padStart(9)} ${this.current.name}: ${text}`
-    this.#hash.update(line)
-    this.#hash.update('\n')
+    this.#hash.update(`${line}\n`)
     this.#trace.push(line)
     if (this.#trace.length > 2 * traceLimit) this.#trace.splice(0, traceLimit)
   }

@@ -1,6 +1,7 @@
 /** Serves gRPC calls on one HTTP/2 connection of a world. */
 import type { Random } from '../../virtual-time/random.ts'
 import type { World } from '../../virtual-time/world.ts'
+import { appended } from '../bytes.ts'
 import type { Server } from '../http1-upstream.ts'
 import { Http2Peer } from '../http2-peer.ts'
 import type { End } from '../network.ts'
@@ -98,7 +99,7 @@ export class GrpcCall {
 
   /** @throws Error if a message is not framed as gRPC */
   receive(bytes: Buffer): void {
-    this.#received = Buffer.concat([this.#received, bytes])
+    this.#received = appended(this.#received, bytes)
     while (this.#received.length >= prefixLength) {
       if (this.#received[0] !== 0) throw new Error('a compressed message')
       const end = prefixLength + this.#received.readUInt32BE(1)

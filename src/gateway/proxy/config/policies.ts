@@ -27,7 +27,15 @@ export interface PolicyServices {
 /** The default exports of every `apply.ts`, by `section.field`. */
 export type PolicyAppliers = ReadonlyMap<string, PolicyApply<unknown>>
 
-export async function loadPolicyAppliers(): Promise<PolicyAppliers> {
+let loading: Promise<PolicyAppliers> | undefined
+
+/** Loads them once for all gateways and simulations of this process. */
+export function loadPolicyAppliers(): Promise<PolicyAppliers> {
+  loading ??= load()
+  return loading
+}
+
+async function load(): Promise<PolicyAppliers> {
   const loaded = new Map<string, PolicyApply<unknown>>()
   for (const { section, field, apply } of policyRegistry) {
     loaded.set(policyName(section, field), (await apply()).default)
