@@ -14,6 +14,8 @@ interface GatewayOptions {
   readonly buckets: RateBuckets
   /** Pages of the core's memory, of 64 KiB each. */
   readonly memoryPages: number
+  /** Whether other workers listen on the same ports. */
+  readonly sharesPorts: boolean
   /** Whether decisions are recorded. */
   readonly records: boolean
   onDone(record: AccessRecord): void
@@ -37,7 +39,12 @@ export class Gateway {
   static async start(world: World, options: GatewayOptions): Promise<Gateway> {
     const core = createIoCore({ memoryPages: options.memoryPages })
     const head = core.createHead({ maxFields: 128 })
-    const engine = new Engine({ core, head, bindAddress: '10.0.0.1', reusePort: false })
+    const engine = new Engine({
+      core,
+      head,
+      bindAddress: '10.0.0.1',
+      reusePort: options.sharesPorts,
+    })
     const ignore = () => {}
     const telemetry = {
       onDone(_exchange: unknown, record: AccessRecord) {

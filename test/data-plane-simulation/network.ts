@@ -265,13 +265,17 @@ export class End {
 
 const silent: Receiver = { onBytes: () => {}, onEnd: () => {}, onReset: () => {} }
 
-type Accept = (end: End) => void
+interface Listener {
+  readonly machine: Machine
+  readonly accept: (end: End) => void
+}
 
 /** All addresses of a world. */
 export class Network {
   readonly world: World
   readonly #random: Random
-  readonly #listening = new Map<string, { readonly machine: Machine; readonly accept: Accept }>()
+  /** By address; several for workers that share a port. */
+  readonly #listening = new Map<string, Listener[]>()
   /** Ends of each machine. */
   readonly #ends = new Map<Machine, Set<End>>()
   #nextPort = 30_000
@@ -285,10 +289,19 @@ export class Network {
     this.#random = random
   }
 
-  listen(address: Address, machine: Machine, accept: Accept): () => void {
+  listen(address: Address, machine: Machine, accept: Listener['accept']): () => void {
     const name = nameOf(address)
-    this.#listening.set(name, { machine, accept })
-    return () => void this.#listening.delete(name)
+    const listener = { machine, accept }
+    this.#listening.set(name, [...(this.#listening.get(name) ?? []), listener])
+    return () => this.#unlisten((one) => one === listener)
+  }
+
+  #unlisten(isOver: (one: Listener) => boolean): void {
+    for (const [name, all] of this.#listening) {
+      const left = all.filter((one) => !isOver(one))
+      if (left.length > 0) this.#listening.set(name, left)
+      else this.#listening.delete(name)
+    }
   }
 
   #keep(end: End): void {
@@ -306,9 +319,7 @@ export class Network {
   resetAll(machine: Machine): void {
     for (const end of this.#ends.get(machine) ?? []) end.reset()
     this.#ends.delete(machine)
-    for (const [name, one] of this.#listening) {
-      if (one.machine === machine) this.#listening.delete(name)
-    }
+    this.#unlisten((one) => one.machine === machine)
   }
 
   isTaken(address: Address): boolean {
@@ -323,7 +334,9 @@ export class Network {
       port: this.#nextPort++,
     }
     this.world.schedule(from, line.latencyMs, () => {
-      const found = this.#listening.get(nameOf(to))
+      const all = this.#listening.get(nameOf(to)) ?? []
+      // Only a choice takes a random number.
+      const found = all.length > 1 ? this.#random.pick(all) : all[0]
       if (found === undefined) {
         onConnect(undefined)
         return

@@ -1,6 +1,7 @@
 /** One world: a configuration, clients, upstreams, and what must hold at the end. */
 
 import type { EngineCounters } from '../../src/engines/http/contracts/engine.ts'
+import type { Engine } from '../../src/engines/http/engine.ts'
 import { ModelRecord } from '../../src/gateway/backends/ai/call/model-record.ts'
 import { RateBuckets } from '../../src/gateway/proxy/rate-buckets.ts'
 import type { AccessRecord } from '../../src/gateway/proxy/telemetry/types.ts'
@@ -119,13 +120,16 @@ class Simulation {
     const options = {
       buckets: new RateBuckets(undefined, () => world.monotonicMs(this.#machine)),
       onDone: (record: AccessRecord) => this.#record(record),
-      records: this.#random.chance(recordedShare) && faults.deathAt === undefined,
+      records: this.#random.chance(recordedShare) && faults.deathAt === undefined && !faults.hasTwo,
+      sharesPorts: faults.hasTwo,
       memoryPages: this.#random.pick(memoryPages),
       onBug: (error: GatewayError) => world.fail(`a bug: ${error.stack} ${String(error.cause)}`),
     }
-    const gateway = new Workers(await Gateway.start(world, options))
+    const first = await Gateway.start(world, options)
     // It starts beforehand, since its modules load at a time that no seed decides.
-    const next = faults.deathAt === undefined ? undefined : await Gateway.start(world, options)
+    const other =
+      faults.deathAt !== undefined || faults.hasTwo ? await Gateway.start(world, options) : first
+    const gateway = new Workers(faults.hasTwo ? [first, other] : [first])
     try {
       this.#epochMs = world.wallMs(this.#machine)
       const configuration = randomConfiguration(
@@ -142,17 +146,18 @@ class Simulation {
       this.#mcp.start(configuration.port)
       this.#upstreams.push(...this.#mcp.upstreams)
       this.#planChanges(configuration, gateway)
-      this.#planFaults(faults, configuration, gateway, next)
+      this.#planFaults(faults, configuration, gateway, other)
       const waiting = () => [...this.#clients.filter(({ isOver }) => !isOver), ...this.#mcp.waiting]
       while (waiting().length > 0 && world.now < limitMs) await world.runUntil(world.now + 1_000)
       for (const client of waiting()) this.#violate('progress', client.describe())
       await world.runUntil(world.now + quietMs)
-      this.#check(configuration, gateway.current)
+      this.#check(configuration)
+      for (const { engine } of gateway.serving) this.#checkQuiet(configuration, engine)
       this.#mcp.check(this.#records)
-      await this.#checkDecisions(configuration, gateway.current)
+      for (const one of gateway.serving) await this.#checkDecisions(configuration, one)
       await world.runUntil(world.now)
     } finally {
-      gateway.current.stop()
+      gateway.stop()
       await world.runUntil(world.now + 1_000)
     }
     for (const { name, open } of this.#upstreams) {
@@ -247,10 +252,10 @@ class Simulation {
     { deathAt, clocks }: WorkerFaults,
     { routes }: Configuration,
     gateway: Workers,
-    next: Gateway | undefined,
+    next: Gateway,
   ): void {
     const world = this.#world
-    if (deathAt !== undefined && next !== undefined) {
+    if (deathAt !== undefined) {
       world.schedule(this.#control, deathAt, () => {
         world.note('the worker dies')
         excuseAll(this.exchanges.values(), this.#clients, this.#mcp)
@@ -291,7 +296,7 @@ class Simulation {
     }
   }
 
-  #check({ routes }: Configuration, { engine }: Gateway): void {
+  #check({ routes }: Configuration): void {
     for (const exchange of this.exchanges.values()) {
       const route = routes.find(({ name }) => name === exchange.route)
       if (route === undefined) throw new Error(`there is no route ${exchange.route}`)
@@ -310,6 +315,10 @@ class Simulation {
       const say = (text: string) => this.#violate('accounts', `${exchange.tag}: ${text}`)
       if (exchange.chat !== undefined && record !== undefined) checkUsage(exchange, record, say)
     }
+  }
+
+  /** Checks that nothing is left of the traffic. */
+  #checkQuiet({ routes }: Configuration, engine: Engine): void {
     const { connectionsOpen, coreTraps } = engine.counters
     if (connectionsOpen > 0) {
       this.#violate('progress', `${connectionsOpen} client connections are open without a client`)

@@ -302,6 +302,11 @@ interface ServerOptions {
   readonly highWaterMark?: number
 }
 
+interface ListenOptions {
+  readonly port: number
+  readonly reusePort?: boolean
+}
+
 class VirtualServer extends EventEmitter {
   readonly #options: ServerOptions
   #close: (() => void) | undefined
@@ -313,11 +318,11 @@ class VirtualServer extends EventEmitter {
     this.on('connection', onConnection)
   }
 
-  listen({ port }: { readonly port: number }, onListening: () => void): this {
+  listen({ port, reusePort }: ListenOptions, onListening: () => void): this {
     const { network, world, machine } = here()
     const address = { host: '10.0.0.1', port }
     world.schedule(machine, 0, () => {
-      if (network.isTaken(address)) {
+      if (reusePort !== true && network.isTaken(address)) {
         this.emit('error', Object.assign(new Error('listen'), { code: 'EADDRINUSE' }))
         return
       }
