@@ -143,7 +143,8 @@ class Simulation {
       await applied
       this.#startUpstreams(configuration)
       this.#startClients(configuration)
-      this.#mcp.start(configuration.port)
+      // If two workers share the port, every request may reach the other one.
+      this.#mcp.start(configuration.port, !faults.hasTwo)
       this.#upstreams.push(...this.#mcp.upstreams)
       this.#planChanges(configuration, gateway)
       this.#planFaults(faults, configuration, gateway, other)

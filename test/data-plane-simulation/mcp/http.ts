@@ -10,6 +10,8 @@ export interface McpHttpOwner {
   readonly world: World
   readonly network: Network
   readonly machine: Machine
+  /** Whether clients send several requests on one connection. */
+  readonly keepsConnections: boolean
   fail(invariant: 'isolation' | 'framing', text: string): void
 }
 
@@ -49,7 +51,8 @@ export class McpHttp {
         onBegun((isReset) => connection.leave(isReset))
         connection.send(request, text, onEvent, () => {
           request.isOver = true
-          if (connection.isUsable) this.#idle.push(connection)
+          if (!this.#owner.keepsConnections) connection.leave(false)
+          else if (connection.isUsable) this.#idle.push(connection)
           resolve()
         })
       }

@@ -80,6 +80,11 @@ export const mcpMutations: Readonly<Record<string, Mutation>> = {
     from: 'exchange.shared.end(session.state)',
     to: '',
   },
+  'other workers continue an ended session': {
+    file: `${folder}/proxy/session/shared-state.ts`,
+    from: 'this.#channel.publish({ ended: id })',
+    to: 'this.#noteEnd(id)',
+  },
   'a call of a tool is sent again': {
     file: `${folder}/proxy/transport/target-request.ts`,
     from: "this.isOnce = message.method === 'POST' && message.isRepeatable !== true",

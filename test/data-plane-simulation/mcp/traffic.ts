@@ -49,7 +49,8 @@ export class McpTraffic {
     return this.#clients.filter(({ isOver }) => !isOver)
   }
 
-  start(port: number): void {
+  /** `keepsConnections`: whether clients send several requests on one connection. */
+  start(port: number, keepsConnections: boolean): void {
     const plan = this.#plan
     if (plan === undefined) return
     const [world, network, requests] = [this.#world, this.#network, this.#requests]
@@ -74,7 +75,7 @@ export class McpTraffic {
       const client = new McpClient(
         party,
         plan,
-        { world, network, requests, sessionIds, fail },
+        { world, network, requests, sessionIds, keepsConnections, fail },
         port,
       )
       this.#clients.push(client)
