@@ -33,6 +33,7 @@ export interface Traffic {
 
 /** Share of worlds with bodies that no buffer holds as a whole. */
 const largeShare = 0.06
+const largest = 400_000
 
 export const randomTraffic = (random: Random, keyRandom: Random, emphasis: Emphasis): Traffic => ({
   keyRandom,
@@ -40,7 +41,7 @@ export const randomTraffic = (random: Random, keyRandom: Random, emphasis: Empha
     faults: emphasis.of('processor fault', 0.35),
     modes: emphasis.of('processor modes', 0.4),
   },
-  most: keyRandom.chance(largeShare) ? 400_000 : random.pick([300, 5_000, 70_000]),
+  most: keyRandom.chance(largeShare) ? largest : random.pick([300, 5_000, 70_000]),
   faultChance: random.pick([0, 0, 0.1, 0.4]),
 })
 
@@ -52,7 +53,9 @@ export function randomClient(
   isHttp2: boolean,
 ): ClientPlan {
   const pauseMs = random.chance(0.6) ? 0 : random.between(1, 300)
-  const readPauseMs = random.chance(0.8) ? 0 : random.between(1, 100)
+  // Slow readers of large bodies show what the gateway holds for them.
+  const isQuick = random.chance(traffic.most === largest ? 0.4 : 0.8)
+  const readPauseMs = isQuick ? 0 : random.between(1, 100)
   const exchanges = Array.from({ length: 1 + random.below(5) }, (_, index) => {
     const route = random.pick(routes)
     const exchange = randomExchange(random, tagOf(client, index), route, traffic)
