@@ -1,3 +1,4 @@
+export * from './api-keys.ts'
 export * from './budget.ts'
 export * from './decision.ts'
 export * from './definition.ts'

@@ -69,6 +69,14 @@ function amounts(value: unknown, at: string): void {
   for (const [key, amount] of Object.entries(value as Fields)) assertInteger(amount, `${at}.${key}`)
 }
 
+/** Texts, or null, by name. @throws DamagedEventError */
+function textsOrNull(value: unknown, at: string): void {
+  assertShape(value, {}, at)
+  for (const [key, text] of Object.entries(value as Fields)) {
+    if (text !== null) assertField(text, 'string', `${at}.${key}`)
+  }
+}
+
 const name: Shape = { kind: 'string', namespace: 'string', name: 'string' }
 const identity: Shape = { ...name, uid: 'string', resourceVersion: 'string' }
 const origin = record({ file: 'string', line: 'number' })
@@ -184,6 +192,12 @@ const dataShapes: Readonly<Record<string, Shape>> = {
     message: 'string',
   },
   'dev.sluice.definitions.observed.v1': { versions: ['string'] },
+  'dev.sluice.apikeys.changed.v1': {
+    namespace: 'string',
+    entries: textsOrNull,
+    reason: 'string',
+    author: 'string',
+  },
   'dev.sluice.budget.defined.v1': {
     budget: 'string',
     name: 'string',

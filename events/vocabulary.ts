@@ -1,3 +1,4 @@
+import { apiKeysChanged } from './api-keys.ts'
 import {
   budgetAdjusted,
   budgetCharged,
@@ -50,6 +51,7 @@ export const vocabulary = [
   deploymentApplied,
   deploymentFailed,
   definitionsObserved,
+  apiKeysChanged,
   budgetDefined,
   budgetOpened,
   budgetGranted,

@@ -137,6 +137,7 @@ const nothing: References = {
   configMap: () => undefined,
   backend: ({ name, port }) => toService(name, port),
   configMapsWith: () => [],
+  dynamicApiKeys: () => undefined,
   keySet: () => 'nothing is fetched here',
 }
 

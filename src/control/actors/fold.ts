@@ -22,6 +22,7 @@ import { type Status, StatusStore } from '../desired/status-store.ts'
 import { type ConnectedProxy, Delivery } from './delivery.ts'
 import type { PendingTimer } from './delivery-timers.ts'
 import { DeploymentReports } from './deployment-reports.ts'
+import { DynamicApiKeys, type StoredDynamicKey } from './dynamic-api-keys.ts'
 import {
   absentResource,
   nextResource,
@@ -75,6 +76,8 @@ export interface FoldSnapshot {
   /** Kinds that a setting excludes. Not set before a listing. */
   readonly unread?: readonly string[]
   readonly definitions?: string
+  /** Not set if there are none. */
+  readonly dynamicKeys?: readonly StoredDynamicKey[]
   readonly statuses: readonly (readonly [ObjectKey, Status])[]
   /** Epoch of the newest lease holder. Not set if there was none. */
   readonly epoch?: number
@@ -85,6 +88,7 @@ export class Fold {
   readonly #actors = new Map<ObjectKey, ResourceSnapshot>()
   #delivery: Delivery
   #deployments: DeploymentReports
+  readonly #dynamicKeys: DynamicApiKeys
   #statusStore = new StatusStore()
   /** URI -> last fetched key set, kept until another one is fetched. */
   readonly #keySets = new Map<string, FetchedKeys>()
@@ -103,6 +107,7 @@ export class Fold {
     this.graph = graph
     this.#delivery = new Delivery(graph)
     this.#deployments = new DeploymentReports(graph)
+    this.#dynamicKeys = new DynamicApiKeys(graph)
   }
 
   /** Position of the last event that was folded; 0 before the first. */
@@ -156,6 +161,7 @@ export class Fold {
       this.#applyKeySet(event) ||
       this.#applyListing(event) ||
       this.#applyDefinitions(event) ||
+      this.#dynamicKeys.apply(event) ||
       this.#deployments.apply(event) ||
       this.#delivery.apply(event)
     this.#delivery.settle(event.time)
@@ -213,6 +219,7 @@ export class Fold {
       deployments: this.#deployments.snapshot(),
       ...(this.#unread && { unread: this.#unread }),
       ...(this.#definitions !== undefined && { definitions: this.#definitions }),
+      ...this.#dynamicKeys.snapshot(),
       statuses: this.#statusStore.entries(),
       ...(this.epoch > 0 && { epoch: this.epoch }),
     }
@@ -236,6 +243,7 @@ export class Fold {
     this.#deployments.restore(snapshot.deployments)
     this.#setUnread(snapshot.unread)
     this.#setDefinitions(snapshot.definitions)
+    this.#dynamicKeys.restore(snapshot.dynamicKeys)
     this.#position = snapshot.position
     this.#changedAt = snapshot.position
     this.#gate = new EpochGate(snapshot.epoch)

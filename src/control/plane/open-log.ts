@@ -127,6 +127,9 @@ function orUnwritable<Result>(path: string, work: () => Result): Result {
   }
 }
 
+/** How often a log in a file is searched for events of other processes. */
+const pollMs = 250
+
 function fileLog(path: string, digestKey?: DigestKey): Promise<OpenedLog> {
   assertNoText(path)
   return openLocked(path, async () => {
@@ -149,7 +152,15 @@ function fileLog(path: string, digestKey?: DigestKey): Promise<OpenedLog> {
       presence.watch((text) => notify('error', text))
     }
     const openLedger = async () => openEmbeddedLog(`${path}.ledger`).log
-    const close = () => log.close().then(() => presence.close())
+    // Reading the last position lets tails continue with events of other processes (`sluice keys --dynamic`).
+    const polling = setInterval(
+      () => void log.lastPosition().catch(() => undefined),
+      pollMs,
+    ).unref()
+    const close = () => {
+      clearInterval(polling)
+      return log.close().then(() => presence.close())
+    }
     return { log, digestKey: key, path, notices, discard, watch, openLedger, close }
   })
 }

@@ -14,6 +14,11 @@ export interface References {
   configMap(name: string): ReferencedConfigMap | undefined
   /** ConfigMaps that have all of these labels, sorted by name. */
   configMapsWith(labels: Readonly<Record<string, string>>): readonly ReferencedConfigMap[]
+  /**
+   * Entries of API keys in the event log, by their names. Undefined if they are unknown, because only manifests are
+   * read.
+   */
+  dynamicApiKeys(): ReadonlyMap<string, string> | undefined
   /** The target of requests to a backend, or the reason why the reference cannot be resolved. */
   backend(reference: BackendReference): DirectTarget | string
   /** Requests that a key set is fetched regularly. Returns a text if the reference cannot be resolved. */

@@ -153,6 +153,7 @@ const permissiveReferences: References = {
   secretsWith: () => [],
   configMap: () => undefined,
   configMapsWith: () => [],
+  dynamicApiKeys: () => undefined,
   backend: ({ namespace = '', name }) => ({ type: 'backend', namespace, name }),
   keySet: ({ path }) => ({ uri: path, keySet: { keys: [samplePublicKey] } }),
 }

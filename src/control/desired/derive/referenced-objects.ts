@@ -1,5 +1,6 @@
 /** Resolves what policies refer to: metadata of Secrets, contents of ConfigMaps, and key sets. */
 import type { SecretMetadata } from '../../../../events/index.ts'
+import { type DynamicKeys, dynamicKeysInput } from '../../../ground/model/dynamic-keys.ts'
 import {
   type FetchedKeys,
   type KeySetRequest,
@@ -67,6 +68,9 @@ export function referencesFrom(
       return configMap
     },
     configMapsWith: labelled('ConfigMap', referencedConfigMap),
+    dynamicApiKeys: () =>
+      read.input<DynamicKeys>(dynamicKeysInput(namespace)) ??
+      (read.input(keySetsPendingInput) === true ? undefined : new Map()),
     backend: backendFor(findRouteKind(kind) ? { kind, namespace } : policy),
     keySet: (remote) => referToKeySet(remote, backendFor(policy), read),
   }

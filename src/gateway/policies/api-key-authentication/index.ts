@@ -1,3 +1,4 @@
+import { selectsDynamicKeys } from '../../../ground/model/dynamic-keys.ts'
 import type {
   ReferencedConfigMap,
   ReferencedSecret,
@@ -152,29 +153,50 @@ function byName([a]: readonly [string, unknown], [b]: readonly [string, unknown]
   return a < b ? -1 : 1
 }
 
+/** Entries with hashes, and what has them, such as `ConfigMap default/keys`. */
+interface HashedKeys extends Pick<ReferencedConfigMap, 'names' | 'entry'> {
+  readonly owner: string
+}
+
 function findHashedKeys(matchLabels: Labels, references: References, found: Found): void {
   const path = 'configMapSelector'
   const configMaps = selected('ConfigMap', matchLabels, references.configMapsWith)
-  if (typeof configMaps === 'string') reportNone(found, path, configMaps)
-  else {
-    const owners = new Map<string, string>()
-    for (const configMap of configMaps) collectHashed(configMap, path, found, owners)
-    if (found.hashed.length === 0) reportUnusable(found, path, 'ConfigMap', configMaps)
+  const dynamic = selectsDynamicKeys(matchLabels) ? references.dynamicApiKeys() : new Map()
+  const owners = new Map<string, string>()
+  if (typeof configMaps !== 'string') {
+    for (const { label, names, entry } of configMaps) {
+      collectHashed({ owner: `ConfigMap ${label}`, names, entry }, path, found, owners)
+    }
   }
+  collectHashed(
+    {
+      owner: 'the event log',
+      names: [...(dynamic?.keys() ?? [])],
+      entry: (name) => dynamic?.get(name),
+    },
+    path,
+    found,
+    owners,
+  )
+  if (found.hashed.length > 0) return
+  if (dynamic === undefined) {
+    found.notes.push(`${path}: only keys of \`sluice keys create --dynamic\` are accepted`)
+  } else if (typeof configMaps === 'string') reportNone(found, path, configMaps)
+  else reportUnusable(found, path, 'ConfigMap', configMaps)
 }
 
 /** `owners` maps each hash to the entry that has it. */
 function collectHashed(
-  configMap: ReferencedConfigMap,
+  { owner: object, names, entry: textOf }: HashedKeys,
   path: string,
   found: Found,
   owners: Map<string, string>,
 ): void {
   const { hashed, problems, notes } = found
-  for (const name of configMap.names.toSorted()) {
-    const text = configMap.entry(name)
+  for (const name of names.toSorted()) {
+    const text = textOf(name)
     const entry = readApiKeyEntry(text)
-    const label = `entry ${name} of ConfigMap ${configMap.label}`
+    const label = `entry ${name} of ${object}`
     if (typeof entry === 'string') {
       problems.push({ path, message: `${label} ${apiKeyFaults[entry]}`, partial: true })
     } else if (entry.keyHash === undefined || text === undefined) {
@@ -187,7 +209,7 @@ function collectHashed(
       else {
         owners.set(entry.keyHash, label)
         hashed.push({ name, text })
-        noteName(found, path, name, `ConfigMap ${configMap.label}`)
+        noteName(found, path, name, object)
       }
     }
   }

@@ -8,7 +8,7 @@ import { budgetOf } from '../../import/budgets.ts'
 import { type CommandResult, exitCode, type Output, UsageError } from '../shared/output.ts'
 import { KeyBudgets } from './key-budgets.ts'
 import { type NewFileOptions, newConfigMapOf } from './keys.ts'
-import { changeKeys, type KeysFile, type WrittenEntry } from './keys-file.ts'
+import { changeKeys, type Keys, type WrittenEntry } from './keys-file.ts'
 
 export interface ImportOptions extends NewFileOptions {
   /** Also adds keys whose limits cannot be imported. */
@@ -42,14 +42,48 @@ const harmless = new Set(
 /** Members of the metadata that LiteLLM itself reads as limits. */
 const limitsInMetadata = /limit|budget|guardrail|policies|allowed|blocked|permission/i
 
-/** The exit code is 1 if a key was not added, or has lost a limit. */
+/** Adds the keys to a file. */
 export function importKeys(path: string, options: ImportOptions, output: Output): CommandResult {
+  const { add, resultOf } = importedKeys(path, options, output)
+  return resultOf(changeKeys(options.file, add, newConfigMapOf(options)), options.file)
+}
+
+/** What became of each key of the export, and the budgets of those that were added. */
+interface Additions {
+  readonly results: readonly Addition[]
+  readonly budgets: KeyBudgets | undefined
+}
+
+/**
+ * How the keys of an export are added, and the result: the exit code is 1 if a key was not added, or has lost a limit.
+ * `add` may be called again with newer keys.
+ */
+export function importedKeys(
+  path: string,
+  {
+    allowLoss = false,
+    budgets: budgetFile,
+    budgetTarget,
+    namespace,
+  }: Omit<ImportOptions, keyof NewFileOptions> & { readonly namespace?: string },
+  output: Output,
+) {
   const rows = rowsOf(path)
-  const { allowLoss = false, budgets: budgetFile, budgetTarget, namespace } = options
-  const budgets = budgetFile && new KeyBudgets(budgetFile, budgetTarget, namespace)
-  const add = (file: KeysFile) =>
-    rows.map((row) => addKey(row, file, allowLoss, budgets || undefined))
-  const results = changeKeys(options.file, add, newConfigMapOf(options))
+  const add = (keys: Keys): Additions => {
+    const budgets = budgetFile ? new KeyBudgets(budgetFile, budgetTarget, namespace) : undefined
+    return { results: rows.map((row) => addedKey(row, keys, allowLoss, budgets)), budgets }
+  }
+  const resultOf = (additions: Additions, place: string) =>
+    importResult(path, additions, { place, budgetFile: budgetFile ?? '' }, output)
+  return { add, resultOf }
+}
+
+function importResult(
+  path: string,
+  { results, budgets }: Additions,
+  { place, budgetFile }: { readonly place: string; readonly budgetFile: string },
+  output: Output,
+): CommandResult {
   const added = results.flatMap(({ name }) => name ?? [])
   for (const [index, { problem }] of results.entries()) {
     if (problem !== undefined) output.report(`${path}: key ${index + 1}: ${problem}`)
@@ -57,7 +91,7 @@ export function importKeys(path: string, options: ImportOptions, output: Output)
   const withBudget = budgets ? budgets.write() : 0
   return {
     text: () => [
-      `added ${added.length} ${added.length === 1 ? 'key' : 'keys'} to ${options.file}`,
+      `added ${added.length} ${added.length === 1 ? 'key' : 'keys'} to ${place}`,
       ...(withBudget > 0 ? [`wrote the budgets of ${withBudget} to ${budgetFile}`] : []),
     ],
     json: { added },
@@ -65,13 +99,28 @@ export function importKeys(path: string, options: ImportOptions, output: Output)
   }
 }
 
-/** Adds one key. `name` is set if it was added. */
+/** `name` is set if the key was added. */
+interface Addition {
+  readonly name?: string
+  readonly problem?: string
+}
+
+/** Adds one key. An error about it is its problem. */
+function addedKey(...args: Parameters<typeof addKey>): Addition {
+  try {
+    return addKey(...args)
+  } catch (error) {
+    if (error instanceof UsageError) return { problem: error.message }
+    throw error
+  }
+}
+
 function addKey(
   row: unknown,
-  file: KeysFile,
+  keys: Keys,
   allowLoss: boolean,
   budgets: KeyBudgets | undefined,
-): { readonly name?: string; readonly problem?: string } {
+): Addition {
   const key = importedKey(row)
   if (typeof key === 'string') return { problem: key }
   const {
@@ -80,7 +129,7 @@ function addKey(
     row: { max_budget: amount, budget_duration: duration },
   } = key
   const budget = isSet(amount) ? budgetOf(amount, duration) : undefined
-  if (file.has(name)) return { problem: `key ${name} already exists` }
+  if (keys.has(name)) return { problem: `key ${name} already exists` }
   const loss = [...key.lost, ...(budget && !budgets ? ['max_budget'] : problemOf(budget))].join(
     ', ',
   )
@@ -89,13 +138,8 @@ function addKey(
       problem: `${name}: ${loss} cannot be imported${hintOf(loss)}. To add the key without it, use --allow-loss`,
     }
   }
-  try {
-    file.set(name, entry)
-    if (typeof budget === 'object') budgets?.add({ id: idOf(key), ...budget })
-  } catch (error) {
-    if (error instanceof UsageError) return { problem: error.message }
-    throw error
-  }
+  keys.set(name, entry)
+  if (typeof budget === 'object') budgets?.add({ id: idOf(key), ...budget })
   return loss === '' ? { name } : { name, problem: `${name}: ${loss} is not imported` }
 }
 

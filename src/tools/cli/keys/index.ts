@@ -1,12 +1,27 @@
 /** The commands `sluice keys …`. */
 import { type Command, Option } from 'commander'
-import { addHelp, collect, nonEmpty, outputFormat, recordDir } from '../shared/options.ts'
-import { type OutputFormat, print, printNow, processOutput } from '../shared/output.ts'
+import { addLogFile } from '../recording/options.ts'
+import {
+  addHelp,
+  collect,
+  natsServer,
+  nonEmpty,
+  outputFormat,
+  recordDir,
+} from '../shared/options.ts'
+import { type OutputFormat, print, printNow, processOutput, UsageError } from '../shared/output.ts'
+import type { DynamicChange } from './dynamic-keys.ts'
 import type { ImportOptions } from './import-keys.ts'
-import type { CreateOptions, RotateOptions } from './keys.ts'
+import type { CreateOptions, KeyChange, RotateOptions } from './keys.ts'
+import type { NewConfigMap } from './keys-file.ts'
 
-interface Common {
-  readonly file: string
+/** Where keys are: in a file, or in the event log. */
+interface Place extends DynamicChange {
+  readonly file?: string
+  readonly dynamic?: true
+}
+
+interface Common extends Place {
   readonly output: OutputFormat
 }
 
@@ -15,17 +30,63 @@ interface ListOptions extends Common {
   readonly dimension: string
 }
 
-const keysFile = () =>
-  new Option('--file <path>', 'file with the ConfigMap of the keys').makeOptionMandatory()
 const prefix = () =>
   new Option('--prefix <text>', 'prefix of the key').default('sk-').argParser(nonEmpty)
+
+/** Adds the options for the place of keys. */
+const addPlace = (command: Command, namespace = 'namespace of dynamic keys'): Command =>
+  addLogFile(
+    command
+      .option('--file <path>', 'file with the ConfigMap of the keys')
+      .addOption(
+        new Option(
+          '--dynamic',
+          'keep keys in the event log of the gateway in place of a file; they take effect within a second',
+        ).conflicts('file'),
+      )
+      .option('-n, --namespace <namespace>', `${namespace} (default: "default")`),
+    ['file', 'nats'],
+  ).option('--nats <url>', 'event log on a NATS server, for dynamic keys', natsServer)
+
+/** Adds also who changes dynamic keys, and why. */
+const addChange = (command: Command, namespace?: string): Command =>
+  addPlace(command, namespace)
+    .option('--reason <text>', 'why dynamic keys are changed, for those who read the log', nonEmpty)
+    .option('--author <name>', 'who changes them (default: the user of this process)', nonEmpty)
+    .addOption(outputFormat())
+
+/** @throws UsageError if no file is named */
+function fileOf({ file }: Place): string {
+  if (file !== undefined) return file
+  throw new UsageError('name the file of the keys (--file), or use --dynamic')
+}
+
+/** Makes a change. A result that is delivered is printed before the change is stored. */
+async function change(
+  options: Common,
+  { change: work, result }: KeyChange,
+  delivery?: { readonly create?: NewConfigMap },
+): Promise<void> {
+  const deliver = delivery && (() => printNow(result, options.output))
+  if (options.dynamic === true) {
+    const { changeDynamicKeys } = await import('./dynamic-keys.ts')
+    await changeDynamicKeys(options, processOutput.report, work, deliver)
+  } else {
+    const { changeKeys } = await import('./keys-file.ts')
+    changeKeys(fileOf(options), work, delivery?.create, deliver)
+  }
+  if (deliver === undefined) await print(result, options.output)
+}
 
 export function addKeys(program: Command): void {
   const group = program
     .command('keys')
-    .description('create, rotate and list API keys of clients; files get hashes only')
+    .description(
+      'create, rotate and list API keys of clients; files and the event log get hashes only',
+    )
   addCreate(group)
   addRotate(group)
+  addList(group)
   addChanges(group)
   addImportKeys(group)
   addHelp(group)
@@ -33,9 +94,8 @@ export function addKeys(program: Command): void {
 
 /** Options for the ConfigMap of a file that does not exist yet. */
 function newConfigMap(command: Command): Command {
-  return command
+  return addChange(command, 'namespace of a new ConfigMap, or of dynamic keys')
     .option('--config-map <name>', 'name of a new ConfigMap', nonEmpty, 'api-keys')
-    .option('-n, --namespace <namespace>', 'namespace of a new ConfigMap')
     .addOption(
       new Option('--label <name=value>', 'additional label of a new ConfigMap; may be repeated')
         .argParser(collect)
@@ -47,8 +107,7 @@ function addCreate(group: Command): void {
   newConfigMap(
     group
       .command('create <name>')
-      .description('create a key and print it once; creates the file if needed')
-      .addOption(keysFile()),
+      .description('create a key and print it once; creates the file if needed'),
   )
     .option('--owner <owner>', 'metadata `owner`', nonEmpty)
     .option('--team <team>', 'metadata `team`', nonEmpty)
@@ -61,18 +120,14 @@ function addCreate(group: Command): void {
     )
     .option('--expires <when>', '`90d`, `24h` or `30m` from now, or a date or time of RFC 3339')
     .addOption(prefix())
-    .addOption(outputFormat())
     .action(async (name: string, options: CreateOptions & Common) => {
-      const { createKey } = await import('./keys.ts')
-      createKey(name, options, (result) => printNow(result, options.output))
+      const { createdKey, newConfigMapOf } = await import('./keys.ts')
+      await change(options, createdKey(name, options), { create: newConfigMapOf(options) })
     })
 }
 
 function addRotate(group: Command): void {
-  group
-    .command('rotate <name>')
-    .description('replace a key and print the new one once')
-    .addOption(keysFile())
+  addChange(group.command('rotate <name>').description('replace a key and print the new one once'))
     .option(
       '--overlap <when>',
       'until when the previous key is accepted: `24h` from now, or a time',
@@ -80,49 +135,70 @@ function addRotate(group: Command): void {
     )
     .option('--expires <when>', 'end of the new key (default: that of the previous one)')
     .addOption(prefix())
-    .addOption(outputFormat())
     .action(async (name: string, options: RotateOptions & Common) => {
-      const { rotateKey } = await import('./keys.ts')
-      rotateKey(name, options, (result) => printNow(result, options.output))
+      const { rotatedKey } = await import('./keys.ts')
+      await change(options, rotatedKey(name, options), {})
     })
 }
 
-function addChanges(group: Command): void {
-  const change = (name: string, description: string) =>
-    group.command(name).description(description).addOption(keysFile()).addOption(outputFormat())
-  change('list', 'list the keys, without the keys themselves')
+function addList(group: Command): void {
+  addPlace(
+    group
+      .command('list')
+      .description(
+        'list the keys, without the keys themselves; with --dynamic also those of ConfigMaps of the namespace',
+      ),
+  )
+    .addOption(outputFormat())
     .addOption(recordDir('also print when keys were used, from this folder with decision records'))
     .option(
       '--dimension <name>',
       'dimension of the identity that has the name of the key',
       'principal',
     )
-    .action(async ({ file, output, recordDir: folder, dimension }: ListOptions) => {
-      const { listKeys } = await import('./keys.ts')
-      if (folder === undefined) return print(listKeys(file), output)
+    .action(async (options: ListOptions) => {
+      const { listedKeys } = await import('./keys.ts')
+      const { output, recordDir: folder, dimension } = options
+      const found = await entriesOf(options)
+      const place = options.dynamic === true ? 'the event log' : fileOf(options)
+      if (folder === undefined) return print(listedKeys(found, place), output)
       const { usageOfKeys } = await import('./key-usage.ts')
       const { report } = processOutput
       const usages = await usageOfKeys({ recordDir: folder, dimension }, report)
       if (usages.isSample) {
         report('Not all requests were recorded, so keys may have been used more. Set --record all.')
       }
-      await print(listKeys(file, usages), output)
+      await print(listedKeys(found, place, usages), output)
     })
-  change('disable <name>', 'refuse a key until it is enabled again').action(
-    async (name: string, { file, output }: Common) => {
-      const { setDisabled } = await import('./keys.ts')
-      await print(setDisabled(name, file, true), output)
+}
+
+async function entriesOf(options: Place) {
+  if (options.dynamic === true) {
+    const { dynamicAndOtherKeys } = await import('./dynamic-keys.ts')
+    return dynamicAndOtherKeys(options, processOutput.report)
+  }
+  const { readKeys } = await import('./keys-file.ts')
+  return readKeys(fileOf(options)).entries()
+}
+
+function addChanges(group: Command): void {
+  const command = (name: string, description: string) =>
+    addChange(group.command(name).description(description))
+  command('disable <name>', 'refuse a key until it is enabled again').action(
+    async (name: string, options: Common) => {
+      const { disabledKey } = await import('./keys.ts')
+      await change(options, disabledKey(name, true))
     },
   )
-  change('enable <name>', 'accept a disabled key again').action(
-    async (name: string, { file, output }: Common) => {
-      const { setDisabled } = await import('./keys.ts')
-      await print(setDisabled(name, file, false), output)
+  command('enable <name>', 'accept a disabled key again').action(
+    async (name: string, options: Common) => {
+      const { disabledKey } = await import('./keys.ts')
+      await change(options, disabledKey(name, false))
     },
   )
-  change('delete <name>', 'delete a key').action(async (name: string, { file, output }: Common) => {
-    const { deleteKey } = await import('./keys.ts')
-    await print(deleteKey(name, file), output)
+  command('delete <name>', 'delete a key').action(async (name: string, options: Common) => {
+    const { deletedKey } = await import('./keys.ts')
+    await change(options, deletedKey(name))
   })
 }
 
@@ -131,15 +207,20 @@ function addImportKeys(group: Command): void {
     group
       .command('import <export>')
       .description('add keys from an export that has their hashes')
-      .addOption(new Option('--from <product>', 'format').choices(['litellm']).default('litellm'))
-      .addOption(keysFile()),
+      .addOption(new Option('--from <product>', 'format').choices(['litellm']).default('litellm')),
   )
     .option('--allow-loss', 'add also keys whose budgets or limits are lost')
     .option('--budgets <path>', 'new file for the budgets of the keys, as GatewayBudgets', nonEmpty)
     .option('--budget-target <kind/name>', 'the requests that they count', 'Gateway/gateway')
-    .addOption(outputFormat())
     .action(async (path: string, options: ImportOptions & Common) => {
-      const { importKeys } = await import('./import-keys.ts')
-      await print(importKeys(path, options, processOutput), options.output)
+      const { importedKeys, importKeys } = await import('./import-keys.ts')
+      if (options.dynamic !== true) {
+        const file = fileOf(options)
+        return print(importKeys(path, { ...options, file }, processOutput), options.output)
+      }
+      const { changeDynamicKeys } = await import('./dynamic-keys.ts')
+      const { add, resultOf } = importedKeys(path, options, processOutput)
+      const additions = await changeDynamicKeys(options, processOutput.report, add)
+      await print(resultOf(additions, 'the event log'), options.output)
     })
 }

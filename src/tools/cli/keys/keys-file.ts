@@ -45,6 +45,20 @@ export interface FoundEntry {
   readonly name: string
   /** The members; a text if the entry is no usable key: the reason. */
   readonly entry: WrittenEntry | string
+  /** What has the entry, if keys of several places are listed. */
+  readonly place?: string
+}
+
+/** Where keys are: in the ConfigMap of a file, or in the event log. */
+export interface Keys {
+  /** For messages. */
+  readonly place: string
+  has(name: string): boolean
+  /** @throws UsageError if there is no such entry, or if it is not a key */
+  entry(name: string): WrittenEntry
+  /** @throws UsageError if the name or the entry is invalid */
+  set(name: string, entry: WrittenEntry): void
+  delete(name: string): void
 }
 
 export interface NewConfigMap {
@@ -118,7 +132,7 @@ function lockOf(target: string): () => void {
   }
 }
 
-export class KeysFile {
+class KeysFile implements Keys {
   /** As the user named it. */
   readonly #path: string
   /** The file itself, if the path is a link. */
@@ -153,6 +167,10 @@ export class KeysFile {
     this.#configMap = configMap
   }
 
+  get place(): string {
+    return this.#path
+  }
+
   entries(): FoundEntry[] {
     const data = (this.#configMap.toJS() as { data?: Record<string, unknown> | null }).data ?? {}
     return Object.entries(data).map(([name, value]) => ({ name, entry: entryIn(value) }))
@@ -162,7 +180,6 @@ export class KeysFile {
     return this.#configMap.hasIn(['data', name])
   }
 
-  /** @throws UsageError if there is no such entry, or if it is not a key */
   entry(name: string): WrittenEntry {
     const found = this.entries().find((one) => one.name === name)
     if (found === undefined) throw new UsageError(`${this.#path}: key ${name} does not exist`)
@@ -172,17 +189,8 @@ export class KeysFile {
     return found.entry
   }
 
-  /** @throws UsageError if the name or the entry is invalid */
   set(name: string, entry: WrittenEntry): void {
-    if (!nameForm.test(name)) {
-      throw new UsageError(
-        `${name}: a key's name has at most 253 letters, digits, "-", "_" and ".", does not begin with ".." and is not __proto__`,
-      )
-    }
-    const text = JSON.stringify(entry)
-    const read = readApiKeyEntry(text)
-    if (typeof read === 'string') throw new UsageError(`key ${name} ${apiKeyFaults[read]}`)
-    this.#configMap.setIn(['data', name], text)
+    this.#configMap.setIn(['data', name], textOfEntry(name, entry))
   }
 
   delete(name: string): void {
@@ -230,6 +238,19 @@ export class KeysFile {
   }
 }
 
+/** The text of an entry. @throws UsageError if the name or the entry is invalid */
+export function textOfEntry(name: string, entry: WrittenEntry): string {
+  if (!nameForm.test(name)) {
+    throw new UsageError(
+      `${name}: a key's name has at most 253 letters, digits, "-", "_" and ".", does not begin with ".." and is not __proto__`,
+    )
+  }
+  const text = JSON.stringify(entry)
+  const read = readApiKeyEntry(text)
+  if (typeof read === 'string') throw new UsageError(`key ${name} ${apiKeyFaults[read]}`)
+  return text
+}
+
 function isJson(text: string): boolean {
   try {
     JSON.parse(text)
@@ -262,7 +283,8 @@ function beginning({ name, namespace, labels }: NewConfigMap): string {
   })
 }
 
-function entryIn(value: unknown): WrittenEntry | string {
+/** An entry as it is stored, or why it is no usable key. */
+export function entryIn(value: unknown): WrittenEntry | string {
   const entry = readApiKeyEntry(typeof value === 'string' ? value : undefined)
   if (typeof entry === 'string') return apiKeyFaults[entry]
   return entry.keyHash === undefined

@@ -1,4 +1,4 @@
-/** The commands that change or list API keys in a file. Only hashes of keys are written. */
+/** The commands that change or list API keys, in a file or in the event log. Only hashes of keys are written. */
 import { hash, randomBytes } from 'node:crypto'
 import { usdText } from '../../../engines/messages/cost/money.ts'
 import { apiKeyState, maxPrevious, timeOfRfc3339 } from '../../../ground/secrets/api-key-entry.ts'
@@ -7,7 +7,7 @@ import { type KeyUsage, type KeyUsages, usageCells, usageHead } from './key-usag
 import {
   changeKeys,
   type FoundEntry,
-  type KeysFile,
+  type Keys,
   type NewConfigMap,
   readKeys,
   type WrittenEntry,
@@ -54,13 +54,30 @@ export const hashOf = (key: string): string => `sha256:${hash('sha256', key)}`
 /** Gives a new key to the user. If it throws, the file stays as it was. */
 type Deliver = (result: CommandResult) => void
 
-/** Creates a key. Its text is the only line of the result. It is not stored. */
-export function createKey(
-  name: string,
-  options: CreateOptions,
-  deliver: Deliver = () => undefined,
+/** A change of keys, and what the command prints. `change` may be called again with newer keys. */
+export interface KeyChange {
+  readonly change: (keys: Keys) => void
+  readonly result: CommandResult
+}
+
+/** Creates a key in a file. */
+export function createKey(name: string, options: CreateOptions, deliver?: Deliver): CommandResult {
+  return changeFile(options.file, createdKey(name, options), newConfigMapOf(options), deliver)
+}
+
+function changeFile(
+  path: string,
+  { change, result }: KeyChange,
+  create?: NewConfigMap,
+  deliver?: Deliver,
 ): CommandResult {
-  const { file: path, model, route, expires, prefix } = options
+  changeKeys(path, change, create, () => deliver?.(result))
+  return result
+}
+
+/** Creates a key. Its text is the only line of the result. It is not stored. */
+export function createdKey(name: string, options: Omit<CreateOptions, 'file'>): KeyChange {
+  const { model, route, expires, prefix } = options
   const key = newKey(prefix)
   const metadata = metadataOf(options)
   const entry = {
@@ -70,20 +87,22 @@ export function createKey(
     ...(model !== undefined && { allowedModels: model }),
     ...(route !== undefined && { allowedRoutes: route }),
   }
-  const change = (file: KeysFile) => {
-    if (file.has(name)) {
+  const change = (keys: Keys) => {
+    if (keys.has(name)) {
       throw new UsageError(
-        `${path}: key ${name} already exists; replace it with \`sluice keys rotate\``,
+        `${keys.place}: key ${name} already exists; replace it with \`sluice keys rotate\``,
       )
     }
-    file.set(name, entry)
+    keys.set(name, entry)
   }
-  const result = { text: () => [key], json: { name, key } }
-  changeKeys(path, change, newConfigMapOf(options), () => deliver(result))
-  return result
+  return { change, result: { text: () => [key], json: { name, key } } }
 }
 
-function metadataOf({ owner, team, metadata = [] }: CreateOptions): Record<string, string> {
+function metadataOf({
+  owner,
+  team,
+  metadata = [],
+}: Omit<CreateOptions, 'file'>): Record<string, string> {
   return {
     ...(owner !== undefined && { owner }),
     ...(team !== undefined && { team }),
@@ -135,17 +154,21 @@ export interface RotateOptions {
   readonly expires?: string
 }
 
+/** Replaces a key in a file. */
+export function rotateKey(name: string, options: RotateOptions, deliver?: Deliver): CommandResult {
+  return changeFile(options.file, rotatedKey(name, options), undefined, deliver)
+}
+
 /** Replaces a key. The previous keys are accepted until their overlaps have passed. */
-export function rotateKey(
+export function rotatedKey(
   name: string,
-  { file: path, overlap, prefix, expires }: RotateOptions,
-  deliver: Deliver = () => undefined,
-): CommandResult {
+  { overlap, prefix, expires }: Omit<RotateOptions, 'file'>,
+): KeyChange {
   const key = newKey(prefix)
   const until = timeAfter(overlap, '--overlap')
   const result = { text: () => [key], json: { name, key, previousUntil: until } }
-  const change = (file: KeysFile) => {
-    const { previous, expiresAt, ...entry } = file.entry(name)
+  const change = (keys: Keys) => {
+    const { previous, expiresAt, ...entry } = keys.entry(name)
     const end = expires === undefined ? expiresAt : endAfter(expires)
     if (isPast(end)) {
       throw new UsageError(
@@ -156,15 +179,15 @@ export function rotateKey(
     if (kept.length > maxPrevious) {
       throw new UsageError(`key ${name} has ${maxPrevious} previous keys that are still accepted`)
     }
-    file.set(name, {
+    const [only] = kept
+    keys.set(name, {
       ...entry,
       keyHash: hashOf(key),
       ...(end !== undefined && { expiresAt: end }),
-      ...(kept.length > 0 && { previous: kept.length === 1 ? kept[0] : kept }),
+      ...(only !== undefined && { previous: kept.length === 1 ? only : kept }),
     })
   }
-  changeKeys(path, change, undefined, () => deliver(result))
-  return result
+  return { change, result }
 }
 
 /** `previous` of an entry is one hash or a list of them. */
@@ -174,39 +197,58 @@ const listOf = (previous: WrittenEntry['previous'] = []): readonly WrittenHash[]
 const accepted = (hashes: readonly WrittenHash[]) =>
   hashes.filter(({ expiresAt }) => !isPast(expiresAt))
 
-export function setDisabled(name: string, path: string, isDisabled: boolean): CommandResult {
-  changeKeys(path, (file) => {
-    const { disabled: _, ...entry } = file.entry(name)
-    file.set(name, isDisabled ? { ...entry, disabled: true } : entry)
-  })
+export const setDisabled = (name: string, path: string, isDisabled: boolean): CommandResult =>
+  changeFile(path, disabledKey(name, isDisabled))
+
+export function disabledKey(name: string, isDisabled: boolean): KeyChange {
+  const change = (keys: Keys) => {
+    const { disabled: _, ...entry } = keys.entry(name)
+    keys.set(name, isDisabled ? { ...entry, disabled: true } : entry)
+  }
   const text = `key ${name} is ${isDisabled ? 'disabled' : 'enabled'}`
-  return { text: () => [text], json: { name, disabled: isDisabled } }
+  return { change, result: { text: () => [text], json: { name, disabled: isDisabled } } }
 }
 
-export function deleteKey(name: string, path: string): CommandResult {
-  changeKeys(path, (file) => {
-    if (!file.has(name)) throw new UsageError(`${path}: key ${name} does not exist`)
-    file.delete(name)
-  })
-  return { text: () => [`key ${name} is deleted`], json: { name } }
+export const deleteKey = (name: string, path: string): CommandResult =>
+  changeFile(path, deletedKey(name))
+
+export function deletedKey(name: string): KeyChange {
+  const change = (keys: Keys) => {
+    if (!keys.has(name)) throw new UsageError(`${keys.place}: key ${name} does not exist`)
+    keys.delete(name)
+  }
+  return { change, result: { text: () => [`key ${name} is deleted`], json: { name } } }
 }
 
 const listHead = ['NAME', 'STATE', 'OWNER', 'TEAM', 'MODELS', 'ROUTES', 'EXPIRES', 'HASH'] as const
 
-/** Lists the keys, with their usage if it is given; the exit code is 1 if an entry is not a usable key. */
-export function listKeys(path: string, usages?: KeyUsages): CommandResult {
-  const found = readKeys(path).entries()
+/** Lists the keys of a file. */
+export const listKeys = (path: string, usages?: KeyUsages): CommandResult =>
+  listedKeys(readKeys(path).entries(), path, usages)
+
+/**
+ * Lists keys, with where they are and with their usage if these are given; the exit code is 1 if an entry is not a
+ * usable key.
+ */
+export function listedKeys(
+  found: readonly FoundEntry[],
+  place: string,
+  usages?: KeyUsages,
+): CommandResult {
   const isFaulty = found.some(({ entry }) => typeof entry === 'string')
   const usageOf = ({ name }: FoundEntry) => usages?.byKey.get(name)
   const cells = (one: FoundEntry) => (usages ? usageCells(usageOf(one)) : [])
-  const head = [...listHead, ...(usages ? usageHead : [])]
+  const isPlaced = found.some((one) => one.place !== undefined)
+  const placeOf = (one: FoundEntry) => (isPlaced ? [one.place ?? ''] : [])
+  const head = [...listHead, ...(isPlaced ? ['PLACE'] : []), ...(usages ? usageHead : [])]
   return {
     text: () =>
       found.length === 0
-        ? [`${path} has no keys`]
-        : [table([head, ...found.map((one) => [...rowOf(one), ...cells(one)])])],
+        ? [`${place} has no keys`]
+        : [table([head, ...found.map((one) => [...rowOf(one), ...placeOf(one), ...cells(one)])])],
     json: found.map((one) => ({
       name: one.name,
+      ...(one.place !== undefined && { place: one.place }),
       ...(typeof one.entry === 'string' ? { problem: one.entry } : one.entry),
       ...(usages && { usage: usageJson(usageOf(one)) }),
     })),

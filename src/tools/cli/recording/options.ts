@@ -31,8 +31,8 @@ export function addLogFile(command: Command, others: readonly string[] = sources
 async function takeNewestLog(command: Command, names: readonly string[]): Promise<void> {
   if (names.some((name) => command.getOptionValue(name) !== undefined)) return
   // The providers of running proxies are in no log, and the argument of `console` is an export.
-  if (command.args[0] === 'providers' || (command.name() === 'console' && command.args.length > 0))
-    return
+  const isOfExplain = command.name() === 'explain' && command.args[0] === 'providers'
+  if (isOfExplain || (command.name() === 'console' && command.args.length > 0)) return
   const { newestLog } = await import('./newest-log.ts')
   command.setOptionValue('logFile', newestLog(processOutput.report))
 }
