@@ -188,6 +188,13 @@ const routes: Readonly<Record<string, object>> = {
   },
 }
 
+/** Policies that decide the output limit. */
+const limits = {
+  lowered: { overrides: [{ field: 'max_tokens', value: 5 }] },
+  raised: { overrides: [{ field: 'max_tokens', value: 1_000 }] },
+  added: { defaults: [{ field: 'max_tokens', value: 1_000 }] },
+}
+
 const fleet = useFleet(
   ({ at }) => [
     ...['tokens', 'money', 'several', 'two', 'unpriced', 'counted', 'parallel', 'raw'].map((name) =>
@@ -196,6 +203,20 @@ const fleet = useFleet(
         { vendorA: {}, ...at('a') },
         name in routes ? { ai: { routes: routes[name] } } : {},
       ),
+    ),
+    ...Object.entries(limits).map(([name, ai]) =>
+      reached(name, { vendorA: {}, ...at('a') }, { ai }),
+    ),
+    reached(
+      'translated',
+      { vendorC: {}, ...at('c') },
+      { ai: { overrides: [{ field: 'max_completion_tokens', value: 5 }] } },
+    ),
+    ['lowered', 'raised', 'added', 'translated'].map((name) =>
+      budget(name, `HTTPRoute/${name}`, {
+        limit: { unit: 'Tokens', amount: '100' },
+        window: month,
+      }),
     ),
     [
       // A response of the simulator has 11 input tokens and 7 output tokens.
@@ -304,6 +325,17 @@ describe('a budget of requests to models', () => {
     ]
     expect(asked).toEqual([429, 429, 429, 429, 429])
     expect((await chat('several', { n: 2 })).status).toBe(200)
+  })
+
+  it('reserves the output limit that the provider gets, whatever the client has asked for', async () => {
+    const asked = [
+      (await chat('lowered', { max_tokens: 1_000 })).status,
+      (await chat('raised')).status,
+      (await chat('added', { max_tokens: undefined })).status,
+      (await chat('added')).status,
+      (await chat('translated', { max_tokens: 1_000 })).status,
+    ]
+    expect(asked).toEqual([200, 429, 429, 200, 200])
   })
 
   it('knows the price for every budget, even if the first request has to wait for an account', async () => {

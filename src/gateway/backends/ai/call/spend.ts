@@ -57,16 +57,23 @@ export function reserveSpend(
   const budgets = budgetsOf(call.context.exchange)
   if (budgets === undefined) return undefined
   const input = Math.ceil(bodyBytes / bytesPerToken)
-  const usage = { input, uncachedInput: input, output: outputOf(call) }
+  const usage = { input, uncachedInput: input, output: outputOf(call, outgoing) }
   const { catalog, details, provider, context } = call
   const priced = { catalog, details, provider, outgoing, context }
   return budgets.reserve(context.exchange, new UsageSpend(priced, usage))
 }
 
-function outputOf({ request }: ModelCall): number {
+/** The limit that the provider gets counts: policies and translations may set another one than the client. */
+function outputOf({ request }: ModelCall, outgoing: OutgoingRequest | undefined): number {
   if (request === undefined || request.format.operation === 'embeddings') return 0
   const { format, body, model } = request
-  const each = outputLimit(body.fields) ?? averages.get(model) ?? firstOutput
+  const asked = outputLimit(body.fields)
+  const sent = (outgoing?.body && outputLimit(outgoing.body)) ?? asked
+  // A translation may need a limit where the client has none, which is far above usual outputs.
+  const each =
+    asked === undefined
+      ? Math.min(averages.get(model) ?? firstOutput, sent ?? Number.POSITIVE_INFINITY)
+      : (sent ?? asked)
   const prompts = format.promptsIn?.(body.whole) ?? 1
   return Math.max(0, each) * answersAsked(body.fields) * Math.max(1, prompts)
 }
