@@ -69,6 +69,34 @@ describe('the files of decisions', () => {
     })
   })
 
+  it('keep all decisions over many restarts, as long as they fit', async () => {
+    for (let restart = 0; restart < 12; restart++) {
+      const ring = openRing(80_000)
+      const log = openDecisionLog(ring)
+      write(log, `${restart}`)
+      await flushed(log, ring)
+      await ring.close()
+    }
+    expect(readAll().decisions.map(({ id }) => id)).toEqual(
+      Array.from({ length: 12 }, (_, restart) => `${restart}`),
+    )
+  })
+
+  it('keep their bound over restarts by losing the oldest decisions', async () => {
+    for (let restart = 0; restart < 20; restart++) {
+      const ring = openRing(80_000)
+      const log = openDecisionLog(ring)
+      for (let at = 0; at < 20; at++) write(log, `${restart}`, `/${'x'.repeat(400)}`)
+      await flushed(log, ring)
+      await ring.close()
+    }
+    const { decisions } = readAll()
+    expect(decisions.at(-1)?.id).toBe('19')
+    expect(decisions[0]?.id).not.toBe('0')
+    const bytes = decisionFiles(folder).map((file) => statSync(join(folder, file)).size)
+    expect(bytes.reduce((sum, one) => sum + one, 0)).toBeLessThanOrEqual(80_000)
+  })
+
   it('keep their bound by losing the oldest decisions', async () => {
     const ring = openRing(80_000)
     const log = openDecisionLog(ring)

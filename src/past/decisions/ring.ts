@@ -3,7 +3,7 @@
  * oldest files are deleted. Only one block is written at a time, and callers never wait: they check
  * `isBusy` before they append.
  */
-import { close, open, readdirSync, unlink, write } from 'node:fs'
+import { close, open, readdirSync, statSync, unlink, write } from 'node:fs'
 import { join } from 'node:path'
 import { makeFolder } from '../../ground/base/make-folder.ts'
 
@@ -15,7 +15,9 @@ interface RingOptions {
 }
 
 /** Number of files of a full ring. Only whole files are deleted. */
-const maxFiles = 8
+const fullFiles = 8
+/** Each start begins a file, so that a ring may have more files that are shorter. */
+const maxFiles = 1_024
 const extension = '.decisions'
 
 /** Returns the path of the key of the digests in the records of a folder. */
@@ -32,14 +34,20 @@ export function decisionFiles(folder: string): string[] {
     .sort()
 }
 
+interface RingFile {
+  readonly number: number
+  bytes: number
+}
+
 export class FileRing {
   /** Why the last write failed; undefined while writes succeed. */
   problem: string | undefined
   readonly #folder: string
   readonly #name: string
   readonly #fileBytes: number
-  /** Numbers of the files that exist, oldest first. */
-  readonly #numbers: number[]
+  readonly #mostBytes: number
+  /** The files that exist, oldest first. */
+  readonly #files: RingFile[]
   #fd: number | undefined
   #written = 0
   #isBusy = false
@@ -50,11 +58,15 @@ export class FileRing {
     makeFolder(folder)
     this.#folder = folder
     this.#name = name
-    this.#fileBytes = Math.floor(mostBytes / maxFiles)
-    this.#numbers = decisionFiles(folder)
+    this.#mostBytes = mostBytes
+    this.#fileBytes = Math.floor(mostBytes / fullFiles)
+    this.#files = decisionFiles(folder)
       .filter((entry) => entry.startsWith(`${name}-`))
-      .map((entry) => Number(entry.slice(name.length + 1, -extension.length)))
-      .filter((number) => Number.isSafeInteger(number))
+      .map((entry) => ({
+        number: Number(entry.slice(name.length + 1, -extension.length)),
+        bytes: statSync(join(folder, entry), { throwIfNoEntry: false })?.size ?? 0,
+      }))
+      .filter(({ number }) => Number.isSafeInteger(number))
   }
 
   get isBusy(): boolean {
@@ -78,15 +90,22 @@ export class FileRing {
       if (error !== null) {
         // Readers skip the incomplete block.
         this.problem = error.message
+        this.#count(length)
         this.#closeFile()
         this.#finish(false, done)
       } else if (from + written < length) this.#write(fd, bytes, from + written, length, done)
       else {
         this.problem = undefined
-        this.#written += length
+        this.#count(length)
         this.#finish(true, done)
       }
     })
+  }
+
+  #count(bytes: number): void {
+    this.#written += bytes
+    const newest = this.#files.at(-1)
+    if (newest !== undefined) newest.bytes = this.#written
   }
 
   #finish(isWritten: boolean, done: (isWritten: boolean) => void): void {
@@ -111,7 +130,7 @@ export class FileRing {
       return
     }
     this.#closeFile()
-    this.#openFile((this.#numbers.at(-1) ?? 0) + 1, use)
+    this.#openFile((this.#files.at(-1)?.number ?? 0) + 1, use)
   }
 
   #openFile(number: number, use: (fd: number | undefined) => void): void {
@@ -128,17 +147,19 @@ export class FileRing {
       }
       this.#fd = fd
       this.#written = 0
-      this.#numbers.push(number)
+      this.#files.push({ number, bytes: 0 })
       this.#dropOldest(() => use(fd))
     })
   }
 
+  /** Deletes files until there is room for the one that was opened. */
   #dropOldest(then: () => void): void {
-    if (this.#numbers.length <= maxFiles) {
+    const bytes = this.#files.reduce((sum, file) => sum + file.bytes, this.#fileBytes)
+    if (this.#files.length <= 1 || (bytes <= this.#mostBytes && this.#files.length <= maxFiles)) {
       then()
       return
     }
-    const number = this.#numbers.shift() ?? 0
+    const { number = 0 } = this.#files.shift() ?? {}
     unlink(join(this.#folder, fileName(this.#name, number)), () => this.#dropOldest(then))
   }
 
