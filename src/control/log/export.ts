@@ -1,5 +1,11 @@
 /** Reads exports from files, which may be compressed with gzip, and writes snapshots into exports. */
-import { closeSync, createReadStream, openSync, readSync } from 'node:fs'
+import {
+  closeSync,
+  createReadStream,
+  constants as fileConstants,
+  openSync,
+  readSync,
+} from 'node:fs'
 import { StringDecoder } from 'node:string_decoder'
 import { promisify } from 'node:util'
 import { constants, createGunzip, gunzip, gunzipSync, gzip } from 'node:zlib'
@@ -35,7 +41,7 @@ function firstLine(path: string): string {
 
 function headOf(path: string, length: number): Buffer {
   const bytes = Buffer.alloc(length)
-  const file = openSync(path, 'r')
+  const file = openSync(path, fileConstants.O_RDONLY | fileConstants.O_NONBLOCK)
   try {
     return bytes.subarray(0, readSync(file, bytes, 0, length, 0))
   } finally {

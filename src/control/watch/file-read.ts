@@ -1,6 +1,7 @@
 /** Reads one manifest, and tells whether it has changed. */
-import { readFileSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { hexDigest } from '../../ground/base/digest.ts'
+import { readFileBytes } from '../../ground/base/read-whole-file.ts'
 import { readReferenced } from './referenced-file.ts'
 
 /** The result of reading one manifest. */
@@ -34,7 +35,7 @@ export function readFile(file: string, before?: ReadBefore): FileRead {
     // The inode of the manifest comes last, for `isReplaced`.
     const stamp = [...references.map(stampIfFound), stampOf(file)].join(' ')
     if (stamp === before?.stamp) return { outcome: 'unchanged' }
-    const bytes = readFileSync(file)
+    const bytes = readFileBytes(file)
     const hash = [bytes, ...references.map(readText)]
       .map((part) => hexDigest('sha256', part))
       .join()

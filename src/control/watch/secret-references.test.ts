@@ -86,11 +86,11 @@ describe('values of Secrets from files', () => {
 
   it.each([
     ['missing', 'cannot be read: no such file or folder'],
-    ['folder', 'is not a regular file'],
+    ['folder', 'cannot be read: not a regular file'],
     ['empty', 'is empty'],
     ['line', 'is empty'],
     ['binary', 'is not text in UTF-8'],
-    ['large', 'has more than 1048576 bytes'],
+    ['large', 'cannot be read: more than 1048576 bytes'],
   ])('are refused: %s', (name, message) => {
     if (name === 'folder') mkdirSync(join(folder, name))
     if (name === 'empty') write(name, '')

@@ -2,8 +2,8 @@
  * Adds the keys of LiteLLM, which stores SHA-256 hashes. The export is JSON: the response of its
  * `GET /key/list?return_full_object=true`, or a list of rows of its table of keys.
  */
-import { readFileSync } from 'node:fs'
 import { isObject, type JsonObject } from '../../../ground/base/json-object.ts'
+import { readWholeFile } from '../../../ground/base/read-whole-file.ts'
 import { budgetOf } from '../../import/budgets.ts'
 import { type CommandResult, exitCode, type Output, UsageError } from '../shared/output.ts'
 import { KeyBudgets } from './key-budgets.ts'
@@ -152,7 +152,7 @@ const idOf = ({ name, entry: { metadata } }: ImportedKey): string =>
 function rowsOf(path: string): readonly unknown[] {
   let parsed: unknown
   try {
-    parsed = JSON.parse(readFileSync(path, 'utf8'))
+    parsed = JSON.parse(readWholeFile(path))
   } catch (error) {
     throw new UsageError(`${path}: ${(error as Error).message}`)
   }

@@ -1,5 +1,5 @@
 /** `sluice render` prints the objects that the controller would deploy for the Gateways in manifests. */
-import { readFileSync } from 'node:fs'
+
 import { stringify } from 'yaml'
 import { proxyEnvironment } from '../../../control/deploy/environment.ts'
 import type { ProxyEnvironment, RenderedObject } from '../../../control/desired/deployment/plan.ts'
@@ -9,6 +9,7 @@ import {
   gatewayDeploymentStage,
 } from '../../../control/desired/derive/gateway-deployment.ts'
 import { formatProblem, isUnreadable } from '../../../control/watch/source-problem.ts'
+import { readWholeFile } from '../../../ground/base/read-whole-file.ts'
 import { type ObjectRef, parseObjectKey } from '../../../ground/model/names.ts'
 import { placedConditions } from '../../../ground/model/placed-conditions.ts'
 import {
@@ -46,7 +47,7 @@ function readCa({ xdsTls }: ControllerSettings, path: string | undefined): strin
     )
   }
   try {
-    return readFileSync(path, 'utf8')
+    return readWholeFile(path)
   } catch (error) {
     throw new UsageError(`--xds-ca-file: ${error instanceof Error ? error.message : error}`)
   }

@@ -1,6 +1,6 @@
 /** How commands read settings from flags, the environment and a file. */
-import { readFileSync } from 'node:fs'
 import type { Outcome } from '../../../ground/base/outcome.ts'
+import { readWholeFile } from '../../../ground/base/read-whole-file.ts'
 import { type SettingTexts, settingsOfFile } from '../../../ground/settings/config-file.ts'
 import { settings } from '../../../ground/settings/index.ts'
 import { remoteSettings } from '../../../ground/settings/remote.ts'
@@ -19,7 +19,7 @@ async function parseFile(path: string): Promise<unknown> {
   // The YAML parser takes memory, and most proxies have no such file, so it is loaded only when needed.
   const { parse } = await import('./parse-yaml.ts')
   try {
-    return parse(readFileSync(path, 'utf8'))
+    return parse(readWholeFile(path))
   } catch (error) {
     const reason = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)
     throw new UsageError(`--config: ${path} cannot be read: ${reason}`)

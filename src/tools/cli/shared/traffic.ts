@@ -1,8 +1,9 @@
 /** The settings and log lines of the commands that serve traffic. */
-import { readFileSync } from 'node:fs'
+
 import { DecisionPublisher } from '../../../control/log/nats-decisions.ts'
 import type { ProxyEvent, ProxyOptions } from '../../../gateway/proxy/workers/proxy-options.ts'
 import type { RunningProxy } from '../../../gateway/proxy/workers/supervisor.ts'
+import { readFileBytes } from '../../../ground/base/read-whole-file.ts'
 import type { SettingTexts } from '../../../ground/settings/config-file.ts'
 import {
   drainDeadlines,
@@ -156,12 +157,13 @@ function recordOptions(
 
 /** Minimum size of the session key. A shorter key could be guessed. */
 const minKeyBytes = 16
+const maxKeyBytes = 65_536
 
 function readSessionKey(path: string | undefined): Uint8Array | undefined {
   if (path === undefined) return undefined
   let key: Uint8Array
   try {
-    key = readFileSync(path)
+    key = readFileBytes(path, maxKeyBytes)
   } catch (error) {
     throw new UsageError(`--session-key-file: ${error instanceof Error ? error.message : path}`)
   }

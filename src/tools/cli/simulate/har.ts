@@ -1,6 +1,7 @@
 /** Reads the requests of a HAR file (version 1.2). */
-import { readFileSync, statSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { isObject, type JsonObject } from '../../../ground/base/json-object.ts'
+import { readWholeFile } from '../../../ground/base/read-whole-file.ts'
 import { UsageError } from '../shared/output.ts'
 import { type GivenRequest, requestAt } from './given-request.ts'
 
@@ -25,12 +26,10 @@ export function* readHar(file: string): Generator<ReadRequest> {
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error))
 
 function entriesOf(file: string): readonly unknown[] {
-  const found = statSync(file, { throwIfNoEntry: false })
-  if (found === undefined) throw new UsageError(`${file} does not exist`)
-  if (found.size > maxBytes) throw new UsageError(`${file} is larger than ${maxBytes} bytes`)
+  if (!existsSync(file)) throw new UsageError(`${file} does not exist`)
   let parsed: unknown
   try {
-    parsed = JSON.parse(readFileSync(file, 'utf8').replace(/^\ufeff/, ''))
+    parsed = JSON.parse(readWholeFile(file, maxBytes).replace(/^\ufeff/, ''))
   } catch (error) {
     throw new UsageError(`${file}: ${messageOf(error)}`)
   }

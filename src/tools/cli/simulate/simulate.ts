@@ -1,6 +1,7 @@
 /** `sluice simulate` shows what a proxy with a configuration would decide about requests. */
-import { readFileSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { readFileBytes } from '../../../ground/base/read-whole-file.ts'
 import { objectKey } from '../../../ground/model/names.ts'
 import type { ListenerResource, VersionedResource } from '../../../ground/model/resources.ts'
 import { type ReadResult, readBlocks, readFolder } from '../../../past/decisions/read.ts'
@@ -170,7 +171,7 @@ function readRequests(path: string): RequestSource {
   if (found === undefined) throw new UsageError(`${path} does not exist`)
   if (found.isDirectory()) return readRecords(readFolder(path))
   return path.endsWith(ending)
-    ? readRecords(readBlocks(readFileSync(path), path))
+    ? readRecords(readBlocks(readFileBytes(path), path))
     : readAccessLog(path)
 }
 
