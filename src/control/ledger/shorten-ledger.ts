@@ -3,7 +3,7 @@
  * that are removed. `docs/adr/0028-erasing-renames-an-account.md` gives the reasons.
  */
 import { randomUUID } from 'node:crypto'
-import { setTimeout as after } from 'node:timers/promises'
+import { setTimeout as after, setImmediate } from 'node:timers/promises'
 import {
   budgetClosed,
   budgetErased,
@@ -23,8 +23,18 @@ interface Removed {
   readonly upTo: number
 }
 
-/** Removes the events before a time, in milliseconds of the epoch. At least the last event stays. */
-export async function purgeLedger(log: EventLog, before: number): Promise<Removed> {
+/** Number of events that are folded without a pause. */
+const eventsAtOnce = 1_000
+
+/**
+ * Removes the events before a time, in milliseconds of the epoch. At least the last event stays. If `signal` is
+ * aborted, it removes those that it has read.
+ */
+export async function purgeLedger(
+  log: EventLog,
+  before: number,
+  signal?: AbortSignal,
+): Promise<Removed> {
   const first = await log.firstPosition()
   const last = await log.lastPosition()
   const fold = new LedgerFold()
@@ -32,7 +42,10 @@ export async function purgeLedger(log: EventLog, before: number): Promise<Remove
   if (stored !== undefined) fold.restore(Buffer.concat(stored.chunks).toString())
   for await (const recorded of log.read({ from: Math.max(first, fold.position + 1) as Position })) {
     if (recorded.position >= last || Date.parse(recorded.event.time) >= before) break
+    if (signal?.aborted === true) break
     fold.apply(recorded)
+    // Other work of this thread continues meanwhile.
+    if (recorded.position % eventsAtOnce === 0) await setImmediate()
   }
   const upTo = fold.position
   if (upTo < first) return { events: 0, upTo: first - 1 }
@@ -45,7 +58,6 @@ async function replaceBySnapshot(log: EventLog, fold: LedgerFold): Promise<void>
   const chunks = [Buffer.from(fold.snapshot())]
   await log.saveSnapshot({ position, foldVersion: ledgerVersion, chunks })
   await log.purgeUpTo(position)
-  await log.compact()
 }
 
 interface Erasure {
@@ -78,6 +90,7 @@ export async function eraseValue(log: EventLog, erasure: Erasure): Promise<Erase
   await append(log, fold, () => [[budgetRenamed, 'erasure', { value, pseudonym }]])
   const upTo = fold.position
   await replaceBySnapshot(log, fold)
+  await log.compact()
   const data = { pseudonym, removedUpTo: upTo, reason, author }
   await append(log, fold, () => [[budgetErased, 'erasure', data]])
   if (await isMentioned(log, value)) {

@@ -17,12 +17,15 @@ import { SpendStatuses } from '../ledger/spend-statuses.ts'
 import type { EventLog } from '../log/index.ts'
 import { BudgetWarnings, type WarningHost } from './budget-warnings.ts'
 import { ledgerSnapshot } from './ledger-metrics.ts'
+import { LedgerRetention } from './ledger-retention.ts'
 
 interface BudgetLedgerOptions {
   readonly warnings: WarningHost
   readonly openLog: () => Promise<EventLog>
   /** Whether all proxies are in this process, so that there is only one holder at a time. */
   readonly isSole: boolean
+  /** How long events are kept; 0 keeps all. */
+  readonly retentionMs: number
   readonly notify: (severity: 'info' | 'warn' | 'error', text: string) => void
 }
 
@@ -48,6 +51,7 @@ export class BudgetLedger {
   readonly spend = new SpendStatuses()
   readonly #warnings: BudgetWarnings
   #warning: NodeJS.Timeout | undefined
+  #retention: LedgerRetention | undefined
 
   constructor(options: BudgetLedgerOptions) {
     this.#options = options
@@ -105,7 +109,7 @@ export class BudgetLedger {
   }
 
   async #open(): Promise<Opened | undefined> {
-    const { openLog, isSole, notify } = this.#options
+    const { openLog, isSole, retentionMs, notify, warnings } = this.#options
     const { signal } = this.#over
     let reported = ''
     while (!signal.aborted) {
@@ -124,6 +128,8 @@ export class BudgetLedger {
         await ledger.open()
         const warn = () => this.#warnings.update(ledger)
         this.#warning = setInterval(warn, warnTickMs).unref()
+        const { isWriting } = warnings
+        this.#retention = new LedgerRetention({ log, retentionMs, isWriting, notify })
         ledger.configure(this.#definitions())
         this.#ledger = ledger
         this.#available.resolve(ledger)
@@ -165,6 +171,7 @@ export class BudgetLedger {
     clearInterval(this.#warning)
     await this.#warnings.close()
     const opened = await this.#opening
+    await this.#retention?.close()
     await opened?.ledger.close()
     await opened?.log.close().catch(() => undefined)
   }

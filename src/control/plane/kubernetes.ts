@@ -75,7 +75,14 @@ function clusterParts(
     onWarning: (...warning: Parameters<ClusterSinks['budgetWarned']>) =>
       sinks.budgetWarned(...warning),
   }
-  const ledger = new BudgetLedger({ openLog: openLedger, isSole: false, notify, warnings })
+  const { ledgerRetentionMs: retentionMs } = settings
+  const ledger = new BudgetLedger({
+    openLog: openLedger,
+    isSole: false,
+    retentionMs,
+    notify,
+    warnings,
+  })
   const sinks = new ClusterSinks(options, plane, ledger)
   const channel = new XdsServer({
     address: settings.xdsAddress,

@@ -42,6 +42,8 @@ interface StandaloneOptions
   readonly paths: readonly string[]
   /** Duration of the lease, if the log is shared. Default 15 s. */
   readonly leaseDurationMs?: number
+  /** How long events of the ledger of budgets are kept. If 0 or omitted, all are kept. */
+  readonly ledgerRetentionMs?: number
   readonly proxy: Omit<ProxyOptions, 'channel' | 'name'>
   /** Version of the program, recorded as that of its proxy. */
   readonly version: string
@@ -156,6 +158,7 @@ function openPlane(
     onProblem,
     conditions,
     leaseDurationMs = defaultLeaseMs,
+    ledgerRetentionMs: retentionMs = 0,
   }: StandaloneOptions,
   log: OpenedLog,
   metrics: DigestCheckCounts,
@@ -178,6 +181,7 @@ function openPlane(
       ledger: new BudgetLedger({
         openLog: log.openLedger,
         isSole: shared === undefined,
+        retentionMs,
         notify,
         warnings: warningHost(started, clusterDomain),
       }),

@@ -12,6 +12,7 @@ import {
   oneOf,
   path,
   port,
+  retention,
   selectors,
   text,
 } from './types.ts'
@@ -85,6 +86,12 @@ export const controllerSettings = {
     env: 'SLUICE_LOG_RETENTION',
     default: 1_000_000,
     doc: 'Number of events kept before the last snapshot. `0` keeps all events.',
+  }),
+  ledgerRetentionMs: row(retention, {
+    env: 'SLUICE_LEDGER_RETENTION',
+    default: 400 * 86_400_000,
+    defaultText: '`400d`',
+    doc: 'How long events of the ledger of budgets are kept. Sums of older events are in a snapshot, so that no balance changes. `0` keeps all events.',
   }),
   xdsTls: row(boolean, {
     env: 'SLUICE_XDS_TLS_ENABLED',

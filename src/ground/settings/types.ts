@@ -178,6 +178,12 @@ export const leaseDuration = type('a duration from `1s` to `5m`', (text) => {
   return ms >= 1_000 && ms <= 300_000 ? ms : undefined
 })
 
+/** In milliseconds; 0 keeps everything. */
+export const retention = type('days such as `400d`, a duration such as `36h`, or `0`', (text) => {
+  const [, days] = /^(\d{1,5})d$/.exec(text) ?? []
+  return days === undefined ? readDelay(text) : Number(days) * 86_400_000
+})
+
 export const logFilter = matching(
   'comma-separated levels, such as `info,sluice::xds=debug`',
   (text) => parseLogFilter(text) !== undefined,

@@ -41,6 +41,7 @@ async function main({ manifests, nats, digestKey, xdsAddress }: ReplicaOptions):
     },
     openLog: log.openLedger,
     isSole: false,
+    retentionMs: 0,
     notify,
   })
   const plane = await openControlPlane({

@@ -15,6 +15,7 @@ export async function purge(
   const time = timeOf(before, '--before')
   return withLedgerLog(source, report, 'append', async (log) => {
     const { events, upTo } = await purgeLedger(log, Date.parse(time))
+    if (events > 0) await log.compact()
     const text =
       events === 0
         ? `nothing to remove: no event but the last is older than ${time}`

@@ -88,8 +88,8 @@ async function start(
   proxy: Omit<ProxyOptions, 'channel' | 'name'>,
   log: OperationalLog,
 ): Promise<Standalone> {
-  // SLUICE_LEASE_DURATION has the same meaning as for `sluice controller`.
-  const { leaseDurationMs } = controllerSettings
+  // These variables have the same meaning as for `sluice controller`.
+  const { leaseDurationMs, ledgerRetentionMs } = controllerSettings
   const { startStandalone } = await import('../../../control/plane/standalone.ts')
   try {
     return await startStandalone({
@@ -98,7 +98,7 @@ async function start(
       logFile,
       nats,
       ephemeral,
-      ...valuesOf(readTable({ leaseDurationMs }, {}, process.env)),
+      ...valuesOf(readTable({ leaseDurationMs, ledgerRetentionMs }, {}, process.env)),
       digestKeyFile: process.env.SLUICE_DIGEST_KEY_FILE || undefined,
       proxy,
       onProblem: (problem) =>
