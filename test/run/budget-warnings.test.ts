@@ -1,15 +1,19 @@
 /** Soft limits of budgets: every way in which they warn, once, also over restarts; and metrics and records of budgets. */
 import { describe, expect, it } from 'vitest'
-import { useGateway, useUpstream } from '../support/fixture.ts'
+import type { Authority } from '../support/certificates.ts'
+import { useAuthority, useFixture, useGateway, useUpstream } from '../support/fixture.ts'
 import { freePort, sluice } from '../support/gateway.ts'
 import {
   budget,
+  configMap,
   gateway,
   hostOf,
   httpRoute,
+  manifest,
   staticBackend,
   toBackend,
 } from '../support/manifests.ts'
+import { startTlsUpstream } from '../support/upstream.ts'
 import { waitFor } from '../support/wait-for.ts'
 
 const upstream = useUpstream()
@@ -18,36 +22,62 @@ const pager = useUpstream('pager', (_, response) => {
   response.statusCode = ++calls === 1 ? 503 : 200
   response.end('noted')
 })
+const authority = useAuthority()
+const stranger = useAuthority()
+const sealed = useFixture(() => startTlsUpstream({ tls: authority.issue(['localhost']) }))
+const trusted = ({ certificate }: Authority) => configMap('ca', { 'ca.crt': certificate })
 const [port, stats] = [await freePort(), await freePort()]
 const header = 'X-Budget-Warning'
 const pagerRef = { group: 'sluice.dev', kind: 'GatewayBackend', name: 'pager' }
 const running = useGateway(() => ({
-  manifests: [
-    gateway(port),
-    staticBackend('main', upstream.port),
-    staticBackend('pager', pager.port),
-    ...['warned', 'lost'].map((name) =>
-      httpRoute(name, { hostnames: [hostOf(name)], rules: [{ backendRefs: [toBackend('main')] }] }),
-    ),
-    budget('warned', 'HTTPRoute/warned', {
-      each: 'request.headers["x-team"]',
-      limit: { unit: 'Requests', amount: '10' },
-      window: { unit: 'Month' },
-      softLimits: [
-        {
-          percent: 80,
-          responseHeader: header,
-          webhook: { backendRef: pagerRef, path: '/hooks?of=budgets' },
+  manifests: {
+    'ca.yaml': manifest(trusted(stranger)),
+    'all.yaml': manifest(
+      gateway(port),
+      staticBackend('main', upstream.port),
+      staticBackend('pager', pager.port),
+      ...['warned', 'lost', 'sealed'].map((name) =>
+        httpRoute(name, {
+          hostnames: [hostOf(name)],
+          rules: [{ backendRefs: [toBackend('main')] }],
+        }),
+      ),
+      budget('warned', 'HTTPRoute/warned', {
+        each: 'request.headers["x-team"]',
+        limit: { unit: 'Requests', amount: '10' },
+        window: { unit: 'Month' },
+        softLimits: [
+          {
+            percent: 80,
+            responseHeader: header,
+            webhook: { backendRef: pagerRef, path: '/hooks?of=budgets' },
+          },
+          { percent: 50, responseHeader: header },
+        ],
+      }),
+      budget('lost', 'HTTPRoute/lost', {
+        limit: { unit: 'Requests', amount: '10' },
+        window: { unit: 'Month' },
+        softLimits: [{ percent: 10, webhook: { backendRef: { ...pagerRef, name: 'nobody' } } }],
+      }),
+      {
+        apiVersion: 'sluice.dev/v1alpha1',
+        kind: 'GatewayBackend',
+        metadata: { name: 'sealed' },
+        spec: {
+          static: { host: 'localhost', port: sealed.port },
+          policies: { tls: { caCertificateRefs: [{ name: 'ca' }] } },
         },
-        { percent: 50, responseHeader: header },
-      ],
-    }),
-    budget('lost', 'HTTPRoute/lost', {
-      limit: { unit: 'Requests', amount: '10' },
-      window: { unit: 'Month' },
-      softLimits: [{ percent: 10, webhook: { backendRef: { ...pagerRef, name: 'nobody' } } }],
-    }),
-  ],
+      },
+      budget('sealed', 'HTTPRoute/sealed', {
+        limit: { unit: 'Requests', amount: '10' },
+        window: { unit: 'Month' },
+        softLimits: [
+          { percent: 10, webhook: { backendRef: { ...pagerRef, name: 'sealed' }, path: '/hooks' } },
+        ],
+      }),
+    ),
+  },
   args: ['--workers', '2', '--stats-address', `127.0.0.1:${stats}`, '--record', 'all'],
 }))
 
@@ -150,6 +180,19 @@ describe('soft limits of a budget', () => {
     expect(await sluice('budgets', 'verify', '--log-file', running.logFile)).toMatchObject({
       code: 0,
     })
+  })
+
+  it('call a webhook over TLS only if its certificate is trusted, and report it otherwise', async () => {
+    expect((await ask('any', 'sealed')).status).toBe(200)
+    const failed = await waitFor(
+      'the report',
+      () => /the webhook of budget default\/sealed for 10 % failed: .*/.exec(running.stderr)?.[0],
+    )
+    expect(failed).toMatch(/certificate.*It is called again within two minutes\./)
+    expect(sealed.received).toEqual([])
+    running.write('ca.yaml', manifest(trusted(authority)))
+    await series('sluice_budget_warnings_total{budget="default/sealed",outcome="delivered"} 1')
+    expect(sealed.received).toMatchObject([{ method: 'POST', path: '/hooks' }])
   })
 
   it('report a webhook that does not exist, and still warn', async () => {

@@ -112,6 +112,7 @@ export class BudgetWarnings {
   /** Returns undefined if the process ends before the call has succeeded. */
   async #call(webhook: BudgetWebhook, warning: BudgetWarning): Promise<Result | undefined> {
     const { signal } = this.#over
+    const what = `the webhook of budget ${warning.name} for ${warning.percent} % failed`
     let reason = ''
     for (const delayMs of [0, ...retryDelays]) {
       await after(delayMs, undefined, { signal, ref: false }).catch(() => undefined)
@@ -122,9 +123,12 @@ export class BudgetWarnings {
       } catch (error) {
         reason = failureText(error)
       }
+      // Once, and not for each repetition.
+      if (delayMs === 0 && !signal.aborted) {
+        this.#options.notify('warn', `${what}: ${reason}. It is called again within two minutes.`)
+      }
     }
     if (signal.aborted) return undefined
-    const what = `the webhook of budget ${warning.name} for ${warning.percent} % failed`
     this.#options.notify('warn', `${what}: ${reason}. This warning is not sent again.`)
     return { outcome: 'failed', reason }
   }
