@@ -167,8 +167,10 @@ async function spend(
   const faults = faultsOf(scene, customers, kills)
   await customers.warmUp(proxyAddresses)
   const isOver = () => performance.now() - began > withinMs
-  customers.start(proxyAddresses, () => vendor.bills.length >= requests || isOver())
   let done = 0
+  // Every fault happens in the midst of requests, however few are asked for.
+  const isEnough = () => done === faults.length && vendor.bills.length >= requests
+  customers.start(proxyAddresses, () => isEnough() || isOver())
   for (const [what, strike] of faults) {
     const at = (requests * (done + 1)) / (faults.length + 1)
     const timeAt = (withinMs * (done + 1)) / (faults.length + 1)
