@@ -36,7 +36,7 @@ const apiKeyAuthenticationSchema = object(
     secretSelector: optional(secretSelector, 'Several such Secrets, chosen by label.'),
     configMapSelector: optional(
       configMapSelector,
-      'ConfigMaps, chosen by label, whose entries have the hash of a key (`keyHash`) in place of the key.',
+      'ConfigMaps, chosen by label, whose entries have the hash of a key (`keyHash`) in place of the key. With only the label `sluice.dev/api-keys: "true"`, also the keys of `sluice keys create --dynamic` for the namespace.',
     ),
   },
   { rules: [exactlyOneOf('secretRef', 'secretSelector', 'configMapSelector')] },
