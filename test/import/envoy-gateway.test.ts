@@ -263,6 +263,33 @@ describe('sign-in of SecurityPolicy', () => {
   })
 })
 
+describe('the place of tokens', () => {
+  const imported = async (...sources: readonly object[]) => {
+    const providers = sources.map((extractFrom, at) => ({
+      name: `p${at}`,
+      issuer: `https://${at}.example`,
+      localJWKS: { inline: '{"keys":[]}' },
+      extractFrom,
+    }))
+    const result = await runImport(
+      policy('SecurityPolicy', 'a', `  jwt: ${JSON.stringify({ providers })}`),
+    )
+    const [found] = parseAllDocuments(Object.values(result.manifests).join('---\n'))
+    return { result, location: found?.toJS().spec.traffic.jwtAuthentication.location }
+  }
+
+  it('is converted if it is the same one for all providers', async () => {
+    const inHeader = { headers: [{ name: 'x-token', valuePrefix: 'Token ' }] }
+    expect((await imported(inHeader, inHeader)).location).toEqual({
+      header: { name: 'x-token', prefix: 'Token ' },
+    })
+    expect((await imported({ cookies: ['token'] })).location).toEqual({ cookie: { name: 'token' } })
+    const several = await imported({ cookies: ['token'], params: ['access_token'] })
+    expect(several.location).toBeUndefined()
+    expect(outline(several.result)).toEqual(['lost: spec.jwt.providers[0].extractFrom'])
+  })
+})
+
 describe('what Envoy Gateway has and Sluice lacks', () => {
   it('is reported with its line; security settings and patches are protections', async () => {
     const result = await runImport(

@@ -141,6 +141,18 @@ describe('tokens for MCP backends [BackendMCP.authentication]', () => {
     expect(message).toContain('without issuer, the iss claim is not checked')
   })
 
+  it('are refused if they are bound to a key or a certificate of another client', async () => {
+    for (const cnf of [{ jkt: 'a' }, { 'x5t#S256': 'a' }]) {
+      const token = await idpB.token({ cnf })
+      const response = await initialize('/strict', bearer(token))
+      expect(response.status).toBe(401)
+      const challenge = response.headers.get('www-authenticate')
+      expect(challenge).toMatch(
+        /error_description="the token (?:is bound to a key|needs the client)/,
+      )
+    }
+  })
+
   it('[MCPAuthentication=Optional] are optional with mode Optional, but validated if present', async () => {
     expect(await statusOf('/optional')).toBe(200)
     expect(await statusOf('/optional', bearer(await idpB.token()))).toBe(200)

@@ -128,6 +128,27 @@ export function startSignInProvider(options: SignInOptions): Promise<CertifiedPr
   })
 }
 
+/** A provider with opaque access tokens, which the client `gateway` may introspect, and `app` gets bound to its key. */
+export function startTokenProvider(secret: string): Promise<CertifiedProvider> {
+  const client = (id: string, grants: readonly string[]) => ({
+    client_id: id,
+    client_secret: secret,
+    redirect_uris: [],
+    response_types: [],
+    grant_types: grants,
+  })
+  return startProvider({
+    clients: [client('gateway', []), client('app', ['client_credentials'])],
+    features: {
+      devInteractions: { enabled: false },
+      clientCredentials: { enabled: true },
+      introspection: { enabled: true },
+      revocation: { enabled: true },
+      dPoP: { enabled: true },
+    },
+  })
+}
+
 async function startProvider(settings: object): Promise<CertifiedProvider> {
   const name = 'oidc-provider'
   const { default: Provider } = (await import(name)) as ProviderPackage

@@ -14,7 +14,16 @@ export function credentialsOf(
   fields: { lines(name: string): string | readonly string[] | undefined },
   scheme: 'basic' | 'bearer',
 ): Credentials {
-  const value = fields.lines('authorization')
+  return schemeCredentialsOf(fields, 'authorization', scheme)
+}
+
+/** Does the same for a field of another name. `scheme` is in lower case. */
+export function schemeCredentialsOf(
+  fields: { lines(name: string): string | readonly string[] | undefined },
+  name: string,
+  scheme: string,
+): Credentials {
+  const value = fields.lines(name)
   if (value === undefined) return none
   if (typeof value !== 'string') return ambiguous
   return afterScheme(value, scheme)
@@ -35,6 +44,13 @@ function afterScheme(value: string, scheme: string): string | typeof none {
 
 /** The text of the credentials, or why there are no usable credentials. */
 export type Credentials = string | typeof none | typeof ambiguous
+
+/** Characters that cannot stand in `error_description` (RFC 6750 section 3). */
+const notDescription = /[^ !#-[\]-~]/g
+
+/** Writes a text as the parameter `error_description`, with an apostrophe for each character that it cannot have. */
+export const errorDescription = (text: string): string =>
+  `error_description="${text.replace(notDescription, "'").replaceAll('`', "'")}"`
 
 /**
  * Header fields of a 401 to a client that needs a bearer token or an API key (RFC 9110 15.5.2, RFC 6750 3).

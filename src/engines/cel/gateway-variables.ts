@@ -232,6 +232,11 @@ export const expressionPoints = {
     when: 'when a request arrives',
     has: ['process', 'arrival'],
   },
+  credentials: {
+    title: '`location.expression` of authentication policies',
+    when: 'when the credentials of a client are read',
+    has: ['process', 'arrival'],
+  },
   earlyExtAuth: {
     title: '`extAuth` in phase PreRouting',
     when: `in extAuth of phase PreRouting, ${beforeRouting}`,

@@ -6,7 +6,8 @@ import type { Exchange, SecretValues, Verdict } from '../../ground/exchange/exch
 import { SimulatedExchange } from './exchange.ts'
 
 const missingSecret = 'the value of its Secret is unknown'
-const missingKeys = 'the keys of its token provider were not fetched'
+const missingKeys =
+  'the keys of its token provider were not fetched, or the provider would be asked'
 
 /** Policies that only configure connections. They cannot refuse a request, so they need no step. */
 const isConnectionPolicy = new Set(['backend.tls', 'backend.gatewayCertificate'])
@@ -32,7 +33,7 @@ function tolerant(name: string, applier: PolicyApply<unknown>): PolicyApply<unkn
       }
       try {
         const step = applier.bind(config, callouts, known, host)
-        return lacksKeys(name, config) ? withoutKeys(step) : step
+        return lacksKeys(name, config) ? withoutKeys(step, config) : step
       } catch (error) {
         if (!isMissing) throw error
         return isConnectionPolicy.has(name) ? {} : { onRequest: unknownStep(missingSecret) }
@@ -55,13 +56,14 @@ function lacksKeys(name: string, config: unknown): boolean {
   return providers.some(({ keys }) => keys.length === 0)
 }
 
-/** Without a token, a request needs no keys. */
-function withoutKeys(step: Step): Step {
+/** Without a token, a request needs no keys. Whether it has one in another place than the usual one is not recorded. */
+function withoutKeys(step: Step, config: unknown): Step {
   const unknown = unknownStep(missingKeys)
+  const { location } = config as { readonly location?: object }
   return {
     ...step,
     onRequest: (exchange) =>
-      exchange.request.headers.has('authorization')
+      location !== undefined || exchange.request.headers.has('authorization')
         ? unknown(exchange)
         : (step.onRequest?.(exchange) ?? { kind: 'next' }),
   }

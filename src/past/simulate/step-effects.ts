@@ -1,4 +1,5 @@
 /** What steps may change about a request, for those that did not run because an input is unknown. */
+import type { LocationConfig } from '../../gateway/tokens/location.ts'
 import type { PolicyResource } from '../../ground/model/resources.ts'
 import type { SimulatedExchange } from './exchange.ts'
 import type { LearnedField } from './learned.ts'
@@ -53,7 +54,7 @@ export function effectsOf(name: string, policies: readonly PolicyResource[]): St
   const configs = policies.map(({ config }) => JSON.parse(config) as Config)
   switch (name) {
     case 'traffic.jwtAuthentication':
-      return { ...nothing, learned: ['jwt', 'jwtToken'], headers: ['authorization'] }
+      return { ...nothing, learned: ['jwt', 'jwtToken'], headers: tokenFields(configs) }
     case 'traffic.basicAuthentication':
       return { ...nothing, learned: ['basicAuth'], headers: ['authorization'] }
     case 'traffic.apiKeyAuthentication':
@@ -86,6 +87,7 @@ export function effectsOf(name: string, policies: readonly PolicyResource[]): St
 
 /** The parts of compiled policies that name header fields. */
 interface Config {
+  readonly location?: LocationConfig
   readonly http?: { readonly allowedResponseHeaders: readonly string[] | 'all' }
   readonly global?: object
   readonly forwardIDToken?: string
@@ -94,6 +96,19 @@ interface Config {
     readonly set: readonly { readonly name: string }[]
     readonly remove: readonly string[]
   }
+}
+
+/** The token is removed from the place where clients send it, and the proof of its key. */
+function tokenFields([config]: readonly Config[]): readonly string[] {
+  const { header, queryParameter, cookie } = config?.location ?? {
+    header: { name: 'authorization' },
+  }
+  return [
+    'dpop',
+    ...(header ? [header.name] : []),
+    ...(queryParameter ? [':query'] : []),
+    ...(cookie ? ['cookie'] : []),
+  ]
 }
 
 /** The session cookie is removed, and tokens may be added. */

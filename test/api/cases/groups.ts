@@ -193,6 +193,34 @@ const exactlyOneOf: readonly CaseGroup[] = [
     }),
   ),
   exactlyOne(
+    'JWTProvider',
+    {
+      jwks: { inline: '{"keys":[]}' },
+      introspection: {
+        path: '/introspect',
+        backendRef: { name: 'a', port: 80 },
+        clientAuth: { clientId: 'a', secretRef },
+      },
+    },
+    policyPlace('spec.traffic.jwtAuthentication.providers[0]', {
+      'spec.traffic.jwtAuthentication.providers[0]': { issuer: 'https://issuer.example' },
+    }),
+  ),
+  exactlyOne(
+    'AuthorizationExtractionLocation',
+    {
+      header: { name: 'x-token' },
+      queryParameter: { name: 'access_token' },
+      cookie: { name: 'token' },
+      expression: 'request.headers["x-token"]',
+    },
+    policyPlace('spec.traffic.jwtAuthentication.location', {
+      'spec.traffic.jwtAuthentication': {
+        providers: [{ issuer: 'i', jwks: { inline: '{"keys":[]}' } }],
+      },
+    }),
+  ),
+  exactlyOne(
     'BasicAuthentication',
     { users: ['a:$apr1$x$y'], secretRef },
     policyPlace('spec.traffic.basicAuthentication'),

@@ -77,6 +77,13 @@ const references: readonly Place[] = [
     [jwtProvider]: { issuer: 'i' },
     [`${jwtProvider}.jwks.remote`]: jwks,
   }),
+  policyPlace(`${jwtProvider}.introspection.backendRef`, {
+    [jwtProvider]: { issuer: 'i' },
+    [`${jwtProvider}.introspection`]: {
+      path: '/introspect',
+      clientAuth: { clientId: 'a', secretRef: { name: 'a' } },
+    },
+  }),
   policyPlace('spec.backend.mcp.authentication.jwks.backendRef', {
     'spec.backend.mcp.authentication.jwks': jwks,
   }),

@@ -54,7 +54,14 @@ const rows: readonly [Place, Readonly<Record<string, unknown>>, readonly string[
   [
     policyPlace('spec.traffic.jwtAuthentication.providers[0]'),
     { issuer: 'i', jwks: { inline: '{}' } },
-    ['issuer', 'jwks'],
+    ['issuer'],
+  ],
+  [
+    policyPlace('spec.traffic.jwtAuthentication.providers[0].introspection', {
+      'spec.traffic.jwtAuthentication.providers[0]': { issuer: 'i' },
+    }),
+    { path: '/introspect', backendRef, clientAuth: { clientId: 'a', secretRef: { name: 'a' } } },
+    ['path', 'backendRef', 'clientAuth'],
   ],
   [
     policyPlace('spec.traffic.jwtAuthentication.providers[0].jwks.remote', {

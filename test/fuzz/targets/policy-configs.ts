@@ -50,7 +50,28 @@ const configs: Readonly<Record<string, readonly object[]>> = {
   hostRewrite: [{ mode: 'Auto' }],
   http: [{ version: 'HTTP2' }, { maxHeaders: 5, http2: { maxFrameBytes: 16_384 } }],
   identity: [{ dimensions: [expression] }],
-  jwtAuthentication: [{ mode: 'Strict', providers: [{ issuer: 'a', keys: [] }] }],
+  jwtAuthentication: [
+    {
+      mode: 'Strict',
+      providers: [
+        { issuer: 'a', audiences: ['b'], requiredClaims: ['sub'], keys: [] },
+        {
+          issuer: 'b',
+          keys: [],
+          introspection: {
+            target,
+            path: '/introspect',
+            clientId: 'a',
+            clientSecret: 'digest',
+            method: 'ClientSecretBasic',
+            cacheMs: 1_000,
+          },
+        },
+      ],
+      location: { header: { name: 'x-token', prefix: 'Bearer ' } },
+      dpop: { required: true, nonces: true },
+    },
+  ],
   mcp: [{ authorization: { action: 'Allow', expressions: ['true'] } }],
   oidc: [
     {

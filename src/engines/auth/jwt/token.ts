@@ -18,6 +18,7 @@ export type TokenProblem =
   | 'the token has expired'
   | 'the token is not valid yet'
   | 'the token has no valid signature'
+  | `the token has no claim ${string}`
 
 export type Claims = Readonly<Record<string, unknown>>
 

@@ -11,11 +11,13 @@ import { BoundedMap } from '../../../ground/base/bounded-map.ts'
 import type { Algorithm, VerificationKey } from './key-set.ts'
 import { type Claims, readToken, type TokenProblem, type UnverifiedToken } from './token.ts'
 
-export interface JwtProvider {
+interface JwtProvider {
   /** If omitted, tokens of any issuer are accepted, provided that one of the keys signed them. */
   readonly issuer?: string
   /** Audiences of which a token must have at least one; if omitted, any audience is accepted. */
   readonly audiences?: readonly string[]
+  /** Claims that a token must have besides `exp`. */
+  readonly requiredClaims?: readonly string[] | undefined
   readonly keys: readonly VerificationKey[]
 }
 
@@ -33,7 +35,8 @@ interface ImportedKey {
 }
 
 interface Issuer {
-  readonly audiences: ReadonlySet<string> | undefined
+  readonly audiences: readonly string[] | undefined
+  readonly requiredClaims: readonly string[]
   readonly keys: readonly ImportedKey[]
 }
 
@@ -49,8 +52,8 @@ export class TokenVerifier {
   readonly #verified = new BoundedMap<string, VerifiedToken>(maxVerified)
 
   constructor(providers: readonly JwtProvider[]) {
-    for (const { issuer, audiences, keys } of providers) {
-      const entry = { audiences: audiences && new Set(audiences), keys: keys.flatMap(importKey) }
+    for (const { issuer, audiences, requiredClaims = [], keys } of providers) {
+      const entry = { audiences, requiredClaims, keys: keys.flatMap(importKey) }
       if (issuer === undefined) this.#anyIssuer.push(entry)
       else this.#issuers.set(issuer, [...(this.#issuers.get(issuer) ?? []), entry])
     }
@@ -100,16 +103,40 @@ function importKey({ kid, algorithms, jwk }: VerificationKey): ImportedKey[] {
 const expiryMs = ({ exp }: Claims): number => (typeof exp === 'number' ? exp * 1000 : Number.NaN)
 
 function timeProblem(claims: Claims, nowMs: number): TokenProblem | undefined {
-  const { nbf } = claims
   const expires = expiryMs(claims)
   if (!Number.isFinite(expires)) return 'the token is invalid or malformed'
   if (nowMs >= expires + leewayMs) return 'the token has expired'
+  return notYetValid(claims, nowMs)
+}
+
+function notYetValid({ nbf }: Claims, nowMs: number): TokenProblem | undefined {
   if (nbf === undefined) return undefined
   if (typeof nbf !== 'number') return 'the token is invalid or malformed'
   return nowMs < nbf * 1000 - leewayMs ? 'the token is not valid yet' : undefined
 }
 
-function problemAt({ audiences, keys }: Issuer, token: UnverifiedToken): TokenProblem | undefined {
+/**
+ * Returns why a token without a signature to verify is not valid now, such as one that its issuer describes. `exp` is
+ * needed only if it is among the required claims.
+ */
+export function claimProblem(
+  claims: Claims,
+  required: readonly string[],
+  nowMs: number,
+): TokenProblem | undefined {
+  const time = claims.exp === undefined ? notYetValid(claims, nowMs) : timeProblem(claims, nowMs)
+  return time ?? missingClaim(claims, required)
+}
+
+function missingClaim(claims: Claims, required: readonly string[]): TokenProblem | undefined {
+  const missing = required.find((name) => !Object.hasOwn(claims, name) || claims[name] === null)
+  return missing === undefined ? undefined : `the token has no claim ${missing}`
+}
+
+function problemAt(
+  { audiences, requiredClaims, keys }: Issuer,
+  token: UnverifiedToken,
+): TokenProblem | undefined {
   const key = findKey(token, keys)
   if (typeof key === 'string') return key
   const algorithm = key.algorithms.find(
@@ -119,9 +146,10 @@ function problemAt({ audiences, keys }: Issuer, token: UnverifiedToken): TokenPr
   if (!isSignedBy(key.key, algorithm, token.signed, token.signature)) {
     return 'the token has no valid signature'
   }
-  return audiences === undefined || isFor(audiences, token.claims.aud)
-    ? undefined
-    : 'the token is for another audience'
+  if (audiences !== undefined && !isFor(audiences, token.claims.aud)) {
+    return 'the token is for another audience'
+  }
+  return missingClaim(token.claims, requiredClaims)
 }
 
 /** Verifies a signature as RFC 7518 section 3 and RFC 8037 define it. */
@@ -168,7 +196,7 @@ function findKey(
 }
 
 /** `aud` is one text or a list of them (RFC 7519 section 4.1.3). */
-function isFor(audiences: ReadonlySet<string>, aud: unknown): boolean {
+export function isFor(audiences: readonly string[], aud: unknown): boolean {
   const named: readonly unknown[] = Array.isArray(aud) ? aud : [aud]
-  return named.some((audience) => typeof audience === 'string' && audiences.has(audience))
+  return named.some((audience) => typeof audience === 'string' && audiences.includes(audience))
 }

@@ -1,94 +1,140 @@
-/** Verifies JSON Web Tokens that clients send as bearer tokens (RFC 6750 section 2.1). */
+/** Checks the tokens that clients send (RFC 6750, RFC 8705, RFC 9449), and removes them from requests. */
+import { ambiguous, none, schemeCredentialsOf } from '../../../engines/auth/authorization-header.ts'
+import type { Claims } from '../../../engines/auth/jwt/token.ts'
 import {
-  ambiguous,
-  bearerChallenge,
-  credentialsOf,
-  invalidTokenChallenge,
-  none,
-} from '../../../engines/auth/authorization-header.ts'
-import { algorithms } from '../../../engines/auth/jwt/key-set.ts'
-import { TokenVerifier } from '../../../engines/auth/jwt/verifier.ts'
-import {
-  choice,
-  type Infer,
-  list,
-  map,
-  optional,
-  record,
-  text,
-} from '../../../ground/base/shape.ts'
-import {
+  type Exchange,
   next,
   type RespondVerdict,
-  refuse,
   type Verdict,
 } from '../../../ground/exchange/exchange.ts'
 import type { LearnedRecord } from '../../../ground/exchange/learned.ts'
 import { addNote } from '../../../ground/exchange/notes.ts'
-import type { PolicyApply } from '../define.ts'
+import type { PolicyHost } from '../../../ground/exchange/rate-limits.ts'
+import { bindingOf, certificateProblem } from '../../tokens/confirmation.ts'
+import type { Answer } from '../../tokens/introspection.ts'
+import { type CredentialLocation, locationOf } from '../../tokens/location.ts'
+import { type ProofProblem, Proofs } from '../../tokens/proofs.ts'
+import { TokenChecker } from '../../tokens/token-checker.ts'
+import type { PolicyApply, Step } from '../define.ts'
+import { type JwtConfig, shape } from './config.ts'
+import { invalidProof, nonceRequired, Refusals, unavailable } from './refusals.ts'
 
-export const verificationKey = record({
-  kid: optional(text),
-  algorithms: list(choice(...algorithms)),
-  jwk: map(text),
-})
+/** A token as it was sent. */
+interface SentToken {
+  readonly text: string
+  /** The scheme of the Authorization header; undefined if the token is in another place. */
+  readonly scheme: 'Bearer' | 'DPoP' | undefined
+}
 
-/** The compiled form that proxies receive. Keys are public. If a provider has no keys, its tokens are rejected. */
-const shape = record({
-  mode: choice('Strict', 'Optional', 'Permissive'),
-  providers: list(
-    record({
-      issuer: optional(text),
-      audiences: optional(list(text)),
-      keys: list(verificationKey),
-    }),
-  ),
-})
+/** Set if the client sends proofs, whose next nonce it gets with the response. */
+const provenExtension = 'jwt.proven'
 
-const apply: PolicyApply<Infer<typeof shape>> = {
-  shape,
-  bind({ mode, providers }) {
-    const verifier = new TokenVerifier(providers)
-    return {
-      onRequest(exchange): Verdict {
-        const { request, learned } = exchange
-        const token = credentialsOf(request.headers, 'bearer')
-        if (token === none) return mode === 'Strict' ? missing : next
-        const claims =
-          token === ambiguous
-            ? 'the token is invalid or malformed'
-            : verifier.verify(token, Date.now())
-        if (typeof claims === 'string' || token === ambiguous) {
-          const why = token === ambiguous ? 'several Authorization headers' : String(claims)
-          if (mode !== 'Permissive') return refusal(String(claims), why)
-          addNote(exchange, 'traffic.jwtAuthentication', why)
-          return next
-        }
-        request.headers.remove('authorization')
-        // Claims are parsed from JSON, so they are plain data.
-        learned.jwt = claims as LearnedRecord
-        learned.jwtToken = token
-        return next
-      },
+class JwtStep implements Step {
+  readonly #config: JwtConfig
+  readonly #checker: TokenChecker
+  readonly #place: CredentialLocation
+  readonly #proofs: Proofs
+  readonly #refusals: Refusals
+
+  constructor(config: JwtConfig, checker: TokenChecker, host: PolicyHost) {
+    this.#config = config
+    this.#checker = checker
+    this.#place = locationOf(config.location)
+    this.#proofs = new Proofs(host, config.dpop?.nonces === true)
+    this.#refusals = new Refusals(config)
+  }
+
+  onRequest(exchange: Exchange): Verdict | Promise<Verdict> {
+    const token = this.#find(exchange)
+    if (token === none) return this.#config.mode === 'Strict' ? this.#refusals.missing : next
+    if (token === ambiguous) {
+      const why = 'the token is invalid or malformed'
+      return this.#refuse(exchange, this.#refusals.invalid(why, 'several tokens'))
     }
-  },
+    const answer = this.#checker.check(token.text)
+    return answer instanceof Promise
+      ? answer.then((settled) => this.#settle(exchange, token, settled))
+      : this.#settle(exchange, token, answer)
+  }
+
+  #find(exchange: Exchange): SentToken | typeof none | typeof ambiguous {
+    const isElsewhere = this.#config.location !== undefined
+    const found = this.#place.find(exchange)
+    if (typeof found === 'string') {
+      return { text: found, scheme: isElsewhere ? undefined : 'Bearer' }
+    }
+    if (isElsewhere || found === ambiguous) return found
+    const bound = schemeCredentialsOf(exchange.request.headers, 'authorization', 'dpop')
+    return typeof bound === 'string' ? { text: bound, scheme: 'DPoP' } : bound
+  }
+
+  #settle(exchange: Exchange, token: SentToken, answer: Answer): Verdict | Promise<Verdict> {
+    if ('unavailable' in answer) return this.#refuse(exchange, unavailable(answer.unavailable))
+    if ('problem' in answer) {
+      return this.#refuse(exchange, this.#refusals.invalid(answer.problem))
+    }
+    const { claims } = answer
+    const binding = bindingOf(claims)
+    const { proofKey } = binding
+    const problem =
+      certificateProblem(binding, exchange.peerCertificate) ??
+      this.#schemeProblem(token, proofKey !== undefined)
+    if (problem !== undefined) return this.#refuse(exchange, this.#refusals.invalid(problem))
+    if (proofKey === undefined) return this.#accept(exchange, token, claims)
+    return this.#proofs
+      .check(exchange, token.text, proofKey)
+      .then((failed) =>
+        failed === undefined
+          ? this.#accept(exchange, token, claims, true)
+          : this.#refuse(exchange, this.#proofRefusal(failed)),
+      )
+  }
+
+  /** A stolen token must not be usable without its key, so a bound one is no bearer token (RFC 9449 section 7.2). */
+  #schemeProblem({ scheme }: SentToken, isBound: boolean): string | undefined {
+    if (isBound) {
+      return scheme === 'Bearer' ? 'the token is bound to a key; use the scheme DPoP' : undefined
+    }
+    const needsKey = scheme === 'DPoP' || this.#config.dpop?.required === true
+    return needsKey ? 'the token is not bound to a key of the client' : undefined
+  }
+
+  #proofRefusal(failed: ProofProblem): RespondVerdict {
+    if (failed === 'full') return unavailable('too many proofs are remembered')
+    return failed === 'nonce' ? nonceRequired(this.#proofs.nextNonce) : invalidProof(failed.why)
+  }
+
+  #accept(exchange: Exchange, { text }: SentToken, claims: Claims, isProven = false): Verdict {
+    const { request, learned, extensions } = exchange
+    this.#place.remove(request)
+    if (isProven) {
+      request.headers.remove('dpop')
+      if (this.#config.dpop?.nonces === true) extensions.set(provenExtension, true)
+    }
+    // Claims are parsed from JSON, so they are plain data.
+    learned.jwt = claims as LearnedRecord
+    learned.jwtToken = text
+    return next
+  }
+
+  #refuse(exchange: Exchange, verdict: RespondVerdict): Verdict {
+    if (this.#config.mode !== 'Permissive') return verdict
+    addNote(exchange, 'traffic.jwtAuthentication', verdict.detail ?? verdict.reason)
+    return next
+  }
+
+  /** Gives the client the nonce for its next request, so that this one needs no second attempt. */
+  onResponse({ response, extensions }: Exchange): void {
+    if (response === undefined || !extensions.has(provenExtension)) return
+    const nonce = this.#proofs.nextNonce
+    if (nonce !== undefined) response.headers.set('dpop-nonce', nonce)
+  }
+}
+
+const apply: PolicyApply<JwtConfig> = {
+  shape,
+  bind: (config, callouts, secrets, host) =>
+    new JwtStep(config, new TokenChecker(config.providers, callouts, secrets), host),
 }
 
 export default apply
-
-/** Caches refusals by detail. There are few texts, and none contains a part of the token. */
-const refusals = new Map<string, RespondVerdict>()
-
-function refusal(
-  why: string,
-  detail = why,
-  headers: RespondVerdict['headers'] = invalidTokenChallenge,
-): RespondVerdict {
-  const known = refusals.get(detail)
-  if (known !== undefined) return known
-  const made = { ...refuse(401, 'JwtAuth', `authentication failure: ${why}`, detail), headers }
-  refusals.set(detail, made)
-  return made
-}
-
-const missing = refusal('no bearer token found', undefined, bearerChallenge)

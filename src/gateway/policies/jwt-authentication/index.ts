@@ -1,89 +1,149 @@
-import { holdsPrivateKey, parseKeySet } from '../../../engines/auth/jwt/key-set.ts'
-import type { JwtProvider } from '../../../engines/auth/jwt/verifier.ts'
-import type { References } from '../../../ground/model/references.ts'
-import { type Infer, list, object, optional, required, text } from '../../../ground/schema/field.ts'
-import { exactlyOneOf, rule } from '../../../ground/schema/rules.ts'
-import { audiences, jwtMode, remoteJwks } from '../../../ground/schema/shapes/authentication.ts'
-import { shortString } from '../../../ground/schema/strings.ts'
-import { definePolicy, type PolicyProblem } from '../define.ts'
+import { parseKeySet } from '../../../engines/auth/jwt/key-set.ts'
+import { parseDurationMs } from '../../../ground/base/duration.ts'
+import { sessionKeyRef } from '../../../ground/model/mcp-targets.ts'
+import { calledBackend, type References } from '../../../ground/model/references.ts'
+import type { SecretRef } from '../../../ground/model/resources.ts'
+import type { IntrospectionConfig } from '../../tokens/introspection.ts'
+import type { LocationConfig } from '../../tokens/location.ts'
+import type { TokenIssuer } from '../../tokens/token-issuer.ts'
+import { clientSecretOf } from '../client-secret.ts'
+import { type Compiled, definePolicy, type PolicyProblem } from '../define.ts'
+import type { JwtConfig } from './config.ts'
 import { type FoundKeys, fetchedKeys, usable } from './keys.ts'
+import {
+  type IntrospectionSpec,
+  type JwtAuthenticationSpec,
+  jwtAuthenticationSchema,
+  type ProviderSpec,
+} from './schema.ts'
 
-const inlineKeys = text({
-  min: 2,
-  max: 65_536,
-  rules: [
-    // Part of the schema, so that private keys are rejected before the object is stored.
-    rule<string>({
-      message: 'must hold public keys only: this one has private or symmetric key material',
-      holds: (value) => !holdsPrivateKey(value),
-    }),
-  ],
-})
+/** Default of `introspection.cacheDuration` in milliseconds. */
+const defaultCacheMs = 60_000
 
-const jwks = object(
-  'JWKS',
-  {
-    remote: optional(remoteJwks, 'An endpoint that serves the keys.'),
-    inline: optional(inlineKeys, 'A JSON Web Key Set as text (RFC 7517).'),
-  },
-  { rules: [exactlyOneOf('remote', 'inline')] },
-)
-
-const jwtProvider = object('JWTProvider', {
-  issuer: required(shortString, 'Value of the iss claim.'),
-  audiences: optional(
-    audiences,
-    'The aud claim must have one of these values. If not set, any audience is accepted.',
-  ),
-  jwks: required(jwks, 'Keys with which the issuer signs.'),
-})
-
-const jwtAuthenticationSchema = object('JWTAuthentication', {
-  mode: optional(jwtMode, { doc: 'What happens without a valid token.', default: 'Strict' }),
-  providers: required(list(jwtProvider, { min: 1, max: 64 }), 'Issuers whose tokens are accepted.'),
-})
-type JwtAuthenticationSpec = Infer<typeof jwtAuthenticationSchema>
-
-type ProviderSpec = JwtAuthenticationSpec['providers'][number]
+interface Found {
+  readonly problems: PolicyProblem[]
+  readonly notes: string[]
+  readonly secrets: SecretRef[]
+  /** Whether there are several providers, so that one without keys is only a part of the policy. */
+  readonly isOneOfMany: boolean
+}
 
 /**
  * If a provider has no usable keys, its tokens are rejected; other providers are not affected. The policy
  * always applies: if no provider has keys, Strict rejects all requests, and the status says why.
  */
-function compile({ mode = 'Strict', providers }: JwtAuthenticationSpec, references: References) {
-  const problems: PolicyProblem[] = []
-  const notes: string[] = []
-  const compiled = providers.map(({ issuer, audiences, jwks }, index): JwtProvider => {
-    const path = `providers[${index}].jwks.${jwks.remote === undefined ? 'inline' : 'remote'}`
-    const { keys, failure, pending, skipped = [] } = findKeys(jwks, references)
-    if (failure !== undefined) {
-      const message = `${failure}; no token of ${issuer} is accepted`
-      problems.push({ path, message, ...(providers.length > 1 && { partial: true }) })
-    }
-    if (pending !== undefined) notes.push(`${path}: ${pending}`)
-    for (const message of skipped) problems.push({ path, message, partial: true })
-    return { issuer, audiences, keys }
-  })
-  const isUsable = notes.length > 0 || compiled.some(({ keys }) => keys.length > 0)
-  if (!isUsable && providers.length > 1) {
+function compile(spec: JwtAuthenticationSpec, references: References): Compiled<JwtConfig> {
+  const { mode = 'Strict', providers, location, dpop } = spec
+  const isOneOfMany = providers.length > 1
+  const found: Found = { problems: [], notes: [], secrets: [], isOneOfMany }
+  const compiled = providers.map((provider, index) =>
+    compileProvider(provider, `providers[${index}]`, references, found),
+  )
+  const { problems, notes, secrets } = found
+  const isUsable =
+    notes.length > 0 || compiled.some(({ keys, introspection }) => introspection || keys.length > 0)
+  if (!isUsable && isOneOfMany) {
     problems.push({ path: 'providers', message: 'none has a key; no token is accepted' })
   }
-  return { config: { mode, providers: compiled }, problems, notes, protects: true as const }
+  problems.push(...introspectionProblems(providers))
+  if (dpop?.nonces === true) secrets.push(sessionKeyRef)
+  const config = {
+    mode,
+    providers: compiled,
+    ...(location && { location: compileLocation(location) }),
+    ...(dpop && { dpop: { required: dpop.required ?? false, nonces: dpop.nonces ?? false } }),
+  }
+  return { config, problems, notes, secrets, protects: true }
 }
 
-function findKeys({ inline, remote }: ProviderSpec['jwks'], references: References): FoundKeys {
+function compileProvider(
+  spec: ProviderSpec,
+  path: string,
+  references: References,
+  found: Found,
+): TokenIssuer {
+  const { issuer, audiences, requiredClaims } = spec
+  const common = { issuer, audiences, requiredClaims }
+  if (spec.introspection !== undefined) {
+    const asked = `${path}.introspection`
+    const introspection = compileIntrospection(spec.introspection, asked, references, found)
+    return { ...common, keys: [], ...(introspection && { introspection }) }
+  }
+  const { jwks = {} } = spec
+  const source = `${path}.jwks.${jwks.remote === undefined ? 'inline' : 'remote'}`
+  const { keys, failure, pending, skipped = [] } = findKeys(jwks, references)
+  if (failure !== undefined) refuseTokens(found, source, failure, issuer)
+  if (pending !== undefined) found.notes.push(`${source}: ${pending}`)
+  for (const message of skipped) found.problems.push({ path: source, message, partial: true })
+  return { ...common, keys }
+}
+
+function refuseTokens(
+  { problems, isOneOfMany }: Found,
+  path: string,
+  why: string,
+  issuer: string,
+): void {
+  const message = `${why}; no token of ${issuer} is accepted`
+  problems.push({ path, message, ...(isOneOfMany && { partial: true }) })
+}
+
+function findKeys(
+  { inline, remote }: NonNullable<ProviderSpec['jwks']>,
+  references: References,
+): FoundKeys {
   if (remote !== undefined) return fetchedKeys(remote, references)
   return usable(parseKeySet(inline ?? ''), 'the key set')
 }
 
-/** Requires requests to carry a valid JWT. */
+/** Returns undefined, and reports it, if the endpoint cannot be asked. */
+function compileIntrospection(
+  { backendRef, path, clientAuth, cacheDuration }: IntrospectionSpec,
+  place: string,
+  references: References,
+  found: Found,
+): IntrospectionConfig | undefined {
+  const target = calledBackend(references, backendRef)
+  const secret = clientSecretOf(clientAuth.secretRef.name, references)
+  if (typeof target === 'string') refuseTokens(found, `${place}.backendRef`, target, path)
+  if (typeof secret === 'string') refuseTokens(found, `${place}.clientAuth.secretRef`, secret, path)
+  if (typeof target === 'string' || typeof secret === 'string') return undefined
+  found.secrets.push(secret)
+  return {
+    target,
+    path: path.startsWith('/') ? path : `/${path}`,
+    clientId: clientAuth.clientId,
+    clientSecret: secret.digest,
+    method: clientAuth.method ?? 'ClientSecretBasic',
+    cacheMs: parseDurationMs(cacheDuration) ?? defaultCacheMs,
+  }
+}
+
+/** An opaque token does not name its issuer, and must not be sent to several. */
+function introspectionProblems(providers: readonly ProviderSpec[]): PolicyProblem[] {
+  const asking = providers.flatMap(({ introspection }, index) => (introspection ? [index] : []))
+  return asking.slice(1).map((index) => ({
+    path: `providers[${index}].introspection`,
+    message: `providers[${asking[0]}] already has introspection, and an opaque token does not say which one to ask`,
+  }))
+}
+
+function compileLocation({
+  header,
+  ...others
+}: NonNullable<JwtAuthenticationSpec['location']>): LocationConfig {
+  return { ...others, ...(header && { header: { ...header, name: header.name.toLowerCase() } }) }
+}
+
+/** Requires requests to carry a valid token. */
 export const jwtAuthentication = definePolicy({
   section: 'traffic',
   field: 'jwtAuthentication',
   schema: jwtAuthenticationSchema,
-  doc: 'Validates JSON Web Tokens (RFC 7519) of clients.',
+  doc: 'Validates tokens of clients: JSON Web Tokens (RFC 7519), or tokens that their issuer is asked about.',
   security: true,
   preRouting: true,
+  expressions: [{ path: 'location.expression', point: 'credentials' }],
   compile,
   apply: () => import('./apply.ts'),
 })

@@ -1,5 +1,4 @@
 /** Lets requests of signed-in users pass, and signs browsers in at an OpenID provider. */
-import { isUtf8 } from 'node:buffer'
 import { hexDigest } from '../../../ground/base/digest.ts'
 import type { SecretValues } from '../../../ground/exchange/exchange.ts'
 import type { PolicyHost } from '../../../ground/exchange/rate-limits.ts'
@@ -12,6 +11,7 @@ import { SessionGuard } from '../../sign-in/session-guard.ts'
 import { type CookieNames, SignIn } from '../../sign-in/sign-in.ts'
 import { SignOut } from '../../sign-in/sign-out.ts'
 import { signedOutOf } from '../../sign-in/signed-out.ts'
+import { clientSecretText } from '../../tokens/client-secret-text.ts'
 import type { PolicyApply } from '../define.ts'
 
 /** Minimum length of a key in bytes. */
@@ -21,7 +21,9 @@ const apply: PolicyApply<OidcConfig> = {
   shape,
   bind(config, callouts, secrets, host) {
     const names = namesOf(config, host.policy)
-    const provider = new Provider(config, callouts, secretOf(config, secrets))
+    const { clientSecret } = config
+    const secret = clientSecret === undefined ? undefined : clientSecretText(clientSecret, secrets)
+    const provider = new Provider(config, callouts, secret)
     const signedOut = signedOutOf(config.issuer, config.clientId)
     return new SessionGuard({
       config,
@@ -51,14 +53,6 @@ function namesOf({ issuer, clientId }: OidcConfig, policy: string): CookieNames 
     count: `${reservedPrefix}n-${suffix}`,
     context,
   }
-}
-
-/** Throws if the secret has not arrived, or is no text. */
-function secretOf({ clientSecret }: OidcConfig, secrets: SecretValues): string | undefined {
-  if (clientSecret === undefined) return undefined
-  const value = secrets.value(clientSecret)
-  if (!isUtf8(value)) throw new Error('the client secret is not UTF-8')
-  return Buffer.from(value).toString().trimEnd()
 }
 
 /** Returns a function, because the key of the gateway may arrive later than the policy, and may change. */

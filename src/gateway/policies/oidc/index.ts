@@ -1,6 +1,6 @@
 import { parseDurationMs } from '../../../ground/base/duration.ts'
 import { sessionKeyRef } from '../../../ground/model/mcp-targets.ts'
-import { calledBackend, missingEntry, type References } from '../../../ground/model/references.ts'
+import { calledBackend, type References } from '../../../ground/model/references.ts'
 import type { SecretRef } from '../../../ground/model/resources.ts'
 import {
   boolean,
@@ -22,6 +22,7 @@ import {
 } from '../../../ground/schema/strings.ts'
 import type { OidcConfig } from '../../sign-in/config.ts'
 import { pathOf } from '../../sign-in/navigation.ts'
+import { clientSecretOf } from '../client-secret.ts'
 import { type Compiled, definePolicy, type PolicyProblem } from '../define.ts'
 
 const url = text({
@@ -174,7 +175,7 @@ function compile(spec: OidcSpec, references: References): Compiled<OidcConfig> {
   }
   const secret =
     spec.clientSecretRef &&
-    found('clientSecretRef', secretOf(spec.clientSecretRef.name, references))
+    found('clientSecretRef', clientSecretOf(spec.clientSecretRef.name, references))
   const keys =
     spec.sessionKeysRef && found('sessionKeysRef', keysOf(spec.sessionKeysRef.name, references))
   const target = spec.backendRef && found('backendRef', calledBackend(references, spec.backendRef))
@@ -263,18 +264,6 @@ const parameterProblems = ({ authorizationParameters = {} }: OidcSpec): PolicyPr
       path: `authorizationParameters.${name}`,
       message: 'the gateway sets this parameter itself',
     }))
-
-/** Returns the client secret, or why there is none. */
-function secretOf(name: string, references: References): SecretRef | string {
-  const secret = references.secret(name)
-  if (secret === undefined) return `Secret ${name} does not exist`
-  for (const key of ['clientSecret', 'client-secret']) {
-    const ref = secret.ref(key)
-    if (ref === undefined) continue
-    return secret.entries[key]?.isEmpty === true ? `Secret ${secret.label}: ${key} is empty` : ref
-  }
-  return missingEntry(secret, 'clientSecret')
-}
 
 /** Returns the keys, the one that seals first, or why there are none. */
 function keysOf(name: string, references: References): readonly SecretRef[] | string {

@@ -1,7 +1,10 @@
 /** Schemas for token validation and authorization, which HTTP and MCP policies share. */
+
+import { isCredentialParameter } from '../../secrets/credential-names.ts'
 import { choice, type Infer, list, object, optional, required, text } from '../field.ts'
 import { withoutHost } from '../host.ts'
-import { celExpression, duration } from '../strings.ts'
+import { exactlyOneOf, rule } from '../rules.ts'
+import { celExpression, duration, plainHeaderName, tinyString } from '../strings.ts'
 import { backendObjectReference } from './references.ts'
 
 export const jwtMode = choice('JWTAuthenticationMode', {
@@ -42,6 +45,54 @@ export const remoteJwks = object(
   },
 )
 export type RemoteJwks = Infer<typeof remoteJwks>
+
+/** Logs and records find credentials in a query by the names of parameters. */
+const credentialParameter = text({
+  name: 'CredentialParameter',
+  min: 1,
+  max: 64,
+  rules: [
+    rule<string>({
+      message:
+        'must be the name of a credential, such as access_token or api_key; logs would show the value of another one',
+      holds: (value) => isCredentialParameter(value),
+    }),
+  ],
+})
+
+/** Where clients put a credential. Exactly one place is set. */
+export const credentialLocation = object(
+  'AuthorizationExtractionLocation',
+  {
+    header: optional(
+      object('AuthorizationHeaderLocation', {
+        name: required(plainHeaderName, 'Name of the header.'),
+        prefix: optional(
+          text({ min: 1, max: 64 }),
+          'Text before the credential. If it ends with a space, it is a scheme such as `Bearer `, whose case does not matter.',
+        ),
+      }),
+      'A header.',
+    ),
+    queryParameter: optional(
+      object('AuthorizationQueryLocation', {
+        name: required(credentialParameter, 'Name of the parameter.'),
+      }),
+      'A parameter of the query.',
+    ),
+    cookie: optional(
+      object('AuthorizationCookieLocation', {
+        name: required(tinyString, 'Name of the cookie.'),
+      }),
+      'A cookie.',
+    ),
+    expression: optional(
+      celExpression,
+      'An expression that gives the credential as a string. It stays in the request.',
+    ),
+  },
+  { rules: [exactlyOneOf('header', 'queryParameter', 'cookie', 'expression')] },
+)
 
 export const authorization = object('Authorization', {
   action: optional(

@@ -170,10 +170,15 @@ function jwtAuth(field: SourceField, { plan, result }: RouteScene): void {
     const remote = keysOf(provider.get('jwks'), result)
     const audiences = filled(provider.texts('audiences'))
     if (remote === undefined) return []
-    return [compact({ issuer: provider.text('issuer'), audiences, jwks: { remote } })]
+    const required = provider.at('jwtValidationOptions', 'requiredClaims').texts()
+    const requiredClaims = filled(required.filter((name) => name !== 'exp'))
+    const issuer = provider.text('issuer')
+    return [compact({ issuer, audiences, requiredClaims, jwks: { remote } })]
   })
-  if (converted.length > 0)
-    plan.traffic.jwtAuthentication = { ...modeOf(field), providers: converted }
+  const location = field.take('location')
+  if (converted.length > 0) {
+    plan.traffic.jwtAuthentication = compact({ ...modeOf(field), location, providers: converted })
+  }
 }
 
 function backendTls(field: SourceField, { backend }: RouteScene): void {

@@ -101,17 +101,31 @@ function jwtOf(jwt: SourceField, hasSignIn: boolean, result: Conversion): Fields
   jwt.get('failOpen').lose('tokens are refused if keys cannot be fetched')
   const providers = jwt.items('providers').map((provider) => {
     provider.ignore('name', 'recomputeRoute')
-    for (const field of ['claimToHeaders', 'extractFrom']) {
-      const reason = 'use a transformation; tokens are read from Authorization'
-      provider.get(field).lose(reason, 'lost')
-    }
+    provider.get('claimToHeaders').lose('use a transformation', 'lost')
     return compact({
       issuer: provider.text('issuer'),
       audiences: filled(provider.texts('audiences')),
       jwks: jwksOf(provider, result),
     })
   })
-  return { mode: isOptional ? 'Optional' : 'Strict', providers }
+  const location = locationOf(jwt.items('providers').map((provider) => provider.get('extractFrom')))
+  return compact({ mode: isOptional ? 'Optional' : 'Strict', providers, location })
+}
+
+/** A policy has one place of tokens, for all providers. */
+function locationOf(sources: readonly SourceField[]): Fields | undefined {
+  const places = sources.map((source) => [
+    ...source.items('headers').map((header) => ({
+      header: compact({ name: header.text('name'), prefix: header.text('valuePrefix') }),
+    })),
+    ...source.texts('cookies').map((name) => ({ cookie: { name } })),
+    ...source.texts('params').map((name) => ({ queryParameter: { name } })),
+  ])
+  const [first = []] = places
+  const isSame = places.every((one) => JSON.stringify(one) === JSON.stringify(first))
+  if (first.length <= 1 && isSame) return first[0]
+  const named = sources.find(({ isSet }) => isSet)
+  return named?.refuse('lost', 'a policy has one place of tokens; it is Authorization')
 }
 
 function jwksOf(provider: SourceField, result: Conversion): Fields | undefined {

@@ -10,7 +10,13 @@
  *   POST /.well-known/oauth-authorization-server/<path>/client-token           RFC 6749, to the issuer
  *   other requests                                                             need a token
  */
-import { ambiguous, credentialsOf, none } from '../../../../engines/auth/authorization-header.ts'
+import {
+  ambiguous,
+  credentialsOf,
+  errorDescription,
+  none,
+} from '../../../../engines/auth/authorization-header.ts'
+import type { Claims } from '../../../../engines/auth/jwt/token.ts'
 import { TokenVerifier } from '../../../../engines/auth/jwt/verifier.ts'
 import {
   type Callouts,
@@ -22,6 +28,7 @@ import {
 import type { LearnedRecord } from '../../../../ground/exchange/learned.ts'
 import { addNote } from '../../../../ground/exchange/notes.ts'
 import type { PolicyHost } from '../../../../ground/exchange/rate-limits.ts'
+import { bindingOf, certificateProblem } from '../../../tokens/confirmation.ts'
 import { AuthorizationServer } from './authorization-server.ts'
 import type { McpAuthenticationConfig } from './config.ts'
 import {
@@ -84,9 +91,7 @@ export class McpAuthenticator {
     // The token was issued for the gateway, so servers must not see it.
     request.headers.remove('authorization')
     const claims =
-      token === ambiguous
-        ? 'the token is invalid or malformed'
-        : this.#verifier.verify(token, Date.now())
+      token === ambiguous ? 'the token is invalid or malformed' : this.#claimsOf(token, exchange)
     if (typeof claims === 'string' || token === ambiguous) {
       if (mode !== 'Permissive') return this.#invalid(client, String(claims))
       addNote(exchange, 'backend.mcp', String(claims))
@@ -95,6 +100,16 @@ export class McpAuthenticator {
     learned.jwt = claims as LearnedRecord
     learned.jwtToken = token
     return next
+  }
+
+  /** Returns the claims of the token, or why it is refused. */
+  #claimsOf(token: string, { learned, peerCertificate }: Exchange): Claims | string {
+    const claims = this.#verifier.verify(token, Date.now())
+    // The policy of the route that has removed the token has also checked what it is bound to.
+    if (typeof claims === 'string' || token === learned.jwtToken) return claims
+    const binding = bindingOf(claims)
+    if (binding.proofKey !== undefined) return needsProof
+    return certificateProblem(binding, peerCertificate) ?? claims
   }
 
   #missing(client: ClientView): RespondVerdict {
@@ -106,8 +121,7 @@ export class McpAuthenticator {
 
   /** Refuses an invalid token (RFC 6750 section 3.1). */
   #invalid(client: ClientView, why: string): RespondVerdict {
-    // `why` is written by the gateway and contains no double quotes.
-    const parameters = `error="invalid_token", error_description="${why.replaceAll('`', "'")}"`
+    const parameters = `error="invalid_token", ${errorDescription(why)}`
     const challenge = `${this.#challenge(client)}, ${parameters}${this.#scope}`
     const body = { error: 'invalid_token', error_description: why }
     return jsonResponse(401, body, 'JwtAuth', [['www-authenticate', challenge]], why)
@@ -119,6 +133,9 @@ export class McpAuthenticator {
     return `Bearer resource_metadata="${quotable(`${base}${resourceMetadataPath(resource)}`)}"`
   }
 }
+
+const needsProof =
+  'the token is bound to a key; add traffic.jwtAuthentication to the route, which checks proofs'
 
 /** A scope as RFC 6749 section 3.3 defines it. */
 const scopeToken = /^[!#-[\]-~]+$/

@@ -10,7 +10,7 @@ import {
 } from '../../../../ground/base/shape.ts'
 import type { CalloutTarget } from '../../../../ground/exchange/exchange.ts'
 import { calloutTarget } from '../../../../ground/model/shapes.ts'
-import { verificationKey } from '../../../policies/jwt-authentication/apply.ts'
+import { verificationKey } from '../../../tokens/token-issuer.ts'
 
 /** Identity providers that need adaptations. */
 type McpIdp = 'IdpA' | 'IdpB'

@@ -1,0 +1,15 @@
+/** The secrets of the gateway as a client of authorization servers. */
+import { missingEntry, type References } from '../../ground/model/references.ts'
+import type { SecretRef } from '../../ground/model/resources.ts'
+
+/** Returns the client secret in a Secret, or why there is none. */
+export function clientSecretOf(name: string, references: References): SecretRef | string {
+  const secret = references.secret(name)
+  if (secret === undefined) return `Secret ${name} does not exist`
+  for (const key of ['clientSecret', 'client-secret']) {
+    const ref = secret.ref(key)
+    if (ref === undefined) continue
+    return secret.entries[key]?.isEmpty === true ? `Secret ${secret.label}: ${key} is empty` : ref
+  }
+  return missingEntry(secret, 'clientSecret')
+}

@@ -1,0 +1,117 @@
+/** Where a client puts a credential: finds it there, and removes it before the request goes to a backend. */
+import {
+  ambiguous,
+  type Credentials,
+  credentialsOf,
+  none,
+  schemeCredentialsOf,
+} from '../../engines/auth/authorization-header.ts'
+import { changeQuery } from '../../ground/base/query-string.ts'
+import { type Infer, optional, record, text } from '../../ground/base/shape.ts'
+import type { Exchange, RequestHead } from '../../ground/exchange/exchange.ts'
+import { Expression, textOfResult } from '../variables/index.ts'
+
+/** The compiled form. One member is set. */
+export const locationShape = record({
+  /** `name` is in lower case. */
+  header: optional(record({ name: text, prefix: optional(text) })),
+  queryParameter: optional(record({ name: text })),
+  cookie: optional(record({ name: text })),
+  expression: optional(text),
+})
+export type LocationConfig = Infer<typeof locationShape>
+
+export interface CredentialLocation {
+  /** Several different values are ambiguous, because a backend might choose another one. */
+  find(exchange: Exchange): Credentials
+  /** Removes what `find` has found. */
+  remove(request: RequestHead): void
+}
+
+/** `Authorization: Bearer TOKEN`, the place of RFC 6750 section 2.1. */
+const bearerHeader: CredentialLocation = {
+  find: ({ request }) => credentialsOf(request.headers, 'bearer'),
+  remove: ({ headers }) => headers.remove('authorization'),
+}
+
+/** Returns the place of a configuration; without one, the bearer token of the Authorization header. */
+export function locationOf(config: LocationConfig | undefined): CredentialLocation {
+  if (config === undefined) return bearerHeader
+  const { header, queryParameter, cookie, expression } = config
+  if (header !== undefined) return inHeader(header.name, header.prefix)
+  if (queryParameter !== undefined) return inQuery(queryParameter.name)
+  if (cookie !== undefined) return inCookie(cookie.name)
+  return byExpression(expression ?? '')
+}
+
+function inHeader(name: string, prefix = ''): CredentialLocation {
+  const scheme = prefix.endsWith(' ') ? prefix.trim().toLowerCase() : undefined
+  return {
+    find({ request: { headers } }) {
+      if (scheme !== undefined) return schemeCredentialsOf(headers, name, scheme)
+      const value = headers.lines(name)
+      if (value === undefined) return none
+      if (typeof value !== 'string') return ambiguous
+      return value.startsWith(prefix) ? value.slice(prefix.length).trim() || none : none
+    },
+    remove: ({ headers }) => headers.remove(name),
+  }
+}
+
+function only(values: readonly string[]): Credentials {
+  const [first, ...others] = values
+  if (first === undefined || (first === '' && others.length === 0)) return none
+  return others.length === 0 ? first : ambiguous
+}
+
+function inQuery(name: string): CredentialLocation {
+  return {
+    find({ request: { query } }) {
+      if (query === undefined) return none
+      const values: string[] = []
+      changeQuery(query, (parameter, found, value) => {
+        if (found === name) values.push(value)
+        return parameter
+      })
+      return only(values)
+    },
+    remove(request) {
+      const { query } = request
+      if (query === undefined) return
+      request.query = changeQuery(query, (parameter, found) =>
+        found === name ? undefined : parameter,
+      )
+    },
+  }
+}
+
+/** The pairs of Cookie fields (RFC 6265 section 5.4) as they were sent, without the spaces around them. */
+const cookiesOf = ({ headers }: RequestHead): string[] =>
+  headers.getAll('cookie').flatMap((line) => line.split(';').map((pair) => pair.trim()))
+
+function inCookie(name: string): CredentialLocation {
+  const isNamed = (pair: string) => pair.split('=', 1)[0]?.trimEnd() === name && pair.includes('=')
+  const textOf = (pair: string) =>
+    pair
+      .slice(pair.indexOf('=') + 1)
+      .trim()
+      .replace(/^"(.*)"$/, '$1')
+  return {
+    find: ({ request }) =>
+      request.headers.has('cookie') ? only(cookiesOf(request).filter(isNamed).map(textOf)) : none,
+    remove(request) {
+      const kept = cookiesOf(request).filter((pair) => pair !== '' && !isNamed(pair))
+      if (kept.length === 0) request.headers.remove('cookie')
+      else request.headers.set('cookie', kept.join('; '))
+    },
+  }
+}
+
+/** An expression that fails, or gives no text, finds nothing. */
+function byExpression(source: string): CredentialLocation {
+  const expression = new Expression(source)
+  return {
+    find: (exchange) => textOfResult(expression.evaluate(exchange)) || none,
+    remove: () => undefined,
+  }
+}
