@@ -4,27 +4,27 @@
  */
 import type { Exchange, HeaderFields } from '../../ground/exchange/exchange.ts'
 import { readCookies, reservedPrefix } from './cookies.ts'
-import { cookieLine } from './opened-sessions.ts'
+import { type CookieField, cookieField, textOf } from './opened-sessions.ts'
 
 const guardedExtension = 'oidc.cookies'
 
 /** The cookies of a request with sign-in, as the browser sent them; undefined before the step of the policy. */
-export const guardedLine = ({ extensions }: Exchange): string | undefined =>
-  extensions.get(guardedExtension) as string | undefined
+export const guardedField = ({ extensions }: Exchange): CookieField | undefined =>
+  extensions.get(guardedExtension) as CookieField | undefined
 
-/** Leaves only the cookies `others` in a request with sign-in. `line` has those that the browser sent. */
-export function guardCookies(exchange: Exchange, others: string, line: string): void {
-  exchange.extensions.set(guardedExtension, line)
+/** Leaves only the cookies `others` in a request with sign-in. `field` has those that the browser sent, and must stay valid. */
+export function guardCookies(exchange: Exchange, others: string, field: CookieField): void {
+  exchange.extensions.set(guardedExtension, field)
   setCookies(exchange.request.headers, others)
 }
 
 /** Whether a request still has cookies of sign-in. */
 export const hasReserved = ({ request }: Exchange): boolean =>
-  cookieLine(request.headers).includes(reservedPrefix)
+  cookieField(request.headers).includes(reservedPrefix)
 
 /** Removes the cookies of sign-in from a request. */
 export const hideCookies = ({ request: { headers } }: Exchange): void =>
-  setCookies(headers, readCookies(cookieLine(headers)).others)
+  setCookies(headers, readCookies(textOf(cookieField(headers))).others)
 
 function setCookies(headers: HeaderFields, others: string): void {
   if (others === '') headers.remove('cookie')

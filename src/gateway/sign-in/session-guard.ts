@@ -10,8 +10,14 @@ import type { OidcConfig } from './config.ts'
 import { type RequestCookies, readCookies, setPieces } from './cookies.ts'
 import type { Keyring } from './keyring.ts'
 import { isNavigation, isPreflight, refererPath, returnPathOf } from './navigation.ts'
-import { cookieLine, type OpenedSession, OpenedSessions } from './opened-sessions.ts'
-import { dropReserved, guardCookies, guardedLine } from './other-routes.ts'
+import {
+  type CookieField,
+  cookieField,
+  type OpenedSession,
+  OpenedSessions,
+  textOf,
+} from './opened-sessions.ts'
+import { dropReserved, guardCookies, guardedField } from './other-routes.ts'
 import { type Provider, ProviderError } from './provider.ts'
 import type { Renewal, Renewals } from './renewals.ts'
 import { challenge, unavailable } from './responses.ts'
@@ -79,29 +85,29 @@ export class SessionGuard implements Step {
 
   onRequest(exchange: Exchange): Verdict | Promise<Verdict> {
     const { request, extensions } = exchange
-    const line = guardedLine(exchange) ?? cookieLine(request.headers)
+    const field = guardedField(exchange) ?? cookieField(request.headers)
     const now = Date.now()
-    const found = this.#find(line)
+    const found = this.#find(field)
     const opened = found !== undefined && this.#isValid(found, now) ? found : undefined
     const own = this.#paths.get(request.path)
     if (own !== undefined) {
       extensions.set(answeredExtension, true)
-      return own(exchange, found?.cookies ?? readCookies(line), opened)
+      return own(exchange, found?.cookies ?? readCookies(textOf(field)), opened)
     }
-    if (opened === undefined) return this.#refuse(exchange, line)
+    if (opened === undefined) return this.#refuse(exchange, textOf(field))
     return now < opened.renewAt
-      ? this.#admit(exchange, opened, line)
-      : this.#renew(exchange, opened, line, now)
+      ? this.#admit(exchange, opened, opened.field)
+      : this.#renew(exchange, opened, textOf(field), now)
   }
 
-  #find(line: string): OpenedSession | undefined {
-    if (line === '') return undefined
+  #find(field: CookieField): OpenedSession | undefined {
+    if (field.length === 0) return undefined
     const keyring = this.#parts.keyring()
     if (keyring !== this.#lastKeyring) {
       this.#sessions.clear()
       this.#lastKeyring = keyring
     }
-    return this.#sessions.find(line, keyring)
+    return this.#sessions.find(field, keyring)
   }
 
   #isValid(opened: OpenedSession, now: number): boolean {
@@ -116,11 +122,11 @@ export class SessionGuard implements Step {
   }
 
   /** Lets the request pass as that of the user, without the cookies of the gateway. */
-  #admit(exchange: Exchange, { session, cookies }: OpenedSession, line: string): Verdict {
+  #admit(exchange: Exchange, { session, cookies }: OpenedSession, field: CookieField): Verdict {
     const { request, learned } = exchange
     const { headers } = request
     const { forwardAccessToken, forwardIDToken } = this.#parts.config
-    guardCookies(exchange, cookies.others, line)
+    guardCookies(exchange, cookies.others, field)
     learned.jwt = session.claims
     learned.jwtToken = session.accessToken
     if (forwardAccessToken) headers.set('authorization', `Bearer ${session.accessToken}`)

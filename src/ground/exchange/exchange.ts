@@ -20,6 +20,11 @@ export interface HeaderFields {
   getAll(name: string): string[]
   /** Returns a single value as a string, several values as a list, or undefined if there is none. */
   lines(name: string): string | readonly string[] | undefined
+  /**
+   * Returns the bytes of a value without making a string; undefined if there are several values, or if it was not
+   * received like this. They are valid until the current turn of the event loop ends.
+   */
+  bytesOf?(name: string): Buffer | undefined
   has(name: string): boolean
   /** Replaces all values by this one. */
   set(name: string, value: string): void

@@ -166,6 +166,21 @@ export class FieldList implements HeaderFields {
     return found
   }
 
+  bytesOf(name: string): Buffer | undefined {
+    let found = -1
+    for (let index = 0; index < this.#count; index++) {
+      if (!this.#isVisible(index) || !this.#isNamed(index, name)) continue
+      if (found >= 0) return undefined
+      found = index
+    }
+    for (let at = 0; at < this.#addedCount; at += 2) {
+      if (isSameName(this.#added[at] ?? '', name)) return undefined
+    }
+    if (found < 0) return undefined
+    const base = this.#base
+    return this.#bytes.subarray(base + this.#span(found, 2), base + this.#span(found, 3))
+  }
+
   has(name: string): boolean {
     for (let index = 0; index < this.#count; index++) {
       if (this.#isVisible(index) && this.#isNamed(index, name)) return true
