@@ -6,8 +6,8 @@ import type { Exchange, SecretValues, Verdict } from '../../ground/exchange/exch
 import { SimulatedExchange } from './exchange.ts'
 
 const missingSecret = 'the value of its Secret is unknown'
-const missingKeys =
-  'the keys of its token provider were not fetched, or the provider would be asked'
+const missingKeys = 'the keys of its token provider were not fetched'
+const missingAnswer = 'its token provider would be asked about the token'
 
 /** Policies that only configure connections. They cannot refuse a request, so they need no step. */
 const isConnectionPolicy = new Set(['backend.tls', 'backend.gatewayCertificate'])
@@ -58,8 +58,12 @@ function lacksKeys(name: string, config: unknown): boolean {
 
 /** Without a token, a request needs no keys. Whether it has one in another place than the usual one is not recorded. */
 function withoutKeys(step: Step, config: unknown): Step {
-  const unknown = unknownStep(missingKeys)
-  const { location } = config as { readonly location?: object }
+  const { location, providers } = config as {
+    readonly location?: object
+    readonly providers: readonly { readonly introspection?: object }[]
+  }
+  const isAsked = providers.some(({ introspection }) => introspection !== undefined)
+  const unknown = unknownStep(isAsked ? missingAnswer : missingKeys)
   return {
     ...step,
     onRequest: (exchange) =>
