@@ -28,6 +28,7 @@ describe('texts of what derivations read', () => {
   it.each([
     ['object:Service/shop/cart', 'Service shop/cart'],
     ['value:route-claims:HTTPRoute/shop/cart', 'HTTPRoute shop/cart'],
+    ['fact:dynamic-keys:shop', 'dynamic API keys in namespace shop'],
     ['fact:refused:HTTPRoute/shop/cart', 'whether a proxy rejected HTTPRoute shop/cart'],
     [
       'fact:key-set://idp.example:443/keys#GatewayBackend/shop/idp',
