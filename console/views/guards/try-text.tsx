@@ -1,8 +1,10 @@
 /** Runs configured guards on a text in this page. The text is not sent anywhere. */
+
 import { signal } from '@preact/signals'
 import type { GuardList } from '../../models/guards.ts'
 import { place, setParams } from '../../state/location.ts'
 import { Empty, Failure } from '../../ui/states.tsx'
+import { TextArea } from '../../ui/text-area.tsx'
 import { useCore } from '../playground/core-client.ts'
 
 // What was typed stays while the reader looks at another view.
@@ -37,15 +39,7 @@ export function TryText({ lists }: { lists: readonly GuardList[] }) {
           <div class="pair">
             <div>
               <label for="tried-text">Text</label>
-              <textarea
-                id="tried-text"
-                rows={6}
-                spellcheck={false}
-                value={tried.value}
-                onInput={({ currentTarget }) => {
-                  tried.value = currentTarget.value
-                }}
-              />
+              <TextArea id="tried-text" rows={6} text={tried} />
             </div>
             <Outcome list={list} />
           </div>

@@ -1,10 +1,9 @@
-import type { RecordedDecision } from '../../../src/past/decisions/record.ts'
 import type { SeriesAnswer } from '../../../src/past/series/answer.ts'
 import { guardFindings } from '../../models/guards.ts'
 import { formatNumber, timesOfAnswer } from '../../models/signals.ts'
 import { chooseRange, useRange } from '../../state/range.ts'
+import { recentRecords, useRecentRecords } from '../../state/recent-records.ts'
 import { useSeries } from '../../state/series.ts'
-import { useServed } from '../../state/served.ts'
 import { useModel } from '../../state/worker-client.ts'
 import { chartMark, useMarks } from '../../ui/change-marks.ts'
 import { LazyChart } from '../../ui/charts.tsx'
@@ -92,20 +91,8 @@ function Charts({ answer }: { answer: SeriesAnswer }) {
   )
 }
 
-/** Number of recorded requests that are counted. */
-const counted = 2_000
-const everyMs = 5_000
-
 function Findings() {
-  const shown = useServed(
-    'findings',
-    async (server, signal) => {
-      const path = `decisions?limit=${counted}`
-      const records = server.lines<Partial<RecordedDecision>>(path, signal)
-      return guardFindings(await Array.fromAsync(records))
-    },
-    everyMs,
-  )
+  const shown = useRecentRecords('findings', guardFindings)
   return (
     <Content shown={shown} what="findings of guards">
       {(rows) => (
@@ -114,7 +101,7 @@ function Findings() {
           columns={['Policy', 'Guard', 'Decision', 'Found', 'Recorded']}
           names={4}
           rows={rows}
-          none={`Guards found nothing in the last ${counted} recorded requests.`}
+          none={`Guards found nothing in the last ${recentRecords} recorded requests.`}
         />
       )}
     </Content>

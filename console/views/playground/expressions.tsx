@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import { TextArea } from '../../ui/text-area.tsx'
 import { useCore } from './core-client.ts'
 
 const source = signal('request.path.startsWith("/admin") && jwt.role == "admin"')
@@ -17,25 +18,9 @@ export function Expressions() {
     <div class="pair">
       <div class="card">
         <label for="expression">Expression</label>
-        <textarea
-          id="expression"
-          rows={4}
-          spellcheck={false}
-          value={source.value}
-          onInput={({ currentTarget }) => {
-            source.value = currentTarget.value
-          }}
-        />
+        <TextArea id="expression" rows={4} text={source} />
         <label for="variables">Variables, as JSON</label>
-        <textarea
-          id="variables"
-          rows={10}
-          spellcheck={false}
-          value={variables.value}
-          onInput={({ currentTarget }) => {
-            variables.value = currentTarget.value
-          }}
-        />
+        <TextArea id="variables" rows={10} text={variables} />
       </div>
       <div class="card">
         <span id="result-label">Result</span>

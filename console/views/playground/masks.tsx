@@ -2,6 +2,7 @@ import { signal } from '@preact/signals'
 import type { Builtin } from '../../../src/engines/core/regex-mask.ts'
 import type { EncodingName } from '../../../src/engines/core/tokens.ts'
 import { Failure } from '../../ui/states.tsx'
+import { TextArea } from '../../ui/text-area.tsx'
 import { useCore } from './core-client.ts'
 
 const builtins: readonly { readonly name: Builtin; readonly replacement: string }[] = [
@@ -57,15 +58,7 @@ export function Masks() {
         </fieldset>
         <div class="card">
           <label for="patterns">Patterns, one a line, RE2 syntax</label>
-          <textarea
-            id="patterns"
-            rows={4}
-            spellcheck={false}
-            value={patterns.value}
-            onInput={({ currentTarget }) => {
-              patterns.value = currentTarget.value
-            }}
-          />
+          <TextArea id="patterns" rows={4} text={patterns} />
           <ul id="pattern-problems" role="alert">
             {value?.problems.map((problem) => (
               <li key={problem}>{problem}</li>
@@ -78,15 +71,7 @@ export function Masks() {
       <div class="pair">
         <div class="card">
           <label for="prompt">Prompt</label>
-          <textarea
-            id="prompt"
-            rows={12}
-            spellcheck={false}
-            value={prompt.value}
-            onInput={({ currentTarget }) => {
-              prompt.value = currentTarget.value
-            }}
-          />
+          <TextArea id="prompt" rows={12} text={prompt} />
         </div>
         <div class="card">
           <span id="masked-label">Masked</span>

@@ -1,7 +1,7 @@
 /** What the process counts since its start, and what recorded requests say about calls. */
-import type { RecordedDecision } from '../../../src/past/decisions/record.ts'
 import { mcpSessions, targetText, toolCalls } from '../../models/tools.ts'
 import { sumBy } from '../../source/prometheus.ts'
+import { recentRecords, useRecentRecords } from '../../state/recent-records.ts'
 import { useServed } from '../../state/served.ts'
 import { CountTable } from '../../ui/count-table.tsx'
 import { Content } from '../../ui/states.tsx'
@@ -53,18 +53,8 @@ export function Messages() {
   )
 }
 
-/** Number of recorded requests that are counted. */
-const counted = 2_000
-
 export function Calls() {
-  const shown = useServed(
-    'calls',
-    async (server, signal) => {
-      const path = `decisions?limit=${counted}`
-      return toolCalls(await Array.fromAsync(server.lines<Partial<RecordedDecision>>(path, signal)))
-    },
-    everyMs,
-  )
+  const shown = useRecentRecords('calls', toolCalls)
   return (
     <Content shown={shown} what="calls of tools">
       {(rows) => (
@@ -73,7 +63,7 @@ export function Calls() {
           columns={['Tool', 'Target', 'Status', 'Authorization', 'Why', 'Recorded']}
           names={5}
           rows={rows}
-          none={`The last ${counted} recorded requests call no tool.`}
+          none={`The last ${recentRecords} recorded requests call no tool.`}
         />
       )}
     </Content>

@@ -5,6 +5,7 @@ import { served } from '../../state/served.ts'
 import { log } from '../../state/worker-client.ts'
 import { Offered } from '../../ui/offered.tsx'
 import { Failure } from '../../ui/states.tsx'
+import { TextArea } from '../../ui/text-area.tsx'
 import { type Attempt, Attempts } from './attempts.tsx'
 import { type WhatIf, WhatIfReport } from './what-if.tsx'
 
@@ -59,15 +60,11 @@ function Form() {
           }}
         >
           <label for="curl">Request, as a curl command</label>
-          <textarea
+          <TextArea
             id="curl"
             rows={6}
-            spellcheck={false}
             placeholder="curl https://shop.example.com/orders -H 'x-team: a'"
-            value={curl.value}
-            onInput={({ currentTarget }) => {
-              curl.value = currentTarget.value
-            }}
+            text={curl}
           />
           <div class="actions">
             <button type="submit" disabled={isBusy || curl.value.trim() === ''}>
