@@ -1,3 +1,4 @@
+import { cookiePairs } from '../../ground/base/cookie-pairs.ts'
 import { redacted } from '../../ground/secrets/credential-names.ts'
 import { CelError, noOverload } from './error.ts'
 import { type CelResult, type CelValue, CelView, typeName } from './value.ts'
@@ -104,11 +105,8 @@ export class HeadersView extends CelView {
     if (typeof name !== 'string') return noOverload('cookie', 'map', typeName(name))
     if (this.#isRedacted && this.#sensitive.has('cookie')) return redacted
     const found = this.#source.get('cookie') ?? []
-    for (const pair of (typeof found === 'string' ? [found] : found).join(';').split(';')) {
-      const equals = pair.indexOf('=')
-      if (equals < 0 || pair.slice(0, equals).trim() !== name) continue
-      const value = pair.slice(equals + 1).trim()
-      return value.length > 1 && /^".*"$/.test(value) ? value.slice(1, -1) : value
+    for (const pair of cookiePairs(typeof found === 'string' ? [found] : found)) {
+      if (pair.name === name && pair.value !== undefined) return pair.value
     }
     return noCookie
   }

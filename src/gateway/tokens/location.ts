@@ -6,6 +6,7 @@ import {
   none,
   schemeCredentialsOf,
 } from '../../engines/auth/authorization-header.ts'
+import { cookiePairs } from '../../ground/base/cookie-pairs.ts'
 import { changeQuery } from '../../ground/base/query-string.ts'
 import { type Infer, optional, record, text } from '../../ground/base/shape.ts'
 import type { Exchange, RequestHead } from '../../ground/exchange/exchange.ts'
@@ -85,24 +86,19 @@ function inQuery(name: string): CredentialLocation {
   }
 }
 
-/** The pairs of Cookie fields (RFC 6265 section 5.4) as they were sent, without the spaces around them. */
-const cookiesOf = ({ headers }: RequestHead): string[] =>
-  headers.getAll('cookie').flatMap((line) => line.split(';').map((pair) => pair.trim()))
-
 function inCookie(name: string): CredentialLocation {
-  const isNamed = (pair: string) => pair.split('=', 1)[0]?.trimEnd() === name && pair.includes('=')
-  const textOf = (pair: string) =>
-    pair
-      .slice(pair.indexOf('=') + 1)
-      .trim()
-      .replace(/^"(.*)"$/, '$1')
+  const pairsOf = ({ headers }: RequestHead) => [...cookiePairs(headers.getAll('cookie'))]
   return {
-    find: ({ request }) =>
-      request.headers.has('cookie') ? only(cookiesOf(request).filter(isNamed).map(textOf)) : none,
+    find({ request }) {
+      if (!request.headers.has('cookie')) return none
+      return only(
+        pairsOf(request).flatMap((pair) => (pair.name === name ? (pair.value ?? []) : [])),
+      )
+    },
     remove(request) {
-      const kept = cookiesOf(request).filter((pair) => pair !== '' && !isNamed(pair))
+      const kept = pairsOf(request).filter((pair) => pair.name !== name || pair.value === undefined)
       if (kept.length === 0) request.headers.remove('cookie')
-      else request.headers.set('cookie', kept.join('; '))
+      else request.headers.set('cookie', kept.map(({ text: sent }) => sent).join('; '))
     },
   }
 }
