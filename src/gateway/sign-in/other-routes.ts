@@ -1,6 +1,6 @@
 /**
- * Keeps the cookies of sign-in from the backends of routes without it. Whoever has these cookies has the session of
- * the user, and browsers send them on every path of the host.
+ * Removes the cookies of sign-in from requests to backends. Browsers send them on every path of the host, also to
+ * routes without sign-in, and a backend that receives them could act as the user.
  */
 import type { Exchange, HeaderFields } from '../../ground/exchange/exchange.ts'
 import { readCookies, reservedPrefix } from './cookies.ts'
@@ -18,13 +18,11 @@ export function guardCookies(exchange: Exchange, others: string, field: CookieFi
   setCookies(exchange.request.headers, others)
 }
 
-/** Whether a request still has cookies of sign-in. */
-export const hasReserved = ({ request }: Exchange): boolean =>
-  cookieField(request.headers).includes(reservedPrefix)
-
 /** Removes the cookies of sign-in from a request. */
-export const hideCookies = ({ request: { headers } }: Exchange): void =>
-  setCookies(headers, readCookies(textOf(cookieField(headers))).others)
+export function hideCookies({ request: { headers } }: Exchange): void {
+  const field = cookieField(headers)
+  if (field.includes(reservedPrefix)) setCookies(headers, readCookies(textOf(field)).others)
+}
 
 function setCookies(headers: HeaderFields, others: string): void {
   if (others === '') headers.remove('cookie')

@@ -39,11 +39,13 @@ export class Refusals {
 const challenge = (value: string): FieldPair => ['www-authenticate', value]
 
 /** Refuses a token whose proof is missing or not valid. */
-export function invalidProof(why: string): RespondVerdict {
-  const value = `${proof}, error="invalid_dpop_proof", ${errorDescription(why)}`
+export const invalidProof = (why: string): RespondVerdict => refusedProof('invalid_dpop_proof', why)
+
+function refusedProof(error: string, why: string, more: readonly FieldPair[] = []): RespondVerdict {
+  const value = `${proof}, error="${error}", ${errorDescription(why)}`
   return {
     ...refuse(401, reason, `authentication failure: ${why}`, why),
-    headers: [challenge(value)],
+    headers: [challenge(value), ...more],
   }
 }
 
@@ -51,14 +53,13 @@ export function invalidProof(why: string): RespondVerdict {
 export function nonceRequired(nonce: string | undefined): RespondVerdict {
   if (nonce === undefined) return unavailable('the key of the gateway has not arrived')
   const why = 'the proof needs the nonce of the header DPoP-Nonce'
-  const value = `${proof}, error="use_dpop_nonce", ${errorDescription(why)}`
-  return {
-    ...refuse(401, reason, `authentication failure: ${why}`, why),
-    headers: [challenge(value), ['dpop-nonce', nonce], ['cache-control', 'no-store']],
-  }
+  return refusedProof('use_dpop_nonce', why, [
+    ['dpop-nonce', nonce],
+    ['cache-control', 'no-store'],
+  ])
 }
 
-/** Refuses because nobody can say now whether the token is valid. */
+/** Refuses a token that cannot be checked at the moment. */
 export function unavailable(detail: string): RespondVerdict {
   const text = 'the token cannot be checked at the moment; try again later'
   return { ...refuse(503, reason, text, detail), headers: [['retry-after', '5']] }

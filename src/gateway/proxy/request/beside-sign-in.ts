@@ -1,4 +1,4 @@
-import { guardedField, hasReserved, hideCookies } from '../../sign-in/other-routes.ts'
+import { guardedField, hideCookies } from '../../sign-in/other-routes.ts'
 import type { RequestContext } from './request-context.ts'
 import type { GatewayRuntime } from './runtime.ts'
 
@@ -7,7 +7,5 @@ export function hideSignIn(context: RequestContext, { config }: GatewayRuntime):
   const { exchange } = context
   if (!config.headers.hasSignIn || guardedField(exchange) !== undefined) return
   context.isBesideSignIn = true
-  if (!hasReserved(exchange)) return
-  context.keepOriginal()
   hideCookies(exchange)
 }
