@@ -141,7 +141,7 @@ function valueFor(source: string, tool: string, target: string): CelResult | und
   return needsCaller || isMissing ? undefined : value
 }
 
-/** Whether a rule matches for every caller. A Deny expression that fails refuses, too. */
+/** Whether a rule matches for every caller. A Deny expression that fails counts as matching. */
 const decides = (action: AuthorizationConfig['action'], value: CelResult | undefined): boolean =>
   action === 'Deny' ? value !== undefined && value !== false && value !== null : value === true
 

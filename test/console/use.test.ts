@@ -169,7 +169,7 @@ describeWithParts(['chromium'], 'the console of a gateway that teams use', async
     await page.getByRole('button', { name: 'Send' }).click()
     await eventually(() => region('Bytes').textContent()).toContain('401')
     await page.getByLabel('Key of the client').fill(keyOf('ann'))
-    await page.getByRole('button', { name: 'Begin anew' }).click()
+    await page.getByRole('button', { name: 'Start over' }).click()
     await page.getByLabel('Message', { exact: true }).fill('mail ann@example.com')
     await page.getByRole('button', { name: 'Send' }).click()
     await eventually(() => region('Bytes').textContent()).toMatch(

@@ -30,9 +30,9 @@ describe.runIf(existsSync('/dev/full'))('a disk that is full', () => {
 })
 
 describe.runIf(process.platform === 'linux')(
-  'a pipe that nobody writes, and a device without an end',
+  'a pipe without a writer, and a device without an end',
   () => {
-    const pipe = join(folder, 'nobody.yaml')
+    const pipe = join(folder, 'pipe.yaml')
     spawnSync('mkfifo', [pipe])
     const other = mkdtempSync(join(tmpdir(), 'sluice-lost-other-'))
     afterAll(() => rmSync(other, { recursive: true, force: true }))

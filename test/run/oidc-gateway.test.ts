@@ -59,7 +59,7 @@ useGateway(() => ({
 const userOf = ({ body }: { readonly body: string }) =>
   (JSON.parse(body) as { headers: Record<string, string> }).headers['x-user']
 
-it('signs in for every route of a Gateway, and hides its cookies from all backends', async () => {
+it('signs users in on every route of a Gateway, and sends no session cookie to a backend', async () => {
   const browser = new Browser()
   const visit = await browser.open(at('/open'))
   expect([visit.status, userOf(visit)]).toEqual([200, 'ann'])

@@ -113,7 +113,7 @@ function Conversation({ place }: { place: SendPlace }) {
         <Composer place={place} isBusy={isBusy} onSend={chat.send} onStop={chat.stop}>
           {messages.length > 0 && !isBusy && (
             <button type="button" onClick={chat.clear}>
-              Begin anew
+              Start over
             </button>
           )}
         </Composer>

@@ -1,4 +1,4 @@
-/** Tokens that are bound to a key of the client (RFC 7800): whoever has stolen only the token cannot use it. */
+/** Tokens that are bound to a key of the client (RFC 7800): a stolen token is useless without the key. */
 import { hash, X509Certificate } from 'node:crypto'
 import type { Claims } from '../../engines/auth/jwt/token.ts'
 import { isObject } from '../../ground/base/json-object.ts'

@@ -246,7 +246,7 @@ function latencies(counts: Counts): Pick<SeriesSums, 'p50Ms' | 'p99Ms'> {
   return p50Ms === undefined || p99Ms === undefined ? {} : { p50Ms, p99Ms }
 }
 
-/** There are as many bounds as buckets of histograms, but each is read for every step of every series. */
+/** Computed once, because every step of every series needs each bound. */
 const knownBounds = new Map<string, number>()
 
 /** Returns the bound of a count such as `le:0.25` in ms. */
