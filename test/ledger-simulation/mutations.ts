@@ -9,8 +9,8 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   },
   'a new value forgets the shares of other holders': {
     file: 'src/control/ledger/ledger-fold.ts',
-    from: 'if (amount > 0n) shares.push',
-    to: 'if (amount < 0n) shares.push',
+    from: 'if (amount > 0n) grants.set',
+    to: 'if (amount < 0n) grants.set',
   },
   'what is given back stays in use': {
     file: 'src/gateway/proxy/budgets/memory.ts',

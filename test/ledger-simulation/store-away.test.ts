@@ -98,7 +98,7 @@ describe('an hour without the store of the ledger', () => {
     const before = admitted.get('open') ?? 0
     while ((await ask(open)) === 'admitted');
     const most = [...(ledger.fold.budgets.get('open')?.balances.values() ?? [])]
-    const [holding] = Object.values(most[0]?.context.holdings ?? {})
+    const [[, holding] = []] = [...(most[0]?.context.holdings ?? [])]
     // What was granted, and 7 more.
     expect(admitted.get('open')).toBe(Number(holding?.granted) + 7)
     expect(admitted.get('open')).toBeGreaterThan(before + 7)

@@ -3,7 +3,7 @@
  * ledger is compared with it.
  */
 import type { SluiceEvent } from '../../events/index.ts'
-import { outstandingOf } from '../../src/control/actors/budget.machine.ts'
+import { outstandingOf } from '../../src/control/actors/holdings.ts'
 import { valueBalance } from '../../src/control/ledger/balances.ts'
 import { balanceOf, LedgerFold, poolOf } from '../../src/control/ledger/ledger-fold.ts'
 import { type BudgetConfig, limitOf } from '../../src/ground/model/budgets.ts'
@@ -108,7 +108,7 @@ export class Truth {
   #checkAllowance(holder: string, config: BudgetConfig, value: string, own: Use): void {
     const budget = this.reference.budgets.get(config.id)
     if (budget === undefined || this.#released.has(holder)) return
-    const holding = balanceOf(budget, value).context.holdings[holder]
+    const holding = balanceOf(budget, value).context.holdings.get(holder)
     const allowance = holding === undefined ? 0n : holding.granted - holding.returned
     if (own.spent + own.reserved <= allowance) return
     const what = `${own.spent} spent and ${own.reserved} reserved of ${allowance}`
@@ -237,7 +237,7 @@ export class Truth {
     for (const config of this.budgets.filter(({ window }) => window.unit === 'Month')) {
       const budget = this.reference.budgets.get(config.id)
       for (const [value, { context }] of budget?.balances ?? []) {
-        const holding = context.holdings[holder]
+        const holding = context.holdings.get(holder)
         const { spent, reserved, overshoot } = this.#of(holder, keyOf(config.id, value))
         if (holding === undefined || this.#released.has(holder)) continue
         const hidden = spent + reserved - holding.charged

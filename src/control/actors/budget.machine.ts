@@ -8,23 +8,14 @@
  * ```
  */
 import { assign, setup } from 'xstate'
+import { type FirstGrants, Holdings, noGrants } from './holdings.ts'
 import { type ActorSnapshot, createStep } from './step.ts'
 
-/** What one holder got of a balance, and what became of it. Sums of this window. */
-export interface Holding {
-  readonly granted: bigint
-  charged: bigint
-  returned: bigint
-  /** Whether only requests under way use the rest. Holds until the next change. */
-  isDrained: boolean
-}
-
 /**
- * A balance belongs to one fold. Most events are charges, so they change it in place: copies would take more than half
- * of the time of a fold. All other events make a new one.
+ * A balance belongs to one fold. Most events are charges, so they change it in place. All other events make a new one.
  */
 export interface Balance {
-  readonly holdings: Readonly<Record<string, Holding>>
+  readonly holdings: Holdings
   /** Charges by the slice of the window in which the ledger counted them. Calendar windows have one slice. */
   slices: Record<number, bigint>
   readonly adjusted: bigint
@@ -58,11 +49,13 @@ export type BalanceInput =
       readonly at: number
     }
 
-const noHolding: Holding = { granted: 0n, charged: 0n, returned: 0n, isDrained: false }
-
-const empty: Balance = { holdings: {}, slices: {}, adjusted: 0n, requests: 0, warned: {} }
-
-const holdingOf = ({ holdings }: Balance, holder: string): Holding => holdings[holder] ?? noHolding
+const empty: Balance = {
+  holdings: new Holdings(noGrants),
+  slices: {},
+  adjusted: 0n,
+  requests: 0,
+  warned: {},
+}
 
 function chargeSlice(
   balance: Balance,
@@ -76,12 +69,6 @@ function chargeSlice(
   }
   const lasting = Object.entries(slices).filter(([index]) => Number(index) >= firstSlice)
   balance.slices = Object.fromEntries([...lasting, [slice, charged]])
-}
-
-/** The balance itself, or one that has the holder. */
-function withHolder(balance: Balance, holder: string): Balance {
-  if (balance.holdings[holder] !== undefined) return balance
-  return { ...balance, holdings: { ...balance.holdings, [holder]: { ...noHolding } } }
 }
 
 const anyState = {
@@ -101,31 +88,22 @@ const openState = {
 const budgetMachine = setup({
   types: { context: {} as Balance, events: {} as BalanceInput },
   actions: {
-    grant: assign(({ context, event }) => {
-      if (event.type !== 'GRANTED') return {}
-      const before = holdingOf(context, event.holder)
-      const holding = { ...before, granted: before.granted + event.amount, isDrained: false }
-      return { holdings: { ...context.holdings, [event.holder]: holding } }
-    }),
+    grant: assign(({ context, event }) =>
+      event.type === 'GRANTED'
+        ? { holdings: context.holdings.withGrant(event.holder, event.amount) }
+        : {},
+    ),
     charge: assign(({ context, event }) => {
       if (event.type !== 'CHARGED') return {}
-      const { holder, charged, returned, drained, requests } = event
-      const balance = withHolder(context, holder)
-      const holding = holdingOf(balance, holder)
-      holding.charged += charged
-      holding.returned += returned
-      // A grant may have crossed the report.
-      holding.isDrained = drained === holding.granted
-      if (charged !== 0n) chargeSlice(balance, event)
-      balance.requests += requests
-      return balance === context ? {} : balance
+      context.holdings.charge(event.holder, event)
+      if (event.charged !== 0n) chargeSlice(context, event)
+      context.requests += event.requests
+      return {}
     }),
     release: assign(({ context, event }) => {
       if (event.type !== 'RELEASED') return {}
-      const before = context.holdings[event.holder]
-      if (before === undefined) return {}
-      const holding = { ...before, granted: before.charged + before.returned, isDrained: true }
-      return { holdings: { ...context.holdings, [event.holder]: holding } }
+      const holdings = context.holdings.withRelease(event.holder)
+      return holdings === context.holdings ? {} : { holdings }
     }),
     adjust: assign(({ context, event }) =>
       event.type === 'ADJUSTED' ? { adjusted: context.adjusted + event.amount } : {},
@@ -150,20 +128,12 @@ const budgetMachine = setup({
 
 export type BalanceSnapshot = ActorSnapshot<'granted' | 'recalled' | 'closed', Balance>
 
-/** A balance of which each holder has been granted an amount. */
-export function newBalance(grants: Iterable<readonly [string, bigint]>): BalanceSnapshot {
-  const holdings: Record<string, Holding> = {}
-  for (const [holder, granted] of grants) holdings[holder] = { ...noHolding, granted }
-  return { value: 'granted', context: { ...empty, holdings } }
-}
+export const newBalance = (first: FirstGrants): BalanceSnapshot => ({
+  value: 'granted',
+  context: { ...empty, holdings: new Holdings(first) },
+})
 
 /** The next snapshot of a balance. */
 export const nextBalance = createStep<BalanceSnapshot['value'], Balance, BalanceInput>(
   budgetMachine,
 )
-
-/** What a holder may still spend, as far as it has reported; 0 if it has spent more than it got. */
-export function outstandingOf({ granted, charged, returned }: Holding): bigint {
-  const left = granted - charged - returned
-  return left > 0n ? left : 0n
-}

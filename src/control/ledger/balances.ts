@@ -1,7 +1,6 @@
 /** What is spent of a budget, as statuses and commands show it. */
 import { usdText } from '../../engines/messages/cost/money.ts'
 import { type BudgetConfig, limitOf } from '../../ground/model/budgets.ts'
-import { outstandingOf } from '../actors/budget.machine.ts'
 import type { BudgetState } from './budget-state.ts'
 import { balanceOf, spentOf } from './ledger-fold.ts'
 import { reachedLimits } from './reached-limits.ts'
@@ -23,8 +22,7 @@ export function valueBalance(budget: BudgetState, value: string, time: number): 
   const { context } = balanceOf(budget, value)
   const limit = limitOf(budget.definition, value) + context.adjusted
   const spent = spentOf(budget, context, time)
-  let reserved = 0n
-  for (const holding of Object.values(context.holdings)) reserved += outstandingOf(holding)
+  const reserved = context.holdings.outstanding
   const remaining = limit > spent ? limit - spent : 0n
   return { value, limit, spent, reserved, remaining, requests: context.requests }
 }

@@ -2,7 +2,8 @@
  * Budgets as snapshots have them: JSON with integers as text. Their places are known, so that no function has to look
  * at every value; there may be a hundred thousand balances.
  */
-import type { BalanceSnapshot, Holding } from '../actors/budget.machine.ts'
+import type { BalanceSnapshot } from '../actors/budget.machine.ts'
+import { FirstGrants, Holdings, noGrants } from '../actors/holdings.ts'
 import type { BudgetDefinition, BudgetState, BudgetWarning, Share } from './budget-state.ts'
 
 interface StoredHolding {
@@ -13,12 +14,16 @@ interface StoredHolding {
   readonly isDrained: boolean
 }
 
+type StoredGrants = readonly (readonly [holder: string, amount: string])[]
+
 interface StoredBalance {
   readonly name: string
   readonly state: BalanceSnapshot['value']
   readonly adjusted: string
   readonly requests: number
   readonly slices: readonly (readonly [slice: string, charged: string])[]
+  /** Index in the first grants of the budget. */
+  readonly first: number
   readonly holdings: readonly StoredHolding[]
   /** Omitted if there was no warning. */
   readonly warned?: readonly (readonly [percent: number, limit: string, at: number])[]
@@ -33,6 +38,7 @@ export interface StoredBudget {
   readonly window: number
   readonly endsAt?: number
   readonly balances: readonly StoredBalance[]
+  readonly first: readonly StoredGrants[]
   readonly shares: readonly (readonly [holder: string, shares: readonly Share[]])[]
   readonly charged: string
   readonly requests: number
@@ -40,20 +46,46 @@ export interface StoredBudget {
 
 export function storeBudget(budget: BudgetState): StoredBudget {
   const { id, definitions, definition, window, endsAt, charged, requests } = budget
+  const first = new GrantsTable()
   return {
     id,
     definitions: [...definitions.values()],
     generation: definition.generation,
     window,
     ...(endsAt !== undefined && { endsAt }),
-    balances: Array.from(budget.balances, ([name, balance]) => storeBalance(name, balance)),
+    balances: Array.from(budget.balances, ([name, balance]) =>
+      storeBalance(name, balance, first.indexOf(balance.context.holdings.first)),
+    ),
+    first: first.rows,
     shares: [...budget.shares],
     charged: `${charged}`,
     requests,
   }
 }
 
-function storeBalance(name: string, { value: state, context }: BalanceSnapshot): StoredBalance {
+/** Equal grants are stored once, so that equal states have equal snapshots. */
+class GrantsTable {
+  readonly rows: StoredGrants[] = []
+  readonly #known = new Map<FirstGrants, number>()
+  readonly #byText = new Map<string, number>()
+
+  indexOf(grants: FirstGrants): number {
+    const known = this.#known.get(grants)
+    if (known !== undefined) return known
+    const row = Array.from(grants.byHolder, ([holder, amount]) => [holder, `${amount}`] as const)
+    const text = JSON.stringify(row)
+    const index = this.#byText.get(text) ?? this.rows.push(row) - 1
+    this.#byText.set(text, index)
+    this.#known.set(grants, index)
+    return index
+  }
+}
+
+function storeBalance(
+  name: string,
+  { value: state, context }: BalanceSnapshot,
+  first: number,
+): StoredBalance {
   const { adjusted, requests, slices, holdings } = context
   const warned = Object.entries(context.warned)
   return {
@@ -65,7 +97,9 @@ function storeBalance(name: string, { value: state, context }: BalanceSnapshot):
     adjusted: `${adjusted}`,
     requests,
     slices: Object.entries(slices).map(([slice, charged]) => [slice, `${charged}`]),
-    holdings: Object.entries(holdings).map(
+    first,
+    holdings: Array.from(
+      holdings.changed,
       ([holder, { granted, charged, returned, isDrained }]): StoredHolding => ({
         name: holder,
         granted: `${granted}`,
@@ -82,31 +116,40 @@ export function restoreBudget(stored: StoredBudget): BudgetState | undefined {
   const definitions = new Map(stored.definitions.map((one) => [one.generation, one]))
   const definition = definitions.get(generation)
   if (definition === undefined) return undefined
+  const first = stored.first.map(
+    (row) => new FirstGrants(new Map(row.map(([holder, amount]) => [holder, BigInt(amount)]))),
+  )
   return {
     id,
     definitions,
     definition,
     window,
     endsAt,
-    balances: new Map(stored.balances.map((balance) => [balance.name, restoreBalance(balance)])),
+    balances: new Map(
+      stored.balances.map((balance) => [
+        balance.name,
+        restoreBalance(balance, first[balance.first] ?? noGrants),
+      ]),
+    ),
+    first: new Map(),
     shares: new Map(stored.shares),
     charged: BigInt(charged),
     requests,
   }
 }
 
-function restoreBalance(stored: StoredBalance): BalanceSnapshot {
+function restoreBalance(stored: StoredBalance, first: FirstGrants): BalanceSnapshot {
   const slices: Record<string, bigint> = {}
   for (const [slice, charged] of stored.slices) slices[slice] = BigInt(charged)
-  const holdings: Record<string, Holding> = {}
-  for (const { name, granted, charged, returned, isDrained } of stored.holdings) {
-    holdings[name] = {
+  const changed = stored.holdings.map(({ name, granted, charged, returned, isDrained }) => {
+    const amounts = {
       granted: BigInt(granted),
       charged: BigInt(charged),
       returned: BigInt(returned),
-      isDrained,
     }
-  }
+    return [name, { ...amounts, isDrained }] as const
+  })
+  const holdings = new Holdings(first, changed)
   const { state: value, adjusted, requests } = stored
   const warned = Object.fromEntries(
     (stored.warned ?? []).map(([percent, limit, at]) => [percent, { limit: BigInt(limit), at }]),

@@ -1,6 +1,7 @@
 /** What the ledger knows of a budget. */
 import type { BudgetConfig } from '../../ground/model/budgets.ts'
 import type { BalanceSnapshot } from '../actors/budget.machine.ts'
+import type { FirstGrants } from '../actors/holdings.ts'
 
 export interface BudgetDefinition
   extends Pick<
@@ -55,6 +56,8 @@ export interface BudgetState {
   readonly balances: Map<string, BalanceSnapshot>
   /** What each holder may use of a value without a balance. */
   readonly shares: Map<string, readonly Share[]>
+  /** What the present shares grant of a value with an override, and under `undefined` of all others. Computed when needed. */
+  readonly first: Map<string | undefined, FirstGrants>
   /** All charges ever. */
   charged: bigint
   requests: number

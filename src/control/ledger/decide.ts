@@ -4,7 +4,7 @@
  */
 import type { BudgetCharge, BudgetGrant } from '../../../events/index.ts'
 import { type HolderReport, isCounted } from '../../ground/model/budgets.ts'
-import { type Holding, outstandingOf } from '../actors/budget.machine.ts'
+import { type Holdings, outstandingOf } from '../actors/holdings.ts'
 import type { BudgetDefinition, BudgetState } from './budget-state.ts'
 import { balanceOf, type LedgerFold, poolOf } from './ledger-fold.ts'
 import { endOfWindow } from './windows.ts'
@@ -107,8 +107,7 @@ export function decideWant(
   const pool = poolOf(budget, value, time) - taken
   const { value: state, context } = balanceOf(budget, value)
   if (state === 'closed') return { grant: undefined, isRecall: false, isExhausted: true }
-  const others = Object.entries(context.holdings).filter(([name]) => name !== holder)
-  const isOwed = others.some(([, holding]) => mayGiveBack(holding))
+  const isOwed = mayGetBack(context.holdings, holder)
   const part = holders <= 1 ? pool : pool / BigInt(2 * holders)
   const amount = min(pool, part > want ? part : want)
   const isShort = pool < want
@@ -119,7 +118,13 @@ export function decideWant(
   }
 }
 
-const mayGiveBack = (holding: Holding): boolean => !holding.isDrained && outstandingOf(holding) > 0n
+/** Whether a holder, other than the one that asks, can give something back. */
+function mayGetBack(holdings: Holdings, except?: string): boolean {
+  for (const [holder, holding] of holdings) {
+    if (holder !== except && !holding.isDrained && outstandingOf(holding) > 0n) return true
+  }
+  return false
+}
 
 const min = (a: bigint, b: bigint): bigint => (a < b ? a : b)
 
@@ -131,7 +136,7 @@ export function overdrawnValues(
 ): string[] {
   return [...values].filter((value) => {
     const { value: state, context } = balanceOf(budget, value)
-    const isGranted = Object.values(context.holdings).some(mayGiveBack)
-    return isGranted && state === 'granted' && poolOf(budget, value, time) < 0n
+    if (state !== 'granted' || poolOf(budget, value, time) >= 0n) return false
+    return mayGetBack(context.holdings)
   })
 }

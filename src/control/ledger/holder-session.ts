@@ -118,7 +118,7 @@ export class HolderSession {
 
   #accountOf(budget: BudgetState, value: string, { time }: LedgerFold): AccountUpdate[] {
     const { value: state, context } = balanceOf(budget, value)
-    const granted = context.holdings[this.holder]?.granted ?? 0n
+    const granted = context.holdings.get(this.holder)?.granted ?? 0n
     const key = keyOf({ budget: budget.id, value })
     const isRecalled = state !== 'granted'
     const isExhausted = this.#exhausted.has(key)

@@ -2,12 +2,14 @@ import { describe, expect, it } from 'vitest'
 import {
   budgetCharged,
   budgetDefined,
+  budgetGranted,
   budgetOpened,
+  budgetReleased,
   type SluiceEvent,
 } from '../../../events/index.ts'
 import { newEvent } from '../log/index.ts'
 import { dueWindow } from './decide.ts'
-import { LedgerFold } from './ledger-fold.ts'
+import { balanceOf, LedgerFold, poolOf } from './ledger-fold.ts'
 
 const writer = { source: '/test', epoch: 0, clock: { now: () => Date.UTC(2026, 0, 5) } }
 const about = { kind: 'Ledger', name: 'test' }
@@ -66,7 +68,45 @@ describe('the fold of the ledger', () => {
     const fold = foldOf()
     const restored = new LedgerFold()
     restored.restore(fold.snapshot())
+    for (const { first } of fold.budgets.values()) first.clear()
     expect(restored.budgets).toEqual(fold.budgets)
     expect(restored.digest()).toBe(fold.digest())
+  })
+
+  it('gives a new value what each proxy holds then, and an older value keeps its own', () => {
+    const fold = foldOf()
+    const budget = fold.budgets.get('b')
+    if (budget === undefined) throw new Error('the budget is missing')
+    const share = { budget: 'b', window: 1, share: 250_000, generation: 1 }
+    const add = (event: object) =>
+      fold.apply({ position: fold.position + 1, event: event as SluiceEvent })
+    const held = (value: string) =>
+      Array.from(balanceOf(budget, value).context.holdings, ([holder, { granted }]) => [
+        holder,
+        Number(granted),
+      ])
+    const charge = (holder: string, value: string) => ({ ...report(1, value, '3'), holder })
+
+    for (const holder of ['q~1', 'q~2']) {
+      const data = { holder, grants: [share] }
+      add(newEvent(budgetGranted, writer, about, { id: holder, data }))
+      add(
+        newEvent(budgetCharged, writer, about, { id: `c${holder}`, data: charge(holder, holder) }),
+      )
+    }
+    expect([held('q~1'), held('q~2')]).toEqual([
+      [['q~1', 25]],
+      [
+        ['q~1', 25],
+        ['q~2', 25],
+      ],
+    ])
+    // 3 are spent, and one of what was granted was given back.
+    expect(poolOf(budget, 'q~2', 0)).toBe(100n - 25n - 25n + 1n)
+    add(newEvent(budgetReleased, writer, about, { id: 'r', data: { holder: 'q~1' } }))
+    expect(held('q~2')).toEqual([['q~2', 25]])
+    expect(poolOf(budget, 'q~1', 0)).toBe(100n - 3n)
+    expect(held('later')).toEqual([['q~2', 25]])
+    expect(held('bob').map(([holder]) => holder)).toEqual(['p~1'])
   })
 })

@@ -12,8 +12,8 @@ import {
   type BalanceSnapshot,
   newBalance,
   nextBalance,
-  outstandingOf,
 } from '../actors/budget.machine.ts'
+import { FirstGrants, Holdings, noGrants } from '../actors/holdings.ts'
 import {
   restoreBudget,
   restoreWarning,
@@ -109,6 +109,7 @@ export class LedgerFold {
     } else if (definition.generation > known.definition.generation) {
       if (countsOtherwise(known.definition, definition)) endWindow(known)
       known.definitions.set(definition.generation, definition)
+      known.first.clear()
       known.definition = definition
     }
     return [{ budget: id, value: undefined }]
@@ -119,8 +120,7 @@ export class LedgerFold {
     if (budget === undefined || data.window <= budget.window) return nothing
     budget.window = data.window
     budget.endsAt = data.endsAt === undefined ? undefined : Date.parse(data.endsAt)
-    budget.balances.clear()
-    budget.shares.clear()
+    endBalances(budget)
     for (const generation of budget.definitions.keys()) {
       if (generation !== budget.definition.generation) budget.definitions.delete(generation)
     }
@@ -138,6 +138,7 @@ export class LedgerFold {
       }
       if (share === undefined || generation === undefined) return []
       budget.shares.set(holder, [...(budget.shares.get(holder) ?? []), { share, generation }])
+      budget.first.clear()
       return [{ budget: id, value: undefined }]
     })
   }
@@ -203,9 +204,11 @@ export class LedgerFold {
     const changes: LedgerChange[] = []
     for (const budget of this.budgets.values()) {
       budget.shares.delete(holder)
+      budget.first.clear()
       for (const [value, balance] of budget.balances) {
-        if (balance.context.holdings[holder] === undefined) continue
-        budget.balances.set(value, nextBalance(balance, { type: 'RELEASED', holder }))
+        const next = nextBalance(balance, { type: 'RELEASED', holder })
+        if (next === balance) continue
+        budget.balances.set(value, next)
         changes.push({ budget: budget.id, value })
       }
     }
@@ -219,7 +222,7 @@ export class LedgerFold {
       const known = budget.balances.get(value)
       if (known === undefined) continue
       budget.balances.delete(value)
-      const context = { ...known.context, holdings: {} }
+      const context = { ...known.context, holdings: new Holdings(noGrants) }
       budget.balances.set(pseudonym, { value: 'closed', context })
       changes.push({ budget: budget.id, value: pseudonym })
     }
@@ -292,10 +295,15 @@ const countsOtherwise = (before: BudgetDefinition, after: BudgetDefinition): boo
 /** Ends the window of a budget at once, so that the next one is due. Balances and charges begin at zero. */
 function endWindow(budget: BudgetState): void {
   if (budget.window > 0) budget.endsAt = 0
-  budget.balances.clear()
-  budget.shares.clear()
+  endBalances(budget)
   budget.charged = 0n
   budget.requests = 0
+}
+
+function endBalances({ balances, shares, first }: BudgetState): void {
+  balances.clear()
+  shares.clear()
+  first.clear()
 }
 
 function newBudget(definition: BudgetDefinition): BudgetState {
@@ -307,6 +315,7 @@ function newBudget(definition: BudgetDefinition): BudgetState {
     endsAt: undefined,
     balances: new Map(),
     shares: new Map(),
+    first: new Map(),
     charged: 0n,
     requests: 0,
   }
@@ -325,15 +334,24 @@ export function shareOf(budget: BudgetState, holder: string, value: string): big
 }
 
 /** Returns the balance of a value. A new one begins with the shares of all holders. */
-export function balanceOf(budget: BudgetState, value: string): BalanceSnapshot {
-  const known = budget.balances.get(value)
+export const balanceOf = (budget: BudgetState, value: string): BalanceSnapshot =>
+  budget.balances.get(value) ?? newBalance(firstGrantsOf(budget, value))
+
+function firstGrantsOf(budget: BudgetState, value: string): FirstGrants {
+  const hasOverride = [...budget.definitions.values()].some(({ overrides }) =>
+    Object.hasOwn(overrides, value),
+  )
+  const key = hasOverride ? value : undefined
+  const known = budget.first.get(key)
   if (known !== undefined) return known
-  const shares: (readonly [string, bigint])[] = []
+  const grants = new Map<string, bigint>()
   for (const holder of budget.shares.keys()) {
     const amount = shareOf(budget, holder, value)
-    if (amount > 0n) shares.push([holder, amount])
+    if (amount > 0n) grants.set(holder, amount)
   }
-  return newBalance(shares)
+  const first = new FirstGrants(grants)
+  budget.first.set(key, first)
+  return first
 }
 
 /** What was spent of a balance in the window that contains `time`. */
@@ -349,7 +367,6 @@ export function spentOf(budget: BudgetState, { slices }: Balance, time: number):
 /** What of a value is neither spent nor granted; negative if more is than the amount. */
 export function poolOf(budget: BudgetState, value: string, time: number): bigint {
   const { context } = balanceOf(budget, value)
-  let pool = limitOf(budget.definition, value) + context.adjusted - spentOf(budget, context, time)
-  for (const holding of Object.values(context.holdings)) pool -= outstandingOf(holding)
-  return pool
+  const limit = limitOf(budget.definition, value) + context.adjusted
+  return limit - spentOf(budget, context, time) - context.holdings.outstanding
 }

@@ -7,7 +7,7 @@ import type { BudgetState } from './budget-state.ts'
 import { LedgerFold } from './ledger-fold.ts'
 
 /** Version of the fold; snapshots of another one are not used. */
-export const ledgerVersion = 'ledger-4'
+export const ledgerVersion = 'ledger-5'
 
 /** The writer of all events of the ledger. */
 export const ledgerWriter = { source: '/sluice/ledger', epoch: 0, clock: systemClock } as const

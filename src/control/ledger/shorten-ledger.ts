@@ -10,7 +10,7 @@ import {
   budgetRenamed,
   type SluiceEvent,
 } from '../../../events/index.ts'
-import { outstandingOf } from '../actors/budget.machine.ts'
+import { outstandingOf } from '../actors/holdings.ts'
 import { type EventLog, newEvent, type Position } from '../log/index.ts'
 import { LedgerFold } from './ledger-fold.ts'
 import type { NewEvent } from './next-events.ts'
@@ -173,7 +173,7 @@ async function close(
 function holdersOf({ budgets, holders }: LedgerFold, value: string): string[] {
   const found = new Set<string>()
   for (const { balances } of budgets.values()) {
-    for (const [holder, holding] of Object.entries(balances.get(value)?.context.holdings ?? {})) {
+    for (const [holder, holding] of balances.get(value)?.context.holdings ?? []) {
       const isOver = holding.isDrained && outstandingOf(holding) === 0n
       if (!isOver && holders.get(holder)?.isReleased !== true) found.add(holder)
     }

@@ -3,7 +3,7 @@
  * 10⁻¹² USD. Only what ADR 25 states may be missing: charges that a killed proxy had not reported.
  */
 import type { SluiceEvent } from '../../../events/index.ts'
-import { outstandingOf } from '../../../src/control/actors/budget.machine.ts'
+import { outstandingOf } from '../../../src/control/actors/holdings.ts'
 import type { BudgetState } from '../../../src/control/ledger/budget-state.ts'
 import { LedgerFold } from '../../../src/control/ledger/ledger-fold.ts'
 import { limitOf } from '../../../src/ground/model/budgets.ts'
@@ -101,7 +101,7 @@ export class Holders {
     const holder = this.#of(name)
     for (const { id, balances } of this.fold.budgets.values()) {
       for (const [value, { context }] of balances) {
-        const holding = context.holdings[name]
+        const holding = context.holdings.get(name)
         if (holding === undefined) continue
         accountOf(holder, accountName(id, value)).outstanding = outstandingOf(holding)
       }

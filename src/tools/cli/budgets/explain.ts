@@ -1,6 +1,6 @@
 /** `sluice budgets explain` shows who has spent a budget, who holds allowances, and who has adjusted it. */
 
-import { outstandingOf } from '../../../control/actors/budget.machine.ts'
+import { outstandingOf } from '../../../control/actors/holdings.ts'
 import {
   budgetAmount,
   resetTime,
@@ -96,7 +96,7 @@ function addCharge(
 /** The allowances that proxies have not spent. */
 const allowancesOf = ({ balances }: BudgetState, { holders }: LedgerFold) =>
   [...balances].flatMap(([value, { context }]) =>
-    Object.entries(context.holdings).flatMap(([holder, holding]) => {
+    [...context.holdings].flatMap(([holder, holding]) => {
       const amount = outstandingOf(holding)
       const isReleased = holders.get(holder)?.isReleased === true
       return amount === 0n || isReleased ? [] : [{ value, holder, amount }]
