@@ -107,6 +107,14 @@ const status = record({
   'listeners?': [part],
 })
 
+const pinnedVersion = record({
+  uid: 'string',
+  resourceVersion: 'string',
+  generation: 'number',
+  age: record({ created: 'number', order: 'number' }),
+  object: 'object',
+})
+
 const stream: Shape = {
   proxy: 'string',
   'gateway?': 'string',
@@ -198,6 +206,17 @@ const dataShapes: Readonly<Record<string, Shape>> = {
     reason: 'string',
     author: 'string',
   },
+  'dev.sluice.pin.set.v1': {
+    to: 'number',
+    'only?': [record(name)],
+    objects: [record({ ...name, 'version?': pinnedVersion })],
+    'more?': 'boolean',
+    'untilChanged?': 'boolean',
+    'until?': assertTime,
+    reason: 'string',
+    author: 'string',
+  },
+  'dev.sluice.pin.lifted.v1': { reason: 'string', author: 'string' },
   'dev.sluice.budget.defined.v1': {
     budget: 'string',
     name: 'string',

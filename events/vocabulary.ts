@@ -19,6 +19,7 @@ import { configAcked, configRejected, proxyConnected, proxyDisconnected } from '
 import { deploymentApplied, deploymentFailed } from './deployment.ts'
 import type { EventOf } from './envelope.ts'
 import { jwksFetched } from './fetch.ts'
+import { pinLifted, pinSet } from './pin.ts'
 import { digestsDiffered, digestTaken, leaseAcquired, leaseLost } from './replica.ts'
 import {
   relistFinished,
@@ -52,6 +53,8 @@ export const vocabulary = [
   deploymentFailed,
   definitionsObserved,
   apiKeysChanged,
+  pinSet,
+  pinLifted,
   budgetDefined,
   budgetOpened,
   budgetGranted,

@@ -77,6 +77,7 @@ export class Segment {
     const change = this.#folds.add(recorded)
     this.#noteChange(change, index)
     this.#noteObject(event, index)
+    if (/\.(pin|timer)\./.test(event.type)) this.#notePin(index)
     if (/\.(proxy|config|timer)\./.test(event.type)) this.#noteProxies(index)
     if (event.type === 'dev.sluice.desired.published.v1') {
       this.foldVersions.add(event.data.foldVersion)
@@ -152,6 +153,18 @@ export class Segment {
 
   #noteProxies(index: number): void {
     this.#proxies.set('', index, this.#folds.newest.proxies())
+  }
+
+  /** A pin, and its end, may put another version of any object in force. */
+  #notePin(index: number): void {
+    const gone = new Set(Array.from(this.#objects.at(index).entries(), ([key]) => key))
+    for (const state of this.#folds.newest.graph.objects()) {
+      const key = objectKey(state.ref)
+      gone.delete(key)
+      if (this.#objects.newest(key)?.generation === state.generation) continue
+      this.#objects.set(key, index, this.#storedVersion(state))
+    }
+    for (const key of gone) this.#objects.set(key, index, undefined)
   }
 
   /** Notes which events have the versions of an object; the fold has decided which of them count. */

@@ -7,6 +7,10 @@ import {
   configAcked,
   configRejected,
   createEvent,
+  type PinnedObject,
+  type PinSetData,
+  pinLifted,
+  pinSet,
   proxyConnected,
   proxyDisconnected,
   type RefusedTarget,
@@ -149,6 +153,16 @@ const step = fc.oneof(
     weight: 3,
     arbitrary: fc.record({ type: fc.constant('reject' as const), proxy, name, namespace }),
   },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      type: fc.constant('pin' as const),
+      objects: fc.array(fc.record({ object: objects, isPresent: fc.boolean() }), { maxLength: 3 }),
+      isOnly: fc.boolean(),
+      untilChanged: fc.boolean(),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant('lift' as const) }) },
 )
 
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never
@@ -162,6 +176,42 @@ function parentsOf(spec: object): RefusedTarget[] {
   const own = parentRef === undefined ? [] : [{ kind: 'Gateway', ...parentRef }]
   return [...(parentRefs ?? []), ...own].map((parent) => ({ group, ...parent }))
 }
+
+/** A pin of random versions; those of one object are equal. */
+function pinnedBy(
+  { objects: made, isOnly, untilChanged }: Extract<Step, { type: 'pin' }>,
+  position: number,
+): Pick<PinSetData, 'objects' | 'only' | 'untilChanged'> {
+  const pinned = new Map<string, PinnedObject>()
+  for (const { object: one, isPresent } of made) {
+    const ref = { kind: one.kind, namespace: one.namespace, name: one.name }
+    const version = {
+      uid: 'old',
+      resourceVersion: 'old',
+      generation: 1,
+      age: { created: 0, order: position },
+      object: bodyOf(one),
+    }
+    pinned.set(objectKey(ref), { ...ref, ...(isPresent && { version }) })
+  }
+  const refs = Array.from(pinned.values(), ({ kind, namespace, name }) => ({
+    kind,
+    namespace,
+    name,
+  }))
+  return {
+    objects: [...pinned.values()],
+    ...(isOnly && { only: refs }),
+    ...(untilChanged && { untilChanged }),
+  }
+}
+
+const bodyOf = ({ kind, name, spec, fields }: Extract<Step, { type: 'apply' }>['object']) => ({
+  apiVersion: 'v1',
+  kind,
+  metadata: { ...fields, name },
+  spec,
+})
 
 /** Gives uids, generations and positions as a source and a log do. */
 class Recording {
@@ -208,13 +258,21 @@ class Recording {
         const data = { proxy: item.proxy, sequence: position - 1, key, code: 'x', message: 'taken' }
         return createEvent(configRejected, context, { ...about('proxy'), data })
       }
+      case 'pin': {
+        const data = { to: 0, ...pinnedBy(item, position), reason: 'test', author: 'test' }
+        return createEvent(pinSet, context, { ...about('pin'), data })
+      }
+      case 'lift': {
+        const data = { reason: 'test', author: 'test' }
+        return createEvent(pinLifted, context, { ...about('pin'), data })
+      }
       default:
         return this.#resourceEvent(item, context, id)
     }
   }
 
   #resourceEvent(
-    { type, object: made }: Extract<Step, { object: unknown }>,
+    { type, object: made }: Extract<Step, { type: 'apply' | 'refuse' | 'delete' }>,
     context: { source: string; time: string; epoch: number },
     id: string,
   ): SluiceEvent | undefined {
@@ -240,12 +298,10 @@ class Recording {
         data: { ...version, problems, targets },
       })
     }
-    const metadata = { ...made.fields, name: ref.name }
-    const body = { apiVersion: 'v1', kind: ref.kind, metadata, spec: made.spec }
     return createEvent(resourceApplied, context, {
       id,
       subject: key,
-      data: { ...version, object: body },
+      data: { ...version, object: bodyOf(made) },
     })
   }
 }

@@ -5,6 +5,7 @@ import {
   conditionsDecided,
   configAcked,
   createEvent,
+  pinLifted,
   proxyConnected,
 } from '../../../events/index.ts'
 import { FoldStory, type StoryObject } from '../../../test/support/fold-story.ts'
@@ -28,6 +29,13 @@ function restart(fold: Fold): Fold {
   restored.restore(JSON.parse(JSON.stringify(fold.snapshot())) as FoldSnapshot)
   return restored
 }
+
+const liftEvent = (position: number) =>
+  createEvent(
+    pinLifted,
+    { source: '/test', time: '2027-01-01T00:00:00.000Z', epoch: 0 },
+    { id: `${position}`, subject: 'pin', data: { reason: 'test', author: 'test' } },
+  )
 
 /** The digests of a fold, computed again from its whole state. */
 function digestsOf(fold: Fold): Digests {
@@ -140,7 +148,8 @@ describe('the fold', () => {
       fc.property(randomLog, (events) => {
         const fold = foldAll(events)
         const empty = freshFold().digests()
-        let position = events.at(-1)?.position ?? 0
+        let position = (events.at(-1)?.position ?? 0) + 1
+        fold.apply({ position, event: liftEvent(position) })
         for (const { ref, uid } of [...fold.graph.objects()]) {
           const data = { ...ref, uid, resourceVersion: 'gone', cause: 'watch' } as const
           position++
@@ -154,6 +163,32 @@ describe('the fold', () => {
         expect(fold.resources()).toEqual([])
       }),
       { numRuns: 100 },
+    )
+  })
+
+  it('has the resources of the newest objects once a pin is lifted', () => {
+    fc.assert(
+      fc.property(randomLog, (events) => {
+        const isPin = ({ event }: RecordedEvent) => event.type.startsWith('dev.sluice.pin.')
+        const position = (events.at(-1)?.position ?? 0) + 1
+        const pinned = foldAll([...events, { position, event: liftEvent(position) }])
+        const never = foldAll(events.filter((one) => !isPin(one)))
+        expect(
+          pinned
+            .resources()
+            .map(({ version }) => version)
+            .sort(),
+        ).toEqual(
+          never
+            .resources()
+            .map(({ version }) => version)
+            .sort(),
+        )
+        expect([...pinned.graph.objects()].map(({ refused }) => refused)).toHaveLength(
+          [...never.graph.objects()].length,
+        )
+      }),
+      { numRuns: 200 },
     )
   })
 

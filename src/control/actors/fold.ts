@@ -17,19 +17,20 @@ import type { Deployment } from '../desired/deployment/plan.ts'
 import { gatewayApiVersions } from '../desired/derive/gateway-class.ts'
 import { unreadKindsInput } from '../desired/derive/inference-pool.ts'
 import type { Graph } from '../desired/graph.ts'
-import { generationOf, isSameVersion } from '../desired/object-state.ts'
-import { type Status, StatusStore } from '../desired/status-store.ts'
+import { isSameVersion } from '../desired/object-state.ts'
+import type { Status } from '../desired/status-store.ts'
 import { type ConnectedProxy, Delivery } from './delivery.ts'
 import type { PendingTimer } from './delivery-timers.ts'
 import { DeploymentReports } from './deployment-reports.ts'
 import { DynamicApiKeys, type StoredDynamicKey } from './dynamic-api-keys.ts'
+import { Pin, type PinState, type StoredPin } from './pin.ts'
 import {
   absentResource,
   nextResource,
   type ResourceSnapshot,
   toResourceInput,
 } from './resource.machine.ts'
-import { StatusCauses } from './status-causes.ts'
+import { StatusChanges } from './status-changes.ts'
 
 /** Must change if the same log gives other results. Digests are comparable within one version only. */
 export const foldVersion = '14'
@@ -42,19 +43,9 @@ export interface RecordedEvent {
   readonly redacted?: true
 }
 
-export interface StatusChange {
-  readonly ref: ObjectRef
-  readonly generation: number
-  readonly status: Status
-}
-
 /** Everything that changed since the last call of `takeChange`. */
-export interface FoldChange {
+export interface FoldChange extends ReturnType<StatusChanges['take']> {
   readonly delta: DesiredDelta
-  readonly statuses: readonly StatusChange[]
-  /** Objects that no longer have a status of ours: they were deleted, or belong to another controller. */
-  readonly dropped: readonly ObjectRef[]
-  readonly causes: ReturnType<StatusCauses['take']>
   /** Gateways whose deployment has changed. */
   readonly deployments: readonly ObjectKey[]
   /** Whether there were events other than delivery events, so that proxies should get the new position. */
@@ -78,6 +69,8 @@ export interface FoldSnapshot {
   readonly definitions?: string
   /** Not set if there are none. */
   readonly dynamicKeys?: readonly StoredDynamicKey[]
+  /** Not set if there is none. */
+  readonly pin?: StoredPin
   readonly statuses: readonly (readonly [ObjectKey, Status])[]
   /** Epoch of the newest lease holder. Not set if there was none. */
   readonly epoch?: number
@@ -89,7 +82,11 @@ export class Fold {
   #delivery: Delivery
   #deployments: DeploymentReports
   readonly #dynamicKeys: DynamicApiKeys
-  #statusStore = new StatusStore()
+  readonly #pin = new Pin({
+    get: (key) => this.#actors.get(key),
+    set: (key, snapshot) => this.#setActor(key, snapshot),
+  })
+  readonly #statuses: StatusChanges
   /** URI -> last fetched key set, kept until another one is fetched. */
   readonly #keySets = new Map<string, FetchedKeys>()
   #unread: readonly string[] | undefined
@@ -97,10 +94,9 @@ export class Fold {
   #gate = new EpochGate()
   #position = 0
   #changedAt = 0
+  /** The timers of the pin, those of delivery, and both in one. */
+  #joinedTimers: readonly (readonly PendingTimer[])[] | undefined
   #observed = false
-  #statuses = new Map<ObjectKey, StatusChange>()
-  #dropped = new Set<ObjectKey>()
-  readonly #causes = new StatusCauses()
 
   /** `graph` comes from `desired/derivations.ts`; a fold owns its graph. */
   constructor(graph: Graph) {
@@ -108,6 +104,7 @@ export class Fold {
     this.#delivery = new Delivery(graph)
     this.#deployments = new DeploymentReports(graph)
     this.#dynamicKeys = new DynamicApiKeys(graph)
+    this.#statuses = new StatusChanges(graph)
   }
 
   /** Position of the last event that was folded; 0 before the first. */
@@ -127,7 +124,7 @@ export class Fold {
 
   /** Hashes everything that changed since the last call. */
   digests(): Digests {
-    return { desired: this.graph.outputs.digest, status: this.#statusStore.digest }
+    return { desired: this.graph.outputs.digest, status: this.#statuses.store.digest }
   }
 
   resources(): readonly VersionedResource[] {
@@ -135,7 +132,7 @@ export class Fold {
   }
 
   statusOf(ref: ObjectRef): Status | undefined {
-    return this.#statusStore.get(objectKey(ref))
+    return this.#statuses.store.get(objectKey(ref))
   }
 
   /** The status of an object, and the version of the object (valid or refused) that the status is about. */
@@ -158,6 +155,7 @@ export class Fold {
     if (!this.#gate.admits(event)) return
     const isFolded =
       this.#applyResource(event) ||
+      this.#applyPin(event) ||
       this.#applyKeySet(event) ||
       this.#applyListing(event) ||
       this.#applyDefinitions(event) ||
@@ -168,12 +166,12 @@ export class Fold {
     if (!isFolded) return
     const before = this.#changes
     this.graph.settle()
-    this.#collectStatuses(event.time)
+    this.#statuses.collect(position, event.time)
     if (this.#changes !== before) this.#changedAt = position
   }
 
   get #changes(): number {
-    return this.graph.outputs.changes + this.#statusStore.changes
+    return this.graph.outputs.changes + this.#statuses.store.changes
   }
 
   /** Returns what changed since the last call. */
@@ -184,16 +182,11 @@ export class Fold {
       if (resource === undefined) removed.push(key)
       else upserted.push(resource)
     }
-    const statuses = [...this.#statuses.values()]
     const observed = this.#observed
-    const dropped = [...this.#dropped].map(parseObjectKey)
-    const causes = this.#causes.take()
-    this.#statuses = new Map()
-    this.#dropped.clear()
     this.#observed = false
     const deployments = [...this.graph.outputs.takeDeployments()]
     const delta = { sequence: this.#position, upserted, removed }
-    return { delta, statuses, dropped, causes, deployments, observed }
+    return { delta, ...this.#statuses.take(), deployments, observed }
   }
 
   /** New resources that `takeChange` will return unless they change again, without those of earlier calls. */
@@ -204,9 +197,7 @@ export class Fold {
   /** Drops what `takeChange` would return, which otherwise accumulates. */
   dropChange(): void {
     this.graph.outputs.dropChanges()
-    this.#statuses.clear()
-    this.#causes.clear()
-    this.#dropped.clear()
+    this.#statuses.dropBatch()
     this.#observed = false
   }
 
@@ -220,7 +211,8 @@ export class Fold {
       ...(this.#unread && { unread: this.#unread }),
       ...(this.#definitions !== undefined && { definitions: this.#definitions }),
       ...this.#dynamicKeys.snapshot(),
-      statuses: this.#statusStore.entries(),
+      ...this.#pin.snapshot(),
+      statuses: this.#statuses.store.entries(),
       ...(this.epoch > 0 && { epoch: this.epoch }),
     }
   }
@@ -231,7 +223,7 @@ export class Fold {
    */
   restore(snapshot: FoldSnapshot): void {
     this.#forget()
-    this.#statusStore.restore(snapshot.statuses)
+    this.#statuses.restore(snapshot.statuses)
     for (const [key, persisted] of snapshot.actors) {
       this.#setActor(key, persisted as ResourceSnapshot)
     }
@@ -244,14 +236,13 @@ export class Fold {
     this.#setUnread(snapshot.unread)
     this.#setDefinitions(snapshot.definitions)
     this.#dynamicKeys.restore(snapshot.dynamicKeys)
+    this.#pin.restore(snapshot.pin)
     this.#position = snapshot.position
     this.#changedAt = snapshot.position
     this.#gate = new EpochGate(snapshot.epoch)
     this.graph.settle()
-    this.#collectStatuses('1970-01-01T00:00:00.000Z')
-    this.#statuses = new Map()
-    this.#causes.clear()
-    this.#dropped.clear()
+    this.#statuses.collect(this.#position, '1970-01-01T00:00:00.000Z')
+    this.#statuses.dropBatch()
     this.#observed = true
   }
 
@@ -260,7 +251,6 @@ export class Fold {
     for (const name of [...this.graph.inputs.keys()]) this.graph.setInput(name, undefined)
     this.#actors.clear()
     this.#keySets.clear()
-    this.#statusStore = new StatusStore()
     this.#delivery = new Delivery(this.graph)
     this.#deployments = new DeploymentReports(this.graph)
   }
@@ -282,12 +272,28 @@ export class Fold {
 
   /** The pending timers; the same array until they change. */
   timers(): readonly PendingTimer[] {
-    return this.#delivery.timers()
+    const [own, others] = [this.#pin.timers, this.#delivery.timers()]
+    if (own.length === 0) return others
+    const [first, second, joined] = this.#joinedTimers ?? []
+    if (first === own && second === others && joined !== undefined) return joined
+    const all = [...others, ...own]
+    this.#joinedTimers = [own, others, all]
+    return all
+  }
+
+  /** The configuration that an operator holds in force; undefined if none. */
+  get pin(): PinState | undefined {
+    return this.#pin.state
+  }
+
+  /** The newest versions of the objects of which the pin holds another one. */
+  get heldBack(): ReadonlyMap<ObjectKey, ResourceSnapshot> {
+    return this.#pin.newest
   }
 
   /** Every object that has a status, and that status; sorted by kind, namespace and name. */
   statuses(): readonly (readonly [ObjectRef, Status])[] {
-    return this.#statusStore
+    return this.#statuses.store
       .entries()
       .sort(([a], [b]) => compareText(a, b))
       .map(([key, status]) => [parseObjectKey(key), status])
@@ -300,14 +306,20 @@ export class Fold {
     const { kind, namespace, name } = event.data as ObjectRef
     const ref = { kind, namespace, name }
     const key = objectKey(ref)
-    const before = this.#actors.get(key) ?? absentResource(ref)
+    const before = this.#pin.newest.get(key) ?? this.#actors.get(key) ?? absentResource(ref)
     const after = nextResource(before, input)
-    if (after !== before) this.#setActor(key, after)
+    if (after !== before) this.#pin.put(key, after)
     const isFirst = before.context.state?.uid !== after.context.state?.uid
     if (isFirst && 'programmed' in event.data && event.data.programmed !== undefined) {
       this.#delivery.remember(key, event.data.programmed)
     }
     return after !== before
+  }
+
+  #applyPin(event: SluiceEvent): boolean {
+    if (!this.#pin.apply(event, this.#position)) return false
+    this.#observed = true
+    return true
   }
 
   #applyKeySet(event: SluiceEvent): boolean {
@@ -371,29 +383,5 @@ export class Fold {
     }
     this.#delivery.noteObject(key, before, state)
     this.#deployments.noteObject(key, state)
-  }
-
-  /** Drops the status of an object, and an earlier decision of the batch about it. */
-  #dropStatus(key: ObjectKey): void {
-    if (this.#statusStore.drop(key)) {
-      this.#dropped.add(key)
-      this.#causes.note(key, this.#position)
-    }
-    this.#statuses.delete(key)
-  }
-
-  #collectStatuses(time: string): void {
-    for (const [key, decided] of this.graph.outputs.takeStatuses()) {
-      if (decided === undefined) {
-        this.#dropStatus(key)
-        continue
-      }
-      const status = this.#statusStore.decide(key, decided, time)
-      if (this.#dropped.size > 0) this.#dropped.delete(key)
-      const state = this.graph.object(key)
-      if (status === undefined || state === undefined) continue
-      this.#causes.note(key, this.#position)
-      this.#statuses.set(key, { ref: state.ref, generation: generationOf(state), status })
-    }
   }
 }

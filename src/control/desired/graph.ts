@@ -20,9 +20,10 @@ import type { ObjectKey, ObjectRef } from '../../ground/model/names.ts'
 import { objectKey } from '../../ground/model/names.ts'
 import type { Resource, ResourceKey } from '../../ground/model/resources.ts'
 import type { Deployment } from './deployment/plan.ts'
+import { deriveObject } from './derive-object.ts'
 import { KeySetRequests } from './key-set-requests.ts'
 import { type IndexDefinition, ObjectIndexes } from './object-indexes.ts'
-import { type ObjectState, refusalAfter } from './object-state.ts'
+import type { ObjectState } from './object-state.ts'
 import { OutputStore } from './output-store.ts'
 import { type PartOwner, PartStore } from './parts.ts'
 import { hasSameContent } from './same-content.ts'
@@ -72,19 +73,6 @@ export interface Stage {
   readonly name: string
   readonly kinds: readonly string[]
   derive(self: ObjectState, read: Reader): Derived
-}
-
-/**
- * If a stage throws for an object, the object is derived as a refused one: its status reports the error,
- * and a policy closes its targets. Other objects are not affected.
- */
-function deriveSafely(stage: Stage, state: ObjectState, read: Reader): Derived {
-  try {
-    return stage.derive(state, read)
-  } catch (error) {
-    const refused = refusalAfter(error, state)
-    return refused === undefined ? {} : stage.derive({ ...state, object: undefined, refused }, read)
-  }
 }
 
 /** What one stage read and derived for one object. */
@@ -226,7 +214,8 @@ export class Graph {
     this.#requested = nothing
     this.#sources.begin(node)
     this.#parts.begin(node)
-    const derived = deriveSafely(stage, state, this.#views[position] as Reader)
+    const view = this.#views[position] as Reader
+    const derived = deriveObject<Derived>((self) => stage.derive(self, view), state, {})
     this.#parts.end(node)
     this.#sources.end(node)
     this.keySets.set(node.id, this.#requested)

@@ -48,6 +48,8 @@ export interface ObjectState {
   readonly object: ObservedObject | undefined
   /** Set if a later version is invalid; the last valid version stays in use. */
   readonly refused: RefusedVersion | undefined
+  /** Set if an operator holds this version, so that a later one waits. */
+  readonly held?: { readonly message: string }
 }
 
 /** Whether two states of an object in one log are the same. */
@@ -56,6 +58,7 @@ export function isSameVersion(a: ObjectState | undefined, b: ObjectState): boole
     a?.uid === b.uid &&
     a.resourceVersion === b.resourceVersion &&
     a.generationSequence === b.generationSequence &&
+    a.held?.message === b.held?.message &&
     hasSameContent(a.age, b.age)
   )
 }

@@ -19,12 +19,21 @@ import { LogError, type Position, type Recorded } from './log.ts'
  * that leaves out any is marked with `"redacted":true`, since the fold of the export then differs.
  */
 export function exportLine({ position, event, redacted }: Recorded): string {
-  if (event.type !== 'dev.sluice.resource.applied.v1') return line({ position, event })
-  const written = JSON.stringify(event.data.object)
-  const object = withoutCredentials(event.data.object) as typeof event.data.object
-  const isRedacted = redacted === true || JSON.stringify(object) !== written
-  const shown: SluiceEvent = { ...event, data: { ...event.data, object } }
+  const shown = withoutManifestCredentials(event)
+  if (shown === event) return line({ position, event })
+  const isRedacted = redacted === true || JSON.stringify(shown) !== JSON.stringify(event)
   return line({ position, event: shown, ...(isRedacted && { redacted: true }) })
+}
+
+/** The event itself if it has no manifests. */
+function withoutManifestCredentials(event: SluiceEvent): SluiceEvent {
+  if (event.type === 'dev.sluice.resource.applied.v1') {
+    const object = withoutCredentials(event.data.object) as typeof event.data.object
+    return { ...event, data: { ...event.data, object } }
+  }
+  if (event.type !== 'dev.sluice.pin.set.v1') return event
+  const objects = withoutCredentials(event.data.objects) as typeof event.data.objects
+  return { ...event, data: { ...event.data, objects } }
 }
 
 const line = (recorded: Recorded): string => `${JSON.stringify(recorded)}\n`

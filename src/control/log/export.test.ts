@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, it } from 'vitest'
 import { isExport, joinSnapshot, readExport, snapshotLines } from './export.ts'
-import type { SnapshotPart } from './export-lines.ts'
+import { exportLine, type SnapshotPart } from './export-lines.ts'
 import type { Position } from './log.ts'
 
 const recorded = join(import.meta.dirname, '../../../examples/quickstart/recorded.jsonl')
@@ -95,6 +95,22 @@ describe('an exported log', () => {
   ])('with %s is refused with file and line', async (_, content, message) => {
     await expect(read(...content.map(String))).rejects.toThrow(message)
     await expect(read(...content.map(String))).rejects.toThrow(/log\.jsonl:\d/)
+  })
+})
+
+describe('a line of an export', () => {
+  it('has no credentials of the manifests that a pin holds', () => {
+    const name = 'pin-set.v1.json'
+    const sample = readFileSync(join(import.meta.dirname, '../../../events/samples', name), 'utf8')
+    const event = JSON.parse(sample)
+    const header = { name: 'authorization', value: 'Bearer of-the-backend' }
+    event.data.objects[0].version.object.spec.set = [header]
+    const line = exportLine({ position: 7 as Position, event })
+    expect(line).toContain('"redacted":true')
+    expect(line).not.toContain('of-the-backend')
+    expect(exportLine({ position: 7 as Position, event: JSON.parse(sample) })).not.toContain(
+      'redacted',
+    )
   })
 })
 

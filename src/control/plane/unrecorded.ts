@@ -3,8 +3,9 @@ import { conditionsDecided, desiredPublished, type SluiceEvent } from '../../../
 import { canonicalBytes } from '../../ground/base/canonical.ts'
 import { hexDigest } from '../../ground/base/digest.ts'
 import { type ObjectKey, objectKey } from '../../ground/model/names.ts'
-import { type FoldChange, foldVersion, type StatusChange } from '../actors/fold.ts'
+import { type FoldChange, foldVersion } from '../actors/fold.ts'
 import { maxCauses } from '../actors/status-causes.ts'
+import type { StatusChange } from '../actors/status-changes.ts'
 
 /** A status that is to be recorded, with the positions of the events that changed it since the last decision. */
 export interface Unrecorded extends StatusChange {

@@ -32,6 +32,9 @@ const details: {
   },
   'dev.sluice.config.rejected.v1': ({ proxy, key, message }) =>
     `proxy ${proxy}, ${key}: ${message}`,
+  'dev.sluice.pin.set.v1': ({ to, objects, author, reason }) =>
+    `position ${to}, ${objects.length} objects (${author}: ${reason})`,
+  'dev.sluice.pin.lifted.v1': ({ author, reason }) => `${author}: ${reason}`,
   'dev.sluice.timer.fired.v1': ({ timer }) => timerText(timer),
   'dev.sluice.lease.acquired.v1': ({ holder, epoch }) => `${holder}, epoch ${epoch}`,
   'dev.sluice.lease.lost.v1': ({ holder, epoch }) => `${holder}, epoch ${epoch}`,
@@ -46,11 +49,12 @@ export function eventDetail({ type, data }: SluiceEvent): string {
   return detail?.(data) ?? ''
 }
 
-/** Describes a timer by its name, which is `silent:` and a proxy, or `absent:` and a Gateway. */
+/** Describes a timer by its name: `silent:` and a proxy, `absent:` and a Gateway, or `pin:` and a position. */
 function timerText(timer: string): string {
-  const [, event, name] = /^(silent|absent):(.*)$/s.exec(timer) ?? []
+  const [, event, name] = /^(silent|absent|pin):(.*)$/s.exec(timer) ?? []
   if (event === 'silent') return `proxy ${name} has not answered for too long`
   if (event === 'absent') return `Gateway ${name} has had no proxy for too long`
+  if (event === 'pin') return `the time of the pin of position ${name} is over`
   return timer
 }
 

@@ -12,6 +12,7 @@ const negativeTypes = new Set([
   'Conflicted',
   'OverlappingTLSConfig',
   'InsecureFrontendValidationMode',
+  'Pinned',
 ])
 
 type Decided = Pick<Condition, 'type' | 'status' | 'reason'>

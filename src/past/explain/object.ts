@@ -5,16 +5,19 @@ import type { Fold, RecordedEvent } from '../replay/index.ts'
 import { eventDetail, shortType, subjectText } from './event-text.ts'
 import { objectRead, readText } from './read-text.ts'
 
-/** Returns true if an event is about the object, or about a proxy that rejected one of its resources. */
+/** Returns true if an event is about the object, a pin of it, or a proxy that rejected one of its resources. */
 export function isAbout(ref: ObjectRef, { type, data }: SluiceEvent): boolean {
   if (type === 'dev.sluice.config.rejected.v1') {
     const key = objectKey(ref)
     if (data.key === `stream/${key}`) return true
     return ['listener', 'route'].some((kind) => data.key.startsWith(`${kind}/${key}/`))
   }
-  const { kind, namespace, name } = data as Partial<ObjectRef>
-  return kind === ref.kind && namespace === ref.namespace && name === ref.name
+  if (type === 'dev.sluice.pin.set.v1') return data.objects.some((one) => isSame(one, ref))
+  return isSame(data as Partial<ObjectRef>, ref)
 }
+
+const isSame = ({ kind, namespace, name }: Partial<ObjectRef>, ref: ObjectRef): boolean =>
+  kind === ref.kind && namespace === ref.namespace && name === ref.name
 
 /** Describes the object that a derivation has read; empty if it has read something else. */
 function readState(key: string, fold: Fold): string {

@@ -23,6 +23,7 @@ import { addMcp } from './mcp/index.ts'
 import { addProxy } from './proxy/index.ts'
 import { addRender } from './render/index.ts'
 import { addReplay } from './replay/index.ts'
+import { addFreeze, addRollback } from './rollback/index.ts'
 import { addRun } from './run/index.ts'
 import { addHelp, hintAtHelp } from './shared/options.ts'
 import { paintLabels } from './shared/terminal.ts'
@@ -56,6 +57,8 @@ const commands: readonly ((program: Command) => void)[] = [
   addBisect,
   addDiff,
   addWhatIf,
+  addRollback,
+  addFreeze,
   addRender,
   addCrds,
   addVersion,

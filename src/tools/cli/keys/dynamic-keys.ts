@@ -4,14 +4,8 @@
  */
 import { randomUUID } from 'node:crypto'
 import { userInfo } from 'node:os'
-import { apiKeysChanged } from '../../../../events/index.ts'
-import {
-  type EventLog,
-  joinEmbeddedLog,
-  LogError,
-  newEvent,
-  type Position,
-} from '../../../control/log/index.ts'
+import { apiKeysChanged, type SluiceEvent } from '../../../../events/index.ts'
+import { newEvent } from '../../../control/log/index.ts'
 import { isObject } from '../../../ground/base/json-object.ts'
 import {
   type DynamicKeys,
@@ -21,12 +15,12 @@ import {
 } from '../../../ground/model/dynamic-keys.ts'
 import { compareText } from '../../../ground/model/names.ts'
 import type { Fold } from '../../../past/replay/index.ts'
-import { isDatabase } from '../recording/log-files.ts'
-import { type RecordingOptions, readState } from '../recording/recording.ts'
+import { changeLog, eventLog, inEvents, type LogPlace } from '../recording/change-log.ts'
+import { readState } from '../recording/recording.ts'
 import { type Output, UsageError } from '../shared/output.ts'
 import { entryIn, type FoundEntry, type Keys, textOfEntry, type WrittenEntry } from './keys-file.ts'
 
-interface DynamicSource extends Pick<RecordingOptions, 'logFile' | 'nats'> {
+interface DynamicSource extends LogPlace {
   /** Namespace whose policies accept the keys. */
   readonly namespace?: string
 }
@@ -36,14 +30,7 @@ export interface DynamicChange extends DynamicSource {
   readonly author?: string
 }
 
-/** How long an append is repeated while other writers are faster. */
-const patienceMs = 10_000
-
-/** Bytes of the entries of one event; a NATS server accepts 1 MiB by default. */
-const eventBytes = 256 * 1024
-
 const defaultNamespace = 'default'
-const eventLog = 'the event log'
 
 /**
  * Changes the keys of a log, also while gateways write it. `work` may be called several times; `deliver` is called
@@ -60,87 +47,43 @@ export async function changeDynamicKeys<Result>(
   if (reason === undefined) {
     throw new UsageError('--dynamic needs --reason: the event of the change records it')
   }
-  const { fold } = await readState(source, report)
-  const log = await joinLog(source)
   let isDelivered = false
-  try {
-    for (const end = performance.now() + patienceMs; ; ) {
-      const from = (fold.position + 1) as Position
-      for await (const recorded of log.read({ from })) fold.apply(recorded)
+  return changeLog(
+    source,
+    report,
+    (fold) => {
       const keys = new KeysOfLog(fold, namespace)
       const result = work(keys)
       if (!isDelivered) deliver?.()
       isDelivered = true
-      if (await append(log, fold, [...keys.changed], { namespace, reason, author })) {
-        if (!isAccepted(fold, namespace)) {
-          report(
-            `no policy of namespace ${namespace} accepts these keys: none has apiKeyAuthentication with a configMapSelector of the label ${dynamicKeyLabel}`,
-          )
-        }
-        return result
-      }
-      if (performance.now() > end) {
-        throw new UsageError(
-          `the log has changed all the time for ${patienceMs / 1_000} s, so nothing was stored; try again`,
-        )
-      }
-    }
-  } catch (error) {
-    throw error instanceof LogError ? new UsageError(`${eventLog}: ${error.message}`) : error
-  } finally {
-    await log.close()
-  }
+      return { events: eventsOf([...keys.changed], { namespace, reason, author }), result }
+    },
+    ({ fold }) => {
+      if (isAccepted(fold, namespace)) return
+      report(
+        `no policy of namespace ${namespace} accepts these keys: none has apiKeyAuthentication with a configMapSelector of the label ${dynamicKeyLabel}`,
+      )
+    },
+  )
 }
 
-/** Opens the log to append to it, beside the gateway that runs. */
-async function joinLog({ logFile = '', nats }: DynamicSource): Promise<EventLog> {
-  if (nats !== undefined) {
-    const { openNatsLog } = await import('../../../control/log/nats.ts')
-    return openNatsLog({ servers: nats, create: false })
-  }
-  if (!isDatabase(logFile)) {
-    throw new UsageError(`${logFile} is an export of a log, which cannot be changed`)
-  }
-  return joinEmbeddedLog(logFile)
-}
-
-/** Returns false if another writer was faster. */
-async function append(
-  log: EventLog,
-  fold: Fold,
+function eventsOf(
   changed: readonly (readonly [string, string | null])[],
   about: { readonly namespace: string; readonly reason: string; readonly author: string },
-): Promise<boolean> {
-  if (changed.length === 0) return true
+): SluiceEvent[] {
+  if (changed.length === 0) return []
   const subject = { kind: 'ApiKeys', namespace: about.namespace, name: 'dynamic' }
   const id = randomUUID()
-  const events = chunksOf(changed).map((entries, at) => {
+  const bytesOf = ([name, text]: readonly [string, string | null]) =>
+    name.length + Buffer.byteLength(text ?? '')
+  return inEvents(changed, bytesOf).map((entries, at) => {
     const data = { ...about, entries: Object.fromEntries(entries) }
     return newEvent(apiKeysChanged, writer, subject, { id: `${id}:${at}`, data })
   })
-  const appended = await log.append(events, { expectedVersion: fold.position as Position })
-  if (appended.ok) return true
-  const [problem] = appended.problems
-  if (problem?.reason === 'conflict') return false
-  throw new UsageError(`${eventLog}: ${problem?.message ?? 'nothing was appended'}`)
 }
 
 /** Readers accept these events whichever replica holds the lease, like all events without an epoch. */
 const writer = { source: '/sluice/keys', epoch: 0 } as const
-
-function chunksOf<Entry extends readonly [string, string | null]>(all: readonly Entry[]) {
-  const chunks: Entry[][] = []
-  let bytes = Number.POSITIVE_INFINITY
-  for (const one of all) {
-    bytes += one[0].length + Buffer.byteLength(one[1] ?? '')
-    if (bytes > eventBytes) {
-      chunks.push([])
-      bytes = 0
-    }
-    chunks.at(-1)?.push(one)
-  }
-  return chunks
-}
 
 /** Whether a policy of the namespace accepts dynamic keys. */
 const isAccepted = ({ graph }: Fold, namespace: string): boolean =>

@@ -6,6 +6,7 @@ import { formatProblem, type SourceProblem } from '../../../control/watch/source
 import { type ObjectRef, objectText } from '../../../ground/model/names.ts'
 import { placedConditions } from '../../../ground/model/placed-conditions.ts'
 import { isRefusal } from '../../../past/explain/health.ts'
+import { pinText } from '../../../past/explain/pin-text.ts'
 import { type Fold, foldVersion } from '../../../past/replay/index.ts'
 import { type ConfiguredBudget, configuredBudgets, ledgerOf } from '../budgets/ledger.ts'
 import { budgetRow, budgetTable } from '../budgets/list.ts'
@@ -80,6 +81,7 @@ function statusText(
     ...table([statusHeader, ...rows.map(({ cells }) => cells)]).split('\n'),
     ...(balances.length === 0 ? [] : [`\n${budgetTable(balances)}`]),
     ...(proxies.length === 0 ? [] : [`\n${table([proxyHeader, ...proxies])}`]),
+    ...(fold.pin === undefined ? [] : [`\n${pinText(fold.pin)}`]),
     ...refusals(fold).flatMap(({ problems, ...ref }) =>
       problems.map(({ path, message }) => `refused: ${objectText(ref)}: ${path}: ${message}`),
     ),
@@ -173,6 +175,7 @@ export async function status(
         objects: statuses().map(([ref, decided]) => ({ ...ref, status: decided })),
         refused: refusals(fold),
         proxies: fold.proxies(),
+        ...(fold.pin && { pin: fold.pin }),
         digests: fold.digests(),
         foldVersion,
         history: { state: extent.state, first: extent.first },

@@ -1,0 +1,207 @@
+/**
+ * The pin: an operator holds the configuration of an earlier moment in force. The newest version of an object that is
+ * held is kept here, and takes effect when the pin is lifted. The actor of the object has the version in force.
+ *
+ * ```
+ *   no pin ── PinSet ──► pinned ── PinLifted, or its time is over ──► no pin
+ *                          └─ PinSet ─► pinned (the new one counts)
+ * ```
+ */
+import type { PinnedObject, PinSetData, SluiceEvent } from '../../../events/index.ts'
+import { type ObjectKey, type ObjectRef, objectKey } from '../../ground/model/names.ts'
+import type { ObservedObject } from '../desired/object-state.ts'
+import { hasSameContent } from '../desired/same-content.ts'
+import { FoldTimers, type PendingTimer } from './delivery-timers.ts'
+import { absentResource, type ResourceSnapshot } from './resource.machine.ts'
+
+/** Kinds that say how the cluster is, not how it should be, or that give and revoke permissions. */
+const neverHeld: ReadonlySet<string> = new Set([
+  'ConfigMap',
+  'EndpointSlice',
+  'Namespace',
+  'Pod',
+  'ReferenceGrant',
+  'Secret',
+  'Service',
+])
+
+/** Whether a pin of the whole configuration holds objects of a kind. */
+export const isHeldKind = (kind: string): boolean => !neverHeld.has(kind)
+
+/** A pin, and when and by which event it was set. */
+export interface PinState extends Omit<PinSetData, 'objects' | 'more'> {
+  /** Position of the event that set it. */
+  readonly position: number
+  /** Time of that event (RFC 3339). */
+  readonly since: string
+}
+
+/** A pin in a snapshot. */
+export interface StoredPin {
+  readonly pin: PinState
+  /** The newest versions of the objects that are held. */
+  readonly newest: readonly (readonly [ObjectKey, ResourceSnapshot])[]
+  readonly timers: readonly PendingTimer[]
+}
+
+/** The actors with the versions in force. */
+interface Actors {
+  get(key: ObjectKey): ResourceSnapshot | undefined
+  set(key: ObjectKey, snapshot: ResourceSnapshot): void
+}
+
+const timerPrefix = 'pin:'
+
+export class Pin {
+  readonly #actors: Actors
+  #state: PinState | undefined
+  readonly #newest = new Map<ObjectKey, ResourceSnapshot>()
+  #timers = new FoldTimers()
+  /** Objects of a pin whose last event has not come yet. */
+  #incoming: PinnedObject[] = []
+
+  constructor(actors: Actors) {
+    this.#actors = actors
+  }
+
+  get state(): PinState | undefined {
+    return this.#state
+  }
+
+  /** The newest versions of the objects that are held, by their keys. */
+  get newest(): ReadonlyMap<ObjectKey, ResourceSnapshot> {
+    return this.#newest
+  }
+
+  get timers(): readonly PendingTimer[] {
+    return this.#timers.list
+  }
+
+  /** Folds an event about the pin. Returns false for other events. */
+  apply(event: SluiceEvent, position: number): boolean {
+    if (event.type === 'dev.sluice.pin.set.v1') {
+      this.#take(event.data, position, event.time)
+      return true
+    }
+    if (event.type === 'dev.sluice.timer.fired.v1') {
+      if (!this.#timers.fire(event.data)) return false
+    } else if (event.type !== 'dev.sluice.pin.lifted.v1') return false
+    this.#lift()
+    return true
+  }
+
+  /** Puts the newest version of an object in force, or keeps it until the pin is lifted. */
+  put(key: ObjectKey, newest: ResourceSnapshot): void {
+    const inForce = this.#actors.get(key)
+    const isHeld = this.#holds(newest.context.ref) && !this.#hasSameObject(inForce, newest)
+    if (isHeld && this.#state?.untilChanged !== true) this.#hold(key, inForce, newest)
+    else {
+      this.#newest.delete(key)
+      this.#actors.set(key, newest)
+    }
+  }
+
+  snapshot(): { readonly pin?: StoredPin } {
+    if (this.#state === undefined) return {}
+    return { pin: { pin: this.#state, newest: [...this.#newest], timers: this.#timers.list } }
+  }
+
+  restore(stored: StoredPin | undefined): void {
+    this.#state = stored?.pin
+    this.#incoming = []
+    this.#newest.clear()
+    for (const [key, snapshot] of stored?.newest ?? []) this.#newest.set(key, snapshot)
+    this.#timers.restore(stored?.timers ?? [])
+  }
+
+  #holds({ kind, namespace, name }: ObjectRef): boolean {
+    if (this.#state === undefined) return false
+    const { only } = this.#state
+    if (only === undefined) return isHeldKind(kind)
+    return only.some((one) => one.kind === kind && one.namespace === namespace && one.name === name)
+  }
+
+  /** A manifest that was changed back to the pinned content does not wait. */
+  #hasSameObject(inForce: ResourceSnapshot | undefined, newest: ResourceSnapshot): boolean {
+    const { state } = newest.context
+    if (state?.refused !== undefined) return false
+    return hasSameContent(inForce?.context.state?.object, state?.object)
+  }
+
+  #take(data: PinSetData, position: number, time: string): void {
+    const { objects, more, ...rest } = data
+    this.#incoming.push(...objects)
+    if (more === true) return
+    const pinned = this.#incoming
+    this.#incoming = []
+    const before = new Map(this.#newest)
+    this.#newest.clear()
+    this.#state = { ...rest, position, since: time }
+    for (const one of pinned) {
+      const key = objectKey(one)
+      const newest = before.get(key) ?? this.#actors.get(key) ?? absentResource(refOf(one))
+      before.delete(key)
+      this.#hold(key, pinnedSnapshot(one, position, time), newest)
+    }
+    for (const [key, newest] of before) this.#actors.set(key, newest)
+    const timers = new Set(rest.until === undefined ? [] : [`${timerPrefix}${position}`])
+    this.#timers = new FoldTimers()
+    const now = Date.parse(time)
+    this.#timers.want(timers, now, Math.max(0, Date.parse(rest.until ?? time) - now), timerPrefix)
+  }
+
+  #lift(): void {
+    this.#state = undefined
+    this.#timers = new FoldTimers()
+    const newest = [...this.#newest]
+    this.#newest.clear()
+    for (const [key, snapshot] of newest) this.#actors.set(key, snapshot)
+  }
+
+  /** The version in force gets the condition `Pinned`, which names the one that waits. */
+  #hold(key: ObjectKey, inForce: ResourceSnapshot | undefined, newest: ResourceSnapshot): void {
+    this.#newest.set(key, newest)
+    const { state } = inForce?.context ?? {}
+    if (inForce === undefined || state === undefined) {
+      this.#actors.set(key, absentResource(newest.context.ref))
+      return
+    }
+    const held = { message: this.#message(newest) }
+    this.#actors.set(key, {
+      ...inForce,
+      context: { ...inForce.context, state: { ...state, held } },
+    })
+  }
+
+  #message({ context }: ResourceSnapshot): string {
+    const { to = 0, author, reason, until } = this.#state ?? {}
+    const { state } = context
+    const generation = state?.refused?.generation ?? state?.generation
+    const waits = state === undefined ? 'its deletion waits' : `generation ${generation} waits`
+    const end = until === undefined ? 'until the pin is lifted' : `until ${until}`
+    return `the configuration of position ${to} is in force, and ${waits} ${end} (${author}: ${reason})`
+  }
+}
+
+const refOf = ({ kind, namespace, name }: ObjectRef): ObjectRef => ({ kind, namespace, name })
+
+/** The actor of an object with a version that is put in force again. */
+function pinnedSnapshot(pinned: PinnedObject, sequence: number, time: string): ResourceSnapshot {
+  const ref = refOf(pinned)
+  const { version } = pinned
+  if (version === undefined) return absentResource(ref)
+  const { uid, resourceVersion, generation, age, object } = version
+  const state = {
+    ref,
+    uid,
+    resourceVersion,
+    generation,
+    // Proxies have it in force once they have acknowledged the pin.
+    generationSequence: sequence,
+    age,
+    object: object as ObservedObject,
+    refused: undefined,
+  }
+  const firstSeen = { sequence, timeMs: Date.parse(time) }
+  return { value: 'inForce', context: { ref, firstSeen, state } }
+}

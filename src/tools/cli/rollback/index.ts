@@ -1,0 +1,68 @@
+/** The commands `sluice rollback` and `sluice freeze`. */
+import { type Command, Option } from 'commander'
+import { addLogFile } from '../recording/options.ts'
+import { collect, natsServer, nonEmpty, outputFormat } from '../shared/options.ts'
+import { type OutputFormat, print, processOutput } from '../shared/output.ts'
+import type { FreezeOptions, PinChange, RollbackOptions } from './rollback.ts'
+
+type Printed<Options> = Options & { readonly output: OutputFormat }
+
+/** Options of both commands. */
+const addPinOptions = (command: Command): Command =>
+  addLogFile(command, ['nats'])
+    .option('--nats <url>', 'event log on a NATS server', natsServer)
+    .option(
+      '--only <object>',
+      'hold only this object, KIND/[NAMESPACE/]NAME; may be repeated',
+      collect,
+    )
+    .option('--until <time>', 'when the pin is lifted by itself (RFC 3339)', nonEmpty)
+    .option('--reason <text>', 'why, for those who read the log and conditions', nonEmpty)
+    .option('--author <name>', 'who does it (default: the user of this process)', nonEmpty)
+    .addOption(outputFormat())
+
+export function addRollback(program: Command): void {
+  addPinOptions(
+    program
+      .command('rollback')
+      .description(
+        'put the configuration of an earlier moment in force, and hold it; without --to and --lift, print what is held',
+      ),
+  )
+    .addOption(
+      new Option(
+        '--to <moment>',
+        'position or time of the log, or `last-good`: the last other configuration without a problem',
+      ).argParser(nonEmpty),
+    )
+    .option('--until-changed', 'no longer hold an object once its manifest changes again')
+    .addOption(
+      new Option('--lift', 'put the newest configuration in force again').conflicts([
+        'to',
+        'only',
+        'until',
+        'untilChanged',
+      ]),
+    )
+    .action(async (options: Printed<RollbackOptions & PinChange & { lift?: true }>) => {
+      const { lift, rollback, shownPin } = await import('./rollback.ts')
+      const { report } = processOutput
+      const { to } = options
+      if (options.lift === true) await print(lift(options, report), options.output)
+      else if (to === undefined) await print(shownPin(options, report), options.output)
+      else await print(rollback({ ...options, to }, report), options.output)
+    })
+}
+
+export function addFreeze(program: Command): void {
+  addPinOptions(
+    program
+      .command('freeze')
+      .description(
+        'hold the configuration that is in force now: later changes wait for `sluice rollback --lift`, or for --until',
+      ),
+  ).action(async (options: Printed<FreezeOptions>) => {
+    const { freeze } = await import('./rollback.ts')
+    await print(freeze(options, processOutput.report), options.output)
+  })
+}

@@ -1,0 +1,327 @@
+/**
+ * `sluice rollback` and `sluice freeze` append the pin of a configuration to the log. The gateway or controller that
+ * writes the log puts it in force, and it survives restarts and changes of the leader, because it is an event.
+ */
+import { randomUUID } from 'node:crypto'
+import { userInfo } from 'node:os'
+import { setTimeout as after } from 'node:timers/promises'
+import {
+  type PinnedObject,
+  type PinSetData,
+  pinLifted,
+  pinSet,
+  type SluiceEvent,
+} from '../../../../events/index.ts'
+import { isHeldKind } from '../../../control/actors/pin.ts'
+import type { ObjectState } from '../../../control/desired/object-state.ts'
+import { hasSameContent } from '../../../control/desired/same-content.ts'
+import { newEvent } from '../../../control/log/index.ts'
+import {
+  compareText,
+  type ObjectKey,
+  type ObjectRef,
+  objectKey,
+  objectText,
+  parseObjectKey,
+} from '../../../ground/model/names.ts'
+import { pinText } from '../../../past/explain/pin-text.ts'
+import type { Fold } from '../../../past/replay/index.ts'
+import { changeLog, inEvents, type LogPlace } from '../recording/change-log.ts'
+import { parseObjectPath, suggestObjects } from '../recording/object-names.ts'
+import { parseTimeMs, readState, withRecording } from '../recording/recording.ts'
+import { type CommandResult, exitCode, type Output, UsageError } from '../shared/output.ts'
+import { lastGood } from './last-good.ts'
+
+type Report = Output['report']
+
+export interface PinChange extends LogPlace {
+  readonly reason?: string
+  readonly author?: string
+}
+
+export interface FreezeOptions extends PinChange {
+  readonly only?: readonly string[]
+  readonly until?: string
+}
+
+export interface RollbackOptions extends FreezeOptions {
+  /** A position, a time, or `last-good`. */
+  readonly to?: string
+  readonly untilChanged?: true
+}
+
+/** How long a command waits for gateways to have a change in force. */
+const patienceMs = 5_000
+const pollMs = 50
+
+const writer = { source: '/sluice/rollback', epoch: 0 } as const
+const subject = { kind: 'Desired', name: 'pin' }
+
+/** @throws UsageError */
+function signed({ reason, author = userInfo().username }: PinChange) {
+  if (reason === undefined) {
+    throw new UsageError('--reason is missing: the event and the conditions record it')
+  }
+  return { reason, author }
+}
+
+/** @throws UsageError if the configuration of that moment is not known */
+async function stateAt(options: RollbackOptions & { readonly to: string }, report: Report) {
+  const { to } = options
+  if (to !== 'last-good' && !/^\d+$/.test(to) && parseTimeMs(to) === undefined) {
+    throw new UsageError(
+      `--to ${to} is neither a position, a time such as 2026-01-31T12:00:00Z, nor last-good`,
+    )
+  }
+  const good = to === 'last-good' ? await withRecording(options, lastGood) : to
+  if (good === undefined) {
+    throw new UsageError('the log has no earlier configuration without a problem; name a position')
+  }
+  const { fold, extent } = await readState({ ...options, at: `${good}` }, report)
+  if (extent.state === 'partial' || fold.position === 0) {
+    throw new UsageError(
+      `the log no longer has the configuration of ${to}: it begins at position ${extent.first}`,
+    )
+  }
+  if (/^\d+$/.test(to) && fold.position < Number(to)) {
+    throw new UsageError(`--to ${to} is after the end of the log, position ${fold.position}`)
+  }
+  return fold
+}
+
+export async function rollback(
+  options: RollbackOptions & { readonly to: string },
+  report: Report,
+): Promise<CommandResult> {
+  const about = signed(options)
+  const target = await stateAt(options, report)
+  return setPin({ ...options, ...about }, (now) => ({ target, now }), report)
+}
+
+export function freeze(options: FreezeOptions, report: Report): Promise<CommandResult> {
+  return setPin({ ...options, ...signed(options) }, (now) => ({ target: now, now }), report)
+}
+
+/** The state to put in force, and the newest one. */
+interface Moments {
+  readonly target: Fold
+  readonly now: Fold
+}
+
+interface NewPin extends RollbackOptions {
+  readonly reason: string
+  readonly author: string
+}
+
+async function setPin(
+  options: NewPin,
+  momentsOf: (now: Fold) => Moments,
+  report: Report,
+): Promise<CommandResult> {
+  const { reason, author, untilChanged } = options
+  const until = endOf(options)
+  let served = ''
+  const result = await changeLog(
+    options,
+    report,
+    (now) => {
+      const moments = momentsOf(now)
+      const only = options.only?.map((path) => named(path, moments))
+      const difference = differenceOf(moments, only)
+      const common = {
+        to: moments.target.position,
+        ...(only && { only }),
+        ...(untilChanged && { untilChanged }),
+        ...(until !== undefined && { until }),
+        reason,
+        author,
+      }
+      return { events: pinEvents(common, difference.objects), result: { ...difference, ...common } }
+    },
+    async ({ fold }, readOn) => {
+      served = await waitForGateways(fold, readOn)
+    },
+  )
+  if (result.others.length > 0) report(othersText(result.others, result.to))
+  const { objects, others, to } = result
+  return {
+    text: () => [
+      `the configuration of position ${to} is held ${until === undefined ? 'until `sluice rollback --lift`' : `until ${until}`}: ${objects.length} objects differ from their newest version`,
+      ...objects.map((one) => `${objectText(one)}: ${changeText(one)}`),
+      served,
+    ],
+    json: { to, objects: objects.map(withoutObject), others, until, reason, author, served },
+  }
+}
+
+/** Maximum number of objects that a message names. */
+const maxNamed = 5
+
+function othersText(others: readonly ObjectRef[], to: number): string {
+  const more = others.length > maxNamed ? `, and ${others.length - maxNamed} more` : ''
+  const listed = others.slice(0, maxNamed).map(objectText).join(', ')
+  return `not taken back, though changed since position ${to}: ${listed}${more}; Secrets, ConfigMaps, Services and their endpoints, Namespaces and ReferenceGrants are held only if --only names them, and an object without a valid version at that position is not held`
+}
+
+const changeText = ({ version }: PinnedObject): string =>
+  version === undefined ? 'not in force' : `generation ${version.generation} in force`
+
+const withoutObject = ({ kind, namespace, name, version }: PinnedObject) => ({
+  kind,
+  namespace,
+  name,
+  generation: version?.generation ?? null,
+})
+
+/** @throws UsageError */
+function endOf({ until }: FreezeOptions): string | undefined {
+  if (until === undefined) return undefined
+  const timeMs = parseTimeMs(until)
+  if (timeMs === undefined) {
+    throw new UsageError(`--until ${until} is no time such as 2026-01-31T12:00:00Z`)
+  }
+  if (timeMs <= Date.now()) throw new UsageError(`--until ${until} is over`)
+  return new Date(timeMs).toISOString()
+}
+
+/** @throws UsageError if neither state has the object */
+function named(path: string, { target, now }: Moments): ObjectRef {
+  const ref = parseObjectPath(path)
+  const known = [...new Set([...statesOf(target).keys(), ...newestOf(now).keys()])]
+  if (known.includes(objectKey(ref))) return ref
+  throw new UsageError(`--only ${path}${suggestObjects(ref, known.map(parseObjectKey))}`)
+}
+
+/** What a pin puts in force. */
+interface Difference {
+  readonly objects: readonly PinnedObject[]
+  /** Objects that differ, but are not held. */
+  readonly others: readonly ObjectRef[]
+}
+
+function differenceOf(
+  { target, now }: Moments,
+  only: readonly ObjectRef[] | undefined,
+): Difference {
+  const before = statesOf(target)
+  const newest = newestOf(now)
+  const wanted = only && new Set(only.map(objectKey))
+  const objects: PinnedObject[] = []
+  const others: ObjectRef[] = []
+  for (const key of [...new Set([...before.keys(), ...newest.keys()])].sort(compareText)) {
+    const [old, last] = [before.get(key), newest.get(key)]
+    const isSame = last?.refused === undefined && hasSameContent(old?.object, last?.object)
+    if (isSame || wanted?.has(key) === false) continue
+    const ref = parseObjectKey(key)
+    const isHeld = wanted !== undefined || isHeldKind(ref.kind)
+    const wasRefused = old !== undefined && old.object === undefined
+    if (isHeld && !wasRefused) objects.push(pinnedObject(ref, old))
+    else others.push(ref)
+  }
+  return { objects, others }
+}
+
+const statesOf = ({ graph }: Fold): Map<ObjectKey, ObjectState> =>
+  new Map(Array.from(graph.objects(), (state) => [objectKey(state.ref), state]))
+
+/** The newest states, also of objects of which another version is in force. */
+function newestOf(fold: Fold): Map<ObjectKey, ObjectState> {
+  const newest = statesOf(fold)
+  for (const [key, { context }] of fold.heldBack) {
+    if (context.state === undefined) newest.delete(key)
+    else newest.set(key, context.state)
+  }
+  return newest
+}
+
+function pinnedObject(ref: ObjectRef, state: ObjectState | undefined): PinnedObject {
+  if (state?.object === undefined) return ref
+  const { uid, resourceVersion, generation, age, object } = state
+  return { ...ref, version: { uid, resourceVersion, generation, age, object } }
+}
+
+function pinEvents(
+  common: Omit<PinSetData, 'objects' | 'more'>,
+  objects: readonly PinnedObject[],
+): SluiceEvent[] {
+  const id = randomUUID()
+  const parts = inEvents(objects, (one) => Buffer.byteLength(JSON.stringify(one)))
+  return parts.map((part, at) => {
+    const more = at < parts.length - 1 && { more: true as const }
+    const data = { ...common, objects: part, ...more }
+    return newEvent(pinSet, writer, subject, { id: `${id}:${at}`, data })
+  })
+}
+
+/** Waits until all gateways that are connected have the state in force. Returns what became of it. */
+async function waitForGateways(fold: Fold, readOn: () => Promise<void>): Promise<string> {
+  await readOn()
+  const position = fold.position
+  for (const end = performance.now() + patienceMs; ; ) {
+    const proxies = fold.proxies()
+    const served = proxies.filter(({ watermark }) => watermark >= position).length
+    const what = `${served} of ${proxies.length} proxies`
+    if (proxies.length === 0) return 'no proxy is connected; it takes effect when a gateway starts'
+    if (served === proxies.length) return `in force at ${what}`
+    if (performance.now() > end) return `in force at ${what} so far`
+    await after(pollMs)
+    await readOn()
+  }
+}
+
+export async function lift(options: PinChange, report: Report): Promise<CommandResult> {
+  const data = signed(options)
+  let served = ''
+  const held = await changeLog(
+    options,
+    report,
+    (now) => {
+      if (now.pin === undefined) throw new UsageError('nothing is held: there is no pin to lift')
+      const event = newEvent(pinLifted, writer, subject, { id: randomUUID(), data })
+      return { events: [event], result: [...now.heldBack.keys()].map(parseObjectKey) }
+    },
+    async ({ fold }, readOn) => {
+      served = await waitForGateways(fold, readOn)
+    },
+  )
+  return {
+    text: () => [
+      `the newest configuration is in force: ${held.length} objects have changed`,
+      ...held.map(objectText),
+      served,
+    ],
+    json: { objects: held, ...data, served },
+  }
+}
+
+/** What is held now. The exit code is 1 if nothing is. */
+export async function shownPin(options: LogPlace, report: Report): Promise<CommandResult> {
+  const { fold } = await readState(options, report)
+  const { pin, heldBack } = fold
+  if (pin === undefined) {
+    return {
+      text: () => ['nothing is held: the newest configuration is in force'],
+      json: { pin: null },
+      exitCode: exitCode.negative,
+    }
+  }
+  const waiting = Array.from(heldBack, ([key, { context }]) => ({
+    ...parseObjectKey(key),
+    inForce: fold.graph.object(key)?.generation ?? null,
+    newest: context.state?.refused?.generation ?? context.state?.generation ?? null,
+  }))
+  return {
+    text: () => [pinText(pin), ...waiting.map(waitingText)],
+    json: { pin, waiting },
+  }
+}
+
+interface Waiting extends ObjectRef {
+  readonly inForce: number | null
+  readonly newest: number | null
+}
+
+function waitingText({ inForce, newest, ...ref }: Waiting): string {
+  const now = inForce === null ? 'not in force' : `generation ${inForce} in force`
+  return `${objectText(ref)}: ${now}, ${newest === null ? 'its deletion waits' : `generation ${newest} waits`}`
+}

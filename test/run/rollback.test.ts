@@ -1,0 +1,148 @@
+/** The configuration of an earlier moment is put in force and held, and later changes wait. */
+import { describe, expect, it } from 'vitest'
+import { useGateway } from '../support/fixture.ts'
+import { freePort, sluice } from '../support/gateway.ts'
+import { gateway, hostOf, httpRoute, manifest, policy } from '../support/manifests.ts'
+
+/** A route that answers with a status of its own. */
+const answering = (name: string, status: number) =>
+  manifest(
+    httpRoute(name, { hostnames: [hostOf(name)], rules: [{}] }),
+    policy(name, `HTTPRoute/${name}`, { traffic: { directResponse: { status } } }),
+  )
+
+describe('sluice rollback and freeze', async () => {
+  const port = await freePort()
+  const running = useGateway(() => ({
+    manifests: { 'base.yaml': manifest(gateway(port)), 'app.yaml': answering('app', 201) },
+  }))
+  const run = (command: string, ...args: string[]) =>
+    sluice(command, ...args, '--log-file', running.logFile)
+  const change = (command: string, ...args: string[]) =>
+    run(command, ...args, '--reason', 'checkout fails', '--author', 'ops')
+  const becomes = (name: string, status: number) =>
+    running.sendUntil(port, { host: hostOf(name) }, (response) => response.status === status)
+  const answers = async (name: string) => (await running.send(port, { host: hostOf(name) })).status
+  /** Waits until the running gateway has read the newest manifest of an object. */
+  const waits = async (object: string, generation: number) => {
+    await expect
+      .poll(async () => (await run('rollback')).stdout, { timeout: 20_000, interval: 100 })
+      .toContain(`${object}: generation 1 in force, generation ${generation} waits`)
+  }
+  let first = 0
+
+  it('puts an earlier configuration in force, and names what waits', async () => {
+    await becomes('app', 201)
+    await running.condition('GatewayPolicy', 'app', 'Attached', 'True')
+    first = Number(JSON.parse((await run('status', '-o', 'json')).stdout).proxies[0].watermark)
+    running.write('app.yaml', answering('app', 202))
+    running.write('late.yaml', answering('late', 203))
+    await becomes('late', 203)
+    await becomes('app', 202)
+    const { stdout, stderr, code } = await change('rollback', '--to', `${first}`)
+    expect([code, stderr]).toEqual([0, ''])
+    expect(stdout.split('\n')).toEqual([
+      `the configuration of position ${first} is held until \`sluice rollback --lift\`: 3 objects differ from their newest version`,
+      'GatewayPolicy default/app: generation 1 in force',
+      'GatewayPolicy default/late: not in force',
+      'HTTPRoute default/late: not in force',
+      'in force at 1 of 1 proxies',
+      '',
+    ])
+    expect([await answers('app'), await answers('late')]).toEqual([201, 404])
+    const { message } = await running.condition('GatewayPolicy', 'app', 'Pinned', 'True')
+    expect(message).toBe(
+      `the configuration of position ${first} is in force, and generation 2 waits until the pin is lifted (ops: checkout fails)`,
+    )
+    expect((await run('status')).stdout).toContain(
+      `held: the configuration of position ${first}, since `,
+    )
+  })
+
+  it('holds later changes, also those of new objects, across a restart', async () => {
+    running.write('app.yaml', answering('app', 204))
+    running.write('new.yaml', answering('new', 205))
+    await waits('GatewayPolicy default/app', 3)
+    expect([await answers('app'), await answers('new')]).toEqual([201, 404])
+    await running.stop()
+    running.write('late.yaml', answering('late', 206))
+    await running.start()
+    await becomes('app', 201)
+    await expect
+      .poll(async () => (await run('rollback')).stdout, { timeout: 20_000, interval: 100 })
+      .toContain('GatewayPolicy default/late: not in force, generation 2 waits')
+    expect([await answers('app'), await answers('late')]).toEqual([201, 404])
+    expect((await run('replay')).stdout).toContain('of which 0 differ')
+  })
+
+  it('serves the newest manifests once the pin is lifted', async () => {
+    const { stdout, code } = await change('rollback', '--lift')
+    expect([code, stdout]).toEqual([0, expect.stringContaining('in force at 1 of 1 proxies')])
+    const names = ['app', 'late', 'new'] as const
+    expect(await Promise.all(names.map(answers))).toEqual([204, 206, 205])
+    const status = await running.status('GatewayPolicy', 'app')
+    expect(JSON.stringify(status)).not.toContain('Pinned')
+    expect(await run('rollback')).toMatchObject({
+      code: 1,
+      stdout: 'nothing is held: the newest configuration is in force\n',
+    })
+  })
+
+  it('goes back to the last configuration without a problem', async () => {
+    running.write(
+      'app.yaml',
+      manifest(
+        httpRoute('app', { hostnames: [hostOf('app')], rules: [{}] }),
+        policy('app', 'HTTPRoute/app', {
+          traffic: { authorization: { policy: { matchExpressions: ['request.'] } } },
+        }),
+      ),
+    )
+    await becomes('app', 500)
+    expect((await change('rollback', '--to', 'last-good')).code).toBe(0)
+    expect(await answers('app')).toBe(204)
+    running.write('app.yaml', answering('app', 207))
+    expect((await change('rollback', '--lift')).code).toBe(0)
+    await becomes('app', 207)
+  })
+
+  it('holds only named objects, and lets them go when they change again', async () => {
+    const args = ['--to', `${first}`, '--only', 'GatewayPolicy/app', '--until-changed']
+    expect((await change('rollback', ...args)).code).toBe(0)
+    expect([await answers('app'), await answers('late')]).toEqual([201, 206])
+    running.write('late.yaml', answering('late', 208))
+    await becomes('late', 208)
+    expect(await answers('app')).toBe(201)
+    running.write('app.yaml', answering('app', 209))
+    await becomes('app', 209)
+    expect((await change('rollback', '--lift')).code).toBe(0)
+  })
+
+  it('freezes the configuration that is in force', async () => {
+    expect((await change('freeze')).code).toBe(0)
+    running.write('app.yaml', answering('app', 210))
+    await expect
+      .poll(async () => (await run('rollback')).stdout, { timeout: 20_000, interval: 100 })
+      .toContain('GatewayPolicy default/app: generation')
+    expect(await answers('app')).toBe(209)
+    expect((await change('rollback', '--lift')).code).toBe(0)
+    await becomes('app', 210)
+  })
+
+  it('refuses what it cannot do, and changes nothing', async () => {
+    const refused: [string[], string][] = [
+      [['rollback', '--to', '1'], '--reason is missing'],
+      [['rollback', '--to', 'yesterday', '--reason', 'x'], 'neither a position, a time'],
+      [['rollback', '--to', '999999', '--reason', 'x'], 'is after the end of the log'],
+      [['rollback', '--lift', '--reason', 'x'], 'nothing is held'],
+      [['rollback', '--lift', '--to', '1', '--reason', 'x'], "'--lift' cannot be used with"],
+      [['freeze', '--until', '2001-01-01', '--reason', 'x'], 'is over'],
+      [['freeze', '--only', 'HTTPRoute/ap', '--reason', 'x'], 'HTTPRoute/ap: there is no such'],
+    ]
+    for (const [[command = '', ...args], problem] of refused) {
+      const { code, stdout, stderr } = await run(command, ...args)
+      expect([code, stdout]).toEqual([2, ''])
+      expect(stderr).toContain(problem)
+    }
+  })
+})
