@@ -99,6 +99,7 @@ const usages: Readonly<Record<string, readonly [usage: unknown, tokens: number |
   negative: [{ prompt_tokens: -11, completion_tokens: -7, total_tokens: -18 }, 'estimated'],
   huge: [{ prompt_tokens: 1e300, completion_tokens: 1e300 }, 'estimated'],
   fraction: [{ prompt_tokens: 10.5, completion_tokens: 6.5 }, 'estimated'],
+  absurd: [{ prompt_tokens: 11, completion_tokens: 1.6e13 }, 'estimated'],
   // More than the limit of the request allows is charged, since the vendor bills it.
   over: [{ prompt_tokens: 11, completion_tokens: 5_000, total_tokens: 5_011 }, 5_011],
 }
@@ -157,6 +158,74 @@ describe('usage that a vendor reports', () => {
     },
     120_000,
   )
+
+  /** Answers with a usage. */
+  const report = (output: number) => {
+    fleet.vendors.a.answer = (_, response) =>
+      json(response, 200, {
+        ...{ id: 'x', object: 'chat.completion', created: 1, model: 'm-1' },
+        choices: [
+          { index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: 'stop' },
+        ],
+        usage: { prompt_tokens: 1, completion_tokens: output, total_tokens: output + 1 },
+      })
+  }
+
+  it('differs from answer to answer, also if requests have no limit or one with a fraction', async () => {
+    for (const output of [7, 8, 10, 13, 50, 4, 99, 1, 2, 3]) {
+      report(output)
+      const fraction = await chat('paid', { 'x-case': 'mixed' }, { max_tokens: 10.25 })
+      const { status } = await chat('paid', { 'x-case': 'mixed' }, { max_tokens: undefined })
+      expect([status, fraction.status]).toEqual([200, 200])
+    }
+  })
+
+  it('exhausts a budget if it costs more than an account can hold, and cannot fill it again', async () => {
+    report(9e11)
+    for (let at = 0; at < 3; at++) await chat('paid', { 'x-case': 'vast' })
+    report(1)
+    const { status } = await chat('paid', { 'x-case': 'vast' })
+    expect(status).toBe(429)
+    const found = await waitFor('the charge', async () => (await spent())['money vast'])
+    expect(Number(found)).toBeGreaterThan(1_000)
+  })
+
+  it.each([true, false])(
+    'is estimated if a client leaves before the answer has begun (streamed: %s)',
+    async (stream) => {
+      const asked = Promise.withResolvers<void>()
+      fleet.vendors.a.answer = () => asked.resolve()
+      const leaving = new AbortController()
+      const value = `left ${stream}`
+      const gone = fetch(`${fleet.base('paid')}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { 'x-case': value },
+        body: JSON.stringify({
+          model: 'm-1',
+          stream,
+          max_tokens: 5,
+          messages: [{ role: 'user', content: 'word '.repeat(400) }],
+        }),
+        signal: leaving.signal,
+      }).catch(() => 'gone')
+      await asked.promise
+      leaving.abort()
+      expect(await gone).toBe('gone')
+      const charged = await waitFor('the charge', async () => {
+        const found = (await spent())[`tokens ${value}`]
+        return found === '0' ? undefined : found
+      })
+      expect(Number(charged)).toBeGreaterThanOrEqual(stream ? 500 : 501)
+      expect(Number(charged)).toBeLessThan(600)
+    },
+  )
+
+  it('is nothing for requests that the vendor refuses, also in a budget of requests', async () => {
+    fleet.vendors.a.answer = (_, response) => json(response, 400, { error: { message: 'no' } })
+    const headers = { authorization: 'Bearer k-twice' }
+    for (let at = 0; at < 8; at++) expect((await chat('keys', headers)).status).toBe(400)
+    expect((await spent())['teams first'] ?? '0').toBe('0')
+  })
 
   it('leaves a ledger that verifies', async () => {
     const { logFile } = fleet.running

@@ -322,8 +322,19 @@ describe('a budget of requests to models', () => {
         contents,
         generationConfig: { maxOutputTokens: 1, candidateCount: 100 },
       }),
+      // Vendors also read snake case, and numbers that are texts.
+      await post('/v1beta/models/m-1:generateContent', {
+        contents,
+        generation_config: { max_output_tokens: 1_000 },
+      }),
+      await post('/v1beta/models/m-1:generateContent', {
+        contents,
+        generation_config: { maxOutput_tokens: 1, candidate_count: 100 },
+      }),
+      (await chat('several', { max_tokens: '1000' })).status,
+      (await chat('several', { n: '100' })).status,
     ]
-    expect(asked).toEqual([429, 429, 429, 429, 429])
+    expect(asked).toEqual([429, 429, 429, 429, 429, 429, 429, 429, 429])
     expect((await chat('several', { n: 2 })).status).toBe(200)
   })
 

@@ -1,4 +1,5 @@
 /** GatewayBudget: how much the requests to its targets may spend in a window. */
+import { maxUsd } from '../../ground/model/budgets.ts'
 import {
   choice,
   type Infer,
@@ -29,7 +30,7 @@ const limit = object('BudgetLimit', {
   ),
   amount: required(
     decimalAmount,
-    'Amount for each window, such as "12.50". Tokens and requests are whole numbers.',
+    `Amount for each window, such as "12.50"; at most ${maxUsd} USD. Tokens and requests are whole numbers.`,
   ),
 })
 
@@ -110,7 +111,10 @@ interface SpecFields {
   readonly failOpenAmount?: string
 }
 
-const hasPoint = (amount: string | undefined) => amount?.includes('.') === true
+const amountsOf = ({ limit, overrides = [], unpricedAmount, failOpenAmount }: SpecFields) =>
+  [limit.amount, unpricedAmount, failOpenAmount, ...overrides.map(({ amount }) => amount)].filter(
+    (amount) => amount !== undefined,
+  )
 
 const rules = [
   rule<SpecFields>({
@@ -121,11 +125,14 @@ const rules = [
   rule<SpecFields>({
     message: 'amounts of Tokens and Requests must be whole numbers',
     cel: "self.limit.unit == 'USD' || !self.limit.amount.contains('.') && (!has(self.unpricedAmount) || !self.unpricedAmount.contains('.')) && (!has(self.failOpenAmount) || !self.failOpenAmount.contains('.')) && (!has(self.overrides) || self.overrides.all(o, !o.amount.contains('.')))",
-    holds: ({ limit: { unit, amount }, overrides = [], unpricedAmount, failOpenAmount }) =>
-      unit === 'USD' ||
-      ![amount, unpricedAmount, failOpenAmount, ...overrides.map((one) => one.amount)].some(
-        hasPoint,
-      ),
+    holds: (spec) =>
+      spec.limit.unit === 'USD' || !amountsOf(spec).some((amount) => amount.includes('.')),
+  }),
+  rule<SpecFields>({
+    message: `amounts in USD must be at most ${maxUsd}`,
+    cel: `self.limit.unit != 'USD' || double(self.limit.amount) <= ${maxUsd}.0 && (!has(self.unpricedAmount) || double(self.unpricedAmount) <= ${maxUsd}.0) && (!has(self.failOpenAmount) || double(self.failOpenAmount) <= ${maxUsd}.0) && (!has(self.overrides) || self.overrides.all(o, double(o.amount) <= ${maxUsd}.0))`,
+    holds: (spec) =>
+      spec.limit.unit !== 'USD' || amountsOf(spec).every((one) => Number(one) <= maxUsd),
   }),
   rule<SpecFields>({
     message: 'unpricedAmount must be set if and only if unpriced is CountAs',

@@ -70,6 +70,9 @@ interface Erasure {
   readonly patienceMs: number
 }
 
+/** Thrown if a value cannot be erased now. */
+export class ErasureError extends Error {}
+
 interface Erased extends Removed {
   readonly pseudonym: string
 }
@@ -77,7 +80,7 @@ interface Erased extends Removed {
 /**
  * Erases a value of all budgets: its balances continue under a random name, and the events and snapshots before that
  * are removed. Returns undefined if the ledger does not have the value.
- * @throws Error if a budget has an amount for the value, or if proxies do not give back their allowances
+ * @throws ErasureError if a budget has an amount for the value, or if proxies do not give back their allowances
  */
 export async function eraseValue(log: EventLog, erasure: Erasure): Promise<Erased | undefined> {
   const { value, reason, author, isUnused, patienceMs } = erasure
@@ -94,7 +97,7 @@ export async function eraseValue(log: EventLog, erasure: Erasure): Promise<Erase
   const data = { pseudonym, removedUpTo: upTo, reason, author }
   await append(log, fold, () => [[budgetErased, 'erasure', data]])
   if (await isMentioned(log, value)) {
-    throw new Error('a proxy has used the value in the meantime; erase it again')
+    throw new ErasureError('a proxy has used the value in the meantime; erase it again')
   }
   return { pseudonym, events: upTo - first + 1, upTo }
 }
@@ -103,7 +106,7 @@ function assertNoOverride({ budgets }: LedgerFold, value: string): void {
   for (const { definitions } of budgets.values()) {
     for (const { name, overrides } of definitions.values()) {
       if (!Object.hasOwn(overrides, value)) continue
-      throw new Error(
+      throw new ErasureError(
         `GatewayBudget ${name} has an override for the value, or had one in this window; remove it, and wait for the next window`,
       )
     }
@@ -159,7 +162,7 @@ async function close(
     const users = holdersOf(fold, value)
     if (users.length === 0) return
     if (performance.now() > end) {
-      throw new Error(
+      throw new ErasureError(
         `${users.join(', ')} may have requests under way for the value; its budgets are closed, so erase it again later`,
       )
     }

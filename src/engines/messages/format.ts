@@ -87,8 +87,8 @@ interface RequestFormat<Name extends string> extends DetailFacts {
    * if there are none.
    */
   headersOf?(body: JsonObject): readonly (readonly [name: string, value: string])[]
-  /** The field with the parameters of the request; omitted if they are fields of the body. */
-  readonly parameterField?: string
+  /** The fields that may have the parameters of the request; omitted if they are fields of the body. */
+  readonly parameterFields?: readonly string[]
   /** What requests that are not translated need; omitted if nothing. */
   readonly completion?: Completion
   /** Whether requests need not name a model. */

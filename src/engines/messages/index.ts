@@ -3,6 +3,7 @@
  * between formats, usage, and the texts that guards read. Does no I/O.
  */
 import { randomBytes } from 'node:crypto'
+import { isStackOverflow } from '../../ground/base/stack-overflow.ts'
 import { laterUsage, type ResponseContext, type Usage } from './chat.ts'
 import { detailsOfResponse } from './common/response-details.ts'
 import { checkShape } from './common/shape.ts'
@@ -79,7 +80,7 @@ export const translateRequest = (
 ): TranslatedRequest => checked(body, 400, () => translated(body, from, to, options ?? {}))
 
 /**
- * Runs what reads an object. Functions that read all of it throw a RangeError if it is nested too deeply.
+ * Runs what reads an object, which may be nested too deeply.
  * @throws LlmError with this status
  */
 function checked<Result>(body: JsonObject, status: number, read: () => Result): Result {
@@ -87,7 +88,7 @@ function checked<Result>(body: JsonObject, status: number, read: () => Result): 
   try {
     return read()
   } catch (error) {
-    if (!(error instanceof RangeError)) throw error
+    if (!isStackOverflow(error)) throw error
     throw new LlmError(status, 'the body is nested too deeply')
   }
 }

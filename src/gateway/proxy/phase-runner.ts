@@ -377,6 +377,8 @@ function errorWriterOf(
 /** Whether a request got more than a failure, or a refusal of the gateway, so that budgets of requests count it. */
 function wasServed({ attempt, error, verdict, exchange }: RequestContext): boolean {
   if (error !== undefined || exchange.sentStatus >= 500) return false
+  // A provider bills no request that it refuses.
+  if (exchange.learned.llm !== undefined && exchange.sentStatus >= 400) return false
   if (attempt !== undefined) return true
   return verdict !== undefined && verdict.refusal !== true && verdict.status < 400
 }

@@ -64,6 +64,9 @@ export const budgetShape = record({
 })
 export type BudgetConfig = Infer<typeof budgetShape>
 
+/** The greatest amount of a budget in USD: amounts of a proxy are integers of 64 bits. */
+export const maxUsd = 4_000_000
+
 /** The amount of a value of `each`. */
 export const limitOf = (
   { amount, overrides }: Pick<BudgetConfig, 'amount' | 'overrides'>,

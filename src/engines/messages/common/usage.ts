@@ -19,13 +19,18 @@ interface Counts {
   readonly speed?: string | undefined
 }
 
+/** No message has more tokens. */
+const maxCount = 1e12
+
 /**
  * Returns a count; undefined if it is none that a message can have: limits and metrics must never get a negative
  * number of tokens, or one that is not exact.
  */
 export function countAt(value: unknown, name: string): number | undefined {
   const count = numberAt(value, name)
-  return count !== undefined && Number.isSafeInteger(count) && count >= 0 ? count : undefined
+  return count !== undefined && Number.isInteger(count) && count >= 0 && count <= maxCount
+    ? count
+    : undefined
 }
 
 /** Returns the count of a part; undefined if it is more than the whole. */

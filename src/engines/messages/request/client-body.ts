@@ -15,10 +15,15 @@ const read = ['model', 'stream', 'stream_options', 'background', 'store', ...par
 
 const isNever: StringCheck = () => false
 
-function scannerOf({ history, stored, inPath, parameterField }: ClientFormat): JsonScanner {
+function scannerOf({
+  history,
+  stored,
+  inPath,
+  parameterFields: holders = [],
+}: ClientFormat): JsonScanner {
   const { checked, refused = [] } = history.rules
   return new JsonScanner({
-    read: parameterField === undefined ? read : [...read, parameterField],
+    read: [...read, ...holders],
     noted: ['messages'],
     checked: {
       ...mediaTypeRules.checked,

@@ -1,6 +1,8 @@
 /** Parameters of requests, which logs, spans and expressions show, in any format of clients. */
+
+import { inCamelCase } from '../formats/generate-content/names.ts'
 import { clientFormats } from '../formats/index.ts'
-import { type JsonObject, numberAt } from '../json/json.ts'
+import { isObject, type JsonObject, numberAt } from '../json/json.ts'
 
 const formats = Object.values(clientFormats)
 
@@ -36,8 +38,8 @@ const encodings = new Map<unknown, string>([
 ])
 
 /** Fields with the parameters of formats in which they are no fields of the body. */
-const parameterObjects = [...new Set(formats.flatMap(({ parameterField }) => parameterField ?? []))]
-/** Names of parameters there. */
+const parameterObjects = [...new Set(formats.flatMap((format) => format.parameterFields ?? []))]
+/** Names of parameters there, which may be in snake case, too. */
 const innerFieldsOf: Readonly<Partial<Record<ParameterName, readonly string[]>>> = {
   temperature: ['temperature'],
   top_p: ['topP'],
@@ -74,11 +76,25 @@ function largest(
   fields: readonly string[],
   inner: readonly string[],
 ): number | undefined {
-  const found = [
-    ...fields.map((name) => numberAt(request, name)),
-    ...parameterObjects.flatMap((holder) => inner.map((name) => numberAt(request[holder], name))),
-  ].filter((value) => value !== undefined)
-  return found.length === 0 ? undefined : Math.max(...found)
+  let most: number | undefined
+  const note = (value: unknown) => {
+    const number = numberIn(value)
+    if (number !== undefined && (most === undefined || number > most)) most = number
+  }
+  for (const name of fields) note(request[name])
+  for (const holder of parameterObjects) {
+    const members = request[holder]
+    if (!isObject(members)) continue
+    for (const name of Object.keys(members))
+      if (inner.includes(inCamelCase(name))) note(members[name])
+  }
+  return most
+}
+
+/** Some servers read numbers that are written as texts. */
+function numberIn(value: unknown): number | undefined {
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
+  return typeof number === 'number' && Number.isFinite(number) ? number : undefined
 }
 
 function firstNumber(holder: unknown, fields: readonly string[]): number | undefined {

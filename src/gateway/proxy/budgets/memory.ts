@@ -18,6 +18,12 @@ const requests = 2
 /** The greatest amount that was missing since the main thread last looked. */
 const want = 3
 
+/**
+ * The words are integers of 64 bits. No account is charged more than this, nor any of its words set beyond it: the
+ * amount of a budget is smaller, so nothing remains then.
+ */
+const maxWord = 2n ** 62n
+
 /** Flags of an account: the first bit, and behind it the soft limit that is reached, in percent. */
 const isExhausted = 1
 
@@ -146,7 +152,8 @@ export class SharedAccounts {
       left = found
     }
     // A greater want of another thread may be lost, which then comes again with its next request.
-    if (Atomics.load(accounts, at + want) < amount) Atomics.store(accounts, at + want, amount)
+    const missing = amount < maxWord ? amount : maxWord
+    if (Atomics.load(accounts, at + want) < missing) Atomics.store(accounts, at + want, missing)
     Atomics.add(shared, 1, 1)
     return false
   }
@@ -155,8 +162,19 @@ export class SharedAccounts {
     const { accounts, shared } = this.#memory
     const at = account * wordsOfAccount
     if (count) Atomics.add(accounts, at + requests, 1n)
-    if (actual !== 0n) Atomics.add(accounts, at + charged, actual)
-    if (reserved !== actual) Atomics.add(accounts, at + available, reserved - actual)
+    const spent = actual === 0n ? 0n : addUpTo(accounts, at + charged, actual)
+    if (reserved !== spent) Atomics.add(accounts, at + available, reserved - spent)
     Atomics.add(shared, 1, 1)
+  }
+}
+
+/** Adds an amount to a word, but no more than fits. Returns what was added. */
+function addUpTo(words: BigInt64Array<SharedArrayBuffer>, at: number, amount: bigint): bigint {
+  for (let before = Atomics.load(words, at); ; ) {
+    const room = maxWord - before
+    const added = amount < room ? amount : room
+    const found = Atomics.compareExchange(words, at, before, before + added)
+    if (found === before) return added
+    before = found
   }
 }

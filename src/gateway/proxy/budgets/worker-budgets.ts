@@ -96,6 +96,9 @@ class Reservation implements BudgetReservation {
   }
 }
 
+/** So small that all requests under way fit into a word. */
+const maxForced = 2n ** 44n
+
 class OpenAccount implements BudgetAccount {
   readonly endsAt: number | undefined
   readonly #accounts: SharedAccounts
@@ -130,8 +133,10 @@ class OpenAccount implements BudgetAccount {
   }
 
   force(amount: bigint): BudgetReservation {
-    this.#accounts.add(this.#number, -amount)
-    return new Reservation(this.#accounts, this.#journal, this.#number, amount)
+    // Nothing is refused for want of it, so a smaller amount than an absurd one will do.
+    const held = amount < maxForced ? amount : maxForced
+    this.#accounts.add(this.#number, -held)
+    return new Reservation(this.#accounts, this.#journal, this.#number, held)
   }
 }
 

@@ -1,8 +1,11 @@
 /** `sluice budgets adjust` changes the amount of a value for the current window. */
 import { userInfo } from 'node:os'
 import { budgetAmount, valueBalance } from '../../../control/ledger/balances.ts'
+import type { BudgetState } from '../../../control/ledger/budget-state.ts'
+import { balanceOf } from '../../../control/ledger/ledger-fold.ts'
 import { adjustBudget } from '../../../control/ledger/read-ledger.ts'
 import { readUsd } from '../../../engines/messages/cost/money.ts'
+import { limitOf, maxUsd } from '../../../ground/model/budgets.ts'
 import { type CommandResult, type Output, UsageError } from '../shared/output.ts'
 import { budgetNamed, type LedgerSource, valueNamed, withLedger } from './ledger.ts'
 
@@ -24,6 +27,15 @@ function readAmount(text: string, unit: string): bigint {
   return sign === '-' ? -amount : amount
 }
 
+/** @throws UsageError */
+function assertHoldable(state: BudgetState, value: string, amount: bigint): void {
+  const { definition } = state
+  if (definition.unit !== 'USD' || amount < 0n) return
+  const { adjusted } = balanceOf(state, value).context
+  if (limitOf(definition, value) + adjusted + amount <= (readUsd(`${maxUsd}`) ?? 0n)) return
+  throw new UsageError(`the amount of a window can be at most ${maxUsd} USD`)
+}
+
 export async function adjust(
   name: string,
   options: AdjustOptions,
@@ -39,6 +51,7 @@ export async function adjust(
       const value = valueNamed(budget, options.value)
       const { unit } = budget.state.definition
       const amount = readAmount(by, unit)
+      assertHoldable(budget.state, value, amount)
       if (budget.spec.each !== undefined && !budget.state.balances.has(value)) {
         report(`${JSON.stringify(value)} has not spent anything in this window`)
       }

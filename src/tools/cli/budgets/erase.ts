@@ -1,6 +1,6 @@
 /** `sluice budgets erase` erases a value of `each` from the ledger. */
 import { userInfo } from 'node:os'
-import { eraseValue } from '../../../control/ledger/shorten-ledger.ts'
+import { ErasureError, eraseValue } from '../../../control/ledger/shorten-ledger.ts'
 import { isLocked } from '../../../control/plane/file-lock.ts'
 import { type CommandResult, exitCode, type Output, UsageError } from '../shared/output.ts'
 import { configuredBudgets, type LedgerSource, withLedgerLog } from './ledger.ts'
@@ -26,7 +26,10 @@ export async function erase(
       )
     }
     const isUnused = source.nats === undefined && !isLocked(source.logFile ?? '')
-    const erased = await eraseValue(log, { value, reason, author, isUnused, patienceMs })
+    const erasure = { value, reason, author, isUnused, patienceMs }
+    const erased = await eraseValue(log, erasure).catch((error) => {
+      throw error instanceof ErasureError ? new UsageError(error.message) : error
+    })
     if (erased === undefined) {
       const text = `no budget has ${JSON.stringify(value)}`
       return { text: () => [text], json: { erased: false }, exitCode: exitCode.negative }

@@ -86,7 +86,7 @@ export const converseClient: ChatFormat<'Converse'> = {
   textMembers: ['messages', 'system'],
   limitMembers: [],
   decidedMembers: [],
-  parameterField: 'inferenceConfig',
+  parameterFields: ['inferenceConfig', 'additionalModelRequestFields'],
   withMessages,
   canStream: true,
   responseFields: ['output'],

@@ -54,7 +54,7 @@ export const generateContentClient: ChatFormat<'GenerateContent'> = {
   name: 'GenerateContent',
   operation: 'chat',
   endings: [':generatecontent', ':streamgeneratecontent'],
-  parameterField: 'generationConfig',
+  parameterFields: ['generationConfig', 'generation_config'],
   modelField,
   usageField,
   readUsage: readGenerateContentUsage,

@@ -7,7 +7,7 @@ const dataNames: ReadonlySet<string> = new Set([
   ...['responseJsonSchema'],
 ])
 
-const inCamelCase = (name: string): string =>
+export const inCamelCase = (name: string): string =>
   name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 
 /** Returns a body with names in camel case. */

@@ -6,6 +6,7 @@ import type { CostStatus } from '../../../../engines/messages/cost/cost.ts'
 import type { JsonObject } from '../../../../engines/messages/json/json.ts'
 import { requestTexts } from '../../../../engines/messages/mask/slots.ts'
 import {
+  outputLimit,
   type ParameterName,
   parameterNames,
   parameterOf,
@@ -20,7 +21,7 @@ import type { ModelCall } from './model-call.ts'
 import type { ModelDetails } from './model-record.ts'
 
 import { providerName } from './provider-endpoint.ts'
-import { noteSpend } from './spend.ts'
+import { noteSpend, usualOutput } from './spend.ts'
 
 /** Provides `llm` to expressions, with the details that are known when an expression is evaluated. */
 export function describeModelCall(call: ModelCall): void {
@@ -165,7 +166,8 @@ const bytesPerToken = 4
 function estimatedUsage(call: ModelCall, status = 0): Usage | undefined {
   const { details, request, output, uncountedBytes } = call
   const { usage } = details
-  const hasResponded = status >= 200 && status < 300
+  const isUnanswered = hasLeft(call)
+  const hasResponded = isUnanswered || (status >= 200 && status < 300)
   if (usage !== undefined || !hasResponded || request === undefined) {
     if (uncountedBytes === 0) return undefined
     const known = usage ?? { input: 0, uncachedInput: 0, output: 0 }
@@ -175,12 +177,19 @@ function estimatedUsage(call: ModelCall, status = 0): Usage | undefined {
   const input = estimate(texts.reduce((sum, { content }) => addBytes(sum, content), 0))
   const { completion = [], toolCalls = [] } = output ?? {}
   const whole = request.isStream ? [] : [...completion, ...toolCalls.map((one) => one.arguments)]
-  return {
-    input,
-    uncachedInput: input,
-    output: estimate(whole.reduce(addBytes, uncountedBytes)),
-  }
+  // The provider goes on with a whole answer, and may stop a stream.
+  const unseen = isUnanswered && !request.isStream
+  const outputTokens = unseen
+    ? usualOutput(request.model, outputLimit(request.body.fields))
+    : estimate(whole.reduce(addBytes, uncountedBytes))
+  return { input, uncachedInput: input, output: outputTokens }
 }
+
+/** Whether the client has left after the provider was asked, and before its answer has begun. */
+const hasLeft = ({ context: { exchange, attempt } }: ModelCall): boolean =>
+  attempt !== undefined &&
+  exchange.response === undefined &&
+  exchange.error?.code === 'client_closed'
 
 const estimate = (bytes: number): number => Math.ceil(bytes / bytesPerToken)
 

@@ -18,6 +18,7 @@ import {
   settleRequest,
 } from '../../../../engines/messages/request/outgoing.ts'
 import { andThen } from '../../../../ground/base/and-then.ts'
+import { isStackOverflow } from '../../../../ground/base/stack-overflow.ts'
 import { budgetsOf } from '../../../../ground/exchange/budgets.ts'
 import type { RespondVerdict } from '../../../../ground/exchange/exchange.ts'
 import { forwardingExtensions } from '../../../../ground/exchange/forwarding.ts'
@@ -137,8 +138,7 @@ export function refuseInFormat(
   route: RouteType,
   thrown: unknown,
 ): RespondVerdict {
-  // Converters and JSON.stringify throw a RangeError if they run out of stack.
-  const error = thrown instanceof RangeError ? tooDeep : thrown
+  const error = isStackOverflow(thrown) ? tooDeep : thrown
   if (!(error instanceof LlmError)) throw error
   const { message } = error
   context.refusal = message

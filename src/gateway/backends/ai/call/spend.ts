@@ -70,13 +70,17 @@ function outputOf({ request }: ModelCall, outgoing: OutgoingRequest | undefined)
   const asked = outputLimit(body.fields)
   const sent = (outgoing?.body && outputLimit(outgoing.body)) ?? asked
   // A translation may need a limit where the client has none, which is far above usual outputs.
-  const each =
-    asked === undefined
-      ? Math.min(averages.get(model) ?? firstOutput, sent ?? Number.POSITIVE_INFINITY)
-      : (sent ?? asked)
+  const each = asked === undefined ? usualOutput(model, sent) : (sent ?? asked)
   const prompts = format.promptsIn?.(body.whole) ?? 1
-  return Math.max(0, each) * answersAsked(body.fields) * Math.max(1, prompts)
+  // Averages, and limits of clients, may have fractions, and amounts are whole.
+  const all =
+    Math.ceil(Math.max(0, each)) * Math.ceil(answersAsked(body.fields)) * Math.max(1, prompts)
+  return Math.min(all, Number.MAX_SAFE_INTEGER)
 }
+
+/** The output tokens of recent answers of a model, or the limit of a request if that is less. */
+export const usualOutput = (model: string, limit: number | undefined): number =>
+  Math.ceil(Math.min(averages.get(model) ?? firstOutput, limit ?? Number.POSITIVE_INFINITY))
 
 /** Tells budgets what a finished request has used. Requests that the gateway does not read have no usage. */
 export function noteSpend(call: ModelCall, usage: Usage | undefined): void {
