@@ -272,6 +272,14 @@ export const expressionPoints = {
     when: 'when token limits are checked, before the request is sent to a model',
     has: [...late, 'backend', 'modelRequest'],
   },
+  backendCredentials: {
+    title: '`backend.auth`',
+    when: 'when credentials are added to a request for a backend',
+    has: [
+      ...(['process', 'arrival', 'authentication', 'extAuth', 'extProc', 'routing'] as const),
+      ...(['backend', 'modelRequest', 'mcpMessage', 'mcpItem'] as const),
+    ],
+  },
   mcpItem: {
     title: '`backend.mcp.authorization`',
     when: 'in rules about MCP tools, prompts and resources',

@@ -63,6 +63,8 @@ export interface Step {
   readonly mcp?: McpRules
   onRequest?(exchange: Exchange): Verdict | Promise<Verdict>
   onResponse?(exchange: Exchange): void | Promise<void>
+  /** Called if the backend has responded to a request of this step with 401. */
+  onUnauthorized?(exchange: Exchange): void
   /** Called after the policy was removed, possibly several times, to release resources. */
   dispose?(): void
 }

@@ -60,6 +60,9 @@ export class PhaseRunner implements RequestHandler {
     const { response } = exchange
     const status = response?.status ?? 0
     if (response !== undefined) learn(context, response, this.#telemetry)
+    if (status === 401) {
+      for (const step of context.destination?.steps ?? []) step.onUnauthorized?.(exchange)
+    }
     if (context.trace !== undefined) endAttemptSpan(context, status)
     if (this.#askAnother(context, status)) return
     const delay = status < 400 ? undefined : retryDelay(context, status, this.#runtime.random)

@@ -3,8 +3,9 @@ import { hash } from 'node:crypto'
 import type * as Oauth from 'oauth4webapi'
 import { readKeySet, type VerificationKey } from '../../engines/auth/jwt/key-set.ts'
 import { GatewayError } from '../../ground/errors/index.ts'
-import type { Callouts, HttpCallout, ServerTarget } from '../../ground/exchange/exchange.ts'
-import { machineTls } from '../policies/backend-simple/tls/machine-tls.ts'
+import type { Callouts } from '../../ground/exchange/exchange.ts'
+import { KeptMetadata } from '../tokens/kept-metadata.ts'
+import { type OauthRequest, sendOauth } from '../tokens/oauth-transport.ts'
 import type { OidcConfig } from './config.ts'
 
 // Loaded only where a policy signs users in, so that other workers start without it.
@@ -38,24 +39,11 @@ export class ProviderError extends Error {
   }
 }
 
-const timeoutMs = 10_000
-const maxBytes = 256 * 1024
-/** How long metadata is used before it is fetched again. Until that succeeds, the old one stays in use. */
-const metadataMs = 300_000
-/** Pause after a failure, so that requests of clients cannot cause many requests to the provider. */
-const failurePauseMs = 1_000
 /** Maximum accepted clock difference to the provider, in seconds. */
 const leewaySeconds = 60
 
-/** The request of the library, which the engine of the gateway sends. */
-interface CallInit {
-  readonly method: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly body?: unknown
-}
-
 interface CallOptions {
-  [oauth.customFetch]: (url: string, init: CallInit) => Promise<Response>
+  [oauth.customFetch]: (url: string, init: OauthRequest) => Promise<Response>
   [oauth.allowInsecureRequests]?: boolean
 }
 
@@ -66,10 +54,7 @@ export class Provider {
   readonly #client: Oauth.Client
   readonly #authentication: Oauth.ClientAuth
   readonly #options: CallOptions
-  #metadata: Oauth.AuthorizationServer | undefined
-  #freshUntil = 0
-  #pending: Promise<Oauth.AuthorizationServer> | undefined
-  #failure: { readonly error: unknown; readonly until: number } | undefined
+  readonly #metadata = new KeptMetadata(() => this.#discover())
 
   /** Throws if the issuer is no URL. */
   constructor(config: OidcConfig, callouts: Callouts, secret: string | undefined) {
@@ -90,31 +75,15 @@ export class Provider {
   }
 
   /** Resolves to the metadata. Rejects with a ProviderError. */
-  async metadata(): Promise<Oauth.AuthorizationServer> {
-    const now = performance.now()
-    if (this.#metadata !== undefined && now < this.#freshUntil) return this.#metadata
-    if (this.#failure !== undefined && now < this.#failure.until) {
-      if (this.#metadata !== undefined) return this.#metadata
-      throw this.#failure.error
-    }
-    this.#pending ??= this.#discover().finally(() => {
-      this.#pending = undefined
-    })
-    if (this.#metadata === undefined) return this.#pending
-    this.#pending.catch(() => undefined)
-    return this.#metadata
+  metadata(): Promise<Oauth.AuthorizationServer> {
+    return this.#metadata.get()
   }
 
   async #discover(): Promise<Oauth.AuthorizationServer> {
     try {
-      this.#metadata = await this.#run(() => this.#readMetadata())
-      this.#freshUntil = performance.now() + metadataMs
-      this.#failure = undefined
-      return this.#metadata
+      return await this.#run(() => this.#readMetadata())
     } catch (thrown) {
-      const error = new ProviderError('unavailable', (thrown as Error).message, thrown)
-      this.#failure = { error, until: performance.now() + failurePauseMs }
-      throw error
+      throw new ProviderError('unavailable', (thrown as Error).message, thrown)
     }
   }
 
@@ -242,33 +211,16 @@ export class Provider {
     })
   }
 
-  async #fetch(text: string, { method, headers, body }: CallInit): Promise<Response> {
+  async #fetch(text: string, { method, headers, body }: OauthRequest): Promise<Response> {
     const url = new URL(text)
-    const target =
-      url.origin === this.#issuer.origin && this.#config.target !== undefined
-        ? this.#config.target
-        : serverOf(url)
-    const sent = body === undefined || body === null ? undefined : Buffer.from(String(body))
-    const answer = await this.#callouts.http({
-      target,
-      method,
-      path: `${url.pathname}${url.search}`,
-      headers: [['host', url.host], ...Object.entries(headers)],
-      ...(sent && { body: sent }),
-      timeoutMs,
-      maxResponseBytes: maxBytes,
-    })
-    const { status } = answer
+    const target = url.origin === this.#issuer.origin ? this.#config.target : undefined
+    const request = { method, headers: { ...headers, host: url.host }, body }
+    const response = await sendOauth(this.#callouts, url, request, target)
+    const { status } = response
     if (status >= 500 || status === 429) {
       throw new ProviderError('unavailable', `the provider responds with ${status}`)
     }
-    const hasBody = status !== 204 && status !== 205 && status !== 304
-    // A copy, because the memory of the call may be shared.
-    const content = hasBody ? new Uint8Array(answer.body) : null
-    return new Response(content, {
-      status,
-      headers: answer.headers.map(([name, value]) => [name, value]),
-    })
+    return response
   }
 
   /** Turns every failure of a call into a ProviderError. */
@@ -278,24 +230,6 @@ export class Provider {
     } catch (error) {
       throw toProviderError(error)
     }
-  }
-}
-
-const settings = new Map<boolean, ServerTarget['settings']>()
-
-function serverOf({ protocol, hostname, port }: URL): HttpCallout['target'] {
-  const isSecure = protocol === 'https:'
-  let found = settings.get(isSecure)
-  if (found === undefined) {
-    found = isSecure ? { tls: machineTls() } : {}
-    settings.set(isSecure, found)
-  }
-  const byDefault = isSecure ? 443 : 80
-  return {
-    type: 'server',
-    host: hostname,
-    port: port === '' ? byDefault : Number(port),
-    settings: found,
   }
 }
 

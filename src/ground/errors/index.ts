@@ -274,7 +274,13 @@ export const errorCatalogue = {
   ),
   credentials_failed: failed(
     'backend authentication failed',
-    'No backend.auth is set, and the default cloud credentials that the backend needs are not available.',
+    'The credentials that the backend needs cannot be made: the default cloud credentials are missing, an authorization server refuses the gateway, or an expression has no value.',
+  ),
+  credentials_unavailable: internal(
+    503,
+    'BackendAuth',
+    'the credential for the backend is not available now',
+    'A token endpoint that backend.auth needs cannot be reached, fails, or sends no usable answer. The request is not sent without the credential.',
   ),
   prompt_guard_failed: internal(
     503,

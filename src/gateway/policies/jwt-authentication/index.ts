@@ -4,9 +4,9 @@ import { sessionKeyRef } from '../../../ground/model/mcp-targets.ts'
 import { calledBackend, type References } from '../../../ground/model/references.ts'
 import type { SecretRef } from '../../../ground/model/resources.ts'
 import type { IntrospectionConfig } from '../../tokens/introspection.ts'
-import type { LocationConfig } from '../../tokens/location.ts'
 import type { TokenIssuer } from '../../tokens/token-issuer.ts'
 import { clientSecretOf } from '../client-secret.ts'
+import { compileLocation } from '../credential-location.ts'
 import { type Compiled, definePolicy, type PolicyProblem } from '../define.ts'
 import type { JwtConfig } from './config.ts'
 import { type FoundKeys, fetchedKeys, usable } from './keys.ts'
@@ -126,13 +126,6 @@ function introspectionProblems(providers: readonly ProviderSpec[]): PolicyProble
     path: `providers[${index}].introspection`,
     message: `providers[${asking[0]}] already has introspection, and an opaque token does not say which one to ask`,
   }))
-}
-
-function compileLocation({
-  header,
-  ...others
-}: NonNullable<JwtAuthenticationSpec['location']>): LocationConfig {
-  return { ...others, ...(header && { header: { ...header, name: header.name.toLowerCase() } }) }
 }
 
 /** Requires requests to carry a valid token. */

@@ -60,32 +60,36 @@ const credentialParameter = text({
   ],
 })
 
+const places = {
+  header: optional(
+    object('AuthorizationHeaderLocation', {
+      name: required(plainHeaderName, 'Name of the header.'),
+      prefix: optional(
+        text({ min: 1, max: 64 }),
+        'Text before the credential. If it ends with a space, it is a scheme such as `Bearer `, whose case does not matter.',
+      ),
+    }),
+    'A header.',
+  ),
+  queryParameter: optional(
+    object('AuthorizationQueryLocation', {
+      name: required(credentialParameter, 'Name of the parameter.'),
+    }),
+    'A parameter of the query.',
+  ),
+  cookie: optional(
+    object('AuthorizationCookieLocation', {
+      name: required(tinyString, 'Name of the cookie.'),
+    }),
+    'A cookie.',
+  ),
+} as const
+
 /** Where clients put a credential. Exactly one place is set. */
 export const credentialLocation = object(
   'AuthorizationExtractionLocation',
   {
-    header: optional(
-      object('AuthorizationHeaderLocation', {
-        name: required(plainHeaderName, 'Name of the header.'),
-        prefix: optional(
-          text({ min: 1, max: 64 }),
-          'Text before the credential. If it ends with a space, it is a scheme such as `Bearer `, whose case does not matter.',
-        ),
-      }),
-      'A header.',
-    ),
-    queryParameter: optional(
-      object('AuthorizationQueryLocation', {
-        name: required(credentialParameter, 'Name of the parameter.'),
-      }),
-      'A parameter of the query.',
-    ),
-    cookie: optional(
-      object('AuthorizationCookieLocation', {
-        name: required(tinyString, 'Name of the cookie.'),
-      }),
-      'A cookie.',
-    ),
+    ...places,
     expression: optional(
       celExpression,
       'An expression that gives the credential as a string. It stays in the request.',
@@ -93,6 +97,12 @@ export const credentialLocation = object(
   },
   { rules: [exactlyOneOf('header', 'queryParameter', 'cookie', 'expression')] },
 )
+
+/** Where the gateway puts a credential. Exactly one place is set. */
+export const credentialPlacement = object('AuthorizationLocation', places, {
+  rules: [exactlyOneOf('header', 'queryParameter', 'cookie')],
+})
+export type CredentialPlacement = Infer<typeof credentialPlacement>
 
 export const authorization = object('Authorization', {
   action: optional(

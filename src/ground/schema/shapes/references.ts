@@ -16,6 +16,20 @@ const localFields = {
 export const localReference = (refersTo: 'Secret' | 'ConfigMap') =>
   object('LocalObjectReference', localFields, { refersTo })
 
+/** A reference to an entry of a Secret in the same namespace. */
+export const secretKeyReference = (byDefault: string) =>
+  object(
+    'LocalSecretKeyReference',
+    {
+      ...localFields,
+      key: optional(text({ min: 1, max: 253 }), {
+        doc: 'Name of the entry.',
+        default: byDefault,
+      }),
+    },
+    { refersTo: 'Secret' },
+  )
+
 interface PortedReference {
   readonly group?: string
   readonly kind?: string

@@ -2,6 +2,8 @@ import type { AwsCredentials } from '../../../../engines/auth/aws/signature.ts'
 import { choice, type Infer, optional, record, text, union } from '../../../../ground/base/shape.ts'
 import type { ConnectionSettings } from '../../../../ground/exchange/connection.ts'
 import {
+  type Callouts,
+  type Exchange,
   type FieldPair,
   next,
   type SecretValues,
@@ -9,23 +11,48 @@ import {
 } from '../../../../ground/exchange/exchange.ts'
 import { forwardingExtensions } from '../../../../ground/exchange/forwarding.ts'
 import { isFieldValue } from '../../../../ground/model/header-changes.ts'
+import {
+  further,
+  type GrantConfig,
+  grantShapes,
+  jwtSignShape,
+  placementShape,
+} from '../../../credentials/config.ts'
+import { GrantStep } from '../../../credentials/grant-step.ts'
+import { grantOf } from '../../../credentials/grants.ts'
+import { JwtSigner } from '../../../credentials/jwt-signer.ts'
+import { type Placement, placementOf } from '../../../credentials/placement.ts'
 import type { PolicyApply, Step } from '../../define.ts'
 import { prepareDefaults, signWithDefaults } from './default-credentials.ts'
 import { type SigningContext, signExchange } from './sign.ts'
 
 const shapes = {
-  /** Sends the value as Authorization header. */
-  value: record({ type: choice('value'), digest: text }),
+  /** Sends the value. */
+  value: record({
+    type: choice('value'),
+    digest: text,
+    location: optional(placementShape),
+    ...further,
+  }),
   /** Sends the client's token, which an authentication policy has verified and removed. */
-  passthrough: record({ type: choice('passthrough') }),
+  passthrough: record({
+    type: choice('passthrough'),
+    location: optional(placementShape),
+    ...further,
+  }),
   aws: record({
     type: choice('aws'),
     accessKey: text,
     secretKey: text,
     sessionToken: optional(text),
+    ...further,
   }),
   /** Signs with the AWS credentials of the proxy's environment. */
-  awsDefault: record({ type: choice('awsDefault') }),
+  awsDefault: record({ type: choice('awsDefault'), ...further }),
+  ...grantShapes,
+  jwtSign: jwtSignShape,
+  /** Sends only `credentials`. */
+  none: record({ type: choice('none'), ...further }),
 } as const
 
 /** The compiled form that proxies receive. Secrets are referred to by the digests of their values. */
@@ -40,25 +67,48 @@ const ofClient: ConnectionSettings = { credentials: 'client' }
 
 const apply: PolicyApply<BackendAuthConfig> = {
   shape,
-  bind(config, _callouts, secrets): Step {
-    switch (config.type) {
-      case 'value':
-        return sends(authorizationOf(textOf(secrets, config.digest)))
-      case 'passthrough':
-        return passesThrough
-      case 'aws': {
-        const sessionToken = config.sessionToken && textOf(secrets, config.sessionToken)
-        return signs({
-          accessKeyId: textOf(secrets, config.accessKey),
-          secretAccessKey: textOf(secrets, config.secretKey),
-          ...(sessionToken && { sessionToken }),
-        })
-      }
-      case 'awsDefault':
-        prepareDefaults()
-        return signsByDefault
+  bind(config, callouts, secrets): Step {
+    const own = methodStep(config, callouts, secrets)
+    const others = (config.credentials ?? []).map(({ value, location }) => ({
+      place: placementOf(location),
+      text: textOf(secrets, value),
+    }))
+    if (others.length === 0) return own
+    // Before the own step, because signatures cover all other headers.
+    const onRequest = (exchange: Exchange) => {
+      for (const { place, text } of others) place(exchange.request, text)
+      return own.onRequest?.(exchange) ?? next
     }
+    return { ...own, onRequest }
   },
+}
+
+function methodStep(config: BackendAuthConfig, callouts: Callouts, secrets: SecretValues): Step {
+  switch (config.type) {
+    case 'value':
+      return sends(placementOf(config.location), textOf(secrets, config.digest))
+    case 'passthrough':
+      return passesThrough(placementOf(config.location))
+    case 'aws': {
+      const sessionToken = config.sessionToken && textOf(secrets, config.sessionToken)
+      return signs({
+        accessKeyId: textOf(secrets, config.accessKey),
+        secretAccessKey: textOf(secrets, config.secretKey),
+        ...(sessionToken && { sessionToken }),
+      })
+    }
+    case 'awsDefault':
+      prepareDefaults()
+      return signsByDefault
+    case 'jwtSign': {
+      const signer = new JwtSigner(config, secrets)
+      return { connection: ofGateway, onRequest: (exchange) => signer.onRequest(exchange) }
+    }
+    case 'none':
+      return { connection: ofClient }
+    default:
+      return granted(config, callouts, secrets)
+  }
 }
 
 export default apply
@@ -72,14 +122,11 @@ function textOf(secrets: SecretValues, digest: string): string {
   return text
 }
 
-/** A value without a scheme is sent as a bearer token; one with a scheme is sent unchanged. */
-const authorizationOf = (text: string): string => (/\s/.test(text) ? text : `Bearer ${text}`)
-
-function sends(authorization: string): Step {
+function sends(place: Placement, credential: string): Step {
   return {
     connection: ofGateway,
     onRequest({ request }): Verdict {
-      request.headers.set('authorization', authorization)
+      place(request, credential)
       return next
     },
   }
@@ -89,15 +136,24 @@ function sends(authorization: string): Step {
  * Restores the client's token if an authentication policy has verified and removed it. Otherwise model
  * providers get the credential that the client sent, and other backends get the request unchanged.
  */
-const passesThrough: Step = {
+const passesThrough = (place: Placement): Step => ({
   connection: ofClient,
-  onRequest({ request: { headers }, learned, extensions }): Verdict {
+  onRequest({ request, learned, extensions }): Verdict {
     const token = learned.jwtToken ?? learned.apiKeyToken
     const own = extensions.get(forwardingExtensions.clientCredential) as FieldPair | undefined
-    if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
-    else if (own !== undefined) headers.set(...own)
+    if (token !== undefined) place(request, token)
+    else if (own !== undefined) request.headers.set(...own)
     return next
   },
+})
+
+function granted(config: GrantConfig, callouts: Callouts, secrets: SecretValues): Step {
+  const step = new GrantStep(grantOf(config, callouts, secrets), config)
+  return {
+    connection: ofGateway,
+    onRequest: (exchange) => step.onRequest(exchange),
+    onUnauthorized: (exchange) => step.onUnauthorized(exchange),
+  }
 }
 
 function signs(credentials: AwsCredentials): Step {

@@ -104,6 +104,10 @@ export class TargetCall extends LateFlow implements CallListener, TargetMessage 
         ? ({ kind: 'answered', latencyMs } as const)
         : ({ kind: 'failed', retryAfterMs: 0 } as const)
     ready.endpoint.record(outcome, now)
+    if (status === 401) {
+      const { steps } = this.#exchange.accessOf(this.#entry)
+      for (const step of steps) step.onUnauthorized?.(this.#exchange.client)
+    }
     if (status === 404) this.#paths.delete(this.#exchange.identity)
     const path = this.#redirects < maxRedirects ? redirectPath(status, headers, ready) : undefined
     if (path === undefined) {

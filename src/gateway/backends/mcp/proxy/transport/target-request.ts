@@ -7,7 +7,11 @@ import type { UpstreamAddress } from '../../../../../engines/http/sockets/upstre
 import { andThen } from '../../../../../ground/base/and-then.ts'
 import { GatewayError } from '../../../../../ground/errors/index.ts'
 import { FollowingExchange } from '../../../../../ground/exchange/derived.ts'
-import type { Exchange, RequestHead } from '../../../../../ground/exchange/exchange.ts'
+import type {
+  Exchange,
+  RequestHead,
+  RespondVerdict,
+} from '../../../../../ground/exchange/exchange.ts'
 import { lowerCase } from '../../../../../ground/exchange/field-case.ts'
 import { forwardingExtensions } from '../../../../../ground/exchange/forwarding.ts'
 import { FieldPairs, MemoryBody } from '../../../../../ground/exchange/memory-message.ts'
@@ -19,6 +23,7 @@ import type { NameRace } from '../../../../proxy/upstream/name-endpoints.ts'
 import { mcpStepOf } from '../../policy/apply.ts'
 import { isOwnHeader } from '../exchange/forwarded-headers.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
+import { TargetFailure } from '../target/target-failure.ts'
 import { type McpPlace, type McpTargetEntry, placeOf } from '../target/targets.ts'
 
 export interface TargetMessage {
@@ -101,8 +106,21 @@ async function runSteps(steps: BackendAccess['steps'], own: TargetExchange): Pro
   for (const step of steps) {
     const pending = step.onRequest?.(own)
     const verdict = pending instanceof Promise ? await pending : pending
-    if (verdict?.kind === 'respond') throw new GatewayError('policy_unenforceable', verdict.reason)
+    if (verdict?.kind === 'respond') throw refusedBy(verdict)
   }
+}
+
+/** Passes the refusal of a policy to the client, with the challenge that it can answer. */
+function refusedBy({
+  status,
+  headers = [],
+  body = '',
+  reason,
+  detail,
+}: RespondVerdict): TargetFailure {
+  return new TargetFailure(detail ?? reason, {
+    httpResponse: { status, headers, body: Buffer.from(body) },
+  })
 }
 
 /** A request whose policies have run. */

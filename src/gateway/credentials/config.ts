@@ -1,0 +1,155 @@
+/** The compiled form of credentials that the gateway fetches or makes for backends. Secrets are digests of their values. */
+import {
+  amount,
+  choice,
+  type Infer,
+  list,
+  map,
+  optional,
+  record,
+  text,
+} from '../../ground/base/shape.ts'
+import { calloutTarget } from '../../ground/model/shapes.ts'
+import { locationShape } from '../tokens/location.ts'
+
+export const signingAlgorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'ES256', 'ES384'] as const
+export type SigningAlgorithm = (typeof signingAlgorithms)[number]
+
+/** A private key of the gateway, in PEM. */
+const signingKeyShape = record({
+  /** Digest of the key. */
+  key: text,
+  alg: choice(...signingAlgorithms),
+  kid: optional(text),
+})
+export type SigningKeyConfig = Infer<typeof signingKeyShape>
+
+/** How the gateway authenticates at a token endpoint (RFC 6749 section 2.3, RFC 7523). */
+const clientAuthShape = record({
+  clientId: text,
+  method: choice('ClientSecretBasic', 'ClientSecretPost', 'PrivateKeyJwt'),
+  secret: optional(text),
+  /** Set for PrivateKeyJwt. */
+  assertion: optional(
+    record({
+      signing: signingKeyShape,
+      audience: text,
+      /** Digest of the certificate in PEM that the header of the assertion names. */
+      certificate: optional(text),
+      certificateHeader: choice('x5c', 'x5t#S256'),
+    }),
+  ),
+})
+export type ClientAuthConfig = Infer<typeof clientAuthShape>
+
+/** A token endpoint. One of `url`, `issuer` and `target` is set. */
+const endpointShape = record({
+  /** URL of the endpoint. */
+  url: optional(text),
+  /** Issuer whose metadata names the endpoint. */
+  issuer: optional(text),
+  /** Backend of the endpoint, at `path`. */
+  target: optional(calloutTarget),
+  path: optional(text),
+  /** Omitted if the gateway does not authenticate. */
+  clientAuth: optional(clientAuthShape),
+})
+export type EndpointConfig = Infer<typeof endpointShape>
+
+/** Where a credential is put. If omitted, as a bearer token in the Authorization header. */
+export const placementShape = record({
+  header: optional(record({ name: text, prefix: optional(text) })),
+  queryParameter: optional(record({ name: text })),
+  cookie: optional(record({ name: text })),
+})
+export type PlacementConfig = Infer<typeof placementShape>
+
+/** Values that requests carry besides the credential. */
+export const further = {
+  credentials: optional(
+    list(
+      record({
+        /** Digest of the value. */
+        value: text,
+        location: optional(placementShape),
+      }),
+    ),
+  ),
+} as const
+
+const cacheShape = record({
+  /** 0 switches the cache off. */
+  maxEntries: amount,
+  /** Lifetime of a token whose lifetime the endpoint does not say. */
+  defaultMs: amount,
+})
+export type CacheConfig = Infer<typeof cacheShape>
+
+const targetOfToken = {
+  audiences: list(text),
+  scopes: list(text),
+  resources: list(text),
+} as const
+
+const common = {
+  location: optional(placementShape),
+  cache: cacheShape,
+  ...further,
+} as const
+
+/** A token of a client of the request. If `source` is omitted, the one that a policy has verified. */
+const sentTokenShape = record({ source: optional(locationShape), type: text })
+export type SentTokenConfig = Infer<typeof sentTokenShape>
+
+const expressions = map(text)
+
+export const grantShapes = {
+  clientCredentials: record({
+    type: choice('clientCredentials'),
+    endpoint: endpointShape,
+    ...targetOfToken,
+    /** Further parameters, by name. */
+    parameters: map(text),
+    ...common,
+  }),
+  tokenExchange: record({
+    type: choice('tokenExchange'),
+    grantType: choice('TokenExchange', 'JwtBearer'),
+    endpoint: endpointShape,
+    subject: sentTokenShape,
+    actor: optional(sentTokenShape),
+    /** Whether the subject token must name the actor (RFC 8693 section 4.4). */
+    mayAct: optional(choice(true)),
+    ...targetOfToken,
+    requestedType: optional(text),
+    /** Expressions of further parameters, by name. */
+    parameters: expressions,
+    ...common,
+  }),
+  crossAppAccess: record({
+    type: choice('crossAppAccess'),
+    identityProvider: endpointShape,
+    resourceServer: endpointShape,
+    subject: sentTokenShape,
+    audience: text,
+    resources: list(text),
+    scopes: list(text),
+    accessTokenScopes: list(text),
+    ...common,
+  }),
+} as const
+export type ClientCredentialsConfig = Infer<typeof grantShapes.clientCredentials>
+export type TokenExchangeConfig = Infer<typeof grantShapes.tokenExchange>
+export type CrossAppAccessConfig = Infer<typeof grantShapes.crossAppAccess>
+export type GrantConfig = ClientCredentialsConfig | TokenExchangeConfig | CrossAppAccessConfig
+
+export const jwtSignShape = record({
+  type: choice('jwtSign'),
+  signing: signingKeyShape,
+  /** Expressions of claims, by name. */
+  claims: expressions,
+  ttlMs: amount,
+  location: optional(placementShape),
+  ...further,
+})
+export type JwtSignConfig = Infer<typeof jwtSignShape>

@@ -1,0 +1,184 @@
+/** Requests tokens from a token endpoint (RFC 6749 section 4.5, RFC 7523, RFC 8693). Never runs if a token is cached. */
+import type * as Oauth from 'oauth4webapi'
+import { GatewayError } from '../../ground/errors/index.ts'
+import type { Callouts, SecretValues } from '../../ground/exchange/exchange.ts'
+import { KeptMetadata } from '../tokens/kept-metadata.ts'
+import { type OauthRequest, sendOauth } from '../tokens/oauth-transport.ts'
+import { type ClientSecrets, clientAuthOf, readClientSecrets } from './client-auth.ts'
+import type { EndpointConfig } from './config.ts'
+import { TokenError, unavailable } from './token-error.ts'
+
+/** A token as the endpoint gave it. */
+export interface IssuedToken {
+  readonly token: string
+  /** In lower case: `bearer`, or `n_a` for what is no access token. */
+  readonly tokenType: string
+  /** Lifetime in seconds. */
+  readonly expiresIn: number | undefined
+  readonly issuedType: string | undefined
+}
+
+export type Parameter = [name: string, value: string]
+
+/** Errors that concern the user rather than the gateway (RFC 6749 5.2, RFC 8693 2.2.2, OpenID Connect Core 3.1.2.6). */
+const userErrors: ReadonlySet<string> = new Set([
+  'access_denied',
+  'consent_required',
+  'interaction_required',
+  'invalid_grant',
+  'invalid_request',
+  'login_required',
+])
+
+/** The host of an endpoint that is reached through a backend, whose own host is used. */
+const ofBackend = 'http://backend.invalid'
+
+export class TokenEndpoint {
+  readonly #config: EndpointConfig
+  readonly #callouts: Callouts
+  readonly #secrets: ClientSecrets | undefined
+  readonly #server: () => Promise<Oauth.AuthorizationServer>
+  #authentication: Oauth.ClientAuth | undefined
+
+  /** Throws if a secret has not arrived, or cannot be used. */
+  constructor(config: EndpointConfig, callouts: Callouts, secrets: SecretValues) {
+    const { clientAuth, issuer } = config
+    this.#config = config
+    this.#callouts = callouts
+    this.#secrets = clientAuth && readClientSecrets(clientAuth, secrets)
+    if (issuer === undefined) {
+      const url = config.url ?? `${ofBackend}${config.path ?? '/'}`
+      const server = Promise.resolve({ issuer: new URL(url).origin, token_endpoint: url })
+      this.#server = () => server
+    } else {
+      const metadata = new KeptMetadata(() => this.#discover(new URL(issuer)))
+      this.#server = () => metadata.get()
+    }
+  }
+
+  /** How messages name the endpoint. */
+  get #name(): string {
+    const { url, issuer, target } = this.#config
+    const place = url ?? issuer ?? (target && `${target.namespace}/${target.name}`)
+    return `the token endpoint of ${place}`
+  }
+
+  /** Resolves to a token of one of the types. Rejects with a TokenError. */
+  async request(
+    grantType: string,
+    parameters: readonly Parameter[],
+    tokenType: 'bearer' | 'n_a' = 'bearer',
+  ): Promise<IssuedToken> {
+    const oauth = await import('oauth4webapi')
+    try {
+      const server = await this.#server()
+      const { clientAuth } = this.#config
+      // A client without authentication sends no id, but the library wants one.
+      const client = { client_id: clientAuth?.clientId ?? 'none' }
+      this.#authentication ??=
+        clientAuth === undefined || this.#secrets === undefined
+          ? () => undefined
+          : clientAuthOf(oauth, clientAuth, this.#secrets)
+      const response = await oauth.genericTokenEndpointRequest(
+        server,
+        client,
+        this.#authentication,
+        grantType,
+        new URLSearchParams(parameters),
+        this.#options(oauth, server.token_endpoint),
+      )
+      const answered = await oauth.processGenericTokenEndpointResponse(
+        server,
+        client,
+        await withoutIdToken(response),
+        { recognizedTokenTypes: { n_a: () => undefined } },
+      )
+      return this.#read(answered, tokenType)
+    } catch (error) {
+      throw this.#toTokenError(oauth, error)
+    }
+  }
+
+  #read(answered: Oauth.TokenEndpointResponse, tokenType: string): IssuedToken {
+    const { access_token: token, token_type, expires_in: expiresIn, issued_token_type } = answered
+    // A token that is bound to a key would be refused without a proof of it.
+    if (token_type !== tokenType) {
+      throw unavailable(`${this.#name} answers with a token of type ${quote(token_type)}`)
+    }
+    if (!/^[\x21-\x7e]+$/.test(token)) {
+      throw unavailable(`${this.#name} answers with a token that no header can carry`)
+    }
+    const issuedType = typeof issued_token_type === 'string' ? issued_token_type : undefined
+    return { token, tokenType: token_type, expiresIn, issuedType }
+  }
+
+  async #discover(issuer: URL): Promise<Oauth.AuthorizationServer> {
+    const oauth = await import('oauth4webapi')
+    let found: Oauth.AuthorizationServer | undefined
+    for (const algorithm of ['oidc', 'oauth2'] as const) {
+      const options = { algorithm, ...this.#options(oauth, issuer.href) }
+      const response = await oauth.discoveryRequest(issuer, options)
+      if (response.status === 404 && algorithm === 'oidc') continue
+      found = await oauth.processDiscoveryResponse(issuer, response)
+      break
+    }
+    const endpoint = URL.parse(found?.token_endpoint ?? '')
+    const isSafe = endpoint?.protocol === 'https:' || issuer.protocol === 'http:'
+    if (found !== undefined && endpoint !== null && isSafe) return found
+    throw unavailable(`the metadata of ${issuer.href} has no usable token_endpoint`)
+  }
+
+  #options(oauth: typeof Oauth, url: string | undefined) {
+    return {
+      [oauth.customFetch]: (at: string, request: OauthRequest) => this.#send(at, request),
+      // Only an endpoint that the user configured without TLS is used without it.
+      [oauth.allowInsecureRequests]: url?.startsWith('http:') === true,
+    }
+  }
+
+  async #send(at: string, request: OauthRequest): Promise<Response> {
+    const response = await sendOauth(this.#callouts, new URL(at), request, this.#config.target)
+    const { status } = response
+    if (status >= 500 || status === 429) throw unavailable(`${this.#name} responds with ${status}`)
+    return response
+  }
+
+  #toTokenError(oauth: typeof Oauth, error: unknown): TokenError {
+    if (error instanceof TokenError) return error
+    if (error instanceof GatewayError) {
+      return unavailable(`${this.#name} cannot be reached: ${error.message}`, error)
+    }
+    if (error instanceof oauth.ResponseBodyError) {
+      const { claims } = error.cause
+      const kind = userErrors.has(error.error) ? 'refused' : 'failed'
+      return new TokenError(kind, `${this.#name} answers ${quote(error.error)}`, {
+        claims: typeof claims === 'string' ? claims : undefined,
+      })
+    }
+    if (error instanceof oauth.WWWAuthenticateChallengeError) {
+      return new TokenError(
+        'failed',
+        `${this.#name} does not accept the credentials of the gateway`,
+      )
+    }
+    // The cause may contain the answer, so it is left out.
+    return unavailable(`${this.#name} sends no answer that can be read`)
+  }
+}
+
+/** Error codes are printable ASCII without quotes (RFC 6749 5.2); anything else could be a text of the server. */
+const quote = (code: string): string => (/^[a-z_]{1,64}$/.test(code) ? code : 'an unknown code')
+
+/** Removes an ID token from an answer, which nothing uses, and which may be of another issuer than the endpoint's URL. */
+async function withoutIdToken(response: Response): Promise<Response> {
+  if (response.status !== 200) return response
+  const text = await response.text()
+  let body = text
+  try {
+    const { id_token: _, ...fields } = JSON.parse(text) as Record<string, unknown>
+    body = JSON.stringify(fields)
+  } catch {
+    // The library refuses what is no JSON.
+  }
+  return new Response(body, { status: 200, headers: response.headers })
+}

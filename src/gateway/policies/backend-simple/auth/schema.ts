@@ -1,0 +1,389 @@
+/** What users can write about credentials for backends. */
+import {
+  choice,
+  type Infer,
+  integer,
+  list,
+  map,
+  object,
+  optional,
+  required,
+  text,
+} from '../../../../ground/schema/field.ts'
+import { withoutHost } from '../../../../ground/schema/host.ts'
+import { atLeastOneOf, atMostOneOf, exactlyOneOf, rule } from '../../../../ground/schema/rules.ts'
+import {
+  credentialLocation,
+  credentialPlacement,
+} from '../../../../ground/schema/shapes/authentication.ts'
+import {
+  backendObjectReference,
+  localReference,
+  secretKeyReference,
+} from '../../../../ground/schema/shapes/references.ts'
+import {
+  celExpression,
+  duration,
+  longString,
+  shortString,
+  tinyString,
+} from '../../../../ground/schema/strings.ts'
+
+const awsAuth = object('AwsAuth', {
+  secretRef: optional(
+    localReference('Secret'),
+    'Secret with accessKey, secretKey and optionally sessionToken. If not set, the credentials of the environment that the gateway runs in, as the AWS SDKs find them.',
+  ),
+})
+
+const url = text({
+  name: 'TokenEndpointURL',
+  min: 1,
+  max: 2048,
+  pattern: '^https?://[^/?#@\\s]+(/[^#\\s]*)?$',
+  expects: 'a URL of the form https://HOST/PATH',
+})
+
+const signingAlgorithm = choice('SigningAlgorithm', {
+  RS256: 'RSA with PKCS #1 v1.5 and SHA-256',
+  RS384: 'RSA with PKCS #1 v1.5 and SHA-384',
+  RS512: 'RSA with PKCS #1 v1.5 and SHA-512',
+  PS256: 'RSA with PSS and SHA-256',
+  ES256: 'ECDSA on P-256',
+  ES384: 'ECDSA on P-384',
+})
+
+const signing = {
+  signingKeyRef: required(
+    secretKeyReference('signingKey'),
+    'Secret with the private key in PEM. RSA keys must have at least 2048 bits.',
+  ),
+  alg: optional(signingAlgorithm, { doc: 'Algorithm of the signature.', default: 'RS256' }),
+  kid: optional(shortString, 'Id of the key, in the header of the token.'),
+} as const
+
+const clientAuth = object(
+  'OAuthClientAuth',
+  {
+    clientId: required(shortString, 'Client id of the gateway at the authorization server.'),
+    secretRef: optional(
+      localReference('Secret'),
+      'Secret whose key `clientSecret` (or `client-secret`) is the client secret.',
+    ),
+    method: optional(
+      choice('OAuthClientAuthMethod', {
+        ClientSecretBasic: 'the client secret in the Authorization header',
+        ClientSecretPost: 'the client secret in the form',
+        PrivateKeyJwt: 'a token that the gateway signs (RFC 7523)',
+      }),
+      { doc: 'How the gateway authenticates.', default: 'ClientSecretBasic' },
+    ),
+    privateKeyJwt: optional(
+      object('PrivateKeyJwt', {
+        ...signing,
+        assertionAudience: required(
+          longString,
+          'Value of the aud claim: what the authorization server expects, which is its issuer or the URL of its token endpoint.',
+        ),
+        certificateRef: optional(
+          secretKeyReference('tls.crt'),
+          'Secret with the certificate in PEM that the header of the token names.',
+        ),
+        certificateHeader: optional(
+          choice('CertificateHeader', { x5c: 'the certificate', 'x5t#S256': 'its digest' }),
+          { doc: 'How the header names the certificate.', default: 'x5c' },
+        ),
+      }),
+      'The key of `PrivateKeyJwt`.',
+    ),
+  },
+  {
+    rules: [
+      exactlyOneOf('secretRef', 'privateKeyJwt'),
+      rule<{ readonly method?: string; readonly privateKeyJwt?: object }>({
+        message: 'privateKeyJwt must be set if method is PrivateKeyJwt, and only then',
+        cel: "(has(self.method) && self.method == 'PrivateKeyJwt') == has(self.privateKeyJwt)",
+        holds: ({ method, privateKeyJwt }) =>
+          (method === 'PrivateKeyJwt') === (privateKeyJwt !== undefined),
+      }),
+    ],
+  },
+)
+
+const endpointFields = {
+  url: optional(url, 'URL of the token endpoint.'),
+  issuer: optional(
+    url,
+    'Issuer whose metadata names the token endpoint (OpenID Connect Discovery, RFC 8414).',
+  ),
+  backendRef: optional(
+    backendObjectReference,
+    'Service or GatewayBackend of the token endpoint; a GatewayPolicy with backend.tls on it decides TLS.',
+  ),
+  path: optional(withoutHost(text({ min: 1, max: 2000 })), {
+    doc: 'Path of the token endpoint at backendRef.',
+    default: '/',
+  }),
+} as const
+
+const endpointRules = [
+  exactlyOneOf('url', 'issuer', 'backendRef'),
+  rule<{ readonly path?: string; readonly backendRef?: object }>({
+    message: 'path is only for backendRef',
+    cel: '!has(self.path) || has(self.backendRef)',
+    holds: ({ path, backendRef }) => path === undefined || backendRef !== undefined,
+    at: 'path',
+  }),
+]
+
+const texts = list(longString, { min: 1, max: 64 })
+const target = {
+  audiences: optional(texts, 'Values of `audience`: who the token is for.'),
+  resources: optional(texts, 'Values of `resource`: URLs that the token is for (RFC 8707).'),
+  scopes: optional(list(shortString, { min: 1, max: 64 }), 'Scopes to ask for.'),
+} as const
+
+const common = {
+  location: optional(
+    credentialPlacement,
+    'Where the request has the token. If not set, in `Authorization` with the scheme `Bearer`.',
+  ),
+  cache: optional(
+    object('TokenCache', {
+      inMemory: optional(
+        object('InMemoryTokenCache', {
+          maxEntries: optional(integer({ min: 0, max: 65_536 }), {
+            doc: 'Number of tokens that each worker keeps. 0 asks for a token for each request.',
+            default: '8192',
+          }),
+          defaultTtl: optional(duration, {
+            doc: 'Lifetime of tokens if the endpoint does not name one.',
+            default: '300s',
+          }),
+        }),
+        'In the memory of the proxy.',
+      ),
+    }),
+    'How tokens are kept.',
+  ),
+} as const
+
+const parameterName = text({
+  name: 'TokenParameter',
+  min: 1,
+  max: 64,
+  pattern: '^[A-Za-z0-9_.-]+$',
+  expects: 'a name of letters, digits, `_`, `.` and `-`',
+})
+
+const clientCredentials = object(
+  'OAuthClientCredentials',
+  {
+    ...endpointFields,
+    clientAuth: required(clientAuth, 'How the gateway authenticates at the endpoint.'),
+    ...target,
+    additionalParams: optional(
+      map(longString, { keys: parameterName, max: 64 }),
+      'Further parameters of the token request.',
+    ),
+    ...common,
+  },
+  { rules: endpointRules },
+)
+
+/** Short names of token types (RFC 8693 section 3), or a URI. */
+const tokenType = text({
+  name: 'OAuthTokenType',
+  min: 1,
+  max: 256,
+  pattern: '^(AccessToken|Jwt|IdToken|IdJag|[A-Za-z][A-Za-z0-9+.-]*:[^\\s]+)$',
+  expects: 'AccessToken, Jwt, IdToken, IdJag or an absolute URI',
+})
+
+const sentToken = (byDefault: string) =>
+  object('OAuthSubjectToken', {
+    source: optional(
+      credentialLocation,
+      'Where the token is. If not set, it is the token that an authentication policy has verified. A token from another place is only checked by the authorization server.',
+    ),
+    tokenType: optional(tokenType, { doc: 'Type of the token.', default: byDefault }),
+  })
+
+const tokenExchange = object(
+  'OAuthTokenExchange',
+  {
+    ...endpointFields,
+    clientAuth: optional(
+      clientAuth,
+      'How the gateway authenticates at the endpoint. If not set, it does not.',
+    ),
+    grantType: optional(
+      choice('OAuthGrantType', {
+        TokenExchange: 'token exchange (RFC 8693)',
+        JwtBearer: 'the token of the user as an assertion (RFC 7523)',
+      }),
+      { doc: 'How the token is requested.', default: 'TokenExchange' },
+    ),
+    subjectToken: optional(sentToken('AccessToken'), 'The token of the user.'),
+    actorToken: optional(
+      object(
+        'OAuthActorToken',
+        {
+          source: required(credentialLocation, 'Where the token is.'),
+          tokenType: optional(tokenType, { doc: 'Type of the token.', default: 'AccessToken' }),
+          mayAct: optional(
+            choice('MayAct', {
+              Required: 'the claim may_act of the token of the user names the actor',
+            }),
+            'Whether the token of the user must allow the actor.',
+          ),
+        },
+        {
+          rules: [
+            rule<{ readonly tokenType?: string; readonly mayAct?: string }>({
+              message: 'mayAct needs tokenType Jwt',
+              cel: "!has(self.mayAct) || (has(self.tokenType) && self.tokenType == 'Jwt')",
+              holds: ({ tokenType: type, mayAct }) => mayAct === undefined || type === 'Jwt',
+              at: 'mayAct',
+            }),
+          ],
+        },
+      ),
+      'The token of the party that acts for the user.',
+    ),
+    ...target,
+    requestedTokenType: optional(
+      choice('RequestedTokenType', {
+        AccessToken: 'an access token',
+        Jwt: 'a JSON Web Token',
+        IdToken: 'an ID token',
+      }),
+      'Type of the token to ask for.',
+    ),
+    additionalParams: optional(
+      map(celExpression, { keys: parameterName, max: 64 }),
+      'Expressions of further parameters of the token request. Without a value of each, the request is refused.',
+    ),
+    ...common,
+  },
+  { rules: endpointRules },
+)
+
+const crossAppEndpoint = object(
+  'CrossAppEndpoint',
+  {
+    ...endpointFields,
+    clientAuth: required(clientAuth, 'How the gateway authenticates at the endpoint.'),
+  },
+  { rules: endpointRules },
+)
+
+const crossAppAccess = object('CrossAppAccess', {
+  identityProvider: required(
+    crossAppEndpoint,
+    'Token endpoint of the identity provider of the users, which issues the assertion (ID-JAG).',
+  ),
+  resourceAuthorizationServer: required(
+    crossAppEndpoint,
+    'Token endpoint that gives an access token for the assertion.',
+  ),
+  audience: required(longString, 'Issuer of the authorization server of the resource.'),
+  resources: optional(texts, 'URLs of the resource.'),
+  scopes: optional(list(shortString, { max: 64 }), 'Scopes of the assertion.'),
+  accessTokenScopes: optional(
+    list(shortString, { max: 64 }),
+    'Scopes of the access token. If not set, `scopes`; an empty list asks for none.',
+  ),
+  subjectToken: optional(sentToken('IdToken'), 'The token of the user.'),
+  ...common,
+})
+
+const jwtSign = object('JwtSign', {
+  ...signing,
+  claims: optional(
+    map(celExpression, { keys: tinyString, max: 64 }),
+    'Expressions of claims by name. `iat` and `exp` are always added. Without a value of each, the request fails.',
+  ),
+  ttl: optional(duration, { doc: 'Lifetime of a token.', default: '300s' }),
+  location: common.location,
+})
+
+const methods = [
+  'key',
+  'secretRef',
+  'passthrough',
+  'aws',
+  'oauthClientCredentials',
+  'oauthTokenExchange',
+  'crossAppAccess',
+  'jwtSign',
+] as const
+
+export const backendAuthSchema = object(
+  'BackendAuth',
+  {
+    key: optional(text({ max: 2048 }), {
+      doc: 'Value of the Authorization header; Bearer is added to a value without a scheme. A Secret is safer.',
+      secret: 'value',
+    }),
+    secretRef: optional(
+      localReference('Secret'),
+      'Secret whose key Authorization holds the value of the Authorization header.',
+    ),
+    passthrough: optional(
+      object('BackendAuthPassthrough', {}),
+      'Forwards the token of the client, which a JWT or API key policy has verified and removed.',
+    ),
+    aws: optional(awsAuth, 'Signs requests for AWS (Signature Version 4).'),
+    oauthClientCredentials: optional(
+      clientCredentials,
+      'Sends a token that the gateway gets for itself (RFC 6749 section 4.4).',
+    ),
+    oauthTokenExchange: optional(
+      tokenExchange,
+      'Sends a token that the gateway gets in exchange for the one of the user.',
+    ),
+    crossAppAccess: optional(
+      crossAppAccess,
+      'Sends a token that the gateway gets for an assertion of the identity provider of the user (ID-JAG).',
+    ),
+    jwtSign: optional(jwtSign, 'Sends a token that the gateway signs for each request.'),
+    location: optional(
+      credentialPlacement,
+      'Where the request has the value of key, secretRef or passthrough. If not set, in `Authorization`.',
+    ),
+    credentials: optional(
+      list(
+        object('BackendCredential', {
+          location: required(credentialPlacement, 'Where the request has the value.'),
+          secretRef: required(secretKeyReference('Authorization'), 'Secret with the value.'),
+        }),
+        { min: 1, max: 8 },
+      ),
+      'Further values that requests carry.',
+    ),
+  },
+  {
+    rules: [
+      atMostOneOf(...methods),
+      atLeastOneOf(...methods, 'credentials'),
+      rule<Readonly<Record<string, unknown>>>({
+        message: 'location is only for key, secretRef and passthrough',
+        cel: '!has(self.location) || has(self.key) || has(self.secretRef) || has(self.passthrough)',
+        holds: ({ location, key, secretRef, passthrough }) =>
+          location === undefined || (key ?? secretRef ?? passthrough) !== undefined,
+        at: 'location',
+      }),
+    ],
+  },
+)
+
+export type BackendAuthSpec = Infer<typeof backendAuthSchema>
+export type ClientAuthSpec = Infer<typeof clientAuth>
+export type EndpointSpec = Pick<
+  Infer<typeof clientCredentials>,
+  'url' | 'issuer' | 'backendRef' | 'path'
+> & { readonly clientAuth?: ClientAuthSpec }
+export type SentTokenSpec = NonNullable<Infer<typeof tokenExchange>['subjectToken']>
+export type SigningSpec = Pick<Infer<typeof jwtSign>, 'signingKeyRef' | 'alg' | 'kid'>
+export type CommonSpec = Pick<Infer<typeof clientCredentials>, 'location' | 'cache'>
