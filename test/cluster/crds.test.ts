@@ -6,6 +6,7 @@ import { crds } from '../../src/control/api/crds.ts'
 import { boundCases } from '../api/cases/bounds.ts'
 import { budgetCases } from '../api/cases/budgets.ts'
 import { byTitle, type CaseGroup, type SchemaCase } from '../api/cases/case.ts'
+import { credentialCases } from '../api/cases/credentials.ts'
 import { groupCases } from '../api/cases/groups.ts'
 import { refusalCases } from '../api/cases/refusals.ts'
 import { requiredCases } from '../api/cases/required.ts'
@@ -260,9 +261,14 @@ describeWithParts(
     )
 
     describe.each(
-      [...groupCases, ...boundCases, ...refusalCases, budgetCases, requiredCases].map(
-        (group) => [titleOf(group), group] as const,
-      ),
+      [
+        ...groupCases,
+        ...credentialCases,
+        ...boundCases,
+        ...refusalCases,
+        budgetCases,
+        requiredCases,
+      ].map((group) => [titleOf(group), group] as const),
     )('%s', (_, { cases }) => {
       it.each(byTitle(cases))('%s, as offline validation does', async (_, example) => {
         const { status, body } = await dryRun(server, example)

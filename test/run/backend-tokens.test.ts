@@ -1,205 +1,25 @@
 /** Tokens that the gateway gets for backends: its own, and those that it gets in exchange for tokens of users. */
-import { generateKeyPairSync } from 'node:crypto'
 import { decodeJwt, importSPKI, jwtVerify } from 'jose'
-import { beforeEach, describe, expect, it } from 'vitest'
-import { useFixture, useGateway, useUpstream } from '../support/fixture.ts'
-import { freePort } from '../support/gateway.ts'
-import type { TestRequest } from '../support/http-client.ts'
-import { inSeconds, keySetOf, sign, signingKey } from '../support/identity-provider.ts'
+import { describe, expect, it } from 'vitest'
+import { inSeconds, sign } from '../support/identity-provider.ts'
+import { hostOf } from '../support/manifests.ts'
 import {
-  gateway,
-  hostOf,
-  manifest,
-  policy,
-  routeByHost,
-  secret,
-  staticBackend,
-  toBackend,
-} from '../support/manifests.ts'
-import { StrictTokenEndpoint } from '../support/token-endpoint.ts'
-import type { ReceivedRequest } from '../support/upstream.ts'
-
-const issuer = 'https://idp.example.com'
-const port = await freePort()
-const closedPort = await freePort()
-const users = await signingKey('users')
-const nextUsers = await signingKey('next-users', 'ES256')
-const rsa = generateKeyPairSync('rsa', {
-  modulusLength: 2048,
-  publicKeyEncoding: { type: 'spki', format: 'pem' },
-  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-})
-const ec = generateKeyPairSync('ec', {
-  namedCurve: 'P-256',
-  publicKeyEncoding: { type: 'spki', format: 'pem' },
-  privateKeyEncoding: { type: 'sec1', format: 'pem' },
-})
-
-const upstream = useUpstream()
-const endpoint = useFixture(() => new StrictTokenEndpoint().start())
-const resourceServer = useFixture(() => new StrictTokenEndpoint().start())
-beforeEach(() => {
-  for (const one of [endpoint, resourceServer]) {
-    one.reset()
-    one.userKeys = [users, nextUsers]
-  }
-  upstream.forget()
-})
-
-const bySecret = { clientId: 'gate way', secretRef: { name: 'client' } }
-const byKey = (more: object = {}) => ({
-  clientId: 'gateway',
-  method: 'PrivateKeyJwt',
-  privateKeyJwt: {
-    signingKeyRef: { name: 'keys', key: 'rsa' },
-    assertionAudience: 'urn:the-server',
-    kid: 'k1',
-    ...more,
-  },
-})
-const at = (path: string) => ({ url: `${endpoint.url}${path}` })
-
-const reached = (name: string, auth: object) => [
-  staticBackend(name, upstream.port, { auth }),
-  routeByHost(name, toBackend(name)),
-]
-const ofClient = (name: string, more: object) =>
-  reached(name, { oauthClientCredentials: { clientAuth: bySecret, ...more } })
-const ofUser = (name: string, more: object, mode = 'Strict') => [
-  ...reached(name, { oauthTokenExchange: { ...at('/exchange'), clientAuth: bySecret, ...more } }),
-  policy(name, `HTTPRoute/${name}`, {
-    traffic: {
-      jwtAuthentication: {
-        mode,
-        providers: [{ issuer, jwks: { inline: JSON.stringify(keySetOf(users, nextUsers)) } }],
-      },
-      transformation: { request: { set: [{ name: 'x-user', value: 'jwt.sub' }] } },
-    },
-  }),
-]
-
-const running = useGateway(() => ({
-  args: ['--workers', '2'],
-  manifests: {
-    'all.yaml': manifest(
-      gateway(port),
-      secret('client', { clientSecret: `${endpoint.clientSecret}\n` }),
-      secret('wrong-client', { clientSecret: 'wrong' }),
-      secret('keys', { rsa: rsa.privateKey, ec: ec.privateKey, bad: 'no key' }),
-      secret('own', { Authorization: 'own-value', other: 'Basic abc' }),
-      staticBackend('endpoint', endpoint.port),
-      ...ofClient('basic', {
-        ...at('/basic'),
-        scopes: ['read', 'write'],
-        audiences: ['api', 'other'],
-        resources: ['https://api.example.com'],
-        additionalParams: { tenant: 'a' },
-      }),
-      ...ofClient('post', {
-        ...at('/post'),
-        clientAuth: { ...bySecret, method: 'ClientSecretPost' },
-      }),
-      ...ofClient('signed', { ...at('/signed'), clientAuth: byKey() }),
-      ...ofClient('signed-ec', {
-        ...at('/signed'),
-        clientAuth: byKey({ signingKeyRef: { name: 'keys', key: 'ec' }, alg: 'ES256' }),
-      }),
-      ...ofClient('found', { issuer: endpoint.url }),
-      ...ofClient('by-backend', { backendRef: toBackend('endpoint'), path: '/by-backend' }),
-      ...ofClient('header', { ...at('/h'), location: { header: { name: 'X-Api-Token' } } }),
-      ...ofClient('query', { ...at('/q'), location: { queryParameter: { name: 'access_token' } } }),
-      ...ofClient('cookie', { ...at('/c'), location: { cookie: { name: 'token' } } }),
-      ...ofClient('down', at('/down')),
-      ...ofClient('closed', { url: `http://127.0.0.1:${closedPort}/` }),
-      ...ofClient('refused', {
-        ...at('/refused'),
-        clientAuth: { clientId: 'gateway', secretRef: { name: 'wrong-client' } },
-      }),
-      ...ofClient('bad-secret', {
-        ...at('/'),
-        clientAuth: { clientId: 'gateway', secretRef: { name: 'nothing' } },
-      }),
-      ...ofClient('own-parameter', { ...at('/'), additionalParams: { grant_type: 'password' } }),
-      ...ofClient('own-header', { ...at('/'), location: { header: { name: 'Host' } } }),
-      ...ofClient('bad-key', {
-        ...at('/'),
-        clientAuth: byKey({ signingKeyRef: { name: 'keys', key: 'bad' } }),
-      }),
-      ...ofUser('exchange', { audiences: ['api'], scopes: ['read'] }),
-      ...ofUser('uncached', { cache: { inMemory: { maxEntries: 0 } } }),
-      ...ofUser('optional', {}, 'Optional'),
-      ...ofUser(
-        'sent',
-        {
-          subjectToken: { source: { header: { name: 'x-subject' } }, tokenType: 'Jwt' },
-          actorToken: {
-            source: { header: { name: 'x-actor' } },
-            tokenType: 'Jwt',
-            mayAct: 'Required',
-          },
-          requestedTokenType: 'AccessToken',
-          additionalParams: { tenant: 'request.headers["x-tenant"]' },
-        },
-        'Optional',
-      ),
-      ...ofUser('bearer', { ...at('/bearer'), grantType: 'JwtBearer', scopes: ['read'] }),
-      ...reached('across', {
-        crossAppAccess: {
-          identityProvider: { ...at('/idp'), clientAuth: bySecret },
-          resourceAuthorizationServer: { url: `${resourceServer.url}/token`, clientAuth: bySecret },
-          audience: 'https://resource.example.com',
-          scopes: ['read'],
-          subjectToken: { source: { header: { name: 'authorization', prefix: 'Bearer ' } } },
-        },
-      }),
-      ...reached('self', {
-        jwtSign: {
-          signingKeyRef: { name: 'keys', key: 'ec' },
-          alg: 'ES256',
-          kid: 'own-1',
-          ttl: '60s',
-          claims: {
-            sub: 'request.headers["x-user"]',
-            aud: '"api"',
-            roles: '["a", request.method]',
-          },
-          location: { header: { name: 'X-Signed' } },
-        },
-      }),
-      ...reached('own-claim', {
-        jwtSign: { signingKeyRef: { name: 'keys', key: 'rsa' }, claims: { exp: '1' } },
-      }),
-      ...reached('several', {
-        secretRef: { name: 'own' },
-        location: { header: { name: 'x-key' } },
-        credentials: [
-          { location: { header: { name: 'x-other' } }, secretRef: { name: 'own', key: 'other' } },
-          { location: { queryParameter: { name: 'api_key' } }, secretRef: { name: 'own' } },
-          { location: { cookie: { name: 'key' } }, secretRef: { name: 'own' } },
-        ],
-      }),
-      ...reached('only-others', {
-        credentials: [{ location: { header: { name: 'x-key' } }, secretRef: { name: 'own' } }],
-      }),
-    ),
-  },
-}))
-
-const send = (name: string, request: TestRequest = {}) =>
-  running.send(port, { host: hostOf(name), ...request })
-
-async function received(name: string, request: TestRequest = {}): Promise<ReceivedRequest> {
-  const response = await send(name, request)
-  expect([name, response.status, response.body]).toEqual([name, 200, expect.anything()])
-  return JSON.parse(response.body) as ReceivedRequest
-}
-
-const tokenOf = (sub: string, more: object = {}, key = users) =>
-  sign(key, { iss: issuer, sub, ...more })
-const bearer = (token: string, more: Record<string, string> = {}) => ({
-  headers: { authorization: `Bearer ${token}`, ...more },
-})
-const callsOf = (path: string) => endpoint.calls.filter((call) => call.path === path)
+  bearer,
+  callsOf,
+  ec,
+  endpoint,
+  issuer,
+  nextUsers,
+  port,
+  received,
+  resourceServer,
+  rsa,
+  running,
+  send,
+  tokenOf,
+  upstream,
+  users,
+} from './backend-tokens-rig.ts'
 
 describe('client credentials [BackendAuth.oauthClientCredentials]', () => {
   it('[OAuthClientAuth.method] authenticates in each way, and sends all parameters', async () => {
@@ -253,6 +73,8 @@ describe('client credentials [BackendAuth.oauthClientCredentials]', () => {
       endpoint.fixed = { status: 200, body }
       expect([body, (await send('down')).status]).toEqual([body, 503])
     }
+    endpoint.fixed = { status: 404, body: 'not here' }
+    expect((await send('down')).status).toBe(503)
     expect((await send('closed')).status).toBe(503)
     expect(upstream.received).toEqual([])
     endpoint.fixed = undefined
@@ -327,6 +149,54 @@ describe('tokens in exchange for those of users [BackendAuth.oauthTokenExchange]
     expect(asked).toBeLessThanOrEqual(600)
   })
 
+  it('sends no token that is not meant for a backend', async () => {
+    for (const name of ['refresh_token', 'id_token', 'saml2']) {
+      const issued_token_type = `urn:ietf:params:oauth:token-type:${name}`
+      const body = { access_token: 'secret', token_type: 'N_A', issued_token_type }
+      endpoint.fixed = { status: 200, body }
+      expect((await send('uncached', bearer(await tokenOf('ann')))).status).toBe(503)
+    }
+    expect(upstream.received).toEqual([])
+  })
+
+  it('acts as the user at MCP servers, and gives clients the challenges', async () => {
+    const message = (method: string, params: object) =>
+      JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+    const post = (body: string, token?: string, session?: string) =>
+      send('tools', {
+        method: 'POST',
+        body,
+        headers: {
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+          ...(token && { authorization: `Bearer ${token}` }),
+          ...(session && { 'mcp-session-id': session }),
+        },
+      })
+    const initialize = message('initialize', {
+      protocolVersion: '2025-06-18',
+      capabilities: {},
+      clientInfo: { name: 'test', version: '1' },
+    })
+    for (const user of ['ann', 'bob']) {
+      const token = await tokenOf(user)
+      const begun = await post(initialize, token)
+      const session = String(begun.headers['mcp-session-id'])
+      const called = await post(message('tools/call', { name: 'who' }), token, session)
+      expect(called.body).toContain(`Bearer for-${user}-`)
+      expect(called.body).not.toContain(token)
+    }
+    const refused = await post(initialize, await tokenOf('eve', { blocked: true }))
+    expect([refused.status, refused.body]).toEqual([403, expect.stringContaining('this user')])
+    const without = await post(initialize)
+    expect([without.status, without.headers['www-authenticate']]).toEqual([
+      401,
+      'Bearer realm="Restricted"',
+    ])
+    endpoint.fixed = { status: 503, body: '' }
+    expect((await post(initialize, await tokenOf('carl'))).status).toBe(503)
+  })
+
   it('asks for each request if the cache is off', async () => {
     const token = await tokenOf('ann')
     const first = (await received('uncached', bearer(token))).headers.authorization
@@ -368,6 +238,7 @@ describe('tokens in exchange for those of users [BackendAuth.oauthTokenExchange]
     expect(JSON.stringify(headers)).not.toContain(subject)
     expect(JSON.stringify(headers)).not.toContain(actor)
     expect(Object.fromEntries(endpoint.calls.at(-1)?.form ?? [])).toMatchObject({
+      subject_token_type: 'urn:company:domain:human',
       actor_token: actor,
       actor_token_type: 'urn:ietf:params:oauth:token-type:jwt',
       requested_token_type: 'urn:ietf:params:oauth:token-type:access_token',

@@ -48,6 +48,16 @@ const defaultWaitMs = 5_000
 /** Maximum size of a response of a credential service, in bytes. */
 const maxBytes = 65_536
 
+/** A credential service has refused a request. */
+export class ServiceRefusal extends Error {
+  readonly status: number
+
+  constructor(service: string, status: number) {
+    super(`${service} answered ${status}`)
+    this.status = status
+  }
+}
+
 /** Returns the body of a successful response; rejects otherwise. Error messages never contain the body. */
 export async function fetchText(
   service: string,
@@ -60,7 +70,7 @@ export async function fetchText(
     throw new Error(`${service} cannot be reached`, { cause })
   })
   const text = await readText(service, response)
-  if (!response.ok) throw new Error(`${service} answered ${response.status}`)
+  if (!response.ok) throw new ServiceRefusal(service, response.status)
   return text
 }
 

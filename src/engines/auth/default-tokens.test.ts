@@ -8,7 +8,7 @@ import {
   type TokenServer,
 } from '../../../test/support/token-server.ts'
 import type { Environment } from './access-token.ts'
-import { entraDefault } from './entra/default-token.ts'
+import { entraTokens, modelResource } from './entra/default-token.ts'
 import { applicationDefault } from './google/application-default.ts'
 
 let server: TokenServer
@@ -102,7 +102,8 @@ describe('Google application default credentials', () => {
 })
 
 describe('Entra tokens', () => {
-  const token = async (env: Environment) => (await entraDefault(env).get())?.token
+  const token = async (env: Environment) =>
+    (await entraTokens(modelResource, undefined, env).get())?.token
   const client = () => ({
     AZURE_TENANT_ID: 'tenant',
     AZURE_CLIENT_ID: 'client',
@@ -131,7 +132,9 @@ describe('Entra tokens', () => {
   })
 
   it('are renewed in the background before they expire', async () => {
-    const tokens = entraDefault({ AZURE_POD_IDENTITY_AUTHORITY_HOST: server.base })
+    const tokens = entraTokens(modelResource, undefined, {
+      AZURE_POD_IDENTITY_AUTHORITY_HOST: server.base,
+    })
     server.seconds = 2
     const first = await tokens.get()
     expect(tokens.get()).toBe(first)

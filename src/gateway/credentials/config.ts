@@ -2,6 +2,7 @@
 import {
   amount,
   choice,
+  flag,
   type Infer,
   list,
   map,
@@ -12,7 +13,7 @@ import {
 import { calloutTarget } from '../../ground/model/shapes.ts'
 import { locationShape } from '../tokens/location.ts'
 
-export const signingAlgorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'ES256', 'ES384'] as const
+const signingAlgorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'ES256', 'ES384'] as const
 export type SigningAlgorithm = (typeof signingAlgorithms)[number]
 
 /** A private key of the gateway, in PEM. */
@@ -153,3 +154,45 @@ export const jwtSignShape = record({
   ...further,
 })
 export type JwtSignConfig = Infer<typeof jwtSignShape>
+
+const managedIdentity = record({
+  clientId: optional(text),
+  objectId: optional(text),
+  resourceId: optional(text),
+})
+
+/** Tokens and roles of clouds. Without a source, that of the environment of the proxy. */
+export const cloudShapes = {
+  awsRole: record({
+    type: choice('awsRole'),
+    roleArn: text,
+    /** One of the two is set. */
+    sessionName: optional(text),
+    sessionNameExpression: optional(text),
+    tags: list(record({ key: text, value: optional(text), expression: optional(text) })),
+    serviceName: optional(text),
+    region: optional(text),
+    ...further,
+  }),
+  azure: record({
+    type: choice('azure'),
+    resource: text,
+    /** Digests of the entries of a Secret. */
+    secret: optional(record({ clientId: text, tenantId: text, clientSecret: text })),
+    managedIdentity: optional(managedIdentity),
+    workloadIdentity: optional(choice(true)),
+    ...further,
+  }),
+  gcp: record({
+    type: choice('gcp'),
+    idToken: flag,
+    /** Digest of a credential file. */
+    file: optional(text),
+    /** Audience of ID tokens; if omitted, the host of the request. */
+    audience: optional(text),
+    ...further,
+  }),
+} as const
+export type AwsRoleConfig = Infer<typeof cloudShapes.awsRole>
+export type AzureConfig = Infer<typeof cloudShapes.azure>
+export type GcpConfig = Infer<typeof cloudShapes.gcp>

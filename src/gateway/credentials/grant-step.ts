@@ -33,7 +33,7 @@ export class GrantStep {
   }
 
   #use(exchange: Exchange, found: CachedToken): Verdict {
-    this.#place(exchange.request, found.token)
+    this.#place(exchange.request, found.value)
     exchange.extensions.set(this.#used, found)
     return next
   }
@@ -46,7 +46,7 @@ export class GrantStep {
 }
 
 /** @throws GatewayError unless the server refuses the user */
-function toVerdict(error: unknown): Verdict {
+export function toVerdict(error: unknown): Verdict {
   if (!(error instanceof TokenError)) throw error
   const { kind, message, claims } = error
   if (kind === 'refused') {

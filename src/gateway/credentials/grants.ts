@@ -127,8 +127,27 @@ function ofUser(config: TokenExchangeConfig, endpoint: TokenEndpoint): Grant {
     return {
       key: JSON.stringify([principalKey(exchange.learned) ?? null, own]),
       endsAt: () => Math.min(endOf(token), acting === undefined ? never() : endOf(acting)),
-      send: () => endpoint.request(isExchange ? tokenExchange : jwtBearer, [...own, ...fixed]),
+      send: async () => {
+        const form = [...own, ...fixed]
+        if (!isExchange) return endpoint.request(jwtBearer, form)
+        // `N_A` is for tokens that are no access tokens (RFC 8693 section 2.2.1).
+        const issued = await endpoint.request(tokenExchange, form, ['bearer', 'n_a'])
+        requireSendable(issued, requestedType)
+        return issued
+      },
     }
+  }
+}
+
+const unsendable = ['refresh_token', 'id_token', 'saml1', 'saml2', 'id-jag'].map(
+  (name) => `${urn}token-type:${name}`,
+)
+
+/** A refresh token, or a token for another party, must not reach a backend unless it was asked for. */
+function requireSendable({ issuedType }: IssuedToken, requestedType: string | undefined): void {
+  if (issuedType === undefined || issuedType === requestedType) return
+  if (unsendable.includes(issuedType)) {
+    throw unavailable('the token endpoint answers with a token that is not for a backend')
   }
 }
 
@@ -167,12 +186,12 @@ function acrossApps(
         ['requested_token_type', idJag],
         ...wanted({ audiences: [audience], resources, scopes }),
       ],
-      'n_a',
+      ['n_a'],
     )
     if (assertion.issuedType !== idJag) {
       throw unavailable('the identity provider answers with another token than an ID-JAG')
     }
-    const form: readonly Parameter[] = [['assertion', assertion.token], ...scope(accessTokenScopes)]
+    const form: readonly Parameter[] = [['assertion', assertion.value], ...scope(accessTokenScopes)]
     return resourceServer.request(jwtBearer, form)
   }
   return (exchange) => {

@@ -5,22 +5,28 @@
 import { hash } from 'node:crypto'
 import { BoundedMap } from '../../ground/base/bounded-map.ts'
 import type { CacheConfig } from './config.ts'
-import type { IssuedToken } from './token-endpoint.ts'
 import { TokenError, unavailable } from './token-error.ts'
 
+/** A credential as it was issued: a token, or the keys of a role. */
+export interface Issued<Value> {
+  readonly value: Value
+  /** Lifetime in seconds; undefined if it is not known. */
+  readonly expiresIn: number | undefined
+}
+
 /** A token to request, unless it is known. */
-export interface TokenRequest {
+export interface TokenRequest<Value = string> {
   /** All that decides which token it is, such as the whole token of the user. */
   readonly key: string
   /** When the token of the user expires, in milliseconds since the epoch; infinite if it is not known. */
   endsAt(): number
   /** Rejects with a TokenError. */
-  send(): Promise<IssuedToken>
+  send(): Promise<Issued<Value>>
 }
 
 /** A token that may be used. Times are in milliseconds of `performance.now()`. */
-export interface CachedToken {
-  readonly token: string
+export interface CachedToken<Value = string> {
+  readonly value: Value
   /** Digest of its request. */
   readonly digest: string
   readonly at: number
@@ -47,12 +53,12 @@ const maxRequests = 256
 /** A token that is younger is not dropped, so that a backend that refuses every token does not cause many requests. */
 const minAgeMs = 10_000
 
-export class TokenCache {
+export class TokenCache<Value = string> {
   readonly #config: CacheConfig
-  readonly #tokens: BoundedMap<string, CachedToken>
+  readonly #tokens: BoundedMap<string, CachedToken<Value>>
   /** Apart from tokens, so that requests with invented tokens do not displace them. */
   readonly #failures = new BoundedMap<string, Failure>(maxFailures)
-  readonly #pending = new Map<string, Promise<CachedToken>>()
+  readonly #pending = new Map<string, Promise<CachedToken<Value>>>()
 
   constructor(config: CacheConfig) {
     this.#config = config
@@ -60,7 +66,7 @@ export class TokenCache {
   }
 
   /** Returns a token that is known, or else a promise of one. The promise rejects with a TokenError. */
-  get(request: TokenRequest): CachedToken | Promise<CachedToken> {
+  get(request: TokenRequest<Value>): CachedToken<Value> | Promise<CachedToken<Value>> {
     const digest = hash('sha256', request.key, 'base64')
     const now = performance.now()
     const found = this.#tokens.get(digest)
@@ -76,9 +82,9 @@ export class TokenCache {
   }
 
   /** Called if the backend has refused the token. */
-  drop({ digest, token, at }: CachedToken): void {
+  drop({ digest, value, at }: CachedToken<Value>): void {
     if (performance.now() < at + minAgeMs) return
-    if (this.#tokens.get(digest)?.token === token) this.#tokens.delete(digest)
+    if (this.#tokens.get(digest)?.value === value) this.#tokens.delete(digest)
   }
 
   #failureOf(digest: string, now: number): Failure | undefined {
@@ -86,7 +92,7 @@ export class TokenCache {
     return failure !== undefined && now < failure.until ? failure : undefined
   }
 
-  #request(request: TokenRequest, digest: string): Promise<CachedToken> {
+  #request(request: TokenRequest<Value>, digest: string): Promise<CachedToken<Value>> {
     if (this.#config.maxEntries === 0) {
       return request.send().then((issued) => this.#keep(request, digest, issued))
     }
@@ -109,7 +115,11 @@ export class TokenCache {
     return pending
   }
 
-  #keep(request: TokenRequest, digest: string, { token, expiresIn }: IssuedToken): CachedToken {
+  #keep(
+    request: TokenRequest<Value>,
+    digest: string,
+    { value, expiresIn }: Issued<Value>,
+  ): CachedToken<Value> {
     const { maxEntries, defaultMs } = this.#config
     const at = performance.now()
     const ownMs = expiresIn === undefined ? defaultMs : expiresIn * 1_000
@@ -118,7 +128,7 @@ export class TokenCache {
     const until = at + lifeMs - Math.min(maxMarginMs, lifeMs * marginPart)
     // After the user's token has expired, there will be another one.
     const renewAt = leftMs <= ownMs ? Number.POSITIVE_INFINITY : at + lifeMs * renewalPart
-    const kept = { token, digest, at, until, renewAt }
+    const kept = { value, digest, at, until, renewAt }
     if (maxEntries > 0 && until > at) this.#tokens.set(digest, kept)
     return kept
   }

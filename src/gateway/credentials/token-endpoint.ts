@@ -6,15 +6,11 @@ import { KeptMetadata } from '../tokens/kept-metadata.ts'
 import { type OauthRequest, sendOauth } from '../tokens/oauth-transport.ts'
 import { type ClientSecrets, clientAuthOf, readClientSecrets } from './client-auth.ts'
 import type { EndpointConfig } from './config.ts'
+import type { Issued } from './token-cache.ts'
 import { TokenError, unavailable } from './token-error.ts'
 
 /** A token as the endpoint gave it. */
-export interface IssuedToken {
-  readonly token: string
-  /** In lower case: `bearer`, or `n_a` for what is no access token. */
-  readonly tokenType: string
-  /** Lifetime in seconds. */
-  readonly expiresIn: number | undefined
+export interface IssuedToken extends Issued<string> {
   readonly issuedType: string | undefined
 }
 
@@ -63,11 +59,11 @@ export class TokenEndpoint {
     return `the token endpoint of ${place}`
   }
 
-  /** Resolves to a token of one of the types. Rejects with a TokenError. */
+  /** Resolves to a token with one of the values of `token_type`. Rejects with a TokenError. */
   async request(
     grantType: string,
     parameters: readonly Parameter[],
-    tokenType: 'bearer' | 'n_a' = 'bearer',
+    tokenTypes: readonly ('bearer' | 'n_a')[] = ['bearer'],
   ): Promise<IssuedToken> {
     const oauth = await import('oauth4webapi')
     try {
@@ -93,23 +89,23 @@ export class TokenEndpoint {
         await withoutIdToken(response),
         { recognizedTokenTypes: { n_a: () => undefined } },
       )
-      return this.#read(answered, tokenType)
+      return this.#read(answered, tokenTypes)
     } catch (error) {
       throw this.#toTokenError(oauth, error)
     }
   }
 
-  #read(answered: Oauth.TokenEndpointResponse, tokenType: string): IssuedToken {
+  #read(answered: Oauth.TokenEndpointResponse, tokenTypes: readonly string[]): IssuedToken {
     const { access_token: token, token_type, expires_in: expiresIn, issued_token_type } = answered
     // A token that is bound to a key would be refused without a proof of it.
-    if (token_type !== tokenType) {
-      throw unavailable(`${this.#name} answers with a token of type ${quote(token_type)}`)
+    if (!tokenTypes.includes(token_type)) {
+      throw unavailable(`${this.#name} answers with a token of type ${nameOf(token_type)}`)
     }
     if (!/^[\x21-\x7e]+$/.test(token)) {
       throw unavailable(`${this.#name} answers with a token that no header can carry`)
     }
     const issuedType = typeof issued_token_type === 'string' ? issued_token_type : undefined
-    return { token, tokenType: token_type, expiresIn, issuedType }
+    return { value: token, expiresIn, issuedType }
   }
 
   async #discover(issuer: URL): Promise<Oauth.AuthorizationServer> {
@@ -151,7 +147,7 @@ export class TokenEndpoint {
     if (error instanceof oauth.ResponseBodyError) {
       const { claims } = error.cause
       const kind = userErrors.has(error.error) ? 'refused' : 'failed'
-      return new TokenError(kind, `${this.#name} answers ${quote(error.error)}`, {
+      return new TokenError(kind, `${this.#name} answers ${nameOf(error.error)}`, {
         claims: typeof claims === 'string' ? claims : undefined,
       })
     }
@@ -167,7 +163,7 @@ export class TokenEndpoint {
 }
 
 /** Error codes are printable ASCII without quotes (RFC 6749 5.2); anything else could be a text of the server. */
-const quote = (code: string): string => (/^[a-z_]{1,64}$/.test(code) ? code : 'an unknown code')
+const nameOf = (code: string): string => (/^[a-z_]{1,64}$/.test(code) ? code : 'an unknown code')
 
 /** Removes an ID token from an answer, which nothing uses, and which may be of another issuer than the endpoint's URL. */
 async function withoutIdToken(response: Response): Promise<Response> {

@@ -180,10 +180,13 @@ const exactlyOneOf: readonly CaseGroup[] = [
     }),
   ),
   exactlyOne(
-    'BackendAuth',
-    { key: 'k', secretRef, passthrough: {}, aws: { secretRef } },
-    policyPlace('spec.backend.auth'),
-    backendPlace('spec.policies.auth', { spec: { static: static_ } }),
+    'AuthorizationLocation',
+    {
+      header: { name: 'x-key' },
+      queryParameter: { name: 'api_key' },
+      cookie: { name: 'token' },
+    },
+    policyPlace('spec.backend.auth.location', { 'spec.backend.auth': { secretRef } }),
   ),
   exactlyOne(
     'JWKS',

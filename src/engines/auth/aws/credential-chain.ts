@@ -16,11 +16,14 @@ import {
   parseTime,
   readFields,
 } from '../access-token.ts'
-import { type Expiring, Renewed } from '../renewed.ts'
+import { Renewed } from '../renewed.ts'
+import {
+  credentialsIn,
+  type ExpiringCredentials,
+  tokenService,
+  tokenServiceUrl,
+} from './assumed-role.ts'
 import { sharedFileCredentials } from './shared-file-credentials.ts'
-import type { AwsCredentials } from './signature.ts'
-
-interface ExpiringCredentials extends AwsCredentials, Expiring {}
 
 type AwsSource = CredentialSource<ExpiringCredentials>
 
@@ -47,7 +50,6 @@ const environmentCredentials: AwsSource = async (env) => {
 const webIdentityCredentials: AwsSource = async (env) => {
   const { AWS_WEB_IDENTITY_TOKEN_FILE: path, AWS_ROLE_ARN: role } = env
   if (!path || !role) return undefined
-  const service = 'the AWS security token service'
   const body = new URLSearchParams({
     Action: 'AssumeRoleWithWebIdentity',
     Version: '2011-06-15',
@@ -55,28 +57,9 @@ const webIdentityCredentials: AwsSource = async (env) => {
     RoleSessionName: env.AWS_ROLE_SESSION_NAME || 'sluice',
     WebIdentityToken: (await readFile(path, 'utf8')).trim(),
   })
-  const text = await fetchText(service, tokenServiceUrl(env), { method: 'POST', body })
-  const accessKeyId = xmlElement(text, 'AccessKeyId')
-  const secretAccessKey = xmlElement(text, 'SecretAccessKey')
-  const sessionToken = xmlElement(text, 'SessionToken')
-  if (!accessKeyId || !secretAccessKey || !sessionToken) {
-    throw new Error(`${service} answered without credentials`)
-  }
-  const expiresAt = parseTime(xmlElement(text, 'Expiration'))
-  return { accessKeyId, secretAccessKey, sessionToken, expiresAt }
-}
-
-function tokenServiceUrl(env: Environment): string {
-  const configured = env.AWS_ENDPOINT_URL_STS || env.AWS_ENDPOINT_URL
-  if (configured) return configured
-  const region = env.AWS_REGION || env.AWS_DEFAULT_REGION
-  return region ? `https://sts.${region}.amazonaws.com/` : 'https://sts.amazonaws.com/'
-}
-
-/** Returns the text of the first element with this name. Responses contain no other entities than these. */
-function xmlElement(xml: string, name: string): string | undefined {
-  const text = new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1]
-  return text?.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&').trim()
+  return credentialsIn(
+    await fetchText(tokenService, tokenServiceUrl(env), { method: 'POST', body }),
+  )
 }
 
 /** Hosts from which ECS and EKS serve credentials in plaintext. Other hosts must use TLS or be loopback. */

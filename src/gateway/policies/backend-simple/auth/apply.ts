@@ -11,7 +11,10 @@ import {
 } from '../../../../ground/exchange/exchange.ts'
 import { forwardingExtensions } from '../../../../ground/exchange/forwarding.ts'
 import { isFieldValue } from '../../../../ground/model/header-changes.ts'
+import { AwsRole } from '../../../credentials/aws-role.ts'
+import { azureStep, gcpStep } from '../../../credentials/cloud-tokens.ts'
 import {
+  cloudShapes,
   further,
   type GrantConfig,
   grantShapes,
@@ -23,8 +26,10 @@ import { grantOf } from '../../../credentials/grants.ts'
 import { JwtSigner } from '../../../credentials/jwt-signer.ts'
 import { type Placement, placementOf } from '../../../credentials/placement.ts'
 import type { PolicyApply, Step } from '../../define.ts'
-import { prepareDefaults, signWithDefaults } from './default-credentials.ts'
+import { ownAws, prepareDefaults, signWithDefaults } from './default-credentials.ts'
 import { type SigningContext, signExchange } from './sign.ts'
+
+const scope = { serviceName: optional(text), region: optional(text) } as const
 
 const shapes = {
   /** Sends the value. */
@@ -45,10 +50,12 @@ const shapes = {
     accessKey: text,
     secretKey: text,
     sessionToken: optional(text),
+    ...scope,
     ...further,
   }),
   /** Signs with the AWS credentials of the proxy's environment. */
-  awsDefault: record({ type: choice('awsDefault'), ...further }),
+  awsDefault: record({ type: choice('awsDefault'), ...scope, ...further }),
+  ...cloudShapes,
   ...grantShapes,
   jwtSign: jwtSignShape,
   /** Sends only `credentials`. */
@@ -91,15 +98,27 @@ function methodStep(config: BackendAuthConfig, callouts: Callouts, secrets: Secr
       return passesThrough(placementOf(config.location))
     case 'aws': {
       const sessionToken = config.sessionToken && textOf(secrets, config.sessionToken)
-      return signs({
+      const own = {
         accessKeyId: textOf(secrets, config.accessKey),
         secretAccessKey: textOf(secrets, config.secretKey),
         ...(sessionToken && { sessionToken }),
-      })
+      }
+      return signs(own, contextOf(config))
     }
     case 'awsDefault':
       prepareDefaults()
-      return signsByDefault
+      return signsByDefault(contextOf(config))
+    case 'awsRole': {
+      const context = contextOf(config)
+      const role = new AwsRole(config, ownAws, (exchange, found) =>
+        signExchange(exchange, found, context),
+      )
+      return { connection: ofGateway, onRequest: (exchange) => role.onRequest(exchange) }
+    }
+    case 'azure':
+      return { connection: ofGateway, onRequest: azureStep(config, secrets) }
+    case 'gcp':
+      return { connection: ofGateway, onRequest: gcpStep(config, secrets) }
     case 'jwtSign': {
       const signer = new JwtSigner(config, secrets)
       return { connection: ofGateway, onRequest: (exchange) => signer.onRequest(exchange) }
@@ -156,15 +175,30 @@ function granted(config: GrantConfig, callouts: Callouts, secrets: SecretValues)
   }
 }
 
-function signs(credentials: AwsCredentials): Step {
+/** Returns the context of signatures for a backend. */
+function contextOf({
+  serviceName,
+  region,
+}: {
+  readonly serviceName?: string
+  readonly region?: string
+}): SigningContext {
+  return {
+    region: region ?? signingContext.region,
+    clock: signingContext.clock,
+    own: { service: serviceName, region },
+  }
+}
+
+function signs(credentials: AwsCredentials, context: SigningContext): Step {
   return {
     connection: ofGateway,
-    onRequest: (exchange) => signExchange(exchange, credentials, signingContext),
+    onRequest: (exchange) => signExchange(exchange, credentials, context),
   }
 }
 
 /** Requests without AWS credentials fail; they are not sent unsigned. */
-const signsByDefault: Step = {
+const signsByDefault = (context: SigningContext): Step => ({
   connection: ofGateway,
-  onRequest: (exchange) => signWithDefaults(exchange, signingContext, 'required'),
-}
+  onRequest: (exchange) => signWithDefaults(exchange, context, 'required'),
+})

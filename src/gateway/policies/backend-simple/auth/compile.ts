@@ -69,6 +69,7 @@ const ownParameters: ReadonlySet<string> = new Set([
   'actor_token',
   'actor_token_type',
   'audience',
+  'requested_token_type',
   'resource',
   'scope',
 ])
@@ -242,11 +243,10 @@ export class AuthCompiler {
     }
     const clientAuth = spec.clientAuth && this.#clientAuth(spec.clientAuth, `${path}.clientAuth`)
     if (spec.clientAuth !== undefined && clientAuth === undefined) return undefined
-    const own = spec.path ?? '/'
     return {
       url,
       issuer,
-      ...(target && { target, path: own.startsWith('/') ? own : `/${own}` }),
+      ...(target && { target, path: spec.path ?? '/' }),
       ...(clientAuth && { clientAuth }),
     }
   }

@@ -16,6 +16,9 @@ function chain(): ReturnType<typeof credentialChain> {
   return sharedChain
 }
 
+/** The AWS credentials of the environment; undefined if there are none. */
+export const ownAws = () => chain().get()
+
 /** Starts to fetch the credentials, so that the first request does not wait for them. */
 export const prepareDefaults = (): void => prefetch(chain())
 

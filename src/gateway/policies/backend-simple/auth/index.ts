@@ -1,3 +1,4 @@
+import { modelResource } from '../../../../engines/auth/entra/default-token.ts'
 import { inlineSecretRef } from '../../../../ground/model/inline-secrets.ts'
 import type { References } from '../../../../ground/model/references.ts'
 import { type Compiled, definePolicy } from '../../define.ts'
@@ -42,21 +43,57 @@ function methodOf(spec: BackendAuthSpec, compiler: AuthCompiler): BackendAuthCon
     return { type: 'passthrough', ...compiler.placed(spec.location, '') }
   }
   if (spec.aws !== undefined) return awsOf(spec.aws, compiler)
+  if (spec.azure !== undefined) return azureOf(spec.azure, compiler)
+  if (spec.gcp !== undefined) return gcpOf(spec.gcp, compiler)
   if (spec.jwtSign !== undefined) return compiler.jwtSign(spec.jwtSign)
   return compiler.grant(spec) ?? (spec.credentials && { type: 'none' })
 }
 
 function awsOf(
-  { secretRef }: NonNullable<BackendAuthSpec['aws']>,
+  { secretRef, assumeRole, serviceName, region }: NonNullable<BackendAuthSpec['aws']>,
   compiler: AuthCompiler,
 ): BackendAuthConfig | undefined {
-  if (secretRef === undefined) return { type: 'awsDefault' }
+  const scope = { ...(serviceName && { serviceName }), ...(region && { region }) }
+  if (assumeRole !== undefined) {
+    return { type: 'awsRole', ...assumeRole, tags: assumeRole.tags ?? [], ...scope }
+  }
+  if (secretRef === undefined) return { type: 'awsDefault', ...scope }
   const path = 'aws.secretRef'
   const accessKey = compiler.entry(secretRef.name, 'accessKey', path)
   const secretKey = accessKey && compiler.entry(secretRef.name, 'secretKey', path)
   if (!accessKey || !secretKey) return undefined
   const sessionToken = compiler.optionalEntry(secretRef.name, 'sessionToken')
-  return { type: 'aws', accessKey, secretKey, ...(sessionToken && { sessionToken }) }
+  return { type: 'aws', accessKey, secretKey, ...(sessionToken && { sessionToken }), ...scope }
+}
+
+function azureOf(
+  { secretRef, managedIdentity, workloadIdentity, resource }: NonNullable<BackendAuthSpec['azure']>,
+  compiler: AuthCompiler,
+): BackendAuthConfig | undefined {
+  const common = { type: 'azure', resource: resource ?? modelResource } as const
+  if (managedIdentity !== undefined) return { ...common, managedIdentity }
+  if (workloadIdentity !== undefined) return { ...common, workloadIdentity: true }
+  if (secretRef === undefined) return common
+  const entry = (key: string) => compiler.entry(secretRef.name, key, 'azure.secretRef')
+  const [clientId, tenantId, clientSecret] = ['clientID', 'tenantID', 'clientSecret'].map(entry)
+  if (!clientId || !tenantId || !clientSecret) return undefined
+  return { ...common, secret: { clientId, tenantId, clientSecret } }
+}
+
+function gcpOf(
+  { type, secretRef, audience }: NonNullable<BackendAuthSpec['gcp']>,
+  compiler: AuthCompiler,
+): BackendAuthConfig | undefined {
+  const file =
+    secretRef &&
+    compiler.entry(secretRef.name, secretRef.key ?? 'credentials.json', 'gcp.secretRef')
+  if (secretRef !== undefined && file === undefined) return undefined
+  return {
+    type: 'gcp',
+    idToken: type === 'IdToken',
+    ...(file && { file }),
+    ...(audience && { audience }),
+  }
 }
 
 /** Adds credentials to requests to the backend. Without the credentials the backend is not called. */

@@ -10,17 +10,12 @@ import {
   required,
   text,
 } from '../../../../ground/schema/field.ts'
-import { withoutHost } from '../../../../ground/schema/host.ts'
 import { atLeastOneOf, atMostOneOf, exactlyOneOf, rule } from '../../../../ground/schema/rules.ts'
 import {
   credentialLocation,
   credentialPlacement,
 } from '../../../../ground/schema/shapes/authentication.ts'
-import {
-  backendObjectReference,
-  localReference,
-  secretKeyReference,
-} from '../../../../ground/schema/shapes/references.ts'
+import { localReference, secretKeyReference } from '../../../../ground/schema/shapes/references.ts'
 import {
   celExpression,
   duration,
@@ -28,113 +23,8 @@ import {
   shortString,
   tinyString,
 } from '../../../../ground/schema/strings.ts'
-
-const awsAuth = object('AwsAuth', {
-  secretRef: optional(
-    localReference('Secret'),
-    'Secret with accessKey, secretKey and optionally sessionToken. If not set, the credentials of the environment that the gateway runs in, as the AWS SDKs find them.',
-  ),
-})
-
-const url = text({
-  name: 'TokenEndpointURL',
-  min: 1,
-  max: 2048,
-  pattern: '^https?://[^/?#@\\s]+(/[^#\\s]*)?$',
-  expects: 'a URL of the form https://HOST/PATH',
-})
-
-const signingAlgorithm = choice('SigningAlgorithm', {
-  RS256: 'RSA with PKCS #1 v1.5 and SHA-256',
-  RS384: 'RSA with PKCS #1 v1.5 and SHA-384',
-  RS512: 'RSA with PKCS #1 v1.5 and SHA-512',
-  PS256: 'RSA with PSS and SHA-256',
-  ES256: 'ECDSA on P-256',
-  ES384: 'ECDSA on P-384',
-})
-
-const signing = {
-  signingKeyRef: required(
-    secretKeyReference('signingKey'),
-    'Secret with the private key in PEM. RSA keys must have at least 2048 bits.',
-  ),
-  alg: optional(signingAlgorithm, { doc: 'Algorithm of the signature.', default: 'RS256' }),
-  kid: optional(shortString, 'Id of the key, in the header of the token.'),
-} as const
-
-const clientAuth = object(
-  'OAuthClientAuth',
-  {
-    clientId: required(shortString, 'Client id of the gateway at the authorization server.'),
-    secretRef: optional(
-      localReference('Secret'),
-      'Secret whose key `clientSecret` (or `client-secret`) is the client secret.',
-    ),
-    method: optional(
-      choice('OAuthClientAuthMethod', {
-        ClientSecretBasic: 'the client secret in the Authorization header',
-        ClientSecretPost: 'the client secret in the form',
-        PrivateKeyJwt: 'a token that the gateway signs (RFC 7523)',
-      }),
-      { doc: 'How the gateway authenticates.', default: 'ClientSecretBasic' },
-    ),
-    privateKeyJwt: optional(
-      object('PrivateKeyJwt', {
-        ...signing,
-        assertionAudience: required(
-          longString,
-          'Value of the aud claim: what the authorization server expects, which is its issuer or the URL of its token endpoint.',
-        ),
-        certificateRef: optional(
-          secretKeyReference('tls.crt'),
-          'Secret with the certificate in PEM that the header of the token names.',
-        ),
-        certificateHeader: optional(
-          choice('CertificateHeader', { x5c: 'the certificate', 'x5t#S256': 'its digest' }),
-          { doc: 'How the header names the certificate.', default: 'x5c' },
-        ),
-      }),
-      'The key of `PrivateKeyJwt`.',
-    ),
-  },
-  {
-    rules: [
-      exactlyOneOf('secretRef', 'privateKeyJwt'),
-      rule<{ readonly method?: string; readonly privateKeyJwt?: object }>({
-        message: 'privateKeyJwt must be set if method is PrivateKeyJwt, and only then',
-        cel: "(has(self.method) && self.method == 'PrivateKeyJwt') == has(self.privateKeyJwt)",
-        holds: ({ method, privateKeyJwt }) =>
-          (method === 'PrivateKeyJwt') === (privateKeyJwt !== undefined),
-      }),
-    ],
-  },
-)
-
-const endpointFields = {
-  url: optional(url, 'URL of the token endpoint.'),
-  issuer: optional(
-    url,
-    'Issuer whose metadata names the token endpoint (OpenID Connect Discovery, RFC 8414).',
-  ),
-  backendRef: optional(
-    backendObjectReference,
-    'Service or GatewayBackend of the token endpoint; a GatewayPolicy with backend.tls on it decides TLS.',
-  ),
-  path: optional(withoutHost(text({ min: 1, max: 2000 })), {
-    doc: 'Path of the token endpoint at backendRef.',
-    default: '/',
-  }),
-} as const
-
-const endpointRules = [
-  exactlyOneOf('url', 'issuer', 'backendRef'),
-  rule<{ readonly path?: string; readonly backendRef?: object }>({
-    message: 'path is only for backendRef',
-    cel: '!has(self.path) || has(self.backendRef)',
-    holds: ({ path, backendRef }) => path === undefined || backendRef !== undefined,
-    at: 'path',
-  }),
-]
+import { awsAuth, azureAuth, gcpAuth } from './cloud-schema.ts'
+import { clientAuth, endpointFields, endpointRules, signing } from './endpoint-schema.ts'
 
 const texts = list(longString, { min: 1, max: 64 })
 const target = {
@@ -313,28 +203,44 @@ const methods = [
   'secretRef',
   'passthrough',
   'aws',
+  'azure',
+  'gcp',
   'oauthClientCredentials',
   'oauthTokenExchange',
   'crossAppAccess',
   'jwtSign',
 ] as const
 
+const keyFields = {
+  key: optional(text({ max: 2048 }), {
+    doc: 'Value of the Authorization header; Bearer is added to a value without a scheme. A Secret is safer.',
+    secret: 'value',
+  }),
+  secretRef: optional(
+    localReference('Secret'),
+    'Secret whose key Authorization holds the value of the Authorization header.',
+  ),
+  passthrough: optional(
+    object('BackendAuthPassthrough', {}),
+    'Forwards the token of the client, which a JWT or API key policy has verified and removed.',
+  ),
+  aws: optional(awsAuth, 'Signs requests for AWS (Signature Version 4).'),
+} as const
+
+/**
+ * Credentials of the services that guards call. Each place of the whole schema would make the custom resource
+ * definition larger by 47 KB, and these services use keys.
+ */
+export const keyAuthSchema = object('BackendKeyAuth', keyFields, {
+  rules: [exactlyOneOf('key', 'secretRef', 'passthrough', 'aws')],
+})
+
 export const backendAuthSchema = object(
   'BackendAuth',
   {
-    key: optional(text({ max: 2048 }), {
-      doc: 'Value of the Authorization header; Bearer is added to a value without a scheme. A Secret is safer.',
-      secret: 'value',
-    }),
-    secretRef: optional(
-      localReference('Secret'),
-      'Secret whose key Authorization holds the value of the Authorization header.',
-    ),
-    passthrough: optional(
-      object('BackendAuthPassthrough', {}),
-      'Forwards the token of the client, which a JWT or API key policy has verified and removed.',
-    ),
-    aws: optional(awsAuth, 'Signs requests for AWS (Signature Version 4).'),
+    ...keyFields,
+    azure: optional(azureAuth, 'Sends a token of Microsoft Entra.'),
+    gcp: optional(gcpAuth, 'Sends a token of Google.'),
     oauthClientCredentials: optional(
       clientCredentials,
       'Sends a token that the gateway gets for itself (RFC 6749 section 4.4).',

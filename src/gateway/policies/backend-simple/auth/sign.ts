@@ -17,19 +17,25 @@ export interface SigningContext {
   readonly region: string | undefined
   /** Returns milliseconds since the epoch. */
   readonly clock: () => number
+  /** Service and region that the user has configured. */
+  readonly own?: { readonly service?: string | undefined; readonly region?: string | undefined }
 }
 
 /** Signs a request for AWS. Returns a promise if the body must be read first. */
 export function signExchange(
   exchange: Exchange,
   credentials: AwsCredentials,
-  { region, clock }: SigningContext,
+  { region, clock, own }: SigningContext,
 ): Verdict | Promise<Verdict> {
   const { request } = exchange
   const given = exchange.extensions.get(forwardingExtensions.signingScope) as
     | SigningScope
     | undefined
-  const scope = given ?? scopeOfHost(request.authority, region)
+  const found = given ?? scopeOfHost(request.authority, region)
+  const scope = {
+    service: own?.service ?? found.service,
+    region: own?.region ?? found.region,
+  }
   for (const name of signedByUs) request.headers.remove(name)
   const finish = (hash: string): Verdict => {
     const { method, authority, path, query } = request

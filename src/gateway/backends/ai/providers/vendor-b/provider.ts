@@ -1,6 +1,6 @@
 /** Vendor B: Azure OpenAI. It has vendor A's formats; the version of the API decides the path. */
 
-import { entraDefault } from '../../../../../engines/auth/entra/default-token.ts'
+import { entraTokens, modelResource } from '../../../../../engines/auth/entra/default-token.ts'
 import { vendorKeyPlaces } from '../../../../../engines/auth/vendor-keys.ts'
 import type { ReadRouteType } from '../../../../../engines/messages/formats/index.ts'
 import type { Plan } from '../../../../../engines/messages/plan.ts'
@@ -40,7 +40,7 @@ function pathOf(suffix: string, config: ProviderConfig): string {
 }
 
 const cloudCredentials = cloudTokens({
-  source: () => entraDefault(),
+  source: () => entraTokens(modelResource),
   domains: [
     'openai.azure.com',
     'cognitiveservices.azure.com',
