@@ -1,6 +1,7 @@
 /** A gateway that gets tokens for backends from strict token endpoints. */
 import { generateKeyPairSync } from 'node:crypto'
 import { beforeEach, expect } from 'vitest'
+import { startTokenProvider } from '../support/certified-provider.ts'
 import { useFixture, useGateway, useUpstream } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
 import type { TestRequest } from '../support/http-client.ts'
@@ -36,11 +37,17 @@ export const ec = generateKeyPairSync('ec', {
 })
 
 export const upstream = useUpstream()
+/** A backend for which every token is revoked. */
+export const refusing = useUpstream('refusing', (_, response) => response.writeHead(401).end())
 /** An MCP server without sessions, whose tool says which credentials came with the call. */
-const mcpServer = useUpstream('mcp', ({ body, headers }, response) => {
+export const mcpServer = useUpstream('mcp', ({ body, headers }, response) => {
   const { id, method } = JSON.parse(body || '{}') as { id?: number; method?: string }
   if (id === undefined) {
     response.writeHead(202).end()
+    return
+  }
+  if (body.includes('revoked')) {
+    response.writeHead(401).end()
     return
   }
   const result =
@@ -57,6 +64,8 @@ const mcpServer = useUpstream('mcp', ({ body, headers }, response) => {
   response.end(JSON.stringify({ jsonrpc: '2.0', id, result }))
 })
 export const endpoint = useFixture(() => new StrictTokenEndpoint().start())
+/** A certified provider that gives tokens to the client `app`. */
+export const certified = useFixture(() => startTokenProvider('provider-secret'))
 export const resourceServer = useFixture(() => new StrictTokenEndpoint().start())
 beforeEach(() => {
   for (const one of [endpoint, resourceServer]) {
@@ -64,6 +73,8 @@ beforeEach(() => {
     one.userKeys = [users, nextUsers]
   }
   upstream.forget()
+  refusing.forget()
+  mcpServer.forget()
 })
 
 const bySecret = { clientId: 'gate way', secretRef: { name: 'client' } }
@@ -79,8 +90,8 @@ const byKey = (more: object = {}) => ({
 })
 const at = (path: string) => ({ url: `${endpoint.url}${path}` })
 
-const reached = (name: string, auth: object) => [
-  staticBackend(name, upstream.port, { auth }),
+const reached = (name: string, auth: object, to = upstream) => [
+  staticBackend(name, to.port, { auth }),
   routeByHost(name, toBackend(name)),
 ]
 const ofClient = (name: string, more: object) =>
@@ -131,10 +142,20 @@ export const running = useGateway(() => ({
         clientAuth: byKey({ signingKeyRef: { name: 'keys', key: 'ec' }, alg: 'ES256' }),
       }),
       ...ofClient('found', { issuer: endpoint.url }),
+      secret('app', { 'client-secret': 'provider-secret' }),
+      ...ofClient('certified', {
+        issuer: certified.issuer,
+        clientAuth: { clientId: 'app', secretRef: { name: 'app' } },
+      }),
       ...ofClient('by-backend', { backendRef: toBackend('endpoint'), path: '/by-backend' }),
       ...ofClient('header', { ...at('/h'), location: { header: { name: 'X-Api-Token' } } }),
       ...ofClient('query', { ...at('/q'), location: { queryParameter: { name: 'access_token' } } }),
       ...ofClient('cookie', { ...at('/c'), location: { cookie: { name: 'token' } } }),
+      ...reached(
+        'revoked',
+        { oauthClientCredentials: { ...at('/revoked'), clientAuth: bySecret } },
+        refusing,
+      ),
       ...ofClient('down', at('/down')),
       ...ofClient('closed', { url: `http://127.0.0.1:${closedPort}/` }),
       ...ofClient('refused', {

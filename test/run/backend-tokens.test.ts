@@ -3,15 +3,19 @@ import { decodeJwt, importSPKI, jwtVerify } from 'jose'
 import { describe, expect, it } from 'vitest'
 import { inSeconds, sign } from '../support/identity-provider.ts'
 import { hostOf } from '../support/manifests.ts'
+import { waitFor } from '../support/wait-for.ts'
 import {
   bearer,
   callsOf,
+  certified,
   ec,
   endpoint,
   issuer,
+  mcpServer,
   nextUsers,
   port,
   received,
+  refusing,
   resourceServer,
   rsa,
   running,
@@ -20,6 +24,25 @@ import {
   upstream,
   users,
 } from './backend-tokens-rig.ts'
+
+const message = (method: string, params: object) =>
+  JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+const post = (body: string, token?: string, session?: string) =>
+  send('tools', {
+    method: 'POST',
+    body,
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      ...(token && { authorization: `Bearer ${token}` }),
+      ...(session && { 'mcp-session-id': session }),
+    },
+  })
+const initialize = message('initialize', {
+  protocolVersion: '2025-06-18',
+  capabilities: {},
+  clientInfo: { name: 'test', version: '1' },
+})
 
 describe('client credentials [BackendAuth.oauthClientCredentials]', () => {
   it('[OAuthClientAuth.method] authenticates in each way, and sends all parameters', async () => {
@@ -39,6 +62,17 @@ describe('client credentials [BackendAuth.oauthClientCredentials]', () => {
     expect(callsOf('/signed')[0]?.assertion).toEqual({ alg: 'RS256', kid: 'k1' })
     endpoint.clientKey = { pem: ec.publicKey, alg: 'ES256' }
     expect((await received('signed-ec')).headers.authorization).toMatch(/^Bearer for-gateway-/)
+  })
+
+  it('gets tokens of a certified provider', async () => {
+    const { headers } = await received('certified')
+    const token = String(headers.authorization).replace('Bearer ', '')
+    const answer = await fetch(`${certified.issuer}/token/introspection`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${btoa('gateway:provider-secret')}` },
+      body: new URLSearchParams({ token }),
+    })
+    expect(await answer.json()).toMatchObject({ active: true, client_id: 'app' })
   })
 
   it('[OAuthClientCredentials.issuer] finds the endpoint by its issuer, or at a backend', async () => {
@@ -130,18 +164,15 @@ describe('tokens in exchange for those of users [BackendAuth.oauthTokenExchange]
         return { user, all }
       }),
     )
-    const requests = [0, 1, 2, 0, 1, 2].flatMap((round) =>
-      tokens.map(({ user, all }) => ({ user, token: all[round] ?? '' })),
-    )
-    const answers = await Promise.all(
-      requests.map(async ({ user, token }) => {
-        const { headers } = await received('exchange', bearer(token))
-        return { user, named: headers['x-user'], got: String(headers.authorization) }
-      }),
-    )
-    for (const { user, named, got } of answers) {
-      expect(named).toBe(user)
-      expect(got).toMatch(new RegExp(`^Bearer for-${user}-api-`))
+    // All users of a round at once; more rounds at once could exceed the calls that a worker makes.
+    for (const round of [0, 1, 2, 0, 1, 2]) {
+      await Promise.all(
+        tokens.map(async ({ user, all }) => {
+          const { headers } = await received('exchange', bearer(all[round] ?? ''))
+          expect(headers['x-user']).toBe(user)
+          expect(headers.authorization).toMatch(new RegExp(`^Bearer for-${user}-api-`))
+        }),
+      )
     }
     // Each worker asks once for each token of a user.
     const asked = callsOf('/exchange').length
@@ -160,24 +191,6 @@ describe('tokens in exchange for those of users [BackendAuth.oauthTokenExchange]
   })
 
   it('acts as the user at MCP servers, and gives clients the challenges', async () => {
-    const message = (method: string, params: object) =>
-      JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
-    const post = (body: string, token?: string, session?: string) =>
-      send('tools', {
-        method: 'POST',
-        body,
-        headers: {
-          'content-type': 'application/json',
-          accept: 'application/json, text/event-stream',
-          ...(token && { authorization: `Bearer ${token}` }),
-          ...(session && { 'mcp-session-id': session }),
-        },
-      })
-    const initialize = message('initialize', {
-      protocolVersion: '2025-06-18',
-      capabilities: {},
-      clientInfo: { name: 'test', version: '1' },
-    })
     for (const user of ['ann', 'bob']) {
       const token = await tokenOf(user)
       const begun = await post(initialize, token)
@@ -195,6 +208,24 @@ describe('tokens in exchange for those of users [BackendAuth.oauthTokenExchange]
     ])
     endpoint.fixed = { status: 503, body: '' }
     expect((await post(initialize, await tokenOf('carl'))).status).toBe(503)
+  })
+
+  it('gets another token after a backend or an MCP server has refused it', async () => {
+    endpoint.expiresIn = 20
+    const tokensAt = ({ received: all }: typeof refusing) =>
+      new Set(all.map(({ headers }) => headers.authorization)).size
+    await waitFor('another token of the gateway', async () => {
+      expect((await send('revoked')).status).toBe(401)
+      return tokensAt(refusing) > 2
+    })
+    const token = await tokenOf('ann')
+    const { headers } = await post(initialize, token)
+    mcpServer.forget()
+    const call = message('tools/call', { name: 'revoked' })
+    await waitFor('another token of the user', async () => {
+      await post(call, token, String(headers['mcp-session-id']))
+      return tokensAt(mcpServer) > 2
+    })
   })
 
   it('asks for each request if the cache is off', async () => {

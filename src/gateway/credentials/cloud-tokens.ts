@@ -67,7 +67,7 @@ export function gcpStep(config: GcpConfig, secrets: SecretValues): CloudStep {
 
 function addToken(exchange: Exchange, tokens: Renewed<AccessToken>): Verdict | Promise<Verdict> {
   const add = (found: AccessToken | undefined): Verdict => {
-    if (found === undefined) throw missing
+    if (found === undefined) throw missing()
     const { headers } = exchange.request
     headers.set('authorization', `Bearer ${found.token}`)
     for (const [name, value] of found.headers ?? []) headers.set(name, value)
@@ -81,7 +81,7 @@ function addToken(exchange: Exchange, tokens: Renewed<AccessToken>): Verdict | P
   })
 }
 
-const missing = new GatewayError(
-  'credentials_failed',
-  'the environment has no credentials of the cloud that backend.auth names',
-)
+function missing(): GatewayError {
+  const why = 'the environment has no credentials of the cloud that backend.auth names'
+  return new GatewayError('credentials_failed', why)
+}

@@ -50,8 +50,12 @@ const refusalMs = 5_000
 const maxFailures = 1_024
 /** Requests under way at once; further tokens are unavailable. */
 const maxRequests = 256
-/** A token that is younger is not dropped, so that a backend that refuses every token does not cause many requests. */
+/**
+ * A token that is younger than this time, or than this part of its lifetime, is not dropped, so that a backend that
+ * refuses every token does not cause many requests.
+ */
 const minAgeMs = 10_000
+const minAgePart = 0.05
 
 export class TokenCache<Value = string> {
   readonly #config: CacheConfig
@@ -82,8 +86,8 @@ export class TokenCache<Value = string> {
   }
 
   /** Called if the backend has refused the token. */
-  drop({ digest, value, at }: CachedToken<Value>): void {
-    if (performance.now() < at + minAgeMs) return
+  drop({ digest, value, at, until }: CachedToken<Value>): void {
+    if (performance.now() < at + Math.min(minAgeMs, (until - at) * minAgePart)) return
     if (this.#tokens.get(digest)?.value === value) this.#tokens.delete(digest)
   }
 

@@ -84,7 +84,7 @@ export const requestPhases: readonly Phase[] = [
   prepareRequest,
   // After all other changes of the body and path, because a signature covers them, and so that nothing
   // that could send credentials elsewhere sees them.
-  // Fails with body_too_large, credentials_failed.
+  // Fails with body_too_large, credentials_failed, credentials_unavailable.
   applyBackendPolicies,
   // After credentials are added, because some backends expect them in other headers.
   adaptHeaders,

@@ -124,7 +124,7 @@ function methodStep(config: BackendAuthConfig, callouts: Callouts, secrets: Secr
       return { connection: ofGateway, onRequest: (exchange) => signer.onRequest(exchange) }
     }
     case 'none':
-      return { connection: ofClient }
+      return {}
     default:
       return granted(config, callouts, secrets)
   }
