@@ -17,8 +17,8 @@ import type {
   SentTokenConfig,
   SigningKeyConfig,
 } from '../../../credentials/config.ts'
+import { compileLocation } from '../../../tokens/compile-location.ts'
 import { clientSecretOf } from '../../client-secret.ts'
-import { compileLocation } from '../../credential-location.ts'
 import type { PolicyProblem } from '../../define.ts'
 import type {
   BackendAuthSpec,
