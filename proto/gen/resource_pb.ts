@@ -1499,7 +1499,7 @@ export type Backend_Provider = Message<"sluice.resource.v1.Backend.Provider"> & 
   owner?: ObjectRef | undefined;
 
   /**
-   * The Service to connect to, in place of a host.
+   * The Service or InferencePool to connect to, in place of a host.
    *
    * @generated from field: optional sluice.resource.v1.BackendTarget target = 17;
    */

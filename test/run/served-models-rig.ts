@@ -3,7 +3,7 @@ import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { beforeEach } from 'vitest'
 import { useFixture, useGateway } from '../support/fixture.ts'
-import { freePort } from '../support/gateway.ts'
+import { freePort, type RunningGateway } from '../support/gateway.ts'
 import { gateway, type Manifest } from '../support/manifests.ts'
 import type { Vendor } from '../support/vendors/vendor.ts'
 import { completes, startVendorA } from '../support/vendors/vendor-a.ts'
@@ -13,6 +13,7 @@ export interface ServedModels {
   readonly a: Vendor
   readonly b: Vendor
   readonly c: Vendor
+  readonly running: RunningGateway
   readonly base: string
   openai(path?: string, headers?: Record<string, string>): OpenAI
   anthropic(): Anthropic
@@ -33,7 +34,7 @@ export async function useServedModels(
   const a = useFixture(startVendorA)
   const b = useFixture(startVendorA)
   const c = useFixture(startVendorC)
-  useGateway(() => ({ manifests: [gateway(port), ...manifests({ a, b, c })] }))
+  const running = useGateway(() => ({ manifests: [gateway(port), ...manifests({ a, b, c })] }))
   beforeEach(() => {
     for (const vendor of [a, b, c]) {
       vendor.calls.length = 0
@@ -55,6 +56,7 @@ export async function useServedModels(
     a,
     b,
     c,
+    running,
     base,
     openai,
     anthropic: () => new Anthropic({ baseURL: base, apiKey: 'k', maxRetries: 0 }),

@@ -47,14 +47,14 @@ function stages({ checkRegex }: DerivationOptions): readonly Stage[] {
     gatewayDeploymentStage,
     workloadStage,
     backendStage,
+    // Before models and routes, which report the problems of the pools that they refer to.
+    inferencePoolStage,
+    podStage,
     // Attach to listeners or to rules of routes, which then have them as their backend.
     modelStage,
     modelSetStage,
     // Contributes the hostnames that routes claim on listeners.
     routeClaimsStage,
-    // Before the routes, which report the problems of the pools that they refer to.
-    inferencePoolStage,
-    podStage,
     // Attach to listeners; contribute `attached` (route counts) and `reach` (backend -> Gateway).
     requestRouteStage('HTTPRoute', viewRule, checkRegex),
     requestRouteStage('GRPCRoute', viewGrpcRule, checkRegex),

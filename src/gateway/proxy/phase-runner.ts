@@ -356,7 +356,7 @@ function isGrpcType([name, value]: readonly [string, string]): boolean {
 
 /** Returns the phases of a further attempt. */
 const furtherPhases = ({ call }: RequestContext): typeof requestPhases =>
-  call?.prepare === undefined ? retryPhases : startOverPhases
+  call?.prepare === undefined || call.keepsRequest === true ? retryPhases : startOverPhases
 
 /**
  * Returns the function that writes errors in the format of the chosen backend. If none is chosen yet, it is

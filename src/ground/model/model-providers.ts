@@ -42,7 +42,7 @@ export interface ModelProvider {
   readonly path?: string
   /** The object that declares the provider, whose policies apply to it. If omitted, the backend. */
   readonly owner?: ObjectRef
-  /** The Service to connect to, in place of a host. */
+  /** The Service or InferencePool to connect to, in place of a host. */
   readonly target?: BackendTarget
   /** Whether the connection is encrypted. If omitted, the host and the port decide. */
   readonly isTls?: boolean

@@ -7,6 +7,8 @@ import { json, openStream, sendEvent, startVendor, type Vendor, type VendorCall 
 export const answerId = 'chatcmpl-sim'
 export const usageA = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 }
 
+/** Header with which an endpoint picker names the server. */
+const picked = 'x-gateway-destination-endpoint'
 const countPath = '/v1/responses/input_tokens'
 const known = ['/v1/chat/completions', '/v1/responses', '/v1/embeddings', countPath]
 
@@ -69,7 +71,10 @@ function check(call: VendorCall): string | undefined | Promise<string | undefine
   if (needed[only] !== undefined) return undefined
   if (!known.includes(only)) return `unknown path ${path}`
   if (headers['content-type'] !== 'application/json') return 'content-type'
-  if (Number(headers['content-length']) !== Buffer.byteLength(text)) return 'content-length'
+  // Only endpoint pickers return bodies whose length is not known before.
+  const isFromPicker = headers['transfer-encoding'] === 'chunked' && headers[picked] !== undefined
+  const length = isFromPicker ? undefined : Number(headers['content-length'])
+  if (length !== undefined && length !== Buffer.byteLength(text)) return 'content-length'
   if (headers['content-encoding'] !== undefined) return 'content-encoding'
   if (typeof body.model !== 'string') return 'you must provide a model parameter'
   if (only === countPath) {

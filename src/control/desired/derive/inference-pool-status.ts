@@ -17,9 +17,9 @@ const relations = { accepted: 'pool-accepted', refused: 'pool-refused' } as cons
 /** Maximum number of parents in a status. */
 const maxParents = 32
 
-/** Contributes the parents of a route to each pool that it refers to. */
+/** Contributes the parents of a route, or of models, to each pool that it refers to. */
 export function poolContributions(
-  parents: readonly ParentAttachment[],
+  parents: readonly Pick<ParentAttachment, 'failure' | 'gateway'>[],
   isAccepted: boolean,
   targets: readonly BackendTarget[],
 ): Contribution[] {

@@ -150,6 +150,25 @@ export function resolveRouteBackend(
     : resolveBackend(reference, from, read, use)
 }
 
+/**
+ * Resolves what serves a model: a Service, or an InferencePool. Requests to a pool that has no endpoint picker are
+ * balanced among its endpoints.
+ */
+export function resolveModelServer(
+  reference: BackendReference,
+  from: Referrer,
+  read: Reader,
+): ResolvedBackend<BackendTarget> {
+  const found = resolveRouteBackend(reference, from, read, 'http')
+  const { target, failure } = found
+  if (target.type !== 'pool' || failure === undefined) return found
+  const ref = { kind: 'InferencePool', namespace: target.namespace, name: target.name }
+  const { problem } = read.value<PoolView>(inferencePoolStage.name, ref) ?? {}
+  if (problem?.reason === pickerMissing.reason) return { target, failure: undefined }
+  const { reason, message } = failure
+  return { target: { type: 'invalid', reason, message }, failure }
+}
+
 function resolvePool(
   { name, namespace: given }: BackendReference,
   from: Referrer,

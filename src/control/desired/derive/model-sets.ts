@@ -5,16 +5,19 @@
  *   AgentgatewayModel ──► model ──┐
  *   AgentgatewayModel ──► model ──┼──► set of the parent ──► backend, and a route for listeners
  */
+import { targetObject } from '../../../ground/model/destinations.ts'
 import type {
   ModelProvider,
   ModelTarget,
   ServedModel,
 } from '../../../ground/model/model-providers.ts'
 import { type ObjectRef, objectKey } from '../../../ground/model/names.ts'
-import type { Attachment, Resource } from '../../../ground/model/resources.ts'
+import type { Attachment, BackendTarget, Resource } from '../../../ground/model/resources.ts'
 import type { Contribution, Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
 import { specOf } from '../specs.ts'
+import { inferencePoolStage, type PoolView } from './inference-pool.ts'
+import { poolContributions } from './inference-pool-status.ts'
 import type { ListenerView } from './listeners.ts'
 import {
   type ModelView,
@@ -124,8 +127,20 @@ function deriveSet(
   return {
     resources: [backend, routeOf(namespace, name, members, attachments)],
     objects,
-    contributions: objects.map((object): Contribution => ['reach', object, gateway]),
+    contributions: [
+      ...objects.map((object): Contribution => ['reach', object, gateway]),
+      ...poolContributions([{ gateway, failure: undefined }], true, pickingPools(providers, read)),
+    ],
   }
+}
+
+/** The pools whose pickers get the requests of models. */
+function pickingPools({ all }: Providers, read: Reader): readonly BackendTarget[] {
+  return all.flatMap(({ target }) => {
+    if (target?.type !== 'pool') return []
+    const view = read.value<PoolView>(inferencePoolStage.name, targetObject(target))
+    return view === undefined || view.problem !== undefined ? [] : [target]
+  })
 }
 
 /** Beginnings of the paths in the APIs of vendors. */
@@ -168,7 +183,7 @@ class Providers {
     this.#namespace = namespace
   }
 
-  /** Keys of the objects whose policies apply, and of the Services to connect to. */
+  /** Keys of the objects whose policies apply, and of the Services and InferencePools to connect to. */
   get objects(): readonly string[] {
     return [...this.#objects].sort()
   }
@@ -189,7 +204,9 @@ class Providers {
     })
     this.#positions.set(known, at)
     this.#objects.add(objectKey({ kind: 'AgentgatewayModel', namespace, name }))
-    if (target?.type === 'service') this.#objects.add(objectKey({ ...target, kind: 'Service' }))
+    if (target?.type === 'service' || target?.type === 'pool') {
+      this.#objects.add(objectKey(targetObject(target)))
+    }
     return at
   }
 }

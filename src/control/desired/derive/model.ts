@@ -14,6 +14,7 @@ import { specOf } from '../specs.ts'
 import { compileField, policyResource } from './compile-policy.ts'
 import { expressionFindings } from './expressions.ts'
 import type { Finding } from './finding.ts'
+import { resolveModelServer } from './inference-pool.ts'
 import { isUsable } from './listeners.ts'
 import {
   type ModelView,
@@ -25,7 +26,6 @@ import {
   servesModels,
   type VirtualTarget,
 } from './model-view.ts'
-import { resolveBackend } from './references.ts'
 import { refusedRoute } from './refused-child.ts'
 import { rejectedConditions } from './rejected.ts'
 import { attachToParent, type ParentAttachment, parentStatus } from './route-attachment.ts'
@@ -39,13 +39,14 @@ export const modelStage: Stage = {
     const parents = spec.parentRefs.flatMap((parent) => parentsOf(self, parent, read))
     if (parents.length === 0) return {}
     const { resources, findings } = policiesOf(self, spec, read)
-    const failures = referenceFailures(self.ref, spec, read)
+    const server = serverOf(self.ref, spec, read)
+    const failures = referenceFailures(self.ref, spec, server?.failure, read)
     const match = matchOf(self.ref, spec)
     const settled = parents.map((parent) => withConflict(self, match, parent, read))
     const closed = findings.filter(({ severity }) => severity === 'closed')
     const served = settled.filter(({ failure }) => failure === undefined)
     return {
-      value: { ...viewOf(self, spec, match), parents: served } satisfies ModelView,
+      value: { ...viewOf(self, spec, match, server?.target), parents: served } satisfies ModelView,
       resources: served.length === 0 ? [] : resources,
       status: {
         parents: settled.map((parent) =>
@@ -97,11 +98,31 @@ function rejectedOf(
 const matchOf = ({ name }: ObjectRef, { match }: AgentgatewayModelSpec): string =>
   match?.model ?? name
 
-function viewOf({ ref, age }: ObjectState, spec: AgentgatewayModelSpec, match: string) {
+/** What serves the model in the cluster, and why it cannot; undefined if the model refers to nothing there. */
+function serverOf(
+  { kind, namespace }: ObjectRef,
+  { custom, provider }: AgentgatewayModelSpec,
+  read: Reader,
+) {
+  const { backendRef } = custom ?? {}
+  if (backendRef === undefined || provider === undefined) return undefined
+  const { group = '', name, port = 0 } = backendRef
+  const { target, failure } = resolveModelServer(backendRef, { kind, namespace }, read)
+  // A Service that is missing has no endpoints until it comes.
+  const service = { type: 'service', namespace, name, port } as const
+  return { target: group === '' || target.type === 'backend' ? service : target, failure }
+}
+
+function viewOf(
+  { age }: ObjectState,
+  spec: AgentgatewayModelSpec,
+  match: string,
+  server: NonNullable<ReturnType<typeof serverOf>>['target'] | undefined,
+) {
   const { provider, virtualModel } = spec
   const base = { age, match, isInternal: spec.visibility === 'Internal' }
   if (provider !== undefined) {
-    return { ...base, provider: productProvider({ ...spec, provider }, ref.namespace) }
+    return { ...base, provider: productProvider({ ...spec, provider }, server) }
   }
   const { weighted, failover, conditional, sessionAffinity } = virtualModel ?? {}
   const choice = weighted ? 'weighted' : conditional ? 'conditional' : 'failover'
@@ -173,10 +194,11 @@ function policiesOf(
   return { resources, findings }
 }
 
-/** Problems of the models and of the Service that the model refers to. */
+/** Problems of the models that the model refers to, and of what serves it. */
 function referenceFailures(
   { kind, namespace }: ObjectRef,
-  { virtualModel, custom }: AgentgatewayModelSpec,
+  { virtualModel }: AgentgatewayModelSpec,
+  ofServer: Failure | undefined,
   read: Reader,
 ): readonly Failure[] {
   const failures = targetsOf(virtualModel).flatMap(({ modelRef: { name }, model }): Failure[] => {
@@ -195,9 +217,7 @@ function referenceFailures(
     const message = `${label} matches ${sent}; set model to the name that the provider gets`
     return [{ reason: 'UnsupportedValue', message }]
   })
-  if (custom?.backendRef === undefined) return failures
-  const { failure } = resolveBackend(custom.backendRef, { kind, namespace }, read, 'http')
-  return failure === undefined ? failures : [...failures, failure]
+  return ofServer === undefined ? failures : [...failures, ofServer]
 }
 
 /** Returns the parent as the model attaches to it; nothing for parents of other controllers. */

@@ -46,6 +46,8 @@ export interface BackendCall {
    * Returns `askAnother` if the destination cannot carry the request but another destination may.
    */
   prepare?(): EarlyResponse | 'askAnother' | Promise<EarlyResponse | 'askAnother'>
+  /** True if the next attempt sends the request as it was prepared for the last one, to another endpoint. */
+  readonly keepsRequest?: boolean
   /** Changes headers after credentials were added. */
   adaptHeaders?(): void
   /** Serves a request for which `resolve` has not set a destination. */

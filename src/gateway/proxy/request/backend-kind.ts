@@ -5,14 +5,16 @@ import type { ClientKeys } from '../../../ground/exchange/forwarding.ts'
 import type {
   BackendResource,
   Destination as BackendSettings,
+  BackendTarget,
   DesiredDelta,
   Resource,
   ResourceType,
 } from '../../../ground/model/resources.ts'
+import type { BackendAccess } from '../config/backend-access.ts'
 import type { RulePlacement } from '../config/placement.ts'
 import type { CompiledRule, NamedTarget } from '../config/rules.ts'
 import type { Destination } from '../upstream/destination.ts'
-import type { UpstreamEndpoint } from '../upstream/endpoint.ts'
+import type { EndpointSet, UpstreamEndpoint } from '../upstream/endpoint.ts'
 import type { RequestTraits } from '../upstream/http-version.ts'
 import type { BackendCall } from './backend-call.ts'
 import type { DestinationOptions, PolicyPlace } from './destinations.ts'
@@ -37,7 +39,10 @@ export interface BackendKind {
   ): Destination | Promise<Destination>
   /** Whether the backend still has the endpoint of a UDP session; always true if omitted. */
   hasEndpoint?(backend: NamedTarget, endpoint: UpstreamEndpoint): boolean
-  begin?(context: RequestContext, backend: NamedTarget): BackendCall
+  /** `access` has the policies if the request is for another backend, which sends it to this one. */
+  begin?(context: RequestContext, backend: NamedTarget, access?: BackendAccess): BackendCall
+  /** Returns the endpoints of a backend of a kind that has no `destination`; none if it does not exist. */
+  endpoints?(backend: NamedTarget): EndpointSet
   /** What backends without `destination` can be used for. Part of error messages. */
   readonly onlyFor?: string
   /** Where clients may send keys; in Authorization only if omitted. */
@@ -79,6 +84,8 @@ interface Rerouting {
   readonly prefix: string
   reroute(context: RequestContext): void
 }
+
+type InvalidTarget = Extract<BackendTarget, { readonly type: 'invalid' }>
 
 /** The kinds of backends of one data plane, by the type in their configuration. */
 export class BackendKinds {
@@ -122,15 +129,27 @@ export class BackendKinds {
   ): Destination | Promise<Destination> {
     if (kind?.destination !== undefined) return kind.destination(placement, named, request, options)
     const { target, name } = named
-    if (target.type === 'invalid') {
-      const isMissing = target.reason === 'BackendNotFound'
-      throw new GatewayError(isMissing ? 'service_not_found' : 'backend_invalid', target.message)
-    }
+    if (target.type === 'invalid') throw invalidTarget(target)
     if (kind !== undefined) throw new GatewayError('backend_unsupported', kind.onlyFor)
     const backend = this.#backends.get(name)
     if (backend === undefined) throw new GatewayError('service_not_found', name)
     const detail = backend.type === 'unsupported' ? backend.message : name
     throw new GatewayError('backend_unsupported', detail)
+  }
+
+  /**
+   * Begins a call to a backend that serves another one, whose policies are `access`. Throws `backend_invalid` or
+   * `service_not_found`.
+   */
+  callOf(
+    context: RequestContext,
+    named: NamedTarget,
+    access: BackendAccess | undefined,
+  ): BackendCall {
+    if (named.target.type === 'invalid') throw invalidTarget(named.target)
+    const call = this.of(named)?.begin?.(context, named, access)
+    if (call === undefined) throw new GatewayError('backend_unsupported', named.name)
+    return call
   }
 
   /** Lets kinds change the route of a request. */
@@ -183,6 +202,11 @@ export class BackendKinds {
       ? this.#kinds.get(resource.destination.type)
       : this.#byResource.get(resource.type)
   }
+}
+
+function invalidTarget({ reason, message }: InvalidTarget): GatewayError {
+  const isMissing = reason === 'BackendNotFound'
+  return new GatewayError(isMissing ? 'service_not_found' : 'backend_invalid', message)
 }
 
 const noOptions: DestinationOptions = {}

@@ -14,6 +14,8 @@ export type VisitField = (name: string, value: string | number | undefined, isFr
 export interface BackendRecord {
   /** Protocol for the access log. If omitted, it is the protocol of the connection. */
   readonly protocol?: string
+  /** The record of another backend that the request was sent to by this one. */
+  readonly inner?: BackendRecord
   /** Visits the fields for the access log and spans, in order. */
   eachField(visit: VisitField): void
 }

@@ -37,7 +37,7 @@ interface PortedReference {
 }
 
 /** A reference to a core Service must have a port. */
-const servicePortRule = rule<PortedReference>({
+export const servicePortRule = rule<PortedReference>({
   message: 'must have port for Service reference',
   cel: "((!has(self.group) || self.group == '') && (!has(self.kind) || self.kind == 'Service')) ? has(self.port) : true",
   holds: (ref) =>

@@ -35,6 +35,8 @@ export function resolveProvider(
   call.reason = undefined
   offerCredential(exchange, call.credentials.ofVendor(provider.vendor, backend.hasOneVendor))
   call.access = access
+  // The pool chooses the endpoint of a request that is prepared.
+  if (provider.pool !== undefined) return aim(context, provider, access, undefined)
   if (provider.pods !== undefined) {
     const pod = chooseEndpoint(provider.pods(), { random: runtime.random, now })
     if (pod === undefined) throw new GatewayError('no_endpoints', providerName(provider))

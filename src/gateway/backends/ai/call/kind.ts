@@ -3,7 +3,9 @@ import { vendorKeys } from '../../../../engines/auth/vendor-keys.ts'
 import { FormBody } from '../../../../engines/messages/multipart/form-body.ts'
 import { GatewayError } from '../../../../ground/errors/index.ts'
 import type { BufferedBody } from '../../../../ground/exchange/exchange.ts'
+import { addNote } from '../../../../ground/exchange/notes.ts'
 import { backendPolicies } from '../../../proxy/config/placement.ts'
+import type { NamedTarget } from '../../../proxy/config/rules.ts'
 import type { ConfigStore } from '../../../proxy/config/store.ts'
 import type {
   AttemptDescription,
@@ -21,19 +23,24 @@ import { providerOutcome, resolveProvider } from './choose-provider.ts'
 import { isFailoverStatus } from './failover.ts'
 import { ModelCall, routeTypesOf } from './model-call.ts'
 import { finishModelCall } from './model-details.ts'
-import { compileProviders, type ModelBackend } from './model-providers.ts'
+import { compileProviders, type EndpointsOf, type ModelBackend } from './model-providers.ts'
 import { ModelRecord } from './model-record.ts'
 import { moveOn } from './next-provider.ts'
 import { errorWriterAt, noRetryHeader } from './own-responses.ts'
 import { IdSeal } from './owned-ids.ts'
-import { prepareModelRequest } from './prepare.ts'
+import { type Prepared, prepareModelRequest } from './prepare.ts'
 import { providerName } from './provider-endpoint.ts'
 import { beginningOfResponse, receiveResponse, wholeResponseLimit } from './receive.ts'
 import { resolveSelected } from './select-model.ts'
 
 export function aiKind(runtime: GatewayRuntime): BackendKind {
+  const { kinds } = runtime
+  const endpointsOf: EndpointsOf = (server) =>
+    server.target.type === 'service'
+      ? runtime.config.services.endpoints(server.name, server.target.port)
+      : (kinds.of(server)?.endpoints?.(server) ?? noEndpoints)
   const backends = new CompiledBackends<'ai', ModelBackend>('ai', (name, settings, before) =>
-    compileProviders(name, settings, before, runtime.config.services),
+    compileProviders(name, settings, before, endpointsOf),
   )
   const ids = new IdSeal(runtime.sessionKey)
   return {
@@ -66,6 +73,8 @@ export function aiKind(runtime: GatewayRuntime): BackendKind {
   }
 }
 
+const noEndpoints = { preferred: [], all: [] }
+
 /** Fetches cloud credentials in advance, unless policies of the backend itself set other credentials. */
 function warmCredentials({ groups }: ModelBackend, { policies }: ConfigStore): void {
   for (const { credentials, named, part } of groups.flat()) {
@@ -80,7 +89,11 @@ class AiCall implements BackendCall {
   readonly #call: ModelCall
   readonly #runtime: GatewayRuntime
   #isResolved = false
+  /** The request to the InferencePool that serves the model; undefined if none does. */
+  #pool: BackendCall | undefined
+  keepsRequest = false
   record: ModelRecord | undefined
+  changeResponse: BackendCall['changeResponse']
 
   constructor(call: ModelCall, runtime: GatewayRuntime) {
     this.#call = call
@@ -90,6 +103,8 @@ class AiCall implements BackendCall {
   resolve(): EarlyResponse | Promise<EarlyResponse> {
     const { backend, context } = this.#call
     if (backend === undefined) throw new GatewayError('service_not_found')
+    if (this.keepsRequest && this.#pool !== undefined) return this.#pool.resolve()
+    this.#leavePool()
     if (this.#isResolved) {
       this.#call.restoreHead()
       nameRetry(context)
@@ -102,7 +117,44 @@ class AiCall implements BackendCall {
   }
 
   prepare() {
-    return prepareModelRequest(this.#call)
+    const { provider } = this.#call
+    const prepared = prepareModelRequest(this.#call)
+    return provider?.pool === undefined ? prepared : this.#toPool(provider.pool, prepared)
+  }
+
+  /** Lets the pool choose the endpoint for the request as that endpoint gets it. */
+  async #toPool(pool: NamedTarget, pending: Prepared | Promise<Prepared>): Promise<Prepared> {
+    const { context, access, failover } = this.#call
+    const prepared = await pending
+    if (prepared !== undefined || context.over) return prepared
+    try {
+      const call = this.#runtime.kinds.callOf(context, pool, access)
+      this.#pool = call
+      this.changeResponse = (exchange) => call.changeResponse?.(exchange)
+      const response = await call.resolve()
+      if (response === undefined || !isFailoverStatus(failover, response.status, undefined)) {
+        return response
+      }
+      return this.#movesOn(response.status) ? 'askAnother' : response
+    } catch (error) {
+      if (error instanceof GatewayError && this.#movesOn(undefined)) return 'askAnother'
+      throw error
+    }
+  }
+
+  /** Returns whether another provider may serve a request for which the pool chooses no endpoint. */
+  #movesOn(status: number | undefined): boolean {
+    const call = this.#call
+    if (call.context.over || !call.canTryMore || !moveOn(call, status)) return false
+    const text = 'asks another provider: the InferencePool chooses no endpoint'
+    addNote(call.context.exchange, 'backend.ai', text, { step: call.policy })
+    return true
+  }
+
+  #leavePool(): void {
+    this.#pool?.finish?.()
+    this.#pool = undefined
+    this.changeResponse = undefined
   }
 
   /** Moves credentials, because vendors expect them in different headers. */
@@ -112,6 +164,15 @@ class AiCall implements BackendCall {
   }
 
   hasAnother(failure: number | GatewayError): boolean {
+    this.keepsRequest = this.#pool?.hasAnother?.(failure) === true
+    if (this.keepsRequest) return true
+    const isMoving = this.#hasAnotherProvider(failure)
+    // Retries of the route try the next endpoints of the pool.
+    this.keepsRequest = !isMoving && this.#pool !== undefined
+    return isMoving
+  }
+
+  #hasAnotherProvider(failure: number | GatewayError): boolean {
     const call = this.#call
     const { exchange } = call.context
     if (typeof failure === 'number' && call.reason === undefined) {
@@ -185,6 +246,7 @@ class AiCall implements BackendCall {
 
   finish(): void {
     const details = finishModelCall(this.#call)
-    if (!this.#call.isProbe) this.record = new ModelRecord(details)
+    this.#pool?.finish?.()
+    if (!this.#call.isProbe) this.record = new ModelRecord(details, this.#pool?.record)
   }
 }

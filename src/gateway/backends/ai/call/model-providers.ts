@@ -18,10 +18,10 @@ import { joinAuthority, splitAuthority } from '../../../proxy/upstream/authority
 import {
   betterOfTwo,
   type Chance,
+  type EndpointSet,
   plainAddress,
   UpstreamEndpoint,
 } from '../../../proxy/upstream/endpoint.ts'
-import type { ServiceTable } from '../../../proxy/upstream/services.ts'
 import { Expression } from '../../../variables/index.ts'
 import { vendorNames, vendors } from '../providers/index.ts'
 import type { Provider } from '../providers/provider.ts'
@@ -58,14 +58,15 @@ function providerOf({ vendor, systemName }: ProviderConfig): Provider {
   return systemName === undefined ? provider : { ...provider, systemName }
 }
 
-type Services = Pick<ServiceTable, 'endpoints'>
+/** Returns the endpoints of a Service or an InferencePool. */
+export type EndpointsOf = (server: NamedTarget) => EndpointSet
 
 /** `before` is the previous version of the backend; unchanged providers keep their state. */
 export function compileProviders(
   backend: BackendName,
   { groups, models, affinity, failover }: Extract<Destination, { readonly type: 'ai' }>,
   before: ModelBackend | undefined,
-  services: Services,
+  endpointsOf: EndpointsOf,
 ): ModelBackend {
   const known = new Map(
     before?.groups.flat().map((one) => [JSON.stringify(one.provider), one] as const),
@@ -73,7 +74,9 @@ export function compileProviders(
   const vendors = new Set(groups.flat().map(({ config }) => config.vendor))
   const { namespace, name } = backend
   const compiled = groups.map((group) =>
-    group.map((one) => known.get(JSON.stringify(one)) ?? compileProvider(backend, one, services)),
+    group.map(
+      (one) => known.get(JSON.stringify(one)) ?? compileProvider(backend, one, endpointsOf),
+    ),
   )
   return {
     named: before?.named ?? nameTarget({ type: 'backend', namespace, name }),
@@ -86,16 +89,10 @@ export function compileProviders(
   }
 }
 
-function podsOf({ target }: ModelProvider, services: Services): ProviderEndpoint['pods'] {
-  if (target?.type !== 'service') return undefined
-  const { name } = nameTarget(target)
-  return () => services.endpoints(name, target.port)
-}
-
 function compileProvider(
   { namespace, name }: BackendName,
   provider: ModelProvider,
-  services: Services,
+  endpointsOf: EndpointsOf,
 ): ProviderEndpoint {
   const vendor = providerOf(provider.config)
   const given = provider.host ?? vendor.defaultHost(provider.config)
@@ -107,12 +104,11 @@ function compileProvider(
   // The vendor's own host gets TLS by default; other hosts do only on the default port.
   const isTlsByDefault = provider.isTls ?? (isOwnHost || port === defaultPort)
   const credentials = vendor.cloudCredentials?.(host, isOwnHost)
+  const server = provider.target && nameTarget(provider.target)
   const part: BackendPart = {
     sections: provider.name === undefined || provider.owner !== undefined ? [] : [provider.name],
     ...(provider.owner && { object: provider.owner }),
-    ...(provider.target?.type === 'service' && {
-      behind: { backend: targetObject(provider.target), sections: [`${provider.target.port}`] },
-    }),
+    ...behind(provider),
     needsTls: false,
     ...(isTlsByDefault && { defaultTls: machineTls }),
     ...(credentials && { credentials: credentials.step }),
@@ -127,7 +123,8 @@ function compileProvider(
     credentials,
     endpoint: new UpstreamEndpoint(address),
     named: nameTarget({ type: 'backend', namespace, name }),
-    pods: podsOf(provider, services),
+    pods: server && (() => endpointsOf(server)),
+    pool: server?.target.type === 'service' ? undefined : server,
     key: JSON.stringify([provider.name, host, port, provider.config]),
     place: placeOf(provider, host, port),
     part,
@@ -138,6 +135,13 @@ function compileProvider(
     },
     isAddress: isIP(host) !== 0,
   }
+}
+
+/** The object that serves the provider, whose policies apply, too. */
+function behind({ target }: ModelProvider): Pick<BackendPart, 'behind'> {
+  if (target?.type !== 'service' && target?.type !== 'pool') return {}
+  const sections = target.type === 'service' ? [`${target.port}`] : []
+  return { behind: { backend: targetObject(target), sections } }
 }
 
 /** Named providers of one host may have different accounts. */

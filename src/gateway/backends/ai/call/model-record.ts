@@ -53,14 +53,17 @@ export interface ModelDetails {
 export class ModelRecord implements BackendRecord {
   readonly protocol = 'llm'
   readonly details: ModelDetails
+  readonly inner: BackendRecord | undefined
 
-  constructor(details: ModelDetails) {
+  constructor(details: ModelDetails, inner: BackendRecord | undefined) {
     this.details = details
+    this.inner = inner
   }
 
   eachField(visit: VisitField): void {
     for (const { name, read } of modelFields) visit(name, read(this.details), false)
     eachRate(this.details.cost, visit)
+    this.inner?.eachField(visit)
   }
 }
 

@@ -47,7 +47,7 @@ import { countedResponse } from './token-count.ts'
 import { type SentBody, writeRequest } from './write-request.ts'
 
 type Result = RespondVerdict | undefined
-type Prepared = Result | 'askAnother'
+export type Prepared = Result | 'askAnother'
 
 export const newId = (): string => randomBytes(12).toString('hex')
 

@@ -25,8 +25,10 @@ export interface ProviderEndpoint {
   readonly ownPart: () => BackendPart
   /** Value of Host, by the scheme of the connection. */
   readonly authority: { readonly http: string; readonly https: string }
-  /** Returns the endpoints of the Service to connect to, each with its own health; undefined for hosts. */
+  /** Returns the endpoints of the Service or InferencePool, each with its own health; undefined for hosts. */
   readonly pods: (() => EndpointSet) | undefined
+  /** The InferencePool that chooses the endpoint of each request; undefined for hosts and Services. */
+  readonly pool: NamedTarget | undefined
   /** Identifies the provider in all proxies. */
   readonly key: string
   /** Identifies where the provider stores things. Providers of models at the same host are one place. */
@@ -53,7 +55,7 @@ export const isLeft = (
   one: ProviderEndpoint,
 ): boolean => !tried.includes(one) && suits?.(one) !== false
 
-/** Returns whether a provider, or one of the endpoints of its Service, is not ejected. */
+/** Returns whether a provider, or one of its Pods, is not ejected. */
 export const isAvailable = (
   { endpoint, pods }: ProviderEndpoint,
   { now }: Pick<Chance, 'now'>,

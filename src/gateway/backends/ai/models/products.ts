@@ -1,6 +1,7 @@
 /** The providers that a model may name, by the names of their products, and what each stands for. */
 import { bareHost } from '../../../../ground/base/bare-host.ts'
 import type { ModelProvider, ProviderConfig } from '../../../../ground/model/model-providers.ts'
+import type { BackendTarget } from '../../../../ground/model/resources.ts'
 import { configOfNamed } from '../providers/index.ts'
 import { atBase } from '../providers/presets.ts'
 
@@ -49,26 +50,34 @@ interface ProductSettings {
   readonly azure?: object
   readonly vertexai?: object
   readonly bedrock?: object
-  readonly custom?: { readonly backendRef?: { readonly name: string; readonly port: number } }
+  readonly custom?: { readonly backendRef?: object }
   readonly baseURL?: string
 }
 
-/** Returns the provider that a model names. `namespace` is that of the model. */
-export function productProvider(spec: ProductSettings, namespace: string): ModelProvider {
+/** What serves a model in the cluster. */
+type ModelServer = Exclude<BackendTarget, { readonly type: 'backend' }>
+
+/** Returns the provider that a model names. `server` is what its backendRef refers to. */
+export function productProvider(spec: ProductSettings, server?: ModelServer): ModelProvider {
   const { provider, azure, vertexai, bedrock, custom, baseURL } = spec
-  const { backendRef, ...own } = custom ?? {}
+  const { backendRef: _, ...own } = custom ?? {}
   const config = configOfNamed(products[provider].name, {
     ...azure,
     ...vertexai,
     ...bedrock,
     ...own,
   })
-  if (backendRef !== undefined) {
-    const { name, port } = backendRef
-    const host = `${name}.${namespace}.svc`
-    return { config, host, port, target: { type: 'service', namespace, name, port } }
-  }
+  if (server !== undefined) return { config, ...addressOf(server), target: server }
   return baseURL === undefined ? { config } : atUrl(config, baseURL)
+}
+
+/** The host and the port that requests name. */
+function addressOf(server: ModelServer): { readonly host: string; readonly port: number } {
+  if (server.type === 'invalid') return { host: 'invalid', port: 80 }
+  const { name, namespace } = server
+  return server.type === 'service'
+    ? { host: `${name}.${namespace}.svc`, port: server.port }
+    : { host: `${name}.${namespace}.inference`, port: 80 }
 }
 
 function atUrl(config: ProviderConfig, baseURL: string): ModelProvider {

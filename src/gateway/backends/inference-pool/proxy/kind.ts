@@ -4,6 +4,8 @@ import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
 import { PoolCall } from './pool-call.ts'
 import { PoolTable } from './pools.ts'
 
+const noEndpoints = { preferred: [], all: [] }
+
 export function poolKind(runtime: GatewayRuntime): BackendKind {
   const pools = new PoolTable()
   return {
@@ -14,6 +16,7 @@ export function poolKind(runtime: GatewayRuntime): BackendKind {
     resources: ['pool', 'pod'],
     set: (resource, old) => pools.set(resource, old),
     remove: (resource) => pools.remove(resource),
-    begin: (context) => new PoolCall(context, runtime, pools),
+    begin: (context, backend, access) => new PoolCall(context, runtime, pools, { backend, access }),
+    endpoints: ({ name }) => pools.find(name)?.endpointSet() ?? noEndpoints,
   }
 }

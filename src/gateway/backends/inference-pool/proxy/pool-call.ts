@@ -8,7 +8,6 @@
  * ```
  */
 import { GatewayError } from '../../../../ground/errors/index.ts'
-import { onExchangeEnd } from '../../../../ground/exchange/cleanup.ts'
 import type { Exchange, RespondVerdict } from '../../../../ground/exchange/exchange.ts'
 import { takeResponse } from '../../../../ground/exchange/interruption.ts'
 import { addNote } from '../../../../ground/exchange/notes.ts'
@@ -19,6 +18,7 @@ import { isOwnAnswer, sendRequest, sendResponse } from '../../../policies/ext-pr
 import { takeOver } from '../../../policies/ext-proc/immediate.ts'
 import { Processing, responseIn } from '../../../policies/ext-proc/processing.ts'
 import type { BackendAccess } from '../../../proxy/config/backend-access.ts'
+import type { NamedTarget } from '../../../proxy/config/rules.ts'
 import type { BackendCall } from '../../../proxy/request/backend-call.ts'
 import { atMember, usableAccess } from '../../../proxy/request/destinations.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
@@ -45,10 +45,9 @@ const pickerStep = 'endpointPicker'
 /** The result of asking an endpoint picker. */
 type PickOutcome = 'picked' | 'fail_open' | 'fail_closed' | 'answered'
 
-/** A pool whose picker is known, with the policies of the backendRef. */
+/** A pool with the policies of the backendRef. */
 interface UsablePool {
   readonly pool: Pool
-  readonly picker: EndpointPicker
   readonly access: BackendAccess
 }
 
@@ -56,6 +55,9 @@ export class PoolCall implements BackendCall, BackendRecord {
   readonly #context: RequestContext
   readonly #runtime: GatewayRuntime
   readonly #pools: PoolTable
+  readonly #backend: NamedTarget
+  /** The policies of the backend that sends the request to the pool; undefined if a route does. */
+  readonly #given: BackendAccess | undefined
   /** Name of the pool, as `namespace/name`. */
   readonly name: string
   failureMode: EndpointPicker['failureMode'] = 'FailClose'
@@ -72,11 +74,21 @@ export class PoolCall implements BackendCall, BackendRecord {
   #at = -1
   #last: UpstreamEndpoint | undefined
 
-  constructor(context: RequestContext, runtime: GatewayRuntime, pools: PoolTable) {
+  constructor(
+    context: RequestContext,
+    runtime: GatewayRuntime,
+    pools: PoolTable,
+    {
+      backend,
+      access,
+    }: { readonly backend: NamedTarget; readonly access?: BackendAccess | undefined },
+  ) {
     this.#context = context
     this.#runtime = runtime
     this.#pools = pools
-    this.name = context.backend?.name ?? ''
+    this.#backend = backend
+    this.#given = access
+    this.name = backend.name
   }
 
   get record(): this | undefined {
@@ -97,22 +109,28 @@ export class PoolCall implements BackendCall, BackendRecord {
    * `overloaded` or `endpoint_picker_failed`.
    */
   resolve(): undefined | Promise<RespondVerdict | undefined> {
-    const { backend, placement } = this.#context
-    if (backend === undefined || placement === undefined) throw new GatewayError('no_backends')
+    const { placement } = this.#context
+    if (placement === undefined) throw new GatewayError('no_backends')
     const pool = this.#pools.find(this.name)
     const { picker, unusable } = pool?.resource ?? {}
-    if (pool === undefined || picker === undefined) {
+    // Backends refer to pools without a picker, but not to those whose picker is missing.
+    if (pool === undefined || (picker === undefined && this.#given === undefined)) {
       throw new GatewayError('backend_invalid', unusable ?? this.name)
     }
-    const usable = { pool, picker, access: usableAccess(placement, backend) }
-    if (this.#processing === undefined) return this.#askPicker(usable)
+    const usable = { pool, access: this.#given ?? usableAccess(placement, this.#backend) }
+    if (this.#processing === undefined && picker !== undefined) {
+      return this.#askPicker(usable, picker)
+    }
     this.#setDestination(usable)
     return undefined
   }
 
-  async #askPicker(usable: UsablePool): Promise<RespondVerdict | undefined> {
+  async #askPicker(
+    usable: UsablePool,
+    picker: EndpointPicker,
+  ): Promise<RespondVerdict | undefined> {
     const { exchange } = this.#context
-    const { pool, picker } = usable
+    const { pool } = usable
     if (pool.endpoints().size === 0) throw new GatewayError('no_endpoints', this.name)
     this.failureMode = picker.failureMode
     this.#askedAt = now()
@@ -159,7 +177,6 @@ export class PoolCall implements BackendCall, BackendRecord {
         if (named !== undefined) onNamed(named)
       },
     })
-    onExchangeEnd(exchange, () => processing.close())
     const { bufferLimit } = exchange
     if (failureMode === 'FailOpen') processing.request.ledger = new BodyLedger(bufferLimit)
     // Keep a copy of the response body, so that the response survives a failure of the picker.
@@ -225,6 +242,11 @@ export class PoolCall implements BackendCall, BackendRecord {
     return isUnreachable && this.#at + 1 < this.#picked.length
   }
 
+  /** Ends the exchange of messages with the picker. */
+  finish(): void {
+    this.#processing?.close()
+  }
+
   /** Sends the response to the picker, which may change it. Returns undefined if it is not sent. */
   changeResponse(exchange: Exchange): Promise<void> | undefined {
     const processing = this.#processing
@@ -255,8 +277,9 @@ export class PoolTelemetry implements BackendTelemetry {
   readonly #picks = timedCounters('inference_pick_duration_seconds')
 
   count(record: BackendRecord): void {
-    if (!(record instanceof PoolCall) || record.outcome === undefined) return
-    const { name, failureMode, outcome, pickSeconds } = record
+    const pool = record instanceof PoolCall ? record : record.inner
+    if (!(pool instanceof PoolCall) || pool.outcome === undefined) return
+    const { name, failureMode, outcome, pickSeconds } = pool
     this.#picks.record([name, failureMode, outcome], pickSeconds, 0)
   }
 

@@ -1,3 +1,4 @@
+import { inferenceGroup } from '../../../../../ground/model/api-names.ts'
 import {
   choice,
   list,
@@ -7,8 +8,9 @@ import {
   text,
 } from '../../../../../ground/schema/field.ts'
 import { pathForm } from '../../../../../ground/schema/host.ts'
-import { portNumber } from '../../../../../ground/schema/shapes/references.ts'
-import { objectName } from '../../../../../ground/schema/strings.ts'
+import { rule } from '../../../../../ground/schema/rules.ts'
+import { portNumber, servicePortRule } from '../../../../../ground/schema/shapes/references.ts'
+import { groupName, kindName, objectName } from '../../../../../ground/schema/strings.ts'
 import { model } from '../vendor.ts'
 
 const path = text({
@@ -18,13 +20,26 @@ const path = text({
   expects: "a path that begins with '/', without query and spaces",
 })
 
+const serviceOrPool = rule<{ readonly group?: string; readonly kind?: string }>({
+  message: 'must refer to a Service or an InferencePool',
+  cel: `(has(self.group) ? self.group : '') + '/' + (has(self.kind) ? self.kind : 'Service') in ['/Service', '${inferenceGroup}/InferencePool']`,
+  holds: ({ group = '', kind = 'Service' }) =>
+    group === '' ? kind === 'Service' : group === inferenceGroup && kind === 'InferencePool',
+  at: 'kind',
+})
+
 const modelServer = object(
   'ModelServerReference',
   {
-    name: required(objectName, 'Name of the Service.'),
-    port: required(portNumber, 'Port of the Service.'),
+    group: optional(groupName, {
+      doc: `API group; empty for a Service, ${inferenceGroup} for an InferencePool.`,
+      default: '',
+    }),
+    kind: optional(kindName, { doc: 'Service or InferencePool.', default: 'Service' }),
+    name: required(objectName, 'Name of the Service or InferencePool.'),
+    port: optional(portNumber, 'Port of the Service. Ignored for an InferencePool.'),
   },
-  { refersTo: 'Service' },
+  { rules: [servicePortRule, serviceOrPool] },
 )
 
 const format = object('CustomFormat', {
@@ -61,7 +76,7 @@ const config = object('CustomConfig', { model, formats })
 export const customModel = object('CustomModelConfig', {
   backendRef: optional(
     modelServer,
-    'Service in the same namespace that has the server. If not set, baseURL is required.',
+    'Service or InferencePool in the same namespace that has the servers. If not set, baseURL is required.',
   ),
   formats,
 })
