@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { useFixture } from '../support/fixture.ts'
 import { freePort, launcher, sluice } from '../support/gateway.ts'
 import { type Program, startProgram } from '../support/program.ts'
+import { json } from '../support/vendors/vendor.ts'
 import { startVendorA } from '../support/vendors/vendor-a.ts'
 import { startVendorC } from '../support/vendors/vendor-c.ts'
 import { waitFor } from '../support/wait-for.ts'
@@ -25,7 +26,7 @@ beforeAll(async () => {
     `openai=http://127.0.0.1:${a.port}/v1`,
     `anthropic=http://127.0.0.1:${c.port}`,
   ].flatMap((url) => ['--base-url', url])
-  const budget = ['--budget', '12requests/day']
+  const budget = ['--budget', '20requests/day']
   const args = ['ai', '--from-env', '--port', String(port), ...budget, ...urls]
   program = startProgram(launcher, args, output, {
     PATH: process.env.PATH ?? '',
@@ -33,6 +34,8 @@ beforeAll(async () => {
     OPENAI_API_KEY: 'key-of-a',
     ANTHROPIC_API_KEY: 'key-of-c',
     GEMINI_API_KEY: 'key-of-d',
+    MISTRAL_API_KEY: 'key-of-mistral',
+    DEEPSEEK_API_KEY: 'key-of-deepseek',
   })
   key = await waitFor('readiness', () => {
     const text = readFileSync(output, 'utf8')
@@ -71,6 +74,37 @@ describe('sluice ai', () => {
     expect(c.calls.at(-1)?.text).toContain('I am <EMAIL_ADDRESS>')
   })
 
+  it('serves models of sound, pictures, moderation and vectors at the vendor that the catalog names', async () => {
+    const client = new OpenAI({ baseURL: `${baseURL}/v1`, apiKey: key, maxRetries: 0 })
+    const reply = (body: object) => a.next.push((_, response) => json(response, 200, body))
+    const seen = a.calls.length
+    reply({ text: 'spoken' })
+    const file = new File(['sound'], 'sound.wav')
+    await client.audio.transcriptions.create({ model: 'whisper-1', file })
+    a.next.push((_, response) => {
+      response.writeHead(200, { 'content-type': 'audio/mpeg' })
+      response.end('sound')
+    })
+    await client.audio.speech.create({ model: 'tts-1', voice: 'alloy', input: 'Hello' })
+    for (const model of ['gpt-image-1', 'dall-e-3']) {
+      reply({ created: 1, data: [] })
+      await client.images.generate({ model, prompt: 'A cat' })
+    }
+    reply({ id: 'm', model: 'omni-moderation-latest', results: [] })
+    await client.moderations.create({ model: 'omni-moderation-latest', input: 'Hello' })
+    await client.embeddings.create({ model: 'text-embedding-3-small', input: 'Hello' })
+    const calls = a.calls.slice(seen)
+    expect(calls.map(({ path }) => path)).toEqual([
+      '/v1/audio/transcriptions',
+      '/v1/audio/speech',
+      '/v1/images/generations',
+      '/v1/images/generations',
+      '/v1/moderations',
+      '/v1/embeddings',
+    ])
+    for (const { headers } of calls) expect(headers.authorization).toBe('Bearer key-of-a')
+  })
+
   it('translates to the vendor of the model', async () => {
     const answer = await openai(key).create({ model: 'claude-opus-4-8', messages })
     expect(answer.choices[0]?.message.content).toBe('Hello from C')
@@ -80,9 +114,15 @@ describe('sluice ai', () => {
     const list = (headers: Record<string, string>) => fetch(`${baseURL}/v1/models`, { headers })
     const response = await list({ authorization: `Bearer ${key}` })
     const { data } = (await response.json()) as { data: { id: string; owned_by: string }[] }
-    expect(data).toContainEqual(expect.objectContaining({ id: 'gemini-3.5-flash' }))
+    for (const [id, owner] of [
+      ['gemini-3.5-flash', 'gcp.gemini'],
+      ['mistral-large-latest', 'mistral_ai'],
+      ['deepseek-v4-pro', 'deepseek'],
+    ] as const) {
+      expect(data).toContainEqual(expect.objectContaining({ id, owned_by: owner }))
+    }
     // Servers at other addresses than those of the vendors may have any models.
-    expect(data.filter(({ owned_by }) => owned_by !== 'gcp.gemini')).toEqual([])
+    expect(data.filter(({ owned_by }) => ['openai', 'anthropic'].includes(owned_by))).toEqual([])
     expect((await list({})).status).toBe(401)
     await expect(openai('wrong').create({ model: 'gpt-5.1', messages })).rejects.toThrow('401')
   })
@@ -99,7 +139,7 @@ describe('a budget of sluice ai', () => {
   it('refuses requests when it is spent', async () => {
     const ask = () => openai(key).create({ model: 'gpt-5.1', messages })
     const answers = []
-    for (let n = 0; n < 13; n++) answers.push(await ask().catch(({ status }) => status))
+    for (let n = 0; n < 21; n++) answers.push(await ask().catch(({ status }) => status))
     expect(answers[0]).toMatchObject({ model: 'gpt-5.1' })
     expect(answers.at(-1)).toBe(429)
   })

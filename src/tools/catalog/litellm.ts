@@ -65,8 +65,21 @@ const modes: readonly unknown[] = [
   'embedding',
   'rerank',
   'audio_transcription',
+  'audio_speech',
+  'image_generation',
+  'image_edit',
+  'moderation',
+  'realtime',
   undefined,
 ]
+
+/** What models of these modes take and make, if the list does not say. */
+const mediaOfModes: Fields = {
+  audio_transcription: [['audio'], ['text']],
+  audio_speech: [['text'], ['audio']],
+  image_generation: [['text'], ['image']],
+  image_edit: [['text', 'image'], ['image']],
+}
 
 export function readLiteLlm(list: Fields, losses: Losses): ListedModels {
   const found: ListedModels = new Map()
@@ -81,7 +94,7 @@ export function readLiteLlm(list: Fields, losses: Losses): ListedModels {
     if (id === undefined) losses.leaveOut(key, `of provider ${fields.litellm_provider}`)
     else if (!modes.includes(fields.mode)) losses.leaveOut(key, `of mode ${fields.mode}`)
     // Keys with a resolution or a region in front are no names of models.
-    else if (!/^[\w-]*\d+-x-|\/\d+-x-/.test(key)) {
+    else if (!/^[\w-]*\d+-x-|\/\d+-x-|^max-x-max\//.test(key)) {
       noteLosses(key, fields, losses)
       addModel(found, id, nameOf(key), modelOf(fields, id))
     }
@@ -125,6 +138,7 @@ const nameOf = (key: string): string =>
   )
 
 function modelOf(fields: Fields, provider: string): ModelEntry {
+  const [takes, makes] = (mediaOfModes[String(fields.mode)] ?? []) as readonly unknown[]
   return entryOf({
     rates: ratesOf(fields, rateFields, perMillion) ?? firstRange(fields),
     tiers: [...tiersOf(fields, provider), ...rangesOf(fields), ...offPeakOf(fields)],
@@ -132,8 +146,8 @@ function modelOf(fields: Fields, provider: string): ModelEntry {
     multipliers: multipliersOf(fields),
     context: fields.max_input_tokens,
     output: fields.mode === 'embedding' ? undefined : fields.max_output_tokens,
-    takes: fields.supported_modalities,
-    makes: fields.supported_output_modalities,
+    takes: fields.supported_modalities ?? takes,
+    makes: fields.supported_output_modalities ?? makes,
     retires: fields.deprecation_date,
   })
 }

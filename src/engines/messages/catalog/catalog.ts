@@ -15,10 +15,16 @@ export interface CatalogSource extends CatalogContent {
   readonly digest: string
 }
 
+/** Models that the list of the release no longer has, but that clients still ask for. */
+const formerModels = Object.entries(families.providers).map(
+  ([id, { models }]) =>
+    [id, new Map(Object.entries(models as Record<string, ModelEntry>))] as const,
+)
+
 /** The families that ship with the release. A test has checked them, so that no process needs to. */
 export const shippedFamilies: CatalogSource = {
   families: families.families as unknown as readonly Family[],
-  providers: new Map(),
+  providers: new Map(formerModels),
   get digest() {
     return hexDigest('sha256', JSON.stringify(families))
   },

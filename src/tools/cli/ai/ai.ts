@@ -7,7 +7,7 @@ import { type RunOptions, run } from '../run/run.ts'
 import { exitCode, type Output, UsageError } from '../shared/output.ts'
 import { budgetOf } from './budget.ts'
 import { manifestsOf, type ServedVendor } from './manifests.ts'
-import { type AiVendor, ollama, vendors } from './vendors.ts'
+import { type AiVendor, modelPatterns, ollama, servesAny, vendors } from './vendors.ts'
 
 export interface AiOptions extends Omit<RunOptions, 'file'>, ClientKeyOptions {
   /** Names of environment variables with the keys of vendors, by the names of the vendors. */
@@ -60,7 +60,7 @@ function servedBy(options: AiOptions, environment: Variables): ServedVendor[] {
       'no vendor is chosen; name the variable with a key, such as --openai-key-env OPENAI_API_KEY, or use --from-env or --ollama',
     )
   }
-  const [first, second] = served.filter(({ vendor }) => vendor.models.includes('*'))
+  const [first, second] = served.filter(({ vendor }) => servesAny(vendor))
   if (first !== undefined && second !== undefined) {
     throw new UsageError(
       `${first.vendor.name} and ${second.vendor.name} would both serve every model that no other vendor has; choose one of them`,
@@ -107,7 +107,7 @@ function hintsFor(
   { port, key = 'any' }: { readonly port: number; readonly key: string | undefined },
 ): string[] {
   const base = `http://127.0.0.1:${port}`
-  const models = served.map(({ vendor }) => `${vendor.models.join(' ')} (${vendor.name})`)
+  const models = served.map(({ vendor }) => `${modelPatterns(vendor).join(' ')} (${vendor.name})`)
   return [
     `models: ${models.join(', ')}`,
     '',

@@ -2,7 +2,7 @@
 import { gatewayGroup } from '../../../ground/model/api-names.ts'
 import { credential, gatewayOn, keyObjects, ownApi, policyOn } from '../local/gateway.ts'
 import type { Budget } from './budget.ts'
-import type { AiVendor } from './vendors.ts'
+import { type AiVendor, modelPatterns } from './vendors.ts'
 
 /** A vendor to serve. */
 export interface ServedVendor {
@@ -57,7 +57,7 @@ export function masksOn(gateway: string): object {
 export function modelsOf({ vendor, variable, baseUrl }: ServedVendor, gateway: string): object[] {
   const secret = `${vendor.name}-key`
   const auth = variable === undefined ? undefined : { secretRef: { name: secret } }
-  const models = vendor.models.map((model) => ({
+  const models = modelPatterns(vendor).map((model) => ({
     apiVersion: ownApi,
     kind: 'AgentgatewayModel',
     metadata: { name: objectName(vendor.name, model) },
@@ -73,6 +73,6 @@ export function modelsOf({ vendor, variable, baseUrl }: ServedVendor, gateway: s
   return [credential(secret, `\${env:${variable}}`), ...models]
 }
 
-/** `openai-gpt` for the models `gpt-*`. */
+/** `openai-gpt` for the models `gpt*`. */
 const objectName = (vendor: string, pattern: string): string =>
-  `${vendor}-${pattern.replace(/-?\*$/, '') || 'all'}`
+  `${vendor}-${pattern.replace(/\*$/, '').replaceAll(/[^a-z0-9.-]/g, '-') || 'all'}`

@@ -117,6 +117,7 @@ function compileProvider(
     provider,
     vendor,
     catalogId: catalogIdOf(provider, vendor),
+    listedAs: listedAs(provider, vendor),
     host,
     port,
     address,
@@ -154,6 +155,13 @@ function placeOf({ name, owner }: ModelProvider, host: string, port: number): st
 function catalogIdOf({ config, host }: ModelProvider, { systemName }: Provider): string {
   const isOfVendor = host === undefined && config.formats === undefined
   return isOfVendor ? systemName : compatibleWith(config.systemName ?? systemName)
+}
+
+/** Only services at their own addresses are known to have the models of the catalog. */
+function listedAs({ config, host }: ModelProvider, { systemName }: Provider): string | undefined {
+  const isOwnHost = host === undefined
+  const isService = config.formats === undefined || config.endpoint !== undefined
+  return isOwnHost && isService ? systemName : undefined
 }
 
 /**

@@ -66,8 +66,9 @@ function listed(
 /** The models of the catalog that a served model with a pattern may mean, without those that are gone. */
 function namesLike({ match, targets: [target] }: CompiledModel, { catalog }: ModelCall): string[] {
   if (target === undefined || pinnedModel(target.provider.provider.config) !== undefined) return []
-  const { catalogId } = target.provider
-  return catalog.namesOf(catalogId).filter((name) => {
+  const { catalogId, listedAs } = target.provider
+  const names = listedAs === undefined ? [] : catalog.namesOf(listedAs)
+  return names.filter((name) => {
     const retires = Date.parse(catalog.entryOf(name, catalogId)?.retires ?? '')
     return matchesName(match, name) && !(retires < Date.now())
   })

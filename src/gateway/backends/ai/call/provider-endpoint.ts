@@ -13,6 +13,8 @@ export interface ProviderEndpoint {
   readonly vendor: Provider
   /** The name by which the catalog of models knows the provider. */
   readonly catalogId: string
+  /** The provider whose models of the catalog are served; undefined if any may be. */
+  readonly listedAs: string | undefined
   /** Host name or IP address, without brackets. */
   readonly host: string
   readonly port: number
