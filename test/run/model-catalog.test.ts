@@ -120,6 +120,7 @@ describe('sluice catalog import', () => {
       },
       alias: { alias_of: 'gpt-x', litellm_provider: 'openai' },
       picture: { litellm_provider: 'openai', mode: 'image_generation', input_cost_per_token: 1e-6 },
+      film: { litellm_provider: 'openai', mode: 'video_generation', input_cost_per_token: 1e-6 },
     })
     const { stdout, code } = await sluice('catalog', 'import', '--from', 'litellm', list)
     expect(code).toBe(0)
@@ -133,7 +134,8 @@ describe('sluice catalog import', () => {
       limits: { context: 1000, output: 100 },
       modalities: { input: ['text', 'image'], output: [] },
     }
-    expect(providers.openai.models).toEqual({ alias: entry, 'gpt-x': entry })
+    const picture = { rates: { input: '1' }, modalities: { input: ['text'], output: ['image'] } }
+    expect(providers.openai.models).toEqual({ alias: entry, 'gpt-x': entry, picture })
     expect(providers['gcp.vertex_ai'].models).toEqual({ m: { rates: { input: '0' } } })
   })
 
@@ -146,6 +148,7 @@ describe('sluice catalog import', () => {
       negative: of({ input_cost_per_token: -1, output_cost_per_token: 1e-6 }),
       foreign: { litellm_provider: 'elsewhere', input_cost_per_token: 1e-6 },
       spoken: of({ mode: 'audio_speech', input_cost_per_character: 1e-6 }),
+      filmed: of({ mode: 'video_generation', input_cost_per_token: 1e-6 }),
       drawn: of({ output_cost_per_image: 0.04, input_cost_per_token: 1e-6 }),
     })
     const { stdout, stderr, code } = await sluice('catalog', 'import', '--from', 'litellm', list)
@@ -154,12 +157,14 @@ describe('sluice catalog import', () => {
       large: { rates: { input: '1' }, tiers: [{ contextOver: 1_000_000, input: '2' }] },
       precise: { rates: { input: '1.234568' } },
       negative: { rates: { output: '1' } },
+      spoken: { modalities: { input: ['text'], output: ['audio'] } },
       drawn: { rates: { input: '1' } },
     })
     expect(stderr.split('\n')).toEqual(
       expect.arrayContaining([
         'left out models of provider elsewhere: foreign',
-        'left out models of mode audio_speech: spoken',
+        'left out models of mode video_generation: filmed',
+        'left out input_cost_per_character, which catalogs do not have: spoken',
         'left out output_cost_per_image, which catalogs do not have: drawn',
         expect.stringMatching(/^left out models that are not valid .*"broken".*: broken$/),
         'precise: input_cost_per_token 0.00000123456789 becomes 1.234568',

@@ -34,8 +34,6 @@ interface Agent {
   readonly call: (folder: string) => { readonly name: string; readonly input: object }
   readonly args: (model: string, prompt: string) => readonly string[]
   readonly env: (base: string) => Readonly<Record<string, string>>
-  /** The hosts that it asks for whatever its settings say. */
-  readonly asks?: readonly string[]
   /** Files below the home of the agent. */
   readonly files?: (base: string) => Readonly<Record<string, string>>
 }
@@ -114,7 +112,6 @@ export const agents = {
   opencode: {
     part: 'opencode',
     program: 'opencode',
-    asks: ['registry.npmjs.org'],
     call: (folder) => ({ name: 'read', input: { filePath: join(folder, noteFile) } }),
     args: (model, prompt) => ['run', '-m', model, prompt],
     env: () => ({
@@ -124,6 +121,11 @@ export const agents = {
       OPENCODE_PURE: '1',
     }),
     files: (base) => ({
+      // Without these files, it installs its library for plugins when it starts.
+      '.config/opencode/node_modules/.keep': '',
+      '.config/opencode/package-lock.json': JSON.stringify({
+        packages: { '': { dependencies: { '@opencode-ai/plugin': '*' } } },
+      }),
       '.config/opencode/opencode.json': JSON.stringify({
         share: 'disabled',
         provider: { anthropic: opencodeProvider(base), openai: opencodeProvider(base) },
@@ -167,11 +169,9 @@ export class AgentFolder {
     return ['unshare', ...namespaces, ...node, socket, port, this.#asked]
   }
 
-  #outside({ asks = [] }: Agent): readonly string[] | undefined {
+  #outside(): readonly string[] | undefined {
     if (!isIsolated) return undefined
-    if (!existsSync(this.#asked)) return []
-    const lines = readFileSync(this.#asked, 'utf8').trim().split('\n')
-    return lines.filter((line) => !asks.some((host) => line.includes(` ${host}:443`)))
+    return existsSync(this.#asked) ? readFileSync(this.#asked, 'utf8').trim().split('\n') : []
   }
 
   dispose(): void {
@@ -203,7 +203,7 @@ export class AgentFolder {
     const [first = '', ...rest] = [...this.#alone(base), program, ...args]
     const child = execFile(first, rest, options, (error, stdout, stderr) => {
       const code = typeof error?.code === 'number' ? error.code : error === null ? 0 : -1
-      resolve({ code, text: `${stdout}\n${stderr}`, outside: this.#outside(agent) })
+      resolve({ code, text: `${stdout}\n${stderr}`, outside: this.#outside() })
     })
     child.stdin?.end()
     return promise
