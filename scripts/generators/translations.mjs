@@ -143,6 +143,16 @@ const clients = [
       named('thinking: enabled', { thinking: { type: 'enabled', budget_tokens: 2_000 } }),
       named('thinking: adaptive', { thinking: { type: 'adaptive' } }),
       named(
+        'thinking.block_binding',
+        {
+          thinking: {
+            type: 'adaptive',
+            block_binding: { prefix_mismatch_behavior: 'drop_block' },
+          },
+        },
+        { thinking: { type: 'adaptive' } },
+      ),
+      named(
         'thinking.display',
         { thinking: { type: 'adaptive', display: 'omitted' } },
         { thinking: { type: 'adaptive' } },

@@ -178,9 +178,10 @@ class Rules {
         this.#point(tool)
         continue
       }
-      const { name, inputSchema } = tool.toolSpec as { name: string; inputSchema: Fields }
+      const { name, description, inputSchema } = tool.toolSpec as Fields & { name: string }
       this.#name(name)
-      const { type } = (inputSchema?.json ?? {}) as Fields
+      if (description === '') throw new Error(`description of ${name}: at least one character`)
+      const { type } = ((inputSchema as Fields | undefined)?.json ?? {}) as Fields
       if (type !== 'object') throw new Error(`inputSchema of ${name}: type must be object`)
     }
     if (config.toolChoice !== undefined) {

@@ -4,6 +4,7 @@ import type { ModelFacts } from '../catalog/facts.ts'
 import type { Chat, ModelResponse, ProviderError, ResponseEventReader } from '../chat.ts'
 import { ClientToolReader, ClientTools } from '../common/client-tools.ts'
 import { settleParameters } from '../common/effort.ts'
+import { pairCalls } from '../common/paired-calls.ts'
 import { ToolLabels } from '../common/tool-labels.ts'
 import type { KnownOfResponse, ProviderFormat } from '../format.ts'
 import type { ConverseOptions } from '../formats/converse/options.ts'
@@ -30,7 +31,7 @@ export function translate(
   format: ProviderFormat,
   { facts = familyCatalog.find(asked.model, ''), ...options }: TranslationOptions,
 ): Translation {
-  const chat = settleParameters(asked, facts)
+  const chat = settleParameters(pairCalls(asked), facts)
   const labels = new ToolLabels(format.labels, chat.tools)
   const tools = new ClientTools(chat.tools, labels)
   const known = { model: chat.model, newId: options.newId }

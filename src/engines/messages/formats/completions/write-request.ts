@@ -176,6 +176,9 @@ function writeWebSearch({ webSearch: search, model }: Chat): JsonObject | undefi
   return compact({ user_location, search_context_size: contextSize })
 }
 
+/** Other efforts are names of single vendors, which servers of unknown models refuse. */
+const usualEfforts: readonly Effort[] = ['none', 'minimal', 'low', 'medium', 'high']
+
 function writeEffort(
   { reasoning, tools }: Chat,
   { thinking, effortWithTools }: ModelFacts,
@@ -187,7 +190,7 @@ function writeEffort(
   if (tools.length > 0 && effortWithTools === false) {
     return accepted?.includes('none') === false ? undefined : 'none'
   }
-  return nearestEffort(effortOf(reasoning), accepted)
+  return nearestEffort(effortOf(reasoning), thinking === undefined ? usualEfforts : accepted)
 }
 
 function writeOutput(output: OutputFormat | undefined): unknown {

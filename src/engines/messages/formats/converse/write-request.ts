@@ -153,7 +153,9 @@ class ConverseWriter {
     return compact({ tools, toolChoice: this.#choice(chat.toolChoice) })
   }
 
-  #tool({ name, description, schema, cache, strict: wanted }: Tool): JsonObject[] {
+  #tool({ name, description: text, schema, cache, strict: wanted }: Tool): JsonObject[] {
+    // An empty description is refused.
+    const description = text === '' ? undefined : text
     // Other models refuse the field, even if it is false.
     const strict = wanted === true && this.#facts.strictTools === true ? true : undefined
     const inputSchema = { json: strict === true ? closedSchema(schema) : schema }

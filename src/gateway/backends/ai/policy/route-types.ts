@@ -4,6 +4,7 @@
  * in which a provider may read them.
  */
 import { formatOf, type RouteType } from '../../../../engines/messages/formats/index.ts'
+import { BoundedMap } from '../../../../ground/base/bounded-map.ts'
 import { type ErrorFormName, type KnownPath, keptPathOf, knownPathOf } from './known-paths.ts'
 import { collectionOf, type StoredPath, storedPathOf } from './stored-paths.ts'
 
@@ -24,8 +25,17 @@ export function endingsOf(routes: Routes): Ending[] {
     .sort((a, b) => b.text.length - a.text.length || unguardedRank(a) - unguardedRank(b))
 }
 
+/** What a path stands for. */
+type Found = RouteType | KnownPath | StoredPath
+
+/** Clients repeat few paths, and some of them, such as those with `%3A`, take long to compare. */
+const maxKept = 256
+const maxKeptLength = 256
+
 /** The compiled endings of one policy. */
 export class RouteTypes {
+  /** The types of recent paths, without those of things stored, each of which has a path of its own. */
+  readonly #kept = new BoundedMap<string, RouteType>(maxKept)
   readonly #endings: readonly Ending[]
   readonly #default: RouteType
   readonly #isMapped: boolean
@@ -43,7 +53,15 @@ export class RouteTypes {
    * its collection has the type of it. `path` has no query. Returns undefined if providers may read a mapped path
    * differently; the request is rejected.
    */
-  find(path: string): RouteType | KnownPath | StoredPath | undefined {
+  find(path: string): Found | undefined {
+    const kept = this.#kept.get(path)
+    if (kept !== undefined) return kept
+    const found = this.#compare(path)
+    if (typeof found === 'string' && path.length <= maxKeptLength) this.#kept.set(path, found)
+    return found
+  }
+
+  #compare(path: string): Found | undefined {
     const plain = plainPath(path)
     if (plain === undefined) return this.#isMapped ? undefined : this.#default
     const within = collectionOf(plain)
