@@ -3,6 +3,7 @@
  * everything else asks this description and never for the name of a format.
  */
 import type { TextsFormat } from '../core/index.ts'
+import type { RefusalRules } from '../json/scanner.ts'
 import type { ModelFacts } from './catalog/facts.ts'
 import type {
   Chat,
@@ -106,7 +107,12 @@ interface RequestFormat<Name extends string> extends DetailFacts {
 /** Where requests and responses of a format have ids of what the provider stores for later requests. */
 interface StoredIdMembers {
   /** Names of members with such ids, at any depth of a request: with any value, or only if it is a text below the top. */
-  readonly members: { readonly any: readonly string[]; readonly texts: readonly string[] }
+  readonly members: {
+    readonly any: readonly string[]
+    readonly texts: readonly string[]
+    /** Checks of other texts below the top; the response may have ids if one of them fails. */
+    readonly checked?: RefusalRules['checked']
+  }
   /** Returns a request with the provider's ids; the same object if it has none. @throws StoredNotFoundError */
   open(body: JsonObject, ids: IdOpener): JsonObject
   /** Whether later requests can use an id of the response; always if omitted. `fields` are those that are read. */

@@ -28,6 +28,7 @@ function scannerOf({
     checked: {
       ...mediaTypeRules.checked,
       ...checked,
+      ...stored?.members.checked,
       ...Object.fromEntries((stored?.members.texts ?? []).map((name) => [name, isNever])),
     },
     refused: [...refused, ...(stored?.members.any ?? [])],

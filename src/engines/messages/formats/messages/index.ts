@@ -9,6 +9,7 @@ import { maxIdLength, messagesHistory } from './history.ts'
 import { readMessagesRequest } from './read-request.ts'
 import { readMessage, readMessagesError, writeMessage, writeMessagesError } from './response.ts'
 import { messagesShape } from './shape.ts'
+import { isPlainType, mayMakeFiles, openMessages, sealMessages } from './stored.ts'
 import { MessagesReader, MessagesWriter } from './stream.ts'
 import { enrichMessages, withMessages } from './system-messages.ts'
 import { messagesTexts } from './texts.ts'
@@ -31,6 +32,13 @@ const requests = {
   vendorHeaders: anthropicHeaders,
   shape: messagesShape,
   history: messagesHistory,
+  stored: {
+    members: { any: ['container'], texts: ['file_id'], checked: { type: isPlainType } },
+    open: openMessages,
+    stores: mayMakeFiles,
+    seal: sealMessages,
+    sealEvent: sealMessages,
+  },
   textMembers: ['messages', 'system'],
   limitMembers: ['max_tokens'],
   decidedMembers: ['top_k'],

@@ -20,10 +20,11 @@ import {
 import { andThen } from '../../../../ground/base/and-then.ts'
 import { isStackOverflow } from '../../../../ground/base/stack-overflow.ts'
 import { budgetsOf } from '../../../../ground/exchange/budgets.ts'
-import type { RespondVerdict } from '../../../../ground/exchange/exchange.ts'
+import type { HeaderFields, RespondVerdict } from '../../../../ground/exchange/exchange.ts'
 import { forwardingExtensions } from '../../../../ground/exchange/forwarding.ts'
 import { checkTokenLimits, tokenLimitsOf } from '../../../../ground/exchange/rate-limits.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
+import type { StoredPath } from '../policy/stored-paths.ts'
 import {
   allowedModelsOf,
   needAllowedMembers,
@@ -62,8 +63,11 @@ export function prepareModelRequest(call: ModelCall): Prepared | Promise<Prepare
   call.isProbe = isProbe(method)
   const refusal = pathRefusal(found, method, path)
   if (refusal !== undefined || found === undefined) return refusal
-  if (isStoredPath(found))
-    return runOrRefuse(call, found.collection, () => prepareStored(call, found))
+  if (isStoredPath(found)) {
+    const target = ofClient(found, context.exchange.request.headers)
+    const route = target.errors === 'anthropic' ? 'MessageBatches' : target.collection
+    return runOrRefuse(call, route, () => prepareStored(call, target))
+  }
   if (typeof found === 'object') return undefined
   call.isProbe &&= formatOf(found) !== undefined
   call.route = found
@@ -71,6 +75,12 @@ export function prepareModelRequest(call: ModelCall): Prepared | Promise<Prepare
   if (found === 'Models') return modelsResponse(call)
   return found === 'Passthrough' ? passThrough(call) : prepareOrRefuse(call, found)
 }
+
+/** Files of vendors A and C have the same paths, but clients of vendor C name the version of its API. */
+const ofClient = (target: StoredPath, headers: HeaderFields): StoredPath =>
+  target.collection === 'Files' && headers.get('anthropic-version') !== undefined
+    ? { ...target, errors: 'anthropic' }
+    : target
 
 function passThrough(call: ModelCall): Result | Promise<Result> {
   try {

@@ -34,7 +34,9 @@ const provider: Provider = {
     }
   },
   storedPath: (name, config) =>
-    storedCollections[name].errors === 'anthropic' ? below(name, config) : undefined,
+    name === 'files' || storedCollections[name].errors === 'anthropic'
+      ? below(name, config)
+      : undefined,
   modelsPath: (config) => below('models', config),
   adaptHeaders(headers) {
     const token = bearerToken(headers)
