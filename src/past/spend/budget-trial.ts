@@ -178,6 +178,8 @@ export class BudgetTrial {
     const { unit, unpricedAmount } = this.budget.config
     if (unit === 'Requests') return 1n
     const entry = spendOf(decision)
+    // Budgets do not charge results of batches.
+    if (entry?.batch !== undefined) return 0n
     const tokens = entry && BigInt(inputWithCache(entry.usage) + entry.usage.output)
     const amount = unit === 'Tokens' ? tokens : entry?.cost
     return amount ?? (unpricedAmount === undefined ? undefined : BigInt(unpricedAmount))

@@ -19,6 +19,8 @@ export interface SpendEntry {
   readonly status: SpendStatus
   /** What is known of the cost; undefined if nothing is. */
   readonly cost: Money | undefined
+  /** The batch, if the record is of a request for its results. */
+  readonly batch?: { readonly id: string; readonly results: number }
 }
 
 type Details = RecordedDecision['details']
@@ -38,6 +40,7 @@ export function spendOf(decision: RecordedDecision): SpendEntry | undefined {
   if (status === undefined && !isBilled) return undefined
   const model = textOf(details, 'gen_ai.response.model') ?? requestedModel(details)
   const isKnown = statuses.includes(status)
+  const batch = textOf(details, 'model.batch')
   return {
     decision,
     provider: textOf(details, 'gen_ai.provider.name') ?? '',
@@ -45,6 +48,9 @@ export function spendOf(decision: RecordedDecision): SpendEntry | undefined {
     usage: usageOfRecord(details),
     status: isKnown ? (status as SpendStatus) : 'unknown',
     cost: readUsd(textOf(details, 'cost.total') ?? ''),
+    ...(batch !== undefined && {
+      batch: { id: batch, results: Number(details['model.batch.results'] ?? 0) },
+    }),
   }
 }
 

@@ -1,6 +1,7 @@
 /** When API keys were used and what their requests have cost, from decision records. */
 import { type Money, usdRounded } from '../../../engines/messages/cost/money.ts'
-import { spendOf } from '../../../past/spend/entry.ts'
+import { BatchesOnce } from '../../../past/spend/batches.ts'
+import { type SpendEntry, spendOf } from '../../../past/spend/entry.ts'
 import { eachDecision } from '../decisions/source.ts'
 
 export interface KeyUsage {
@@ -30,6 +31,9 @@ export async function usageOfKeys(
 ): Promise<KeyUsages> {
   const byKey = new Map<string, KeyUsage>()
   let isSample = false
+  const batches = new BatchesOnce()
+  const costOf = (entry: SpendEntry | undefined): bigint =>
+    entry === undefined || !batches.counts(entry) ? 0n : (entry.cost ?? 0n)
   await eachDecision({ recordDir }, {}, report, (decision) => {
     isSample ||= decision.setting !== 'all'
     const name = decision.details[`identity.${dimension}`]
@@ -39,9 +43,14 @@ export async function usageOfKeys(
     byKey.set(name, {
       lastUsed: before !== undefined && before.lastUsed > time ? before.lastUsed : time,
       requests: (before?.requests ?? 0) + 1,
-      cost: (before?.cost ?? 0n) + (spendOf(decision)?.cost ?? 0n),
+      cost: (before?.cost ?? 0n) + costOf(spendOf(decision)),
     })
   })
+  for (const { decision, cost = 0n } of batches.entries()) {
+    const name = `${decision.details[`identity.${dimension}`]}`
+    const usage = byKey.get(name)
+    if (usage !== undefined) byKey.set(name, { ...usage, cost: usage.cost + cost })
+  }
   return { byKey, isSample }
 }
 

@@ -1,5 +1,6 @@
 /** `sluice spend` adds up what recorded requests have cost, and compares the sums with the bills of vendors. */
 import type { ModelCatalog } from '../../../engines/messages/catalog/catalog.ts'
+import { BatchesOnce } from '../../../past/spend/batches.ts'
 import { type BillLine, readBill } from '../../../past/spend/bills.ts'
 import { BillComparison } from '../../../past/spend/compare.ts'
 import { type OtherModel, repriced, type SpendEntry, spendOf } from '../../../past/spend/entry.ts'
@@ -33,13 +34,17 @@ export async function spend(options: SpendOptions, out: Output): Promise<number>
   const comparison = bills && new BillComparison(bills)
   const accepts = testOf(options)
   const samples = new Set<string>()
+  const batches = new BatchesOnce()
+  const add = (entry: SpendEntry): void => {
+    table.add(entry, whatIf?.(entry))
+    comparison?.add(entry)
+  }
   const { isReadable } = await eachDecision(options, since ? { since } : {}, out.report, (one) => {
     if (one.setting !== 'all') samples.add(one.setting ?? 'errors')
     const entry = spendOf(one)
-    if (entry === undefined || !accepts(entry)) return
-    table.add(entry, whatIf?.(entry))
-    comparison?.add(entry)
+    if (entry !== undefined && accepts(entry) && batches.counts(entry)) add(entry)
   })
+  for (const entry of batches.entries()) add(entry)
   if (!isReadable) return exitCode.usage
   if (samples.size > 0) {
     out.report(

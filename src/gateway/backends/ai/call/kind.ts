@@ -247,6 +247,7 @@ class AiCall implements BackendCall {
   finish(): void {
     const details = finishModelCall(this.#call)
     this.#pool?.finish?.()
-    if (!this.#call.isProbe) this.record = new ModelRecord(details, this.#pool?.record)
+    if (!this.#call.isProbe || details.batch !== undefined)
+      this.record = new ModelRecord(details, this.#pool?.record)
   }
 }

@@ -25,6 +25,7 @@ import type { GuardCheck } from '../guards/guard-call.ts'
 import { AiStep } from '../policy/apply.ts'
 import type { BackendAiConfig } from '../policy/config.ts'
 import { defaultRouteTypes, type RouteTypes } from '../policy/route-types.ts'
+import type { BatchResults } from './batch-results.ts'
 import { costOfCall } from './call-cost.ts'
 import { ClientCredentials } from './client-credentials.ts'
 import type { FailoverReason } from './failover.ts'
@@ -63,6 +64,8 @@ export class ModelCall {
   #ownedIds: OwnedIds | undefined
   /** A request for something that the provider stores; undefined for requests to a model. */
   stored: StoredCall | undefined
+  /** The results of a batch, while they are relayed. */
+  batch: BatchResults | undefined
   /** The original request head, which each attempt starts from; undefined if there is only one attempt. */
   #head: HeadCopy | undefined
   /** The providers that were chosen, in order. */
@@ -296,6 +299,8 @@ export type ReadBody = ClientBody | FormBody
 interface StoredCall {
   /** Seals the ids in a response; `relay` if it has none, undefined if it is one of the model. */
   readonly seal: ((body: JsonObject) => JsonObject) | 'relay' | undefined
+  /** Identifies the batch or the file that may have its results; undefined for others. */
+  readonly results: string | undefined
 }
 
 interface ModelRequest {

@@ -197,8 +197,9 @@ const addBytes = (sum: number, text: string): number => sum + Buffer.byteLength(
 
 function modelDetailsOf(call: ModelCall): ModelDetails {
   const { context, request, details, provider, checks, outgoing } = call
+  const batch = call.batch?.results ? call.batch : undefined
   const { exchange, attempt, error } = context
-  const costStatus = statusOf(call)
+  const costStatus = batch === undefined ? statusOf(call) : batch.cost?.status
   const hasCost = isBilledCall(call) || call.route === 'Realtime'
   const hasFailed = exchange.sentStatus >= 400 || exchange.sentStatus === 0
   const { firstTokenSeconds, perTokenSeconds } = timingOf(call, exchange.startedAt)
@@ -207,10 +208,11 @@ function modelDetailsOf(call: ModelCall): ModelDetails {
     operation: request?.format.operation,
     provider: provider?.vendor.systemName,
     requestModel: request?.model,
-    responseModel: details.model,
-    usage: details.usage,
-    serviceTier: details.serviceTier ?? details.usage?.service,
-    cost: hasCost && costStatus !== 'unknown' ? call.cost : undefined,
+    responseModel: batch?.model ?? details.model,
+    usage: batch?.usage ?? details.usage,
+    batch,
+    serviceTier: batch === undefined ? (details.serviceTier ?? details.usage?.service) : 'batch',
+    cost: hasCost && costStatus !== 'unknown' ? call.cost : batch?.cost,
     costStatus,
     catalog: outgoing && call.catalog.digest,
     assumedModel: assumedBy(outgoing?.facts),

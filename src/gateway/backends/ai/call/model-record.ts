@@ -19,6 +19,8 @@ export interface ModelDetails {
   readonly requestModel: string | undefined
   readonly responseModel: string | undefined
   readonly usage: Usage | undefined
+  /** The batch whose results were fetched, and their number. */
+  readonly batch: { readonly id: string; readonly results: number } | undefined
   /** The service that the provider gave, such as `priority`. */
   readonly serviceTier: string | undefined
   /** Undefined if the request was sent to no provider, or if nothing was billed. */
@@ -105,6 +107,8 @@ const modelFields: readonly ModelField[] = [
   field('model.service_tier', ({ serviceTier }) => serviceTier),
   field('model.geography', ({ usage }) => usage?.geography),
   field('model.speed', ({ usage }) => usage?.speed),
+  field('model.batch', ({ batch }) => batch?.id),
+  field('model.batch.results', ({ batch }) => batch?.results),
   field('cost.status', ({ costStatus }) => costStatus),
   field('cost.total', ({ cost }) =>
     cost === undefined || cost.status === 'unknown' ? undefined : usdText(cost.total),

@@ -39,6 +39,7 @@ import { andThen } from '../../../../ground/base/and-then.ts'
 import { bufferOf } from '../../../../ground/base/buffers.ts'
 import type { Body, BufferedBody, ResponseHead } from '../../../../ground/exchange/exchange.ts'
 import type { Received } from '../../../proxy/request/backend-call.ts'
+import { BatchResults } from './batch-results.ts'
 import { decodeBody } from './content-coding.ts'
 import { isFailoverStatus, reasonInEvent, reasonInResponse } from './failover.ts'
 import { FirstEvent, maxFirstEvent } from './first-event.ts'
@@ -111,13 +112,23 @@ export function receiveResponse(
   read: BufferedBody | undefined,
 ): Result | Promise<Result> {
   const received = receivedResponse(call)
-  if (received === undefined) return undefined
+  if (received === undefined) return watchResults(call)
   const { firstEvent } = call
   if (firstEvent === undefined) {
     return read === undefined ? relayStream(received) : receiveWhole(received, read)
   }
   const whole = read?.complete === true ? read.bytes : undefined
   return receiveFailure(received, firstEvent, whole) ?? relayStream(received)
+}
+
+/** Adds up what the results of a batch have cost while they pass, if they pass whole. */
+function watchResults(call: ModelCall): undefined {
+  const { stored, context } = call
+  const { response, responseBody } = context.exchange
+  const isWhole = response?.status === 200 && !isCoded(response.headers.get('content-encoding'))
+  if (stored?.results === undefined || !isWhole) return
+  call.batch = new BatchResults(stored.results, call)
+  responseBody?.through(call.batch)
 }
 
 /** Returns the refusal of a stream that begins with an error; undefined if its response begins. */

@@ -1,4 +1,5 @@
 /** Requests for what a provider stores: responses, conversations, files and batches. Only their owner gets them. */
+import { hash } from 'node:crypto'
 import { clientFormats } from '../../../../engines/messages/formats/index.ts'
 import { openItems } from '../../../../engines/messages/formats/responses/stored.ts'
 import { sealObject } from '../../../../engines/messages/formats/responses/stored-objects.ts'
@@ -55,7 +56,11 @@ export function prepareStored(call: ModelCall, target: StoredPath): Done {
   const seal = call.ownedIds.sealer(provider.place, opened?.asked)
   const { kind, part } = target
   const isOfModel = isResponse(target, request.method)
+  const hasResults = isContent(part) && opened !== undefined
+  // Parts would not say which results they have.
+  if (hasResults) request.headers.remove('range')
   call.stored = {
+    results: hasResults ? digestOf(opened.place, opened.id) : undefined,
     seal: isOfModel
       ? undefined
       : isContent(part)
@@ -75,6 +80,9 @@ export function prepareStored(call: ModelCall, target: StoredPath): Done {
   }
   return pending === undefined ? finish() : pending.then(finish)
 }
+
+const digestOf = (place: string, id: string): string =>
+  hash('sha256', JSON.stringify([place, id]), 'base64url').slice(0, 22)
 
 const segment = (id: string | undefined): string | undefined => id && encodeURIComponent(id)
 
