@@ -307,9 +307,9 @@ describe('a stored response', () => {
     const client = clientOf('key-of-ann', 'translated')
     const first = await client.responses.create(ask)
     await expect(client.responses.retrieve(first.id)).rejects.toMatchObject(unknown)
-    await expect(
-      client.files.create({ file: await file(), purpose: 'batch' }),
-    ).rejects.toMatchObject(refused('unsupported conversion: from Files'))
+    await expect(client.conversations.create({})).rejects.toMatchObject(
+      refused('unsupported conversion: from Conversations'),
+    )
   })
 })
 
