@@ -217,6 +217,23 @@ const dataShapes: Readonly<Record<string, Shape>> = {
     author: 'string',
   },
   'dev.sluice.pin.lifted.v1': { reason: 'string', author: 'string' },
+  'dev.sluice.tools.observed.v1': {
+    backend: 'string',
+    target: 'string',
+    list: 'string',
+    proxy: 'string',
+    isApproved: 'boolean',
+    items: [record({ name: 'string', digest: 'string', 'definition?': 'string' })],
+    removed: ['string'],
+  },
+  'dev.sluice.tools.approved.v1': {
+    backend: 'string',
+    target: 'string',
+    list: 'string',
+    items: textsOrNull,
+    reason: 'string',
+    author: 'string',
+  },
   'dev.sluice.budget.defined.v1': {
     budget: 'string',
     name: 'string',

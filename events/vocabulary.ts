@@ -29,6 +29,7 @@ import {
   resourceRefused,
 } from './resource.ts'
 import { timerFired } from './timer.ts'
+import { toolsApproved, toolsObserved } from './tools.ts'
 
 /** All event types in their current version, in the order of the documentation. */
 export const vocabulary = [
@@ -55,6 +56,8 @@ export const vocabulary = [
   apiKeysChanged,
   pinSet,
   pinLifted,
+  toolsObserved,
+  toolsApproved,
   budgetDefined,
   budgetOpened,
   budgetGranted,

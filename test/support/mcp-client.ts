@@ -10,9 +10,10 @@ export async function connectClient(
   path: string,
   options: ClientOptions = {},
   headers: Readonly<Record<string, string>> = {},
+  address = '127.0.0.1',
 ): Promise<Client> {
   const client = new Client({ name: 'test', version: '1.0.0' }, options)
-  const url = new URL(`http://127.0.0.1:${port}${path}`)
+  const url = new URL(`http://${address}:${port}${path}`)
   const transport = new StreamableHTTPClientTransport(url, { requestInit: { headers } })
   await client.connect(transport as Transport)
   return client

@@ -22,7 +22,7 @@ import type { Status } from '../desired/status-store.ts'
 import { type ConnectedProxy, Delivery } from './delivery.ts'
 import type { PendingTimer } from './delivery-timers.ts'
 import { DeploymentReports } from './deployment-reports.ts'
-import { DynamicApiKeys, type StoredDynamicKey } from './dynamic-api-keys.ts'
+import { LogInputs, type StoredInputs } from './log-inputs.ts'
 import { Pin, type PinState, type StoredPin } from './pin.ts'
 import {
   absentResource,
@@ -58,7 +58,7 @@ export interface Digests {
 }
 
 /** The state of a fold as JSON. */
-export interface FoldSnapshot {
+export interface FoldSnapshot extends StoredInputs {
   readonly position: number
   readonly actors: readonly (readonly [ObjectKey, unknown])[]
   readonly delivery: unknown
@@ -67,8 +67,6 @@ export interface FoldSnapshot {
   /** Kinds that a setting excludes. Not set before a listing. */
   readonly unread?: readonly string[]
   readonly definitions?: string
-  /** Not set if there are none. */
-  readonly dynamicKeys?: readonly StoredDynamicKey[]
   /** Not set if there is none. */
   readonly pin?: StoredPin
   readonly statuses: readonly (readonly [ObjectKey, Status])[]
@@ -81,7 +79,7 @@ export class Fold {
   readonly #actors = new Map<ObjectKey, ResourceSnapshot>()
   #delivery: Delivery
   #deployments: DeploymentReports
-  readonly #dynamicKeys: DynamicApiKeys
+  readonly #inputs: LogInputs
   readonly #pin = new Pin({
     get: (key) => this.#actors.get(key),
     set: (key, snapshot) => this.#setActor(key, snapshot),
@@ -103,7 +101,7 @@ export class Fold {
     this.graph = graph
     this.#delivery = new Delivery(graph)
     this.#deployments = new DeploymentReports(graph)
-    this.#dynamicKeys = new DynamicApiKeys(graph)
+    this.#inputs = new LogInputs(graph)
     this.#statuses = new StatusChanges(graph)
   }
 
@@ -159,7 +157,7 @@ export class Fold {
       this.#applyKeySet(event) ||
       this.#applyListing(event) ||
       this.#applyDefinitions(event) ||
-      this.#dynamicKeys.apply(event) ||
+      this.#inputs.apply(event) ||
       this.#deployments.apply(event) ||
       this.#delivery.apply(event)
     this.#delivery.settle(event.time)
@@ -210,7 +208,7 @@ export class Fold {
       deployments: this.#deployments.snapshot(),
       ...(this.#unread && { unread: this.#unread }),
       ...(this.#definitions !== undefined && { definitions: this.#definitions }),
-      ...this.#dynamicKeys.snapshot(),
+      ...this.#inputs.snapshot(),
       ...this.#pin.snapshot(),
       statuses: this.#statuses.store.entries(),
       ...(this.epoch > 0 && { epoch: this.epoch }),
@@ -235,7 +233,7 @@ export class Fold {
     this.#deployments.restore(snapshot.deployments)
     this.#setUnread(snapshot.unread)
     this.#setDefinitions(snapshot.definitions)
-    this.#dynamicKeys.restore(snapshot.dynamicKeys)
+    this.#inputs.restore(snapshot)
     this.#pin.restore(snapshot.pin)
     this.#position = snapshot.position
     this.#changedAt = snapshot.position

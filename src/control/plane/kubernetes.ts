@@ -21,6 +21,7 @@ import type { ControllerHealth } from './controller/health.ts'
 import { servedCertificate } from './controller/xds-certificate.ts'
 import { type OpenedLog, tooNewText } from './open-log.ts'
 import type { ControlPlaneOptions, OpenLease, StartedPlane } from './parts.ts'
+import { ToolsRecorder } from './tools-recorder.ts'
 
 export interface ControllerSessionOptions
   extends ClusterOptions,
@@ -84,10 +85,12 @@ function clusterParts(
     warnings,
   })
   const sinks = new ClusterSinks(options, plane, ledger)
+  const tools = new ToolsRecorder(plane)
   const channel = new XdsServer({
     address: settings.xdsAddress,
     reports: plane.recorder,
     ledger: ledger.connect,
+    onList: (proxy, report) => tools.report(proxy, report),
     isBehind: (position) => plane.isBehind(position),
     verify: verifyServiceAccount(client, isInCluster),
     ...(listen && { listen }),

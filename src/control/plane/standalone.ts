@@ -34,6 +34,7 @@ import {
 } from './open-log.ts'
 import type { ControlPlaneOptions, OpenLease, Sinks } from './parts.ts'
 import { reachableAddress } from './reachable-address.ts'
+import { ToolsRecorder } from './tools-recorder.ts'
 
 interface StandaloneOptions
   extends OpenLogOptions,
@@ -98,12 +99,14 @@ async function startOn(log: OpenedLog, options: StandaloneOptions): Promise<Stan
   const started = Promise.withResolvers<void>()
   const end = watchLog(options, plane, reading, log.discard && started.promise)
   const name = log.shared?.replica ?? soleProxy
+  const tools = new ToolsRecorder(plane)
   // The threads load while the configuration is read.
   const starting = startProxy({
     ...options.proxy,
     name,
     channel: plane.parts.channel,
     ledger: { connect: plane.parts.ledger.connect, isSole: !plane.isShared },
+    reportList: (report) => tools.report(name, report),
     moreMetrics: () => ({
       ...(plane.isShared && digestChecks.snapshot()),
       ...plane.parts.ledger.metrics(),

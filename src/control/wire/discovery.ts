@@ -20,6 +20,7 @@ import {
 } from '../../../proto/gen/discovery/delta_pb.ts'
 import { RejectionsSchema } from '../../../proto/gen/resource_pb.ts'
 import type { HolderReport } from '../../ground/model/budgets.ts'
+import type { ListReport } from '../../ground/model/mcp-lists.ts'
 import type { ObjectName } from '../../ground/model/names.ts'
 import type { ResourceKey } from '../../ground/model/resources.ts'
 import type { Rejection } from './channel.ts'
@@ -30,6 +31,7 @@ import {
   encodeReport,
   encodeUpdate,
 } from './ledger-messages.ts'
+import { decodeListReport, encodeListReport } from './list-reports.ts'
 
 /** gRPC path of the only method. */
 export const deltaMethodPath =
@@ -67,6 +69,8 @@ export interface DeltaRequest {
   readonly position?: number
   /** A report of a holder of budgets; the message has nothing else. */
   readonly ledger?: HolderReport
+  /** A report of what an MCP server lists; the message has nothing else. */
+  readonly list?: ListReport
   readonly typeUrl: string
   /** Versions that the proxy has, by key; set in the first request. An empty version matches no other. */
   readonly versions: ReadonlyMap<ResourceKey, string>
@@ -183,7 +187,7 @@ export function encodeRequest(request: DeltaRequest): Uint8Array<ArrayBuffer> {
 export function decodeRequest(bytes: Uint8Array): DeltaRequest {
   const message = fromBinary(DeltaDiscoveryRequestSchema, bytes)
   const { node, typeUrl, initialResourceVersions, responseNonce: nonce, errorDetail } = message
-  const { ledgerReport } = message
+  const { ledgerReport, listReport } = message
   const known = node === undefined ? undefined : decodeNode(node)
   const position = Number(textOf(node?.metadata, 'POSITION') ?? Number.NaN)
   const detail = errorDetail?.details.find((any) => any.typeUrl === rejectionsTypeUrl)
@@ -192,6 +196,7 @@ export function decodeRequest(bytes: Uint8Array): DeltaRequest {
     ...(known !== undefined && { node: known }),
     ...(Number.isSafeInteger(position) && { position }),
     ...(ledgerReport.length > 0 && { ledger: decodeReport(ledgerReport) }),
+    ...(listReport.length > 0 && { list: decodeListReport(listReport) }),
     typeUrl,
     versions: new Map(Object.entries(initialResourceVersions)),
     nonce,
@@ -214,6 +219,13 @@ export const encodeLedgerRequest = (report: HolderReport): Uint8Array<ArrayBuffe
   toBinary(
     DeltaDiscoveryRequestSchema,
     create(DeltaDiscoveryRequestSchema, { ledgerReport: encodeReport(report) }),
+  )
+
+/** Encodes a report of what an MCP server lists. */
+export const encodeListRequest = (report: ListReport): Uint8Array<ArrayBuffer> =>
+  toBinary(
+    DeltaDiscoveryRequestSchema,
+    create(DeltaDiscoveryRequestSchema, { listReport: encodeListReport(report) }),
   )
 
 // Responses -------------------------------------------------------------------------------------

@@ -111,15 +111,25 @@ const provider = fc.record(
   { requiredKeys: ['config'], noNullPrototype: true },
 )
 
-const mcpTarget = record({
-  name: text,
-  sections: list(text),
-  protocol: fc.constantFrom('StreamableHTTP', 'SSE'),
-  path: text,
-  destination: fc.oneof(
-    record({ type: fc.constant('static' as const), host: text, port }),
-    record({ type: fc.constant('service' as const), namespace: text, name: text, port }),
-  ),
+const mcpTarget = record(
+  {
+    name: text,
+    sections: list(text),
+    protocol: fc.constantFrom('StreamableHTTP', 'SSE'),
+    path: text,
+    destination: fc.oneof(
+      record({ type: fc.constant('static' as const), host: text, port }),
+      record({ type: fc.constant('service' as const), namespace: text, name: text, port }),
+    ),
+    pinning: fc.constantFrom('Warn', 'Block'),
+  },
+  'pinning',
+)
+
+const mcpPins = record({
+  target: text,
+  list: fc.constantFrom('tools', 'prompts', 'resources', 'resourceTemplates'),
+  items: list(record({ name: text, digest: text })),
 })
 
 const resources = {
@@ -217,11 +227,16 @@ const resources = {
       record({ type: fc.constant('static' as const), host: text, port }),
       record({ type: fc.constant('dynamic' as const) }),
       record({ type: fc.constant('ai' as const), groups: list(list(provider)) }),
-      record({
-        type: fc.constant('mcp' as const),
-        targets: list(mcpTarget),
-        isStateless: fc.boolean(),
-      }),
+      record(
+        {
+          type: fc.constant('mcp' as const),
+          targets: list(mcpTarget),
+          isStateless: fc.boolean(),
+          // An empty list is not sent.
+          pins: fc.array(mcpPins, { minLength: 1, maxLength: 3 }),
+        },
+        'pins',
+      ),
       record({ type: fc.constant('unsupported' as const), message: text }),
     ),
   }),

@@ -16,6 +16,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Metadata, status } from '@grpc/grpc-js'
 import type { ConnectLedger } from '../../ground/model/budgets.ts'
+import type { ListReport } from '../../ground/model/mcp-lists.ts'
 import type { ObjectName } from '../../ground/model/names.ts'
 import type { DesiredDelta, ResourceKey } from '../../ground/model/resources.ts'
 import {
@@ -51,6 +52,8 @@ export interface XdsServerOptions {
   readonly isBehind?: (position: number) => Promise<boolean>
   /** The ledger of budgets. If omitted, proxies get no allowances. */
   readonly ledger?: ConnectLedger
+  /** Receives what proxies have seen that MCP servers list. */
+  readonly onList?: (proxy: string, report: ListReport) => void
   /** How long a proxy may take to acknowledge a change before its stream is closed. Default 30 s. */
   readonly ackTimeoutMs?: number
   /** How long proxies that `expect` names may take to reconnect. Default 30 s. */
@@ -167,6 +170,10 @@ export class XdsServer {
         connected.holders.report(request.ledger)
         return
       }
+      if (connected !== undefined && request.list !== undefined) {
+        this.#takeList(connected, request.list)
+        return
+      }
       if (connected !== undefined) {
         await connected.session.acknowledged(request)
         return
@@ -196,6 +203,11 @@ export class XdsServer {
       leave('the proxy ended the stream')
       call.end()
     })
+  }
+
+  /** Takes a report about a backend of the proxy's own Gateway. */
+  #takeList({ session, node }: Connected, report: ListReport): void {
+    if (session.has(`backend/${report.backend}`)) this.#options.onList?.(node.name, report)
   }
 
   /** Authenticates a proxy. If this fails, ends the call and returns undefined. */

@@ -83,6 +83,11 @@ export class ProxySession {
     return this.#rejected.size
   }
 
+  /** Whether the resource is one of this Gateway. */
+  has(key: ResourceKey): boolean {
+    return this.#gateway.version(key) !== undefined
+  }
+
   /** Begins the session: sends what differs from the versions that the proxy has, or an empty response. */
   greet(versions: ReadonlyMap<ResourceKey, string>): Promise<void> {
     for (const [key, version] of versions) {

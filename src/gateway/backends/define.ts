@@ -10,6 +10,7 @@
  *   }
  */
 import type { LabelSelector } from '../../ground/model/label-selector.ts'
+import type { ObservedLists } from '../../ground/model/mcp-lists.ts'
 import type { ObjectName } from '../../ground/model/names.ts'
 import type { Destinations } from '../../ground/model/resources.ts'
 import type { Schema } from '../../ground/schema/field.ts'
@@ -61,8 +62,17 @@ export interface DerivedBackend<Type extends keyof Destinations = keyof Destinat
   readonly destination: Destinations[Type]
   /** Notes for users about a backend that is served nevertheless. */
   readonly notes?: readonly string[]
+  /** Further conditions of the object. */
+  readonly conditions?: readonly DerivedCondition[]
   /** Parts and Services that were discovered, in addition to those that the user has declared. */
   readonly found?: FoundParts
+}
+
+interface DerivedCondition {
+  readonly type: string
+  readonly isTrue: boolean
+  readonly reason: string
+  readonly message: string
 }
 
 interface FoundParts {
@@ -79,6 +89,8 @@ export interface BackendReader {
    * backend.
    */
   services(selector: ServiceSelector): readonly FoundService[]
+  /** What the MCP servers of the backend list; undefined if no proxy has reported it. */
+  observedLists(): ObservedLists | undefined
 }
 
 interface ServiceSelector {

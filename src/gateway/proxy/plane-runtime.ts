@@ -6,6 +6,7 @@ import { TicketKeyring } from '../../engines/http/tls/session-tickets.ts'
 import { shippedCatalog } from '../../engines/messages/catalog/shipped.ts'
 import type { BudgetHost } from '../../ground/exchange/budgets.ts'
 import { type Callouts, type Exchange, next, type Verdict } from '../../ground/exchange/exchange.ts'
+import type { ReportList } from '../../ground/model/mcp-lists.ts'
 import { sessionKeyRef } from '../../ground/model/mcp-targets.ts'
 import { defaultClusterDomain } from '../../ground/model/service-host.ts'
 import { addBackendKinds } from '../backends/registry.ts'
@@ -75,6 +76,7 @@ export interface RuntimeParts {
   readonly runStep?: GatewayRuntime['runStep']
   /** Makes calls of policies; over the engine if omitted. */
   readonly callouts?: Callouts
+  readonly reportList?: ReportList
   /** Changes how policies are bound. */
   readonly wrapAppliers?: (appliers: PolicyAppliers) => PolicyAppliers
 }
@@ -96,6 +98,7 @@ export class PlaneRuntime implements GatewayRuntime {
   readonly cap: RequestCap | undefined
   readonly version: string
   readonly runStep: (step: Step, exchange: Exchange) => Verdict | Promise<Verdict>
+  readonly reportList: ReportList | undefined
   readonly #engine: RequestMaker
 
   constructor(parts: RuntimeParts, appliers: PolicyAppliers) {
@@ -114,6 +117,7 @@ export class PlaneRuntime implements GatewayRuntime {
     this.cap = settings.requestCap
     this.version = settings.version ?? '0'
     this.runStep = parts.runStep ?? callStep
+    this.reportList = parts.reportList
     addBackendKinds(this)
   }
 

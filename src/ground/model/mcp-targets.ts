@@ -1,5 +1,6 @@
 /** MCP servers behind a GatewayBackend, in the form that proxies receive. */
 import type { ServiceTarget } from './destinations.ts'
+import type { McpList, Pinning } from './mcp-lists.ts'
 
 export type McpProtocol = 'StreamableHTTP' | 'SSE'
 
@@ -11,9 +12,18 @@ export interface McpTarget {
   readonly protocol: McpProtocol
   /** Path, with the query if there is one. */
   readonly path: string
+  /** If omitted, `Off`. */
+  readonly pinning?: Exclude<Pinning, 'Off'>
   readonly destination:
     | { readonly type: 'static'; readonly host: string; readonly port: number }
     | ServiceTarget
+}
+
+/** The approved versions of one list of a target with pinning `Block`. */
+export interface McpPins {
+  readonly target: string
+  readonly list: McpList
+  readonly items: readonly { readonly name: string; readonly digest: string }[]
 }
 
 /**

@@ -32,6 +32,7 @@ import { addCompletion, addManual } from './shell/index.ts'
 import { addSimulate } from './simulate/index.ts'
 import { addSpend } from './spend/index.ts'
 import { addStatus } from './status/index.ts'
+import { addTools } from './tools/index.ts'
 import { addTop } from './top/index.ts'
 import { addValidate } from './validate/index.ts'
 import { addVersion } from './version.ts'
@@ -53,6 +54,7 @@ const commands: readonly ((program: Command) => void)[] = [
   addDecisions,
   addSpend,
   addBudgets,
+  addTools,
   addConsole,
   addBisect,
   addDiff,

@@ -6,11 +6,12 @@ import type {
   DerivedBackend,
 } from '../../../gateway/backends/define.ts'
 import { matchesSelector } from '../../../ground/model/label-selector.ts'
+import { type ObservedLists, observedListsInput } from '../../../ground/model/mcp-lists.ts'
 import { objectKey } from '../../../ground/model/names.ts'
 import type { Destination, PolicyResource } from '../../../ground/model/resources.ts'
 import type { GatewayBackendSpec } from '../../api/gateway-backend.ts'
 import { backendKindOf, kindOfPolicyField } from '../backend-kind.ts'
-import { conditionFalse, conditionTrue, joinOwn } from '../conditions.ts'
+import { conditionFalse, conditionTrue, joinOwn, notOwn } from '../conditions.ts'
 import type { Derived, Reader, Stage } from '../graph.ts'
 import { type ObjectState, problemsText } from '../object-state.ts'
 import { specOf } from '../specs.ts'
@@ -96,7 +97,9 @@ function viewOf({ found }: DerivedBackend): BackendView | undefined {
 }
 
 function readerOf(self: ObjectState, read: Reader): BackendReader {
+  const { namespace, name } = self.ref
   return {
+    observedLists: () => read.input<ObservedLists>(observedListsInput(`${namespace}/${name}`)),
     services({ namespaces, services }) {
       const candidates =
         namespaces === undefined
@@ -117,7 +120,7 @@ function readerOf(self: ObjectState, read: Reader): BackendReader {
   }
 }
 
-/** The Accepted condition, which is the only one of a backend; `ResolvedRefs` exists only on routes. */
+/** The Accepted condition; `ResolvedRefs` exists only on routes. */
 function accepted(self: ObjectState, findings: readonly Finding[]) {
   const serious = findings.filter(({ severity }) => severity === 'closed')
   const message = findings.map((finding) => finding.message).join('; ')
@@ -125,6 +128,14 @@ function accepted(self: ObjectState, findings: readonly Finding[]) {
     ? conditionFalse('Accepted', 'TranslationError', self.generation, message, joinOwn(serious).own)
     : conditionTrue('Accepted', 'Accepted', self.generation, message)
 }
+
+/** The conditions that only this kind of backend has. Servers cause them, so the object has no mistake. */
+const ownConditions = ({ generation }: ObjectState, { conditions = [] }: DerivedBackend) =>
+  conditions.map(({ type, isTrue, reason, message }) =>
+    isTrue
+      ? conditionTrue(type, reason, generation, message)
+      : conditionFalse(type, reason, generation, message, notOwn.own),
+  )
 
 export const backendStage: Stage = {
   name: 'backend',
@@ -146,6 +157,7 @@ export const backendStage: Stage = {
       status: {
         conditions: [
           accepted(self, findings),
+          ...ownConditions(self, derived),
           ...rejectedConditions(self.ref, self.generation, read),
         ],
       },

@@ -1,4 +1,6 @@
 /** Values of the enum fields of MCP targets in proto/resource.proto. */
 export const mcpShapes = {
-  'Backend.Target': { words: { protocol: ['StreamableHTTP', 'SSE'] } },
+  'Backend.Mcp': { absentIfEmpty: ['pins'] },
+  'Backend.Target': { words: { protocol: ['StreamableHTTP', 'SSE'], pinning: ['Warn', 'Block'] } },
+  'Backend.Pins': { words: { list: ['tools', 'prompts', 'resources', 'resourceTemplates'] } },
 } as const

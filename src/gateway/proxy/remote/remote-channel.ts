@@ -15,10 +15,12 @@ import type { ConfigChannel, ConfigUpdate, Rejection } from '../../../control/wi
 import type { ChangeSetRefusal } from '../../../control/wire/discovery.ts'
 import { assembleSharedDelta, type EncodedResource } from '../../../control/wire/encode.ts'
 import type { ConnectLedger, HolderReport, HolderUpdate } from '../../../ground/model/budgets.ts'
+import type { ReportList } from '../../../ground/model/mcp-lists.ts'
 import type { ResourceKey } from '../../../ground/model/resources.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
 import type { LastGood } from './last-good.ts'
 import { ReceivedState } from './received-state.ts'
+import { ReportedLists } from './reported-lists.ts'
 import { ControllerStream, type ReceivedChange, type StreamOptions } from './stream.ts'
 
 type NoticeLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error'
@@ -62,6 +64,7 @@ export class RemoteChannel implements ConfigChannel {
   #isLeaving = false
   /** Holders of budgets, with their last reports. */
   readonly #holders = new Map<string, RemoteHolder>()
+  readonly #lists = new ReportedLists()
   /** Number of the connection whose first change set was checked. */
   #checkedConnection = 0
   #connects = 0
@@ -132,6 +135,7 @@ export class RemoteChannel implements ConfigChannel {
     this.#options.onNotice('info', `connected to the controller at ${address}`)
     // Another replica does not know what the last one has not counted.
     for (const { last } of this.#holders.values()) if (last !== undefined) this.#stream.report(last)
+    this.#lists.repeat((report) => this.#stream.reportList(report))
   }
 
   /** Called when a connection has ended or failed. Reports repeated failures of an address only once. */
@@ -264,6 +268,12 @@ export class RemoteChannel implements ConfigChannel {
         if (this.#isLeaving) this.leave()
       },
     }
+  }
+
+  /** Reports what an MCP server lists, now or when a controller is connected. */
+  readonly reportList: ReportList = (report) => {
+    const news = this.#lists.take(report)
+    if (news !== undefined) this.#stream.reportList(news)
   }
 
   // Disk ------------------------------------------------------------------------------------------

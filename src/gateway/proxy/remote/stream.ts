@@ -24,6 +24,7 @@ import {
   decodeResponse,
   deltaMethodPath,
   encodeLedgerRequest,
+  encodeListRequest,
   encodeRequest,
   type ProxyNode,
   type ReceivedResource,
@@ -32,6 +33,7 @@ import {
 import type { AddressedUpdate } from '../../../control/wire/ledger-messages.ts'
 import { bufferOf } from '../../../ground/base/buffers.ts'
 import type { HolderReport } from '../../../ground/model/budgets.ts'
+import type { ListReport } from '../../../ground/model/mcp-lists.ts'
 import type { ResourceKey } from '../../../ground/model/resources.ts'
 
 export interface ReceivedChange {
@@ -222,6 +224,13 @@ export class ControllerStream {
   /** Sends a report of a holder of budgets, if a controller is connected. */
   report(report: HolderReport): void {
     if (this.#isOpen) this.#connection?.stream.write(encodeLedgerRequest(report))
+  }
+
+  /** Sends a report of what an MCP server lists. Returns false if no controller is connected. */
+  reportList(report: ListReport): boolean {
+    if (!this.#isOpen || this.#connection === undefined) return false
+    this.#connection.stream.write(encodeListRequest(report))
+    return true
   }
 
   #receive(bytes: Uint8Array): void {

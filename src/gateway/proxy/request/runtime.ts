@@ -1,6 +1,7 @@
 import type { CallListener, CallRequest, OpenCall } from '../../../engines/http/contracts/calls.ts'
 import type { ModelCatalog } from '../../../engines/messages/catalog/catalog.ts'
 import type { Callouts, Exchange, Verdict } from '../../../ground/exchange/exchange.ts'
+import type { ReportList } from '../../../ground/model/mcp-lists.ts'
 import type { Step } from '../../policies/define.ts'
 import type { BackendKinds } from './backend-kind.ts'
 import type { ResolveContext } from './destinations.ts'
@@ -28,6 +29,8 @@ export interface GatewayRuntime extends RequestMaker, ResolveContext {
   readonly sessionKey: () => Uint8Array | undefined
   readonly sessions: SessionTokens
   readonly callouts: Callouts
+  /** Reports what MCP servers list. If omitted, nothing is reported. */
+  readonly reportList?: ReportList | undefined
   /** Runs a step of a policy on a request. A simulation decides about steps that need other services. */
   readonly runStep: (step: Step, exchange: Exchange) => Verdict | Promise<Verdict>
 }

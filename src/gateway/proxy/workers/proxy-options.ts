@@ -1,6 +1,7 @@
 /** What a proxy is started with, and what it tells the process. */
 import type { ConfigChannel } from '../../../control/wire/channel.ts'
 import type { ConnectLedger } from '../../../ground/model/budgets.ts'
+import type { ReportList } from '../../../ground/model/mcp-lists.ts'
 import type { LevelControl } from '../admin/routes.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
 import type { RecordOptions } from './decision-records.ts'
@@ -47,6 +48,8 @@ export interface ProxyOptions extends TrafficSettings {
   readonly publisher?: BlockPublisher
   /** The ledger of budgets; if omitted, requests under a budget are refused. */
   readonly ledger?: LedgerOfProxy
+  /** Receives what MCP servers list; if omitted, that is not recorded. */
+  readonly reportList?: ReportList
   /** Paths of catalogs of language models, of which the later ones win. */
   readonly modelCatalogs?: readonly string[]
   readonly drain?: { readonly minMs: number; readonly maxMs: number }

@@ -203,6 +203,9 @@ class Supervisor {
       case 'budget-account':
         this.#budgets.receive(worker, message)
         break
+      case 'list':
+        this.#options.reportList?.(message.report)
+        break
       case 'decisions':
         this.#options.publisher?.publish(message.block)
         break

@@ -3,6 +3,7 @@
 import type { Rejection } from '../../../control/wire/channel.ts'
 import type { TicketSecrets } from '../../../engines/http/tls/session-tickets.ts'
 import type { CatalogText } from '../../../engines/messages/catalog/shipped.ts'
+import type { ListReport } from '../../../ground/model/mcp-lists.ts'
 import type { BudgetMessage, BudgetQuestion } from '../budgets/worker-budgets.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
 
@@ -62,6 +63,8 @@ export type FromWorker =
   | { readonly type: 'metrics'; readonly id: number; readonly snapshot: MetricsSnapshot }
   /** A block of decision records to publish. */
   | { readonly type: 'decisions'; readonly block: Uint8Array }
+  /** What an MCP server lists. */
+  | { readonly type: 'list'; readonly report: ListReport }
   /** The worker met a bug. */
   | { readonly type: 'fault'; readonly message: string }
   | { readonly type: 'drained' }

@@ -76,6 +76,7 @@ async function startWorker(
     telemetry,
     buckets,
     budgets,
+    reportList: (report) => send({ type: 'list', report }),
     recorder: records && ((headers) => records.recorder(headers)),
     settings: {
       ...settings,

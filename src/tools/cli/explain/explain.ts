@@ -28,7 +28,7 @@ const aliases: Readonly<Record<string, string>> = {
 }
 
 /**
- * `what` is `request`, `providers`, `condition`, or a kind as in `KIND NAMESPACE/NAME` or
+ * `what` is `request`, `providers`, `tool`, `condition`, or a kind as in `KIND NAMESPACE/NAME` or
  * `KIND/NAMESPACE/NAME`.
  * @throws UsageError
  */
@@ -47,6 +47,12 @@ export async function explain(
   if (what === 'providers') {
     if (names.length > 1) throw new UsageError('explain providers takes one NAMESPACE/NAME')
     return explainProviders(names[0], options, report)
+  }
+  if (what === 'tool') {
+    const [name, ...more] = names
+    if (name === undefined || more.length > 0) throw new UsageError('explain tool takes one NAME')
+    const { explainTool } = await import('./tool.ts')
+    return explainTool(name, options, report)
   }
   const path = names.join('/')
   if (what === 'condition') {

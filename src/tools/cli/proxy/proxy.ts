@@ -141,6 +141,7 @@ export async function proxy(flags: ProxyFlags, output: Output): Promise<number> 
     name,
     channel,
     ledger: { connect: channel.connectLedger, isSole: false },
+    reportList: channel.reportList,
     moreMetrics: () => channel.metrics(),
   })
   logAddresses(running, log)

@@ -1,13 +1,19 @@
 /** GatewayBackends of MCP servers. */
-import type { McpTarget } from '../../../../ground/model/mcp-targets.ts'
+import type { McpPins, McpTarget } from '../../../../ground/model/mcp-targets.ts'
 import { defineBackend } from '../../define.ts'
+import { approvedCondition, pinsOf } from './pinning.ts'
 import { mcpSchema } from './schema.ts'
 import { findMcpTargets } from './targets.ts'
 
 declare module '../../../../ground/model/resources.ts' {
   interface Destinations {
     /** Targets in the order of the spec. Empty if there are only selectors and they match nothing. */
-    readonly mcp: { readonly targets: readonly McpTarget[]; readonly isStateless: boolean }
+    readonly mcp: {
+      readonly targets: readonly McpTarget[]
+      readonly isStateless: boolean
+      /** The approved versions of lists that were seen. Clients get any version of other lists. */
+      readonly pins?: readonly McpPins[]
+    }
   }
 }
 
@@ -22,9 +28,17 @@ export const mcpBackend = defineBackend({
       destination.type === 'service' ? [destination] : [],
     )
     const sections = targets.flatMap((target) => target.sections)
+    const lists = reader.observedLists()
+    const pins = pinsOf(targets, lists)
+    const condition = approvedCondition(targets, lists)
     return {
-      destination: { targets, isStateless: spec.sessionRouting === 'Stateless' },
+      destination: {
+        targets,
+        isStateless: spec.sessionRouting === 'Stateless',
+        ...(pins.length > 0 && { pins }),
+      },
       notes,
+      ...(condition && { conditions: [condition] }),
       ...(targets.length > 0 && { found: { sections, services } }),
     }
   },

@@ -58,6 +58,17 @@ const mcpTargetSelector = object(
     name: required(sectionName, 'Name of the target, for sectionName of policies.'),
     selector: optional(mcpSelector, 'Services of the cluster.'),
     static: optional(mcpTarget, 'A fixed destination; for Services use selector.'),
+    pinning: optional(
+      choice('McpPinning', {
+        Off: 'changes are recorded only',
+        Warn: 'the condition ToolsApproved of the backend names changes that are not approved',
+        Block: 'clients also do not get, and cannot use, what is not approved',
+      }),
+      {
+        doc: 'What happens if a server changes a tool, prompt or resource that it has listed, or adds one (`sluice tools`). Versions that were listed first are approved. Beyond the interface of agentgateway.',
+        default: 'Off',
+      },
+    ),
   },
   {
     rules: [exactlyOneOf('selector', 'static')],

@@ -29,13 +29,16 @@ interface FoundTargets {
 export function findMcpTargets({ targets: entries }: McpSpec, reader: BackendReader): FoundTargets {
   const found: McpTarget[] = []
   const notes: string[] = []
-  for (const [at, { name, selector, static: fixed }] of entries.entries()) {
-    if (fixed !== undefined) found.push(staticTarget(name, fixed))
+  for (const [at, { name, selector, static: fixed, pinning = 'Off' }] of entries.entries()) {
+    const pinned = pinning === 'Off' ? {} : { pinning }
+    if (fixed !== undefined) found.push({ ...staticTarget(name, fixed), ...pinned })
     if (selector === undefined) continue
     const place = `spec.mcp.targets[${at}].selector`
     const services = reader.services(selector)
     if (services.length === 0) notes.push(`${place} selects no Service`)
-    for (const service of services) found.push(...targetsOf(name, service, place, notes))
+    for (const service of services) {
+      found.push(...targetsOf(name, service, place, notes).map((one) => ({ ...one, ...pinned })))
+    }
   }
   return { targets: withoutDuplicates(found, notes), notes }
 }

@@ -6,6 +6,7 @@ import { lowerCase } from '../../../../../ground/exchange/field-case.ts'
 import type { LearnedRecord } from '../../../../../ground/exchange/learned.ts'
 import type { McpItem, McpRules } from '../../../../../ground/exchange/mcp.ts'
 import { addNote } from '../../../../../ground/exchange/notes.ts'
+import type { McpList } from '../../../../../ground/model/mcp-lists.ts'
 import type { BackendAccess } from '../../../../proxy/config/backend-access.ts'
 import type { RulePlacement } from '../../../../proxy/config/placement.ts'
 import type { CompiledBackend } from '../../../../proxy/config/rules.ts'
@@ -16,7 +17,7 @@ import { isToolError } from '../../json-rpc.ts'
 import { ClientView } from '../session/client-view.ts'
 import type { McpSharedState } from '../session/shared-state.ts'
 import type { McpBackend, McpTargetEntry } from '../target/targets.ts'
-import { accessAt } from '../target/targets.ts'
+import { accessAt, pinKey } from '../target/targets.ts'
 import { mayIdentify } from './forwarded-headers.ts'
 import type { McpDetails } from './mcp-record.ts'
 
@@ -132,6 +133,11 @@ export class McpExchange {
     return accessAt(this.placement, this.runtime, entry)
   }
 
+  /** Digests of the approved versions of a list by name; undefined if clients may get any version. */
+  pinsOf({ target }: McpTargetEntry, list: McpList): ReadonlyMap<string, string> | undefined {
+    return this.backend.pins.get(pinKey({ target: target.name, list }))
+  }
+
   rulesOf(entry: McpTargetEntry): McpRules | undefined {
     return rulesIn(this.accessOf(entry))
   }
@@ -177,6 +183,12 @@ export class McpExchange {
     this.client.learned.describeMcp(make)
     // The access log reads the exchange. Do not write to it once it may serve another request.
     if (!this.context.over && !this.#isPassedOn) this.context.exchange.learned.describeMcp(make)
+  }
+
+  /** Adds the version of the item to the log entry. */
+  noteVersion(version: string | undefined): void {
+    if (version === undefined || this.#details === undefined) return
+    this.#setDetails({ ...this.#details, version })
   }
 
   /** The log entry of the message. */

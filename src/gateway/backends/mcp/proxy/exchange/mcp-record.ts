@@ -21,6 +21,8 @@ export interface McpDetails {
   readonly type?: 'tool' | 'prompt' | 'resource'
   /** The tool, prompt or resource, by the name or URI that the server knows. */
   readonly item?: string
+  /** Digest of the version of the item, if the server has listed it. */
+  readonly version?: string
   readonly session?: string
   /** Code of the error that the client got. */
   readonly errorCode?: number
@@ -66,6 +68,8 @@ const fields: readonly (readonly [name: string, read: Read])[] = [
   ['mcp.resource.uri', itemOf('resource')],
   ['gen_ai.tool.name', itemOf('tool')],
   ['gen_ai.prompt.name', itemOf('prompt')],
+  ['sluice.mcp.item.digest', ({ version }) => version],
+  ['sluice.mcp.tool.failed', ({ isToolError }) => (isToolError === true ? 'true' : undefined)],
   ['mcp.error.code', ({ errorCode }) => errorCode],
 ]
 

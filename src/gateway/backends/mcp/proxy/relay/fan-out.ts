@@ -15,7 +15,7 @@ import type { McpTargetEntry } from '../target/targets.ts'
 import type { OutgoingRequest, ReceivedResponse } from '../target/transport.ts'
 import { SessionEnded } from '../upstream/client-session.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
-import { itemFilter } from './server-messages.ts'
+import { listFilter } from './pinned-items.ts'
 
 /** Sends a request to a target. */
 export type Send = (entry: McpTargetEntry, request: OutgoingRequest) => Promise<ReceivedResponse>
@@ -86,7 +86,8 @@ export async function askLists(
       return send(entry, { text, id: request.id, method: request.method })
     },
     (entry, response) => {
-      const part = partOfTarget(upstreams, method, entry, response)
+      const isPage = cursors !== undefined
+      const part = partOfTarget(upstreams, method, entry, response, isPage)
       return part && endRepeatedList(part, cursors?.get(entry.target.name), upstreams.era)
     },
   )
@@ -104,6 +105,7 @@ function partOfTarget(
   method: ListMethod,
   entry: McpTargetEntry,
   response: McpResponse,
+  isPage: boolean,
 ): ListPart | undefined {
   const { name } = entry.target
   if (response.error !== undefined) {
@@ -111,7 +113,7 @@ function partOfTarget(
     const isUnknown = code && jsonValue(response.text, code) === codes.methodNotFound
     return isUnknown === true ? { target: name, items: [], cursor: undefined } : undefined
   }
-  const keeps = itemFilter(exchange, entry, method)
+  const keeps = listFilter(exchange, entry, method, response, isPage)
   const part = partOf(name, method, response, true, keeps ?? (() => true))
   return keeps === undefined ? part : { ...part, hints: privately(part.hints) }
 }

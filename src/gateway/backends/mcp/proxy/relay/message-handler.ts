@@ -4,13 +4,13 @@ import { startCallSpan } from '../../../../proxy/request/tracing.ts'
 import { withSupportedVersions } from '../../eras/discover.ts'
 import { nameInBody } from '../../eras/headers.ts'
 import { type JsonNode, jsonValue, member, replace, textOf } from '../../json/node.ts'
-import { codes, errorCodeOf, errorText, resultText } from '../../json-rpc.ts'
+import { codes, errorCodeOf, resultText } from '../../json-rpc.ts'
 import { readCursor, withoutItems } from '../../lists.ts'
 import type { McpNotification, McpRequest, McpResponse } from '../../message.ts'
 import { type ItemMethod, isRemoved, type ListMethod, methodOf } from '../../methods.ts'
 import { targetOfName, targetOfUri } from '../../naming.ts'
 import { clientResult, saysUnknown } from '../../results.ts'
-import type { McpExchange } from '../exchange/mcp-exchange.ts'
+import { itemText, type McpExchange } from '../exchange/mcp-exchange.ts'
 import type { ClientResponse, MessageStream } from '../exchange/message-stream.ts'
 import { isGoneStatus, SessionNeeded, toFailure } from '../target/target-failure.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
@@ -30,18 +30,8 @@ import { type CallSpan, endSpan } from './call-span.ts'
 import { passOn } from './client-notifications.ts'
 import { ClientRelay, fieldsForClient } from './client-relay.ts'
 import { askDiscover, askLists, type Send } from './fan-out.ts'
-import { itemFilter } from './server-messages.ts'
-
-const refusal = (
-  { id }: Pick<McpRequest, 'id'>,
-  code: number,
-  message: string,
-): ClientResponse => ({
-  text: errorText(id, code, message),
-})
-
-const unknownItem = (request: McpRequest, type: string, called: string): ClientResponse =>
-  refusal(request, codes.invalidParams, `Unknown ${type}: ${called}`)
+import { type LocatedItem, refusal, unknownItem } from './located-item.ts'
+import { askWholeList, listFilter, pinRefusal, versionOf } from './pinned-items.ts'
 
 export class MessageHandler {
   readonly exchange: McpExchange
@@ -153,7 +143,8 @@ export class MessageHandler {
     const only = this.#only
     if (only !== undefined) {
       const { response, eventFields, status } = await this.#send(only, request)
-      const keeps = itemFilter(this.exchange, only, method)
+      const isPage = member(request.params, 'cursor') !== undefined
+      const keeps = listFilter(this.exchange, only, method, response, isPage)
       return {
         text: keeps === undefined ? response.text : withoutItems(method, response, keeps),
         eventFields: fieldsForClient(this.upstreams, only, eventFields),
@@ -209,13 +200,44 @@ export class MessageHandler {
     if (!this.exchange.mayUse(entry, request.method, item, value)) {
       return unknownItem(request, type, called)
     }
+    const located = { entry, item, node, called }
+    const refused = pinRefusal(this.exchange, entry, item, (method) =>
+      this.#askList(entry, request, method),
+    )
+    return refused instanceof Promise
+      ? refused.then(
+          (why) => this.#askItem(request, located, why),
+          (thrown) => this.#failedResponse(entry, request, thrown),
+        )
+      : this.#askItem(request, located, refused)
+  }
+
+  #askList(entry: McpTargetEntry, request: McpRequest, method: ListMethod): Promise<void> {
+    const send = (one: OutgoingRequest) => this.#send(entry, one)
+    return askWholeList(request, method, send, (response, isPage) => {
+      listFilter(this.exchange, entry, method, response, isPage)
+    })
+  }
+
+  #askItem(
+    request: McpRequest,
+    { entry, item, node, called }: LocatedItem,
+    refused: string | undefined,
+  ): Promise<ClientResponse> | ClientResponse {
+    const { type, name } = item
     const { id, method } = request
+    this.exchange.noteVersion(versionOf(entry, item))
+    if (refused !== undefined) {
+      this.exchange.noteRefusal(entry, `${method} of ${itemText(item)}: ${refused}`)
+      return unknownItem(request, type, called)
+    }
     const isOnly = this.#only !== undefined
     const text = isOnly ? request.text : replace(request.text, node, JSON.stringify(name))
     const asked = { text, bytes: isOnly ? request.bytes : undefined, id, method, name }
     if (type === 'resource') this.#keepSubscription(method, entry, name)
-    if (this.exchange.rulesOf(entry) === undefined) return this.#ask(entry, asked)
-    // An item that the rules refuse must look exactly like one that the server does not have.
+    const isGuarded = this.exchange.rulesOf(entry) !== undefined || entry.target.pinning === 'Block'
+    if (!isGuarded) return this.#ask(entry, asked)
+    // An item that is refused must look exactly like one that the server does not have.
     return this.#ask(entry, asked, (response) => {
       return saysUnknown(response, name) && unknownItem(request, type, called)
     })

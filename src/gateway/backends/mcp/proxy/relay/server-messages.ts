@@ -1,9 +1,8 @@
 /** Filters and rewrites the messages of servers, except the responses to requests. */
-import type { McpItem } from '../../../../../ground/exchange/mcp.ts'
 import { isServerRequest } from '../../eras/server-requests.ts'
 import { member, textOf } from '../../json/node.ts'
 import { resultText } from '../../json-rpc.ts'
-import { type Keeps, mergedResult, partOf, withoutItems } from '../../lists.ts'
+import { mergedResult, partOf, withoutItems } from '../../lists.ts'
 import {
   type McpMessage,
   type McpNotification,
@@ -11,14 +10,16 @@ import {
   type McpResponse,
   readResponse,
 } from '../../message.ts'
-import { type ListMethod, listMethods } from '../../methods.ts'
+import { listMethods } from '../../methods.ts'
 import { clientMessage, clientResult } from '../../results.ts'
-import { itemText, type McpExchange } from '../exchange/mcp-exchange.ts'
+import type { McpExchange } from '../exchange/mcp-exchange.ts'
 import { toFailure } from '../target/target-failure.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
 import { respondForClient } from '../target/transport.ts'
 import { SessionEnded } from '../upstream/client-session.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
+import { itemFilter } from './item-filter.ts'
+import { listFilter, outdateLists } from './pinned-items.ts'
 
 /** Returns the text for the client; undefined if the client must not get the message. */
 export function messageForClient(
@@ -33,6 +34,7 @@ export function messageForClient(
       if (era === 'modern' || isForGateway(upstreams, entry, message)) return undefined
       break
     case 'notification':
+      outdateLists(entry, message.method)
       if (era === 'modern' && isUnrelated(message.method)) return undefined
       if (!isForClient(exchange, entry, message)) return undefined
       break
@@ -86,7 +88,7 @@ function responseForClient(
   const isUse = ['content', 'contents', 'messages'].some((name) => member(response.result, name))
   for (const method of listMethods) {
     if (isUse || member(shown.result, method.member) === undefined) continue
-    const keeps = itemFilter(exchange, entry, method)
+    const keeps = listFilter(exchange, entry, method, shown, true)
     if (!isOnly && shown.id !== undefined) {
       const part = partOf(entry.target.name, method, shown, true, keeps ?? (() => true))
       return resultText(shown.id, mergedResult(method, [part], [], 'legacy'))
@@ -95,28 +97,4 @@ function responseForClient(
     shown = readResponse(withoutItems(method, shown, keeps)) ?? shown
   }
   return isOnly ? shown.text : clientResult(entry.target.name, shown)
-}
-
-/** Returns a filter for the items that the client may see; undefined if the target has no rules. */
-export function itemFilter(
-  exchange: McpExchange,
-  entry: McpTargetEntry,
-  { type, name: method }: Pick<ListMethod, 'type' | 'name'>,
-): Keeps | undefined {
-  const rules = exchange.rulesOf(entry)
-  if (rules === undefined) return undefined
-  let isNoted = false
-  return (name) => {
-    const item: McpItem = { type, target: entry.target.name, name }
-    exchange.describeListed(method, item)
-    const refusal = rules.refusal(exchange.client, { method, item, isListed: true })
-    if (refusal === undefined) return true
-    // One example per list, because lists may be long.
-    if (!isNoted) {
-      const text = `${method} hides ${itemText(item)}, for example: ${refusal}`
-      exchange.noteRefusal(entry, text, false)
-    }
-    isNoted = true
-    return false
-  }
 }

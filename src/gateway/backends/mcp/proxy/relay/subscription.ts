@@ -29,8 +29,8 @@ import { refusedWith, TargetFailure, toFailure } from '../target/target-failure.
 import type { McpTargetEntry } from '../target/targets.ts'
 import type { Flow, OnAbandon, Transport } from '../target/transport.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
+import { itemFilter } from './item-filter.ts'
 import { RetryTimer } from './retry-timer.ts'
-import { itemFilter } from './server-messages.ts'
 
 /** Maximum time for a target to acknowledge. */
 const acknowledgeMs = 10_000

@@ -101,10 +101,7 @@ class Callbacks {
 }
 
 export class McpSharedState {
-  readonly backends: McpBackends = new CompiledBackends(
-    'mcp',
-    (name, { targets, isStateless }, before) => compileTargets(name, targets, isStateless, before),
-  )
+  readonly backends: McpBackends = new CompiledBackends('mcp', compileTargets)
   readonly calls = new CrossThreadCalls()
   readonly settings = new SessionSettings()
   readonly targetSessions = new TargetSessions()

@@ -3,7 +3,8 @@ import { isIP } from 'node:net'
 import type { UpstreamAddress } from '../../../../../engines/http/sockets/upstream-address.ts'
 import { bareHost } from '../../../../../ground/base/bare-host.ts'
 import { GatewayError } from '../../../../../ground/errors/index.ts'
-import type { McpTarget } from '../../../../../ground/model/mcp-targets.ts'
+import type { McpPins, McpTarget } from '../../../../../ground/model/mcp-targets.ts'
+import type { Destinations } from '../../../../../ground/model/resources.ts'
 import type { BackendAccess, BackendPart } from '../../../../proxy/config/backend-access.ts'
 import type { RulePlacement } from '../../../../proxy/config/placement.ts'
 import { type NamedTarget, nameTarget } from '../../../../proxy/config/rules.ts'
@@ -52,13 +53,17 @@ export class TargetMemory<Value> {
 export interface McpBackend {
   readonly targets: readonly McpTargetEntry[]
   readonly isStateless: boolean
+  /** Digests of approved versions by name, by the target and list that `pinKey` names. */
+  readonly pins: ReadonlyMap<string, ReadonlyMap<string, string>>
 }
+
+export const pinKey = ({ target, list }: Pick<McpPins, 'target' | 'list'>): string =>
+  `${list} ${target}`
 
 /** Compiles the targets of a backend. Targets that did not change since `previous` keep their state. */
 export function compileTargets(
   backend: BackendName,
-  targets: readonly McpTarget[],
-  isStateless: boolean,
+  { targets, isStateless, pins = [] }: Destinations['mcp'],
   previous: McpBackend | undefined,
 ): McpBackend {
   const known = new Map(
@@ -67,6 +72,12 @@ export function compileTargets(
   return {
     targets: targets.map((one) => known.get(JSON.stringify(one)) ?? compileTarget(backend, one)),
     isStateless,
+    pins: new Map(
+      pins.map((one) => [
+        pinKey(one),
+        new Map(one.items.map(({ name, digest }) => [name, digest])),
+      ]),
+    ),
   }
 }
 
