@@ -40,7 +40,7 @@ export class ToolsRecorder {
     const isReading = isFirst && this.#reading.get(key) === proxy
     if (isLast) this.#reading.delete(key)
     const items = report.items.filter((item) => isNews(known, item))
-    const removed = report.removed.filter((name) => isListed(known, name))
+    const removed = missingIn(report, known).filter((name) => isListed(known, name))
     const isApproved = isReading || pinning === 'Off'
     if (items.length + removed.length === 0 && known !== undefined) return
     const [namespace = '', name = ''] = backend.split('/')
@@ -66,6 +66,16 @@ function isNews(known: ObservedList | undefined, { name, digest }: ListReport['i
   // Servers that give each client another version are recorded once for each version.
   const isReturn = item.digest === digest || item.earlier.includes(digest)
   return !isReturn || item.returns < maxReturns
+}
+
+/** Names of items that the server no longer lists. */
+function missingIn(
+  { isComplete, items, removed }: ListReport,
+  known: ObservedList | undefined,
+): readonly string[] {
+  if (!isComplete || known === undefined) return removed
+  const names = new Set(items.map(({ name }) => name))
+  return [...known.items.keys()].filter((name) => !names.has(name))
 }
 
 function isListed(known: ObservedList | undefined, name: string): boolean {

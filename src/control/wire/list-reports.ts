@@ -9,6 +9,7 @@ const shape = record({
   pinning: choice('Off', 'Warn', 'Block'),
   items: list(record({ name: text, digest: text, definition: optional(text) })),
   removed: list(text),
+  isComplete: flag,
   isFirst: flag,
   isLast: flag,
 })

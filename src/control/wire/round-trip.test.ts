@@ -122,8 +122,10 @@ const mcpTarget = record(
       record({ type: fc.constant('service' as const), namespace: text, name: text, port }),
     ),
     pinning: fc.constantFrom('Warn', 'Block'),
+    openapi: text,
   },
   'pinning',
+  'openapi',
 )
 
 const mcpPins = record({

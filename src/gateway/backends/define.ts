@@ -62,6 +62,8 @@ export interface DerivedBackend<Type extends keyof Destinations = keyof Destinat
   readonly destination: Destinations[Type]
   /** Notes for users about a backend that is served nevertheless. */
   readonly notes?: readonly string[]
+  /** Problems for users, with which the backend is not accepted. What they do not concern is served. */
+  readonly problems?: readonly string[]
   /** Further conditions of the object. */
   readonly conditions?: readonly DerivedCondition[]
   /** Parts and Services that were discovered, in addition to those that the user has declared. */
@@ -89,6 +91,8 @@ export interface BackendReader {
    * backend.
    */
   services(selector: ServiceSelector): readonly FoundService[]
+  /** Reads a JSON or YAML document in a ConfigMap of the backend's namespace. Returns a text if that fails. */
+  document(configMap: string, key: string): { readonly value: unknown } | string
   /** What the MCP servers of the backend list; undefined if no proxy has reported it. */
   observedLists(): ObservedLists | undefined
 }

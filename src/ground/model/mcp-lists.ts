@@ -28,6 +28,8 @@ export interface ListReport {
   readonly items: readonly ListedItem[]
   /** Names of items that are no longer listed. */
   readonly removed: readonly string[]
+  /** Whether `items` are all that the server lists. */
+  readonly isComplete: boolean
   /** Whether the proxy reads the list for the first time. */
   readonly isFirst: boolean
   /** Whether no report of the same reading follows. */

@@ -12,6 +12,8 @@ export interface McpTarget {
   readonly protocol: McpProtocol
   /** Path, with the query if there is one. */
   readonly path: string
+  /** JSON of the OpenAPI document whose operations are the tools, with settings (`OpenApiSource`). */
+  readonly openapi?: string
   /** If omitted, `Off`. */
   readonly pinning?: Exclude<Pinning, 'Off'>
   readonly destination:

@@ -16,9 +16,11 @@ import type { Derived, Reader, Stage } from '../graph.ts'
 import { type ObjectState, problemsText } from '../object-state.ts'
 import { specOf } from '../specs.ts'
 import { compileField, policyResource } from './compile-policy.ts'
+import { readDocument } from './documents.ts'
 import { expressionFindings } from './expressions.ts'
 import type { Finding } from './finding.ts'
 import { namespaceLabels } from './gateway.ts'
+import { referencesFrom } from './referenced-objects.ts'
 import { rejectedConditions } from './rejected.ts'
 
 /** Where policies are inside a backend: in its spec, for the whole backend, or in one of its parts. */
@@ -99,6 +101,12 @@ function viewOf({ found }: DerivedBackend): BackendView | undefined {
 function readerOf(self: ObjectState, read: Reader): BackendReader {
   const { namespace, name } = self.ref
   return {
+    document: (configMap, key) =>
+      readDocument(
+        referencesFrom(namespace, read).configMap(configMap),
+        `${namespace}/${configMap}`,
+        key,
+      ),
     observedLists: () => read.input<ObservedLists>(observedListsInput(`${namespace}/${name}`)),
     services({ namespaces, services }) {
       const candidates =
@@ -149,6 +157,7 @@ export const backendStage: Stage = {
     const destination = { type: kind.definition.type, ...derived.destination } as Destination
     const { resources, findings } = inlinePolicies(self, spec, read)
     for (const message of derived.notes ?? []) findings.push({ severity: 'note', message })
+    for (const message of derived.problems ?? []) findings.push({ severity: 'closed', message })
     const view = viewOf(derived)
     const key = `backend/${namespace}/${name}`
     return {

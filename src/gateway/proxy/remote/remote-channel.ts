@@ -135,7 +135,7 @@ export class RemoteChannel implements ConfigChannel {
     this.#options.onNotice('info', `connected to the controller at ${address}`)
     // Another replica does not know what the last one has not counted.
     for (const { last } of this.#holders.values()) if (last !== undefined) this.#stream.report(last)
-    this.#lists.repeat((report) => this.#stream.reportList(report))
+    for (const report of this.#lists.takeWaiting()) this.#stream.reportList(report)
   }
 
   /** Called when a connection has ended or failed. Reports repeated failures of an address only once. */
@@ -273,7 +273,7 @@ export class RemoteChannel implements ConfigChannel {
   /** Reports what an MCP server lists, now or when a controller is connected. */
   readonly reportList: ReportList = (report) => {
     const news = this.#lists.take(report)
-    if (news !== undefined) this.#stream.reportList(news)
+    if (news !== undefined && !this.#stream.reportList(news)) this.#lists.wait(news)
   }
 
   // Disk ------------------------------------------------------------------------------------------

@@ -1,54 +1,48 @@
-/** What MCP servers list, for controllers that connect later: they may not know it. */
-import {
-  type ListedItem,
-  type ListReport,
-  maxListedItems,
-  type ReportList,
-} from '../../../ground/model/mcp-lists.ts'
+/** Reports of what MCP servers list: each is sent once, although several workers make it. */
+import { type ListReport, maxListedItems } from '../../../ground/model/mcp-lists.ts'
 
-/** Items of one report that is sent again. */
-const batch = 100
-/** Maximum number of lists that are kept. */
+/** Maximum number of lists of which reports are compared. */
 const maxLists = 1_000
-
-interface ReportedList {
-  /** The last report, without items. */
-  about: ListReport
-  readonly items: Map<string, ListedItem>
-}
+/** Maximum number of reports that wait for a controller. */
+const maxWaiting = 1_000
 
 export class ReportedLists {
-  readonly #lists = new Map<string, ReportedList>()
+  /** Digests by the names of items, by list. */
+  readonly #known = new Map<string, Map<string, string>>()
+  readonly #waiting: ListReport[] = []
 
-  /** Keeps a report. Returns what no other worker has reported before; undefined if that is nothing. */
+  /** Returns what no other worker has reported before; undefined if that is nothing. */
   take(report: ListReport): ListReport | undefined {
     const { backend, target, list } = report
     const key = `${backend} ${target} ${list}`
-    const about = { ...report, items: [], removed: [] }
-    const known = this.#lists.get(key) ?? { about, items: new Map<string, ListedItem>() }
-    if (!this.#lists.has(key) && this.#lists.size >= maxLists) return report
-    this.#lists.set(key, known)
-    known.about = about
-    const items = report.items.filter((item) => {
-      const before = known.items.get(item.name)
-      if (before?.digest === item.digest) return false
-      if (before === undefined && known.items.size >= maxListedItems) return true
-      known.items.set(item.name, item)
+    const known = this.#known.get(key) ?? new Map<string, string>()
+    const isNew = known.size === 0
+    if (!this.#known.has(key) && this.#known.size >= maxLists) return report
+    this.#known.set(key, known)
+    const removed = report.isComplete ? missingIn(known, report) : report.removed
+    const items = report.items.filter(({ name, digest }) => {
+      if (known.get(name) === digest) return false
+      if (known.has(name) || known.size < maxListedItems) known.set(name, digest)
       return true
     })
-    const removed = report.removed.filter((name) => known.items.delete(name))
-    const isNews = items.length + removed.length > 0 || report.isFirst
-    return isNews ? { ...report, items, removed } : undefined
+    const gone = removed.filter((name) => known.delete(name))
+    const hasNews = items.length + gone.length > 0 || report.isFirst
+    if (!hasNews) return undefined
+    return { ...report, items, removed: gone, isComplete: report.isComplete && isNew }
   }
 
-  /** Reports all lists again. */
-  repeat(send: ReportList): void {
-    for (const { about, items } of this.#lists.values()) {
-      const all = [...items.values()]
-      for (let from = 0; from === 0 || from < all.length; from += batch) {
-        const isLast = from + batch >= all.length
-        send({ ...about, items: all.slice(from, from + batch), isFirst: true, isLast })
-      }
-    }
+  /** Keeps a report until a controller is connected. */
+  wait(report: ListReport): void {
+    if (this.#waiting.length < maxWaiting) this.#waiting.push(report)
   }
+
+  /** Takes the reports that wait. */
+  takeWaiting(): readonly ListReport[] {
+    return this.#waiting.splice(0)
+  }
+}
+
+const missingIn = (known: ReadonlyMap<string, string>, { items }: ListReport): string[] => {
+  const names = new Set(items.map(({ name }) => name))
+  return [...known.keys()].filter((name) => !names.has(name))
 }

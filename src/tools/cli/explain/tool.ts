@@ -193,7 +193,8 @@ type RuleConfig = Pick<JudgedRule, 'action' | 'expressions'>
 
 function placeOf(resources: readonly VersionedResource[], key: string): ListenerPlace | undefined {
   const found = resources.find(({ resource }) => resource.key === key)?.resource
-  return found?.type === 'listener' ? found : undefined
+  if (found?.type !== 'listener') return undefined
+  return { ...found, gateway: { kind: 'Gateway', ...found.gateway } }
 }
 
 const typeOf: Readonly<Record<string, string>> = { tools: 'tool', prompts: 'prompt' }

@@ -23,7 +23,7 @@ export const mcpBackend = defineBackend({
   doc: 'MCP servers.',
   schema: mcpSchema,
   derive(spec, reader) {
-    const { targets, notes } = findMcpTargets(spec, reader)
+    const { targets, notes, problems } = findMcpTargets(spec, reader)
     const services = targets.flatMap(({ destination }) =>
       destination.type === 'service' ? [destination] : [],
     )
@@ -38,6 +38,7 @@ export const mcpBackend = defineBackend({
         ...(pins.length > 0 && { pins }),
       },
       notes,
+      problems,
       ...(condition && { conditions: [condition] }),
       ...(targets.length > 0 && { found: { sections, services } }),
     }

@@ -3,6 +3,7 @@
 import { ownGroup } from '../../../../ground/model/api-names.ts'
 import type { McpProtocol, McpTarget } from '../../../../ground/model/mcp-targets.ts'
 import type { BackendReader, FoundPort, FoundService } from '../../define.ts'
+import { openApiOf } from './openapi.ts'
 import type { McpSpec } from './schema.ts'
 
 /** Annotation of a Service: the path of its MCP servers, if not the default path of their protocol. */
@@ -20,6 +21,8 @@ interface FoundTargets {
   readonly targets: readonly McpTarget[]
   /** Notes for users about problems that do not prevent the backend from being served. */
   readonly notes: readonly string[]
+  /** Problems because of which a target is left out. */
+  readonly problems: readonly string[]
 }
 
 /**
@@ -29,9 +32,16 @@ interface FoundTargets {
 export function findMcpTargets({ targets: entries }: McpSpec, reader: BackendReader): FoundTargets {
   const found: McpTarget[] = []
   const notes: string[] = []
+  const problems: string[] = []
   for (const [at, { name, selector, static: fixed, pinning = 'Off' }] of entries.entries()) {
     const pinned = pinning === 'Off' ? {} : { pinning }
-    if (fixed !== undefined) found.push({ ...staticTarget(name, fixed), ...pinned })
+    if (fixed !== undefined) {
+      const openapi = openApiOf(name, fixed, `spec.mcp.targets[${at}].static.openapi`, reader)
+      notes.push(...openapi.notes)
+      problems.push(...openapi.problems)
+      if (openapi.problems.length > 0) continue
+      found.push({ ...staticTarget(name, fixed), ...pinned, ...openapi.member })
+    }
     if (selector === undefined) continue
     const place = `spec.mcp.targets[${at}].selector`
     const services = reader.services(selector)
@@ -40,18 +50,22 @@ export function findMcpTargets({ targets: entries }: McpSpec, reader: BackendRea
       found.push(...targetsOf(name, service, place, notes).map((one) => ({ ...one, ...pinned })))
     }
   }
-  return { targets: withoutDuplicates(found, notes), notes }
+  return { targets: withoutDuplicates(found, notes), notes, problems }
 }
+
+/** The base path of an API; empty for that of its document. */
+const basePathOf = (path: string | undefined): string =>
+  path === undefined ? '' : rooted(path.replace(/\?.*$/, ''))
 
 type StaticSpec = NonNullable<McpSpec['targets'][number]['static']>
 
 function staticTarget(name: string, spec: StaticSpec): McpTarget {
-  const { host, port, path, protocol = 'StreamableHTTP' } = spec
+  const { host, port, path, openapi, protocol = 'StreamableHTTP' } = spec
   return {
     name,
     sections: [name],
     protocol,
-    path: rooted(path ?? defaultPaths[protocol]),
+    path: openapi === undefined ? rooted(path ?? defaultPaths[protocol]) : basePathOf(path),
     destination: { type: 'static', host, port },
   }
 }

@@ -70,12 +70,22 @@ function report(
   { runtime, name: backend }: McpExchange,
   { target }: McpTargetEntry,
   list: McpList,
-  { items, removed, isFirst, isLast }: SeenResponse,
+  { items, removed, isComplete, isFirst, isLast }: SeenResponse,
 ): void {
-  const hasNews = isFirst || items.length + removed.length > 0
+  const hasNews = isFirst || isComplete || items.length + removed.length > 0
   if (runtime.reportList === undefined || !hasNews) return
   const { name, pinning = 'Off' as const } = target
-  const whole = { backend, target: name, list, pinning, items, removed, isFirst, isLast }
+  const whole = {
+    backend,
+    target: name,
+    list,
+    pinning,
+    items,
+    removed,
+    isComplete,
+    isFirst,
+    isLast,
+  }
   for (const part of reportsOf(whole)) runtime.reportList(part)
 }
 

@@ -82,13 +82,17 @@ class SeenList {
   }
 
   /** Takes the items of a response. `isWhole` says that the server lists no others. */
-  take(all: readonly SeenNode[], isWhole: boolean): Pick<ListReport, 'items' | 'removed'> {
+  take(
+    all: readonly SeenNode[],
+    isWhole: boolean,
+  ): Pick<ListReport, 'items' | 'removed' | 'isComplete'> {
     this.#seenAt = now()
+    const isComplete = isWhole && this.#items.size === 0
     const items = all.flatMap((one) => this.#note(one) ?? [])
-    if (!isWhole) return { items, removed: [] }
+    if (!isWhole) return { items, removed: [], isComplete }
     const names = new Set(all.map(({ name }) => name))
     const removed = [...this.#items].flatMap(([name, item]) => leave(name, item, names))
-    return { items, removed }
+    return { items, removed, isComplete }
   }
 
   /** The digest of an item. The JSON of most items is the same as before. */
@@ -177,7 +181,8 @@ export function seenList(entry: McpTargetEntry, list: McpList): SeenList {
 }
 
 /** What a response lists. */
-export interface SeenResponse extends Pick<ListReport, 'items' | 'removed' | 'isFirst' | 'isLast'> {
+export interface SeenResponse
+  extends Pick<ListReport, 'items' | 'removed' | 'isComplete' | 'isFirst' | 'isLast'> {
   /** Digests of the items by name; empty if different items have the name. */
   readonly digests: ReadonlyMap<string, string>
 }
@@ -224,6 +229,7 @@ export function reportsOf(whole: ListReport): readonly ListReport[] {
     ...whole,
     items,
     removed: at === 0 ? whole.removed : [],
+    isComplete: whole.isComplete && parts.length === 1,
     isLast: whole.isLast && at === parts.length - 1,
   }))
 }

@@ -27,7 +27,7 @@ import { TargetFailure } from '../target/target-failure.ts'
 import { type McpPlace, type McpTargetEntry, placeOf } from '../target/targets.ts'
 
 export interface TargetMessage {
-  readonly method: 'POST' | 'GET' | 'DELETE'
+  readonly method: string
   readonly body?: string | Uint8Array | undefined
   /** Headers that the gateway sets itself. */
   readonly headers: readonly (readonly [string, string])[]
@@ -159,7 +159,8 @@ export class ReadyRequest implements CallRequest {
     this.connectTimeoutMs = connectTimeoutMs
     this.isLongLived = message.isLong ?? false
     this.timeoutMs = this.isLongLived ? 0 : (requestTimeoutMs ?? ruleTimeout(exchange))
-    this.isOnce = message.method === 'POST' && message.isRepeatable !== true
+    this.isOnce =
+      message.isRepeatable !== true && message.method !== 'GET' && message.method !== 'DELETE'
     this.endpoint = place.endpoint
     this.#message = message
     this.#scheme = head.scheme

@@ -18,11 +18,11 @@ import { SessionNeeded, TargetFailure, toFailure } from '../target/target-failur
 import { type McpTargetEntry, TargetMemory } from '../target/targets.ts'
 import type { OnAbandon, Transport } from '../target/transport.ts'
 import type { OpenConnections } from '../transport/sse-connection.ts'
-import { modernWire, StreamableTransport } from '../transport/streamable.ts'
 import { beginQuietly, type InitializedSession } from './begin-session.ts'
 import { ClientSession, endEverywhere, SessionEnded } from './client-session.ts'
 import { LegacyTarget } from './legacy-target.ts'
 import { ModernTarget } from './modern-target.ts'
+import { modernTransport } from './modern-transport.ts'
 import {
   findEra,
   forgetEra,
@@ -122,7 +122,7 @@ export class ModernClient implements Upstreams {
   ): Promise<Result> {
     if (era === 'legacy') return this.#useLegacy(entry, act)
     const { version } = this.#envelope
-    return act(new StreamableTransport(this.exchange, entry, modernWire(version)))
+    return act(modernTransport(this.exchange, entry, version))
   }
 
   // --- legacy servers ---

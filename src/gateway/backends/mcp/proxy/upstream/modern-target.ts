@@ -18,8 +18,9 @@ import {
   idleFlow,
   type OutgoingMessage,
   type SessionTransport,
+  type Transport,
 } from '../target/transport.ts'
-import { modernWire, StreamableTransport } from '../transport/streamable.ts'
+import { modernTransport } from './modern-transport.ts'
 import { MultiRoundTripCall } from './multi-round-trip-call.ts'
 import { SessionSubscription } from './session-subscription.ts'
 import { findDiscoverResult } from './target-eras.ts'
@@ -29,13 +30,13 @@ export class ModernTarget implements SessionTransport {
   readonly #exchange: McpExchange
   readonly #entry: McpTargetEntry
   readonly #state: SessionState
-  readonly #wire: StreamableTransport
+  readonly #wire: Transport
 
   constructor(exchange: McpExchange, entry: McpTargetEntry, state: SessionState) {
     this.#exchange = exchange
     this.#entry = entry
     this.#state = state
-    this.#wire = new StreamableTransport(exchange, entry, modernWire(modernVersion))
+    this.#wire = modernTransport(exchange, entry, modernVersion)
   }
 
   get endpoint(): string | undefined {

@@ -13,7 +13,7 @@ import type { McpExchange } from '../exchange/mcp-exchange.ts'
 import { type HttpErrorResponse, type TargetFailure, toFailure } from '../target/target-failure.ts'
 import { type McpTargetEntry, TargetMemory } from '../target/targets.ts'
 import { askQuietly, gatewayRequest, type OnAbandon } from '../target/transport.ts'
-import { modernWire, StreamableTransport } from '../transport/streamable.ts'
+import { modernTransport } from './modern-transport.ts'
 
 /** How long the era of a target is cached. */
 const keptMs = 5 * 60_000
@@ -47,6 +47,8 @@ const known = new TargetMemory<Known>(() => ({
 
 /** Returns the era of the target if it is remembered. */
 export function knownEra(entry: McpTargetEntry): TargetEra | undefined {
+  // The gateway itself serves the tools of APIs.
+  if (entry.target.openapi !== undefined) return { era: 'modern', hasNoSessions: true }
   const { era } = known.of(entry)
   return era !== undefined && era.until > now() ? era.era : undefined
 }
@@ -131,7 +133,7 @@ async function discover(
   }
   const params = JSON.stringify({ _meta: envelope })
   const request = gatewayRequest('server/discover', params, gatewayRequestId('discover'))
-  const transport = new StreamableTransport(exchange, entry, modernWire(modernVersion))
+  const transport = modernTransport(exchange, entry, modernVersion)
   try {
     const { response } = await askQuietly(transport, request, probeMs, onAbandon)
     const part = readDiscoverResult(entry.target.name, response)
