@@ -46,7 +46,7 @@ const running = useGateway(() => {
           identity: {
             dimensions: {
               team: 'apiKey.team',
-              user: 'apiKey.id',
+              user: 'identity.principal',
               tenant: 'jwt.tenant',
               project: 'request.headers["x-project"]',
             },

@@ -33,7 +33,7 @@ import {
 import { StatusChanges } from './status-changes.ts'
 
 /** Must change if the same log gives other results. Digests are comparable within one version only. */
-export const foldVersion = '14'
+export const foldVersion = '15'
 
 /** An event with its position in the log. */
 export interface RecordedEvent {

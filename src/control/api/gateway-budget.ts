@@ -161,7 +161,7 @@ export const gatewayBudgetSpec = object(
     ),
     each: optional(
       celExpression,
-      'Expression whose values have a budget each, such as `apiKey.team` or `jwt.sub`. Requests without a value share one.',
+      'Expression whose values have a budget each, such as `apiKey.team` or `identity.principal`. Requests without a value share one.',
     ),
     limit: required(limit, 'How much may be spent in each window.'),
     overrides: optional(

@@ -5,6 +5,7 @@ import {
   CelView,
 } from '../../engines/cel/index.ts'
 import type { Exchange, RoutePlace } from '../../ground/exchange/exchange.ts'
+import { identityOf } from '../principal/principal.ts'
 import {
   backendFields,
   destinationFields,
@@ -98,7 +99,8 @@ function environmentAt({ gateway }: RoutePlace): CelRecord {
   return last
 }
 
-function learnedValue({ learned }: Exchange, name: string): CelResult | undefined {
+function learnedValue(exchange: Exchange, name: string): CelResult | undefined {
+  const { learned } = exchange
   switch (name) {
     case 'jwt':
       return learned.jwt
@@ -111,7 +113,7 @@ function learnedValue({ learned }: Exchange, name: string): CelResult | undefine
     case 'extproc':
       return learned.extproc
     case 'identity':
-      return learned.identity
+      return identityOf(exchange)
     case 'llm':
       return learned.llm
     case 'llmRequest':

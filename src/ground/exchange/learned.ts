@@ -53,20 +53,10 @@ export class Learned {
   jwtToken: string | undefined
   /** The verified API key; treated like `jwtToken`. */
   apiKeyToken: string | undefined
+  /** The object that has the API key, such as `Secret default/keys`. Expressions and logs cannot see it. */
+  apiKeySource: string | undefined
   /** Set if an external authorization service allowed the request. Expressions and logs cannot see it. */
   authorizedCaller: AuthorizedCaller | undefined
-
-  /** Who the request belongs to, by dimension; undefined if nothing says so. */
-  get identity(): Readonly<Record<string, string>> | undefined {
-    const principal = this.principal
-    return this.ownIdentity ?? (principal === undefined ? undefined : { principal })
-  }
-
-  /** The id of the API key, or else the subject of the token: the identity without a policy. */
-  get principal(): string | undefined {
-    const id = this.apiKey?.id ?? this.jwt?.sub
-    return typeof id === 'string' && id !== '' ? id : undefined
-  }
 
   /** Details of a request to a language model. */
   get llm(): LearnedRecord | undefined {
@@ -120,6 +110,7 @@ export class Learned {
     this.#mcp = undefined
     this.jwtToken = undefined
     this.apiKeyToken = undefined
+    this.apiKeySource = undefined
     this.authorizedCaller = undefined
   }
 }

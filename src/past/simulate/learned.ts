@@ -6,6 +6,7 @@ export type LearnedField =
   | 'jwtToken'
   | 'apiKey'
   | 'apiKeyToken'
+  | 'apiKeySource'
   | 'basicAuth'
   | 'extauthz'
   | 'authorizedCaller'
@@ -17,6 +18,7 @@ const fields: readonly LearnedField[] = [
   'jwtToken',
   'apiKey',
   'apiKeyToken',
+  'apiKeySource',
   'basicAuth',
   'extauthz',
   'authorizedCaller',

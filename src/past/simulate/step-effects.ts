@@ -58,7 +58,11 @@ export function effectsOf(name: string, policies: readonly PolicyResource[]): St
     case 'traffic.basicAuthentication':
       return { ...nothing, learned: ['basicAuth'], headers: ['authorization'] }
     case 'traffic.apiKeyAuthentication':
-      return { ...nothing, learned: ['apiKey', 'apiKeyToken'], headers: ['authorization'] }
+      return {
+        ...nothing,
+        learned: ['apiKey', 'apiKeyToken', 'apiKeySource'],
+        headers: ['authorization'],
+      }
     case 'traffic.oidc':
       return { ...nothing, learned: ['jwt', 'jwtToken'], headers: oidcHeaders(configs) }
     case 'traffic.extAuth':

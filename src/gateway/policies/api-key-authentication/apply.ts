@@ -32,8 +32,10 @@ const shape = record({
   entries: list(text),
   /** Names of these entries, in the same order. */
   names: list(text),
+  /** The objects that have these entries, in the same order. */
+  sources: optional(list(text)),
   /** Entries of ConfigMaps, which have hashes of keys only. */
-  hashed: optional(list(record({ name: text, text }))),
+  hashed: optional(list(record({ name: text, text, source: optional(text) }))),
 })
 type Config = Infer<typeof shape>
 
@@ -59,6 +61,7 @@ const apply: PolicyApply<Config> = {
         places?.remove(request)
         learned.apiKey = found.record
         learned.apiKeyToken = key
+        learned.apiKeySource = found.source
         return limited(exchange, found)
       },
     }
@@ -67,11 +70,11 @@ const apply: PolicyApply<Config> = {
 
 export default apply
 
-function* entriesOf({ entries, names, hashed = [] }: Config, secrets: SecretValues) {
+function* entriesOf({ entries, names, sources = [], hashed = [] }: Config, secrets: SecretValues) {
   for (const [index, digest] of entries.entries()) {
     const bytes = secrets.value(digest)
     const text = isUtf8(bytes) ? Buffer.from(bytes).toString() : undefined
-    yield { name: names[index] ?? '', text } satisfies NamedEntry
+    yield { name: names[index] ?? '', text, source: sources[index] } satisfies NamedEntry
   }
   yield* hashed
 }

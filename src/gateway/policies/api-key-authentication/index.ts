@@ -48,10 +48,13 @@ type Labels = Readonly<Record<string, string>>
 interface HashedEntry {
   readonly name: string
   readonly text: string
+  readonly source: string
 }
 
 interface Found {
   readonly secrets: SecretRef[]
+  /** The objects that have the entries of `secrets`, in the same order. */
+  readonly sources: string[]
   readonly hashed: HashedEntry[]
   readonly problems: PolicyProblem[]
   /** Warnings about duplicate keys and names. */
@@ -66,14 +69,22 @@ interface Found {
  */
 function compile(spec: ApiKeyAuthenticationSpec, references: References) {
   const { mode = 'Strict', configMapSelector: byLabel } = spec
-  const found: Found = { secrets: [], hashed: [], problems: [], notes: [], named: new Map() }
+  const found: Found = {
+    secrets: [],
+    sources: [],
+    hashed: [],
+    problems: [],
+    notes: [],
+    named: new Map(),
+  }
   if (byLabel === undefined) findSecretKeys(spec, references, found)
   else findHashedKeys(byLabel.matchLabels, references, found)
-  const { secrets, hashed, problems, notes } = found
+  const { secrets, sources, hashed, problems, notes } = found
   const config = {
     mode,
     entries: secrets.map(({ digest }) => digest),
     names: secrets.map(({ key }) => key),
+    sources,
     ...(byLabel && { hashed }),
   }
   return { config, problems, protects: true as const, secrets, notes }
@@ -130,8 +141,10 @@ function collect(secret: ReferencedSecret, path: string, found: Found): void {
   for (const [key, { apiKey = '' }] of Object.entries(secret.entries).sort(byName)) {
     const ref = secret.ref(key)
     if (ref !== undefined && (apiKey === 'plain' || apiKey === 'json')) {
+      const source = `Secret ${secret.label}`
       found.secrets.push(ref)
-      noteName(found, path, key, `Secret ${secret.label}`)
+      found.sources.push(source)
+      noteName(found, path, key, source)
     } else {
       const reasons: Readonly<Record<string, string>> = apiKeyFaults
       const message = `entry ${key} of Secret ${secret.label} ${reasons[apiKey] ?? 'is not a key'}`
@@ -208,7 +221,7 @@ function collectHashed(
         notes.push(`${path}: ${label} duplicates the key of ${owner} and is ignored`)
       else {
         owners.set(entry.keyHash, label)
-        hashed.push({ name, text })
+        hashed.push({ name, text, source: object })
         noteName(found, path, name, object)
       }
     }

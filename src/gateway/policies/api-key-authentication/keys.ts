@@ -8,11 +8,15 @@ import { redacted } from '../../../ground/secrets/credential-names.ts'
 export interface NamedEntry {
   readonly name: string
   readonly text: string | undefined
+  /** The object that has it, such as `Secret default/keys`. */
+  readonly source?: string | undefined
 }
 
 export interface ApiKey {
   /** What expressions can read: `id` (the name of the entry), the metadata, which may replace `id`, and `key`, redacted. */
   readonly record: LearnedRecord
+  /** The object that has it. */
+  readonly source: string | undefined
   readonly isDisabled: boolean
   /** Milliseconds since 1970; undefined if the key does not expire. */
   readonly expiresAt: number | undefined
@@ -31,16 +35,17 @@ export class ApiKeys {
    * the control plane reports them.
    */
   constructor(entries: Iterable<NamedEntry>) {
-    for (const { name, text } of entries) {
+    for (const { name, text, source } of entries) {
       const entry = readApiKeyEntry(text)
-      if (typeof entry !== 'string') this.#add(name, entry)
+      if (typeof entry !== 'string') this.#add(name, entry, source)
     }
   }
 
-  #add(id: string, entry: ApiKeyEntry): void {
+  #add(id: string, entry: ApiKeyEntry, source: string | undefined): void {
     const { key = '', isDisabled, expiresAt, previous, allowedModels, allowedRoutes } = entry
     const found = {
       record: { id, ...visible(entry.metadata), key: redacted },
+      source,
       isDisabled,
       expiresAt,
       allowedModels: allowedModels && namesOf(allowedModels),

@@ -1,15 +1,12 @@
-import { hexDigest } from '../../../ground/base/digest.ts'
 import { type Infer, list, record } from '../../../ground/base/shape.ts'
 import { type Exchange, next, type Verdict } from '../../../ground/exchange/exchange.ts'
 import { namedExpression } from '../../../ground/model/shapes.ts'
+import { boundedName } from '../../principal/principal.ts'
 import { Expression, textOfResult } from '../../variables/index.ts'
 import type { PolicyApply } from '../define.ts'
 
 /** The compiled form that proxies receive. */
 const shape = record({ dimensions: list(namedExpression) })
-
-/** Maximum length of a value. A longer one is replaced by its digest, so that two of them stay apart. */
-const maxLength = 256
 
 const apply: PolicyApply<Infer<typeof shape>> = {
   shape,
@@ -24,7 +21,7 @@ const apply: PolicyApply<Infer<typeof shape>> = {
         for (const { name, expression } of compiled) {
           const value = textOfResult(expression.evaluate(exchange))
           if (value === undefined || value === '') continue
-          values[name] = value.length > maxLength ? `sha256:${hexDigest('sha256', value)}` : value
+          values[name] = boundedName(value)
         }
         exchange.learned.ownIdentity = values
         return next

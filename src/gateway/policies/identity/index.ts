@@ -14,7 +14,7 @@ const dimensionName = text({
 const identitySchema = object('Identity', {
   dimensions: required(
     map(celExpression, { keys: dimensionName, max: 8 }),
-    'Expressions by the name of the dimension, such as `team: apiKey.team` and `user: jwt.sub`. A request has no value in a dimension whose expression gives no string, number or bool.',
+    'Expressions by the name of the dimension, such as `team: apiKey.team` and `user: identity.principal`. A request has no value in a dimension whose expression gives no string, number or bool.',
   ),
 })
 
@@ -30,7 +30,7 @@ export const identity = definePolicy({
   section: 'traffic',
   field: 'identity',
   schema: identitySchema,
-  doc: 'Who a request belongs to, in records, the access log, metrics and `sluice spend`, and as `identity` in later expressions. Without it, a request has one dimension, `principal`: the id of its API key, or else the subject of its token.',
+  doc: 'Who a request belongs to, in records, the access log, metrics and `sluice spend`, and as `identity` in later expressions. Without it, a request has one dimension, `principal`: the id of its API key, or else the issuer and the subject of its token, its user name, or its client certificate.',
   security: false,
   expressions: [{ path: '', point: 'traffic' }],
   compile,

@@ -38,7 +38,7 @@ const localRateLimit = object(
     }),
     key: optional(
       celExpression,
-      'Expression whose values are limited separately, such as `apiKey.id` or `jwt.sub`. Requests without a value share one limit.',
+      'Expression whose values are limited separately, such as `apiKey.id` or `identity.principal`. Requests without a value share one limit.',
     ),
   },
   { rules: [exactlyOneOf('requests', 'tokens')] },

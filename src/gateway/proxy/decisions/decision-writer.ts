@@ -15,6 +15,7 @@ import {
   noteFields,
 } from '../../../past/decisions/fields.ts'
 import { SharedText } from '../../../past/decisions/shared-text.ts'
+import { principalName } from '../../principal/principal.ts'
 import type { CompiledRule } from '../config/rules.ts'
 import { type RequestContext, StepProgress } from '../request/request-context.ts'
 import { addressText, eachIdentity } from '../telemetry/access-fields.ts'
@@ -124,12 +125,12 @@ export class DecisionWriter {
   #prepareFindings(block: BlockWriter, context: RequestContext, { record }: AccessRecord): void {
     const notes = notesOf(context.exchange)
     const { failedAttempts } = context
-    const { ownIdentity, principal } = context.exchange.learned
+    const { ownIdentity } = context.exchange.learned
     const budgets = budgetsOf(context.exchange)
     const hasDetails =
       record !== undefined ||
       ownIdentity !== undefined ||
-      principal !== undefined ||
+      principalName(context.exchange) !== undefined ||
       budgets !== undefined
     this.#hasFindings = notes !== undefined || failedAttempts !== undefined || hasDetails
     if (!this.#hasFindings) return

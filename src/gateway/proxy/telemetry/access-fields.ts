@@ -4,6 +4,7 @@ import type { ServerStream } from '../../../engines/http/contracts/streams.ts'
 import { SocketPeer } from '../../../engines/http/sockets/connection-ends.ts'
 import { BoundedMap } from '../../../ground/base/bounded-map.ts'
 import type { Exchange } from '../../../ground/exchange/exchange.ts'
+import { principalName } from '../../principal/principal.ts'
 import type { AccessRecord, StreamRecord, VisitField } from './types.ts'
 
 /** Returns the protocol that the gateway reads: that of the backend's kind, or else `http` or `https`. */
@@ -53,9 +54,9 @@ export function eachField(access: AccessRecord, exchange: ServerExchange, visit:
 const identityFields = new BoundedMap<string, string>(256)
 
 /** Visits who the request belongs to, such as `identity.team`. */
-export function eachIdentity({ learned }: Exchange, visit: VisitField): void {
-  const own = learned.ownIdentity
-  if (own === undefined) visit('identity.principal', learned.principal, false)
+export function eachIdentity(exchange: Exchange, visit: VisitField): void {
+  const own = exchange.learned.ownIdentity
+  if (own === undefined) visit('identity.principal', principalName(exchange), false)
   else for (const dimension in own) visit(identityField(dimension), own[dimension], false)
 }
 

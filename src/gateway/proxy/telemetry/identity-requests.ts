@@ -1,5 +1,6 @@
 /** Counts requests of every kind by the identity that they belong to. */
-import type { Learned } from '../../../ground/exchange/learned.ts'
+import type { Exchange } from '../../../ground/exchange/exchange.ts'
+import { principalName } from '../../principal/principal.ts'
 import { IdentityValues } from './label-values.ts'
 import type { Series } from './metric-definitions.ts'
 import { type Label, timedCounters } from './timed-counters.ts'
@@ -10,10 +11,12 @@ export class IdentityRequests {
   readonly #labels: Label[] = []
 
   /** Requests without an identity are not counted. */
-  count({ ownIdentity: own, principal }: Learned, status: number): void {
-    if (own !== undefined) {
-      for (const name in own) this.#count(name, own[name] ?? '', status)
-    } else if (principal !== undefined) this.#count('principal', principal, status)
+  count(exchange: Exchange, status: number): void {
+    const own = exchange.learned.ownIdentity
+    if (own === undefined) {
+      const principal = principalName(exchange)
+      if (principal !== undefined) this.#count('principal', principal, status)
+    } else for (const name in own) this.#count(name, own[name] ?? '', status)
   }
 
   #count(dimension: string, value: string, status: number): void {

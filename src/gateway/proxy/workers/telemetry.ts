@@ -155,7 +155,7 @@ export class WorkerTelemetry implements Telemetry {
     fillLabels(labels, exchange, access)
     this.#requests.record(labels, access.durationMs / 1_000, exchange.responseBytes)
     if (access.retries > 0) this.#retries.record(labels, 0, access.retries)
-    this.#identities.count(exchange.learned, statusOf(exchange, access))
+    this.#identities.count(exchange, statusOf(exchange, access))
     if (access.record === undefined) return
     for (const part of this.#backends) part.count(access.record, exchange, access, labels)
   }

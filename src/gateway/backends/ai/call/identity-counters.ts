@@ -1,6 +1,7 @@
 /** Counts the tokens and costs of requests to language models by the identity that they are charged to. */
 import type { Cost } from '../../../../engines/messages/cost/cost.ts'
-import type { Learned } from '../../../../ground/exchange/learned.ts'
+import type { Exchange } from '../../../../ground/exchange/exchange.ts'
+import { principalName } from '../../../principal/principal.ts'
 import { IdentityValues } from '../../../proxy/telemetry/label-values.ts'
 import type { MetricsSnapshot, Series } from '../../../proxy/telemetry/metric-definitions.ts'
 import { type Label, timedCounters } from '../../../proxy/telemetry/timed-counters.ts'
@@ -16,7 +17,7 @@ export class IdentityCounters {
   readonly #labels: Label[] = []
 
   count(
-    { ownIdentity: own, principal }: Learned,
+    exchange: Exchange,
     provider: Label,
     model: Label,
     tokens: number,
@@ -24,9 +25,10 @@ export class IdentityCounters {
   ): void {
     this.#labels[2] = provider
     this.#labels[3] = model
-    if (own !== undefined) {
-      for (const name in own) this.#count(name, own[name] ?? '', tokens, cost)
-    } else this.#count('principal', principal ?? noIdentity, tokens, cost)
+    const own = exchange.learned.ownIdentity
+    if (own === undefined) {
+      this.#count('principal', principalName(exchange) ?? noIdentity, tokens, cost)
+    } else for (const name in own) this.#count(name, own[name] ?? '', tokens, cost)
   }
 
   #count(dimension: string, value: string, tokens: number, cost: Cost | undefined): void {

@@ -68,7 +68,7 @@ export class ModelTelemetry implements BackendTelemetry {
 
   #countCost(
     { cost, costStatus, usage }: ModelDetails,
-    { learned }: ServerExchange,
+    exchange: ServerExchange,
     labels: readonly Label[],
   ): void {
     if (costStatus === undefined) return
@@ -76,7 +76,7 @@ export class ModelTelemetry implements BackendTelemetry {
     if (cost !== undefined) this.#costs.add(labels, cost)
     const counted = cost?.usage ?? usage
     const tokens = counted === undefined ? 0 : inputWithCache(counted) + counted.output
-    this.#identities.count(learned, labels[1] ?? '', labels[4] ?? '', tokens, cost)
+    this.#identities.count(exchange, labels[1] ?? '', labels[4] ?? '', tokens, cost)
   }
 
   #countTokens(type: string, amount: number | undefined, labels: readonly Label[]): void {

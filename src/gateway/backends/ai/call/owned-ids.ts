@@ -1,5 +1,5 @@
 /**
- * Ids of what providers store, as clients have them. An id is sealed together with the backend, the owner (`ownerOf`),
+ * Ids of what providers store, as clients have them. An id is sealed together with the backend, the owner (`ownerDigest`),
  * and the provider that stores the thing, so that no table is needed, and every proxy with the key can open it:
  *
  *   resp_<sealed ["provider", "resp_68f…", "the model that the client asked for"]>
@@ -13,7 +13,7 @@ import {
 } from '../../../../engines/messages/stored/stored-ids.ts'
 import type { Exchange } from '../../../../ground/exchange/exchange.ts'
 import { Seal } from '../../../../ground/secrets/seal.ts'
-import { ownerOf } from '../../../proxy/request/principal.ts'
+import { ownerDigest } from '../../../principal/principal.ts'
 
 /** What an id says. */
 interface OpenedId {
@@ -59,7 +59,7 @@ export class OwnedIds {
 
   constructor(ids: IdSeal, backend: string, exchange: Exchange) {
     this.#ids = ids
-    this.#owner = [backend, ownerOf(exchange) ?? null]
+    this.#owner = [backend, ownerDigest(exchange) ?? null]
   }
 
   #context(kind: StoredKind): string {

@@ -7,10 +7,10 @@ import type { LearnedRecord } from '../../../../../ground/exchange/learned.ts'
 import type { McpItem, McpRules } from '../../../../../ground/exchange/mcp.ts'
 import { addNote } from '../../../../../ground/exchange/notes.ts'
 import type { McpList } from '../../../../../ground/model/mcp-lists.ts'
+import { principalDigest } from '../../../../principal/principal.ts'
 import type { BackendAccess } from '../../../../proxy/config/backend-access.ts'
 import type { RulePlacement } from '../../../../proxy/config/placement.ts'
 import type { CompiledBackend } from '../../../../proxy/config/rules.ts'
-import { principalOf } from '../../../../proxy/request/principal.ts'
 import type { RequestContext } from '../../../../proxy/request/request-context.ts'
 import type { GatewayRuntime } from '../../../../proxy/request/runtime.ts'
 import { isToolError } from '../../json-rpc.ts'
@@ -86,7 +86,7 @@ export class McpExchange {
 
   /** Digest of the client's verified credentials; undefined if there are none. */
   get principal(): string | undefined {
-    return principalOf(this.client)
+    return principalDigest(this.client)
   }
 
   /**

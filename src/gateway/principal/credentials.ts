@@ -1,54 +1,41 @@
 /**
- * The principal of a client: all its verified credentials. An MCP session belongs to the principal that
- * began it, and what a provider of models stores belongs to the one that made it. Each kind of credentials is represented by:
+ * The verified credentials of a client as texts. Each kind is represented by:
  *
  *   JWT          issuer and subject, or issuer, client and user claims, or else the token itself
- *   API key      the key; for what providers store its id, so that a rotated key keeps it
+ *   API key      the object that has it, and its id, so that a rotated key stays the same principal
  *   basic        the user name
  *   certificate  the SPIFFE id, else issuer, subject and alternative names
  *   extAuth      the user that the service names, else its metadata and the credentials that were sent to it
- *
- * New credentials of the same principal can continue a session.
  */
-import { hash } from 'node:crypto'
-import type { Exchange, PeerCertificate } from '../../../ground/exchange/exchange.ts'
-import type { Learned, LearnedRecord, LearnedValue } from '../../../ground/exchange/learned.ts'
+import type { PeerCertificate } from '../../ground/exchange/exchange.ts'
+import type { Learned, LearnedRecord, LearnedValue } from '../../ground/exchange/learned.ts'
 
-/** Returns a digest of the principal; undefined if no credentials were verified. */
-export function principalOf(exchange: Exchange): string | undefined {
-  const { apiKey, apiKeyToken } = exchange.learned
-  return digestOf(partsOf(exchange, apiKey && (apiKeyToken ?? canonical(apiKey))))
-}
-
-/**
- * Returns a digest of the owner of what a provider stores: the principal, and who the request belongs to by a policy
- * `identity`; undefined if nothing says who the client is.
- */
-export function ownerOf(exchange: Exchange): string | undefined {
-  const { apiKey, ownIdentity } = exchange.learned
-  const key = apiKey && (textIn(apiKey, 'id') ?? canonical(apiKey))
-  return digestOf([...partsOf(exchange, key), ownIdentity && canonical(ownIdentity)])
-}
-
-type Parts = readonly (string | undefined)[]
-
-function partsOf({ learned, peerCertificate }: Exchange, key: string | undefined): Parts {
+/** Returns the kinds in the order above; undefined for those that the request does not have. */
+export function credentialParts(
+  learned: Learned,
+  certificate: PeerCertificate | undefined,
+): readonly (string | undefined)[] {
   return [
     ownerOfToken(learned),
-    key,
+    ownerOfKey(learned),
     learned.basicAuth?.username,
-    ownerOfCertificate(peerCertificate),
+    ownerOfCertificate(certificate),
     callerOf(learned),
   ]
 }
 
-function digestOf(parts: Parts): string | undefined {
-  if (parts.every((part) => part === undefined)) return undefined
-  return hash('sha256', JSON.stringify(parts), 'base64url').slice(0, 22)
+/** Keys of several objects can have one id. */
+function ownerOfKey({ apiKey, apiKeySource }: Learned): string | undefined {
+  if (apiKey === undefined) return undefined
+  return JSON.stringify([apiKeySource, textIn(apiKey, 'id') ?? canonical(apiKey)])
 }
 
 /** Claims that name a client (RFC 9068 section 2.2, OpenID Connect Core section 2, and vendors). */
 const clientClaims = ['client_id', 'azp', 'cid', 'appid']
+/** Returns the first claim that names the client. */
+export const clientOf = (jwt: LearnedRecord): string | undefined =>
+  clientClaims.map((name) => textIn(jwt, name)).find((value) => value !== undefined)
+
 /** Claims that name a user if there is no `sub`. */
 const userClaims = ['oid', 'uid', 'user_id', 'preferred_username', 'username', 'upn', 'email']
 
@@ -107,13 +94,13 @@ function callerOf(learned: Learned): string | undefined {
   return JSON.stringify(['credentials', checkedCredentials, canonical(extauthz)])
 }
 
-function textIn(record: LearnedRecord, name: string): string | undefined {
+export function textIn(record: LearnedRecord, name: string): string | undefined {
   const value = record[name]
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
 /** JSON with sorted members, so that equal values have equal texts. */
-function canonical(value: LearnedValue | undefined): string {
+export function canonical(value: LearnedValue | undefined): string {
   if (typeof value === 'bigint') return `${value}`
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? ''
