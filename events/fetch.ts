@@ -11,11 +11,12 @@ export const jwksFetched = defineEvent<JwksFetchedData>()({
   type: 'dev.sluice.jwks.fetched.v1',
   version: 1,
   about:
-    'A key set was fetched and differs from the previous one. An unchanged key set adds no event.',
+    'A key set was fetched and differs from the previous one, or checks of an OpenID provider have another result. An unchanged one adds no event.',
   fields: {
-    uri: 'URI from which it was fetched.',
+    uri: 'URI from which it was fetched, or of the metadata of the provider.',
     digest: 'Digest of the key set.',
-    keySet: 'The JSON Web Key Set (RFC 7517), public members only.',
+    keySet:
+      'The JSON Web Key Set (RFC 7517), public members only. For a provider, `problem` says why it cannot be used; without it, it can.',
   },
 })
 export type JwksFetched = EventOf<typeof jwksFetched>

@@ -139,6 +139,7 @@ const nothing: References = {
   configMapsWith: () => [],
   dynamicApiKeys: () => undefined,
   keySet: () => 'nothing is fetched here',
+  issuerProblem: () => undefined,
 }
 
 /** A field of a GatewayPolicy, compiled as the control plane does it. */

@@ -15,7 +15,7 @@
  * are no cycles. Stages are pure functions: no clock, no randomness, sorted iteration.
  */
 
-import type { KeySetRequest } from '../../ground/model/key-sets.ts'
+import type { DocumentRequest } from '../../ground/model/key-sets.ts'
 import type { ObjectKey, ObjectRef } from '../../ground/model/names.ts'
 import { objectKey } from '../../ground/model/names.ts'
 import type { Resource, ResourceKey } from '../../ground/model/resources.ts'
@@ -52,7 +52,7 @@ export interface Reader {
     ...inputs: Inputs
   ): Result
   /** Requests a key set for as long as the derivation exists; the fetched keys are read as an input. */
-  requestKeySet(request: KeySetRequest): void
+  requestKeySet(request: DocumentRequest): void
 }
 
 export type Contribution = readonly [relation: string, key: string, member: string]
@@ -118,7 +118,7 @@ export class Graph {
   readonly #dirty: readonly Set<ObjectKey>[]
   /** For each stage, the reader that its derivations use; only one runs at a time. */
   readonly #views: readonly Reader[]
-  #requested: readonly KeySetRequest[] = nothing
+  #requested: readonly DocumentRequest[] = nothing
 
   constructor(stages: readonly Stage[], indexes: readonly IndexDefinition[]) {
     this.#stages = stages

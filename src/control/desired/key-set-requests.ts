@@ -1,12 +1,12 @@
-import type { KeySetRequest } from '../../ground/model/key-sets.ts'
+import type { DocumentRequest } from '../../ground/model/key-sets.ts'
 
-/** The key set requests of all derivations. Of requests with the same URI, the shortest period is used. */
+/** The key sets and issuers that are wanted: the requests of all derivations. Of requests with the same URI, the shortest period is used. */
 export class KeySetRequests {
-  readonly #byOwner = new Map<string, readonly KeySetRequest[]>()
-  #joined: readonly KeySetRequest[] | undefined
+  readonly #byOwner = new Map<string, readonly DocumentRequest[]>()
+  #joined: readonly DocumentRequest[] | undefined
 
   /** Replaces all requests of an owner. */
-  set(owner: string, requests: readonly KeySetRequest[]): void {
+  set(owner: string, requests: readonly DocumentRequest[]): void {
     if (requests.length === 0 && !this.#byOwner.has(owner)) return
     if (requests.length === 0) this.#byOwner.delete(owner)
     else this.#byOwner.set(owner, requests)
@@ -14,13 +14,13 @@ export class KeySetRequests {
   }
 
   /** One request per URI. Returns the same array until something changes. */
-  all(): readonly KeySetRequest[] {
+  all(): readonly DocumentRequest[] {
     this.#joined ??= this.#join()
     return this.#joined
   }
 
-  #join(): readonly KeySetRequest[] {
-    const byUri = new Map<string, KeySetRequest>()
+  #join(): readonly DocumentRequest[] {
+    const byUri = new Map<string, DocumentRequest>()
     for (const request of [...this.#byOwner.values()].flat()) {
       const known = byUri.get(request.uri)
       if (known === undefined || request.cacheMs < known.cacheMs) byUri.set(request.uri, request)

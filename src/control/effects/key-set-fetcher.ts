@@ -6,7 +6,12 @@ import { hash, randomUUID } from 'node:crypto'
 import { jwksFetched, type SluiceEvent } from '../../../events/index.ts'
 import { canonicalJson } from '../../ground/base/canonical.ts'
 import { timerDelay } from '../../ground/base/timer-delay.ts'
-import { type KeySetRequest, keySetText } from '../../ground/model/key-sets.ts'
+import {
+  type DocumentRequest,
+  type IssuerRequest,
+  type KeySetRequest,
+  keySetText,
+} from '../../ground/model/key-sets.ts'
 import type { Resource } from '../../ground/model/resources.ts'
 import { newEvent } from '../log/index.ts'
 import type { SecretLookup } from './call-backend.ts'
@@ -32,7 +37,7 @@ interface KeySetFetcherOptions {
 }
 
 interface Fetching {
-  request: KeySetRequest
+  request: DocumentRequest
   timer: NodeJS.Timeout | undefined
   failures: number
 }
@@ -57,7 +62,7 @@ export class KeySetFetcher {
   }
 
   /** Fetches new key sets, and stops fetching those that are not in the list. */
-  update(wanted: readonly KeySetRequest[]): void {
+  update(wanted: readonly DocumentRequest[]): void {
     if (this.#end.signal.aborted) return
     const uris = new Set(wanted.map(({ uri }) => uri))
     for (const [uri, { timer }] of this.#fetching) {
@@ -68,7 +73,7 @@ export class KeySetFetcher {
     for (const request of wanted) this.#want(request)
   }
 
-  #want(request: KeySetRequest): void {
+  #want(request: DocumentRequest): void {
     const known = this.#fetching.get(request.uri)
     if (known === undefined) {
       const fetching = { request, timer: undefined, failures: 0 }
@@ -100,6 +105,36 @@ export class KeySetFetcher {
 
   async #fetch(fetching: Fetching): Promise<void> {
     const { request } = fetching
+    if ('issuer' in request) return this.#check(fetching, request)
+    return this.#fetchKeys(fetching, request)
+  }
+
+  /** Records what is wrong with an issuer once two checks in a row have found something. */
+  async #check(fetching: Fetching, request: IssuerRequest): Promise<void> {
+    const { resources, secret, clusterDomain, known, onNotice, onRecovered } = this.#options
+    const { uri, issuer } = request
+    const { signal: stop } = this.#end
+    try {
+      const { issuerProblem } = await import('./check-issuer.ts')
+      const context = { resources: resources(), secret, clusterDomain, stop }
+      const problem = await issuerProblem(request, context)
+      if (problem === undefined) {
+        if (fetching.failures > 1) onRecovered(`issuer ${issuer} can be used again`)
+        fetching.failures = 0
+        if (known(uri) !== undefined) await this.#record(uri, {})
+      } else {
+        fetching.failures++
+        if (fetching.failures > 1) await this.#record(uri, { problem })
+        if (fetching.failures === 2) onNotice(`issuer ${issuer}: ${problem}; it is checked again`)
+      }
+    } catch {
+      // The check ends because the control plane does, or its event could not be stored.
+      fetching.failures++
+    }
+    this.#schedule(fetching, delayOf(fetching))
+  }
+
+  async #fetchKeys(fetching: Fetching, request: KeySetRequest): Promise<void> {
     const { resources, secret, clusterDomain, onNotice, onRecovered } = this.#options
     let text = keySetText(request.uri)
     try {

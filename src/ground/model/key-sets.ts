@@ -19,6 +19,28 @@ export interface KeySetRequest {
   readonly cacheMs: number
 }
 
+/** An OpenID provider to check regularly: whether its metadata and its keys can be used. */
+export interface IssuerRequest {
+  /** Identifies the check in events: the URL of the metadata, or of the key set if nothing is discovered. */
+  readonly uri: string
+  readonly issuer: string
+  /** Set if the key set is not that of the metadata. */
+  readonly jwksURI?: string | undefined
+  /** Whether endpoints are read from the metadata. */
+  readonly isDiscovered: boolean
+  /** Backend through which the origin of the issuer is reached; if not set, its host name is resolved. */
+  readonly backend?: Pick<KeySetRequest, 'target' | 'address'> | undefined
+  /** Milliseconds after which it is checked again. */
+  readonly cacheMs: number
+}
+
+/** Where an issuer has its metadata (OpenID Connect Discovery 1.0, section 4). */
+export const metadataURL = (issuer: string): string =>
+  `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
+
+/** A document that the control plane fetches regularly. */
+export type DocumentRequest = KeySetRequest | IssuerRequest
+
 /**
  * Names a key set in messages: `idp.default.svc:8080/keys`, or
  * `idp.example.com:443/keys (GatewayBackend default/idp)`.

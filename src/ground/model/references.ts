@@ -23,6 +23,11 @@ export interface References {
   backend(reference: BackendReference): DirectTarget | string
   /** Requests that a key set is fetched regularly. Returns a text if the reference cannot be resolved. */
   keySet(remote: RemoteKeySet): FetchedKeySet | string
+  /**
+   * Requests that an OpenID provider is checked regularly. Returns what the last check has found; undefined if it can
+   * be used, or was not checked yet.
+   */
+  issuerProblem(issuer: RemoteIssuer): string | undefined
 }
 
 /** The target of a reference that a policy calls, or the reason why it cannot be called. */
@@ -55,6 +60,14 @@ export interface RemoteKeySet {
   readonly path: string
   /** Milliseconds after which the key set is fetched again. */
   readonly cacheMs: number
+}
+
+/** An OpenID provider. The fields are those of IssuerRequest. */
+export interface RemoteIssuer {
+  readonly issuer: string
+  readonly jwksURI?: string | undefined
+  readonly isDiscovered: boolean
+  readonly backendRef?: BackendReference | undefined
 }
 
 export interface FetchedKeySet {

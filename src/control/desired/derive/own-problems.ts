@@ -156,6 +156,7 @@ const permissiveReferences: References = {
   dynamicApiKeys: () => undefined,
   backend: ({ namespace = '', name }) => ({ type: 'backend', namespace, name }),
   keySet: ({ path }) => ({ uri: path, keySet: { keys: [samplePublicKey] } }),
+  issuerProblem: () => undefined,
 }
 
 /** An arbitrary public key that can verify signatures (RFC 8037, appendix A.2). */

@@ -6,6 +6,7 @@ import {
   type KeySetRequest,
   keySetInput,
   keySetsPendingInput,
+  metadataURL,
 } from '../../../ground/model/key-sets.ts'
 import { matchesSelector } from '../../../ground/model/label-selector.ts'
 import type { ObjectName } from '../../../ground/model/names.ts'
@@ -15,6 +16,7 @@ import type {
   ReferencedConfigMap,
   ReferencedSecret,
   References,
+  RemoteIssuer,
   RemoteKeySet,
 } from '../../../ground/model/references.ts'
 import type { DirectTarget } from '../../../ground/model/resources.ts'
@@ -73,6 +75,7 @@ export function referencesFrom(
       (read.input(keySetsPendingInput) === true ? undefined : new Map()),
     backend: backendFor(findRouteKind(kind) ? { kind, namespace } : policy),
     keySet: (remote) => referToKeySet(remote, backendFor(policy), read),
+    issuerProblem: (remote) => referToIssuer(remote, backendFor(policy), read),
   }
 }
 
@@ -142,6 +145,29 @@ function referToKeySet(
   }
   return { uri, keySet }
 }
+
+/** How often issuers are checked, in milliseconds. */
+const issuerMs = 300_000
+
+/** Requests a check, and returns what the last one has found. */
+function referToIssuer(
+  { backendRef, issuer, jwksURI, isDiscovered }: RemoteIssuer,
+  find: (reference: BackendReference) => DirectTarget | string,
+  read: Reader,
+): string | undefined {
+  const backend = backendRef && calledAddress(find(backendRef), read)
+  // The policy reports the reference itself. Backends that only proxies can call are not checked.
+  if (typeof backend === 'string') return undefined
+  const checked = isDiscovered ? metadataURL(issuer) : (jwksURI ?? issuer)
+  const through = backend && `#${targetText(backend.target)}`
+  const uri = `${checked}${through ?? ''}`
+  read.requestKeySet({ uri, issuer, jwksURI, isDiscovered, backend, cacheMs: issuerMs })
+  const found = read.input<FetchedKeys>(keySetInput(uri))?.keySet.problem
+  return typeof found === 'string' ? found : undefined
+}
+
+const targetText = ({ type, namespace, name }: KeySetRequest['target']): string =>
+  `${type === 'service' ? 'Service' : 'GatewayBackend'}/${namespace}/${name}`
 
 /** The URI includes the backend: backends with the same address may trust different authorities. */
 function uriOf(

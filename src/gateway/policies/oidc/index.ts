@@ -180,6 +180,16 @@ function compile(spec: OidcSpec, references: References): Compiled<OidcConfig> {
     spec.sessionKeysRef && found('sessionKeysRef', keysOf(spec.sessionKeysRef.name, references))
   const target = spec.backendRef && found('backendRef', calledBackend(references, spec.backendRef))
   if (problems.length > 0) return { problems }
+  const broken = references.issuerProblem({
+    issuer: spec.issuer,
+    jwksURI: spec.jwksURI,
+    isDiscovered: !(spec.authorizationEndpoint && spec.tokenEndpoint && spec.jwksURI),
+    backendRef: spec.backendRef,
+  })
+  if (broken !== undefined) {
+    const message = `${broken}; nobody can sign in until this works, which the gateway notices by itself`
+    problems.push({ path: 'issuer', message, partial: true })
+  }
   const notes = spec.issuer.startsWith('http:')
     ? [
         'issuer: the provider is reached without TLS, so that others on the network can read and change tokens',
