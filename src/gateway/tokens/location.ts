@@ -29,15 +29,18 @@ export interface CredentialLocation {
   remove(request: RequestHead): void
 }
 
-/** `Authorization: Bearer TOKEN`, the place of RFC 6750 section 2.1. */
-const bearerHeader: CredentialLocation = {
-  find: ({ request }) => credentialsOf(request.headers, 'bearer'),
+/** `Authorization: Bearer TOKEN` (RFC 6750 section 2.1), or another scheme. */
+const authorizationHeader = (scheme: 'bearer' | 'basic'): CredentialLocation => ({
+  find: ({ request }) => credentialsOf(request.headers, scheme),
   remove: ({ headers }) => headers.remove('authorization'),
-}
+})
 
-/** Returns the place of a configuration; without one, the bearer token of the Authorization header. */
-export function locationOf(config: LocationConfig | undefined): CredentialLocation {
-  if (config === undefined) return bearerHeader
+/** Returns the place of a configuration; without one, the Authorization header with a scheme in lower case. */
+export function locationOf(
+  config: LocationConfig | undefined,
+  scheme: 'bearer' | 'basic' = 'bearer',
+): CredentialLocation {
+  if (config === undefined) return authorizationHeader(scheme)
   const { header, queryParameter, cookie, expression } = config
   if (header !== undefined) return inHeader(header.name, header.prefix)
   if (queryParameter !== undefined) return inQuery(queryParameter.name)

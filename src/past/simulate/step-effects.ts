@@ -54,14 +54,18 @@ export function effectsOf(name: string, policies: readonly PolicyResource[]): St
   const configs = policies.map(({ config }) => JSON.parse(config) as Config)
   switch (name) {
     case 'traffic.jwtAuthentication':
-      return { ...nothing, learned: ['jwt', 'jwtToken'], headers: tokenFields(configs) }
+      return {
+        ...nothing,
+        learned: ['jwt', 'jwtToken'],
+        headers: ['dpop', ...credentialFields(configs)],
+      }
     case 'traffic.basicAuthentication':
-      return { ...nothing, learned: ['basicAuth'], headers: ['authorization'] }
+      return { ...nothing, learned: ['basicAuth'], headers: credentialFields(configs) }
     case 'traffic.apiKeyAuthentication':
       return {
         ...nothing,
         learned: ['apiKey', 'apiKeyToken', 'apiKeySource'],
-        headers: ['authorization'],
+        headers: credentialFields(configs),
       }
     case 'traffic.oidc':
       return { ...nothing, learned: ['jwt', 'jwtToken'], headers: oidcHeaders(configs) }
@@ -102,13 +106,12 @@ interface Config {
   }
 }
 
-/** The token is removed from the place where clients send it, and the proof of its key. */
-function tokenFields([config]: readonly Config[]): readonly string[] {
+/** The credential is removed from the place where clients send it. */
+function credentialFields([config]: readonly Config[]): readonly string[] {
   const { header, queryParameter, cookie } = config?.location ?? {
     header: { name: 'authorization' },
   }
   return [
-    'dpop',
     ...(header ? [header.name] : []),
     ...(queryParameter ? [':query'] : []),
     ...(cookie ? ['cookie'] : []),

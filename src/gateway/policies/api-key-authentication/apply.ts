@@ -7,7 +7,6 @@ import {
   ambiguous,
   bearerChallenge,
   type Credentials,
-  credentialsOf,
   invalidTokenChallenge,
   none,
 } from '../../../engines/auth/authorization-header.ts'
@@ -22,6 +21,7 @@ import {
 } from '../../../ground/exchange/exchange.ts'
 import { type ClientKeys, forwardingExtensions } from '../../../ground/exchange/forwarding.ts'
 import { routeRefusal } from '../../../ground/exchange/route-refusal.ts'
+import { locationOf, locationShape } from '../../tokens/location.ts'
 import type { PolicyApply } from '../define.ts'
 import { type ApiKey, ApiKeys, type NamedEntry } from './keys.ts'
 
@@ -34,6 +34,7 @@ const shape = record({
   names: list(text),
   /** The objects that have these entries, in the same order. */
   sources: optional(list(text)),
+  location: optional(locationShape),
   /** Entries of ConfigMaps, which have hashes of keys only. */
   hashed: optional(list(record({ name: text, text, source: optional(text) }))),
 })
@@ -42,22 +43,26 @@ type Config = Infer<typeof shape>
 const apply: PolicyApply<Config> = {
   shape,
   bind(config, _callouts, secrets) {
-    const { mode } = config
+    const { mode, location } = config
+    const place = locationOf(location)
+    const isElsewhere = location !== undefined
     const keys = new ApiKeys(entriesOf(config, secrets))
     const unknown = invalid(keys.isEmpty ? 'the policy has no usable key' : 'unknown API key')
     return {
       onRequest(exchange): Verdict {
         const { request, learned, extensions } = exchange
-        const places = extensions.get(forwardingExtensions.clientKeys) as ClientKeys | undefined
-        const bearer = credentialsOf(request.headers, 'bearer')
-        const key = places === undefined ? bearer : onlyKey(places.find(request), bearer)
+        const places = isElsewhere
+          ? undefined
+          : (extensions.get(forwardingExtensions.clientKeys) as ClientKeys | undefined)
+        const own = place.find(exchange)
+        const key = places === undefined ? own : onlyKey(places.find(request), own)
         if (key === none) return mode === 'Optional' ? next : missing
         if (key === ambiguous) return several
         const found = keys.find(key)
         if (found === undefined) return unknown
         const refused = refusalOf(found)
         if (refused !== undefined) return refused
-        if (bearer !== none) request.headers.remove('authorization')
+        if (own !== none) place.remove(request)
         places?.remove(request)
         learned.apiKey = found.record
         learned.apiKeyToken = key

@@ -7,10 +7,11 @@ import type {
 import type { SecretRef } from '../../../ground/model/resources.ts'
 import { type Infer, object, optional, required } from '../../../ground/schema/field.ts'
 import { exactlyOneOf } from '../../../ground/schema/rules.ts'
-import { credentialMode } from '../../../ground/schema/shapes/authentication.ts'
+import { credentialLocation, credentialMode } from '../../../ground/schema/shapes/authentication.ts'
 import { localReference } from '../../../ground/schema/shapes/references.ts'
 import { labels } from '../../../ground/schema/shapes/selectors.ts'
 import { apiKeyFaults, readApiKeyEntry } from '../../../ground/secrets/api-key-entry.ts'
+import { compileLocation } from '../../tokens/compile-location.ts'
 import { definePolicy, type PolicyProblem } from '../define.ts'
 
 const secretSelector = object(
@@ -29,6 +30,10 @@ const apiKeyAuthenticationSchema = object(
   'APIKeyAuthentication',
   {
     mode: optional(credentialMode, { doc: 'What happens without a valid key.', default: 'Strict' }),
+    location: optional(
+      credentialLocation,
+      'Where the key is. If not set, in `Authorization` with the scheme `Bearer`, or where clients of the models of the route put it.',
+    ),
     secretRef: optional(
       localReference('Secret'),
       'Secret with the keys. Each entry is one key, as text or as JSON (`key` or `keyHash`, `metadata`, `expiresAt`, `disabled`, `allowedModels`, `allowedRoutes`, `previous`).',
@@ -68,7 +73,7 @@ interface Found {
  * applies, but no key is valid: Strict rejects all requests, and the status says why.
  */
 function compile(spec: ApiKeyAuthenticationSpec, references: References) {
-  const { mode = 'Strict', configMapSelector: byLabel } = spec
+  const { mode = 'Strict', configMapSelector: byLabel, location } = spec
   const found: Found = {
     secrets: [],
     sources: [],
@@ -86,6 +91,7 @@ function compile(spec: ApiKeyAuthenticationSpec, references: References) {
     names: secrets.map(({ key }) => key),
     sources,
     ...(byLabel && { hashed }),
+    ...(location && { location: compileLocation(location) }),
   }
   return { config, problems, protects: true as const, secrets, notes }
 }
@@ -236,6 +242,7 @@ export const apiKeyAuthentication = definePolicy({
   doc: 'Requires an API key.',
   security: true,
   preRouting: true,
+  expressions: [{ path: 'location.expression', point: 'credentials' }],
   compile,
   apply: () => import('./apply.ts'),
 })

@@ -1,8 +1,8 @@
 /** HTTP Basic authentication (RFC 7617). */
 
-import { ambiguous, credentialsOf, none } from '../../../engines/auth/authorization-header.ts'
+import { ambiguous, none } from '../../../engines/auth/authorization-header.ts'
 import { andThen } from '../../../ground/base/and-then.ts'
-import { choice, type Infer, list, record, text } from '../../../ground/base/shape.ts'
+import { choice, type Infer, list, optional, record, text } from '../../../ground/base/shape.ts'
 import {
   type Exchange,
   next,
@@ -10,6 +10,7 @@ import {
   refuse,
   type Verdict,
 } from '../../../ground/exchange/exchange.ts'
+import { locationOf, locationShape } from '../../tokens/location.ts'
 import type { PolicyApply } from '../define.ts'
 import { Users } from './users.ts'
 
@@ -22,11 +23,13 @@ const shape = record({
    * credentials are valid.
    */
   files: list(text),
+  location: optional(locationShape),
 })
 
 const apply: PolicyApply<Infer<typeof shape>> = {
   shape,
-  bind({ mode, realm, files }, _callouts, secrets) {
+  bind({ mode, realm, files, location }, _callouts, secrets) {
+    const place = locationOf(location, 'basic')
     const users = new Users(files.map((digest) => Buffer.from(secrets.value(digest)).toString()))
     const missing = refusal(realm, 'no basic authentication credentials found', 'no credentials')
     const invalid = (detail: string) => refusal(realm, 'invalid credentials', detail)
@@ -35,13 +38,13 @@ const apply: PolicyApply<Infer<typeof shape>> = {
     const wrong = invalid('unknown user or wrong password')
     const settle = (fits: boolean, exchange: Exchange, user: string): Verdict => {
       if (!fits) return wrong
-      exchange.request.headers.remove('authorization')
+      place.remove(exchange.request)
       exchange.learned.basicAuth = { username: user }
       return next
     }
     return {
       onRequest(exchange): Verdict | Promise<Verdict> {
-        const credentials = credentialsOf(exchange.request.headers, 'basic')
+        const credentials = place.find(exchange)
         if (credentials === none) return mode === 'Optional' ? next : missing
         if (credentials === ambiguous) return several
         const pair = decode(credentials)

@@ -5,8 +5,9 @@ import { missingEntry, type References } from '../../../ground/model/references.
 import type { SecretRef } from '../../../ground/model/resources.ts'
 import { type Infer, list, object, optional, text } from '../../../ground/schema/field.ts'
 import { exactlyOneOf } from '../../../ground/schema/rules.ts'
-import { credentialMode } from '../../../ground/schema/shapes/authentication.ts'
+import { credentialLocation, credentialMode } from '../../../ground/schema/shapes/authentication.ts'
 import { localReference } from '../../../ground/schema/shapes/references.ts'
+import { compileLocation } from '../../tokens/compile-location.ts'
 import { definePolicy, type PolicyProblem } from '../define.ts'
 
 const htpasswdLine = text({
@@ -31,6 +32,10 @@ const basicAuthenticationSchema = object(
       doc: 'Lines of an htpasswd file, <user>:<hash>; MD5 (apr1), bcrypt, crypt and SHA-1 hashes. Never a plain password.',
       secret: 'value',
     }),
+    location: optional(
+      credentialLocation,
+      'Where the credentials are: `USER:PASSWORD` in base64. If not set, in `Authorization` with the scheme `Basic`.',
+    ),
     secretRef: optional(
       localReference('Secret'),
       'Secret whose key .htaccess holds a whole htpasswd file.',
@@ -52,7 +57,7 @@ interface Credentials {
  * rejects all requests, and the status says why.
  */
 function compile(spec: BasicAuthenticationSpec, references: References) {
-  const { mode = 'Strict', realm = 'Restricted' } = spec
+  const { mode = 'Strict', realm = 'Restricted', location } = spec
   if (!isFieldValue(realm)) {
     return { problems: [{ path: 'realm', message: 'holds characters that no header can carry' }] }
   }
@@ -60,7 +65,12 @@ function compile(spec: BasicAuthenticationSpec, references: References) {
     spec.secretRef === undefined
       ? inlineUsers(spec.users ?? [])
       : fromSecret(spec.secretRef.name, references)
-  const config = { mode, realm, files: files.map(({ digest }) => digest) }
+  const config = {
+    mode,
+    realm,
+    files: files.map(({ digest }) => digest),
+    ...(location && { location: compileLocation(location) }),
+  }
   return { config, problems, protects: true as const, secrets: files }
 }
 
@@ -100,6 +110,7 @@ export const basicAuthentication = definePolicy({
   doc: 'Requires a user name and a password (RFC 7617).',
   security: true,
   preRouting: true,
+  expressions: [{ path: 'location.expression', point: 'credentials' }],
   compile,
   apply: () => import('./apply.ts'),
 })

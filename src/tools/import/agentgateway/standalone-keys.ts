@@ -26,7 +26,8 @@ export function apiKey(field: SourceField, scene: RouteScene): void {
     return [id, JSON.stringify(compact(entry))] as const
   })
   const secretRef = addSecret(result, secret, Object.fromEntries(entries), field)
-  plan.traffic.apiKeyAuthentication = { ...modeOf(field), secretRef }
+  const location = field.take('location')
+  plan.traffic.apiKeyAuthentication = compact({ ...modeOf(field), location, secretRef })
 }
 
 /** Adds a budget of a key. Its windows begin with the epoch, as units of the calendar do in UTC. */

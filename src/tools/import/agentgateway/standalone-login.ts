@@ -76,7 +76,8 @@ export function basicAuth(field: SourceField, { plan, name, result }: RouteScene
   }
   const realm = field.text('realm')
   const secretRef = { name: secret }
-  plan.traffic.basicAuthentication = compact({ ...modeOf(field), realm, secretRef })
+  const location = field.take('location')
+  plan.traffic.basicAuthentication = compact({ ...modeOf(field), location, realm, secretRef })
 }
 
 /** Rules about tools. A policy has one action, so that rules of several actions become one condition. */
