@@ -164,6 +164,15 @@ describe('signing out', () => {
     expect((await dora.fetch(at('/'))).status).toBe(200)
   })
 
+  it('by a call of the provider that names a session also ends those of the user that have no name', async () => {
+    provider.behaviour.user = 'gina'
+    provider.behaviour.claims = { sid: undefined }
+    const gina = await signedIn()
+    const token = await provider.logoutToken({ sid: 'session-of-gina', sub: 'gina' })
+    expect((await back(token)).status).toBe(200)
+    await until(async () => (await gina.fetch(at('/'))).status === 401)
+  })
+
   it.each([
     ['with a nonce', { sub: 'ann', nonce: 'x' }, undefined],
     ['without an event', { sub: 'ann', events: {} }, undefined],
@@ -221,8 +230,17 @@ describe('keys, outages and mistakes', () => {
   it('a sign-in that is not as strong as the policy asks for is refused, without a loop', async () => {
     expect((await new Browser().open(at('/', 'stepped'))).status).toBe(403)
     expect(provider.lastAuthorization.get('acr_values')).toBe('gold')
-    provider.behaviour.claims = { acr: 'gold' }
-    await signedIn('stepped')
+    provider.reset({ claims: { acr: 'gold' }, expiresIn: 2 })
+    const browser = await signedIn('stepped')
+    // Tokens of renewals need not say again how the user has signed in.
+    provider.behaviour.claims = { sid: undefined }
+    await until(async () => {
+      const { status, headers } = await browser.fetch(at('/', 'stepped'))
+      expect(status).toBe(200)
+      return headers['set-cookie'] !== undefined
+    })
+    const { status } = await browser.fetch(at('/', 'stepped'))
+    expect(status).toBe(200)
   })
 
   it('nothing passes without the client secret, and the status says so', async () => {

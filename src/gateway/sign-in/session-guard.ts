@@ -21,7 +21,7 @@ import { dropReserved, guardCookies, guardedField } from './other-routes.ts'
 import { type Provider, ProviderError } from './provider.ts'
 import type { Renewal, Renewals } from './renewals.ts'
 import { challenge, unavailable } from './responses.ts'
-import type { Session } from './session.ts'
+import { type Session, signInClaimsOf } from './session.ts'
 import { type CookieNames, callbackPath, type SignIn, sealWithin, tokenFields } from './sign-in.ts'
 import type { SignOut } from './sign-out.ts'
 import type { SignedOut } from './signed-out.ts'
@@ -228,10 +228,12 @@ export class SessionGuard implements Step {
       const keys = keyring()
       if (keys === undefined) return 'failed'
       const fields = tokenFields(tokens, config, Date.now())
+      const kept = signInClaimsOf(session)
       const renewed: Session = {
         ...session,
         ...fields,
-        claims: (tokens.claims as Session['claims'] | undefined) ?? claims,
+        claims: { ...kept, ...((tokens.claims as Session['claims'] | undefined) ?? claims) },
+        kept,
         idToken: tokens.idToken ?? idToken,
         refreshToken: tokens.refreshToken ?? refreshToken,
       }

@@ -15,8 +15,10 @@ export interface Session {
   /** When the tokens were obtained, and until when they are valid. */
   readonly renewedAt: number
   readonly expiresAt: number
-  /** Claims of the ID token. */
+  /** Claims of the ID token, and those of an earlier one that say how the user has signed in. */
   readonly claims: LearnedRecord
+  /** The claims that an earlier ID token had; set after a renewal. */
+  readonly kept?: LearnedRecord | undefined
   readonly accessToken: string
   /** The ID token, for the backend and as a hint at sign-out. */
   readonly idToken?: string | undefined
@@ -50,11 +52,26 @@ export function openSession(text: string, keyring: Keyring, context: string): Se
     const session: unknown = JSON.parse(json.toString())
     if (!isObject(session)) return undefined
     const { idToken } = session
-    const claims = typeof idToken === 'string' ? claimsOf(idToken) : session.claims
+    const claims =
+      typeof idToken === 'string' ? { ...keptIn(session), ...claimsOf(idToken) } : session.claims
     return { ...(session as unknown as Session), claims: claims as LearnedRecord }
   } catch {
     return undefined
   }
+}
+
+const keptIn = ({ kept }: JsonObject): JsonObject => (isObject(kept) ? kept : {})
+
+/**
+ * Claims about the sign-in itself. Providers may leave them out of the ID tokens of renewals (OpenID Connect Core 1.0,
+ * 12.2), although they still hold. Other claims that are missing may have been taken from the user.
+ */
+const signInClaims = ['sid', 'acr', 'amr', 'auth_time']
+
+/** The claims about the sign-in that a session has, for its renewal. */
+export function signInClaimsOf({ claims }: Session): LearnedRecord {
+  const found = signInClaims.filter((name) => claims[name] !== undefined)
+  return Object.fromEntries(found.map((name) => [name, claims[name]]))
 }
 
 /** Reads the claims of a token whose signature was verified before it was sealed. */

@@ -16,6 +16,7 @@ import {
   nameOfProviderSession,
   nameOfSession,
   nameOfSubject,
+  nameOfUnnamedSessions,
   type SignedOut,
 } from './signed-out.ts'
 
@@ -109,8 +110,11 @@ export class SignOut {
     const { sub, sid, iat } = claims
     if (typeof iat !== 'number') return invalid('the token has no iat')
     const until = Date.now() + this.#config.sessionMs
-    if (typeof sid === 'string') this.#signedOut.add(nameOfProviderSession(sid), iat, until)
-    else if (typeof sub === 'string') this.#signedOut.add(nameOfSubject(sub), iat, until)
+    if (typeof sid === 'string') {
+      this.#signedOut.add(nameOfProviderSession(sid), iat, until)
+      // Some providers name the session only in logout tokens.
+      if (typeof sub === 'string') this.#signedOut.add(nameOfUnnamedSessions(sub), iat, until)
+    } else if (typeof sub === 'string') this.#signedOut.add(nameOfSubject(sub), iat, until)
     else return invalid('the token has neither sub nor sid')
     return empty([], 'signed out by the provider')
   }

@@ -58,6 +58,7 @@ export class SignedOut {
       nameOfSession(id),
       ...(typeof sub === 'string' ? [nameOfSubject(sub)] : []),
       ...(typeof sid === 'string' ? [nameOfProviderSession(sid)] : []),
+      ...(typeof sub === 'string' && sid === undefined ? [nameOfUnnamedSessions(sub)] : []),
     ]
     return names.some((name) => {
       const entry = this.#entries.get(name)
@@ -84,4 +85,6 @@ export class SignedOut {
 
 export const nameOfSession = (id: string): string => `id ${id}`
 export const nameOfSubject = (sub: string): string => `sub ${sub}`
+/** The sessions of a user whose ID tokens have no `sid`. */
+export const nameOfUnnamedSessions = (sub: string): string => `no sid ${sub}`
 export const nameOfProviderSession = (sid: string): string => `sid ${sid}`
