@@ -15,16 +15,17 @@ import { type Answer, startUpstream, type Upstream } from './upstream.ts'
 /**
  * Starts a part before the tests of the file or `describe` and ends it after them: by `end`, or else
  * by its `dispose` or `close`. The constant it returns stands for the started part, so use it only in
- * tests, hooks and later fixtures.
+ * tests, hooks and later fixtures. `startMs` replaces the time that it may take to start.
  */
 export function useFixture<Part extends object>(
   start: () => Promise<Part> | Part,
   end: (part: Part) => unknown = release,
+  startMs?: number,
 ): Part {
   let part: Part | undefined
   beforeAll(async () => {
     part = await start()
-  })
+  }, startMs)
   afterAll(async () => {
     if (part !== undefined) await end(part)
   })
