@@ -9,6 +9,7 @@ import type {
   RespondVerdict,
   SecretValues,
 } from '../../ground/exchange/exchange.ts'
+import { principalDigest } from '../principal/principal.ts'
 import { Expression, textOfResult } from '../variables/index.ts'
 import type {
   ClientCredentialsConfig,
@@ -16,7 +17,6 @@ import type {
   GrantConfig,
   TokenExchangeConfig,
 } from './config.ts'
-import { principalKey } from './principal.ts'
 import { claimsOf, refuseUser, SentToken } from './sent-token.ts'
 import type { TokenRequest } from './token-cache.ts'
 import { type IssuedToken, type Parameter, TokenEndpoint } from './token-endpoint.ts'
@@ -125,7 +125,7 @@ function ofUser(config: TokenExchangeConfig, endpoint: TokenEndpoint): Grant {
     for (const [name, expression] of expressions)
       own.push([name, requiredValue(expression, exchange)])
     return {
-      key: JSON.stringify([principalKey(exchange.learned) ?? null, own]),
+      key: JSON.stringify([principalDigest(exchange) ?? null, own]),
       endsAt: () => Math.min(endOf(token), acting === undefined ? never() : endOf(acting)),
       send: async () => {
         const form = [...own, ...fixed]
@@ -198,7 +198,7 @@ function acrossApps(
     const token = subject.find(exchange)
     if (typeof token !== 'string') return token
     return {
-      key: JSON.stringify([principalKey(exchange.learned) ?? null, token]),
+      key: JSON.stringify([principalDigest(exchange) ?? null, token]),
       endsAt: () => endOf(token),
       send: () => send(token),
     }

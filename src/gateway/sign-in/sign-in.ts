@@ -67,6 +67,7 @@ export class SignIn {
   ): Promise<RespondVerdict> {
     const { redirectURI } = this.#config
     if (keyring === undefined) return noKey
+    if (request.authority === '') return problem(400, 'the request has no host')
     const callback = absolute(redirectURI, request)
     const elsewhere = this.#otherHost(request, callback, returnTo)
     if (elsewhere !== undefined) return elsewhere

@@ -158,6 +158,7 @@ export class SignOut {
       nameOfProviderSession(sid),
       now / 1_000 + clockLeeway,
       now + this.#config.sessionMs,
+      'frame',
     )
     return empty(
       deletePieces(this.#names.session, cookies),

@@ -7,8 +7,14 @@ import { BoundedMap } from '../../ground/base/bounded-map.ts'
 import type { Session } from './session.ts'
 import { receiveMessages, sendMessage, type WorkerMessage } from './worker-channel.ts'
 
-/** Maximum number of entries; then the oldest one is dropped. */
+/** Maximum number of entries of each kind; then the oldest one is dropped. */
 const maxEntries = 16_384
+
+/**
+ * Who says so: the user or a logout token, or only a frame, which anybody may request. Entries of frames are kept apart,
+ * so that strangers displace no others.
+ */
+type Source = 'proven' | 'frame'
 
 interface Entry {
   /** Sessions that began until then are signed out, in seconds by the clock of the provider. */
@@ -35,7 +41,10 @@ export function signedOutOf(issuer: string, clientId: string): SignedOut {
 
 export class SignedOut {
   readonly #topic: string
-  readonly #entries = new BoundedMap<string, Entry>(maxEntries)
+  readonly #entries: Readonly<Record<Source, BoundedMap<string, Entry>>> = {
+    proven: new BoundedMap(maxEntries),
+    frame: new BoundedMap(maxEntries),
+  }
   /** Incremented by each change. */
   version = 0
 
@@ -46,13 +55,14 @@ export class SignedOut {
   }
 
   /** `name` is one of `nameOf…`. */
-  add(name: string, at: number, until: number): void {
-    this.#set(name, { at, until })
-    sendMessage({ type: 'signedOut', topic: this.#topic, name, at, until })
+  add(name: string, at: number, until: number, source: Source = 'proven'): void {
+    this.#set(source, name, { at, until })
+    sendMessage({ type: 'signedOut', topic: this.#topic, source, name, at, until })
   }
 
   has({ id, claims, issuedAt }: Session, nowMs: number): boolean {
-    if (this.#entries.size === 0) return false
+    const lists = [this.#entries.proven, this.#entries.frame].filter(({ size }) => size > 0)
+    if (lists.length === 0) return false
     const { sub, sid } = claims
     const names = [
       nameOfSession(id),
@@ -60,25 +70,30 @@ export class SignedOut {
       ...(typeof sid === 'string' ? [nameOfProviderSession(sid)] : []),
       ...(typeof sub === 'string' && sid === undefined ? [nameOfUnnamedSessions(sub)] : []),
     ]
-    return names.some((name) => {
-      const entry = this.#entries.get(name)
-      return entry !== undefined && entry.until > nowMs && issuedAt <= entry.at
-    })
+    return lists.some((list) =>
+      names.some((name) => {
+        const entry = list.get(name)
+        return entry !== undefined && entry.until > nowMs && issuedAt <= entry.at
+      }),
+    )
   }
 
   #receive(message: WorkerMessage): void {
-    if (message.type === 'signedOut') this.#set(message.name, message)
+    if (message.type === 'signedOut') this.#set(message.source, message.name, message)
     if (message.type !== 'started') return
-    for (const [name, { at, until }] of this.#entries) {
-      sendMessage({ type: 'signedOut', topic: this.#topic, name, at, until })
+    for (const source of ['proven', 'frame'] as const) {
+      for (const [name, { at, until }] of this.#entries[source]) {
+        sendMessage({ type: 'signedOut', topic: this.#topic, source, name, at, until })
+      }
     }
   }
 
-  #set(name: string, { at, until }: Entry): void {
-    const known = this.#entries.get(name)
+  #set(source: Source, name: string, { at, until }: Entry): void {
+    const entries = this.#entries[source]
+    const known = entries.get(name)
     if (known !== undefined && known.at >= at && known.until >= until) return
-    this.#entries.delete(name)
-    this.#entries.set(name, { at, until })
+    entries.delete(name)
+    entries.set(name, { at, until })
     this.version++
   }
 }

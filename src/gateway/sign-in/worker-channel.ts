@@ -15,6 +15,8 @@ export type WorkerMessage = {
   | { readonly type: 'failed'; readonly key: string }
   | {
       readonly type: 'signedOut'
+      /** Whether the user or a logout token says so, or only a frame. */
+      readonly source: 'proven' | 'frame'
       readonly name: string
       readonly at: number
       readonly until: number
