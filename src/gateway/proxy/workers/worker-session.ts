@@ -224,6 +224,7 @@ export class WorkerSession {
     } finally {
       await this.#parts.records?.close()
       await this.#parts.log.close()
+      this.#parts.send({ type: 'metrics', id: lastMetrics, snapshot: this.#snapshot() })
       this.#parts.send({ type: 'drained' })
     }
   }
