@@ -3,6 +3,7 @@
  * have the names that GatewayParameters documents.
  */
 import { longestDelayMs } from '../base/timer-delay.ts'
+import { metricExportSettings } from './metric-export.ts'
 import { row, type ValuesOf } from './table.ts'
 import {
   address,
@@ -215,6 +216,7 @@ export const settings = {
     defaultText: 'none',
     doc: 'Catalogs of language models in JSON, as comma-separated paths, in addition to the one that ships with the release. Of several that describe a model, the last one wins. A changed file is read within seconds.',
   }),
+  ...metricExportSettings,
   minTerminationMs: row(delay, {
     env: 'CONNECTION_MIN_TERMINATION_DEADLINE',
     default: 0,

@@ -195,6 +195,29 @@ export const natsServer = matching(
   (text) => /^(?:nats|tls):\/\/[^\s/]+$/.test(text) && URL.canParse(text),
 )
 
+/** Without user and password, which error messages would show. */
+export const webUrl = matching('an `http://` or `https://` URL', (text) => {
+  if (!/^https?:\/\/[^\s@]+$/.test(text)) return false
+  return URL.canParse(text)
+})
+
+/** Names with values, as OpenTelemetry writes them: `NAME=VALUE,…`, with percent-encoded values. */
+export const pairs = type('a list of `NAME=VALUE`, with percent-encoded values', (text) => {
+  const entries = text.split(',').map((part) => /^\s*([^\s=]+)\s*=(.*)$/.exec(part))
+  try {
+    return Object.fromEntries(
+      entries.map((entry) => {
+        if (entry === null) throw new URIError()
+        return [entry[1] ?? '', decodeURIComponent((entry[2] ?? '').trim())] as const
+      }),
+    )
+  } catch {
+    return undefined
+  }
+})
+
+export const exportInterval = integer('milliseconds, 100 to 86400000', 100, 86_400_000)
+
 const isObjectName = (text: string) => /^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/.test(text)
 
 export const proxyName = matching('a DNS name', isObjectName)

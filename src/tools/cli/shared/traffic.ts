@@ -1,4 +1,5 @@
 /** The settings and log lines of the commands that serve traffic. */
+import { hostname } from 'node:os'
 
 import { DecisionPublisher } from '../../../control/log/nats-decisions.ts'
 import type { ProxyEvent, ProxyOptions } from '../../../gateway/proxy/workers/proxy-options.ts'
@@ -44,6 +45,8 @@ function describe(event: ProxyEvent): Line | undefined {
       return ['error', `decisions are not recorded: ${event.error.message}`]
     case 'series-not-written':
       return ['warn', `time series are not written to disk: ${event.error.message}`]
+    case 'metrics-not-exported':
+      return ['warn', `metrics are not exported: ${event.message}`]
     default:
       return undefined
   }
@@ -118,6 +121,7 @@ export function trafficOptions(
     modelCatalogs: settings.modelCatalog,
     records: kept,
     ...(seriesFolder !== undefined && { seriesFolder }),
+    ...metricExport(settings),
     publisher: kept && decisionPublisher(nats, log),
     version: packageVersion(),
     drain: drainDeadlines(settings),
@@ -126,6 +130,31 @@ export function trafficOptions(
       if (event.type === 'quit-requested') onQuit()
       const line = describe(event)
       if (line !== undefined) log.write(...line, 'sluice::proxy')
+    },
+  }
+}
+
+type Settings = ValuesOf<typeof table>
+
+function metricExport(settings: Settings): Pick<ProxyOptions, 'metricExport'> {
+  const { otlpEndpoint, otlpMetricsEndpoint, otlpMetricsProtocol, otlpHeaders } = settings
+  const endpoint =
+    otlpMetricsEndpoint ?? (otlpEndpoint && `${otlpEndpoint.replace(/\/$/, '')}/v1/metrics`)
+  if (endpoint === undefined || otlpMetricsProtocol === 'none') return {}
+  const known = {
+    'service.name': settings.otlpServiceName,
+    'service.version': packageVersion(),
+    'service.instance.id': process.env.POD_NAME ?? `${hostname()}-${process.pid}`,
+    'host.name': hostname(),
+  }
+  return {
+    metricExport: {
+      endpoint,
+      headers: otlpHeaders,
+      temporality: settings.otlpTemporality === 'cumulative' ? 'cumulative' : 'delta',
+      intervalMs: settings.otlpIntervalMs,
+      timeoutMs: settings.otlpTimeoutMs,
+      resource: Object.entries({ ...known, ...settings.otlpResource }),
     },
   }
 }

@@ -1,0 +1,179 @@
+/** Encodes metrics as ExportMetricsServiceRequests of the OpenTelemetry protocol. */
+import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
+import {
+  ExportMetricsServiceRequestSchema,
+  type HistogramDataPointSchema,
+  type MetricSchema,
+  type NumberDataPointSchema,
+} from '../../../../../proto/gen/called/otlp_metrics_pb.ts'
+import {
+  type MetricDefinition,
+  type MetricName,
+  type MetricsSnapshot,
+  metricDefinitions,
+  type Series,
+} from '../metric-definitions.ts'
+
+export type Temporality = 'cumulative' | 'delta'
+
+/** Values that the collector has taken, and when; the proxy's start before the first. */
+export interface Exported {
+  readonly snapshot: MetricsSnapshot
+  readonly atMs: number
+}
+
+const temporalities = { delta: 1, cumulative: 2 } as const
+
+type Attributes = readonly (readonly [name: string, value: string])[]
+
+/** A request, and how many points of data it has. */
+export interface EncodedMetrics {
+  readonly body: Uint8Array
+  readonly points: number
+}
+
+interface EncodeOptions {
+  readonly temporality: Temporality
+  readonly resource: Attributes
+  readonly version: string
+  /** Maximum number of points in a request. */
+  readonly maxPoints: number
+}
+
+/** Yields requests with the metrics of `now`. With `delta`, sums and histograms count from `before` on. */
+export function* encodeMetrics(
+  now: Exported,
+  before: Exported,
+  { temporality, resource, version, maxPoints }: EncodeOptions,
+): Generator<EncodedMetrics> {
+  const scope = { name: 'sluice', version }
+  let metrics: MessageInitShape<typeof MetricSchema>[] = []
+  let points = 0
+  const request = (): EncodedMetrics => {
+    const attributes = keyValues(resource)
+    const resourceMetrics = [{ resource: { attributes }, scopeMetrics: [{ scope, metrics }] }]
+    const message = create(ExportMetricsServiceRequestSchema, { resourceMetrics })
+    return { body: toBinary(ExportMetricsServiceRequestSchema, message), points }
+  }
+  for (const [name, all] of Object.entries(now.snapshot) as [MetricName, readonly Series[]][]) {
+    for (const part of partsOf(seriesSince(name, all, before, temporality), maxPoints)) {
+      if (points > 0 && points + part.length > maxPoints) {
+        yield request()
+        metrics = []
+        points = 0
+      }
+      metrics.push(metricOf(name, part, temporality, times(name, temporality, now, before)))
+      points += part.length
+    }
+  }
+  if (points > 0) yield request()
+}
+
+function* partsOf<Item>(items: readonly Item[], size: number): Generator<readonly Item[]> {
+  for (let at = 0; at < items.length; at += size) yield items.slice(at, at + size)
+}
+
+/** Subtracts what was exported before from counters, if these are wanted as deltas. */
+function seriesSince(
+  name: MetricName,
+  all: readonly Series[],
+  { snapshot }: Exported,
+  temporality: Temporality,
+): readonly Series[] {
+  if (temporality === 'cumulative' || metricDefinitions[name].type === 'gauge') return all
+  const earlier = new Map(snapshot[name]?.map(({ labels, values }) => [labels.join('\0'), values]))
+  return all.flatMap(({ labels, values }) => {
+    const old = earlier.get(labels.join('\0'))
+    // A counter that has fallen began again at 0.
+    const hasFallen = values.some((value, at) => value < (old?.[at] ?? 0))
+    const rest = hasFallen ? values : values.map((value, at) => value - (old?.[at] ?? 0))
+    return rest.some((value) => value !== 0) ? [{ labels, values: rest }] : []
+  })
+}
+
+interface Times {
+  readonly startTimeUnixNano: bigint
+  readonly timeUnixNano: bigint
+}
+
+const nanos = (ms: number): bigint => BigInt(Math.round(ms)) * 1_000_000n
+const processStartMs = performance.timeOrigin
+
+function times(name: MetricName, temporality: Temporality, now: Exported, before: Exported): Times {
+  const isGauge = metricDefinitions[name].type === 'gauge'
+  const startMs = temporality === 'delta' ? before.atMs : processStartMs
+  return { startTimeUnixNano: isGauge ? 0n : nanos(startMs), timeUnixNano: nanos(now.atMs) }
+}
+
+const units = [
+  ['_seconds', 's'],
+  ['_seconds_total', 's'],
+  ['_bytes', 'By'],
+  ['_bytes_total', 'By'],
+] as const
+
+function metricOf(
+  short: MetricName,
+  series: readonly Series[],
+  temporality: Temporality,
+  at: Times,
+): MessageInitShape<typeof MetricSchema> {
+  const definition: MetricDefinition = metricDefinitions[short]
+  const unit = units.find(([end]) => short.endsWith(end))?.[1] ?? ''
+  const aggregationTemporality = temporalities[temporality]
+  const head = { name: `sluice_${short}`, description: definition.help, unit }
+  if (definition.type === 'histogram') {
+    const dataPoints = series.map((one) => histogramPoint(definition, one, at))
+    return { ...head, data: { case: 'histogram', value: { dataPoints, aggregationTemporality } } }
+  }
+  const dataPoints = series.map((one) => numberPoint(definition, one, at))
+  return definition.type === 'gauge'
+    ? { ...head, data: { case: 'gauge', value: { dataPoints } } }
+    : {
+        ...head,
+        data: { case: 'sum', value: { dataPoints, aggregationTemporality, isMonotonic: true } },
+      }
+}
+
+/** A label without a value is no attribute, as in Prometheus. */
+const attributesOf = ({ labels: names }: MetricDefinition, { labels }: Series) =>
+  keyValues(names.map((name, at) => [name, labels[at] ?? ''] as const).filter(([, text]) => text))
+
+const keyValues = (attributes: Attributes) =>
+  attributes.map(([key, value]) => ({
+    key,
+    value: { value: { case: 'stringValue' as const, value } },
+  }))
+
+function numberPoint(
+  definition: MetricDefinition,
+  series: Series,
+  at: Times,
+): MessageInitShape<typeof NumberDataPointSchema> {
+  const value = series.values[0] ?? 0
+  return {
+    ...at,
+    attributes: attributesOf(definition, series),
+    value: Number.isSafeInteger(value)
+      ? { case: 'asInt', value: BigInt(value) }
+      : { case: 'asDouble', value },
+  }
+}
+
+/** Values are the counts of the buckets, that of the last, unbounded one, and the sum. */
+function histogramPoint(
+  definition: MetricDefinition,
+  series: Series,
+  at: Times,
+): MessageInitShape<typeof HistogramDataPointSchema> {
+  const bounds = definition.buckets ?? []
+  const counts = [...bounds, undefined].map((_, bucket) => series.values[bucket] ?? 0)
+  return {
+    ...at,
+    attributes: attributesOf(definition, series),
+    count: BigInt(counts.reduce((sum, count) => sum + count, 0)),
+    sum: series.values[bounds.length + 1] ?? 0,
+    bucketCounts: counts.map(BigInt),
+    explicitBounds: [...bounds],
+  }
+}

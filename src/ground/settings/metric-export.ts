@@ -1,0 +1,51 @@
+/** The settings of the export of metrics. They have the names and meanings of the OpenTelemetry specification. */
+import { row } from './table.ts'
+import { exportInterval, oneOf, pairs, text, webUrl } from './types.ts'
+
+export const metricExportSettings = {
+  otlpEndpoint: row(webUrl, {
+    env: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+    doc: 'URL of an OpenTelemetry collector (OTLP over HTTP) for [metrics](operations/metrics-export.md), which are sent to `/v1/metrics` below it. If neither this nor the next variable is set, no metrics are sent.',
+  }),
+  otlpMetricsEndpoint: row(webUrl, {
+    env: 'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT',
+    doc: 'Whole URL for metrics, in place of the one above.',
+  }),
+  otlpMetricsProtocol: row(oneOf('http/protobuf', 'none'), {
+    env: 'OTEL_EXPORTER_OTLP_METRICS_PROTOCOL',
+    default: 'http/protobuf',
+    doc: 'How metrics are sent. `none` sends none, even if an endpoint is set.',
+  }),
+  otlpHeaders: row(pairs, {
+    env: 'OTEL_EXPORTER_OTLP_HEADERS',
+    default: {},
+    defaultText: 'none',
+    doc: 'Header fields of requests to the collector, such as `authorization=Bearer%20KEY`.',
+  }),
+  otlpTemporality: row(oneOf('cumulative', 'delta', 'lowmemory'), {
+    env: 'OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE',
+    default: 'cumulative',
+    doc: 'Whether counters and histograms count from the start of the process (`cumulative`), or since the last export (`delta`, and `lowmemory`, which is the same here).',
+  }),
+  otlpIntervalMs: row(exportInterval, {
+    env: 'OTEL_METRIC_EXPORT_INTERVAL',
+    default: 60_000,
+    doc: 'Milliseconds between two exports of metrics.',
+  }),
+  otlpTimeoutMs: row(exportInterval, {
+    env: 'OTEL_METRIC_EXPORT_TIMEOUT',
+    default: 30_000,
+    doc: 'Milliseconds after which an export is given up. What it had is part of the next one.',
+  }),
+  otlpServiceName: row(text('a name'), {
+    env: 'OTEL_SERVICE_NAME',
+    default: 'sluice',
+    doc: 'The resource attribute `service.name` of exported metrics.',
+  }),
+  otlpResource: row(pairs, {
+    env: 'OTEL_RESOURCE_ATTRIBUTES',
+    default: {},
+    defaultText: 'none',
+    doc: 'Further resource attributes of exported metrics, such as `deployment.environment=test`.',
+  }),
+} as const
