@@ -3,6 +3,7 @@ import { linkTo, place } from '../state/location.ts'
 import { isServed, openFile } from '../state/start.ts'
 import { nextTheme, themeTexts } from '../state/theme.ts'
 import { failure, log } from '../state/worker-client.ts'
+import { MissingProxies } from '../ui/missing-proxies.tsx'
 import { Empty, Failure } from '../ui/states.tsx'
 import { isUtc, toggleZone } from '../ui/times.tsx'
 import { Help } from './help.tsx'
@@ -124,6 +125,7 @@ function Notices() {
           {notice}
         </p>
       ))}
+      <MissingProxies />
     </div>
   )
 }

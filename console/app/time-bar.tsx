@@ -1,8 +1,8 @@
 import { go, linkTo, place } from '../state/location.ts'
 import { useTimeOf } from '../state/moment-time.ts'
 import { durations, setRange, timesOf, useRange } from '../state/range.ts'
+import { hasSeries } from '../state/series.ts'
 import { log } from '../state/worker-client.ts'
-import { hasSeries } from '../ui/no-series.tsx'
 import { agoText, timeText } from '../ui/times.tsx'
 import type { LogState } from '../worker/protocol.ts'
 

@@ -1,9 +1,16 @@
 /** Time series of the chosen range, from the process that serves the page. */
+import { signal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
 import type { SeriesAnswer } from '../../src/past/series/answer.ts'
 import type { SeriesGroup } from '../../src/past/series/bucket.ts'
 import { type TimeRange, timesOf } from './range.ts'
-import { useServed } from './served.ts'
+import { served, useServed } from './served.ts'
 import type { Shown } from './worker-client.ts'
+
+export const hasSeries = (): boolean => served.value?.about.offers.series === true
+
+/** Times without the counts of a proxy, in the series that the view shows. */
+export const missingSeries = signal<NonNullable<SeriesAnswer['missing']>>([])
 
 const everyMs = 5_000
 const defaultTop = 100
@@ -24,7 +31,7 @@ export function useSeries<Group extends SeriesGroup>(
   { pointsOf = [], step, top = defaultTop }: SeriesOptions = {},
 ): Shown<Readonly<Record<Group, SeriesAnswer>>> {
   const key = JSON.stringify([range, groups, pointsOf, step, top])
-  return useServed(
+  const shown = useServed(
     key,
     async (server, signal) => {
       const { fromMs, toMs } = timesOf(range)
@@ -43,4 +50,12 @@ export function useSeries<Group extends SeriesGroup>(
     },
     range.toMs === undefined ? everyMs : undefined,
   )
+  const [answer] = Object.values<SeriesAnswer>(shown.value ?? {})
+  useEffect(() => {
+    missingSeries.value = answer?.missing ?? []
+    return () => {
+      missingSeries.value = []
+    }
+  }, [answer])
+  return shown
 }

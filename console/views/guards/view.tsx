@@ -3,12 +3,11 @@ import { guardFindings } from '../../models/guards.ts'
 import { formatNumber, timesOfAnswer } from '../../models/signals.ts'
 import { chooseRange, useRange } from '../../state/range.ts'
 import { recentRecords, useRecentRecords } from '../../state/recent-records.ts'
-import { useSeries } from '../../state/series.ts'
+import { hasSeries, useSeries } from '../../state/series.ts'
 import { useModel } from '../../state/worker-client.ts'
 import { chartMark, useMarks } from '../../ui/change-marks.ts'
 import { LazyChart } from '../../ui/charts.tsx'
 import { CountTable } from '../../ui/count-table.tsx'
-import { hasSeries, NoSeries } from '../../ui/no-series.tsx'
 import { Offered } from '../../ui/offered.tsx'
 import { Content } from '../../ui/states.tsx'
 import { TryText } from './try-text.tsx'
@@ -21,7 +20,7 @@ export function Guards() {
       <header class="title">
         <h1>Guards</h1>
       </header>
-      {hasSeries() ? <Verdicts /> : <NoSeries />}
+      {hasSeries() && <Verdicts />}
       <Content shown={configured} what="guards">
         {(lists) => <TryText lists={lists} />}
       </Content>

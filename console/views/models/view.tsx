@@ -1,7 +1,7 @@
 import { modelUsage } from '../../models/models.ts'
+import { hasSeries } from '../../state/series.ts'
 import { useServed } from '../../state/served.ts'
 import { CountTable } from '../../ui/count-table.tsx'
-import { hasSeries, NoSeries } from '../../ui/no-series.tsx'
 import { Offered } from '../../ui/offered.tsx'
 import { Content } from '../../ui/states.tsx'
 import { Budgets } from './budgets.tsx'
@@ -25,7 +25,7 @@ export function Models() {
       <header class="title">
         <h1>Models &amp; money</h1>
       </header>
-      {hasSeries() ? <Spend /> : <NoSeries />}
+      {hasSeries() && <Spend />}
       <Budgets />
       <p class="quiet">The tables below are since the proxy started.</p>
       <Offered

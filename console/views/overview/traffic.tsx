@@ -14,12 +14,11 @@ import {
 } from '../../models/signals.ts'
 import { linkTo } from '../../state/location.ts'
 import { chooseRange, daysUntilNow, type TimeRange, useRange } from '../../state/range.ts'
-import { useSeries } from '../../state/series.ts'
+import { hasSeries, useSeries } from '../../state/series.ts'
 import { chartMark, markLink, markText, useMarks } from '../../ui/change-marks.ts'
 import type { ChartLine } from '../../ui/chart.tsx'
 import { LazyChart } from '../../ui/charts.tsx'
 import { HealthMark } from '../../ui/health.tsx'
-import { hasSeries, NoSeries } from '../../ui/no-series.tsx'
 import { Content, Empty } from '../../ui/states.tsx'
 import { Time } from '../../ui/times.tsx'
 
@@ -88,7 +87,7 @@ function ProblemItem({ cause, health, count, affected }: TrafficProblem) {
 }
 
 export function Traffic() {
-  return hasSeries() ? <Signals /> : <NoSeries />
+  return hasSeries() ? <Signals /> : null
 }
 
 function Signals() {

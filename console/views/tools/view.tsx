@@ -1,5 +1,5 @@
 import { linkTo } from '../../state/location.ts'
-import { hasSeries, NoSeries } from '../../ui/no-series.tsx'
+import { hasSeries } from '../../state/series.ts'
 import { Offered } from '../../ui/offered.tsx'
 import { Calls, Messages } from './calls.tsx'
 import { Servers } from './servers.tsx'
@@ -12,7 +12,7 @@ export function Tools() {
         <h1>Tools</h1>
         <a href={linkTo('playground', [], { tab: 'tools' })}>Call a tool</a>
       </header>
-      {hasSeries() ? <Servers /> : <NoSeries />}
+      {hasSeries() && <Servers />}
       <p class="quiet">The tables below are since the proxy started.</p>
       <Offered
         offer="metrics"

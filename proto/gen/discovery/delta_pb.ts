@@ -18,7 +18,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file discovery/delta.proto.
  */
 export const file_discovery_delta: GenFile = /*@__PURE__*/
-  fileDesc("ChVkaXNjb3ZlcnkvZGVsdGEucHJvdG8SGmVudm95LnNlcnZpY2UuZGlzY292ZXJ5LnYzIoMBCgROb2RlEgoKAmlkGAEgASgJEg8KB2NsdXN0ZXIYAiABKAkSKQoIbWV0YWRhdGEYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhcKD3VzZXJfYWdlbnRfbmFtZRgGIAEoCRIaChJ1c2VyX2FnZW50X3ZlcnNpb24YByABKAkiTgoGU3RhdHVzEgwKBGNvZGUYASABKAUSDwoHbWVzc2FnZRgCIAEoCRIlCgdkZXRhaWxzGAMgAygLMhQuZ29vZ2xlLnByb3RvYnVmLkFueSLUAwoVRGVsdGFEaXNjb3ZlcnlSZXF1ZXN0Ei4KBG5vZGUYASABKAsyIC5lbnZveS5zZXJ2aWNlLmRpc2NvdmVyeS52My5Ob2RlEhAKCHR5cGVfdXJsGAIgASgJEiAKGHJlc291cmNlX25hbWVzX3N1YnNjcmliZRgDIAMoCRIiChpyZXNvdXJjZV9uYW1lc191bnN1YnNjcmliZRgEIAMoCRJxChlpbml0aWFsX3Jlc291cmNlX3ZlcnNpb25zGAUgAygLMk4uZW52b3kuc2VydmljZS5kaXNjb3ZlcnkudjMuRGVsdGFEaXNjb3ZlcnlSZXF1ZXN0LkluaXRpYWxSZXNvdXJjZVZlcnNpb25zRW50cnkSFgoOcmVzcG9uc2Vfbm9uY2UYBiABKAkSOAoMZXJyb3JfZGV0YWlsGAcgASgLMiIuZW52b3kuc2VydmljZS5kaXNjb3ZlcnkudjMuU3RhdHVzEhcKDWxlZGdlcl9yZXBvcnQY0YYDIAEoDBIVCgtsaXN0X3JlcG9ydBjThgMgASgMGj4KHEluaXRpYWxSZXNvdXJjZVZlcnNpb25zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJRCghSZXNvdXJjZRIPCgd2ZXJzaW9uGAEgASgJEiYKCHJlc291cmNlGAIgASgLMhQuZ29vZ2xlLnByb3RvYnVmLkFueRIMCgRuYW1lGAMgASgJItkBChZEZWx0YURpc2NvdmVyeVJlc3BvbnNlEhsKE3N5c3RlbV92ZXJzaW9uX2luZm8YASABKAkSNwoJcmVzb3VyY2VzGAIgAygLMiQuZW52b3kuc2VydmljZS5kaXNjb3ZlcnkudjMuUmVzb3VyY2USEAoIdHlwZV91cmwYBCABKAkSDQoFbm9uY2UYBSABKAkSGQoRcmVtb3ZlZF9yZXNvdXJjZXMYBiADKAkSFAoKaXNfcGFydGlhbBjRhgMgASgIEhcKDWxlZGdlcl91cGRhdGUY0oYDIAEoDDKkAQoaQWdncmVnYXRlZERpc2NvdmVyeVNlcnZpY2UShQEKGERlbHRhQWdncmVnYXRlZFJlc291cmNlcxIxLmVudm95LnNlcnZpY2UuZGlzY292ZXJ5LnYzLkRlbHRhRGlzY292ZXJ5UmVxdWVzdBoyLmVudm95LnNlcnZpY2UuZGlzY292ZXJ5LnYzLkRlbHRhRGlzY292ZXJ5UmVzcG9uc2UoATABYgZwcm90bzM", [file_google_protobuf_any, file_google_protobuf_struct]);
+  fileDesc("ChVkaXNjb3ZlcnkvZGVsdGEucHJvdG8SGmVudm95LnNlcnZpY2UuZGlzY292ZXJ5LnYzIoMBCgROb2RlEgoKAmlkGAEgASgJEg8KB2NsdXN0ZXIYAiABKAkSKQoIbWV0YWRhdGEYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhcKD3VzZXJfYWdlbnRfbmFtZRgGIAEoCRIaChJ1c2VyX2FnZW50X3ZlcnNpb24YByABKAkiTgoGU3RhdHVzEgwKBGNvZGUYASABKAUSDwoHbWVzc2FnZRgCIAEoCRIlCgdkZXRhaWxzGAMgAygLMhQuZ29vZ2xlLnByb3RvYnVmLkFueSKtBAoVRGVsdGFEaXNjb3ZlcnlSZXF1ZXN0Ei4KBG5vZGUYASABKAsyIC5lbnZveS5zZXJ2aWNlLmRpc2NvdmVyeS52My5Ob2RlEhAKCHR5cGVfdXJsGAIgASgJEiAKGHJlc291cmNlX25hbWVzX3N1YnNjcmliZRgDIAMoCRIiChpyZXNvdXJjZV9uYW1lc191bnN1YnNjcmliZRgEIAMoCRJxChlpbml0aWFsX3Jlc291cmNlX3ZlcnNpb25zGAUgAygLMk4uZW52b3kuc2VydmljZS5kaXNjb3ZlcnkudjMuRGVsdGFEaXNjb3ZlcnlSZXF1ZXN0LkluaXRpYWxSZXNvdXJjZVZlcnNpb25zRW50cnkSFgoOcmVzcG9uc2Vfbm9uY2UYBiABKAkSOAoMZXJyb3JfZGV0YWlsGAcgASgLMiIuZW52b3kuc2VydmljZS5kaXNjb3ZlcnkudjMuU3RhdHVzEhcKDWxlZGdlcl9yZXBvcnQY0YYDIAEoDBIVCgtsaXN0X3JlcG9ydBjThgMgASgMEkEKDXNlcmllc19yZXBvcnQY0oYDIAEoCzIoLmVudm95LnNlcnZpY2UuZGlzY292ZXJ5LnYzLlNlcmllc1JlcG9ydBIUCgppc19sZWF2aW5nGNSGAyABKAgaPgocSW5pdGlhbFJlc291cmNlVmVyc2lvbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIjEKDFNlcmllc1JlcG9ydBIRCglwZXJpb2RfbXMYASABKA0SDgoGZnJhbWVzGAIgASgMIoEBCgxTdG9yZWRTZXJpZXMSQwoGZW5kX21zGAEgAygLMjMuZW52b3kuc2VydmljZS5kaXNjb3ZlcnkudjMuU3RvcmVkU2VyaWVzLkVuZE1zRW50cnkaLAoKRW5kTXNFbnRyeRILCgNrZXkYASABKA0SDQoFdmFsdWUYAiABKAQ6AjgBIlEKCFJlc291cmNlEg8KB3ZlcnNpb24YASABKAkSJgoIcmVzb3VyY2UYAiABKAsyFC5nb29nbGUucHJvdG9idWYuQW55EgwKBG5hbWUYAyABKAkinAIKFkRlbHRhRGlzY292ZXJ5UmVzcG9uc2USGwoTc3lzdGVtX3ZlcnNpb25faW5mbxgBIAEoCRI3CglyZXNvdXJjZXMYAiADKAsyJC5lbnZveS5zZXJ2aWNlLmRpc2NvdmVyeS52My5SZXNvdXJjZRIQCgh0eXBlX3VybBgEIAEoCRINCgVub25jZRgFIAEoCRIZChFyZW1vdmVkX3Jlc291cmNlcxgGIAMoCRIUCgppc19wYXJ0aWFsGNGGAyABKAgSFwoNbGVkZ2VyX3VwZGF0ZRjShgMgASgMEkEKDXNlcmllc19zdG9yZWQY04YDIAEoCzIoLmVudm95LnNlcnZpY2UuZGlzY292ZXJ5LnYzLlN0b3JlZFNlcmllczKkAQoaQWdncmVnYXRlZERpc2NvdmVyeVNlcnZpY2UShQEKGERlbHRhQWdncmVnYXRlZFJlc291cmNlcxIxLmVudm95LnNlcnZpY2UuZGlzY292ZXJ5LnYzLkRlbHRhRGlzY292ZXJ5UmVxdWVzdBoyLmVudm95LnNlcnZpY2UuZGlzY292ZXJ5LnYzLkRlbHRhRGlzY292ZXJ5UmVzcG9uc2UoATABYgZwcm90bzM", [file_google_protobuf_any, file_google_protobuf_struct]);
 
 /**
  * envoy.config.core.v3.Node: the client.
@@ -148,6 +148,20 @@ export type DeltaDiscoveryRequest = Message<"envoy.service.discovery.v3.DeltaDis
    * @generated from field: bytes list_report = 50003;
    */
   listReport: Uint8Array;
+
+  /**
+   * Our own: time series of the proxy. It answers nothing.
+   *
+   * @generated from field: envoy.service.discovery.v3.SeriesReport series_report = 50002;
+   */
+  seriesReport?: SeriesReport | undefined;
+
+  /**
+   * Our own: the proxy is shutting down. It acknowledges nothing more, and only settles budgets and time series.
+   *
+   * @generated from field: bool is_leaving = 50004;
+   */
+  isLeaving: boolean;
 };
 
 /**
@@ -156,6 +170,51 @@ export type DeltaDiscoveryRequest = Message<"envoy.service.discovery.v3.DeltaDis
  */
 export const DeltaDiscoveryRequestSchema: GenMessage<DeltaDiscoveryRequest> = /*@__PURE__*/
   messageDesc(file_discovery_delta, 2);
+
+/**
+ * Buckets of time series of one period, oldest first.
+ *
+ * @generated from message envoy.service.discovery.v3.SeriesReport
+ */
+export type SeriesReport = Message<"envoy.service.discovery.v3.SeriesReport"> & {
+  /**
+   * @generated from field: uint32 period_ms = 1;
+   */
+  periodMs: number;
+
+  /**
+   * Blocks with their frames, compressed with raw DEFLATE.
+   *
+   * @generated from field: bytes frames = 2;
+   */
+  frames: Uint8Array;
+};
+
+/**
+ * Describes the message envoy.service.discovery.v3.SeriesReport.
+ * Use `create(SeriesReportSchema)` to create a new message.
+ */
+export const SeriesReportSchema: GenMessage<SeriesReport> = /*@__PURE__*/
+  messageDesc(file_discovery_delta, 3);
+
+/**
+ * End of the newest bucket that the controller has of a proxy, by period; both in milliseconds.
+ *
+ * @generated from message envoy.service.discovery.v3.StoredSeries
+ */
+export type StoredSeries = Message<"envoy.service.discovery.v3.StoredSeries"> & {
+  /**
+   * @generated from field: map<uint32, uint64> end_ms = 1;
+   */
+  endMs: { [key: number]: bigint };
+};
+
+/**
+ * Describes the message envoy.service.discovery.v3.StoredSeries.
+ * Use `create(StoredSeriesSchema)` to create a new message.
+ */
+export const StoredSeriesSchema: GenMessage<StoredSeries> = /*@__PURE__*/
+  messageDesc(file_discovery_delta, 4);
 
 /**
  * @generated from message envoy.service.discovery.v3.Resource
@@ -182,7 +241,7 @@ export type Resource = Message<"envoy.service.discovery.v3.Resource"> & {
  * Use `create(ResourceSchema)` to create a new message.
  */
 export const ResourceSchema: GenMessage<Resource> = /*@__PURE__*/
-  messageDesc(file_discovery_delta, 3);
+  messageDesc(file_discovery_delta, 5);
 
 /**
  * @generated from message envoy.service.discovery.v3.DeltaDiscoveryResponse
@@ -229,6 +288,13 @@ export type DeltaDiscoveryResponse = Message<"envoy.service.discovery.v3.DeltaDi
    * @generated from field: bytes ledger_update = 50002;
    */
   ledgerUpdate: Uint8Array;
+
+  /**
+   * Our own: what the controller has of the time series. It is only sent to proxies that report, and has no resources.
+   *
+   * @generated from field: envoy.service.discovery.v3.StoredSeries series_stored = 50003;
+   */
+  seriesStored?: StoredSeries | undefined;
 };
 
 /**
@@ -236,7 +302,7 @@ export type DeltaDiscoveryResponse = Message<"envoy.service.discovery.v3.DeltaDi
  * Use `create(DeltaDiscoveryResponseSchema)` to create a new message.
  */
 export const DeltaDiscoveryResponseSchema: GenMessage<DeltaDiscoveryResponse> = /*@__PURE__*/
-  messageDesc(file_discovery_delta, 4);
+  messageDesc(file_discovery_delta, 6);
 
 /**
  * @generated from service envoy.service.discovery.v3.AggregatedDiscoveryService

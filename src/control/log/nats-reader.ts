@@ -67,6 +67,9 @@ interface MessageRange {
   readonly signal: AbortSignal
 }
 
+/** What is needed to read a stream. */
+type StreamLink = Pick<Link, 'client' | 'stream' | 'reconnects'>
+
 /** Timing of consumers. With the defaults, a consumer notices a lost connection only after 46 s. */
 const consumerTiming = { idle_heartbeat: 1000, expires: 5000 } as const
 /** Time after which the server removes an unused consumer, in milliseconds. */
@@ -77,7 +80,10 @@ const pauseMs = 100
  * Reads messages of the stream in order, including future ones, until the signal is aborted. Continues after
  * a reconnect or a restart of the server.
  */
-export async function* followMessages(link: Link, range: MessageRange): AsyncGenerator<JsMsg> {
+export async function* followMessages(
+  link: StreamLink,
+  range: MessageRange,
+): AsyncGenerator<JsMsg> {
   const { signal } = range
   let from = range.from
   while (!signal.aborted) {
@@ -109,7 +115,7 @@ export async function* followMessages(link: Link, range: MessageRange): AsyncGen
 }
 
 async function consume(
-  { client, stream }: Link,
+  { client, stream }: StreamLink,
   { from, headersOnly, subject }: MessageRange,
 ): Promise<ConsumerMessages> {
   const consumer = await client.consumers.get(stream.name, {
@@ -122,7 +128,7 @@ async function consume(
 }
 
 /** Waits briefly, or until the connection is back. */
-async function pause({ reconnects }: Link, signal: AbortSignal): Promise<void> {
+async function pause({ reconnects }: StreamLink, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return
   const over = AbortSignal.any([signal, AbortSignal.timeout(pauseMs)])
   await reconnects.next(over)

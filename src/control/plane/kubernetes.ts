@@ -28,6 +28,8 @@ export interface ControllerSessionOptions
     Pick<ControlPlaneOptions, 'every'> {
   readonly isInCluster: boolean
   readonly health: ControllerHealth
+  /** Who stores the time series of proxies. If omitted, they are not stored. */
+  readonly series?: XdsServerOptions['series']
   /** How proxies connect. If omitted, over gRPC. */
   readonly listen?: XdsServerOptions['listen']
 }
@@ -69,7 +71,7 @@ function clusterParts(
   plane: StartedPlane,
   { openLedger }: OpenedLog,
 ): ClusterParts {
-  const { client, settings, isInCluster, listen, notify } = options
+  const { client, settings, isInCluster, series, listen, notify } = options
   const onNotice = (text: string) => notify('warn', text)
   const warnings = {
     ...warningHost(plane, settings.clusterDomain),
@@ -93,6 +95,7 @@ function clusterParts(
     onList: (proxy, report) => tools.report(proxy, report),
     isBehind: (position) => plane.isBehind(position),
     verify: verifyServiceAccount(client, isInCluster),
+    ...(series && { series }),
     ...(listen && { listen }),
     ...(settings.xdsTls && { tls: servedCertificate(settings.xdsTlsDir, onNotice) }),
     onNotice,

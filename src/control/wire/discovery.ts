@@ -23,6 +23,7 @@ import type { HolderReport } from '../../ground/model/budgets.ts'
 import type { ListReport } from '../../ground/model/mcp-lists.ts'
 import type { ObjectName } from '../../ground/model/names.ts'
 import type { ResourceKey } from '../../ground/model/resources.ts'
+import type { SeriesReport, StoredSeries } from '../../ground/model/series.ts'
 import type { Rejection } from './channel.ts'
 import {
   type AddressedUpdate,
@@ -71,6 +72,10 @@ export interface DeltaRequest {
   readonly ledger?: HolderReport
   /** A report of what an MCP server lists; the message has nothing else. */
   readonly list?: ListReport
+  /** Time series of the proxy; the message has nothing else. */
+  readonly series?: SeriesReport
+  /** Whether the proxy is shutting down; the message has nothing else. */
+  readonly isLeaving?: boolean
   readonly typeUrl: string
   /** Versions that the proxy has, by key; set in the first request. An empty version matches no other. */
   readonly versions: ReadonlyMap<ResourceKey, string>
@@ -102,6 +107,8 @@ export interface DeltaResponse {
   readonly nonce: string
   /** An update of the ledger; the message has nothing else. */
   readonly ledger?: AddressedUpdate
+  /** What the controller has of the time series; the message has nothing else. */
+  readonly seriesStored?: StoredSeries
   readonly upserted: readonly ReceivedResource[]
   readonly removed: readonly ResourceKey[]
   /** Whether further responses of the same change set follow. */
@@ -187,7 +194,7 @@ export function encodeRequest(request: DeltaRequest): Uint8Array<ArrayBuffer> {
 export function decodeRequest(bytes: Uint8Array): DeltaRequest {
   const message = fromBinary(DeltaDiscoveryRequestSchema, bytes)
   const { node, typeUrl, initialResourceVersions, responseNonce: nonce, errorDetail } = message
-  const { ledgerReport, listReport } = message
+  const { ledgerReport, listReport, seriesReport, isLeaving } = message
   const known = node === undefined ? undefined : decodeNode(node)
   const position = Number(textOf(node?.metadata, 'POSITION') ?? Number.NaN)
   const detail = errorDetail?.details.find((any) => any.typeUrl === rejectionsTypeUrl)
@@ -197,6 +204,10 @@ export function decodeRequest(bytes: Uint8Array): DeltaRequest {
     ...(Number.isSafeInteger(position) && { position }),
     ...(ledgerReport.length > 0 && { ledger: decodeReport(ledgerReport) }),
     ...(listReport.length > 0 && { list: decodeListReport(listReport) }),
+    ...(seriesReport !== undefined && {
+      series: { periodMs: seriesReport.periodMs, frames: seriesReport.frames },
+    }),
+    ...(isLeaving && { isLeaving }),
     typeUrl,
     versions: new Map(Object.entries(initialResourceVersions)),
     nonce,
@@ -227,6 +238,13 @@ export const encodeListRequest = (report: ListReport): Uint8Array<ArrayBuffer> =
     DeltaDiscoveryRequestSchema,
     create(DeltaDiscoveryRequestSchema, { listReport: encodeListReport(report) }),
   )
+
+export const encodeSeriesRequest = (seriesReport: SeriesReport): Uint8Array<ArrayBuffer> =>
+  toBinary(DeltaDiscoveryRequestSchema, create(DeltaDiscoveryRequestSchema, { seriesReport }))
+
+/** Encodes the message of a proxy that is shutting down. */
+export const encodeLeavingRequest = (): Uint8Array<ArrayBuffer> =>
+  toBinary(DeltaDiscoveryRequestSchema, create(DeltaDiscoveryRequestSchema, { isLeaving: true }))
 
 // Responses -------------------------------------------------------------------------------------
 
@@ -295,11 +313,25 @@ export const encodeLedgerResponse = (update: AddressedUpdate): Uint8Array<ArrayB
     create(DeltaDiscoveryResponseSchema, { ledgerUpdate: encodeUpdate(update) }),
   )
 
+export const encodeSeriesResponse = (stored: StoredSeries): Uint8Array<ArrayBuffer> => {
+  const endMs = Object.fromEntries([...stored].map(([period, end]) => [period, BigInt(end)]))
+  return toBinary(
+    DeltaDiscoveryResponseSchema,
+    create(DeltaDiscoveryResponseSchema, { seriesStored: { endMs } }),
+  )
+}
+
+const decodeStored = (endMs: Readonly<Record<string, bigint>>): StoredSeries =>
+  new Map(Object.entries(endMs).map(([period, end]) => [Number(period), Number(end)]))
+
 /** @throws if the bytes are not a valid response. */
 export function decodeResponse(bytes: Uint8Array): DeltaResponse {
   const message = fromBinary(DeltaDiscoveryResponseSchema, bytes)
   return {
     ...(message.ledgerUpdate.length > 0 && { ledger: decodeUpdate(message.ledgerUpdate) }),
+    ...(message.seriesStored !== undefined && {
+      seriesStored: decodeStored(message.seriesStored.endMs),
+    }),
     position: message.systemVersionInfo,
     nonce: message.nonce,
     upserted: message.resources.map(({ name, version, resource }) => ({

@@ -19,9 +19,11 @@ import type { ConnectLedger } from '../../ground/model/budgets.ts'
 import type { ListReport } from '../../ground/model/mcp-lists.ts'
 import type { ObjectName } from '../../ground/model/names.ts'
 import type { DesiredDelta, ResourceKey } from '../../ground/model/resources.ts'
+import type { ConnectSeries, SeriesConnection } from '../../ground/model/series.ts'
 import {
   type DeltaRequest,
   decodeRequest,
+  encodeSeriesResponse,
   type ProxyNode,
   resourceTypeUrl,
 } from '../wire/discovery.ts'
@@ -54,6 +56,8 @@ export interface XdsServerOptions {
   readonly ledger?: ConnectLedger
   /** Receives what proxies have seen that MCP servers list. */
   readonly onList?: (proxy: string, report: ListReport) => void
+  /** Returns who stores the time series of the proxy `namespace/gateway/name`. If omitted, they are not stored. */
+  readonly series?: (proxy: string) => ConnectSeries
   /** How long a proxy may take to acknowledge a change before its stream is closed. Default 30 s. */
   readonly ackTimeoutMs?: number
   /** How long proxies that `expect` names may take to reconnect. Default 30 s. */
@@ -69,6 +73,8 @@ interface Connected {
   readonly holders: ProxyHolders
   readonly node: ProxyNode
   readonly call: StreamCall
+  /** Set once the proxy has reported time series. */
+  series?: SeriesConnection | undefined
 }
 
 /** Stands for the proxy in rejections of resources that cannot be encoded. */
@@ -172,6 +178,15 @@ export class XdsServer {
       }
       if (connected !== undefined && request.list !== undefined) {
         this.#takeList(connected, request.list)
+        return
+      }
+      if (connected !== undefined && request.series !== undefined) {
+        connected.series ??= this.#connectSeries(connected)
+        connected.series?.report(request.series)
+        return
+      }
+      if (connected !== undefined && request.isLeaving === true) {
+        this.#retire(connected, 'the proxy is shutting down')
         return
       }
       if (connected !== undefined) {
@@ -295,9 +310,11 @@ export class XdsServer {
     return connected
   }
 
-  #replace({ session, holders, node, call }: Connected, by: StreamCall): void {
+  #replace(older: Connected, by: StreamCall): void {
+    const { session, holders, node, call } = older
     session.close()
     holders.close()
+    older.series?.close()
     const closed = `closed the old stream from ${peerOf(call)}`
     const advice = 'If this repeats, two proxies share the name: set SLUICE_PROXY_NAME.'
     this.#options.onNotice?.(
@@ -306,9 +323,22 @@ export class XdsServer {
     this.#fail(call, status.ABORTED, 'the proxy has opened another stream')
   }
 
-  #leave({ session, holders, node }: Connected, why: string): void {
+  #connectSeries({ node, call }: Connected): SeriesConnection | undefined {
+    const { namespace, name } = node.gateway
+    const connect = this.#options.series?.(`${namespace}/${name}/${node.name}`)
+    return connect?.((stored) => call.write(encodeSeriesResponse(stored)))
+  }
+
+  #leave(connected: Connected, why: string): void {
+    connected.holders.close()
+    connected.series?.close()
+    connected.series = undefined
+    this.#retire(connected, why)
+  }
+
+  /** Ends the session. What the proxy still reports of budgets and time series is taken until its stream ends. */
+  #retire({ session, node }: Connected, why: string): void {
     session.close()
-    holders.close()
     if (this.#connected.get(node.name)?.session !== session) return
     this.#connected.delete(node.name)
     this.#duplicates.delete(node.name)

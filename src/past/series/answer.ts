@@ -11,7 +11,7 @@ import {
   type SeriesOfGroup,
 } from './bucket.ts'
 import { quantileOf } from './quantile.ts'
-import { bucketMs, type SeriesStore } from './store.ts'
+import { bucketMs, type SeriesReader } from './store.ts'
 
 export interface SeriesQuestion {
   readonly by: SeriesGroup
@@ -68,6 +68,18 @@ export interface SeriesAnswer {
   /** When the oldest bucket began; omitted if nothing is known. */
   readonly knownSince?: string
   readonly series: readonly AnsweredSeries[]
+  /** Number of proxies whose series are added up; omitted if they are those of one proxy. */
+  readonly proxies?: number
+  /** Times for which the counts of a proxy are not known, so that sums are too small. */
+  readonly missing?: readonly MissingSeries[]
+}
+
+interface MissingSeries {
+  /** `namespace/gateway/name`. */
+  readonly proxy: string
+  /** RFC 3339. */
+  readonly from: string
+  readonly to: string
 }
 
 /** Maximum number of points. Steps are longer if there would be more. */
@@ -75,7 +87,7 @@ const maxPoints = 2_000
 
 /** `open` is what was counted since the last stored bucket. */
 export function answerSeries(
-  store: SeriesStore,
+  store: SeriesReader,
   question: SeriesQuestion,
   open: Groups,
 ): SeriesAnswer {
@@ -130,7 +142,7 @@ const lastRequestOf = (ms: number | undefined): Pick<AnsweredSeries, 'lastReques
  * Returns the sums of each series, and the end of its newest bucket with a request. Series beyond the limit of a
  * bucket are in the series `otherName`.
  */
-function sumsOf(store: SeriesStore, by: SeriesGroup, range: Range, open: Groups) {
+function sumsOf(store: SeriesReader, by: SeriesGroup, range: Range, open: Groups) {
   const sums: SeriesOfGroup = new Map()
   const lastMs = new Map<string, number>()
   let counts: Counts = new Map()
@@ -191,7 +203,7 @@ function chooseSeries(sums: SeriesOfGroup, top: number): string[] {
 
 /** Returns the counts of each step for each chosen series. */
 function pointsOf(
-  store: SeriesStore,
+  store: SeriesReader,
   by: SeriesGroup,
   range: Range,
   steps: number,

@@ -6,7 +6,7 @@
  *   flags, start and duration in ms, group, new names, and for each series: name, number of counts, (name, value)…
  */
 import { closeFrame, frameBytes } from '../decisions/frame.ts'
-import { type SeriesGroup, type SeriesOfGroup, seriesGroups } from './bucket.ts'
+import { type SeriesOfGroup, type StoredGroup, storedGroups } from './bucket.ts'
 
 /** A new list of names starts after this many blocks, so that a damaged block makes at most these unreadable. */
 const blocksPerList = 512
@@ -64,13 +64,13 @@ export class BlockWriter {
   }
 
   /** Returns the block with its frame. */
-  write(startMs: number, endMs: number, group: SeriesGroup, series: SeriesOfGroup): Buffer {
+  write(startMs: number, endMs: number, group: StoredGroup, series: SeriesOfGroup): Buffer {
     if (this.#blocks >= blocksPerList) this.beginList()
     const writer = new Writer()
     writer.number(this.#blocks++ === 0 ? newListFlag : 0)
     writer.number(startMs)
     writer.number(endMs - startMs)
-    writer.number(seriesGroups.indexOf(group))
+    writer.number(storedGroups.indexOf(group))
     this.#names(writer, series)
     writer.number(series.size)
     for (const [name, counts] of series) {
@@ -104,7 +104,7 @@ export class BlockWriter {
 /** Receives each count of a group that is read. */
 export interface BlockVisitor {
   /** Returns whether to read the counts of the block. */
-  block(startMs: number, endMs: number, group: SeriesGroup): boolean
+  block(startMs: number, endMs: number, group: StoredGroup): boolean
   series(name: string): void
   count(name: string, value: number): void
 }
@@ -140,7 +140,7 @@ export class BlockReader {
     if (names === undefined) return
     const startMs = this.#number()
     const endMs = startMs + this.#number()
-    const group = seriesGroups[this.#number()]
+    const group = storedGroups[this.#number()]
     for (let left = this.#number(); left > 0; left--) names.push(this.#text())
     if (group === undefined || !visitor.block(startMs, endMs, group)) return
     for (let left = this.#number(); left > 0; left--) {

@@ -3,7 +3,7 @@
 /**
  * The groups of series. `all` has one series. A series of `key` is a dimension and a value of the identity, such as
  * `team=red`; one of `tool` is the backend and the tool; one of `guard` is the phase and the guard; one of `target` is
- * the backend and the MCP server that answered a message. Files have the positions of groups, so new ones are last.
+ * the backend and the MCP server that answered a message.
  */
 export const seriesGroups = [
   'all',
@@ -16,6 +16,24 @@ export const seriesGroups = [
   'target',
 ] as const
 export type SeriesGroup = (typeof seriesGroups)[number]
+
+/**
+ * What a block may have, in the order of files, so new ones are last: a group, or `presence`. Every bucket has a block
+ * of `presence`, so that a time without requests differs from one of which nothing is known. Its only series has the
+ * count `known`, the milliseconds that were counted, and `left` if the proxy was then shut down in order.
+ */
+export const storedGroups = [
+  'all',
+  'route',
+  'backend',
+  'model',
+  'key',
+  'tool',
+  'guard',
+  'target',
+  'presence',
+] as const
+export type StoredGroup = (typeof storedGroups)[number]
 
 /**
  * The counts of a series, by name: those of `countNames`, `le:SECONDS` for requests that took at most so long (but
@@ -39,7 +57,7 @@ export const countNames = [
 export type CountName = (typeof countNames)[number]
 
 export type SeriesOfGroup = Map<string, Counts>
-export type Groups = Map<SeriesGroup, SeriesOfGroup>
+export type Groups = Map<StoredGroup, SeriesOfGroup>
 
 export interface Bucket {
   readonly startMs: number
@@ -57,7 +75,7 @@ const maxNameLength = 200
 /** Adds to a count of a series, which is created if it does not exist. */
 export function addCount(
   groups: Groups,
-  group: SeriesGroup,
+  group: StoredGroup,
   name: string,
   count: string,
   value: number,

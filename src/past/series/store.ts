@@ -3,13 +3,13 @@
  * those of the next shorter one, so that a restart loses nothing that was written.
  */
 import type { BlockVisitor } from './block.ts'
-import { addCount, type Bucket, type Groups, type SeriesGroup } from './bucket.ts'
+import { addCount, type Bucket, type Groups, type StoredGroup } from './bucket.ts'
 import { FileSegments, MemorySegments } from './segments.ts'
 import { Tier } from './tier.ts'
 
 /** Duration of the shortest buckets. */
 export const bucketMs = 10_000
-const periods = [
+export const seriesPeriods = [
   { name: 'ten-seconds', periodMs: bucketMs, share: 0.1 },
   { name: 'minutes', periodMs: 60_000, share: 0.65 },
   // A day of a thousand routes is read from these, in a tenth of the time.
@@ -25,17 +25,44 @@ interface StoreOptions {
   /** If omitted, the buckets are in memory only. */
   readonly folder?: string
   readonly maxBytes?: number
+  /** Number of buckets after which a file ends. By default, only its size counts. */
+  readonly segmentBuckets?: number
 }
 
-export class SeriesStore {
+/** Where the answers to questions come from. */
+export interface SeriesReader {
+  /** Start of the oldest bucket of any period; undefined if there is none. */
+  readonly startMs: number | undefined
+  /**
+   * Returns the shortest duration, at least `stepMs`, of which there are buckets back to a time or to the oldest
+   * that is known.
+   */
+  stepFor(fromMs: number, stepMs: number): number
+  /**
+   * Reads the buckets that begin in a time. Those of the longest period that fits the step come first; what is newer
+   * than these is read from shorter ones.
+   */
+  read(fromMs: number, toMs: number, stepMs: number, visitor: BlockVisitor): void
+}
+
+export class SeriesStore implements SeriesReader {
   readonly #tiers: readonly Tier[]
 
   /** Creates the folder if it does not exist. @throws the system's error */
-  constructor({ folder, maxBytes = folder === undefined ? memoryBytes : diskBytes }: StoreOptions) {
-    this.#tiers = periods.map(({ name, periodMs, share }) => {
+  constructor({
+    folder,
+    maxBytes = folder === undefined ? memoryBytes : diskBytes,
+    segmentBuckets = Number.POSITIVE_INFINITY,
+  }: StoreOptions) {
+    this.#tiers = seriesPeriods.map(({ name, periodMs, share }) => {
       const segments = folder === undefined ? new MemorySegments() : new FileSegments(folder, name)
-      return new Tier(periodMs, segments, maxBytes * share)
+      return new Tier(periodMs, segments, maxBytes * share, segmentBuckets * periodMs)
     })
+  }
+
+  /** The buckets of a period; undefined if none have this period. */
+  tier(periodMs: number): Tier | undefined {
+    return this.#tiers.find((tier) => tier.periodMs === periodMs)
   }
 
   /** Appends a bucket of ten seconds or a part of one. @throws the system's error */
@@ -73,16 +100,11 @@ export class SeriesStore {
     tier.advanceTo(toMs)
   }
 
-  /** Start of the oldest bucket of any period; undefined if there is none. */
   get startMs(): number | undefined {
     const starts = this.#tiers.map(({ startMs }) => startMs).filter((start) => start !== undefined)
     return starts.length === 0 ? undefined : Math.min(...starts)
   }
 
-  /**
-   * Returns the shortest duration, at least `stepMs`, of which there are buckets back to a time or to the oldest
-   * that is known.
-   */
   stepFor(fromMs: number, stepMs: number): number {
     let at = this.#tierFor(stepMs)
     for (; at + 1 < this.#tiers.length; at++) {
@@ -99,10 +121,6 @@ export class SeriesStore {
     return this.#tiers.findLastIndex(({ periodMs }) => stepMs % periodMs === 0)
   }
 
-  /**
-   * Reads the buckets that begin in a time. Those of the longest period that fits the step come first; what is newer
-   * than these is read from shorter ones.
-   */
   read(fromMs: number, toMs: number, stepMs: number, visitor: BlockVisitor): void {
     let from = fromMs
     for (let at = this.#tierFor(stepMs); at >= 0; at--) {
@@ -116,14 +134,15 @@ export class SeriesStore {
 }
 
 /** Returns a visitor that adds every count to the groups that `groupsAt` returns. */
-function sumBy(groupsAt: (startMs: number) => Groups): BlockVisitor {
+export function sumBy(groupsAt: (startMs: number) => Groups): BlockVisitor {
   let groups: Groups = new Map()
-  let group: SeriesGroup = 'all'
+  let group: StoredGroup = 'all'
   let series = ''
   return {
     block: (startMs, _, found) => {
       groups = groupsAt(startMs)
       group = found
+      if (!groups.has(found)) groups.set(found, new Map())
       return true
     },
     series: (name) => {

@@ -13,16 +13,24 @@ export class Tier {
   readonly periodMs: number
   readonly #segments: Segments
   readonly #segmentBytes: number
+  readonly #segmentMs: number
   readonly #writer = new BlockWriter()
   /** The segment that was written last. */
   #current: number | undefined
   /** End of the newest bucket; undefined if there is none. */
   #endMs: number | undefined
 
-  constructor(periodMs: number, segments: Segments, maxBytes: number) {
+  /** A segment ends after `segmentMs`, even if it is not full. */
+  constructor(
+    periodMs: number,
+    segments: Segments,
+    maxBytes: number,
+    segmentMs = Number.POSITIVE_INFINITY,
+  ) {
     this.periodMs = periodMs
     this.#segments = segments
     this.#segmentBytes = maxBytes / maxSegments
+    this.#segmentMs = segmentMs
     const last = segments.starts.at(-1)
     if (last !== undefined) {
       this.read(last, Number.POSITIVE_INFINITY, {
@@ -43,6 +51,23 @@ export class Tier {
 
   get endMs(): number | undefined {
     return this.#endMs
+  }
+
+  get bytes(): number {
+    return this.#segments.starts.reduce((sum, start) => sum + this.#segments.bytesOf(start), 0)
+  }
+
+  get segments(): number {
+    return this.#segments.starts.length
+  }
+
+  /** Removes the oldest segment, and returns the number of its bytes. */
+  removeOldest(): number {
+    const [oldest] = this.#segments.starts
+    if (oldest === undefined) return 0
+    const bytes = this.#segments.bytesOf(oldest)
+    this.#segments.remove(oldest)
+    return bytes
   }
 
   /** @throws the system's error, such as for a full disk. The bucket is then lost. */
@@ -71,7 +96,9 @@ export class Tier {
     const { starts } = this.#segments
     // After the clock was set back, the newest segment is not the one of this time.
     const known = starts.findLast((start) => start <= startMs)
-    const isFull = known !== undefined && this.#segments.bytesOf(known) >= this.#segmentBytes
+    const isFull =
+      known !== undefined &&
+      (this.#segments.bytesOf(known) >= this.#segmentBytes || startMs - known >= this.#segmentMs)
     const segment = known === undefined || (isFull && known !== startMs) ? startMs : known
     if (segment !== this.#current) {
       this.#writer.beginList()
@@ -82,14 +109,9 @@ export class Tier {
   }
 
   #dropOldest(): void {
-    const { starts } = this.#segments
-    let bytes = starts.reduce((sum, start) => sum + this.#segments.bytesOf(start), 0)
-    let left = starts.length
-    for (const start of starts) {
-      if (bytes <= this.#segmentBytes * (maxSegments - 1) && left < mostSegments) return
-      bytes -= this.#segments.bytesOf(start)
-      left--
-      this.#segments.remove(start)
+    const maxBytes = this.#segmentBytes * (maxSegments - 1)
+    while (this.segments > 0 && (this.bytes > maxBytes || this.segments >= mostSegments)) {
+      this.removeOldest()
     }
   }
 

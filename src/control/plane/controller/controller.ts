@@ -14,6 +14,7 @@ import {
 import { prometheusContentType } from '../../../ground/base/prometheus.ts'
 import { isAboutAddress } from '../../../ground/errors/listening.ts'
 import type { ControllerSettings } from '../../../ground/settings/controller.ts'
+import type { SeriesAnswer, SeriesQuestion } from '../../../past/series/answer.ts'
 import {
   findInstallOwners,
   type InstallOwners,
@@ -35,6 +36,7 @@ import type { LogLevel } from '../parts.ts'
 import { openControllerLog } from './controller-log.ts'
 import { ControllerHealth } from './health.ts'
 import { ControllerMetrics } from './metrics.ts'
+import { ControllerSeries } from './series.ts'
 
 interface ControllerOptions {
   readonly cluster: KubernetesCluster
@@ -56,6 +58,8 @@ export class Controller {
   readonly #stop = Promise.withResolvers<undefined>()
   #servers: readonly (SmallServer | undefined)[] = []
   #session: ControllerSession | undefined
+  /** The time series that proxies report. Sessions share them. */
+  #series: ControllerSeries | undefined
   #running: Promise<void> = Promise.resolve()
   readonly #ending = new AbortController()
   /** Whether any session has served. If so, failures of later sessions are retried. */
@@ -78,6 +82,11 @@ export class Controller {
   /** The event log of the current session; undefined while it is being opened. */
   get log(): OpenedLog | undefined {
     return this.#session?.log
+  }
+
+  /** Answers with the sum of all proxies; undefined while the event log is being opened. */
+  async series(question: SeriesQuestion): Promise<SeriesAnswer | undefined> {
+    return this.#series?.answer(question)
   }
 
   /** All metrics in the Prometheus format. */
@@ -108,6 +117,7 @@ export class Controller {
     this.#stop.resolve(undefined)
     this.#ending.abort()
     await this.#running
+    await this.#series?.close()
     await Promise.all(this.#servers.map((server) => server?.close()))
     this.#options.cluster.close()
   }
@@ -143,7 +153,12 @@ export class Controller {
 
   async #runOn(log: OpenedLog, owners: InstallOwners): Promise<unknown> {
     const { settings, notify } = this.#options
-    const session = await openSession(this.#sessionOptions(owners), log, this.#ending.signal)
+    const { nats } = settings
+    const folder = nats === undefined && log.path !== undefined ? `${log.path}.series` : undefined
+    this.#series ??= new ControllerSeries({ nats, folder, notify })
+    const { connect: series } = this.#series
+    const parts = { ...this.#sessionOptions(owners), series }
+    const session = await openSession(parts, log, this.#ending.signal)
     try {
       await session.start()
       this.#session = session
@@ -192,7 +207,7 @@ export class Controller {
     return this.#options.settings.replica ?? hostname()
   }
 
-  #sessionOptions(owners: InstallOwners): ControllerSessionOptions {
+  #sessionOptions(owners: InstallOwners): Omit<ControllerSessionOptions, 'series'> {
     const { settings, notify, version } = this.#options
     return {
       version,

@@ -17,6 +17,7 @@ import { assembleSharedDelta, type EncodedResource } from '../../../control/wire
 import type { ConnectLedger, HolderReport, HolderUpdate } from '../../../ground/model/budgets.ts'
 import type { ReportList } from '../../../ground/model/mcp-lists.ts'
 import type { ResourceKey } from '../../../ground/model/resources.ts'
+import type { ConnectSeries, StoredSeries } from '../../../ground/model/series.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
 import type { LastGood } from './last-good.ts'
 import { ReceivedState } from './received-state.ts'
@@ -46,6 +47,9 @@ interface RemoteHolder {
   last: HolderReport | undefined
 }
 
+/** A report without buckets, which the controller answers with what it has. */
+const askForStored = { periodMs: 0, frames: new Uint8Array() }
+
 /** Minimum delay before a write to disk. */
 const firstSaveMs = 100
 /** Minimum time between two writes to disk. */
@@ -65,6 +69,8 @@ export class RemoteChannel implements ConfigChannel {
   /** Holders of budgets, with their last reports. */
   readonly #holders = new Map<string, RemoteHolder>()
   readonly #lists = new ReportedLists()
+  /** Receives what the controller has of the time series; undefined if these are not reported. */
+  #series: ((stored: StoredSeries) => void) | undefined
   /** Number of the connection whose first change set was checked. */
   #checkedConnection = 0
   #connects = 0
@@ -91,6 +97,7 @@ export class RemoteChannel implements ConfigChannel {
       position: () => this.#receivedPosition || undefined,
       onChange: (change) => this.#receive(change),
       onLedger: ({ holder, ...update }) => this.#holders.get(holder)?.receive(update),
+      onSeries: (stored) => this.#series?.(stored),
       onOpen: (address) => this.#opened(address),
       onEnd: (address, why, wasOpen) => this.#ended(address, why, wasOpen),
     })
@@ -136,6 +143,8 @@ export class RemoteChannel implements ConfigChannel {
     // Another replica does not know what the last one has not counted.
     for (const { last } of this.#holders.values()) if (last !== undefined) this.#stream.report(last)
     for (const report of this.#lists.takeWaiting()) this.#stream.reportList(report)
+    if (this.#series !== undefined) this.#stream.reportSeries(askForStored)
+    if (this.#isLeaving) this.#stream.sendLeaving()
   }
 
   /** Called when a connection has ended or failed. Reports repeated failures of an address only once. */
@@ -265,7 +274,20 @@ export class RemoteChannel implements ConfigChannel {
       },
       close: () => {
         this.#holders.delete(name)
-        if (this.#isLeaving) this.leave()
+        this.#closeIfSettled()
+      },
+    }
+  }
+
+  /** Connects the time series of this proxy to the controller, over every connection. */
+  readonly connectSeries: ConnectSeries = (receive) => {
+    this.#series = receive
+    this.#stream.reportSeries(askForStored)
+    return {
+      report: (report) => this.#stream.reportSeries(report),
+      close: () => {
+        this.#series = undefined
+        this.#closeIfSettled()
       },
     }
   }
@@ -302,10 +324,16 @@ export class RemoteChannel implements ConfigChannel {
     }
   }
 
-  /** Disconnects from the controller, once all budgets are settled. */
+  /** Disconnects from the controller, once all budgets are settled and the last time series are stored. */
   leave(): void {
     this.#isLeaving = true
-    if (this.#holders.size === 0) this.#stream.close()
+    this.#stream.sendLeaving()
+    this.#closeIfSettled()
+  }
+
+  #closeIfSettled(): void {
+    if (!this.#isLeaving || this.#holders.size > 0 || this.#series !== undefined) return
+    this.#stream.close()
   }
 
   /** Disconnects, and completes a write to disk that is due. */

@@ -23,9 +23,11 @@ import {
   type DeltaResponse,
   decodeResponse,
   deltaMethodPath,
+  encodeLeavingRequest,
   encodeLedgerRequest,
   encodeListRequest,
   encodeRequest,
+  encodeSeriesRequest,
   type ProxyNode,
   type ReceivedResource,
   resourceTypeUrl,
@@ -35,6 +37,7 @@ import { bufferOf } from '../../../ground/base/buffers.ts'
 import type { HolderReport } from '../../../ground/model/budgets.ts'
 import type { ListReport } from '../../../ground/model/mcp-lists.ts'
 import type { ResourceKey } from '../../../ground/model/resources.ts'
+import type { SeriesReport, StoredSeries } from '../../../ground/model/series.ts'
 
 export interface ReceivedChange {
   readonly nonce: string
@@ -61,6 +64,8 @@ export interface StreamOptions {
   onChange(change: ReceivedChange): void
   /** Called with every update of the ledger of budgets. */
   onLedger?(update: AddressedUpdate): void
+  /** Called with what the controller has of the time series. */
+  onSeries?(stored: StoredSeries): void
   onOpen(address: string): void
   /** Called when a stream has ended. `wasOpen` is true if the controller had responded on it. */
   onEnd(address: string, why: string, wasOpen: boolean): void
@@ -233,6 +238,15 @@ export class ControllerStream {
     return true
   }
 
+  reportSeries(report: SeriesReport): void {
+    if (this.#isOpen) this.#connection?.stream.write(encodeSeriesRequest(report))
+  }
+
+  /** Says that the proxy is shutting down, if a controller is connected. */
+  sendLeaving(): void {
+    if (this.#isOpen) this.#connection?.stream.write(encodeLeavingRequest())
+  }
+
   #receive(bytes: Uint8Array): void {
     let part: DeltaResponse
     try {
@@ -244,6 +258,10 @@ export class ControllerStream {
     if (!this.#isOpen) this.#opened()
     if (part.ledger !== undefined) {
       this.#options.onLedger?.(part.ledger)
+      return
+    }
+    if (part.seriesStored !== undefined) {
+      this.#options.onSeries?.(part.seriesStored)
       return
     }
     this.#parts.push(part)

@@ -2,8 +2,10 @@
 import type { ConfigChannel } from '../../../control/wire/channel.ts'
 import type { ConnectLedger } from '../../../ground/model/budgets.ts'
 import type { ReportList } from '../../../ground/model/mcp-lists.ts'
+import type { ConnectSeries } from '../../../ground/model/series.ts'
 import type { LevelControl } from '../admin/routes.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
+import type { MetricExportSettings } from '../telemetry/otlp/metric-exporter.ts'
 import type { RecordOptions } from './decision-records.ts'
 import type { CatalogEvent } from './model-catalogs.ts'
 import type { PortName, WorkerRejection } from './worker-messages.ts'
@@ -27,6 +29,8 @@ export type ProxyEvent =
   | { readonly type: 'not-recording'; readonly error: Error }
   /** Time series are lost, because they cannot be written. */
   | { readonly type: 'series-not-written'; readonly error: Error }
+  /** Metrics could not be sent to a collector. */
+  | { readonly type: 'metrics-not-exported'; readonly message: string }
   | CatalogEvent
   /** POST /quitquitquit was received: the process should drain the proxy and end. */
   | { readonly type: 'quit-requested' }
@@ -44,6 +48,8 @@ export interface ProxyOptions extends TrafficSettings {
   readonly records?: RecordOptions
   /** Folder for the time series; if omitted, they are in memory only. */
   readonly seriesFolder?: string
+  /** Connects the time series to a controller. */
+  readonly connectSeries?: ConnectSeries
   /** Publishes the blocks of decision records; if omitted, they are only on disk. */
   readonly publisher?: BlockPublisher
   /** The ledger of budgets; if omitted, requests under a budget are refused. */
@@ -52,6 +58,8 @@ export interface ProxyOptions extends TrafficSettings {
   readonly reportList?: ReportList
   /** Paths of catalogs of language models, of which the later ones win. */
   readonly modelCatalogs?: readonly string[]
+  /** Where metrics are sent; if omitted, they are only scraped. */
+  readonly metricExport?: MetricExportSettings
   readonly drain?: { readonly minMs: number; readonly maxMs: number }
   readonly channel: ConfigChannel
   readonly log?: LevelControl

@@ -1,10 +1,12 @@
 /** Records time series of a proxy: at the end of each bucket, what its metrics have counted since the last one. */
+import type { ConnectSeries } from '../../../ground/model/series.ts'
 import {
   answerSeries,
   type SeriesAnswer,
   type SeriesQuestion,
 } from '../../../past/series/answer.ts'
-import { addGroups, differenceOf, type Groups } from '../../../past/series/bucket.ts'
+import { addCount, addGroups, differenceOf, type Groups } from '../../../past/series/bucket.ts'
+import { SeriesReporter } from '../../../past/series/reporter.ts'
 import { bucketMs, SeriesStore } from '../../../past/series/store.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
 import { countsOf } from '../telemetry/series-counts.ts'
@@ -14,9 +16,14 @@ interface RecorderOptions {
   readonly folder: string | undefined
   /** Returns the sums of all workers. */
   readonly scrape: () => Promise<MetricsSnapshot>
+  /** Connects the series to a controller that stores them, too. */
+  readonly connect?: ConnectSeries | undefined
   /** Called if the series cannot be written, once until they can be written again. */
   readonly onProblem: (error: Error) => void
 }
+
+/** How long the end of the process waits until the controller has the last bucket. */
+const lastReportMs = 2_000
 
 const toError = (thrown: unknown): Error =>
   thrown instanceof Error ? thrown : new Error(String(thrown))
@@ -24,6 +31,7 @@ const toError = (thrown: unknown): Error =>
 export class SeriesRecorder {
   readonly #options: RecorderOptions
   readonly #store: SeriesStore
+  readonly #reporter: SeriesReporter | undefined
   #timer: NodeJS.Timeout | undefined
   /** Sums since the proxy started, as they were read last. */
   #sums: Groups = new Map()
@@ -37,6 +45,8 @@ export class SeriesRecorder {
   constructor(options: RecorderOptions) {
     this.#options = options
     this.#store = this.#openStore()
+    const { connect } = options
+    this.#reporter = connect && new SeriesReporter(this.#store, connect)
   }
 
   #openStore(): SeriesStore {
@@ -56,9 +66,9 @@ export class SeriesRecorder {
     this.#timer.unref()
   }
 
-  async #endBucket(): Promise<void> {
+  async #endBucket(isLast = false): Promise<void> {
     await this.#read()
-    this.#write()
+    this.#write(isLast)
   }
 
   /** Adds what was counted since the last call to the open bucket. */
@@ -76,11 +86,13 @@ export class SeriesRecorder {
     return this.#reading
   }
 
-  #write(): void {
+  #write(isLast: boolean): void {
     const endMs = Date.now()
     const groups = this.#open
     // The timer may be early or late by some milliseconds.
     const startMs = Math.floor(this.#openSinceMs / bucketMs) * bucketMs
+    addCount(groups, 'presence', '', 'known', endMs - this.#openSinceMs)
+    if (isLast) addCount(groups, 'presence', '', 'left', 1)
     this.#open = new Map()
     this.#openSinceMs = endMs
     try {
@@ -90,6 +102,7 @@ export class SeriesRecorder {
       if (!this.#isFailing) this.#options.onProblem(toError(error))
       this.#isFailing = true
     }
+    this.#reporter?.send()
   }
 
   /** Answers with everything that has been counted until now. */
@@ -103,6 +116,9 @@ export class SeriesRecorder {
     if (this.#isClosed) return
     this.#isClosed = true
     clearTimeout(this.#timer)
-    await this.#endBucket()
+    // What is being read now may have begun before the last requests ended.
+    await this.#reading
+    await this.#endBucket(true)
+    await this.#reporter?.close(lastReportMs)
   }
 }

@@ -9,11 +9,12 @@
 import { TicketRotation } from '../../../engines/http/tls/session-tickets.ts'
 import { type SmallServer, serve } from '../../../engines/local-server/server.ts'
 import { listenHost } from '../../../ground/base/listen-hosts.ts'
-import type { SeriesAnswer, SeriesQuestion } from '../../../past/series/answer.ts'
+import type { SeriesQuestion } from '../../../past/series/answer.ts'
 import { configDump } from '../admin/config-dump.ts'
 import { adminRoutes, readinessRoutes, statsRoutes } from '../admin/routes.ts'
 import { ProxyBudgets } from '../budgets/proxy-budgets.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
+import { MetricExporter } from '../telemetry/otlp/metric-exporter.ts'
 import { sumSnapshots, writePrometheus } from '../telemetry/prometheus.ts'
 import { Acknowledgements } from './acknowledgements.ts'
 import { openRecordFolder, type RecordSettings } from './decision-records.ts'
@@ -56,6 +57,7 @@ class Supervisor {
   #wasReady = false
   #record: RecordSettings | undefined
   readonly #series: SeriesRecorder
+  readonly #exporter: MetricExporter | undefined
   #isDraining = false
   #drained: Promise<void> | undefined
   readonly #ready = Promise.withResolvers<void>()
@@ -80,9 +82,18 @@ class Supervisor {
     )
     this.#series = new SeriesRecorder({
       folder: options.seriesFolder,
+      connect: options.connectSeries,
       scrape: () => this.#workerMetrics(),
       onProblem: (error) => this.#emit({ type: 'series-not-written', error }),
     })
+    this.#exporter =
+      options.metricExport &&
+      new MetricExporter({
+        ...options.metricExport,
+        version: options.version ?? 'unknown',
+        scrape: () => this.#allMetrics(),
+        onProblem: (message) => this.#emit({ type: 'metrics-not-exported', message }),
+      })
     this.#claims = new PortClaims(options.bindAddress, workers > 1)
     this.#counts = createSharedCounts(workers, options.maxBackendRequests !== undefined)
   }
@@ -116,6 +127,7 @@ class Supervisor {
     for (let index = 0; index < count; index++) this.#threads.push(this.#newThread(index, count))
     await Promise.all(this.#threads.map(({ started }) => started))
     this.#series.start()
+    this.#exporter?.start()
   }
 
   #openRecords(workers: number): RecordSettings | undefined {
@@ -137,7 +149,7 @@ class Supervisor {
       dump: () => this.#dump(),
       rotateTickets: () => this.#tickets.rotate(),
       quit: () => this.#emit({ type: 'quit-requested' }),
-      series: (question) => this.series(question),
+      series: this.series,
       log,
     })
     const readiness = readinessRoutes({
@@ -277,12 +289,17 @@ class Supervisor {
 
   /** Returns all metrics in the Prometheus format. */
   async metrics(): Promise<string> {
-    return writePrometheus({
+    return writePrometheus(await this.#allMetrics())
+  }
+
+  async #allMetrics(): Promise<MetricsSnapshot> {
+    return {
       ...(await this.#workerMetrics()),
       ...this.#own(),
+      ...this.#exporter?.metrics(),
       ...this.#options.publisher?.metrics(),
       ...this.#options.moreMetrics?.(),
-    })
+    }
   }
 
   async #workerMetrics(): Promise<MetricsSnapshot> {
@@ -290,9 +307,7 @@ class Supervisor {
   }
 
   /** Returns time series, including everything until now. */
-  series(question: SeriesQuestion): Promise<SeriesAnswer> {
-    return this.#series.answer(question)
-  }
+  readonly series = (question: SeriesQuestion) => this.#series.answer(question)
 
   #own(): MetricsSnapshot {
     const one = (value: number, labels: string[] = []) => [{ labels, values: [value] }]
@@ -336,7 +351,7 @@ class Supervisor {
     this.#isDraining = true
     const { minMs, maxMs } = this.#options.drain ?? { minMs: 0, maxMs: 5_000 }
     await Promise.all(this.#threads.map((thread) => thread.drain(minMs, maxMs)))
-    await this.#series.close()
+    await Promise.all([this.#series.close(), this.#exporter?.close()])
     await this.#budgets.close()
     await this.#options.publisher?.close()
     await this.#closeServers()

@@ -46,6 +46,7 @@ export async function controller(
     isOwnLog: true,
     isLive: true,
     metrics: async () => running.metrics(),
+    series: (question) => running.series(question),
     ...recordsOf(settings),
     ...commandsOf(() =>
       settings.nats === undefined ? { logFile: running.log?.path } : { nats: settings.nats },

@@ -142,6 +142,7 @@ export async function proxy(flags: ProxyFlags, output: Output): Promise<number> 
     channel,
     ledger: { connect: channel.connectLedger, isSole: false },
     reportList: channel.reportList,
+    connectSeries: channel.connectSeries,
     moreMetrics: () => channel.metrics(),
   })
   logAddresses(running, log)

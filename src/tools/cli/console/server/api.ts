@@ -249,8 +249,9 @@ export class Api {
     if (series === undefined) throw new RequestError(404, 'the source has no time series')
     const question = readQuestion(query, Date.now())
     if (!question.ok) throw new RequestError(400, question.problems.join('\n'))
-    const answer = JSON.stringify(await series(question.value))
-    sendText(response, 200, answer, 'application/json; charset=utf-8')
+    const answer = await series(question.value)
+    if (answer === undefined) throw new RequestError(503, 'the event log is being opened')
+    sendText(response, 200, JSON.stringify(answer), 'application/json; charset=utf-8')
   }
 
   async #command(name: string, request: IncomingMessage, response: ServerResponse): Promise<void> {

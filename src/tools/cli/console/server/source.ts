@@ -72,8 +72,11 @@ export interface ConsoleSource {
   readonly decisions?: ConsoleDecisions
   /** Returns the metrics of this process in the Prometheus text format. */
   readonly metrics?: () => Promise<string>
-  /** Returns time series of the proxy in this process. */
-  readonly series?: (question: SeriesQuestion) => Promise<SeriesAnswer>
+  /**
+   * Returns time series of the proxy in this process, or of all proxies of this controller; undefined while the
+   * process is starting.
+   */
+  readonly series?: (question: SeriesQuestion) => Promise<SeriesAnswer | undefined>
   readonly runCommand?: RunCommand
   /** Not set if pages may not send requests, which is the default. */
   readonly send?: SendRequest
