@@ -1,6 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { forgetToken, hasToken } from '../source/server.ts'
 import { linkTo, place } from '../state/location.ts'
-import { isServed, openFile } from '../state/start.ts'
+import { served } from '../state/served.ts'
+import { isServed, needsSignIn, openFile } from '../state/start.ts'
 import { nextTheme, themeTexts } from '../state/theme.ts'
 import { failure, log } from '../state/worker-client.ts'
 import { MissingProxies } from '../ui/missing-proxies.tsx'
@@ -10,6 +12,7 @@ import { Help } from './help.tsx'
 import { listenToKeys } from './keys.ts'
 import { OpenFile } from './open-file.tsx'
 import { Search } from './search.tsx'
+import { SignInForm } from './sign-in.tsx'
 import { TimeBar } from './time-bar.tsx'
 import { groups, views } from './views.ts'
 
@@ -30,6 +33,11 @@ export function Shell() {
         <Search />
         <div class="tools">
           {!isServed.value && log.value.state !== 'none' && <OpenFile isShort />}
+          {isServed.value && hasToken() && (
+            <button type="button" onClick={forgetToken} title={served.value?.about.person}>
+              Sign out
+            </button>
+          )}
           <button type="button" onClick={toggleZone} title="Change the zone of all times">
             {isUtc.value ? 'UTC' : 'local time'}
           </button>
@@ -82,7 +90,7 @@ function focusMain(event: MouseEvent): void {
 }
 
 function Main() {
-  const entry = views.find(({ path }) => path === place.value.view)
+  const entry = needsSignIn.value ? views[0] : views.find(({ path }) => path === place.value.view)
   const { state } = log.value
   useEffect(() => {
     document.title = `${entry?.title ?? 'Not found'} – Sluice`
@@ -102,6 +110,7 @@ function Main() {
       </>
     )
   }
+  if (needsSignIn.value) return <SignInForm />
   if (state === 'none' || state === 'failed') return <OpenFile />
   if (state === 'reading') return <p class="state loading">Reading {log.value.name}…</p>
   return <Empty>The log has no events yet. They appear here when the gateway writes some.</Empty>

@@ -12,6 +12,8 @@ export interface About {
   readonly isLive: boolean
   /** Whether the log is an export, which `export` returns as a whole. */
   readonly isExport: boolean
+  /** Who has signed in. */
+  readonly person: string
   readonly log?: { readonly first: number; readonly last: number }
   readonly offers: {
     readonly decisions: boolean
@@ -48,7 +50,25 @@ export function takeKey(): string | undefined {
     localStorage.setItem(keyName, key)
     history.replaceState(null, '', location.pathname)
   }
-  return localStorage.getItem(keyName) ?? undefined
+  return sessionStorage.getItem(keyName) ?? localStorage.getItem(keyName) ?? undefined
+}
+
+/** Remembers the token of a person for this tab only. */
+export const keepToken = (token: string): void => sessionStorage.setItem(keyName, token)
+
+export function forgetToken(): void {
+  sessionStorage.removeItem(keyName)
+  location.reload()
+}
+
+export const hasToken = (): boolean => sessionStorage.getItem(keyName) !== null
+
+/** How people sign in to the process that serves this page; undefined if by its URL, or if no process does. */
+export async function signInMethod(): Promise<string | undefined> {
+  const response = await fetch('api/sign-in').catch(() => undefined)
+  const isJson = response?.headers.get('content-type')?.startsWith('application/json')
+  if (response?.ok !== true || isJson !== true) return undefined
+  return ((await response.json()) as { readonly method?: string }).method
 }
 
 export const noAnswer = 'The process that serves this page does not answer.'

@@ -1,7 +1,7 @@
 /** The process that serves this page, and what it offers. Without one, some views have nothing to show. */
 import { signal } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
-import { type About, ConsoleServer, ServerError } from '../source/server.ts'
+import { type About, ConsoleServer, forgetToken, hasToken, ServerError } from '../source/server.ts'
 import { nothingShown, type Shown } from './worker-client.ts'
 
 export type Offer = keyof About['offers']
@@ -22,7 +22,10 @@ export async function connect(key: string): Promise<void> {
       served.value = { server, about }
     } catch (error) {
       // The key of a process that has ended never becomes valid again.
-      if (error instanceof ServerError && error.status === 401) return
+      if (error instanceof ServerError && error.status === 401) {
+        if (hasToken()) forgetToken()
+        return
+      }
       await new Promise((resolve) => setTimeout(resolve, retryMs))
     }
   }

@@ -1,20 +1,36 @@
 /** Chooses the source of events: the process that serves this page, or files that the reader opens. */
 import { signal } from '@preact/signals'
-import { onNewKey, takeKey } from '../source/server.ts'
+import { ConsoleServer, keepToken, onNewKey, signInMethod, takeKey } from '../source/server.ts'
 import { connect } from './served.ts'
 import { open } from './worker-client.ts'
 
 /** Whether a process serves this page, and follows its own log. */
 export const isServed = signal(false)
 
+/** Whether the page waits for the token of a person. */
+export const needsSignIn = signal(false)
+
 export function startSource(): void {
   onNewKey(openServed)
   openServed()
 }
 
+/** Tries a token, and opens the log if it is accepted. @throws ServerError */
+export async function signIn(token: string): Promise<void> {
+  await new ConsoleServer(token).about()
+  keepToken(token)
+  needsSignIn.value = false
+  openServed()
+}
+
 function openServed(): void {
   const key = takeKey()
-  if (key === undefined) return
+  if (key === undefined) {
+    signInMethod().then((method) => {
+      needsSignIn.value = method !== undefined
+    })
+    return
+  }
   isServed.value = true
   open({ from: 'server', key })
   connect(key)

@@ -148,6 +148,10 @@ const controller = {
     enabled: flag(
       'Serve the web console. It listens on the loopback address of the pod only: reach it with `kubectl port-forward`.',
     ),
+    signIn: value(
+      { type: 'string', enum: ['token', 'kubernetes'] },
+      'Who may use the console: who reads the URL in the log of the controller (`token`), or who has a token of the cluster and the verb `get` for `consoles.sluice.dev` (`kubernetes`).',
+    ),
   },
   kubernetesEvents: {
     enabled: flag(

@@ -1,5 +1,8 @@
 // The page of settings, from the table in src/ground/settings/index.ts.
-import { gatewayConsoleSettings } from '../../src/ground/settings/console.ts'
+import {
+  controllerConsoleSettings,
+  gatewayConsoleSettings,
+} from '../../src/ground/settings/console.ts'
 import { controllerSettings } from '../../src/ground/settings/controller.ts'
 import { settings } from '../../src/ground/settings/index.ts'
 import { remoteSettings } from '../../src/ground/settings/remote.ts'
@@ -26,7 +29,7 @@ export function generate() {
       '## `sluice proxy` only\n',
       tableOf(remoteSettings),
       '## `sluice controller`\n',
-      tableOf(controllerSettings),
+      tableOf({ ...controllerSettings, consoleSignIn: controllerConsoleSettings.consoleSignIn }),
     ].join('\n'),
   }
 }

@@ -140,6 +140,7 @@ the release writes into files/image-digests.yaml.
   "SLUICE_HEALTH_ADDRESS" (printf ":%d" (int $ports.health))
   "SLUICE_METRICS_ADDRESS" (printf ":%d" (int $ports.metrics))
   "SLUICE_CONSOLE_ADDRESS" (ternary (printf "127.0.0.1:%d" (int $ports.console)) "off" .Values.controller.console.enabled)
+  "SLUICE_CONSOLE_SIGN_IN" .Values.controller.console.signIn
   "SLUICE_XDS_SERVICE_NAME" $fullname
   "SLUICE_XDS_SERVICE_PORT" (int $ports.agwGrpc)
   "SLUICE_DEPLOYMENT_NAME" $fullname

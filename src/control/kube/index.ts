@@ -1,3 +1,4 @@
+export { isAllowed, userOfToken } from './access-review.ts'
 export {
   fieldManager,
   KubeClient,

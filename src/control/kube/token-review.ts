@@ -1,12 +1,6 @@
-/** Verifies service-account tokens with a TokenReview (authentication.k8s.io/v1). */
+/** Verifies service-account tokens of proxies. */
+import { userOfToken } from './access-review.ts'
 import type { KubeClient } from './client.ts'
-
-interface TokenReview {
-  readonly status?: {
-    readonly authenticated?: boolean
-    readonly user?: { readonly username?: string }
-  }
-}
 
 /**
  * Returns the namespace and name of the service account that a token belongs to. Returns undefined if
@@ -18,16 +12,8 @@ export async function reviewToken(
   token: string,
   audience: string,
 ): Promise<{ readonly namespace: string; readonly name: string } | undefined> {
-  const { status } = await client.create<TokenReview>(
-    'apis/authentication.k8s.io/v1/tokenreviews',
-    {
-      apiVersion: 'authentication.k8s.io/v1',
-      kind: 'TokenReview',
-      spec: { token, audiences: [audience] },
-    },
-  )
-  if (status?.authenticated !== true) return undefined
-  const [system, kind, namespace, name, ...rest] = status.user?.username?.split(':') ?? []
+  const user = await userOfToken(client, token, audience)
+  const [system, kind, namespace, name, ...rest] = user?.username.split(':') ?? []
   if (system !== 'system' || kind !== 'serviceaccount' || rest.length > 0) return undefined
   return namespace && name ? { namespace, name } : undefined
 }

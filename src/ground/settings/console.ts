@@ -1,6 +1,6 @@
 /** The settings of the console, for the processes that have an event log. */
 import { row } from './table.ts'
-import { boolean, loopbackAddress } from './types.ts'
+import { boolean, loopbackAddress, oneOf } from './types.ts'
 
 export const consoleSettings = {
   consoleAddress: row(loopbackAddress, {
@@ -19,5 +19,16 @@ export const gatewayConsoleSettings = {
     env: 'SLUICE_CONSOLE_ACTIONS',
     default: false,
     doc: 'Whether pages of the web console may send requests to the listeners of this gateway: chats with models and calls of tools. Only in `sluice run` and commands that are based on it.',
+  }),
+}
+
+/** Further settings of the console of a controller. */
+export const controllerConsoleSettings = {
+  ...consoleSettings,
+  consoleSignIn: row(oneOf('token', 'kubernetes'), {
+    flag: 'console-sign-in',
+    env: 'SLUICE_CONSOLE_SIGN_IN',
+    default: 'token',
+    doc: 'Who may use the [console](console.md#sign-in-with-kubernetes-tokens) of a controller: who has the URL that it prints (`token`), or who has a token of the cluster and the verb `get` for `consoles.sluice.dev` (`kubernetes`).',
   }),
 }

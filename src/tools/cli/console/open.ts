@@ -8,6 +8,7 @@ import { UsageError } from '../shared/output.ts'
 import { packageVersion } from '../shared/version.ts'
 import type { CommandThread } from './command-thread.ts'
 import type { CommandPlace } from './commands.ts'
+import type { SignIn } from './server/sign-in.ts'
 import { type ConsoleSource, QueryError } from './server/source.ts'
 
 /** What a process adds to the versions that every console shows. */
@@ -24,24 +25,34 @@ const folder = fileURLToPath(
  * Starts a console.
  * @throws `port_in_use` or `address_unusable` if the address cannot be bound
  */
-export async function serveConsole(address: string, own: OwnSource, onUrl: (url: string) => void) {
+export async function serveConsole(
+  address: string,
+  own: OwnSource,
+  onUrl: (url: string) => void,
+  signIn?: SignIn,
+) {
   const { startConsole } = await import('./server/server.ts')
   const { foldVersion } = await import('../../../control/actors/fold.ts')
   const source = { ...own, version: packageVersion(), foldVersion }
-  return startConsole({ address, folder, source, onUrl })
+  return startConsole({ address, folder, source, onUrl, ...(signIn && { signIn }) })
 }
 
 /**
  * Starts the console of a gateway or controller. If the default port is in use, such as by another gateway,
  * the console takes a free one; if it cannot start at all, the process runs without it.
  */
-export async function openConsole(address: string, log: OperationalLog, own: OwnSource) {
+export async function openConsole(
+  address: string,
+  log: OperationalLog,
+  own: OwnSource,
+  signIn?: SignIn,
+) {
   const onUrl = (url: string) => log.write('info', `console: ${url}`)
   const isDefault = address === consoleSettings.consoleAddress.default
   try {
-    return await serveConsole(address, own, onUrl).catch((error) => {
+    return await serveConsole(address, own, onUrl, signIn).catch((error) => {
       if (!isDefault || !isAboutAddress(error) || error.code !== 'port_in_use') throw error
-      return serveConsole('localhost:0', own, onUrl)
+      return serveConsole('localhost:0', own, onUrl, signIn)
     })
   } catch (error) {
     if (isAboutAddress(error) && !isDefault) throw error

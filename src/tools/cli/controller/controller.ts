@@ -5,12 +5,13 @@ import { LogError } from '../../../control/log/index.ts'
 import { Controller } from '../../../control/plane/controller/controller.ts'
 import { LockedError } from '../../../control/plane/file-lock.ts'
 import { within } from '../../../ground/base/within.ts'
-import { consoleSettings } from '../../../ground/settings/console.ts'
+import { controllerConsoleSettings } from '../../../ground/settings/console.ts'
 import {
   type ControllerSettingName,
   readControllerSettings,
 } from '../../../ground/settings/controller.ts'
 import { readTable } from '../../../ground/settings/table.ts'
+import { kubernetesSignIn } from '../console/kubernetes-sign-in.ts'
 import { commandsOf, openConsole, recordsOf } from '../console/open.ts'
 import { OperationalLog } from '../shared/operational-log.ts'
 import { exitCode, type Output, UsageError } from '../shared/output.ts'
@@ -23,17 +24,20 @@ const stopLimitMs = 10_000
 
 /** Runs until SIGINT or SIGTERM; resolves to the exit code. */
 export async function controller(
-  flags: Partial<Record<ControllerSettingName | keyof typeof consoleSettings, string>>,
+  flags: Partial<Record<ControllerSettingName | keyof typeof controllerConsoleSettings, string>>,
   output: Output,
 ): Promise<number> {
   const settings = valuesOf(readControllerSettings(flags, process.env))
-  const { consoleAddress } = valuesOf(readTable(consoleSettings, flags, process.env))
+  const { consoleAddress, consoleSignIn } = valuesOf(
+    readTable(controllerConsoleSettings, flags, process.env),
+  )
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   const log = new OperationalLog(output, settings.logLevel)
   handleSignals(end, log)
+  const cluster = await reportUserErrors(async () => openCluster(settings.kubeconfig))
   const running = await reportUserErrors(async () =>
     new Controller({
-      cluster: openCluster(settings.kubeconfig),
+      cluster,
       settings,
       version: packageVersion(),
       notify: (severity, text) => log.write(severity, text),
@@ -41,7 +45,8 @@ export async function controller(
   )
   log.write('info', `health: http://${running.healthAddress}/readyz`)
   log.write('info', `metrics: http://${running.metricsAddress}/metrics`)
-  const webConsole = await openConsole(consoleAddress, log, {
+  const signIn = consoleSignIn === 'kubernetes' ? kubernetesSignIn(cluster) : undefined
+  const source = {
     log: () => running.log?.log,
     isOwnLog: true,
     isLive: true,
@@ -51,7 +56,8 @@ export async function controller(
     ...commandsOf(() =>
       settings.nats === undefined ? { logFile: running.log?.path } : { nats: settings.nats },
     ),
-  })
+  }
+  const webConsole = await openConsole(consoleAddress, log, source, signIn)
   try {
     await reportUserErrors(() => Promise.race([running.started, ended]))
     await ended

@@ -1,6 +1,6 @@
 /** The command `sluice controller` and its options. */
 import type { Command } from 'commander'
-import { consoleSettings } from '../../../ground/settings/console.ts'
+import { controllerConsoleSettings } from '../../../ground/settings/console.ts'
 import {
   type ControllerSettingName,
   controllerSettings,
@@ -10,7 +10,7 @@ import { processOutput } from '../shared/output.ts'
 
 export function addController(program: Command): void {
   const command = program.command('controller').description('run the control plane of a cluster')
-  addSettings(command, { ...controllerSettings, ...consoleSettings }).action(
+  addSettings(command, { ...controllerSettings, ...controllerConsoleSettings }).action(
     async (flags: Partial<Record<ControllerSettingName, string>>) => {
       const { controller } = await import('./controller.ts')
       process.exitCode = await controller(flags, processOutput)

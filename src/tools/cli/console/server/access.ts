@@ -35,6 +35,12 @@ export function isFromHere({ headers }: IncomingMessage): boolean {
   return origin === undefined || origin === `http://${host}`
 }
 
+/** The bearer token of a request; empty if it has none. */
+export function bearerOf({ headers }: IncomingMessage): string {
+  const [scheme, token = ''] = (headers.authorization ?? '').split(' ')
+  return scheme?.toLowerCase() === 'bearer' ? token : ''
+}
+
 export class ConsoleAccess {
   /** The token that has not been used yet. */
   token = newSecret()
@@ -54,8 +60,7 @@ export class ConsoleAccess {
     return own !== undefined && isEqual(own.slice(cookieName.length + 1), this.#cookie)
   }
 
-  mayReadData({ headers }: IncomingMessage): boolean {
-    const [scheme, key = ''] = (headers.authorization ?? '').split(' ')
-    return scheme?.toLowerCase() === 'bearer' && isEqual(key, this.#key)
+  mayReadData(request: IncomingMessage): boolean {
+    return isEqual(bearerOf(request), this.#key)
   }
 }

@@ -33,6 +33,7 @@ import { readQuestion } from '../../../../past/series/question.ts'
 import { followEvents } from './follow-events.ts'
 import { LineStream } from './line-stream.ts'
 import { readJsonBody } from './request-body.ts'
+import type { Person } from './sign-in.ts'
 import { type ConsoleSource, QueryError } from './source.ts'
 
 /** A request that the console cannot serve. */
@@ -60,7 +61,6 @@ export class Api {
   readonly #source: ConsoleSource
   readonly #ending = new AbortController()
   readonly #gets: Readonly<Record<string, RequestHandler>> = {
-    '/api/about': (_, response) => this.#about(response),
     '/api/events': (request, response, query) => this.#events(request, response, query),
     '/api/heads': (request, response, query) => this.#events(request, response, query, headLine),
     '/api/snapshots': (_, response) => this.#snapshots(response),
@@ -82,9 +82,15 @@ export class Api {
     this.#ending.abort()
   }
 
-  async handle(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
+  async handle(
+    request: IncomingMessage,
+    response: ServerResponse,
+    url: URL,
+    person: Person,
+  ): Promise<void> {
     try {
-      await this.#handlerOf(request, response, url)(request, response, url.searchParams)
+      if (url.pathname === '/api/about') await this.#about(response, person)
+      else await this.#handlerOf(request, response, url)(request, response, url.searchParams)
     } catch (error) {
       if (response.destroyed) return
       if (response.headersSent) return void response.destroy()
@@ -114,7 +120,7 @@ export class Api {
     return (request, response) => this.#command(command, request, response)
   }
 
-  async #about(response: ServerResponse): Promise<void> {
+  async #about(response: ServerResponse, { name, roles }: Person): Promise<void> {
     const { version, foldVersion, isLive, exportFile } = this.#source
     const { decisions, metrics, series, runCommand, send } = this.#source
     const log = this.#source.log?.()
@@ -123,6 +129,7 @@ export class Api {
       foldVersion,
       isLive,
       isExport: exportFile !== undefined,
+      person: name,
       ...(log !== undefined && {
         log: { first: await log.firstPosition(), last: await log.lastPosition() },
       }),
@@ -131,7 +138,7 @@ export class Api {
         metrics: metrics !== undefined,
         series: series !== undefined,
         commands: runCommand !== undefined,
-        send: send !== undefined,
+        send: send !== undefined && roles.includes('operate'),
       },
     }
     sendText(response, 200, JSON.stringify(about), 'application/json; charset=utf-8')

@@ -1,12 +1,13 @@
 /**
- * Serves the console: the files of the page, and the data that it folds and shows. It is read-only; nothing
- * that a request does changes or stops the process.
+ * Serves the console: the files of the page, and the data that it folds and shows. It is read-only, unless the
+ * source lets pages send requests.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { listen, type SmallServer, sendText } from '../../../../engines/local-server/server.ts'
-import { ConsoleAccess, isFromHere } from './access.ts'
+import { bearerOf, ConsoleAccess, isFromHere } from './access.ts'
 import { Api } from './api.ts'
 import { PageFiles } from './files.ts'
+import { type Person, RememberedSignIn, type Role, type SignIn } from './sign-in.ts'
 import type { ConsoleSource } from './source.ts'
 
 interface ConsoleServerOptions {
@@ -15,6 +16,8 @@ interface ConsoleServerOptions {
   /** Folder with the built page. */
   readonly folder: string
   readonly source: ConsoleSource
+  /** How people sign in. If omitted, by the token in the URL. */
+  readonly signIn?: SignIn
   /** Called with the URL to open: at the start, and when the last one has been used. */
   readonly onUrl: (url: string) => void
 }
@@ -31,9 +34,15 @@ const alwaysSent: Readonly<Record<string, string>> = {
   'x-frame-options': 'DENY',
 }
 
+const jsonType = 'application/json; charset=utf-8'
+
 const needsToken = `This console needs the token in the URL that sluice printed at its start.
 Each token works once: the process prints the next URL when one was used.
 `
+
+const needsSignIn = 'Sign in with a token.\n'
+/** Who has the token of the printed URL is the one who runs the process. */
+const owner: Person = { name: 'owner', roles: ['read', 'operate'] }
 
 interface RunningConsole {
   /** The bound `host:port`. */
@@ -58,12 +67,14 @@ class ConsoleServer implements RunningConsole {
   readonly #access = new ConsoleAccess()
   readonly #files: PageFiles
   readonly #api: Api
+  readonly #signIn: RememberedSignIn | undefined
   #server: SmallServer | undefined
 
   constructor(options: ConsoleServerOptions) {
     this.#options = options
     this.#files = new PageFiles(options.folder)
     this.#api = new Api(options.source)
+    this.#signIn = options.signIn && new RememberedSignIn(options.signIn)
   }
 
   async start(): Promise<boolean> {
@@ -82,7 +93,8 @@ class ConsoleServer implements RunningConsole {
   }
 
   #printUrl(): void {
-    this.#options.onUrl(`http://${this.address}/?token=${this.#access.token}`)
+    const query = this.#signIn === undefined ? `?token=${this.#access.token}` : ''
+    this.#options.onUrl(`http://${this.address}/${query}`)
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -91,22 +103,54 @@ class ConsoleServer implements RunningConsole {
       return sendText(response, 403, 'The console answers only loopback hosts and its own page.\n')
     }
     const url = new URL(request.url ?? '/', 'http://console')
-    if (url.pathname.startsWith('/api/')) {
-      if (this.#access.mayReadData(request)) return this.#api.handle(request, response, url)
-      response.setHeader('www-authenticate', 'Bearer')
-      return sendText(response, 401, needsToken)
-    }
+    if (url.pathname.startsWith('/api/')) return this.#handleData(request, response, url)
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       response.setHeader('allow', 'GET, HEAD')
       return sendText(response, 405, 'method not allowed\n')
     }
     const token = url.searchParams.get('token')
-    if (token !== null && url.pathname === '/') return this.#redeem(token, request, response)
-    if (!this.#access.mayReadFiles(request, cookieName(request))) {
+    if (token !== null && url.pathname === '/' && this.#signIn === undefined)
+      return this.#redeem(token, request, response)
+    const mayRead =
+      this.#signIn !== undefined || this.#access.mayReadFiles(request, cookieName(request))
+    if (!mayRead) {
       return sendText(response, 401, needsToken)
     }
     if (!this.#files.has(url.pathname)) return sendText(response, 404, 'not found\n')
     await this.#files.send(url.pathname, response)
+  }
+
+  async #handleData(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
+    const { signIn } = this.#options
+    if (url.pathname === '/api/sign-in' && signIn !== undefined) {
+      return sendText(response, 200, JSON.stringify({ method: signIn.method }), jsonType)
+    }
+    let person: Person | undefined
+    try {
+      person = await this.#personOf(request)
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error)
+      return sendText(response, 503, `The token cannot be checked now: ${why}\n`)
+    }
+    if (person === undefined) {
+      response.setHeader('www-authenticate', 'Bearer')
+      return sendText(response, 401, this.#signIn === undefined ? needsToken : needsSignIn)
+    }
+    const role: Role = url.pathname === '/api/send' ? 'operate' : 'read'
+    if (person.roles.includes(role)) return this.#api.handle(request, response, url, person)
+    const needed = role === 'read' ? 'get' : 'update'
+    sendText(
+      response,
+      403,
+      `${person.name} may not ${role} here: RBAC must allow ${needed} for consoles.sluice.dev.\n`,
+    )
+  }
+
+  async #personOf(request: IncomingMessage): Promise<Person | undefined> {
+    if (this.#signIn === undefined) {
+      return this.#access.mayReadData(request) ? owner : undefined
+    }
+    return this.#signIn.review(bearerOf(request))
   }
 
   /** Exchanges the token. The key travels in the fragment, which neither logs nor `Referer` have. */
