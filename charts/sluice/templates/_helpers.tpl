@@ -140,7 +140,6 @@ the release writes into files/image-digests.yaml.
   "SLUICE_HEALTH_ADDRESS" (printf ":%d" (int $ports.health))
   "SLUICE_METRICS_ADDRESS" (printf ":%d" (int $ports.metrics))
   "SLUICE_CONSOLE_ADDRESS" (ternary (printf "127.0.0.1:%d" (int $ports.console)) "off" .Values.controller.console.enabled)
-  "SLUICE_CONSOLE_SIGN_IN" .Values.controller.console.signIn
   "SLUICE_XDS_SERVICE_NAME" $fullname
   "SLUICE_XDS_SERVICE_PORT" (int $ports.agwGrpc)
   "SLUICE_DEPLOYMENT_NAME" $fullname
@@ -149,6 +148,7 @@ the release writes into files/image-digests.yaml.
   "SLUICE_PROXY_IMAGE_TAG" (include "sluice.imageTag" (list . "sluice-proxy"))
 -}}
 {{- if .Values.controller.xds.tls.enabled }}{{ $_ := set $fixed "SLUICE_XDS_TLS_ENABLED" true }}{{ end -}}
+{{- if eq .Values.controller.console.signIn "kubernetes" }}{{ $_ := set $fixed "SLUICE_CONSOLE_SIGN_IN" "kubernetes" }}{{ end -}}
 {{- if not .Values.controller.kubernetesEvents.enabled }}{{ $_ := set $fixed "SLUICE_KUBERNETES_EVENTS" false }}{{ end -}}
 {{- if .Values.inferenceExtension.enabled }}{{ $_ := set $fixed "SLUICE_INFERENCE_EXTENSION_ENABLED" true }}{{ end -}}
 {{- with .Values.discoveryNamespaceSelectors }}{{ $_ := set $fixed "SLUICE_DISCOVERY_NAMESPACE_SELECTORS" (toJson .) }}{{ end -}}

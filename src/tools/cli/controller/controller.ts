@@ -12,7 +12,7 @@ import {
 } from '../../../ground/settings/controller.ts'
 import { readTable } from '../../../ground/settings/table.ts'
 import { kubernetesSignIn } from '../console/kubernetes-sign-in.ts'
-import { commandsOf, openConsole, recordsOf } from '../console/open.ts'
+import { commandsOf, type OwnSource, openConsole, recordsOf } from '../console/open.ts'
 import { OperationalLog } from '../shared/operational-log.ts'
 import { exitCode, type Output, UsageError } from '../shared/output.ts'
 import { valuesOf } from '../shared/settings.ts'
@@ -46,7 +46,7 @@ export async function controller(
   log.write('info', `health: http://${running.healthAddress}/readyz`)
   log.write('info', `metrics: http://${running.metricsAddress}/metrics`)
   const signIn = consoleSignIn === 'kubernetes' ? kubernetesSignIn(cluster) : undefined
-  const source = {
+  const source: OwnSource = {
     log: () => running.log?.log,
     isOwnLog: true,
     isLive: true,
