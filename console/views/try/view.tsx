@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { place } from '../../state/location.ts'
+import { durations, type TimeRange, timesOf, useRange } from '../../state/range.ts'
 import { served } from '../../state/served.ts'
 import { log } from '../../state/worker-client.ts'
 import { Offered } from '../../ui/offered.tsx'
@@ -44,6 +45,7 @@ interface Results {
 function Form() {
   const [results, setResults] = useState<Results>({})
   const [isBusy, setBusy] = useState(false)
+  const range = useRange()
   const show = async (load: () => Promise<Results>) => {
     setBusy(true)
     setResults(await load().catch((error: Error) => ({ problem: error.message })))
@@ -73,11 +75,18 @@ function Form() {
             <button
               type="button"
               disabled={isBusy || manifests.value.trim() === ''}
-              onClick={() => show(runWhatIf)}
+              onClick={() => show(() => runWhatIf(range))}
             >
               What would the change do?
             </button>
           </div>
+          <p class="quiet">
+            A change is tried on the requests that were recorded in the{' '}
+            {range.duration === undefined
+              ? 'chosen time'
+              : durations[range.duration].title.toLowerCase()}
+            .
+          </p>
         </form>
         <section class="card" aria-labelledby="manifests">
           <h2 id="manifests">Manifests to add or replace</h2>
@@ -145,8 +154,14 @@ async function simulateAll(): Promise<Results> {
   return { attempts }
 }
 
-async function runWhatIf(): Promise<Results> {
-  const { output, reports } = await run('what-if', { manifests: manifests.value })
+/** Tries the edited manifests on the requests that were recorded in a time. */
+async function runWhatIf(range: TimeRange): Promise<Results> {
+  const { fromMs, toMs } = timesOf(range)
+  const { output, reports } = await run('what-if', {
+    manifests: manifests.value,
+    since: new Date(fromMs).toISOString(),
+    until: new Date(toMs).toISOString(),
+  })
   return output === '' ? { problem: reports.join('\n') } : { whatIf: JSON.parse(output) }
 }
 

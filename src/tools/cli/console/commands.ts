@@ -67,7 +67,13 @@ const commands: Readonly<Record<string, ConsoleCommand>> = {
     },
   },
   'what-if': {
-    takes: { at: 'text', manifests: 'text', ambiguousPaths: 'text' },
+    takes: {
+      at: 'text',
+      since: 'text',
+      until: 'text',
+      manifests: 'text',
+      ambiguousPaths: 'text',
+    },
     run: (options: { file?: readonly string[] }, place, output) => {
       const { file = [] } = options
       const requests = place.recordDir
