@@ -137,6 +137,10 @@ describeWithParts(['chromium'], 'the console of a gateway that teams use', async
     await eventually(() => region('Decisions in this time').textContent()).toMatch(
       /Request regexMask1.*Request regexReject1|Request regexReject1.*Request regexMask1/,
     )
+    const rules = region('By rule over time').locator('figure', {
+      hasText: 'default/chat: request',
+    })
+    await eventually(() => rules.count()).toBe(2)
     const found = region('Found in recorded requests')
     await eventually(() => found.textContent()).toMatch(/request guard 1 \(regex\)Mask.*Email/)
     const requests = vendor.calls.length

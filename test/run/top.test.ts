@@ -111,6 +111,9 @@ it('sums up requests, errors, tokens, cost, tools and guards by what they belong
   expect(found.tool?.['default/tools echo']).toMatchObject({ requests: 1, errors: 0 })
   expect(found.target?.['default/tools items']?.requests).toBeGreaterThan(0)
   expect(found.guard?.['Request regex']?.verdicts).toContainEqual({ name: 'Reject', count: 1 })
+  expect(found.rule?.['GatewayBackend default/chat: request 0 (regex)']).toMatchObject({
+    verdicts: expect.arrayContaining([{ name: 'Reject', count: 1 }]),
+  })
   expect(found.all?.['']).toMatchObject({ errors: 2, cost: 11, toolCalls: 2, tokens: 18 })
 })
 

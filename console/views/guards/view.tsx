@@ -1,3 +1,4 @@
+import { useId } from 'preact/hooks'
 import type { SeriesAnswer } from '../../../src/past/series/answer.ts'
 import { guardFindings } from '../../models/guards.ts'
 import { formatNumber, timesOfAnswer } from '../../models/signals.ts'
@@ -35,10 +36,10 @@ export function Guards() {
 }
 
 function Verdicts() {
-  const shown = useSeries(useRange(), ['guard'], { pointsOf: ['guard'] })
+  const shown = useSeries(useRange(), ['guard', 'rule'], { pointsOf: ['guard', 'rule'] })
   return (
     <Content shown={shown} what="decisions of guards">
-      {({ guard }) => (
+      {({ guard, rule }) => (
         <>
           <CountTable
             title="Decisions in this time"
@@ -53,7 +54,8 @@ function Verdicts() {
             )}
             none="No prompt guard has decided in this time."
           />
-          <Charts answer={guard} />
+          <Charts answer={guard} title="Over time" suffix=" guards" />
+          <Charts answer={rule} title="By rule over time" suffix="" />
         </>
       )}
     </Content>
@@ -62,21 +64,32 @@ function Verdicts() {
 
 const colors: Readonly<Record<string, string>> = { Allow: 'good', Mask: 'warn', Reject: 'bad' }
 
-function Charts({ answer }: { answer: SeriesAnswer }) {
+interface ChartsProps {
+  readonly answer: SeriesAnswer
+  readonly title: string
+  /** Follows the name of a series. */
+  readonly suffix: string
+}
+
+/** Maximum number of charts, of the busiest series. */
+const mostCharts = 12
+
+function Charts({ answer, title, suffix }: ChartsProps) {
+  const id = useId()
   const marks = useMarks(answer, useRange())
   if (answer.series.length === 0) return null
   const { stepSeconds } = answer
   const times = timesOfAnswer(answer)
   const common = { times, stepSeconds, marks: marks.map(chartMark), onSelect: chooseRange }
   return (
-    <section class="card" aria-labelledby="guards-over-time">
-      <h2 id="guards-over-time">Over time</h2>
+    <section class="card" aria-labelledby={id}>
+      <h2 id={id}>{title}</h2>
       <div class="charts">
-        {answer.series.map(({ name, isOther, points }) => (
+        {answer.series.slice(0, mostCharts).map(({ name, isOther, points }) => (
           <LazyChart
             key={name}
             {...common}
-            title={`${isOther ? 'Other' : name} guards, decisions per step`}
+            title={`${isOther ? 'Other' : name}${suffix}, decisions per step`}
             format={formatNumber}
             lines={Object.entries(points?.verdicts ?? {}).map(([label, values]) => ({
               label,

@@ -3,7 +3,8 @@
 /**
  * The groups of series. `all` has one series. A series of `key` is a dimension and a value of the identity, such as
  * `team=red`; one of `tool` is the backend and the tool; one of `guard` is the phase and the guard; one of `target` is
- * the backend and the MCP server that answered a message.
+ * the backend and the MCP server that answered a message; one of `rule` is the policy, phase, position and kind of a
+ * guard.
  */
 export const seriesGroups = [
   'all',
@@ -14,6 +15,7 @@ export const seriesGroups = [
   'tool',
   'guard',
   'target',
+  'rule',
 ] as const
 export type SeriesGroup = (typeof seriesGroups)[number]
 
@@ -32,6 +34,7 @@ export const storedGroups = [
   'guard',
   'target',
   'presence',
+  'rule',
 ] as const
 export type StoredGroup = (typeof storedGroups)[number]
 

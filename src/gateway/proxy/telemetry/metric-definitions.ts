@@ -195,6 +195,10 @@ export const metricDefinitions = {
   ),
   ...ledgerMetrics,
   guardrail_checks_total: counter('Decisions of prompt guards.', ['phase', 'guard', 'action']),
+  guardrail_rule_checks_total: counter(
+    'Decisions of prompt guards by policy and rule, which is the position in its list, from 0. At most 2,000 combinations.',
+    ['policy', 'phase', 'rule', 'guard', 'action'],
+  ),
   model_provider_ejections_total: counter('Ejections of model providers by reason.', [
     'backend',
     'provider',

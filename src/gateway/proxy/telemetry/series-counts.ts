@@ -43,6 +43,13 @@ export function countsOf(snapshot: MetricsSnapshot): Groups {
     add([all, ['guard', `${phase} ${guard}`]], `verdict:${action}`, value)
     add([['guard', `${phase} ${guard}`]], 'requests', value)
   }
+  for (const { labels, value } of samplesOf(snapshot, 'guardrail_rule_checks_total')) {
+    const { policy = '', phase = '', rule = '', guard = '', action = '' } = labels
+    const isOther = policy === overflow
+    const name = isOther ? otherName : `${policy}: ${phase.toLowerCase()} ${rule} (${guard})`
+    add([['rule', name]], `verdict:${isOther ? 'any' : action}`, value)
+    add([['rule', name]], 'requests', value)
+  }
   return groups
 }
 

@@ -18,7 +18,7 @@ export function addTop(program: Command): void {
     .option('--since <duration>', 'window that ends now, such as 1h', '1m')
     .addOption(
       new Option('--by <group>', 'only this group; may be repeated')
-        .choices(['route', 'backend', 'model', 'key', 'tool', 'guard'])
+        .choices(['route', 'backend', 'model', 'key', 'tool', 'guard', 'target', 'rule'])
         .argParser(collect),
     )
     .option('--rows <number>', 'rows of each group; all others are summed up', '10')

@@ -59,6 +59,7 @@ const columnsOf: Readonly<Record<SeriesGroup, readonly Column[]>> = {
   tool: [calls, rate, errors, p50, p99],
   guard: [checks, verdicts],
   target: [messages, rate, errors],
+  rule: [checks, verdicts],
 }
 
 const nameOf = ({ name, isOther }: AnsweredSeries): string => (isOther ? '(all others)' : name)

@@ -18,7 +18,8 @@ export function recordCheck(
   action: GuardCheck['action'],
   finding?: string,
 ): string | undefined {
-  call.checks.push({ phase: placed.phase, guard: placed.guard.type, action })
+  const { phase, guard, at } = placed
+  call.checks.push({ phase, guard: guard.type, action, step: call.policy, at })
   if (action === 'Allow' || call.context.over) return undefined
   const text = textOf(placed, action, finding)
   const source = { step: call.policy, isResponse: action === 'Reject' }

@@ -1,6 +1,8 @@
 /** Metrics of requests to language models, by OpenTelemetry's conventions for generative AI. */
 import type { ServerExchange } from '../../../../engines/http/contracts/requests.ts'
 import { inputWithCache } from '../../../../engines/messages/chat.ts'
+import type { Step } from '../../../policies/define.ts'
+import { originOf, policyText } from '../../../proxy/config/policies.ts'
 import type { MetricsSnapshot } from '../../../proxy/telemetry/metric-definitions.ts'
 import { type Label, timedCounters } from '../../../proxy/telemetry/timed-counters.ts'
 import type {
@@ -9,6 +11,7 @@ import type {
   BackendTelemetry,
   Ejection,
 } from '../../../proxy/telemetry/types.ts'
+import type { GuardCheck } from '../guards/guard-call.ts'
 import { IdentityCounters } from './identity-counters.ts'
 import { type ModelDetails, ModelRecord } from './model-record.ts'
 import { MoneyCounters } from './money-counters.ts'
@@ -16,6 +19,10 @@ import { MoneyCounters } from './money-counters.ts'
 /** Maximum number of models with their own label value; clients may send any name. */
 const maxModels = 200
 const maxNameLength = 128
+/** Maximum number of label combinations of rules of guards. */
+const maxRules = 2_000
+/** Value of all labels of the combinations beyond a limit. */
+const overflow = 'overflow'
 /** Label value of all other models. */
 const otherModels = '_OTHER'
 
@@ -33,6 +40,8 @@ export class ModelTelemetry implements BackendTelemetry {
   readonly #identities = new IdentityCounters()
   readonly #lookups = timedCounters('model_cost_lookups_total')
   readonly #checks: Counts = new Map()
+  readonly #ruleChecks: Counts = new Map()
+  readonly #policies = new WeakMap<Step, string>()
   readonly #ejections: Counts = new Map()
   readonly #ejected = new Map<string, Ejection>()
   readonly #list: Label[] = []
@@ -44,9 +53,7 @@ export class ModelTelemetry implements BackendTelemetry {
   count(record: BackendRecord, exchange: ServerExchange, access: AccessRecord): void {
     if (!(record instanceof ModelRecord)) return
     const model = record.details
-    for (const { phase, guard, action } of model.checks) {
-      count(this.#checks, [phase, guard, action])
-    }
+    for (const check of model.checks) this.#countCheck(check)
     const { operation, failure, operationSeconds, usage } = model
     // A request that was sent to no provider is not an operation.
     if (operation === undefined || operationSeconds === undefined) return
@@ -64,6 +71,23 @@ export class ModelTelemetry implements BackendTelemetry {
     if (operation === 'chat') this.#countTokens('output', usage.output, labels)
     this.#countTokens('input_cache_read', usage.cacheRead, labels)
     this.#countTokens('input_cache_write', usage.cacheWrite, labels)
+  }
+
+  #countCheck({ phase, guard, action, step, at }: GuardCheck): void {
+    count(this.#checks, [phase, guard, action])
+    const labels = [this.#policyOf(step), phase, `${at}`, guard, action]
+    const isFull = this.#ruleChecks.size >= maxRules && !this.#ruleChecks.has(labels.join('\n'))
+    count(this.#ruleChecks, isFull ? labels.map(() => overflow) : labels)
+  }
+
+  /** The policies that a step was made from. */
+  #policyOf(step: Step | undefined): string {
+    if (step === undefined) return 'unknown'
+    const known = this.#policies.get(step)
+    if (known !== undefined) return known
+    const text = (originOf(step)?.policies ?? []).map(policyText).join(', ') || 'unknown'
+    this.#policies.set(step, text)
+    return text
   }
 
   #countCost(
@@ -102,6 +126,7 @@ export class ModelTelemetry implements BackendTelemetry {
       gen_ai_server_time_to_first_token: this.#firstTokens.durations(),
       gen_ai_server_time_per_output_token: this.#perToken.durations(),
       guardrail_checks_total: counts(this.#checks),
+      guardrail_rule_checks_total: counts(this.#ruleChecks),
       model_provider_ejections_total: counts(this.#ejections),
       model_provider_ejected: this.#ejectedNow(),
     }

@@ -3,6 +3,7 @@
 import type { JsonObject } from '../../../../engines/messages/json/json.ts'
 import { GatewayError } from '../../../../ground/errors/index.ts'
 import type { Callouts, HttpCallout } from '../../../../ground/exchange/exchange.ts'
+import type { Step } from '../../../policies/define.ts'
 
 /** The result of a guard, for metrics. */
 export interface GuardCheck {
@@ -10,6 +11,9 @@ export interface GuardCheck {
   readonly guard: 'regex' | 'webhook' | 'moderation'
   /** `Fail` means that the guard could not decide, so the message was rejected. */
   readonly action: 'Allow' | 'Mask' | 'Reject' | 'Fail'
+  /** The step that has the guard, and the position of the guard in its list. */
+  readonly step: Step | undefined
+  readonly at: number
 }
 
 export const guardFailure = (detail: string, cause?: unknown): GatewayError =>
