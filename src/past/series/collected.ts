@@ -9,6 +9,7 @@ import type { Bucket } from './bucket.ts'
 import { presenceOf, type TimeSpan } from './presence.ts'
 import { readReport } from './report.ts'
 import { bucketMs, type SeriesReader, SeriesStore, seriesPeriods } from './store.ts'
+import type { Tier } from './tier.ts'
 
 interface Options {
   /** If omitted, the series are in memory only. */
@@ -100,18 +101,22 @@ export class CollectedSeries {
       if (isNew && isPlausible(bucket, report.periodMs, nowMs)) tier.append(bucket)
     }
     proxy.silentSinceMs = undefined
-    this.#dropOldest(report.periodMs)
+    this.#dropOldest(tier)
   }
 
-  /** Drops the oldest segments of a period, of any proxy, until all proxies together are within the limit. */
-  #dropOldest(periodMs: number): void {
+  /**
+   * Drops the oldest segments of a period, of any proxy, until all proxies together are within the limit. The newest
+   * segment of the current proxy stays.
+   */
+  #dropOldest(current: Tier): void {
+    const { periodMs } = current
     const share = seriesPeriods.find((period) => period.periodMs === periodMs)?.share ?? 0
     const limit = this.#options.maxBytes * share
     const tiers = [...this.#proxies.values()].flatMap(({ store }) => store.tier(periodMs) ?? [])
     let bytes = tiers.reduce((sum, tier) => sum + tier.bytes, 0)
     while (bytes > limit) {
       const [oldest] = tiers
-        .filter(({ startMs }) => startMs !== undefined)
+        .filter((tier) => tier.segments > (tier === current ? 1 : 0))
         .sort((a, b) => (a.startMs ?? 0) - (b.startMs ?? 0))
       if (oldest === undefined) break
       bytes -= oldest.removeOldest()
