@@ -90,7 +90,7 @@ function checkArrivals(
     const isReplaced = exchange.processing?.request.replaces === true
     const problem = exchange.contentOf(plan).problemOfRequest(message.body, isWhole)
     if (problem !== undefined) say(`${upstream} ${problem}`)
-    if (isWhole && !isSent && !isReplaced)
+    if (isWhole && !isSent && request.body.length > 0 && !isReplaced)
       say(`${upstream} gets a whole request of which the client sent a part`)
     for (const [name, value] of message.trailers) {
       const isKnown = request.trailers.some(

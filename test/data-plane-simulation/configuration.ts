@@ -80,6 +80,8 @@ export interface SimulatedRoute {
   readonly tokenLimit: TokenLimit | undefined
   /** Whether each provider of a model is asked only if those before it fail. */
   readonly hasGroups: boolean
+  /** Largest body that the gateway reads as a whole. */
+  readonly maxBuffer: number
   /** Whether the gateway reads whole responses, to replace their body by the same one and to set `X-Seen`. */
   readonly rewritesResponses: boolean
   /** The same for requests. */
@@ -100,6 +102,7 @@ export interface Configuration {
 }
 
 const upstreamPort = 9_000
+const defaultMaxBuffer = 2_097_152
 
 /** `keyRandom` chooses keys, and `epochMs` is the wall clock when the world begins. */
 export function randomConfiguration(
@@ -112,7 +115,7 @@ export function randomConfiguration(
   const upstreams = new Map<string, Address>()
   const routes: SimulatedRoute[] = []
   const resources: Resource[] = [listener(port), ...serviceNames.flatMap(policyService)]
-  for (let at = 0, count = 1 + random.below(3); at < count; at++) {
+  for (let at = 0, count = emphasis.isShort ? 1 : 1 + random.below(3); at < count; at++) {
     const hosts = Array.from({ length: 1 + random.below(2) }, (_, index) => {
       const host = `10.0.2.${10 * at + index + 1}`
       upstreams.set(`u${at}-${index}`, { host, port: upstreamPort })
@@ -186,6 +189,7 @@ function randomRoute(
       isModel && has('token limit', 0.4)
         ? { tokens: random.pick([100, 1_000, 5_000]), unit: 'Minutes', burst: random.below(100) }
         : undefined,
+    maxBuffer: defaultMaxBuffer,
     hasGroups: random.chance(0.5),
     rewritesResponses: has('rewritten responses', 0.4),
     rewritesRequests: has('rewritten requests', 0.3),

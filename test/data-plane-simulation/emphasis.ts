@@ -10,12 +10,17 @@ const factors = [0, 0.5, 1, 2.5]
 /** Even a feature that a world emphasizes is sometimes missing, for comparison. */
 const most = 0.9
 
+/** Share of worlds with one route and few clients, of which many more run in the same time. */
+const shortShare = 0.6
+
 export class Emphasis {
+  readonly isShort: boolean
   readonly #random: Random
   readonly #factors = new Map<string, number>()
 
   constructor(seed: number) {
     this.#random = new Random(seed, 'emphasis')
+    this.isShort = new Random(seed, 'size').chance(shortShare)
   }
 
   /** Returns the probability of a feature in this world, from the probability in all worlds. */

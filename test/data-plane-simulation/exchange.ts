@@ -3,6 +3,7 @@ import type { Random } from '../virtual-time/random.ts'
 import type { KeyKind } from './api-keys.ts'
 import { type Content, PlainContent, whole } from './content.ts'
 import type { BilledUsage } from './formats/format.ts'
+import { HeldBytes } from './held-bytes.ts'
 import type { Field, Message } from './http1-reader.ts'
 import { ErrorContent, type ModelChat, UnreadableContent } from './model.ts'
 import type { Authorization } from './services/authorization.ts'
@@ -70,6 +71,8 @@ export interface Arrival {
   isReset: boolean
   /** Whether the upstream has sent all of its response. */
   hasResponded: boolean
+  /** What the gateway holds of its response. */
+  readonly held: HeldBytes
 }
 
 /** What the policy services of the route do with an exchange; undefined without such a policy. */
@@ -110,11 +113,14 @@ export class Exchange implements PolicyParts {
   mirrored: Exchange | undefined
   /** Whether the client has written the whole request. */
   isSent = false
+  /** What the gateway holds of the request. */
+  readonly held = new HeldBytes()
   /** Responses other than informational ones, as far as they have arrived. */
   readonly responses: Message[] = []
   readonly informational: Message[] = []
   /** Whether its client pauses while it sends or reads. */
   hasSlowClient = false
+  isHttp2Client = false
   /** Whether its request may share a connection to an upstream, which another exchange may end. */
   sharesConnection = false
   /** Whether its connection has ended with a part of its response, or before it. */
@@ -157,6 +163,11 @@ export class Exchange implements PolicyParts {
     )
   }
 
+  /** Called when the system of the gateway has taken bytes to send them to the client. */
+  onSent(): void {
+    this.arrivals.at(-1)?.held.wrote()
+  }
+
   planOf(arrival: number): ResponsePlan {
     return this.plans[Math.min(arrival, this.plans.length - 1)] as ResponsePlan
   }
@@ -182,11 +193,13 @@ function bodyOf(tag: string, size: number): Buffer {
   return Buffer.from(`${tag}0123456789`.repeat(Math.ceil(size / (tag.length + 10))).slice(0, size))
 }
 
-const sizes = [0, 1, 20, 300, 5_000, 20_000, 70_000, 400_000]
+const sizes = [0, 1, 20, 300, 5_000, 20_000, 70_000]
+/** Sizes of bodies that no buffer and no window of a stream holds as a whole. */
+const largeSizes = [300, 70_000, 400_000, 900_000]
 const methods = ['GET', 'GET', 'GET', 'HEAD', 'POST', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']
 
 const sizeFor = (random: Random, most: number): number =>
-  random.pick(sizes.filter((size) => size <= most))
+  random.pick(most > 70_000 ? largeSizes : sizes.filter((size) => size <= most))
 
 /** `most`: largest body, in bytes. */
 export function randomRequest(

@@ -27,11 +27,12 @@ export interface ClientOwner {
   readonly world: World
   readonly network: Network
   readonly random: Random
+  readonly gateway: Machine
   fail(text: string): void
 }
 
 /** Bytes of the body of a refused request that the gateway reads, so that the connection can be used again. */
-const discardLimit = 65_536
+export const discardLimit = 65_536
 
 /** A slow client reads quickly after so many pauses, so that its end does not take hours. */
 const mostReadPauses = 200
@@ -82,13 +83,17 @@ export class Http1Client {
   }
 
   connect(port: number): void {
+    const { network, gateway } = this.#owner
     const to = { host: '10.0.0.1', port }
-    this.#owner.network.connect(this.machine, to, (end) => {
+    network.connect(this.machine, to, (end) => {
       if (end === undefined) {
         this.#owner.fail(`${this.name} is refused by port ${port}`)
         return
       }
       this.#end = end
+      end.onRead = (bytes) =>
+        this.#plan.exchanges[this.#begun - 1]?.held.read(bytes, network.writesOf(gateway))
+      end.onSent = () => this.#onSent()
       end.receiver = {
         onBytes: (bytes) => this.#receive(bytes),
         onEnd: () => this.#lost(true),
@@ -97,6 +102,12 @@ export class Http1Client {
       end.read()
       this.#sendNext()
     })
+  }
+
+  /** The gateway drops the rest of a request that it has responded to. */
+  #onSent(): void {
+    for (const exchange of this.#plan.exchanges) exchange.onSent()
+    for (const exchange of this.#plan.exchanges.slice(0, this.#begun)) exchange.held.stop()
   }
 
   #receive(bytes: Buffer): void {

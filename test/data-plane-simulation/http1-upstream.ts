@@ -2,6 +2,7 @@
 import type { Random } from '../virtual-time/random.ts'
 import type { Machine, World } from '../virtual-time/world.ts'
 import { type Arrival, type Exchange, framedBody, framingField, linesOf } from './exchange.ts'
+import { HeldBytes } from './held-bytes.ts'
 import { type Message, MessageReader } from './http1-reader.ts'
 import type { End, Network } from './network.ts'
 
@@ -26,6 +27,9 @@ export interface Server {
   open: number
 }
 
+/** A slow server reads quickly after so many pauses. */
+const mostReadPauses = 40
+
 /** One connection of a server. */
 export class Http1Service {
   readonly #upstream: Server
@@ -38,6 +42,7 @@ export class Http1Service {
   #isOver = false
   /** Number of requests that were read. */
   #served = 0
+  #readPauses = 0
 
   constructor(upstream: Server, end: End, owner: UpstreamOwner) {
     this.#upstream = upstream
@@ -52,19 +57,23 @@ export class Http1Service {
       () => '',
     )
     end.receiver = {
-      onBytes: (bytes) => this.#read(() => this.#reader.push(bytes)),
+      onBytes: (bytes) => this.#receive(bytes),
       onEnd: () => this.#close(),
       onReset: () => this.#leave(),
     }
   }
 
-  #read(read: () => void): void {
+  #receive(bytes: Buffer): void {
     if (this.#isOver) return
     try {
-      read()
+      this.#reader.push(bytes)
     } catch (error) {
       this.#owner.fail(`${this.#upstream.name} cannot read what the gateway sends: ${error}`)
     }
+    const { pauseMs = 0 } = this.#arrival?.plan ?? {}
+    if (pauseMs === 0 || this.#readPauses++ > mostReadPauses) return
+    this.#end.pause()
+    this.#later(this.#owner.random.between(0, pauseMs), () => this.#end.read())
   }
 
   #begin(message: Message): void {
@@ -86,7 +95,9 @@ export class Http1Service {
       respondedAt: Number.POSITIVE_INFINITY,
       hasResponded: false,
       isReset: false,
+      held: new HeldBytes(),
     }
+    this.#end.onRead = (bytes) => arrival.held.read(bytes)
     exchange.arrivals.push(arrival)
     this.#owner.onArrival(exchange, arrival)
     this.#arrival = arrival

@@ -37,6 +37,7 @@ export class Http2Client {
 
   connect(port: number): void {
     const { world, network, random } = this.#owner
+    const { gateway } = this.#owner
     network.connect(this.machine, { host: '10.0.0.1', port }, (end) => {
       if (end === undefined) {
         this.#owner.fail(`${this.name} is refused by port ${port}`)
@@ -48,6 +49,8 @@ export class Http2Client {
         onHead: (stream, fields, isLast) => this.#onHead(stream, fields, isLast),
         onData: (stream, bytes, isLast) => this.#onData(stream, bytes, isLast),
         onReset: (stream, code) => this.#onReset(stream, code),
+        onSentData: (stream, bytes) =>
+          this.#exchanges.get(stream)?.held.read(bytes, network.writesOf(gateway)),
         onGoAway: (last, code) =>
           world.note(`the gateway goes away after stream ${last} with ${code}`),
         onClose: () => this.#lost(),
@@ -56,6 +59,9 @@ export class Http2Client {
       const window = random.pick([1_000, 16_000, 65_535, 65_535, 1_000_000])
       const settings = { window, windowPauseMs: this.#plan.readPauseMs / 10 }
       this.#peer = new Http2Peer('client', end, settings, owner)
+      end.onSent = () => {
+        for (const exchange of this.#plan.exchanges) exchange.onSent()
+      }
       const { fault } = this.#plan
       if (fault !== undefined) this.#later(random.between(0, 1_000), () => this.#fail(fault.kind))
       this.#sendNext()
@@ -130,6 +136,7 @@ export class Http2Client {
       exchange.informational.push(head)
       return
     }
+    exchange.held.stop()
     exchange.responses.push(head)
     this.#sessions.received(exchange, head, this.#owner.world.now)
     this.#messages.set(stream, head)

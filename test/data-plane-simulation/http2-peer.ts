@@ -40,6 +40,8 @@ export interface PeerOwner {
   onHead(stream: number, fields: readonly Field[], isLast: boolean): void
   onData(stream: number, bytes: Buffer, isLast: boolean): void
   onReset(stream: number, code: number): void
+  /** Octets of data are on their way to the peer. */
+  onSentData?(stream: number, size: number): void
   /** The peer accepts no streams after `last`. */
   onGoAway(last: number, code: number): void
   /** The connection is gone. */
@@ -180,6 +182,7 @@ export class Http2Peer {
       this.#sendFrame(types.data, flags, stream, first.bytes.subarray(0, size))
       this.#sendWindow -= size
       state.sendWindow -= size
+      this.#owner.onSentData?.(stream, size)
       first.bytes = first.bytes.subarray(size)
       if (!isWhole) continue
       state.unsent.shift()

@@ -1,5 +1,6 @@
 /** Serves one HTTP/2 connection of a world, and does with each request what the plan of its exchange says. */
 import type { Arrival, Exchange } from './exchange.ts'
+import { HeldBytes } from './held-bytes.ts'
 import { type Field, Message } from './http1-reader.ts'
 import type { Server, UpstreamOwner } from './http1-upstream.ts'
 import { Http2Peer, type PeerOwner } from './http2-peer.ts'
@@ -34,6 +35,7 @@ export class Http2Service {
       onHead: (stream, fields, isLast) => this.#onHead(stream, fields, isLast),
       onData: (stream, bytes, isLast) => this.#onData(stream, bytes, isLast),
       onReset: (stream) => void this.#served.delete(stream),
+      onSentData: (stream, bytes) => this.#served.get(stream)?.arrival.held.read(bytes),
       onGoAway: () => {},
       onClose: () => this.#leave(),
       fail: (text) => owner.fail(`${upstream.name}: ${text}`),
@@ -73,6 +75,7 @@ export class Http2Service {
       respondedAt: Number.POSITIVE_INFINITY,
       hasResponded: false,
       isReset: false,
+      held: new HeldBytes(),
     }
     exchange.arrivals.push(arrival)
     this.#owner.onArrival(exchange, arrival)

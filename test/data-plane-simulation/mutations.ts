@@ -191,6 +191,21 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     from: 'Date.now() - begunAt >= absoluteTimeoutMs',
     to: 'Date.now() < 0',
   },
+  'bodies are read on while their receivers are slow': {
+    file: 'src/engines/http/message/message-body.ts',
+    from: 'if (this.#sink !== undefined) this.blocked = !this.#sink.flush()',
+    to: 'this.#sink?.flush()',
+  },
+  'clients are read on while upstreams are slow': {
+    file: 'src/engines/http/http1/downstream-connection.ts',
+    from: 'this.transport.pause()',
+    to: '',
+  },
+  'windows are opened again for data that nobody has taken': {
+    file: 'src/engines/http/http2/http2-stream.ts',
+    from: 'this.#held.push(bytes, start, end)\n',
+    to: 'this.#held.push(bytes, start, end); this.credit(end - start)\n',
+  },
   'a read buffer is not given back': {
     file: 'src/engines/http/bytes/read-buffers.ts',
     from: 'this.inUse--',

@@ -35,11 +35,15 @@ export interface Line {
 /** Before and after so many pieces, bytes arrive as they were sent, so that long bodies do not take a step a byte. */
 const mostSmallPieces = 80
 
+/** Most bytes that a process reads at once. */
+const readSize = 68 * 1024
+
 /** One direction of a connection. */
 class Direction {
   readonly #world: World
   readonly #line: Line
-  /** The end that reads. */
+  /** The ends that write and read. */
+  readonly from: End
   readonly to: End
   /** Bytes that have arrived and were not read. */
   readonly #arrived: Buffer[] = []
@@ -56,9 +60,10 @@ class Direction {
   #lastHasArrived = false
   isClosed = false
 
-  constructor(world: World, line: Line, to: End) {
+  constructor(world: World, line: Line, from: End, to: End) {
     this.#world = world
     this.#line = line
+    this.from = from
     this.to = to
   }
 
@@ -84,6 +89,8 @@ class Direction {
     const size = Math.min(bytes.length, this.#capacity - this.#held)
     if (size <= 0) return 0
     this.#held += size
+    this.from.sent++
+    this.to.onSent()
     const copy = Buffer.from(bytes.subarray(0, size))
     this.arriveLater(() => {
       this.#arrived.push(copy)
@@ -135,6 +142,7 @@ class Direction {
     if (piece.length === first.length) this.#arrived.shift()
     else this.#arrived[0] = first.subarray(piece.length)
     this.#isDelivering = true
+    this.from.onRead(piece.length)
     this.to.receiver.onBytes(piece)
     this.#isDelivering = false
     this.#held -= piece.length
@@ -153,8 +161,8 @@ class Direction {
   /** Returns the largest size of the next piece. */
   #nextSize(): number {
     const { pieceSize, smallAfter } = this.#line
-    if (this.#delivered < smallAfter) return smallAfter - this.#delivered
-    return this.#pieces++ < mostSmallPieces ? pieceSize : Number.POSITIVE_INFINITY
+    if (this.#delivered < smallAfter) return Math.min(smallAfter - this.#delivered, readSize)
+    return this.#pieces++ < mostSmallPieces ? pieceSize : readSize
   }
 
   /** Systems enlarge small buffers of connections that carry much. */
@@ -192,6 +200,13 @@ export class End {
   readonly local: Address
   readonly remote: Address
   receiver: Receiver = silent
+  /** Called when the process of the peer reads bytes that this end has written. */
+  onRead: (bytes: number) => void = ignore
+  /** Called when the system of the peer has taken bytes to send them to this end. */
+  onSent: () => void = ignore
+  peer: End | undefined
+  /** How often the system has taken bytes of this end. */
+  sent = 0
   isReading = false
   isClosed = false
   /** Most bytes that its process held at once, since the system had not accepted them. */
@@ -207,8 +222,9 @@ export class End {
 
   /** Connects two ends. */
   static join(world: World, line: Line, one: End, other: End): void {
-    const there = new Direction(world, line, other)
-    const back = new Direction(world, line, one)
+    const there = new Direction(world, line, one, other)
+    const back = new Direction(world, line, other, one)
+    ;[one.peer, other.peer] = [other, one]
     ;[one.#out, one.#in, other.#out, other.#in] = [there, back, back, there]
   }
 
@@ -216,6 +232,8 @@ export class End {
     if (this.#out?.isClosed === true) {
       // The peer has closed: its system answers with a reset.
       this.#in?.finish('reset')
+      this.sent++
+      this.peer?.onSent()
       return true
     }
     const out = this.#out
@@ -263,7 +281,8 @@ export class End {
   }
 }
 
-const silent: Receiver = { onBytes: () => {}, onEnd: () => {}, onReset: () => {} }
+const ignore = () => {}
+const silent: Receiver = { onBytes: ignore, onEnd: ignore, onReset: ignore }
 
 interface Listener {
   readonly machine: Machine
@@ -307,6 +326,13 @@ export class Network {
   #keep(end: End): void {
     const ends = this.#ends.get(end.machine) ?? new Set()
     this.#ends.set(end.machine, ends.add(end))
+  }
+
+  /** How often the system has taken bytes of any end of a machine. */
+  writesOf(machine: Machine): number {
+    let sum = 0
+    for (const { sent } of this.#ends.get(machine) ?? []) sum += sent
+    return sum
   }
 
   /** Most bytes that a connection of a machine held at once to write them. */

@@ -26,7 +26,7 @@ import { Http1Service } from './http1-upstream.ts'
 import { Http2Client } from './http2-client.ts'
 import { Http2Service } from './http2-upstream.ts'
 import { McpTraffic } from './mcp/traffic.ts'
-import { memoryProblems, mostHeld } from './memory.ts'
+import { heldProblems, memoryProblems, mostHeld } from './memory.ts'
 import { Network } from './network.ts'
 import { problemOfArrival } from './policies.ts'
 import { startServices } from './services/policy-services.ts'
@@ -281,7 +281,8 @@ class Simulation {
     const random = this.#random
     const clientRandom = new Random(this.#world.seed, 'clients')
     const traffic = randomTraffic(random, this.#keyRandom, this.#emphasis)
-    for (let at = 0, count = 1 + random.below(6); at < count; at++) {
+    const mostClients = this.#emphasis.isShort ? 2 : 6
+    for (let at = 0, count = 1 + random.below(mostClients); at < count; at++) {
       const isHttp2 = random.chance(0.35)
       const plan = randomClient(random, at, routes, traffic, isHttp2)
       for (const exchange of plan.exchanges) this.exchanges.set(exchange.tag, exchange)
@@ -290,6 +291,7 @@ class Simulation {
         world: this.#world,
         network: this.#network,
         random: clientRandom,
+        gateway: this.#machine,
         fail: (text) => this.#violate('framing', text),
       })
       this.#clients.push(client)
@@ -304,6 +306,9 @@ class Simulation {
       checkExchange(exchange, route, this.#records, ({ invariant, text }) =>
         this.#violate(invariant, text),
       )
+      for (const problem of heldProblems(exchange, route)) {
+        this.#violate('memory', `${exchange.tag}: ${problem}`)
+      }
     }
     const exchanges = [...this.exchanges.values()]
     for (const route of routes) {

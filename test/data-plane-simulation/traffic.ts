@@ -32,8 +32,8 @@ export interface Traffic {
 }
 
 /** Share of worlds with bodies that no buffer holds as a whole. */
-const largeShare = 0.06
-const largest = 400_000
+const largeShare = 0.05
+const largest = 900_000
 
 export const randomTraffic = (random: Random, keyRandom: Random, emphasis: Emphasis): Traffic => ({
   keyRandom,
@@ -41,7 +41,9 @@ export const randomTraffic = (random: Random, keyRandom: Random, emphasis: Empha
     faults: emphasis.of('processor fault', 0.35),
     modes: emphasis.of('processor modes', 0.4),
   },
-  most: keyRandom.chance(largeShare) ? largest : random.pick([300, 5_000, 70_000]),
+  most: keyRandom.chance(emphasis.isShort ? 0 : largeShare)
+    ? largest
+    : random.pick(emphasis.isShort ? [300, 5_000] : [300, 5_000, 70_000]),
   faultChance: random.pick([0, 0, 0.1, 0.4]),
 })
 
@@ -72,6 +74,7 @@ export function randomClient(
     }
     const { session: settings } = route
     exchange.session = settings && { settings, sent: undefined, got: undefined }
+    exchange.isHttp2Client = isHttp2
     exchange.sharesConnection = isHttp2 || route.isHttp2
     exchange.hasSlowClient = pauseMs > 0 || readPauseMs > 0
     return exchange

@@ -19,6 +19,8 @@ const prefix = 'io.modelcontextprotocol/'
 const patienceMs = 400
 /** How long a client keeps its stream after its last request. */
 const listensMs = 6_000
+/** How long a client waits for a response that a server has put off, and may have forgotten. */
+const resumesMs = 60_000
 
 export class McpClient {
   readonly party: McpParty
@@ -43,6 +45,11 @@ export class McpClient {
       ({ party, isOver }) => party === this.party && !isOver,
     )
     return `${this.party.tag} waits for ${waiting.map(({ tag, kind }) => `${kind} ${tag}`)}`
+  }
+
+  /** The process of the gateway has ended. */
+  onDeath(why: string): void {
+    this.#http.onDeath(why)
   }
 
   async run(): Promise<void> {
@@ -134,7 +141,16 @@ export class McpClient {
     const resumed = this.#request('resumed')
     const fields = this.#fields(resumed, [...this.#legacyFields(), ['Last-Event-ID', from]])
     const get = { method: 'GET', fields, body: undefined } as const
-    await this.#http.send(resumed, this.#path(resumed), get, () => {})
+    let close = () => {}
+    const onBegun = (leave: (isReset: boolean) => void) => {
+      close = () => leave(false)
+    }
+    this.#owner.world.schedule(this.machine, resumesMs, () => {
+      if (resumed.isOver) return
+      resumed.excuse ??= 'its client gives up'
+      close()
+    })
+    await this.#http.send(resumed, this.#path(resumed), get, () => {}, onBegun)
     request.messages.push(...resumed.messages)
   }
 
@@ -267,7 +283,8 @@ export class McpClient {
         else await this.#post(notice, { method: 'notifications/cancelled', params })
         notice.isOver = true
         await this.#wait(patienceMs)
-        close(false)
+        // Its connection may carry another request otherwise.
+        if (!request.isOver) close(false)
       }
     }
     await posted

@@ -24,8 +24,10 @@ interface Sent {
 export class McpHttp {
   readonly #owner: McpHttpOwner
   readonly #port: number
+  readonly #open = new Set<Connection>()
   /** Connections that no request uses. */
   readonly #idle: Connection[] = []
+  #isClosed = false
 
   constructor(owner: McpHttpOwner, port: number) {
     this.#owner = owner
@@ -51,7 +53,7 @@ export class McpHttp {
         onBegun((isReset) => connection.leave(isReset))
         connection.send(request, text, onEvent, () => {
           request.isOver = true
-          if (!this.#owner.keepsConnections) connection.leave(false)
+          if (!this.#owner.keepsConnections || this.#isClosed) connection.leave(false)
           else if (connection.isUsable) this.#idle.push(connection)
           resolve()
         })
@@ -61,13 +63,24 @@ export class McpHttp {
       else {
         network.connect(machine, { host: '10.0.0.1', port: this.#port }, (end) => {
           if (end === undefined) this.#owner.fail('framing', `${request.tag} is refused`)
-          else begin(new Connection(this.#owner, end))
+          else begin(this.#opened(new Connection(this.#owner, end)))
         })
       }
     })
   }
 
+  #opened(connection: Connection): Connection {
+    this.#open.add(connection)
+    return connection
+  }
+
+  /** The process of the gateway has ended, which excuses requests on its connections. */
+  onDeath(why: string): void {
+    for (const connection of this.#open) connection.excuse = why
+  }
+
   close(): void {
+    this.#isClosed = true
     for (const connection of this.#idle.splice(0)) connection.leave(false)
   }
 }
@@ -83,6 +96,8 @@ class Connection {
   /** Bytes of the body that were read. */
   #read = 0
   #isLost = false
+  /** Why requests on this connection may get no response. */
+  excuse: string | undefined
 
   constructor(owner: McpHttpOwner, end: End) {
     this.#owner = owner
@@ -115,6 +130,7 @@ class Connection {
     onOver: () => void,
   ): void {
     this.#request = request
+    if (this.excuse !== undefined) request.excuse ??= this.excuse
     this.#onEvent = onEvent
     this.#onOver = onOver
     this.#events = undefined

@@ -86,6 +86,7 @@ export class McpTraffic {
   /** Called if the process of the gateway ends. */
   excuseAll(why: string): void {
     this.#hasDied = true
+    for (const client of this.#clients) client.onDeath(why)
     for (const request of this.#requests.values()) {
       if (!request.isOver || request.head === undefined) request.excuse ??= why
       request.mayLackRecord = true

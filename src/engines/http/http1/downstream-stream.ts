@@ -34,6 +34,8 @@ export class Http1DownstreamStream implements DownstreamStream {
   isAnswered = false
   /** Number of writes on the connection before the response; -1 if it cannot be taken back. */
   #writesBefore = -1
+  /** Whether earlier responses waited for the client when the response began. */
+  #followsUnsent = false
 
   constructor(parts: EngineParts, connection: Http1Connection) {
     this.#parts = parts
@@ -83,6 +85,7 @@ export class Http1DownstreamStream implements DownstreamStream {
     const transport = this.#transport
     this.isAnswered = true
     this.#writesBefore = transport.hasUnflushed ? -1 : transport.writes
+    this.#followsUnsent = transport.backlog > 0
     transport.startWriteBuffer()
     head.writeTo(transport, framing)
     transport.appendText(this.#connectionField(exchange))
@@ -128,6 +131,8 @@ export class Http1DownstreamStream implements DownstreamStream {
   cut(isCloseDelimited: boolean): void {
     this.#transport.flush()
     if (isCloseDelimited) this.#transport.reset()
+    // The client still gets the earlier responses, and the end of the connection shows that this one is cut off.
+    else if (this.#followsUnsent) this.mustClose = true
     else this.#transport.destroy()
   }
 

@@ -4,7 +4,7 @@ import type { Transport, TransportOwner } from '../sockets/transport.ts'
 import { Timer, type TimerOwner } from '../time/timer-wheel.ts'
 import type { TlsChoice } from '../tls/tls-choice.ts'
 
-/** How long a client may be silent before its connection is dropped. */
+/** How long a client that has read everything may be silent before its connection is dropped. */
 const silenceMs = 2_000
 /** How long a client may continue to send a request that got its response early. */
 const longestMs = 30_000
@@ -22,6 +22,8 @@ export class LingeringClose implements OpenConnection, TransportOwner, TimerOwne
   readonly #timer = new Timer(this)
   #hasRead = false
   #leftMs = longestMs
+  /** Milliseconds in which written bytes have waited for the client. */
+  #unsentMs = 0
 
   /** Takes over a connection, which still counts as open. */
   constructor(
@@ -44,6 +46,10 @@ export class LingeringClose implements OpenConnection, TransportOwner, TimerOwne
   }
 
   onTimer(): void {
+    if (this.#mayBeRead()) {
+      this.#parts.timers.arm(this.#timer, silenceMs)
+      return
+    }
     this.#leftMs -= silenceMs
     if (!this.#hasRead || this.#leftMs <= 0) {
       this.abort()
@@ -51,6 +57,14 @@ export class LingeringClose implements OpenConnection, TransportOwner, TimerOwne
     }
     this.#hasRead = false
     this.#parts.timers.arm(this.#timer, silenceMs)
+  }
+
+  /** Whether the client still has to read responses, and has time for it. Its silence counts only afterwards. */
+  #mayBeRead(): boolean {
+    if (this.transport.backlog === 0) return false
+    this.#unsentMs += silenceMs
+    this.#hasRead = true
+    return this.#unsentMs < this.#parts.limits.stallTimeoutMs
   }
 
   onEnd(): void {

@@ -16,16 +16,24 @@ export async function passOn(
   message: McpNotification | McpResponse,
 ): Promise<void> {
   const { only } = upstreams.exchange
-  if (only !== undefined) await send(upstreams, only, message.text)
+  if (only !== undefined) await send(upstreams, only, message.text, kindOf(message))
   else if (message.kind === 'response') await respond(upstreams, message)
   else await notifyAll(upstreams, message)
 }
 
-async function send(upstreams: Upstreams, entry: McpTargetEntry, text: string): Promise<void> {
+const kindOf = ({ kind }: McpNotification | McpResponse) =>
+  kind === 'response' ? 'response' : 'notice'
+
+async function send(
+  upstreams: Upstreams,
+  entry: McpTargetEntry,
+  text: string,
+  kind: 'notice' | 'response' = 'notice',
+): Promise<void> {
   try {
-    await upstreams.use(entry, (transport) => notify(transport, text), 'notice')
+    await upstreams.use(entry, (transport) => notify(transport, text), kind)
   } catch (thrown) {
-    // The server has the session, but does not know the notification, which needs no response.
+    // The server does not know the notification, or has forgotten the question; neither needs a response.
     const isUnknown = thrown instanceof TargetFailure && thrown.isInSession
     if (!isUnknown || thrown.httpResponse !== undefined) throw thrown
   }
@@ -37,7 +45,9 @@ async function respond(upstreams: Upstreams, message: McpResponse): Promise<void
   const entry = found && upstreams.exchange.find(found.target)
   const node = member(message.root, 'id')
   if (found === undefined || entry === undefined || node === undefined) return
-  await send(upstreams, entry, replace(message.text, node, found.name))
+  // A server without a session has asked nothing.
+  if (!upstreams.has(entry.target.name)) return
+  await send(upstreams, entry, replace(message.text, node, found.name), 'response')
 }
 
 async function notifyAll(upstreams: Upstreams, message: McpNotification): Promise<void> {

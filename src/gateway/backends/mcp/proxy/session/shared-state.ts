@@ -139,6 +139,8 @@ export class McpSharedState {
   constructor({ version, sessionKey }: Pick<GatewayRuntime, 'version' | 'sessionKey'>) {
     this.version = version
     this.#key = sessionKey
+    // The end of a session that comes before this thread needs it must not be lost.
+    this.#channel.open()
   }
 
   // --- ids ---
@@ -161,7 +163,6 @@ export class McpSharedState {
   /** Returns the session of an id; undefined if the id is invalid or the session has ended. */
   open(id: string, backend: string): SessionState | undefined {
     const seal = this.#seals.sessions
-    this.#channel.open()
     let state = this.#opened.get(id)
     if (state === undefined) {
       state = seal.open(id, backend)
@@ -210,8 +211,6 @@ export class McpSharedState {
 
   /** Makes the id of a client with a stream in this thread. The id names the thread. */
   async newStreamId(backend: string): Promise<string> {
-    // From now on other threads may send messages for the client.
-    this.#channel.open()
     await this.#nameThread()
     const plain = `${this.#name} ${newId()}`
     return this.#seals.streams.seal(plain, `mcp stream ${backend}`)

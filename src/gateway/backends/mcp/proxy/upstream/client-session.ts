@@ -103,6 +103,7 @@ export class ClientSession implements Upstreams {
     return act(this.transport(entry, session)).catch(async (thrown: unknown) => {
       const failure = toFailure(thrown)
       await this.#requireRenewable(entry, session, failure, what)
+      if (what === 'response') throw lostQuestion()
       const renewed = await this.#renew(entry, session)
       if (!this.#mayRepeat(failure)) {
         throw new TargetFailure('the server has lost its session, so the call may not have run')
@@ -225,6 +226,9 @@ export class ClientSession implements Upstreams {
 /** Whether the failure shows that the server now supports only the other era. It has not served the request. */
 const isOutdated = (session: TargetSession, failure: TargetFailure): boolean =>
   session.isModern === true ? isRefusedByEra(failure) : isRefusedByModern(failure.httpResponse)
+
+/** The server has forgotten what it asked, and another question of its next session may have the same id. */
+const lostQuestion = () => new TargetFailure('the question is lost', { isInSession: true })
 
 const noneHeld: OpenConnections = new Map()
 

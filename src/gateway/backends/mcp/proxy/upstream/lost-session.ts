@@ -3,8 +3,8 @@ import { gatewayRequestId } from '../../ids.ts'
 import { isGoneStatus, TargetFailure, toFailure } from '../target/target-failure.ts'
 import { askQuietly, gatewayRequest, type Transport } from '../target/transport.ts'
 
-/** What is sent to a target: a request, a notification or response, or a GET for its stream. */
-export type MessageKind = 'request' | 'notice' | 'stream'
+/** What is sent to a target: a request, a notification, a response, or a GET for its stream. */
+export type MessageKind = 'request' | 'notice' | 'response' | 'stream'
 
 /** How long a server may take to respond to `ping`. */
 const pingMs = 5_000
