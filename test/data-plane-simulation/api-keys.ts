@@ -22,7 +22,8 @@ export const randomKind = (random: Random): KeyKind => random.pick(kinds)
 
 /** When the keys of a route cease to be valid, in milliseconds of the world's clock. */
 export interface RouteKeys {
-  readonly removedAt: number
+  /** When the workers learn of it. */
+  removedAt: number
   readonly expiresAt: number
 }
 

@@ -5,7 +5,7 @@ import { createDataPlane, type DataPlane } from '../../src/gateway/proxy/data-pl
 import type { RateBuckets } from '../../src/gateway/proxy/rate-buckets.ts'
 import type { AccessRecord } from '../../src/gateway/proxy/telemetry/types.ts'
 import type { GatewayError } from '../../src/ground/errors/index.ts'
-import type { Resource, ResourceKey } from '../../src/ground/model/resources.ts'
+import type { VersionedResource } from '../../src/ground/model/resources.ts'
 import type { World } from '../virtual-time/world.ts'
 import { DecisionStore } from './decisions.ts'
 
@@ -78,14 +78,9 @@ export class Gateway {
   }
 
   /** Applies a change and binds the ports of its listeners. */
-  async apply(upserted: readonly Resource[], removed: readonly ResourceKey[] = []): Promise<void> {
+  async apply(upserted: readonly VersionedResource[]): Promise<void> {
     const sequence = ++this.#sequence
-    const versioned = upserted.map((resource) => ({
-      // Each change set has new versions, so that what comes again is applied again.
-      version: `${sequence}`,
-      resource,
-    }))
-    const { rejected, ports } = this.#plane.apply({ sequence, upserted: versioned, removed })
+    const { rejected, ports } = this.#plane.apply({ sequence, upserted, removed: [] })
     const [first] = rejected
     if (first !== undefined) throw new Error(`${first.key} is rejected: ${first.message}`)
     for (const port of ports) {

@@ -32,7 +32,11 @@ export function heldProblems(exchange: Exchange, route: SimulatedRoute): string[
   const isWhole = readsWhole(route)
   const ofRequest = mostOfMessage(exchange.isHttp2Client, route, isWhole) + discardLimit
   const last = exchange.arrivals.at(-1)
-  const ofResponse = mostOfMessage(last?.message.startLine.endsWith('HTTP/2') === true, route, isWhole)
+  const ofResponse = mostOfMessage(
+    last?.message.startLine.endsWith('HTTP/2') === true,
+    route,
+    isWhole,
+  )
   const response = last?.held.most ?? 0
   return [
     ...overLimit('its request', exchange.held.most, ofRequest),

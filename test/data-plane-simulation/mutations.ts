@@ -206,6 +206,16 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     from: 'this.#held.push(bytes, start, end)\n',
     to: 'this.#held.push(bytes, start, end); this.credit(end - start)\n',
   },
+  'a changed resource keeps its old version': {
+    file: 'src/gateway/proxy/config/store.ts',
+    from: 'if (this.#versions.get(key) === version) return',
+    to: 'if (this.#versions.has(key)) return',
+  },
+  'a failed response drops what earlier ones on its connection still send': {
+    file: 'src/engines/http/http1/downstream-stream.ts',
+    from: 'else if (this.#followsUnsent) this.mustClose = true',
+    to: '',
+  },
   'a read buffer is not given back': {
     file: 'src/engines/http/bytes/read-buffers.ts',
     from: 'this.inUse--',

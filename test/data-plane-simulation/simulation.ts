@@ -15,6 +15,12 @@ import { keyPolicy } from './api-keys.ts'
 import { checkExchange, type Violation } from './checks.ts'
 import { type Configuration, randomConfiguration, type SimulatedRoute } from './configuration.ts'
 import { randomChanges, withReplacements } from './configuration-changes.ts'
+import {
+  arrivalOf,
+  ControlConnection,
+  planControlLoss,
+  randomControlLoss,
+} from './control-connection.ts'
 import { checkDecision, checkSimulated, openSimulator } from './decisions.ts'
 import { Emphasis } from './emphasis.ts'
 import { type Exchange, firstTagIn } from './exchange.ts'
@@ -138,7 +144,8 @@ class Simulation {
         this.#emphasis,
         this.#epochMs,
       )
-      const applied = gateway.apply([...configuration.resources, ...this.#mcp.resources])
+      const control = new ControlConnection(gateway)
+      const applied = control.publish([...configuration.resources, ...this.#mcp.resources])
       await world.runUntil(1)
       await applied
       this.#startUpstreams(configuration)
@@ -146,7 +153,7 @@ class Simulation {
       // If two workers share the port, every request may reach the other one.
       this.#mcp.start(configuration.port, !faults.hasTwo)
       this.#upstreams.push(...this.#mcp.upstreams)
-      this.#planChanges(configuration, gateway)
+      this.#planChanges(configuration, control)
       this.#planFaults(faults, configuration, gateway, other)
       const waiting = () => [...this.#clients.filter(({ isOver }) => !isOver), ...this.#mcp.waiting]
       while (waiting().length > 0 && world.now < limitMs) await world.runUntil(world.now + 1_000)
@@ -226,14 +233,16 @@ class Simulation {
     this.#upstreams.push(...services)
   }
 
-  #planChanges({ resources, routes }: Configuration, gateway: Workers): void {
+  #planChanges({ resources, routes }: Configuration, control: ControlConnection): void {
     const random = new Random(this.#world.seed, 'changes')
     const world = this.#world
+    const loss = randomControlLoss(new Random(world.seed, 'control'))
+    if (loss !== undefined) planControlLoss(world, this.#control, loss, control)
     const apply = (atMs: number, text: string, changed: () => readonly Resource[]) => {
       // The control plane sends them, whatever happens to the worker.
       world.schedule(this.#control, atMs - world.now, () => {
         world.note(`the configuration changes: ${text}`)
-        void gateway.apply(changed())
+        void control.publish(changed())
       })
     }
     const removals = routes.flatMap(({ name, keys }) =>
@@ -242,6 +251,9 @@ class Simulation {
         : [{ at: keys.removedAt, resource: keyPolicy(name, keys, this.#epochMs, false) }],
     )
     for (const { at, resource } of removals) apply(at, 'a key is removed', () => [resource])
+    for (const { keys } of routes) {
+      if (keys !== undefined) keys.removedAt = arrivalOf(keys.removedAt, loss)
+    }
     for (const { afterMs, text, resources: changed } of randomChanges(random, resources)) {
       const now = world.now + afterMs
       this.#hasMoved ||= text === 'an endpoint is gone'

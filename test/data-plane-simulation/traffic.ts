@@ -43,7 +43,7 @@ export const randomTraffic = (random: Random, keyRandom: Random, emphasis: Empha
   },
   most: keyRandom.chance(emphasis.isShort ? 0 : largeShare)
     ? largest
-    : random.pick(emphasis.isShort ? [300, 5_000] : [300, 5_000, 70_000]),
+    : random.pick(emphasis.isShort ? [300, 5_000, 300_000] : [300, 5_000, 70_000, 300_000]),
   faultChance: random.pick([0, 0, 0.1, 0.4]),
 })
 
@@ -56,7 +56,7 @@ export function randomClient(
 ): ClientPlan {
   const pauseMs = random.chance(0.6) ? 0 : random.between(1, 300)
   // Slow readers of large bodies show what the gateway holds for them.
-  const isQuick = random.chance(traffic.most === largest ? 0.4 : 0.8)
+  const isQuick = random.chance(traffic.most > 70_000 ? 0.4 : 0.8)
   const readPauseMs = isQuick ? 0 : random.between(1, 100)
   const exchanges = Array.from({ length: 1 + random.below(5) }, (_, index) => {
     const route = random.pick(routes)

@@ -1,5 +1,5 @@
 /** What happens to the process of the gateway: its worker dies and another one takes over, and its clock is set. */
-import type { Resource, ResourceKey } from '../../src/ground/model/resources.ts'
+import type { ResourceKey, VersionedResource } from '../../src/ground/model/resources.ts'
 import type { Random } from '../virtual-time/random.ts'
 import type { Machine } from '../virtual-time/world.ts'
 import type { Exchange } from './exchange.ts'
@@ -37,7 +37,7 @@ export function randomWorkerFaults(random: Random): WorkerFaults {
 /** The workers that serve, and the configuration that a successor gets. */
 export class Workers {
   #serving: readonly Gateway[]
-  readonly #resources = new Map<ResourceKey, Resource>()
+  readonly #resources = new Map<ResourceKey, VersionedResource>()
 
   constructor(serving: readonly Gateway[]) {
     this.#serving = serving
@@ -47,8 +47,8 @@ export class Workers {
     return this.#serving
   }
 
-  async apply(resources: readonly Resource[]): Promise<void> {
-    for (const resource of resources) this.#resources.set(resource.key, resource)
+  async apply(resources: readonly VersionedResource[]): Promise<void> {
+    for (const one of resources) this.#resources.set(one.resource.key, one)
     await Promise.all(this.#serving.map((one) => one.apply(resources)))
   }
 

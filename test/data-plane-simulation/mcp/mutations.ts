@@ -80,6 +80,16 @@ export const mcpMutations: Readonly<Record<string, Mutation>> = {
     from: 'exchange.shared.end(session.state)',
     to: '',
   },
+  'a worker that has served no session continues an ended one': {
+    file: `${folder}/proxy/session/shared-state.ts`,
+    from: 'this.#channel.open()',
+    to: '',
+  },
+  'an answer is sent to the session that replaces the one which has asked': {
+    file: `${folder}/proxy/upstream/client-session.ts`,
+    from: "if (what === 'response') throw lostQuestion()",
+    to: '',
+  },
   'other workers continue an ended session': {
     file: `${folder}/proxy/session/shared-state.ts`,
     from: 'this.#channel.publish({ ended: id })',
