@@ -2,8 +2,9 @@
 import type { AccessRecord } from '../../../src/gateway/proxy/telemetry/types.ts'
 import type { Violation } from '../checks.ts'
 import { statusOf } from '../http1-reader.ts'
-import { faultStyles, type McpPlan, mayUse, tools } from './plan.ts'
+import { faultStyles, itemKinds, type McpPlan, mayUse, tools } from './plan.ts'
 import { type McpRequest, requestsIn } from './request.ts'
+import { promptName, uriFor } from './served-item.ts'
 import type { McpServer } from './server.ts'
 
 type Say = (invariant: Violation['invariant'], text: string) => void
@@ -67,6 +68,7 @@ function checkOutcome(request: McpRequest, status: number, plan: McpPlan, say: S
     return
   }
   if (kind === 'list') checkNames(request, plan, say)
+  if (itemKinds.some((one) => one === kind)) checkItem(request, plan, say)
   if (kind.endsWith('call')) checkCall(request, status, plan, say)
   if (!isCalm(plan)) return
   if (kind === 'notice' || kind === 'answer') wants(202)
@@ -93,6 +95,72 @@ const namesIn = ({ responses }: McpRequest): string[] =>
   responses.flatMap(({ result }) =>
     ((result?.tools ?? []) as readonly { readonly name: string }[]).map(({ name }) => name),
   )
+
+/** Resources and prompts are those of the server that the client names, under the names of the client. */
+function checkItem(request: McpRequest, plan: McpPlan, say: Say): void {
+  const { kind, step, responses, tag, party } = request
+  const [response] = responses
+  if (step === undefined) return
+  const text = JSON.stringify(response ?? {})
+  const hasNoSession = party.plan.isModern && needsSessions(plan)
+  const mayAsk = party.plan.isWriter || !kind.startsWith('prompt')
+  if (!mayAsk) {
+    if (text.includes(promptName)) {
+      const isRefusal = response?.error?.code === codes.invalidParams
+      if (!isRefusal) say('protection', `gets ${text}, although the rules hide prompts`)
+    }
+    return
+  }
+  if (response?.result === undefined) {
+    if (isCalm(plan) && !hasNoSession) say('framing', `gets ${text} in place of a result`)
+    return
+  }
+  const isOnly = plan.servers.length === 1
+  const uri = uriFor(step.server.name, isOnly)
+  const isOwn = kind === 'read' || kind === 'prompt'
+  if (isOwn && !text.includes(`${tag} at ${step.server.name}`)) say('isolation', `gets ${text}`)
+  if (kind === 'read' && !text.includes(`"uri":"${uri}"`)) say('framing', `gets ${text}`)
+  if (!isCalm(plan) || hasNoSession || (kind !== 'resources' && kind !== 'prompts')) return
+  for (const { name } of plan.servers) {
+    const item = kind === 'resources' ? uriFor(name, isOnly) : isOnly ? promptName : `${name}_ask`
+    if (!text.includes(`"${item}"`)) say('framing', `gets no ${item} in ${text}`)
+  }
+}
+
+/**
+ * Sessions that replace forgotten ones: one for each client, whatever worker needs it, with the subscriptions that
+ * the client has made before.
+ */
+export function checkRenewed(
+  servers: readonly McpServer[],
+  requests: readonly McpRequest[],
+  { isStateless, faultChance }: McpPlan,
+  report: Say,
+): void {
+  if (isStateless || faultChance > 0) return
+  for (const { plan: server, sessions } of servers) {
+    const { forgetsAt } = server
+    if (forgetsAt === undefined) continue
+    const later = [...sessions.values()].filter(({ begunAt }) => begunAt > forgetsAt)
+    for (const [party, renewed] of Map.groupBy(later, ({ party }) => party)) {
+      const own = requests.filter((one) => one.party.tag === party)
+      if (own.length === 0 || own.some((one) => one.party.plan.isModern)) continue
+      if (renewed.length > 1) {
+        report('accounts', `${server.name} has ${renewed.length} sessions of ${party} after a loss`)
+      }
+      const before = own.some(
+        ({ kind, step, responses, lastAt }) =>
+          kind === 'subscribe' &&
+          step?.server === server &&
+          responses[0]?.result !== undefined &&
+          lastAt < forgetsAt,
+      )
+      if (before && !renewed.every(({ subscribed }) => subscribed.size > 0)) {
+        report('truth', `${party} is not subscribed any more at ${server.name}`)
+      }
+    }
+  }
+}
 
 function checkCall(request: McpRequest, status: number, plan: McpPlan, say: Say): void {
   const { step, party, responses, tag, arrivals } = request

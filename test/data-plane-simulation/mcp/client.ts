@@ -3,8 +3,9 @@ import { Machine } from '../../virtual-time/world.ts'
 import { type Field, statusOf, valuesOf } from '../http1-reader.ts'
 import type { StreamEvent } from './events.ts'
 import { McpHttp, type McpHttpOwner } from './http.ts'
-import { keyOf, type McpPlan, type McpStep } from './plan.ts'
+import { type ItemKind, keyOf, type McpPlan, type McpStep } from './plan.ts'
 import { type McpParty, McpRequest, type RequestKind, type Rpc } from './request.ts'
+import { promptName, uriFor } from './served-item.ts'
 
 export interface McpClientOwner extends Omit<McpHttpOwner, 'machine'> {
   readonly requests: Map<string, McpRequest>
@@ -228,6 +229,13 @@ export class McpClient {
         else await this.#post(request, { id, method: 'tools/list' }, { sessionId })
         return
       }
+      case 'resources':
+      case 'read':
+      case 'prompts':
+      case 'prompt':
+      case 'subscribe':
+        await this.#post(request, { id, ...this.#itemMessage(step.kind, step.server.name) })
+        return
       case 'cancelled call':
       case 'broken call':
         await this.#breakOff(request, step)
@@ -253,6 +261,24 @@ export class McpClient {
     const name = isOnly ? tool : `${server.name}_${tool}`
     const params = { name, arguments: { text: tag }, _meta: { progressToken: `token ${tag}` } }
     return { id, method: 'tools/call', params }
+  }
+
+  #itemMessage(kind: ItemKind, server: string): Rpc {
+    const isOnly = this.#plan.servers.length === 1
+    const uri = uriFor(server, isOnly)
+    switch (kind) {
+      case 'resources':
+        return { method: 'resources/list' }
+      case 'prompts':
+        return { method: 'prompts/list' }
+      case 'prompt':
+        return {
+          method: 'prompts/get',
+          params: { name: isOnly ? promptName : `${server}_${promptName}` },
+        }
+      default:
+        return { method: `resources/${kind}`, params: { uri } }
+    }
   }
 
   async #list(request: McpRequest): Promise<void> {
@@ -327,6 +353,7 @@ function withEnvelope(message: Rpc, request: McpRequest): Rpc {
 function modernFields({ method, params }: Rpc): Field[] {
   const fields: Field[] = [['Mcp-Protocol-Version', modernVersion]]
   if (method !== undefined) fields.push(['Mcp-Method', method])
-  if (typeof params?.name === 'string') fields.push(['Mcp-Name', params.name])
+  const name = params?.name ?? params?.uri
+  if (typeof name === 'string') fields.push(['Mcp-Name', name])
   return fields
 }

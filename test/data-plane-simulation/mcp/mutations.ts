@@ -90,6 +90,22 @@ export const mcpMutations: Readonly<Record<string, Mutation>> = {
     from: "if (what === 'response') throw lostQuestion()",
     to: '',
   },
+  'subscriptions are lost with the session of a server': {
+    file: `${folder}/proxy/upstream/client-session.ts`,
+    from: 'const uris = await this.#replay(entry, session)',
+    to: 'const uris: string[] = []',
+  },
+  'each worker begins a lost session again': {
+    file: `${folder}/proxy/session/target-sessions.ts`,
+    from: 'this.#channel.publish({ client, target, session })',
+    to: 'this.#keep({ client, target, session })',
+  },
+  'URIs of resources are those of their server': {
+    file: `${folder}/naming.ts`,
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: a line of the source
+    from: ': `${target}+${uri}`',
+    to: ': uri',
+  },
   'other workers continue an ended session': {
     file: `${folder}/proxy/session/shared-state.ts`,
     from: 'this.#channel.publish({ ended: id })',

@@ -18,6 +18,8 @@ export interface McpServerPlan {
   readonly notice: { readonly status: number; readonly type?: string; readonly body: string }
   /** Whether lists have two pages. */
   readonly hasPages: boolean
+  /** Whether it has a resource and a prompt. */
+  readonly hasItems: boolean
   /** When it forgets all of its sessions; undefined if it never does. */
   readonly forgetsAt: number | undefined
 }
@@ -72,9 +74,13 @@ const notices = [
   { status: 200, type: 'text/plain', body: 'ok' },
 ]
 
-/** Returns undefined for a world without MCP. */
-export function randomMcp(random: Random): McpPlan | undefined {
+/** Share of worlds with MCP whose servers have resources and prompts. */
+const itemShare = 0.35
+
+/** Returns undefined for a world without MCP. `itemRandom` chooses what concerns resources and prompts. */
+export function randomMcp(random: Random, itemRandom: Random): McpPlan | undefined {
   if (!random.chance(share)) return undefined
+  const hasItems = itemRandom.chance(itemShare)
   const eras = random.pick<readonly ServerEra[]>([
     ['sessions'],
     ['sessions'],
@@ -90,6 +96,7 @@ export function randomMcp(random: Random): McpPlan | undefined {
     stream: random.pick(['open', 'open', 'open', 404, 405] as const),
     notice: random.pick(notices),
     hasPages: random.chance(0.3),
+    hasItems,
     forgetsAt: hasLoss && random.chance(0.6) ? random.between(200, 6_000) : undefined,
   }))
   return {
@@ -107,6 +114,11 @@ export const keyOf = (principal: string): string => `mcp-key-${principal}`
 
 export const principals = ['ann', 'bob', 'eve'] as const
 
+const isWriter = "request.headers['x-role'] == 'writer'"
+const toolRule = `mcp.tool.name == 'open' || (mcp.tool.name == 'writers' && ${isWriter})`
+/** Everybody may read resources, and only writers may get prompts. */
+const itemRule = `mcp.resource.uri.startsWith('res://') || (mcp.prompt.name == 'ask' && ${isWriter})`
+
 export function mcpResources({ name, servers, isStateless, hasKeys, timeoutMs }: McpPlan) {
   const targets = servers.map(({ name, host }) => ({
     name,
@@ -115,13 +127,10 @@ export function mcpResources({ name, servers, isStateless, hasKeys, timeoutMs }:
     path: '/mcp',
     destination: { type: 'static' as const, host, port: mcpPort },
   }))
+  const hasItems = servers[0]?.hasItems === true
   const rules = {
     action: 'Require',
-    policy: {
-      matchExpressions: [
-        "mcp.tool.name == 'open' || (mcp.tool.name == 'writers' && request.headers['x-role'] == 'writer')",
-      ],
-    },
+    policy: { matchExpressions: [hasItems ? `${toolRule} || ${itemRule}` : toolRule] },
   }
   const ofRoute = { kind: 'HTTPRoute', namespace: 'shop', name }
   const ofBackend = { kind: 'GatewayBackend', namespace: 'shop', name }
@@ -157,6 +166,11 @@ export type StepKind =
   | 'forged'
   | 'cancelled call'
   | 'broken call'
+  | ItemKind
+
+/** Lists, reads and gets of resources and prompts, and subscriptions of legacy clients. */
+export const itemKinds = ['resources', 'read', 'prompts', 'prompt', 'subscribe'] as const
+export type ItemKind = (typeof itemKinds)[number]
 
 export interface McpStep {
   readonly kind: StepKind
@@ -195,7 +209,30 @@ const stepKinds: readonly StepKind[] = [
   'broken call',
 ]
 
-export function randomMcpClient(random: Random, plan: McpPlan): McpClientPlan {
+/** Adds steps about resources and prompts. */
+function withItems(
+  random: Random,
+  steps: readonly McpStep[],
+  { servers }: McpPlan,
+  isModern: boolean,
+): McpStep[] {
+  const all = [...steps]
+  for (let count = 1 + random.below(4); count > 0; count--) {
+    const server = random.pick(servers)
+    const maySubscribe = !isModern && server.era === 'sessions'
+    const kind = random.pick(itemKinds.filter((one) => one !== 'subscribe' || maySubscribe))
+    const step = {
+      tool: 'open',
+      style: 'json',
+      delayMs: 0,
+      isParallel: random.chance(0.4),
+    } as const
+    all.splice(random.below(all.length + 1), 0, { ...step, kind, server })
+  }
+  return all
+}
+
+export function randomMcpClient(random: Random, plan: McpPlan, itemRandom: Random): McpClientPlan {
   const isModern = random.chance(0.35)
   const steps = Array.from({ length: 1 + random.below(6) }, (): McpStep => {
     const server = random.pick(plan.servers)
@@ -214,7 +251,7 @@ export function randomMcpClient(random: Random, plan: McpPlan): McpClientPlan {
     isWriter: random.chance(0.5),
     maySample: random.chance(0.6),
     opensStream: !isModern && random.chance(0.6),
-    steps,
+    steps: plan.servers[0]?.hasItems ? withItems(itemRandom, steps, plan, isModern) : steps,
     deletes: random.chance(0.5),
   }
 }

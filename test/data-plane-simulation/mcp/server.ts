@@ -8,6 +8,7 @@ import { eventText } from './events.ts'
 import { type McpServerPlan, tools } from './plan.ts'
 import { type McpRequest, partiesIn, type Rpc, requestIn } from './request.ts'
 import { ServedCall } from './served-call.ts'
+import { serveItem } from './served-item.ts'
 
 export interface McpServerOwner {
   readonly world: World
@@ -29,6 +30,11 @@ export interface ServerSession {
   readonly questions: Map<string, (answer: Rpc) => void>
   /** What is left of streams that were closed to be polled, by the id of their last event. */
   readonly polled: Map<string, string>
+  /** URIs to which the client has subscribed. */
+  readonly subscribed: Set<string>
+  /** Sends a notification on the stream of the session; undefined while none is open. */
+  notify: ((notification: object) => void) | undefined
+  readonly begunAt: number
 }
 
 export class McpServer {
@@ -58,6 +64,9 @@ export class McpServer {
       isForgotten: false,
       questions: new Map(),
       polled: new Map(),
+      subscribed: new Set(),
+      notify: undefined,
+      begunAt: this.owner.world.now,
     }
     this.sessions.set(id, session)
     return session
@@ -82,6 +91,9 @@ export class McpServer {
 }
 
 const json = 'application/json'
+
+const itemCapabilities = ({ hasItems }: McpServerPlan): object =>
+  hasItems ? { resources: { subscribe: true }, prompts: {} } : {}
 
 /** One connection of a server. */
 export class McpConnection {
@@ -203,6 +215,11 @@ export class McpConnection {
     } else if (plan.stream !== 'open') this.reply(plan.stream, undefined, '')
     else {
       this.beginEvents()
+      session.notify = (notification) => {
+        const data = JSON.stringify({ jsonrpc: '2.0', ...notification })
+        if (!this.isOver && !hasEnded) this.sendEvent({ data })
+      }
+      let hasEnded = false
       for (let count = owner.random.below(4); count > 0; count--) {
         this.later(owner.random.between(0, 4_000), () => {
           const params = { level: 'info', data: `${session.party} ${plan.name}` }
@@ -212,6 +229,7 @@ export class McpConnection {
       }
       if (owner.random.chance(0.3)) {
         this.later(owner.random.between(4_000, 8_000), () => {
+          hasEnded = true
           this.endEvents()
         })
       }
@@ -273,7 +291,7 @@ export class McpConnection {
         const [party] = partiesIn(JSON.stringify(rpc))
         const created = plan.era === 'sessions' ? this.server.begin(party) : undefined
         const { protocolVersion } = rpc.params ?? {}
-        const capabilities = { tools: {}, logging: {} }
+        const capabilities = { tools: {}, logging: {}, ...itemCapabilities(plan) }
         const serverInfo = { name: plan.name, version: '1' }
         const fields = created === undefined ? '' : `Mcp-Session-Id: ${created.id}\r\n`
         this.replyJson({ id, result: { protocolVersion, capabilities, serverInfo } }, 200, fields)
@@ -286,7 +304,7 @@ export class McpConnection {
           result: {
             ...complete,
             supportedVersions: ['2026-07-28'],
-            capabilities: { tools: {} },
+            capabilities: { tools: {}, ...itemCapabilities(plan) },
             serverInfo: { name: plan.name, version: '1' },
           },
         })
@@ -312,6 +330,7 @@ export class McpConnection {
         else new ServedCall(this, rpc, request, session, complete).serve()
         return
       default:
+        if (serveItem(this, rpc, request, session, complete)) return
     }
     const status = plan.era === 'plain' || isModern ? 404 : 200
     this.replyJson({ id, error: { code: -32601, message: 'Method not found' } }, status)

@@ -5,7 +5,7 @@ import { Machine, type World } from '../../virtual-time/world.ts'
 import type { Violation } from '../checks.ts'
 import type { Network } from '../network.ts'
 import { Upstream } from '../upstream.ts'
-import { checkLists, checkRequest, checkSessions } from './checks.ts'
+import { checkLists, checkRenewed, checkRequest, checkSessions } from './checks.ts'
 import { McpClient } from './client.ts'
 import { type McpPlan, mcpPort, mcpResources, randomMcp, randomMcpClient } from './plan.ts'
 import { type McpParty, type McpRequest, partyTag } from './request.ts'
@@ -21,6 +21,7 @@ export class McpTraffic {
   readonly #network: Network
   readonly #report: Report
   readonly #random: Random
+  readonly #itemRandom: Random
   readonly #plan: McpPlan | undefined
   readonly #requests = new Map<string, McpRequest>()
   readonly #servers: McpServer[] = []
@@ -33,7 +34,8 @@ export class McpTraffic {
     this.#network = network
     this.#report = report
     this.#random = new Random(world.seed, 'mcp')
-    this.#plan = randomMcp(this.#random)
+    this.#itemRandom = new Random(world.seed, 'mcp items')
+    this.#plan = randomMcp(this.#random, this.#itemRandom)
   }
 
   get resources() {
@@ -71,7 +73,10 @@ export class McpTraffic {
     }
     const sessionIds = new Map<string, McpParty>()
     for (let at = 0, count = 1 + this.#random.below(4); at < count; at++) {
-      const party = { tag: partyTag(at), plan: randomMcpClient(this.#random, plan) }
+      const party = {
+        tag: partyTag(at),
+        plan: randomMcpClient(this.#random, plan, this.#itemRandom),
+      }
       const client = new McpClient(
         party,
         plan,
@@ -102,5 +107,6 @@ export class McpTraffic {
     if (this.#hasDied) return
     checkLists(requests, plan, this.#report)
     checkSessions(this.#servers, requests, plan, this.#report)
+    checkRenewed(this.#servers, requests, plan, this.#report)
   }
 }
