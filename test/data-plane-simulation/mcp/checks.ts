@@ -122,7 +122,8 @@ function checkItem(request: McpRequest, plan: McpPlan, say: Say): void {
   if (kind === 'read' && !text.includes(`"uri":"${uri}"`)) say('framing', `gets ${text}`)
   if (!isCalm(plan) || hasNoSession || (kind !== 'resources' && kind !== 'prompts')) return
   for (const { name } of plan.servers) {
-    const item = kind === 'resources' ? uriFor(name, isOnly) : isOnly ? promptName : `${name}_ask`
+    const item =
+      kind === 'resources' ? uriFor(name, isOnly) : isOnly ? promptName : `${name}_${promptName}`
     if (!text.includes(`"${item}"`)) say('framing', `gets no ${item} in ${text}`)
   }
 }

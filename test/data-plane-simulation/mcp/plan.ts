@@ -117,7 +117,7 @@ export const principals = ['ann', 'bob', 'eve'] as const
 const isWriter = "request.headers['x-role'] == 'writer'"
 const toolRule = `mcp.tool.name == 'open' || (mcp.tool.name == 'writers' && ${isWriter})`
 /** Everybody may read resources, and only writers may get prompts. */
-const itemRule = `mcp.resource.uri.startsWith('res://') || (mcp.prompt.name == 'ask' && ${isWriter})`
+const itemRule = `mcp.resource.uri.startsWith('res://') || (mcp.prompt.name == 'summary' && ${isWriter})`
 
 export function mcpResources({ name, servers, isStateless, hasKeys, timeoutMs }: McpPlan) {
   const targets = servers.map(({ name, host }) => ({

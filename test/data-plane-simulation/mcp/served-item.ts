@@ -4,7 +4,7 @@ import type { McpConnection, ServerSession } from './server.ts'
 
 /** The URI of the only resource of a server, and the name of its only prompt. */
 export const uriAt = (server: string): string => `res://${server}/note`
-export const promptName = 'ask'
+export const promptName = 'summary'
 /** The URI by which clients know the resource. */
 export const uriFor = (server: string, isOnly: boolean): string =>
   isOnly ? uriAt(server) : `${server}+${uriAt(server)}`
