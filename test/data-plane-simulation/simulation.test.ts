@@ -15,11 +15,11 @@ it('holds in 20 more seeds, and gives the same schedules twice', { timeout: 120_
 })
 
 /** Each has found a defect of the gateway that no earlier seed finds. */
-const laterSeeds = '305004,307843,308042,313768'
+const laterSeeds = '308042,313768'
 
 it('holds in later seeds that have found defects', { timeout: 120_000 }, () => {
   const { status, text } = runScript('data-plane-simulation', '--seeds', laterSeeds)
-  expect([status, text]).toEqual([0, expect.stringContaining('4 seeds')])
+  expect([status, text]).toEqual([0, expect.stringContaining('2 seeds')])
 })
 
 it('has only mutations whose lines are in the code', () => {
@@ -38,9 +38,9 @@ const sample = [
   // progress
   'calls of processors are reset when they are over',
   // accounts
-  'a local limit counts no requests',
+  'compactions are not counted',
   // truth
-  'a session outlives its time',
+  'subscriptions are lost with the session of a server',
   // memory
   'a read buffer is not given back',
   'clients are read on while upstreams are slow',
