@@ -15,7 +15,7 @@ export const mcpMutations: Readonly<Record<string, Mutation>> = {
     to: 'return true',
   },
   'a list has tools that the rules hide': {
-    file: `${folder}/proxy/relay/server-messages.ts`,
+    file: `${folder}/proxy/relay/item-filter.ts`,
     from: 'if (refusal === undefined) return true',
     to: 'if (refusal !== null) return true',
   },
@@ -113,7 +113,7 @@ export const mcpMutations: Readonly<Record<string, Mutation>> = {
   },
   'a call of a tool is sent again': {
     file: `${folder}/proxy/transport/target-request.ts`,
-    from: "this.isOnce = message.method === 'POST' && message.isRepeatable !== true",
-    to: 'this.isOnce = false',
+    from: 'this.isOnce =\n',
+    to: 'this.isOnce = false &&\n',
   },
 }
