@@ -70,8 +70,9 @@ export function clientAuthOf(
   if (assertion === undefined || key === undefined) throw new Error('a client has no signing key')
   const { signing, audience, certificateHeader } = assertion
   const { alg, kid } = signing
+  // The declarations of Node and of browsers differ in a usage that no key has here.
   const own = { key: webCryptoKey(key, alg), ...(kid !== undefined && { kid }) }
-  return oauth.PrivateKeyJwt(own, {
+  return oauth.PrivateKeyJwt(own as Parameters<Library['PrivateKeyJwt']>[0], {
     [oauth.modifyAssertion](header, payload) {
       payload.aud = audience
       if (certificate !== undefined)

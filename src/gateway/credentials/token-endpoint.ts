@@ -80,7 +80,7 @@ export class TokenEndpoint {
         client,
         this.#authentication,
         grantType,
-        new URLSearchParams(parameters),
+        new URLSearchParams(parameters.map(([name, value]): [string, string] => [name, value])),
         this.#options(oauth, server.token_endpoint),
       )
       const answered = await oauth.processGenericTokenEndpointResponse(
