@@ -8,7 +8,8 @@ import {
   type TokenServer,
 } from '../../../test/support/token-server.ts'
 import type { Environment } from './access-token.ts'
-import { entraTokens, modelResource } from './entra/default-token.ts'
+import { entraTokens } from './entra/default-token.ts'
+import { modelResource } from './entra/resources.ts'
 import { applicationDefault } from './google/application-default.ts'
 
 let server: TokenServer

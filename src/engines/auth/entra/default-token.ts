@@ -16,9 +16,6 @@ import {
 import { Renewed } from '../renewed.ts'
 
 const service = 'the token service of Entra'
-/** The resource of Azure's models. */
-export const modelResource = 'https://cognitiveservices.azure.com'
-
 /** Selects one of several managed identities of a machine. */
 interface ManagedIdentity {
   readonly clientId?: string | undefined

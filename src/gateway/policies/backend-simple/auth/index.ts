@@ -1,4 +1,4 @@
-import { modelResource } from '../../../../engines/auth/entra/default-token.ts'
+import { modelResource } from '../../../../engines/auth/entra/resources.ts'
 import { inlineSecretRef } from '../../../../ground/model/inline-secrets.ts'
 import type { References } from '../../../../ground/model/references.ts'
 import { type Compiled, definePolicy } from '../../define.ts'

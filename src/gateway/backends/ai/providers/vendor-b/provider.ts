@@ -1,6 +1,7 @@
 /** Vendor B: Azure OpenAI. It has vendor A's formats; the version of the API decides the path. */
 
-import { entraTokens, modelResource } from '../../../../../engines/auth/entra/default-token.ts'
+import { entraTokens } from '../../../../../engines/auth/entra/default-token.ts'
+import { modelResource } from '../../../../../engines/auth/entra/resources.ts'
 import { vendorKeyPlaces } from '../../../../../engines/auth/vendor-keys.ts'
 import type { ReadRouteType } from '../../../../../engines/messages/formats/index.ts'
 import type { Plan } from '../../../../../engines/messages/plan.ts'
