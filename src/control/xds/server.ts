@@ -14,7 +14,7 @@
  * listed yet" for "nothing there". Any replica can serve any proxy: versions are content hashes.
  */
 import { randomUUID } from 'node:crypto'
-import { type Metadata, status } from '@grpc/grpc-js'
+import { status } from '@grpc/grpc-js'
 import type { ConnectLedger } from '../../ground/model/budgets.ts'
 import type { ListReport } from '../../ground/model/mcp-lists.ts'
 import type { ObjectName } from '../../ground/model/names.ts'
@@ -32,6 +32,7 @@ import type { ProxyReports } from './delivery-recorder.ts'
 import { gatewayRoot } from './edges.ts'
 import { type Listen, listenOverGrpc, type StreamCall } from './listener.ts'
 import { writeXdsMetrics, XdsCounters } from './metrics.ts'
+import { bearerToken, peerOf, tokenProblem } from './peer.ts'
 import { ProxyHolders } from './proxy-holders.ts'
 import { PublishedState } from './published-state.ts'
 import { ProxySession } from './session.ts'
@@ -172,25 +173,8 @@ export class XdsServer {
     const take = async (bytes: Uint8Array) => {
       if (identity === undefined || isOver) return
       const request = decodeRequest(bytes)
-      if (connected !== undefined && request.ledger !== undefined) {
-        connected.holders.report(request.ledger)
-        return
-      }
-      if (connected !== undefined && request.list !== undefined) {
-        this.#takeList(connected, request.list)
-        return
-      }
-      if (connected !== undefined && request.series !== undefined) {
-        connected.series ??= this.#connectSeries(connected)
-        connected.series?.report(request.series)
-        return
-      }
-      if (connected !== undefined && request.isLeaving === true) {
-        this.#retire(connected, 'the proxy is shutting down')
-        return
-      }
       if (connected !== undefined) {
-        await connected.session.acknowledged(request)
+        await this.#receive(connected, request)
         return
       }
       const isBehind = await this.#isBehind(request)
@@ -220,9 +204,19 @@ export class XdsServer {
     })
   }
 
-  /** Takes a report about a backend of the proxy's own Gateway. */
-  #takeList({ session, node }: Connected, report: ListReport): void {
-    if (session.has(`backend/${report.backend}`)) this.#options.onList?.(node.name, report)
+  /** Takes a message of a proxy whose first request was accepted: a report, or an acknowledgement. */
+  async #receive(connected: Connected, request: DeltaRequest): Promise<void> {
+    const { session, holders, node } = connected
+    const { ledger, list, series, isLeaving } = request
+    if (ledger !== undefined) holders.report(ledger)
+    else if (list !== undefined) {
+      // Only about a backend of the proxy's own Gateway.
+      if (session.has(`backend/${list.backend}`)) this.#options.onList?.(node.name, list)
+    } else if (series !== undefined) {
+      connected.series ??= this.#connectSeries(connected)
+      connected.series?.report(series)
+    } else if (isLeaving === true) this.#retire(connected, 'the proxy is shutting down')
+    else await session.acknowledged(request)
   }
 
   /** Authenticates a proxy. If this fails, ends the call and returns undefined. */
@@ -388,17 +382,4 @@ function otherOwner(older: ProxyNode, node: ProxyNode): string | undefined {
   return isKnown && older.instance !== node.instance ? 'another connected proxy' : undefined
 }
 
-/** The peer as gRPC writes it, but with the IPv4 address of a proxy that came over IPv4. */
-const peerOf = (call: StreamCall): string =>
-  call.getPeer().replace(/\[?::ffff:(\d+\.\d+\.\d+\.\d+)\]?(?=:\d+$)/, '$1')
-
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error))
-
-const tokenProblem = (token: string | undefined) =>
-  token === undefined ? 'no bearer token was sent' : 'the bearer token is not valid'
-
-function bearerToken(metadata: Metadata): string | undefined {
-  const [value] = metadata.get('authorization')
-  const match = /^bearer +(\S+) *$/i.exec(typeof value === 'string' ? value : '')
-  return match?.[1]
-}

@@ -15,6 +15,7 @@ import { adminRoutes, readinessRoutes, statsRoutes } from '../admin/routes.ts'
 import { ProxyBudgets } from '../budgets/proxy-budgets.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
 import { MetricExporter } from '../telemetry/otlp/metric-exporter.ts'
+import { processMetrics } from '../telemetry/process-metrics.ts'
 import { sumSnapshots, writePrometheus } from '../telemetry/prometheus.ts'
 import { Acknowledgements } from './acknowledgements.ts'
 import { openRecordFolder, type RecordSettings } from './decision-records.ts'
@@ -311,19 +312,15 @@ class Supervisor {
 
   #own(): MetricsSnapshot {
     const one = (value: number, labels: string[] = []) => [{ labels, values: [value] }]
-    const rejected = new Map<string, number>()
-    for (const { code } of this.#acknowledgements.rejected)
-      rejected.set(code, (rejected.get(code) ?? 0) + 1)
-    const { user, system } = process.cpuUsage()
+    const rejected = Map.groupBy(this.#acknowledgements.rejected, ({ code }) => code)
     return {
+      ...processMetrics(),
       build_info: one(1, [this.#options.version ?? 'unknown']),
       config_sequence: one(this.#acknowledgements.watermark),
-      config_rejected_resources: [...rejected].flatMap(([code, count]) => one(count, [code])),
+      config_rejected_resources: [...rejected].flatMap(([code, all]) => one(all.length, [code])),
       listener_ports_unbound: one(unservedPorts(this.#threads).length),
       workers: one(this.#threads.filter(({ isAlive }) => isAlive).length),
       worker_restarts_total: one(this.#threads.reduce((sum, { restarts }) => sum + restarts, 0)),
-      process_resident_memory_bytes: one(process.memoryUsage.rss()),
-      process_cpu_seconds_total: one((user + system) / 1e6),
     }
   }
 
