@@ -5,6 +5,7 @@ import type { EventFormat } from '../../format.ts'
 import { isObjects, listAt, numberAt, objectAt, textsAt } from '../../json/json.ts'
 import { EventCallIndexes } from './call-indexes.ts'
 import { addCompletionsCalls } from './calls.ts'
+import { messageTexts } from './content.ts'
 import { isFinished } from './ending.ts'
 import { readCompletionsEvent } from './event-texts.ts'
 import { readCompletionsUsage } from './usage.ts'
@@ -35,8 +36,9 @@ export const completionsEvents: EventFormat = {
 function contentOfChoice(choice: unknown): string[] {
   const piece = objectAt(choice, 'delta')
   const calls = listAt(piece, 'tool_calls').map((call) => objectAt(call, 'function'))
+  const { thinking, text, refusal } = messageTexts(piece)
   return [
-    ...textsAt(piece, ['content', 'refusal', 'reasoning_content', 'reasoning']),
+    ...[thinking, text, refusal].filter(Boolean),
     ...calls.flatMap((call) => textsAt(call, ['name', 'arguments'])),
   ]
 }

@@ -57,7 +57,9 @@ const textBlocks = (content: unknown, path: string, scope?: TextScope): TextBloc
 
 /** Reads a part of the assistant other than text. Reasoning without a signature is dropped. */
 const assistantPart = (part: unknown, path: string): TextBlock[] =>
-  stringAt(part, 'text') === undefined ? refusePart(part, path) : []
+  stringAt(part, 'text') === undefined && stringAt(part, 'type') !== 'thinking'
+    ? refusePart(part, path)
+    : []
 
 /** Reads a part other than text, in a user message or a tool result. */
 function mediaPart(part: unknown, path: string): (ImageBlock | DocumentBlock | AudioBlock)[] {

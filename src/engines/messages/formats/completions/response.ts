@@ -31,6 +31,7 @@ import {
   stringAt,
 } from '../../json/json.ts'
 import { LlmError } from '../../llm-error.ts'
+import { messageTexts } from './content.ts'
 import { writeThinkingBlocks } from './thinking.ts'
 import { readCompletionsUsage, writeCompletionsUsage } from './usage.ts'
 
@@ -61,10 +62,6 @@ export function argumentsText(called: unknown): string | undefined {
     : stringAt(called, 'arguments')
 }
 
-/** Returns the reasoning, which servers name in two ways. */
-export const reasoningAt = (message: unknown): string | undefined =>
-  stringAt(message, 'reasoning_content') || stringAt(message, 'reasoning') || undefined
-
 function readToolCall(call: unknown, newId: () => string): ModelResponse['blocks'] {
   const called = objectAt(call, 'function')
   const name = stringAt(called, 'name')
@@ -88,21 +85,19 @@ export function readCompletion(body: unknown, { model, newId }: KnownOfResponse)
   const [choice] = listAt(body, 'choices')
   const message = objectAt(choice, 'message')
   if (message === undefined) throw new LlmError(502, 'the response has no choices')
-  const reasoning = reasoningAt(message)
-  const text = stringAt(message, 'content')
-  const refusal = stringAt(message, 'refusal') || undefined
+  const { thinking, text, refusal } = messageTexts(message)
   const calls = listAt(message, 'tool_calls').flatMap((call) => readToolCall(call, newId))
   const reason = readFinishReason(stringAt(choice, 'finish_reason'))
   return {
     id: stringAt(body, 'id') || `chatcmpl-${newId()}`,
     model: stringAt(body, 'model') || model,
     blocks: [
-      ...(reasoning ? [{ type: 'thinking' as const, text: reasoning }] : []),
+      ...(thinking ? [{ type: 'thinking' as const, text: thinking }] : []),
       ...(text ? [textWithSources(text, message)] : []),
       ...calls,
     ],
-    stop: settledStop(reason, { refuses: refusal !== undefined, calls: calls.length > 0 }),
-    refusal,
+    stop: settledStop(reason, { refuses: refusal !== '', calls: calls.length > 0 }),
+    refusal: refusal || undefined,
     usage: readCompletionsUsage(field(body, 'usage'), stringAt(body, 'service_tier')),
   }
 }

@@ -22,13 +22,13 @@ import {
   stringAt,
 } from '../../json/json.ts'
 import { CallIndexes } from './call-indexes.ts'
+import { messageTexts } from './content.ts'
 import { finishReasonOf } from './ending.ts'
 import {
   annotationsAt,
   argumentsText,
   readCompletionsError,
   readFinishReason,
-  reasoningAt,
   settledStop,
   writeAnnotation,
   writeCompletionsError,
@@ -105,14 +105,12 @@ export class CompletionsReader implements ResponseEventReader {
 
   #readChoice(choice: unknown, events: ResponseEvent[]): void {
     const delta = objectAt(choice, 'delta')
-    const thinking = reasoningAt(delta)
+    const { thinking, text, refusal } = messageTexts(delta)
     if (thinking) events.push({ type: 'thinking', index: thinkingIndex, text: thinking })
-    const text = stringAt(delta, 'content')
     if (text) events.push({ type: 'text', index: textIndex, text })
     for (const citation of annotationsAt(delta)) {
       events.push({ type: 'citation', index: textIndex, citation })
     }
-    const refusal = stringAt(delta, 'refusal')
     if (refusal) {
       this.#hasRefused = true
       events.push({ type: 'refusal', text: refusal })
