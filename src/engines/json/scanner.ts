@@ -4,6 +4,7 @@
  */
 import { bufferOf } from '../../ground/base/buffers.ts'
 import type { JsonObject } from '../../ground/base/json-object.ts'
+import { ascii, escaped, isSameName, kindOf, plain, unescaped } from './name-kinds.ts'
 import { OpenNames } from './open-names.ts'
 import { parseJson } from './parse.ts'
 import {
@@ -37,6 +38,8 @@ export interface RefusalRules {
   readonly checked?: Readonly<Record<string, StringCheck>>
   /** Names of members that are refused, at any depth. */
   readonly refused?: readonly string[]
+  /** Names in small letters that members of objects inside the object must not have in another case. */
+  readonly caseSensitive?: readonly string[]
 }
 
 interface ScanRules extends RefusalRules {
@@ -65,12 +68,6 @@ interface Rule {
   readonly isRefused: boolean
 }
 
-/** Kinds of names; each includes those before it. */
-const plain = 0
-const ascii = 1
-const unescaped = 2
-const escaped = 3
-
 const defaultMaxDepth = 64
 const none: readonly string[] = []
 
@@ -78,6 +75,7 @@ const none: readonly string[] = []
 export class JsonScanner {
   /** Rules by the length of their names, because most names have another length. */
   readonly #rules: (Rule[] | undefined)[] = []
+  readonly #caseSensitive: readonly string[]
   /** Depth below which no rules apply. */
   readonly #ruleDepth: number
   readonly #members: readonly string[]
@@ -110,6 +108,7 @@ export class JsonScanner {
     this.#maxDepth = rules.maxDepth ?? defaultMaxDepth
     this.#closers = new Uint8Array(this.#maxDepth + 1)
     this.#names = new OpenNames(this.#maxDepth)
+    this.#caseSensitive = rules.caseSensitive ?? none
     this.#topKind = { unescaped, plain, ascii, unique: escaped }[names]
     this.#innerKind = names === 'unique' ? escaped : unescaped
     this.#uniqueDepth = { unescaped: 0, plain: 1, ascii: 1, unique: this.#maxDepth }[names]
@@ -226,6 +225,9 @@ export class JsonScanner {
     if (kind > (depth === 1 ? this.#topKind : this.#innerKind)) {
       return this.#fail(from, 'a key is refused')
     }
+    if (depth > 1 && kind > plain && this.#isInOtherCase(bytes, from + 1, end - 1, kind)) {
+      return this.#fail(from, 'a key is in another case')
+    }
     const at = afterSpace(bytes, end)
     if (bytes[at] !== colon) return this.#fail(at, 'a colon is missing')
     if (depth <= this.#uniqueDepth && !this.#names.add(depth, from, end, kind <= ascii)) {
@@ -239,6 +241,13 @@ export class JsonScanner {
       if (this.#rule?.isRefused) return this.#fail(from, 'a key is refused')
     }
     return afterSpace(bytes, at + 1)
+  }
+
+  /** Whether a name that is not in small letters may be read as one that is case-sensitive. */
+  #isInOtherCase(bytes: Buffer, start: number, end: number, kind: number): boolean {
+    // Some letters beyond ASCII become ASCII letters, so the document is parsed as a whole.
+    if (kind !== ascii) return this.#caseSensitive.length > 0
+    return this.#caseSensitive.some((name) => isSameName(bytes, start, end, name))
   }
 
   #ruleNamed(name: string): Rule | undefined {
@@ -335,17 +344,6 @@ export class JsonScanner {
 }
 
 const noBytes = Buffer.alloc(0)
-
-function kindOf(bytes: Buffer, start: number, end: number): number {
-  let kind = plain
-  for (let at = start; at < end; at++) {
-    const byte = bytes[at] ?? 0
-    if (byte === backslash) return escaped
-    if (byte >= 0x80) kind = unescaped
-    else if (byte >= 0x41 && byte <= 0x5a && kind === plain) kind = ascii
-  }
-  return kind
-}
 
 function isRefusedBy(rule: Rule | undefined, bytes: Buffer, start: number, end: number): boolean {
   const check = rule?.check

@@ -4,7 +4,7 @@
  */
 import { clientFormats } from './formats/index.ts'
 import { type JsonObject, objectAt } from './json/json.ts'
-import { LlmError } from './llm-error.ts'
+import { asciiName, otherCase } from './json/names.ts'
 import { parameterFields } from './request/parameters.ts'
 
 /** Fields of requests that the gateway reads, sets or charges by, besides those of the user's settings. */
@@ -15,11 +15,6 @@ export const decidedFields: readonly string[] = [
 /** Fields with the prompts that settings of the user add. */
 export const promptFields = ['messages', 'input', 'system', 'instructions']
 const streamOptions = ['include_usage']
-
-/** Returns the name as which a server that ignores case may read a key. */
-export const asciiName = (key: string): string =>
-  // Both conversions are needed: some letters become ASCII letters in only one of the two cases.
-  key.toUpperCase().toLowerCase()
 
 type PlainNames = ReadonlyMap<string, string>
 
@@ -45,6 +40,6 @@ function checkNames(object: JsonObject, names: PlainNames, others: ReadonlySet<s
   for (const key of Object.keys(object)) {
     const name = names.get(asciiName(key))
     if (name === undefined || name === key || others.has(key)) continue
-    throw new LlmError(400, `the key "${key}" must be ${name}`)
+    throw otherCase(key, name)
   }
 }

@@ -2,10 +2,11 @@
  * Refuses what is no message of a format. Guards read the members that a format has; another object may have its
  * texts anywhere. The core has the same rules in assembly/texts/forms.ts.
  */
-import { asciiName } from '../decided-fields.ts'
+
 import type { ChatFormat, ClientFormat } from '../format.ts'
 import { clientFormats } from '../formats/index.ts'
 import { field, isObject, type JsonObject } from '../json/json.ts'
+import { asciiName } from '../json/names.ts'
 import { LlmError } from '../llm-error.ts'
 
 /** Texts of requests in formats that the core does not know, in lower case. */

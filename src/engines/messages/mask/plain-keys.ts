@@ -2,8 +2,8 @@
  * Rejects requests in which a provider could read other texts than guards: some servers accept `Type` for
  * `type`, and some requests nest texts in ways that guards do not read.
  */
-import { asciiName } from '../decided-fields.ts'
 import { isObject, type JsonObject } from '../json/json.ts'
+import { asciiName, otherCase } from '../json/names.ts'
 import { LlmError } from '../llm-error.ts'
 import { encodedText, isReadable } from './encoded-texts.ts'
 import { keepTexts } from './repeated-texts.ts'
@@ -114,6 +114,6 @@ function checkDepth(depth: number): void {
 function checkKey(key: string): void {
   const plain = asciiName(key)
   if (plain !== key && guardedFields.has(plain)) {
-    throw new LlmError(400, `the key "${key}" must be ${plain}`)
+    throw otherCase(key, plain)
   }
 }

@@ -1,7 +1,7 @@
 /** The text fields of a multipart body, as the members of a JSON object have them. */
 import { isUtf8 } from 'node:buffer'
-import { asciiName } from '../decided-fields.ts'
 import type { JsonObject } from '../json/json.ts'
+import { asciiName } from '../json/names.ts'
 import { LlmError } from '../llm-error.ts'
 import { malformed } from './part-head.ts'
 

@@ -32,6 +32,7 @@ function scannerOf({
       ...Object.fromEntries((stored?.members.texts ?? []).map((name) => [name, isNever])),
     },
     refused: [...refused, ...(stored?.members.any ?? [])],
+    caseSensitive: [...(stored?.members.any ?? []), ...(stored?.members.texts ?? [])],
     names: inPath === undefined ? 'plain' : 'ascii',
   })
 }

@@ -2,8 +2,9 @@
  * Finds the models that a request names besides its member `model`: those that vendors and routers fall back to, and
  * those of tools. Settings are read at any depth, because a name of a member says that its value is a model.
  */
-import { asciiName } from '../decided-fields.ts'
+
 import { isObject, type JsonObject } from '../json/json.ts'
+import { asciiName } from '../json/names.ts'
 
 /** A model that a member of a request names. */
 interface NamedModel {

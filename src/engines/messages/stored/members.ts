@@ -1,5 +1,7 @@
 /** Finds ids of what providers store in the members of requests and responses. */
 import { isObject, mapList, stringAt } from '../json/json.ts'
+import { asciiName, otherCase } from '../json/names.ts'
+import { LlmError } from '../llm-error.ts'
 import type { IdOpener } from './stored-ids.ts'
 
 /** Members whose file ids load nothing: they say what an earlier answer cited or found. */
@@ -17,7 +19,7 @@ export function mapMembers(value: unknown, path: string, visit: Visit): unknown 
   let mapped: Record<string, unknown> | undefined
   for (const name of Object.keys(value)) {
     const member = value[name]
-    const at = `${path}.${name}`
+    const at = path === '' ? name : `${path}.${name}`
     const changed = visit(name, member, at) ?? mapMembers(member, at, visit)
     if (changed === member) continue
     mapped ??= { ...value }
@@ -26,12 +28,33 @@ export function mapMembers(value: unknown, path: string, visit: Visit): unknown 
   return mapped ?? value
 }
 
-/** Opens the ids of files and containers that a value loads, at any depth. Returns the same value if there are none. */
+/** Whether a member has ids that are opened, or that no client may use. */
+const hasIds: Readonly<Record<string, (member: unknown) => boolean>> = {
+  file_id: (member) => typeof member === 'string',
+  file_ids: Array.isArray,
+  vector_store_ids: Array.isArray,
+  container_id: (member) => typeof member === 'string',
+}
+/** @throws LlmError 400 if a server that ignores case would read ids in the member */
+function needPlainName(name: string, member: unknown): void {
+  const plain = asciiName(name)
+  if (plain === name) return
+  const isIds = Object.hasOwn(hasIds, plain) && hasIds[plain]?.(member)
+  const isEnvironment = plain === 'environment' && stringAt(member, 'container_id') !== undefined
+  if (isIds || isEnvironment) throw otherCase(name, plain)
+}
+
+/**
+ * Opens the ids of files and containers that a value loads, at any depth. Returns the same value if there are none.
+ * @throws LlmError 400 if such a member is named in another case, or if the value names stores of vectors
+ */
 export function openFiles(value: unknown, ids: IdOpener, path: string): unknown {
   const open = (id: unknown, param: string) =>
     typeof id === 'string' ? ids.need('file', id, param) : id
   return mapMembers(value, path, (name, member, param) => {
     if (citing.has(name)) return member
+    needPlainName(name, member)
+    if (name === 'vector_store_ids' && Array.isArray(member)) throw notOfClients(param)
     if (name === 'file_id') return open(member, param)
     if (name === 'file_ids' && Array.isArray(member)) {
       return mapList(member, (id) => open(id, param))
@@ -41,3 +64,10 @@ export function openFiles(value: unknown, ids: IdOpener, path: string): unknown 
     return { ...member, container_id: ids.need('container', container, `${param}.container_id`) }
   })
 }
+
+/** The gateway serves no paths by which clients could make such things, so that all of them are the provider account's. */
+export const notOfClients = (param: string): LlmError =>
+  new LlmError(
+    400,
+    `${param}: ids of the provider are not accepted from clients; set the field with overrides`,
+  )

@@ -3,7 +3,9 @@ import { anyObject } from '../../common/shape.ts'
 import { countAt, usageOf } from '../../common/usage.ts'
 import type { OtherFormat } from '../../format.ts'
 import { isObject, listAt, mapField, objectAt, stringAt } from '../../json/json.ts'
+import { needNames } from '../../json/names.ts'
 import { openAiErrors, openAiHeaders } from '../completions/index.ts'
+import { needNoVoice } from '../completions/stored.ts'
 import { responses } from '../responses/index.ts'
 import { readResponsesUsage } from '../responses/usage.ts'
 
@@ -77,6 +79,8 @@ function withoutRevisedPrompt(image: unknown): unknown {
   return rest
 }
 
+const voiceNames = new Set(['voice'])
+
 /** Speech: the response is sound. */
 export const speech: OtherFormat<'Speech'> = {
   ...requests,
@@ -86,6 +90,14 @@ export const speech: OtherFormat<'Speech'> = {
   textMembers: ['input', 'instructions'],
   relaysOthers: true,
   problemOf: ({ input }) => (isText(input) ? undefined : 'input must be text'),
+  stored: {
+    members: { any: [], texts: ['id'] },
+    open(body) {
+      needNames(body, voiceNames)
+      needNoVoice(body, 'voice.id')
+      return body
+    },
+  },
   readUsage: () => undefined,
   responseFields: [],
   hasResponse: () => false,

@@ -8,14 +8,23 @@ import {
   stringAt,
   withFields,
 } from '../../json/json.ts'
+import { needNames } from '../../json/names.ts'
 import { mapMembers, openFiles } from '../../stored/members.ts'
 import type { IdOpener, SealId, StoredKind } from '../../stored/stored-ids.ts'
 
 /** A request without these members can be passed on as it came. */
 export const referringMembers = {
-  any: ['previous_response_id', 'conversation', 'file_ids'],
+  any: ['previous_response_id', 'conversation', 'file_ids', 'vector_store_ids'],
   texts: ['id', 'file_id', 'approval_request_id', 'container', 'container_id'],
 }
+
+/** Names that servers must not find in another case, at the top of a request, in an item, and in a tool. */
+const requestNames = new Set(
+  'previous_response_id conversation input tools prompt items'.split(' '),
+)
+const itemNames = new Set(['id', 'type', 'role', 'approval_request_id', 'container_id'])
+const toolNames = new Set(['container'])
+const conversationNames = new Set(['id'])
 
 /** Items that say nothing but their id: the provider loads what it has stored. */
 function isReference(item: JsonObject): boolean {
@@ -40,6 +49,7 @@ const keepsId = (item: JsonObject): boolean => stringAt(item, 'type') === 'mcp_a
  */
 function openItem(value: unknown, ids: IdOpener, path: string, inLine: ReadonlySet<unknown>) {
   if (!isObject(value)) return value
+  needNames(value, itemNames)
   const item = openFiles(value, ids, path) as JsonObject
   const approval = stringAt(item, 'approval_request_id')
   const container = stringAt(item, 'container_id')
@@ -65,6 +75,7 @@ function openItem(value: unknown, ids: IdOpener, path: string, inLine: ReadonlyS
 
 /** Opens the ids of a list of items. */
 export function openItems(body: JsonObject, name: string, ids: IdOpener): JsonObject {
+  needNames(body, requestNames)
   const items = listAt(body, name)
   if (items.length === 0) return body
   const inLine = new Set(items.filter((item) => isObject(item) && keepsId(item)).map(idOf))
@@ -75,6 +86,7 @@ export function openItems(body: JsonObject, name: string, ids: IdOpener): JsonOb
 const idOf = (item: unknown): unknown => field(item, 'id')
 
 function openTool(tool: unknown, ids: IdOpener, path: string): unknown {
+  if (isObject(tool)) needNames(tool, toolNames)
   const opened = openFiles(tool, ids, path)
   const container = stringAt(opened, 'container')
   if (!isObject(opened) || container === undefined) return opened
@@ -99,8 +111,10 @@ export function openRequest(body: JsonObject, ids: IdOpener): JsonObject {
 
 function openConversation(value: unknown, ids: IdOpener): unknown {
   if (typeof value === 'string') return ids.need('conversation', value, 'conversation')
+  if (!isObject(value)) return value
+  needNames(value, conversationNames)
   const id = stringAt(value, 'id')
-  if (!isObject(value) || id === undefined) return value
+  if (id === undefined) return value
   return { ...value, id: ids.need('conversation', id, 'conversation.id') }
 }
 

@@ -12,6 +12,9 @@ import {
   stringAt,
   textsAt,
 } from '../../json/json.ts'
+import { asciiName } from '../../json/names.ts'
+import { LlmError } from '../../llm-error.ts'
+import { openFiles } from '../../stored/members.ts'
 import { openAiErrors, openAiHeaders } from '../completions/index.ts'
 import { images } from '../passed-on/index.ts'
 
@@ -114,9 +117,23 @@ export const translations: OtherFormat<'Translations'> = {
 const { readUsage, withoutTexts, responseFields, hasResponse } = images
 const ofImages = { readUsage, responseFields, hasResponse, ...(withoutTexts && { withoutTexts }) }
 
+/** Images of a JSON body may be files that the provider stores. */
+const stored: OtherFormat<'ImageEdits'>['stored'] = {
+  members: { any: [], texts: ['file_id'] },
+  open(body, ids) {
+    for (const name of Object.keys(body)) {
+      if (!/\[file_id\]/.test(asciiName(name))) continue
+      throw new LlmError(400, `${name}: files are named by their ids in a JSON body only`)
+    }
+    return openFiles(body, ids, '') as JsonObject
+  },
+  stores: () => false,
+}
+
 export const imageEdits: OtherFormat<'ImageEdits'> = {
   ...requests,
   ...ofImages,
+  stored,
   name: 'ImageEdits',
   operation: 'image_edit',
   endings: ['/images/edits'],

@@ -4,6 +4,7 @@ import { clientFormats } from '../../../../engines/messages/formats/index.ts'
 import { openItems } from '../../../../engines/messages/formats/responses/stored.ts'
 import { sealObject } from '../../../../engines/messages/formats/responses/stored-objects.ts'
 import { field, type JsonObject, stringAt } from '../../../../engines/messages/json/json.ts'
+import { needNames } from '../../../../engines/messages/json/names.ts'
 import { LlmError, unsupportedRoute } from '../../../../engines/messages/llm-error.ts'
 import { isMultipart } from '../../../../engines/messages/multipart/part-head.ts'
 import { pinnedModel } from '../../../../engines/messages/request/outgoing.ts'
@@ -190,7 +191,10 @@ async function prepareBody(
   request.headers.set('content-type', 'application/json')
 }
 
+const batchNames = new Set(['input_file_id'])
+
 function openBatch(body: JsonObject, ids: RequestIds): JsonObject {
+  needNames(body, batchNames)
   const file = stringAt(body, 'input_file_id')
   return file === undefined
     ? body
