@@ -29,21 +29,21 @@ export class MessagesReader implements ResponseEventReader {
   /** Index of the open block of a tool that the provider runs; it is not sent to clients. */
   #skipped: number | undefined
 
+  /** Inputs that came whole with the start of a call, by the index of the block, until pieces replace them. */
+  readonly #inputs = new Map<number, string>()
+
   read({ data }: StreamEvent): readonly ResponseEvent[] {
     const event = needEvent(data)
     const index = numberAt(event, 'index') ?? 0
     switch (stringAt(event, 'type')) {
       case 'message_start':
         return this.#start(objectAt(event, 'message'))
-      case 'content_block_start': {
-        const block = objectAt(event, 'content_block')
-        this.#skipped = isServerTool(block) ? index : undefined
-        return startOfBlock(index, block)
-      }
+      case 'content_block_start':
+        return this.#startBlock(index, objectAt(event, 'content_block'))
       case 'content_block_delta':
-        return index === this.#skipped ? [] : deltaOfBlock(index, objectAt(event, 'delta'))
+        return index === this.#skipped ? [] : this.#continueBlock(index, objectAt(event, 'delta'))
       case 'content_block_stop':
-        return index === this.#skipped ? [] : [{ type: 'block-stop', index }]
+        return index === this.#skipped ? [] : this.#stopBlock(index)
       case 'message_delta':
         return this.#delta(event)
       case 'message_stop':
@@ -68,6 +68,29 @@ export class MessagesReader implements ResponseEventReader {
     const id = stringAt(message, 'id') ?? ''
     const model = stringAt(message, 'model') ?? ''
     return [{ type: 'start', id, model, usage: readMessagesUsage(usage) }]
+  }
+
+  #startBlock(index: number, block: unknown): readonly ResponseEvent[] {
+    this.#skipped = isServerTool(block) ? index : undefined
+    const input = stringAt(block, 'type') === 'tool_use' ? objectAt(block, 'input') : undefined
+    if (input !== undefined && Object.keys(input).length > 0) {
+      this.#inputs.set(index, JSON.stringify(input))
+    }
+    return startOfBlock(index, block)
+  }
+
+  #continueBlock(index: number, delta: unknown): readonly ResponseEvent[] {
+    const events = deltaOfBlock(index, delta)
+    if (stringAt(delta, 'partial_json')) this.#inputs.delete(index)
+    return events
+  }
+
+  /** Some servers send the whole input with the start of a call, and no pieces. */
+  #stopBlock(index: number): readonly ResponseEvent[] {
+    const json = this.#inputs.get(index)
+    this.#inputs.delete(index)
+    const stop = { type: 'block-stop', index } as const
+    return json === undefined ? [stop] : [{ type: 'tool-input', index, json }, stop]
   }
 
   #delta(event: unknown): readonly ResponseEvent[] {
@@ -101,6 +124,11 @@ function startOfBlock(index: number, block: unknown): readonly ResponseEvent[] {
     case 'text': {
       const text = stringAt(block, 'text')
       return text ? [{ type: 'text', index, text }] : []
+    }
+    case 'thinking': {
+      const text = stringAt(block, 'thinking') ?? ''
+      const signature = stringAt(block, 'signature') || undefined
+      return text || signature ? [{ type: 'thinking', index, text, signature }] : []
     }
     case 'redacted_thinking': {
       const data = stringAt(block, 'data')
