@@ -44,6 +44,25 @@ const sends =
     response.end(body)
   }
 
+describe('a redirect of the vendor', () => {
+  it('is an error without its location, so that no SDK follows it with a key', async () => {
+    const to = { location: 'http://127.0.0.1:9/v1/chat/completions' }
+    for (const path of paths) {
+      for (const [stream, status] of [
+        [false, 302],
+        [true, 307],
+      ] as const) {
+        a.next.push(sends('text/plain', 'moved', to, status))
+        const response = await post('a', path, { stream }, { redirect: 'manual' })
+        expect([response.status, response.headers.get('location')]).toEqual([502, null])
+        expect(await response.json()).toMatchObject(
+          errorOf(path, expect.stringContaining(`answered ${status}, a redirect`)),
+        )
+      }
+    }
+  })
+})
+
 describe('errors of the gateway', () => {
   it('come in the format of the client if no provider can be reached', async () => {
     for (const path of paths) {

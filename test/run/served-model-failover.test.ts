@@ -50,6 +50,7 @@ const models = await useServedModels(({ a, b, c }) => {
     }),
     pair('usual', 'second', {}),
     pair('codes', 'second', { statuses: [418], errorCodes: ['insufficient_quota'] }),
+    pair('named', 'second', { statuses: [500], errorCodes: ['boom'] }),
     pair('filtered', 'other-vendor', { contentFilter: true }),
     pair('filtered-twice', 'second', { contentFilter: true }),
     pair('patient', 'second', { retryAfterOver: '30s' }),
@@ -263,6 +264,25 @@ describe('[FailoverVirtualModel.conditions] conditions of a virtual model', () =
     })
     await expect(streamed('sized')).rejects.toThrow(/maximum context length/)
   })
+})
+
+it('[FailoverConditions.errorCodes] name errors with status 200, whole and as the first event of a stream', async () => {
+  const boom = { error: { message: 'no', code: 'boom' } }
+  const event: Answer = (_, response) => {
+    openStream(response)
+    sendEvent(response, boom)
+    response.end()
+  }
+  for (const [answer, read] of [
+    [answers(200, boom), models.textOf],
+    [event, streamed],
+  ] as const) {
+    a.next.push(answer)
+    expect(await read('named')).toBe('from B')
+    a.next.push(answer)
+    b.next.push(answer)
+    await expect(read('named')).rejects.toMatchObject({ status: 502 })
+  }
 })
 
 describe('what users of other gateways have reported', () => {

@@ -9,7 +9,7 @@ import {
   utf8Text,
 } from '../../../../engines/messages/json/json.ts'
 import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
-import { readerOf } from '../../../../engines/messages/response/provider-error.ts'
+import { errorInResponse, readerOf } from '../../../../engines/messages/response/provider-error.ts'
 import type { ResponseHead } from '../../../../ground/exchange/exchange.ts'
 import type { FailoverRules } from '../../../../ground/model/model-providers.ts'
 import { retryHintMs } from './retry-hint.ts'
@@ -46,12 +46,14 @@ export function reasonInResponse(
 ): FailoverReason | undefined {
   if (rules === undefined) return undefined
   const { onContentFilter, onContextExceeded, onModelNotFound, errorCodes } = rules
-  if (status >= 400) {
-    const isRead =
-      onContentFilter || onContextExceeded || onModelNotFound === true || errorCodes.length > 0
-    return isRead ? reasonOfError(rules, readerOf(request)(status, utf8Text(bytes))) : undefined
-  }
-  return reasonInBody(rules, () => parseJson(utf8Text(bytes)))
+  const isRead =
+    onContentFilter || onContextExceeded || onModelNotFound === true || errorCodes.length > 0
+  if (!isRead) return undefined
+  if (status >= 400) return reasonOfError(rules, readerOf(request)(status, utf8Text(bytes)))
+  const text = utf8Text(bytes)
+  const parsed = parseJson(text)
+  const error = errorInResponse(request, text, parsed)
+  return error === undefined ? reasonInBody(rules, () => parsed) : reasonOfError(rules, error)
 }
 
 /** Returns why the first event of a stream leads to another provider. `error` is the error that it reports. */

@@ -1,6 +1,5 @@
 /** Turns the response of a provider into the response for the client. */
 
-import type { ServerExchange } from '../../../../engines/http/contracts/requests.ts'
 import type { ResponseContext, StreamEvent } from '../../../../engines/messages/chat.ts'
 import type { ResponseDetails } from '../../../../engines/messages/common/response-details.ts'
 import { type ChatFormat, chatFormatOf, transcriptOf } from '../../../../engines/messages/format.ts'
@@ -55,7 +54,15 @@ import {
   holdsResponse,
   streamGuardOf,
 } from './response-guards.ts'
-import { isCoded, isOther, isStream, replacedHeaders, withoutTexts } from './response-kinds.ts'
+import {
+  isCoded,
+  isOther,
+  isStream,
+  needNoRedirect,
+  replacedHeaders,
+  responseLimitOf,
+  withoutTexts,
+} from './response-kinds.ts'
 import { countedResponse } from './token-count.ts'
 import { guardTranscript, watchUsage } from './transcripts.ts'
 
@@ -70,12 +77,6 @@ interface ReceivedResponse {
   /** The client's format; undefined if the response is not a conversation. */
   readonly format: ChatFormat | undefined
 }
-
-/** Maximum size of a response that is read as a whole, unless the buffer limit is larger. */
-const minResponseLimit = 32 * 1024 * 1024
-
-const responseLimitOf = ({ bufferLimit }: ServerExchange): number =>
-  Math.max(bufferLimit, minResponseLimit)
 
 /** Returns the maximum size of a response that is read as a whole; undefined for other responses. */
 export function wholeResponseLimit(call: ModelCall): number | undefined {
@@ -140,9 +141,11 @@ function receiveFailure(
   const { call } = received
   const isGuarded = isProtected(call)
   const failure = first.failure(whole, isGuarded)
-  const next = failureFor(call, reasonInEvent(call.failover, failure?.error, first.parsed))
+  const reason = reasonInEvent(call.failover, failure?.error, first.parsed)
+  const next = failureFor(call, reason)
   if (next !== undefined || failure === undefined) return next
-  if (!isFailoverStatus(call.failover, failure.error.status, received.response)) return undefined
+  const { status } = failure.error
+  if (reason === undefined && !isFailoverStatus(call.failover, status, received.response)) return
   return isGuarded && failure.parsed !== undefined
     ? awaitOrRefuse(received, replaceError(received, failure.parsed))
     : refuseResponse(received, new ProviderFailure(failure.error))
@@ -239,6 +242,7 @@ function replaceDecoded(
   if (request.countLocally !== undefined && lacksCounts(response.status)) {
     return countedResponse(call, request.format, request.countLocally)
   }
+  needNoRedirect(response.status)
   const reason = reasonInResponse(call.failover, request, response.status, bytes)
   const next = failureFor(call, reason)
   if (next !== undefined) return next
@@ -320,10 +324,6 @@ const isProtected = ({ policy }: ModelCall): boolean => (policy?.responseGuards.
 async function replaceProtected(received: ReceivedResponse, text: string): Promise<Result> {
   const { call, request, format, response } = received
   const { status } = response
-  // A redirect is no response of a model, and its body could be anything.
-  if (status >= 300 && status < 400) {
-    throw new LlmError(502, `the provider answered ${status}, which guards cannot read`)
-  }
   const transcript = transcriptOf(request.format)
   if (status < 300 && transcript !== undefined) {
     const guarded = await guardTranscript(call, response, transcript, text)

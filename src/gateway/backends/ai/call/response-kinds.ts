@@ -1,6 +1,8 @@
 /** What a response of a provider is, by its head. */
+import type { ServerExchange } from '../../../../engines/http/contracts/requests.ts'
 import type { ChatFormat, ClientFormat } from '../../../../engines/messages/format.ts'
 import type { JsonObject } from '../../../../engines/messages/json/json.ts'
+import { LlmError } from '../../../../engines/messages/llm-error.ts'
 import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
 import type { ResponseHead } from '../../../../ground/exchange/exchange.ts'
 
@@ -41,3 +43,15 @@ export function withoutTexts({ format }: OutgoingRequest, body: JsonObject): Jso
 
 /** Headers that describe the bytes of a response, which are removed if the bytes are replaced. */
 export const replacedHeaders = ['etag', 'content-md5', 'digest', 'content-digest', 'content-range']
+
+/** Maximum size of a response that is read as a whole, unless the buffer limit is larger. */
+const minResponseLimit = 32 * 1024 * 1024
+
+export const responseLimitOf = ({ bufferLimit }: ServerExchange): number =>
+  Math.max(bufferLimit, minResponseLimit)
+
+/** @throws LlmError 502 for a redirect: SDKs would follow it with the credentials that the gateway got. */
+export function needNoRedirect(status: number): void {
+  if (status < 300 || status >= 400 || status === 304) return
+  throw new LlmError(502, `the provider answered ${status}, a redirect; check its host and path`)
+}
