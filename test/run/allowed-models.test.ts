@@ -57,11 +57,14 @@ describe('models that an API key may use', () => {
     expect(await chat('a', 'gpt-4o-mini')).toBe('gpt-4o-mini')
     expect(await chat('a', 'fast')).toBe('gpt-4o-mini')
     expect(await chat('a', 'best')).toBe('gpt-5.1')
+    expect(await chat('a', 'gpt-4o@preset/gpt-4o-team')).toBe('gpt-4o@preset/gpt-4o-team')
   })
 
   it.each([
     ['a', 'gpt-5.1'],
     ['a', 'GPT-4O'],
+    ['a', 'gpt-4o@preset/any'],
+    ['a', 'gpt-5@preset/gpt-4o'],
     ['none', 'gpt-4o'],
     ['pinned', 'gpt-4o'],
     ['none', 'fast'],

@@ -59,7 +59,7 @@ export function needAllowedMembers(call: ModelCall, body: JsonObject): void {
   const allowed = allowedModelsOf(call)
   if (allowed === undefined) return
   for (const { path, model } of namedModels(body)) {
-    if (model !== undefined && allowed.allows(model)) continue
+    if (model !== undefined && allowsModel(allowed, model)) continue
     const problem =
       model === undefined
         ? `the API key is limited to certain models, and the gateway cannot read those in ${path}`
@@ -81,13 +81,23 @@ export function mayUseModel(
   named: string | undefined,
 ): boolean {
   const allowed = allowedModelsOf(call)
-  if (allowed === undefined || (sent !== undefined && allowed.allows(sent))) return true
+  if (allowed === undefined || (sent !== undefined && allowsModel(allowed, sent))) return true
   // A model that is served under a name is reached by this name, whatever the provider calls it.
   if (named !== undefined && call.selection !== undefined) {
-    return sent === sentModel(call, named) && allowed.allows(named)
+    return sent === sentModel(call, named) && allowsModel(allowed, named)
   }
   const isAlias = named !== undefined && modelOf(named, call.policy?.config.modelAliases) === sent
-  return isAlias && allowed.allows(named)
+  return isAlias && allowsModel(allowed, named)
+}
+
+/** What routers take for the name of a preset at the end of a model. */
+const presetPart = /^(.+?)@preset\/(.*)$/is
+
+/** A preset of a router may choose other models than the one before it, so that the key must have both. */
+function allowsModel(allowed: AllowedNames, name: string): boolean {
+  const [, model, preset] = presetPart.exec(name) ?? []
+  if (model === undefined || preset === undefined) return allowed.allows(name)
+  return allowed.allows(model) && allowed.allows(preset)
 }
 
 /** Returns the model that the gateway has chosen for the name in the request. */
