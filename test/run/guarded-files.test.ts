@@ -5,6 +5,11 @@ import { reached, routes, useFleet } from '../support/vendors/fleet.ts'
 const secrets = [{ regex: { matches: ['SECRET[0-9]+'] } }]
 const fleet = useFleet(({ at }) => [
   reached('a', { vendorA: {}, ...at('a') }, { ai: { routes, promptGuard: { request: secrets } } }),
+  reached(
+    'f',
+    { vendorF: { region: 'us-east-1' }, ...at('f') },
+    { ai: { promptGuard: { request: secrets } } },
+  ),
 ])
 beforeEach(() => fleet.forget())
 
@@ -42,6 +47,25 @@ describe('request guards', () => {
     ]
     for (const data of others) expect((await send('a', chat, user(file(data)))).status).toBe(400)
     expect(fleet.vendors.a.calls).toHaveLength(1)
+  })
+
+  it('read documents of Converse by their bytes', async () => {
+    const path = '/model/amazon.nova-lite-v1:0/converse'
+    const document = (format: string, bytes: string) => {
+      const source = { bytes }
+      const content = [{ text: 'Read' }, { document: { name: 'a', format, source } }]
+      return { messages: [{ role: 'user', content }], inferenceConfig: { maxTokens: 50 } }
+    }
+    const text = base64('my SECRET1')
+    const formats = ['txt', 'doc', 'docx', 'xls', 'xlsx', 'odt', 'PDF']
+    for (const format of formats) await (await send('f', path, document(format, text))).text()
+    const sent = () => fleet.vendors.f.calls.map((call) => call.text).join('\n')
+    expect(sent()).not.toContain(text)
+    const zip = Buffer.from('PK\x03\x04\0 SECRET1', 'latin1').toString('base64')
+    const pdf = base64('%PDF-1.4 SECRET1')
+    await (await send('f', path, document('docx', zip))).text()
+    await (await send('f', path, document('pdf', pdf))).text()
+    for (const passed of [zip, pdf]) expect(sent()).toContain(passed)
   })
 
   it('pass binary files, and read a file that is no base64 as it is', async () => {

@@ -62,8 +62,12 @@ const ignored = /[^\w+/-]+/g
 export function textOfType(mediaType: string, document: EncodedText): EncodedText | 'notText' {
   if (isTextType(mediaType)) return document
   if (isBinaryType(mediaType)) return 'notText'
-  return isText(Buffer.from(document.data.replaceAll(ignored, ''), 'base64')) ? document : 'notText'
+  return isTextData(document.data) ? document : 'notText'
 }
+
+/** Whether data in base64, as a lenient decoder reads it, is a text. */
+export const isTextData = (data: string): boolean =>
+  isText(Buffer.from(data.replaceAll(ignored, ''), 'base64'))
 
 /** Whether bytes have no control characters, except that texts in UTF-16 have many zeros. */
 function isText(bytes: Uint8Array): boolean {

@@ -2,6 +2,7 @@
  * Rejects requests in which a provider could read other texts than guards: some servers accept `Type` for
  * `type`, and some requests nest texts in ways that guards do not read.
  */
+
 import { isObject, type JsonObject } from '../json/json.ts'
 import { asciiName, otherCase } from '../json/names.ts'
 import { LlmError } from '../llm-error.ts'

@@ -1,7 +1,7 @@
 /** Where requests and responses have texts. */
 import { isObject, type JsonObject, objectAt, stringAt } from '../../json/json.ts'
 import { LlmError } from '../../llm-error.ts'
-import { decoded, isReadable } from '../../mask/encoded-texts.ts'
+import { decoded, isReadable, isTextData } from '../../mask/encoded-texts.ts'
 import { defineOwnTexts, type MemberRule } from '../../mask/text-fields.ts'
 import { mapEntries, mapMember, type Reading } from '../../mask/texts.ts'
 import { isTextFormat } from './media.ts'
@@ -24,12 +24,20 @@ const rules = Object.entries(namesByRule).flatMap(([rule, names]) =>
 
 /** Maps a document: its name, which other vendors get as a text, and its bytes, if they are a text. */
 function mapDocument(document: JsonObject, reading: Reading): JsonObject {
-  const isText = isTextFormat(stringAt(document, 'format') ?? '')
+  const isText = hasTextBytes(document)
   return mapEntries(document, (name, value) => {
     if (name === 'name' && typeof value === 'string') return reading.map([value])[0] ?? ''
     if (name === 'source' && isText && isObject(value)) return mapSource(value, reading)
     return mapMember(document, 'document', name, value, reading)
   })
+}
+
+/** Whether the bytes of a document are a text. Formats without texts are judged by their bytes, except for PDFs. */
+function hasTextBytes(document: JsonObject): boolean {
+  const format = stringAt(document, 'format') ?? ''
+  if (isTextFormat(format)) return true
+  const data = stringAt(objectAt(document, 'source'), 'bytes')
+  return data !== undefined && format !== 'pdf' && isTextData(data)
 }
 
 function mapSource(source: JsonObject, reading: Reading): JsonObject {
