@@ -1,8 +1,13 @@
 /** The configuration of an earlier moment is put in force and held, and later changes wait. */
+
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { useGateway } from '../support/fixture.ts'
-import { freePort, sluice } from '../support/gateway.ts'
+import { openNatsLog } from '../../src/control/log/nats.ts'
+import { useFixture, useGateway } from '../support/fixture.ts'
+import { freePort, RunningGateway, sluice } from '../support/gateway.ts'
 import { gateway, hostOf, httpRoute, manifest, policy } from '../support/manifests.ts'
+import { startNatsServer } from '../support/nats-server.ts'
+import { describeWithParts } from '../support/parts.ts'
 
 /** A route that answers with a status of its own. */
 const answering = (name: string, status: number) =>
@@ -145,4 +150,72 @@ describe('sluice rollback and freeze', async () => {
       expect(stderr).toContain(problem)
     }
   })
+})
+
+describeWithParts(['nats-server'], 'sluice rollback beside gateways on NATS', async () => {
+  const server = useFixture(startNatsServer, (one) => one.remove())
+  const port = await freePort()
+  const addresses = ['127.0.0.1', '127.0.0.2', '127.0.0.3']
+  const gateways: RunningGateway[] = []
+
+  it('holds at all replicas, at new ones, and after the leader and old events are gone', async () => {
+    const start = async (address: string, status: number) => {
+      const running = new RunningGateway({
+        manifests: {
+          'base.yaml': manifest(gateway(port)),
+          'app.yaml': answering('app', status),
+        },
+        nats: server.url,
+        env: { XDG_STATE_HOME: join(server.folder, address) },
+        args: ['--bind-address', address],
+      })
+      gateways.push(running)
+      await running.start()
+      return running
+    }
+    const become = (status: number, from: number) =>
+      Promise.all(
+        gateways
+          .slice(from)
+          .map((running, at) =>
+            running.sendUntil(
+              port,
+              { host: hostOf('app'), address: addresses[from + at] ?? '' },
+              (response) => response.status === status,
+            ),
+          ),
+      )
+    const change = (...args: string[]) =>
+      sluice('rollback', ...args, '--nats', server.url, '--reason', 'checkout fails')
+    try {
+      const [first = '', second = '', third = ''] = addresses
+      const leader = await start(first, 201)
+      const other = await start(second, 201)
+      await become(201, 0)
+      const { stdout } = await sluice('status', '--nats', server.url, '-o', 'json')
+      const [{ watermark }] = JSON.parse(stdout).proxies
+      for (const running of [leader, other]) running.write('app.yaml', answering('app', 202))
+      await become(202, 0)
+      expect(await change('--to', `${watermark}`)).toMatchObject({ code: 0, stderr: '' })
+      await become(201, 0)
+      await leader.kill()
+      other.write('app.yaml', answering('app', 203))
+      await expect
+        .poll(async () => (await sluice('rollback', '--nats', server.url)).stdout, {
+          timeout: 60_000,
+          interval: 200,
+        })
+        .toContain('GatewayPolicy default/app: generation 1 in force, generation 3 waits')
+      await other.stop()
+      const log = await openNatsLog({ servers: server.url, create: false })
+      await log.purgeUpTo((await log.snapshots()).at(-1)?.position ?? (0 as never))
+      await log.close()
+      await start(third, 203)
+      await become(201, 2)
+      expect((await change('--lift')).code).toBe(0)
+      await become(203, 2)
+    } finally {
+      for (const running of gateways) await running.dispose()
+    }
+  }, 180_000)
 })
