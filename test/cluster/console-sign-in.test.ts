@@ -56,7 +56,7 @@ describeWithParts(parts, 'the console of a controller with --console-sign-in kub
     expect(await ask('about', forOthers)).toMatchObject({ status: 401 })
     expect(await ask('about', await tokenOf('stranger'))).toEqual({
       status: 403,
-      text: 'system:serviceaccount:default:stranger may not read here: RBAC must allow get for consoles.sluice.dev.\n',
+      text: 'system:serviceaccount:default:stranger may not read here. Grant the verb get on consoles.sluice.dev.\n',
     })
     for (const audiences of [undefined, ['sluice-console']]) {
       const { status, text } = await ask('about', await tokenOf('reader', audiences))

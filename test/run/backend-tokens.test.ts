@@ -125,7 +125,7 @@ describe('client credentials [BackendAuth.oauthClientCredentials]', () => {
     const messages: Record<string, string> = {
       'bad-secret': 'oauthClientCredentials.clientAuth.secretRef: Secret nothing does not exist',
       'own-parameter': 'the gateway sets this parameter itself',
-      'own-header': 'host is not for credentials',
+      'own-header': 'header host cannot carry a credential',
       'own-claim': 'the gateway sets this claim itself',
     }
     for (const [name, text] of Object.entries(messages)) {

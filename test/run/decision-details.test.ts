@@ -215,7 +215,7 @@ describe('the record of a decision', () => {
         step: 'backend.mcp',
         from,
         verdict: 'pass',
-        notes: [`tools/list hides tool delete of target items, for example: ${rule}`],
+        notes: [`tools/list hides items, such as tool delete of target items: ${rule}`],
       },
     ])
   })

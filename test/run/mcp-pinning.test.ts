@@ -104,8 +104,8 @@ describe('pinning: Warn', () => {
     expect(await listed(client)).toEqual(['pay', 'extra'])
     const condition = await running.condition('GatewayBackend', 'warn', 'ToolsApproved', 'False')
     expect(condition).toMatchObject({ reason: 'ChangeNotApproved' })
-    expect(condition.message).toContain('target w has changed tool "pay" with 11 hidden characters')
-    expect(condition.message).toContain('target w has added tool "extra"')
+    expect(condition.message).toContain('target w: tool "pay" has changed (11 hidden characters)')
+    expect(condition.message).toContain('target w: tool "extra" is new')
     expect(condition.message).not.toContain('list')
   })
 

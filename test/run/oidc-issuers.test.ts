@@ -59,7 +59,7 @@ it('is a condition of the policy that says what is wrong, until the provider can
       return condition.reason === 'PartiallyValid' ? condition.message : undefined
     })
   expect(await broken('down')).toContain(
-    `spec.traffic.oidc.issuer: ${down.issuer}/.well-known/openid-configuration responds with 503; nobody can sign in until this works`,
+    `spec.traffic.oidc.issuer: ${down.issuer}/.well-known/openid-configuration responds with 503; new sign-ins fail until this works`,
   )
   expect(await broken('through')).toContain('openid-configuration responds with 503')
   expect(await broken('renamed')).toContain(

@@ -47,7 +47,7 @@ describe('sluice rollback and freeze', async () => {
     const { stdout, stderr, code } = await change('rollback', '--to', `${first}`)
     expect([code, stderr]).toEqual([0, ''])
     expect(stdout.split('\n')).toEqual([
-      `the configuration of position ${first} is held until \`sluice rollback --lift\`: 3 objects differ from their newest version`,
+      `held at the configuration of position ${first} until \`sluice rollback --lift\`; objects not at their newest version: 3`,
       'GatewayPolicy default/app: generation 1 in force',
       'GatewayPolicy default/late: not in force',
       'HTTPRoute default/late: not in force',
@@ -57,7 +57,7 @@ describe('sluice rollback and freeze', async () => {
     expect([await answers('app'), await answers('late')]).toEqual([201, 404])
     const { message } = await running.condition('GatewayPolicy', 'app', 'Pinned', 'True')
     expect(message).toBe(
-      `the configuration of position ${first} is in force, and generation 2 waits until the pin is lifted (ops: checkout fails)`,
+      `held at the configuration of position ${first} by ops (checkout fails): generation 2 waits until the pin is lifted`,
     )
     expect((await run('status')).stdout).toContain(
       `held: the configuration of position ${first}, since `,
@@ -136,12 +136,13 @@ describe('sluice rollback and freeze', async () => {
 
   it('refuses what it cannot do, and changes nothing', async () => {
     const refused: [string[], string][] = [
-      [['rollback', '--to', '1'], '--reason is missing'],
+      [['rollback', '--to', '1'], '--reason is required'],
       [['rollback', '--to', 'yesterday', '--reason', 'x'], 'neither a position, a time'],
       [['rollback', '--to', '999999', '--reason', 'x'], 'is after the end of the log'],
       [['rollback', '--lift', '--reason', 'x'], 'nothing is held'],
+      [['rollback', '--only', 'HTTPRoute/app', '--reason', 'x'], 'need --to'],
       [['rollback', '--lift', '--to', '1', '--reason', 'x'], "'--lift' cannot be used with"],
-      [['freeze', '--until', '2001-01-01', '--reason', 'x'], 'is over'],
+      [['freeze', '--until', '2001-01-01', '--reason', 'x'], 'is in the past'],
       [['freeze', '--only', 'HTTPRoute/ap', '--reason', 'x'], 'HTTPRoute/ap: there is no such'],
     ]
     for (const [[command = '', ...args], problem] of refused) {

@@ -15,7 +15,7 @@ import { FoldTimers, type PendingTimer } from './delivery-timers.ts'
 import { absentResource, type ResourceSnapshot } from './resource.machine.ts'
 
 /** Kinds that say how the cluster is, not how it should be, or that give and revoke permissions. */
-const neverHeld: ReadonlySet<string> = new Set([
+const heldOnlyIfNamed: ReadonlySet<string> = new Set([
   'ConfigMap',
   'EndpointSlice',
   'Namespace',
@@ -26,7 +26,7 @@ const neverHeld: ReadonlySet<string> = new Set([
 ])
 
 /** Whether a pin of the whole configuration holds objects of a kind. */
-export const isHeldKind = (kind: string): boolean => !neverHeld.has(kind)
+export const isHeldKind = (kind: string): boolean => !heldOnlyIfNamed.has(kind)
 
 /** A pin, and when and by which event it was set. */
 export interface PinState extends Omit<PinSetData, 'objects' | 'more'> {
@@ -179,7 +179,7 @@ export class Pin {
     const generation = state?.refused?.generation ?? state?.generation
     const waits = state === undefined ? 'its deletion waits' : `generation ${generation} waits`
     const end = until === undefined ? 'until the pin is lifted' : `until ${until}`
-    return `the configuration of position ${to} is in force, and ${waits} ${end} (${author}: ${reason})`
+    return `held at the configuration of position ${to} by ${author} (${reason}): ${waits} ${end}`
   }
 }
 

@@ -75,10 +75,10 @@ async function read(
     const answer = await callBackend(address, call, secret, stop)
     if (answer.status !== 200) return `${what} responds with ${answer.status}`
     const document: unknown = JSON.parse(answer.text)
-    return isObject(document) ? document : `${what} is no JSON object`
+    return isObject(document) ? document : `${what} is not a JSON object`
   } catch (error) {
     if (stop.aborted) throw error
-    if (error instanceof SyntaxError) return `${what} is no JSON`
+    if (error instanceof SyntaxError) return `${what} is not JSON`
     return `${what} cannot be fetched: ${failureText(error)}`
   }
 }

@@ -125,7 +125,8 @@ export class KeySetFetcher {
       } else {
         fetching.failures++
         if (fetching.failures > 1) await this.#record(uri, { problem })
-        if (fetching.failures === 2) onNotice(`issuer ${issuer}: ${problem}; it is checked again`)
+        if (fetching.failures === 2)
+          onNotice(`issuer ${issuer}: ${problem}; it will be checked again`)
       }
     } catch {
       // The check ends because the control plane does, or its event could not be stored.

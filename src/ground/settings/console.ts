@@ -29,6 +29,6 @@ export const controllerConsoleSettings = {
     flag: 'console-sign-in',
     env: 'SLUICE_CONSOLE_SIGN_IN',
     default: 'token',
-    doc: 'Who may use the [console](console.md#sign-in-with-kubernetes-tokens) of a controller: who has the URL that it prints (`token`), or who has a token of the cluster and the verb `get` for `consoles.sluice.dev` (`kubernetes`).',
+    doc: 'How people sign in to the [console](console.md#sign-in-with-kubernetes-tokens) of a controller: with the URL that it prints (`token`), or with a Kubernetes token and the RBAC verb `get` for `consoles.sluice.dev` (`kubernetes`).',
   }),
 }

@@ -54,7 +54,7 @@ function timerText(timer: string): string {
   const [, event, name] = /^(silent|absent|pin):(.*)$/s.exec(timer) ?? []
   if (event === 'silent') return `proxy ${name} has not answered for too long`
   if (event === 'absent') return `Gateway ${name} has had no proxy for too long`
-  if (event === 'pin') return `the time of the pin of position ${name} is over`
+  if (event === 'pin') return `the pin that was set by event ${name} has expired`
   return timer
 }
 

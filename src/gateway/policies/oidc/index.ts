@@ -187,7 +187,7 @@ function compile(spec: OidcSpec, references: References): Compiled<OidcConfig> {
     backendRef: spec.backendRef,
   })
   if (broken !== undefined) {
-    const message = `${broken}; nobody can sign in until this works, which the gateway notices by itself`
+    const message = `${broken}; new sign-ins fail until this works, and the gateway retries`
     problems.push({ path: 'issuer', message, partial: true })
   }
   const notes = spec.issuer.startsWith('http:')

@@ -278,9 +278,9 @@ export const metricDefinitions = {
   decision_blocks_unpublished_total: counter(
     'Blocks of records that the NATS server did not take in time. They are still on disk.',
   ),
-  metric_exports_total: counter('Requests with metrics that a collector has taken.'),
-  metric_export_failures_total: counter('Requests with metrics that failed.'),
-  metric_export_points_dropped_total: counter('Points of metrics that a collector has refused.'),
+  metric_exports_total: counter('Exports of metrics that a collector has accepted.'),
+  metric_export_failures_total: counter('Exports of metrics that failed.'),
+  metric_export_points_dropped_total: counter('Data points that a collector has rejected.'),
   trace_spans_exported_total: counter('Spans exported to a collector.'),
   trace_spans_dropped_total: counter(
     'Spans dropped because a collector refused them or was too slow.',

@@ -54,7 +54,7 @@ const credentialParameter = text({
   rules: [
     rule<string>({
       message:
-        'must be the name of a credential, such as access_token or api_key; logs would show the value of another one',
+        'must be a name that logs mask, such as access_token or api_key',
       holds: (value) => isCredentialParameter(value),
     }),
   ],

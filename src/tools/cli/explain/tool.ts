@@ -41,7 +41,7 @@ export async function explainTool(
     (row) => row.name === name || `${row.target}_${row.name}` === name,
   )
   if (rows.length === 0) {
-    report(`no MCP server lists ${name}, as far as proxies have reported`)
+    report(`no proxy has reported an item ${name}: a client must list it first`)
     return { text: () => [], exitCode: exitCode.negative }
   }
   const explained = rows.map((row) => {

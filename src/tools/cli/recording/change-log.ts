@@ -19,14 +19,14 @@ interface LogChange<Result> {
   readonly result: Result
 }
 
-interface Changed<Result> {
+interface AppendResult<Result> {
   readonly result: Result
   /** The state at the end of the log. `follow` folds what was appended since. */
   readonly fold: Fold
 }
 
 /** How long an append is repeated while other writers are faster. */
-const patienceMs = 10_000
+const timeoutMs = 10_000
 
 /** Bytes of the parts of one event; a NATS server accepts 1 MiB by default. */
 const eventBytes = 256 * 1024
@@ -44,7 +44,7 @@ export async function changeLog<Result>(
   place: LogPlace,
   report: Output['report'],
   decide: (fold: Fold) => LogChange<Result>,
-  after: (changed: Changed<Result>, readOn: () => Promise<void>) => unknown = () => undefined,
+  after: (appended: AppendResult<Result>, readOn: () => Promise<void>) => unknown = () => undefined,
 ): Promise<Result> {
   const { fold } = await readState(place, report)
   const log = await joinLog(place)
@@ -53,7 +53,7 @@ export async function changeLog<Result>(
     for await (const recorded of log.read({ from })) fold.apply(recorded)
   }
   try {
-    for (const end = performance.now() + patienceMs; ; ) {
+    for (const end = performance.now() + timeoutMs; ; ) {
       await readOn()
       const { events, result } = decide(fold)
       if (await append(log, fold, events)) {
@@ -62,7 +62,7 @@ export async function changeLog<Result>(
       }
       if (performance.now() > end) {
         throw new UsageError(
-          `the log has changed all the time for ${patienceMs / 1_000} s, so nothing was stored; try again`,
+          `other writers have changed the log for ${timeoutMs / 1_000} s, so nothing was stored; try again`,
         )
       }
     }

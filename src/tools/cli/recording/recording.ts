@@ -189,14 +189,16 @@ interface ReadLimit {
   readonly timeMs?: number
 }
 
-/** Reads the value of `--at`. @throws UsageError */
-export function limitOf(at: string | undefined): ReadLimit {
+/** Reads the value of an option for a moment. @throws UsageError */
+export function limitOf(at: string | undefined, option = '--at'): ReadLimit {
   const position = Number.POSITIVE_INFINITY
   if (at === undefined) return { position }
   if (/^\d+$/.test(at)) return { position: Number(at) }
   const timeMs = parseTimeMs(at)
   if (timeMs === undefined) {
-    throw new UsageError(`--at ${at} is neither a position nor a time such as 2026-01-31T12:00:00Z`)
+    throw new UsageError(
+      `${option} ${at} is neither a position nor a time such as 2026-01-31T12:00:00Z`,
+    )
   }
   return { position, timeMs }
 }

@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander'
 import { addLogFile } from '../recording/options.ts'
 import { collect, natsServer, nonEmpty, outputFormat } from '../shared/options.ts'
-import { type OutputFormat, print, processOutput } from '../shared/output.ts'
+import { type OutputFormat, print, processOutput, UsageError } from '../shared/output.ts'
 import type { FreezeOptions, PinChange, RollbackOptions } from './rollback.ts'
 
 type Printed<Options> = Options & { readonly output: OutputFormat }
@@ -16,7 +16,7 @@ const addPinOptions = (command: Command): Command =>
       'hold only this object, KIND/[NAMESPACE/]NAME; may be repeated',
       collect,
     )
-    .option('--until <time>', 'when the pin is lifted by itself (RFC 3339)', nonEmpty)
+    .option('--until <time>', 'lift the pin at this time (RFC 3339)', nonEmpty)
     .option('--reason <text>', 'why, for those who read the log and conditions', nonEmpty)
     .option('--author <name>', 'who does it (default: the user of this process)', nonEmpty)
     .addOption(outputFormat())
@@ -32,7 +32,7 @@ export function addRollback(program: Command): void {
     .addOption(
       new Option(
         '--to <moment>',
-        'position or time of the log, or `last-good`: the last other configuration without a problem',
+        'position or time of the log, or `last-good`: the newest earlier configuration in which no condition reported a problem',
       ).argParser(nonEmpty),
     )
     .option('--until-changed', 'no longer hold an object once its manifest changes again')
@@ -47,7 +47,10 @@ export function addRollback(program: Command): void {
     .action(async (options: Printed<RollbackOptions & PinChange & { lift?: true }>) => {
       const { lift, rollback, shownPin } = await import('./rollback.ts')
       const { report } = processOutput
-      const { to } = options
+      const { to, only, until, untilChanged } = options
+      if (to === undefined && (only ?? until ?? untilChanged) !== undefined) {
+        throw new UsageError('--only, --until and --until-changed need --to')
+      }
       if (options.lift === true) await print(lift(options, report), options.output)
       else if (to === undefined) await print(shownPin(options, report), options.output)
       else await print(rollback({ ...options, to }, report), options.output)

@@ -51,7 +51,7 @@ export interface RollbackOptions extends FreezeOptions {
 }
 
 /** How long a command waits for gateways to have a change in force. */
-const patienceMs = 5_000
+const timeoutMs = 5_000
 const pollMs = 50
 
 const writer = { source: '/sluice/rollback', epoch: 0 } as const
@@ -60,7 +60,7 @@ const subject = { kind: 'Desired', name: 'pin' }
 /** @throws UsageError */
 function signed({ reason, author = userInfo().username }: PinChange) {
   if (reason === undefined) {
-    throw new UsageError('--reason is missing: the event and the conditions record it')
+    throw new UsageError('--reason is required; it is shown in the log and in conditions')
   }
   return { reason, author }
 }
@@ -103,7 +103,7 @@ export function freeze(options: FreezeOptions, report: Report): Promise<CommandR
 }
 
 /** The state to put in force, and the newest one. */
-interface Moments {
+interface RollbackStates {
   readonly target: Fold
   readonly now: Fold
 }
@@ -115,7 +115,7 @@ interface NewPin extends RollbackOptions {
 
 async function setPin(
   options: NewPin,
-  momentsOf: (now: Fold) => Moments,
+  statesFor: (now: Fold) => RollbackStates,
   report: Report,
 ): Promise<CommandResult> {
   const { reason, author, untilChanged } = options
@@ -125,7 +125,7 @@ async function setPin(
     options,
     report,
     (now) => {
-      const moments = momentsOf(now)
+      const moments = statesFor(now)
       const only = options.only?.map((path) => named(path, moments))
       const difference = differenceOf(moments, only)
       const common = {
@@ -142,15 +142,27 @@ async function setPin(
       served = await waitForGateways(fold, readOn)
     },
   )
-  if (result.others.length > 0) report(othersText(result.others, result.to))
-  const { objects, others, to } = result
+  const { objects, others, to, invalid } = result
+  if (others.length > 0) report(othersText(others, to))
+  for (const ref of invalid) {
+    report(`${objectText(ref)} had no valid version at position ${to}, and keeps its newest one`)
+  }
   return {
     text: () => [
-      `the configuration of position ${to} is held ${until === undefined ? 'until `sluice rollback --lift`' : `until ${until}`}: ${objects.length} objects differ from their newest version`,
+      `held at the configuration of position ${to} until ${until ?? '`sluice rollback --lift`'}; objects not at their newest version: ${objects.length}`,
       ...objects.map((one) => `${objectText(one)}: ${changeText(one)}`),
       served,
     ],
-    json: { to, objects: objects.map(withoutObject), others, until, reason, author, served },
+    json: {
+      to,
+      objects: objects.map(withoutObject),
+      others,
+      invalid,
+      until,
+      reason,
+      author,
+      served,
+    },
   }
 }
 
@@ -160,7 +172,7 @@ const maxNamed = 5
 function othersText(others: readonly ObjectRef[], to: number): string {
   const more = others.length > maxNamed ? `, and ${others.length - maxNamed} more` : ''
   const listed = others.slice(0, maxNamed).map(objectText).join(', ')
-  return `not taken back, though changed since position ${to}: ${listed}${more}; Secrets, ConfigMaps, Services and their endpoints, Namespaces and ReferenceGrants are held only if --only names them, and an object without a valid version at that position is not held`
+  return `changed since position ${to}, but not rolled back: ${listed}${more}; name objects of these kinds with --only to hold them`
 }
 
 const changeText = ({ version }: PinnedObject): string =>
@@ -178,14 +190,14 @@ function endOf({ until }: FreezeOptions): string | undefined {
   if (until === undefined) return undefined
   const timeMs = parseTimeMs(until)
   if (timeMs === undefined) {
-    throw new UsageError(`--until ${until} is no time such as 2026-01-31T12:00:00Z`)
+    throw new UsageError(`--until ${until}: expected a time such as 2026-01-31T12:00:00Z`)
   }
-  if (timeMs <= Date.now()) throw new UsageError(`--until ${until} is over`)
+  if (timeMs <= Date.now()) throw new UsageError(`--until ${until} is in the past`)
   return new Date(timeMs).toISOString()
 }
 
 /** @throws UsageError if neither state has the object */
-function named(path: string, { target, now }: Moments): ObjectRef {
+function named(path: string, { target, now }: RollbackStates): ObjectRef {
   const ref = parseObjectPath(path)
   const known = [...new Set([...statesOf(target).keys(), ...newestOf(now).keys()])]
   if (known.includes(objectKey(ref))) return ref
@@ -195,12 +207,14 @@ function named(path: string, { target, now }: Moments): ObjectRef {
 /** What a pin puts in force. */
 interface Difference {
   readonly objects: readonly PinnedObject[]
-  /** Objects that differ, but are not held. */
+  /** Objects of other kinds that differ, and are not held. */
   readonly others: readonly ObjectRef[]
+  /** Objects that had no valid version then. */
+  readonly invalid: readonly ObjectRef[]
 }
 
 function differenceOf(
-  { target, now }: Moments,
+  { target, now }: RollbackStates,
   only: readonly ObjectRef[] | undefined,
 ): Difference {
   const before = statesOf(target)
@@ -208,6 +222,7 @@ function differenceOf(
   const wanted = only && new Set(only.map(objectKey))
   const objects: PinnedObject[] = []
   const others: ObjectRef[] = []
+  const invalid: ObjectRef[] = []
   for (const key of [...new Set([...before.keys(), ...newest.keys()])].sort(compareText)) {
     const [old, last] = [before.get(key), newest.get(key)]
     const isSame = last?.refused === undefined && hasSameContent(old?.object, last?.object)
@@ -215,10 +230,11 @@ function differenceOf(
     const ref = parseObjectKey(key)
     const isHeld = wanted !== undefined || isHeldKind(ref.kind)
     const wasRefused = old !== undefined && old.object === undefined
-    if (isHeld && !wasRefused) objects.push(pinnedObject(ref, old))
-    else others.push(ref)
+    if (!isHeld) others.push(ref)
+    else if (wasRefused) invalid.push(ref)
+    else objects.push(pinnedObject(ref, old))
   }
-  return { objects, others }
+  return { objects, others, invalid }
 }
 
 const statesOf = ({ graph }: Fold): Map<ObjectKey, ObjectState> =>
@@ -257,7 +273,7 @@ function pinEvents(
 async function waitForGateways(fold: Fold, readOn: () => Promise<void>): Promise<string> {
   await readOn()
   const position = fold.position
-  for (const end = performance.now() + patienceMs; ; ) {
+  for (const end = performance.now() + timeoutMs; ; ) {
     const proxies = fold.proxies()
     const served = proxies.filter(({ watermark }) => watermark >= position).length
     const what = `${served} of ${proxies.length} proxies`
@@ -286,7 +302,7 @@ export async function lift(options: PinChange, report: Report): Promise<CommandR
   )
   return {
     text: () => [
-      `the newest configuration is in force: ${held.length} objects have changed`,
+      `the pin is lifted; objects that return to their newest version: ${held.length}`,
       ...held.map(objectText),
       served,
     ],
@@ -316,12 +332,12 @@ export async function shownPin(options: LogPlace, report: Report): Promise<Comma
   }
 }
 
-interface Waiting extends ObjectRef {
+interface WaitingObject extends ObjectRef {
   readonly inForce: number | null
   readonly newest: number | null
 }
 
-function waitingText({ inForce, newest, ...ref }: Waiting): string {
+function waitingText({ inForce, newest, ...ref }: WaitingObject): string {
   const now = inForce === null ? 'not in force' : `generation ${inForce} in force`
   return `${objectText(ref)}: ${now}, ${newest === null ? 'its deletion waits' : `generation ${newest} waits`}`
 }

@@ -72,7 +72,7 @@ function unapproved({ fold }: ItemHistory, filter: ItemFilter): Difference[] {
 }
 
 function changesAfter({ changes }: ItemHistory, options: DiffOptions): Difference[] {
-  const { position: from, timeMs } = limitOf(options.from)
+  const { position: from, timeMs } = limitOf(options.from, '--from')
   const isAfter = (position: number, time: string) =>
     timeMs === undefined ? position > from : Date.parse(time) > timeMs
   return changes.flatMap(({ before, after, ...one }): Difference[] => {

@@ -146,7 +146,7 @@ class AiCall implements BackendCall {
   #movesOn(status: number | undefined): boolean {
     const call = this.#call
     if (call.context.over || !call.canTryMore || !moveOn(call, status)) return false
-    const text = 'asks another provider: the InferencePool chooses no endpoint'
+    const text = 'asks the next provider: the InferencePool has chosen no endpoint'
     addNote(call.context.exchange, 'backend.ai', text, { step: call.policy })
     return true
   }

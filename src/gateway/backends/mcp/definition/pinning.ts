@@ -55,10 +55,10 @@ function unapproved(list: ObservedList, isHidden: boolean): readonly string[] {
   return [...list.items].flatMap(([name, item]) => {
     if (isApproved(list, name, item)) return []
     const isChanged = list.approved.has(name)
-    const what = `target ${list.target} has ${isChanged ? 'changed' : 'added'} ${word} ${JSON.stringify(showHidden(name))}`
+    const what = `target ${list.target}: ${word} ${JSON.stringify(showHidden(name))} ${isChanged ? 'has changed' : 'is new'}`
     const count = countHidden(`${name}${item.definition ?? ''}`)
-    const hidden = count === 0 ? '' : ` with ${count} hidden characters`
-    return [`${what}${hidden}${isHidden ? ', which clients do not get' : ''}`]
+    const hidden = count === 0 ? '' : ` (${count} hidden characters)`
+    return [`${what}${hidden}${isHidden ? ', and is withheld from clients' : ''}`]
   })
 }
 

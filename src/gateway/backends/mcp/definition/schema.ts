@@ -136,7 +136,7 @@ const mcpTargetSelector = object(
     rules: [exactlyOneOf('selector', 'static')],
     advice: {
       stdio: `${bridged} (a bridge such as supergateway or mcp-proxy)`,
-      openapi: 'write host and port under static, and openapi under static too',
+      openapi: 'move host, port and openapi under static',
       mcp: 'write host, port and path under static',
       sse: 'write host, port and path under static, with protocol: SSE',
       host: 'write host, port and path under static',

@@ -23,7 +23,7 @@ export class OpenApiDocument {
 
   /** @throws DocumentProblem if the value is no document of a known version */
   constructor(value: unknown) {
-    if (!isObject(value)) throw new DocumentProblem('the document is no object')
+    if (!isObject(value)) throw new DocumentProblem('the document is not an object')
     this.root = value
     const stated = value.openapi ?? value.swagger
     if (stated === '2.0' || stated === 2) this.version = '2.0'
@@ -82,7 +82,7 @@ export function pointerParts(ref: string): string[] {
       .split('/')
       .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
   } catch {
-    throw new DocumentProblem(`$ref ${JSON.stringify(ref)} is no pointer`)
+    throw new DocumentProblem(`$ref ${JSON.stringify(ref)} is not a JSON pointer`)
   }
 }
 

@@ -71,11 +71,11 @@ function checkNames({ parameters, required, body }: OperationPlan, groups: Argum
 
 function checkGroup(place: string, values: unknown, parameters: readonly ParameterPlan[]): void {
   const own = parameters.filter((one) => one.in === place)
-  if (own.length === 0) throw new ArgumentProblem(`${place} is no argument of this tool`)
+  if (own.length === 0) throw new ArgumentProblem(`unknown argument ${place}`)
   if (!isObject(values)) throw new ArgumentProblem(`${place} must be an object`)
   const unknown = Object.keys(values).find((name) => !own.some((one) => one.name === name))
   if (unknown !== undefined) {
-    throw new ArgumentProblem(`${place}.${unknown} is no argument of this tool`)
+    throw new ArgumentProblem(`unknown argument ${place}.${unknown}`)
   }
 }
 

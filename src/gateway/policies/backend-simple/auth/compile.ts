@@ -216,7 +216,7 @@ export class AuthCompiler {
     const name = compiled.header?.name
     if (name !== undefined && unusableHeaders.has(name)) {
       const field = `${path === '' ? '' : `${path}.`}location.header.name`
-      this.#refuse(field, `${name} is not for credentials`)
+      this.#refuse(field, `header ${name} cannot carry a credential`)
     }
     return { location: compiled }
   }

@@ -152,7 +152,7 @@ const tokenExchange = object(
     ),
     additionalParams: optional(
       map(celExpression, { keys: parameterName, max: 64 }),
-      'Expressions of further parameters of the token request. Without a value of each, the request is refused.',
+      'Expressions of further parameters of the token request. If an expression has no value, the request fails with 500.',
     ),
     ...common,
   },
@@ -192,7 +192,7 @@ const jwtSign = object('JwtSign', {
   ...signing,
   claims: optional(
     map(celExpression, { keys: tinyString, max: 64 }),
-    'Expressions of claims by name. `iat` and `exp` are always added. Without a value of each, the request fails.',
+    'Expressions of claims by name. `iat` and `exp` are always added. If an expression has no value, the request fails with 500.',
   ),
   ttl: optional(duration, { doc: 'Lifetime of a token.', default: '300s' }),
   location: common.location,

@@ -142,7 +142,7 @@ class ConsoleServer implements RunningConsole {
     sendText(
       response,
       403,
-      `${person.name} may not ${role} here: RBAC must allow ${needed} for consoles.sluice.dev.\n`,
+      `${person.name} may not ${role} here. Grant the verb ${needed} on consoles.sluice.dev.\n`,
     )
   }
 

@@ -21,7 +21,7 @@ export function itemFilter(
     if (refusal === undefined) return true
     // One example per list, because lists may be long.
     if (!isNoted) {
-      const text = `${method} hides ${itemText(item)}, for example: ${refusal}`
+      const text = `${method} hides items, such as ${itemText(item)}: ${refusal}`
       exchange.noteRefusal(entry, text, false)
     }
     isNoted = true

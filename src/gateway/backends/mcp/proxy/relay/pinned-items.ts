@@ -58,7 +58,7 @@ function observe(
     if (digest !== undefined && digest === pins.get(name)) return true
     if (!isNoted) {
       const item: McpItem = { type: method.type, target: entry.target.name, name }
-      const text = `${method.name} withholds ${itemText(item)}, for example: this version is not approved`
+      const text = `${method.name} withholds items, such as ${itemText(item)}: this version is not approved`
       exchange.noteRefusal(entry, text, false)
     }
     isNoted = true
@@ -117,9 +117,8 @@ export function pinRefusal(
   const judge = () => {
     const digest = versionOf(entry, item)
     if (digest === undefined && item.type === 'resource') return undefined
-    return digest !== undefined && digest === pins.get(item.name)
-      ? undefined
-      : 'this version is not approved'
+    if (digest === undefined) return 'the server does not list it'
+    return digest === pins.get(item.name) ? undefined : 'this version is not approved'
   }
   const method = listMethods.find((one) => one.member === list)
   if (method === undefined || seenList(entry, list).isFresh(freshMs)) return judge()
