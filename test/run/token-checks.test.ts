@@ -137,7 +137,7 @@ describe('the place of a token [JWTAuthentication.location]', () => {
 
   it('[AuthorizationQueryLocation.name] must not be a parameter whose value logs would show', async () => {
     const { message } = await running.condition('GatewayPolicy', 'shown', 'Accepted', 'False')
-    expect(message).toContain('must be the name of a credential, such as access_token')
+    expect(message).toContain('must be a name that logs mask, such as access_token')
     expect((await ask('shown')).status).toBe(500)
     const token = await sign(key, { iss: issuer })
     await ask('query', { path: `/?access_token=${token}` })

@@ -53,8 +53,7 @@ const credentialParameter = text({
   max: 64,
   rules: [
     rule<string>({
-      message:
-        'must be a name that logs mask, such as access_token or api_key',
+      message: 'must be a name that logs mask, such as access_token or api_key',
       holds: (value) => isCredentialParameter(value),
     }),
   ],

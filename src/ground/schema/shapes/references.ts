@@ -16,10 +16,10 @@ const localFields = {
 export const localReference = (refersTo: 'Secret' | 'ConfigMap') =>
   object('LocalObjectReference', localFields, { refersTo })
 
-/** A reference to an entry of a Secret in the same namespace. */
-export const secretKeyReference = (byDefault: string) =>
+/** A reference to an entry of a Secret in the same namespace. `name` is the name of the shape, for each default another. */
+export const secretKeyReference = (name: string, byDefault: string) =>
   object(
-    'LocalSecretKeyReference',
+    name,
     {
       ...localFields,
       key: optional(text({ min: 1, max: 253 }), {

@@ -116,7 +116,7 @@ export const gcpAuth = object(
       { doc: 'Type of the token.', default: 'AccessToken' },
     ),
     secretRef: optional(
-      secretKeyReference('credentials.json'),
+      secretKeyReference('CredentialFileReference', 'credentials.json'),
       'Secret with a credential file. If not set, the credentials of the environment, as the Google SDKs find them.',
     ),
     audience: optional(longString, 'Audience of an IdToken. If not set, `https://` and the host.'),

@@ -35,7 +35,7 @@ const signingAlgorithm = choice('SigningAlgorithm', {
 
 export const signing = {
   signingKeyRef: required(
-    secretKeyReference('signingKey'),
+    secretKeyReference('SigningKeyReference', 'signingKey'),
     'Secret with the private key in PEM. RSA keys must have at least 2048 bits.',
   ),
   alg: optional(signingAlgorithm, { doc: 'Algorithm of the signature.', default: 'RS256' }),
@@ -66,7 +66,7 @@ export const clientAuth = object(
           'Value of the aud claim: what the authorization server expects, which is its issuer or the URL of its token endpoint.',
         ),
         certificateRef: optional(
-          secretKeyReference('tls.crt'),
+          secretKeyReference('CertificateReference', 'tls.crt'),
           'Secret with the certificate in PEM that the header of the token names.',
         ),
         certificateHeader: optional(

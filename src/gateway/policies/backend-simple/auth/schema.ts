@@ -262,7 +262,10 @@ export const backendAuthSchema = object(
       list(
         object('BackendCredential', {
           location: required(credentialPlacement, 'Where the request has the value.'),
-          secretRef: required(secretKeyReference('Authorization'), 'Secret with the value.'),
+          secretRef: required(
+            secretKeyReference('CredentialReference', 'Authorization'),
+            'Secret with the value.',
+          ),
         }),
         { min: 1, max: 8 },
       ),
