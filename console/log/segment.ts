@@ -33,6 +33,11 @@ export interface SegmentMoment {
   readonly proxies: Proxies
 }
 
+const isAboutPin = ({ type, data }: SluiceEvent): boolean =>
+  type === 'dev.sluice.timer.fired.v1'
+    ? data.timer.startsWith('pin:')
+    : type.startsWith('dev.sluice.pin.')
+
 export class Segment {
   /** Number of events before the first one of the segment. */
   readonly begin: number
@@ -77,7 +82,7 @@ export class Segment {
     const change = this.#folds.add(recorded)
     this.#noteChange(change, index)
     this.#noteObject(event, index)
-    if (/\.(pin|timer)\./.test(event.type)) this.#notePin(index)
+    if (isAboutPin(event)) this.#notePin(index)
     if (/\.(proxy|config|timer)\./.test(event.type)) this.#noteProxies(index)
     if (event.type === 'dev.sluice.desired.published.v1') {
       this.foldVersions.add(event.data.foldVersion)
@@ -161,7 +166,6 @@ export class Segment {
     for (const state of this.#folds.newest.graph.objects()) {
       const key = objectKey(state.ref)
       gone.delete(key)
-      if (this.#objects.newest(key)?.generation === state.generation) continue
       this.#objects.set(key, index, this.#storedVersion(state))
     }
     for (const key of gone) this.#objects.set(key, index, undefined)

@@ -20,8 +20,7 @@ export interface ValueBalance {
 
 export function valueBalance(budget: BudgetState, value: string, time: number): ValueBalance {
   const { context } = balanceOf(budget, value)
-  const amount = limitOf(budget.definition, value) + context.adjusted
-  const limit = amount > 0n ? amount : 0n
+  const limit = limitOf(budget.definition, value) + context.adjusted
   const spent = spentOf(budget, context, time)
   const reserved = context.holdings.outstanding
   const remaining = limit > spent ? limit - spent : 0n
