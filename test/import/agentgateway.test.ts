@@ -140,7 +140,7 @@ spec:
     targets: [{ name: a, static: { host: example.com, port: 443 } }]
 `
   const guarded = `${newer}  policies:
-    auth: { gcp: {} }
+    auth: { vault: {} }
 `
 
   it('are reported with their line, and the rest is converted', async () => {
@@ -155,7 +155,7 @@ spec:
   it('that protect something stop the conversion unless --allow-loss is given', async () => {
     const refused = await runImport(guarded)
     expect(refused).toMatchObject({ code: 1, manifests: {} })
-    expect(outline(refused)).toContain('protection: spec.policies.auth.gcp')
+    expect(outline(refused)).toContain('protection: spec.policies.auth.vault')
     const allowed = await runImport(guarded, '--allow-loss')
     expect(allowed).toMatchObject({ code: 0, validation: { code: 0 } })
   })
