@@ -22,6 +22,11 @@ const samples = [
   '/p',
   'auto',
   'errors',
+  'http://127.0.0.1:4318',
+  'http/protobuf',
+  'team=shop',
+  'delta',
+  '5000',
 ]
 
 const rows: readonly SettingRow<unknown>[] = Object.values({ ...settings, ...remoteSettings })
