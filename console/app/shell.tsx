@@ -10,11 +10,14 @@ import { Empty, Failure } from '../ui/states.tsx'
 import { isUtc, toggleZone } from '../ui/times.tsx'
 import { Help } from './help.tsx'
 import { listenToKeys } from './keys.ts'
+import { later } from './later.tsx'
 import { OpenFile } from './open-file.tsx'
 import { Search } from './search.tsx'
-import { SignInForm } from './sign-in.tsx'
 import { TimeBar } from './time-bar.tsx'
 import { groups, views } from './views.ts'
+
+/** Most pages need no form, so its code is loaded when it is. */
+const SignInForm = later(async () => (await import('./sign-in.tsx')).SignInForm)
 
 /** The frame of every view: navigation, search, the shown moment, and notices about the log. */
 export function Shell() {

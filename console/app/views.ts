@@ -9,8 +9,6 @@ import { RequestPage } from '../views/requests/request.tsx'
 import { Requests } from '../views/requests/view.tsx'
 import { Event } from '../views/timeline/event.tsx'
 import { Timeline } from '../views/timeline/view.tsx'
-import { Topology } from '../views/topology/view.tsx'
-import { Try } from '../views/try/view.tsx'
 import { later } from './later.tsx'
 
 /** The groups of the navigation, in order. */
@@ -41,7 +39,7 @@ export const views: readonly ViewEntry[] = [
   {
     path: 'topology',
     title: 'Topology',
-    View: Topology,
+    View: later(async () => (await import('../views/topology/view.tsx')).Topology),
     group: 'Now',
     needsLog: true,
     needsHeading: true,
@@ -74,7 +72,13 @@ export const views: readonly ViewEntry[] = [
     needsHeading: true,
   },
   { path: 'request', title: 'Request', View: RequestPage, needsLog: false },
-  { path: 'try', title: 'Try', View: Try, group: 'Try', needsLog: false },
+  {
+    path: 'try',
+    title: 'Try',
+    View: later(async () => (await import('../views/try/view.tsx')).Try),
+    group: 'Try',
+    needsLog: false,
+  },
   {
     path: 'models',
     title: 'Models & money',

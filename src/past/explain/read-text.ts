@@ -58,6 +58,7 @@ function policyClaimsText(key: string): string {
 /** Texts by the name of the source. They get the rest of the key. */
 const texts: Readonly<Record<string, (key: string) => string>> = {
   'fact:absent': (key) => `whether ${gatewayOf(key)} has no proxy`,
+  'fact:mcp-lists': (name) => `what proxies have seen that GatewayBackend ${name} lists`,
   'fact:dynamic-keys': (namespace) => `dynamic API keys ${inNamespace(namespace)}`,
   'fact:silent': (key) => `whether a proxy of ${gatewayOf(key)} does not answer`,
   'fact:older': (key) => `whether a proxy of ${gatewayOf(key)} is of an older version`,
