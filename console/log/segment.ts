@@ -184,6 +184,11 @@ export class Segment {
     if (state.resourceVersion !== (data as { resourceVersion?: string }).resourceVersion) return
     const before = this.#objects.newest(key)
     const isApplied = type === 'dev.sluice.resource.applied.v1'
+    // A refused version lets an object go of which a pin has put nothing in force: its last valid one is.
+    if (!isApplied && before === undefined) {
+      this.#objects.set(key, index, this.#storedVersion(state))
+      return
+    }
     const applied = isApplied ? index : before?.applied
     const refused = isApplied ? undefined : index
     const stored = isApplied ? undefined : before?.stored?.object

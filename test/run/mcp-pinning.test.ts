@@ -170,7 +170,7 @@ describe('pinning: Block', () => {
       content: [{ text: 'list done' }],
     })
     const condition = await running.condition('GatewayBackend', 'block', 'ToolsApproved', 'False')
-    expect(condition.message).toContain('which clients do not get')
+    expect(condition.message).toContain('withheld from clients')
   })
 
   it('asks for the list before a call that no client of this process has listed', async () => {
