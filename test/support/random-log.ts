@@ -160,6 +160,7 @@ const step = fc.oneof(
       objects: fc.array(fc.record({ object: objects, isPresent: fc.boolean() }), { maxLength: 3 }),
       isOnly: fc.boolean(),
       untilChanged: fc.boolean(),
+      isPart: fc.constantFrom(false, false, true),
     }),
   },
   { weight: 1, arbitrary: fc.record({ type: fc.constant('lift' as const) }) },
@@ -179,9 +180,9 @@ function parentsOf(spec: object): RefusedTarget[] {
 
 /** A pin of random versions; those of one object are equal. */
 function pinnedBy(
-  { objects: made, isOnly, untilChanged }: Extract<Step, { type: 'pin' }>,
+  { objects: made, isOnly, untilChanged, isPart }: Extract<Step, { type: 'pin' }>,
   position: number,
-): Pick<PinSetData, 'objects' | 'only' | 'untilChanged'> {
+): Pick<PinSetData, 'objects' | 'only' | 'untilChanged' | 'more'> {
   const pinned = new Map<string, PinnedObject>()
   for (const { object: one, isPresent } of made) {
     const ref = { kind: one.kind, namespace: one.namespace, name: one.name }
@@ -203,6 +204,7 @@ function pinnedBy(
     objects: [...pinned.values()],
     ...(isOnly && { only: refs }),
     ...(untilChanged && { untilChanged }),
+    ...(isPart && { more: true }),
   }
 }
 

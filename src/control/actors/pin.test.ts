@@ -74,8 +74,13 @@ describe('a pin', () => {
     story.apply(route('other', 'other'))
     setPin(story, [one], { more: true })
     expect(hosts(story)).toEqual(['other', 'two'])
+    const restored = new FoldStory()
+    restored.fold.restore(JSON.parse(JSON.stringify(story.fold.snapshot())))
     setPin(story, [{ ...app, name: 'other' }])
     expect(hosts(story)).toEqual(['one'])
+    // Also if a snapshot was stored between its events.
+    for (const entry of story.events) restored.fold.apply(entry)
+    expect(hosts(restored)).toEqual(['one'])
     setPin(story, [one])
     expect(hosts(story)).toEqual(['one', 'other'])
     liftPin(story)

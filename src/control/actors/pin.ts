@@ -38,7 +38,10 @@ export interface PinState extends Omit<PinSetData, 'objects' | 'more'> {
 
 /** A pin in a snapshot. */
 export interface StoredPin {
-  readonly pin: PinState
+  /** Not set if its last event has not come yet. */
+  readonly pin?: PinState
+  /** Objects of a pin whose last event has not come yet. */
+  readonly incoming?: readonly PinnedObject[]
   /** The newest versions of the objects that are held. */
   readonly newest: readonly (readonly [ObjectKey, ResourceSnapshot])[]
   readonly timers: readonly PendingTimer[]
@@ -102,13 +105,21 @@ export class Pin {
   }
 
   snapshot(): { readonly pin?: StoredPin } {
-    if (this.#state === undefined) return {}
-    return { pin: { pin: this.#state, newest: [...this.#newest], timers: this.#timers.list } }
+    const incoming = this.#incoming
+    if (this.#state === undefined && incoming.length === 0) return {}
+    return {
+      pin: {
+        ...(this.#state && { pin: this.#state }),
+        ...(incoming.length > 0 && { incoming }),
+        newest: [...this.#newest],
+        timers: this.#timers.list,
+      },
+    }
   }
 
   restore(stored: StoredPin | undefined): void {
     this.#state = stored?.pin
-    this.#incoming = []
+    this.#incoming = [...(stored?.incoming ?? [])]
     this.#newest.clear()
     for (const [key, snapshot] of stored?.newest ?? []) this.#newest.set(key, snapshot)
     this.#timers.restore(stored?.timers ?? [])
