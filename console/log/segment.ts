@@ -180,15 +180,15 @@ export class Segment {
       this.#objects.set(key, index, undefined)
       return
     }
+    // While a pin is set, the version in force may be that of another event.
+    if (this.#folds.newest.pin !== undefined) {
+      this.#objects.set(key, index, this.#storedVersion(state))
+      return
+    }
     // The fold ignores versions that it has passed, and those of a writer that lost its lease.
     if (state.resourceVersion !== (data as { resourceVersion?: string }).resourceVersion) return
     const before = this.#objects.newest(key)
     const isApplied = type === 'dev.sluice.resource.applied.v1'
-    // A refused version lets an object go of which a pin has put nothing in force: its last valid one is.
-    if (!isApplied && before === undefined) {
-      this.#objects.set(key, index, this.#storedVersion(state))
-      return
-    }
     const applied = isApplied ? index : before?.applied
     const refused = isApplied ? undefined : index
     const stored = isApplied ? undefined : before?.stored?.object
