@@ -66,7 +66,7 @@ describeWithParts(parts, 'the console of a controller with --console-sign-in kub
     }
   })
 
-  it('lets nobody act who may only read', async () => {
+  it('refuses actions of a user who may only read', async () => {
     const asReader = await ask('send', await tokenOf('reader'), 'POST')
     expect(asReader).toMatchObject({ status: 403 })
     // A controller has no actions yet, whatever the role.

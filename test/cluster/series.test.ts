@@ -108,7 +108,7 @@ describeWithParts(parts, 'the time series of two proxies', () => {
     await shows(single, { requests: 7, proxies: 2, missing: [] })
 
     await single.stop()
-    // The proxies keep what nobody takes.
+    // The proxies keep what no controller takes.
     await sendTo(0, 5)
     single = await launch({ logFile }, xdsPort)
     await shows(single, { requests: 12, proxies: 2, missing: [] })

@@ -244,7 +244,7 @@ describe('operations of a document', () => {
     expect(condition.message).toContain(
       'GET /nowhere: $ref "#/components/parameters/None" names nothing',
     )
-    // A redirect is the answer, and nobody follows it.
+    // The client gets the redirect; the gateway does not follow it.
     expect(await call('moved')).toMatchObject({
       isError: true,
       content: [{ text: 'HTTP status 302' }],
