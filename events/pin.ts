@@ -15,11 +15,20 @@ export interface PinnedObject extends ResourceName {
   readonly version?: PinnedVersion
 }
 
+/** Which of the events of one pin an event is. */
+export interface PinPart {
+  /** Unique for each pin. */
+  readonly pin: string
+  /** Counts from 1. */
+  readonly number: number
+  readonly count: number
+}
+
 export interface PinSetData {
   readonly to: number
   readonly only?: readonly ResourceName[]
   readonly objects: readonly PinnedObject[]
-  readonly more?: true
+  readonly part?: PinPart
   readonly untilChanged?: true
   readonly until?: string
   readonly reason: string
@@ -37,7 +46,7 @@ export const pinSet = defineEvent<PinSetData>()({
     only: 'The objects that are held; omitted if all are. Secrets, ConfigMaps, Services, endpoints, Pods, Namespaces and ReferenceGrants are held only if they are named.',
     objects:
       'The objects of which another version than the newest is in force. Without `version`, the object is not in force at all.',
-    more: 'Set if the next event has more objects of the same pin, which takes effect with the last of them.',
+    part: 'Set if the objects do not fit into one event: which of the `count` events of this `pin` it is. The pin takes effect with the last one, if all others came before it in order; an event of another pin in between gives it up.',
     untilChanged: 'Whether an object whose manifest changes again is no longer held.',
     until: 'Time at which the pin is lifted, in RFC 3339; omitted if an operator lifts it.',
     reason: 'Why, in the words of the operator.',

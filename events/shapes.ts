@@ -210,7 +210,7 @@ const dataShapes: Readonly<Record<string, Shape>> = {
     to: 'number',
     'only?': [record(name)],
     objects: [record({ ...name, 'version?': pinnedVersion })],
-    'more?': 'boolean',
+    'part?': record({ pin: 'string', number: 'number', count: 'number' }),
     'untilChanged?': 'boolean',
     'until?': assertTime,
     reason: 'string',

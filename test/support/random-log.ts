@@ -160,7 +160,11 @@ const step = fc.oneof(
       objects: fc.array(fc.record({ object: objects, isPresent: fc.boolean() }), { maxLength: 3 }),
       isOnly: fc.boolean(),
       untilChanged: fc.boolean(),
-      isPart: fc.constantFrom(false, false, true),
+      part: fc.constantFrom(
+        undefined,
+        { pin: 'x', number: 1, count: 2 },
+        { pin: 'x', number: 2, count: 2 },
+      ),
     }),
   },
   { weight: 1, arbitrary: fc.record({ type: fc.constant('lift' as const) }) },
@@ -178,11 +182,11 @@ function parentsOf(spec: object): RefusedTarget[] {
   return [...(parentRefs ?? []), ...own].map((parent) => ({ group, ...parent }))
 }
 
-/** A pin of random versions; those of one object are equal. */
+/** A pin of random versions, or a part of one. */
 function pinnedBy(
-  { objects: made, isOnly, untilChanged, isPart }: Extract<Step, { type: 'pin' }>,
+  { objects: made, isOnly, untilChanged, part }: Extract<Step, { type: 'pin' }>,
   position: number,
-): Pick<PinSetData, 'objects' | 'only' | 'untilChanged' | 'more'> {
+): Pick<PinSetData, 'objects' | 'only' | 'untilChanged' | 'part'> {
   const pinned = new Map<string, PinnedObject>()
   for (const { object: one, isPresent } of made) {
     const ref = { kind: one.kind, namespace: one.namespace, name: one.name }
@@ -204,7 +208,7 @@ function pinnedBy(
     objects: [...pinned.values()],
     ...(isOnly && { only: refs }),
     ...(untilChanged && { untilChanged }),
-    ...(isPart && { more: true }),
+    ...(part && { part }),
   }
 }
 

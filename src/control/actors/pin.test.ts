@@ -72,11 +72,11 @@ describe('a pin', () => {
   it('takes effect with its last event, and each new pin replaces the one before', () => {
     const { story, one } = changedStory()
     story.apply(route('other', 'other'))
-    setPin(story, [one], { more: true })
+    setPin(story, [one], { part: { pin: 'x', number: 1, count: 2 } })
     expect(hosts(story)).toEqual(['other', 'two'])
     const restored = new FoldStory()
     restored.fold.restore(JSON.parse(JSON.stringify(story.fold.snapshot())))
-    setPin(story, [{ ...app, name: 'other' }])
+    setPin(story, [{ ...app, name: 'other' }], { part: { pin: 'x', number: 2, count: 2 } })
     expect(hosts(story)).toEqual(['one'])
     // Also if a snapshot was stored between its events.
     for (const entry of story.events) restored.fold.apply(entry)
@@ -85,6 +85,25 @@ describe('a pin', () => {
     expect(hosts(story)).toEqual(['one', 'other'])
     liftPin(story)
     expect(hosts(story)).toEqual(['other', 'two'])
+  })
+
+  it('counts for nothing if another pin comes between its events', () => {
+    const { story, one } = changedStory()
+    story.apply(route('other', 'other'))
+    const other = { ...app, name: 'other' }
+    setPin(story, [one], { part: { pin: 'x', number: 1, count: 2 } })
+    setPin(story, [other])
+    expect(hosts(story)).toEqual(['two'])
+    setPin(story, [one], { part: { pin: 'x', number: 2, count: 2 } })
+    expect(hosts(story)).toEqual(['two'])
+  })
+
+  it('has the last of several versions of an object', () => {
+    const { story, one } = changedStory()
+    setPin(story, [one, app])
+    expect(hosts(story)).toEqual([])
+    liftPin(story)
+    expect(hosts(story)).toEqual(['two'])
   })
 
   it('lets go what is changed back, and holds it again if it differs', () => {

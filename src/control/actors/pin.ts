@@ -29,19 +29,26 @@ const heldOnlyIfNamed: ReadonlySet<string> = new Set([
 export const isHeldKind = (kind: string): boolean => !heldOnlyIfNamed.has(kind)
 
 /** A pin, and when and by which event it was set. */
-export interface PinState extends Omit<PinSetData, 'objects' | 'more'> {
+export interface PinState extends Omit<PinSetData, 'objects' | 'part'> {
   /** Position of the event that set it. */
   readonly position: number
   /** Time of that event (RFC 3339). */
   readonly since: string
 }
 
+/** A pin whose last event has not come yet. It is never changed in place, since snapshots share it. */
+interface IncomingPin {
+  readonly pin: string
+  /** Number of its last part. */
+  readonly number: number
+  readonly objects: readonly PinnedObject[]
+}
+
 /** A pin in a snapshot. */
 export interface StoredPin {
-  /** Not set if its last event has not come yet. */
+  /** Not set if there is only an incoming one. */
   readonly pin?: PinState
-  /** Objects of a pin whose last event has not come yet. */
-  readonly incoming?: readonly PinnedObject[]
+  readonly incoming?: IncomingPin
   /** The newest versions of the objects that are held. */
   readonly newest: readonly (readonly [ObjectKey, ResourceSnapshot])[]
   readonly timers: readonly PendingTimer[]
@@ -60,8 +67,7 @@ export class Pin {
   #state: PinState | undefined
   readonly #newest = new Map<ObjectKey, ResourceSnapshot>()
   #timers = new FoldTimers()
-  /** Objects of a pin whose last event has not come yet. */
-  #incoming: PinnedObject[] = []
+  #incoming: IncomingPin | undefined
 
   constructor(actors: Actors) {
     this.#actors = actors
@@ -106,11 +112,11 @@ export class Pin {
 
   snapshot(): { readonly pin?: StoredPin } {
     const incoming = this.#incoming
-    if (this.#state === undefined && incoming.length === 0) return {}
+    if (this.#state === undefined && incoming === undefined) return {}
     return {
       pin: {
         ...(this.#state && { pin: this.#state }),
-        ...(incoming.length > 0 && { incoming }),
+        ...(incoming && { incoming }),
         newest: [...this.#newest],
         timers: this.#timers.list,
       },
@@ -119,7 +125,7 @@ export class Pin {
 
   restore(stored: StoredPin | undefined): void {
     this.#state = stored?.pin
-    this.#incoming = [...(stored?.incoming ?? [])]
+    this.#incoming = stored?.incoming
     this.#newest.clear()
     for (const [key, snapshot] of stored?.newest ?? []) this.#newest.set(key, snapshot)
     this.#timers.restore(stored?.timers ?? [])
@@ -139,17 +145,25 @@ export class Pin {
     return hasSameContent(inForce?.context.state?.object, state?.object)
   }
 
+  /** Returns the objects of a pin with its last event. Parts of a pin that another one has interrupted count for nothing. */
+  #collect({ objects, part }: PinSetData): ReadonlyMap<ObjectKey, PinnedObject> | undefined {
+    const { pin, number, count } = part ?? { pin: '', number: 1, count: 1 }
+    const before = this.#incoming
+    const follows = before?.pin === pin && before.number === number - 1
+    if (!follows && number !== 1) return undefined
+    const all = [...(follows ? before.objects : []), ...objects]
+    this.#incoming = number < count ? { pin, number, objects: all } : undefined
+    return number < count ? undefined : new Map(all.map((one) => [objectKey(one), one]))
+  }
+
   #take(data: PinSetData, position: number, time: string): void {
-    const { objects, more, ...rest } = data
-    this.#incoming.push(...objects)
-    if (more === true) return
-    const pinned = this.#incoming
-    this.#incoming = []
+    const pinned = this.#collect(data)
+    if (pinned === undefined) return
+    const { objects: _, part: __, ...rest } = data
     const before = new Map(this.#newest)
     this.#newest.clear()
     this.#state = { ...rest, position, since: time }
-    for (const one of pinned) {
-      const key = objectKey(one)
+    for (const [key, one] of pinned) {
       const newest = before.get(key) ?? this.#actors.get(key) ?? absentResource(refOf(one))
       before.delete(key)
       this.#hold(key, pinnedSnapshot(one, position, time), newest)

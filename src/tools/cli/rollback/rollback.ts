@@ -257,15 +257,16 @@ function pinnedObject(ref: ObjectRef, state: ObjectState | undefined): PinnedObj
 }
 
 function pinEvents(
-  common: Omit<PinSetData, 'objects' | 'more'>,
+  common: Omit<PinSetData, 'objects' | 'part'>,
   objects: readonly PinnedObject[],
 ): SluiceEvent[] {
-  const id = randomUUID()
+  const pin = randomUUID()
   const parts = inEvents(objects, (one) => Buffer.byteLength(JSON.stringify(one)))
   return parts.map((part, at) => {
-    const more = at < parts.length - 1 && { more: true as const }
-    const data = { ...common, objects: part, ...more }
-    return newEvent(pinSet, writer, subject, { id: `${id}:${at}`, data })
+    const count = parts.length
+    const place = count > 1 && { part: { pin, number: at + 1, count } }
+    const data = { ...common, objects: part, ...place }
+    return newEvent(pinSet, writer, subject, { id: `${pin}:${at}`, data })
   })
 }
 
