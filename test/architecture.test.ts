@@ -74,6 +74,13 @@ describe('the structure of the source', () => {
     expect(production.filter(isImported)).toEqual([])
   })
 
+  it('imports fast-check from test/support/fast-check.ts only, which makes random values repeatable', () => {
+    const isImported = (file: string) =>
+      /^import .*'fast-check'/m.test(readFileSync(join(root, file), 'utf8'))
+    const files = globSync('{src,events,test,console}/**/*.ts', { cwd: root })
+    expect(files.filter(isImported)).toEqual(['test/support/fast-check.ts'])
+  })
+
   it('assigns an area to every source file', () => {
     expect(production.filter((file) => areaOf(file) === undefined)).toEqual([])
   })

@@ -7,9 +7,9 @@ import {
   run,
 } from '@bufbuild/cel'
 import { isReflectMessage } from '@bufbuild/protobuf/reflect'
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { activationOf, compileCel, isCelError } from '../../src/engines/cel/index.ts'
+import fc from '../support/fast-check.ts'
 import { show } from './conformance-cases.ts'
 
 /** What the peer gives, in the words of `show`; 'error' for errors of any kind. */

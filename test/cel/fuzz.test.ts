@@ -1,7 +1,7 @@
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { functions } from '../../src/engines/cel/functions/table.ts'
 import { activationOf, compileCel, isCelError, writeJson } from '../../src/engines/cel/index.ts'
+import fc from '../support/fast-check.ts'
 
 const atoms = [
   ...functions.keys(),

@@ -1,5 +1,5 @@
 /** View-models without a browser: what views show of each moment is what a fold of the events gives. */
-import fc from 'fast-check'
+
 import { describe, expect, it } from 'vitest'
 import { linesOf } from '../../console/log/lines.ts'
 import { LoadedLog, type Moment } from '../../console/log/loaded-log.ts'
@@ -21,6 +21,7 @@ import {
   foldVersion,
   type RecordedEvent,
 } from '../../src/past/replay/index.ts'
+import fc from '../support/fast-check.ts'
 import { randomLog } from '../support/random-log.ts'
 import { incidentEvents, incidentLog } from './browser.ts'
 

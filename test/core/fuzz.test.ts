@@ -1,7 +1,7 @@
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import * as abi from '../../src/engines/core/index.ts'
 import { createIoCore, type HeadRecord } from '../../src/engines/core/index.ts'
+import fc from '../support/fast-check.ts'
 import { readCaseFiles } from './case-files.ts'
 
 // Every property runs a fixed number of times from a printed seed; FUZZ_RUNS lengthens it by hand.

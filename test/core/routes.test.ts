@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import * as abi from '../../src/engines/core/index.ts'
 import {
@@ -7,6 +6,7 @@ import {
   type RouteSpec,
   type RouteTable,
 } from '../../src/engines/core/index.ts'
+import fc from '../support/fast-check.ts'
 import { readCaseFiles } from './case-files.ts'
 import { type Listener, referenceMatch } from './route-reference.ts'
 

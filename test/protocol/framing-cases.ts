@@ -1,5 +1,5 @@
 /** Requests, answers and what policies make of both, in every combination. */
-import fc from 'fast-check'
+import fc from '../support/fast-check.ts'
 
 export const changes = [
   'set-length',

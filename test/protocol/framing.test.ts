@@ -1,5 +1,5 @@
-import fc from 'fast-check'
 import { describe, it } from 'vitest'
+import fc from '../support/fast-check.ts'
 import { useFixture } from '../support/fixture.ts'
 import { type FramingCase, framingCases } from './framing-cases.ts'
 import { startFramingScene } from './framing-scene.ts'

@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import {
   clientPreface,
@@ -23,6 +22,7 @@ import {
   headers,
   post,
 } from '../proxy/frame-client.ts'
+import fc from '../support/fast-check.ts'
 import { waitFor } from '../support/wait-for.ts'
 
 /** Connections that are tried; the seed makes every run the same. */

@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ServerExchange } from '../../src/engines/http/contracts/requests.ts'
 import { TicketKeyring } from '../../src/engines/http/tls/session-tickets.ts'
@@ -6,6 +5,7 @@ import type { ChooseTls } from '../../src/engines/http/tls/tls-choice.ts'
 import { ListenerContexts } from '../../src/engines/http/tls/tls-context.ts'
 import type { GatewayError } from '../../src/ground/errors/index.ts'
 import { Authority } from '../support/certificates.ts'
+import fc from '../support/fast-check.ts'
 import { ManualClock } from '../support/manual-clock.ts'
 import { handshake } from '../support/tls-client.ts'
 import {

@@ -10,12 +10,12 @@ import {
   type OutgoingHttpHeaders,
 } from 'node:http2'
 import type { AddressInfo } from 'node:net'
-import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { TicketKeyring } from '../../src/engines/http/tls/session-tickets.ts'
 import type { ChooseTls } from '../../src/engines/http/tls/tls-choice.ts'
 import { ListenerContexts } from '../../src/engines/http/tls/tls-context.ts'
 import { Authority } from '../support/certificates.ts'
+import fc from '../support/fast-check.ts'
 import { waitFor } from '../support/wait-for.ts'
 import { type EngineRig, RawUpstream, startEngine } from './engine-rig.ts'
 

@@ -1,5 +1,5 @@
 /** The history that is read from recorded decisions is that of a fold of every event. */
-import fc from 'fast-check'
+
 import { describe, expect, it } from 'vitest'
 import type { SluiceEvent } from '../../events/index.ts'
 import { type EventLog, MemoryLog, type Position } from '../../src/control/log/index.ts'
@@ -8,6 +8,7 @@ import type { ObjectRef } from '../../src/ground/model/names.ts'
 import { foldVersion } from '../../src/past/replay/index.ts'
 import { readHistory } from '../../src/tools/cli/recording/condition-history.ts'
 import { extentOf, extentOfLog } from '../../src/tools/cli/recording/log-extent.ts'
+import fc from '../support/fast-check.ts'
 import { randomLog } from '../support/random-log.ts'
 import { record } from '../support/recorded-run.ts'
 

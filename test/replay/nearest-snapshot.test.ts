@@ -2,7 +2,6 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { SluiceEvent } from '../../events/index.ts'
 import { readExport } from '../../src/control/log/export.ts'
@@ -12,6 +11,7 @@ import { captureState } from '../../src/control/plane/stored-state.ts'
 import { ResourceIndex } from '../../src/control/watch/resource-index.ts'
 import { createFold, type Fold, foldEvents } from '../../src/past/replay/index.ts'
 import { readState } from '../../src/tools/cli/recording/recording.ts'
+import fc from '../support/fast-check.ts'
 import { randomLog } from '../support/random-log.ts'
 
 const derivation = { checkRegex: regexProblem }

@@ -1,9 +1,10 @@
 /** A fold that has a state moves to any other state of its log as if it were new. */
-import fc from 'fast-check'
+
 import { expect, it } from 'vitest'
 import { regexProblem } from '../../src/control/plane/api-binding.ts'
 import { objectKey } from '../../src/ground/model/names.ts'
 import { createFold, type Fold, type FoldSnapshot } from '../../src/past/replay/index.ts'
+import fc from '../support/fast-check.ts'
 import { randomLog } from '../support/random-log.ts'
 
 const derivation = { checkRegex: regexProblem }

@@ -1,5 +1,5 @@
 /** Segments of a log that are replayed on their own prove the same as a replay of the whole log. */
-import fc from 'fast-check'
+
 import { describe, expect, it } from 'vitest'
 import type { SluiceEvent } from '../../events/index.ts'
 import { type EventLog, MemoryLog, type Position } from '../../src/control/log/index.ts'
@@ -8,6 +8,7 @@ import { captureState, loadState, restoreState } from '../../src/control/plane/s
 import { foldVersion, replay } from '../../src/past/replay/index.ts'
 import { replayParallel } from '../../src/tools/cli/replay/parallel.ts'
 import { replaySegment } from '../../src/tools/cli/replay/segment.ts'
+import fc from '../support/fast-check.ts'
 import { randomLog } from '../support/random-log.ts'
 import { record } from '../support/recorded-run.ts'
 

@@ -2,7 +2,7 @@
  * Random logs for property tests: a few objects of every kind that derivations join, applied,
  * refused, deleted and created again, between proxies that come, answer and go.
  */
-import fc from 'fast-check'
+
 import {
   configAcked,
   configRejected,
@@ -21,6 +21,7 @@ import {
 } from '../../events/index.ts'
 import type { RecordedEvent } from '../../src/control/actors/fold.ts'
 import { type ObjectRef, objectKey } from '../../src/ground/model/names.ts'
+import fc from './fast-check.ts'
 
 const group = 'gateway.networking.k8s.io'
 // The first of several is chosen more often, so that references often resolve.

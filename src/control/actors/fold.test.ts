@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto'
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   conditionsDecided,
@@ -8,6 +7,7 @@ import {
   pinLifted,
   proxyConnected,
 } from '../../../events/index.ts'
+import fc from '../../../test/support/fast-check.ts'
 import { FoldStory, type StoryObject } from '../../../test/support/fold-story.ts'
 import { randomLog } from '../../../test/support/random-log.ts'
 import { canonicalJson } from '../../ground/base/canonical.ts'

@@ -1,7 +1,8 @@
 /** Steps of our machines are compared with those that xstate makes of the same events. */
-import fc from 'fast-check'
+
 import { describe, expect, it } from 'vitest'
 import { type AnyStateMachine, assign, initialTransition, setup, transition } from 'xstate'
+import fc from '../../../test/support/fast-check.ts'
 import { absentProxy, nextProxy, type ProxyInput, proxyMachine } from './proxy.machine.ts'
 import {
   absentResource,

@@ -1,5 +1,5 @@
-import fc from 'fast-check'
 import { expect, it } from 'vitest'
+import fc from '../../../test/support/fast-check.ts'
 import { canonicalJson } from '../../ground/base/canonical.ts'
 import { hasSameContent } from './same-content.ts'
 

@@ -1,5 +1,5 @@
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import fc from '../../../test/support/fast-check.ts'
 import type { Resource } from '../../ground/model/resources.ts'
 import { type Edge, edgesOf } from './edges.ts'
 import { Scopes } from './scopes.ts'

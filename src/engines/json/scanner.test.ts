@@ -1,5 +1,5 @@
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import fc from '../../../test/support/fast-check.ts'
 import { JsonScanner } from './scanner.ts'
 
 const scanner = new JsonScanner({

@@ -1,9 +1,9 @@
 /** What browsers run in place of Node's modules gives the same results. */
 import { X509Certificate } from 'node:crypto'
 import { isIPv4, isIPv6 } from 'node:net'
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Authority } from '../../../test/support/certificates.ts'
+import fc from '../../../test/support/fast-check.ts'
 import { isCertificate } from '../model/x509.ts'
 import * as certificateBrowser from '../model/x509-browser.ts'
 import { hexDigest, sha256 } from './digest.ts'

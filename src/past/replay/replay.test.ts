@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createEvent, desiredPublished } from '../../../events/index.ts'
+import fc from '../../../test/support/fast-check.ts'
 import { randomLog } from '../../../test/support/random-log.ts'
 import { createFold, type Digests, foldVersion, type RecordedEvent, replay } from './index.ts'
 

@@ -1,5 +1,5 @@
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import fc from '../../../test/support/fast-check.ts'
 import { randomLog } from '../../../test/support/random-log.ts'
 import type { FoldSnapshot } from '../../control/actors/fold.ts'
 import { objectKey } from '../../ground/model/names.ts'

@@ -1,10 +1,10 @@
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   createRateLimiter,
   createRateMemory,
   type RateUnit,
 } from '../../../src/engines/core/rate.ts'
+import fc from '../../support/fast-check.ts'
 import { ModelBucket } from './model.ts'
 
 const units: Record<RateUnit, number> = {

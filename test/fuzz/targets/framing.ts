@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import { type FramingCase, framingCases } from '../../protocol/framing-cases.ts'
 import { startFramingScene } from '../../protocol/framing-scene.ts'
+import fc from '../../support/fast-check.ts'
 import { defineTarget } from '../support/target.ts'
 
 export default defineTarget({

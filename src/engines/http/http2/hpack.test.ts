@@ -1,5 +1,5 @@
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import fc from '../../../../test/support/fast-check.ts'
 import { ConnectionError } from './frames.ts'
 import type { HeaderEntry } from './header-entry.ts'
 import { HpackDecoder } from './hpack-decoder.ts'

@@ -1,5 +1,5 @@
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import fc from '../../../../test/support/fast-check.ts'
 import { fieldName } from './field-names.ts'
 
 const nameOf = (text: string) => {

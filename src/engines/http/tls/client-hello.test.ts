@@ -1,5 +1,5 @@
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import fc from '../../../../test/support/fast-check.ts'
 import { ClientHelloReader } from './client-hello.ts'
 
 const readClientHello = (bytes: Buffer) => new ClientHelloReader().push(bytes)

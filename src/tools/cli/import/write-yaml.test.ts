@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'
+import fc from '../../../../test/support/fast-check.ts'
 import { writeYaml } from './write-yaml.ts'
 
 const byPackage = (object: object) =>

@@ -2,8 +2,9 @@
  * Arguments in requests, read back by a reader that knows only the tables of OpenAPI 3, and by the URL parser of
  * the platform, as servers do.
  */
-import fc from 'fast-check'
+
 import { describe, expect, it } from 'vitest'
+import fc from '../../../../../test/support/fast-check.ts'
 import { writeBody } from './body.ts'
 import { compileDocument } from './operations.ts'
 import { requestOf } from './request.ts'
