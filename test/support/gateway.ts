@@ -149,8 +149,12 @@ export class RunningGateway {
 
   /** Status of an object as the running gateway has recorded it. */
   async status(kind: string, name: string, namespace = 'default'): Promise<Status | undefined> {
-    const { stdout } = await sluice('status', ...this.#log, '-o', 'json')
-    const { objects } = JSON.parse(stdout) as { objects: (StatusEntry & { status: Status })[] }
+    // Tests ask again and again, and a process for each question takes half a second of a core.
+    const { status } = await import('../../src/tools/cli/status/status.ts')
+    const { nats } = this.#options
+    const log = nats === undefined ? { logFile: this.logFile } : { nats }
+    const { json } = await status(log, () => undefined)
+    const { objects } = json as { objects: (StatusEntry & { status: Status })[] }
     return objects.find(
       (entry) => entry.kind === kind && entry.name === name && entry.namespace === namespace,
     )?.status
