@@ -238,7 +238,7 @@ export const expressionPoints = {
     has: ['process', 'arrival'],
   },
   earlyExtAuth: {
-    title: '`extAuth` in phase PreRouting',
+    title: '`extAuth`, and the conditions of variants, in phase PreRouting',
     when: `in extAuth of phase PreRouting, ${beforeRouting}`,
     has: early,
   },

@@ -105,6 +105,11 @@ interface PolicyBehaviour<Spec, Config> {
   readonly configVersion?: number
   /** Kinds of targets on which it has an effect; the status reports others. Default: all. */
   readonly effectiveOn?: readonly string[]
+  /**
+   * Whether users can write variants of it, each with a condition (`conditional.ts`), and whether one of them must apply
+   * to each request. Only with `merge: 'replace'`.
+   */
+  readonly conditional?: 'always one' | 'at most one'
   /** Whether a service that it calls gets all headers of the request. */
   readonly seesAllHeaders?: true
   /** When its expressions run. They must not read what never has a value then. Required if it has any. */

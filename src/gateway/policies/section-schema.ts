@@ -8,6 +8,8 @@ import {
 } from '../../ground/schema/field.ts'
 import { atLeastOneOf } from '../../ground/schema/rules.ts'
 import type { SectionName } from '../../ground/schema/section-field.ts'
+import { withVariants } from './conditional.ts'
+import type { PolicyDefinition } from './define.ts'
 import { registeredPolicies } from './registry.ts'
 
 type PolicyEntry = (typeof registeredPolicies)[number]
@@ -21,8 +23,11 @@ export type BackendSpec = SectionSpec<'backend'>
 /** The fields of one section as schema properties. */
 export function sectionProperties(of: SectionName): Record<string, AnyProperty> {
   const properties: Record<string, AnyProperty> = {}
-  for (const { section, field, schema, ...info } of registeredPolicies) {
-    if (section === of) properties[field] = optional<unknown>(schema, info)
+  const definitions: readonly PolicyDefinition[] = registeredPolicies
+  for (const definition of definitions) {
+    const { section, field, schema, ...info } = definition
+    const whole = definition.conditional === undefined ? schema : withVariants(definition)
+    if (section === of) properties[field] = optional<unknown>(whole, info)
   }
   return properties
 }

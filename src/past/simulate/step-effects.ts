@@ -1,4 +1,5 @@
 /** What steps may change about a request, for those that did not run because an input is unknown. */
+import { configsOf } from '../../gateway/policies/conditional.ts'
 import type { LocationConfig } from '../../gateway/tokens/location.ts'
 import type { PolicyResource } from '../../ground/model/resources.ts'
 import type { SimulatedExchange } from './exchange.ts'
@@ -51,7 +52,7 @@ function doubtField(request: SimulatedExchange['request'], name: string, reason:
 }
 
 export function effectsOf(name: string, policies: readonly PolicyResource[]): StepEffects {
-  const configs = policies.map(({ config }) => JSON.parse(config) as Config)
+  const configs = policies.flatMap(({ config }) => configsOf(JSON.parse(config)) as Config[])
   switch (name) {
     case 'traffic.jwtAuthentication':
       return {

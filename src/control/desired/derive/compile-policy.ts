@@ -1,5 +1,6 @@
 /** Compiles the spec of a policy field to the resources for proxies, and collects its problems. */
 
+import { compileVariants } from '../../../gateway/policies/conditional.ts'
 import type { PolicyDefinition, PolicyProblem } from '../../../gateway/policies/define.ts'
 import { findPolicy } from '../../../gateway/policies/registry.ts'
 import { canonicalJson } from '../../../ground/base/canonical.ts'
@@ -71,7 +72,7 @@ function compileSpec(
   }
   const missing = new MissingReferences()
   const references = referencesFrom(owner.namespace, read, owner.kind, missing)
-  const compiled = definition.compile(spec, references)
+  const compiled = compileVariants(definition, spec, references)
   const { config, problems, protects = false, secrets = [], notes = [] } = compiled
   const fatal = problems.filter(({ partial }) => partial !== true)
   const text = problems.map((problem) => problemText(path, problem)).join('; ')

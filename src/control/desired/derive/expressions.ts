@@ -47,10 +47,15 @@ function pointsOf(segments: readonly string[]): Points | undefined {
   const section = policySections.find((name) => name === segments[1]) ?? 'backend'
   const at = inline < 0 ? 2 : inline + 1
   const definition = findPolicy(section, segments[at] ?? '')
-  const names = segments.slice(at + 1).filter((segment) => segment !== '[]' && segment !== '{}')
+  const written = segments.slice(at + 1).filter((segment) => segment !== '[]' && segment !== '{}')
+  if (written.join('.') === 'conditional.condition') return conditionPoints
+  const names = written[0] === 'conditional' ? written.slice(2) : written
   const found = definition?.expressions?.find(({ path }) => isWithin(names.join('.'), path))
   return found && { PreRouting: found.early ?? found.point, PostRouting: found.point }
 }
+
+/** When the conditions of variants run: before everything else of their policy. */
+const conditionPoints: Points = { PreRouting: 'earlyExtAuth', PostRouting: 'traffic' }
 
 /** When expressions run that belong to no policy, by kind and field. */
 const ownPoints: Readonly<Record<string, Readonly<Record<string, ExpressionPointName>>>> = {

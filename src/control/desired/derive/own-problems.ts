@@ -4,6 +4,7 @@
  * report them too; this reports them by field, for manifests that are not served yet.
  */
 
+import { compileVariants } from '../../../gateway/policies/conditional.ts'
 import { findPolicy } from '../../../gateway/policies/registry.ts'
 import type { References } from '../../../ground/model/references.ts'
 import {
@@ -135,9 +136,10 @@ function compileProblems(
   path: string,
   spec: unknown,
 ): OwnProblem[] {
-  const compiled = findPolicy(section, field)?.compile?.(spec, permissiveReferences)
-  return (compiled?.problems ?? [])
-    .filter((problem) => problem.partial !== true && !isReference(problem.path))
+  const definition = findPolicy(section, field)
+  if (definition === undefined) return []
+  return compileVariants(definition, spec, permissiveReferences)
+    .problems.filter((problem) => problem.partial !== true && !isReference(problem.path))
     .map((problem) => ({
       path: problem.path === '' ? path : `${path}.${problem.path}`,
       message: problem.message,

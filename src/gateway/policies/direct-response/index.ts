@@ -11,6 +11,7 @@ export const directResponse = definePolicy({
   }),
   doc: 'Answers the request without a backend.',
   security: false,
+  conditional: 'at most one',
   answers: true,
   compile: ({ status, body }) => ({ config: { status, body }, problems: [] }),
   apply: () => import('./apply.ts'),

@@ -139,6 +139,7 @@ export const extAuth = definePolicy({
   schema: extAuthSchema,
   doc: 'Asks an authorization service whether a request is allowed.',
   security: true,
+  conditional: 'always one',
   preRouting: true,
   seesAllHeaders: true,
   expressions: [

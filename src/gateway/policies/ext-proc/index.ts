@@ -15,6 +15,7 @@ export const extProc = definePolicy({
   }),
   doc: 'Lets an external processor change headers and bodies of requests and responses.',
   security: true,
+  conditional: 'always one',
   preRouting: true,
   seesAllHeaders: true,
   compile({ backendRef }, references) {

@@ -137,6 +137,7 @@ export const rateLimit = definePolicy({
   schema: rateLimitSchema,
   doc: 'Limits requests or LLM tokens. Requests that exceed a limit get 429.',
   security: true,
+  conditional: 'always one',
   // `compile` checks descriptors that count requests, for which less is known.
   expressions: [{ path: '', point: 'modelRequest' }],
   compile,

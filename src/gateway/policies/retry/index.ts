@@ -9,6 +9,7 @@ export const retry = definePolicy({
   schema: retryRule,
   doc: 'Retries failed requests (HTTPRoute retry).',
   security: false,
+  conditional: 'at most one',
   compile: ({ codes = [], attempts = 1, backoff }) => ({
     config: { codes, attempts, backoffMs: parseDurationMs(backoff) ?? 0 },
     problems: [],

@@ -67,6 +67,7 @@ export const transformation = definePolicy({
   schema: transformationSchema,
   doc: 'Changes headers and bodies by expressions.',
   security: true,
+  conditional: 'at most one',
   preRouting: true,
   expressions: [
     { path: 'request', point: 'traffic', early: 'earlyTransformation' },

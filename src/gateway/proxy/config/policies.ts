@@ -8,10 +8,12 @@ import type { Callouts, SecretValues } from '../../../ground/exchange/exchange.t
 import type { RateBucket, RateLimitSpec } from '../../../ground/exchange/rate-limits.ts'
 import { standsForInvalidPolicy } from '../../../ground/model/invalid-policies.ts'
 import type { PolicyPhase, PolicyResource, PolicySection } from '../../../ground/model/resources.ts'
+import { type ConditionalConfig, configsOf, isConditional } from '../../policies/conditional.ts'
 import type { PolicyApply, PolicyDefinition, Step } from '../../policies/define.ts'
 import { type Levels, mergePolicies, targetKey } from '../../policies/merge.ts'
 import { findPolicy, policyName, policyRegistry } from '../../policies/registry.ts'
 import { readsNames } from './header-references.ts'
+import { bindVariants } from './variants.ts'
 
 /** Services that policies may use. */
 export interface PolicyServices {
@@ -245,14 +247,29 @@ export class PolicyIndex {
     applier: PolicyApply<unknown>,
     config: unknown,
     { key, policy: owner }: PolicyResource,
+    variant = '',
   ): Step {
     const { callouts, bucket, budgets, sessionKey } = this.#services
     const policy = `${owner.namespace}/${owner.name}`
-    const ownBucket = (name: string, spec: RateLimitSpec) => bucket(`${key} ${name}`, spec)
+    const ownBucket = (name: string, spec: RateLimitSpec) =>
+      bucket(`${key}${variant} ${name}`, spec)
     const policyBucket = (name: string, spec: RateLimitSpec) =>
-      bucket(`policy ${policy} ${name}`, spec)
+      bucket(`policy ${policy}${variant} ${name}`, spec)
     const host = { bucket: ownBucket, policyBucket, policy, budgets, sessionKey }
     return applier.bind(config, callouts, this.#secrets, host)
+  }
+
+  #choice(
+    applier: PolicyApply<unknown>,
+    config: ConditionalConfig,
+    resource: PolicyResource,
+  ): Step {
+    const name = policyName(resource.section, resource.field)
+    return bindVariants(config, name, (one, at) => {
+      const step = this.#run(applier, one, resource, ` conditional[${at}]`)
+      origins.set(step, { name, policies: [resource] })
+      return step
+    })
   }
 
   /**
@@ -279,8 +296,12 @@ export class PolicyIndex {
     }
     try {
       const config: unknown = JSON.parse(resource.config)
-      const problem = problemOf(applier.shape, config)
+      const problem = configsOf(config)
+        .map((one) => problemOf(applier.shape, one))
+        .find((one) => one !== undefined)
       if (problem !== undefined) return closed(`its compiled form is not valid: ${problem}`)
+      if (isConditional(config))
+        return { resource, config, step: this.#choice(applier, config, resource) }
       if (definition.merge === 'replace') {
         return { resource, config, step: this.#run(applier, config, resource) }
       }

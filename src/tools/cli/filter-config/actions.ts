@@ -2,6 +2,7 @@
 
 import type { BackendAiConfig, GuardConfig } from '../../../gateway/backends/ai/policy/config.ts'
 import { endingsOf } from '../../../gateway/backends/ai/policy/route-types.ts'
+import { isConditional } from '../../../gateway/policies/conditional.ts'
 import type { LocalLimit } from '../../../gateway/policies/rate-limit/config.ts'
 import { policyRegistry } from '../../../gateway/policies/registry.ts'
 import { objectText } from '../../../ground/model/names.ts'
@@ -44,6 +45,10 @@ const filterEndings = [
 /** Fields of `backend.ai` that change requests but protect nothing. */
 const settings = ['prompt', 'defaults', 'overrides', 'modelAliases', 'caching'] as const
 
+/** A field that this version does not know may protect something. */
+const isSecurity = (section: string, field: string): boolean =>
+  policyRegistry.find((one) => one.section === section && one.field === field)?.security !== false
+
 export class ActionCompiler {
   readonly gaps: FilterGap[] = []
 
@@ -60,6 +65,14 @@ export class ActionCompiler {
       this.#note(policy, `${path}: ${policy.unenforceable}; requests fail with 500`)
       return { unusable: true }
     }
+    if (isConditional(policy.config)) {
+      this.#add(
+        policy,
+        `${path}.conditional: the filter evaluates no conditions`,
+        isSecurity(section, field),
+      )
+      return {}
+    }
     if (path === 'traffic.rateLimit') return this.#rateLimit(policy, path)
     if (path === 'traffic.headerModifiers') {
       return { headerModifiers: policy.config as HeaderConfig }
@@ -71,8 +84,7 @@ export class ActionCompiler {
   }
 
   #refuse(policy: Policy, path: string, section: string, field: string): void {
-    const definition = policyRegistry.find((one) => one.section === section && one.field === field)
-    this.#add(policy, `${path}: not supported by the filter`, definition?.security !== false)
+    this.#add(policy, `${path}: not supported by the filter`, isSecurity(section, field))
   }
 
   #note(policy: Policy, message: string): void {
