@@ -6,6 +6,7 @@ import { gatewayConsoleSettings } from '../src/ground/settings/console.ts'
 import { controllerSettings } from '../src/ground/settings/controller.ts'
 import { settings } from '../src/ground/settings/index.ts'
 import { remoteSettings } from '../src/ground/settings/remote.ts'
+import { stdioSettings } from '../src/ground/settings/stdio.ts'
 
 const root = join(import.meta.dirname, '..')
 const boundaries = JSON.parse(readFileSync(join(root, 'config', 'boundaries.json'), 'utf8')) as {
@@ -322,7 +323,13 @@ describe('settings', () => {
       .filter((file) => file.startsWith('src/'))
       .map((file) => readFileSync(join(root, file), 'utf8'))
       .join('\n')
-    const all = { ...settings, ...controllerSettings, ...remoteSettings, ...gatewayConsoleSettings }
+    const all = {
+      ...settings,
+      ...controllerSettings,
+      ...remoteSettings,
+      ...gatewayConsoleSettings,
+      ...stdioSettings,
+    }
     // A setting is described as `name: row(…)`; every other mention reads it.
     const isRead = (name: string) => new RegExp(`\\b${name}\\b(?!: row)`).test(text)
     expect(Object.keys(all).filter((name) => !isRead(name))).toEqual([])

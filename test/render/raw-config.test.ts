@@ -26,6 +26,7 @@ const samples = [
   'http/protobuf',
   'team=shop',
   'delta',
+  'Same',
   '5000',
 ]
 

@@ -1,6 +1,7 @@
-"""A FastMCP server that prints its port when it is ready."""
+"""A FastMCP server that prints its port when it is ready, or speaks over standard input and output (`stdio`)."""
 import asyncio
 import socket
+import sys
 
 import uvicorn
 from fastmcp import Context, FastMCP
@@ -44,4 +45,7 @@ async def main() -> None:
     await serving
 
 
-asyncio.run(main())
+if sys.argv[1:] == ["stdio"]:
+    server.run()
+else:
+    asyncio.run(main())

@@ -39,6 +39,7 @@ const sources = {
   'mcp-conformance': { variable: 'SLUICE_MCP_CONFORMANCE' },
   'mcp-modern-conformance': { variable: 'SLUICE_MCP_MODERN_CONFORMANCE' },
   'mcp-sdks': { variable: 'SLUICE_MCP_SDKS' },
+  'mcp-filesystem': { variable: 'SLUICE_MCP_FILESYSTEM' },
   'claude-code': { variable: 'SLUICE_CLAUDE_CODE' },
   codex: { variable: 'SLUICE_CODEX' },
   'gemini-cli': { variable: 'SLUICE_GEMINI_CLI' },

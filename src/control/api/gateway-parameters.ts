@@ -169,6 +169,21 @@ const modelCatalog = object('ModelCatalogSpec', {
   ),
 })
 
+const stdio = object('StdioSpec', {
+  image: optional(
+    image,
+    'Image of the container, which needs Sluice and the programs of the commands. Parts that are not set are those of the proxy.',
+  ),
+  resources: optional(resources, 'Compute resources of the container.'),
+  namespaces: optional(
+    choice('StdioNamespaces', {
+      Same: 'GatewayBackends in the namespace of the Gateway',
+      All: 'GatewayBackends of any namespace that a route may refer to',
+    }),
+    { doc: 'Whose commands run.', default: 'Same' },
+  ),
+})
+
 const metadataMap = map(text({ max: 262_144 }), { keys: key, max: 256, refusesNull: true })
 
 const overlay = object('KubernetesResourceOverlay', {
@@ -205,6 +220,10 @@ export const gatewayParametersSpec = object('ParametersSpec', {
   modelCatalog: optional(
     modelCatalog,
     'Rules, limits and prices of language models. Only parameters of a Gateway can set it; a change takes effect while the proxy runs.',
+  ),
+  stdio: optional(
+    stdio,
+    'Lets proxies run MCP servers that are commands (`stdio` targets), in a container beside the proxy. Off if not set.',
   ),
   deployment: optional(overlay, 'Changes to the generated Deployment.'),
   service: optional(overlay, 'Changes to the generated Service.'),

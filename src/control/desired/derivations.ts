@@ -24,6 +24,7 @@ import { targetKindNames } from './derive/policy-targets.ts'
 import { requestRouteStage } from './derive/request-route.ts'
 import { routeClaimsStage } from './derive/route-claims.ts'
 import { serviceStage, workloadStage } from './derive/service.ts'
+import { stdioParameters } from './derive/stdio-parameters.ts'
 import { streamRouteStage } from './derive/stream-route.ts'
 import { Graph, type Stage } from './graph.ts'
 import type { IndexDefinition } from './object-indexes.ts'
@@ -90,6 +91,7 @@ const indexes: readonly IndexDefinition[] = [
   modelsByParent,
   // Keyed by namespace, and '' for all: MCP backends select Services, including those without labels.
   { name: 'services', kinds: ['Service'], keys: ({ ref }) => [ref.namespace, ''] },
+  stdioParameters,
   { name: 'grants', kinds: ['ReferenceGrant'], keys: ({ ref }) => [ref.namespace] },
   {
     name: 'labelled',

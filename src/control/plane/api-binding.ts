@@ -1,10 +1,16 @@
 /** Binds sources to the API, and defines the objects that exist without a manifest. */
 
 import { checkRegex } from '../../engines/core/regex.ts'
-import { controllerName, defaultClassName, gatewayGroup } from '../../ground/model/api-names.ts'
+import {
+  controllerName,
+  defaultClassName,
+  gatewayGroup,
+  ownGroup,
+} from '../../ground/model/api-names.ts'
 import { secretPaths } from '../api/fields.ts'
 import { validateObject } from '../api/validate.ts'
 import { ownProblems } from '../desired/derive/own-problems.ts'
+import { stdioAnnotation } from '../desired/derive/stdio-parameters.ts'
 import type { ObserveOptions } from '../watch/observed.ts'
 
 export const apiBinding: Pick<ObserveOptions, 'validate' | 'examine' | 'secretPaths'> = {
@@ -20,6 +26,26 @@ export const builtInObjects: readonly object[] = [
     kind: 'GatewayClass',
     metadata: { name: defaultClassName },
     spec: { controllerName },
+  },
+]
+
+/** Names the object that stands for the command line of `sluice run`. */
+export const commandLine = { namespace: 'sluice-run', name: 'command-line' } as const
+
+/**
+ * The objects of a gateway that runs MCP servers that are commands. `network` says why their network is not off; empty
+ * if it is.
+ */
+export const objectsWithStdio = (network: string): readonly object[] => [
+  ...builtInObjects,
+  {
+    apiVersion: `${ownGroup}/v1alpha1`,
+    kind: 'GatewayParameters',
+    metadata: {
+      ...commandLine,
+      annotations: { [stdioAnnotation]: network },
+    },
+    spec: { stdio: {} },
   },
 ]
 

@@ -20,7 +20,7 @@ import { type EventLog, LogError } from '../log/index.ts'
 import { FileSource } from '../watch/files.ts'
 import type { SourceProblem } from '../watch/source-problem.ts'
 import { InProcessChannel } from '../xds/channel.ts'
-import { builtInObjects } from './api-binding.ts'
+import { builtInObjects, objectsWithStdio } from './api-binding.ts'
 import { BudgetLedger } from './budget-ledger.ts'
 import { warningHost } from './budget-warnings.ts'
 import { type ControlPlane, openControlPlane } from './control-plane.ts'
@@ -46,6 +46,8 @@ interface StandaloneOptions
   /** How long events of the ledger of budgets are kept. If 0 or omitted, all are kept. */
   readonly ledgerRetentionMs?: number
   readonly proxy: Omit<ProxyOptions, 'channel' | 'name'>
+  /** Set if commands of MCP targets run: why their network is not off; empty if it is. */
+  readonly stdioNetwork?: string
   /** Version of the program, recorded as that of its proxy. */
   readonly version: string
   onProblem(problem: SourceProblem): void
@@ -162,6 +164,7 @@ function openPlane(
     conditions,
     leaseDurationMs = defaultLeaseMs,
     ledgerRetentionMs: retentionMs = 0,
+    stdioNetwork,
   }: StandaloneOptions,
   log: OpenedLog,
   metrics: DigestCheckCounts,
@@ -175,7 +178,7 @@ function openPlane(
       source: new FileSource({
         ...started.sourceOptions,
         paths,
-        builtIn: builtInObjects,
+        builtIn: stdioNetwork === undefined ? builtInObjects : objectsWithStdio(stdioNetwork),
         isShared: shared !== undefined,
         references: { variable: (name) => process.env[name], folderOf: dirname, isOfGateway: true },
         onProblem,

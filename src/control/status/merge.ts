@@ -31,7 +31,7 @@ const ownConditions: Readonly<Record<string, readonly string[]>> = {
   GatewayClass: ['Accepted', 'SupportedVersion'],
   Gateway: ['Accepted', 'Programmed', 'ResolvedRefs', 'InsecureFrontendValidationMode'],
   ListenerSet: ['Accepted', 'Programmed', 'ResolvedRefs'],
-  GatewayBackend: ['Accepted', 'ToolsApproved'],
+  GatewayBackend: ['Accepted', 'StdioServers', 'ToolsApproved'],
   GatewayPolicy: ['Accepted', 'Attached'],
   GatewayBudget: ['Accepted', 'Attached', 'SoftLimitReached'],
 }

@@ -123,9 +123,13 @@ const mcpTarget = record(
     ),
     pinning: fc.constantFrom('Warn', 'Block'),
     openapi: text,
+    stdio: text,
+    secrets: fc.array(secretRef, { minLength: 1, maxLength: 3 }),
   },
   'pinning',
   'openapi',
+  'stdio',
+  'secrets',
 )
 
 const mcpPins = record({

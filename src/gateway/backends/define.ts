@@ -12,6 +12,7 @@
 import type { LabelSelector } from '../../ground/model/label-selector.ts'
 import type { ObservedLists } from '../../ground/model/mcp-lists.ts'
 import type { ObjectName } from '../../ground/model/names.ts'
+import type { ReferencedSecret } from '../../ground/model/references.ts'
 import type { Destinations } from '../../ground/model/resources.ts'
 import type { Schema } from '../../ground/schema/field.ts'
 
@@ -93,8 +94,19 @@ export interface BackendReader {
   services(selector: ServiceSelector): readonly FoundService[]
   /** Reads a JSON or YAML document in a ConfigMap of the backend's namespace. Returns a text if that fails. */
   document(configMap: string, key: string): { readonly value: unknown } | string
+  /** Finds a Secret in the backend's namespace. */
+  secret(name: string): ReferencedSecret | undefined
+  /** The settings that let Gateways run commands; empty if none does. */
+  stdioSettings(): readonly StdioSetting[]
   /** What the MCP servers of the backend list; undefined if no proxy has reported it. */
   observedLists(): ObservedLists | undefined
+}
+
+interface StdioSetting {
+  /** What turns it on, such as `spec.stdio of GatewayParameters default/small`. */
+  readonly by: string
+  /** Why the network of commands is not off; undefined if it is. */
+  readonly network?: string
 }
 
 interface ServiceSelector {

@@ -19,7 +19,7 @@ import { BackendKinds } from './request/backend-kind.ts'
 import type { DestinationResolver } from './request/destinations.ts'
 import type { AmbiguousPaths } from './request/request-path.ts'
 import { MatchableHeads } from './request/route.ts'
-import type { GatewayRuntime, RequestMaker } from './request/runtime.ts'
+import type { GatewayRuntime, RequestMaker, StdioHostSettings } from './request/runtime.ts'
 import { SessionTokens } from './request/session-tokens.ts'
 import type { Telemetry } from './telemetry/types.ts'
 import {
@@ -56,6 +56,8 @@ export interface DataPlaneSettings {
   readonly sessionKey?: Uint8Array
   /** Resolves host names; the machine's resolver if omitted. */
   readonly lookup?: Lookup
+  /** Where commands of MCP targets run; nowhere if omitted. */
+  readonly stdio?: StdioHostSettings
   /** Session-ticket keys shared by all workers. If omitted, each listener uses its own. */
   readonly tickets?: TicketKeyring
 }
@@ -99,6 +101,7 @@ export class PlaneRuntime implements GatewayRuntime {
   readonly version: string
   readonly runStep: (step: Step, exchange: Exchange) => Verdict | Promise<Verdict>
   readonly reportList: ReportList | undefined
+  readonly stdio: StdioHostSettings | undefined
   readonly #engine: RequestMaker
 
   constructor(parts: RuntimeParts, appliers: PolicyAppliers) {
@@ -118,6 +121,7 @@ export class PlaneRuntime implements GatewayRuntime {
     this.version = settings.version ?? '0'
     this.runStep = parts.runStep ?? callStep
     this.reportList = parts.reportList
+    this.stdio = settings.stdio
     addBackendKinds(this)
   }
 

@@ -1,6 +1,7 @@
 /** MCP servers behind a GatewayBackend, in the form that proxies receive. */
 import type { ServiceTarget } from './destinations.ts'
 import type { McpList, Pinning } from './mcp-lists.ts'
+import type { SecretRef } from './secret-ref.ts'
 
 export type McpProtocol = 'StreamableHTTP' | 'SSE'
 
@@ -14,6 +15,10 @@ export interface McpTarget {
   readonly path: string
   /** JSON of the OpenAPI document whose operations are the tools, with settings (`OpenApiSource`). */
   readonly openapi?: string
+  /** JSON of the command that is the server, with settings (`StdioTarget`). Its destination is not used. */
+  readonly stdio?: string
+  /** The entries of Secrets whose values are in the environment of the command. */
+  readonly secrets?: readonly SecretRef[]
   /** If omitted, `Off`. */
   readonly pinning?: Exclude<Pinning, 'Off'>
   readonly destination:

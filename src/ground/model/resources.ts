@@ -9,18 +9,14 @@ import type { ServiceTarget } from './destinations.ts'
 import type { PodResource, PoolResource } from './inference-pools.ts'
 import { sessionKeyRef } from './mcp-targets.ts'
 import type { Age, ObjectName, ObjectRef } from './names.ts'
+import type { SecretRef } from './secret-ref.ts'
+
+export type { SecretRef } from './secret-ref.ts'
 
 /** Unique among all resources; begins with the resource's type and a slash. */
 export type ResourceKey = string
 
 export type Protocol = 'HTTP' | 'HTTPS' | 'TLS' | 'TCP' | 'UDP'
-
-/** Refers to one entry of a Secret by name and by the keyed digest of its value; never has the value. */
-export interface SecretRef extends ObjectName {
-  /** Entry in the Secret's data, such as `tls.key`. */
-  readonly key: string
-  readonly digest: string
-}
 
 /** A certificate chain and its private key, both in PEM. */
 export interface CertificateRef {
@@ -330,10 +326,15 @@ export interface DesiredDelta {
 const sealsIds = ({ destination: { type } }: BackendResource): boolean =>
   type === 'mcp' || type === 'ai'
 
+const secretsOfTargets = ({ destination }: BackendResource): readonly SecretRef[] =>
+  destination.type === 'mcp' ? destination.targets.flatMap(({ secrets = [] }) => secrets) : []
+
 /** References to the secret values that a resource needs. */
 export function secretRefsOf(resource: Resource): readonly SecretRef[] {
   if (resource.type === 'policy') return resource.secrets ?? []
-  if (resource.type === 'backend' && sealsIds(resource)) return [sessionKeyRef]
+  if (resource.type === 'backend' && sealsIds(resource)) {
+    return [sessionKeyRef, ...secretsOfTargets(resource)]
+  }
   if (resource.type === 'route') return secretRefsOfRoute(resource)
   if (resource.type !== 'listener') return []
   const certificates = resource.tls?.certificates ?? []

@@ -1,4 +1,5 @@
 /** The settings that `sluice proxy` has in addition to those of every process that serves traffic. */
+import { stdioProxySettings } from './stdio.ts'
 import { requiredRow, row, type ValuesOf } from './table.ts'
 import { controllers, host, objectName, path, proxyName } from './types.ts'
 
@@ -45,6 +46,7 @@ export const remoteSettings = {
     defaultText: 'the bind address, or the first address of the machine if all are bound',
     doc: 'Address at which clients reach the proxy. A Gateway without a Service reports it in its status.',
   }),
+  ...stdioProxySettings,
 } as const
 
 export type RemoteSettingName = keyof typeof remoteSettings

@@ -69,6 +69,12 @@ export const boolean = type('`true` or `false`', (text) =>
   text === 'true' ? true : text === 'false' ? false : undefined,
 )
 
+/** The ids of the user and the group of a process. */
+export const processUser = type('`UID` or `UID:GID`', (text) => {
+  const [, uid, gid = uid] = /^([0-9]{1,9})(?::([0-9]{1,9}))?$/.exec(text) ?? []
+  return uid === undefined ? undefined : { uid: Number(uid), gid: Number(gid) }
+})
+
 export const count = integer('1 to 1000000', 1, 1_000_000)
 export const eventCount = integer('a number of events', 0, 999_999_999_999)
 export const port = integer('a port', 1, 65_535)

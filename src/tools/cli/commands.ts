@@ -32,6 +32,7 @@ import { addCompletion, addManual } from './shell/index.ts'
 import { addSimulate } from './simulate/index.ts'
 import { addSpend } from './spend/index.ts'
 import { addStatus } from './status/index.ts'
+import { addStdio } from './stdio/index.ts'
 import { addTools } from './tools/index.ts'
 import { addTop } from './top/index.ts'
 import { addValidate } from './validate/index.ts'
@@ -44,6 +45,7 @@ const commands: readonly ((program: Command) => void)[] = [
   addAi,
   addMcp,
   addProxy,
+  addStdio,
   addValidate,
   addStatus,
   addTop,

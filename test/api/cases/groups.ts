@@ -156,8 +156,17 @@ const exactlyOneOf: readonly CaseGroup[] = [
   ),
   exactlyOne(
     'McpTargetSelector',
-    { selector: { services: {} }, static: static_ },
+    { selector: { services: {} }, static: static_, stdio: { command: ['a'] } },
     backendPlace(target0, { [target0]: { name: 'a' } }),
+  ),
+  exactlyOne(
+    'StdioVariable',
+    { value: 'a', secretRef: { name: 'a', key: 'a' } },
+    backendPlace(`${target0}.stdio.env[0]`, {
+      [target0]: { name: 'a' },
+      [`${target0}.stdio`]: { command: ['a'] },
+      [`${target0}.stdio.env[0]`]: { name: 'A' },
+    }),
   ),
   exactlyOne(
     'PolicySpec',

@@ -15,6 +15,9 @@ const controllerVariables: Readonly<Record<string, string>> = {
   stateDir: 'SLUICE_STATE_DIR',
   proxyName: 'SLUICE_PROXY_NAME',
   advertiseAddress: 'SLUICE_ADVERTISE_ADDRESS',
+  stdioAddress: 'SLUICE_STDIO_ADDRESS',
+  stdioTokenFile: 'SLUICE_STDIO_TOKEN_FILE',
+  stdioNamespaces: 'SLUICE_STDIO_NAMESPACES',
 }
 
 /** The value of a setting under `config` in the file; undefined if it is not set there. */

@@ -59,6 +59,14 @@ export function joinResources(
   return { ...below, ...above, ...(requests && { requests }), ...(limits && { limits }) }
 }
 
+/** Merges the image and the resources by field. */
+function joinStdio(below: Spec['stdio'], above: Spec['stdio']): Spec['stdio'] {
+  if (below === undefined || above === undefined) return above ?? below
+  const image = joined(below.image, above.image)
+  const resources = joinResources(below.resources, above.resources)
+  return { ...below, ...above, ...(image && { image }), ...(resources && { resources }) }
+}
+
 /** `levels` starts with the class's. The last `shutdown` and the last `rawConfig` replace earlier ones. */
 export function joinParameters(levels: readonly ParametersLevel[]): ProxyParameters {
   return levels.reduce<ProxyParameters>((below, { spec: above }) => {
@@ -71,6 +79,7 @@ export function joinParameters(levels: readonly ParametersLevel[]): ProxyParamet
       ...(env.length > 0 && { env }),
       rawConfig: above.rawConfig ?? below.rawConfig,
       shutdown: above.shutdown ?? below.shutdown,
+      stdio: joinStdio(below.stdio, above.stdio),
       modelCatalog: above.modelCatalog ?? below.modelCatalog,
     }
   }, {})

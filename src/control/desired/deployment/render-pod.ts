@@ -26,6 +26,21 @@ const defaultMesh = {
   trustDomain: 'cluster.local',
 } as const
 
+/** Security context of each container, as the restricted Pod Security Standard requires it. */
+const securityContext = {
+  allowPrivilegeEscalation: false,
+  capabilities: { drop: ['ALL'] },
+  readOnlyRootFilesystem: true,
+  runAsNonRoot: true,
+  runAsUser: user,
+} as const
+
+/** Name of the container that runs commands, and of the volume with its token. */
+const stdioName = 'stdio'
+const stdioFolder = '/var/run/sluice-stdio'
+const stdioTokenFile = `${stdioFolder}/token`
+const stdioAddress = '127.0.0.1:15022'
+
 /** Excludes the pod from sidecar injection and ambient capture, since the proxy joins the mesh itself. */
 const meshLabels = {
   'sidecar.istio.io/inject': 'false',
@@ -119,6 +134,7 @@ function generatedEnv(
     ...(max === undefined ? [] : [value('TERMINATION_GRACE_PERIOD_SECONDS', String(max))]),
     ...levelOf(parameters),
     ...meshEnv(parameters),
+    ...stdioEnv(parameters),
     ...sizingEnv(parameters),
   ]
 }
@@ -139,7 +155,10 @@ function envOf(plan: ProxyPlan, environment: ProxyEnvironment): readonly EnvVar[
   return [...generated, ...own.values()]
 }
 
-function imageOf({ image = {} }: ProxyParameters, environment: ProxyEnvironment): string {
+function imageOf(
+  { image = {} }: Pick<ProxyParameters, 'image'>,
+  environment: ProxyEnvironment,
+): string {
   const { registry, repository, tag, digest } = { ...environment.image, ...withoutEmpty(image) }
   const place = registry === '' ? repository : `${registry.replace(/\/+$/, '')}/${repository}`
   return digest === undefined ? `${place}:${tag}` : `${place}@${digest}`
@@ -197,6 +216,13 @@ function volumesOf(
     volumes.push({ name: volume, configMap: source })
     mounts.push({ name: volume, mountPath: folder, readOnly: true })
   }
+  if (parameters.stdio !== undefined) {
+    volumes.push(
+      { name: stdioName, emptyDir: { medium: 'Memory' } },
+      { name: 'stdio-tmp', emptyDir: {} },
+    )
+    mounts.push({ name: stdioName, mountPath: stdioFolder, readOnly: true })
+  }
   if (parameters.mesh !== undefined) {
     volumes.push(
       { name: 'mesh-token', projected: { sources: [token('istio-ca', 'istio-token')] } },
@@ -208,6 +234,36 @@ function volumesOf(
     )
   }
   return { volumes, volumeMounts: mounts }
+}
+
+/** Runs the MCP servers that are commands. Its variables are not those of the proxy, which may hold credentials. */
+function stdioContainer(
+  { parameters: { stdio = {}, image } }: ProxyPlan,
+  environment: ProxyEnvironment,
+): object {
+  const { pullPolicy } = { ...image, ...stdio.image }
+  return {
+    name: stdioName,
+    image: imageOf({ image: { ...image, ...stdio.image } }, environment),
+    ...(pullPolicy && { imagePullPolicy: pullPolicy }),
+    args: ['stdio', '--address', stdioAddress, '--token-file', stdioTokenFile],
+    env: [value('HOME', '/tmp')],
+    resources: resourcesOf(stdio.resources),
+    securityContext,
+    volumeMounts: [
+      { name: stdioName, mountPath: stdioFolder },
+      { name: 'stdio-tmp', mountPath: '/tmp' },
+    ],
+  }
+}
+
+function stdioEnv({ stdio }: ProxyParameters): EnvVar[] {
+  if (stdio === undefined) return []
+  return [
+    value('SLUICE_STDIO_ADDRESS', stdioAddress),
+    value('SLUICE_STDIO_TOKEN_FILE', stdioTokenFile),
+    value('SLUICE_STDIO_NAMESPACES', stdio.namespaces ?? 'Same'),
+  ]
 }
 
 function token(audience: string, path: string): object {
@@ -231,13 +287,7 @@ function containerOf(
     ports:
       metrics === undefined ? [] : [{ name: 'metrics', containerPort: metrics, protocol: 'TCP' }],
     resources: resourcesOf(parameters.resources),
-    securityContext: {
-      allowPrivilegeEscalation: false,
-      capabilities: { drop: ['ALL'] },
-      readOnlyRootFilesystem: true,
-      runAsNonRoot: true,
-      runAsUser: user,
-    },
+    securityContext,
     ...probesOf(parameters),
     volumeMounts,
   }
@@ -277,7 +327,10 @@ export function podTemplate(
         // Allows the proxy, which does not run as root, to listen on ports below 1024.
         sysctls: [{ name: 'net.ipv4.ip_unprivileged_port_start', value: '0' }],
       },
-      containers: [containerOf(plan, environment, volumeMounts)],
+      containers: [
+        containerOf(plan, environment, volumeMounts),
+        ...(parameters.stdio === undefined ? [] : [stdioContainer(plan, environment)]),
+      ],
       volumes,
     },
   }

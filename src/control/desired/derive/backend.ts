@@ -22,6 +22,7 @@ import type { Finding } from './finding.ts'
 import { namespaceLabels } from './gateway.ts'
 import { referencesFrom } from './referenced-objects.ts'
 import { rejectedConditions } from './rejected.ts'
+import { stdioAnnotation } from './stdio-parameters.ts'
 
 /** Where policies are inside a backend: in its spec, for the whole backend, or in one of its parts. */
 type InlinePlace = Pick<BackendPart, 'path' | 'policies'> & Partial<Pick<BackendPart, 'section'>>
@@ -107,6 +108,8 @@ function readerOf(self: ObjectState, read: Reader): BackendReader {
         `${namespace}/${configMap}`,
         key,
       ),
+    secret: (secret) => referencesFrom(namespace, read).secret(secret),
+    stdioSettings: () => read.index('stdio-parameters', '').flatMap((state) => stdioSetting(state)),
     observedLists: () => read.input<ObservedLists>(observedListsInput(`${namespace}/${name}`)),
     services({ namespaces, services }) {
       const candidates =
@@ -126,6 +129,21 @@ function readerOf(self: ObjectState, read: Reader): BackendReader {
         }))
     },
   }
+}
+
+/** Kubernetes separates networks of pods, not of the containers in a pod. */
+const podNetwork = 'they share the network of the pod; restrict it with a NetworkPolicy'
+
+/** Returns what GatewayParameters, or the command line of a gateway, say about commands. */
+function stdioSetting({ ref, object }: ObjectState) {
+  const stdio = object && specOf<'GatewayParameters'>(object).stdio
+  if (stdio === undefined) return []
+  const { [stdioAnnotation]: network } = object?.metadata.annotations ?? {}
+  if (network === undefined) {
+    const by = `spec.stdio of GatewayParameters ${ref.namespace}/${ref.name}`
+    return [{ by, network: podNetwork }]
+  }
+  return [{ by: '--stdio-servers true', ...(network !== '' && { network }) }]
 }
 
 /** The Accepted condition; `ResolvedRefs` exists only on routes. */

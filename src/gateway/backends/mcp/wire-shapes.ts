@@ -1,6 +1,9 @@
 /** Values of the enum fields of MCP targets in proto/resource.proto. */
 export const mcpShapes = {
   'Backend.Mcp': { absentIfEmpty: ['pins'] },
-  'Backend.Target': { words: { protocol: ['StreamableHTTP', 'SSE'], pinning: ['Warn', 'Block'] } },
+  'Backend.Target': {
+    absentIfEmpty: ['secrets'],
+    words: { protocol: ['StreamableHTTP', 'SSE'], pinning: ['Warn', 'Block'] },
+  },
   'Backend.Pins': { words: { list: ['tools', 'prompts', 'resources', 'resourceTemplates'] } },
 } as const

@@ -238,6 +238,10 @@ export class CompiledBackends<Type extends BackendSettings['type'], Compiled> {
     return this.#all.get(name)
   }
 
+  values(): Iterable<Compiled> {
+    return this.#all.values()
+  }
+
   readonly set = (resource: Resource): void => {
     if (resource.type !== 'backend' || !isOf(resource.destination, this.#type)) return
     const name = nameOf(resource)

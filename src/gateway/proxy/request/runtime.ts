@@ -14,6 +14,16 @@ export interface RequestMaker {
   call(request: CallRequest, listener: CallListener): OpenCall
 }
 
+/** Where the commands of `stdio` targets run. */
+export interface StdioHostSettings {
+  /** `host:port` on a loopback address. */
+  readonly address: string
+  /** Proves that requests are those of the proxy: the token, or the file that has it. */
+  readonly token: { readonly value: string } | { readonly file: string }
+  /** The namespace whose backends may run commands; all if omitted. */
+  readonly namespace?: string
+}
+
 /** Objects that all requests share. Phases get them together with the context of their request. */
 export interface GatewayRuntime extends RequestMaker, ResolveContext {
   readonly heads: MatchableHeads
@@ -29,6 +39,8 @@ export interface GatewayRuntime extends RequestMaker, ResolveContext {
   readonly sessionKey: () => Uint8Array | undefined
   readonly sessions: SessionTokens
   readonly callouts: Callouts
+  /** The process that runs MCP servers that are commands; undefined if none does. */
+  readonly stdio?: StdioHostSettings | undefined
   /** Reports what MCP servers list. If omitted, nothing is reported. */
   readonly reportList?: ReportList | undefined
   /** Runs a step of a policy on a request. A simulation decides about steps that need other services. */

@@ -19,7 +19,13 @@ interface EdgeSettings {
   readonly sessionKey?: Uint8Array
 }
 
-type PlaneSettings = 'destinations' | 'clusterDomain' | 'nameServers' | 'version' | 'locality'
+type PlaneSettings =
+  | 'destinations'
+  | 'clusterDomain'
+  | 'nameServers'
+  | 'version'
+  | 'locality'
+  | 'stdio'
 
 /** Settings that all workers of a proxy share. */
 export interface TrafficSettings extends Pick<DataPlaneSettings, PlaneSettings> {
@@ -57,7 +63,7 @@ export interface WorkerSettings extends TrafficSettings {
 export function trafficSettings(options: TrafficSettings): TrafficSettings {
   const { bindAddress, accessLogFd, accessLogFormat, destinations, clusterDomain } = options
   const { nameServers, version, locality, maxBackendRequests } = options
-  const { streamLimits, limits, tlsSessionSeconds, edge } = options
+  const { streamLimits, limits, tlsSessionSeconds, edge, stdio } = options
   return {
     bindAddress,
     accessLogFd,
@@ -72,5 +78,6 @@ export function trafficSettings(options: TrafficSettings): TrafficSettings {
     limits,
     tlsSessionSeconds,
     edge,
+    stdio,
   } satisfies { readonly [Name in keyof Required<TrafficSettings>]: TrafficSettings[Name] }
 }

@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander'
 import { gatewayConsoleSettings } from '../../../ground/settings/console.ts'
 import { settings } from '../../../ground/settings/index.ts'
+import { stdioSettings } from '../../../ground/settings/stdio.ts'
 import type { RunOptions } from '../run/run.ts'
 import {
   addHelp,
@@ -44,7 +45,7 @@ export function addMcp(program: Command): void {
     .command('run')
     .description('run the gateway with the servers that were added')
     .addOption(file())
-  addSettings(running, { ...settings, ...gatewayConsoleSettings }).action(
+  addSettings(running, { ...settings, ...gatewayConsoleSettings, ...stdioSettings }).action(
     async (options: FileOption & Omit<RunOptions, 'file'>) => {
       const { runServers } = await import('./mcp.ts')
       process.exitCode = await runServers(options, processOutput)
@@ -55,8 +56,10 @@ export function addMcp(program: Command): void {
 
 function addAdd(group: Command): void {
   const command = group
-    .command('add <name> [url...]')
-    .description('add an MCP server by its URL; a running gateway follows at once')
+    .command('add <name> [url-or-command...]')
+    .description(
+      'add an MCP server by its URL, or by its command after --; a running gateway follows at once',
+    )
     .option('--url <url>', 'URL of the server, such as https://mcp.example.com/mcp')
     .addOption(
       new Option('-t, --transport <transport>', 'transport of the server')

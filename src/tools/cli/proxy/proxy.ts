@@ -85,6 +85,19 @@ function openState(settings: RemoteSettings, log: OperationalLog): ProxyState {
   }
 }
 
+/** Where the commands of MCP targets run: in another container of the pod. */
+function stdioOf({ stdioAddress, stdioTokenFile, stdioNamespaces, gateway }: RemoteSettings) {
+  if (stdioAddress === undefined || stdioAddress === 'off') return undefined
+  if (stdioTokenFile === undefined) {
+    throw new UsageError('SLUICE_STDIO_ADDRESS needs SLUICE_STDIO_TOKEN_FILE')
+  }
+  return {
+    address: stdioAddress,
+    token: { file: stdioTokenFile },
+    ...(stdioNamespaces === 'Same' && { namespace: gateway.namespace }),
+  }
+}
+
 /** Warns if the connection to a controller on another machine is not encrypted. */
 function warnAboutPlaintext({ xdsAddress, xdsCaFile }: RemoteSettings, log: OperationalLog): void {
   const isLocal = (address: string) => /^(?:127\.|localhost:|\[::1\])/.test(address)
@@ -111,6 +124,7 @@ export async function proxy(flags: ProxyFlags, output: Output): Promise<number> 
     loopback: false,
     records: { share: 'off', folder },
     seriesFolder: state.folder && join(state.folder, 'series'),
+    stdio: stdioOf(settings),
     onQuit: end,
     texts,
   })

@@ -3,6 +3,7 @@
 import type { FoldChange } from '../../../control/actors/fold.ts'
 import type { ObjectState } from '../../../control/desired/object-state.ts'
 import { specOf } from '../../../control/desired/specs.ts'
+import { commandLine } from '../../../control/plane/api-binding.ts'
 import { defaultClassName } from '../../../ground/model/api-names.ts'
 import {
   type ObjectKey,
@@ -83,7 +84,9 @@ const builtIn = objectKey({ kind: 'GatewayClass', namespace: '', name: defaultCl
 
 /** Says that the manifests have nothing to serve, since a path may be mistyped. */
 function missingText(fold: Fold, paths: readonly string[]): string | undefined {
-  const written = [...fold.graph.objects()].filter(({ ref }) => objectKey(ref) !== builtIn)
+  const written = [...fold.graph.objects()].filter(
+    ({ ref }) => objectKey(ref) !== builtIn && ref.namespace !== commandLine.namespace,
+  )
   const [gateway] = written.filter(({ ref }) => ref.kind === 'Gateway')
   if (gateway !== undefined) return foreignClassText(fold, gateway)
   const what = written.length === 0 ? 'object' : 'Gateway'

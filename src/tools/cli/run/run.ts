@@ -9,6 +9,7 @@ import type { ProxyOptions } from '../../../gateway/proxy/workers/proxy-options.
 import { gatewayConsoleSettings } from '../../../ground/settings/console.ts'
 import { controllerSettings } from '../../../ground/settings/controller.ts'
 import type { SettingName } from '../../../ground/settings/index.ts'
+import { stdioSettings } from '../../../ground/settings/stdio.ts'
 import { readTable } from '../../../ground/settings/table.ts'
 import { commandsOf, openConsole, recordsOf, sendingTo } from '../console/open.ts'
 import { recordFolderOf, seriesFolderOf } from '../recording/newest-log.ts'
@@ -22,7 +23,9 @@ import { ConditionReports } from './condition-reports.ts'
 
 /** Options of the command; settings are texts as given on the command line. */
 export interface RunOptions
-  extends Partial<Record<SettingName | keyof typeof gatewayConsoleSettings, string>> {
+  extends Partial<
+    Record<SettingName | keyof typeof gatewayConsoleSettings | keyof typeof stdioSettings, string>
+  > {
   readonly file: readonly string[]
   readonly logFile?: string
   readonly nats?: string
@@ -35,12 +38,14 @@ export async function run(options: RunOptions, output: Output): Promise<number> 
   if (missing !== undefined) throw new UsageError(`${missing} does not exist`)
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   const log = new OperationalLog(output)
+  const commands = await startCommands(options, log)
   // A standalone gateway may connect to loopback addresses, because its backends may run on the same machine.
   const proxy = trafficOptions(options, {
     log,
     loopback: true,
     records: { share: 0, folder: stateFolderOf(options, recordFolderOf), nats: options.nats },
     seriesFolder: stateFolderOf(options, seriesFolderOf),
+    ...(commands && { stdio: commands.settings }),
     onQuit: end,
   })
   const { consoleAddress, consoleActions } = valuesOf(
@@ -48,7 +53,10 @@ export async function run(options: RunOptions, output: Output): Promise<number> 
   )
   handleSignals(end, log)
   prepareThreads(proxy.workers)
-  const gateway = await start(options, proxy, log)
+  const gateway = await start(options, proxy, log, commands?.network).catch(async (error) => {
+    await commands?.child.stop()
+    throw error
+  })
   if (gateway.logPath !== undefined) log.write('info', `event log: ${gateway.logPath}`)
   logAddresses(gateway.proxy, log)
   const place = {
@@ -70,8 +78,29 @@ export async function run(options: RunOptions, output: Output): Promise<number> 
   await ended
   log.write('info', 'draining')
   await webConsole?.close()
-  if (!(await gateway.stop())) endAfterLogTimeout(log)
+  const isStopped = await gateway.stop()
+  await commands?.child.stop()
+  if (!isStopped) endAfterLogTimeout(log)
   return exitCode.success
+}
+
+/** Starts the process that runs commands of MCP targets, if that is enabled. */
+async function startCommands(options: RunOptions, log: OperationalLog) {
+  const { stdioServers, stdioUser } = valuesOf(readTable(stdioSettings, options, process.env))
+  if (!stdioServers) return undefined
+  if (stdioUser !== undefined && process.getuid?.() !== 0) {
+    throw new UsageError('--stdio-user: only root can start servers as another user')
+  }
+  const { findIsolation, missingIsolation } = await import('../../../gateway/stdio/isolation.ts')
+  const { StdioChild } = await import('./stdio-child.ts')
+  const isolation = findIsolation()
+  for (const text of missingIsolation(isolation)) log.write('warn', `commands: ${text}`)
+  const network =
+    isolation.namespaces === undefined
+      ? 'their network is not off: this machine has no namespaces'
+      : ''
+  const child = new StdioChild(stdioUser, log)
+  return { child, network, settings: await child.start() }
 }
 
 /** A default folder of the gateway: next to the event log, unless that is in memory. */
@@ -87,6 +116,7 @@ async function start(
   { file: paths, logFile, nats, ephemeral }: RunOptions,
   proxy: Omit<ProxyOptions, 'channel' | 'name'>,
   log: OperationalLog,
+  stdioNetwork: string | undefined,
 ): Promise<Standalone> {
   // These variables have the same meaning as for `sluice controller`.
   const { leaseDurationMs, ledgerRetentionMs } = controllerSettings
@@ -101,6 +131,7 @@ async function start(
       ...valuesOf(readTable({ leaseDurationMs, ledgerRetentionMs }, {}, process.env)),
       digestKeyFile: process.env.SLUICE_DIGEST_KEY_FILE || undefined,
       proxy,
+      ...(stdioNetwork !== undefined && { stdioNetwork }),
       onProblem: (problem) =>
         log.write(problem.severity === 'error' ? 'error' : 'warn', formatProblem(problem)),
       conditions: new ConditionReports(log, paths),

@@ -67,6 +67,8 @@ interface TrafficContext {
   }
   /** Folder for the time series; if undefined, they are in memory only. */
   readonly seriesFolder: string | undefined
+  /** Where commands of MCP targets run; nowhere if omitted. */
+  readonly stdio?: ProxyOptions['stdio']
   /** Called when the admin server receives POST /quitquitquit. */
   onQuit(): void
 }
@@ -79,6 +81,7 @@ export function trafficOptions(
     loopback,
     records,
     seriesFolder,
+    stdio,
     onQuit,
     texts = { env: process.env, sources: {} },
   }: TrafficContext,
@@ -121,6 +124,7 @@ export function trafficOptions(
     modelCatalogs: settings.modelCatalog,
     records: kept,
     ...(seriesFolder !== undefined && { seriesFolder }),
+    ...(stdio && { stdio }),
     ...metricExport(settings),
     publisher: kept && decisionPublisher(nats, log),
     version: packageVersion(),

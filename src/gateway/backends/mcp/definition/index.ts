@@ -3,6 +3,7 @@ import type { McpPins, McpTarget } from '../../../../ground/model/mcp-targets.ts
 import { defineBackend } from '../../define.ts'
 import { approvedCondition, pinsOf } from './pinning.ts'
 import { mcpSchema } from './schema.ts'
+import { stdioCondition } from './stdio.ts'
 import { findMcpTargets } from './targets.ts'
 
 declare module '../../../../ground/model/resources.ts' {
@@ -30,7 +31,9 @@ export const mcpBackend = defineBackend({
     const sections = targets.flatMap((target) => target.sections)
     const lists = reader.observedLists()
     const pins = pinsOf(targets, lists)
-    const condition = approvedCondition(targets, lists)
+    const conditions = [approvedCondition(targets, lists), stdioCondition(targets, reader)].filter(
+      (one) => one !== undefined,
+    )
     return {
       destination: {
         targets,
@@ -39,7 +42,7 @@ export const mcpBackend = defineBackend({
       },
       notes,
       problems,
-      ...(condition && { conditions: [condition] }),
+      ...(conditions.length > 0 && { conditions }),
       ...(targets.length > 0 && { found: { sections, services } }),
     }
   },

@@ -16,6 +16,7 @@ import { atLeastOneOf, exactlyOneOf } from '../../../../ground/schema/rules.ts'
 import { portNumber } from '../../../../ground/schema/shapes/references.ts'
 import { labelSelector } from '../../../../ground/schema/shapes/selectors.ts'
 import {
+  duration,
   longString,
   sectionName,
   shortString,
@@ -111,8 +112,94 @@ const mcpTarget = object('McpTarget', {
   ),
 })
 
-const bridged =
-  'a target is an MCP server over HTTP: run one beside the gateway and name it under static'
+const stdioVariable = object(
+  'StdioVariable',
+  {
+    name: required(
+      text({
+        min: 1,
+        max: 256,
+        pattern: '^[A-Za-z_][A-Za-z0-9_]*$',
+        expects: 'letters, digits and _',
+      }),
+      'Name of the variable. Names that begin with LD_, DYLD_ or GLIBC_ are refused, because they would change the programs that confine the server.',
+    ),
+    value: optional(text({ max: 32_768 }), 'The value.'),
+    secretRef: optional(
+      object(
+        'StdioSecretReference',
+        {
+          name: required(shortString, 'Name of a Secret in the namespace of the backend.'),
+          key: required(shortString, 'Key of the value.'),
+        },
+        { refersTo: 'Secret' },
+      ),
+      'An entry of a Secret that has the value.',
+    ),
+  },
+  { rules: [exactlyOneOf('value', 'secretRef')] },
+)
+
+const stdioLimits = object('StdioLimits', {
+  memory: optional(integer({ min: 16_777_216, max: 1_099_511_627_776 }), {
+    doc: 'Memory of a server with its children.',
+    unit: 'bytes',
+    default: 1_073_741_824,
+  }),
+  openFiles: optional(integer({ min: 16, max: 1_048_576 }), {
+    doc: 'How many files each process may have open.',
+    default: 1024,
+  }),
+  processes: optional(integer({ min: 1, max: 65_536 }), {
+    doc: 'Processes of a server, including itself. Threads count where the kernel limits them.',
+    default: 256,
+  }),
+  instances: optional(integer({ min: 1, max: 10_000 }), {
+    doc: 'Server processes of this target at a time in one proxy.',
+    default: 64,
+  }),
+  timeout: optional(duration, {
+    doc: 'How long the server may take to answer a request.',
+    default: '60s',
+  }),
+  messageSize: optional(integer({ min: 1024, max: 67_108_864 }), {
+    doc: 'Longest line that the server may write.',
+    unit: 'bytes',
+    default: 4_194_304,
+  }),
+})
+
+const stdioTarget = object('StdioTarget', {
+  command: required(
+    list(text({ min: 1, max: 4096 }), { min: 1, max: 256 }),
+    'The program and its arguments, without a shell. A program without a slash is searched in PATH.',
+  ),
+  env: optional(
+    list(stdioVariable, { min: 1, max: 256, unique: { by: ['name'] } }),
+    'Environment of the server. Besides, it only gets PATH, HOME, LANG, LC_ALL and TZ of the gateway.',
+  ),
+  workingDirectory: optional(
+    text({ min: 1, max: 4096, pattern: '^/', expects: 'an absolute path' }),
+    'Working folder. Default: an empty folder of each process, which is removed with it.',
+  ),
+  scope: optional(
+    choice('StdioScope', {
+      Session: 'each session has a process of its own',
+      Principal: 'the sessions of one principal share a process; sessions without one do not',
+      Shared:
+        'all sessions share the same process, which must keep nothing of one client for another',
+    }),
+    {
+      doc: 'Which sessions one process of the server serves: what it keeps, all of them see.',
+      default: 'Session',
+    },
+  ),
+  network: optional(boolean(), {
+    doc: 'Whether the server may use the network. Where the platform cannot separate networks, it can in any case, and the condition StdioServers says so.',
+    default: false,
+  }),
+  limits: optional(stdioLimits, 'Limits of the server.'),
+})
 
 const mcpTargetSelector = object(
   'McpTargetSelector',
@@ -120,6 +207,10 @@ const mcpTargetSelector = object(
     name: required(sectionName, 'Name of the target, for sectionName of policies.'),
     selector: optional(mcpSelector, 'Services of the cluster.'),
     static: optional(mcpTarget, 'A fixed destination; for Services use selector.'),
+    stdio: optional(
+      stdioTarget,
+      'A command that is an MCP server over standard input and output. The gateway starts it if that is enabled: `--stdio-servers` of `sluice run`, `stdio` of GatewayParameters. Beyond the interface of agentgateway.',
+    ),
     pinning: optional(
       choice('McpPinning', {
         Off: 'changes are recorded only',
@@ -133,9 +224,10 @@ const mcpTargetSelector = object(
     ),
   },
   {
-    rules: [exactlyOneOf('selector', 'static')],
+    rules: [exactlyOneOf('selector', 'static', 'stdio')],
     advice: {
-      stdio: `${bridged} (a bridge such as supergateway or mcp-proxy)`,
+      command: 'write command under stdio',
+      cmd: 'write command under stdio: the program and its arguments in one list',
       openapi: 'move host, port and openapi under static',
       mcp: 'write host, port and path under static',
       sse: 'write host, port and path under static, with protocol: SSE',

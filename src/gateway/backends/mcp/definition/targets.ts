@@ -5,6 +5,7 @@ import type { McpProtocol, McpTarget } from '../../../../ground/model/mcp-target
 import type { BackendReader, FoundPort, FoundService } from '../../define.ts'
 import { openApiOf } from './openapi.ts'
 import type { McpSpec } from './schema.ts'
+import { stdioTargetOf } from './stdio.ts'
 
 /** Annotation of a Service: the path of its MCP servers, if not the default path of their protocol. */
 const pathAnnotation = `${ownGroup}/mcp-path`
@@ -33,8 +34,13 @@ export function findMcpTargets({ targets: entries }: McpSpec, reader: BackendRea
   const found: McpTarget[] = []
   const notes: string[] = []
   const problems: string[] = []
-  for (const [at, { name, selector, static: fixed, pinning = 'Off' }] of entries.entries()) {
+  for (const [at, { name, selector, static: fixed, stdio, pinning = 'Off' }] of entries.entries()) {
     const pinned = pinning === 'Off' ? {} : { pinning }
+    if (stdio !== undefined) {
+      const target = stdioTargetOf(name, stdio, `spec.mcp.targets[${at}].stdio`, reader)
+      if (typeof target === 'string') problems.push(target)
+      else found.push({ ...target, ...pinned })
+    }
     if (fixed !== undefined) {
       const openapi = openApiOf(name, fixed, `spec.mcp.targets[${at}].static.openapi`, reader)
       notes.push(...openapi.notes)

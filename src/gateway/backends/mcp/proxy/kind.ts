@@ -29,7 +29,10 @@ export function mcpKind(runtime: GatewayRuntime): BackendKind {
         if (one.type === 'static') runtime.resolver.hosts.warm(one.host)
       }
     },
-    onConfigChange: () => shared.changes.call(),
+    onConfigChange() {
+      shared.stdioHost?.keepOnly([...backends.values()].flatMap(({ targets }) => targets))
+      shared.changes.call()
+    },
     stop: () => shared.stops.call(),
   }
 }

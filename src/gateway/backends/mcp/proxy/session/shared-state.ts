@@ -7,6 +7,7 @@ import type { GatewayRuntime } from '../../../../proxy/request/runtime.ts'
 import { now } from '../../../../proxy/upstream/endpoint.ts'
 import { newId } from '../../ids.ts'
 import { type McpMessage, readMessage } from '../../message.ts'
+import { StdioHostClient } from '../target/stdio-host.ts'
 import { compileTargets, type McpBackend } from '../target/targets.ts'
 import type { Flow } from '../target/transport.ts'
 import type { ClientRecord } from './client-view.ts'
@@ -136,9 +137,13 @@ export class McpSharedState {
   /** Version of the gateway software. */
   readonly version: string
 
-  constructor({ version, sessionKey }: Pick<GatewayRuntime, 'version' | 'sessionKey'>) {
-    this.version = version
-    this.#key = sessionKey
+  /** The process that runs commands. */
+  readonly stdioHost: StdioHostClient | undefined
+
+  constructor(runtime: Pick<GatewayRuntime, 'version' | 'sessionKey' | 'stdio' | 'config'>) {
+    this.version = runtime.version
+    this.#key = runtime.sessionKey
+    this.stdioHost = runtime.stdio && new StdioHostClient(runtime.stdio, runtime)
     // The end of a session that comes before this thread needs it must not be lost.
     this.#channel.open()
   }

@@ -21,6 +21,7 @@ import {
 import { statedVersion } from '../../../../proxy/upstream/http-version.ts'
 import { NameEndpoints, type NameRace } from '../../../../proxy/upstream/name-endpoints.ts'
 import { portPart } from '../../../../proxy/upstream/services.ts'
+import type { StdioTarget } from '../../stdio/settings.ts'
 
 /** One target of a backend. The same object is used until the configuration of the target changes. */
 export interface McpTargetEntry {
@@ -113,6 +114,10 @@ export function accessAt(
   const known = placement.knownBackend(entry.named)
   return known ?? placement.backend(entry.named, () => targetPart(context, entry))
 }
+
+/** Whether sessions at the target share a command, so that a client keeps nothing there. */
+export const sharesProcess = ({ stdio }: McpTarget): boolean =>
+  stdio !== undefined && (JSON.parse(stdio) as StdioTarget).scope !== 'Session'
 
 /** Maximum number of other addresses to try. */
 const maxFallbacks = 3

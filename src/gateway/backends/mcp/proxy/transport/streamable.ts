@@ -20,7 +20,7 @@ import { timeoutOf } from './target-request.ts'
 type Field = readonly [name: string, value: string]
 
 /** The version and the session in the headers of messages to a target. */
-interface TargetWire {
+export interface TargetWire {
   readonly era: ProtocolEra
   /** Not set for `initialize`, which agrees on a version. */
   readonly version?: string
@@ -36,6 +36,7 @@ const jsonBody: Field = ['content-type', 'application/json']
 const acceptsBoth: Field = ['accept', 'application/json, text/event-stream']
 const acceptsEvents: Field = ['accept', 'text/event-stream']
 
+const none: readonly Field[] = []
 const sessionHeaders = new WeakMap<TargetSession, readonly Field[]>()
 
 export class StreamableTransport implements Transport {
@@ -55,6 +56,16 @@ export class StreamableTransport implements Transport {
     this.endpoint = wire.session?.endpoint
   }
 
+  /** Path of messages, if not that of the target. */
+  get path(): string | undefined {
+    return undefined
+  }
+
+  /** Further headers of each message. */
+  protected ownHeaders(): readonly Field[] {
+    return none
+  }
+
   get era(): ProtocolEra {
     return this.#wire.era
   }
@@ -66,7 +77,7 @@ export class StreamableTransport implements Transport {
 
   #headers({ method, name }: Partial<OutgoingMessage> = {}): Field[] {
     const { version, session } = this.#wire
-    const headers: Field[] = [acceptIdentity]
+    const headers: Field[] = [acceptIdentity, ...this.ownHeaders()]
     if (this.traceparent !== undefined) headers.push(['traceparent', this.traceparent])
     if (version !== undefined) headers.push(['mcp-protocol-version', version])
     const id = session?.id ?? this.#created
@@ -80,7 +91,7 @@ export class StreamableTransport implements Transport {
   post(message: OutgoingMessage, listener: ResponseListener): Flow | Promise<Flow> {
     const { session } = this.#wire
     const headers =
-      session === undefined || this.traceparent !== undefined
+      session === undefined || this.traceparent !== undefined || this.ownHeaders().length > 0
         ? this.#postHeaders(message)
         : this.#sessionHeaders(session)
     const { text, bytes, isLong, isNotice, method } = message

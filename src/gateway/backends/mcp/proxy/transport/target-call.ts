@@ -22,6 +22,8 @@ interface MessageTransport {
   readonly entry: McpTargetEntry
   /** Label of the endpoint that has the session. */
   readonly pinned: string | undefined
+  /** Path of messages, if not that of the target. */
+  readonly path?: string | undefined
   /** Label of the endpoint of the last message. */
   endpoint: string | undefined
 }
@@ -79,7 +81,7 @@ export class TargetCall extends LateFlow implements CallListener, TargetMessage 
   }
 
   #send(path: string | undefined): void | Promise<void> {
-    this.path = path
+    this.path = path ?? this.#transport.path
     const ready = prepareRequest(this.#exchange, this.#entry, this)
     return ready instanceof Promise ? ready.then((one) => this.#begin(one)) : this.#begin(ready)
   }

@@ -23,6 +23,7 @@ import type { NameRace } from '../../../../proxy/upstream/name-endpoints.ts'
 import { mcpStepOf } from '../../policy/apply.ts'
 import { isOwnHeader } from '../exchange/forwarded-headers.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
+import type { StdioHostClient } from '../target/stdio-host.ts'
 import { TargetFailure } from '../target/target-failure.ts'
 import { type McpPlace, type McpTargetEntry, placeOf } from '../target/targets.ts'
 
@@ -55,8 +56,19 @@ export function prepareRequest(
   const access = exchange.accessOf(entry)
   requireUsable(access)
   const whole = message.path ?? entry.target.path
-  const place = placeOf(exchange.runtime, entry, access, message.pinned)
+  const place =
+    entry.target.stdio === undefined
+      ? placeOf(exchange.runtime, entry, access, message.pinned)
+      : placeOfHost(exchange.shared.stdioHost)
   return andThen(place, prepareAt, exchange, { access, message, whole })
+}
+
+/** The process that runs commands. TLS and other settings for connections to servers do not apply to it. */
+function placeOfHost(host: StdioHostClient | undefined): McpPlace {
+  const endpoint = host?.endpoints.all[0]
+  if (host === undefined || endpoint === undefined) throw new GatewayError('no_endpoints')
+  const { address } = endpoint
+  return { endpoint, address, fallbackAddresses: [], race: undefined, authority: host.authority }
 }
 
 type Field = readonly [name: string, value: string]

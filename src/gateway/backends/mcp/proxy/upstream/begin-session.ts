@@ -27,7 +27,8 @@ import {
 } from '../target/transport.ts'
 import type { OpenConnections } from '../transport/sse-connection.ts'
 import { SseTransport } from '../transport/sse-transport.ts'
-import { legacyWire, StreamableTransport } from '../transport/streamable.ts'
+import { legacyWire } from '../transport/streamable.ts'
+import { httpTransport } from './http-transport.ts'
 import { ModernTarget } from './modern-target.ts'
 import {
   findDiscoverResult,
@@ -64,7 +65,7 @@ export function transportOf(
   if (entry.target.protocol === 'SSE') {
     return new SseTransport(exchange, entry, held, session, state?.id)
   }
-  return new StreamableTransport(exchange, entry, legacyWire(session))
+  return httpTransport(exchange, entry, legacyWire(session))
 }
 
 /**

@@ -15,7 +15,7 @@ import type { ProtocolEra } from '../../methods.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
 import type { SessionState } from '../session/session-state.ts'
 import { SessionNeeded, TargetFailure, toFailure } from '../target/target-failure.ts'
-import { type McpTargetEntry, TargetMemory } from '../target/targets.ts'
+import { type McpTargetEntry, sharesProcess, TargetMemory } from '../target/targets.ts'
 import type { OnAbandon, Transport } from '../target/transport.ts'
 import type { OpenConnections } from '../transport/sse-connection.ts'
 import { beginQuietly, type InitializedSession } from './begin-session.ts'
@@ -137,6 +137,7 @@ export class ModernClient implements Upstreams {
     await Promise.all(
       backend.targets.map(async (entry) => {
         try {
+          if (sharesProcess(entry.target)) return
           if ((await this.#findEra(entry)).era === 'modern') return
           await this.#beginShared(entry)
         } catch (thrown) {
@@ -159,7 +160,8 @@ export class ModernClient implements Upstreams {
     const held = requestStateIn(this.#request)
     if (held !== undefined) return act(this.#resuming(entry, held))
     const id = newId()
-    const { isStateless } = this.exchange.backend
+    // At a command that sessions share, a session costs nothing.
+    const isStateless = this.exchange.backend.isStateless || sharesProcess(entry.target)
     const begun = await (isStateless ? this.#begin(entry, id) : this.#beginShared(entry))
     if (begun.session.isModern === true) return this.#useEra(entry, 'modern', act)
     const state = this.#state(id, { [entry.target.name]: begun.session })

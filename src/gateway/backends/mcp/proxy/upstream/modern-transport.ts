@@ -4,7 +4,8 @@ import { apiToolsOf } from '../target/api-tools.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
 import type { Transport } from '../target/transport.ts'
 import { ApiTransport } from '../transport/api-transport.ts'
-import { modernWire, StreamableTransport } from '../transport/streamable.ts'
+import { modernWire } from '../transport/streamable.ts'
+import { httpTransport } from './http-transport.ts'
 
 export function modernTransport(
   exchange: McpExchange,
@@ -13,6 +14,6 @@ export function modernTransport(
 ): Transport {
   const tools = apiToolsOf(entry)
   return tools === undefined
-    ? new StreamableTransport(exchange, entry, modernWire(version))
+    ? httpTransport(exchange, entry, modernWire(version))
     : new ApiTransport(exchange, entry, tools)
 }
