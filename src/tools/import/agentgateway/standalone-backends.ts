@@ -111,7 +111,7 @@ function keyOf(auth: SourceField, { name, result }: RouteScene): Fields | undefi
   return keyAuth(result, name, variable === undefined ? { value } : { variable }, auth)
 }
 
-/** MCP servers over HTTP. Those that agentgateway starts itself have no counterpart. */
+/** MCP servers over HTTP, and commands. */
 function toolsOf(mcp: SourceField, { name, result }: RouteScene): Fields | undefined {
   const mode = mcp.text('statefulMode')
   const targets = mcp.items('targets').flatMap((target) => targetOf(target) ?? [])
@@ -124,12 +124,14 @@ function toolsOf(mcp: SourceField, { name, result }: RouteScene): Fields | undef
 function targetOf(target: SourceField): Fields | undefined {
   const label = target.text('name') ?? 'target'
   const name = label.toLowerCase().replace(/[^a-z0-9-]+/g, '-')
+  const stdio = target.get('stdio')
+  if (stdio.isSet) return commandOf(name, stdio)
   const isSse = target.has('sse')
   const server = isSse ? target.get('sse') : target.get('mcp')
   if (!server.isSet) {
     return target.refuse(
       'lost',
-      'only MCP servers over HTTP are converted, not commands and OpenAPI',
+      'only MCP servers over HTTP and commands are converted, not OpenAPI',
     )
   }
   const text = server.text('host') ?? ''
@@ -143,4 +145,23 @@ function targetOf(target: SourceField): Fields | undefined {
   const protocol = isSse ? 'SSE' : undefined
   const policies = url?.isTls === true ? { tls: {} } : undefined
   return { name, static: compact({ host, port, path, protocol, policies }) }
+}
+
+/** A command gets the environment that is written; agentgateway passes on its own unless `clear_env` is set. */
+function commandOf(name: string, stdio: SourceField): Fields {
+  const program = stdio.text('cmd') ?? ''
+  const args = stdio.items('args').flatMap((one) => one.text() ?? [])
+  const env = stdio.entries('env').flatMap(([variable, field]) => {
+    const value = field.text()
+    return value === undefined ? [] : [{ name: variable, value }]
+  })
+  stdio.ignore('clear_env')
+  stdio.report(
+    'changed',
+    'commands run only with --stdio-servers true, without network and with the written environment',
+  )
+  return {
+    name,
+    stdio: compact({ command: [program, ...args], env: env.length > 0 ? env : undefined }),
+  }
 }
