@@ -104,6 +104,16 @@ describe('sluice mcp', () => {
 })
 
 describe('sluice mcp add', () => {
+  it('adds a command, which a gateway runs if that is enabled', async () => {
+    const place = join(folder, 'commands.yaml')
+    const added = await mcp('add', 'local', '-f', place, '--', process.execPath, '-e', '0')
+    expect(added.code).toBe(0)
+    expect(added.stderr).toContain(`sluice mcp run -f ${place} --stdio-servers true`)
+    const listed = await mcp('list', '-f', place)
+    expect(listed.stdout).toContain(`local  ${process.execPath} -e 0`)
+    expect((await sluice('validate', '-f', place)).stdout).not.toContain('error')
+  })
+
   it.each([
     [['web'], 'name the address of the server'],
     [['Web', 'http://h/mcp'], 'a name has lower-case letters'],
@@ -112,7 +122,7 @@ describe('sluice mcp add', () => {
     [['web', 'http://'], 'http:// is not a URL'],
     [['web', 'http://h/mcp', '-H', 'Cookie: a'], 'only Authorization can be sent'],
     [['web', 'http://h/mcp', '-H', 'Authorization: a', '--key-env', 'A'], 'name one credential'],
-    [['web', '--', 'npx', '-y', 'it'], "supergateway --stdio 'npx -y it' --outputTransport"],
+    [['web', '--key-env', 'A', '--', 'npx', '-y', 'it'], '--key-env: npx is a command'],
     [['web', 'http://h/mcp', '-t', 'stdio'], 'Allowed choices are http, sse'],
   ])('refuses %j', async (args, message) => {
     const { code, stderr } = await mcp('add', '--print', ...args)

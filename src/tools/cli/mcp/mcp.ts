@@ -45,11 +45,15 @@ export function addServer(
   }
   file.write()
   output.report(`added ${name} to ${path}`)
-  if (known !== undefined) return exitCode.success
+  if (known !== undefined) {
+    if ('command' in server) output.report(`${name} runs if the gateway has --stdio-servers true`)
+    return exitCode.success
+  }
   const header = key === undefined ? '' : ` --header "Authorization: Bearer ${key.shown}"`
   output.report('')
   output.report('Start the gateway, and point your clients at it:')
-  output.report(`  sluice mcp run${options.file === undefined ? '' : ` -f ${path}`}`)
+  const enabling = 'command' in server ? ' --stdio-servers true' : ''
+  output.report(`  sluice mcp run${options.file === undefined ? '' : ` -f ${path}`}${enabling}`)
   output.report(
     `  claude mcp add --transport http sluice http://127.0.0.1:${file.port}/mcp${header}`,
   )

@@ -22,6 +22,7 @@ const targetsPath = ['spec', 'mcp', 'targets']
 
 interface ListedServer {
   readonly name: string
+  /** Its URL or its command. */
   readonly url: string
 }
 
@@ -68,10 +69,16 @@ export class ServerFile {
   servers(): ListedServer[] {
     return this.#targets().items.flatMap((item) => {
       if (!isMap(item)) return []
-      const { name = '', static: at } = item.toJSON() as {
+      const {
+        name = '',
+        static: at,
+        stdio,
+      } = item.toJSON() as {
         name?: string
+        stdio?: { command: readonly string[] }
         static?: { host: string; port: number; path?: string; policies?: { tls?: object } }
       }
+      if (stdio !== undefined) return [{ name, url: stdio.command.join(' ') }]
       if (at === undefined) return [{ name, url: 'Services that a selector selects' }]
       const scheme = at.policies?.tls === undefined ? 'http' : 'https'
       const host = at.host.includes(':') ? `[${at.host}]` : at.host
@@ -81,7 +88,8 @@ export class ServerFile {
 
   /** @throws UsageError if there is a server of this name */
   add(server: AddedServer): void {
-    const { name, authorization } = server
+    const { name } = server
+    const authorization = 'url' in server ? server.authorization : undefined
     if (this.servers().some((one) => one.name === name)) {
       throw new UsageError(
         `${name} exists already in ${this.path}; remove it first: sluice mcp remove ${name}`,
@@ -152,7 +160,9 @@ function textOf(path: string): string {
 
 const secretName = (server: string) => `mcp-${server}`
 
-function targetOf({ name, url, protocol, authorization }: AddedServer): object {
+function targetOf(server: AddedServer): object {
+  if ('command' in server) return { name: server.name, stdio: { command: server.command } }
+  const { name, url, protocol, authorization } = server
   const secretRef = { name: secretName(name) }
   const at = staticOf(url, authorization === undefined ? {} : { auth: { secretRef } })
   return { name, static: { ...at, path: url.pathname, ...(protocol === 'SSE' && { protocol }) } }

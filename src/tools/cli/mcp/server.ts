@@ -1,12 +1,20 @@
 /** Reads the arguments of `sluice mcp add`. */
 import { UsageError } from '../shared/output.ts'
 
-export interface AddedServer {
+/** A server at a URL, or a command that is a server. */
+export type AddedServer = AddedUrl | AddedCommand
+
+interface AddedUrl {
   readonly name: string
   readonly url: URL
   readonly protocol: 'StreamableHTTP' | 'SSE'
   /** The value of the Authorization header that the server gets; undefined if it gets none. */
   readonly authorization: string | undefined
+}
+
+interface AddedCommand {
+  readonly name: string
+  readonly command: readonly string[]
 }
 
 export interface ServerOptions {
@@ -30,6 +38,11 @@ export function serverOf(
   if (!/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name)) {
     throw new UsageError(`${name}: a name has lower-case letters, digits and -, at most 63`)
   }
+  const [first = ''] = rest
+  if (options.url === undefined && first !== '' && !/^https?:\/\//.test(first)) {
+    requireNoHttp(first, options)
+    return { name, command: rest }
+  }
   const url = urlOf(name, options.url === undefined ? rest : [options.url, ...rest])
   const isOlder = options.transport === undefined && url.pathname.endsWith('/sse')
   return {
@@ -46,7 +59,9 @@ function urlOf(name: string, [text, ...more]: readonly string[]): URL {
       `name the address of the server: sluice mcp add ${name} --url https://HOST/mcp`,
     )
   }
-  if (more.length > 0 || !/^https?:\/\//.test(text)) throw commandError(name, [text, ...more])
+  if (more.length > 0 || !/^https?:\/\//.test(text)) {
+    throw new UsageError(`${[text, ...more].join(' ')} is not a URL`)
+  }
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined) throw new UsageError(`${text} is not a URL`)
   if (url.port === '0') throw new UsageError(`${text}: no server has port 0`)
@@ -61,19 +76,13 @@ function urlOf(name: string, [text, ...more]: readonly string[]): URL {
   return url
 }
 
-/** The gateway starts no processes. */
-function commandError(name: string, words: readonly string[]): UsageError {
-  const command = words.join(' ')
-  return new UsageError(
-    [
-      `${command} is not a URL. The gateway starts no processes: run the command behind a bridge, and add that:`,
-      `  npx -y supergateway --stdio ${quoted(command)} --outputTransport streamableHttp --port 9001`,
-      `  sluice mcp add ${name} --url http://127.0.0.1:9001/mcp`,
-    ].join('\n'),
-  )
+/** Options of servers over HTTP mean nothing for a command. */
+function requireNoHttp(command: string, { transport, header, keyEnv }: ServerOptions): void {
+  const given = { '--transport': transport, '--header': header[0], '--key-env': keyEnv }
+  const [wrong] = Object.entries(given).find(([, value]) => value !== undefined) ?? []
+  if (wrong === undefined) return
+  throw new UsageError(`${wrong}: ${command} is a command; write its variables into the file`)
 }
-
-const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
 
 function authorizationOf({ header, keyEnv }: ServerOptions): string | undefined {
   const values = header.map((text) => {
