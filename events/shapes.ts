@@ -234,6 +234,12 @@ const dataShapes: Readonly<Record<string, Shape>> = {
     reason: 'string',
     author: 'string',
   },
+  'dev.sluice.sessions.ended.v1': {
+    issuer: 'string',
+    entries: [record({ id: 'string', at: 'number', until: 'number' })],
+    reason: 'string',
+    author: 'string',
+  },
   'dev.sluice.budget.defined.v1': {
     budget: 'string',
     name: 'string',

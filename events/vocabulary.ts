@@ -28,6 +28,7 @@ import {
   resourceDeleted,
   resourceRefused,
 } from './resource.ts'
+import { sessionsEnded } from './sessions.ts'
 import { timerFired } from './timer.ts'
 import { toolsApproved, toolsObserved } from './tools.ts'
 
@@ -58,6 +59,7 @@ export const vocabulary = [
   pinLifted,
   toolsObserved,
   toolsApproved,
+  sessionsEnded,
   budgetDefined,
   budgetOpened,
   budgetGranted,

@@ -8,6 +8,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { builtInObjects } from '../../src/control/plane/api-binding.ts'
 import { openControlPlane } from '../../src/control/plane/control-plane.ts'
+import { EndedRecorder } from '../../src/control/plane/ended-recorder.ts'
 import { openLog } from '../../src/control/plane/open-log.ts'
 import { openDigestKey } from '../../src/control/watch/digest-key.ts'
 import { FileSource } from '../../src/control/watch/files.ts'
@@ -45,7 +46,7 @@ async function main(options: ControlPlaneProcessOptions): Promise<void> {
   const plane = await openControlPlane({
     log: await openLog([], { logFile: options.logFile, digestKey }),
     sourceName: '/sluice/files',
-    parts: ({ sourceOptions, recorder }) => ({
+    parts: ({ sourceOptions, recorder, writer }) => ({
       source: new FileSource({
         ...sourceOptions,
         paths: [options.manifests],
@@ -56,6 +57,7 @@ async function main(options: ControlPlaneProcessOptions): Promise<void> {
         ...options,
         address: options.xdsAddress,
         reports: recorder,
+        onEnded: (proxy, report) => new EndedRecorder({ writer }).report(proxy, report),
         ...(tokenFile && { verify: verifyToken(tokenFile) }),
         ...(certificateFile &&
           keyFile && { tls: tlsFiles(certificateFile, keyFile, { everyMs: 50 }) }),

@@ -28,6 +28,8 @@ const script = {
 const maxRedirects = 15
 
 export class Browser {
+  /** Address that every host has; the loopback address if not set. */
+  address: string | undefined
   readonly #jars = new Map<string, Map<string, string>>()
 
   /** The cookies of a host, by name; changes apply to later requests. */
@@ -40,9 +42,10 @@ export class Browser {
     return jar
   }
 
-  /** Another browser with the same cookies. */
-  copy(): Browser {
+  /** Another browser with the same cookies, which may have another address for every host. */
+  copy(address = this.address): Browser {
     const other = new Browser()
+    other.address = address
     for (const [host, jar] of this.#jars) other.#jars.set(host, new Map(jar))
     return other
   }
@@ -54,6 +57,7 @@ export class Browser {
     const cookie = Array.from(jar, ([name, value]) => `${name}=${value}`).join('; ')
     const response = await send(Number(port), {
       method,
+      address: this.address,
       path: pathname + search,
       host,
       headers: { ...headers, ...(cookie !== '' && { cookie }) },

@@ -22,6 +22,7 @@ import type { Status } from '../desired/status-store.ts'
 import { type ConnectedProxy, Delivery } from './delivery.ts'
 import type { PendingTimer } from './delivery-timers.ts'
 import { DeploymentReports } from './deployment-reports.ts'
+import type { EndedSessions } from './ended-sessions.ts'
 import { LogInputs, type StoredInputs } from './log-inputs.ts'
 import { Pin, type PinState, type StoredPin } from './pin.ts'
 import {
@@ -261,6 +262,11 @@ export class Fold {
   /** Why the cluster refuses the objects of a Gateway; undefined if it does not refuse them. */
   deploymentProblem(key: ObjectKey): string | undefined {
     return this.#deployments.problem(key)
+  }
+
+  /** Sessions and tokens that are refused. */
+  get endedSessions(): EndedSessions {
+    return this.#inputs.ended
   }
 
   /** The proxies that are connected, by name. */

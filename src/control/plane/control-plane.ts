@@ -69,9 +69,8 @@ export async function openControlPlane<Chosen extends ControlPlaneParts>(
 }
 
 /** Creates a unique name for one run of a replica. */
-function newIdentity({ replica = 'local' }: { readonly replica?: string }): string {
-  return `${replica}_${randomUUID().slice(0, 8)}`
-}
+const newIdentity = ({ replica = 'local' }: { readonly replica?: string }): string =>
+  `${replica}_${randomUUID().slice(0, 8)}`
 
 export class ControlPlane<Chosen extends ControlPlaneParts> implements StartedPlane {
   readonly #ended = Promise.withResolvers<unknown>()
@@ -140,6 +139,7 @@ export class ControlPlane<Chosen extends ControlPlaneParts> implements StartedPl
       onChange: (events) => this.#appendObserved(events),
     }
     this.parts = options.parts(this)
+    fold.endedSessions.sendTo((entries) => this.parts.channel.endSessions?.(entries))
     this.#lease = this.#createLease()
     this.#leadership = this.#createLeadership()
     const writing = {

@@ -19,6 +19,7 @@ import { type ControlPlane, openControlPlane } from './control-plane.ts'
 import { type ClusterOptions, ClusterSinks } from './controller/cluster.ts'
 import type { ControllerHealth } from './controller/health.ts'
 import { servedCertificate } from './controller/xds-certificate.ts'
+import { EndedRecorder } from './ended-recorder.ts'
 import { type OpenedLog, tooNewText } from './open-log.ts'
 import type { ControlPlaneOptions, OpenLease, StartedPlane } from './parts.ts'
 import { ToolsRecorder } from './tools-recorder.ts'
@@ -88,11 +89,13 @@ function clusterParts(
   })
   const sinks = new ClusterSinks(options, plane, ledger)
   const tools = new ToolsRecorder(plane)
+  const endings = new EndedRecorder(plane)
   const channel = new XdsServer({
     address: settings.xdsAddress,
     reports: plane.recorder,
     ledger: ledger.connect,
     onList: (proxy, report) => tools.report(proxy, report),
+    onEnded: (proxy, report) => endings.report(proxy, report),
     isBehind: (position) => plane.isBehind(position),
     verify: verifyServiceAccount(client, isInCluster),
     ...(series && { series }),

@@ -1,5 +1,6 @@
 /** The parts of the control plane that differ between one machine and a cluster. */
 import type { ResourceEvent, SluiceEvent } from '../../../events/index.ts'
+import type { EndedEntry } from '../../ground/model/ended-sessions.ts'
 import type { DesiredDelta, VersionedResource } from '../../ground/model/resources.ts'
 import type { Fold, FoldChange } from '../actors/fold.ts'
 import type { TimersOptions } from '../effects/timers.ts'
@@ -36,6 +37,8 @@ interface Channel {
   publish(delta: DesiredDelta): void
   /** Sends resources of the first state before it is complete. Proxies apply them but do not serve them yet. */
   prepare?(resources: readonly VersionedResource[]): void
+  /** Sends sessions and tokens that are refused, before the configuration that comes after them. */
+  endSessions?(entries: readonly EndedEntry[]): void
   close?(): Promise<void>
 }
 

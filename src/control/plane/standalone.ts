@@ -24,6 +24,7 @@ import { builtInObjects, objectsWithStdio } from './api-binding.ts'
 import { BudgetLedger } from './budget-ledger.ts'
 import { warningHost } from './budget-warnings.ts'
 import { type ControlPlane, openControlPlane } from './control-plane.ts'
+import { EndedRecorder } from './ended-recorder.ts'
 import {
   isDamage,
   type OpenedLog,
@@ -102,6 +103,7 @@ async function startOn(log: OpenedLog, options: StandaloneOptions): Promise<Stan
   const end = watchLog(options, plane, reading, log.discard && started.promise)
   const name = log.shared?.replica ?? soleProxy
   const tools = new ToolsRecorder(plane)
+  const endings = new EndedRecorder(plane)
   // The threads load while the configuration is read.
   const starting = startProxy({
     ...options.proxy,
@@ -109,6 +111,7 @@ async function startOn(log: OpenedLog, options: StandaloneOptions): Promise<Stan
     channel: plane.parts.channel,
     ledger: { connect: plane.parts.ledger.connect, isSole: !plane.isShared },
     reportList: (report) => tools.report(name, report),
+    reportEnded: (report) => endings.report(name, report),
     moreMetrics: () => ({
       ...(plane.isShared && digestChecks.snapshot()),
       ...plane.parts.ledger.metrics(),

@@ -2,6 +2,7 @@
  * The interface between the publisher of desired state and a proxy. It contains only types: the local
  * channel implements it within a process, the remote channel with a stream from a controller.
  */
+import type { EndedEntry } from '../../ground/model/ended-sessions.ts'
 import type { ResourceKey } from '../../ground/model/resources.ts'
 
 /** A `sluice.resource.v1.Delta` message in shared memory of all threads; it is never modified. */
@@ -38,6 +39,11 @@ export interface ConfigChannel {
    * in order. Returns a function that ends the subscription.
    */
   subscribe(receive: (update: ConfigUpdate) => void): () => void
+  /**
+   * Calls `receive` with all sessions and tokens that are refused, if there are any, then with further ones. Returns a
+   * function that ends the subscription.
+   */
+  subscribeEnded?(receive: (entries: readonly EndedEntry[]) => void): () => void
   /** Reports that the proxy applied everything up to `sequence`, except rejected resources. */
   ack(proxy: string, sequence: number): void
   /** Reports that the proxy cannot apply a resource; `sequence` is the last one that it received. */

@@ -20,11 +20,13 @@ import {
 } from '../../../proto/gen/discovery/delta_pb.ts'
 import { RejectionsSchema } from '../../../proto/gen/resource_pb.ts'
 import type { HolderReport } from '../../ground/model/budgets.ts'
+import type { EndedEntry, EndedReport } from '../../ground/model/ended-sessions.ts'
 import type { ListReport } from '../../ground/model/mcp-lists.ts'
 import type { ObjectName } from '../../ground/model/names.ts'
 import type { ResourceKey } from '../../ground/model/resources.ts'
 import type { SeriesReport, StoredSeries } from '../../ground/model/series.ts'
 import type { Rejection } from './channel.ts'
+import { decodeEndedEntries, decodeEndedReport, encodeEnded } from './ended-sessions.ts'
 import {
   type AddressedUpdate,
   decodeReport,
@@ -60,6 +62,8 @@ export interface ProxyNode {
   readonly version: string
   /** Random text of the process, so that a duplicate name is told from a reconnect; not set by old proxies. */
   readonly instance?: string
+  /** Whether the proxy understands messages about ended sessions; not set by old proxies. */
+  readonly takesEnded?: boolean
 }
 
 /** A message from a proxy to its controller. */
@@ -74,6 +78,8 @@ export interface DeltaRequest {
   readonly list?: ListReport
   /** Time series of the proxy; the message has nothing else. */
   readonly series?: SeriesReport
+  /** Sessions of users that have ended; the message has nothing else. */
+  readonly ended?: EndedReport
   /** Whether the proxy is shutting down; the message has nothing else. */
   readonly isLeaving?: boolean
   readonly typeUrl: string
@@ -109,6 +115,8 @@ export interface DeltaResponse {
   readonly ledger?: AddressedUpdate
   /** What the controller has of the time series; the message has nothing else. */
   readonly seriesStored?: StoredSeries
+  /** Sessions and tokens that are refused; the message has nothing else. */
+  readonly ended?: readonly EndedEntry[]
   readonly upserted: readonly ReceivedResource[]
   readonly removed: readonly ResourceKey[]
   /** Whether further responses of the same change set follow. */
@@ -129,7 +137,7 @@ function nodeId({ name, addresses, gateway }: ProxyNode): string {
 }
 
 function encodeNode(node: ProxyNode, position: number | undefined) {
-  const { name, gateway, addresses, version, instance } = node
+  const { name, gateway, addresses, version, instance, takesEnded } = node
   return {
     id: nodeId(node),
     cluster: `${gateway.namespace}/${gateway.name}`,
@@ -141,6 +149,7 @@ function encodeNode(node: ProxyNode, position: number | undefined) {
       role: `${gateway.namespace}~${gateway.name}`,
       ...(position !== undefined && { POSITION: String(position) }),
       ...(instance !== undefined && { PROCESS: instance }),
+      ...(takesEnded === true && { ENDED_SESSIONS: '1' }),
     },
     userAgentName: 'sluice',
     userAgentVersion: version,
@@ -160,6 +169,7 @@ function decodeNode({ id, metadata, userAgentVersion }: Node): ProxyNode | undef
     addresses,
     version: userAgentVersion,
     ...(instance !== undefined && { instance }),
+    ...(textOf(metadata, 'ENDED_SESSIONS') !== undefined && { takesEnded: true }),
   }
 }
 
@@ -194,7 +204,7 @@ export function encodeRequest(request: DeltaRequest): Uint8Array<ArrayBuffer> {
 export function decodeRequest(bytes: Uint8Array): DeltaRequest {
   const message = fromBinary(DeltaDiscoveryRequestSchema, bytes)
   const { node, typeUrl, initialResourceVersions, responseNonce: nonce, errorDetail } = message
-  const { ledgerReport, listReport, seriesReport, isLeaving } = message
+  const { ledgerReport, listReport, seriesReport, endedReport, isLeaving } = message
   const known = node === undefined ? undefined : decodeNode(node)
   const position = Number(textOf(node?.metadata, 'POSITION') ?? Number.NaN)
   const detail = errorDetail?.details.find((any) => any.typeUrl === rejectionsTypeUrl)
@@ -207,6 +217,7 @@ export function decodeRequest(bytes: Uint8Array): DeltaRequest {
     ...(seriesReport !== undefined && {
       series: { periodMs: seriesReport.periodMs, frames: seriesReport.frames },
     }),
+    ...(endedReport.length > 0 && { ended: decodeEndedReport(endedReport) }),
     ...(isLeaving && { isLeaving }),
     typeUrl,
     versions: new Map(Object.entries(initialResourceVersions)),
@@ -237,6 +248,13 @@ export const encodeListRequest = (report: ListReport): Uint8Array<ArrayBuffer> =
   toBinary(
     DeltaDiscoveryRequestSchema,
     create(DeltaDiscoveryRequestSchema, { listReport: encodeListReport(report) }),
+  )
+
+/** Encodes a report of sessions that have ended. */
+export const encodeEndedRequest = (report: EndedReport): Uint8Array<ArrayBuffer> =>
+  toBinary(
+    DeltaDiscoveryRequestSchema,
+    create(DeltaDiscoveryRequestSchema, { endedReport: encodeEnded(report) }),
   )
 
 export const encodeSeriesRequest = (seriesReport: SeriesReport): Uint8Array<ArrayBuffer> =>
@@ -321,6 +339,13 @@ export const encodeSeriesResponse = (stored: StoredSeries): Uint8Array<ArrayBuff
   )
 }
 
+/** Encodes sessions and tokens that are refused. */
+export const encodeEndedResponse = (entries: readonly EndedEntry[]): Uint8Array<ArrayBuffer> =>
+  toBinary(
+    DeltaDiscoveryResponseSchema,
+    create(DeltaDiscoveryResponseSchema, { endedSessions: encodeEnded(entries) }),
+  )
+
 const decodeStored = (endMs: Readonly<Record<string, bigint>>): StoredSeries =>
   new Map(Object.entries(endMs).map(([period, end]) => [Number(period), Number(end)]))
 
@@ -332,6 +357,7 @@ export function decodeResponse(bytes: Uint8Array): DeltaResponse {
     ...(message.seriesStored !== undefined && {
       seriesStored: decodeStored(message.seriesStored.endMs),
     }),
+    ...(message.endedSessions.length > 0 && { ended: decodeEndedEntries(message.endedSessions) }),
     position: message.systemVersionInfo,
     nonce: message.nonce,
     upserted: message.resources.map(({ name, version, resource }) => ({

@@ -3,6 +3,7 @@
  * proxies. All workers read a change set or the full state from the same shared memory. The full state is only
  * encoded for a worker that starts, and is not kept: the resources are in memory anyway.
  */
+import { type EndedEntry, EndedList } from '../../ground/model/ended-sessions.ts'
 import {
   type DesiredDelta,
   type ResourceKey,
@@ -51,6 +52,8 @@ function partsOf(all: readonly VersionedResource[]): VersionedResource[][] {
 }
 
 export class InProcessChannel implements ConfigChannel {
+  readonly #ended = new EndedList()
+  readonly #endedSubscribers = new Set<(entries: readonly EndedEntry[]) => void>()
   readonly #acks: AckHandler
   readonly #resources = new Map<ResourceKey, VersionedResource>()
   readonly #subscribers = new Set<(update: ConfigUpdate) => void>()
@@ -148,6 +151,19 @@ export class InProcessChannel implements ConfigChannel {
     const known = this.current() ?? this.#prepared()
     if (known !== undefined) receive(known)
     return () => this.#subscribers.delete(subscriber)
+  }
+
+  /** Sends sessions and tokens that are refused to every worker. */
+  endSessions(entries: readonly EndedEntry[]): void {
+    this.#ended.add(entries, Date.now())
+    for (const receive of this.#endedSubscribers) receive(entries)
+  }
+
+  subscribeEnded(receive: (entries: readonly EndedEntry[]) => void): () => void {
+    const subscriber = (entries: readonly EndedEntry[]) => receive(entries)
+    this.#endedSubscribers.add(subscriber)
+    if (this.#ended.size > 0) receive(this.#ended.all())
+    return () => this.#endedSubscribers.delete(subscriber)
   }
 
   ack(proxy: string, sequence: number): void {

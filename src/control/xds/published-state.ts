@@ -4,7 +4,12 @@
  */
 
 import type { ObjectName } from '../../ground/model/names.ts'
-import type { DesiredDelta, ResourceKey, VersionedResource } from '../../ground/model/resources.ts'
+import type {
+  DesiredDelta,
+  Resource,
+  ResourceKey,
+  VersionedResource,
+} from '../../ground/model/resources.ts'
 import { contentVersion } from '../wire/content-version.ts'
 import { type DiscoveryPiece, encodePiece } from '../wire/discovery.ts'
 import { encodeBody } from '../wire/encode.ts'
@@ -32,6 +37,8 @@ export interface GatewayState {
   keys(): Iterable<ResourceKey>
   /** Version of a resource; undefined if it is not published or not needed. */
   version(key: ResourceKey): string | undefined
+  /** A resource; undefined if it is not published or not needed. */
+  resource(key: ResourceKey): Resource | undefined
   /** Bytes of a resource; undefined if it is not published, not needed or cannot be encoded. */
   piece(key: ResourceKey): DiscoveryPiece | undefined
   close(): void
@@ -162,6 +169,7 @@ export class PublishedState {
     return {
       keys: () => members.values().filter((node) => this.#entries.has(node)),
       version: (key) => form(key)?.versioned.version,
+      resource: (key) => form(key)?.versioned.resource,
       piece: (key) => this.#pieceOf(form(key)),
       close: () => this.#close(root),
     }

@@ -16,6 +16,7 @@
 import { randomUUID } from 'node:crypto'
 import { status } from '@grpc/grpc-js'
 import type { ConnectLedger } from '../../ground/model/budgets.ts'
+import type { EndedEntry, EndedReport } from '../../ground/model/ended-sessions.ts'
 import type { ListReport } from '../../ground/model/mcp-lists.ts'
 import type { ObjectName } from '../../ground/model/names.ts'
 import type { DesiredDelta, ResourceKey } from '../../ground/model/resources.ts'
@@ -30,6 +31,7 @@ import {
 import type { TlsSource } from './credentials.ts'
 import type { ProxyReports } from './delivery-recorder.ts'
 import { gatewayRoot } from './edges.ts'
+import { EndedSender } from './ended-sender.ts'
 import { type Listen, listenOverGrpc, type StreamCall } from './listener.ts'
 import { writeXdsMetrics, XdsCounters } from './metrics.ts'
 import { bearerToken, peerOf, tokenProblem } from './peer.ts'
@@ -55,8 +57,10 @@ export interface XdsServerOptions {
   readonly isBehind?: (position: number) => Promise<boolean>
   /** The ledger of budgets. If omitted, proxies get no allowances. */
   readonly ledger?: ConnectLedger
-  /** Receives what proxies have seen that MCP servers list. */
+  /** Receives what MCP servers list. */
   readonly onList?: (proxy: string, report: ListReport) => void
+  /** Receives which sessions of users have ended at a proxy. */
+  readonly onEnded?: (proxy: string, report: EndedReport) => void
   /** Returns who stores the time series of the proxy `namespace/gateway/name`. If omitted, they are not stored. */
   readonly series?: (proxy: string) => ConnectSeries
   /** How long a proxy may take to acknowledge a change before its stream is closed. Default 30 s. */
@@ -94,6 +98,7 @@ export class XdsServer {
   /** Names of connected proxies that others were refused for, so that each is reported once. */
   readonly #duplicates = new Set<string>()
   readonly #expected = new Set<string>()
+  readonly #ended = new EndedSender()
   #listener: Awaited<ReturnType<Listen>> | undefined
   #watch: NodeJS.Timeout | undefined
   #isClosing = false
@@ -129,6 +134,11 @@ export class XdsServer {
         .changed(touched.get(gatewayRoot(node.gateway)))
         .catch((error) => this.#fail(call, status.INTERNAL, messageOf(error)))
     }
+  }
+
+  /** Sends sessions and tokens that are refused to every proxy. */
+  endSessions(entries: readonly EndedEntry[]): void {
+    this.#ended.add(entries, this.#connected.values())
   }
 
   /**
@@ -207,11 +217,14 @@ export class XdsServer {
   /** Takes a message of a proxy whose first request was accepted: a report, or an acknowledgement. */
   async #receive(connected: Connected, request: DeltaRequest): Promise<void> {
     const { session, holders, node } = connected
-    const { ledger, list, series, isLeaving } = request
+    const { ledger, list, series, ended, isLeaving } = request
     if (ledger !== undefined) holders.report(ledger)
     else if (list !== undefined) {
       // Only about a backend of the proxy's own Gateway.
       if (session.has(`backend/${list.backend}`)) this.#options.onList?.(node.name, list)
+    } else if (ended !== undefined) {
+      // Only about users of a policy of the proxy's own Gateway.
+      if (session.signsInAt(ended)) this.#options.onEnded?.(node.name, ended)
     } else if (series !== undefined) {
       connected.series ??= this.#connectSeries(connected)
       connected.series?.report(series)
@@ -300,6 +313,8 @@ export class XdsServer {
       ...(address !== undefined && { address }),
       ...(node.version !== '' && { version: node.version }),
     })
+    // Before the configuration, so that no session is accepted that has ended.
+    this.#ended.sendAll(connected)
     session.greet(versions).catch((error) => this.#fail(call, status.INTERNAL, messageOf(error)))
     return connected
   }

@@ -88,6 +88,17 @@ export class ProxySession {
     return this.#gateway.version(key) !== undefined
   }
 
+  /** Whether a policy of this Gateway signs users in at this client of an issuer. */
+  signsInAt({ issuer, clientId }: { readonly issuer: string; readonly clientId: string }): boolean {
+    for (const key of this.#gateway.keys()) {
+      const resource = key.startsWith('policy/') ? this.#gateway.resource(key) : undefined
+      if (resource?.type !== 'policy' || resource.field !== 'oidc') continue
+      const config = JSON.parse(resource.config) as Record<string, unknown>
+      if (config.issuer === issuer && config.clientId === clientId) return true
+    }
+    return false
+  }
+
   /** Begins the session: sends what differs from the versions that the proxy has, or an empty response. */
   greet(versions: ReadonlyMap<ResourceKey, string>): Promise<void> {
     for (const [key, version] of versions) {

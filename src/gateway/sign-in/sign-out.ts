@@ -5,6 +5,7 @@
 import { TokenVerifier } from '../../engines/auth/jwt/verifier.ts'
 import { isObject } from '../../ground/base/json-object.ts'
 import type { Exchange, RequestHead, RespondVerdict } from '../../ground/exchange/exchange.ts'
+import { nameOfSubject } from '../../ground/model/ended-sessions.ts'
 import type { OidcConfig } from './config.ts'
 import { deletePieces, type RequestCookies } from './cookies.ts'
 import { absolute, isSameSite, originOf } from './navigation.ts'
@@ -15,7 +16,6 @@ import type { CookieNames } from './sign-in.ts'
 import {
   nameOfProviderSession,
   nameOfSession,
-  nameOfSubject,
   nameOfUnnamedSessions,
   type SignedOut,
 } from './signed-out.ts'

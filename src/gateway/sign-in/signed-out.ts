@@ -1,9 +1,11 @@
 /**
- * Sessions that were signed out before their cookies expire: by the user, or by the provider. All workers of a proxy
- * have the same list. Other replicas do not get it; there, a session ends when its tokens must be
- * renewed, because the provider refuses that.
+ * Sessions that were signed out before their cookies expire: by the user, or by the provider. The workers of a proxy
+ * tell each other at once. Other proxies learn it from the control plane (`src/gateway/tokens/refused.ts`), also after
+ * a restart.
  */
 import { BoundedMap } from '../../ground/base/bounded-map.ts'
+import { endedId, nameOfSubject } from '../../ground/model/ended-sessions.ts'
+import { refused, reportEnded } from '../tokens/refused.ts'
 import type { Session } from './session.ts'
 import { receiveMessages, sendMessage, type WorkerMessage } from './worker-channel.ts'
 
@@ -33,7 +35,7 @@ export function signedOutOf(issuer: string, clientId: string): SignedOut {
   const topic = JSON.stringify(['signed out', issuer, clientId])
   let found = lists.get(topic)
   if (found === undefined) {
-    found = new SignedOut(topic)
+    found = new SignedOut(topic, issuer, clientId)
     lists.set(topic, found)
   }
   return found
@@ -41,28 +43,39 @@ export function signedOutOf(issuer: string, clientId: string): SignedOut {
 
 export class SignedOut {
   readonly #topic: string
+  readonly #issuer: string
+  readonly #clientId: string
   readonly #entries: Readonly<Record<Source, BoundedMap<string, Entry>>> = {
     proven: new BoundedMap(maxEntries),
     frame: new BoundedMap(maxEntries),
   }
-  /** Incremented by each change. */
-  version = 0
+  #changes = 0
 
-  constructor(topic: string) {
+  constructor(topic: string, issuer: string, clientId: string) {
     this.#topic = topic
+    this.#issuer = issuer
+    this.#clientId = clientId
     receiveMessages(topic, (message) => this.#receive(message))
     sendMessage({ type: 'started', topic })
   }
 
-  /** `name` is one of `nameOf…`. */
+  /** A number that increases with each change. */
+  get version(): number {
+    return this.#changes + refused.version
+  }
+
+  /** `name` is one of `nameOf…`. What is not proven stays in this proxy, because anybody can cause it. */
   add(name: string, at: number, until: number, source: Source = 'proven'): void {
     this.#set(source, name, { at, until })
     sendMessage({ type: 'signedOut', topic: this.#topic, source, name, at, until })
+    if (source === 'frame') return
+    const entries = [{ name, at, until }]
+    reportEnded({ issuer: this.#issuer, clientId: this.#clientId, entries })
   }
 
   has({ id, claims, issuedAt }: Session, nowMs: number): boolean {
     const lists = [this.#entries.proven, this.#entries.frame].filter(({ size }) => size > 0)
-    if (lists.length === 0) return false
+    if (lists.length === 0 && refused.size === 0) return false
     const { sub, sid } = claims
     const names = [
       nameOfSession(id),
@@ -70,12 +83,20 @@ export class SignedOut {
       ...(typeof sid === 'string' ? [nameOfProviderSession(sid)] : []),
       ...(typeof sub === 'string' && sid === undefined ? [nameOfUnnamedSessions(sub)] : []),
     ]
-    return lists.some((list) =>
+    const isHere = lists.some((list) =>
       names.some((name) => {
         const entry = list.get(name)
         return entry !== undefined && entry.until > nowMs && issuedAt <= entry.at
       }),
     )
+    return isHere || refused.has(this.#idsOf(names, claims), issuedAt, nowMs)
+  }
+
+  /** Operators revoke what belongs to a user for all clients of an issuer. */
+  #idsOf(names: readonly string[], { iss, sub }: Session['claims']): string[] {
+    const issuer = typeof iss === 'string' ? iss : this.#issuer
+    const own = names.map((name) => endedId(this.#issuer, this.#clientId, name))
+    return typeof sub === 'string' ? [...own, endedId(issuer, undefined, nameOfSubject(sub))] : own
   }
 
   #receive(message: WorkerMessage): void {
@@ -94,12 +115,11 @@ export class SignedOut {
     if (known !== undefined && known.at >= at && known.until >= until) return
     entries.delete(name)
     entries.set(name, { at, until })
-    this.version++
+    this.#changes++
   }
 }
 
 export const nameOfSession = (id: string): string => `id ${id}`
-export const nameOfSubject = (sub: string): string => `sub ${sub}`
 /** The sessions of a user whose ID tokens have no `sid`. */
 export const nameOfUnnamedSessions = (sub: string): string => `no sid ${sub}`
 export const nameOfProviderSession = (sid: string): string => `sid ${sid}`

@@ -4,6 +4,7 @@ import { TokenVerifier } from '../../engines/auth/jwt/verifier.ts'
 import type { Callouts, SecretValues } from '../../ground/exchange/exchange.ts'
 import { clientSecretText } from './client-secret-text.ts'
 import { type Answer, Introspection } from './introspection.ts'
+import { isRevoked, revokedText } from './refused.ts'
 import type { TokenIssuer } from './token-issuer.ts'
 
 export class TokenChecker {
@@ -24,9 +25,13 @@ export class TokenChecker {
   }
 
   check(token: string): Answer | Promise<Answer> {
-    return this.#introspection !== undefined && this.#isAskedAbout(token)
-      ? this.#introspection.find(token)
-      : answerOf(this.#verifier.verify(token, Date.now()))
+    if (this.#introspection === undefined || !this.#isAskedAbout(token)) {
+      return answerOf(this.#verifier.verify(token, Date.now()))
+    }
+    const answer = this.#introspection.find(token)
+    const check = (found: Answer) =>
+      'claims' in found ? answerOf(found.claims, this.#issuer) : found
+    return answer instanceof Promise ? answer.then(check) : check(answer)
   }
 
   /** A token that names an issuer is sent to no other one. */
@@ -38,5 +43,7 @@ export class TokenChecker {
   }
 }
 
-const answerOf = (verified: Claims | string): Answer =>
-  typeof verified === 'string' ? { problem: verified } : { claims: verified }
+function answerOf(verified: Claims | string, issuer?: string): Answer {
+  if (typeof verified === 'string') return { problem: verified }
+  return isRevoked(verified, issuer) ? { problem: revokedText } : { claims: verified }
+}

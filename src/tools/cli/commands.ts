@@ -23,6 +23,7 @@ import { addMcp } from './mcp/index.ts'
 import { addProxy } from './proxy/index.ts'
 import { addRender } from './render/index.ts'
 import { addReplay } from './replay/index.ts'
+import { addRevoke } from './revoke/index.ts'
 import { addFreeze, addRollback } from './rollback/index.ts'
 import { addRun } from './run/index.ts'
 import { addHelp, hintAtHelp } from './shared/options.ts'
@@ -69,6 +70,7 @@ const commands: readonly ((program: Command) => void)[] = [
   addController,
   addIdentityProvider,
   addKeys,
+  addRevoke,
   addImport,
   addCompletion,
   addManual,

@@ -15,6 +15,11 @@ import type { ConfigChannel, ConfigUpdate, Rejection } from '../../../control/wi
 import type { ChangeSetRefusal } from '../../../control/wire/discovery.ts'
 import { assembleSharedDelta, type EncodedResource } from '../../../control/wire/encode.ts'
 import type { ConnectLedger, HolderReport, HolderUpdate } from '../../../ground/model/budgets.ts'
+import {
+  type EndedEntry,
+  EndedList,
+  type EndedReport,
+} from '../../../ground/model/ended-sessions.ts'
 import type { ReportList } from '../../../ground/model/mcp-lists.ts'
 import type { ResourceKey } from '../../../ground/model/resources.ts'
 import type { ConnectSeries, StoredSeries } from '../../../ground/model/series.ts'
@@ -50,6 +55,8 @@ interface RemoteHolder {
 /** A report without buckets, which the controller answers with what it has. */
 const askForStored = { periodMs: 0, frames: new Uint8Array() }
 
+/** Maximum number of reports of ended sessions that wait for a controller. */
+const maxWaitingEnded = 10_000
 /** Minimum delay before a write to disk. */
 const firstSaveMs = 100
 /** Minimum time between two writes to disk. */
@@ -69,6 +76,10 @@ export class RemoteChannel implements ConfigChannel {
   /** Holders of budgets, with their last reports. */
   readonly #holders = new Map<string, RemoteHolder>()
   readonly #lists = new ReportedLists()
+  readonly #endedList = new EndedList()
+  readonly #endedSubscribers = new Set<(entries: readonly EndedEntry[]) => void>()
+  /** Reports of ended sessions that wait for a controller. */
+  readonly #waitingEnded: EndedReport[] = []
   /** Receives what the controller has of the time series; undefined if these are not reported. */
   #series: ((stored: StoredSeries) => void) | undefined
   /** Number of the connection whose first change set was checked. */
@@ -93,10 +104,12 @@ export class RemoteChannel implements ConfigChannel {
     this.#options = options
     this.#stream = new ControllerStream({
       ...options,
+      node: { ...options.node, takesEnded: true },
       versions: () => this.#state.versions(),
       position: () => this.#receivedPosition || undefined,
       onChange: (change) => this.#receive(change),
       onLedger: ({ holder, ...update }) => this.#holders.get(holder)?.receive(update),
+      onEnded: (entries) => this.#receiveEnded(entries),
       onSeries: (stored) => this.#series?.(stored),
       onOpen: (address) => this.#opened(address),
       onEnd: (address, why, wasOpen) => this.#ended(address, why, wasOpen),
@@ -143,6 +156,7 @@ export class RemoteChannel implements ConfigChannel {
     // Another replica does not know what the last one has not counted.
     for (const { last } of this.#holders.values()) if (last !== undefined) this.#stream.report(last)
     for (const report of this.#lists.takeWaiting()) this.#stream.reportList(report)
+    for (const report of this.#waitingEnded.splice(0)) this.#stream.reportEnded(report)
     if (this.#series !== undefined) this.#stream.reportSeries(askForStored)
     if (this.#isLeaving) this.#stream.sendLeaving()
   }
@@ -296,6 +310,24 @@ export class RemoteChannel implements ConfigChannel {
   readonly reportList: ReportList = (report) => {
     const news = this.#lists.take(report)
     if (news !== undefined && !this.#stream.reportList(news)) this.#lists.wait(news)
+  }
+
+  /** Reports sessions that have ended, now or when a controller is connected. */
+  readonly reportEnded = (report: EndedReport): void => {
+    if (this.#stream.reportEnded(report)) return
+    if (this.#waitingEnded.length < maxWaitingEnded) this.#waitingEnded.push(report)
+  }
+
+  #receiveEnded(entries: readonly EndedEntry[]): void {
+    this.#endedList.add(entries, Date.now())
+    for (const receive of this.#endedSubscribers) receive(entries)
+  }
+
+  subscribeEnded(receive: (entries: readonly EndedEntry[]) => void): () => void {
+    const subscriber = (entries: readonly EndedEntry[]) => receive(entries)
+    this.#endedSubscribers.add(subscriber)
+    if (this.#endedList.size > 0) receive(this.#endedList.all())
+    return () => this.#endedSubscribers.delete(subscriber)
   }
 
   // Disk ------------------------------------------------------------------------------------------

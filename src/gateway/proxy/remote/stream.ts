@@ -23,6 +23,7 @@ import {
   type DeltaResponse,
   decodeResponse,
   deltaMethodPath,
+  encodeEndedRequest,
   encodeLeavingRequest,
   encodeLedgerRequest,
   encodeListRequest,
@@ -35,6 +36,7 @@ import {
 import type { AddressedUpdate } from '../../../control/wire/ledger-messages.ts'
 import { bufferOf } from '../../../ground/base/buffers.ts'
 import type { HolderReport } from '../../../ground/model/budgets.ts'
+import type { EndedEntry, EndedReport } from '../../../ground/model/ended-sessions.ts'
 import type { ListReport } from '../../../ground/model/mcp-lists.ts'
 import type { ResourceKey } from '../../../ground/model/resources.ts'
 import type { SeriesReport, StoredSeries } from '../../../ground/model/series.ts'
@@ -66,6 +68,8 @@ export interface StreamOptions {
   onLedger?(update: AddressedUpdate): void
   /** Called with what the controller has of the time series. */
   onSeries?(stored: StoredSeries): void
+  /** Called with sessions and tokens that are refused. */
+  onEnded?(entries: readonly EndedEntry[]): void
   onOpen(address: string): void
   /** Called when a stream has ended. `wasOpen` is true if the controller had responded on it. */
   onEnd(address: string, why: string, wasOpen: boolean): void
@@ -238,6 +242,13 @@ export class ControllerStream {
     return true
   }
 
+  /** Sends a report of sessions that have ended. Returns false if no controller is connected. */
+  reportEnded(report: EndedReport): boolean {
+    if (!this.#isOpen || this.#connection === undefined) return false
+    this.#connection.stream.write(encodeEndedRequest(report))
+    return true
+  }
+
   reportSeries(report: SeriesReport): void {
     if (this.#isOpen) this.#connection?.stream.write(encodeSeriesRequest(report))
   }
@@ -262,6 +273,10 @@ export class ControllerStream {
     }
     if (part.seriesStored !== undefined) {
       this.#options.onSeries?.(part.seriesStored)
+      return
+    }
+    if (part.ended !== undefined) {
+      this.#options.onEnded?.(part.ended)
       return
     }
     this.#parts.push(part)

@@ -1,6 +1,7 @@
 /** What a proxy is started with, and what it tells the process. */
 import type { ConfigChannel } from '../../../control/wire/channel.ts'
 import type { ConnectLedger } from '../../../ground/model/budgets.ts'
+import type { ReportEnded } from '../../../ground/model/ended-sessions.ts'
 import type { ReportList } from '../../../ground/model/mcp-lists.ts'
 import type { ConnectSeries } from '../../../ground/model/series.ts'
 import type { LevelControl } from '../admin/routes.ts'
@@ -56,6 +57,8 @@ export interface ProxyOptions extends TrafficSettings {
   readonly ledger?: LedgerOfProxy
   /** Receives what MCP servers list; if omitted, that is not recorded. */
   readonly reportList?: ReportList
+  /** Receives which sessions of users have ended; if omitted, only this proxy knows it. */
+  readonly reportEnded?: ReportEnded
   /** Paths of catalogs of language models, of which the later ones win. */
   readonly modelCatalogs?: readonly string[]
   /** Where metrics are sent; if omitted, they are only scraped. */

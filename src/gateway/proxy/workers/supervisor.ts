@@ -219,6 +219,9 @@ class Supervisor {
       case 'list':
         this.#options.reportList?.(message.report)
         break
+      case 'ended':
+        this.#options.reportEnded?.(message.report)
+        break
       case 'decisions':
         this.#options.publisher?.publish(message.block)
         break
@@ -336,9 +339,7 @@ class Supervisor {
     })
   }
 
-  /**
-   * Finishes open requests within the drain deadlines, flushes the access log, and then closes everything.
-   */
+  /** Finishes open requests within the drain deadlines, flushes the access log, and then closes everything. */
   drain(): Promise<void> {
     this.#drained ??= this.#drain()
     return this.#drained

@@ -3,6 +3,7 @@
 import type { Rejection } from '../../../control/wire/channel.ts'
 import type { TicketSecrets } from '../../../engines/http/tls/session-tickets.ts'
 import type { CatalogText } from '../../../engines/messages/catalog/shipped.ts'
+import type { EndedEntry, EndedReport } from '../../../ground/model/ended-sessions.ts'
 import type { ListReport } from '../../../ground/model/mcp-lists.ts'
 import type { BudgetMessage, BudgetQuestion } from '../budgets/worker-budgets.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
@@ -29,6 +30,8 @@ export type ToWorker =
   | { readonly type: 'tickets'; readonly secrets: TicketSecrets }
   /** Replaces the user's catalogs of language models. */
   | { readonly type: 'catalogs'; readonly catalogs: readonly CatalogText[] }
+  /** Sessions and tokens that are refused, in addition to those of earlier messages. */
+  | { readonly type: 'ended'; readonly entries: readonly EndedEntry[] }
   | { readonly type: 'scrape'; readonly id: number }
   /** The process is about to end: flush the access log, then increment the gate. */
   | { readonly type: 'flush'; readonly gate: Int32Array<SharedArrayBuffer> }
@@ -65,6 +68,8 @@ export type FromWorker =
   | { readonly type: 'decisions'; readonly block: Uint8Array }
   /** What an MCP server lists. */
   | { readonly type: 'list'; readonly report: ListReport }
+  /** Sessions of users that have ended. */
+  | { readonly type: 'ended'; readonly report: EndedReport }
   /** The worker met a bug. */
   | { readonly type: 'fault'; readonly message: string }
   | { readonly type: 'drained' }

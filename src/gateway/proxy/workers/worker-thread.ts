@@ -78,9 +78,7 @@ export class WorkerThread {
       case 'started':
         this.#hasStarted = true
         this.#started.resolve()
-        this.#unsubscribe = this.#options.channel.subscribe((update) =>
-          this.send({ type: 'config', ...update }),
-        )
+        this.#unsubscribe = this.#subscribe()
         break
       case 'state':
         this.state = message.state
@@ -94,6 +92,19 @@ export class WorkerThread {
         break
     }
     this.#options.onMessage(message)
+  }
+
+  #subscribe(): () => void {
+    const { channel } = this.#options
+    // First, so that no session is accepted that has ended.
+    const unsubscribe = channel.subscribeEnded?.((entries) => this.send({ type: 'ended', entries }))
+    const unsubscribeConfig = channel.subscribe((update) =>
+      this.send({ type: 'config', ...update }),
+    )
+    return () => {
+      unsubscribe?.()
+      unsubscribeConfig()
+    }
   }
 
   #ended(error: Error): void {

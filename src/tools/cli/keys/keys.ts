@@ -1,7 +1,8 @@
 /** The commands that change or list API keys, in a file or in the event log. Only hashes of keys are written. */
 import { hash, randomBytes } from 'node:crypto'
 import { usdText } from '../../../engines/messages/cost/money.ts'
-import { apiKeyState, maxPrevious, timeOfRfc3339 } from '../../../ground/secrets/api-key-entry.ts'
+import { apiKeyState, maxPrevious } from '../../../ground/secrets/api-key-entry.ts'
+import { timeAfter } from '../shared/expiry.ts'
 import { type CommandResult, exitCode, table, UsageError } from '../shared/output.ts'
 import { type KeyUsage, type KeyUsages, usageCells, usageHead } from './key-usage.ts'
 import {
@@ -117,25 +118,6 @@ function pairsOf(texts: readonly string[], option: string): Record<string, strin
     return [text.slice(0, equals), text.slice(equals + 1)]
   })
   return Object.fromEntries(pairs)
-}
-
-const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
-
-/** Reads `90d`, `24h`, `30m` from now on, or a time of RFC 3339. */
-function timeAfter(text: string, option: string): string {
-  const [, count, unit = ''] = /^(\d{1,5})([mhd])$/.exec(text) ?? []
-  // Without an offset, a time would mean another one on each machine.
-  const isTime = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text)
-  const time =
-    count === undefined
-      ? isTime && timeOfRfc3339(text)
-      : Date.now() + Number(count) * (unitMs[unit] ?? 0)
-  if (typeof time !== 'number') {
-    throw new UsageError(
-      `${option} ${text}: expected 90d, 24h, 30m or a time such as 2027-01-31T00:00:00Z`,
-    )
-  }
-  return new Date(time).toISOString()
 }
 
 /** Reads the end of a key, which must be later than now. */

@@ -156,6 +156,7 @@ export async function proxy(flags: ProxyFlags, output: Output): Promise<number> 
     channel,
     ledger: { connect: channel.connectLedger, isSole: false },
     reportList: channel.reportList,
+    reportEnded: channel.reportEnded,
     connectSeries: channel.connectSeries,
     moreMetrics: () => channel.metrics(),
   })

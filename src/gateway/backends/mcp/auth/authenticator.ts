@@ -29,6 +29,7 @@ import type { LearnedRecord } from '../../../../ground/exchange/learned.ts'
 import { addNote } from '../../../../ground/exchange/notes.ts'
 import type { PolicyHost } from '../../../../ground/exchange/rate-limits.ts'
 import { bindingOf, certificateProblem } from '../../../tokens/confirmation.ts'
+import { isRevoked, revokedText } from '../../../tokens/refused.ts'
 import { AuthorizationServer } from './authorization-server.ts'
 import type { McpAuthenticationConfig } from './config.ts'
 import {
@@ -106,7 +107,9 @@ export class McpAuthenticator {
   #claimsOf(token: string, { learned, peerCertificate }: Exchange): Claims | string {
     const claims = this.#verifier.verify(token, Date.now())
     // The policy of the route that has removed the token has also checked what it is bound to.
-    if (typeof claims === 'string' || token === learned.jwtToken) return claims
+    if (typeof claims === 'string') return claims
+    if (isRevoked(claims)) return revokedText
+    if (token === learned.jwtToken) return claims
     const binding = bindingOf(claims)
     if (binding.proofKey !== undefined) return needsProof
     return certificateProblem(binding, peerCertificate) ?? claims
