@@ -1,4 +1,6 @@
 /** Sign-outs and revocations hold in every proxy, and after restarts. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, describe, expect, it, vi } from 'vitest'
 import { ClusterRig, stablePort } from '../support/cluster-rig.ts'
 import { useFixture, useUpstream } from '../support/fixture.ts'
@@ -181,11 +183,17 @@ describeWithParts(['nats-server'], 'in replicas of `sluice run` that share a log
   it('hold in every replica', async () => {
     const server = await startNatsServer()
     const port = await freePort()
+    const key = join(server.folder, 'digest.key')
+    writeFileSync(key, Buffer.alloc(32, 5), { mode: 0o600 })
     const replica = (name: string, address: string) =>
       new RunningGateway({
         manifests: { 'all.yaml': manifests(port) },
         nats: server.url,
-        env: { XDG_STATE_HOME: `${server.folder}/${name}`, SLUICE_LEASE_DURATION: '4s' },
+        env: {
+          XDG_STATE_HOME: join(server.folder, name),
+          SLUICE_LEASE_DURATION: '4s',
+          SLUICE_DIGEST_KEY_FILE: key,
+        },
         args: ['--bind-address', address],
       })
     const all = [replica('one', '127.0.0.1'), replica('two', '127.0.0.2')]

@@ -55,10 +55,15 @@ export class NatsRecord {
    * undefined if another writer was faster.
    * @throws LogError `storage` if the server does not answer; it may have accepted the write
    */
-  async write(text: string, expected: number, timeoutMs: number): Promise<number | undefined> {
+  async write(
+    text: string,
+    expected: number,
+    timeoutMs: number,
+    key = this.#options.key,
+  ): Promise<number | undefined> {
     return this.#within(timeoutMs, async ({ client, ApiError }) => {
       try {
-        const taken = await client.publish(this.#subjectOf(this.#options.key), text, {
+        const taken = await client.publish(this.#subjectOf(key), text, {
           expect: { lastSubjectSequence: expected },
           timeout: timeoutMs,
         })
@@ -74,6 +79,15 @@ export class NatsRecord {
   async put(text: string, timeoutMs: number): Promise<void> {
     await this.#within(timeoutMs, async ({ client }) => {
       await client.publish(this.#subjectOf(this.#options.key), text, { timeout: timeoutMs })
+    })
+  }
+
+  /** All keys of the bucket. @throws LogError `storage` if the server does not answer */
+  async keys(timeoutMs: number): Promise<readonly string[]> {
+    const prefix = this.#subjectOf('')
+    return this.#within(timeoutMs, async ({ manager }) => {
+      const { state } = await manager.streams.info(this.#stream, { subjects_filter: `${prefix}>` })
+      return Object.keys(state.subjects ?? {}).map((subject) => subject.slice(prefix.length))
     })
   }
 

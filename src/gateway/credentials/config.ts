@@ -144,6 +144,30 @@ export type TokenExchangeConfig = Infer<typeof grantShapes.tokenExchange>
 export type CrossAppAccessConfig = Infer<typeof grantShapes.crossAppAccess>
 export type GrantConfig = ClientCredentialsConfig | TokenExchangeConfig | CrossAppAccessConfig
 
+/** A token that the user allows the gateway to have. */
+export const userConsentShape = record({
+  type: choice('userConsent'),
+  /** The authorization server of the service, with the client of the gateway. */
+  endpoint: endpointShape,
+  /** If omitted, the metadata of the issuer names it. */
+  authorizationEndpoint: optional(text),
+  /** Address of the page of the gateway, which also names the service. */
+  redirectURI: text,
+  /** How the page names the service. */
+  label: text,
+  scopes: list(text),
+  resources: list(text),
+  /** Further parameters of the authorization request, by name. */
+  parameters: map(text),
+  /** Digests of the keys that seal tokens; the first one seals. If empty, the key of the gateway is used. */
+  keys: list(text),
+  /** Lifetime of a token whose lifetime the endpoint does not say. */
+  defaultMs: amount,
+  location: optional(placementShape),
+  ...further,
+})
+export type UserConsentConfig = Infer<typeof userConsentShape>
+
 export const jwtSignShape = record({
   type: choice('jwtSign'),
   signing: signingKeyShape,

@@ -12,6 +12,7 @@ import { TokenError, unavailable } from './token-error.ts'
 /** A token as the endpoint gave it. */
 export interface IssuedToken extends Issued<string> {
   readonly issuedType: string | undefined
+  readonly refreshToken: string | undefined
 }
 
 export type Parameter = [name: string, value: string]
@@ -57,6 +58,15 @@ export class TokenEndpoint {
     const { url, issuer, target } = this.#config
     const place = url ?? issuer ?? (target && `${target.namespace}/${target.name}`)
     return `the token endpoint of ${place}`
+  }
+
+  /** Resolves to the metadata of the server; without discovery, only its token endpoint. Rejects with a TokenError. */
+  async server(): Promise<Oauth.AuthorizationServer> {
+    try {
+      return await this.#server()
+    } catch (error) {
+      throw this.#toTokenError(await import('oauth4webapi'), error)
+    }
   }
 
   /** Resolves to a token with one of the values of `token_type`. Rejects with a TokenError. */
@@ -105,7 +115,7 @@ export class TokenEndpoint {
       throw unavailable(`${this.#name} answers with a token that no header can carry`)
     }
     const issuedType = typeof issued_token_type === 'string' ? issued_token_type : undefined
-    return { value: token, expiresIn, issuedType }
+    return { value: token, expiresIn, issuedType, refreshToken: answered.refresh_token }
   }
 
   async #discover(issuer: URL): Promise<Oauth.AuthorizationServer> {

@@ -13,3 +13,12 @@ export function clientSecretOf(name: string, references: References): SecretRef 
   }
   return missingEntry(secret, 'clientSecret')
 }
+
+/** Returns the keys, the one that seals first, or why there are none. */
+export function sealingKeysOf(name: string, references: References): readonly SecretRef[] | string {
+  const secret = references.secret(name)
+  if (secret === undefined) return `Secret ${name} does not exist`
+  const names = Object.keys(secret.entries).sort().reverse()
+  const keys = names.flatMap((key) => secret.ref(key) ?? [])
+  return keys.length === 0 ? `Secret ${secret.label} has no entry` : keys
+}

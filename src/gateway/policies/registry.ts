@@ -16,6 +16,7 @@ import { backendTcp } from './backend-simple/tcp/index.ts'
 import { backendTls } from './backend-simple/tls/index.ts'
 import { basicAuthentication } from './basic-authentication/index.ts'
 import { budgets } from './budgets/index.ts'
+import { consentPages } from './consent-pages/index.ts'
 import { cors } from './cors/index.ts'
 import { csrf } from './csrf/index.ts'
 import type { PolicyDefinition } from './define.ts'
@@ -51,6 +52,8 @@ const trafficPolicies = [
   identity,
   // Its rules may use the claims of every authentication above, and the metadata of extAuth.
   authorization,
+  // After authorization, so that it decides who may use the pages.
+  consentPages,
   // Only decides whether later failures are retried. It is here so that it does not run for refused callers.
   retry,
   // After authorization, so that refused requests are not charged to a limit.

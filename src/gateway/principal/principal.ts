@@ -105,6 +105,18 @@ export const principalDigest = (exchange: Exchange): string | undefined =>
   digestsOf(exchange).digest
 
 /**
+ * Returns a digest of the user: that of a verified token with an issuer and a subject, however the user has signed in, or
+ * else of all verified credentials; undefined if there are none.
+ */
+export function userDigest(exchange: Exchange): string | undefined {
+  const { jwt } = exchange.learned
+  const [issuer, subject] = [jwt && textIn(jwt, 'iss'), jwt && textIn(jwt, 'sub')]
+  return issuer === undefined || subject === undefined
+    ? principalDigest(exchange)
+    : digestOf([JSON.stringify(['user', issuer, subject])])
+}
+
+/**
  * Returns a digest of the owner of what a provider stores: the principal, and who the request belongs to by a policy
  * `identity`; undefined if nothing says who the client is.
  */

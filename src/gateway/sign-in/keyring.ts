@@ -3,6 +3,8 @@
  * they are rotated: the first one seals, and all of them open.
  */
 import { sha256 } from '../../ground/base/digest.ts'
+import type { SecretValues } from '../../ground/exchange/exchange.ts'
+import type { PolicyHost } from '../../ground/exchange/rate-limits.ts'
 import { Seal } from '../../ground/secrets/seal.ts'
 
 interface NamedSeal {
@@ -10,6 +12,8 @@ interface NamedSeal {
   readonly seal: Seal
 }
 
+/** Minimum length of a key in bytes. */
+const minKeyLength = 32
 /** Length of the id of a key in characters. */
 const idLength = 6
 
@@ -42,4 +46,31 @@ export class Keyring {
 function namedSeal(key: Uint8Array): NamedSeal {
   const id = Buffer.from(sha256(Buffer.concat([Buffer.from('id of '), key])))
   return { id: id.toString('base64url').slice(0, idLength), seal: new Seal('sluice sign-in', key) }
+}
+
+/**
+ * Returns the keys with these digests, or else that of the gateway. It is a function, because the key of the gateway may arrive later than the policy, and may change.
+ * Throws if a key is too short.
+ */
+export function keyringOf(
+  keys: readonly string[],
+  secrets: SecretValues,
+  { sessionKey }: Pick<PolicyHost, 'sessionKey'>,
+): () => Keyring | undefined {
+  const [first, ...others] = keys.map((digest) => secrets.value(digest))
+  if (first !== undefined) {
+    const own = [first, ...others] as const
+    if (own.some(({ length }) => length < minKeyLength)) {
+      throw new Error(`a key that seals has less than ${minKeyLength} bytes`)
+    }
+    const keyring = new Keyring(own)
+    return () => keyring
+  }
+  let current: { readonly key: Uint8Array; readonly keyring: Keyring } | undefined
+  return (): Keyring | undefined => {
+    const key = sessionKey?.()
+    if (key === undefined) return undefined
+    if (current?.key !== key) current = { key, keyring: new Keyring([key]) }
+    return current.keyring
+  }
 }

@@ -233,6 +233,8 @@ export interface RespondVerdict {
   readonly detail?: string
   /** Set if a rate limit refuses. */
   readonly limit?: SpentLimit
+  /** Set if the user must allow something on a page first. */
+  readonly consent?: { readonly url: string; readonly message: string }
 }
 
 /** A rate limit that refuses a request, for clients that get errors in a format with more than a text. */

@@ -192,6 +192,13 @@ export const settings = {
     defaultText: 'next to the event log, or `decisions` in `--state-dir`',
     doc: 'Folder for the decision records.',
   }),
+  grantStore: row(text('a path, or a NATS address'), {
+    flag: 'grant-store',
+    env: 'SLUICE_GRANT_STORE',
+    defaultText:
+      'for `sluice run`, the servers of `--nats`, or a file beside the event log; for `sluice proxy`, a file in `--state-dir`',
+    doc: 'Where the tokens are kept that users allow the gateway to have (`backend.auth.oauthUserConsent`), sealed: a file, or NATS servers (`nats://…`), which several proxies share.',
+  }),
   recordNats: row(text('a NATS address'), {
     flag: 'record-nats',
     env: 'SLUICE_RECORD_NATS',

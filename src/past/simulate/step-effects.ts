@@ -17,6 +17,7 @@ export interface StepEffects {
 const harmless: ReadonlySet<string> = new Set([
   'traffic.cors',
   'traffic.authorization',
+  'traffic.consentPages',
   'traffic.retry',
   'traffic.rateLimit',
   'traffic.csrf',

@@ -14,6 +14,7 @@ import { addDecisions } from './decisions/index.ts'
 import { addDiff } from './diff/index.ts'
 import { addExplain } from './explain/index.ts'
 import { addFilterConfig } from './filter-config/index.ts'
+import { addGrants } from './grants/index.ts'
 import { addIdentityProvider } from './idp/index.ts'
 import { addImport } from './import/index.ts'
 import { addInit } from './init/index.ts'
@@ -71,6 +72,7 @@ const commands: readonly ((program: Command) => void)[] = [
   addIdentityProvider,
   addKeys,
   addRevoke,
+  addGrants,
   addImport,
   addCompletion,
   addManual,

@@ -10,6 +10,8 @@ export const codes = {
   headerMismatch: -32020,
   missingCapability: -32021,
   unsupportedVersion: -32022,
+  /** The user must open a URL first (2025-11-25, URL elicitation). */
+  elicitationRequired: -32042,
 } as const
 
 export function errorText(

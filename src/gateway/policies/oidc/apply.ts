@@ -1,10 +1,8 @@
 /** Lets requests of signed-in users pass, and signs browsers in at an OpenID provider. */
 import { hexDigest } from '../../../ground/base/digest.ts'
-import type { SecretValues } from '../../../ground/exchange/exchange.ts'
-import type { PolicyHost } from '../../../ground/exchange/rate-limits.ts'
 import { type OidcConfig, shape } from '../../sign-in/config.ts'
 import { reservedPrefix } from '../../sign-in/cookies.ts'
-import { Keyring } from '../../sign-in/keyring.ts'
+import { keyringOf } from '../../sign-in/keyring.ts'
 import { Provider } from '../../sign-in/provider.ts'
 import { renewalsOf } from '../../sign-in/renewals.ts'
 import { SessionGuard } from '../../sign-in/session-guard.ts'
@@ -13,9 +11,6 @@ import { SignOut } from '../../sign-in/sign-out.ts'
 import { signedOutOf } from '../../sign-in/signed-out.ts'
 import { clientSecretText } from '../../tokens/client-secret-text.ts'
 import type { PolicyApply } from '../define.ts'
-
-/** Minimum length of a key in bytes. */
-const minKeyLength = 32
 
 const apply: PolicyApply<OidcConfig> = {
   shape,
@@ -29,7 +24,7 @@ const apply: PolicyApply<OidcConfig> = {
       config,
       names,
       provider,
-      keyring: keyringOf(config, secrets, host),
+      keyring: keyringOf(config.keys, secrets, host),
       signIn: new SignIn(config, provider, names),
       signOut: new SignOut(config, provider, names, signedOut),
       signedOut,
@@ -52,25 +47,5 @@ function namesOf({ issuer, clientId }: OidcConfig, policy: string): CookieNames 
     transaction: `${reservedPrefix}t-${suffix}-`,
     count: `${reservedPrefix}n-${suffix}`,
     context,
-  }
-}
-
-/** Returns a function, because the key of the gateway may arrive later than the policy, and may change. */
-function keyringOf({ keys }: OidcConfig, secrets: SecretValues, { sessionKey }: PolicyHost) {
-  const [first, ...others] = keys.map((digest) => secrets.value(digest))
-  if (first !== undefined) {
-    const own = [first, ...others] as const
-    if (own.some(({ length }) => length < minKeyLength)) {
-      throw new Error(`a key of sessionKeysRef has less than ${minKeyLength} bytes`)
-    }
-    const keyring = new Keyring(own)
-    return () => keyring
-  }
-  let current: { readonly key: Uint8Array; readonly keyring: Keyring } | undefined
-  return (): Keyring | undefined => {
-    const key = sessionKey?.()
-    if (key === undefined) return undefined
-    if (current?.key !== key) current = { key, keyring: new Keyring([key]) }
-    return current.keyring
   }
 }

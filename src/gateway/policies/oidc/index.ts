@@ -1,7 +1,6 @@
 import { parseDurationMs } from '../../../ground/base/duration.ts'
 import { sessionKeyRef } from '../../../ground/model/mcp-targets.ts'
 import { calledBackend, type References } from '../../../ground/model/references.ts'
-import type { SecretRef } from '../../../ground/model/resources.ts'
 import {
   boolean,
   choice,
@@ -22,7 +21,7 @@ import {
 } from '../../../ground/schema/strings.ts'
 import type { OidcConfig } from '../../sign-in/config.ts'
 import { pathOf } from '../../sign-in/navigation.ts'
-import { clientSecretOf } from '../client-secret.ts'
+import { clientSecretOf, sealingKeysOf } from '../client-secret.ts'
 import { type Compiled, definePolicy, type PolicyProblem } from '../define.ts'
 
 const url = text({
@@ -177,7 +176,8 @@ function compile(spec: OidcSpec, references: References): Compiled<OidcConfig> {
     spec.clientSecretRef &&
     found('clientSecretRef', clientSecretOf(spec.clientSecretRef.name, references))
   const keys =
-    spec.sessionKeysRef && found('sessionKeysRef', keysOf(spec.sessionKeysRef.name, references))
+    spec.sessionKeysRef &&
+    found('sessionKeysRef', sealingKeysOf(spec.sessionKeysRef.name, references))
   const target = spec.backendRef && found('backendRef', calledBackend(references, spec.backendRef))
   if (problems.length > 0) return { problems }
   const broken = references.issuerProblem({
@@ -274,15 +274,6 @@ const parameterProblems = ({ authorizationParameters = {} }: OidcSpec): PolicyPr
       path: `authorizationParameters.${name}`,
       message: 'the gateway sets this parameter itself',
     }))
-
-/** Returns the keys, the one that seals first, or why there are none. */
-function keysOf(name: string, references: References): readonly SecretRef[] | string {
-  const secret = references.secret(name)
-  if (secret === undefined) return `Secret ${name} does not exist`
-  const names = Object.keys(secret.entries).sort().reverse()
-  const keys = names.flatMap((key) => secret.ref(key) ?? [])
-  return keys.length === 0 ? `Secret ${secret.label} has no entry` : keys
-}
 
 /** Signs browsers in at an OpenID provider. */
 export const oidc = definePolicy({

@@ -2,6 +2,7 @@
 import type { ConfigChannel } from '../../../control/wire/channel.ts'
 import type { ConnectLedger } from '../../../ground/model/budgets.ts'
 import type { ReportEnded } from '../../../ground/model/ended-sessions.ts'
+import type { GrantStore } from '../../../ground/model/grants.ts'
 import type { ReportList } from '../../../ground/model/mcp-lists.ts'
 import type { ConnectSeries } from '../../../ground/model/series.ts'
 import type { LevelControl } from '../admin/routes.ts'
@@ -59,6 +60,8 @@ export interface ProxyOptions extends TrafficSettings {
   readonly reportList?: ReportList
   /** Receives which sessions of users have ended; if omitted, only this proxy knows it. */
   readonly reportEnded?: ReportEnded
+  /** What users allow the gateway to do for them; if omitted, backends that need it cannot be used. */
+  readonly grants?: GrantStore
   /** Paths of catalogs of language models, of which the later ones win. */
   readonly modelCatalogs?: readonly string[]
   /** Where metrics are sent; if omitted, they are only scraped. */

@@ -9,6 +9,7 @@
 import { TicketRotation } from '../../../engines/http/tls/session-tickets.ts'
 import { type SmallServer, serve } from '../../../engines/local-server/server.ts'
 import { listenHost } from '../../../ground/base/listen-hosts.ts'
+import type { GrantQuestion } from '../../../ground/model/grants.ts'
 import type { SeriesQuestion } from '../../../past/series/answer.ts'
 import { configDump } from '../admin/config-dump.ts'
 import { adminRoutes, readinessRoutes, statsRoutes } from '../admin/routes.ts'
@@ -19,6 +20,8 @@ import { processMetrics } from '../telemetry/process-metrics.ts'
 import { sumSnapshots, writePrometheus } from '../telemetry/prometheus.ts'
 import { Acknowledgements } from './acknowledgements.ts'
 import { openRecordFolder, type RecordSettings } from './decision-records.ts'
+import { answerGrant } from './grant-answers.ts'
+import { flushLogs } from './last-flush.ts'
 import { ModelCatalogs } from './model-catalogs.ts'
 import { PortClaims } from './port-claims.ts'
 import { workerCount } from './prepared-threads.ts'
@@ -32,9 +35,6 @@ import { trafficSettings } from './worker-settings.ts'
 import { WorkerThread } from './worker-thread.ts'
 
 export type RunningProxy = Omit<Supervisor, 'start'>
-
-/** Maximum time that the end of the process waits for the flush of the access log. */
-const lastFlushMs = 500
 
 class Supervisor {
   readonly #options: ProxyOptions
@@ -222,6 +222,9 @@ class Supervisor {
       case 'ended':
         this.#options.reportEnded?.(message.report)
         break
+      case 'grant':
+        void this.#answerGrant(worker, message)
+        break
       case 'decisions':
         this.#options.publisher?.publish(message.block)
         break
@@ -232,6 +235,10 @@ class Supervisor {
         this.#settle()
         break
     }
+  }
+
+  async #answerGrant(worker: number, question: GrantQuestion): Promise<void> {
+    this.#threads[worker]?.send(await answerGrant(this.#options.grants, question))
   }
 
   async #claim(worker: number, port: PortName): Promise<void> {
@@ -351,7 +358,7 @@ class Supervisor {
     await Promise.all(this.#threads.map((thread) => thread.drain(minMs, maxMs)))
     await Promise.all([this.#series.close(), this.#exporter?.close()])
     await this.#budgets.close()
-    await this.#options.publisher?.close()
+    await Promise.all([this.#options.publisher?.close(), this.#options.grants?.close()])
     await this.#closeServers()
   }
 
@@ -364,16 +371,7 @@ class Supervisor {
     await this.#closeServers()
   }
 
-  /** Waits synchronously until the threads have flushed the access log, because they end with the process. */
-  readonly #flushLogs = (): void => {
-    const gate = new Int32Array(new SharedArrayBuffer(4))
-    const alive = this.#threads.filter(({ isAlive }) => isAlive)
-    for (const thread of alive) thread.send({ type: 'flush', gate })
-    const deadline = performance.now() + lastFlushMs
-    for (let done = 0; done < alive.length; done = Atomics.load(gate, 0)) {
-      if (Atomics.wait(gate, 0, done, deadline - performance.now()) === 'timed-out') return
-    }
-  }
+  readonly #flushLogs = (): void => flushLogs(this.#threads)
 
   async #closeServers(): Promise<void> {
     process.off('exit', this.#flushLogs)

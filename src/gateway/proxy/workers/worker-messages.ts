@@ -4,6 +4,7 @@ import type { Rejection } from '../../../control/wire/channel.ts'
 import type { TicketSecrets } from '../../../engines/http/tls/session-tickets.ts'
 import type { CatalogText } from '../../../engines/messages/catalog/shipped.ts'
 import type { EndedEntry, EndedReport } from '../../../ground/model/ended-sessions.ts'
+import type { GrantAnswer, GrantQuestion } from '../../../ground/model/grants.ts'
 import type { ListReport } from '../../../ground/model/mcp-lists.ts'
 import type { BudgetMessage, BudgetQuestion } from '../budgets/worker-budgets.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
@@ -13,6 +14,7 @@ export type PortName = number | `${number}/udp`
 
 export type ToWorker =
   | BudgetMessage
+  | GrantAnswer
   | {
       readonly type: 'config'
       readonly sequence: number
@@ -58,6 +60,7 @@ export const lastMetrics = 0
 
 export type FromWorker =
   | BudgetQuestion
+  | GrantQuestion
   /** The worker has started. `rateOwners` identify its rate-limit locks, which are released if it dies. */
   | { readonly type: 'started'; readonly rateOwners: readonly number[] }
   | { readonly type: 'state'; readonly state: WorkerState }

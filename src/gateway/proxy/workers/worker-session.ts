@@ -11,6 +11,7 @@ import type { TicketKeyring } from '../../../engines/http/tls/session-tickets.ts
 import { catalogWith } from '../../../engines/messages/catalog/shipped.ts'
 import { GatewayError } from '../../../ground/errors/index.ts'
 import type { DesiredDelta, ResourceKey } from '../../../ground/model/resources.ts'
+import { receiveGrant } from '../../consent/store.ts'
 import { refused } from '../../tokens/refused.ts'
 import type { WorkerBudgets } from '../budgets/worker-budgets.ts'
 import type { DataPlane } from '../data-plane.ts'
@@ -80,6 +81,9 @@ export class WorkerSession {
         break
       case 'catalogs':
         this.#parts.plane.catalog = catalogWith(message.catalogs).catalog
+        break
+      case 'grant':
+        receiveGrant(message)
         break
       case 'ended':
         refused.add(message.entries, Date.now())

@@ -8,6 +8,7 @@ import { Engine } from '../../../engines/http/engine.ts'
 import { ConnectionCap } from '../../../engines/http/sockets/connection-cap.ts'
 import { TicketKeyring } from '../../../engines/http/tls/session-tickets.ts'
 import { trimWhenIdle } from '../../../ground/base/idle-trim.ts'
+import { askGrantsAt } from '../../consent/store.ts'
 import { reportEndedTo } from '../../tokens/refused.ts'
 import { WorkerBudgets } from '../budgets/worker-budgets.ts'
 import { createDataPlane } from '../data-plane.ts'
@@ -53,6 +54,7 @@ async function startWorker(
   const head = core.createHead({ maxFields, textBytes: headTextBytes })
   const buckets = new RateBuckets(settings.rateMemory)
   const budgets = new WorkerBudgets(send)
+  askGrantsAt(send)
   reportEndedTo((report) => send({ type: 'ended', report }))
   const tickets = new TicketKeyring([], settings.tlsSessionSeconds)
   const records = openRecords(settings, core, send)

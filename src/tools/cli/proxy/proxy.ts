@@ -125,6 +125,7 @@ export async function proxy(flags: ProxyFlags, output: Output): Promise<number> 
     records: { share: 'off', folder },
     seriesFolder: state.folder && join(state.folder, 'series'),
     stdio: stdioOf(settings),
+    grants: state.folder && join(state.folder, 'grants.db'),
     onQuit: end,
     texts,
   })

@@ -13,6 +13,7 @@ import { stdioSettings } from '../../../ground/settings/stdio.ts'
 import { readTable } from '../../../ground/settings/table.ts'
 import { commandsOf, openConsole, recordsOf, sendingTo } from '../console/open.ts'
 import { recordFolderOf, seriesFolderOf } from '../recording/newest-log.ts'
+import { grantFileOf } from '../shared/grant-store.ts'
 import { OperationalLog } from '../shared/operational-log.ts'
 import { exitCode, type Output, UsageError } from '../shared/output.ts'
 import { valuesOf } from '../shared/settings.ts'
@@ -46,6 +47,7 @@ export async function run(options: RunOptions, output: Output): Promise<number> 
     records: { share: 0, folder: stateFolderOf(options, recordFolderOf), nats: options.nats },
     seriesFolder: stateFolderOf(options, seriesFolderOf),
     ...(commands && { stdio: commands.settings }),
+    grants: options.nats ?? stateFolderOf(options, grantFileOf),
     onQuit: end,
   })
   const { consoleAddress, consoleActions } = valuesOf(

@@ -12,6 +12,7 @@ import {
   settings as table,
 } from '../../../ground/settings/index.ts'
 import { readTable, type ValuesOf } from '../../../ground/settings/table.ts'
+import { lateGrantStore } from './grant-store.ts'
 import type { OperationalLog, Severity } from './operational-log.ts'
 import { UsageError } from './output.ts'
 import { valuesOf } from './settings.ts'
@@ -65,6 +66,8 @@ interface TrafficContext {
     /** NATS servers to which the records are also published. */
     readonly nats?: string
   }
+  /** Where grants of users are kept unless a setting says so: a file or NATS servers. */
+  readonly grants: string | undefined
   /** Folder for the time series; if undefined, they are in memory only. */
   readonly seriesFolder: string | undefined
   /** Where commands of MCP targets run; nowhere if omitted. */
@@ -82,6 +85,7 @@ export function trafficOptions(
     records,
     seriesFolder,
     stdio,
+    grants,
     onQuit,
     texts = { env: process.env, sources: {} },
   }: TrafficContext,
@@ -123,6 +127,7 @@ export function trafficOptions(
     },
     modelCatalogs: settings.modelCatalog,
     records: kept,
+    ...grantsOf(settings.grantStore ?? grants),
     ...(seriesFolder !== undefined && { seriesFolder }),
     ...(stdio && { stdio }),
     ...metricExport(settings),
@@ -210,4 +215,9 @@ export function logAddresses({ addresses }: RunningProxy, log: OperationalLog): 
   if (readiness !== undefined) log.write('info', `readiness: http://${readiness}/healthz/ready`)
   if (stats !== undefined) log.write('info', `metrics: http://${stats}/metrics`)
   if (admin !== undefined) log.write('info', `admin: http://${admin}`)
+}
+
+/** The store is opened when the first user needs it, because most gateways have no grants. */
+function grantsOf(place: string | undefined): Pick<ProxyOptions, 'grants'> {
+  return place === undefined ? {} : { grants: lateGrantStore(place) }
 }

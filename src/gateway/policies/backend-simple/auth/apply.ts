@@ -10,7 +10,10 @@ import {
   type Verdict,
 } from '../../../../ground/exchange/exchange.ts'
 import { forwardingExtensions } from '../../../../ground/exchange/forwarding.ts'
+import type { PolicyHost } from '../../../../ground/exchange/rate-limits.ts'
 import { isFieldValue } from '../../../../ground/model/header-changes.ts'
+import { ConsentStep } from '../../../consent/consent-step.ts'
+import { UserGrants } from '../../../consent/user-grants.ts'
 import { AwsRole } from '../../../credentials/aws-role.ts'
 import { azureStep, gcpStep } from '../../../credentials/cloud-tokens.ts'
 import {
@@ -20,11 +23,15 @@ import {
   grantShapes,
   jwtSignShape,
   placementShape,
+  type UserConsentConfig,
+  userConsentShape,
 } from '../../../credentials/config.ts'
 import { GrantStep } from '../../../credentials/grant-step.ts'
 import { grantOf } from '../../../credentials/grants.ts'
 import { JwtSigner } from '../../../credentials/jwt-signer.ts'
 import { type Placement, placementOf } from '../../../credentials/placement.ts'
+import { TokenEndpoint } from '../../../credentials/token-endpoint.ts'
+import { keyringOf } from '../../../sign-in/keyring.ts'
 import type { PolicyApply, Step } from '../../define.ts'
 import { ownAws, prepareDefaults, signWithDefaults } from './default-credentials.ts'
 import { type SigningContext, signExchange } from './sign.ts'
@@ -58,6 +65,7 @@ const shapes = {
   ...cloudShapes,
   ...grantShapes,
   jwtSign: jwtSignShape,
+  userConsent: userConsentShape,
   /** Sends only `credentials`. */
   none: record({ type: choice('none'), ...further }),
 } as const
@@ -74,8 +82,11 @@ const ofClient: ConnectionSettings = { credentials: 'client' }
 
 const apply: PolicyApply<BackendAuthConfig> = {
   shape,
-  bind(config, callouts, secrets): Step {
-    const own = methodStep(config, callouts, secrets)
+  bind(config, callouts, secrets, host): Step {
+    const own =
+      config.type === 'userConsent'
+        ? consented(config, callouts, secrets, host)
+        : methodStep(config, callouts, secrets)
     const others = (config.credentials ?? []).map(({ value, location }) => ({
       place: placementOf(location),
       text: textOf(secrets, value),
@@ -90,7 +101,11 @@ const apply: PolicyApply<BackendAuthConfig> = {
   },
 }
 
-function methodStep(config: BackendAuthConfig, callouts: Callouts, secrets: SecretValues): Step {
+function methodStep(
+  config: Exclude<BackendAuthConfig, UserConsentConfig>,
+  callouts: Callouts,
+  secrets: SecretValues,
+): Step {
   switch (config.type) {
     case 'value':
       return sends(placementOf(config.location), textOf(secrets, config.digest))
@@ -165,6 +180,22 @@ const passesThrough = (place: Placement): Step => ({
     return next
   },
 })
+
+function consented(
+  config: UserConsentConfig,
+  callouts: Callouts,
+  secrets: SecretValues,
+  host: PolicyHost,
+): Step {
+  const endpoint = new TokenEndpoint(config.endpoint, callouts, secrets)
+  const keyring = keyringOf(config.keys, secrets, host)
+  const step = new ConsentStep(new UserGrants(config, endpoint, keyring))
+  return {
+    connection: ofGateway,
+    onRequest: (exchange) => step.onRequest(exchange),
+    onUnauthorized: (exchange) => step.onUnauthorized(exchange),
+  }
+}
 
 function granted(config: GrantConfig, callouts: Callouts, secrets: SecretValues): Step {
   const step = new GrantStep(grantOf(config, callouts, secrets), config)

@@ -1,5 +1,6 @@
 /** Turns what users write about credentials for backends into the form that proxies receive. */
 import { parseDurationMs } from '../../../../ground/base/duration.ts'
+import { sessionKeyRef } from '../../../../ground/model/mcp-targets.ts'
 import {
   calledBackend,
   missingEntry,
@@ -16,9 +17,10 @@ import type {
   PlacementConfig,
   SentTokenConfig,
   SigningKeyConfig,
+  UserConsentConfig,
 } from '../../../credentials/config.ts'
 import { compileLocation } from '../../../tokens/compile-location.ts'
-import { clientSecretOf } from '../../client-secret.ts'
+import { clientSecretOf, sealingKeysOf } from '../../client-secret.ts'
 import type { PolicyProblem } from '../../define.ts'
 import type {
   BackendAuthSpec,
@@ -74,6 +76,21 @@ const ownParameters: ReadonlySet<string> = new Set([
   'scope',
 ])
 
+/** Parameters of authorization requests that the gateway sets itself. */
+const authorizationParameters: ReadonlySet<string> = new Set([
+  'response_type',
+  'response_mode',
+  'client_id',
+  'redirect_uri',
+  'state',
+  'code_challenge',
+  'code_challenge_method',
+  'scope',
+  'resource',
+  'request',
+  'request_uri',
+])
+
 /** Reads one policy, and collects its problems and secrets. */
 export class AuthCompiler {
   readonly problems: PolicyProblem[] = []
@@ -107,6 +124,41 @@ export class AuthCompiler {
         ...targetOf(spec),
         parameters: additionalParams,
         ...this.#common(spec, path),
+      }
+    )
+  }
+
+  userConsent(
+    spec: NonNullable<BackendAuthSpec['oauthUserConsent']>,
+  ): UserConsentConfig | undefined {
+    const path = 'oauthUserConsent'
+    const { additionalParams = {}, sealingKeysRef, authorizationEndpoint, redirectURI } = spec
+    const endpoint = this.#endpoint(spec, path)
+    for (const name of Object.keys(additionalParams)) {
+      if (!authorizationParameters.has(name)) continue
+      const message = 'the gateway sets this parameter itself'
+      this.#refuse(`${path}.additionalParams.${name}`, message)
+    }
+    if (authorizationEndpoint !== undefined && URL.parse(authorizationEndpoint) === null) {
+      this.#refuse(`${path}.authorizationEndpoint`, 'is not a URL')
+    }
+    const keys = sealingKeysRef && sealingKeysOf(sealingKeysRef.name, this.#references)
+    if (typeof keys === 'string') return this.#refuse(`${path}.sealingKeysRef`, keys)
+    this.secrets.push(...(keys ?? [sessionKeyRef]))
+    const named = spec.issuer ?? authorizationEndpoint ?? ''
+    return (
+      endpoint && {
+        type: 'userConsent',
+        endpoint,
+        authorizationEndpoint,
+        redirectURI,
+        label: spec.displayName ?? URL.parse(named)?.host ?? named,
+        scopes: spec.scopes ?? [],
+        resources: spec.resources ?? [],
+        parameters: additionalParams,
+        keys: keys?.map(({ digest }) => digest) ?? [],
+        defaultMs: parseDurationMs(spec.defaultTtl ?? '1h') ?? 0,
+        ...this.placed(spec.location, path),
       }
     )
   }

@@ -46,6 +46,7 @@ function methodOf(spec: BackendAuthSpec, compiler: AuthCompiler): BackendAuthCon
   if (spec.azure !== undefined) return azureOf(spec.azure, compiler)
   if (spec.gcp !== undefined) return gcpOf(spec.gcp, compiler)
   if (spec.jwtSign !== undefined) return compiler.jwtSign(spec.jwtSign)
+  if (spec.oauthUserConsent !== undefined) return compiler.userConsent(spec.oauthUserConsent)
   return compiler.grant(spec) ?? (spec.credentials && { type: 'none' })
 }
 

@@ -188,6 +188,61 @@ const crossAppAccess = object('CrossAppAccess', {
   ...common,
 })
 
+const pageURL = text({
+  name: 'ConsentPageURL',
+  min: 1,
+  max: 1024,
+  pattern: '^https?://[^/?#@\\s]+/[^?#\\s]+$',
+  expects: 'a URL of the form https://HOST/PATH',
+})
+
+const userConsent = object(
+  'OAuthUserConsent',
+  {
+    ...endpointFields,
+    authorizationEndpoint: optional(
+      longString,
+      'URL of the authorization endpoint. If not set, the metadata of the issuer names it.',
+    ),
+    clientAuth: required(clientAuth, 'How the gateway authenticates at the endpoint.'),
+    redirectURI: required(
+      pageURL,
+      'Address of the page of the gateway on which users allow access, as registered at the authorization server. A route with `traffic.consentPages` must serve it. It must be different for each service.',
+    ),
+    displayName: optional(
+      shortString,
+      'How the page names the service. If not set, the host of its authorization server.',
+    ),
+    scopes: optional(list(shortString, { min: 1, max: 64 }), 'Scopes to ask for.'),
+    resources: optional(texts, 'Values of `resource`: URLs that the token is for (RFC 8707).'),
+    additionalParams: optional(
+      map(longString, { keys: parameterName, max: 64 }),
+      'Further parameters of the authorization request.',
+    ),
+    sealingKeysRef: optional(
+      localReference('Secret'),
+      'Secret whose entries are keys of at least 32 bytes that seal the tokens. The entry whose name is the last one in alphabetical order seals, and all of them open. If not set, the key of the gateway.',
+    ),
+    defaultTtl: optional(duration, {
+      doc: 'Lifetime of tokens if the endpoint does not name one.',
+      default: '1h',
+    }),
+    location: common.location,
+  },
+  {
+    rules: [
+      ...endpointRules,
+      rule<{ readonly issuer?: string; readonly authorizationEndpoint?: string }>({
+        message: 'authorizationEndpoint must be set unless issuer is',
+        cel: 'has(self.issuer) || has(self.authorizationEndpoint)',
+        holds: ({ issuer, authorizationEndpoint }) =>
+          (issuer ?? authorizationEndpoint) !== undefined,
+        at: 'authorizationEndpoint',
+      }),
+    ],
+  },
+)
+
 const jwtSign = object('JwtSign', {
   ...signing,
   claims: optional(
@@ -208,6 +263,7 @@ const methods = [
   'oauthClientCredentials',
   'oauthTokenExchange',
   'crossAppAccess',
+  'oauthUserConsent',
   'jwtSign',
 ] as const
 
@@ -252,6 +308,10 @@ export const backendAuthSchema = object(
     crossAppAccess: optional(
       crossAppAccess,
       'Sends a token that the gateway gets for an assertion of the identity provider of the user (ID-JAG).',
+    ),
+    oauthUserConsent: optional(
+      userConsent,
+      'Sends a token that the user has allowed the gateway to get at the service (authorization code).',
     ),
     jwtSign: optional(jwtSign, 'Sends a token that the gateway signs for each request.'),
     location: optional(

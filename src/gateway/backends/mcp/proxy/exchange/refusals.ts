@@ -3,6 +3,7 @@ import { GatewayError } from '../../../../../ground/errors/index.ts'
 import type { RespondVerdict } from '../../../../../ground/exchange/exchange.ts'
 import { codes, errorText } from '../../json-rpc.ts'
 import { json, type TargetFailure } from '../target/target-failure.ts'
+import { consentError } from './consent.ts'
 
 const jsonAlone = [json]
 
@@ -37,7 +38,10 @@ export function jsonRefusal(
 
 /** Returns the error response of the server or, if there was none, a response that reports the failure. */
 export function verdictOf(failure: TargetFailure, id: string | undefined): RespondVerdict {
-  const { httpResponse, cause } = failure
+  const { httpResponse, cause, consent } = failure
+  if (consent !== undefined && id !== undefined) {
+    return { ...jsonResponse(consentError(id, consent)), detail: failure.message }
+  }
   if (httpResponse !== undefined) {
     const { status, headers, body } = httpResponse
     return { kind: 'respond', status, headers, body, reason: 'Upstream', detail: failure.message }

@@ -1,8 +1,11 @@
 /** An item that a client wants to use, and the response if it cannot. */
 import type { McpItem } from '../../../../../ground/exchange/mcp.ts'
-import type { JsonNode } from '../../json/node.ts'
+import { type JsonNode, splice } from '../../json/node.ts'
 import { codes, errorText } from '../../json-rpc.ts'
 import type { McpRequest } from '../../message.ts'
+import { targetOfName, targetOfUri } from '../../naming.ts'
+import { consentEdits } from '../exchange/consent.ts'
+import type { McpExchange } from '../exchange/mcp-exchange.ts'
 import type { ClientResponse } from '../exchange/message-stream.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
 
@@ -24,3 +27,25 @@ export const refusal = (
 
 export const unknownItem = (request: McpRequest, type: string, called: string): ClientResponse =>
   refusal(request, codes.invalidParams, `Unknown ${type}: ${called}`)
+
+/** Finds the target of an item by its name for clients. */
+export function locate(exchange: McpExchange, called: string, key: 'name' | 'uri') {
+  const { only } = exchange
+  if (only !== undefined) return { entry: only, name: called }
+  const parts = key === 'name' ? targetOfName(called) : targetOfUri(called)
+  const entry = parts && exchange.find(parts.target)
+  return entry && parts && { entry, name: parts.name }
+}
+
+/** Returns a request as its target gets it. `name` replaces the name of the item if it is set. */
+export function targetText(
+  request: McpRequest,
+  { start, end }: JsonNode,
+  name: string | undefined,
+): Pick<McpRequest, 'text' | 'bytes'> {
+  const renamed = name === undefined ? [] : [{ start, end, text: JSON.stringify(name) }]
+  const edits = [...consentEdits(request), ...renamed].sort((a, b) => a.start - b.start)
+  return edits.length === 0
+    ? { text: request.text, bytes: request.bytes }
+    : { text: splice(request.text, edits), bytes: undefined }
+}

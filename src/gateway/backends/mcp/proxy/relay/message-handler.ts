@@ -3,13 +3,13 @@ import type { McpItem } from '../../../../../ground/exchange/mcp.ts'
 import { startCallSpan } from '../../../../proxy/request/tracing.ts'
 import { withSupportedVersions } from '../../eras/discover.ts'
 import { nameInBody } from '../../eras/headers.ts'
-import { type JsonNode, jsonValue, member, replace, textOf } from '../../json/node.ts'
+import { type JsonNode, jsonValue, member, textOf } from '../../json/node.ts'
 import { codes, errorCodeOf, resultText } from '../../json-rpc.ts'
 import { readCursor, withoutItems } from '../../lists.ts'
 import type { McpNotification, McpRequest, McpResponse } from '../../message.ts'
 import { type ItemMethod, isRemoved, type ListMethod, methodOf } from '../../methods.ts'
-import { targetOfName, targetOfUri } from '../../naming.ts'
 import { clientResult, saysUnknown } from '../../results.ts'
+import { type Consent, consentText } from '../exchange/consent.ts'
 import { itemText, type McpExchange } from '../exchange/mcp-exchange.ts'
 import type { ClientResponse, MessageStream } from '../exchange/message-stream.ts'
 import { isGoneStatus, SessionNeeded, toFailure } from '../target/target-failure.ts'
@@ -30,7 +30,7 @@ import { type CallSpan, endSpan } from './call-span.ts'
 import { passOn } from './client-notifications.ts'
 import { ClientRelay, fieldsForClient } from './client-relay.ts'
 import { askDiscover, askLists, type Send } from './fan-out.ts'
-import { type LocatedItem, refusal, unknownItem } from './located-item.ts'
+import { type LocatedItem, locate, refusal, targetText, unknownItem } from './located-item.ts'
 import { askWholeList, listFilter, pinRefusal, versionOf } from './pinned-items.ts'
 
 export class MessageHandler {
@@ -187,7 +187,7 @@ export class MessageHandler {
     called: string,
     { key, type }: Pick<ItemMethod, 'key' | 'type'>,
   ): Promise<ClientResponse> | ClientResponse {
-    const found = this.#locate(called, key)
+    const found = locate(this.exchange, called, key)
     if (found === undefined) {
       this.exchange.describe(request.method)
       return unknownItem(request, type, called)
@@ -232,8 +232,7 @@ export class MessageHandler {
       return unknownItem(request, type, called)
     }
     const isOnly = this.#only !== undefined
-    const text = isOnly ? request.text : replace(request.text, node, JSON.stringify(name))
-    const asked = { text, bytes: isOnly ? request.bytes : undefined, id, method, name }
+    const asked = { ...targetText(request, node, isOnly ? undefined : name), id, method, name }
     if (type === 'resource') this.#keepSubscription(method, entry, name)
     const isGuarded = this.exchange.rulesOf(entry) !== undefined || entry.target.pinning === 'Block'
     if (!isGuarded) return this.#ask(entry, asked)
@@ -249,14 +248,6 @@ export class MessageHandler {
     const { sessionId, shared } = this.exchange
     if (sessionId === undefined || (!isSubscribed && method !== 'resources/unsubscribe')) return
     shared.settings.change(sessionId, { target: target.name, uri, isSubscribed })
-  }
-
-  #locate(called: string, key: 'name' | 'uri') {
-    const only = this.#only
-    if (only !== undefined) return { entry: only, name: called }
-    const parts = key === 'name' ? targetOfName(called) : targetOfUri(called)
-    const entry = parts && this.exchange.find(parts.target)
-    return entry && parts && { entry, name: parts.name }
   }
 
   #complete(request: McpRequest): Promise<ClientResponse> | ClientResponse {
@@ -331,13 +322,19 @@ export class MessageHandler {
     request: OutgoingRequest,
     thrown: unknown,
   ): ClientResponse {
-    if (this.#only !== undefined) throw thrown
     const failure = toFailure(thrown)
+    if (failure.consent !== undefined) return this.#askUser(request, failure.consent)
+    if (this.#only !== undefined) throw failure
     if (failure.isResumable && this.upstreams.era === 'legacy') throw failure
     const own = failure instanceof SessionNeeded ? errorResponse(failure, request.id) : undefined
     if (own !== undefined) return { text: own.text, status: failure.httpResponse?.status }
     this.exchange.noteRefusal(entry, `target ${entry.target.name} failed: ${failure.message}`)
     return refusal(request, codes.internal, `${entry.target.name}: ${failure.message}`)
+  }
+
+  #askUser(request: OutgoingRequest, consent: Consent): ClientResponse {
+    const { era, capabilities } = this.upstreams
+    return { text: consentText(request, era, capabilities, consent) }
   }
 
   /** Sends a request to a target. Rejects as `finish` does. */

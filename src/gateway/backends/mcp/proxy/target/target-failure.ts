@@ -1,5 +1,6 @@
 /** Failures of targets. */
 import { GatewayError } from '../../../../../ground/errors/index.ts'
+import type { RespondVerdict } from '../../../../../ground/exchange/exchange.ts'
 import { legacyVersions } from '../../eras/versions.ts'
 import { codes, errorText } from '../../json-rpc.ts'
 
@@ -54,11 +55,16 @@ export class TargetFailure extends Error {
   readonly hasTimedOut: boolean
   /** Whether the server has refused only this message. The session exists. */
   readonly isInSession: boolean
+  /** Set if the user must allow something on a page first. */
+  readonly consent: RespondVerdict['consent']
 
   constructor(
     message: string,
     details: Partial<
-      Pick<TargetFailure, 'httpResponse' | 'isResumable' | 'hasTimedOut' | 'isInSession'>
+      Pick<
+        TargetFailure,
+        'httpResponse' | 'isResumable' | 'hasTimedOut' | 'isInSession' | 'consent'
+      >
     > = {},
     cause?: unknown,
   ) {
@@ -68,6 +74,7 @@ export class TargetFailure extends Error {
     this.isResumable = details.isResumable ?? false
     this.hasTimedOut = details.hasTimedOut ?? isTimeout
     this.isInSession = details.isInSession ?? false
+    this.consent = details.consent
   }
 
   /**

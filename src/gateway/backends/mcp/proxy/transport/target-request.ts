@@ -129,9 +129,11 @@ function refusedBy({
   body = '',
   reason,
   detail,
+  consent,
 }: RespondVerdict): TargetFailure {
   return new TargetFailure(detail ?? reason, {
     httpResponse: { status, headers, body: Buffer.from(body) },
+    consent,
   })
 }
 

@@ -57,9 +57,13 @@ export class ClientSession implements Upstreams {
     return known instanceof Promise ? undefined : known?.can
   }
 
+  get capabilities(): unknown {
+    return capabilitiesIn(this.state.hello)
+  }
+
   mayAsk(request: McpRequest): boolean {
     if (this.exchange.backend.isStateless) return false
-    return declares(request, capabilitiesIn(this.state.hello))
+    return declares(request, this.capabilities)
   }
 
   at(entry: McpTargetEntry): TargetSession | Promise<TargetSession> {

@@ -66,6 +66,11 @@ export class ModernClient implements Upstreams {
     this.#onAbandon = onAbandon
   }
 
+  get capabilities(): unknown {
+    const { capabilities } = this.#envelope
+    return capabilities && jsonValue(this.#request.text, capabilities)
+  }
+
   can(target: string): readonly string[] | undefined {
     const entry = this.exchange.find(target)
     const offer = entry && knownDiscoverResult(this.exchange, entry)
@@ -193,7 +198,6 @@ export class ModernClient implements Upstreams {
     initializeResponse: McpResponse,
     act: (transport: Transport) => Promise<Result>,
   ): Promise<Result> {
-    const { capabilities } = this.#envelope
     let isReleased = false
     const release = () => {
       if (!isReleased) void endEverywhere(session)
@@ -202,7 +206,7 @@ export class ModernClient implements Upstreams {
     const parts = {
       calls: this.exchange.shared.calls,
       envelope: this.#envelope,
-      capabilities: capabilities && jsonValue(this.#request.text, capabilities),
+      capabilities: this.capabilities,
       owner: this.#owner(entry),
       release,
       initializeResponse,

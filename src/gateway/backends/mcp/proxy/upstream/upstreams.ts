@@ -10,6 +10,8 @@ export interface Upstreams {
   /** ProtocolEra of the client. */
   readonly era: ProtocolEra
   readonly exchange: McpExchange
+  /** What the client declares; undefined if it is not known. */
+  readonly capabilities: unknown
   /** Returns the names of the target's capabilities; undefined if they are not known yet. */
   can(target: string): readonly string[] | undefined
   /** Whether the target has something of this client that a notification could concern. */

@@ -1,0 +1,24 @@
+/** The grants of users in a key-value bucket of a NATS server, for several replicas. */
+import { type GrantStore, grantText, readGrant } from '../../ground/model/grants.ts'
+import { NatsRecord } from './nats-record.ts'
+
+const timeoutMs = 5_000
+
+/** `servers` are addresses of servers of one cluster, separated by commas. Nothing is opened before the first call. */
+export function openGrantBucket(servers: string): GrantStore {
+  const bucket = new NatsRecord({ servers, bucket: 'sluice_grants', key: '' })
+  const get: GrantStore['get'] = async (key) => {
+    const found = await bucket.read(timeoutMs, key)
+    if (found === undefined) return { record: undefined, version: 0 }
+    return { record: readGrant(found.text), version: found.revision }
+  }
+  return {
+    get,
+    put: (key, record, expected) => bucket.write(grantText(record), expected, timeoutMs, key),
+    async list() {
+      const keys = [...(await bucket.keys(timeoutMs))].sort()
+      return Promise.all(keys.map(async (key) => [key, await get(key)] as const))
+    },
+    close: () => bucket.close(),
+  }
+}

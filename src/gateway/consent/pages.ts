@@ -1,0 +1,145 @@
+/**
+ * The page on which a user allows the gateway to act for them at a service (RFC 6749 section 4.1, with PKCE), and to
+ * which the authorization server of the service sends the browser back:
+ *
+ *   GET   ?ticket=…         who asks, and a button
+ *   POST  ?ticket=…         to the authorization server
+ *   GET   ?code=…&state=…   stores the tokens
+ *
+ * The user who is signed in here must be the one for whom the link was made: otherwise a link would let its sender store
+ * an account of his own for another user, or get access to the other user's account.
+ */
+import { createHash, randomBytes } from 'node:crypto'
+import { GatewayError } from '../../ground/errors/index.ts'
+import {
+  type Exchange,
+  next,
+  type RequestHead,
+  type RespondVerdict,
+  type Verdict,
+} from '../../ground/exchange/exchange.ts'
+import { TokenError } from '../credentials/token-error.ts'
+import { isSameSite, originOf } from '../sign-in/navigation.ts'
+import { page, parametersOf, problem, redirect } from '../sign-in/responses.ts'
+import { ownerOf } from './consent-step.ts'
+import { grantsAt } from './registry.ts'
+import { openTicket, sealTicket } from './tickets.ts'
+import type { GrantOwner, UserGrants } from './user-grants.ts'
+
+/** Serves the pages; other requests pass. */
+export function serveConsent(exchange: Exchange): Verdict | Promise<Verdict> {
+  const { request } = exchange
+  const services = grantsAt(`${originOf(request)}${request.path}`)
+  if (services.length === 0) return next
+  const owner = ownerOf(exchange)
+  if (owner === undefined) return problem(401, 'sign in first', 'the request has no principal')
+  const parameters = parametersOf(request)
+  if (parameters.has('state')) return finish(services, owner, request, parameters)
+  const found = findTicket(services, 'link', parameters.get('ticket') ?? '')
+  if (found === undefined) return problem(400, 'this link is not valid any more; ask for another')
+  const { grants, ticket } = found
+  if (ticket.owner !== owner.id) return foreign
+  if (request.method === 'GET') return page(question(grants, owner), [], 'asked the user')
+  if (request.method !== 'POST') return problem(405, 'only GET and POST are possible')
+  if (!isSameSite(request)) return problem(403, 'another site cannot allow this')
+  return begin(grants, owner).catch(failed)
+}
+
+/** Finds the service that has sealed a text. */
+function findTicket(services: readonly UserGrants[], kind: 'link' | 'state', text: string) {
+  for (const grants of services) {
+    const ticket = openTicket(grants, kind, text)
+    if (ticket !== undefined) return { grants, ticket }
+  }
+  return undefined
+}
+
+const foreign = problem(403, 'this link was made for another user', 'the link is of another user')
+
+async function begin(grants: UserGrants, { id }: GrantOwner): Promise<RespondVerdict> {
+  const { config, endpoint } = grants
+  const verifier = randomBytes(32).toString('base64url')
+  const state = sealTicket(grants, 'state', { owner: id, verifier })
+  if (state === undefined) return problem(503, 'the key of the gateway has not arrived')
+  const { authorization_endpoint } = await endpoint.server()
+  const url = new URL(config.authorizationEndpoint ?? authorization_endpoint ?? '')
+  const fields = {
+    ...config.parameters,
+    response_type: 'code',
+    client_id: config.endpoint.clientAuth?.clientId ?? '',
+    redirect_uri: config.redirectURI,
+    state,
+    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+    code_challenge_method: 'S256',
+    ...(config.scopes.length > 0 && { scope: config.scopes.join(' ') }),
+  }
+  for (const [name, value] of Object.entries(fields)) url.searchParams.set(name, value)
+  for (const resource of config.resources) url.searchParams.append('resource', resource)
+  return redirect(url.href, [], 'to the authorization server')
+}
+
+function finish(
+  services: readonly UserGrants[],
+  owner: GrantOwner,
+  { method }: RequestHead,
+  parameters: URLSearchParams,
+): RespondVerdict | Promise<RespondVerdict> {
+  if (method !== 'GET') return problem(405, 'only GET is possible here')
+  const once = (name: string) => {
+    const [value, ...others] = parameters.getAll(name)
+    return others.length === 0 ? value : undefined
+  }
+  const found = findTicket(services, 'state', once('state') ?? '')
+  const verifier = found?.ticket.verifier
+  if (found === undefined || verifier === undefined) {
+    return problem(400, 'this took too long; begin again')
+  }
+  if (found.ticket.owner !== owner.id) return foreign
+  return exchangeCode(found.grants, owner, verifier, once).catch(failed)
+}
+
+async function exchangeCode(
+  grants: UserGrants,
+  owner: GrantOwner,
+  verifier: string,
+  once: (name: string) => string | undefined,
+): Promise<RespondVerdict> {
+  const { config, endpoint } = grants
+  const { issuer, authorization_response_iss_parameter_supported: hasIssuer } =
+    await endpoint.server()
+  const iss = once('iss')
+  // An answer of another server must not be exchanged here (RFC 9207).
+  const isKnown = config.endpoint.issuer !== undefined
+  if (isKnown && (iss === undefined ? hasIssuer === true : iss !== issuer)) {
+    return problem(400, 'the answer is of another server', 'iss is not the issuer')
+  }
+  if (once('error') !== undefined) return problem(403, 'access was not allowed')
+  const code = once('code')
+  if (code === undefined) return problem(400, 'the answer has no code')
+  const issued = await endpoint.request('authorization_code', [
+    ['code', code],
+    ['redirect_uri', config.redirectURI],
+    ['code_verifier', verifier],
+  ])
+  await grants.save(owner, issued)
+  return page(done, [], 'the user has allowed access')
+}
+
+function failed(error: unknown): RespondVerdict {
+  if (error instanceof TokenError) {
+    return problem(502, 'the authorization server gave no token; begin again', error.message)
+  }
+  if (error instanceof GatewayError) return problem(503, 'try again later', error.message)
+  throw error
+}
+
+const escaped = (text: string): string =>
+  text.replaceAll(/[&<>"']/g, (found) => `&#${found.charCodeAt(0)};`)
+
+const question = ({ config }: UserGrants, { name }: GrantOwner): string =>
+  `<!doctype html><title>Allow access</title><p>You are ${escaped(name)}. Programs that use this gateway in your name ask for access to your account at ${escaped(config.label)}${
+    config.scopes.length === 0 ? '' : ` (${escaped(config.scopes.join(', '))})`
+  }.<form method="post"><button>Continue</button></form>`
+
+const done =
+  '<!doctype html><title>Access allowed</title><p>Access is allowed. You can close this page, and repeat what you were doing.'

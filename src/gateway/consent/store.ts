@@ -1,0 +1,61 @@
+/** The store of grants as a worker sees it: the main thread has the connection, and answers questions. */
+import { GatewayError } from '../../ground/errors/index.ts'
+import type {
+  GrantAnswer,
+  GrantQuestion,
+  GrantRecord,
+  StoredGrant,
+} from '../../ground/model/grants.ts'
+
+/** How long a worker waits for an answer. */
+const timeoutMs = 6_000
+/** Maximum number of questions that wait for an answer. */
+const maxQuestions = 1_024
+
+let send: (question: GrantQuestion) => void = ({ id }) =>
+  receiveGrant({ type: 'grant', id, problem: 'this process has no store of grants' })
+const waiting = new Map<number, (answer: GrantAnswer) => void>()
+let last = 0
+
+/** Sets who answers the questions of this worker. */
+export function askGrantsAt(ask: (question: GrantQuestion) => void): void {
+  send = ask
+}
+
+export function receiveGrant(answer: GrantAnswer): void {
+  waiting.get(answer.id)?.(answer)
+}
+
+function ask(question: Pick<GrantQuestion, 'key' | 'put'>): Promise<GrantAnswer> {
+  if (waiting.size >= maxQuestions) throw unavailable('too many questions wait for it')
+  const id = ++last
+  const { promise, resolve } = Promise.withResolvers<GrantAnswer>()
+  const timer = setTimeout(
+    () => receiveGrant({ type: 'grant', id, problem: 'it does not answer' }),
+    timeoutMs,
+  )
+  waiting.set(id, (answer) => {
+    clearTimeout(timer)
+    waiting.delete(id)
+    resolve(answer)
+  })
+  send({ type: 'grant', id, ...question })
+  return promise.then((answer) => {
+    if (answer.problem !== undefined) throw unavailable(answer.problem)
+    return answer
+  })
+}
+
+const unavailable = (why: string): GatewayError =>
+  new GatewayError('credentials_unavailable', `the store of grants: ${why}`)
+
+/** Rejects with a GatewayError if the store cannot be reached, as `putGrant` does. */
+export const getGrant = async (key: string): Promise<StoredGrant> =>
+  (await ask({ key })).found ?? { record: undefined, version: 0 }
+
+/** Resolves to the new version; undefined if another writer was faster. */
+export const putGrant = async (
+  key: string,
+  record: GrantRecord | undefined,
+  expected: number,
+): Promise<number | undefined> => (await ask({ key, put: { record, expected } })).version

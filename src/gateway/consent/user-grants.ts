@@ -1,0 +1,221 @@
+/**
+ * The tokens that users let the gateway have at one service. A token belongs to a user at this service, client and set of
+ * scopes, and is sealed for exactly that, so that no other user and no other policy ever gets it.
+ */
+import { setTimeout as after } from 'node:timers/promises'
+import { BoundedMap } from '../../ground/base/bounded-map.ts'
+import { sha256 } from '../../ground/base/digest.ts'
+import { GatewayError } from '../../ground/errors/index.ts'
+import type { GrantRecord, StoredGrant } from '../../ground/model/grants.ts'
+import type { UserConsentConfig } from '../credentials/config.ts'
+import type { IssuedToken, TokenEndpoint } from '../credentials/token-endpoint.ts'
+import { TokenError, unavailable } from '../credentials/token-error.ts'
+import type { Keyring } from '../sign-in/keyring.ts'
+import { getGrant, putGrant } from './store.ts'
+
+/** The tokens of a user. Times are in milliseconds since the epoch. */
+interface UserTokens {
+  readonly accessToken: string
+  readonly refreshToken: string | undefined
+  readonly obtainedAt: number
+  readonly expiresAt: number
+}
+
+/** Who a token is for. */
+export interface GrantOwner {
+  /** Digest of the principal. */
+  readonly id: string
+  /** Name of the principal, for operators. */
+  readonly name: string
+}
+
+/** How long a worker uses a token without asking the store, so that a revocation holds after this time. */
+const cachedMs = 5_000
+const maxCached = 4_096
+/** How long one worker may renew a token before another one tries. */
+const renewalMs = 15_000
+const pollMs = 100
+/** A token that the service refuses is renewed if it is older; a broken service would cause endless renewals. */
+const minAgeMs = 10_000
+
+const digestOf = (value: unknown): string =>
+  Buffer.from(sha256(JSON.stringify(value))).toString('base64url')
+
+export class UserGrants {
+  readonly config: UserConsentConfig
+  /** Digest of the service, the client there and the scopes. */
+  readonly id: string
+  readonly endpoint: TokenEndpoint
+  readonly keyring: () => Keyring | undefined
+  readonly #cached = new BoundedMap<string, { readonly tokens: UserTokens; readonly at: number }>(
+    maxCached,
+  )
+  readonly #calls = new Map<string, Promise<string | undefined>>()
+  /** Access tokens that the service has refused, by key. */
+  readonly #refused = new BoundedMap<string, string>(maxCached)
+
+  constructor(
+    config: UserConsentConfig,
+    endpoint: TokenEndpoint,
+    keyring: () => Keyring | undefined,
+  ) {
+    this.config = config
+    const { endpoint: place, authorizationEndpoint, redirectURI, scopes, resources } = config
+    const { url, issuer, target, path, clientAuth } = place
+    const server = [url, issuer, target, path, authorizationEndpoint].map((one) => one ?? null)
+    this.id = digestOf([redirectURI, ...server, clientAuth?.clientId, scopes, resources])
+    this.endpoint = endpoint
+    this.keyring = keyring
+  }
+
+  #keyOf({ id }: GrantOwner): string {
+    return digestOf([this.id, id])
+  }
+
+  /** The access token of a user; undefined if the user has to allow it (again). */
+  find(owner: GrantOwner): string | undefined | Promise<string | undefined> {
+    const key = this.#keyOf(owner)
+    const cached = this.#cached.get(key)
+    if (cached !== undefined) {
+      const isFresh = performance.now() - cached.at < cachedMs
+      if (isFresh && !this.#isDue(key, cached.tokens)) return cached.tokens.accessToken
+      this.#cached.delete(key)
+    }
+    const known = this.#calls.get(key)
+    if (known !== undefined) return known
+    const call = this.#load(key).finally(() => this.#calls.delete(key))
+    this.#calls.set(key, call)
+    return call
+  }
+
+  /** Renews the token with the next request, because the service has refused it. */
+  refuse(owner: GrantOwner, token: string): void {
+    const key = this.#keyOf(owner)
+    this.#cached.delete(key)
+    this.#refused.set(key, token)
+  }
+
+  /** Whether the tokens should be renewed. */
+  #isDue(key: string, tokens: UserTokens): boolean {
+    const { obtainedAt, expiresAt } = tokens
+    const margin = Math.min(60_000, (expiresAt - obtainedAt) / 5)
+    return Date.now() >= expiresAt - margin || this.#isRefused(key, tokens)
+  }
+
+  #isRefused(key: string, { accessToken, obtainedAt }: UserTokens): boolean {
+    return this.#refused.get(key) === accessToken && Date.now() - obtainedAt > minAgeMs
+  }
+
+  async #load(key: string): Promise<string | undefined> {
+    for (const end = performance.now() + renewalMs; performance.now() < end; ) {
+      const stored = await getGrant(key)
+      const tokens = stored.record && this.#open(stored.record, key)
+      if (tokens === undefined) return undefined
+      if (!this.#isDue(key, tokens)) return this.#keep(key, tokens)
+      const found = await this.#renewOnce(key, stored, tokens)
+      if (found !== 'again') return found
+    }
+    throw new GatewayError('credentials_unavailable', 'the token of the user could not be renewed')
+  }
+
+  /** Lets one worker of one proxy renew: providers take a second use of a refresh token for theft. */
+  async #renewOnce(
+    key: string,
+    { record, version }: StoredGrant,
+    tokens: UserTokens,
+  ): Promise<string | undefined | 'again'> {
+    if (record === undefined) return undefined
+    const isUsable = Date.now() < tokens.expiresAt && !this.#isRefused(key, tokens)
+    const usable = isUsable ? tokens.accessToken : undefined
+    if (tokens.refreshToken === undefined) return usable
+    if (record.renewingUntil > Date.now()) {
+      if (usable !== undefined) return usable
+      await after(pollMs)
+      return 'again'
+    }
+    const marked = { ...record, renewingUntil: Date.now() + renewalMs }
+    const marker = await putGrant(key, marked, version)
+    return marker === undefined
+      ? 'again'
+      : this.#renew(key, { record, version: marker }, tokens, isUsable)
+  }
+
+  /** `again`: the grant was changed meanwhile. */
+  async #renew(
+    key: string,
+    { record, version }: StoredGrant,
+    old: UserTokens,
+    isUsable: boolean,
+  ): Promise<string | undefined | 'again'> {
+    if (record === undefined) return undefined
+    try {
+      const issued = await this.endpoint.request('refresh_token', [
+        ['refresh_token', old.refreshToken ?? ''],
+        ...this.config.resources.map((one): [string, string] => ['resource', one]),
+      ])
+      const tokens = this.#tokensOf(issued, old.refreshToken)
+      const sealed = this.#seal(tokens, key)
+      const next = { ...record, sealed, renewingUntil: 0 }
+      // If the grant was revoked meanwhile, the new tokens are dropped.
+      if ((await putGrant(key, next, version)) === undefined) return 'again'
+      return this.#keep(key, tokens)
+    } catch (error) {
+      if (!(error instanceof TokenError)) throw error
+      if (error.kind === 'refused') {
+        await putGrant(key, undefined, version)
+        return undefined
+      }
+      await putGrant(key, { ...record, renewingUntil: 0 }, version)
+      if (isUsable) return old.accessToken
+      throw error
+    }
+  }
+
+  /** Stores the tokens that a user has just allowed. */
+  async save(owner: GrantOwner, issued: IssuedToken): Promise<void> {
+    const key = this.#keyOf(owner)
+    const sealed = this.#seal(this.#tokensOf(issued, undefined), key)
+    const { redirectURI: service } = this.config
+    const record = {
+      service,
+      principal: owner.name,
+      sealed,
+      createdAt: Date.now(),
+      renewingUntil: 0,
+    }
+    for (let version: number | undefined; version === undefined; ) {
+      version = await putGrant(key, record, (await getGrant(key)).version)
+    }
+    this.#cached.delete(key)
+  }
+
+  #keep(key: string, tokens: UserTokens): string {
+    this.#cached.set(key, { tokens, at: performance.now() })
+    return tokens.accessToken
+  }
+
+  #tokensOf(issued: IssuedToken, refreshToken: string | undefined): UserTokens {
+    const now = Date.now()
+    const seconds = issued.expiresIn ?? this.config.defaultMs / 1_000
+    return {
+      accessToken: issued.value,
+      refreshToken: issued.refreshToken ?? refreshToken,
+      obtainedAt: now,
+      expiresAt: now + seconds * 1_000,
+    }
+  }
+
+  #seal(tokens: UserTokens, key: string): string {
+    const keyring = this.keyring()
+    if (keyring === undefined) throw unavailable('the key that seals grants has not arrived')
+    return keyring.seal(JSON.stringify(tokens), `grant ${key}`)
+  }
+
+  /** Returns undefined if the key that sealed the tokens is not in use any more. */
+  #open({ sealed }: GrantRecord, key: string): UserTokens | undefined {
+    const keyring = this.keyring()
+    if (keyring === undefined) throw unavailable('the key that seals grants has not arrived')
+    const plain = keyring.open(sealed, `grant ${key}`)
+    return plain === undefined ? undefined : (JSON.parse(plain.toString()) as UserTokens)
+  }
+}

@@ -1,0 +1,109 @@
+/** Users, a service with an authorization server of its own, and gateways that act at the service for the users. */
+import { expect } from 'vitest'
+import { useFixture, useUpstream } from '../support/fixture.ts'
+import { inSeconds, keySetOf, sign } from '../support/identity-provider.ts'
+import {
+  gateway,
+  httpRoute,
+  manifest,
+  mcpBackend,
+  policy,
+  secret,
+  staticBackend,
+  toBackend,
+} from '../support/manifests.ts'
+import { startScriptedProvider } from '../support/scripted-provider.ts'
+import { Browser } from '../support/sign-in-browser.ts'
+
+/** Where users sign in, and where the service asks them. */
+export const people = useFixture(startScriptedProvider)
+export const service = useFixture(startScriptedProvider)
+export const upstream = useUpstream('service')
+
+export const host = 'app.localhost'
+export const pageOf = (port: number, name: string) => `http://${host}:${port}/consent/${name}`
+export const sealingKeys = (entries: Record<string, string>) => secret('sealing', entries)
+
+const consent = (port: number, name: string, more: object = {}) => ({
+  auth: {
+    oauthUserConsent: {
+      issuer: service.issuer,
+      clientAuth: { clientId: 'app', secretRef: { name: 'client' } },
+      redirectURI: pageOf(port, name),
+      displayName: `the <${name}>`,
+      scopes: ['read'],
+      ...more,
+    },
+  },
+})
+
+/** Programs use `api.localhost` with tokens; the pages are at `app.localhost`. */
+export function manifestsFor(port: number, mcpPorts: Readonly<Record<string, number>> = {}) {
+  const keys = { inline: JSON.stringify(keySetOf(people.key)) }
+  const providers = [{ issuer: people.issuer, jwks: keys }]
+  const at = (name: string, path = `/${name}`) => ({
+    matches: [{ path: { value: path } }],
+    backendRefs: [toBackend(name)],
+  })
+  return manifest(
+    gateway(port),
+    secret('client', { clientSecret: 'app-secret' }),
+    secret('session', { one: 's'.repeat(40) }),
+    staticBackend(
+      'service',
+      upstream.port,
+      consent(port, 'service', { sealingKeysRef: { name: 'sealing' } }),
+    ),
+    // The same service for another purpose.
+    staticBackend(
+      'other',
+      upstream.port,
+      consent(port, 'other', { sealingKeysRef: { name: 'sealing' } }),
+    ),
+    ...Object.entries(mcpPorts).map(([name, own]) =>
+      mcpBackend(name, [
+        {
+          name: 'only',
+          static: { host: '127.0.0.1', port: own, policies: consent(port, name) },
+        },
+      ]),
+    ),
+    httpRoute('pages', { hostnames: [host], rules: [{ backendRefs: [toBackend('service')] }] }),
+    policy('pages', 'HTTPRoute/pages', {
+      traffic: {
+        oidc: {
+          issuer: people.issuer,
+          clientId: 'app',
+          sessionKeysRef: { name: 'session' },
+        },
+        consentPages: {},
+      },
+    }),
+    httpRoute('programs', {
+      hostnames: ['api.localhost'],
+      rules: [at('service', '/'), at('other')],
+    }),
+    httpRoute('mcp', { rules: Object.keys(mcpPorts).map((name) => at(name)) }),
+    policy('mcp', 'HTTPRoute/mcp', { traffic: { jwtAuthentication: { providers } } }),
+    policy('programs', 'HTTPRoute/programs', { traffic: { jwtAuthentication: { providers } } }),
+  )
+}
+
+/** The token that a program of a user has. */
+export const tokenOf = (sub: string) =>
+  sign(people.key, { iss: people.issuer, sub, iat: inSeconds(-1) })
+
+export async function browserOf(user: string, port: number): Promise<Browser> {
+  people.behaviour.user = user
+  const browser = new Browser()
+  await browser.open(`http://${host}:${port}/`)
+  return browser
+}
+
+/** Opens a link in the browser of a user, and presses the button. */
+export async function allow(browser: Browser, link: string, as = 'ann') {
+  service.behaviour.user = as
+  const asked = await browser.open(link)
+  expect(asked.status).toBe(200)
+  return browser.open(link, { method: 'POST' })
+}
