@@ -34,7 +34,7 @@ export interface GrantStore {
   close(): Promise<void>
 }
 
-/** A question of a worker to the store of its process. */
+/** A question of a worker to the store that its process has open. */
 export interface GrantQuestion {
   readonly type: 'grant'
   readonly id: number

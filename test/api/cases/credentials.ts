@@ -7,7 +7,7 @@ const places = [
   backendPlace('spec.policies.auth', { spec: { static: { host: 'a.example', port: 80 } } }),
 ]
 const names =
-  'key, secretRef, passthrough, aws, azure, gcp, oauthClientCredentials, oauthTokenExchange, crossAppAccess, jwtSign'
+  'key, secretRef, passthrough, aws, azure, gcp, oauthClientCredentials, oauthTokenExchange, crossAppAccess, oauthUserConsent, jwtSign'
 const clientAuth = { clientId: 'a', secretRef }
 const url = 'https://login.example.com/token'
 const methods: Readonly<Record<string, object | string>> = {
@@ -19,6 +19,11 @@ const methods: Readonly<Record<string, object | string>> = {
   gcp: {},
   oauthClientCredentials: { url, clientAuth },
   oauthTokenExchange: { url },
+  oauthUserConsent: {
+    issuer: 'https://login.example.com',
+    clientAuth,
+    redirectURI: 'https://gateway.example.com/consent/a',
+  },
   jwtSign: { signingKeyRef: { name: 'a' } },
   credentials: [{ location: { cookie: { name: 'token' } }, secretRef }],
 }
@@ -55,6 +60,14 @@ const refusals: readonly (readonly [
     { oauthTokenExchange: { url, clientAuth: { ...clientAuth, method: 'PrivateKeyJwt' } } },
     '.oauthTokenExchange.clientAuth',
     'privateKeyJwt must be set if method is PrivateKeyJwt, and only then',
+  ],
+  [
+    'a token of the user without an authorization endpoint',
+    {
+      oauthUserConsent: { url, clientAuth, redirectURI: 'https://gateway.example.com/consent/a' },
+    },
+    '.oauthUserConsent.authorizationEndpoint',
+    'authorizationEndpoint must be set unless issuer is',
   ],
   [
     'an audience of an access token',
