@@ -5,6 +5,7 @@ import { served } from '../state/served.ts'
 import { isServed, needsSignIn, openFile } from '../state/start.ts'
 import { nextTheme, themeTexts } from '../state/theme.ts'
 import { failure, log } from '../state/worker-client.ts'
+import { Held } from '../ui/held.tsx'
 import { MissingProxies } from '../ui/missing-proxies.tsx'
 import { Empty, Failure } from '../ui/states.tsx'
 import { isUtc, toggleZone } from '../ui/times.tsx'
@@ -137,6 +138,7 @@ function Notices() {
           {notice}
         </p>
       ))}
+      {log.value.count > 0 && <Held />}
       <MissingProxies />
     </div>
   )

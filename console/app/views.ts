@@ -1,7 +1,6 @@
 /** All views. A view is one line here, and a folder in `views/`. */
 import type { ComponentType } from 'preact'
 import { Diff } from '../views/diff/view.tsx'
-import { Models } from '../views/models/view.tsx'
 import { ObjectPage } from '../views/object/view.tsx'
 import { Objects } from '../views/objects/view.tsx'
 import { Overview } from '../views/overview/view.tsx'
@@ -64,6 +63,12 @@ export const views: readonly ViewEntry[] = [
   { path: 'event', title: 'Event', View: Event, needsLog: true },
   { path: 'diff', title: 'Difference', View: Diff, needsLog: true },
   {
+    path: 'held',
+    title: 'What waits',
+    View: later(async () => (await import('../views/held/view.tsx')).HeldPage),
+    needsLog: true,
+  },
+  {
     path: 'requests',
     title: 'Requests',
     View: Requests,
@@ -82,7 +87,7 @@ export const views: readonly ViewEntry[] = [
   {
     path: 'models',
     title: 'Models & money',
-    View: Models,
+    View: later(async () => (await import('../views/models/view.tsx')).Models),
     group: 'Models & money',
     needsLog: false,
   },

@@ -3,6 +3,7 @@ import type { SluiceEvent } from '../../events/index.ts'
 import { regexProblem } from '../../src/control/plane/api-binding.ts'
 import { type ObjectKey, type ObjectRef, objectKey } from '../../src/ground/model/names.ts'
 import type { VersionedResource } from '../../src/ground/model/resources.ts'
+import { type WaitingObject, waitingObjects } from '../../src/past/explain/pin-text.ts'
 import type { Fold, FoldSnapshot } from '../../src/past/replay/index.ts'
 import type { EventTable } from './event-table.ts'
 import { Folds } from './folds.ts'
@@ -25,12 +26,26 @@ export interface ObjectVersion {
   readonly stored?: Partial<Pick<ObjectState, 'object' | 'refused'>>
 }
 
+/** The pin that is set, and what waits for its end. */
+export interface HeldState {
+  readonly pin: NonNullable<Fold['pin']>
+  /** The first of the objects that wait. */
+  readonly waiting: readonly WaitingObject[]
+  /** Number of objects that wait. */
+  readonly count: number
+}
+
+/** Number of waiting objects that are noted for each moment. */
+const maxWaiting = 5
+
 /** The values after one event. They stay as they are when others are looked at. */
 export interface SegmentMoment {
   readonly statuses: Values<Status>
   readonly resources: Values<VersionedResource>
   readonly objects: Values<ObjectVersion>
   readonly proxies: Proxies
+  /** Undefined if no pin is set. */
+  readonly held: HeldState | undefined
 }
 
 const isAboutPin = ({ type, data }: SluiceEvent): boolean =>
@@ -49,6 +64,7 @@ export class Segment {
   readonly #resources = new Versions<VersionedResource>()
   readonly #objects = new Versions<ObjectVersion>()
   readonly #proxies = new Versions<Proxies>()
+  readonly #held = new Versions<HeldState>()
 
   /** `base` is the state after the first `begin` events; `borrow` takes a fold from another segment. */
   constructor(
@@ -96,6 +112,7 @@ export class Segment {
       resources: this.#resources.at(index),
       objects: this.#objects.at(index),
       proxies: this.#proxies.at(index).get('') ?? [],
+      held: this.#held.at(index).get(''),
     }
   }
 
@@ -128,6 +145,7 @@ export class Segment {
       this.#objects.set(objectKey(state.ref), index, this.#storedVersion(state))
     }
     this.#noteProxies(index)
+    this.#noteHeld(index)
   }
 
   #storedVersion({ generation, generationSequence, object, refused }: ObjectState): ObjectVersion {
@@ -169,12 +187,22 @@ export class Segment {
       this.#objects.set(key, index, this.#storedVersion(state))
     }
     for (const key of gone) this.#objects.set(key, index, undefined)
+    this.#noteHeld(index)
+  }
+
+  #noteHeld(index: number): void {
+    const { newest } = this.#folds
+    const { pin, heldBack } = newest
+    const waiting = () => waitingObjects(newest, maxWaiting)
+    const held = pin && { pin, waiting: waiting(), count: heldBack.size }
+    this.#held.set('', index, held)
   }
 
   /** Notes which events have the versions of an object; the fold has decided which of them count. */
   #noteObject({ type, data }: SluiceEvent, index: number): void {
     if (!type.startsWith('dev.sluice.resource.')) return
     const key = objectKey(data as ObjectRef)
+    if (this.#folds.newest.pin !== undefined) this.#noteHeld(index)
     const state = this.#folds.newest.graph.object(key)
     if (state === undefined) {
       this.#objects.set(key, index, undefined)

@@ -2,6 +2,7 @@
 import { diffModel } from '../models/diff.ts'
 import { expectationModel } from '../models/expectation.ts'
 import { guardsModel } from '../models/guards.ts'
+import { heldModel, waitingModel } from '../models/held.ts'
 import { keysModel } from '../models/keys.ts'
 import { marksModel } from '../models/marks.ts'
 import { mcpModel } from '../models/mcp.ts'
@@ -30,6 +31,8 @@ export const models = {
   guards: guardsModel,
   mcp: mcpModel,
   sendPlaces: sendPlacesModel,
+  held: heldModel,
+  waiting: waitingModel,
 }
 
 export type Models = typeof models

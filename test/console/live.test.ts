@@ -1,11 +1,11 @@
 /** The console of a running gateway: it follows the log, and goes on when the process comes back. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type RunningGateway, startGateway } from '../support/gateway.ts'
+import { type RunningGateway, sluice, startGateway } from '../support/gateway.ts'
 import { gateway as edge, httpRoute, manifest } from '../support/manifests.ts'
 import { describeWithParts } from '../support/parts.ts'
 import { waitFor } from '../support/wait-for.ts'
 import type { ConsolePage } from './browser.ts'
-import { eventually, startConsole } from './support.ts'
+import { eventually, seriousFaults, startConsole } from './support.ts'
 
 describeWithParts(['chromium'], 'the console of a running gateway', () => {
   let running: RunningGateway
@@ -49,6 +49,60 @@ describeWithParts(['chromium'], 'the console of a running gateway', () => {
     await eventually(() => page.locator('main').textContent()).toContain('No event matches')
     running.write('third.yaml', manifest(httpRoute('third', {})))
     await eventually(() => page.locator('.virtual-list').textContent()).toContain('default/third')
+  })
+
+  it('says on every page what a pin holds, and compares what waits', async () => {
+    const { page, show } = console
+    const change = (command: string, ...args: string[]) =>
+      sluice(
+        command,
+        '--log-file',
+        running.logFile,
+        '--reason',
+        'year end',
+        '--author',
+        'ops',
+        ...args,
+      )
+    const banner = page.getByRole('region', { name: 'Held configuration' })
+    await show('#/')
+    expect(await banner.count()).toBe(0)
+    expect((await change('freeze', '--until', '2099-01-01T00:00:00Z')).code).toBe(0)
+    await eventually(() => banner.textContent()).toMatch(
+      /The configuration of event \d+ is held by ops: year end. Since .+, until 2099-01-01/,
+    )
+    running.write('second.yaml', manifest(httpRoute('second', { hostnames: ['waits.test'] })))
+    running.remove('third.yaml')
+    for (const hash of [
+      '#/',
+      '#/timeline',
+      '#/requests',
+      '#/keys',
+      '#/object/HTTPRoute/default/second',
+    ]) {
+      await show(hash)
+      await eventually(() => banner.textContent()).toMatch(
+        /2 objects wait.+second \(generation 1 in force, generation 2 waits\)/,
+      )
+      expect(await banner.textContent()).toContain('its deletion waits')
+    }
+    await banner.getByRole('link', { name: 'Compare what waits' }).click()
+    await eventually(() => page.locator('main ins').allTextContents()).toContain(
+      '+     - waits.test',
+    )
+    expect(await page.locator('main del').allTextContents()).toContain('-   name: third')
+    expect(await seriousFaults(console)).toEqual([])
+    expect((await sluice('status', '--log-file', running.logFile)).stdout).toContain(
+      'HTTPRoute default/second: generation 1 in force, generation 2 waits',
+    )
+    const held = await page.evaluate<string>('location.hash')
+    await banner.getByRole('link', { name: 'what changed' }).click()
+    await page.getByRole('heading', { name: /^Difference between/ }).waitFor()
+    expect(await banner.textContent()).not.toContain('wait')
+    await show(held)
+    expect((await change('rollback', '--lift')).code).toBe(0)
+    await eventually(() => page.locator('main').textContent()).toContain('No pin is set')
+    expect(await banner.count()).toBe(0)
   })
 
   it('has no key or token in links', async () => {

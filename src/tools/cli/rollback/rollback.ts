@@ -24,7 +24,7 @@ import {
   objectText,
   parseObjectKey,
 } from '../../../ground/model/names.ts'
-import { pinText } from '../../../past/explain/pin-text.ts'
+import { pinText, waitingObjects, waitingText } from '../../../past/explain/pin-text.ts'
 import type { Fold } from '../../../past/replay/index.ts'
 import { changeLog, inEvents, type LogPlace } from '../recording/change-log.ts'
 import { parseObjectPath, suggestObjects } from '../recording/object-names.ts'
@@ -314,7 +314,7 @@ export async function lift(options: PinChange, report: Report): Promise<CommandR
 /** What is held now. The exit code is 1 if nothing is. */
 export async function shownPin(options: LogPlace, report: Report): Promise<CommandResult> {
   const { fold } = await readState(options, report)
-  const { pin, heldBack } = fold
+  const { pin } = fold
   if (pin === undefined) {
     return {
       text: () => ['nothing is held: the newest configuration is in force'],
@@ -322,23 +322,9 @@ export async function shownPin(options: LogPlace, report: Report): Promise<Comma
       exitCode: exitCode.negative,
     }
   }
-  const waiting = Array.from(heldBack, ([key, { context }]) => ({
-    ...parseObjectKey(key),
-    inForce: fold.graph.object(key)?.generation ?? null,
-    newest: context.state?.refused?.generation ?? context.state?.generation ?? null,
-  }))
+  const waiting = waitingObjects(fold)
   return {
-    text: () => [pinText(pin), ...waiting.map(waitingText)],
+    text: () => [pinText(pin), ...waiting.map((one) => `${objectText(one)}: ${waitingText(one)}`)],
     json: { pin, waiting },
   }
-}
-
-interface WaitingObject extends ObjectRef {
-  readonly inForce: number | null
-  readonly newest: number | null
-}
-
-function waitingText({ inForce, newest, ...ref }: WaitingObject): string {
-  const now = inForce === null ? 'not in force' : `generation ${inForce} in force`
-  return `${objectText(ref)}: ${now}, ${newest === null ? 'its deletion waits' : `generation ${newest} waits`}`
 }

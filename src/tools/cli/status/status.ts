@@ -6,7 +6,7 @@ import { formatProblem, type SourceProblem } from '../../../control/watch/source
 import { type ObjectRef, objectText } from '../../../ground/model/names.ts'
 import { placedConditions } from '../../../ground/model/placed-conditions.ts'
 import { isRefusal } from '../../../past/explain/health.ts'
-import { pinText } from '../../../past/explain/pin-text.ts'
+import { pinText, waitingObjects, waitingText } from '../../../past/explain/pin-text.ts'
 import { type Fold, foldVersion } from '../../../past/replay/index.ts'
 import { type ConfiguredBudget, configuredBudgets, ledgerOf } from '../budgets/ledger.ts'
 import { budgetRow, budgetTable } from '../budgets/list.ts'
@@ -70,6 +70,21 @@ function refusals(fold: Fold) {
   )
 }
 
+/** Maximum number of waiting objects that the text names. */
+const maxWaiting = 20
+
+function pinLines(fold: Fold): string[] {
+  const { pin, heldBack } = fold
+  if (pin === undefined) return []
+  const waiting = waitingObjects(fold, maxWaiting)
+  const more = heldBack.size - waiting.length
+  return [
+    `\n${pinText(pin)}`,
+    ...waiting.map((one) => `${objectText(one)}: ${waitingText(one)}`),
+    ...(more > 0 ? [`${more} more wait; \`sluice rollback\` names all`] : []),
+  ]
+}
+
 function statusText(
   fold: Fold,
   rows: ReturnType<typeof statusRows>,
@@ -81,7 +96,7 @@ function statusText(
     ...table([statusHeader, ...rows.map(({ cells }) => cells)]).split('\n'),
     ...(balances.length === 0 ? [] : [`\n${budgetTable(balances)}`]),
     ...(proxies.length === 0 ? [] : [`\n${table([proxyHeader, ...proxies])}`]),
-    ...(fold.pin === undefined ? [] : [`\n${pinText(fold.pin)}`]),
+    ...pinLines(fold),
     ...refusals(fold).flatMap(({ problems, ...ref }) =>
       problems.map(({ path, message }) => `refused: ${objectText(ref)}: ${path}: ${message}`),
     ),
@@ -175,7 +190,7 @@ export async function status(
         objects: statuses().map(([ref, decided]) => ({ ...ref, status: decided })),
         refused: refusals(fold),
         proxies: fold.proxies(),
-        ...(fold.pin && { pin: fold.pin }),
+        ...(fold.pin && { pin: fold.pin, waiting: waitingObjects(fold) }),
         digests: fold.digests(),
         foldVersion,
         history: { state: extent.state, first: extent.first },
