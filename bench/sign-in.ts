@@ -13,7 +13,7 @@ import { SessionGuard } from '../src/gateway/sign-in/session-guard.ts'
 import { SignIn } from '../src/gateway/sign-in/sign-in.ts'
 import { SignOut } from '../src/gateway/sign-in/sign-out.ts'
 import { signedOutOf } from '../src/gateway/sign-in/signed-out.ts'
-import type { Callouts, Exchange } from '../src/ground/exchange/exchange.ts'
+import type { Exchange } from '../src/ground/exchange/exchange.ts'
 import { Extensions } from '../src/ground/exchange/extensions.ts'
 import { Learned } from '../src/ground/exchange/learned.ts'
 import { FieldPairs } from '../src/ground/exchange/memory-message.ts'
@@ -82,7 +82,7 @@ const unused = { take: () => true, isTableFull: false } as unknown as Parameters
 
 export default function signIn({ rounds, quick }: BenchContext): readonly Row[] {
   const keyring = new Keyring([Buffer.alloc(32, 1)])
-  const provider = new Provider(config, {} as Callouts, undefined)
+  const provider = new Provider(config, () => Promise.reject(new Error('not reached')), undefined)
   const signedOut = signedOutOf(issuer, 'app')
   const guard = new SessionGuard({
     config,

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { forgetToken, hasToken } from '../source/server.ts'
 import { linkTo, place } from '../state/location.ts'
-import { served } from '../state/served.ts'
+import { mayAct, served } from '../state/served.ts'
 import { isServed, needsSignIn, openFile } from '../state/start.ts'
 import { nextTheme, themeTexts } from '../state/theme.ts'
 import { failure, log } from '../state/worker-client.ts'
@@ -69,7 +69,9 @@ export function Shell() {
 const Navigation = () => (
   <nav class="views" aria-label="Views">
     {groups.map((group) => {
-      const listed = views.filter((view) => view.group === group)
+      const listed = views.filter(
+        (view) => view.group === group && (!view.needsActions || mayAct()),
+      )
       return (
         <div key={group}>
           {listed.length > 1 || listed[0]?.title !== group ? <h2>{group}</h2> : null}
@@ -94,7 +96,8 @@ function focusMain(event: MouseEvent): void {
 }
 
 function Main() {
-  const entry = needsSignIn.value ? views[0] : views.find(({ path }) => path === place.value.view)
+  const entry =
+    needsSignIn.value !== undefined ? views[0] : views.find(({ path }) => path === place.value.view)
   const { state } = log.value
   useEffect(() => {
     document.title = `${entry?.title ?? 'Not found'} – Sluice`
@@ -114,7 +117,7 @@ function Main() {
       </>
     )
   }
-  if (needsSignIn.value) return <SignInForm />
+  if (needsSignIn.value !== undefined) return <SignInForm />
   if (state === 'none' || state === 'failed') return <OpenFile />
   if (state === 'reading') return <p class="state loading">Reading {log.value.name}…</p>
   return <Empty>The log has no events yet. They appear here when the gateway writes some.</Empty>

@@ -1,8 +1,26 @@
-/** The form in which people sign in to the console of a controller with a token of the cluster. */
+/** How people sign in to a console that has no token in its URL. */
 import { useState } from 'preact/hooks'
-import { signIn } from '../state/start.ts'
+import { beginSignIn } from '../source/server.ts'
+import { needsSignIn, signIn } from '../state/start.ts'
 
-export function SignInForm() {
+export const SignInForm = () => (
+  <section class="card open">
+    <h1>Sign in</h1>
+    {needsSignIn.value === 'oidc' ? <ProviderButton /> : <TokenForm />}
+  </section>
+)
+
+const ProviderButton = () => (
+  <>
+    <p>At the provider of your organization. Your groups there say what you may see and do.</p>
+    <button type="button" class="button" onClick={beginSignIn}>
+      Sign in
+    </button>
+    <p class="quiet">The session is of this tab. It ends when you sign out, or after 8 hours.</p>
+  </>
+)
+
+function TokenForm() {
   const [token, setToken] = useState('')
   const [problem, setProblem] = useState('')
   const submit = (event: Event) => {
@@ -11,8 +29,7 @@ export function SignInForm() {
     signIn(token.trim()).catch((error: Error) => setProblem(error.message))
   }
   return (
-    <section class="card open">
-      <h1>Sign in</h1>
+    <>
       <p>
         With a token of the cluster whose user may <code>get</code> <code>consoles.sluice.dev</code>
         :
@@ -38,6 +55,6 @@ export function SignInForm() {
         </p>
       )}
       <p class="quiet">The token stays in this tab, and is only sent to the controller.</p>
-    </section>
+    </>
   )
 }

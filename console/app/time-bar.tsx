@@ -2,6 +2,7 @@ import { go, linkTo, place } from '../state/location.ts'
 import { useTimeOf } from '../state/moment-time.ts'
 import { durations, setRange, timesOf, useRange } from '../state/range.ts'
 import { hasSeries } from '../state/series.ts'
+import { mayAct } from '../state/served.ts'
 import { log } from '../state/worker-client.ts'
 import { agoText, timeText } from '../ui/times.tsx'
 import type { LogState } from '../worker/protocol.ts'
@@ -60,6 +61,11 @@ export function TimeBar() {
           href={linkTo(place.value.view, place.value.rest, place.value.params, 'newest')}
         >
           Back to the newest
+        </a>
+      )}
+      {isPast && mayAct() && (
+        <a class="button" href={linkTo('held')}>
+          Roll back to here
         </a>
       )}
       {hasSeries() && <RangeChoice />}

@@ -31,6 +31,8 @@ interface ViewEntry {
   readonly needsLog: boolean
   /** Whether it has no heading of its own, so that the frame gives it one for screen readers. */
   readonly needsHeading?: true
+  /** Whether only people who may act find it in the navigation. */
+  readonly needsActions?: true
 }
 
 export const views: readonly ViewEntry[] = [
@@ -64,8 +66,10 @@ export const views: readonly ViewEntry[] = [
   { path: 'diff', title: 'Difference', View: Diff, needsLog: true },
   {
     path: 'held',
-    title: 'What waits',
+    title: 'Roll back & hold',
     View: later(async () => (await import('../views/held/view.tsx')).HeldPage),
+    group: 'Past',
+    needsActions: true,
     needsLog: true,
   },
   {

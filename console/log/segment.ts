@@ -27,7 +27,7 @@ export interface ObjectVersion {
 }
 
 /** The pin that is set, and what waits for its end. */
-export interface HeldState {
+interface HeldState {
   readonly pin: NonNullable<Fold['pin']>
   /** The first of the objects that wait. */
   readonly waiting: readonly WaitingObject[]

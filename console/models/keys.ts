@@ -1,4 +1,5 @@
 /** The API keys that policies accept, with everything but the keys themselves and their hashes. */
+import { type DynamicKeys, dynamicKeysInput } from '../../src/ground/model/dynamic-keys.ts'
 import { compareText, objectKey } from '../../src/ground/model/names.ts'
 import type { PolicyResource } from '../../src/ground/model/resources.ts'
 import {
@@ -47,6 +48,28 @@ export function keysModel(moment: Moment, { nowMs }: { readonly nowMs: number })
     }
   }
   return [...rows.values()].sort((a, b) => compareText(a.name, b.name))
+}
+
+interface DynamicKeyRow {
+  readonly namespace: string
+  readonly name: string
+  readonly state: string
+}
+
+const dynamicPrefix = dynamicKeysInput('')
+
+/** The keys that are events of the log, by namespace and name. */
+export function dynamicKeysModel(moment: Moment, { nowMs }: { readonly nowMs: number }) {
+  const rows: DynamicKeyRow[] = []
+  for (const [input, keys] of moment.fold().graph.inputs) {
+    if (!input.startsWith(dynamicPrefix)) continue
+    const namespace = input.slice(dynamicPrefix.length)
+    for (const [name, text] of keys as DynamicKeys) {
+      rows.push({ namespace, name, state: inConfigMap(name, text, nowMs).state })
+    }
+  }
+  const textOf = ({ namespace, name }: DynamicKeyRow) => `${namespace}/${name}`
+  return rows.sort((a, b) => compareText(textOf(a), textOf(b)))
 }
 
 const policyOf = ({ target, policy }: PolicyResource): string =>

@@ -22,6 +22,8 @@ export interface About {
     readonly commands: boolean
     /** Whether pages may send requests through the gateway. */
     readonly send: boolean
+    /** Whether this person may change something. */
+    readonly actions: boolean
   }
 }
 
@@ -39,16 +41,26 @@ interface CommandOutput {
 }
 
 const keyName = 'sluice-console-key'
+const returnName = 'sluice-console-return'
 
 /**
  * Moves the key from the fragment of the URL into the storage of this origin, so that other tabs have it and
  * copied links do not.
  */
 export function takeKey(): string | undefined {
-  const [, key] = /^#k=([\w-]+)$/.exec(location.hash) ?? []
-  if (key !== undefined) {
+  const [, kind, key = ''] = /^#([ks])=([\w-]+)$/.exec(location.hash) ?? []
+  if (kind === 'k') {
     localStorage.setItem(keyName, key)
     history.replaceState(null, '', location.pathname)
+  } else if (kind === 's') {
+    // The session of a person, who began to sign in at another place of the console.
+    keepToken(key)
+    history.replaceState(
+      null,
+      '',
+      `${location.pathname}${sessionStorage.getItem(returnName) ?? ''}`,
+    )
+    sessionStorage.removeItem(returnName)
   }
   return sessionStorage.getItem(keyName) ?? localStorage.getItem(keyName) ?? undefined
 }
@@ -56,19 +68,30 @@ export function takeKey(): string | undefined {
 /** Remembers the token of a person for this tab only. */
 export const keepToken = (token: string): void => sessionStorage.setItem(keyName, token)
 
+/** Leaves for the sign-in at the provider, and comes back to this place. */
+export function beginSignIn(): void {
+  sessionStorage.setItem(returnName, location.hash)
+  location.assign('sign-in')
+}
+
 export function forgetToken(): void {
+  const key = sessionStorage.getItem(keyName) ?? ''
   sessionStorage.removeItem(keyName)
-  location.reload()
+  const headers = { authorization: `Bearer ${key}` }
+  const ended = fetch('api/sign-out', { method: 'POST', headers }).catch(() => undefined)
+  ended.then(() => location.reload())
 }
 
 export const hasToken = (): boolean => sessionStorage.getItem(keyName) !== null
 
+export type SignInMethod = 'kubernetes' | 'oidc'
+
 /** How people sign in to the process that serves this page; undefined if by its URL, or if no process does. */
-export async function signInMethod(): Promise<string | undefined> {
+export async function signInMethod(): Promise<SignInMethod | undefined> {
   const response = await fetch('api/sign-in').catch(() => undefined)
   const isJson = response?.headers.get('content-type')?.startsWith('application/json')
   if (response?.ok !== true || isJson !== true) return undefined
-  return ((await response.json()) as { readonly method?: string }).method
+  return ((await response.json()) as { readonly method?: SignInMethod }).method
 }
 
 export const noAnswer = 'The process that serves this page does not answer.'
@@ -152,6 +175,11 @@ export class ConsoleServer {
   /** Runs a command that only reads. @throws ServerError if it cannot be run */
   async run(name: string, options: object, signal?: AbortSignal): Promise<CommandOutput> {
     return (await (await this.post(`commands/${name}`, options, signal)).json()) as CommandOutput
+  }
+
+  /** Runs a command that changes something. @throws ServerError if it cannot be run */
+  async act(name: string, options: object): Promise<CommandOutput> {
+    return (await (await this.post(`actions/${name}`, options)).json()) as CommandOutput
   }
 
   /** @throws ServerError */

@@ -11,6 +11,9 @@ export const served = signal<{ readonly server: ConsoleServer; readonly about: A
   undefined,
 )
 
+/** Whether this person may change something, such as approve tools. */
+export const mayAct = (): boolean => served.value?.about.offers.actions === true
+
 const retryMs = 2_000
 
 /** Asks the process what it offers, until it answers. */

@@ -1,14 +1,21 @@
 /** Chooses the source of events: the process that serves this page, or files that the reader opens. */
 import { signal } from '@preact/signals'
-import { ConsoleServer, keepToken, onNewKey, signInMethod, takeKey } from '../source/server.ts'
+import {
+  ConsoleServer,
+  keepToken,
+  onNewKey,
+  type SignInMethod,
+  signInMethod,
+  takeKey,
+} from '../source/server.ts'
 import { connect } from './served.ts'
 import { open } from './worker-client.ts'
 
 /** Whether a process serves this page, and follows its own log. */
 export const isServed = signal(false)
 
-/** Whether the page waits for the token of a person. */
-export const needsSignIn = signal(false)
+/** How the page waits for a person to sign in: with a token, or at a provider. */
+export const needsSignIn = signal<SignInMethod | undefined>(undefined)
 
 export function startSource(): void {
   onNewKey(openServed)
@@ -19,7 +26,7 @@ export function startSource(): void {
 export async function signIn(token: string): Promise<void> {
   await new ConsoleServer(token).about()
   keepToken(token)
-  needsSignIn.value = false
+  needsSignIn.value = undefined
   openServed()
 }
 
@@ -27,7 +34,7 @@ function openServed(): void {
   const key = takeKey()
   if (key === undefined) {
     signInMethod().then((method) => {
-      needsSignIn.value = method !== undefined
+      needsSignIn.value = method
     })
     return
   }

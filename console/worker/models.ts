@@ -3,7 +3,7 @@ import { diffModel } from '../models/diff.ts'
 import { expectationModel } from '../models/expectation.ts'
 import { guardsModel } from '../models/guards.ts'
 import { heldModel, waitingModel } from '../models/held.ts'
-import { keysModel } from '../models/keys.ts'
+import { dynamicKeysModel, keysModel } from '../models/keys.ts'
 import { marksModel } from '../models/marks.ts'
 import { mcpModel } from '../models/mcp.ts'
 import { objectModel } from '../models/object.ts'
@@ -28,6 +28,7 @@ export const models = {
   diff: diffModel,
   marks: marksModel,
   keys: keysModel,
+  dynamicKeys: dynamicKeysModel,
   guards: guardsModel,
   mcp: mcpModel,
   sendPlaces: sendPlacesModel,

@@ -149,8 +149,11 @@ const controller = {
       'Serve the web console. It listens on the loopback address of the pod only: reach it with `kubectl port-forward`.',
     ),
     signIn: value(
-      { type: 'string', enum: ['token', 'kubernetes'] },
-      'Who may use the console: who reads the URL in the log of the controller (`token`), or who has a token of the cluster and the verb `get` for `consoles.sluice.dev` (`kubernetes`).',
+      { type: 'string', enum: ['token', 'kubernetes', 'oidc'] },
+      'Who may use the console: who reads the URL in the log of the controller (`token`), who has a token of the cluster and the verb `get` for `consoles.sluice.dev` (`kubernetes`), or who signs in at an OpenID provider, whose settings `extraEnv` has (`oidc`).',
+    ),
+    actions: flag(
+      'Let people with the role `operate` act in the console: approve tools, roll back and freeze the configuration, and change dynamic keys.',
     ),
   },
   kubernetesEvents: {

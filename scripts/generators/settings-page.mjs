@@ -26,11 +26,15 @@ export function generate() {
       '## Every process that serves traffic\n',
       tableOf(settings),
       '## `sluice run` and `sluice controller`\n',
-      tableOf({ ...gatewayConsoleSettings, ...stdioSettings }),
+      tableOf({
+        ...gatewayConsoleSettings,
+        consoleSignIn: controllerConsoleSettings.consoleSignIn,
+        ...stdioSettings,
+      }),
       '## `sluice proxy` only\n',
       tableOf(remoteSettings),
       '## `sluice controller`\n',
-      tableOf({ ...controllerSettings, consoleSignIn: controllerConsoleSettings.consoleSignIn }),
+      tableOf(controllerSettings),
     ].join('\n'),
   }
 }

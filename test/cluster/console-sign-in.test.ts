@@ -5,6 +5,7 @@ import { type ConsolePage, startPage } from '../console/browser.ts'
 import { apiServerParts, startApiServer } from '../support/api-server.ts'
 import { TestCluster } from '../support/cluster.ts'
 import { ControllerProcess } from '../support/controller.ts'
+import { sluice } from '../support/gateway.ts'
 import { describeWithParts, partPath } from '../support/parts.ts'
 import { waitFor } from '../support/wait-for.ts'
 
@@ -25,9 +26,9 @@ describeWithParts(parts, 'the console of a controller with --console-sign-in kub
     const { body } = await cluster.server.request('POST', path, { spec: { audiences } })
     return body.status.token
   }
-  const ask = async (path: string, token?: string, method = 'GET') => {
+  const ask = async (path: string, token?: string, method = 'GET', body?: string) => {
     const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
-    const response = await fetch(`${url}api/${path}`, { method, headers })
+    const response = await fetch(`${url}api/${path}`, { method, headers, ...(body && { body }) })
     return { status: response.status, text: await response.text() }
   }
 
@@ -38,7 +39,14 @@ describeWithParts(parts, 'the console of a controller with --console-sign-in kub
     await cluster.account('stranger', [])
     controller = await new ControllerProcess({
       kubeconfig: cluster.server.kubeconfig,
-      args: ['--console-address', '127.0.0.1:0', '--console-sign-in', 'kubernetes'],
+      args: [
+        '--console-address',
+        '127.0.0.1:0',
+        '--console-sign-in',
+        'kubernetes',
+        '--console-actions',
+        'true',
+      ],
     }).start()
     url = (await controller.said(/^console: (\S+)$/m))[1] ?? ''
   }, 150_000)
@@ -66,10 +74,18 @@ describeWithParts(parts, 'the console of a controller with --console-sign-in kub
     }
   })
 
-  it('refuses actions of a user who may only read', async () => {
-    const asReader = await ask('send', await tokenOf('reader'), 'POST')
-    expect(asReader).toMatchObject({ status: 403 })
-    // A controller has no actions yet, whatever the role.
+  it('lets only users with the role operate act, and records who has acted', async () => {
+    const freeze = (token: string) =>
+      ask('actions/freeze', token, 'POST', JSON.stringify({ reason: 'year end' }))
+    expect(await freeze(await tokenOf('reader'))).toEqual({
+      status: 403,
+      text: 'system:serviceaccount:default:reader may not operate here. Grant the verb update on consoles.sluice.dev.\n',
+    })
+    const { status, text } = await freeze(await tokenOf('operator'))
+    expect([status, JSON.parse(text)]).toMatchObject([200, { exitCode: 0 }])
+    const { stdout } = await sluice('rollback', '--log-file', controller.logFile)
+    expect(stdout).toContain('(system:serviceaccount:default:operator: year end)')
+    // A controller has no listeners to which requests could be sent.
     expect(await ask('send', await tokenOf('operator'), 'POST')).toMatchObject({ status: 404 })
   })
 

@@ -128,6 +128,26 @@ export function startSignInProvider(options: SignInOptions): Promise<CertifiedPr
   })
 }
 
+/** A provider with the client `console`, whose ID tokens have an email address and the groups of the moment. */
+export function startConsoleProvider(
+  redirectURI: string,
+  secret: string,
+  groups: () => readonly string[],
+): Promise<CertifiedProvider> {
+  return startProvider({
+    cookies: { keys: ['only-for-tests'] },
+    clients: [{ client_id: 'console', client_secret: secret, redirect_uris: [redirectURI] }],
+    claims: { openid: ['sub', 'groups', 'email'] },
+    conformIdTokenClaims: false,
+    findAccount: (_: unknown, accountId: string) => ({
+      accountId,
+      claims: () => ({ sub: accountId, email: 'ann@example.com', groups: groups() }),
+    }),
+    interactions: { url: (_: unknown, { uid }: { uid: string }) => `/agree/${uid}` },
+    features: { devInteractions: { enabled: false } },
+  })
+}
+
 /** A provider with opaque access tokens, which the client `gateway` may introspect, and `app` gets bound to its key. */
 export function startTokenProvider(secret: string): Promise<CertifiedProvider> {
   const client = (id: string, grants: readonly string[]) => ({

@@ -148,7 +148,8 @@ the release writes into files/image-digests.yaml.
   "SLUICE_PROXY_IMAGE_TAG" (include "sluice.imageTag" (list . "sluice-proxy"))
 -}}
 {{- if .Values.controller.xds.tls.enabled }}{{ $_ := set $fixed "SLUICE_XDS_TLS_ENABLED" true }}{{ end -}}
-{{- if eq .Values.controller.console.signIn "kubernetes" }}{{ $_ := set $fixed "SLUICE_CONSOLE_SIGN_IN" "kubernetes" }}{{ end -}}
+{{- if ne .Values.controller.console.signIn "token" }}{{ $_ := set $fixed "SLUICE_CONSOLE_SIGN_IN" .Values.controller.console.signIn }}{{ end -}}
+{{- if .Values.controller.console.actions }}{{ $_ := set $fixed "SLUICE_CONSOLE_ACTIONS" true }}{{ end -}}
 {{- if not .Values.controller.kubernetesEvents.enabled }}{{ $_ := set $fixed "SLUICE_KUBERNETES_EVENTS" false }}{{ end -}}
 {{- if .Values.inferenceExtension.enabled }}{{ $_ := set $fixed "SLUICE_INFERENCE_EXTENSION_ENABLED" true }}{{ end -}}
 {{- with .Values.discoveryNamespaceSelectors }}{{ $_ := set $fixed "SLUICE_DISCOVERY_NAMESPACE_SELECTORS" (toJson .) }}{{ end -}}

@@ -1,5 +1,8 @@
 import { waitingText } from '../../../src/past/explain/pin-text.ts'
+import { place } from '../../state/location.ts'
+import { mayAct } from '../../state/served.ts'
 import { useModel } from '../../state/worker-client.ts'
+import { ActionForm } from '../../ui/action-form.tsx'
 import { ObjectLink } from '../../ui/links.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { Content, Empty } from '../../ui/states.tsx'
@@ -13,8 +16,9 @@ export function HeldPage() {
       {(held) => (
         <article>
           <header class="title">
-            <h1>What waits for the end of the pin</h1>
+            <h1>What waits</h1>
           </header>
+          {mayAct() && <HoldForms isHeld={held !== null} />}
           {held === null && !shown.isBusy && <Empty>No pin is set at this moment.</Empty>}
           {held?.count === 0 && <Empty>Nothing waits: no manifest has changed since.</Empty>}
           {held?.waiting.map((one) => (
@@ -28,6 +32,44 @@ export function HeldPage() {
         </article>
       )}
     </Content>
+  )
+}
+
+const until = { name: 'until', label: 'Until', hint: 'a time, or until it is lifted' }
+const only = {
+  name: 'only',
+  label: 'Only these objects',
+  type: 'texts',
+  hint: 'KIND/NAMESPACE/NAME, …',
+} as const
+
+function HoldForms({ isHeld }: { isHeld: boolean }) {
+  const { position } = place.value
+  const to = position === undefined ? 'last-good' : `${position}`
+  return (
+    <>
+      {isHeld && (
+        <ActionForm action="lift" title="Lift the pin">
+          <p>Everything that waits takes effect.</p>
+        </ActionForm>
+      )}
+      <ActionForm
+        key={to}
+        action="rollback"
+        title="Roll back"
+        fields={[
+          { name: 'to', label: 'To', value: to, hint: 'position, time or last-good' },
+          only,
+          until,
+          { name: 'untilChanged', label: 'Until its manifest changes', type: 'flag' },
+        ]}
+      >
+        <p>An earlier configuration is put in force. Later changes of manifests wait.</p>
+      </ActionForm>
+      <ActionForm action="freeze" title="Freeze" fields={[only, until]}>
+        <p>The configuration that is in force stays. Later changes of manifests wait.</p>
+      </ActionForm>
+    </>
   )
 }
 

@@ -2,13 +2,15 @@ import { parseObjectKey } from '../../../src/ground/model/names.ts'
 import type { AnsweredSeries } from '../../../src/past/series/answer.ts'
 import { usdFormat } from '../../models/cost.ts'
 import type { KeyRow } from '../../models/keys.ts'
-import { objectLink } from '../../state/location.ts'
+import { objectLink, place } from '../../state/location.ts'
 import { daysUntilNow, useRange } from '../../state/range.ts'
 import { hasSeries, useSeries } from '../../state/series.ts'
+import { mayAct } from '../../state/served.ts'
 import { useModel } from '../../state/worker-client.ts'
 import { type Cell, CountTable } from '../../ui/count-table.tsx'
 import { Content } from '../../ui/states.tsx'
 import { timeText } from '../../ui/times.tsx'
+import { ChangeKeys } from './change.tsx'
 
 /** Number of days in which the last use of a key is looked for. */
 const days = 30
@@ -35,6 +37,7 @@ export function Keys() {
           )
         }
       </Content>
+      {mayAct() && place.value.position === undefined && <ChangeKeys nowMs={nowMs} />}
     </article>
   )
 }

@@ -3,9 +3,9 @@ import { hash } from 'node:crypto'
 import type * as Oauth from 'oauth4webapi'
 import { readKeySet, type VerificationKey } from '../../engines/auth/jwt/key-set.ts'
 import { GatewayError } from '../../ground/errors/index.ts'
-import type { Callouts } from '../../ground/exchange/exchange.ts'
+import type { HttpCallout } from '../../ground/exchange/exchange.ts'
 import { KeptMetadata } from '../tokens/kept-metadata.ts'
-import { type OauthRequest, sendOauth } from '../tokens/oauth-transport.ts'
+import type { OauthRequest } from '../tokens/oauth-transport.ts'
 import type { OidcConfig } from './config.ts'
 
 // Loaded only where a policy signs users in, so that other workers start without it.
@@ -39,6 +39,35 @@ export class ProviderError extends Error {
   }
 }
 
+/** What a provider is, and what is asked of it. */
+export type ProviderConfig = Omit<
+  OidcConfig,
+  | 'clientSecret'
+  | 'redirectURI'
+  | 'logoutPath'
+  | 'postLogoutRedirectURI'
+  | 'backChannelLogoutPath'
+  | 'frontChannelLogoutPath'
+  | 'signInMs'
+  | 'sessionMs'
+  | 'defaultTokenMs'
+  | 'refreshToken'
+  | 'keys'
+  | 'passThroughAuthHeader'
+  | 'forwardAccessToken'
+  | 'forwardIDToken'
+>
+
+/**
+ * Sends a request to a URL, or to its path at a target. Does not follow redirects. Rejects with a GatewayError or a
+ * ProviderError.
+ */
+export type SendRequest = (
+  url: URL,
+  request: OauthRequest,
+  target?: HttpCallout['target'],
+) => Promise<Response>
+
 /** Maximum accepted clock difference to the provider, in seconds. */
 const leewaySeconds = 60
 
@@ -48,8 +77,8 @@ interface CallOptions {
 }
 
 export class Provider {
-  readonly #config: OidcConfig
-  readonly #callouts: Callouts
+  readonly #config: ProviderConfig
+  readonly #send: SendRequest
   readonly #issuer: URL
   readonly #client: Oauth.Client
   readonly #authentication: Oauth.ClientAuth
@@ -57,9 +86,9 @@ export class Provider {
   readonly #metadata = new KeptMetadata(() => this.#discover())
 
   /** Throws if the issuer is no URL. */
-  constructor(config: OidcConfig, callouts: Callouts, secret: string | undefined) {
+  constructor(config: ProviderConfig, send: SendRequest, secret: string | undefined) {
     this.#config = config
-    this.#callouts = callouts
+    this.#send = send
     this.#issuer = new URL(config.issuer)
     this.#client = { client_id: config.clientId, [oauth.clockTolerance]: leewaySeconds }
     const inBody = config.tokenEndpointAuth === 'ClientSecretPost'
@@ -215,7 +244,7 @@ export class Provider {
     const url = new URL(text)
     const target = url.origin === this.#issuer.origin ? this.#config.target : undefined
     const request = { method, headers: { ...headers, host: url.host }, body }
-    const response = await sendOauth(this.#callouts, url, request, target)
+    const response = await this.#send(url, request, target)
     const { status } = response
     if (status >= 500 || status === 429) {
       throw new ProviderError('unavailable', `the provider responds with ${status}`)

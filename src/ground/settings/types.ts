@@ -80,6 +80,13 @@ export const eventCount = integer('a number of events', 0, 999_999_999_999)
 export const port = integer('a port', 1, 65_535)
 export const rate = integer('bytes per second, 0 to 1000000000', 0, 1_000_000_000)
 
+/** Texts without spaces around them, whose case counts. */
+export const texts: SettingType<readonly string[]> = {
+  form: 'comma-separated texts',
+  isList: true,
+  read: paths.read,
+}
+
 /** Names of header fields and parameters, in lower case. */
 export const names: SettingType<readonly string[]> = {
   form: 'a list of names',

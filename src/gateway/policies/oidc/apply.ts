@@ -10,6 +10,7 @@ import { type CookieNames, SignIn } from '../../sign-in/sign-in.ts'
 import { SignOut } from '../../sign-in/sign-out.ts'
 import { signedOutOf } from '../../sign-in/signed-out.ts'
 import { clientSecretText } from '../../tokens/client-secret-text.ts'
+import { sendOauth } from '../../tokens/oauth-transport.ts'
 import type { PolicyApply } from '../define.ts'
 
 const apply: PolicyApply<OidcConfig> = {
@@ -18,7 +19,11 @@ const apply: PolicyApply<OidcConfig> = {
     const names = namesOf(config, host.policy)
     const { clientSecret } = config
     const secret = clientSecret === undefined ? undefined : clientSecretText(clientSecret, secrets)
-    const provider = new Provider(config, callouts, secret)
+    const provider = new Provider(
+      config,
+      (url, request, target) => sendOauth(callouts, url, request, target),
+      secret,
+    )
     const signedOut = signedOutOf(config.issuer, config.clientId)
     return new SessionGuard({
       config,

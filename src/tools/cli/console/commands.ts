@@ -1,41 +1,24 @@
-/** The commands that the page of a console may run. They only read. */
+/** The commands that the page of a console may run. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { listBudgets } from '../budgets/list.ts'
 import { explain } from '../explain/explain.ts'
-import { type CommandResult, type Output, printResult, UsageError } from '../shared/output.ts'
+import { type Output, UsageError } from '../shared/output.ts'
 import { simulate } from '../simulate/simulate.ts'
 import { whatIf } from '../what-if/what-if.ts'
+import { actions } from './actions.ts'
+import { type CommandPlace, type ConsoleCommand, log, printed } from './console-command.ts'
 import type { CommandOutput } from './server/source.ts'
-
-/** Where the log and the records of the console are. */
-export interface CommandPlace {
-  readonly logFile?: string
-  readonly nats?: string
-  readonly recordDir?: string
-  /** Stats address of the proxy in this process. */
-  readonly stats?: string
-}
 
 export interface CommandRequest {
   readonly name: string
   readonly options: Readonly<Record<string, unknown>>
   readonly place: CommandPlace
+  /** Who asks for a command that changes something; not set for one that only reads. */
+  readonly author?: string
 }
 
-interface ConsoleCommand {
-  /** Options that the page may set, and the form of their values. */
-  readonly takes: Readonly<Record<string, 'text' | 'texts'>>
-  /** Runs the command and returns its exit code. `file` has the manifests that the page sent. */
-  run(options: never, place: CommandPlace, output: Output): Promise<number>
-}
-
-/** Commands return an answer, which is printed as JSON. */
-const printed = async (result: Promise<CommandResult>, output: Output): Promise<number> =>
-  printResult(await result, 'json', output)
-
-const log = ({ logFile, nats }: CommandPlace) => ({ logFile, nats })
 const json = { output: 'json' } as const
 
 const request = {
@@ -107,8 +90,9 @@ const commands: Readonly<Record<string, ConsoleCommand>> = {
 export async function runConsoleCommand(
   request: CommandRequest,
 ): Promise<CommandOutput | undefined> {
-  const { name, options, place } = request
-  const command = Object.hasOwn(commands, name) ? commands[name] : undefined
+  const { name, options, place, author } = request
+  const table = author === undefined ? commands : actions
+  const command = Object.hasOwn(table, name) ? table[name] : undefined
   if (command === undefined) return undefined
   const printed: string[] = []
   const reports: string[] = []
@@ -120,7 +104,11 @@ export async function runConsoleCommand(
   try {
     const { manifests, ...given } = readOptions(command.takes, options)
     const file = typeof manifests === 'string' ? { file: [writeInto(folder, manifests)] } : {}
-    const exitCode = await command.run({ ...given, ...file } as never, place, output)
+    const exitCode = await command.run(
+      { ...given, ...file, ...(author && { author }) } as never,
+      place,
+      output,
+    )
     return { exitCode, output: printed.join('\n'), reports }
   } catch (error) {
     if (!(error instanceof Error)) throw error
@@ -146,9 +134,11 @@ function readOptions(
   for (const [name, value] of Object.entries(options)) {
     const form = Object.hasOwn(takes, name) ? takes[name] : undefined
     if (form === undefined) throw new UsageError(`${name}: no such option`)
-    const texts = form === 'texts' && Array.isArray(value) ? value : [value]
-    if (texts.every((text) => typeof text === 'string')) continue
-    throw new UsageError(`${name}: expected ${form === 'text' ? 'a text' : 'a list of texts'}`)
+    const parts = form === 'texts' && Array.isArray(value) ? value : [value]
+    if (parts.every((part) => (form === 'flag' ? part === true : typeof part === 'string')))
+      continue
+    const expected = { text: 'a text', texts: 'a list of texts', flag: 'true' }
+    throw new UsageError(`${name}: expected ${expected[form]}`)
   }
   return options
 }

@@ -9,7 +9,7 @@ import { OperationalLog } from '../shared/operational-log.ts'
 import { exitCode, type Output, UsageError } from '../shared/output.ts'
 import { valuesOf } from '../shared/settings.ts'
 import { handleSignals } from '../shared/signals.ts'
-import type { CommandPlace } from './commands.ts'
+import type { CommandPlace } from './console-command.ts'
 import { commandsOf, type OwnSource, recordsOf, serveConsole } from './open.ts'
 
 export interface ConsoleOptions extends Partial<Record<keyof typeof consoleSettings, string>> {

@@ -5,7 +5,7 @@ import {
   type KubernetesCluster,
   userOfToken,
 } from '../../../control/kube/index.ts'
-import type { Role, SignIn } from './server/sign-in.ts'
+import { RememberedSignIn, type Role, type SignIn } from './server/sign-in.ts'
 
 /** Tokens for this audience are of no use at the API server. */
 const audience = 'sluice-console'
@@ -16,8 +16,9 @@ const verbs: Readonly<Record<Role, string>> = { read: 'get', operate: 'update' }
 
 export function kubernetesSignIn(cluster: KubernetesCluster): SignIn {
   const client = new KubeClient(cluster)
-  return {
+  return new RememberedSignIn({
     method: 'kubernetes',
+    hint: (role) => `Grant the verb ${verbs[role]} on consoles.sluice.dev.`,
     review: async (token) => {
       const user =
         (await userOfToken(client, token, audience)) ?? (await userOfToken(client, token))
@@ -27,5 +28,5 @@ export function kubernetesSignIn(cluster: KubernetesCluster): SignIn {
       const roles = await Promise.all([ask('read'), ask('operate')])
       return { name: user.username, roles: roles.flat() }
     },
-  }
+  })
 }

@@ -7,7 +7,8 @@ import type { OperationalLog } from '../shared/operational-log.ts'
 import { UsageError } from '../shared/output.ts'
 import { packageVersion } from '../shared/version.ts'
 import type { CommandThread } from './command-thread.ts'
-import type { CommandPlace } from './commands.ts'
+import type { CommandRequest } from './commands.ts'
+import type { CommandPlace } from './console-command.ts'
 import type { SignIn } from './server/sign-in.ts'
 import { type ConsoleSource, QueryError } from './server/source.ts'
 
@@ -63,15 +64,20 @@ export async function openConsole(
 
 /**
  * The commands that a page may run. They open the log by themselves, so that it must not be in memory only.
- * `placeOf` is called for each command.
+ * `placeOf` is called for each command. Commands that change something need `hasActions`.
  */
-export function commandsOf(placeOf: () => CommandPlace): Pick<ConsoleSource, 'runCommand'> {
+export function commandsOf(
+  placeOf: () => CommandPlace,
+  hasActions = false,
+): Pick<ConsoleSource, 'runCommand' | 'runAction'> {
   let thread: Promise<CommandThread> | undefined
+  const run = async (request: Omit<CommandRequest, 'place'>) => {
+    thread ??= import('./command-thread.ts').then((module) => new module.CommandThread())
+    return (await thread).run({ ...request, place: placeOf() })
+  }
   return {
-    runCommand: async (name, options) => {
-      thread ??= import('./command-thread.ts').then((module) => new module.CommandThread())
-      return (await thread).run({ name, options, place: placeOf() })
-    },
+    runCommand: (name, options) => run({ name, options }),
+    ...(hasActions && { runAction: (name, options, author) => run({ name, options, author }) }),
   }
 }
 

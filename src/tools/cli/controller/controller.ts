@@ -12,6 +12,7 @@ import {
 } from '../../../ground/settings/controller.ts'
 import { readTable } from '../../../ground/settings/table.ts'
 import { kubernetesSignIn } from '../console/kubernetes-sign-in.ts'
+import { oidcSignIn } from '../console/oidc-sign-in.ts'
 import { commandsOf, type OwnSource, openConsole, recordsOf } from '../console/open.ts'
 import { OperationalLog } from '../shared/operational-log.ts'
 import { exitCode, type Output, UsageError } from '../shared/output.ts'
@@ -28,12 +29,12 @@ export async function controller(
   output: Output,
 ): Promise<number> {
   const settings = valuesOf(readControllerSettings(flags, process.env))
-  const { consoleAddress, consoleSignIn } = valuesOf(
-    readTable(controllerConsoleSettings, flags, process.env),
-  )
+  const access = valuesOf(readTable(controllerConsoleSettings, flags, process.env))
+  const { consoleAddress, consoleActions } = access
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   const log = new OperationalLog(output, settings.logLevel)
   handleSignals(end, log)
+  const oidc = access.consoleSignIn === 'oidc' ? await oidcSignIn(access) : undefined
   const cluster = await reportUserErrors(async () => openCluster(settings.kubeconfig))
   const running = await reportUserErrors(async () =>
     new Controller({
@@ -45,7 +46,7 @@ export async function controller(
   )
   log.write('info', `health: http://${running.healthAddress}/readyz`)
   log.write('info', `metrics: http://${running.metricsAddress}/metrics`)
-  const signIn = consoleSignIn === 'kubernetes' ? kubernetesSignIn(cluster) : undefined
+  const signIn = access.consoleSignIn === 'kubernetes' ? kubernetesSignIn(cluster) : oidc
   const source: OwnSource = {
     log: () => running.log?.log,
     isOwnLog: true,
@@ -53,8 +54,10 @@ export async function controller(
     metrics: async () => running.metrics(),
     series: (question) => running.series(question),
     ...recordsOf(settings),
-    ...commandsOf(() =>
-      settings.nats === undefined ? { logFile: running.log?.path } : { nats: settings.nats },
+    ...commandsOf(
+      () =>
+        settings.nats === undefined ? { logFile: running.log?.path } : { nats: settings.nats },
+      consoleActions,
     ),
   }
   const webConsole = await openConsole(consoleAddress, log, source, signIn)

@@ -11,7 +11,8 @@ import { controllerSettings } from '../../../ground/settings/controller.ts'
 import type { SettingName } from '../../../ground/settings/index.ts'
 import { stdioSettings } from '../../../ground/settings/stdio.ts'
 import { readTable } from '../../../ground/settings/table.ts'
-import { commandsOf, openConsole, recordsOf, sendingTo } from '../console/open.ts'
+import { oidcSignIn } from '../console/oidc-sign-in.ts'
+import { commandsOf, type OwnSource, openConsole, recordsOf, sendingTo } from '../console/open.ts'
 import { recordFolderOf, seriesFolderOf } from '../recording/newest-log.ts'
 import { grantFileOf } from '../shared/grant-store.ts'
 import { OperationalLog } from '../shared/operational-log.ts'
@@ -50,9 +51,9 @@ export async function run(options: RunOptions, output: Output): Promise<number> 
     grants: options.nats ?? stateFolderOf(options, grantFileOf),
     onQuit: end,
   })
-  const { consoleAddress, consoleActions } = valuesOf(
-    readTable(gatewayConsoleSettings, options, process.env),
-  )
+  const access = valuesOf(readTable(gatewayConsoleSettings, options, process.env))
+  const { consoleAddress, consoleActions } = access
+  const signIn = access.consoleSignIn === 'oidc' ? await oidcSignIn(access) : undefined
   handleSignals(end, log)
   prepareThreads(proxy.workers)
   const gateway = await start(options, proxy, log, commands?.network).catch(async (error) => {
@@ -67,7 +68,7 @@ export async function run(options: RunOptions, output: Output): Promise<number> 
     recordDir: proxy.records?.folder,
     stats: gateway.proxy.addresses.stats,
   }
-  const webConsole = await openConsole(consoleAddress, log, {
+  const source: OwnSource = {
     log: () => gateway.log,
     isOwnLog: true,
     isLive: true,
@@ -75,8 +76,9 @@ export async function run(options: RunOptions, output: Output): Promise<number> 
     series: (question) => gateway.proxy.series(question),
     ...recordsOf(place),
     ...(consoleActions && sendingTo(proxy.bindAddress, () => gateway.proxy.ports())),
-    ...(gateway.logPath !== undefined && commandsOf(() => place)),
-  })
+    ...(gateway.logPath !== undefined && commandsOf(() => place, consoleActions)),
+  }
+  const webConsole = await openConsole(consoleAddress, log, source, signIn)
   await ended
   log.write('info', 'draining')
   await webConsole?.close()

@@ -13,6 +13,8 @@
  *   GET  /api/metrics             metrics of the process
  *   GET  /api/series?since=&by=   time series, as the admin endpoint /series answers
  *   POST /api/commands/NAME       runs a command that only reads, such as `simulate`
+ *   POST /api/actions/NAME        runs a command that changes something, such as `rollback`
+ *   POST /api/send                sends a request to a listener of the gateway
  */
 import { createReadStream } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -34,7 +36,7 @@ import { followEvents } from './follow-events.ts'
 import { LineStream } from './line-stream.ts'
 import { readJsonBody } from './request-body.ts'
 import type { Person } from './sign-in.ts'
-import { type ConsoleSource, QueryError } from './source.ts'
+import { type CommandOutput, type ConsoleSource, QueryError } from './source.ts'
 
 /** A request that the console cannot serve. */
 class RequestError extends Error {
@@ -51,6 +53,10 @@ type RequestHandler = (
   response: ServerResponse,
   query: URLSearchParams,
 ) => Promise<void>
+
+type Options = Readonly<Record<string, unknown>>
+
+const noActions = 'people may not act in this console: start it with --console-actions true'
 
 /** Maximum number of records in one response. */
 const maxDecisions = 10_000
@@ -90,7 +96,10 @@ export class Api {
   ): Promise<void> {
     try {
       if (url.pathname === '/api/about') await this.#about(response, person)
-      else await this.#handlerOf(request, response, url)(request, response, url.searchParams)
+      else {
+        const handler = this.#handlerOf(request, response, url, person)
+        await handler(request, response, url.searchParams)
+      }
     } catch (error) {
       if (response.destroyed) return
       if (response.headersSent) return void response.destroy()
@@ -101,8 +110,13 @@ export class Api {
     }
   }
 
-  #handlerOf({ method }: IncomingMessage, response: ServerResponse, url: URL): RequestHandler {
-    const post = this.#postOf(url.pathname)
+  #handlerOf(
+    { method }: IncomingMessage,
+    response: ServerResponse,
+    url: URL,
+    person: Person,
+  ): RequestHandler {
+    const post = this.#postOf(url.pathname, person)
     const get = Object.hasOwn(this.#gets, url.pathname) ? this.#gets[url.pathname] : undefined
     const handlers: Partial<Record<string, RequestHandler>> =
       post === undefined ? { GET: get, HEAD: get } : { POST: post }
@@ -113,16 +127,24 @@ export class Api {
     throw new RequestError(405, 'method not allowed')
   }
 
-  #postOf(path: string): RequestHandler | undefined {
+  #postOf(path: string, { name: author }: Person): RequestHandler | undefined {
     if (path === '/api/send') return (request, response) => this.#send(request, response)
-    const command = /^\/api\/commands\/([a-z-]+)$/.exec(path)?.[1]
-    if (command === undefined) return undefined
-    return (request, response) => this.#command(command, request, response)
+    const [, group, name = ''] = /^\/api\/(commands|actions)\/([a-z-]+)$/.exec(path) ?? []
+    if (group === undefined) return undefined
+    const { runCommand, runAction } = this.#source
+    const run =
+      group === 'commands'
+        ? runCommand
+        : runAction && ((action: string, options: Options) => runAction(action, options, author))
+    if (run !== undefined) return (request, response) => this.#run(run, name, request, response)
+    const why = group === 'commands' ? 'this console runs no commands' : noActions
+    throw new RequestError(404, why)
   }
 
   async #about(response: ServerResponse, { name, roles }: Person): Promise<void> {
     const { version, foldVersion, isLive, exportFile } = this.#source
-    const { decisions, metrics, series, runCommand, send } = this.#source
+    const { decisions, metrics, series, runCommand, runAction, send } = this.#source
+    const isOperator = roles.includes('operate')
     const log = this.#source.log?.()
     const about = {
       version,
@@ -138,7 +160,8 @@ export class Api {
         metrics: metrics !== undefined,
         series: series !== undefined,
         commands: runCommand !== undefined,
-        send: send !== undefined && roles.includes('operate'),
+        send: send !== undefined && isOperator,
+        actions: runAction !== undefined && isOperator,
       },
     }
     sendText(response, 200, JSON.stringify(about), 'application/json; charset=utf-8')
@@ -261,10 +284,13 @@ export class Api {
     sendText(response, 200, JSON.stringify(answer), 'application/json; charset=utf-8')
   }
 
-  async #command(name: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { runCommand } = this.#source
-    if (runCommand === undefined) throw new RequestError(404, 'this console runs no commands')
-    const result = await runCommand(name, await bodyOf(request))
+  async #run(
+    run: (name: string, options: Options) => Promise<CommandOutput | undefined>,
+    name: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    const result = await run(name, await bodyOf(request))
     if (result === undefined) throw new RequestError(404, `there is no command ${name}`)
     sendText(response, 200, JSON.stringify(result), 'application/json; charset=utf-8')
   }

@@ -1,13 +1,14 @@
 /**
  * Serves the console: the files of the page, and the data that it folds and shows. It is read-only, unless the
- * source lets pages send requests.
+ * source lets people act.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { userInfo } from 'node:os'
 import { listen, type SmallServer, sendText } from '../../../../engines/local-server/server.ts'
 import { bearerOf, ConsoleAccess, isFromHere } from './access.ts'
 import { Api } from './api.ts'
 import { PageFiles } from './files.ts'
-import { type Person, RememberedSignIn, type Role, type SignIn } from './sign-in.ts'
+import type { Person, Role, SignIn } from './sign-in.ts'
 import type { ConsoleSource } from './source.ts'
 
 interface ConsoleServerOptions {
@@ -40,9 +41,18 @@ const needsToken = `This console needs the token in the URL that sluice printed 
 Each token works once: the process prints the next URL when one was used.
 `
 
-const needsSignIn = 'Sign in with a token.\n'
+const needsSignIn = 'Sign in.\n'
 /** Who has the token of the printed URL is the one who runs the process. */
-const owner: Person = { name: 'owner', roles: ['read', 'operate'] }
+const owner: Person = { name: userName(), roles: ['read', 'operate'] }
+
+/** A user of a container may have no name. */
+function userName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return 'owner'
+  }
+}
 
 interface RunningConsole {
   /** The bound `host:port`. */
@@ -67,14 +77,14 @@ class ConsoleServer implements RunningConsole {
   readonly #access = new ConsoleAccess()
   readonly #files: PageFiles
   readonly #api: Api
-  readonly #signIn: RememberedSignIn | undefined
+  readonly #signIn: SignIn | undefined
   #server: SmallServer | undefined
 
   constructor(options: ConsoleServerOptions) {
     this.#options = options
     this.#files = new PageFiles(options.folder)
     this.#api = new Api(options.source)
-    this.#signIn = options.signIn && new RememberedSignIn(options.signIn)
+    this.#signIn = options.signIn
   }
 
   async start(): Promise<boolean> {
@@ -108,6 +118,8 @@ class ConsoleServer implements RunningConsole {
       response.setHeader('allow', 'GET, HEAD')
       return sendText(response, 405, 'method not allowed\n')
     }
+    const signInPage = this.#signIn?.pages?.[url.pathname]
+    if (signInPage !== undefined) return this.#signInStep(signInPage, request, response, url)
     const token = url.searchParams.get('token')
     if (token !== null && url.pathname === '/' && this.#signIn === undefined)
       return this.#redeem(token, request, response)
@@ -120,10 +132,27 @@ class ConsoleServer implements RunningConsole {
     await this.#files.send(url.pathname, response)
   }
 
+  async #signInStep(
+    page: NonNullable<SignIn['pages']>[string],
+    request: IncomingMessage,
+    response: ServerResponse,
+    { searchParams }: URL,
+  ): Promise<void> {
+    const { host = '', cookie = '' } = request.headers
+    const step = await page(`http://${host}`, searchParams, cookie)
+    if ('problem' in step) return sendText(response, step.status, `${step.problem}\n`)
+    if (step.cookie !== undefined) response.setHeader('set-cookie', step.cookie)
+    response.writeHead(303, { location: step.location }).end()
+  }
+
   async #handleData(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
-    const { signIn } = this.#options
+    const signIn = this.#signIn
     if (url.pathname === '/api/sign-in' && signIn !== undefined) {
       return sendText(response, 200, JSON.stringify({ method: signIn.method }), jsonType)
+    }
+    if (url.pathname === '/api/sign-out' && request.method === 'POST') {
+      signIn?.end?.(bearerOf(request))
+      return sendText(response, 204, '')
     }
     let person: Person | undefined
     try {
@@ -136,14 +165,11 @@ class ConsoleServer implements RunningConsole {
       response.setHeader('www-authenticate', 'Bearer')
       return sendText(response, 401, this.#signIn === undefined ? needsToken : needsSignIn)
     }
-    const role: Role = url.pathname === '/api/send' ? 'operate' : 'read'
+    const isAction = url.pathname === '/api/send' || url.pathname.startsWith('/api/actions/')
+    const role: Role = isAction ? 'operate' : 'read'
     if (person.roles.includes(role)) return this.#api.handle(request, response, url, person)
-    const needed = role === 'read' ? 'get' : 'update'
-    sendText(
-      response,
-      403,
-      `${person.name} may not ${role} here. Grant the verb ${needed} on consoles.sluice.dev.\n`,
-    )
+    const hint = signIn?.hint(role) ?? ''
+    sendText(response, 403, `${person.name} may not ${role} here. ${hint}\n`)
   }
 
   async #personOf(request: IncomingMessage): Promise<Person | undefined> {

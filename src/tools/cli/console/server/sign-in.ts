@@ -9,13 +9,29 @@ export interface Person {
   readonly roles: readonly Role[]
 }
 
+/** A page of the sign-in sends the browser on, or says why it cannot. */
+export type SignInStep =
+  | { readonly location: string; readonly cookie?: string }
+  | { readonly problem: string; readonly status: number }
+
 export interface SignIn {
   /** Where tokens come from. The page says so. */
-  readonly method: 'kubernetes'
+  readonly method: 'kubernetes' | 'oidc'
   /**
    * Returns undefined if the token is not valid. @throws if this cannot be decided now
    */
   review(token: string): Promise<Person | undefined>
+  /** What a person without a role needs. */
+  hint(role: Role): string
+  /**
+   * Pages of the sign-in, by path, for a browser that reaches the console at `origin`. `cookies` is the header of
+   * the request. Not set if people type a token.
+   */
+  readonly pages?: Readonly<
+    Record<string, (origin: string, query: URLSearchParams, cookies: string) => Promise<SignInStep>>
+  >
+  /** Ends the session of a token. */
+  end?(token: string): void
 }
 
 /** How long a decision holds. After that, revoked tokens and roles have no effect. */
@@ -30,13 +46,19 @@ interface Decision {
 }
 
 /** Remembers decisions for a short time, so that the API server is not asked with every request. */
-export class RememberedSignIn {
+export class RememberedSignIn implements SignIn {
+  readonly method: SignIn['method']
   readonly #signIn: SignIn
   /** By the digest of the token. */
   readonly #known = new Map<string, Decision>()
 
   constructor(signIn: SignIn) {
     this.#signIn = signIn
+    this.method = signIn.method
+  }
+
+  hint(role: Role): string {
+    return this.#signIn.hint(role)
   }
 
   /** @throws if this cannot be decided now */

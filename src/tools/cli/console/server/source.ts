@@ -39,6 +39,13 @@ type RunCommand = (
   options: Readonly<Record<string, unknown>>,
 ) => Promise<CommandOutput | undefined>
 
+/** Runs a command that changes something, in the name of `author`. Resolves to undefined if there is none. */
+type RunAction = (
+  name: string,
+  options: Readonly<Record<string, unknown>>,
+  author: string,
+) => Promise<CommandOutput | undefined>
+
 export interface CommandOutput {
   readonly exitCode: number
   /** What the command prints to standard output with `-o json`. */
@@ -78,6 +85,8 @@ export interface ConsoleSource {
    */
   readonly series?: (question: SeriesQuestion) => Promise<SeriesAnswer | undefined>
   readonly runCommand?: RunCommand
+  /** Not set if people may not act, which is the default. */
+  readonly runAction?: RunAction
   /** Not set if pages may not send requests, which is the default. */
   readonly send?: SendRequest
   readonly version: string
