@@ -10,7 +10,7 @@ export interface Mark {
   readonly objects: readonly string[]
 }
 
-const changeTypes = ['resource.applied', 'resource.deleted']
+const changeTypes = ['resource.applied', 'resource.deleted', 'pin.set', 'pin.lifted']
 /** Maximum number of events that are read, the newest ones. */
 const maxEvents = 5_000
 

@@ -25,7 +25,9 @@ export const markLink = ({ first, last }: Mark): string =>
 
 export function markText({ objects }: Mark): string {
   const [first = '', ...more] = objects.map((object) =>
-    object === '' ? 'the configuration' : objectText(parseObjectKey(object)),
+    object === '' || object.startsWith('Desired/')
+      ? 'the configuration'
+      : objectText(parseObjectKey(object)),
   )
   return more.length === 0 ? first : `${first} and ${more.length} more`
 }

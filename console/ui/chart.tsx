@@ -1,6 +1,7 @@
 /** A chart of values over time, with marks for changes of the configuration. Drag over it to choose a range. */
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
+import type { SeriesAnswer } from '../../src/past/series/answer.ts'
 import { themeTexts } from '../state/theme.ts'
 import { isUtc, timeText } from './times.tsx'
 
@@ -25,6 +26,8 @@ export interface ChartProps {
   readonly lines: readonly ChartLine[]
   readonly format: (value: number) => string
   readonly marks: readonly ChartMark[]
+  /** Times without the counts of a proxy. */
+  readonly missing: SeriesAnswer['missing']
   readonly onSelect: (fromMs: number, toMs: number) => void
 }
 
@@ -117,8 +120,36 @@ const rangeOf = ({ times, stepSeconds }: ChartProps): [number, number] => {
   return [first, Math.max(times.at(-1) ?? 0, first) + stepSeconds]
 }
 
+/** Maximum number of bands of a chart. */
+const maxBands = 50
+
+/** The times in which counts of a proxy are missing. */
+interface BandsProps extends Pick<ChartProps, 'missing'> {
+  readonly first: number
+  readonly last: number
+}
+
+function Bands({ missing = [], first, last }: BandsProps) {
+  const spans = missing.slice(0, maxBands)
+  const shareOf = (time: string) =>
+    Math.min(1, Math.max(0, (Date.parse(time) / 1_000 - first) / (last - first)))
+  return (
+    <div class="bands">
+      {spans.map(({ proxy, from, to }) => {
+        const [start, end] = [shareOf(from), shareOf(to)]
+        if (end <= start) return null
+        const place = (band: HTMLElement | null) => {
+          band?.style.setProperty('left', `${(start * 100).toFixed(2)}%`)
+          band?.style.setProperty('width', `${((end - start) * 100).toFixed(2)}%`)
+        }
+        return <div key={`${proxy} ${from}`} ref={place} title={`No data of proxy ${proxy}`} />
+      })}
+    </div>
+  )
+}
+
 export default function Chart(props: ChartProps) {
-  const { title, times, lines, format, marks } = props
+  const { title, times, lines, format, marks, missing } = props
   const place = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot>(undefined)
   const shown = useRef(props)
@@ -169,6 +200,7 @@ export default function Chart(props: ChartProps) {
         ))}
       </figcaption>
       <div class="plot">
+        <Bands missing={missing} first={first} last={last} />
         <div ref={place} role="img" aria-label={`${title}: ${summary}`} />
         <ul class="marks" aria-label={`Changes of the configuration in ${title}`}>
           {marks.map(({ timeMs, href, text }) => {

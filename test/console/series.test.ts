@@ -62,6 +62,29 @@ describeWithParts(['chromium'], 'the console of a gateway whose upstream is down
     )
   })
 
+  it('hatches the times in which a proxy is missing, on every chart', async () => {
+    const { page } = console
+    await page.route('**/api/series?**', async (route) => {
+      const response = await route.fetch()
+      const answer = (await response.json()) as { from: string; to: string }
+      const half = new Date((Date.parse(answer.from) + Date.parse(answer.to)) / 2).toISOString()
+      const missing = [{ proxy: 'edge-2', from: half, to: answer.to }]
+      await route.fulfill({ response, json: { ...answer, missing } })
+    })
+    await console.show('#/timeline')
+    await console.show('#/')
+    const charts = page.locator('figure.chart')
+    await eventually(() => page.locator('.bands div').count()).toBeGreaterThan(2)
+    expect(await page.locator('.bands div').count()).toBe(await charts.count())
+    const band = await page.locator('.bands div').first().boundingBox()
+    const plot = await charts.first().locator('.plot').boundingBox()
+    expect((band?.width ?? 0) / (plot?.width ?? 1)).toBeGreaterThan(0.3)
+    expect((band?.width ?? 0) / (plot?.width ?? 1)).toBeLessThan(0.55)
+    expect(await page.locator('.missing-proxies').textContent()).toContain('edge-2')
+    expect(await seriousFaults(console)).toEqual([])
+    await page.unrouteAll({ behavior: 'ignoreErrors' })
+  })
+
   it('draws the failing way through the topology in red, with its rate, in one click', async () => {
     const { page } = console
     await console.show('#/')

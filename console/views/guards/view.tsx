@@ -80,7 +80,13 @@ function Charts({ answer, title, suffix }: ChartsProps) {
   if (answer.series.length === 0) return null
   const { stepSeconds } = answer
   const times = timesOfAnswer(answer)
-  const common = { times, stepSeconds, marks: marks.map(chartMark), onSelect: chooseRange }
+  const common = {
+    times,
+    stepSeconds,
+    marks: marks.map(chartMark),
+    missing: answer.missing,
+    onSelect: chooseRange,
+  }
   return (
     <section class="card" aria-labelledby={id}>
       <h2 id={id}>{title}</h2>

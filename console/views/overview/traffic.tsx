@@ -170,7 +170,13 @@ function Charts({ all, range }: ChartsProps) {
   if (series === undefined) return <Empty>No request ended in this time.</Empty>
   const { stepSeconds } = all
   const times = timesOfAnswer(all)
-  const common = { times, stepSeconds, marks: marks.map(chartMark), onSelect: chooseRange }
+  const common = {
+    times,
+    stepSeconds,
+    marks: marks.map(chartMark),
+    missing: all.missing,
+    onSelect: chooseRange,
+  }
   return (
     <>
       <div class="charts">

@@ -97,6 +97,7 @@ function ToolCharts({ answer }: { answer: SeriesAnswer }) {
     times: timesOfAnswer(answer),
     stepSeconds,
     marks: marks.map(chartMark),
+    missing: answer.missing,
     onSelect: chooseRange,
   }
   return (
