@@ -1,10 +1,17 @@
 import { go, linkTo, place } from '../state/location.ts'
 import { useTimeOf } from '../state/moment-time.ts'
-import { durations, setRange, timesOf, useRange } from '../state/range.ts'
+import {
+  chooseRange,
+  durations,
+  setRange,
+  type TimeRange,
+  timesOf,
+  useRange,
+} from '../state/range.ts'
 import { hasSeries } from '../state/series.ts'
 import { mayAct } from '../state/served.ts'
 import { log } from '../state/worker-client.ts'
-import { agoText, timeText } from '../ui/times.tsx'
+import { agoText, isUtc, timeText } from '../ui/times.tsx'
 import type { LogState } from '../worker/protocol.ts'
 
 /** Chooses the moment that all views show: after an event of the log, or always the newest. */
@@ -83,26 +90,53 @@ function RangeChoice() {
   const range = useRange()
   const { fromMs, toMs } = timesOf(range)
   return (
-    <label class="range">
-      <span class="unseen">Range of time</span>
-      <select
-        value={range.duration ?? 'between'}
-        title={`${timeText(fromMs)} – ${timeText(toMs)}`}
-        onChange={({ currentTarget }) => setRange(currentTarget.value)}
-      >
-        {Object.entries(durations).map(([value, { title }]) => (
-          <option key={value} value={value}>
-            {title}
-          </option>
-        ))}
-        {range.duration === undefined && (
-          <option value="between">
-            {timeText(fromMs).slice(5, 16)} – {timeText(toMs).slice(5, 16)}
-          </option>
-        )}
-      </select>
-    </label>
+    <>
+      <label class="range">
+        <span class="unseen">Range of time</span>
+        <select
+          value={range.duration ?? 'between'}
+          title={`${timeText(fromMs)} – ${timeText(toMs)}`}
+          onChange={({ currentTarget }) => setRange(currentTarget.value)}
+        >
+          {Object.entries(durations).map(([value, { title }]) => (
+            <option key={value} value={value}>
+              {title}
+            </option>
+          ))}
+          {range.duration === undefined && (
+            <option value="between">
+              {timeText(fromMs).slice(5, 16)} – {timeText(toMs).slice(5, 16)}
+            </option>
+          )}
+        </select>
+      </label>
+      <label class="range">
+        <span class="unseen">Day</span>
+        <input
+          type="date"
+          title="A whole day"
+          value={dayOf(range)}
+          max={timeText(Date.now()).slice(0, 10)}
+          onChange={({ currentTarget }) => chooseDay(currentTarget.value)}
+        />
+      </label>
+    </>
   )
+}
+
+const dayMs = 86_400_000
+const startOfDay = (day: string) => Date.parse(isUtc.value ? `${day}T00:00Z` : `${day}T00:00`)
+
+/** The chosen day, in the zone that times have; empty if another time is chosen. */
+function dayOf({ duration, toMs = 0, lengthMs }: TimeRange): string {
+  const day = timeText(toMs - lengthMs).slice(0, 10)
+  const isDay = duration === undefined && startOfDay(day) === toMs - lengthMs
+  return isDay && lengthMs === dayMs ? day : ''
+}
+
+function chooseDay(day: string): void {
+  const fromMs = startOfDay(day)
+  if (!Number.isNaN(fromMs)) chooseRange(fromMs, fromMs + dayMs)
 }
 
 /** What the page does with the log. */

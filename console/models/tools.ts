@@ -72,3 +72,54 @@ function refusalOf(tool: string, target: string, steps: RecordedDecision['steps'
   }
   return undefined
 }
+
+/** A client that asked an MCP backend for its tools, or called one. */
+interface ToolAgent {
+  /** The principal, or the address of a client that is not known. */
+  readonly agent: string
+  /** Number of recorded requests that listed the tools of the backend. */
+  readonly listed: number
+  /** Number of recorded calls of the tool, whatever became of them. */
+  readonly called: number
+  /** Time and id of the last of these requests. */
+  readonly last: string
+  readonly id: string
+}
+
+/** Who a request belongs to: its principal, or else the dimensions of its identity. */
+function agentOf(details: RecordedDecision['details']): string {
+  const prefix = 'identity.'
+  const dimensions = Object.entries(details).filter(([name]) => name.startsWith(prefix))
+  const principal = dimensions.find(([name]) => name === `${prefix}principal`)
+  if (principal !== undefined) return `${principal[1]}`
+  return dimensions.map(([name, value]) => `${name.slice(prefix.length)}=${value}`).join(', ')
+}
+
+/** Methods whose results have the items of a list. */
+const listMethods: Readonly<Record<string, string>> = {
+  tools: 'tools/list',
+  prompts: 'prompts/list',
+  resources: 'resources/list',
+  resourceTemplates: 'resources/templates/list',
+}
+
+/** Who listed or called an item, by the records of requests to its backend; the last one comes first. */
+export function toolAgents(
+  records: readonly Partial<RecordedDecision>[],
+  { list, name, target }: { readonly list: string; readonly name: string; readonly target: string },
+): ToolAgent[] {
+  const agents = new Map<string, ToolAgent>()
+  for (const { details = {}, id = '', time = '', request } of records) {
+    if (request === undefined) continue
+    const tool = details['gen_ai.tool.name']
+    const isCall = tool === name || tool === `${target}_${name}`
+    const isList = details['mcp.method.name'] === listMethods[list]
+    if (!isCall && !isList) continue
+    const agent = agentOf(details) || `not known (${request.source})`
+    const { listed = 0, called = 0 } = agents.get(agent) ?? {}
+    agents.delete(agent)
+    const counts = { listed: listed + Number(isList), called: called + Number(isCall) }
+    agents.set(agent, { agent, ...counts, last: time, id })
+  }
+  return [...agents.values()].reverse()
+}

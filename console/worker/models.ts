@@ -12,6 +12,7 @@ import { overviewModel } from '../models/overview.ts'
 import { searchModel } from '../models/search.ts'
 import { sendPlacesModel } from '../models/send-places.ts'
 import { eventModel, rowsModel, timelineModel, timeModel } from '../models/timeline.ts'
+import { toolVersionsModel } from '../models/tool-versions.ts'
 import { topologyModel } from '../models/topology.ts'
 
 export const models = {
@@ -31,6 +32,7 @@ export const models = {
   dynamicKeys: dynamicKeysModel,
   guards: guardsModel,
   mcp: mcpModel,
+  toolVersions: toolVersionsModel,
   sendPlaces: sendPlacesModel,
   held: heldModel,
   waiting: waitingModel,

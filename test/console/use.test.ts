@@ -84,6 +84,9 @@ describeWithParts(['chromium'], 'the console of a gateway that teams use', async
     }),
     mcpBackend('tools', [{ name: 'items', static: { host: '127.0.0.1', port: tools.port } }]),
     routeByPath('tools'),
+    policy('agents', 'HTTPRoute/tools', {
+      traffic: { identity: { dimensions: { agent: 'request.headers["x-agent"]' } } },
+    }),
     policy('tools', 'GatewayBackend/tools', {
       backend: { mcp: { authorization: deny(notForBlue, 'mcp.tool.name == "delete"') } },
     }),
@@ -114,7 +117,8 @@ describeWithParts(['chromium'], 'the console of a gateway that teams use', async
     await console.page.locator('.time-bar .source', { hasText: 'live' }).waitFor()
     expect((await chat('I am ann@example.com')).status).toBe(200)
     expect((await chat('a secret')).status).toBe(422)
-    const client = await connectClient(port, '/tools')
+    const client = await connectClient(port, '/tools', {}, { 'x-agent': 'planner' })
+    await client.listTools()
     await client.callTool({ name: 'echo', arguments: { text: 'hi' } })
     await client.callTool({ name: 'free', arguments: {} })
     await client.close()
@@ -129,6 +133,37 @@ describeWithParts(['chromium'], 'the console of a gateway that teams use', async
     expect(await row('Tools', 'free')).toContain('everyone')
     await eventually(() => region('echo default/tools').locator('canvas').count()).toBe(2)
     expect(await seriousFaults(console)).toEqual([])
+  })
+
+  it('says in three clicks which agents saw a tool on a day, and its versions then', async () => {
+    const { page } = console
+    const today = await page.evaluate<string>('new Date().toISOString().slice(0, 10)')
+    await console.show('#/')
+    await page.getByRole('link', { name: 'Tools', exact: true }).click()
+    await page.getByLabel('Day', { exact: true }).fill(today)
+    await eventually(() => row('Listed by servers', 'delete')).toMatch(/new|approved/)
+    expect(await row('Listed by servers', 'delete')).toContain('no one (Deny')
+    await region('Listed by servers').getByRole('link', { name: 'echo', exact: true }).click()
+    await eventually(() => row('Agents that saw it in this time', 'agent=planner')).toMatch(
+      /agent=planner.*[1-9]\d*1$/,
+    )
+    const about = region('About echo')
+    expect(await about.textContent()).toContain(`Who may see it: if not (${notForBlue})`)
+    expect(await about.textContent()).toMatch(/event \d+ listed as version [0-9a-f]{12}/)
+    expect(await about.locator('ins').allTextContents()).toContain('+   "name": "echo"')
+    expect(await seriousFaults(console)).toEqual([])
+    // Nothing had been listed a day before.
+    await page.getByLabel('Day', { exact: true }).fill('2026-01-01')
+    await eventually(() => main().textContent()).toContain('The log has no event before this time.')
+    await console.show('#/tools?item=default%2Ftools+items+tools+echo&range=15m')
+    const form = region('Take the approval back')
+    await form.getByLabel('Reason').fill('asks for too much')
+    await form.getByRole('button').click()
+    await eventually(() => row('Listed by servers', 'echo')).toContain('new')
+    await eventually(() => about.textContent()).toMatch(
+      /approval taken back by \S+: asks for too much/,
+    )
+    await console.show('#/')
   })
 
   it('shows decisions of guards over time and by rule, and tries a text without sending it', async () => {

@@ -3,8 +3,8 @@ import { place } from '../../state/location.ts'
 import { mayAct } from '../../state/served.ts'
 import { useModel } from '../../state/worker-client.ts'
 import { ActionForm } from '../../ui/action-form.tsx'
+import { DiffLines } from '../../ui/diff-lines.tsx'
 import { ObjectLink } from '../../ui/links.tsx'
-import { Scroll } from '../../ui/scroll.tsx'
 import { Content, Empty } from '../../ui/states.tsx'
 import type { Answer } from '../../worker/protocol.ts'
 
@@ -90,17 +90,7 @@ function Waiting({ object, lines, problems, ...generations }: WaitingRow) {
           ))}
         </ul>
       )}
-      {lines.length > 0 && (
-        <Scroll label="Lines">
-          <pre>
-            {lines.map(({ mark, text }, at) => {
-              const line = `${mark} ${text}`
-              if (mark === '-') return <del key={at}>{line}</del>
-              return mark === '+' ? <ins key={at}>{line}</ins> : <span key={at}>{line}</span>
-            })}
-          </pre>
-        </Scroll>
-      )}
+      <DiffLines lines={lines} />
     </section>
   )
 }

@@ -1,8 +1,10 @@
 import { linkTo } from '../../state/location.ts'
 import { hasSeries } from '../../state/series.ts'
+import { log } from '../../state/worker-client.ts'
 import { Offered } from '../../ui/offered.tsx'
 import { Calls, Messages } from './calls.tsx'
 import { Servers } from './servers.tsx'
+import { Versions } from './versions.tsx'
 
 /** MCP servers and their tools: who may see them, how much they are used, sessions, and what was decided. */
 export function Tools() {
@@ -12,6 +14,7 @@ export function Tools() {
         <h1>Tools</h1>
         <a href={linkTo('playground', [], { tab: 'tools' })}>Call a tool</a>
       </header>
+      {log.value.count > 0 && <Versions />}
       {hasSeries() && <Servers />}
       <p class="quiet">The tables below are since the proxy started.</p>
       <Offered

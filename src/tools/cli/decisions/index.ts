@@ -17,9 +17,14 @@ export function addDecisions(program: Command): void {
     .addOption(new Option('--id <id>', 'only requests with this x-request-id').argParser(nonEmpty))
     .option('--status <status>', 'only responses with this status, such as 403 or 4xx')
     .option('--route <namespace/name>', 'only requests of this route')
+    .option('--backend <namespace/name>', 'only requests to this backend')
     .option(
       '--since <time>',
       'only requests that started since this time, or within this duration before now, such as 15m',
+    )
+    .option(
+      '--until <time>',
+      'only requests that started before this time, or before this duration ago',
     )
     .addOption(outputFormat())
     .action(async (options: DecisionsOptions) => {

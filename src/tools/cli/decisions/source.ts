@@ -60,12 +60,16 @@ export interface DecisionFilter {
   readonly route?: string
   /** A time such as 2026-01-31T12:00:00Z, or a duration before now such as `15m`. */
   readonly since?: string
+  /** A time, or a duration before now. */
+  readonly until?: string
+  /** `namespace/name` of a GatewayBackend or a Service. */
+  readonly backend?: string
 }
 
 type Test = (decision: RecordedDecision) => boolean
 
 /** @throws UsageError */
-function testOf({ id, status, route, since }: DecisionFilter): Test {
+function testOf({ id, status, route, backend, since, until }: DecisionFilter): Test {
   const tests: Test[] = []
   if (id !== undefined) tests.push((decision) => decision.id === id)
   if (status !== undefined) tests.push(statusTest(status))
@@ -75,9 +79,16 @@ function testOf({ id, status, route, since }: DecisionFilter): Test {
     }
     tests.push((decision) => decision.route.route?.split(' ')[1] === route)
   }
+  if (backend !== undefined) {
+    tests.push((decision) => decision.route.backend?.split(' ').at(-1) === backend)
+  }
   if (since !== undefined) {
     const first = timeOf(since, '--since')
     tests.push(({ time }) => time >= first)
+  }
+  if (until !== undefined) {
+    const end = timeOf(until, '--until')
+    tests.push(({ time }) => time < end)
   }
   return (decision) => tests.every((test) => test(decision))
 }

@@ -5,16 +5,12 @@ import type { McpTarget } from '../../../ground/model/mcp-targets.ts'
 import { objectText } from '../../../ground/model/names.ts'
 import type { RouteResource, VersionedResource } from '../../../ground/model/resources.ts'
 import { fieldsAt, policiesByTarget } from '../../../past/explain/effective-policies.ts'
+import { type ListedItemRow, rowsOf } from '../../../past/explain/listed-items.ts'
 import type { Fold } from '../../../past/replay/index.ts'
 import type { RecordingOptions } from '../recording/recording.ts'
 import { type CommandResult, exitCode, type Output } from '../shared/output.ts'
 import { differenceLines, itemPath, shortDigest, warningsAbout } from '../tools/item-text.ts'
-import {
-  type ItemHistory,
-  type ListedItemRow,
-  readItemHistory,
-  rowsOf,
-} from '../tools/listed-items.ts'
+import { type ItemHistory, readItemHistory } from '../tools/listed-items.ts'
 
 type Visibility = 'visible' | 'hidden' | 'depends on the client'
 

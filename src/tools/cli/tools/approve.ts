@@ -3,11 +3,16 @@ import { randomUUID } from 'node:crypto'
 import { userInfo } from 'node:os'
 import { type SluiceEvent, toolsApproved } from '../../../../events/index.ts'
 import { newEvent } from '../../../control/log/index.ts'
+import {
+  fullName,
+  type ItemFilter,
+  type ListedItemRow,
+  rowsOf,
+} from '../../../past/explain/listed-items.ts'
 import { changeLog } from '../recording/change-log.ts'
 import { type RecordingOptions, readState } from '../recording/recording.ts'
 import { type CommandResult, type Output, UsageError } from '../shared/output.ts'
 import { itemPath, shortDigest } from './item-text.ts'
-import { fullName, type ItemFilter, type ListedItemRow, rowsOf } from './listed-items.ts'
 
 export interface ApproveOptions extends RecordingOptions, Omit<ItemFilter, 'backend'> {
   /** Names of items; all that are not approved if omitted. */

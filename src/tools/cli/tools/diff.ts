@@ -1,14 +1,10 @@
 /** `sluice tools diff` shows how what MCP servers list differs from what is approved, or from what it was. */
+
+import { type ItemFilter, matches, rowsOf } from '../../../past/explain/listed-items.ts'
 import { limitOf, type RecordingOptions } from '../recording/recording.ts'
 import { type CommandResult, exitCode, type Output } from '../shared/output.ts'
 import { changedMembers, differenceLines, itemPath, shortDigest } from './item-text.ts'
-import {
-  type ItemFilter,
-  type ItemHistory,
-  matches,
-  readItemHistory,
-  rowsOf,
-} from './listed-items.ts'
+import { type ItemHistory, readItemHistory } from './listed-items.ts'
 
 export interface DiffOptions extends RecordingOptions, ItemFilter {
   /** Position or time after which changes are shown. If omitted, only what is not approved is. */

@@ -1,10 +1,10 @@
 /** `sluice tools` lists what MCP servers list, as proxies have seen it. */
 import { countHidden, showHidden } from '../../../ground/base/hidden-characters.ts'
 import { maxReturns } from '../../../ground/model/mcp-lists.ts'
+import { type ItemFilter, type ListedItemRow, rowsOf } from '../../../past/explain/listed-items.ts'
 import { type RecordingOptions, readState } from '../recording/recording.ts'
 import { type CommandResult, exitCode, type Output, table } from '../shared/output.ts'
 import { shortDigest } from './item-text.ts'
-import { type ItemFilter, type ListedItemRow, rowsOf } from './listed-items.ts'
 
 export interface ListOptions extends RecordingOptions, ItemFilter {}
 

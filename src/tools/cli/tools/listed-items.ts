@@ -1,12 +1,11 @@
 /** What MCP servers list and have listed, read from the log. */
 import type { SluiceEvent } from '../../../../events/index.ts'
 import {
-  isApproved,
   type ObservedItem,
-  type ObservedList,
   type ObservedLists,
   observedListsInput,
 } from '../../../ground/model/mcp-lists.ts'
+import { rowsOf } from '../../../past/explain/listed-items.ts'
 import { createFold, type Fold } from '../../../past/replay/index.ts'
 import {
   type OpenRecording,
@@ -15,25 +14,6 @@ import {
   withRecording,
 } from '../recording/recording.ts'
 import type { Output } from '../shared/output.ts'
-
-/** Chooses items; those of all backends, targets and lists if nothing is set. */
-export interface ItemFilter {
-  /** `namespace/name`, or a name in the namespace `default`. */
-  readonly backend?: string
-  readonly target?: string
-  readonly list?: string
-}
-
-export interface ListedItemRow {
-  readonly backend: string
-  readonly target: string
-  readonly list: string
-  readonly name: string
-  readonly item: ObservedItem
-  /** Digest of the approved version; undefined if none is approved. */
-  readonly approved: string | undefined
-  readonly state: 'approved' | 'changed' | 'new' | 'gone'
-}
 
 /** A change of an item by an event. Versions that did not exist are undefined. */
 interface ItemChange {
@@ -64,53 +44,6 @@ export interface ItemHistory {
   readonly approvals: readonly ItemApproval[]
   /** Definitions by digest, as far as the log still has them. */
   readonly definitions: ReadonlyMap<string, string>
-}
-
-const inputPrefix = observedListsInput('')
-
-/** The lists of all backends in a state. */
-function listsIn({ graph }: Fold): readonly (readonly [string, ObservedLists])[] {
-  return [...graph.inputs].flatMap(([name, value]) =>
-    name.startsWith(inputPrefix)
-      ? [[name.slice(inputPrefix.length), value as ObservedLists] as const]
-      : [],
-  )
-}
-
-export const fullName = (backend: string): string =>
-  backend.includes('/') ? backend : `default/${backend}`
-
-export function matches(
-  { backend, target, list }: ItemFilter,
-  one: { readonly backend: string; readonly target: string; readonly list: string },
-): boolean {
-  if (backend !== undefined && fullName(backend) !== one.backend) return false
-  return (target ?? one.target) === one.target && (list ?? one.list) === one.list
-}
-
-/** The items of a state, by backend, target, list and the order in which they were first seen. */
-export function rowsOf(fold: Fold, filter: ItemFilter): ListedItemRow[] {
-  return listsIn(fold).flatMap(([backend, lists]) =>
-    lists
-      .filter(({ target, list }) => matches(filter, { backend, target, list }))
-      .flatMap((list) =>
-        Array.from(list.items, ([name, item]) => ({
-          backend,
-          target: list.target,
-          list: list.list,
-          name,
-          item,
-          approved: list.approved.get(name),
-          state: stateOf(list, name, item),
-        })),
-      ),
-  )
-}
-
-function stateOf(list: ObservedList, name: string, item: ObservedItem): ListedItemRow['state'] {
-  if (item.isGone === true) return 'gone'
-  if (isApproved(list, name, item)) return 'approved'
-  return list.approved.has(name) ? 'changed' : 'new'
 }
 
 /** Reads all changes that the log still has. */

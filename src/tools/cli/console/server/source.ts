@@ -8,7 +8,9 @@ interface DecisionQuery {
   readonly id?: string
   readonly status?: string
   readonly route?: string
+  readonly backend?: string
   readonly since?: string
+  readonly until?: string
 }
 
 /** A query that a user must correct. */
