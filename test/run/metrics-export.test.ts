@@ -15,7 +15,7 @@ const ofShop = ({ labels }: Point) => labels.route === 'default/shop'
 const countOf = (points: readonly Point[]) =>
   points.filter(ofShop).reduce((sum, { integer = 0 }) => sum + integer, 0)
 
-async function useExport(env: Readonly<Record<string, string>>) {
+async function useExport(env: Readonly<Record<string, string>>, isGrpc = false) {
   const port = await freePort()
   const collector = useFixture(() => MetricCollector.start())
   const gw = useGateway(() => ({
@@ -25,7 +25,7 @@ async function useExport(env: Readonly<Record<string, string>>) {
       httpRoute('shop', { rules: [{ backendRefs: [toBackend('main')] }] }),
     ],
     env: {
-      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_EXPORTER_OTLP_ENDPOINT: isGrpc ? collector.grpcUrl : collector.url,
       OTEL_METRIC_EXPORT_INTERVAL: '100',
       ...env,
     },
@@ -123,6 +123,48 @@ describe('deltas', async () => {
     await sendSome(4)
     expect(await gw.stop()).toBe(0)
     expect(total()).toBe(15)
+    expect(collector.problems).toEqual([])
+  })
+})
+
+describe.each([
+  ['http/json', false, 'application/json'],
+  ['grpc', true, undefined],
+] as const)('metrics over %s', async (protocol, isGrpc, type) => {
+  const env = {
+    OTEL_EXPORTER_OTLP_PROTOCOL: protocol,
+    OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20key',
+    OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE: 'delta',
+  }
+  const { gw, collector, scrape, send } = await useExport(env, isGrpc)
+  afterAll(() => collector.close())
+  const total = () =>
+    collector.requests.reduce((sum, one) => sum + countOf(one.get(requests)?.points ?? []), 0)
+
+  it('have every request once, also if the collector is busy, and count what it refuses', async () => {
+    expect((await send()).status).toBe(200)
+    await waitFor('the request', () => total() === 1)
+    expect(collector.last(durations).filter(ofShop)[0]).toMatchObject({ count: 1 })
+    expect(collector.resource['service.name']).toBe('sluice')
+    expect(collector.headers.at(-1)).toMatchObject({ authorization: 'Bearer key' })
+    if (type !== undefined) expect(collector.headers.at(-1)?.['content-type']).toBe(type)
+    collector.behavior = 'busy'
+    expect((await send()).status).toBe(200)
+    await waitFor('the warning', () => gw.stderr.includes('metrics are not exported: '))
+    collector.behavior = 'take'
+    await waitFor('the request', () => total() === 2)
+    collector.behavior = 'refuse'
+    expect((await send()).status).toBe(200)
+    // The second export after the request has it for certain.
+    const before = collector.asked
+    await waitFor('the exports', () => collector.asked >= before + 2)
+    await waitFor('the count', async () =>
+      /^sluice_metric_export_points_dropped_total [1-9]/m.test(await scrape()),
+    )
+    collector.behavior = 'take'
+    expect((await send()).status).toBe(200)
+    expect(await gw.stop()).toBe(0)
+    expect(total()).toBe(3)
     expect(collector.problems).toEqual([])
   })
 })

@@ -1,9 +1,15 @@
 /**
- * A collector of metrics (OTLP over HTTP). It reads requests with the field numbers of opentelemetry-proto 1.x by a
+ * A collector of metrics (OTLP over HTTP and gRPC). It reads protobuf with the field numbers of opentelemetry-proto 1.x by a
  * reader of its own, and refuses everything that they do not allow.
  */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import {
+  Server as GrpcServer,
+  type handleUnaryCall,
+  ServerCredentials,
+  status,
+} from '@grpc/grpc-js'
 
 type Kind = 'text' | 'double' | 'fixed64' | 'int' | 'bool'
 interface Field {
@@ -117,6 +123,44 @@ function read(bytes: Buffer, message: Message): Record<string, unknown> {
   return result
 }
 
+/** Names of JSON members that differ from those of the tables above. */
+const jsonNames: Readonly<Record<string, string>> = {
+  resources: 'resourceMetrics',
+  scopes: 'scopeMetrics',
+  points: 'dataPoints',
+  temporality: 'aggregationTemporality',
+  start: 'startTimeUnixNano',
+  time: 'timeUnixNano',
+  integer: 'asInt',
+  double: 'asDouble',
+  buckets: 'bucketCounts',
+  bounds: 'explicitBounds',
+  string: 'stringValue',
+  bool: 'boolValue',
+}
+
+/** @throws if a member is unknown, or if an integer of 64 bits is no text */
+function fromJson(given: Record<string, unknown>, message: Message): Record<string, unknown> {
+  const fields = Object.values(message())
+  const names = fields.map(({ name }) => jsonNames[name] ?? name)
+  const unknown = Object.keys(given).find((name) => !names.includes(name))
+  if (unknown !== undefined) throw new Error(`unknown member ${unknown}`)
+  const result: Record<string, unknown> = {}
+  for (const { name, kind, isList } of fields) {
+    const value = given[jsonNames[name] ?? name]
+    if (value === undefined && isList) result[name] = []
+    if (value === undefined) continue
+    const read = (one: unknown) => {
+      if (typeof kind === 'function') return fromJson(one as Record<string, unknown>, kind)
+      if (kind !== 'fixed64') return one
+      if (typeof one !== 'string') throw new Error(`${name} is no text`)
+      return Number(one)
+    }
+    result[name] = Array.isArray(value) ? value.map(read) : read(value)
+  }
+  return result
+}
+
 export interface Point {
   readonly start?: number
   readonly time: number
@@ -158,6 +202,8 @@ export class MetricCollector {
   readonly problems: string[] = []
   readonly headers: Record<string, string | string[] | undefined>[] = []
   readonly #server: Server
+  readonly #grpc = new GrpcServer()
+  #grpcPort = 0
 
   private constructor() {
     this.#server = createServer(async (asked, answer) => {
@@ -165,6 +211,7 @@ export class MetricCollector {
       const pieces: Buffer[] = []
       for await (const piece of asked) pieces.push(piece as Buffer)
       const isRight = asked.method === 'POST' && asked.url === '/v1/metrics'
+      const isJson = asked.headers['content-type'] === 'application/json'
       if (!isRight) this.problems.push(`${asked.method} ${asked.url}`)
       this.headers.push(asked.headers)
       if (this.behavior === 'stall') return
@@ -173,27 +220,68 @@ export class MetricCollector {
         return
       }
       try {
-        this.#take(Buffer.concat(pieces))
+        const body = Buffer.concat(pieces)
+        this.#take(isJson ? fromJson(JSON.parse(body.toString()), request) : read(body, request))
       } catch (error) {
         this.problems.push((error as Error).message)
       }
-      answer.writeHead(200, { 'content-type': 'application/x-protobuf' }).end()
+      if (isJson) answer.writeHead(200, { 'content-type': 'application/json' }).end('{}')
+      else answer.writeHead(200, { 'content-type': 'application/x-protobuf' }).end()
     })
   }
 
   static async start(): Promise<MetricCollector> {
     const collector = new MetricCollector()
     await new Promise<void>((resolve) => collector.#server.listen(0, '127.0.0.1', resolve))
+    await collector.#listenGrpc()
     return collector
+  }
+
+  async #listenGrpc(): Promise<void> {
+    const same = (bytes: Buffer) => bytes
+    const method = {
+      path: '/opentelemetry.proto.collector.metrics.v1.MetricsService/Export',
+      requestStream: false,
+      responseStream: false,
+      requestSerialize: same,
+      requestDeserialize: same,
+      responseSerialize: same,
+      responseDeserialize: same,
+    } as const
+    const handle: handleUnaryCall<Buffer, Buffer> = ({ request: body, metadata }, answer) => {
+      this.asked++
+      this.headers.push(metadata.getMap() as Record<string, string>)
+      if (this.behavior === 'stall') return
+      if (this.behavior !== 'take') {
+        return answer({
+          code: this.behavior === 'busy' ? status.UNAVAILABLE : status.INVALID_ARGUMENT,
+        })
+      }
+      try {
+        this.#take(read(body, request))
+      } catch (error) {
+        this.problems.push((error as Error).message)
+      }
+      answer(null, Buffer.alloc(0))
+    }
+    this.#grpc.addService({ export: method }, { export: handle })
+    this.#grpcPort = await new Promise<number>((resolve, reject) => {
+      const done = (error: Error | null, port: number) => (error ? reject(error) : resolve(port))
+      this.#grpc.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), done)
+    })
+  }
+
+  get grpcUrl(): string {
+    return `http://127.0.0.1:${this.#grpcPort}`
   }
 
   get url(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
-  #take(bytes: Buffer): void {
+  #take(message: Record<string, unknown>): void {
     // biome-ignore lint/suspicious/noExplicitAny: the tables above say what there is
-    const { resources } = read(bytes, request) as any
+    const { resources } = message as any
     for (const { resource: about, scopes } of resources) {
       this.resource = labelsOf(about.attributes)
       const found = new Map<string, ReceivedMetric>()
@@ -219,6 +307,7 @@ export class MetricCollector {
   }
 
   close(): void {
+    this.#grpc.forceShutdown()
     this.#server.closeAllConnections()
     this.#server.close()
   }

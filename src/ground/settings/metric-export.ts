@@ -5,16 +5,20 @@ import { exportInterval, oneOf, pairs, text, webUrl } from './types.ts'
 export const metricExportSettings = {
   otlpEndpoint: row(webUrl, {
     env: 'OTEL_EXPORTER_OTLP_ENDPOINT',
-    doc: 'URL of an OpenTelemetry collector (OTLP over HTTP) for [metrics](operations/metrics-export.md), which are sent to `/v1/metrics` below it. If neither this nor the next variable is set, no metrics are sent.',
+    doc: 'URL of an OpenTelemetry collector for [metrics](operations/metrics-export.md), which are sent to `/v1/metrics` below it, unless the protocol is `grpc`. If neither this nor the next variable is set, no metrics are sent.',
   }),
   otlpMetricsEndpoint: row(webUrl, {
     env: 'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT',
     doc: 'Whole URL for metrics, in place of the one above.',
   }),
-  otlpMetricsProtocol: row(oneOf('http/protobuf', 'none'), {
-    env: 'OTEL_EXPORTER_OTLP_METRICS_PROTOCOL',
+  otlpProtocol: row(oneOf('grpc', 'http/protobuf', 'http/json'), {
+    env: 'OTEL_EXPORTER_OTLP_PROTOCOL',
     default: 'http/protobuf',
-    doc: 'How metrics are sent. `none` sends none, even if an endpoint is set.',
+    doc: 'How metrics are sent. `grpc` uses only the scheme, host and port of the endpoint.',
+  }),
+  otlpMetricsProtocol: row(oneOf('grpc', 'http/protobuf', 'http/json', 'none'), {
+    env: 'OTEL_EXPORTER_OTLP_METRICS_PROTOCOL',
+    doc: 'The same for metrics, in place of the one above. `none` sends none, even if an endpoint is set.',
   }),
   otlpHeaders: row(pairs, {
     env: 'OTEL_EXPORTER_OTLP_HEADERS',

@@ -146,10 +146,11 @@ export function trafficOptions(
 type Settings = ValuesOf<typeof table>
 
 function metricExport(settings: Settings): Pick<ProxyOptions, 'metricExport'> {
-  const { otlpEndpoint, otlpMetricsEndpoint, otlpMetricsProtocol, otlpHeaders } = settings
+  const { otlpEndpoint, otlpMetricsEndpoint, otlpHeaders } = settings
+  const protocol = settings.otlpMetricsProtocol ?? settings.otlpProtocol
   const endpoint =
     otlpMetricsEndpoint ?? (otlpEndpoint && `${otlpEndpoint.replace(/\/$/, '')}/v1/metrics`)
-  if (endpoint === undefined || otlpMetricsProtocol === 'none') return {}
+  if (endpoint === undefined || protocol === 'none') return {}
   const known = {
     'service.name': settings.otlpServiceName,
     'service.version': packageVersion(),
@@ -159,6 +160,7 @@ function metricExport(settings: Settings): Pick<ProxyOptions, 'metricExport'> {
   return {
     metricExport: {
       endpoint,
+      protocol,
       headers: otlpHeaders,
       temporality: settings.otlpTemporality === 'cumulative' ? 'cumulative' : 'delta',
       intervalMs: settings.otlpIntervalMs,

@@ -1,5 +1,5 @@
 /** Encodes metrics as ExportMetricsServiceRequests of the OpenTelemetry protocol. */
-import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
+import { create, type MessageInitShape, toBinary, toJsonString } from '@bufbuild/protobuf'
 import {
   ExportMetricsServiceRequestSchema,
   type HistogramDataPointSchema,
@@ -33,6 +33,8 @@ export interface EncodedMetrics {
 }
 
 interface EncodeOptions {
+  /** JSON is the protobuf mapping, in UTF-8. */
+  readonly format: 'protobuf' | 'json'
   readonly temporality: Temporality
   readonly resource: Attributes
   readonly version: string
@@ -44,7 +46,7 @@ interface EncodeOptions {
 export function* encodeMetrics(
   now: Exported,
   before: Exported,
-  { temporality, resource, version, maxPoints }: EncodeOptions,
+  { format, temporality, resource, version, maxPoints }: EncodeOptions,
 ): Generator<EncodedMetrics> {
   const scope = { name: 'sluice', version }
   let metrics: MessageInitShape<typeof MetricSchema>[] = []
@@ -53,7 +55,11 @@ export function* encodeMetrics(
     const attributes = keyValues(resource)
     const resourceMetrics = [{ resource: { attributes }, scopeMetrics: [{ scope, metrics }] }]
     const message = create(ExportMetricsServiceRequestSchema, { resourceMetrics })
-    return { body: toBinary(ExportMetricsServiceRequestSchema, message), points }
+    const body =
+      format === 'json'
+        ? Buffer.from(toJsonString(ExportMetricsServiceRequestSchema, message))
+        : toBinary(ExportMetricsServiceRequestSchema, message)
+    return { body, points }
   }
   for (const [name, all] of Object.entries(now.snapshot) as [MetricName, readonly Series[]][]) {
     for (const part of partsOf(seriesSince(name, all, before, temporality), maxPoints)) {

@@ -3,10 +3,6 @@
  * carries no traffic. At most one export is under way. What a collector has not taken is part of the next export, so
  * that an outage costs only resolution in time.
  */
-import { request as httpsRequest } from 'node:https'
-import { fromBinary } from '@bufbuild/protobuf'
-import { ExportMetricsServiceResponseSchema } from '../../../../../proto/gen/called/otlp_metrics_pb.ts'
-import { request as httpRequest } from '../../../../ground/base/node-http.ts'
 import type { MetricsSnapshot } from '../metric-definitions.ts'
 import {
   type EncodedMetrics,
@@ -14,14 +10,18 @@ import {
   encodeMetrics,
   type Temporality,
 } from './encode-metrics.ts'
+import {
+  type Answer,
+  GrpcTransport,
+  HttpTransport,
+  type MetricTransport,
+  type TransportSettings,
+} from './metric-transports.ts'
 
-export interface MetricExportSettings {
-  readonly endpoint: string
-  /** Additional header fields, such as credentials. */
-  readonly headers: Readonly<Record<string, string>>
+export interface MetricExportSettings extends TransportSettings {
+  readonly protocol: 'grpc' | 'http/protobuf' | 'http/json'
   readonly temporality: Temporality
   readonly intervalMs: number
-  readonly timeoutMs: number
   readonly resource: readonly (readonly [name: string, value: string])[]
 }
 
@@ -34,21 +34,13 @@ interface ExporterOptions extends MetricExportSettings {
 
 /** Maximum number of points in a request. */
 const maxPoints = 4_000
-const maxAnswerBytes = 65_536
-/** Statuses after which the same data may be sent again (OTLP/HTTP). Others mean that it must be dropped. */
-const retryable = new Set([429, 502, 503, 504])
 
-type Answer =
-  | { readonly isTaken: true; readonly rejected: number; readonly message: string }
-  | Failure
-interface Failure {
-  readonly isTaken: false
-  readonly isFinal: boolean
-  readonly message: string
-}
+const formatOf = ({ protocol }: MetricExportSettings) =>
+  protocol === 'http/json' ? 'json' : 'protobuf'
 
 export class MetricExporter {
   readonly #options: ExporterOptions
+  readonly #transport: MetricTransport
   #timer: NodeJS.Timeout | undefined
   #before: Exported = { snapshot: {}, atMs: performance.timeOrigin }
   /** Deltas that the collector could not take. No others are made before it has them. */
@@ -63,6 +55,10 @@ export class MetricExporter {
 
   constructor(options: ExporterOptions) {
     this.#options = options
+    this.#transport =
+      options.protocol === 'grpc'
+        ? new GrpcTransport(options)
+        : new HttpTransport(options, formatOf(options))
   }
 
   start(): void {
@@ -85,7 +81,13 @@ export class MetricExporter {
     const { scrape, temporality } = this.#options
     if (!(await this.#sendParts(this.#unsent))) return
     const now: Exported = { snapshot: await scrape(), atMs: Date.now() }
-    const parts = [...encodeMetrics(now, this.#before, { ...this.#options, maxPoints })]
+    const parts = [
+      ...encodeMetrics(now, this.#before, {
+        ...this.#options,
+        format: formatOf(this.#options),
+        maxPoints,
+      }),
+    ]
     if (temporality === 'delta') this.#before = now
     await this.#sendParts(parts)
   }
@@ -94,7 +96,7 @@ export class MetricExporter {
   async #sendParts(parts: readonly EncodedMetrics[]): Promise<boolean> {
     this.#unsent = []
     for (const [at, part] of parts.entries()) {
-      const answer = await this.#send(part)
+      const answer = await this.#transport.send(part.body)
       this.#count(part, answer)
       if (answer.isTaken || answer.isFinal) continue
       if (this.#options.temporality === 'delta') this.#unsent = parts.slice(at)
@@ -116,45 +118,6 @@ export class MetricExporter {
     this.#isFailing = problem !== undefined
   }
 
-  #send({ body }: EncodedMetrics): Promise<Answer> {
-    const { endpoint, headers, timeoutMs } = this.#options
-    const fail = (message: string, isFinal = false): Answer => ({
-      isTaken: false,
-      isFinal,
-      message,
-    })
-    return new Promise((resolve) => {
-      const open = endpoint.startsWith('https:') ? httpsRequest : httpRequest
-      const request = open(endpoint, {
-        method: 'POST',
-        agent: false,
-        signal: AbortSignal.timeout(timeoutMs),
-        headers: {
-          ...headers,
-          'content-type': 'application/x-protobuf',
-          'content-length': body.length,
-        },
-      })
-      request.once('error', (error) => resolve(fail(error.message)))
-      request.once('response', (response) => {
-        const { statusCode: status = 0 } = response
-        const pieces: Buffer[] = []
-        let bytes = 0
-        response.on('data', (piece: Buffer) => {
-          bytes += piece.length
-          if (bytes <= maxAnswerBytes) pieces.push(piece)
-        })
-        response.once('error', (error) => resolve(fail(error.message)))
-        response.once('end', () => {
-          const isTaken = status >= 200 && status < 300
-          if (isTaken) resolve({ isTaken, ...rejectedOf(Buffer.concat(pieces)) })
-          else resolve(fail(`the collector answers with ${status}`, !retryable.has(status)))
-        })
-      })
-      request.end(body)
-    })
-  }
-
   metrics(): MetricsSnapshot {
     const one = (value: number) => [{ labels: [], values: [value] }]
     return {
@@ -170,17 +133,6 @@ export class MetricExporter {
     clearTimeout(this.#timer)
     await this.#exporting
     await this.#export()
-  }
-}
-
-/** Reads how many points a collector that answers with success has rejected. */
-function rejectedOf(bytes: Buffer): { readonly rejected: number; readonly message: string } {
-  try {
-    const { partialSuccess } = fromBinary(ExportMetricsServiceResponseSchema, bytes)
-    const { rejectedDataPoints = 0n, errorMessage = '' } = partialSuccess ?? {}
-    const rejected = Math.max(0, Number(rejectedDataPoints))
-    return { rejected, message: `the collector rejects ${rejected} points: ${errorMessage}` }
-  } catch {
-    return { rejected: 0, message: '' }
+    this.#transport.close()
   }
 }

@@ -26,8 +26,8 @@ export interface Sender {
 }
 
 const timeoutMs = 10_000
-/** HTTP statuses after which spans may be sent again. Other failures must not be retried (OTLP/HTTP). */
-const retryable = new Set([429, 502, 503, 504])
+/** HTTP statuses after which the same data may be sent again. Other failures must not be retried (OTLP/HTTP). */
+export const retryableStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504])
 
 export class HttpSender implements Sender {
   readonly #agents = new Map<UpstreamTls | undefined, HttpAgent>()
@@ -56,7 +56,7 @@ export class HttpSender implements Sender {
         response.once('error', () => resolve('again'))
         const { statusCode = 0 } = response
         const isTaken = statusCode >= 200 && statusCode < 300
-        resolve(isTaken ? 'sent' : retryable.has(statusCode) ? 'again' : 'refused')
+        resolve(isTaken ? 'sent' : retryableStatuses.has(statusCode) ? 'again' : 'refused')
       })
       request.end(body)
     })
@@ -99,10 +99,10 @@ type GrpcClient = InstanceType<Grpc['Client']>
 
 const exportMethod = '/opentelemetry.proto.collector.trace.v1.TraceService/Export'
 /**
- * gRPC statuses after which spans may be sent again: CANCELLED, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED,
+ * gRPC statuses after which the same data may be sent again: CANCELLED, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED,
  * ABORTED, OUT_OF_RANGE, UNAVAILABLE, DATA_LOSS.
  */
-const retryableCodes = new Set([1, 4, 8, 10, 11, 14, 15])
+export const retryableCodes: ReadonlySet<number> = new Set([1, 4, 8, 10, 11, 14, 15])
 
 const identity = (bytes: Buffer): Buffer => bytes
 
