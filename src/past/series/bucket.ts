@@ -84,11 +84,17 @@ export function addCount(
   value: number,
 ): void {
   if (value === 0) return
-  const series = groups.get(group) ?? new Map<string, Counts>()
-  groups.set(group, series)
+  let series = groups.get(group)
+  if (series === undefined) {
+    series = new Map()
+    groups.set(group, series)
+  }
   const key = name.length > maxNameLength ? otherName : name
-  const counts = series.get(key) ?? new Map<string, number>()
-  series.set(key, counts)
+  let counts = series.get(key)
+  if (counts === undefined) {
+    counts = new Map()
+    series.set(key, counts)
+  }
   counts.set(count, (counts.get(count) ?? 0) + value)
 }
 

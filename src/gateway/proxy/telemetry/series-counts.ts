@@ -157,13 +157,17 @@ function addTools(snapshot: MetricsSnapshot, add: Add): void {
 function addHistogram(names: Names, values: Buckets, add: Add): number {
   let count = 0
   // The last value is the sum.
-  for (const [bound, value] of values.slice(0, -1)) {
+  for (let at = 0; at < values.length - 1; at++) {
+    const [bound, value] = values[at] ?? noBucket
+    if (value === 0) continue
     count += value
-    add(names, `le:${bound}`, value)
+    add(names, bound, value)
   }
   add(names, 'requests', count)
   return count
 }
+
+const noBucket = ['', 0] as const
 
 type Buckets = readonly (readonly [bound: string, value: number])[]
 
@@ -178,7 +182,7 @@ const samplesOf = (snapshot: MetricsSnapshot, name: MetricName) =>
 
 function histogramsOf(snapshot: MetricsSnapshot, name: MetricName) {
   const { buckets = [] }: MetricDefinition = metricDefinitions[name]
-  const bounds = [...buckets.map(String), 'Infinity', 'sum']
+  const bounds = [...buckets.map((bound) => `le:${bound}`), 'le:Infinity', 'sum']
   return (snapshot[name] ?? []).map((series) => ({
     labels: labelsOf(name, series),
     values: bounds.map((bound, at) => [bound, series.values[at] ?? 0] as const),
