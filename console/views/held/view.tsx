@@ -16,7 +16,7 @@ export function HeldPage() {
       {(held) => (
         <article>
           <header class="title">
-            <h1>What waits</h1>
+            <h1>{mayAct() ? 'Roll back & hold' : 'What waits'}</h1>
           </header>
           {mayAct() && <HoldForms isHeld={held !== null} />}
           {held === null && !shown.isBusy && <Empty>No pin is set at this moment.</Empty>}
