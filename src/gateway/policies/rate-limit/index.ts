@@ -73,7 +73,7 @@ const globalRateLimit = object('GlobalRateLimit', {
   ),
 })
 
-const rateLimitSchema = object(
+export const rateLimitSchema = object(
   'RateLimits',
   {
     local: optional(
@@ -84,30 +84,37 @@ const rateLimitSchema = object(
   },
   { rules: [atLeastOneOf('local', 'global')] },
 )
-type RateLimitSpec = Infer<typeof rateLimitSchema>
+export type RateLimitSpec = Infer<typeof rateLimitSchema>
 type GlobalSpec = NonNullable<RateLimitSpec['global']>
 
-/** A reference to a server that does not exist is treated like a failure of that server. */
-function compile({ local = [], global }: RateLimitSpec, references: References) {
+/** Compiles limits, without checks of their expressions. A server that does not exist is treated like one that fails. */
+export function compileLimits({ local = [], global }: RateLimitSpec, references: References) {
   const limits = local.map(({ requests, tokens, unit, burst = 0, key }) => {
     const counts = tokens === undefined ? ('requests' as const) : ('tokens' as const)
     return { counts, rate: requests ?? tokens ?? 1, unit, burst, ...(key !== undefined && { key }) }
   })
-  const ownProblems = local.flatMap(({ key, tokens }, at) =>
-    key === undefined || tokens !== undefined ? [] : earlyProblems(key, `local[${at}].key`),
-  )
-  if (global === undefined) return { config: { local: limits }, problems: ownProblems }
+  if (global === undefined) return { config: { local: limits }, problems: [] }
   const target = calledBackend(references, global.backendRef)
   if (typeof target === 'string') {
-    return { problems: [...ownProblems, { path: 'global.backendRef', message: target }] }
+    return { problems: [{ path: 'global.backendRef', message: target }] }
   }
   const descriptors = global.descriptors.map(({ entries, unit }) => {
     const counts = unit === 'Tokens' ? ('tokens' as const) : ('requests' as const)
     return { counts, entries }
   })
   const { domain } = global
-  const config = { local: limits, global: { target, domain, descriptors } }
-  return { config, problems: [...ownProblems, ...requestProblems(global)] }
+  return { config: { local: limits, global: { target, domain, descriptors } }, problems: [] }
+}
+
+function compile(spec: RateLimitSpec, references: References) {
+  const compiled = compileLimits(spec, references)
+  const { local = [], global } = spec
+  const problems: PolicyProblem[] = local.flatMap(({ key, tokens }, at) =>
+    key === undefined || tokens !== undefined ? [] : earlyProblems(key, `local[${at}].key`),
+  )
+  if (compiled.config === undefined) return { problems: [...problems, ...compiled.problems] }
+  if (global !== undefined) problems.push(...requestProblems(global))
+  return { config: compiled.config, problems }
 }
 
 /** Returns the problems of descriptors that count requests and read what is known only of requests to models. */

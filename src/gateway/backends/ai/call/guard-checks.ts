@@ -1,7 +1,7 @@
 /** Results of guards, for metrics and for the record of the decision. They contain no part of a text. */
 import { addNote } from '../../../../ground/exchange/notes.ts'
 import type { GuardCheck } from '../guards/guard-call.ts'
-import type { Guard } from '../policy/apply.ts'
+import type { Guard } from '../policy/bind-guard.ts'
 import type { ModelCall } from './model-call.ts'
 
 /** A guard and its position in the policy. */

@@ -27,7 +27,7 @@ import { mapResponseTexts, type TextsMap } from '../../../../engines/messages/ma
 import type { HeaderFields, RespondVerdict } from '../../../../ground/exchange/exchange.ts'
 import { type GuardCheck, guardFailure } from '../guards/guard-call.ts'
 import type { WebhookGuard } from '../guards/webhook.ts'
-import type { Guard } from '../policy/apply.ts'
+import type { Guard } from '../policy/bind-guard.ts'
 import { recordCheck } from './guard-checks.ts'
 import type { ModelCall } from './model-call.ts'
 import { guardRefusal } from './own-responses.ts'

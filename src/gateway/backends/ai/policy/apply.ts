@@ -1,28 +1,11 @@
 /** Applies `backend.ai` to requests; compiles its guards and route types. */
 
 import { chainOf, type RegexChain } from '../../../../engines/messages/mask/regex-chain.ts'
-import { RegexGuard } from '../../../../engines/messages/mask/regex-guard.ts'
 import type { ConnectionSettings } from '../../../../ground/exchange/connection.ts'
-import type { Callouts, SecretValues } from '../../../../ground/exchange/exchange.ts'
-import type { PolicyHost } from '../../../../ground/exchange/rate-limits.ts'
-import authApply from '../../../policies/backend-simple/auth/apply.ts'
-import httpApply from '../../../policies/backend-simple/http/apply.ts'
-import tcpApply from '../../../policies/backend-simple/tcp/apply.ts'
-import tlsApply from '../../../policies/backend-simple/tls/apply.ts'
 import type { PolicyApply, Step } from '../../../policies/define.ts'
-import { ModerationGuard } from '../guards/moderation.ts'
-import { WebhookGuard } from '../guards/webhook.ts'
+import { bindGuard, type Guard, type GuardServices } from './bind-guard.ts'
 import { type BackendAiConfig, type GuardConfig, shape } from './config.ts'
 import { RouteTypes } from './route-types.ts'
-
-export type Guard = RegexGuard | WebhookGuard | ModerationGuard
-
-/** Dependencies of guards that call other services. */
-interface Services {
-  readonly callouts: Callouts
-  readonly secrets: SecretValues
-  readonly host: PolicyHost
-}
 
 /**
  * The AI backend finds this step among the steps of a provider and uses it; the step does nothing by
@@ -45,7 +28,7 @@ export class AiStep implements Step {
   #isReplaced = false
 
   /** @throws Error if a secret has not arrived. */
-  constructor(config: BackendAiConfig, services: Services) {
+  constructor(config: BackendAiConfig, services: GuardServices) {
     this.config = config
     const { modelAliases, ...others } = config
     this.configWithoutAliases = modelAliases === undefined ? config : others
@@ -74,29 +57,6 @@ export class AiStep implements Step {
     for (const guard of [...this.requestGuards, ...this.responseGuards]) guard.dispose()
     this.requestChain?.dispose()
     this.responseChain?.dispose()
-  }
-}
-
-const simpleAppliers: Readonly<Record<string, Pick<PolicyApply<never>, 'bind'>>> = {
-  tcp: tcpApply,
-  tls: tlsApply,
-  http: httpApply,
-  auth: authApply,
-}
-
-function bindGuard(guard: GuardConfig, { callouts, secrets, host }: Services): Guard {
-  switch (guard.type) {
-    case 'regex':
-      return new RegexGuard(guard)
-    case 'webhook':
-      return new WebhookGuard(guard, callouts)
-    case 'moderation': {
-      const steps = guard.policies.flatMap(
-        ({ field, config }) =>
-          simpleAppliers[field]?.bind(config as never, callouts, secrets, host) ?? [],
-      )
-      return new ModerationGuard(guard, steps, callouts)
-    }
   }
 }
 

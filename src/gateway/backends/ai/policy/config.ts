@@ -97,7 +97,7 @@ const moderation = record<ModerationConfig>({
   ),
 })
 
-const guard: Shape<GuardConfig> = union('type', { regex, webhook, moderation })
+export const guard: Shape<GuardConfig> = union('type', { regex, webhook, moderation })
 
 const messages = list(record({ role: text, content: text }))
 const values = list(record<FieldValue>({ field: text, value: anything }))

@@ -134,7 +134,7 @@ const responseGuard = object(
   { rules: [exactlyOneOf('regex', 'webhook')] },
 )
 
-const promptGuard = object(
+export const promptGuard = object(
   'AIPromptGuard',
   {
     request: optional(list(requestGuard, { min: 1, max: 8 }), 'Guards of client requests.'),

@@ -1,10 +1,11 @@
 /** Applies `backend.mcp` policies. */
-import type { Callouts } from '../../../../ground/exchange/exchange.ts'
+import type { Callouts, SecretValues } from '../../../../ground/exchange/exchange.ts'
 import type { McpRules } from '../../../../ground/exchange/mcp.ts'
 import type { PolicyHost } from '../../../../ground/exchange/rate-limits.ts'
 import { AuthorizationRules } from '../../../policies/authorization/rules.ts'
 import type { PolicyApply, Step } from '../../../policies/define.ts'
 import { McpAuthenticator } from '../auth/authenticator.ts'
+import { CallPolicy } from './call-policy.ts'
 import { type BackendMcpConfig, shape } from './config.ts'
 
 /** The step of a `backend.mcp` policy. MCP backends find it with `mcpStepOf` and use its members. */
@@ -12,20 +13,28 @@ class McpStep implements Step {
   readonly authentication: McpAuthenticator | undefined
   /** Authorization rules for items, evaluated like `traffic.authorization`. */
   readonly mcp: McpRules | undefined
+  /** What applies to calls; undefined if nothing is set. */
+  readonly calls: CallPolicy | undefined
 
   constructor(
-    { authentication, authorization }: BackendMcpConfig,
+    { authentication, authorization, calls }: BackendMcpConfig,
     callouts: Callouts,
+    secrets: SecretValues,
     host: PolicyHost,
   ) {
     this.authentication = authentication && new McpAuthenticator(authentication, callouts, host)
     this.mcp = authorization && new AuthorizationRules([authorization])
+    this.calls = calls && new CallPolicy(calls, callouts, secrets, host)
+  }
+
+  dispose(): void {
+    this.calls?.dispose()
   }
 }
 
 const apply: PolicyApply<BackendMcpConfig> = {
   shape,
-  bind: (config, callouts, _secrets, host) => new McpStep(config, callouts, host),
+  bind: (config, callouts, secrets, host) => new McpStep(config, callouts, secrets, host),
 }
 
 export default apply

@@ -1,4 +1,4 @@
-/** `backend.mcp`: authentication and authorization of MCP clients. */
+/** `backend.mcp`: authentication and authorization of MCP clients, and what applies to their calls. */
 import type { References } from '../../../../ground/model/references.ts'
 import {
   choice,
@@ -20,8 +20,12 @@ import { shortString } from '../../../../ground/schema/strings.ts'
 import { compile as compileAuthorization } from '../../../policies/authorization/index.ts'
 import { type Compiled, definePolicy, type PolicyProblem } from '../../../policies/define.ts'
 import { fetchedKeys } from '../../../policies/jwt-authentication/keys.ts'
+import { rateLimitSchema } from '../../../policies/rate-limit/index.ts'
+import { promptGuard } from '../../ai/policy/schema.ts'
 import type { McpAuthenticationConfig } from '../auth/config.ts'
 import { metadataMember } from '../auth/oauth-metadata.ts'
+import { approval, callLimits, toolGuard } from './calls-schema.ts'
+import { compileCalls } from './compile-calls.ts'
 import type { BackendMcpConfig } from './config.ts'
 
 const mcpAuthentication = object('MCPAuthentication', {
@@ -50,8 +54,36 @@ const backendMcpSchema = object(
       'Evaluated for each tool, prompt and resource. Items that fail are removed from lists, and calls of them are refused.',
     ),
     authentication: optional(mcpAuthentication, 'Validates tokens of MCP clients.'),
+    promptGuard: optional(promptGuard, {
+      doc: 'Guards of texts: `request` of the arguments of tools and prompts, `response` of results of tools, prompts and resources. Messages are whole, so responses can also be refused. Beyond the interface of agentgateway.',
+    }),
+    toolGuard: optional(
+      toolGuard,
+      'Searches what servers list for orders to models. Beyond the interface of agentgateway.',
+    ),
+    rateLimit: optional(
+      rateLimitSchema,
+      'Limits calls of tools. Expressions can read `mcp`, such as `mcp.tool.name` or `mcp.sessionId`. A refused call gets an error result. Beyond the interface of agentgateway.',
+    ),
+    calls: optional(callLimits, 'Limits of each call. Beyond the interface of agentgateway.'),
+    approval: optional(
+      approval,
+      'Calls that a person must approve first. Beyond the interface of agentgateway.',
+    ),
   },
-  { rules: [atLeastOneOf('authorization', 'authentication')] },
+  {
+    rules: [
+      atLeastOneOf(
+        'authorization',
+        'authentication',
+        'promptGuard',
+        'toolGuard',
+        'rateLimit',
+        'calls',
+        'approval',
+      ),
+    ],
+  },
 )
 type BackendMcpSpec = Infer<typeof backendMcpSchema>
 type AuthenticationSpec = NonNullable<BackendMcpSpec['authentication']>
@@ -60,20 +92,22 @@ type AuthenticationSpec = NonNullable<BackendMcpSpec['authentication']>
  * Compiles the policy. Authentication is enforced even if there is no usable key: then mode Strict refuses
  * all clients.
  */
-function compile(
-  { authorization, authentication }: BackendMcpSpec,
-  references: References,
-): Compiled<BackendMcpConfig> {
+function compile(spec: BackendMcpSpec, references: References): Compiled<BackendMcpConfig> {
+  const { authorization, authentication } = spec
   const problems: PolicyProblem[] = []
   const notes: string[] = []
+  const calls = compileCalls(spec, references)
+  if (calls !== undefined && calls.config === undefined) return { problems: calls.problems }
+  problems.push(...(calls?.problems ?? []))
   const config: BackendMcpConfig = {
     ...(authorization && { authorization: compileAuthorization(authorization).config }),
     ...(authentication && {
       authentication: compileAuthentication(authentication, references, problems, notes),
     }),
+    ...(calls?.config && { calls: calls.config }),
   }
   // Missing keys need not close the backend. Invalid rules do; derive/expressions.ts finds them.
-  return { config, problems, notes, protects: true }
+  return { config, problems, notes, protects: true, secrets: calls?.secrets ?? [] }
 }
 
 function compileAuthentication(
@@ -136,7 +170,7 @@ export const backendMcp = definePolicy({
   schema: backendMcpSchema,
   doc: 'Settings for MCP. They apply to backends of type mcp only.',
   security: true,
-  expressions: [{ path: 'authorization', point: 'mcpItem' }],
+  expressions: [{ path: '', point: 'mcpItem' }],
   compile,
   apply: () => import('./apply.ts'),
 })

@@ -14,12 +14,14 @@ import type { CompiledBackend } from '../../../../proxy/config/rules.ts'
 import type { RequestContext } from '../../../../proxy/request/request-context.ts'
 import type { GatewayRuntime } from '../../../../proxy/request/runtime.ts'
 import { isToolError } from '../../json-rpc.ts'
+import { mcpStepOf } from '../../policy/apply.ts'
+import type { CallPolicy } from '../../policy/call-policy.ts'
 import { ClientView } from '../session/client-view.ts'
 import type { McpSharedState } from '../session/shared-state.ts'
 import type { McpBackend, McpTargetEntry } from '../target/targets.ts'
 import { accessAt, pinKey } from '../target/targets.ts'
 import { mayIdentify } from './forwarded-headers.ts'
-import type { McpDetails } from './mcp-record.ts'
+import type { McpDetails, RefusedBy } from './mcp-record.ts'
 
 function viewOf(context: RequestContext): ClientView {
   const identifying = context.exchange.receivedNames(mayIdentify)
@@ -148,14 +150,33 @@ export class McpExchange {
    */
   needsArguments(entry: McpTargetEntry): boolean {
     const { accessLog, tracing } = this.context.observers
-    return accessLog !== undefined || tracing !== undefined || this.rulesOf(entry) !== undefined
+    if (accessLog !== undefined || tracing !== undefined) return true
+    const step = mcpStepOf(this.accessOf(entry).policies)
+    return step?.mcp !== undefined || step?.calls !== undefined
+  }
+
+  /** Whether clients may not get every item of the target, so that unknown ones must look like refused ones. */
+  withholdsItems(entry: McpTargetEntry): boolean {
+    const step = mcpStepOf(this.accessOf(entry).policies)
+    return step?.mcp !== undefined || step?.calls?.scan?.hides === true || isPinned(entry)
+  }
+
+  /** Whether rules or guards apply to the target, which cannot be applied to methods that are not known. */
+  isGuarded(entry: McpTargetEntry): boolean {
+    const step = mcpStepOf(this.accessOf(entry).policies)
+    return step?.mcp !== undefined || step?.calls !== undefined
+  }
+
+  /** What applies to calls of the target; undefined if nothing is set. */
+  callPolicyOf(entry: McpTargetEntry): CallPolicy | undefined {
+    return mcpStepOf(this.accessOf(entry).policies)?.calls
   }
 
   /** Adds why something of a target was refused to the record of the decision. */
   noteRefusal(entry: McpTargetEntry, text: string, isResponse = true): void {
     // The thread that received the request records it.
     if (this.context.over || this.#isPassedOn) return
-    const step = this.accessOf(entry).policies.steps.find(({ mcp }) => mcp !== undefined)
+    const step = mcpStepOf(this.accessOf(entry).policies)
     addNote(this.context.exchange, 'backend.mcp', text, { step, isResponse })
   }
 
@@ -164,7 +185,10 @@ export class McpExchange {
     const rules = this.rulesOf(entry)
     this.describe(method, item, args)
     const refusal = rules?.refusal(this.client, { method, item, isListed: false })
-    if (refusal !== undefined) this.noteRefusal(entry, `${method} of ${itemText(item)}: ${refusal}`)
+    if (refusal !== undefined) {
+      this.noteRefusal(entry, `${method} of ${itemText(item)}: ${refusal}`)
+      this.noteRefusedBy('rules')
+    }
     return refusal === undefined
   }
 
@@ -189,6 +213,11 @@ export class McpExchange {
   noteVersion(version: string | undefined): void {
     if (version === undefined || this.#details === undefined) return
     this.#setDetails({ ...this.#details, version })
+  }
+
+  /** Adds what has refused the message, or withheld a part of the response, to the log entry. */
+  noteRefusedBy(refusedBy: RefusedBy): void {
+    if (this.#details !== undefined) this.#setDetails({ ...this.#details, refusedBy })
   }
 
   /** The log entry of the message. */
@@ -252,6 +281,8 @@ const itemValue = ({ type, target, name }: McpItem): LearnedRecord => ({
   target,
   ...(type === 'resource' && { uri: name }),
 })
+
+const isPinned = ({ target }: McpTargetEntry): boolean => target.pinning === 'Block'
 
 export function rulesIn({ policies }: BackendAccess): McpRules | undefined {
   return policies.steps.find((step) => step.mcp !== undefined)?.mcp

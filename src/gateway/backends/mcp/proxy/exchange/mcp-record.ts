@@ -14,6 +14,19 @@ import type {
 } from '../../../../proxy/telemetry/types.ts'
 import { knownMethod } from '../../methods.ts'
 
+/** What has refused a message, or withheld a part of its response. */
+export type RefusedBy =
+  | 'rules'
+  | 'pinning'
+  | 'toolGuard'
+  | 'guard'
+  | 'rateLimit'
+  | 'repeats'
+  | 'circuitBreaker'
+  | 'approval'
+  | 'size'
+  | 'timeout'
+
 /** One message of an MCP client. */
 export interface McpDetails {
   readonly method: string
@@ -26,6 +39,8 @@ export interface McpDetails {
   readonly session?: string
   /** Code of the error that the client got. */
   readonly errorCode?: number
+  /** Undefined if the gateway has refused nothing. */
+  readonly refusedBy?: RefusedBy
   /** Whether the tool has failed by its result. */
   readonly isToolError?: boolean
 }
@@ -69,6 +84,7 @@ const fields: readonly (readonly [name: string, read: Read])[] = [
   ['gen_ai.tool.name', itemOf('tool')],
   ['gen_ai.prompt.name', itemOf('prompt')],
   ['sluice.mcp.item.digest', ({ version }) => version],
+  ['sluice.mcp.refused.by', ({ refusedBy }) => refusedBy],
   ['sluice.mcp.tool.failed', ({ isToolError }) => (isToolError === true ? 'true' : undefined)],
   ['mcp.error.code', ({ errorCode }) => errorCode],
 ]

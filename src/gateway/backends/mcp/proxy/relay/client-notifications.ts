@@ -2,6 +2,7 @@
 import { type JsonNode, member, replace, textOf } from '../../json/node.ts'
 import type { McpNotification, McpResponse } from '../../message.ts'
 import { targetOfId } from '../../naming.ts'
+import { approvalKey, isApprovalId } from '../calls/approval-question.ts'
 import { TargetFailure, toFailure } from '../target/target-failure.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
 import { notify, withLimit } from '../target/transport.ts'
@@ -15,7 +16,11 @@ export async function passOn(
   upstreams: Upstreams,
   message: McpNotification | McpResponse,
 ): Promise<void> {
-  const { only } = upstreams.exchange
+  const { only, sessionId, shared } = upstreams.exchange
+  if (message.kind === 'response' && message.id !== undefined && isApprovalId(message.id)) {
+    shared.calls.respond(approvalKey(sessionId, message.id), message.text)
+    return
+  }
   if (only !== undefined) await send(upstreams, only, message.text, kindOf(message))
   else if (message.kind === 'response') await respond(upstreams, message)
   else await notifyAll(upstreams, message)

@@ -35,8 +35,8 @@ export class ClientRelay implements Relay {
 
   onEvent(event: McpEvent): void {
     if (this.#upstreams.era === 'modern') return
-    const { id } = fieldsForClient(this.#upstreams, this.#entry, event) ?? event
-    this.#messageStream.sendEvent(eventText({ ...event, id }))
+    const fields = fieldsForClient(this.#upstreams, this.#entry, event)
+    this.#messageStream.sendEvent(eventText({ ...event, id: fields?.id }))
   }
 
   hold(resume: () => void): boolean {
@@ -49,10 +49,13 @@ export class ClientRelay implements Relay {
 /** Returns the id and the reconnection time of a target's event, as the client gets them. */
 export function fieldsForClient(
   { era, exchange }: Upstreams,
-  { target }: McpTargetEntry,
+  entry: McpTargetEntry,
   eventFields: EventFields | undefined,
 ): EventFields | undefined {
+  const { target } = entry
   // Streams of the modern era cannot be resumed.
   if (eventFields === undefined || era === 'modern') return undefined
+  // A response that is resumed would not be guarded.
+  if (exchange.callPolicyOf(entry)?.changesResults === true) return undefined
   return exchange.only ? eventFields : clientEventFields(target.name, eventFields)
 }

@@ -12,9 +12,12 @@ import type { McpTargetEntry } from '../target/targets.ts'
 export interface LocatedItem {
   readonly entry: McpTargetEntry
   readonly item: McpItem
-  /** The item's name for clients, and its position in the request. */
+  /** The item's name for clients. */
   readonly called: string
-  readonly node: JsonNode
+  /** The parsed arguments, if anything reads them. */
+  readonly args: unknown
+  /** Returns the position of the item's name in a request for it. */
+  nodeIn(request: McpRequest): JsonNode | undefined
 }
 
 export const refusal = (
@@ -37,13 +40,14 @@ export function locate(exchange: McpExchange, called: string, key: 'name' | 'uri
   return entry && parts && { entry, name: parts.name }
 }
 
-/** Returns a request as its target gets it. `name` replaces the name of the item if it is set. */
+/** Returns a request as its target gets it. `name` replaces the name of the item at `node` if there is one. */
 export function targetText(
   request: McpRequest,
-  { start, end }: JsonNode,
-  name: string | undefined,
+  node: JsonNode | undefined,
+  name: string,
 ): Pick<McpRequest, 'text' | 'bytes'> {
-  const renamed = name === undefined ? [] : [{ start, end, text: JSON.stringify(name) }]
+  const renamed =
+    node === undefined ? [] : [{ start: node.start, end: node.end, text: JSON.stringify(name) }]
   const edits = [...consentEdits(request), ...renamed].sort((a, b) => a.start - b.start)
   return edits.length === 0
     ? { text: request.text, bytes: request.bytes }

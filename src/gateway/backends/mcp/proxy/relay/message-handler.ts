@@ -1,6 +1,6 @@
 /** Serves one message of a client. */
 import type { McpItem } from '../../../../../ground/exchange/mcp.ts'
-import { startCallSpan } from '../../../../proxy/request/tracing.ts'
+import type { Guard } from '../../../ai/policy/bind-guard.ts'
 import { withSupportedVersions } from '../../eras/discover.ts'
 import { nameInBody } from '../../eras/headers.ts'
 import { type JsonNode, jsonValue, member, textOf } from '../../json/node.ts'
@@ -9,43 +9,46 @@ import { readCursor, withoutItems } from '../../lists.ts'
 import type { McpNotification, McpRequest, McpResponse } from '../../message.ts'
 import { type ItemMethod, isRemoved, type ListMethod, methodOf } from '../../methods.ts'
 import { clientResult, saysUnknown } from '../../results.ts'
+import { guardResponse } from '../calls/guard-messages.ts'
+import { ProtectedCall } from '../calls/protected-call.ts'
 import { type Consent, consentText } from '../exchange/consent.ts'
 import { itemText, type McpExchange } from '../exchange/mcp-exchange.ts'
 import type { ClientResponse, MessageStream } from '../exchange/message-stream.ts'
 import { isGoneStatus, SessionNeeded, toFailure } from '../target/target-failure.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
 import {
-  ask,
   errorResponse,
   type OnAbandon,
   type OutgoingRequest,
-  ownLimitMs,
   type ReceivedResponse,
-  type Transport,
-  withLimit,
 } from '../target/transport.ts'
-import { hasTimeout } from '../transport/target-request.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
-import { type CallSpan, endSpan } from './call-span.ts'
 import { passOn } from './client-notifications.ts'
-import { ClientRelay, fieldsForClient } from './client-relay.ts'
+import { fieldsForClient } from './client-relay.ts'
 import { askDiscover, askLists, type Send } from './fan-out.ts'
 import { type LocatedItem, locate, refusal, targetText, unknownItem } from './located-item.ts'
-import { askWholeList, listFilter, pinRefusal, versionOf } from './pinned-items.ts'
+import {
+  askWholeList,
+  listFilter,
+  versionOf,
+  type Withheld,
+  withheldReason,
+} from './pinned-items.ts'
+import { TargetSender } from './target-sender.ts'
 
 export class MessageHandler {
   readonly exchange: McpExchange
   readonly upstreams: Upstreams
   readonly #messageStream: MessageStream
   readonly #onAbandon: OnAbandon
-  /** Whether the client can resume its stream. */
-  #clientResumes = false
+  readonly #sender: TargetSender
 
   constructor(upstreams: Upstreams, messageStream: MessageStream, onAbandon: OnAbandon) {
     this.upstreams = upstreams
     this.exchange = upstreams.exchange
     this.#messageStream = messageStream
     this.#onAbandon = onAbandon
+    this.#sender = new TargetSender(upstreams, messageStream, onAbandon)
   }
 
   /** The only target; undefined if there are several. */
@@ -58,7 +61,8 @@ export class MessageHandler {
    * GatewayError, or a TargetFailure of the only target.
    */
   finish(request: McpRequest): Promise<void> | void {
-    this.#clientResumes = this.upstreams.era === 'legacy' && this.exchange.sessionId !== undefined
+    this.#sender.clientResumes =
+      this.upstreams.era === 'legacy' && this.exchange.sessionId !== undefined
     const response = this.#respond(request)
     if (response instanceof Promise) return response.then((one) => this.#finish(one))
     this.#finish(response)
@@ -113,13 +117,18 @@ export class MessageHandler {
    */
   #askOnly(request: McpRequest, isUnknown: boolean): Promise<ClientResponse> | ClientResponse {
     const only = this.#only
-    const isGuarded = isUnknown && only !== undefined && this.exchange.rulesOf(only) !== undefined
+    const isGuarded = isUnknown && only !== undefined && this.exchange.isGuarded(only)
     if (only !== undefined && !isGuarded) {
       const name = nameInBody(request, this.upstreams.era)
-      return this.#ask(only, { ...request, name })
+      const asked = { ...request, name }
+      const guards = this.exchange.callPolicyOf(only)?.responseGuards ?? []
+      return guards.length === 0
+        ? this.#ask(only, asked)
+        : this.#askGuarded(only, asked, () => this.#guardTask(only, guards, request, asked))
     }
     if (isGuarded) {
       this.exchange.noteRefusal(only, 'the rules cannot be applied to a method that is not known')
+      this.exchange.noteRefusedBy('rules')
     }
     return this.#notFound(request)
   }
@@ -131,9 +140,9 @@ export class MessageHandler {
 
   async #discover(request: McpRequest): Promise<ClientResponse> {
     const only = this.#only
-    const send: Send = (entry, one) => this.#sendJoined(entry, one)
+    const send: Send = (entry, one) => this.#sender.sendJoined(entry, one)
     if (only === undefined) return { text: await askDiscover(this.upstreams, send, request) }
-    const { response, status } = await this.#send(only, request)
+    const { response, status } = await this.#sender.send(only, request)
     return { text: withSupportedVersions(response), status }
   }
 
@@ -142,7 +151,7 @@ export class MessageHandler {
   async #list(request: McpRequest, method: ListMethod): Promise<ClientResponse> {
     const only = this.#only
     if (only !== undefined) {
-      const { response, eventFields, status } = await this.#send(only, request)
+      const { response, eventFields, status } = await this.#sender.send(only, request)
       const isPage = member(request.params, 'cursor') !== undefined
       const keeps = listFilter(this.exchange, only, method, response, isPage)
       return {
@@ -156,7 +165,7 @@ export class MessageHandler {
     if (cursor !== undefined && cursors === undefined) {
       return refusal(request, codes.invalidParams, 'Invalid cursor')
     }
-    const send: Send = (entry, one) => this.#sendJoined(entry, one)
+    const send: Send = (entry, one) => this.#sender.sendJoined(entry, one)
     return { text: await askLists(this.upstreams, send, request, method, cursors) }
   }
 
@@ -166,24 +175,19 @@ export class MessageHandler {
     request: McpRequest,
     { key, type }: Pick<ItemMethod, 'key' | 'type'>,
     path = 'params',
-    parent = request.params,
+    parentIn = (one: McpRequest): JsonNode | undefined => one.params,
   ): Promise<ClientResponse> | ClientResponse {
-    const node = member(parent, key)
-    const called = textOf(request.text, node)
-    if (node !== undefined && called !== undefined) {
-      return this.#atItem(request, node, called, { key, type })
-    }
+    const nodeIn = (one: McpRequest) => member(parentIn(one), key)
+    const called = textOf(request.text, nodeIn(request))
+    if (called !== undefined) return this.#atItem(request, nodeIn, called, { key, type })
     this.exchange.describe(request.method)
     return refusal(request, codes.invalidParams, `${path}.${key} must be a string`)
   }
 
-  /**
-   * Passes a request to the target of its item. `called` is the item's name for clients, `node` its
-   * position.
-   */
+  /** Passes a request to the target of its item. `called` is the item's name for clients. */
   #atItem(
     request: McpRequest,
-    node: JsonNode,
+    nodeIn: LocatedItem['nodeIn'],
     called: string,
     { key, type }: Pick<ItemMethod, 'key' | 'type'>,
   ): Promise<ClientResponse> | ClientResponse {
@@ -193,27 +197,27 @@ export class MessageHandler {
       return unknownItem(request, type, called)
     }
     const { entry, name } = found
-    const args = member(request.params, 'arguments')
+    const node = member(request.params, 'arguments')
     const item: McpItem = { type, target: entry.target.name, name }
-    const isRead = args !== undefined && this.exchange.needsArguments(entry)
-    const value = isRead ? jsonValue(request.text, args) : undefined
-    if (!this.exchange.mayUse(entry, request.method, item, value)) {
+    const isRead = node !== undefined && this.exchange.needsArguments(entry)
+    const args = isRead ? jsonValue(request.text, node) : undefined
+    if (!this.exchange.mayUse(entry, request.method, item, args)) {
       return unknownItem(request, type, called)
     }
-    const located = { entry, item, node, called }
-    const refused = pinRefusal(this.exchange, entry, item, (method) =>
+    const located = { entry, item, nodeIn, called, args }
+    const withheld = withheldReason(this.exchange, entry, item, (method) =>
       this.#askList(entry, request, method),
     )
-    return refused instanceof Promise
-      ? refused.then(
+    return withheld instanceof Promise
+      ? withheld.then(
           (why) => this.#askItem(request, located, why),
           (thrown) => this.#failedResponse(entry, request, thrown),
         )
-      : this.#askItem(request, located, refused)
+      : this.#askItem(request, located, withheld)
   }
 
   #askList(entry: McpTargetEntry, request: McpRequest, method: ListMethod): Promise<void> {
-    const send = (one: OutgoingRequest) => this.#send(entry, one)
+    const send = (one: OutgoingRequest) => this.#sender.send(entry, one)
     return askWholeList(request, method, send, (response, isPage) => {
       listFilter(this.exchange, entry, method, response, isPage)
     })
@@ -221,25 +225,47 @@ export class MessageHandler {
 
   #askItem(
     request: McpRequest,
-    { entry, item, node, called }: LocatedItem,
-    refused: string | undefined,
+    located: LocatedItem,
+    withheld: Withheld | undefined,
   ): Promise<ClientResponse> | ClientResponse {
+    const { entry, item, called } = located
     const { type, name } = item
-    const { id, method } = request
     this.exchange.noteVersion(versionOf(entry, item))
-    if (refused !== undefined) {
-      this.exchange.noteRefusal(entry, `${method} of ${itemText(item)}: ${refused}`)
+    if (withheld !== undefined) {
+      this.exchange.noteRefusal(entry, `${request.method} of ${itemText(item)}: ${withheld.text}`)
+      this.exchange.noteRefusedBy(withheld.by)
       return unknownItem(request, type, called)
     }
-    const isOnly = this.#only !== undefined
-    const asked = { ...targetText(request, node, isOnly ? undefined : name), id, method, name }
-    if (type === 'resource') this.#keepSubscription(method, entry, name)
-    const isGuarded = this.exchange.rulesOf(entry) !== undefined || entry.target.pinning === 'Block'
-    if (!isGuarded) return this.#ask(entry, asked)
+    if (type === 'resource') this.#keepSubscription(request.method, entry, name)
     // An item that is refused must look exactly like one that the server does not have.
-    return this.#ask(entry, asked, (response) => {
-      return saysUnknown(response, name) && unknownItem(request, type, called)
+    const change = this.exchange.withholdsItems(entry)
+      ? (response: McpResponse) => saysUnknown(response, name) && unknownItem(request, type, called)
+      : undefined
+    const policy = this.exchange.callPolicyOf(entry)
+    if (policy === undefined) return this.#ask(entry, this.#forTarget(request, located), change)
+    const call = new ProtectedCall({
+      upstreams: this.upstreams,
+      policy,
+      located,
+      messageStream: this.#messageStream,
+      onAbandon: this.#onAbandon,
+      askList: (method) => this.#askList(entry, request, method),
+      send: (one, limitMs) => {
+        const asked = this.#forTarget(one, located)
+        const isWhole = limitMs === 0 && !policy.changesResults
+        return isWhole
+          ? this.#sender.send(entry, asked)
+          : this.#sender.sendWithin(entry, asked, limitMs)
+      },
     })
+    return this.#askGuarded(entry, request, () => call.run(request), change)
+  }
+
+  /** The request with the name by which the target knows the item. */
+  #forTarget(request: McpRequest, { item: { name }, nodeIn }: LocatedItem): OutgoingRequest {
+    const { id, method } = request
+    const node = this.#only === undefined ? nodeIn(request) : undefined
+    return { ...targetText(request, node, name), id, method, name }
   }
 
   /** Keeps what a legacy client subscribes to, for sessions at the server that are begun later. */
@@ -251,12 +277,12 @@ export class MessageHandler {
   }
 
   #complete(request: McpRequest): Promise<ClientResponse> | ClientResponse {
-    const ref = member(request.params, 'ref')
-    switch (textOf(request.text, member(ref, 'type'))) {
+    const refIn = ({ params }: McpRequest) => member(params, 'ref')
+    switch (textOf(request.text, member(refIn(request), 'type'))) {
       case 'ref/prompt':
-        return this.#item(request, { key: 'name', type: 'prompt' }, 'params.ref', ref)
+        return this.#item(request, { key: 'name', type: 'prompt' }, 'params.ref', refIn)
       case 'ref/resource':
-        return this.#item(request, { key: 'uri', type: 'resource' }, 'params.ref', ref)
+        return this.#item(request, { key: 'uri', type: 'resource' }, 'params.ref', refIn)
     }
     const message = 'params.ref.type must be ref/prompt or ref/resource'
     return refusal(request, codes.invalidParams, message)
@@ -273,7 +299,9 @@ export class MessageHandler {
     const able = this.exchange.backend.targets.filter(({ target }) => {
       return this.upstreams.can(target.name)?.includes('logging') ?? true
     })
-    const all = await Promise.allSettled(able.map((entry) => this.#sendJoined(entry, request)))
+    const all = await Promise.allSettled(
+      able.map((entry) => this.#sender.sendJoined(entry, request)),
+    )
     const done = all.filter(
       (one) => one.status === 'fulfilled' && one.value.response.error === undefined,
     )
@@ -291,10 +319,32 @@ export class MessageHandler {
     request: OutgoingRequest,
     change?: (response: McpResponse) => ClientResponse | false,
   ): Promise<ClientResponse> {
-    return this.#send(entry, request).then(
-      (received) => change?.(received.response) || this.#responseFrom(entry, received),
+    return this.#askGuarded(entry, request, () => this.#sender.send(entry, request), change)
+  }
+
+  /** Does the same with a response that may be one of the gateway. */
+  #askGuarded(
+    entry: McpTargetEntry,
+    request: OutgoingRequest,
+    asked: () => Promise<ReceivedResponse | ClientResponse>,
+    change?: (response: McpResponse) => ClientResponse | false,
+  ): Promise<ClientResponse> {
+    return asked().then(
+      (one) => ('response' in one ? change?.(one.response) || this.#responseFrom(entry, one) : one),
       (thrown) => this.#failedResponse(entry, request, thrown),
     )
+  }
+
+  /** Asks the only target for what belongs to no item, such as the result of a task, and guards the response. */
+  async #guardTask(
+    entry: McpTargetEntry,
+    guards: readonly Guard[],
+    request: McpRequest,
+    asked: OutgoingRequest,
+  ): Promise<ReceivedResponse | ClientResponse> {
+    const received = await this.#sender.sendWithin(entry, asked, 0)
+    const note = (text: string) => this.exchange.noteRefusal(entry, text, false)
+    return guardResponse(this.upstreams, guards, request, received, note)
   }
 
   #responseFrom(
@@ -335,57 +385,6 @@ export class MessageHandler {
   #askUser(request: OutgoingRequest, consent: Consent): ClientResponse {
     const { era, capabilities } = this.upstreams
     return { text: consentText(request, era, capabilities, consent) }
-  }
-
-  /** Sends a request to a target. Rejects as `finish` does. */
-  #send(entry: McpTargetEntry, request: OutgoingRequest): Promise<ReceivedResponse> {
-    return this.upstreams.use(entry, (transport) => {
-      if (this.#clientResumes) transport.clientResumes = true
-      return this.#askOver(entry, transport, request)
-    })
-  }
-
-  /**
-   * Sends one of several requests whose responses are joined. If no timeout is configured, the gateway has one, so
-   * that a silent target does not hold up the others.
-   */
-  #sendJoined(entry: McpTargetEntry, request: OutgoingRequest): Promise<ReceivedResponse> {
-    const closes: (() => void)[] = []
-    const onAbandon: OnAbandon = (close) => {
-      closes.push(close)
-      this.#onAbandon(close)
-    }
-    const sent = this.upstreams.use(entry, (transport) =>
-      this.#askOver(entry, transport, request, onAbandon),
-    )
-    return withLimit(sent, hasTimeout(this.exchange, entry) ? 0 : ownLimitMs, () => {
-      for (const close of closes) close()
-    })
-  }
-
-  #askOver(
-    entry: McpTargetEntry,
-    transport: Transport,
-    request: OutgoingRequest,
-    onAbandon = this.#onAbandon,
-  ): Promise<ReceivedResponse> {
-    const span = this.#startSpan(entry)
-    if (span !== undefined) transport.traceparent = span.header
-    const relay = new ClientRelay(this.upstreams, entry, this.#messageStream)
-    const asked = ask(transport, request, relay, onAbandon)
-    return span === undefined ? asked : endSpan(span, asked)
-  }
-
-  #startSpan({ target }: McpTargetEntry): CallSpan | undefined {
-    const { context, details } = this.exchange
-    if (context.trace === undefined) return undefined
-    const { method = '', item } = details ?? {}
-    const name =
-      item === undefined ? `${method} ${target.name}` : `${method} ${target.name}_${item}`
-    return startCallSpan(context, name, [
-      ['mcp.method.name', method],
-      ['mcp.target', target.name],
-    ])
   }
 
   /** Passes on a notification or response. Rejects with SessionEnded, or if the only target refuses. */

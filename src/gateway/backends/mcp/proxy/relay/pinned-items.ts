@@ -1,10 +1,14 @@
-/** Reports what servers list, and withholds items whose version is not approved (`pinning: Block`). */
+/**
+ * Reports what servers list, and withholds items whose version is not approved (`pinning: Block`) or in which the guard of
+ * definitions has found something (`toolGuard`).
+ */
 import type { McpItem, McpItemType } from '../../../../../ground/exchange/mcp.ts'
 import type { McpList } from '../../../../../ground/model/mcp-lists.ts'
 import { member, rawOf, textOf } from '../../json/node.ts'
 import type { Keeps } from '../../lists.ts'
 import type { McpRequest, McpResponse } from '../../message.ts'
 import { type ListMethod, listMethods } from '../../methods.ts'
+import type { ToolScan } from '../../policy/tool-scan.ts'
 import { itemText, type McpExchange } from '../exchange/mcp-exchange.ts'
 import { reportsOf, type SeenResponse, seenList, takeResponse } from '../target/target-lists.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
@@ -34,27 +38,42 @@ export function listFilter(
   isPage: boolean,
 ): Keeps | undefined {
   const ofRules = itemFilter(exchange, entry, method)
-  const ofPins = observe(exchange, entry, method, response, isPage)
-  if (ofRules === undefined || ofPins === undefined) return ofRules ?? ofPins
-  return (name) => ofPins(name) && ofRules(name)
+  const seen = takeSeen(exchange, entry, method, response, isPage)
+  if (seen === undefined) return ofRules
+  const filters = [
+    ofRules,
+    keepsApproved(exchange, entry, method, seen),
+    keepsHarmless(exchange, entry, method, response, seen),
+  ].filter((one) => one !== undefined)
+  if (filters.length < 2) return filters[0]
+  return (name) => filters.every((keeps) => keeps(name))
 }
 
-function observe(
+function takeSeen(
   exchange: McpExchange,
   entry: McpTargetEntry,
   method: ListMethod,
   response: McpResponse,
   isPage: boolean,
+): SeenResponse | undefined {
+  const isPinned = exchange.pinsOf(entry, method.member) !== undefined
+  const seen = takeResponse(entry, method, response, { isPage, isPinned })
+  if (seen !== undefined) report(exchange, entry, method.member, seen)
+  return seen
+}
+
+function keepsApproved(
+  exchange: McpExchange,
+  entry: McpTargetEntry,
+  method: ListMethod,
+  { digests, isFirst }: SeenResponse,
 ): Keeps | undefined {
   const pins = exchange.pinsOf(entry, method.member)
-  const seen = takeResponse(entry, method, response, { isPage, isPinned: pins !== undefined })
-  if (seen === undefined) return undefined
-  report(exchange, entry, method.member, seen)
   // The versions of the first reading are about to be approved.
-  if (pins === undefined || seen.isFirst) return undefined
+  if (pins === undefined || isFirst) return undefined
   let isNoted = false
   return (name) => {
-    const digest = seen.digests.get(name)
+    const digest = digests.get(name)
     if (digest !== undefined && digest === pins.get(name)) return true
     if (!isNoted) {
       const item: McpItem = { type: method.type, target: entry.target.name, name }
@@ -63,6 +82,50 @@ function observe(
     }
     isNoted = true
     return false
+  }
+}
+
+/** Maximum number of findings of a list that are recorded. */
+const maxFindings = 10
+
+function keepsHarmless(
+  exchange: McpExchange,
+  entry: McpTargetEntry,
+  method: ListMethod,
+  response: McpResponse,
+  { digests }: SeenResponse,
+): Keeps | undefined {
+  const scan = exchange.callPolicyOf(entry)?.scan
+  if (scan === undefined) return undefined
+  const hidden = new Set<string>()
+  for (const { name, finding } of findingsIn(scan, method, response, digests)) {
+    if (hidden.size < maxFindings && !hidden.has(name)) {
+      const item: McpItem = { type: method.type, target: entry.target.name, name }
+      const what = scan.hides ? 'hides' : 'lists'
+      const text = `${method.name} ${what} ${itemText(item)}, whose definition has a finding: ${finding}`
+      exchange.noteRefusal(entry, text, false)
+    }
+    hidden.add(name)
+  }
+  if (hidden.size === 0) return undefined
+  exchange.noteRefusedBy('toolGuard')
+  return scan.hides ? (name) => !hidden.has(name) : undefined
+}
+
+function* findingsIn(
+  scan: ToolScan,
+  method: ListMethod,
+  { text, result }: McpResponse,
+  digests: SeenResponse['digests'],
+) {
+  for (const node of member(result, method.member)?.values ?? []) {
+    const name = textOf(text, member(node, method.key))
+    const digest = name === undefined ? undefined : digests.get(name)
+    if (name === undefined || digest === undefined) continue
+    // Which of several definitions with one name clients use is not known.
+    const finding =
+      digest === '' ? 'it has several definitions' : scan.search(digest, rawOf(text, node))
+    if (finding !== '') yield { name, finding }
   }
 }
 
@@ -101,29 +164,62 @@ export function outdateLists(entry: McpTargetEntry, notification: string): void 
 export const versionOf = (entry: McpTargetEntry, { type, name }: McpItem): string | undefined =>
   seenList(entry, listOf[type]).digestOf(name)
 
+/** What the server says about a tool; undefined if it was not listed. */
+export const toolHintsOf = (entry: McpTargetEntry, { type, name }: McpItem) =>
+  seenList(entry, listOf[type]).hintsOf(name)
+
+/** Why a client must not use an item. */
+export interface Withheld {
+  readonly by: 'pinning' | 'toolGuard'
+  readonly text: string
+}
+
 /**
  * Returns why the client must not use an item; undefined if it may. A list that was not seen for a while is asked
  * for first. Resources that are not listed may be used, since templates name them.
  */
-export function pinRefusal(
+export function withheldReason(
   exchange: McpExchange,
   entry: McpTargetEntry,
   item: McpItem,
-  askList: (method: ListMethod) => Promise<void>,
-): string | undefined | Promise<string | undefined> {
+  askList: AskList,
+): Withheld | undefined | Promise<Withheld | undefined> {
   const list = listOf[item.type]
   const pins = exchange.pinsOf(entry, list)
-  if (pins === undefined) return undefined
-  const judge = () => {
+  const scan = exchange.callPolicyOf(entry)?.scan
+  const hides = scan?.hides === true
+  if (pins === undefined && !hides) return undefined
+  const judge = (): Withheld | undefined => {
     const digest = versionOf(entry, item)
+    const finding = hides && digest !== undefined ? scan.known(digest) : undefined
+    if (finding) return { by: 'toolGuard', text: `its definition has a finding: ${finding}` }
     if (digest === undefined && item.type === 'resource') return undefined
-    if (digest === undefined) return 'the server does not list it'
-    return digest === pins.get(item.name) ? undefined : 'this version is not approved'
+    if (digest === undefined) {
+      return { by: hides ? 'toolGuard' : 'pinning', text: 'the server does not list it' }
+    }
+    if (pins === undefined || digest === pins.get(item.name)) return undefined
+    return { by: 'pinning', text: 'this version is not approved' }
   }
-  const method = listMethods.find((one) => one.member === list)
-  if (method === undefined || seenList(entry, list).isFresh(freshMs)) return judge()
-  return askList(method).then(judge)
+  const digest = versionOf(entry, item)
+  const isSearched = !hides || digest === undefined || scan.known(digest) !== undefined
+  const asked = isSearched ? refreshList(entry, list, askList) : askOne(list, askList)
+  return asked === undefined ? judge() : asked.then(judge)
 }
+
+type AskList = (method: ListMethod) => Promise<void>
+
+const askOne = (list: McpList, askList: AskList): Promise<void> | undefined => {
+  const method = listMethods.find((one) => one.member === list)
+  return method && askList(method)
+}
+
+/** Asks for a list that was not seen for a while. */
+export const refreshList = (
+  entry: McpTargetEntry,
+  list: McpList,
+  askList: AskList,
+): Promise<void> | undefined =>
+  seenList(entry, list).isFresh(freshMs) ? undefined : askOne(list, askList)
 
 /** Asks for all pages of a list, for the client whose request needs it. */
 export async function askWholeList(

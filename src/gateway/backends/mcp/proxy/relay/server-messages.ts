@@ -1,7 +1,7 @@
 /** Filters and rewrites the messages of servers, except the responses to requests. */
 import { isServerRequest } from '../../eras/server-requests.ts'
 import { member, textOf } from '../../json/node.ts'
-import { resultText } from '../../json-rpc.ts'
+import { codes, errorText, resultText } from '../../json-rpc.ts'
 import { mergedResult, partOf, withoutItems } from '../../lists.ts'
 import {
   type McpMessage,
@@ -12,6 +12,7 @@ import {
 } from '../../message.ts'
 import { listMethods } from '../../methods.ts'
 import { clientMessage, clientResult } from '../../results.ts'
+import { guardServerMessage } from '../calls/guard-messages.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
 import { toFailure } from '../target/target-failure.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
@@ -25,10 +26,12 @@ import { listFilter, outdateLists } from './pinned-items.ts'
 export function messageForClient(
   upstreams: Upstreams,
   entry: McpTargetEntry,
-  message: McpMessage,
+  received: McpMessage,
 ): string | undefined {
   const { exchange, era } = upstreams
   const isOnly = exchange.only !== undefined
+  const message = guardServerMessage(exchange, entry, received)
+  if (message === undefined) return undefined
   switch (message.kind) {
     case 'request':
       if (era === 'modern' || isForGateway(upstreams, entry, message)) return undefined
@@ -84,6 +87,10 @@ function responseForClient(
   isOnly: boolean,
 ): string {
   let shown = response
+  if (response.id !== undefined && exchange.callPolicyOf(entry)?.changesResults === true) {
+    const message = 'A response cannot be resumed where guards or limits of results apply'
+    return errorText(response.id, codes.internal, message)
+  }
   // Results of tool calls, reads and prompts were authorized with their request.
   const isUse = ['content', 'contents', 'messages'].some((name) => member(response.result, name))
   for (const method of listMethods) {

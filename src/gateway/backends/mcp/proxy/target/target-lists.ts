@@ -18,11 +18,18 @@ import type { McpResponse } from '../../message.ts'
 import type { ListMethod } from '../../methods.ts'
 import { type McpTargetEntry, TargetMemory } from './targets.ts'
 
+/** What a server says about the effects of a tool. */
+export interface ToolHints {
+  readonly isReadOnly: boolean
+  readonly isDestructive: boolean
+}
+
 /** An item as it was listed last. */
 interface SeenItem {
   /** JSON of the item; empty if it is not kept. */
   raw: string
   digest: string
+  hints: ToolHints
   isGone: boolean
   /** Digests that were reported, the newest last. */
   reported: string[]
@@ -59,6 +66,12 @@ class SeenList {
   digestOf(name: string): string | undefined {
     const item = this.#items.get(name)
     return item?.isGone === false ? item.digest : undefined
+  }
+
+  /** What the server says about a tool; undefined if it is not listed. */
+  hintsOf(name: string): ToolHints | undefined {
+    const item = this.#items.get(name)
+    return item?.isGone === false ? item.hints : undefined
   }
 
   /** Whether the list was seen in the last `ms`, and the server has reported no change. */
@@ -105,16 +118,16 @@ class SeenList {
   }
 
   /** Returns what to report of an item. */
-  #note({ name, raw, digest, definition }: SeenNode): ListedItem | undefined {
+  #note({ name, raw, digest, definition, hints }: SeenNode): ListedItem | undefined {
     const before = this.#items.get(name)
-    const item = before ?? newItem(digest)
+    const item = before ?? newItem(digest, hints)
     if (before === undefined) {
       if (this.#items.size >= maxListedItems) return undefined
       this.#items.set(name, item)
     }
     this.#keep(item, raw)
     const isSame = item.digest === digest && !item.isGone
-    Object.assign(item, { digest, isGone: false })
+    Object.assign(item, { digest, hints, isGone: false })
     if (isSame && item.reported.at(-1) === digest) return undefined
     if (!this.#isDue(item, isSame)) return undefined
     return { name, digest, ...this.#definition(definition) }
@@ -147,9 +160,10 @@ class SeenList {
   }
 }
 
-const newItem = (digest: string): SeenItem => ({
+const newItem = (digest: string, hints: ToolHints): SeenItem => ({
   raw: '',
   digest,
+  hints,
   isGone: false,
   reported: [],
   returns: 0,
@@ -160,6 +174,16 @@ const newItem = (digest: string): SeenItem => ({
 /** An item of a response. */
 interface SeenNode extends ListedItem {
   readonly raw: string
+  readonly hints: ToolHints
+}
+
+function hintsIn(text: string, node: JsonNode): ToolHints {
+  const annotations = member(node, 'annotations')
+  const isTrue = (name: string) => {
+    const value = member(annotations, name)
+    return value !== undefined && rawOf(text, value) === 'true'
+  }
+  return { isReadOnly: isTrue('readOnlyHint'), isDestructive: isTrue('destructiveHint') }
 }
 
 /** Returns the name of an item that the server no longer lists, if that is to be reported. */
@@ -202,7 +226,8 @@ export function takeResponse(
   for (const node of nodes) {
     const name = textOf(text, member(node, method.key))
     if (name === undefined || name.length > maxItemName || all.size >= maxListedItems) continue
-    const one = { name, raw: rawOf(text, node), ...seen.digest(name, text, node) }
+    const own = { raw: rawOf(text, node), hints: hintsIn(text, node) }
+    const one = { name, ...own, ...seen.digest(name, text, node) }
     const isOther = all.has(name) && digests.get(name) !== one.digest
     digests.set(name, isOther ? '' : one.digest)
     all.set(name, one)

@@ -2,11 +2,13 @@
 import { hash } from 'node:crypto'
 import { ExpiringMap } from '../../../../../ground/base/bounded-map.ts'
 import type { ModernMessage } from '../../eras/detect-era.ts'
+import { readEnvelope } from '../../eras/envelope.ts'
 import {
   initializeParamsOf,
   inputResponsesIn,
   requestStateIn,
 } from '../../eras/modern-to-legacy.ts'
+import { declares } from '../../eras/server-requests.ts'
 import { latestLegacyVersion } from '../../eras/versions.ts'
 import { newId } from '../../ids.ts'
 import { jsonValue } from '../../json/node.ts'
@@ -50,8 +52,8 @@ const initializedTargets = new TargetMemory(
 export class ModernClient implements Upstreams {
   readonly era = 'modern'
   readonly exchange: McpExchange
-  readonly #envelope: ModernMessage['envelope']
-  readonly #request: McpRequest
+  #envelope: ModernMessage['envelope']
+  #request: McpRequest
   readonly #onAbandon: OnAbandon
 
   constructor(
@@ -81,9 +83,17 @@ export class ModernClient implements Upstreams {
     return true
   }
 
-  /** Servers' requests reach the client as results. */
-  mayAsk(): boolean {
-    return false
+  /** Requests of servers reach the client as results. */
+  mayAsk(request: McpRequest): boolean {
+    const { capabilities } = this.#envelope
+    return declares(request, capabilities && jsonValue(this.#request.text, capabilities))
+  }
+
+  replaceRequest(request: McpRequest): void {
+    const envelope = readEnvelope(request)
+    if (typeof envelope === 'string') return
+    this.#request = request
+    this.#envelope = envelope
   }
 
   use<Result>(

@@ -18,6 +18,8 @@ export interface Upstreams {
   has(target: string): boolean
   /** Whether a server may send this request to the client. */
   mayAsk(request: McpRequest): boolean
+  /** Goes on with a changed request of the client. Only in the modern era. */
+  replaceRequest?(request: McpRequest): void
   /**
    * Calls `act` with a transport to the target, which takes and returns messages of the client's era. `kind` says
    * what `act` sends; a request if omitted.

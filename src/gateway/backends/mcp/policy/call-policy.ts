@@ -1,0 +1,54 @@
+/** The settings for calls, bound to what they need. The same for all requests that they apply to. */
+import type { Callouts, SecretValues } from '../../../../ground/exchange/exchange.ts'
+import type { PolicyHost, RateBucket } from '../../../../ground/exchange/rate-limits.ts'
+import { GlobalLimits } from '../../../policies/rate-limit/global.ts'
+import { LocalLimits } from '../../../policies/rate-limit/local.ts'
+import { Expression } from '../../../variables/index.ts'
+import { bindGuard, type Guard } from '../../ai/policy/bind-guard.ts'
+import type { GuardConfig } from '../../ai/policy/config.ts'
+import type { CallsConfig } from './calls-config.ts'
+import { ToolScan } from './tool-scan.ts'
+
+export class CallPolicy {
+  readonly config: CallsConfig
+  readonly requestGuards: readonly Guard[]
+  readonly responseGuards: readonly Guard[]
+  readonly scan: ToolScan | undefined
+  readonly local: LocalLimits | undefined
+  readonly global: GlobalLimits | undefined
+  /** Counts equal calls by their digests. */
+  readonly repeats: RateBucket | undefined
+  /** Counts approvals by their ids, so that each is used once. */
+  readonly approvals: RateBucket | undefined
+  readonly needsApproval: Expression | undefined
+  readonly callouts: Callouts
+
+  /** @throws Error if a secret has not arrived. */
+  constructor(config: CallsConfig, callouts: Callouts, secrets: SecretValues, host: PolicyHost) {
+    const { limits, repeats, approval, toolGuard } = config
+    const bind = (guard: GuardConfig) => bindGuard(guard, { callouts, secrets, host })
+    this.config = config
+    this.callouts = callouts
+    this.requestGuards = config.requestGuards.map(bind)
+    this.responseGuards = config.responseGuards.map(bind)
+    this.scan = toolGuard && new ToolScan(toolGuard)
+    this.local = limits && new LocalLimits(limits.local, host)
+    this.global = limits?.global && new GlobalLimits(limits.global, callouts)
+    this.repeats =
+      repeats &&
+      host.bucket('repeats', { rate: repeats.calls, unit: repeats.unit, burst: 0, isKeyed: true })
+    this.approvals =
+      approval && host.bucket('approvals', { rate: 1, unit: 'Hours', burst: 0, isKeyed: true })
+    this.needsApproval = approval?.when === undefined ? undefined : new Expression(approval.when)
+  }
+
+  /** Whether responses may not reach clients as they are, so that clients cannot resume them. */
+  get changesResults(): boolean {
+    return this.responseGuards.length > 0 || this.config.maxResultBytes !== undefined
+  }
+
+  dispose(): void {
+    for (const guard of [...this.requestGuards, ...this.responseGuards]) guard.dispose()
+    this.scan?.dispose()
+  }
+}

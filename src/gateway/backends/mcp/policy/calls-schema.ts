@@ -1,0 +1,122 @@
+/** What `backend.mcp` sets for calls of tools: guards, limits and approval. */
+import {
+  boolean,
+  choice,
+  integer,
+  list,
+  object,
+  optional,
+  required,
+} from '../../../../ground/schema/field.ts'
+import { atLeastOneOf } from '../../../../ground/schema/rules.ts'
+import { backendObjectReference } from '../../../../ground/schema/shapes/references.ts'
+import {
+  celExpression,
+  duration,
+  longString,
+  shortString,
+} from '../../../../ground/schema/strings.ts'
+
+export const toolGuard = object('MCPToolGuard', {
+  matches: optional(
+    list(longString, { max: 256 }),
+    'Patterns to find in names, descriptions and schemas. If not set, phrases that give orders to models, such as "ignore previous instructions".',
+  ),
+  hiddenCharacters: optional(boolean(), {
+    doc: 'Whether characters that people do not see are a finding: zero-width and bidirectional ones, and tags.',
+    default: true,
+  }),
+  action: optional(
+    choice('MCPToolGuardAction', {
+      Report: 'findings are recorded',
+      Hide: 'clients also do not get the item, and calls of it are answered like those of unknown tools',
+    }),
+    { doc: 'What happens to a tool, prompt or resource with a finding.', default: 'Report' },
+  ),
+})
+
+const repeats = object('MCPRepeatedCalls', {
+  calls: required(
+    integer({ min: 1, max: 1_000_000 }),
+    'Number of calls that are equal, with the same tool and arguments.',
+  ),
+  unit: required(
+    choice('MCPRepeatedCallsUnit', {
+      Seconds: 'a second',
+      Minutes: 'a minute',
+      Hours: 'an hour',
+    }),
+    'Period in which the calls are counted.',
+  ),
+})
+
+const circuitBreaker = object('MCPCircuitBreaker', {
+  consecutiveFailures: required(
+    integer({ min: 1, max: 1_000 }),
+    'Failed calls in a row after which the target gets no more calls. Errors of tools are no failures.',
+  ),
+  duration: optional(duration, {
+    doc: 'How long the target gets no calls. The time grows with each further failure.',
+    default: '30s',
+  }),
+})
+
+export const callLimits = object(
+  'MCPCallLimits',
+  {
+    maxResultSize: optional(
+      integer({ min: 1_024, max: 33_554_432 }),
+      'Bytes of the result of a tool.',
+    ),
+    largeResults: optional(
+      choice('MCPLargeResults', {
+        Truncate: 'the result is cut, and says so',
+        Refuse: 'the client gets an error result instead',
+      }),
+      { doc: 'What happens to a larger result.', default: 'Truncate' },
+    ),
+    timeout: optional(
+      duration,
+      'How long a tool may take. Then the client gets an error result, and the call is cancelled.',
+    ),
+    repeats: optional(
+      repeats,
+      'Limits equal calls in a session; without a session, those of a principal.',
+    ),
+    circuitBreaker: optional(
+      circuitBreaker,
+      'When a target whose calls fail gets no more calls for a time.',
+    ),
+  },
+  { rules: [atLeastOneOf('maxResultSize', 'timeout', 'repeats', 'circuitBreaker')] },
+)
+
+export const approval = object(
+  'MCPApproval',
+  {
+    annotated: optional(
+      choice('MCPApprovalAnnotation', {
+        Destructive: 'tools whose server says that they are destructive (destructiveHint)',
+        NotReadOnly: 'all tools whose server does not say that they only read (readOnlyHint)',
+      }),
+      'Tools whose calls need an approval, by their annotations.',
+    ),
+    tools: optional(
+      list(shortString, { min: 1, max: 256 }),
+      "Tools whose calls need an approval, by the server's own names.",
+    ),
+    when: optional(
+      celExpression,
+      'Expression that is true for calls that need an approval, such as `mcp.tool.arguments.amount > 100`. Calls for which it fails need one.',
+    ),
+    webhook: optional(
+      backendObjectReference,
+      'Service that approves calls. If not set, the client asks its user (elicitation); clients that cannot are refused.',
+    ),
+    timeout: optional(duration, {
+      doc: 'After this time, a call that was not approved is refused.',
+      default: '60s',
+    }),
+  },
+  { rules: [atLeastOneOf('annotated', 'tools', 'when')] },
+)
