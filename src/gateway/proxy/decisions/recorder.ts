@@ -58,12 +58,13 @@ export class DecisionRecorder implements RequestNamer {
     return `${this.#options.idPrefix}-${this.#made}`
   }
 
-  /** Records a completed request if it was sampled or has failed. */
+  /** Records a completed request if it was sampled or has failed, or if its backend wants every record. */
   record(context: RequestContext, access: AccessRecord): void {
     const { exchange } = context
     if (context.requestId === undefined) {
       const isSuccess = access.status > 0 && access.status < 400
-      if (isSuccess && exchange.ending === 'complete') return
+      const isWanted = access.record?.isAlwaysRecorded === true
+      if (isSuccess && exchange.ending === 'complete' && !isWanted) return
       context.requestId = this.#idOf(context)
     }
     const { log } = this.#options

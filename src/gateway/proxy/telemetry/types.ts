@@ -12,6 +12,8 @@ export type VisitField = (name: string, value: string | number | undefined, isFr
 
 /** Data of one finished request that depends on the kind of its backend. */
 export interface BackendRecord {
+  /** Whether a decision is recorded whatever the share of successful requests is. */
+  readonly isAlwaysRecorded?: boolean
   /** Protocol for the access log. If omitted, it is the protocol of the connection. */
   readonly protocol?: string
   /** The record of another backend that the request was sent to by this one. */

@@ -54,6 +54,13 @@ export class McpRecord implements BackendRecord {
     this.messages = messages
   }
 
+  /** Calls of tools have effects, and refusals have the status of successful requests. */
+  get isAlwaysRecorded(): boolean {
+    return this.messages.some(
+      ({ method, refusedBy }) => method === 'tools/call' || refusedBy !== undefined,
+    )
+  }
+
   /** Visits every field. In a batch, a field has the distinct values of all messages. */
   eachField(visit: Parameters<BackendRecord['eachField']>[0]): void {
     const [first, ...more] = this.messages
