@@ -9,6 +9,7 @@ import { useFixture, useFolder, useGateway } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
 import {
   gateway,
+  type Manifest,
   mcpBackend,
   policy,
   routeByPath,
@@ -78,7 +79,7 @@ const running = useGateway(() => {
   })
   const served = (
     name: string,
-    targets: readonly object[],
+    targets: readonly Manifest[],
     approval: object,
     more: object = {},
   ) => [

@@ -9,6 +9,7 @@ import { useFixture, useFolder, useGateway } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
 import {
   gateway,
+  type Manifest,
   mcpBackend,
   policy,
   routeByPath,
@@ -114,7 +115,7 @@ const running = useGateway(() => {
     name,
     static: { host: '127.0.0.1', port: server.port },
   })
-  const served = (name: string, targets: readonly object[], promptGuard: object = guards) => [
+  const served = (name: string, targets: readonly Manifest[], promptGuard: object = guards) => [
     mcpBackend(name, targets),
     routeByPath(name),
     policy(name, `GatewayBackend/${name}`, { backend: { mcp: { promptGuard } } }),

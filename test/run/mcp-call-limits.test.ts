@@ -7,6 +7,7 @@ import { useFixture, useFolder, useGateway } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
 import {
   gateway,
+  type Manifest,
   mcpBackend,
   policy,
   routeByPath,
@@ -61,7 +62,7 @@ const running = useGateway(() => {
     name,
     static: { host: '127.0.0.1', port: at },
   })
-  const served = (name: string, targets: readonly object[], mcp: object) => [
+  const served = (name: string, targets: readonly Manifest[], mcp: object) => [
     mcpBackend(name, targets),
     routeByPath(name),
     policy(name, `GatewayBackend/${name}`, { backend: { mcp } }),

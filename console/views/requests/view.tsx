@@ -40,6 +40,9 @@ const filters = [
     hint: 'namespace/name',
     pattern: '[^/\\s]+/[^/\\s]+',
   },
+  { type: 'text', name: 'tool', label: 'Tool', hint: 'MCP tool', pattern: '.*' },
+  { type: 'text', name: 'target', label: 'Target', hint: 'MCP server', pattern: '.*' },
+  { type: 'text', name: 'refusedBy', label: 'Refused by', hint: 'approval', pattern: '\\w+' },
   { type: 'text', name: 'since', label: 'Since', hint: '15m', pattern: '.*' },
   { type: 'text', name: 'id', label: 'Request id', hint: 'x-request-id', pattern: '.*' },
 ] as const satisfies readonly Filter[]

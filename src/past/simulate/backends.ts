@@ -1,13 +1,15 @@
 /** What happens to a simulated request at its backend, which may need inputs that are unknown. */
 import { isIP } from 'node:net'
 import type { CompiledRule } from '../../gateway/proxy/config/rules.ts'
-import type { BackendKind } from '../../gateway/proxy/request/backend-kind.ts'
+import type { DataPlane } from '../../gateway/proxy/data-plane.ts'
+import type { BackendKind, RecordedUse } from '../../gateway/proxy/request/backend-kind.ts'
 import type { RequestContext } from '../../gateway/proxy/request/request-context.ts'
 import { splitAuthority } from '../../gateway/proxy/upstream/authority.ts'
 import { objectText } from '../../ground/model/names.ts'
 import type { VersionedResource } from '../../ground/model/resources.ts'
 import type { RecordedDecision } from '../decisions/record.ts'
 import type { SimulatedExchange, SimulatedVerdict } from './exchange.ts'
+import type { StepRunner } from './step-runner.ts'
 
 /** Reasons of responses to requests that could not be sent, or that the backend did not answer. */
 const outsideReasons = new Set(['Upstream', 'UpstreamFailure', 'Timeout', 'NoHealthyBackend'])
@@ -17,8 +19,35 @@ export function reachedBackend({ route, response }: RecordedDecision): boolean {
   return route.endpoint !== undefined || outsideReasons.has(response.reason)
 }
 
+/** Field of the access log with what has refused a message of an MCP client. */
+const refusedByField = 'sluice.mcp.refused.by'
+
+/** What the request has used by its record; undefined if it is a batch, or has used no tool or prompt. */
+function usedBy(
+  { details }: RecordedDecision,
+  onArguments: () => undefined,
+): RecordedUse | undefined {
+  const read = (field: string) => {
+    const value = details[field]
+    return value === undefined ? undefined : String(value)
+  }
+  const method = read('mcp.method.name')
+  const target = read('mcp.target')
+  const tool = read('gen_ai.tool.name')
+  const name = tool ?? read('gen_ai.prompt.name')
+  if (method === undefined || target === undefined || name === undefined) return undefined
+  // Several values are joined with commas, which no method contains.
+  if (method.includes(',') || target.includes(',')) return undefined
+  const type = tool === undefined ? 'prompt' : 'tool'
+  return { method, target, type, name, digest: read('sluice.mcp.item.digest'), onArguments }
+}
+
 export class SimulatedBackends {
   readonly #assumed: string | undefined
+  /** Judges what a recorded request has used. Set once there is a data plane. */
+  refusalOf: DataPlane['refusalOf'] = () => undefined
+  /** Adds the step that refuses a request. */
+  onRefusal: StepRunner['refuse'] = () => {}
   /** GatewayBackends with a fixed host, and Services with endpoints: every request can be forwarded to them. */
   readonly #plain = new Set<string>()
 
@@ -52,6 +81,8 @@ export class SimulatedBackends {
     const { context, input, unknowns, backendProblem } = exchange
     if (context === undefined) return undefined
     if (backendProblem !== undefined) return this.#anyOf(context, backendProblem)
+    const judged = input.recorded && this.#judgeUse(exchange, input.recorded, context)
+    if (judged !== undefined) return judged
     if (input.recorded !== undefined && isOutside(exchange, context)) {
       return asRecorded(exchange, input.recorded, context)
     }
@@ -63,6 +94,31 @@ export class SimulatedBackends {
       return { verdict: 'undecided', reason: 'backend: the host of the request must be looked up' }
     }
     return undefined
+  }
+
+  /** Decides a recorded use of a tool or prompt by the rules; undefined if the record says all that is known. */
+  #judgeUse(
+    exchange: SimulatedExchange,
+    recorded: RecordedDecision,
+    context: RequestContext,
+  ): SimulatedVerdict | undefined {
+    const { unknowns } = exchange
+    if (recorded.route.backend !== context.backend?.label) return undefined
+    const use = usedBy(recorded, () => unknowns.read('the arguments of the call are not recorded'))
+    if (use === undefined) return undefined
+    const by = recorded.details[refusedByField]
+    const wasRefused = by === 'rules' || by === 'pinning'
+    // What else has refused it is as recorded.
+    if (by !== undefined && !wasRefused) return undefined
+    unknowns.begin()
+    const refused = this.refusalOf(context, use)
+    const unknown = unknowns.end()
+    if (unknown !== undefined) return { verdict: 'undecided', reason: `backend.mcp: ${unknown}` }
+    if (refused === undefined) return wasRefused ? { verdict: 'forward' } : undefined
+    const { reason, step } = refused
+    const { status } = recorded.response
+    this.onRefusal(step, exchange, reason, status)
+    return { verdict: 'answer', status, reason, isRefusal: true }
   }
 
   /** If every backend of the rule forwards every request, only the choice is unknown. */

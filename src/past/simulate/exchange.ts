@@ -45,7 +45,7 @@ export interface ExchangeOwner {
   findValue(header: SimulatedHeader): string | undefined
 }
 
-export type SimulatedVerdict = Pick<SimulatedOutcome, 'verdict' | 'status' | 'reason'>
+export type SimulatedVerdict = Pick<SimulatedOutcome, 'verdict' | 'status' | 'reason' | 'isRefusal'>
 
 export class SimulatedExchange implements ServerExchange {
   readonly unknowns = new Unknowns()

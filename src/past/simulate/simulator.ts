@@ -90,6 +90,7 @@ export class Simulator {
       callouts: outsideCallouts(mark),
       wrapAppliers: tolerantAppliers,
     })
+    world.judgeWith(plane.refusalOf, steps)
     plane.apply({ sequence: 1, upserted: resources.filter(isRelevant), removed: [] })
     return new Simulator(world, plane, resources.flatMap(listenerIn))
   }
@@ -218,6 +219,11 @@ class SimulationInputs implements ExchangeOwner {
   begin(exchange: SimulatedExchange): void {
     this.current = exchange
     this.limits.begin(exchange.input)
+  }
+
+  judgeWith(refusalOf: DataPlane['refusalOf'], steps: StepRunner): void {
+    this.#backends.refusalOf = refusalOf
+    this.#backends.onRefusal = (...refusal) => steps.refuse(...refusal)
   }
 
   end(): void {

@@ -65,6 +65,18 @@ export class StepRunner {
     }
   }
 
+  /** Adds a step of a backend that refuses a request. */
+  refuse(
+    step: Step | undefined,
+    exchange: SimulatedExchange,
+    reason: string,
+    status: number,
+  ): void {
+    const own = step && this.#infoOf(step)
+    const info = own ?? { name: 'backend.mcp', from: [], config: '' }
+    exchange.steps.push(stepOf(info, 'answer', 'computed', reason, status))
+  }
+
   #fail(info: StepInfo, exchange: SimulatedExchange, error: unknown): Verdict | Promise<Verdict> {
     const unknown = exchange.unknowns.end()
     if (unknown !== undefined) return this.#decideUnknown(info, exchange, unknown)

@@ -65,6 +65,8 @@ export interface SimulatedOutcome {
   readonly verdict: 'forward' | 'answer' | 'undecided'
   /** Status of the response. For a forwarded request, that of the record; not set if it is unknown. */
   readonly status?: number
+  /** Whether the response says that something was refused, whatever its status is. */
+  readonly isRefusal?: true
   /** What decided, or why the request is undecided. */
   readonly reason?: string
   readonly gateway?: string

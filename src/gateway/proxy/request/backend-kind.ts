@@ -10,6 +10,7 @@ import type {
   Resource,
   ResourceType,
 } from '../../../ground/model/resources.ts'
+import type { Step } from '../../policies/define.ts'
 import type { BackendAccess } from '../config/backend-access.ts'
 import type { RulePlacement } from '../config/placement.ts'
 import type { CompiledRule, NamedTarget } from '../config/rules.ts'
@@ -66,6 +67,11 @@ export interface BackendKind {
     context: RequestContext,
     mayJoin?: () => boolean,
   ): RespondVerdict | undefined | Promise<RespondVerdict | undefined>
+  /**
+   * Returns why the present configuration refuses what a recorded request has used; undefined if it does not. Only
+   * simulations call it, with the exchange of the record.
+   */
+  refusalOf?(context: RequestContext, use: RecordedUse): RecordedRefusal | undefined
   /** Types of resources that the kind stores, besides its GatewayBackends. */
   readonly resources?: readonly ResourceType[]
   /** Stores a resource of the kind; `old` is its previous version. */
@@ -77,6 +83,24 @@ export interface BackendKind {
   onConfigChange?(): void
   /** Ends streams to clients. Called when the process is about to stop. */
   stop?(): void
+}
+
+/** What a recorded request has used, by the fields of its record. */
+export interface RecordedUse {
+  readonly method: string
+  readonly target: string
+  readonly type: 'tool' | 'prompt'
+  readonly name: string
+  /** Digest of the version, if the server has listed it. */
+  readonly digest: string | undefined
+  /** Called if something reads the arguments, which are not recorded. */
+  readonly onArguments: () => undefined
+}
+
+export interface RecordedRefusal {
+  readonly reason: string
+  /** The step that refuses; undefined if no policy does. */
+  readonly step: Step | undefined
 }
 
 interface Rerouting {

@@ -4,7 +4,7 @@ import type { RecordedDecision } from '../../../past/decisions/record.ts'
 import { exitCode, type Output, type OutputFormat, UsageError } from '../shared/output.ts'
 import { printable } from '../shared/printable.ts'
 import { type DecisionFilter, type DecisionSource, eachDecision } from './source.ts'
-import { backendText, outcomeText, requestLine, ruleText } from './text.ts'
+import { backendText, outcomeText, requestLine, ruleText, toolText } from './text.ts'
 
 export interface DecisionsOptions extends DecisionSource, DecisionFilter {
   readonly output: OutputFormat
@@ -40,6 +40,7 @@ function line(decision: RecordedDecision): string {
     outcomeText(decision),
     ruleText(route),
     backendText(route),
+    toolText(decision),
   ]
   return printable(parts.filter((part) => part !== undefined).join('  '))
 }

@@ -18,6 +18,23 @@ export function addDecisions(program: Command): void {
     .option('--status <status>', 'only responses with this status, such as 403 or 4xx')
     .option('--route <namespace/name>', 'only requests of this route')
     .option('--backend <namespace/name>', 'only requests to this backend')
+    .addOption(
+      new Option('--tool <name>', 'only calls of this tool, as its server names it').argParser(
+        nonEmpty,
+      ),
+    )
+    .addOption(
+      new Option('--target <name>', 'only requests to this target of an MCP backend').argParser(
+        nonEmpty,
+      ),
+    )
+    .addOption(
+      new Option('--principal <name>', 'only requests of this principal').argParser(nonEmpty),
+    )
+    .option(
+      '--refused-by [what]',
+      'only what MCP backends have refused: by rules, pinning, toolGuard, guard, rateLimit, repeats, circuitBreaker, approval, size, timeout, or by any of these',
+    )
     .option(
       '--since <time>',
       'only requests that started since this time, or within this duration before now, such as 15m',

@@ -64,13 +64,33 @@ export interface DecisionFilter {
   readonly until?: string
   /** `namespace/name` of a GatewayBackend or a Service. */
   readonly backend?: string
+  /** Name of a tool, as its server names it. */
+  readonly tool?: string
+  /** Name of a target of an MCP backend. */
+  readonly target?: string
+  /** What has refused a message of an MCP client, such as `approval`; `true` for anything. */
+  readonly refusedBy?: string | true
+  readonly principal?: string
 }
+
+/** The options that compare a field of the records, and the field. */
+const detailOptions = [
+  ['tool', 'gen_ai.tool.name'],
+  ['target', 'mcp.target'],
+  ['refusedBy', 'sluice.mcp.refused.by'],
+  ['principal', 'identity.principal'],
+] as const
 
 type Test = (decision: RecordedDecision) => boolean
 
 /** @throws UsageError */
-function testOf({ id, status, route, backend, since, until }: DecisionFilter): Test {
+function testOf(filter: DecisionFilter): Test {
+  const { id, status, route, backend, since, until } = filter
   const tests: Test[] = []
+  for (const [option, field] of detailOptions) {
+    const wanted = filter[option]
+    if (wanted !== undefined) tests.push(({ details }) => hasValue(details[field], wanted))
+  }
   if (id !== undefined) tests.push((decision) => decision.id === id)
   if (status !== undefined) tests.push(statusTest(status))
   if (route !== undefined) {
@@ -91,6 +111,12 @@ function testOf({ id, status, route, backend, since, until }: DecisionFilter): T
     tests.push(({ time }) => time < end)
   }
   return (decision) => tests.every((test) => test(decision))
+}
+
+/** The fields of a batch have the values of all messages. */
+function hasValue(value: string | number | undefined, wanted: string | true): boolean {
+  if (value === undefined) return false
+  return wanted === true || `${value}` === wanted || `${value}`.split(',').includes(wanted)
 }
 
 function statusTest(status: string): Test {

@@ -38,3 +38,13 @@ export function backendText({ backend, endpoint }: RecordedDecision['route']): s
   if (backend === undefined) return undefined
   return endpoint === undefined ? backend : `${backend} at ${endpoint}`
 }
+
+/** The tool that was called, such as `tool delete of billing, refused by approval`. */
+export function toolText({ details }: RecordedDecision): string | undefined {
+  const tool = details['gen_ai.tool.name']
+  if (tool === undefined) return undefined
+  const target = details['mcp.target']
+  const by = details['sluice.mcp.refused.by']
+  const place = target === undefined ? '' : ` of ${target}`
+  return `tool ${tool}${place}${by === undefined ? '' : `, refused by ${by}`}`
+}

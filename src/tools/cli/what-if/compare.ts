@@ -112,9 +112,9 @@ const isReplaced = ({ outcome: from }: Simulation, { outcome: to }: Simulation):
   from.backend !== undefined &&
   to.backend === undefined
 
-function effectOf({ verdict, status = 0 }: SimulatedOutcome): Effect {
+function effectOf({ verdict, status = 0, isRefusal }: SimulatedOutcome): Effect {
   if (verdict === 'forward') return 'allow'
-  return status >= 400 ? 'deny' : 'answer'
+  return status >= 400 || isRefusal === true ? 'deny' : 'answer'
 }
 
 function textOf(

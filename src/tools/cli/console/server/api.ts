@@ -360,7 +360,18 @@ function positionsOf(query: URLSearchParams): Position[] | undefined {
   return list.map((text) => Number(text) as Position)
 }
 
-const filters = ['id', 'status', 'route', 'backend', 'since', 'until'] as const
+const filters = [
+  'id',
+  'status',
+  'route',
+  'backend',
+  'since',
+  'until',
+  'tool',
+  'target',
+  'refusedBy',
+  'principal',
+] as const
 
 /** Empty values do not filter. */
 function queryOf(query: URLSearchParams): Partial<Record<(typeof filters)[number], string>> {
