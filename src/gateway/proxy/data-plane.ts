@@ -11,7 +11,7 @@ import type { ApplyResult } from './config/store.ts'
 import type { DecisionRecorder } from './decisions/recorder.ts'
 import { PhaseRunner } from './phase-runner.ts'
 import { PlaneRuntime, type RuntimeParts } from './plane-runtime.ts'
-import type { RecordedRefusal, RecordedUse } from './request/backend-kind.ts'
+import type { JudgedUse, RecordedUse } from './request/backend-kind.ts'
 import type { RequestContext } from './request/request-context.ts'
 import { StreamForwarder } from './streams.ts'
 import { SpanExporters } from './telemetry/otlp/exporter.ts'
@@ -56,9 +56,9 @@ export async function createDataPlane(parts: DataPlaneParts) {
       config.streamListener(port, 'tls', serverName),
     /** Returns the settings of client connections on a port, from policies. */
     portSettings: (port: number, use: PortUse) => portChangeOf(config.clientSettings(port, use)),
-    /** For simulations: why the backend of a recorded request refuses what it has used. */
-    refusalOf(context: RequestContext, use: RecordedUse): RecordedRefusal | undefined {
-      return context.backend && kinds.of(context.backend)?.refusalOf?.(context, use)
+    /** For simulations: judges what a recorded request has used. */
+    judgeUse(context: RequestContext, use: RecordedUse): JudgedUse | undefined {
+      return context.backend && kinds.of(context.backend)?.judgeUse?.(context, use)
     },
     /** Ends streams to clients before the process ends. */
     stop(): void {

@@ -19,6 +19,8 @@ export function reachedBackend({ route, response }: RecordedDecision): boolean {
   return route.endpoint !== undefined || outsideReasons.has(response.reason)
 }
 
+const forwarded: SimulatedVerdict = { verdict: 'forward' }
+
 /** Field of the access log with what has refused a message of an MCP client. */
 const refusedByField = 'sluice.mcp.refused.by'
 
@@ -45,7 +47,7 @@ function usedBy(
 export class SimulatedBackends {
   readonly #assumed: string | undefined
   /** Judges what a recorded request has used. Set once there is a data plane. */
-  refusalOf: DataPlane['refusalOf'] = () => undefined
+  judgeUse: DataPlane['judgeUse'] = () => undefined
   /** Adds the step that refuses a request. */
   onRefusal: StepRunner['refuse'] = () => {}
   /** GatewayBackends with a fixed host, and Services with endpoints: every request can be forwarded to them. */
@@ -111,14 +113,19 @@ export class SimulatedBackends {
     // What else has refused it is as recorded.
     if (by !== undefined && !wasRefused) return undefined
     unknowns.begin()
-    const refused = this.refusalOf(context, use)
+    const judged = this.judgeUse(context, use)
     const unknown = unknowns.end()
     if (unknown !== undefined) return { verdict: 'undecided', reason: `backend.mcp: ${unknown}` }
-    if (refused === undefined) return wasRefused ? { verdict: 'forward' } : undefined
-    const { reason, step } = refused
+    if (judged === undefined) return undefined
+    const { refusal, otherSettings } = judged
+    if (refusal === undefined) {
+      const passed = wasRefused ? forwarded : asRecorded(exchange, recorded, context)
+      return { ...passed, otherSettings }
+    }
+    const { reason, step } = refusal
     const { status } = recorded.response
     this.onRefusal(step, exchange, reason, status)
-    return { verdict: 'answer', status, reason, isRefusal: true }
+    return { verdict: 'answer', status, reason, isRefusal: true, otherSettings }
   }
 
   /** If every backend of the rule forwards every request, only the choice is unknown. */

@@ -45,7 +45,10 @@ export interface ExchangeOwner {
   findValue(header: SimulatedHeader): string | undefined
 }
 
-export type SimulatedVerdict = Pick<SimulatedOutcome, 'verdict' | 'status' | 'reason' | 'isRefusal'>
+export type SimulatedVerdict = Pick<
+  SimulatedOutcome,
+  'verdict' | 'status' | 'reason' | 'isRefusal' | 'otherSettings'
+>
 
 export class SimulatedExchange implements ServerExchange {
   readonly unknowns = new Unknowns()

@@ -90,7 +90,7 @@ export class Simulator {
       callouts: outsideCallouts(mark),
       wrapAppliers: tolerantAppliers,
     })
-    world.judgeWith(plane.refusalOf, steps)
+    world.judgeWith(plane.judgeUse, steps)
     plane.apply({ sequence: 1, upserted: resources.filter(isRelevant), removed: [] })
     return new Simulator(world, plane, resources.flatMap(listenerIn))
   }
@@ -221,8 +221,8 @@ class SimulationInputs implements ExchangeOwner {
     this.limits.begin(exchange.input)
   }
 
-  judgeWith(refusalOf: DataPlane['refusalOf'], steps: StepRunner): void {
-    this.#backends.refusalOf = refusalOf
+  judgeWith(judgeUse: DataPlane['judgeUse'], steps: StepRunner): void {
+    this.#backends.judgeUse = judgeUse
     this.#backends.onRefusal = (...refusal) => steps.refuse(...refusal)
   }
 

@@ -67,6 +67,8 @@ export interface SimulatedOutcome {
   readonly status?: number
   /** Whether the response says that something was refused, whatever its status is. */
   readonly isRefusal?: true
+  /** If the backend has judged what the request has used: identifies the settings that were not judged. */
+  readonly otherSettings?: string
   /** What decided, or why the request is undecided. */
   readonly reason?: string
   readonly gateway?: string

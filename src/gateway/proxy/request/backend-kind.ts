@@ -68,10 +68,10 @@ export interface BackendKind {
     mayJoin?: () => boolean,
   ): RespondVerdict | undefined | Promise<RespondVerdict | undefined>
   /**
-   * Returns why the present configuration refuses what a recorded request has used; undefined if it does not. Only
+   * Judges what a recorded request has used by the present configuration; undefined if that is not possible. Only
    * simulations call it, with the exchange of the record.
    */
-  refusalOf?(context: RequestContext, use: RecordedUse): RecordedRefusal | undefined
+  judgeUse?(context: RequestContext, use: RecordedUse): JudgedUse | undefined
   /** Types of resources that the kind stores, besides its GatewayBackends. */
   readonly resources?: readonly ResourceType[]
   /** Stores a resource of the kind; `old` is its previous version. */
@@ -97,10 +97,11 @@ export interface RecordedUse {
   readonly onArguments: () => undefined
 }
 
-export interface RecordedRefusal {
-  readonly reason: string
-  /** The step that refuses; undefined if no policy does. */
-  readonly step: Step | undefined
+export interface JudgedUse {
+  /** Undefined if nothing refuses it. `step` is undefined if no policy refuses. */
+  readonly refusal: { readonly reason: string; readonly step: Step | undefined } | undefined
+  /** Identifies all settings that may matter and were not judged. */
+  readonly otherSettings: string
 }
 
 interface Rerouting {

@@ -14,6 +14,8 @@ type RequestDifference =
   | { readonly undecided: string }
   | undefined
 
+const sameDestination = { change: 'none' } as const
+
 export class RequestComparison {
   readonly #causes: Causes
   readonly #places: Places
@@ -31,7 +33,9 @@ export class RequestComparison {
     if (reason !== undefined) return reason === '' ? undefined : { undecided: reason }
     const [from, to] = [a.outcome, b.outcome]
     if (from.verdict === 'undecided' || to.verdict === 'undecided') return undefined
-    const destination = this.#destinations.compare(from, to)
+    // Only what was not judged depends on bodies that are not recorded.
+    const isJudged = from.otherSettings !== undefined && from.otherSettings === to.otherSettings
+    const destination = isJudged ? sameDestination : this.#destinations.compare(from, to)
     if (destination.change === 'unknown') return { undecided: `backend: ${destination.reason}` }
     const isRerouted = !this.#places.isSameRule(from, to)
     const isOtherProvider = destination.change === 'provider' && from.verdict === 'forward'

@@ -13,6 +13,8 @@ class McpStep implements Step {
   readonly authentication: McpAuthenticator | undefined
   /** Authorization rules for items, evaluated like `traffic.authorization`. */
   readonly mcp: McpRules | undefined
+  /** Identifies the settings besides the rules. */
+  readonly otherSettings: string
   /** What applies to calls; undefined if nothing is set. */
   readonly calls: CallPolicy | undefined
 
@@ -24,6 +26,7 @@ class McpStep implements Step {
   ) {
     this.authentication = authentication && new McpAuthenticator(authentication, callouts, host)
     this.mcp = authorization && new AuthorizationRules([authorization])
+    this.otherSettings = JSON.stringify({ authentication, calls })
     this.calls = calls && new CallPolicy(calls, callouts, secrets, host)
   }
 

@@ -6,7 +6,7 @@ import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
 import { metadataPrefix, readMetadataPath } from '../auth/oauth-metadata.ts'
 import { nameMessage } from './client/message-names.ts'
 import { McpCall } from './mcp-call.ts'
-import { refusalOfUse } from './recorded-use.ts'
+import { judgeUse } from './recorded-use.ts'
 import { type McpBackends, McpSharedState } from './session/shared-state.ts'
 
 export function mcpKind(runtime: GatewayRuntime): BackendKind {
@@ -20,9 +20,9 @@ export function mcpKind(runtime: GatewayRuntime): BackendKind {
     remove: backends.remove,
     begin: (context) => new McpCall(context, runtime, shared),
     nameMessage,
-    refusalOf(context, use) {
+    judgeUse(context, use) {
       const found = context.backend && backends.find(context.backend.name)
-      return found && refusalOfUse(context, runtime, found, use)
+      return found && judgeUse(context, runtime, found, use)
     },
     rerouting: {
       prefix: metadataPrefix,

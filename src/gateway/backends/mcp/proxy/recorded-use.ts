@@ -1,20 +1,23 @@
 /** Judges what a recorded request has used by the present rules and approvals, for simulations. */
 import type { LearnedValue } from '../../../../ground/exchange/learned.ts'
-import type { RecordedRefusal, RecordedUse } from '../../../proxy/request/backend-kind.ts'
+import type { JudgedUse, RecordedUse } from '../../../proxy/request/backend-kind.ts'
 import type { ResolveContext } from '../../../proxy/request/destinations.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import { mcpStepOf } from '../policy/apply.ts'
 import { accessAt, type McpBackend, pinKey } from './target/targets.ts'
 
-export function refusalOfUse(
+export function judgeUse(
   { exchange, placement }: RequestContext,
   resolve: ResolveContext,
   { targets, pins }: McpBackend,
   use: RecordedUse,
-): RecordedRefusal | undefined {
+): JudgedUse {
   const { method, target, type, name, digest } = use
   const entry = targets.find((one) => one.target.name === target)
-  if (entry === undefined) return { reason: `there is no target ${target}`, step: undefined }
+  if (entry === undefined) {
+    const reason = `there is no target ${target}`
+    return { refusal: { reason, step: undefined }, otherSettings: '' }
+  }
   const step = placement && mcpStepOf(accessAt(placement, resolve, entry).policies)
   const item = { type, target, name }
   exchange.learned.describeMcp(() => ({
@@ -29,12 +32,14 @@ export function refusalOfUse(
       },
     },
   }))
-  const refusal = step?.mcp?.refusal(exchange, { method, item, isListed: false })
-  if (refusal !== undefined) return { reason: `${method} of ${type} ${name}: ${refusal}`, step }
+  const { pinning: _, ...settings } = entry.target
+  const otherSettings = JSON.stringify([settings, step?.otherSettings])
+  const because = (why: string) => `${method} of ${type} ${name}: ${why}`
+  const refused = step?.mcp?.refusal(exchange, { method, item, isListed: false })
+  if (refused !== undefined) return { refusal: { reason: because(refused), step }, otherSettings }
   const list = type === 'tool' ? 'tools' : 'prompts'
   const approved = pins.get(pinKey({ target, list }))
-  if (approved === undefined || digest === undefined || approved.get(name) === digest) {
-    return undefined
-  }
-  return { reason: `${method} of ${type} ${name}: this version is not approved`, step: undefined }
+  const isWithheld = approved !== undefined && digest !== undefined && approved.get(name) !== digest
+  const reason = because('this version is not approved')
+  return { refusal: isWithheld ? { reason, step: undefined } : undefined, otherSettings }
 }
