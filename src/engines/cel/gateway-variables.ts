@@ -190,7 +190,7 @@ export const variableTable: ReadonlyMap<string, VariableEntry> = new Map<string,
         some('mcpItem', 'target'),
         items as [string, VariableEntry][],
       ),
-      instead: 'use backend.mcp.authorization or request.headers["mcp-name"]',
+      instead: 'use authorization or rateLimit of backend.mcp, or request.headers["mcp-name"]',
     },
   ],
 ])
@@ -281,8 +281,8 @@ export const expressionPoints = {
     ],
   },
   mcpItem: {
-    title: '`backend.mcp.authorization`',
-    when: 'in rules about MCP tools, prompts and resources',
+    title: '`authorization`, `rateLimit` and `approval` of `backend.mcp`',
+    when: 'in rules about MCP tools, prompts and resources, and in limits and approvals of calls',
     has: [
       ...(['process', 'arrival', 'authentication', 'extAuth', 'extProc', 'routing'] as const),
       ...(['backend', 'mcpMessage', 'mcpItem'] as const),
