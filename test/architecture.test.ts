@@ -158,7 +158,7 @@ describe('the structure of the source', () => {
     }
     const wrong = own.filter((entry) => rank(entry.from) > rank(target(entry)))
     const inProxy = wrong.filter(({ from }) => from.startsWith(`${proxy}/`))
-    expect(order.length).toBe(7)
+    expect(order.length).toBe(8)
     expect(inProxy.map((entry) => `${entry.from} -> ${target(entry)}`)).toEqual([])
   })
 

@@ -11,7 +11,7 @@ import type { BackendAiSpec } from '../../ai/policy/schema.ts'
 import type { ApprovalConfig, CallsConfig, ToolGuardConfig } from './calls-config.ts'
 import type { approval, callLimits, toolGuard } from './calls-schema.ts'
 
-export interface CallsSpec {
+interface CallsSpec {
   readonly promptGuard?: BackendAiSpec['promptGuard']
   readonly toolGuard?: Infer<typeof toolGuard> | undefined
   readonly rateLimit?: RateLimitSpec | undefined

@@ -12,12 +12,12 @@ import { type McpRequest, type McpResponse, readRequest, readResponse } from '..
 import type { CallPolicy } from '../../policy/call-policy.ts'
 import type { ApprovalConfig } from '../../policy/calls-config.ts'
 import type { ClientResponse, MessageStream } from '../exchange/message-stream.ts'
-import type { LocatedItem } from '../relay/located-item.ts'
-import { toolHintsOf } from '../relay/pinned-items.ts'
+import { seenList } from '../target/target-lists.ts'
 import type { OnAbandon } from '../target/transport.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
 import { approvalKey, questionKey } from './approval-question.ts'
 import { type ApprovalState, approvalDigest, openApproval, sealApproval } from './approval-state.ts'
+import type { LocatedItem } from './located-item.ts'
 
 interface ApprovalParts {
   readonly upstreams: Upstreams
@@ -27,7 +27,7 @@ interface ApprovalParts {
   readonly messageStream: MessageStream
   readonly onAbandon: OnAbandon
   /** Reads the list of tools again if it was not seen for a while. */
-  readonly refreshList: () => Promise<void>
+  readonly refreshTools: () => Promise<void> | undefined
 }
 
 /** `refused` is for the client, `detail` for the record. */
@@ -76,7 +76,7 @@ export class Approval {
   }
 
   async #isNeeded(): Promise<boolean> {
-    const { config, located, policy, refreshList, upstreams } = this.#parts
+    const { config, located, policy, refreshTools, upstreams } = this.#parts
     const { entry, item } = located
     if (config.tools.includes(item.name)) return true
     if (policy.needsApproval !== undefined) {
@@ -85,8 +85,8 @@ export class Approval {
       if (result === true || (isCelError(result) && result.kind !== 'missing')) return true
     }
     if (config.annotated === undefined) return false
-    await refreshList()
-    const hints = toolHintsOf(entry, item)
+    await refreshTools()
+    const hints = seenList(entry, 'tools').hintsOf(item.name)
     // The server does not list the tool, so that nothing is known of it.
     if (hints === undefined) return true
     return config.annotated === 'Destructive' ? hints.isDestructive : !hints.isReadOnly

@@ -3,7 +3,7 @@ import { codes, resultText } from '../../json-rpc.ts'
 import type { McpRequest } from '../../message.ts'
 import type { ProtocolEra } from '../../methods.ts'
 import type { ClientResponse } from '../exchange/message-stream.ts'
-import { refusal } from '../relay/located-item.ts'
+import { refusal } from './located-item.ts'
 
 /**
  * Models read the results of tools, so that a refused call has a result with the reason. Errors of the protocol may

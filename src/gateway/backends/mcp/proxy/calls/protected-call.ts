@@ -4,13 +4,10 @@ import { canonicalJson } from '../../../../../ground/base/canonical.ts'
 import type { RespondVerdict } from '../../../../../ground/exchange/exchange.ts'
 import { bufferBodies } from '../../../../variables/index.ts'
 import { type McpRequest, readRequest } from '../../message.ts'
-import type { ListMethod } from '../../methods.ts'
 import type { CallPolicy } from '../../policy/call-policy.ts'
 import { itemText, type McpExchange } from '../exchange/mcp-exchange.ts'
 import type { RefusedBy } from '../exchange/mcp-record.ts'
 import type { ClientResponse, MessageStream } from '../exchange/message-stream.ts'
-import type { LocatedItem } from '../relay/located-item.ts'
-import { refreshList } from '../relay/pinned-items.ts'
 import { TargetFailure } from '../target/target-failure.ts'
 import type { OnAbandon, ReceivedResponse } from '../target/transport.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
@@ -20,15 +17,17 @@ import { isOpen, recordCall } from './circuit-breaker.ts'
 import { guardResponse, orRefused, withResponse } from './guard-messages.ts'
 import { argumentTexts, withTexts } from './guarded-texts.ts'
 import { cutResult } from './large-results.ts'
+import type { LocatedItem } from './located-item.ts'
 import { runGuards } from './run-guards.ts'
 
-export interface CallParts {
+interface CallParts {
   readonly upstreams: Upstreams
   readonly policy: CallPolicy
   readonly located: LocatedItem
   readonly messageStream: MessageStream
   readonly onAbandon: OnAbandon
-  readonly askList: (method: ListMethod) => Promise<void>
+  /** Reads the list of tools again if it was not seen for a while. */
+  readonly refreshTools: () => Promise<void> | undefined
   /** Sends the request to the target, and cancels it after `limitMs` if that is not 0. */
   readonly send: (request: McpRequest, limitMs: number) => Promise<ReceivedResponse>
 }
@@ -63,11 +62,9 @@ export class ProtectedCall {
   }
 
   get #approval(): Approval | undefined {
-    const { policy, located, upstreams, messageStream, onAbandon, askList } = this.#parts
+    const { policy, located, upstreams, messageStream, onAbandon, refreshTools } = this.#parts
     const config = policy.config.approval
     if (config === undefined) return undefined
-    const askAgain = async () => refreshList(located.entry, 'tools', askList)
-    const refresh = { refreshList: askAgain }
     return new Approval({
       upstreams,
       policy,
@@ -75,7 +72,7 @@ export class ProtectedCall {
       located,
       messageStream,
       onAbandon,
-      ...refresh,
+      refreshTools,
     })
   }
 

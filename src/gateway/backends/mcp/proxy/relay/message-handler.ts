@@ -10,6 +10,7 @@ import type { McpNotification, McpRequest, McpResponse } from '../../message.ts'
 import { type ItemMethod, isRemoved, type ListMethod, methodOf } from '../../methods.ts'
 import { clientResult, saysUnknown } from '../../results.ts'
 import { guardResponse } from '../calls/guard-messages.ts'
+import { type LocatedItem, locate, refusal, targetText, unknownItem } from '../calls/located-item.ts'
 import { ProtectedCall } from '../calls/protected-call.ts'
 import { type Consent, consentText } from '../exchange/consent.ts'
 import { itemText, type McpExchange } from '../exchange/mcp-exchange.ts'
@@ -26,14 +27,15 @@ import type { Upstreams } from '../upstream/upstreams.ts'
 import { passOn } from './client-notifications.ts'
 import { fieldsForClient } from './client-relay.ts'
 import { askDiscover, askLists, type Send } from './fan-out.ts'
-import { type LocatedItem, locate, refusal, targetText, unknownItem } from './located-item.ts'
 import {
   askWholeList,
   listFilter,
+  refreshList,
   versionOf,
   type Withheld,
   withheldReason,
 } from './pinned-items.ts'
+import { askEverywhere, keepSubscription } from './session-requests.ts'
 import { TargetSender } from './target-sender.ts'
 
 export class MessageHandler {
@@ -236,7 +238,7 @@ export class MessageHandler {
       this.exchange.noteRefusedBy(withheld.by)
       return unknownItem(request, type, called)
     }
-    if (type === 'resource') this.#keepSubscription(request.method, entry, name)
+    if (type === 'resource') keepSubscription(this.exchange, request.method, entry, name)
     // An item that is refused must look exactly like one that the server does not have.
     const change = this.exchange.withholdsItems(entry)
       ? (response: McpResponse) => saysUnknown(response, name) && unknownItem(request, type, called)
@@ -249,7 +251,8 @@ export class MessageHandler {
       located,
       messageStream: this.#messageStream,
       onAbandon: this.#onAbandon,
-      askList: (method) => this.#askList(entry, request, method),
+      refreshTools: () =>
+        refreshList(entry, 'tools', (method) => this.#askList(entry, request, method)),
       send: (one, limitMs) => {
         const asked = this.#forTarget(one, located)
         const isWhole = limitMs === 0 && !policy.changesResults
@@ -268,14 +271,6 @@ export class MessageHandler {
     return { ...targetText(request, node, name), id, method, name }
   }
 
-  /** Keeps what a legacy client subscribes to, for sessions at the server that are begun later. */
-  #keepSubscription(method: string, { target }: McpTargetEntry, uri: string): void {
-    const isSubscribed = method === 'resources/subscribe'
-    const { sessionId, shared } = this.exchange
-    if (sessionId === undefined || (!isSubscribed && method !== 'resources/unsubscribe')) return
-    shared.settings.change(sessionId, { target: target.name, uri, isSubscribed })
-  }
-
   #complete(request: McpRequest): Promise<ClientResponse> | ClientResponse {
     const refIn = ({ params }: McpRequest) => member(params, 'ref')
     switch (textOf(request.text, member(refIn(request), 'type'))) {
@@ -288,27 +283,16 @@ export class MessageHandler {
     return refusal(request, codes.invalidParams, message)
   }
 
-  /** Sends the request to all servers that support it. Succeeds if at least one server does. */
-  async #everywhere(request: McpRequest): Promise<ClientResponse> {
+  /** Sets the log level of the session at all servers. */
+  #everywhere(request: McpRequest): Promise<ClientResponse> {
     const { sessionId, shared } = this.exchange
     const logLevel = textOf(request.text, member(request.params, 'level'))
     if (sessionId !== undefined && logLevel !== undefined) {
       shared.settings.change(sessionId, { logLevel })
     }
-    if (this.#only !== undefined) return this.#ask(this.#only, request)
-    const able = this.exchange.backend.targets.filter(({ target }) => {
-      return this.upstreams.can(target.name)?.includes('logging') ?? true
-    })
-    const all = await Promise.allSettled(
-      able.map((entry) => this.#sender.sendJoined(entry, request)),
-    )
-    const done = all.filter(
-      (one) => one.status === 'fulfilled' && one.value.response.error === undefined,
-    )
-    if (done.length > 0) return { text: resultText(request.id, '{}') }
-    const first = all.find((one) => one.status === 'fulfilled')
-    if (first !== undefined) return { text: first.value.response.text }
-    return refusal(request, codes.internal, 'no server can do that')
+    return this.#only === undefined
+      ? askEverywhere(this.upstreams, this.#sender, request)
+      : this.#ask(this.#only, request)
   }
 
   // --- one target ---

@@ -164,10 +164,6 @@ export function outdateLists(entry: McpTargetEntry, notification: string): void 
 export const versionOf = (entry: McpTargetEntry, { type, name }: McpItem): string | undefined =>
   seenList(entry, listOf[type]).digestOf(name)
 
-/** What the server says about a tool; undefined if it was not listed. */
-export const toolHintsOf = (entry: McpTargetEntry, { type, name }: McpItem) =>
-  seenList(entry, listOf[type]).hintsOf(name)
-
 /** Why a client must not use an item. */
 export interface Withheld {
   readonly by: 'pinning' | 'toolGuard'

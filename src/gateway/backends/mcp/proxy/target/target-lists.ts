@@ -19,7 +19,7 @@ import type { ListMethod } from '../../methods.ts'
 import { type McpTargetEntry, TargetMemory } from './targets.ts'
 
 /** What a server says about the effects of a tool. */
-export interface ToolHints {
+interface ToolHints {
   readonly isReadOnly: boolean
   readonly isDestructive: boolean
 }
