@@ -10,7 +10,13 @@ import type { McpNotification, McpRequest, McpResponse } from '../../message.ts'
 import { type ItemMethod, isRemoved, type ListMethod, methodOf } from '../../methods.ts'
 import { clientResult, saysUnknown } from '../../results.ts'
 import { guardResponse } from '../calls/guard-messages.ts'
-import { type LocatedItem, locate, refusal, targetText, unknownItem } from '../calls/located-item.ts'
+import {
+  type LocatedItem,
+  locate,
+  refusal,
+  targetText,
+  unknownItem,
+} from '../calls/located-item.ts'
 import { ProtectedCall } from '../calls/protected-call.ts'
 import { type Consent, consentText } from '../exchange/consent.ts'
 import { itemText, type McpExchange } from '../exchange/mcp-exchange.ts'
