@@ -34,6 +34,8 @@ const providers: readonly ProviderFormatName[] = [
   'converse',
   'generate-content',
 ]
+/** Those whose responses are read. */
+const responding: readonly ProviderFormatName[] = [...providers, 'responses']
 
 function ids(): () => string {
   let next = 0
@@ -85,7 +87,7 @@ const asked = { model: 'some-model', system: [], turns: [], tools: [], stream: t
 const context = () => ({ created: 1_700_000_000, newId: ids() })
 
 describe.each(filesOf('answers'))('the provider answer %s', (file) => {
-  const provider = formatOf(file, providers)
+  const provider = formatOf(file, responding)
   const body = JSON.parse(readFileSync(join(root, 'answers', file), 'utf8'))
   const read = (): ModelResponse =>
     translate(asked, providerFormats[provider], { newId: ids() }).readResponse(body)
@@ -96,7 +98,7 @@ describe.each(filesOf('answers'))('the provider answer %s', (file) => {
 })
 
 describe.each(filesOf('streams'))('the provider stream %s', (file) => {
-  const provider = formatOf(file, providers)
+  const provider = formatOf(file, responding)
   const bytes = readFileSync(join(root, 'streams', file))
 
   /** Cut into pieces of a size, as a network does. */

@@ -18,7 +18,7 @@ export function signatureOfItem(item: unknown): string | undefined {
 export const sourceOf = (annotation: unknown): Citation[] =>
   stringAt(annotation, 'type') === 'url_citation' ? [readAnnotation(annotation) ?? []].flat() : []
 
-function textBlocks(item: unknown): TextBlock[] {
+export function textBlocks(item: unknown): TextBlock[] {
   return listAt(item, 'content').flatMap((part): TextBlock[] => {
     const text = stringAt(part, 'type') === 'output_text' ? stringAt(part, 'text') : undefined
     if (text === undefined) return []
@@ -46,7 +46,7 @@ function readItem(item: unknown): ModelResponse['blocks'] {
   }
 }
 
-function refusalIn(output: readonly unknown[]): string | undefined {
+export function refusalIn(output: readonly unknown[]): string | undefined {
   const parts = output.flatMap((item) => listAt(item, 'content'))
   const refusals = parts.map((part) => stringAt(part, 'refusal') ?? '')
   return refusals.join('') || undefined

@@ -2,14 +2,16 @@
 import type { ResponseEvent, ResponseEventReader, StreamEvent } from '../../chat.ts'
 import { eventOfEnding } from '../../common/ending.ts'
 import type { KnownOfResponse } from '../../format.ts'
-import { field, needEvent, numberAt, objectAt, stringAt } from '../../json/json.ts'
+import { field, listAt, needEvent, numberAt, objectAt, stringAt } from '../../json/json.ts'
 import { readCompletionsError } from '../completions/response.ts'
-import { endingOf, signatureOfItem, sourceOf } from './read-response.ts'
+import { ItemContents } from './item-contents.ts'
+import { endingOf, sourceOf } from './read-response.ts'
 import { readUsageOfResponse } from './usage.ts'
 
 /** Indexes of blocks are the positions of their items in the output. */
 export class ResponsesReader implements ResponseEventReader {
   readonly #known: KnownOfResponse
+  readonly #items = new ItemContents()
   #hasRefused = false
   #hasCalls = false
   #isStarted = false
@@ -24,30 +26,36 @@ export class ResponsesReader implements ResponseEventReader {
     const event = needEvent(data)
     const index = numberAt(event, 'output_index') ?? 0
     const delta = stringAt(event, 'delta') ?? ''
+    const id = stringAt(event, 'item_id')
     switch (stringAt(event, 'type')) {
       case 'response.created':
       case 'response.in_progress':
         return this.#start(objectAt(event, 'response'))
       case 'response.output_item.added':
-        return this.#startItem(index, objectAt(event, 'item'))
+        return this.#noted(this.#items.startCall(index, objectAt(event, 'item')))
       case 'response.output_text.delta':
+        this.#items.note('text', index, id)
         return [{ type: 'text', index, text: delta }]
       case 'response.output_text.annotation.added':
         return sourceOf(field(event, 'annotation')).map((citation) => {
           return { type: 'citation', index, citation }
         })
       case 'response.refusal.delta':
-        this.#hasRefused = true
-        return [{ type: 'refusal', text: delta }]
+        this.#items.note('refusal', index, id)
+        return this.#noted([{ type: 'refusal', text: delta }])
       case 'response.reasoning_summary_part.added':
         // Parts after the first one are paragraphs.
         return numberAt(event, 'summary_index') ? [{ type: 'thinking', index, text: '\n\n' }] : []
       case 'response.reasoning_summary_text.delta':
+        this.#items.note('thinking', index, id)
         return [{ type: 'thinking', index, text: delta }]
       case 'response.function_call_arguments.delta':
+        if (delta !== '') this.#items.note('input', index, id)
         return [{ type: 'tool-input', index, json: delta }]
+      case 'response.function_call_arguments.done':
+        return this.#items.input(index, id, stringAt(event, 'arguments'))
       case 'response.output_item.done':
-        return endItem(index, objectAt(event, 'item'))
+        return this.#noted(this.#items.finish(index, objectAt(event, 'item')))
       case 'response.completed':
       case 'response.incomplete':
       case 'response.failed':
@@ -73,29 +81,28 @@ export class ResponsesReader implements ResponseEventReader {
     return [{ type: 'start', id, model: stringAt(response, 'model') || model }]
   }
 
-  #startItem(index: number, item: unknown): readonly ResponseEvent[] {
-    const name = stringAt(item, 'name')
-    if (stringAt(item, 'type') !== 'function_call' || name === undefined) return []
-    this.#hasCalls = true
-    return [{ type: 'tool-start', index, id: stringAt(item, 'call_id') ?? '', name }]
+  /** Learns from events what the end of the response depends on. */
+  #noted(events: readonly ResponseEvent[]): readonly ResponseEvent[] {
+    for (const { type } of events) {
+      if (type === 'refusal') this.#hasRefused = true
+      if (type === 'tool-start') this.#hasCalls = true
+    }
+    return events
   }
 
   #end(response: unknown): readonly ResponseEvent[] {
     if (this.#isEnded) return []
     this.#isEnded = true
+    const output = this.#items.isEmpty ? listAt(response, 'output') : []
+    const items = this.#noted(output.flatMap((item, index) => this.#items.finish(index, item)))
+    const started = items.length > 0 ? this.#start(response) : []
     const usage = readUsageOfResponse(response)
     const had = { refuses: this.#hasRefused, calls: this.#hasCalls }
     const ending = eventOfEnding(endingOf(response, had))
     const counted: ResponseEvent[] = usage === undefined ? [] : [{ type: 'usage', usage }]
-    return ending.type === 'error' ? [...counted, ending] : [...counted, ending, { type: 'end' }]
+    const before = [...started, ...items, ...counted]
+    return ending.type === 'error' ? [...before, ending] : [...before, ending, { type: 'end' }]
   }
-}
-
-function endItem(index: number, item: unknown): readonly ResponseEvent[] {
-  const signature = stringAt(item, 'type') === 'reasoning' ? signatureOfItem(item) : undefined
-  const signed: ResponseEvent[] =
-    signature === undefined ? [] : [{ type: 'thinking', index, text: '', signature }]
-  return [...signed, { type: 'block-stop', index }]
 }
 
 /** Events of errors have their fields at the top. */
