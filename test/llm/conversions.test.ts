@@ -84,7 +84,7 @@ describe.each(filesOf('requests'))('the client request %s', (file) => {
 })
 
 const asked = { model: 'some-model', system: [], turns: [], tools: [], stream: true }
-const context = () => ({ created: 1_700_000_000, newId: ids() })
+const context = (request = {}) => ({ created: 1_700_000_000, newId: ids(), request })
 
 describe.each(filesOf('answers'))('the provider answer %s', (file) => {
   const provider = formatOf(file, responding)
@@ -115,7 +115,7 @@ describe.each(filesOf('streams'))('the provider stream %s', (file) => {
 
   it.each(clients)('is translated for client format %s', (client) => {
     const request = { stream_options: { include_usage: true } }
-    const writer = clientFormats[client].writer(request, context())
+    const writer = clientFormats[client].writer(context(request))
     const all = events(bytes.length)
     const isClean = all.some(({ type }) => type === 'end')
     const written = [...all.flatMap((event) => writer.write(event)), ...writer.finish(isClean)]

@@ -155,6 +155,26 @@ describe.each(ways)('Codex with the models of vendor $vendor', ({ vendor, model,
     expect(names).toContain('agents__list')
   })
 
+  it('repeats what the client has set, whole and streamed', async () => {
+    const set = {
+      tools,
+      tool_choice: { type: 'function' as const, name: 'mcp__tracker__list' },
+      parallel_tool_calls: false,
+      max_output_tokens: 500,
+      metadata: { team: 'blue' },
+      text: { format: { type: 'text' as const } },
+    }
+    const request = { model, input: [user], ...set }
+    expect(await responses(vendor).create(request)).toMatchObject(set)
+    const states: unknown[] = []
+    for await (const event of await responses(vendor).create({ ...request, stream: true })) {
+      if ('response' in event) states.push(event.response)
+    }
+    expect(states).toMatchObject([set, set, set])
+    const { tools: none, tool_choice } = await responses(vendor).create({ model, input: [user] })
+    expect([none, tool_choice]).toEqual([[], 'auto'])
+  })
+
   it('never searches the live web if the client forbids it', async () => {
     await responses(vendor).create({ model, tools, input: [user] })
     expect(fleet.lastCall(vendor)?.text).not.toMatch(/search/i)

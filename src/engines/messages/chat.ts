@@ -368,6 +368,8 @@ export interface ResponseContext {
   readonly created: number
   /** Returns a new random part for an id. */
   newId(): string
+  /** The request as the client sent it. */
+  readonly request: JsonObject
 }
 
 /** Writes a streamed response in a client's format. */

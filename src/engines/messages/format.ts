@@ -161,8 +161,8 @@ export interface ChatFormat<Name extends string = string> extends RequestFormat<
   /** @throws LlmError 400 if the body is not a request in this format. */
   readRequest(body: JsonObject): Chat
   writeResponse(response: ModelResponse, context: ResponseContext): JsonObject
-  /** Creates the writer of a streamed response. `request` is the body as the client sent it. */
-  writer(request: JsonObject, context: ResponseContext): ResponseEventWriter
+  /** Creates the writer of a streamed response. */
+  writer(context: ResponseContext): ResponseEventWriter
   /** Adds the messages of a policy. @throws LlmError 400 */
   enrich(
     body: JsonObject,

@@ -133,27 +133,26 @@ function translated(
     isStream: asksForStream(asked, format),
     hidesUsage: false,
   }
-  const context = (): ResponseContext => ({ created: Math.floor(Date.now() / 1_000), newId })
+  const context = (): ResponseContext => ({
+    created: Math.floor(Date.now() / 1_000),
+    newId,
+    request: asked,
+  })
   return {
     model: chat.model,
     body: translation.body,
     isStream: request.isStream,
     response: (text) => readWholeResponse(request, text, () => undefined, context()).body,
     error: (status, text) => readErrorResponse(request, status, text),
-    stream: () => streamOf(request, asked, context()),
+    stream: () => streamOf(request, context()),
   }
 }
 
-function streamOf(
-  request: OutgoingRequest,
-  clientFields: JsonObject,
-  context: ResponseContext,
-): TranslatedStream {
+function streamOf(request: OutgoingRequest, context: ResponseContext): TranslatedStream {
   let usage: Usage | undefined
   const stream = new ModelResponseStream({
     request,
     format: needChat(request.format),
-    clientFields,
     eventLimit,
     context,
     isProtected: false,

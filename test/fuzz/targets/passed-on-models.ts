@@ -85,7 +85,7 @@ function checkAnswer(bytes: Buffer, route: Route): void {
   }
   const found = detailsInBytes(request, bytes)
   if (found === undefined) return
-  const context = { created: 0, newId: () => 'id' }
+  const context = { created: 0, newId: () => 'id', request: {} }
   const read = readWholeResponse(request, bytes.toString('utf8'), () => undefined, context)
   assert.deepEqual(
     { isChanged: read.isChanged, details: read.details },

@@ -32,7 +32,7 @@ const maskedData = (format: ChatFormatName, events: readonly object[]) =>
 
 /** A stream as the gateway writes it. */
 function streamOf(format: ChatFormatName, pieces: readonly string[]): StreamEvent[] {
-  const writer = clientFormats[format].writer({}, { created: 0, newId: () => 'x' })
+  const writer = clientFormats[format].writer({ created: 0, newId: () => 'x', request: {} })
   const events: ResponseEvent[] = [
     { type: 'start', id: 'a', model: 'm' },
     ...pieces.map((piece) => ({ type: 'text' as const, index: 0, text: piece })),

@@ -3,7 +3,6 @@ import type { OmittedBytes } from '../../../ground/exchange/exchange.ts'
 import type { ProviderError, ResponseContext, StreamEvent } from '../chat.ts'
 import type { ResponseDetails } from '../common/response-details.ts'
 import type { ChatFormat } from '../format.ts'
-import type { JsonObject } from '../json/json.ts'
 import type { OutgoingRequest } from '../request/outgoing.ts'
 import { clientText, errorInResponse, unreadable } from './provider-error.ts'
 
@@ -11,8 +10,6 @@ export interface ConversionOptions {
   readonly request: OutgoingRequest
   /** The format of the client. */
   readonly format: ChatFormat
-  /** Fields of the request as the client sent it. */
-  readonly clientFields: JsonObject
   /** Maximum size of an event that is read, in bytes; events that are only passed on may have any size. */
   readonly eventLimit: number
   readonly context: ResponseContext
@@ -55,7 +52,7 @@ export interface Conversion {
 export const errorEvents = (
   { format, context }: ConversionOptions,
   error: ProviderError,
-): readonly StreamEvent[] => format.writer({}, context).write({ type: 'error', error })
+): readonly StreamEvent[] => format.writer(context).write({ type: 'error', error })
 
 const cutOff: ProviderError = { status: 502, message: 'the response of the provider was cut off' }
 

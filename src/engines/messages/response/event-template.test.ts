@@ -102,9 +102,8 @@ function stream(
     },
     isProtected: false,
     format: clientFormats[format],
-    clientFields: {},
     eventLimit: 1 << 20,
-    context: { created: 0, newId: () => 'id' },
+    context: { created: 0, newId: () => 'id', request: {} },
     onDetails: (found) => {
       details = { ...details, ...found }
     },

@@ -20,7 +20,7 @@ export class TranslatedConversion implements Conversion {
   constructor(reader: ResponseEventReader, options: ConversionOptions) {
     this.#reader = reader
     this.#options = options
-    this.#writer = options.format.writer(options.clientFields, options.context)
+    this.#writer = options.format.writer(options.context)
   }
 
   convert(event: StreamEvent): readonly StreamEvent[] {

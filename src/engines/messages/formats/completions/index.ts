@@ -60,7 +60,7 @@ export const completions: ChatFormat<'Completions'> = {
   hasResponse: ({ choices }) => isObjects(choices) || isObject(choices),
   readRequest: readCompletionsRequest,
   writeResponse: writeCompletion,
-  writer: (request, context) => new CompletionsWriter(context, asksForUsage(request)),
+  writer: (context) => new CompletionsWriter(context, asksForUsage(context.request)),
   enrich: (body, before, after) => ({
     ...body,
     messages: [...before, ...needList(body, 'messages'), ...after],

@@ -65,7 +65,7 @@ export const generateContentClient: ChatFormat<'GenerateContent'> = {
     isObjects(candidates) || promptFeedback !== undefined,
   readRequest: readGenerateContentRequest,
   writeResponse: writeGenerateContent,
-  writer: (_, context) => new GenerateContentWriter(context),
+  writer: (context) => new GenerateContentWriter(context),
   enrich,
   texts: candidateTexts,
   slots: candidateSlots,

@@ -48,7 +48,7 @@ export const responses: ChatFormat<'Responses'> = {
   hasResponse: ({ output }) => Array.isArray(output),
   readRequest: readResponsesRequest,
   writeResponse,
-  writer: (_, context) => new ResponsesWriter(context),
+  writer: (context) => new ResponsesWriter(context),
   enrich(body, before, after) {
     const items = textOrList(body, 'input', (content) => ({ role: 'user', content }))
     return { ...body, input: [...before, ...items, ...after] }

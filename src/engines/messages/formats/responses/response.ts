@@ -2,7 +2,7 @@
 import type { MadeImageBlock, ModelResponse, ResponseContext, StopReason } from '../../chat.ts'
 import { writeArguments } from '../../common/arguments.ts'
 import { annotationOf, type PlacedCitation, placedCitations } from '../../common/citations.ts'
-import { compact, type JsonObject } from '../../json/json.ts'
+import { compact, field, type JsonObject } from '../../json/json.ts'
 import { reasoningItem } from './reasoning.ts'
 import { writeResponsesUsage } from './usage.ts'
 
@@ -96,9 +96,30 @@ export function imageItem(id: string, image: MadeImageBlock | undefined): JsonOb
   })
 }
 
+/** Settings of the request that responses repeat, with their values if the client has set none. */
+const repeatedSettings: JsonObject = {
+  parallel_tool_calls: true,
+  tool_choice: 'auto',
+  tools: [],
+  metadata: {},
+  temperature: null,
+  top_p: null,
+  max_output_tokens: undefined,
+  reasoning: undefined,
+  text: undefined,
+  truncation: undefined,
+  user: undefined,
+}
+
+const settingsOf = (request: JsonObject): JsonObject =>
+  Object.fromEntries(
+    Object.entries(repeatedSettings).map(([name, value]) => [name, field(request, name) ?? value]),
+  )
+
 /** Returns a response with `stateFields` and with the fields that SDKs require in every state. */
 export function responseObject(
-  { id, model, created }: { readonly id: string; readonly model: string; readonly created: number },
+  { id, model }: { readonly id: string; readonly model: string },
+  { created, request }: ResponseContext,
   stateFields: JsonObject,
 ): JsonObject {
   return compact({
@@ -106,21 +127,15 @@ export function responseObject(
     object: 'response',
     created_at: created,
     model,
-    parallel_tool_calls: true,
-    tool_choice: 'auto',
-    tools: [],
-    metadata: {},
+    ...settingsOf(request),
+    // Guards would read those of the request as texts of the model.
     instructions: null,
-    temperature: null,
-    top_p: null,
     ...stateFields,
   })
 }
 
-export function writeResponse(
-  response: ModelResponse,
-  { created, newId }: ResponseContext,
-): JsonObject {
+export function writeResponse(response: ModelResponse, context: ResponseContext): JsonObject {
+  const { newId } = context
   const { blocks, model, usage } = response
   const textBlocks = blocks.filter((block) => block.type === 'text')
   const text = textBlocks.map((block) => block.text).join('')
@@ -146,12 +161,7 @@ export function writeResponse(
     textBlocks.length === 0 ? [] : [messageItem(`msg_${newId()}`, text, status, citations)]
   const { refusal } = response
   const refused = refusal ? [refusalItem(`msg_${newId()}`, refusal, status)] : []
-  return responseObject(
-    { id: `resp_${newId()}`, model, created },
-    {
-      ...outcome,
-      output: [...thoughts, ...message, ...refused, ...images, ...calls],
-      usage: writeResponsesUsage(usage),
-    },
-  )
+  const output = [...thoughts, ...message, ...refused, ...images, ...calls]
+  const state = { ...outcome, output, usage: writeResponsesUsage(usage) }
+  return responseObject({ id: `resp_${newId()}`, model }, context, state)
 }

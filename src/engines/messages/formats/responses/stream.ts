@@ -126,8 +126,8 @@ export class ResponsesWriter implements ResponseEventWriter {
   }
 
   #responseEvent(type: string, fields: JsonObject): StreamEvent {
-    const head = { id: this.#id, model: this.#model, created: this.#context.created }
-    return this.#event(type, { response: responseObject(head, fields) })
+    const head = { id: this.#id, model: this.#model }
+    return this.#event(type, { response: responseObject(head, this.#context, fields) })
   }
 
   #lastEvent(type: string, outcome: JsonObject, status: ItemStatus): StreamEvent {

@@ -120,7 +120,7 @@ export const textCompletions: ChatFormat<'TextCompletions'> = {
   },
   readRequest,
   writeResponse,
-  writer: (request, context) => new TextCompletionsWriter(context, asksForUsage(request)),
+  writer: (context) => new TextCompletionsWriter(context, asksForUsage(context.request)),
   enrich() {
     throw new LlmError(400, 'messages cannot be added to text completions')
   },

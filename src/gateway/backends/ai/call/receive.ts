@@ -174,7 +174,12 @@ function receivedResponse(call: ModelCall): ReceivedResponse | undefined {
   return { call, request, response, body, format: chatFormatOf(request.format) }
 }
 
-const contextNow = (): ResponseContext => ({ created: Math.floor(Date.now() / 1_000), newId })
+const contextOf = ({ call: { clientBody }, request }: ReceivedResponse): ResponseContext => ({
+  created: Math.floor(Date.now() / 1_000),
+  newId,
+  // Requests that are translated have been parsed.
+  request: (request.translation === undefined ? clientBody?.fields : clientBody?.whole) ?? {},
+})
 
 /** Returns a recorder of the model's output; undefined if no expression uses the output. */
 function recorder(call: ModelCall, format: ChatFormat) {
@@ -185,13 +190,13 @@ function recorder(call: ModelCall, format: ChatFormat) {
   return (event: StreamEvent) => output.push(event)
 }
 
-function conversionOf({ call, request }: ReceivedResponse, format: ChatFormat): ConversionOptions {
+function conversionOf(received: ReceivedResponse, format: ChatFormat): ConversionOptions {
+  const { call, request } = received
   return {
     request,
     format,
-    clientFields: call.clientBody?.fields ?? {},
     eventLimit: responseLimitOf(call.context.exchange),
-    context: contextNow(),
+    context: contextOf(received),
     isProtected: isProtected(call),
     onDetails: (details) => call.addDetails(details),
     onContent: (bytes) => call.noteContent(bytes),
@@ -368,7 +373,7 @@ function readResponse(received: ReceivedResponse, text: string) {
     received.request,
     text,
     (name) => headers.get(name),
-    contextNow(),
+    contextOf(received),
   )
   learnDetails(received.call, converted.details)
   return converted
