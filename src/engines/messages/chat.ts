@@ -1,8 +1,7 @@
 /**
- * The common form of a conversation with a model. Every client format is read into it and every
- * provider format is written from it, so N client formats and M provider formats need N + M
- * converters. It has the features that at least two formats share. No common form is used if the
- * client and the provider have the same format.
+ * The common form of a conversation with a model. Every client format is read into it and every provider format is
+ * written from it, so N client formats and M provider formats need N + M converters. It has the features that at least
+ * two formats share. No common form is used if the client and the provider have the same format.
  */
 import type { Effort, Service } from './catalog/facts.ts'
 import type { JsonObject } from './json/json.ts'
@@ -362,9 +361,9 @@ export interface EventDecoder {
   push(chunk: Uint8Array, onEvent: (event: StreamEvent) => void): void
 }
 
-/** Values that a writer needs in addition to the response. */
+/** What a writer needs in addition to the response. */
 export interface ResponseContext {
-  /** Creation time of the response, in seconds since the epoch. */
+  /** Creation time, in seconds since the epoch. */
   readonly created: number
   /** Returns a new random part for an id. */
   newId(): string

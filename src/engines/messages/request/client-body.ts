@@ -32,7 +32,9 @@ function scannerOf({
       ...Object.fromEntries((stored?.members.texts ?? []).map((name) => [name, isNever])),
     },
     refused: [...refused, ...(stored?.members.any ?? [])],
-    caseSensitive: [...(stored?.members.any ?? []), ...(stored?.members.texts ?? [])],
+    caseSensitive: [...(stored?.members.any ?? []), ...(stored?.members.texts ?? [])].map((name) =>
+      name.toLowerCase(),
+    ),
     names: inPath === undefined ? 'plain' : 'ascii',
   })
 }

@@ -36,7 +36,7 @@ const hasIds: Readonly<Record<string, (member: unknown) => boolean>> = {
   container_id: (member) => typeof member === 'string',
 }
 /** @throws LlmError 400 if a server that ignores case would read ids in the member */
-function needPlainName(name: string, member: unknown): void {
+export function needPlainName(name: string, member: unknown): void {
   const plain = asciiName(name)
   if (plain === name) return
   const isIds = Object.hasOwn(hasIds, plain) && hasIds[plain]?.(member)

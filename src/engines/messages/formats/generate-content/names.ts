@@ -2,7 +2,7 @@
 import { isObject, type JsonObject } from '../../json/json.ts'
 
 /** Members whose values have names of their own. */
-const dataNames: ReadonlySet<string> = new Set([
+export const dataNames: ReadonlySet<string> = new Set([
   ...['args', 'response', 'labels', 'parameters', 'parametersJsonSchema', 'responseSchema'],
   ...['responseJsonSchema'],
 ])

@@ -6,6 +6,7 @@ import { generateContentHistory } from './history.ts'
 import { generateContentTexts } from './own-texts.ts'
 import { readGeneratePath } from './path.ts'
 import { readGoogleError } from './response.ts'
+import { refuseStored, storedMembers } from './stored.ts'
 import { writeGoogleError } from './write-response.ts'
 
 export const googleErrors: ErrorForm = {
@@ -26,6 +27,7 @@ export const generateContentRequests = {
   // Names of members have two forms, so that readers check the shape themselves.
   shape: anyObject,
   history: generateContentHistory,
+  stored: { members: storedMembers, open: refuseStored },
   textMembers: ['contents', 'systeminstruction', 'system_instruction'],
   limitMembers: [],
   decidedMembers: [],

@@ -1,6 +1,6 @@
 /** Turns the response of a provider into the response for the client. */
 
-import type { ResponseContext, StreamEvent } from '../../../../engines/messages/chat.ts'
+import type { StreamEvent } from '../../../../engines/messages/chat.ts'
 import type { ResponseDetails } from '../../../../engines/messages/common/response-details.ts'
 import { type ChatFormat, chatFormatOf, transcriptOf } from '../../../../engines/messages/format.ts'
 import { eventEncoder, mediaTypes } from '../../../../engines/messages/framing/encoder.ts'
@@ -46,7 +46,6 @@ import type { ModelCall } from './model-call.ts'
 import { describeModelCall } from './model-details.ts'
 import { failureFor } from './next-provider.ts'
 import { llmRefusal } from './own-responses.ts'
-import { newId } from './prepare.ts'
 import {
   guardError,
   guardHeld,
@@ -55,6 +54,7 @@ import {
   streamGuardOf,
 } from './response-guards.ts'
 import {
+  contextOf,
   isCoded,
   isOther,
   isStream,
@@ -174,13 +174,6 @@ function receivedResponse(call: ModelCall): ReceivedResponse | undefined {
   return { call, request, response, body, format: chatFormatOf(request.format) }
 }
 
-const contextOf = ({ call: { clientBody }, request }: ReceivedResponse): ResponseContext => ({
-  created: Math.floor(Date.now() / 1_000),
-  newId,
-  // Requests that are translated have been parsed.
-  request: (request.translation === undefined ? clientBody?.fields : clientBody?.whole) ?? {},
-})
-
 /** Returns a recorder of the model's output; undefined if no expression uses the output. */
 function recorder(call: ModelCall, format: ChatFormat) {
   const { observers, exchange } = call.context
@@ -196,7 +189,7 @@ function conversionOf(received: ReceivedResponse, format: ChatFormat): Conversio
     request,
     format,
     eventLimit: responseLimitOf(call.context.exchange),
-    context: contextOf(received),
+    context: contextOf(call),
     isProtected: isProtected(call),
     onDetails: (details) => call.addDetails(details),
     onContent: (bytes) => call.noteContent(bytes),
@@ -373,7 +366,7 @@ function readResponse(received: ReceivedResponse, text: string) {
     received.request,
     text,
     (name) => headers.get(name),
-    contextOf(received),
+    contextOf(received.call),
   )
   learnDetails(received.call, converted.details)
   return converted

@@ -1,10 +1,13 @@
 /** What a response of a provider is, by its head. */
 import type { ServerExchange } from '../../../../engines/http/contracts/requests.ts'
+import type { ResponseContext } from '../../../../engines/messages/chat.ts'
 import type { ChatFormat, ClientFormat } from '../../../../engines/messages/format.ts'
 import type { JsonObject } from '../../../../engines/messages/json/json.ts'
 import { LlmError } from '../../../../engines/messages/llm-error.ts'
 import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
 import type { ResponseHead } from '../../../../ground/exchange/exchange.ts'
+import type { ModelCall } from './model-call.ts'
+import { newId } from './prepare.ts'
 
 const streamTypes = /^(text\/event-stream|application\/vnd\.amazon\.eventstream)\s*(;|$)/i
 
@@ -55,3 +58,11 @@ export function needNoRedirect(status: number): void {
   if (status < 300 || status >= 400 || status === 304) return
   throw new LlmError(502, `the provider answered ${status}, a redirect; check its host and path`)
 }
+
+/** Returns what writers of responses need. */
+export const contextOf = ({ clientBody, outgoing }: ModelCall): ResponseContext => ({
+  created: Math.floor(Date.now() / 1_000),
+  newId,
+  // Requests that are translated have been parsed.
+  request: (outgoing?.translation === undefined ? clientBody?.fields : clientBody?.whole) ?? {},
+})

@@ -6,6 +6,7 @@ import type { JsonObject } from '../../../../engines/messages/json/json.ts'
 import { LlmError } from '../../../../engines/messages/llm-error.ts'
 import type { SettledBody } from '../../../../engines/messages/request/body.ts'
 import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
+import { notOfClients } from '../../../../engines/messages/stored/members.ts'
 import type { ModelCall } from './model-call.ts'
 import { both, StoredElsewhereError } from './next-provider.ts'
 import { RequestIds } from './owned-ids.ts'
@@ -43,13 +44,18 @@ export function openStored(
   provider: ProviderEndpoint,
 ): SettledBody {
   const { stored } = format as ClientFormat
+  const own = ownFields(call, settled.body)
   if (stored === undefined) return settled
   const { vendor, provider: settings } = provider
   const config = call.config ?? settings.config
-  // Translations refuse ids, because the provider has no such format.
-  if (vendor.plan(format.name, settled.model, config, false).kind !== 'native') return settled
+  if (vendor.plan(format.name, settled.model, config, false).kind !== 'native') {
+    // Translations refuse other ids, because the provider has no such format.
+    if (settled.body.cachedContent != null && !('cachedContent' in own)) {
+      throw notOfClients('cachedContent')
+    }
+    return settled
+  }
   const ids = new RequestIds(call.ownedIds, provider.place)
-  const own = ownFields(call, settled.body)
   const opened = stored.open({ ...settled.body, ...blank(own) }, ids)
   if (ids.place !== undefined) needPlace(call, ids.place)
   const names = Object.keys(settled.body)
