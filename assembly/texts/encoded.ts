@@ -1,4 +1,4 @@
-// Documents in base64, which vendors and translations decode: guards read what is encoded if it is text.
+// Documents in base64 and in data URLs, which vendors and translations decode: guards read what is encoded if it is text.
 import { TEXTS_NOT_TEXT } from './abi'
 import { append, Bytes, clear, failure, isAscii, reserve, setFailure } from './bytes'
 import { guardCount } from './chain'
@@ -15,22 +15,42 @@ export const ENCODED_TEXT: i32 = 2
 
 const value: Bytes = changetype<Bytes>(memory.data(offsetof<Bytes>()))
 const plain: Bytes = changetype<Bytes>(memory.data(offsetof<Bytes>()))
-/** Bytes before the base64 in `value`. */
+/** Bytes before the data in `value`. */
 let prefix: i32 = 0
+/** Whether the data is not in base64, but has its bytes as they are or as `%XX`. */
+let isPlain: bool = false
 
 /** What a string member of an object contains: ENCODED_*. The text is masked by the next `maskEncoded`. */
 export function encodedKind(holder: i32, index: i32, name: i32): i32 {
+  isPlain = false
   if (name == DATA) return dataKind(holder, index)
   const isFile = name == FILE_DATA
   if (!isFile && !isUrlName(index)) return ENCODED_NONE
   readText(index)
-  const isUrl = textLength >= 5 && isAscii(textStart, 5, 'data:')
-  if (!isFile && !isUrl) return ENCODED_NONE
+  const scheme = schemeEnd()
+  if (!isFile && scheme == 0) return ENCODED_NONE
   clear(value)
   append(value, textStart, textLength)
   prefix = 0
   const fileName = isFile ? memberOf(holder, FILENAME, KIND_STRING) : 0
-  return isUrl ? urlKind(fileName) : kindOfFile(fileName)
+  return scheme > 0 ? urlKind(fileName, scheme) : kindOfFile(fileName)
+}
+
+/** The number of bytes of `data:`, and of spaces before it, at the beginning of the text; 0 if it is no data URL. */
+function schemeEnd(): i32 {
+  let at = 0
+  while (at < textLength && load<u8>(textStart + at) <= 32) at++
+  return textLength - at >= 5 && isLower(textStart + at, 5, 'data:') ? at + 5 : 0
+}
+
+/** Is it the text, in any case? */
+function isLower(from: usize, length: i32, text: string): bool {
+  if (length != text.length) return false
+  for (let i = 0; i < length; i++) {
+    const byte = <u32>load<u8>(from + i)
+    if ((byte - 65 < 26 ? byte | 32 : byte) != <u32>load<u16>(changetype<usize>(text) + (<usize>i << 1))) return false
+  }
+  return true
 }
 
 /** The data of a source: plain text, or base64 of a media type. */
@@ -60,29 +80,45 @@ function isUrlName(index: i32): bool {
   return isAscii(textStart + length - 3, 3, 'url') || isAscii(textStart + length - 3, 3, 'uri')
 }
 
-/** Reads `data:TYPE;...;base64,DATA` (RFC 2397). */
-function urlKind(fileName: i32): i32 {
-  const from = value.data + 5
+/** Reads `data:TYPE;...;base64,DATA` and `data:TYPE;...,DATA` (RFC 2397); `scheme` is the number of bytes before TYPE. */
+function urlKind(fileName: i32, scheme: i32): i32 {
+  let from = value.data + scheme
   const stop = value.data + value.used
   let comma = from
   while (comma < stop && load<u8>(comma) != 44) comma++
+  if (comma == stop) return ENCODED_NONE
   let typeEnd = from
-  let start = from
-  for (let at = from; at <= comma && comma < stop; at++) {
-    if (at < comma && load<u8>(at) != 59) continue
-    if (at == start) return ENCODED_NONE
-    if (typeEnd == from) typeEnd = at
-    if (at < comma) start = at + 1
-  }
-  const isBase64 = comma < stop && start > from && isAscii(start, <i32>(comma - start), 'base64')
-  if (!isBase64) return ENCODED_NONE
+  while (typeEnd < comma && load<u8>(typeEnd) != 59) typeEnd++
+  const isBase64 = endsWithBase64(typeEnd, comma)
+  while (from < typeEnd && load<u8>(from) <= 32) from++
+  while (from < typeEnd && load<u8>(typeEnd - 1) <= 32) typeEnd--
   prefix = <i32>(comma + 1 - value.data)
   const length = <i32>(typeEnd - from)
+  if (!isBase64) {
+    if (fileName == 0 && isBinaryType(from, length)) return ENCODED_BINARY
+    isPlain = true
+    return ENCODED_TEXT
+  }
+  for (let at = comma + 1; at < stop; at++) {
+    // Escapes in base64 are not judged, but make a text unreadable.
+    if (load<u8>(at) == 37) return isBinaryType(from, length) ? ENCODED_BINARY : ENCODED_TEXT
+  }
   if (isAscii(from, length, 'application/octet-stream')) return kindOfFile(fileName)
-  if (isTextType(from, length)) return ENCODED_TEXT
+  if (length == 0 || isTextType(from, length)) return ENCODED_TEXT
   // A file name may say otherwise than the type.
   if (isBinaryType(from, length)) return fileName == 0 ? ENCODED_BINARY : kindOfFile(fileName)
   return kindOfBytes(false)
+}
+
+/** Is `base64` the last parameter between the places, in any case and maybe between spaces? */
+function endsWithBase64(from: usize, to: usize): bool {
+  let start = to
+  while (start > from && load<u8>(start - 1) != 59) start--
+  if (start == from) return false
+  let end = to
+  while (start < end && load<u8>(start) <= 32) start++
+  while (start < end && load<u8>(end - 1) <= 32) end--
+  return isLower(start, <i32>(end - start), 'base64')
 }
 
 const LOWER: usize = memory.data(24)
@@ -187,7 +223,8 @@ function kindOfUnnamed(): i32 {
 /** Masks the text in the string of which `encodedKind` has said that it contains one. */
 export function maskEncoded(index: i32): void {
   clear(plain)
-  if (!decode() || !isUtf8(plain.data, plain.used)) {
+  const isDecoded = isPlain ? unescape() : decode()
+  if (!isDecoded || !isUtf8(plain.data, plain.used)) {
     if (guardCount(rw.guards) > 0) setFailure(TEXTS_NOT_TEXT)
     return
   }
@@ -203,7 +240,8 @@ export function maskEncoded(index: i32): void {
   append(plain, rw.side.data + start, rw.side.used - start)
   rw.side.used = start
   append(rw.side, value.data, prefix)
-  encode()
+  if (isPlain) escape()
+  else encode()
   addEdit(index, EDIT_TEXT, <u32>start, rw.side.used - start)
 }
 
@@ -235,6 +273,57 @@ function decode(): bool {
     plain.used++
   }
   return true
+}
+
+function hexOf(byte: u32): i32 {
+  if (byte - 48 < 10) return byte - 48
+  const letter = byte | 32
+  return letter - 97 < 6 ? letter - 87 : -1
+}
+
+/** Decodes the escapes in `value` behind the prefix to `plain`; false if it has bytes that parsers of URLs remove. */
+function unescape(): bool {
+  const from = value.data + prefix
+  const length = value.used - prefix
+  if (!reserve(plain, length)) return true
+  for (let i = 0; i < length; i++) {
+    let byte = <u32>load<u8>(from + i)
+    if (byte < 32) return false
+    if (byte == 37 && i + 2 < length) {
+      const high = hexOf(load<u8>(from + i + 1))
+      const low = hexOf(load<u8>(from + i + 2))
+      if (high >= 0 && low >= 0) {
+        byte = (high << 4) | low
+        i += 2
+      }
+    }
+    store<u8>(plain.data + plain.used, byte)
+    plain.used++
+  }
+  return true
+}
+
+const HEX: string = '0123456789ABCDEF'
+
+/** Appends `plain` to the side buffer as `encodeURIComponent` writes it. */
+function escape(): void {
+  if (!reserve(rw.side, plain.used * 3)) return
+  for (let i = 0; i < plain.used; i++) {
+    const byte = <u32>load<u8>(plain.data + i)
+    const isLetter = (byte | 32) - 97 < 26 || byte - 48 < 10 || byte == 95
+    // - . ! ~ * ' ( )
+    const isMark = byte == 45 || byte == 46 || byte == 33 || byte == 126 || byte - 39 < 4
+    if (isLetter || isMark) {
+      store<u8>(rw.side.data + rw.side.used, byte)
+      rw.side.used++
+      continue
+    }
+    const at = rw.side.data + rw.side.used
+    store<u8>(at, 37)
+    store<u8>(at + 1, load<u8>(changetype<usize>(HEX) + (<usize>(byte >> 4) << 1)))
+    store<u8>(at + 2, load<u8>(changetype<usize>(HEX) + (<usize>(byte & 15) << 1)))
+    rw.side.used += 3
+  }
 }
 
 const DIGITS: string = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'

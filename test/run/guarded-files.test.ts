@@ -49,6 +49,47 @@ describe('request guards', () => {
     expect(fleet.vendors.a.calls).toHaveLength(1)
   })
 
+  it('read data URLs that are not base64, in whole and in streamed requests', async () => {
+    const svg = (text: string) => `<svg><text fill="#fff">${text}</text></svg>`
+    const masked = encodeURIComponent(svg('my <masked>'))
+    const urls = [
+      `data:image/svg+xml;utf8,${svg('my SECRET1')}`,
+      `data:image/svg+xml,${encodeURIComponent(svg('my SECRET1'))}`,
+      `data:,${svg('my %53ECRE%541')}`,
+      ` DATA:image/svg+xml;charset=utf-8,${svg('my SECRET%31')}`,
+      `data:application/octet-stream,${svg('my SECRET1')}`,
+    ]
+    const inUrl = (url: string) => ({ type: 'image_url', image_url: { url } })
+    for (const stream of [false, true]) {
+      for (const url of urls) {
+        for (const part of [inUrl(url), { type: 'file', file: { file_data: url } }]) {
+          const answer = await send('a', chat, { ...user([part]), stream })
+          expect([answer.status, await answer.text()], url).toEqual([200, expect.any(String)])
+          expect(fleet.lastCall('a')?.text).toContain(url.replace(/,.*$/s, `,${masked}`))
+        }
+      }
+      const sent = fleet.vendors.a.calls.length
+      const unreadable = [
+        `data:image/svg+xml,${svg('SEC\nRET1')}`,
+        'data:image/svg+xml,%ff',
+        `data:image/svg+xml;base64,%53${base64('my SECRET1')}`,
+      ]
+      for (const url of unreadable) {
+        const answer = await send('a', chat, { ...user([inUrl(url)]), stream })
+        expect([answer.status, await answer.text()], url).toEqual([
+          400,
+          expect.stringContaining('a text document must be UTF-8'),
+        ])
+      }
+      expect(fleet.vendors.a.calls).toHaveLength(sent)
+      const passed = ['data:image/png,%ff%00SECRET1', `data:image/svg+xml,${svg('%zz 100%')}`]
+      for (const url of passed) {
+        await (await send('a', chat, { ...user([inUrl(url)]), stream })).text()
+        expect(fleet.lastCall('a')?.text).toContain(JSON.stringify(url))
+      }
+    }
+  })
+
   it('read documents of Converse by their bytes', async () => {
     const path = '/model/amazon.nova-lite-v1:0/converse'
     const document = (format: string, bytes: string) => {

@@ -134,10 +134,29 @@ const encodedPart = (random: Random): unknown =>
     () => ({ file_url: `data:text/plain;x=y;base64,${base64Of(random)}` }),
     () => ({ image_url: { url: `data:image/png;base64,${base64Of(random)}` } }),
     () => ({ file_data: 'data:text/plain,bob@example.com', filename: textOf(random) }),
+    () => ({ image_url: { url: `${random.of(plainUrls)}${plainDataOf(random)}` } }),
     () => ({
       source: { type: 'base64', media_type: random.of(mediaTypes), data: base64Of(random) },
     }),
   ])()
+
+const plainUrls = [
+  'data:image/svg+xml,',
+  'data:image/svg+xml;utf8,',
+  ' DATA:;charset=utf-8,',
+  'data:,',
+  'data: image/png ,',
+  'data:;base64,',
+  'data:image/svg+xml; BASE64 ,',
+]
+
+/** Data of a URL, partly escaped. */
+const plainDataOf = (random: Random): string =>
+  random.of([encodeURIComponent, (text: string) => text, base64Text])(
+    random.of(['bob@example.com', '<a>"1" é\u{1f600}', '%62ob%40example.com%', 'a%zz%4', 'a\nb']),
+  )
+
+const base64Text = (text: string): string => Buffer.from(text).toString('base64')
 
 const mediaTypes = [
   'Text/Plain',

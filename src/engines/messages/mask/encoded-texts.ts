@@ -1,15 +1,19 @@
-/** Documents in base64, which translations and vendors decode: guards read what is encoded if it is text. */
+/** Documents in base64 and in data URLs, which translations and vendors decode: guards read what is encoded if it is text. */
 import { isUtf8 } from 'node:buffer'
-import { dataOfUrl, isTextType, typeOfFile } from '../common/media.ts'
+import { isTextType, typeOfFile } from '../common/media.ts'
 import { type JsonObject, stringAt } from '../json/json.ts'
 import { type EncodedText, isUrlName, type TextScope } from './text-fields.ts'
 
 const base64 = /^[A-Za-z0-9+/]*={0,2}$/
 
-/** True if every decoder reads the same text: UTF-8, in base64 without anything else. */
-export function isReadable({ data }: EncodedText): boolean {
-  if (data.length % 4 !== 0 || !base64.test(data)) return false
-  const bytes = Buffer.from(data, 'base64')
+/** What parsers of URLs remove. */
+const removed = /[^\P{Cc}\u007f-\u009f]/u
+
+/** True if every decoder reads the same text: UTF-8, in base64 without anything else, or in a URL without controls. */
+export function isReadable(document: EncodedText): boolean {
+  const { data, isPlain } = document
+  if (isPlain ? removed.test(data) : data.length % 4 !== 0 || !base64.test(data)) return false
+  const bytes = bytesOf(document)
   return isUtf8(bytes) && !bytes.includes(0)
 }
 
@@ -31,22 +35,42 @@ export function encodedText(
     return textOfType(stringAt(holder, 'media_type') ?? 'text/plain', { prefix: '', data: value })
   }
   if (name === 'file_data') return fileText(value, stringAt(holder, 'filename'))
-  return isUrlName(name) && value.startsWith('data:') ? fileText(value, undefined) : undefined
+  return isUrlName(name) ? urlText(value, undefined) : undefined
 }
 
 function fileText(value: string, name: string | undefined): EncodedText | 'notText' | undefined {
-  if (!value.startsWith('data:')) {
+  if (!isDataUrl.test(value)) {
     const type = typeOfFile(name, value)
     if (!isTextType(type) && !isBinaryType(type) && !lenientBase64.test(value)) return undefined
     return textOfType(type, { prefix: '', data: value })
   }
-  const url = dataOfUrl(value)
-  if (url === undefined) return undefined
-  const prefix = value.slice(0, value.length - url.data.length)
-  const type = typeOfData(url, name)
+  return urlText(value, name)
+}
+
+/** The scheme has no case, and parsers skip spaces before it. */
+const isDataUrl = /^[\0- ]*data:/i
+/** RFC 2397. */
+const dataUrl = /^([\0- ]*data:([^;,]*)((?:;[^;,]*)*),)(.*)$/is
+const outerSpaces = /^[\0- ]+|[\0- ]+$/g
+const inBase64 = /;[\0- ]*base64[\0- ]*$/i
+
+/** Returns the text in a data URL; undefined for other values. */
+export function urlText(
+  value: string,
+  name: string | undefined,
+): EncodedText | 'notText' | undefined {
+  const [, prefix = '', mediaType = '', parameters = '', data = ''] = dataUrl.exec(value) ?? []
+  if (prefix === '') return undefined
+  const type = mediaType.replace(outerSpaces, '') || 'text/plain'
+  if (!inBase64.test(parameters)) {
+    return isBinaryType(type) && name === undefined ? 'notText' : { prefix, data, isPlain: true }
+  }
+  // Escapes in base64 are not judged, but make a text unreadable.
+  if (data.includes('%')) return isBinaryType(type) ? 'notText' : { prefix, data }
+  const found = typeOfData({ mediaType: type, data }, name)
   // A file name may say otherwise than the type.
-  const isUnclear = isBinaryType(type) && name !== undefined
-  return textOfType(isUnclear ? typeOfFile(name, url.data) : type, { prefix, data: url.data })
+  const isUnclear = isBinaryType(found) && name !== undefined
+  return textOfType(isUnclear ? typeOfFile(name, data) : found, { prefix, data })
 }
 
 /** Bytes of these types are not judged: a PDF may be ASCII. */
@@ -86,8 +110,26 @@ function typeOfData({ mediaType, data }: { mediaType: string; data: string }, na
   return mediaType === 'application/octet-stream' ? typeOfFile(name, data) : mediaType
 }
 
-export const decoded = ({ data }: EncodedText): string =>
-  Buffer.from(data, 'base64').toString('utf8')
+const percent = 0x25
 
-export const encoded = ({ prefix }: EncodedText, text: string): string =>
-  prefix + Buffer.from(text).toString('base64')
+/** Returns the bytes of a text in a URL; `%` without two digits is itself. */
+function unescaped(data: string): Buffer {
+  const bytes = Buffer.from(data)
+  let used = 0
+  for (let at = 0; at < bytes.length; at++) {
+    const digits = bytes[at] === percent ? bytes.toString('latin1', at + 1, at + 3) : ''
+    const isEscape = /^[0-9a-f]{2}$/i.test(digits)
+    bytes[used++] = isEscape ? Number.parseInt(digits, 16) : (bytes[at] ?? 0)
+    if (isEscape) at += 2
+  }
+  return bytes.subarray(0, used)
+}
+
+const bytesOf = ({ data, isPlain }: EncodedText): Buffer =>
+  isPlain ? unescaped(data) : Buffer.from(data, 'base64')
+
+export const decoded = (document: EncodedText): string => bytesOf(document).toString('utf8')
+
+export const encoded = ({ prefix, isPlain }: EncodedText, text: string): string =>
+  prefix +
+  (isPlain ? encodeURIComponent(text.toWellFormed()) : Buffer.from(text).toString('base64'))

@@ -53,6 +53,8 @@ export interface OwnTexts extends OwnRules {
 export interface EncodedText {
   readonly prefix: string
   readonly data: string
+  /** True if the data is not in base64, but has its bytes as they are or as `%XX`. */
+  readonly isPlain?: boolean
 }
 
 export function defineOwnTexts(rules: OwnRules): OwnTexts {

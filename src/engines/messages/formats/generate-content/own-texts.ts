@@ -1,7 +1,8 @@
 /** Where requests and responses have texts. Names of members may be in camel case or in snake case. */
 import { stringAt } from '../../json/json.ts'
-import { textOfType } from '../../mask/encoded-texts.ts'
+import { textOfType, urlText } from '../../mask/encoded-texts.ts'
 import { defineOwnTexts, type MemberRule } from '../../mask/text-fields.ts'
+import { inCamelCase } from './names.ts'
 
 const rules: Readonly<Record<string, readonly string[]>> = {
   setting: [
@@ -31,6 +32,7 @@ export const generateContentTexts = defineOwnTexts({
   system: ['systemInstruction', 'system_instruction'],
   isReasoning: ({ thought }) => thought === true,
   encoded(holder, name) {
+    if (inCamelCase(name) === 'fileUri') return urlText(stringAt(holder, name) ?? '', undefined)
     if (name !== 'data') return undefined
     const type = stringAt(holder, 'mimeType') ?? stringAt(holder, 'mime_type')
     if (type === undefined) return undefined
