@@ -3,7 +3,16 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { type AskedPick, type Pick, startEndpointPicker } from '../support/endpoint-picker.ts'
 import { useFixture } from '../support/fixture.ts'
 import { freePort, sluice } from '../support/gateway.ts'
-import { inferencePool, pod, policy, servedModel, service, toPool } from '../support/manifests.ts'
+import {
+  aiBackend,
+  inferencePool,
+  pod,
+  policy,
+  routeByPath,
+  servedModel,
+  service,
+  toPool,
+} from '../support/manifests.ts'
 import { eventually } from '../support/wait-for.ts'
 import { hello, urlOf, useServedModels } from './served-models-rig.ts'
 
@@ -18,9 +27,25 @@ const pooled = (name: string, pool = name) =>
     custom: { backendRef: toPool(pool), formats: [{ type: 'Completions' }] },
   })
 
+/** Providers of GatewayBackends. */
+const custom = (backendRef: object) => ({
+  custom: { backendRef, formats: [{ type: 'Completions' }] },
+})
+const backend = (name: string, ai: object) => [aiBackend(name, { ...ai }), routeByPath(name)]
+
 const models = await useServedModels(({ a, b, c }) => {
   const ports = [a.port, b.port, down]
   return [
+    ...service('server', [a.port]),
+    ...backend('of-service', { provider: custom({ name: 'server', port: 80 }) }),
+    ...backend('of-pool', { provider: custom(toPool('llama')) }),
+    ...backend('of-groups', {
+      groups: [
+        { providers: [{ name: 'empty', ...custom(toPool('empty')) }] },
+        { providers: [{ name: 'server', ...custom({ name: 'server', port: 80 }) }] },
+      ],
+    }),
+    ...backend('of-nothing', { provider: custom({ name: 'nothing', port: 80 }) }),
     pod('gpu-0', 'gpu', '127.0.0.1'),
     ...service('picker', [picker.port], { appProtocol: 'kubernetes.io/h2c' }),
     ...service('gone', [nobody], { appProtocol: 'kubernetes.io/h2c' }),
@@ -140,6 +165,37 @@ describe('a model of an InferencePool [CustomModelConfig.backendRef]', () => {
     })
     expect(resolved('unresolved')?.message).toContain('Service default/nowhere does not exist')
     expect(find('InferencePool', 'llama', 'Accepted')).toMatchObject({ status: 'True' })
+  })
+})
+
+describe('a provider of a GatewayBackend [CustomConfig.backendRef]', () => {
+  it('is a Service or an InferencePool of the namespace, also in groups', async () => {
+    expect(await models.textOf('m', '/of-service')).toBe('from A')
+    const before = picker.asked.length
+    expect(await models.textOf('m', '/of-pool')).toBe('from B')
+    expect(b.calls[0]?.headers.authorization).toBe('Bearer of-the-pool')
+    expect(picker.asked.length).toBe(before + 1)
+    expect(await models.textOf('m', '/of-groups')).toBe('from A')
+    const client = models.openai('/of-service')
+    const streamed = await client.responses.stream({ model: 'm', input: 'Hello' }).finalResponse()
+    expect(streamed.output_text).toBe('from A')
+  })
+
+  it('is reported if it does not exist', async () => {
+    const missing = models.textOf('m', '/of-nothing')
+    await expect(missing).rejects.toMatchObject({ status: 503 })
+    const { stdout } = await sluice('status', '--log-file', models.running.logFile, '-o', 'json')
+    const { objects } = JSON.parse(stdout) as {
+      objects: { kind: string; name: string; status: { conditions?: Condition[] } }[]
+    }
+    const accepted = (name: string) =>
+      objects.find((one) => one.kind === 'GatewayBackend' && one.name === name)?.status.conditions
+    for (const name of ['of-service', 'of-pool', 'of-groups']) {
+      expect(accepted(name), name).toMatchObject([{ type: 'Accepted', status: 'True' }])
+    }
+    expect(accepted('of-nothing')).toMatchObject([
+      { status: 'False', message: expect.stringContaining('Service default/nothing') },
+    ])
   })
 })
 

@@ -47,10 +47,10 @@ function stages({ checkRegex }: DerivationOptions): readonly Stage[] {
     // Reads the ports of the listeners.
     gatewayDeploymentStage,
     workloadStage,
-    backendStage,
-    // Before models and routes, which report the problems of the pools that they refer to.
+    // Before backends, models and routes, which report the problems of the pools that they refer to.
     inferencePoolStage,
     podStage,
+    backendStage,
     // Attach to listeners or to rules of routes, which then have them as their backend.
     modelStage,
     modelSetStage,

@@ -12,8 +12,8 @@
 import type { LabelSelector } from '../../ground/model/label-selector.ts'
 import type { ObservedLists } from '../../ground/model/mcp-lists.ts'
 import type { ObjectName } from '../../ground/model/names.ts'
-import type { ReferencedSecret } from '../../ground/model/references.ts'
-import type { Destinations } from '../../ground/model/resources.ts'
+import type { BackendReference, ReferencedSecret } from '../../ground/model/references.ts'
+import type { BackendTarget, Destinations } from '../../ground/model/resources.ts'
 import type { Schema } from '../../ground/schema/field.ts'
 
 export interface BackendDefinition<
@@ -67,7 +67,7 @@ export interface DerivedBackend<Type extends keyof Destinations = keyof Destinat
   readonly problems?: readonly string[]
   /** Further conditions of the object. */
   readonly conditions?: readonly DerivedCondition[]
-  /** Parts and Services that were discovered, in addition to those that the user has declared. */
+  /** Parts and objects behind the backend, in addition to those parts that the user has declared. */
   readonly found?: FoundParts
 }
 
@@ -83,6 +83,8 @@ interface FoundParts {
   readonly sections: readonly string[]
   /** Services behind the backend, which policies may target. */
   readonly services: readonly ObjectName[]
+  /** InferencePools behind the backend whose pickers are used, which policies may target, too. */
+  readonly pools?: readonly ObjectName[]
 }
 
 /** Reads other objects. The backend is derived again if an object changes that was read. */
@@ -98,6 +100,8 @@ export interface BackendReader {
   secret(name: string): ReferencedSecret | undefined
   /** The settings that let Gateways run commands; empty if none does. */
   stdioSettings(): readonly StdioSetting[]
+  /** Resolves a reference to servers of models: a Service, or an InferencePool. */
+  modelServer(reference: BackendReference): ResolvedServer
   /** What the MCP servers of the backend list; undefined if no proxy has reported it. */
   observedLists(): ObservedLists | undefined
 }
@@ -107,6 +111,12 @@ interface StdioSetting {
   readonly by: string
   /** Why the network of commands is not off; undefined if it is. */
   readonly network?: string
+}
+
+export interface ResolvedServer {
+  readonly target: Exclude<BackendTarget, { readonly type: 'backend' }>
+  /** Why it cannot be reached; undefined if it can. */
+  readonly problem: string | undefined
 }
 
 interface ServiceSelector {

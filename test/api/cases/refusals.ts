@@ -202,7 +202,22 @@ const pairs: CaseGroup = {
         `without a host for ${Object.keys(value)}`,
         value,
         'host',
-        'host is required for custom, ollama, vllm, llamacpp, lmstudio',
+        'host is required for custom, ollama, vllm, llamacpp, lmstudio, unless custom has a backendRef',
+      ),
+    ),
+    accepted(modelProvider, 'without a host for custom with a backendRef', {
+      custom: { backendRef: { name: 'a', port: 80 }, formats: [{ type: 'Completions' }] },
+    }),
+    ...[{ host: 'a.example' }, { port: 80 }].map((more) =>
+      refused(
+        modelProvider,
+        `with a backendRef and a ${Object.keys(more)}`,
+        {
+          custom: { backendRef: { name: 'a', port: 80 }, formats: [{ type: 'Completions' }] },
+          ...more,
+        },
+        'host',
+        'custom.backendRef excludes host and port',
       ),
     ),
     refused(

@@ -7,7 +7,7 @@ import type {
 } from '../../../gateway/backends/define.ts'
 import { matchesSelector } from '../../../ground/model/label-selector.ts'
 import { type ObservedLists, observedListsInput } from '../../../ground/model/mcp-lists.ts'
-import { objectKey } from '../../../ground/model/names.ts'
+import { type ObjectName, objectKey } from '../../../ground/model/names.ts'
 import type { Destination, PolicyResource } from '../../../ground/model/resources.ts'
 import type { GatewayBackendSpec } from '../../api/gateway-backend.ts'
 import { backendKindOf, kindOfPolicyField } from '../backend-kind.ts'
@@ -20,6 +20,7 @@ import { readDocument } from './documents.ts'
 import { expressionFindings } from './expressions.ts'
 import type { Finding } from './finding.ts'
 import { namespaceLabels } from './gateway.ts'
+import { resolveModelServer } from './inference-pool.ts'
 import { referencesFrom } from './referenced-objects.ts'
 import { rejectedConditions } from './rejected.ts'
 import { stdioAnnotation } from './stdio-parameters.ts'
@@ -87,6 +88,8 @@ function addInline(
 export interface BackendView {
   /** Keys of the Services behind the backend, which policies may target. */
   readonly services: readonly string[]
+  /** InferencePools behind the backend. */
+  readonly pools: readonly ObjectName[]
   /** Section names that policies may use for its parts. */
   readonly sections: readonly string[]
 }
@@ -96,7 +99,8 @@ const sorted = (texts: readonly string[]): string[] => [...new Set(texts)].sort(
 function viewOf({ found }: DerivedBackend): BackendView | undefined {
   if (found === undefined) return undefined
   const services = found.services.map((name) => objectKey({ kind: 'Service', ...name }))
-  return { services: sorted(services), sections: sorted(found.sections) }
+  const { sections, pools = [] } = found
+  return { services: sorted(services), pools, sections: sorted(sections) }
 }
 
 function readerOf(self: ObjectState, read: Reader): BackendReader {
@@ -110,6 +114,10 @@ function readerOf(self: ObjectState, read: Reader): BackendReader {
       ),
     secret: (secret) => referencesFrom(namespace, read).secret(secret),
     stdioSettings: () => read.index('stdio-parameters', '').flatMap((state) => stdioSetting(state)),
+    modelServer(reference) {
+      const { target, failure } = resolveModelServer(reference, self.ref, read)
+      return { target, problem: failure?.message }
+    },
     observedLists: () => read.input<ObservedLists>(observedListsInput(`${namespace}/${name}`)),
     services({ namespaces, services }) {
       const candidates =

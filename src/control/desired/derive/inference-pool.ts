@@ -9,6 +9,7 @@
  * ```
  */
 import type { PodState } from '../../../../events/index.ts'
+import type { ResolvedServer } from '../../../gateway/backends/define.ts'
 import { inferenceGroup } from '../../../ground/model/api-names.ts'
 import type {
   EndpointPicker,
@@ -158,10 +159,14 @@ export function resolveModelServer(
   reference: BackendReference,
   from: Referrer,
   read: Reader,
-): ResolvedBackend<BackendTarget> {
-  const found = resolveRouteBackend(reference, from, read, 'http')
-  const { target, failure } = found
-  if (target.type !== 'pool' || failure === undefined) return found
+): { readonly target: ResolvedServer['target']; readonly failure: Failure | undefined } {
+  const { target, failure } = resolveRouteBackend(reference, from, read, 'http')
+  const { group = '', name, port = 0 } = reference
+  if (group === '' || target.type === 'backend') {
+    // A Service that is missing has no endpoints until it comes.
+    return { target: { type: 'service', namespace: from.namespace, name, port }, failure }
+  }
+  if (target.type !== 'pool' || failure === undefined) return { target, failure }
   const ref = { kind: 'InferencePool', namespace: target.namespace, name: target.name }
   const { problem } = read.value<PoolView>(inferencePoolStage.name, ref) ?? {}
   if (problem?.reason === pickerMissing.reason) return { target, failure: undefined }

@@ -106,11 +106,7 @@ function serverOf(
 ) {
   const { backendRef } = custom ?? {}
   if (backendRef === undefined || provider === undefined) return undefined
-  const { group = '', name, port = 0 } = backendRef
-  const { target, failure } = resolveModelServer(backendRef, { kind, namespace }, read)
-  // A Service that is missing has no endpoints until it comes.
-  const service = { type: 'service', namespace, name, port } as const
-  return { target: group === '' || target.type === 'backend' ? service : target, failure }
+  return resolveModelServer(backendRef, { kind, namespace }, read)
 }
 
 function viewOf(

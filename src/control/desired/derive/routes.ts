@@ -103,17 +103,25 @@ function deriveReach(
   }
   const accepted = parents.filter(({ failure }) => failure === undefined)
   const gateways = [...new Set(accepted.map(({ gateway }) => gateway))].sort()
-  const reached = targets.flatMap((target) =>
+  const pools = targets.flatMap((target) => poolsBehind(target, read))
+  const reached = [...targets, ...pools].flatMap((target) =>
     target.type === 'invalid' ? [] : [objectKey(targetObject(target)), ...behind(target, read)],
   )
   for (const target of new Set(reached)) {
     for (const gateway of gateways) contributions.push(['reach', target, gateway])
   }
-  contributions.push(...poolContributions(parents, isAccepted, targets))
+  contributions.push(...poolContributions(parents, isAccepted, [...targets, ...pools]))
   return { gateways, contributions }
 }
 
-/** Keys of the Services that a GatewayBackend selects, and of the objects in a set of models. */
+/** The InferencePools to which a GatewayBackend sends requests. */
+function poolsBehind(target: BackendTarget, read: Reader): readonly BackendTarget[] {
+  if (target.type !== 'backend' || parentOfSet(target.namespace, target.name)) return []
+  const { pools = [] } = read.value<BackendView>(backendStage.name, targetObject(target)) ?? {}
+  return pools.map((pool) => ({ type: 'pool', ...pool }))
+}
+
+/** Keys of the Services behind a GatewayBackend, and of the objects in a set of models. */
 function behind(target: BackendTarget, read: Reader): readonly string[] {
   if (target.type !== 'backend') return []
   const parent = parentOfSet(target.namespace, target.name)

@@ -6,8 +6,9 @@ import type {
   ProviderGroup,
   ServedModel,
 } from '../../../../ground/model/model-providers.ts'
-import { defineBackend } from '../../define.ts'
+import { type BackendReader, type DerivedBackend, defineBackend } from '../../define.ts'
 import { failoverRules } from '../models/failover.ts'
+import { placeOf } from '../models/products.ts'
 import { configOfNamed, providerNames } from '../providers/index.ts'
 import { type AiSpec, aiSchema, type ProviderSpec } from './schema.ts'
 
@@ -30,14 +31,16 @@ export const aiBackend = defineBackend({
   type: 'ai',
   doc: 'Language models.',
   schema: aiSchema,
-  derive: (spec) => {
+  derive: (spec, reader) => {
     const { failover, sessionAffinity } = spec
+    const problems: string[] = []
+    const groups = providerGroups(spec, (provider) => providerOf(provider, reader, problems))
     const destination = {
-      groups: providerGroups(spec),
+      groups,
       ...(failover && { failover: failoverRules(failover) }),
       ...(sessionAffinity && { affinity: sessionAffinity.source }),
     }
-    return { destination }
+    return { destination, problems, ...foundBehind(groups) }
   },
   parts: ({ groups = [] }) =>
     groups.flatMap(({ providers }, at) =>
@@ -53,19 +56,37 @@ export const aiBackend = defineBackend({
 })
 
 /** Returns the groups, highest priority first; a backend with a single provider has one group. */
-function providerGroups({ provider, groups }: AiSpec): readonly ProviderGroup[] {
+function providerGroups(
+  { provider, groups }: AiSpec,
+  providerOf: (spec: ProviderSpec) => ModelProvider,
+): readonly ProviderGroup[] {
   if (provider !== undefined) return [[providerOf(provider)]]
   return (groups ?? []).map(({ providers }) =>
     providers.map((named) => ({ name: named.name, ...providerOf(named) })),
   )
 }
 
-function providerOf(spec: ProviderSpec): ModelProvider {
-  const { host, port, path } = spec
+/** Returns the Services and pools to which the providers send requests. */
+function foundBehind(groups: readonly ProviderGroup[]): Pick<DerivedBackend, 'found'> {
+  const targets = groups.flat().flatMap(({ target }) => target ?? [])
+  if (targets.length === 0) return {}
+  const namesOf = (type: 'service' | 'pool') =>
+    targets.flatMap((target) =>
+      target.type === type ? [{ namespace: target.namespace, name: target.name }] : [],
+    )
+  return { found: { sections: [], services: namesOf('service'), pools: namesOf('pool') } }
+}
+
+/** Adds to `problems` why the servers in the cluster cannot be reached. */
+function providerOf(spec: ProviderSpec, reader: BackendReader, problems: string[]): ModelProvider {
+  const { host, port, path, custom } = spec
+  const server = custom?.backendRef && reader.modelServer(custom.backendRef)
+  if (server?.problem !== undefined) problems.push(server.problem)
   return {
     config: configOf(spec),
     ...(host !== undefined && { host }),
     ...(port !== undefined && { port }),
+    ...(server && placeOf(server.target)),
     ...(path !== undefined && { path }),
   }
 }
@@ -75,7 +96,8 @@ function configOf(spec: ProviderSpec): ProviderConfig {
   const { pathPrefix } = spec
   for (const [name, set] of Object.entries(spec)) {
     if (!providerNames.includes(name) || typeof set !== 'object') continue
-    return { ...configOfNamed(name, set), ...(pathPrefix !== undefined && { pathPrefix }) }
+    const { backendRef: _server, ...own } = { backendRef: undefined, ...set }
+    return { ...configOfNamed(name, own), ...(pathPrefix !== undefined && { pathPrefix }) }
   }
   return { vendor: '' }
 }

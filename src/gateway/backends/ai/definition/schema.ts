@@ -32,17 +32,30 @@ const oneVendor = exactlyOneOf(...providerNames)
 
 interface Hosted {
   readonly host?: string
+  readonly port?: number
+  readonly custom?: { readonly backendRef?: unknown }
   readonly path?: string
   readonly pathPrefix?: string
 }
 
 const has = (name: string): string => `has(self.${name})`
+const hasServer = '(has(self.custom) && has(self.custom.backendRef))'
 
 const hostForServers = rule<Hosted>({
-  message: `host is required for ${hostlessNames.join(', ')}`,
-  cel: `has(self.host) || !(${hostlessNames.map(has).join(' || ')})`,
+  message: `host is required for ${hostlessNames.join(', ')}, unless custom has a backendRef`,
+  cel: `has(self.host) || !(${hostlessNames.map(has).join(' || ')}) || ${hasServer}`,
   holds: (spec) =>
-    spec.host !== undefined || !hostlessNames.some((name) => Object.hasOwn(spec, name)),
+    spec.host !== undefined ||
+    spec.custom?.backendRef !== undefined ||
+    !hostlessNames.some((name) => Object.hasOwn(spec, name)),
+  at: 'host',
+})
+
+const serverOrHost = rule<Hosted>({
+  message: 'custom.backendRef excludes host and port',
+  cel: `!${hasServer} || !(has(self.host) || has(self.port))`,
+  holds: ({ custom, host, port }) =>
+    custom?.backendRef === undefined || (host === undefined && port === undefined),
   at: 'host',
 })
 
@@ -60,7 +73,7 @@ const prefixOfHost = rule<Hosted>({
   at: 'pathPrefix',
 })
 
-const rules = [oneVendor, hostForServers, prefixOfHost]
+const rules = [oneVendor, hostForServers, serverOrHost, prefixOfHost]
 
 const providerFields = {
   ...providerNameFields,

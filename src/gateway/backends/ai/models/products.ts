@@ -1,7 +1,7 @@
 /** The providers that a model may name, by the names of their products, and what each stands for. */
 import { bareHost } from '../../../../ground/base/bare-host.ts'
 import type { ModelProvider, ProviderConfig } from '../../../../ground/model/model-providers.ts'
-import type { BackendTarget } from '../../../../ground/model/resources.ts'
+import type { ResolvedServer } from '../../define.ts'
 import { configOfNamed } from '../providers/index.ts'
 import { atBase } from '../providers/presets.ts'
 
@@ -55,7 +55,7 @@ interface ProductSettings {
 }
 
 /** What serves a model in the cluster. */
-type ModelServer = Exclude<BackendTarget, { readonly type: 'backend' }>
+type ModelServer = ResolvedServer['target']
 
 /** Returns the provider that a model names. `server` is what its backendRef refers to. */
 export function productProvider(spec: ProductSettings, server?: ModelServer): ModelProvider {
@@ -67,9 +67,12 @@ export function productProvider(spec: ProductSettings, server?: ModelServer): Mo
     ...bedrock,
     ...own,
   })
-  if (server !== undefined) return { config, ...addressOf(server), target: server }
+  if (server !== undefined) return { config, ...placeOf(server) }
   return baseURL === undefined ? { config } : atUrl(config, baseURL)
 }
+
+/** Where requests to a server in the cluster go, with the host and the port that they name. */
+export const placeOf = (server: ModelServer) => ({ ...addressOf(server), target: server })
 
 /** The host and the port that requests name. */
 function addressOf(server: ModelServer): { readonly host: string; readonly port: number } {

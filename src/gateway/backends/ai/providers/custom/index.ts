@@ -70,7 +70,14 @@ const formats = required(
   'Formats that the server has. Requests in other formats are translated to its Completions or Messages.',
 )
 
-const config = object('CustomConfig', { model, formats })
+const config = object('CustomConfig', {
+  model,
+  backendRef: optional(
+    modelServer,
+    'Service or InferencePool in the same namespace that has the servers, in place of host and port.',
+  ),
+  formats,
+})
 
 /** The settings without a model, for models that are objects of their own. */
 export const customModel = object('CustomModelConfig', {
@@ -82,6 +89,6 @@ export const customModel = object('CustomModelConfig', {
 })
 
 export const custom = {
-  config: optional(config, 'Any server, at host. Requires host.'),
+  config: optional(config, 'Any server, at host or behind backendRef.'),
   provider: () => import('./provider.ts'),
 }
