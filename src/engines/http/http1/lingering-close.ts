@@ -63,8 +63,9 @@ export class LingeringClose implements OpenConnection, TransportOwner, TimerOwne
   #mayBeRead(): boolean {
     if (this.transport.backlog === 0) return false
     this.#unsentMs += silenceMs
+    if (this.#unsentMs >= this.#parts.limits.stallTimeoutMs) return false
     this.#hasRead = true
-    return this.#unsentMs < this.#parts.limits.stallTimeoutMs
+    return true
   }
 
   onEnd(): void {
