@@ -15,7 +15,8 @@ const codes = { invalidParams: -32_602, unsupportedVersion: -32_022 } as const
 
 /** Whether nothing goes wrong in this world, so that every request gets what it asks for. */
 export const isCalm = ({ faultChance, servers }: McpPlan): boolean =>
-  faultChance === 0 && servers.every(({ forgetsAt }) => forgetsAt === undefined)
+  faultChance === 0 &&
+  servers.every(({ forgetsAt, isUpAt }) => forgetsAt === undefined && isUpAt === undefined)
 
 /** Whether modern clients are told to begin a session. */
 const needsSessions = ({ isStateless, servers }: McpPlan): boolean =>
@@ -140,8 +141,8 @@ export function checkRenewed(
 ): void {
   if (isStateless || faultChance > 0) return
   for (const { plan: server, sessions } of servers) {
-    const { forgetsAt } = server
-    if (forgetsAt === undefined) continue
+    const { forgetsAt, isUpAt } = server
+    if (forgetsAt === undefined || isUpAt !== undefined) continue
     const later = [...sessions.values()].filter(({ begunAt }) => begunAt > forgetsAt)
     for (const [party, renewed] of Map.groupBy(later, ({ party }) => party)) {
       const own = requests.filter((one) => one.party.tag === party)

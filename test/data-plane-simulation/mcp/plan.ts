@@ -22,6 +22,8 @@ export interface McpServerPlan {
   readonly hasItems: boolean
   /** When it forgets all of its sessions; undefined if it never does. */
   readonly forgetsAt: number | undefined
+  /** Until when it refuses everything with 503; undefined if it is never down. */
+  readonly isUpAt?: number
 }
 
 /** What a server does with a call of a tool. The last four are faults. */
@@ -108,6 +110,15 @@ export function randomMcp(random: Random, itemRandom: Random): McpPlan | undefin
     favourite: random.pick(callStyles),
     faultChance: random.pick([0, 0, 0.15]),
   }
+}
+
+/** Lets servers be down when clients begin their sessions, in a fifth of the worlds with MCP. */
+export function withOutages(plan: McpPlan, random: Random): McpPlan {
+  if (!random.chance(0.2)) return plan
+  const servers = plan.servers.map((server) =>
+    random.chance(0.5) ? { ...server, isUpAt: random.between(500, 6_000) } : server,
+  )
+  return { ...plan, servers }
 }
 
 export const keyOf = (principal: string): string => `mcp-key-${principal}`

@@ -173,6 +173,15 @@ export class McpConnection {
     this.#checkFields(message)
     const text = message.body.toString()
     owner.world.note(`${plan.name} gets ${method} ${text.slice(0, 120)}`)
+    if (owner.world.now < (plan.isUpAt ?? 0)) {
+      const request = requestIn(owner.requests, text)
+      if (request !== undefined && text.includes('"tools/call"')) {
+        request.arrivals++
+        request.refused++
+      }
+      this.reply(503, 'text/plain', 'starting')
+      return
+    }
     const session = this.server.sessionOf(message)
     if (session !== undefined) this.#checkParty(message, text, session)
     if (method === 'GET') this.#stream(message, session)

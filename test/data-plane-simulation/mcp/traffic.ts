@@ -7,7 +7,14 @@ import type { Network } from '../network.ts'
 import { Upstream } from '../upstream.ts'
 import { checkLists, checkRenewed, checkRequest, checkSessions } from './checks.ts'
 import { McpClient } from './client.ts'
-import { type McpPlan, mcpPort, mcpResources, randomMcp, randomMcpClient } from './plan.ts'
+import {
+  type McpPlan,
+  mcpPort,
+  mcpResources,
+  randomMcp,
+  randomMcpClient,
+  withOutages,
+} from './plan.ts'
 import { type McpParty, type McpRequest, partyTag } from './request.ts'
 import { McpServer } from './server.ts'
 
@@ -35,7 +42,8 @@ export class McpTraffic {
     this.#report = report
     this.#random = new Random(world.seed, 'mcp')
     this.#itemRandom = new Random(world.seed, 'mcp items')
-    this.#plan = randomMcp(this.#random, this.#itemRandom)
+    const plan = randomMcp(this.#random, this.#itemRandom)
+    this.#plan = plan && withOutages(plan, new Random(world.seed, 'mcp outages'))
   }
 
   get resources() {
