@@ -1,6 +1,5 @@
 /** Cases of the rules of GatewayBudget. */
-import { type CaseGroup, place } from './case.ts'
-import { accepted, refused } from './refusals.ts'
+import { accepted, type CaseGroup, place, refused } from './case.ts'
 
 const gateway = { group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'edge' }
 const spec = place('GatewayBudget', 'spec')

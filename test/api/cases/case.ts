@@ -84,3 +84,23 @@ export function caseTitle({
 export function byTitle(cases: readonly SchemaCase[]): (readonly [string, SchemaCase])[] {
   return cases.map((example) => [caseTitle(example), example])
 }
+
+export const accepted = (at: Place, written: string, value: unknown): SchemaCase => ({
+  written: `${at.path} ${written}`,
+  kind: at.kind,
+  spec: at.spec(value),
+})
+
+export const refused = (
+  at: Place,
+  written: string,
+  value: unknown,
+  below: string,
+  message?: string,
+): SchemaCase => ({
+  ...accepted(at, written, value),
+  refusedAt: below.startsWith('[')
+    ? `${at.path}${below}`
+    : [at.path, below].filter(Boolean).join('.'),
+  message,
+})

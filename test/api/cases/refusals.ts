@@ -1,33 +1,14 @@
 /** Cases other than bounds and groups, and specs that are accepted although they have no effect. */
 import { routeTypes } from '../../../src/engines/messages/formats/index.ts'
 import {
+  accepted,
   backendPlace,
   type CaseGroup,
   type Place,
   place,
   policyPlace,
-  type SchemaCase,
+  refused,
 } from './case.ts'
-
-export const accepted = (at: Place, written: string, value: unknown): SchemaCase => ({
-  written: `${at.path} ${written}`,
-  kind: at.kind,
-  spec: at.spec(value),
-})
-
-export const refused = (
-  at: Place,
-  written: string,
-  value: unknown,
-  below: string,
-  message?: string,
-): SchemaCase => ({
-  ...accepted(at, written, value),
-  refusedAt: below.startsWith('[')
-    ? `${at.path}${below}`
-    : [at.path, below].filter(Boolean).join('.'),
-  message,
-})
 
 const groups = backendPlace('spec.ai.groups')
 const provider = (name: string) => ({ name, vendorA: {} })
@@ -124,6 +105,20 @@ const amounts: CaseGroup = {
 
 const tls = policyPlace('spec.frontend.tls')
 const modelProvider = backendPlace('spec.ai.provider')
+const toServer = {
+  custom: { backendRef: { name: 'a', port: 80 }, formats: [{ type: 'Completions' }] },
+}
+const both = 'custom.backendRef excludes host and port'
+const modelServers = [
+  accepted(modelProvider, 'without a host for custom with a backendRef', toServer),
+  refused(
+    modelProvider,
+    'with a backendRef and a host',
+    { ...toServer, host: 'a.a' },
+    'host',
+    both,
+  ),
+]
 const azure = backendPlace('spec.ai.provider.azure')
 const vendorB = backendPlace('spec.ai.provider.vendorB')
 const region = backendPlace('spec.ai.provider.vendorF.region')
@@ -205,21 +200,7 @@ const pairs: CaseGroup = {
         'host is required for custom, ollama, vllm, llamacpp, lmstudio, unless custom has a backendRef',
       ),
     ),
-    accepted(modelProvider, 'without a host for custom with a backendRef', {
-      custom: { backendRef: { name: 'a', port: 80 }, formats: [{ type: 'Completions' }] },
-    }),
-    ...[{ host: 'a.example' }, { port: 80 }].map((more) =>
-      refused(
-        modelProvider,
-        `with a backendRef and a ${Object.keys(more)}`,
-        {
-          custom: { backendRef: { name: 'a', port: 80 }, formats: [{ type: 'Completions' }] },
-          ...more,
-        },
-        'host',
-        'custom.backendRef excludes host and port',
-      ),
-    ),
+    ...modelServers,
     refused(
       azure,
       'of Foundry without a project',

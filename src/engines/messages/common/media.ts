@@ -12,7 +12,7 @@ import { LlmError } from '../llm-error.ts'
 const dataUrl = /^data:([^;,]+)(?:;[^;,]+)*;base64,(.*)$/s
 
 /** Reads a data URL (RFC 2397, base64 only); undefined for other URLs. */
-export function dataOfUrl(url: string): { mediaType: string; data: string } | undefined {
+function dataOfUrl(url: string): { mediaType: string; data: string } | undefined {
   const [, mediaType, data] = dataUrl.exec(url) ?? []
   return mediaType !== undefined && data !== undefined ? { mediaType, data } : undefined
 }
