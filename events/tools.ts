@@ -24,7 +24,7 @@ export const toolsObserved = defineEvent<ToolsObservedData>()({
   fields: {
     backend: 'Namespace and name of the GatewayBackend, with a slash.',
     target: 'Name of the target of the backend.',
-    list: '`tools`, `prompts`, `resources` or `resourceTemplates`.',
+    list: '`tools`, `prompts`, `resources` or `resourceTemplates` of an MCP server, or `agents` for the card of an A2A agent.',
     proxy: 'Name of the proxy.',
     isApproved:
       'Whether the versions are approved without an operator: the list is seen for the first time, or pinning was Off.',
@@ -52,7 +52,7 @@ export const toolsApproved = defineEvent<ToolsApprovedData>()({
   fields: {
     backend: 'Namespace and name of the GatewayBackend, with a slash.',
     target: 'Name of the target of the backend.',
-    list: '`tools`, `prompts`, `resources` or `resourceTemplates`.',
+    list: '`tools`, `prompts`, `resources` or `resourceTemplates` of an MCP server, or `agents` for the card of an A2A agent.',
     items: 'Digest of the approved version of each item; null if no version is approved any more.',
     reason: 'Why, in the words of the operator.',
     author: 'Who has approved them.',

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import fc from '../../../test/support/fast-check.ts'
+import { mcpLists } from '../../ground/model/mcp-lists.ts'
 import type {
   BackendTarget,
   DesiredDelta,
@@ -134,7 +135,7 @@ const mcpTarget = record(
 
 const mcpPins = record({
   target: text,
-  list: fc.constantFrom('tools', 'prompts', 'resources', 'resourceTemplates'),
+  list: fc.constantFrom(...mcpLists),
   items: list(record({ name: text, digest: text })),
 })
 
@@ -241,6 +242,18 @@ const resources = {
           // An empty list is not sent.
           pins: fc.array(mcpPins, { minLength: 1, maxLength: 3 }),
         },
+        'pins',
+      ),
+      record(
+        {
+          type: fc.constant('a2a' as const),
+          host: text,
+          port,
+          push: record({ hosts: list(text), addresses: list(text), allowHttp: fc.boolean() }),
+          pinning: fc.constantFrom('Warn', 'Block'),
+          pins: fc.array(mcpPins, { minLength: 1, maxLength: 3 }),
+        },
+        'pinning',
         'pins',
       ),
       record({ type: fc.constant('unsupported' as const), message: text }),

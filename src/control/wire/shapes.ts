@@ -5,6 +5,7 @@ import {
   type Policy,
   ResourceSchema,
 } from '../../../proto/gen/resource_pb.ts'
+import { a2aShapes } from '../../gateway/backends/a2a/wire-shapes.ts'
 import { aiShapes } from '../../gateway/backends/ai/wire-shapes.ts'
 import { poolShapes } from '../../gateway/backends/inference-pool/wire-shapes.ts'
 import { mcpShapes } from '../../gateway/backends/mcp/wire-shapes.ts'
@@ -22,6 +23,7 @@ import type { Findings } from './fields.ts'
 export const policyPhases = ['PreRouting', 'PostRouting'] as const
 
 export const shapes: Shapes = {
+  ...a2aShapes,
   ...aiShapes,
   ...mcpShapes,
   ...poolShapes,

@@ -19,6 +19,7 @@ export const stages = {
   modelRequest: 'once the request to a language model is read, after the policies of the route',
   modelResponse: 'once a language model responds',
   mcpMessage: 'once the message of an MCP client is read, after the policies of the route',
+  a2aMessage: 'once the request of an A2A client is read, after the policies of the route',
   mcpItem: 'for each tool, prompt or resource that an MCP client lists or uses',
   response: 'once there is a response',
   end: 'once the exchange is over',
@@ -193,6 +194,17 @@ export const variableTable: ReadonlyMap<string, VariableEntry> = new Map<string,
       instead: 'use authorization or rateLimit of backend.mcp, or request.headers["mcp-name"]',
     },
   ],
+  [
+    'a2a',
+    {
+      stage: 'a2aMessage',
+      // docs/a2a.md explains the fields.
+      fields: fieldsOf(
+        some('a2aMessage', 'method binding agent taskId contextId messageId tenant version'),
+      ),
+      instead: 'use backend.a2a.authorization',
+    },
+  ],
 ])
 
 /** The names of all variables and of their fields. */
@@ -277,7 +289,7 @@ export const expressionPoints = {
     when: 'when credentials are added to a request for a backend',
     has: [
       ...(['process', 'arrival', 'authentication', 'extAuth', 'extProc', 'routing'] as const),
-      ...(['backend', 'modelRequest', 'mcpMessage', 'mcpItem'] as const),
+      ...(['backend', 'modelRequest', 'mcpMessage', 'mcpItem', 'a2aMessage'] as const),
     ],
   },
   mcpItem: {
@@ -288,6 +300,14 @@ export const expressionPoints = {
       ...(['backend', 'mcpMessage', 'mcpItem'] as const),
     ],
   },
+  a2aMessage: {
+    title: '`backend.a2a.authorization`',
+    when: 'in rules about requests of A2A clients',
+    has: [
+      ...(['process', 'arrival', 'authentication', 'extAuth', 'extProc', 'routing'] as const),
+      ...(['backend', 'a2aMessage'] as const),
+    ],
+  },
   health: {
     title: '`backend.health.unhealthyCondition`',
     when: 'when a response is judged, before policies change it',
@@ -296,12 +316,12 @@ export const expressionPoints = {
   response: {
     title: '`transformation.response`',
     when: 'when a response is changed',
-    has: [...answered, 'mcpMessage', 'mcpItem', 'response'],
+    has: [...answered, 'mcpMessage', 'mcpItem', 'a2aMessage', 'response'],
   },
   observation: {
     title: '`accessLog` and attributes of spans',
     when: 'in logs and spans',
-    has: [...answered, 'mcpMessage', 'mcpItem', 'response', 'end'],
+    has: [...answered, 'mcpMessage', 'mcpItem', 'a2aMessage', 'response', 'end'],
   },
 } as const satisfies Readonly<Record<string, ExpressionPoint>>
 export type ExpressionPointName = keyof typeof expressionPoints

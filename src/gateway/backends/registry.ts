@@ -4,6 +4,8 @@ import type { BackendKind } from '../proxy/request/backend-kind.ts'
 import type { GatewayRuntime } from '../proxy/request/runtime.ts'
 import type { Label } from '../proxy/telemetry/timed-counters.ts'
 import type { BackendTelemetry } from '../proxy/telemetry/types.ts'
+import { a2aKind } from './a2a/proxy/kind.ts'
+import { A2aTelemetry } from './a2a/proxy/record.ts'
 import { aiKind } from './ai/call/kind.ts'
 import { ModelTelemetry } from './ai/call/model-telemetry.ts'
 import { dynamicKind } from './dynamic/proxy/kind.ts'
@@ -26,6 +28,7 @@ const kinds: {
   pool: poolKind,
   ai: aiKind,
   mcp: mcpKind,
+  a2a: a2aKind,
 }
 
 export function addBackendKinds(runtime: GatewayRuntime): void {
@@ -39,4 +42,5 @@ export const backendTelemetry = (
   new PoolTelemetry(),
   new ModelTelemetry(),
   new McpTelemetry(labelTexts),
+  new A2aTelemetry(labelTexts),
 ]

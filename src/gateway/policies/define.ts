@@ -61,6 +61,8 @@ export interface Step {
    * from it.
    */
   readonly mcp?: McpRules
+  /** Rules for requests of A2A clients: returns why one is refused; undefined if it is allowed. */
+  readonly a2a?: { refusal(exchange: Exchange): string | undefined } | undefined
   onRequest?(exchange: Exchange): Verdict | Promise<Verdict>
   onResponse?(exchange: Exchange): void | Promise<void>
   /** Called if the backend has responded to a request of this step with 401. */

@@ -3,6 +3,7 @@
  */
 
 import type { PolicySection } from '../../ground/model/resources.ts'
+import { backendA2a } from '../backends/a2a/policy/index.ts'
 import { backendAi } from '../backends/ai/policy/index.ts'
 import { backendMcp } from '../backends/mcp/policy/index.ts'
 import { accessLog } from './access-log/index.ts'
@@ -95,8 +96,9 @@ const backendPolicies = [
   backendAuth,
   // Only judges responses, so that no other policy depends on it.
   backendHealth,
-  // The last two contain guards and authorization.
+  // The last three contain guards and authorization.
   backendMcp,
+  backendA2a,
   backendAi,
 ] as const
 

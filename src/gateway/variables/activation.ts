@@ -120,6 +120,8 @@ function learnedValue(exchange: Exchange, name: string): CelResult | undefined {
       return learned.llmRequest
     case 'mcp':
       return learned.mcp
+    case 'a2a':
+      return learned.a2a
     default:
       return undefined
   }

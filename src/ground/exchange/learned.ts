@@ -46,6 +46,8 @@ export class Learned {
   #llmRequest: LearnedRecord | undefined
   #llmRequestSource: RecordSource | undefined
   #mcp: (() => LearnedRecord) | undefined
+  /** Details of a request of an A2A client. */
+  a2a: LearnedRecord | undefined
   /**
    * The verified JWT without its scheme, which was removed from the request, for backends that receive it.
    * Expressions and logs cannot see it.
@@ -108,6 +110,7 @@ export class Learned {
     this.#llm = undefined
     this.llmRequest = undefined
     this.#mcp = undefined
+    this.a2a = undefined
     this.jwtToken = undefined
     this.apiKeyToken = undefined
     this.apiKeySource = undefined

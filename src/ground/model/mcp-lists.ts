@@ -1,7 +1,7 @@
 /** What MCP servers list (tools, prompts, resources), as proxies report it and as the log remembers it. */
 
 /** Members of results that are lists, which also name the lists in events. */
-export const mcpLists = ['tools', 'prompts', 'resources', 'resourceTemplates'] as const
+export const mcpLists = ['tools', 'prompts', 'resources', 'resourceTemplates', 'agents'] as const
 export type McpList = (typeof mcpLists)[number]
 
 /** `Block` also withholds items that are not approved from clients. */

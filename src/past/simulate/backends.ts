@@ -165,6 +165,7 @@ const needs: Readonly<Record<BackendKind['type'], 'nothing' | 'others' | 'host'>
   dynamic: 'host',
   ai: 'others',
   mcp: 'others',
+  a2a: 'others',
 }
 const needsByType = new Map<string, (typeof needs)[BackendKind['type']]>([
   ...Object.entries(needs),

@@ -112,6 +112,7 @@ const exactlyOneOf: readonly CaseGroup[] = [
       static: static_,
       dynamicForwardProxy: {},
       mcp: { targets: [{ name: 'a', static: static_ }] },
+      a2a: static_,
     },
     backendPlace('spec'),
   ),
@@ -258,7 +259,7 @@ const atLeastOneOf: readonly CaseGroup[] = [
   ),
   atLeastOne(
     'BackendFull',
-    { ...simple, ...health, ...mcp, ...ai },
+    { ...simple, ...health, ...mcp, a2a: { authorization }, ...ai },
     policyPlace('spec.backend'),
     backendPlace('spec.policies', { spec: { static: static_ } }),
   ),
@@ -303,6 +304,11 @@ const atLeastOneOf: readonly CaseGroup[] = [
     'BackendMCP',
     { authorization, authentication: { jwks } },
     policyPlace('spec.backend.mcp'),
+  ),
+  atLeastOne(
+    'BackendA2A',
+    { authorization, cardSignature: { jwks } },
+    policyPlace('spec.backend.a2a'),
   ),
   atLeastOne('FrontendTCP', { keepalive: {} }, policyPlace('spec.frontend.tcp')),
   atLeastOne(

@@ -1,3 +1,5 @@
+import { mcpLists } from '../../../ground/model/mcp-lists.ts'
+
 /** Values of the enum fields of MCP targets in proto/resource.proto. */
 export const mcpShapes = {
   'Backend.Mcp': { absentIfEmpty: ['pins'] },
@@ -5,5 +7,5 @@ export const mcpShapes = {
     absentIfEmpty: ['secrets'],
     words: { protocol: ['StreamableHTTP', 'SSE'], pinning: ['Warn', 'Block'] },
   },
-  'Backend.Pins': { words: { list: ['tools', 'prompts', 'resources', 'resourceTemplates'] } },
+  'Backend.Pins': { words: { list: mcpLists } },
 } as const

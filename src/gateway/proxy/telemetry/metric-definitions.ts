@@ -13,6 +13,7 @@ export interface MetricDefinition {
 const routeLabels = ['bind', 'gateway', 'listener', 'route', 'route_rule'] as const
 const requestLabels = ['backend', 'protocol', 'method', 'status', 'reason', ...routeLabels] as const
 const mcpLabels = ['backend', 'method', 'target', 'type', 'result', ...routeLabels] as const
+const a2aLabels = ['backend', 'method', 'binding', 'state', 'result', ...routeLabels] as const
 const toolLabels = ['backend', 'target', 'tool', 'result'] as const
 const streamLabels = ['backend', 'protocol', 'reason', ...routeLabels] as const
 const connectionLabels = ['bind', 'gateway', 'listener', 'protocol'] as const
@@ -117,6 +118,10 @@ export const metricDefinitions = {
   mcp_requests_total: counter(
     'MCP messages from clients. `result` is `error` if the answer was an error.',
     mcpLabels,
+  ),
+  a2a_requests_total: counter(
+    'Requests of A2A clients. `result` is `error` if the response was an error; `state` is that of the task, or the last one of a stream.',
+    a2aLabels,
   ),
   mcp_tool_call_duration_seconds: histogram(
     'Duration of requests with calls of MCP tools. Only the first tools of which a call has succeeded have series of their own; all others are `_OTHER`.',

@@ -69,6 +69,16 @@ export class HostResolver {
     return this.#lookUp(host, entry).catch(() => this.#stale(host, entry, age))
   }
 
+  /**
+   * Returns the addresses of all families, although one may be answered late. Use it to check where a host leads.
+   * Rejects with `dns_failed`.
+   */
+  async allAddresses(host: string): Promise<readonly string[]> {
+    const addresses = await this.addresses(host)
+    const complete = await this.#entry(host).awaited
+    return complete === undefined ? addresses : complete.addresses
+  }
+
   /** Like `addresses`, but returns endpoints, which keep their state when addresses change. */
   endpoints(host: string, port: number): NameEndpoints | Promise<NameEndpoints> {
     const addresses = this.addresses(host)

@@ -67,4 +67,5 @@ const wordOf: Readonly<Record<ObservedList['list'], string>> = {
   prompts: 'prompt',
   resources: 'resource',
   resourceTemplates: 'resource template',
+  agents: 'agent',
 }

@@ -1,9 +1,9 @@
 /** Authenticates the clients of an MCP backend before their messages are read. */
 import { andThen } from '../../../../../ground/base/and-then.ts'
-import { withoutRootDot } from '../../../../../ground/base/root-dot.ts'
 import type { RespondVerdict, Verdict } from '../../../../../ground/exchange/exchange.ts'
 import { addNote } from '../../../../../ground/exchange/notes.ts'
 import type { BackendAccess } from '../../../../proxy/config/backend-access.ts'
+import { clientOrigin, sentPath } from '../../../../proxy/request/client-origin.ts'
 import { requireUsable, wholeBackend } from '../../../../proxy/request/destinations.ts'
 import type { RequestContext } from '../../../../proxy/request/request-context.ts'
 import type { GatewayRuntime } from '../../../../proxy/request/runtime.ts'
@@ -82,28 +82,13 @@ function askAll(
 const refusalIn = (verdict: Verdict): Result => (verdict.kind === 'respond' ? verdict : undefined)
 
 /** Returns origin and path as the client sent them, before filters of the route changed them. */
-function clientView(
-  context: RequestContext,
-  { isTrustedProxy, sessionKey }: GatewayRuntime,
-): ClientView {
+function clientView(context: RequestContext, runtime: GatewayRuntime): ClientView {
   const { exchange, original } = context
-  const { request, rawSource } = exchange
-  const forwardedScheme = request.headers.get('x-forwarded-proto')?.trim().toLowerCase()
-  const isForwarded =
-    (forwardedScheme === 'https' || forwardedScheme === 'http') &&
-    isTrustedProxy?.(rawSource.address) === true
-  const scheme = isForwarded ? forwardedScheme : request.scheme
-  const origin = `${scheme}://${withoutRootDot(original?.host ?? request.authority)}`
   const path = sentPath(context)
-  const query = original === undefined ? request.query : original.path.slice(path.length + 1)
-  return { origin, path, query: query ?? '', sessionKey }
-}
-
-/** Path as the client sent it, without the query. */
-function sentPath({ exchange, original }: RequestContext): string {
-  if (original === undefined) return exchange.request.path
-  const mark = original.path.indexOf('?')
-  return mark < 0 ? original.path : original.path.slice(0, mark)
+  const query =
+    original === undefined ? exchange.request.query : original.path.slice(path.length + 1)
+  const origin = clientOrigin(context, runtime)
+  return { origin, path, query: query ?? '', sessionKey: runtime.sessionKey }
 }
 
 const notFound: RespondVerdict = { kind: 'respond', status: 404, reason: 'NotFound' }

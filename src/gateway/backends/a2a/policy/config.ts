@@ -1,0 +1,19 @@
+import type { VerificationKey } from '../../../../engines/auth/jwt/key-set.ts'
+import { list, optional, record } from '../../../../ground/base/shape.ts'
+import {
+  type AuthorizationConfig,
+  shape as authorization,
+} from '../../../policies/authorization/rules.ts'
+import { verificationKey } from '../../../tokens/token-issuer.ts'
+
+/** Version 1 of `backend.a2a` as the proxy receives it. */
+export interface BackendA2aConfig {
+  readonly authorization?: AuthorizationConfig
+  /** Keys of which one must have signed the card; without any, no card is valid. */
+  readonly cardKeys?: readonly VerificationKey[]
+}
+
+export const shape = record<BackendA2aConfig>({
+  authorization: optional(authorization),
+  cardKeys: optional(list(verificationKey)),
+})

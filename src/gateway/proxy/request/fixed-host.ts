@@ -1,0 +1,68 @@
+/** The destination of a backend that has one address or host name. */
+import { isIP } from 'node:net'
+import { andThen } from '../../../ground/base/and-then.ts'
+import { bareHost } from '../../../ground/base/bare-host.ts'
+import type { UpstreamVersion } from '../../../ground/exchange/connection.ts'
+import type { BackendAccess } from '../config/backend-access.ts'
+import type { Destination } from '../upstream/destination.ts'
+import { plainAddress, UpstreamEndpoint } from '../upstream/endpoint.ts'
+import { type RequestTraits, upstreamVersion } from '../upstream/http-version.ts'
+import {
+  atAddress,
+  atHost,
+  type DestinationOptions,
+  type ResolveContext,
+  requireRoom,
+} from './destinations.ts'
+
+export interface FixedHost {
+  /** Host name or IP address, without brackets. */
+  readonly host: string
+  readonly port: number
+  /** Undefined if the host is a name, which has to be resolved. */
+  readonly endpoint?: UpstreamEndpoint
+}
+
+export function fixedHost({ host, port }: { host: string; port: number }): FixedHost {
+  const bare = bareHost(host)
+  if (isIP(bare) === 0) return { host: bare, port }
+  return { host: bare, port, endpoint: new UpstreamEndpoint(plainAddress(bare, port)) }
+}
+
+/** Resolves a fixed host. Throws or rejects with `dns_failed` or `overloaded`. */
+export function atFixedHost(
+  context: ResolveContext,
+  backend: FixedHost,
+  access: BackendAccess,
+  request: RequestTraits,
+  options: DestinationOptions,
+): Destination | Promise<Destination> {
+  const { host, port, endpoint } = backend
+  // Read this before the lookup, because the request may end during the lookup.
+  const version = upstreamVersion(access.policies.connection, request)
+  if (endpoint !== undefined) {
+    requireRoom(context, endpoint)
+    return keptDestination(backend, endpoint, access, version)
+  }
+  const place = { host, port, access, version }
+  return andThen(context.resolver.hosts.endpoints(host, port), atHost, context, place, options)
+}
+
+/** The destination of a host with an IP address, cached until the configuration changes. */
+function keptDestination(
+  backend: FixedHost,
+  endpoint: UpstreamEndpoint,
+  access: BackendAccess,
+  version: UpstreamVersion,
+): Destination {
+  if (access.destinations?.of !== backend) access.destinations = { of: backend }
+  const { destinations } = access
+  let destination = destinations[version]
+  if (destination === undefined) {
+    const { host, port } = backend
+    const place = { host, port, access, version }
+    destination = atAddress(place, endpoint.address, false, endpoint)
+    destinations[version] = destination
+  }
+  return destination
+}
