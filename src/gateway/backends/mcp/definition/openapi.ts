@@ -27,17 +27,30 @@ export function openApiOf(
   reader: BackendReader,
 ): ReadOpenApi {
   if (openapi === undefined) return { member: {}, notes: [], problems: [] }
-  const { configMap } = openapi
-  const read = reader.document(configMap.name, configMap.key ?? 'openapi.yaml')
+  const { configMap, references = [] } = openapi
+  const read = reader.document(configMap.name, configMap.key ?? defaultKey)
   if (typeof read === 'string') return refused(place, read)
+  const others: [string, unknown][] = []
+  for (const { ref, configMap: other } of references) {
+    const found = reader.document(other.name, other.key ?? defaultKey)
+    if (typeof found === 'string') return refused(place, `references ${ref}: ${found}`)
+    others.push([ref, found.value])
+  }
+  // The results of a document do not cover changes of others.
+  if (references.length > 0) {
+    const documents = { document: read.value, references: Object.fromEntries(others) }
+    return check(name, openapi, documents, place)
+  }
   const checked = checkedFor(read.value)
   const key = JSON.stringify([place, name, openapi])
   const before = checked?.get(key)
   if (before !== undefined) return before
-  const found = check(name, openapi, read.value, place)
+  const found = check(name, openapi, { document: read.value }, place)
   checked?.set(key, found)
   return found
 }
+
+const defaultKey = 'openapi.yaml'
 
 const refused = (place: string, why: string): ReadOpenApi => {
   return { member: {}, notes: [], problems: [`${place}: ${why}`] }
@@ -53,10 +66,15 @@ function checkedFor(document: unknown): Map<string, ReadOpenApi> | undefined {
   return found
 }
 
-function check(name: string, openapi: OpenApiSpec, document: unknown, place: string): ReadOpenApi {
-  const { maxResultSize, outputSchemas, configMap: _, ...choice } = openapi
+function check(
+  name: string,
+  openapi: OpenApiSpec,
+  documents: Pick<OpenApiSource, 'document' | 'references'>,
+  place: string,
+): ReadOpenApi {
+  const { maxResultSize, outputSchemas, configMap: _, references: __, ...choice } = openapi
   const source: OpenApiSource = {
-    document,
+    ...documents,
     ...choice,
     ...(maxResultSize !== undefined && { maxResultBytes: maxResultSize }),
     ...(outputSchemas === true && { hasOutputSchemas: true }),

@@ -59,16 +59,27 @@ const openApiTool = object('OpenAPITool', {
   ),
 })
 
+const documentReference = object('OpenAPIDocumentReference', {
+  name: required(shortString, 'Name of a ConfigMap in the namespace of the backend.'),
+  key: optional(shortString, {
+    doc: 'Key of the document, which is JSON or YAML.',
+    default: 'openapi.yaml',
+  }),
+})
+
+const openApiReference = object('OpenAPIReference', {
+  ref: required(
+    longString,
+    'What `$ref` has before `#`, such as `common.yaml`. It is only a name: nothing is fetched.',
+  ),
+  configMap: required(documentReference, 'The document that it stands for.'),
+})
+
 const openApi = object('OpenAPITarget', {
-  configMap: required(
-    object('OpenAPIDocumentReference', {
-      name: required(shortString, 'Name of a ConfigMap in the namespace of the backend.'),
-      key: optional(shortString, {
-        doc: 'Key of the document, which is JSON or YAML.',
-        default: 'openapi.yaml',
-      }),
-    }),
-    'The document: OpenAPI 3.0, 3.1 or 3.2, or Swagger 2.0.',
+  configMap: required(documentReference, 'The document: OpenAPI 3.0, 3.1 or 3.2, or Swagger 2.0.'),
+  references: optional(
+    list(openApiReference, { min: 1, max: 32, unique: { by: ['ref'] } }),
+    'Other documents to which `$ref` may lead. Operations that need any other are left out.',
   ),
   include: selectors(
     'Operations that become tools; all if not set. An operation matches a selector if it has one of each list that is set.',

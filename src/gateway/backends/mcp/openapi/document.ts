@@ -1,4 +1,7 @@
-/** Reads OpenAPI documents. References lead to other parts of the document only: nothing is ever fetched. */
+/**
+ * Reads OpenAPI documents. References lead to other parts of the document, or to documents that were listed: nothing
+ * is ever fetched.
+ */
 import { isObject } from '../../../../ground/base/json-object.ts'
 
 export type Fields = Readonly<Record<string, unknown>>
@@ -21,8 +24,17 @@ export class OpenApiDocument {
   readonly root: Fields
   readonly version: '2.0' | '3.0' | '3.1'
 
+  /** Listed documents by the names that references have. */
+  readonly #others: ReadonlyMap<string, unknown>
+
   /** @throws DocumentProblem if the value is no document of a known version */
-  constructor(value: unknown) {
+  constructor(value: unknown, references: Fields = {}) {
+    this.#others = new Map(
+      Object.entries(references).map(([name, one]) => [
+        bareName(name),
+        rebased(one, bareName(name), 0),
+      ]),
+    )
     if (!isObject(value)) throw new DocumentProblem('the document is not an object')
     this.root = value
     const stated = value.openapi ?? value.swagger
@@ -47,12 +59,15 @@ export class OpenApiDocument {
     throw new DocumentProblem('references lead to each other')
   }
 
-  /** Returns the value that a reference names. @throws DocumentProblem if it is external or names nothing */
+  /** Returns the value that a reference names. @throws DocumentProblem if it names nothing that is known */
   at(ref: string): unknown {
-    if (!ref.startsWith('#')) {
-      throw new DocumentProblem(`$ref ${JSON.stringify(ref)} leads out of the document`)
+    const [name = ''] = ref.split('#', 1)
+    let found = name === '' ? this.root : this.#others.get(bareName(name))
+    if (found === undefined) {
+      throw new DocumentProblem(
+        `$ref ${JSON.stringify(ref)} leads out of the document, and is not among its references`,
+      )
     }
-    let found: unknown = this.root
     for (const part of pointerParts(ref)) {
       const holder = found
       const isThere = typeof holder === 'object' && holder !== null && Object.hasOwn(holder, part)
@@ -74,11 +89,31 @@ export class OpenApiDocument {
   }
 }
 
-/** @throws DocumentProblem if the escapes of a pointer are not valid */
+/** References may name a document beside this one with or without `./`. */
+const bareName = (name: string): string => name.replace(/^\.\//, '')
+
+/** Maximum depth of a listed document. */
+const maxDepth = 128
+
+/** Returns a copy of a listed document in which references to the document itself begin with its name. */
+function rebased(value: unknown, name: string, depth: number): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (depth > maxDepth) throw new DocumentProblem(`${name} is nested too deeply`)
+  if (Array.isArray(value)) return value.map((one) => rebased(one, name, depth + 1))
+  const members = Object.entries(value).map(([key, one]) => {
+    const isOwn = key === '$ref' && typeof one === 'string' && one.startsWith('#')
+    return [key, isOwn ? `${name}${one}` : rebased(one, name, depth + 1)] as const
+  })
+  return Object.fromEntries(members)
+}
+
+/** The parts of the pointer after `#`. @throws DocumentProblem if its escapes are not valid */
 export function pointerParts(ref: string): string[] {
-  if (ref === '#') return []
+  const mark = ref.indexOf('#')
+  const pointer = mark < 0 ? '' : ref.slice(mark + 1)
+  if (pointer === '') return []
   try {
-    return decodeURIComponent(ref.slice(2))
+    return decodeURIComponent(pointer.slice(1))
       .split('/')
       .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
   } catch {

@@ -9,8 +9,9 @@ import {
   OpenApiDocument,
   textIn,
 } from './document.ts'
+import { checkQuery, checkTemplate, parameterPlan, parameterSchema, places } from './parameters.ts'
 import { ToolSchemas } from './schemas.ts'
-import type { ParameterPlace, ParameterPlan } from './serialize.ts'
+import type { ParameterPlan } from './serialize.ts'
 import { isSelected, type OpenApiSource } from './settings.ts'
 import { fromSwagger } from './swagger.ts'
 
@@ -53,7 +54,7 @@ const maxName = 64
  * @throws DocumentProblem if the document is not usable at all
  */
 export function compileDocument(source: OpenApiSource, target: string): CompiledDocument {
-  const document = new OpenApiDocument(source.document)
+  const document = new OpenApiDocument(source.document, source.references)
   const { info } = document.root
   const problems: string[] = []
   const tools = new Map<string, OpenApiTool>()
@@ -202,8 +203,6 @@ interface Input {
   readonly plan: OperationPlan
 }
 
-const places: readonly ParameterPlace[] = ['path', 'query', 'header', 'cookie']
-
 /** The arguments of a tool: an object for each place of parameters, and the body. */
 function inputOf(
   document: OpenApiDocument,
@@ -234,6 +233,7 @@ function inputOf(
   if (body?.plan.required === true) required.push('body')
   const parameters = all.map((one) => parameterPlan(one))
   checkTemplate(path, parameters)
+  checkQuery(parameters)
   return {
     schema: {
       type: 'object',
@@ -279,46 +279,6 @@ function isReserved({ in: place, name }: Fields, credentials: ReadonlySet<string
   return (
     place === 'header' && (reservedHeaders.test(lower) || !/^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(lower))
   )
-}
-
-function parameterSchema(parameter: Fields, schemas: ToolSchemas): unknown {
-  const [media] = Object.values(fieldsOf(parameter.content))
-  const schema = schemas.convert(parameter.schema ?? fieldsOf(media).schema ?? {})
-  const description = textIn(parameter.description)
-  return description === undefined || typeof schema === 'boolean'
-    ? schema
-    : { description, ...fieldsOf(schema) }
-}
-
-const defaultStyles: Readonly<Record<string, string>> = { query: 'form', cookie: 'form' }
-
-/** @throws DocumentProblem */
-function parameterPlan(parameter: Fields): ParameterPlan {
-  const name = textIn(parameter.name)
-  const place = places.find((one) => one === parameter.in)
-  if (name === undefined || name === '' || place === undefined) {
-    throw new DocumentProblem(`a parameter in ${JSON.stringify(parameter.in)} is not supported`)
-  }
-  const style = textIn(parameter.style) ?? defaultStyles[place] ?? 'simple'
-  const explode = parameter.explode
-  return {
-    name,
-    in: place,
-    style,
-    explode: typeof explode === 'boolean' ? explode : style === 'form',
-    allowReserved: place === 'query' && parameter.allowReserved === true,
-    isJson: parameter.content !== undefined,
-  }
-}
-
-/** @throws DocumentProblem if the path has a parameter that is not described */
-function checkTemplate(path: string, parameters: readonly ParameterPlan[]): void {
-  for (const [, name = ''] of path.matchAll(/\{([^{}]+)\}/g)) {
-    if (!parameters.some((one) => one.in === 'path' && one.name === name)) {
-      throw new DocumentProblem(`the parameter {${name}} is not described`)
-    }
-  }
-  if (/[?#\s]/.test(path)) throw new DocumentProblem('the path has a query or white space')
 }
 
 // Bodies ------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import {
   writeHeader,
   writePairs,
   writePath,
+  writeQueryString,
 } from './serialize.ts'
 
 export interface ApiRequest {
@@ -32,7 +33,10 @@ export function requestOf(plan: OperationPlan, args: unknown, boundary: () => st
   const valuesAt = (place: ParameterPlace): Arguments => (groups[place] ?? {}) as Arguments
   const at = (place: ParameterPlace) => plan.parameters.filter((one) => one.in === place)
   const pairs = at('query').map((one) => writePairs(one, argumentOf(valuesAt('query'), one)))
-  const query = pairs.filter((one) => one !== '').join('&')
+  const whole = at('querystring').map((one) =>
+    writeQueryString(one, argumentOf(valuesAt('querystring'), one)),
+  )
+  const query = [...pairs, ...whole].filter((one) => one !== '').join('&')
   const path = writePath(plan.path, plan.parameters, valuesAt('path'))
   const { body } = groups
   return {

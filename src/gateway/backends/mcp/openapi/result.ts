@@ -8,6 +8,8 @@ interface ApiResponse {
   readonly bytes: Uint8Array
   /** Length of the whole body. */
   readonly length: number
+  /** What the model should know about further pages. */
+  readonly pages?: string | undefined
 }
 
 const utf8 = new TextDecoder('utf-8')
@@ -27,7 +29,10 @@ export function resultOf(response: ApiResponse, hasSchema: boolean): object {
   const text = shown === '' ? `HTTP status ${status}, without content` : shown
   // Clients refuse a result without the structured content that the tool promises, unless it is an error.
   if (hasSchema && structured === undefined) return failed(text)
-  return { content: [{ type: 'text', text }], ...(structured && { structuredContent: structured }) }
+  const content = [text, response.pages].flatMap((one) =>
+    one === undefined ? [] : [{ type: 'text', text: one }],
+  )
+  return { content, ...(structured && { structuredContent: structured }) }
 }
 
 /** The text of a response. If it is cut, the text says so. */

@@ -4,7 +4,8 @@
  */
 import { isObject } from '../../../../ground/base/json-object.ts'
 
-export type ParameterPlace = 'path' | 'query' | 'header' | 'cookie'
+/** `querystring` is the whole query (OpenAPI 3.2). */
+export type ParameterPlace = 'path' | 'query' | 'querystring' | 'header' | 'cookie'
 
 export interface ParameterPlan {
   readonly name: string
@@ -186,6 +187,24 @@ export function writePairs(
   return members.length === 0 ? '' : `${own}=${members.flat().join(between)}`
 }
 
+/** Returns a whole query: JSON, or the pairs of a form. @throws ArgumentProblem */
+export function writeQueryString({ name, isJson }: ParameterPlan, value: unknown): string {
+  if (isNothing(value)) return ''
+  if (isJson) return encodeAll(JSON.stringify(value))
+  if (!isObject(value)) return encodeAll(primitive(value, `querystring.${name}`))
+  const plan = {
+    in: 'query',
+    style: 'form',
+    explode: true,
+    allowReserved: false,
+    isJson: false,
+  } as const
+  return entriesOf(value)
+    .map(([key, one]) => writePairs({ ...plan, name: key, isJson: isObject(one) }, one))
+    .filter((one) => one !== '')
+    .join('&')
+}
+
 const maxDeep = 16
 
 function deepPairs(
@@ -225,5 +244,33 @@ function headerText({ explode }: ParameterPlan, value: unknown, where: string): 
 }
 
 /** Returns the pairs of a cookie. @throws ArgumentProblem */
-export const writeCookie = (plan: ParameterPlan, value: unknown): string =>
-  writePairs({ ...plan, allowReserved: false }, value).replaceAll('&', '; ')
+export function writeCookie(plan: ParameterPlan, value: unknown): string {
+  if (plan.style === 'cookie' && !plan.isJson) return plainCookie(plan, value)
+  return writePairs({ ...plan, allowReserved: false }, value).replaceAll('&', '; ')
+}
+
+/** Style `cookie` of OpenAPI 3.2, which encodes nothing. */
+function plainCookie({ name, explode }: ParameterPlan, value: unknown): string {
+  if (isNothing(value)) return ''
+  const where = `cookie.${name}`
+  const atom = (one: unknown): string => {
+    const text = primitive(one, where)
+    // RFC 6265 section 4.1.1: cookie-octet.
+    if (/^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*$/.test(text)) return text
+    throw new ArgumentProblem(
+      `${where} must be ASCII without spaces, commas, semicolons, quotes and backslashes`,
+    )
+  }
+  const pair = (key: string, one: string) => `${encodeAll(key)}=${one}`
+  if (Array.isArray(value)) {
+    const items = value.filter((one) => !isNothing(one)).map(atom)
+    if (explode) return items.map((one) => pair(name, one)).join('; ')
+    return items.length === 0 ? '' : pair(name, items.join(','))
+  }
+  if (!isObject(value)) return pair(name, atom(value))
+  const members = entriesOf(value).map(([key, one]) => [key, atom(one)] as const)
+  if (explode) return members.map(([key, one]) => pair(key, one)).join('; ')
+  return members.length === 0
+    ? ''
+    : pair(name, members.flatMap(([key, one]) => [encodeAll(key), one]).join(','))
+}

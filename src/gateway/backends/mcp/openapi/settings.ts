@@ -28,6 +28,8 @@ interface OpenApiSettings {
 /** A document with the settings, as proxies receive it: JSON. */
 export interface OpenApiSource extends OpenApiSettings {
   readonly document: unknown
+  /** Documents to which `$ref` may lead, by the names that it has for them. */
+  readonly references?: Readonly<Record<string, unknown>>
 }
 
 interface SelectableOperation {

@@ -11,6 +11,7 @@ import { codes, errorText, resultText } from '../../json-rpc.ts'
 import { type McpRequest, readRequest } from '../../message.ts'
 import { metaKeys } from '../../meta-keys.ts'
 import type { OpenApiTool } from '../../openapi/operations.ts'
+import { nextPage, pageHint } from '../../openapi/pages.ts'
 import { type ApiRequest, requestOf } from '../../openapi/request.ts'
 import { failed, resultOf } from '../../openapi/result.ts'
 import { ArgumentProblem } from '../../openapi/serialize.ts'
@@ -113,7 +114,8 @@ export class ApiTransport implements Transport {
     if (body !== undefined) headers.push(['content-type', body.type])
     const isSafe = method === 'GET' || method === 'HEAD'
     const call = new ApiCall(this.#tools.maxResultBytes, listener, (response) => {
-      finish(resultOf(response, tool.hasOutputSchema))
+      const next = nextPage(tool.plan, response.link)
+      finish(resultOf({ ...response, pages: next && pageHint(next) }, tool.hasOutputSchema))
     })
     const onEndpoint = ({ address }: UpstreamEndpoint) => {
       this.endpoint = address.label
@@ -134,7 +136,9 @@ export class ApiTransport implements Transport {
   }
 }
 
-type OnResponse = (response: Parameters<typeof resultOf>[0]) => void
+type OnResponse = (
+  response: Parameters<typeof resultOf>[0] & { readonly link: string | undefined },
+) => void
 
 /** One request to the API. Keeps no more of the response than the result may have. */
 class ApiCall extends LateFlow implements CallListener {
@@ -149,6 +153,7 @@ class ApiCall extends LateFlow implements CallListener {
   #status = 0
   #type = ''
   #stated: number | undefined
+  #link: string | undefined
 
   constructor(maxBytes: number, listener: ResponseListener, onResponse: OnResponse) {
     super()
@@ -172,6 +177,8 @@ class ApiCall extends LateFlow implements CallListener {
     )
     this.#status = status
     this.#type = headers.get('content-type') ?? ''
+    const links = headers.getAll('link')
+    this.#link = links.length === 0 ? undefined : links.join(', ')
     const length = headers.get('content-length')
     this.#stated = length === undefined ? undefined : Number(length)
   }
@@ -196,7 +203,7 @@ class ApiCall extends LateFlow implements CallListener {
 
   #finish(length: number): void {
     const bytes = Buffer.concat(this.#pieces)
-    this.#onResponse({ status: this.#status, type: this.#type, bytes, length })
+    this.#onResponse({ status: this.#status, type: this.#type, bytes, length, link: this.#link })
   }
 
   onFailure(error: GatewayError): void {
