@@ -46,7 +46,7 @@ function ordersServer() {
 }
 
 /** Serves one session for each client that begins one; resolves once it listens. */
-function serve(makeServer, port) {
+export function serve(makeServer, port) {
   const sessions = new Map()
   const begin = async () => {
     const transport = new StreamableHTTPServerTransport({
