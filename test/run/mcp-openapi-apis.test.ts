@@ -28,6 +28,8 @@ const api = useListening(
 const port = await freePort()
 useGateway(() => ({
   manifests: {
+    // No manifest by its name; the ConfigMap of this API takes the document from here.
+    'feed.txt': JSON.stringify(publicApis.feed?.document),
     'all.yaml': mcpManifests(
       port,
       {
@@ -53,7 +55,10 @@ useGateway(() => ({
       Object.entries(publicApis).map(([name, { document, references = {} }]) => {
         const all = { 'openapi.yaml': document, ...references }
         const data = Object.entries(all).map(([key, one]) => [key, JSON.stringify(one)])
-        return configMap(name, Object.fromEntries(data))
+        return configMap(
+          name,
+          name === 'feed' ? { 'openapi.yaml': `\${file:feed.txt}` } : Object.fromEntries(data),
+        )
       }),
     ),
   },

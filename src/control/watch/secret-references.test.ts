@@ -57,6 +57,22 @@ describe('values of Secrets from the environment', () => {
     }
   })
 
+  it('puts a whole file into a ConfigMap, and reads nothing else there', () => {
+    writeFileSync(join(folder, 'api.yaml'), 'openapi: 3.1.0\n')
+    const map = (value: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', data: { key: value } })
+    expect(fill(map(`\${file:api.yaml}`))).toEqual({
+      object: map('openapi: 3.1.0'),
+      problems: [],
+      files: [join(folder, 'api.yaml')],
+    })
+    for (const text of [`\${env:OPENAI_API_KEY}`, `see \${file:api.yaml}`, `$\${file:api.yaml}`]) {
+      expect(fill(map(text))).toEqual({ object: map(text), problems: [], files: [] })
+    }
+    expect(fill(map(`\${file:none.yaml}`)).problems).toEqual([
+      { path: 'data["key"]', message: expect.stringContaining('none.yaml cannot be read') },
+    ])
+  })
+
   it('is linear in a long text', () => {
     const { problems } = fill(secret(`\${env:`.repeat(100_000)))
     expect(problems.length).toBeGreaterThan(0)

@@ -1,5 +1,6 @@
 /**
- * Values of Secrets that a manifest takes from the environment of the gateway, or from files:
+ * Values of Secrets that a manifest takes from the environment of the gateway, or from files, and values of ConfigMaps
+ * that are whole files:
  *
  * ```yaml
  * stringData:
@@ -9,7 +10,8 @@
  *
  * The name is that of an environment variable (POSIX: letters, digits and `_`, no digit first), or a path that
  * begins at the folder of the manifest. `$${env:` stands for the text `${env:`. Only `stringData` of Secrets in
- * files is read so.
+ * files is read so. In `data` of ConfigMaps, which are documents with texts of their own, only an entry that is
+ * `${file:PATH}` and nothing else stands for a file.
  */
 import { resolve } from 'node:path'
 import type { FieldProblem } from '../../../events/index.ts'
@@ -32,32 +34,39 @@ interface Filled {
   readonly files: readonly string[]
 }
 
-/** Puts values in the place of references of a Secret. Returns other objects as they are. */
+/** Puts values in the place of references of a Secret or ConfigMap. Returns other objects as they are. */
 export function withReferences(object: JsonObject, manifest: string, source: References): Filled {
-  const { apiVersion, kind, stringData } = object
-  if (apiVersion !== 'v1' || kind !== 'Secret' || !isObject(stringData)) {
-    return { object, problems: [], files: [] }
-  }
+  const { apiVersion, kind } = object
+  const place = apiVersion === 'v1' && typeof kind === 'string' ? places.get(kind) : undefined
+  const values = place && object[place.member]
+  if (place === undefined || !isObject(values)) return { object, problems: [], files: [] }
+  const { member, mayRefer } = place
   const reader = new ReferenceReader(manifest, source)
-  const entries = Object.entries(stringData).map(([entry, value]) => {
+  const entries = Object.entries(values).map(([entry, value]) => {
     if (typeof value !== 'string' || !mayRefer.test(value)) return [entry, value] as const
-    return [entry, reader.filled(value, `stringData${JSON.stringify([entry])}`)] as const
+    return [entry, reader.filled(value, `${member}${JSON.stringify([entry])}`)] as const
   })
   const { problems, files } = reader
-  return { object: { ...object, stringData: Object.fromEntries(entries) }, problems, files }
+  return { object: { ...object, [member]: Object.fromEntries(entries) }, problems, files }
 }
 
-const mayRefer = /\$\{(?:env|file):/
+/** Where objects of a kind have references, and which values may be some. */
+const places: ReadonlyMap<string, { readonly member: string; readonly mayRefer: RegExp }> = new Map(
+  [
+    ['Secret', { member: 'stringData', mayRefer: /\$\{(?:env|file):/ }],
+    ['ConfigMap', { member: 'data', mayRefer: /^\$\{file:[^}]*\}$/ }],
+  ],
+)
 const reference = /\$(\$?)\{(env|file):([^}]*)\}?/g
 const variable = /^[A-Za-z_][A-Za-z0-9_]*$/
 
-/** Reads the references of one Secret. */
+/** Reads the references of one object. */
 class ReferenceReader {
   readonly problems: FieldProblem[] = []
   readonly files: string[] = []
   readonly #manifest: string
   readonly #source: References
-  /** Bytes that further files of this Secret may have. */
+  /** Bytes that further files of this object may have. */
   #left = maxReferencedBytes
 
   constructor(manifest: string, source: References) {
@@ -100,7 +109,7 @@ class ReferenceReader {
     this.#left -= Buffer.byteLength(read.text)
     if (this.#left >= 0) return { value: read.text }
     return {
-      message: `the files of a Secret may have at most ${maxReferencedBytes} bytes together`,
+      message: `the files of an object may have at most ${maxReferencedBytes} bytes together`,
     }
   }
 }
