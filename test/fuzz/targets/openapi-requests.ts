@@ -3,11 +3,11 @@
  * of OpenAPI refer to, and a few lines for the styles that RFC 6570 does not have.
  */
 import assert from 'node:assert/strict'
-import fc from 'fast-check'
 import { parseTemplate } from 'url-template'
 import { compileDocument } from '../../../src/gateway/backends/mcp/openapi/operations.ts'
 import { requestOf } from '../../../src/gateway/backends/mcp/openapi/request.ts'
 import { ArgumentProblem } from '../../../src/gateway/backends/mcp/openapi/serialize.ts'
+import fc from '../../support/fast-check.ts'
 import { defineTarget } from '../support/target.ts'
 
 type Value = string | number | boolean | readonly string[] | Readonly<Record<string, string>>

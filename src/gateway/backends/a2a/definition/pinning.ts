@@ -5,14 +5,7 @@
 import { countHidden, showHidden } from '../../../../ground/base/hidden-characters.ts'
 import { findList, isApproved, type ObservedLists } from '../../../../ground/model/mcp-lists.ts'
 import type { McpPins } from '../../../../ground/model/mcp-targets.ts'
-
-/** The targets of the lists. */
-const cardTargets = ['agent', 'agent-extended'] as const
-export type CardTarget = (typeof cardTargets)[number]
-
-/** The list in which a card is an item. */
-export const cardList = 'agents'
-export const cardItem = 'card'
+import { cardList, cardTargets } from '../protocol/card-list.ts'
 
 export function pinsOfCards(lists: ObservedLists | undefined): readonly McpPins[] {
   return cardTargets.flatMap((target) => {

@@ -6,7 +6,7 @@ import { maxDefinitionLength } from '../../../../ground/model/mcp-lists.ts'
 import type { Destinations } from '../../../../ground/model/resources.ts'
 import { type FixedHost, fixedHost } from '../../../proxy/request/fixed-host.ts'
 import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
-import { type CardTarget, cardItem, cardList } from '../definition/pinning.ts'
+import { type CardTarget, cardItem, cardList } from '../protocol/card-list.ts'
 import { PushUrlCheck } from './push-urls.ts'
 
 export class A2aBackend {
