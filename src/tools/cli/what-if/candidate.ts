@@ -8,14 +8,10 @@ import { deletedEvent } from '../../../control/watch/difference.ts'
 import { type ObjectKey, objectKey } from '../../../ground/model/names.ts'
 import type { DerivationOptions, Fold } from '../../../past/replay/index.ts'
 import { createFold } from '../../../past/replay/index.ts'
+import type { ComparedStates, ObjectChange } from '../../../past/what-if/states.ts'
 import type { Recording } from '../recording/recording.ts'
 
-export type ObjectChange = 'added' | 'changed' | 'removed'
-
-export interface CandidateState {
-  readonly fold: Fold
-  /** The objects that the candidate changes, including those whose change has no effect. */
-  readonly changes: ReadonlyMap<ObjectKey, ObjectChange>
+export interface CandidateState extends Pick<ComparedStates, 'fold' | 'changes'> {
   /** Objects whose secret values cannot be compared. They count as unchanged. */
   readonly assumed: readonly ObjectKey[]
 }

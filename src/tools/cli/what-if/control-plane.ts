@@ -12,7 +12,7 @@ import {
   contentOf,
   type StateDifferences,
 } from '../../../past/explain/differences.ts'
-import type { ObjectChange } from './candidate.ts'
+import type { ObjectChange } from '../../../past/what-if/states.ts'
 import { newlyOverridden, type OverriddenPolicy } from './overridden.ts'
 import type { States } from './state.ts'
 

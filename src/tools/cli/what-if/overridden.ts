@@ -16,7 +16,7 @@ import { targetObject } from '../../../ground/model/destinations.ts'
 import { type ObjectRef, objectKey, parseObjectKey } from '../../../ground/model/names.ts'
 import type { PolicyPhase, PolicySection, RouteResource } from '../../../ground/model/resources.ts'
 import type { Fold } from '../../../past/replay/index.ts'
-import { authorKey, listenerPlace, ResourceTable } from './resources.ts'
+import { authorKey, listenerPlace, ResourceTable } from '../../../past/what-if/resources.ts'
 
 /** A policy field that another policy overrides at places where it was not overridden by that policy before. */
 export interface OverriddenPolicy {

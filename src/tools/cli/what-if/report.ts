@@ -1,10 +1,10 @@
 /** Formats the answer of `sluice what-if` as text, and as Markdown for a comment on a pull request. */
 
 import { objectKey, objectText } from '../../../ground/model/names.ts'
+import type { ChangeGroup, Example, RequestChanges } from '../../../past/what-if/groups.ts'
 import { printable } from '../shared/printable.ts'
 import { type BudgetRefusals, refusalLines } from './budgets.ts'
 import type { ChangedCondition, ControlPlaneChanges } from './control-plane.ts'
-import type { ChangeGroup, Example, RequestChanges } from './groups.ts'
 import type { OverriddenPolicy } from './overridden.ts'
 
 export interface WhatIfReport extends ControlPlaneChanges {

@@ -4,28 +4,15 @@ import type { AmbiguousPaths } from '../../../gateway/proxy/request/request-path
 import { readFolder } from '../../../past/decisions/read.ts'
 import type { RecordedDecision } from '../../../past/decisions/record.ts'
 import type { StateDifferences } from '../../../past/explain/differences.ts'
-import type { Fold } from '../../../past/replay/index.ts'
-import { requestOf, Simulator } from '../../../past/simulate/index.ts'
+import { type RequestChanges, RequestTally } from '../../../past/what-if/groups.ts'
+import { exampleOf, RecordedRequests } from '../../../past/what-if/recorded-requests.ts'
 import { problemText, recordKeyOf } from '../decisions/source.ts'
 import { type Output, UsageError } from '../shared/output.ts'
 import { counted, withCount } from '../shared/terminal.ts'
 import type { InRange } from './budgets.ts'
-import { RequestComparison } from './compare.ts'
-import { ChangedDestinations } from './destinations.ts'
-import { type Example, type RequestChanges, RequestTally } from './groups.ts'
-import { Places } from './places.ts'
-import { ResourceTable } from './resources.ts'
 import type { States } from './state.ts'
 
-const exampleOf = ({ id, time, request: { method, host, path } }: RecordedDecision): Example => ({
-  id,
-  time,
-  method,
-  host,
-  path,
-})
-
-interface RecordedRequests {
+interface RecordFolder {
   /** Folder of decision records. */
   readonly folder: string
   readonly isIn: InRange
@@ -34,7 +21,7 @@ interface RecordedRequests {
 
 /** Reads the records one after the other. Unreadable parts are reported; the others are compared. */
 export async function compareRequests(
-  { folder, isIn, ambiguousPaths }: RecordedRequests,
+  { folder, isIn, ambiguousPaths }: RecordFolder,
   states: States,
   resources: StateDifferences['resources'],
   report: Output['report'],
@@ -45,27 +32,12 @@ export async function compareRequests(
     for (const _ of records) tally.unchanged()
     return tally.resultOfRecords()
   }
-  const [before, after] = [new ResourceTable(states.present), new ResourceTable(states.fold)]
-  const places = new Places(before, after, resources)
-  const comparison = new RequestComparison(
-    states,
-    places,
-    new ChangedDestinations(before, after, places.changed),
-  )
-  const options = { digestKey: recordKeyOf(folder), settings: { ambiguousPaths } }
-  const open = (fold: Fold) => Simulator.open([...states.secrets, ...fold.resources()], options)
-  const [present, candidate] = [await open(states.present), await open(states.fold)]
+  const requests = await RecordedRequests.open(states, resources, states.secrets, {
+    digestKey: recordKeyOf(folder),
+    settings: { ambiguousPaths },
+  })
   const compare = async (record: RecordedDecision): Promise<void> => {
-    const request = requestOf(record)
-    const now = present.simulate(request)
-    const a = now instanceof Promise ? await now : now
-    if (!places.canReroute && !places.isTouched(a.outcome)) {
-      tally.unchanged()
-      return
-    }
-    const then = candidate.simulate(request)
-    const b = then instanceof Promise ? await then : then
-    const difference = comparison.compare(a, b)
+    const { difference } = await requests.compare(record)
     if (difference === undefined) tally.unchanged()
     else if ('change' in difference) tally.changed(difference.change, exampleOf(record))
     else tally.undecided(difference.undecided, exampleOf(record))
@@ -73,8 +45,7 @@ export async function compareRequests(
   await withCount('requests compared', async (add) => {
     for await (const record of counted(records, add)) await compare(record)
   })
-  present.close()
-  candidate.close()
+  requests.close()
   return tally.resultOfRecords()
 }
 

@@ -1,11 +1,16 @@
 /** `sluice what-if` shows what a change of manifests would change, before it is applied. */
 import { statSync } from 'node:fs'
+import {
+  type ChangeKind,
+  changeKinds,
+  type RequestChanges,
+  RequestTally,
+} from '../../../past/what-if/groups.ts'
 import { timeOf } from '../decisions/source.ts'
 import { readPathRule } from '../explain/request.ts'
 import { type CommandResult, exitCode, type Output, UsageError } from '../shared/output.ts'
 import { budgetRefusals, type InRange } from './budgets.ts'
 import { type ControlPlaneChanges, controlPlaneChanges } from './control-plane.ts'
-import { type ChangeKind, changeKinds, type RequestChanges, RequestTally } from './groups.ts'
 import { reportMarkdown, reportText, type WhatIfReport } from './report.ts'
 import { readStates, type StateOptions, type States } from './state.ts'
 

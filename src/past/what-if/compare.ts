@@ -1,15 +1,15 @@
 /** Compares what would happen to a request under the present state and under the candidate. */
-import type { SimulatedOutcome, Simulation } from '../../../past/simulate/index.ts'
+import type { SimulatedOutcome, Simulation } from '../simulate/index.ts'
 import { Causes } from './causes.ts'
 import type { ChangedDestinations } from './destinations.ts'
 import type { ChangeKind, RequestChange } from './groups.ts'
 import type { Places } from './places.ts'
-import type { States } from './state.ts'
+import type { ComparedStates } from './states.ts'
 
 /** `deny`: the gateway answers with an error. `answer`: it answers otherwise, such as by a redirect. */
 type Effect = 'allow' | 'answer' | 'deny'
 
-type RequestDifference =
+export type RequestDifference =
   | { readonly change: RequestChange }
   | { readonly undecided: string }
   | undefined
@@ -21,7 +21,7 @@ export class RequestComparison {
   readonly #places: Places
   readonly #destinations: ChangedDestinations
 
-  constructor(states: States, places: Places, destinations: ChangedDestinations) {
+  constructor(states: ComparedStates, places: Places, destinations: ChangedDestinations) {
     this.#causes = new Causes(states)
     this.#places = places
     this.#destinations = destinations

@@ -1,21 +1,21 @@
 /** Finds the places (listeners, rules and their destinations) that a change of resources can affect. */
 
 import { isDeepStrictEqual } from 'node:util'
-import { requestRouteKinds } from '../../../control/api/kinds.ts'
+import { requestRouteKinds } from '../../control/api/kinds.ts'
 import {
   listenerLevels,
   ruleLevels,
   type TargetKey,
   targetKey,
-} from '../../../gateway/policies/merge.ts'
+} from '../../gateway/policies/merge.ts'
 import type {
   ListenerResource,
   PolicyResource,
   Resource,
   RouteResource,
-} from '../../../ground/model/resources.ts'
-import type { StateDifferences } from '../../../past/explain/differences.ts'
-import type { SimulatedOutcome } from '../../../past/simulate/index.ts'
+} from '../../ground/model/resources.ts'
+import type { StateDifferences } from '../explain/differences.ts'
+import type { SimulatedOutcome } from '../simulate/index.ts'
 import { listenerPlace, type ResourceTable } from './resources.ts'
 import { movedBackend } from './weights.ts'
 

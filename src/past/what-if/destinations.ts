@@ -3,15 +3,10 @@
  * because it depends on bodies or on other services.
  */
 
-import {
-  type Levels,
-  listenerLevels,
-  ruleLevels,
-  targetKey,
-} from '../../../gateway/policies/merge.ts'
-import { type ObjectRef, objectKey } from '../../../ground/model/names.ts'
-import type { BackendResource, PolicyResource } from '../../../ground/model/resources.ts'
-import type { SimulatedOutcome } from '../../../past/simulate/index.ts'
+import { type Levels, listenerLevels, ruleLevels, targetKey } from '../../gateway/policies/merge.ts'
+import { type ObjectRef, objectKey } from '../../ground/model/names.ts'
+import type { BackendResource, PolicyResource } from '../../ground/model/resources.ts'
+import type { SimulatedOutcome } from '../simulate/index.ts'
 import { listenerPlace, type ResourceTable } from './resources.ts'
 
 type DestinationChange =

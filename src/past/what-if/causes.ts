@@ -1,24 +1,18 @@
 /** Finds the changed object that explains why a request has another outcome. */
-import {
-  type ObjectRef,
-  objectKey,
-  objectText,
-  parseObjectKey,
-} from '../../../ground/model/names.ts'
-import type { SimulatedStep, Simulation } from '../../../past/simulate/index.ts'
-import type { ObjectChange } from './candidate.ts'
+import { type ObjectRef, objectKey, objectText, parseObjectKey } from '../../ground/model/names.ts'
+import type { SimulatedStep, Simulation } from '../simulate/index.ts'
 import { specChanges } from './spec-changes.ts'
-import type { States } from './state.ts'
+import type { ComparedStates, ObjectChange } from './states.ts'
 
 const maxNamed = 3
 
 export class Causes {
-  readonly #states: States
+  readonly #states: ComparedStates
   /** Changed objects, by texts such as `GatewayPolicy shop/users`. */
   readonly #changes = new Map<string, { readonly ref: ObjectRef; readonly change: ObjectChange }>()
   readonly #phrases = new Map<string, string>()
 
-  constructor(states: States) {
+  constructor(states: ComparedStates) {
     this.#states = states
     for (const [key, change] of states.changes) {
       const ref = parseObjectKey(key)

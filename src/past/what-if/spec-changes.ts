@@ -1,6 +1,6 @@
 /** Names the fields in which two versions of an object differ. */
 import { isDeepStrictEqual } from 'node:util'
-import { isObject } from '../../../ground/base/json-object.ts'
+import { isObject } from '../../ground/base/json-object.ts'
 
 const maxChanges = 3
 

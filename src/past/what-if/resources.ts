@@ -1,7 +1,7 @@
 /** Indexes of the resources of a state. */
 
-import { type ListenerPlace, type TargetKey, targetKey } from '../../../gateway/policies/merge.ts'
-import { type ObjectRef, objectKey, objectText } from '../../../ground/model/names.ts'
+import { type ListenerPlace, type TargetKey, targetKey } from '../../gateway/policies/merge.ts'
+import { type ObjectRef, objectKey, objectText } from '../../ground/model/names.ts'
 import type {
   BackendResource,
   ListenerResource,
@@ -9,9 +9,9 @@ import type {
   Resource,
   RouteResource,
   ServiceResource,
-} from '../../../ground/model/resources.ts'
-import type { Fold } from '../../../past/replay/index.ts'
-import type { SimulatedOutcome } from '../../../past/simulate/index.ts'
+} from '../../ground/model/resources.ts'
+import type { Fold } from '../replay/index.ts'
+import type { SimulatedOutcome } from '../simulate/index.ts'
 
 export class ResourceTable {
   readonly byKey = new Map<string, Resource>()

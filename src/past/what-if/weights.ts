@@ -4,8 +4,8 @@
  * the same request always moves alike.
  */
 import { hash } from 'node:crypto'
-import { nameTarget } from '../../../gateway/proxy/config/rules.ts'
-import type { RouteResource } from '../../../ground/model/resources.ts'
+import { nameTarget } from '../../gateway/proxy/config/rules.ts'
+import type { RouteResource } from '../../ground/model/resources.ts'
 
 /** Returns the backend that a request moves to; undefined if it stays. */
 export function movedBackend(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { RouteResource } from '../../../ground/model/resources.ts'
+import type { RouteResource } from '../../ground/model/resources.ts'
 import { movedBackend } from './weights.ts'
 
 function rule(weights: Readonly<Record<string, number>>): RouteResource {
