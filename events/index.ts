@@ -1,5 +1,6 @@
 export * from './api-keys.ts'
 export * from './budget.ts'
+export * from './change.ts'
 export * from './decision.ts'
 export * from './definition.ts'
 export * from './delivery.ts'

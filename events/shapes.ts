@@ -115,6 +115,26 @@ const pinnedVersion = record({
   object: 'object',
 })
 
+const judgedObject = record({ ...name, 'uid?': 'string', 'resourceVersion?': 'string' })
+const unmet = record({ condition: 'string', 'gateway?': 'string', message: 'string' })
+const changedRequests = record({
+  kinds: ['string'],
+  cause: 'string',
+  from: 'string',
+  to: 'string',
+  count: 'number',
+  examples: ['string'],
+})
+const judgedSample = record({
+  requests: 'number',
+  refused: 'number',
+  undecided: 'number',
+  digest: 'string',
+  'from?': assertTime,
+  'to?': assertTime,
+  'limits?': 'string',
+})
+
 const stream: Shape = {
   proxy: 'string',
   'gateway?': 'string',
@@ -217,6 +237,26 @@ const dataShapes: Readonly<Record<string, Shape>> = {
     author: 'string',
   },
   'dev.sluice.pin.lifted.v1': { reason: 'string', author: 'string' },
+  'dev.sluice.protection.set.v1': { mode: 'string' },
+  'dev.sluice.change.passed.v1': {
+    changes: [[judgedObject]],
+    'unmet?': [unmet],
+    'groups?': [changedRequests],
+    'sample?': judgedSample,
+  },
+  'dev.sluice.change.held.v1': {
+    objects: [judgedObject],
+    unmet: [unmet],
+    groups: [changedRequests],
+    sample: judgedSample,
+  },
+  'dev.sluice.change.approved.v1': {
+    'held?': 'number',
+    'emergency?': 'boolean',
+    reason: 'string',
+    author: 'string',
+  },
+  'dev.sluice.change.rejected.v1': { held: 'number', reason: 'string', author: 'string' },
   'dev.sluice.tools.observed.v1': {
     backend: 'string',
     target: 'string',

@@ -13,6 +13,13 @@ import {
   budgetRenamed,
   budgetWarned,
 } from './budget.ts'
+import {
+  changeApproved,
+  changeHeld,
+  changePassed,
+  changeRejected,
+  protectionSet,
+} from './change.ts'
 import { conditionsDecided, desiredPublished } from './decision.ts'
 import { definitionsObserved } from './definition.ts'
 import { configAcked, configRejected, proxyConnected, proxyDisconnected } from './delivery.ts'
@@ -57,6 +64,11 @@ export const vocabulary = [
   apiKeysChanged,
   pinSet,
   pinLifted,
+  protectionSet,
+  changePassed,
+  changeHeld,
+  changeApproved,
+  changeRejected,
   toolsObserved,
   toolsApproved,
   sessionsEnded,

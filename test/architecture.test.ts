@@ -5,6 +5,7 @@ import { clientFormats } from '../src/engines/messages/formats/index.ts'
 import { gatewayConsoleSettings } from '../src/ground/settings/console.ts'
 import { controllerSettings } from '../src/ground/settings/controller.ts'
 import { settings } from '../src/ground/settings/index.ts'
+import { protectionSettings } from '../src/ground/settings/protection.ts'
 import { remoteSettings } from '../src/ground/settings/remote.ts'
 import { stdioSettings } from '../src/ground/settings/stdio.ts'
 
@@ -325,6 +326,7 @@ describe('settings', () => {
       .join('\n')
     const all = {
       ...settings,
+      ...protectionSettings,
       ...controllerSettings,
       ...remoteSettings,
       ...gatewayConsoleSettings,

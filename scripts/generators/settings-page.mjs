@@ -5,6 +5,7 @@ import {
 } from '../../src/ground/settings/console.ts'
 import { controllerSettings } from '../../src/ground/settings/controller.ts'
 import { settings } from '../../src/ground/settings/index.ts'
+import { protectionSettings } from '../../src/ground/settings/protection.ts'
 import { remoteSettings } from '../../src/ground/settings/remote.ts'
 import { stdioSettings } from '../../src/ground/settings/stdio.ts'
 
@@ -27,6 +28,7 @@ export function generate() {
       tableOf(settings),
       '## `sluice run` and `sluice controller`\n',
       tableOf({
+        ...protectionSettings,
         ...gatewayConsoleSettings,
         consoleSignIn: controllerConsoleSettings.consoleSignIn,
         ...stdioSettings,

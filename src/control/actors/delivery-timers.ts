@@ -51,3 +51,19 @@ export class FoldTimers {
     if (this.#pending.delete(timer)) this.#list = undefined
   }
 }
+
+/** Two lists of timers in one. */
+export class JoinedTimers {
+  #parts: readonly (readonly PendingTimer[])[] = []
+  #joined: readonly PendingTimer[] = []
+
+  /** Returns the same array until one of the lists is another one. */
+  join(first: readonly PendingTimer[], second: readonly PendingTimer[]): readonly PendingTimer[] {
+    if (second.length === 0) return first
+    if (this.#parts[0] !== first || this.#parts[1] !== second) {
+      this.#parts = [first, second]
+      this.#joined = [...first, ...second]
+    }
+    return this.#joined
+  }
+}

@@ -20,11 +20,13 @@ import type { Graph } from '../desired/graph.ts'
 import { isSameVersion } from '../desired/object-state.ts'
 import type { Status } from '../desired/status-store.ts'
 import { type ConnectedProxy, Delivery } from './delivery.ts'
-import type { PendingTimer } from './delivery-timers.ts'
+import { JoinedTimers, type PendingTimer } from './delivery-timers.ts'
 import { DeploymentReports } from './deployment-reports.ts'
 import type { EndedSessions } from './ended-sessions.ts'
-import { LogInputs, type StoredInputs } from './log-inputs.ts'
-import { Pin, type PinState, type StoredPin } from './pin.ts'
+import type { FoldSnapshot } from './fold-snapshot.ts'
+import { LogInputs } from './log-inputs.ts'
+import { Pin, type PinState } from './pin.ts'
+import { ProtectedChanges } from './protected-changes.ts'
 import {
   absentResource,
   nextResource,
@@ -32,6 +34,8 @@ import {
   toResourceInput,
 } from './resource.machine.ts'
 import { StatusChanges } from './status-changes.ts'
+
+export type { FoldSnapshot } from './fold-snapshot.ts'
 
 /** Must change if the same log gives other results. Digests are comparable within one version only. */
 export const foldVersion = '15'
@@ -58,23 +62,6 @@ export interface Digests {
   readonly status: string
 }
 
-/** The state of a fold as JSON. */
-export interface FoldSnapshot extends StoredInputs {
-  readonly position: number
-  readonly actors: readonly (readonly [ObjectKey, unknown])[]
-  readonly delivery: unknown
-  readonly keySets: readonly (readonly [uri: string, FetchedKeys])[]
-  readonly deployments: unknown
-  /** Kinds that a setting excludes. Not set before a listing. */
-  readonly unread?: readonly string[]
-  readonly definitions?: string
-  /** Not set if there is none. */
-  readonly pin?: StoredPin
-  readonly statuses: readonly (readonly [ObjectKey, Status])[]
-  /** Epoch of the newest lease holder. Not set if there was none. */
-  readonly epoch?: number
-}
-
 export class Fold {
   readonly graph: Graph
   readonly #actors = new Map<ObjectKey, ResourceSnapshot>()
@@ -85,6 +72,12 @@ export class Fold {
     get: (key) => this.#actors.get(key),
     set: (key, snapshot) => this.#setActor(key, snapshot),
   })
+  /** What waits until it is judged, or approved. */
+  readonly changes = new ProtectedChanges({
+    passed: (key) => this.#pin.newest.get(key) ?? this.#actors.get(key),
+    pass: (key, version) => this.#pin.put(key, version),
+    mark: (key, message) => this.#mark(key, message),
+  })
   readonly #statuses: StatusChanges
   /** URI -> last fetched key set, kept until another one is fetched. */
   readonly #keySets = new Map<string, FetchedKeys>()
@@ -93,8 +86,7 @@ export class Fold {
   #gate = new EpochGate()
   #position = 0
   #changedAt = 0
-  /** The timers of the pin, those of delivery, and both in one. */
-  #joinedTimers: readonly (readonly PendingTimer[])[] | undefined
+  readonly #timers = new JoinedTimers()
   #observed = false
 
   /** `graph` comes from `desired/derivations.ts`; a fold owns its graph. */
@@ -155,6 +147,7 @@ export class Fold {
     const isFolded =
       this.#applyResource(event) ||
       this.#applyPin(event) ||
+      this.#applyChange(event) ||
       this.#applyKeySet(event) ||
       this.#applyListing(event) ||
       this.#applyDefinitions(event) ||
@@ -211,6 +204,7 @@ export class Fold {
       ...(this.#definitions !== undefined && { definitions: this.#definitions }),
       ...this.#inputs.snapshot(),
       ...this.#pin.snapshot(),
+      ...this.changes.snapshot(),
       statuses: this.#statuses.store.entries(),
       ...(this.epoch > 0 && { epoch: this.epoch }),
     }
@@ -236,6 +230,7 @@ export class Fold {
     this.#setDefinitions(snapshot.definitions)
     this.#inputs.restore(snapshot)
     this.#pin.restore(snapshot.pin)
+    this.changes.restore(snapshot.changes)
     this.#position = snapshot.position
     this.#changedAt = snapshot.position
     this.#gate = new EpochGate(snapshot.epoch)
@@ -249,6 +244,7 @@ export class Fold {
   #forget(): void {
     for (const name of [...this.graph.inputs.keys()]) this.graph.setInput(name, undefined)
     this.#actors.clear()
+    this.changes.forget()
     this.#keySets.clear()
     this.#delivery = new Delivery(this.graph)
     this.#deployments = new DeploymentReports(this.graph)
@@ -276,13 +272,7 @@ export class Fold {
 
   /** The pending timers; the same array until they change. */
   timers(): readonly PendingTimer[] {
-    const [own, others] = [this.#pin.timers, this.#delivery.timers()]
-    if (own.length === 0) return others
-    const [first, second, joined] = this.#joinedTimers ?? []
-    if (first === own && second === others && joined !== undefined) return joined
-    const all = [...others, ...own]
-    this.#joinedTimers = [own, others, all]
-    return all
+    return this.#timers.join(this.#delivery.timers(), this.#pin.timers)
   }
 
   /** The configuration that an operator holds in force; undefined if none. */
@@ -310,9 +300,9 @@ export class Fold {
     const { kind, namespace, name } = event.data as ObjectRef
     const ref = { kind, namespace, name }
     const key = objectKey(ref)
-    const before = this.#pin.newest.get(key) ?? this.#actors.get(key) ?? absentResource(ref)
+    const before = this.#newest(key) ?? absentResource(ref)
     const after = nextResource(before, input)
-    if (after !== before) this.#pin.put(key, after)
+    if (after !== before) this.changes.put(key, after)
     const isFirst = before.context.state?.uid !== after.context.state?.uid
     if (isFirst && 'programmed' in event.data && event.data.programmed !== undefined) {
       this.#delivery.remember(key, event.data.programmed)
@@ -323,7 +313,29 @@ export class Fold {
   #applyPin(event: SluiceEvent): boolean {
     if (!this.#pin.apply(event, this.#position)) return false
     this.#observed = true
+    this.changes.markAll()
     return true
+  }
+
+  /** The newest version of an object, whether it is in force or not. */
+  #newest(key: ObjectKey): ResourceSnapshot | undefined {
+    const waiting = this.changes.waiting.get(key)?.newest
+    return waiting ?? this.#pin.newest.get(key) ?? this.#actors.get(key)
+  }
+
+  #applyChange(event: SluiceEvent): boolean {
+    if (!this.changes.apply(event, this.#position)) return false
+    this.#observed = true
+    return true
+  }
+
+  /** Sets why a later version of an object waits, which its condition `Held` shows. */
+  #mark(key: ObjectKey, message: string): void {
+    const actor = this.#actors.get(key)
+    const { state } = actor?.context ?? {}
+    if (actor === undefined || state === undefined) return
+    const context = { ...actor.context, state: { ...state, waits: { message } } }
+    this.#setActor(key, { ...actor, context })
   }
 
   #applyKeySet(event: SluiceEvent): boolean {
@@ -385,6 +397,7 @@ export class Fold {
       this.#actors.set(key, snapshot)
       if (!isSameVersion(before, state)) this.graph.setObject(state)
     }
+    this.changes.noteObject(key, state)
     this.#delivery.noteObject(key, before, state)
     this.#deployments.noteObject(key, state)
   }

@@ -12,7 +12,7 @@ import { type ObjectKey, type ObjectRef, objectKey } from '../../ground/model/na
 import type { ObservedObject } from '../desired/object-state.ts'
 import { hasSameContent } from '../desired/same-content.ts'
 import { FoldTimers, type PendingTimer } from './delivery-timers.ts'
-import { absentResource, type ResourceSnapshot } from './resource.machine.ts'
+import { absentResource, type ResourceSnapshot, takingEffect } from './resource.machine.ts'
 
 /** Kinds that say how the cluster is, not how it should be, or that give and revoke permissions. */
 const heldOnlyIfNamed: ReadonlySet<string> = new Set([
@@ -95,7 +95,7 @@ export class Pin {
     if (event.type === 'dev.sluice.timer.fired.v1') {
       if (!this.#timers.fire(event.data)) return false
     } else if (event.type !== 'dev.sluice.pin.lifted.v1') return false
-    this.#lift()
+    this.#lift(position)
     return true
   }
 
@@ -168,19 +168,19 @@ export class Pin {
       before.delete(key)
       this.#hold(key, pinnedSnapshot(one, position, time), newest)
     }
-    for (const [key, newest] of before) this.#actors.set(key, newest)
+    for (const [key, newest] of before) this.#actors.set(key, takingEffect(newest, position))
     const timers = new Set(rest.until === undefined ? [] : [`${timerPrefix}${position}`])
     this.#timers = new FoldTimers()
     const now = Date.parse(time)
     this.#timers.want(timers, now, Math.max(0, Date.parse(rest.until ?? time) - now), timerPrefix)
   }
 
-  #lift(): void {
+  #lift(position: number): void {
     this.#state = undefined
     this.#timers = new FoldTimers()
     const newest = [...this.#newest]
     this.#newest.clear()
-    for (const [key, snapshot] of newest) this.#actors.set(key, snapshot)
+    for (const [key, snapshot] of newest) this.#actors.set(key, takingEffect(snapshot, position))
   }
 
   /** The version in force gets the condition `Pinned`, which names the one that waits. */

@@ -207,3 +207,11 @@ export function toResourceInput(event: SluiceEvent, sequence: number): ResourceI
       return undefined
   }
 }
+
+/** A version that takes effect now: proxies have it in force once they have acknowledged this position. */
+export function takingEffect(version: ResourceSnapshot, position: number): ResourceSnapshot {
+  const { state } = version.context
+  if (state === undefined) return version
+  const now = { ...state, generationSequence: position }
+  return { ...version, context: { ...version.context, state: now } }
+}

@@ -184,6 +184,45 @@ const stdio = object('StdioSpec', {
   ),
 })
 
+const share = text({ max: 8, pattern: '^(100|[0-9]{1,2}(\\.[0-9]{1,4})?)%$' })
+
+const changeProtection = object('ChangeProtection', {
+  mode: optional(
+    choice('ChangeProtectionMode', {
+      Off: 'changes take effect at once',
+      Warn: 'changes are judged and take effect; conditions that are not met are reported',
+      Hold: 'changes that do not meet a condition wait until they are approved',
+    }),
+    { doc: 'What happens to changes.', default: 'Off' },
+  ),
+  maxRefused: optional(share, {
+    doc: 'Maximum share of the recorded requests to the Gateway that become refused or unrouted.',
+    default: '0.1%',
+  }),
+  maxUndecided: optional(share, {
+    doc: 'Maximum share of the recorded requests to the Gateway of which it is unknown what the change does to them.',
+    default: '5%',
+  }),
+  removedProtections: optional(
+    choice('ChangeProtectionRemoval', {
+      Refuse: 'they do not meet the condition',
+      Allow: 'they are not looked at',
+    }),
+    {
+      doc: 'Changes that remove authentication, authorization, a limit, a guard or this protection from something that remains.',
+      default: 'Refuse',
+    },
+  ),
+  lostListeners: optional(
+    choice('ChangeProtectionListeners', {
+      Refuse: 'they do not meet the condition',
+      Allow: 'they are not looked at',
+    }),
+    { doc: 'Changes after which a listener no longer serves.', default: 'Refuse' },
+  ),
+})
+export type ChangeProtectionSpec = Infer<typeof changeProtection>
+
 const metadataMap = map(text({ max: 262_144 }), { keys: key, max: 256, refusesNull: true })
 
 const overlay = object('KubernetesResourceOverlay', {
@@ -224,6 +263,10 @@ export const gatewayParametersSpec = object('ParametersSpec', {
   stdio: optional(
     stdio,
     'Lets proxies run MCP servers that are commands (`stdio` targets), in a container beside the proxy. Off if not set.',
+  ),
+  changeProtection: optional(
+    changeProtection,
+    'Judges changes on recorded requests before they take effect. Parameters of a Gateway replace those of its class as a whole.',
   ),
   deployment: optional(overlay, 'Changes to the generated Deployment.'),
   service: optional(overlay, 'Changes to the generated Service.'),

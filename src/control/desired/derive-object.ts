@@ -7,7 +7,7 @@ type Status = Readonly<Record<string, unknown>>
 /**
  * If `derive` throws, the object is derived as a refused one: its status reports the error, and a policy closes its
  * targets. Other objects are not affected. An object of which an operator holds an earlier version gets the condition
- * `Pinned`.
+ * `Pinned`, and one of which `changeProtection` does so gets `Held`.
  */
 export function deriveObject<Derived extends { readonly status?: Status }>(
   derive: (state: ObjectState) => Derived,
@@ -15,10 +15,17 @@ export function deriveObject<Derived extends { readonly status?: Status }>(
   nothing: Derived,
 ): Derived {
   const derived = deriveSafely(derive, state, nothing)
-  const { held, generation } = state
-  if (held === undefined || derived.status === undefined) return derived
-  const pinned = conditionTrue('Pinned', 'HeldByOperator', generation, held.message)
-  return { ...derived, status: withCondition(derived.status, pinned) }
+  const { held, waits, generation } = state
+  let { status } = derived
+  if (status === undefined || (held === undefined && waits === undefined)) return derived
+  if (held !== undefined) {
+    const pinned = conditionTrue('Pinned', 'HeldByOperator', generation, held.message)
+    status = withCondition(status, pinned)
+  }
+  if (waits !== undefined) {
+    status = withCondition(status, conditionTrue('Held', 'ChangeHeld', generation, waits.message))
+  }
+  return { ...derived, status }
 }
 
 function deriveSafely<Derived>(

@@ -50,6 +50,8 @@ export interface ObjectState {
   readonly refused: RefusedVersion | undefined
   /** Set if an operator holds this version, so that a later one waits. */
   readonly held?: { readonly message: string }
+  /** Set if `changeProtection` keeps this version in force, so that a later one waits. */
+  readonly waits?: { readonly message: string }
 }
 
 /** Whether two states of an object in one log are the same. */
@@ -59,6 +61,7 @@ export function isSameVersion(a: ObjectState | undefined, b: ObjectState): boole
     a.resourceVersion === b.resourceVersion &&
     a.generationSequence === b.generationSequence &&
     a.held?.message === b.held?.message &&
+    a.waits?.message === b.waits?.message &&
     hasSameContent(a.age, b.age)
   )
 }

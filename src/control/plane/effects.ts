@@ -1,5 +1,5 @@
 /**
- * Performs what the fold asks for (timers, key sets) on the replica that may write the log, and logs certificates
+ * Performs what the fold asks for (timers, key sets, judgements of changes) on the replica that may write the log, and logs certificates
  * that expire.
  */
 import type { Fold } from '../actors/fold.ts'
@@ -8,9 +8,11 @@ import type { SecretStore } from '../effects/secret-store.ts'
 import { Timers } from '../effects/timers.ts'
 import type { AppendQueue } from './append-queue.ts'
 import { CertificateWatch } from './certificate-watch.ts'
+import { ChangeJudge } from './change-judge.ts'
 import type { ControlPlaneOptions } from './parts.ts'
 
-interface EffectsOptions extends Pick<ControlPlaneOptions, 'clusterDomain' | 'timing'> {
+interface EffectsOptions
+  extends Pick<ControlPlaneOptions, 'clusterDomain' | 'timing' | 'judging' | 'notify'> {
   readonly fold: Fold
   readonly secrets: SecretStore
   readonly writer: Pick<AppendQueue, 'append'>
@@ -25,6 +27,7 @@ export class Effects {
   readonly #timers: Timers
   readonly #keySets: KeySetFetcher
   readonly #certificates: CertificateWatch
+  readonly #judge: ChangeJudge
 
   constructor(options: EffectsOptions) {
     const { fold, secrets, clusterDomain, timing, writer, epoch, onNotice, onRecovered } = options
@@ -33,6 +36,13 @@ export class Effects {
       ...timing,
       epoch,
       append: (events) => writer.append('effect', events),
+    })
+    this.#judge = new ChangeJudge({
+      ...options.judging,
+      fold,
+      epoch,
+      append: (events) => writer.append('decision', events),
+      notify: options.notify,
     })
     this.#certificates = new CertificateWatch({ objects: () => fold.graph.objects(), onNotice })
     this.#keySets = new KeySetFetcher({
@@ -50,11 +60,12 @@ export class Effects {
     })
   }
 
-  /** Sets the timers and key sets that the fold asks for now, and checks certificates. */
+  /** Sets the timers and key sets that the fold asks for now, checks certificates, and judges changes that wait. */
   update(): void {
     const { fold, epoch } = this.#options
     this.#timers.want(fold.timers())
     this.#certificates.update()
+    this.#judge.update()
     this.#keySets.update(epoch() === undefined ? [] : fold.graph.keySets.all())
   }
 
@@ -66,6 +77,7 @@ export class Effects {
   async close(): Promise<void> {
     this.#timers.close()
     this.#certificates.close()
+    this.#judge.close()
     await this.#keySets.close()
   }
 }

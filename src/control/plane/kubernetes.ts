@@ -22,11 +22,12 @@ import { servedCertificate } from './controller/xds-certificate.ts'
 import { EndedRecorder } from './ended-recorder.ts'
 import { type OpenedLog, tooNewText } from './open-log.ts'
 import type { ControlPlaneOptions, OpenLease, StartedPlane } from './parts.ts'
+import { recordedRequests } from './recorded-requests.ts'
 import { ToolsRecorder } from './tools-recorder.ts'
 
 export interface ControllerSessionOptions
   extends ClusterOptions,
-    Pick<ControlPlaneOptions, 'every'> {
+    Pick<ControlPlaneOptions, 'every' | 'judging'> {
   readonly isInCluster: boolean
   readonly health: ControllerHealth
   /** Who stores the time series of proxies. If omitted, they are not stored. */
@@ -58,6 +59,7 @@ export async function openSession(
     leaseDurationMs: settings.leaseDurationMs,
     clusterDomain: settings.clusterDomain,
     logRetention: settings.logRetention,
+    judging: options.judging ?? recordedRequests({ nats: settings.nats }),
     notify,
     onFault: (error) => plane.writer.fail(error),
     onWait: (reason) => health.set('log', reason ?? 'being read'),

@@ -10,6 +10,7 @@ import type { ResourceIndex } from '../watch/resource-index.ts'
 import type { ProxyReports } from '../xds/delivery-recorder.ts'
 import type { AppendQueue } from './append-queue.ts'
 import type { BudgetLedger } from './budget-ledger.ts'
+import type { JudgingOptions } from './change-judge.ts'
 import type { ControllerMetrics } from './controller/metrics.ts'
 import type { OpenedLog } from './open-log.ts'
 
@@ -112,6 +113,8 @@ export interface ControlPlaneOptions<Chosen extends ControlPlaneParts = ControlP
   readonly every?: { readonly snapshot?: number; readonly digests?: number }
   /** Clock and grace period of the timers, which tests shorten. */
   readonly timing?: Pick<TimersOptions, 'clock' | 'graceMs'>
+  /** How changes are judged that wait under `changeProtection`. */
+  readonly judging?: JudgingOptions
   readonly metrics: Pick<ControllerMetrics, 'add'>
   readonly notify: (severity: LogLevel, text: string) => void
   /** Called after a bug: published configuration may be stale from now on. */

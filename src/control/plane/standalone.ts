@@ -35,6 +35,7 @@ import {
 } from './open-log.ts'
 import type { ControlPlaneOptions, OpenLease, Sinks } from './parts.ts'
 import { reachableAddress } from './reachable-address.ts'
+import { recordedRequests } from './recorded-requests.ts'
 import { ToolsRecorder } from './tools-recorder.ts'
 
 interface StandaloneOptions
@@ -46,6 +47,8 @@ interface StandaloneOptions
   readonly leaseDurationMs?: number
   /** How long events of the ledger of budgets are kept. If 0 or omitted, all are kept. */
   readonly ledgerRetentionMs?: number
+  /** How changes are judged on recorded requests before they take effect. */
+  readonly changeProtection?: keyof typeof protectionModes
   readonly proxy: Omit<ProxyOptions, 'channel' | 'name'>
   /** Set if commands of MCP targets run: why their network is not off; empty if it is. */
   readonly stdioNetwork?: string
@@ -69,6 +72,8 @@ export interface Standalone {
    */
   stop(): Promise<boolean>
 }
+
+const protectionModes = { off: 'Off', warn: 'Warn', hold: 'Hold' } as const
 
 const soleProxy = 'local'
 const defaultLeaseMs = 15_000
@@ -165,6 +170,7 @@ function openPlane(
     onFault,
     onProblem,
     conditions,
+    changeProtection = 'off',
     leaseDurationMs = defaultLeaseMs,
     ledgerRetentionMs: retentionMs = 0,
     stdioNetwork,
@@ -206,6 +212,10 @@ function openPlane(
     leaseDurationMs,
     leaseWaitMs: firstWaitMs,
     clusterDomain,
+    judging: {
+      mode: protectionModes[changeProtection],
+      ...recordedRequests({ folder: proxy.records?.folder, settings: { ...proxy, clusterDomain } }),
+    },
     metrics,
     notify,
     onFault,

@@ -34,6 +34,45 @@ export function readFolder(folder: string, text?: string): Generator<ReadResult>
   return mergeByEnd([...rings.values()].map((names) => readFiles(folder, names, text)))
 }
 
+/** Yields at most a number of decisions of a folder, about the newest ones; unreadable parts are skipped. */
+export function* readNewest(folder: string, most: number): Generator<RecordedDecision> {
+  const rings = [...Map.groupBy(decisionFiles(folder), ringOf).values()]
+  const mostOfRing = Math.ceil(most / Math.max(1, rings.length))
+  for (const names of rings) yield* newestOfRing(folder, names.toReversed(), mostOfRing)
+}
+
+function* newestOfRing(
+  folder: string,
+  names: readonly string[],
+  most: number,
+): Generator<RecordedDecision> {
+  let left = most
+  for (const name of names) {
+    for (const block of blocksIn(join(folder, name)).toReversed()) {
+      if (left <= 0) return
+      try {
+        for (const decision of readBlock(block)) {
+          if (left-- <= 0) return
+          yield decision
+        }
+      } catch {
+        // The block was damaged, or has another version.
+      }
+    }
+  }
+}
+
+/** The readable blocks of a file; none if a running proxy has deleted it. */
+function blocksIn(file: string): Buffer[] {
+  try {
+    return [...framesOf(readFileSync(file))].flatMap((frame) =>
+      'block' in frame ? [frame.block] : [],
+    )
+  } catch {
+    return []
+  }
+}
+
 /** Returns the name of the ring: the file name without the number of the file. */
 const ringOf = (name: string): string => name.slice(0, name.lastIndexOf('-'))
 

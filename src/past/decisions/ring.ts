@@ -3,7 +3,7 @@
  * oldest files are deleted. Only one block is written at a time, and callers never wait: they check
  * `isBusy` before they append.
  */
-import { close, open, readdirSync, statSync, unlink, write } from 'node:fs'
+import { close, open, readdirSync, readFileSync, statSync, unlink, write } from 'node:fs'
 import { join } from 'node:path'
 import { makeFolder } from '../../ground/base/make-folder.ts'
 
@@ -22,6 +22,15 @@ const extension = '.decisions'
 
 /** Returns the path of the key of the digests in the records of a folder. */
 export const digestKeyPath = (folder: string): string => join(folder, 'digest.key')
+
+/** Reads the key of the digests in the records from their folder. Returns undefined if there is no key file. */
+export function recordKeyOf(folder: string): Uint8Array | undefined {
+  try {
+    return readFileSync(digestKeyPath(folder))
+  } catch {
+    return undefined
+  }
+}
 
 /** The names of a ring sort by age. */
 const fileName = (ring: string, number: number): string =>

@@ -1,5 +1,5 @@
 /** Formats events as short texts for people. */
-import type { SluiceEvent } from '../../../events/index.ts'
+import type { SluiceEvent, UnmetCondition } from '../../../events/index.ts'
 import { keySetText } from '../../ground/model/key-sets.ts'
 import { type ObjectRef, objectText } from '../../ground/model/names.ts'
 
@@ -35,6 +35,15 @@ const details: {
   'dev.sluice.pin.set.v1': ({ to, objects, author, reason }) =>
     `position ${to}, ${objects.length} objects (${author}: ${reason})`,
   'dev.sluice.pin.lifted.v1': ({ author, reason }) => `${author}: ${reason}`,
+  'dev.sluice.protection.set.v1': ({ mode }) => `mode ${mode}`,
+  'dev.sluice.change.passed.v1': ({ changes, unmet = [] }) =>
+    `${changes.flat().map(objectText).join(', ')}${unmet.length === 0 ? '' : `, although ${unmetText(unmet)}`}`,
+  'dev.sluice.change.held.v1': ({ objects, unmet }) =>
+    `${objects.map(objectText).join(', ')}: ${unmetText(unmet)}`,
+  'dev.sluice.change.approved.v1': ({ held, author, reason }) =>
+    `${held === undefined ? 'everything that waits, in an emergency' : `change ${held}`} (${author}: ${reason})`,
+  'dev.sluice.change.rejected.v1': ({ held, author, reason }) =>
+    `change ${held} (${author}: ${reason})`,
   'dev.sluice.timer.fired.v1': ({ timer }) => timerText(timer),
   'dev.sluice.lease.acquired.v1': ({ holder, epoch }) => `${holder}, epoch ${epoch}`,
   'dev.sluice.lease.lost.v1': ({ holder, epoch }) => `${holder}, epoch ${epoch}`,
@@ -43,6 +52,9 @@ const details: {
   'dev.sluice.digest.differed.v1': ({ replica, other, position }) =>
     `replicas ${replica} and ${other} at position ${position}`,
 }
+
+const unmetText = (unmet: readonly UnmetCondition[]): string =>
+  unmet.map(({ message }) => message).join('; ')
 
 export function eventDetail({ type, data }: SluiceEvent): string {
   const detail = details[type] as ((data: SluiceEvent['data']) => string) | undefined

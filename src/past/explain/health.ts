@@ -13,6 +13,7 @@ const negativeTypes = new Set([
   'OverlappingTLSConfig',
   'InsecureFrontendValidationMode',
   'Pinned',
+  'Held',
 ])
 
 type Decided = Pick<Condition, 'type' | 'status' | 'reason'>

@@ -4,6 +4,7 @@
  */
 import { Command } from 'commander'
 import { addAi } from './ai/index.ts'
+import { addApprove, addReject } from './approve/index.ts'
 import { addBisect } from './bisect/index.ts'
 import { addBudgets } from './budgets/index.ts'
 import { addCatalog } from './catalog/index.ts'
@@ -65,6 +66,8 @@ const commands: readonly ((program: Command) => void)[] = [
   addWhatIf,
   addRollback,
   addFreeze,
+  addApprove,
+  addReject,
   addRender,
   addCrds,
   addVersion,

@@ -12,6 +12,7 @@ import type { InstallOwners } from '../../kube/index.ts'
 import { withSpend } from '../../ledger/balances.ts'
 import type { BudgetWarning } from '../../ledger/budget-state.ts'
 import { newEvent } from '../../log/index.ts'
+import { heldEvents } from '../../status/change-events.ts'
 import { conditionEvents } from '../../status/condition-events.ts'
 import { EventRecorder } from '../../status/event-recorder.ts'
 import { RefusalEvents } from '../../status/refusal-events.ts'
@@ -110,6 +111,10 @@ export class ClusterSinks implements Sinks {
 
   folded(event: SluiceEvent): void {
     if (event.type === 'dev.sluice.config.rejected.v1') this.#refusals?.add(event.data)
+    if (event.type === 'dev.sluice.change.held.v1' && this.#plane.isWriting()) {
+      const position = this.#plane.fold.position
+      for (const one of heldEvents(event.data, position)) this.#events?.record(one)
+    }
     this.#class.folded()
   }
 

@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander'
 import { gatewayConsoleSettings } from '../../../ground/settings/console.ts'
 import { settings } from '../../../ground/settings/index.ts'
+import { protectionSettings } from '../../../ground/settings/protection.ts'
 import { addSettings, clientKeyOptions, collect, port } from '../shared/options.ts'
 import { processOutput } from '../shared/output.ts'
 import type { AiOptions } from './ai.ts'
@@ -31,13 +32,15 @@ export function addAi(program: Command): void {
     )
     .option('--print', 'print the manifests, and do not run')
   clientKeyOptions(command, 'at each start')
-  addSettings(command, { ...settings, ...gatewayConsoleSettings }).action(async (given: Given) => {
-    const { ai } = await import('./ai.ts')
-    const keyVariables = Object.fromEntries(
-      vendors.map(({ name }) => [name, given[`${name}KeyEnv`] as string | undefined]),
-    )
-    process.exitCode = await ai({ ...given, keyVariables }, processOutput)
-  })
+  addSettings(command, { ...settings, ...protectionSettings, ...gatewayConsoleSettings }).action(
+    async (given: Given) => {
+      const { ai } = await import('./ai.ts')
+      const keyVariables = Object.fromEntries(
+        vendors.map(({ name }) => [name, given[`${name}KeyEnv`] as string | undefined]),
+      )
+      process.exitCode = await ai({ ...given, keyVariables }, processOutput)
+    },
+  )
 }
 
 type Given = Omit<AiOptions, 'keyVariables'> & Readonly<Record<string, unknown>>

@@ -1,5 +1,5 @@
 /** Reads decision records from a folder or a NATS server, and selects some of them. */
-import { readFileSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { parseDurationMs } from '../../../ground/base/duration.ts'
 import { limitPeriodMs } from '../../../ground/base/limit-periods.ts'
 import {
@@ -9,7 +9,6 @@ import {
   readFolder,
 } from '../../../past/decisions/read.ts'
 import type { RecordedDecision } from '../../../past/decisions/record.ts'
-import { digestKeyPath } from '../../../past/decisions/ring.ts'
 import { parseTimeMs } from '../recording/recording.ts'
 import { type Output, UsageError } from '../shared/output.ts'
 
@@ -18,15 +17,6 @@ export interface DecisionSource {
   readonly recordDir?: string
   /** Address of a NATS server that stores records. */
   readonly nats?: string
-}
-
-/** Reads the key of the digests in the records from their folder. Returns undefined if there is no key file. */
-export function recordKeyOf(folder: string): Uint8Array | undefined {
-  try {
-    return readFileSync(digestKeyPath(folder))
-  } catch {
-    return undefined
-  }
 }
 
 /**

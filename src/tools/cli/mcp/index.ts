@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander'
 import { gatewayConsoleSettings } from '../../../ground/settings/console.ts'
 import { settings } from '../../../ground/settings/index.ts'
+import { protectionSettings } from '../../../ground/settings/protection.ts'
 import { stdioSettings } from '../../../ground/settings/stdio.ts'
 import type { RunOptions } from '../run/run.ts'
 import {
@@ -45,12 +46,15 @@ export function addMcp(program: Command): void {
     .command('run')
     .description('run the gateway with the servers that were added')
     .addOption(file())
-  addSettings(running, { ...settings, ...gatewayConsoleSettings, ...stdioSettings }).action(
-    async (options: FileOption & Omit<RunOptions, 'file'>) => {
-      const { runServers } = await import('./mcp.ts')
-      process.exitCode = await runServers(options, processOutput)
-    },
-  )
+  addSettings(running, {
+    ...settings,
+    ...protectionSettings,
+    ...gatewayConsoleSettings,
+    ...stdioSettings,
+  }).action(async (options: FileOption & Omit<RunOptions, 'file'>) => {
+    const { runServers } = await import('./mcp.ts')
+    process.exitCode = await runServers(options, processOutput)
+  })
   addHelp(group)
 }
 

@@ -58,7 +58,7 @@ const writer = { source: '/sluice/rollback', epoch: 0 } as const
 const subject = { kind: 'Desired', name: 'pin' }
 
 /** @throws UsageError */
-function signed({ reason, author = userInfo().username }: PinChange) {
+export function signed({ reason, author = userInfo().username }: PinChange) {
   if (reason === undefined) {
     throw new UsageError('--reason is required; it is shown in the log and in conditions')
   }
@@ -271,7 +271,7 @@ function pinEvents(
 }
 
 /** Waits until all gateways that are connected have the state in force. Returns what became of it. */
-async function waitForGateways(fold: Fold, readOn: () => Promise<void>): Promise<string> {
+export async function waitForGateways(fold: Fold, readOn: () => Promise<void>): Promise<string> {
   await readOn()
   const position = fold.position
   for (const end = performance.now() + timeoutMs; ; ) {

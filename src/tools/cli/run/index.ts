@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander'
 import { gatewayConsoleSettings } from '../../../ground/settings/console.ts'
 import { settings } from '../../../ground/settings/index.ts'
+import { protectionSettings } from '../../../ground/settings/protection.ts'
 import { stdioSettings } from '../../../ground/settings/stdio.ts'
 import { addSettings, manifests, natsServer, nonEmpty } from '../shared/options.ts'
 import { processOutput } from '../shared/output.ts'
@@ -23,10 +24,13 @@ export function addRun(program: Command): void {
         .conflicts('ephemeral'),
     )
     .option('--ephemeral', 'store the event log in memory only')
-  addSettings(command, { ...settings, ...gatewayConsoleSettings, ...stdioSettings }).action(
-    async (options: RunOptions) => {
-      const { run } = await import('./run.ts')
-      process.exitCode = await run(options, processOutput)
-    },
-  )
+  addSettings(command, {
+    ...settings,
+    ...protectionSettings,
+    ...gatewayConsoleSettings,
+    ...stdioSettings,
+  }).action(async (options: RunOptions) => {
+    const { run } = await import('./run.ts')
+    process.exitCode = await run(options, processOutput)
+  })
 }

@@ -9,6 +9,7 @@ import type { ProxyOptions } from '../../../gateway/proxy/workers/proxy-options.
 import { gatewayConsoleSettings } from '../../../ground/settings/console.ts'
 import { controllerSettings } from '../../../ground/settings/controller.ts'
 import type { SettingName } from '../../../ground/settings/index.ts'
+import { protectionSettings } from '../../../ground/settings/protection.ts'
 import { stdioSettings } from '../../../ground/settings/stdio.ts'
 import { readTable } from '../../../ground/settings/table.ts'
 import { oidcSignIn } from '../console/oidc-sign-in.ts'
@@ -26,7 +27,13 @@ import { ConditionReports } from './condition-reports.ts'
 /** Options of the command; settings are texts as given on the command line. */
 export interface RunOptions
   extends Partial<
-    Record<SettingName | keyof typeof gatewayConsoleSettings | keyof typeof stdioSettings, string>
+    Record<
+      | SettingName
+      | keyof typeof gatewayConsoleSettings
+      | keyof typeof protectionSettings
+      | keyof typeof stdioSettings,
+      string
+    >
   > {
   readonly file: readonly string[]
   readonly logFile?: string
@@ -117,11 +124,13 @@ function stateFolderOf(
 }
 
 async function start(
-  { file: paths, logFile, nats, ephemeral }: RunOptions,
+  options: RunOptions,
   proxy: Omit<ProxyOptions, 'channel' | 'name'>,
   log: OperationalLog,
   stdioNetwork: string | undefined,
 ): Promise<Standalone> {
+  const { file: paths, logFile, nats, ephemeral } = options
+  const { changeProtection } = valuesOf(readTable(protectionSettings, options, process.env))
   // These variables have the same meaning as for `sluice controller`.
   const { leaseDurationMs, ledgerRetentionMs } = controllerSettings
   const { startStandalone } = await import('../../../control/plane/standalone.ts')
@@ -134,6 +143,7 @@ async function start(
       ephemeral,
       ...valuesOf(readTable({ leaseDurationMs, ledgerRetentionMs }, {}, process.env)),
       digestKeyFile: process.env.SLUICE_DIGEST_KEY_FILE || undefined,
+      changeProtection,
       proxy,
       ...(stdioNetwork !== undefined && { stdioNetwork }),
       onProblem: (problem) =>

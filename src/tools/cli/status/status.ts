@@ -97,6 +97,7 @@ function statusText(
     ...(balances.length === 0 ? [] : [`\n${budgetTable(balances)}`]),
     ...(proxies.length === 0 ? [] : [`\n${table([proxyHeader, ...proxies])}`]),
     ...pinLines(fold),
+    ...Array.from(fold.changes.held.keys(), (at) => `\nchange ${at} is held (sluice approve)`),
     ...refusals(fold).flatMap(({ problems, ...ref }) =>
       problems.map(({ path, message }) => `refused: ${objectText(ref)}: ${path}: ${message}`),
     ),
@@ -191,6 +192,7 @@ export async function status(
         refused: refusals(fold),
         proxies: fold.proxies(),
         ...(fold.pin && { pin: fold.pin, waiting: waitingObjects(fold) }),
+        ...(fold.changes.held.size > 0 && { held: [...fold.changes.held.values()] }),
         digests: fold.digests(),
         foldVersion,
         history: { state: extent.state, first: extent.first },

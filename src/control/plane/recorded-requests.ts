@@ -1,0 +1,68 @@
+/** The newest recorded requests, on which changes are judged. */
+import { readBlocks, readNewest } from '../../past/decisions/read.ts'
+import { recordKeyOf } from '../../past/decisions/ring.ts'
+import type { JudgeOptions } from '../../past/what-if/judge.ts'
+import type { JudgingOptions } from './change-judge.ts'
+
+interface RecordPlaces {
+  /** Folder with the records of the proxy of this process. */
+  readonly folder?: string | undefined
+  /** NATS servers that have the records of all proxies. They are used instead of the folder. */
+  readonly nats?: string | undefined
+  readonly settings?: JudgeOptions['simulator']['settings']
+}
+
+/** Maximum number of requests on which a change is judged. */
+const maxRequests = 50_000
+/** Maximum bytes of records in memory. */
+const maxBytes = 16 * 1024 * 1024
+
+/** Where the judge finds recorded requests. */
+export function recordedRequests({
+  folder,
+  nats,
+  settings,
+}: RecordPlaces): Pick<JudgingOptions, 'records' | 'simulator'> {
+  const simulator = () => {
+    const digestKey = folder === undefined ? undefined : recordKeyOf(folder)
+    return { ...(settings && { settings }), ...(digestKey && { digestKey }) }
+  }
+  if (nats !== undefined) return { simulator, records: () => published(nats) }
+  if (folder === undefined) return {}
+  return { simulator, records: async () => () => newestIn(folder) }
+}
+
+function newestIn(folder: string): ReturnType<JudgeOptions['records']> {
+  try {
+    return readNewest(folder, maxRequests)
+  } catch {
+    // The proxy creates the folder with its first record.
+    return []
+  }
+}
+
+/** Reads the newest blocks once. Without a stream, there are no records. */
+async function published(servers: string): Promise<JudgeOptions['records']> {
+  const { readPublishedBlocks } = await import('../log/nats-decision-reader.ts')
+  const { LogError } = await import('../log/log.ts')
+  const blocks: Buffer[] = []
+  let total = 0
+  try {
+    for await (const { bytes } of readPublishedBlocks(servers)) {
+      blocks.push(bytes)
+      total += bytes.length
+      while (total > maxBytes) total -= blocks.shift()?.length ?? total
+    }
+  } catch (error) {
+    if (!(error instanceof LogError && error.code === 'foreign')) throw error
+  }
+  return function* () {
+    let left = maxRequests
+    for (const bytes of blocks.toReversed()) {
+      for (const result of readBlocks(bytes, 'a message')) {
+        if (left-- <= 0) return
+        if ('decision' in result) yield result.decision
+      }
+    }
+  }
+}

@@ -1,0 +1,321 @@
+/**
+ * Judges changes that wait under `changeProtection`. Recorded requests are simulated under the state in force and
+ * under the one with the changes. If a condition is not met, the changes are divided, so that only those wait that
+ * are to blame:
+ *
+ *   all together ── meets the conditions ──► all pass
+ *        └─ does not ──► first half, then second half after what has passed of the first … ──► single parts are held
+ *
+ * What passes was therefore judged as it will be in force.
+ */
+import { createHash } from 'node:crypto'
+import {
+  changePassed,
+  createEvent,
+  type JudgedObject,
+  type JudgedSample,
+  pinLifted,
+  type SluiceEvent,
+  type UnmetCondition,
+} from '../../../events/index.ts'
+import { judgedVersion } from '../../control/actors/protected-changes.ts'
+import type { ObjectKey } from '../../ground/model/names.ts'
+import type { RecordedDecision } from '../decisions/record.ts'
+import { compareStates, contentOf } from '../explain/differences.ts'
+import { createFold, type DerivationOptions, type Fold } from '../replay/index.ts'
+import type { SimulatorOptions } from '../simulate/index.ts'
+import { type ChangeGroup, RequestTally } from './groups.ts'
+import { independentParts } from './parts.ts'
+import { type Protection, protectionsOf, shareOf } from './protections.ts'
+import { exampleOf, RecordedRequests } from './recorded-requests.ts'
+import type { ComparedStates, ObjectChange } from './states.ts'
+import { structureProblems } from './structure.ts'
+
+export interface JudgeOptions {
+  readonly derivation: DerivationOptions
+  readonly simulator: Pick<SimulatorOptions, 'digestKey' | 'settings'>
+  /** The newest recorded requests. */
+  readonly records: () => Iterable<RecordedDecision> | AsyncIterable<RecordedDecision>
+  /** Called often; lets other work of the process run. */
+  readonly pause: () => Promise<void>
+}
+
+/** What is known about some changes. */
+export interface Verdict {
+  readonly isHeld: boolean
+  readonly unmet: readonly UnmetCondition[]
+  readonly groups: readonly ChangeGroup[]
+  /** Omitted if no request can be affected. */
+  readonly sample?: JudgedSample
+}
+
+export interface Judgement {
+  /** The changes that pass, and the verdict about all of them together. */
+  readonly passed: readonly (readonly JudgedObject[])[]
+  readonly verdict: Verdict
+  /** Each part that must wait, and the verdict about it. */
+  readonly held: readonly { readonly objects: readonly JudgedObject[]; readonly verdict: Verdict }[]
+}
+
+type Part = readonly ObjectKey[]
+
+/** Maximum number of simulations of all requests in one judgement. After that, the rest is held as one change. */
+const maxTrials = 24
+/** Number of requests between two pauses. */
+const pauseEvery = 64
+
+const passes: Verdict = { isHeld: false, unmet: [], groups: [] }
+
+export class Judge {
+  readonly #options: JudgeOptions
+  /** Kept from one judgement to the next, so that only what differs is derived. */
+  #present: Fold | undefined
+  #candidate: Fold | undefined
+
+  constructor(options: JudgeOptions) {
+    this.#options = options
+  }
+
+  /** Judges everything that waits in a state and was not rejected. The state is not changed. */
+  judge(fold: Fold): Promise<Judgement> {
+    const snapshot = fold.snapshot()
+    const before = createFold(this.#options.derivation, snapshot, this.#present)
+    this.#present = before
+    // A pin is no part of what is judged: changes that pass take effect once it is lifted.
+    if (before.pin !== undefined) applyNext(before, liftedEvent)
+    const { waiting } = before.changes
+    const isOpen = (held: number | undefined) =>
+      held === undefined || before.changes.held.get(held)?.rejected === undefined
+    const open = new Map([...waiting].filter(([, { held }]) => isOpen(held)))
+    const parts = independentParts(
+      new Map(
+        Array.from(open, ([key, { newest }]) => [
+          key,
+          [before.graph.object(key)?.object?.spec, newest.context.state?.object?.spec],
+        ]),
+      ),
+    )
+    // What was never held comes first, so that it does not wait for what was.
+    const isHeld = (part: Part) => part.some((key) => waiting.get(key)?.held !== undefined)
+    const ordered = [...parts.filter((part) => !isHeld(part)), ...parts.filter(isHeld)]
+    const protections = new Map([...protectionsOf(before)].filter(([, { mode }]) => mode !== 'Off'))
+    return new Trial(this.#options, before, protections, (passed) => {
+      const candidate = createFold(this.#options.derivation, snapshot, this.#candidate)
+      this.#candidate = candidate
+      if (candidate.pin !== undefined) applyNext(candidate, liftedEvent)
+      applyNext(candidate, passedEvent(passed.map((part) => judgedObjects(part, candidate))))
+      return candidate
+    }).run(ordered)
+  }
+}
+
+const writer = { source: '/sluice/judge', epoch: 0, time: '1970-01-01T00:00:00.000Z' }
+
+const liftedEvent = createEvent(pinLifted, writer, {
+  id: 'judge',
+  subject: '',
+  data: { reason: '', author: '' },
+})
+
+const passedEvent = (changes: readonly (readonly JudgedObject[])[]): SluiceEvent =>
+  createEvent(changePassed, writer, { id: 'judge', subject: '', data: { changes } })
+
+function applyNext(fold: Fold, event: SluiceEvent): void {
+  fold.apply({ position: fold.position + 1, event: { ...event, epoch: fold.epoch } })
+}
+
+/** The versions of objects that wait. */
+function judgedObjects(part: Part, { changes }: Fold): JudgedObject[] {
+  return part.flatMap((key) => {
+    const version = changes.waiting.get(key)
+    return version === undefined ? [] : [judgedVersion(version.newest)]
+  })
+}
+
+class Trial {
+  readonly #options: JudgeOptions
+  readonly #present: Fold
+  readonly #protections: ReadonlyMap<string, Protection>
+  readonly #after: (passed: readonly Part[]) => Fold
+  #passed: Part[] = []
+  #verdict: Verdict = passes
+  readonly #held: { readonly part: Part; readonly verdict: Verdict }[] = []
+  #trials = 0
+
+  constructor(
+    options: JudgeOptions,
+    present: Fold,
+    protections: ReadonlyMap<string, Protection>,
+    after: (passed: readonly Part[]) => Fold,
+  ) {
+    this.#options = options
+    this.#present = present
+    this.#protections = protections
+    this.#after = after
+  }
+
+  async run(parts: readonly Part[]): Promise<Judgement> {
+    if (this.#protections.size === 0) this.#passed = [...parts]
+    else if (parts.length > 0) await this.#judge(parts)
+    const objects = (part: Part) => judgedObjects(part, this.#present)
+    return {
+      passed: this.#passed.map(objects),
+      verdict: this.#verdict,
+      held: this.#held.map(({ part, verdict }) => ({ objects: objects(part), verdict })),
+    }
+  }
+
+  async #judge(parts: readonly Part[]): Promise<void> {
+    const together = [...this.#passed, ...parts]
+    const verdict = await this.#verdictOf(together)
+    if (!verdict.isHeld) {
+      this.#passed = together
+      this.#verdict = verdict
+    } else if (parts.length === 1 || this.#trials >= maxTrials) {
+      this.#held.push({ part: parts.flat(), verdict })
+    } else {
+      const half = Math.ceil(parts.length / 2)
+      await this.#judge(parts.slice(0, half))
+      await this.#judge(parts.slice(half))
+    }
+  }
+
+  async #verdictOf(parts: readonly Part[]): Promise<Verdict> {
+    this.#trials++
+    const states = this.#statesWith(parts)
+    const [before, after] = [contentOf(states.present), contentOf(states.fold)]
+    // Statuses are of no interest here, and comparing them takes long.
+    const { resources } = compareStates(
+      { ...before, statuses: [] },
+      { ...after, statuses: [] },
+      true,
+    )
+    const structure = structureProblems(states, this.#protections)
+    const isChanged = Object.values(resources).some(({ length }) => length > 0)
+    if (!isChanged) return this.#decide(structure, [], undefined)
+    const tried = new TriedRequests(this.#protections)
+    const requests = await RecordedRequests.open(states, resources, [], this.#options.simulator)
+    try {
+      await this.#compare(requests, tried)
+    } finally {
+      requests.close()
+    }
+    return this.#decide([...structure, ...tried.problems()], tried.groups(), tried.sample())
+  }
+
+  #statesWith(parts: readonly Part[]): ComparedStates {
+    const present = this.#present
+    const fold = this.#after(parts)
+    const changes = new Map<ObjectKey, ObjectChange>()
+    for (const key of parts.flat()) {
+      const newest = present.changes.waiting.get(key)?.newest
+      const isPresent = present.graph.object(key) !== undefined
+      const change = isPresent ? 'changed' : 'added'
+      changes.set(key, newest?.context.state === undefined ? 'removed' : change)
+    }
+    return { present, fold, changes }
+  }
+
+  async #compare(requests: RecordedRequests, tried: TriedRequests): Promise<void> {
+    let count = 0
+    for await (const record of this.#options.records()) {
+      if (++count % pauseEvery === 0) await this.#options.pause()
+      const compared = await requests.compare(record)
+      tried.add(record, compared)
+    }
+  }
+
+  #decide(
+    unmet: readonly UnmetCondition[],
+    groups: readonly ChangeGroup[],
+    sample: JudgedSample | undefined,
+  ): Verdict {
+    const isHeld = unmet.some(({ gateway = '' }) => this.#protections.get(gateway)?.mode === 'Hold')
+    return { isHeld, unmet, groups, ...(sample && { sample }) }
+  }
+}
+
+/** Counts what the changes do to the requests of each protected Gateway. */
+class TriedRequests {
+  readonly #protections: ReadonlyMap<string, Protection>
+  readonly #counts = new Map<string, { total: number; refused: number; undecided: number }>()
+  readonly #tally = new RequestTally()
+  readonly #hash = createHash('sha256')
+  readonly #settings = new Set<string>()
+  #from: string | undefined
+  #to: string | undefined
+
+  constructor(protections: ReadonlyMap<string, Protection>) {
+    this.#protections = protections
+    for (const gateway of protections.keys()) {
+      this.#counts.set(gateway, { total: 0, refused: 0, undecided: 0 })
+    }
+  }
+
+  add(
+    record: RecordedDecision,
+    { outcome, difference }: Awaited<ReturnType<RecordedRequests['compare']>>,
+  ): void {
+    const counts = this.#counts.get(outcome.gateway ?? record.route.gateway ?? '')
+    if (counts === undefined) return
+    counts.total++
+    const { id, time, setting = 'errors' } = record
+    this.#hash.update(`${id} ${time}\n`)
+    this.#settings.add(setting)
+    if (this.#from === undefined || time < this.#from) this.#from = time
+    if (this.#to === undefined || time > this.#to) this.#to = time
+    if (difference === undefined) this.#tally.unchanged()
+    else if ('undecided' in difference) {
+      counts.undecided++
+      this.#tally.undecided(difference.undecided, exampleOf(record))
+    } else {
+      if (difference.change.kinds.includes('allow-to-deny')) counts.refused++
+      this.#tally.changed(difference.change, exampleOf(record))
+    }
+  }
+
+  problems(): UnmetCondition[] {
+    const unmet: UnmetCondition[] = []
+    for (const [gateway, { total, refused, undecided }] of this.#counts) {
+      const protection = this.#protections.get(gateway)
+      if (protection === undefined || total === 0) continue
+      const { maxRefused, maxUndecided } = protection
+      const add = (condition: string, count: number, what: string, most: string) => {
+        if (count <= shareOf(most) * total) return
+        const share = `${Number(((count / total) * 100).toPrecision(2))}%`
+        const message = `${count} of ${total} recorded requests to Gateway ${gateway} (${share}) ${what}; at most ${most} may`
+        unmet.push({ condition, gateway, message })
+      }
+      add('maxRefused', refused, 'would be refused or unrouted', maxRefused)
+      add('maxUndecided', undecided, 'cannot be decided', maxUndecided)
+    }
+    return unmet
+  }
+
+  groups(): readonly ChangeGroup[] {
+    return this.#tally.result().groups
+  }
+
+  sample(): JudgedSample {
+    const all = [...this.#counts.values()]
+    const sum = (field: 'total' | 'refused' | 'undecided') =>
+      all.reduce((total, one) => total + one[field], 0)
+    const limits = this.#limits()
+    return {
+      requests: sum('total'),
+      refused: sum('refused'),
+      undecided: sum('undecided'),
+      digest: this.#hash.copy().digest('hex'),
+      ...(this.#from !== undefined && { from: this.#from }),
+      ...(this.#to !== undefined && { to: this.#to }),
+      ...(limits !== undefined && { limits }),
+    }
+  }
+
+  #limits(): string | undefined {
+    const settings = [...this.#settings].sort()
+    if (settings.length === 0) return 'there are no recorded requests'
+    if (settings.length === 1 && settings[0] === 'all') return undefined
+    return `only a part of the traffic was recorded (--record ${settings.join(', ')})`
+  }
+}

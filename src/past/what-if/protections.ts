@@ -1,0 +1,64 @@
+/** The conditions of `changeProtection` that changes must meet, by Gateway. */
+import type { ChangeProtectionSpec } from '../../control/api/gateway-parameters.ts'
+import { specOf } from '../../control/desired/specs.ts'
+import { type ObjectRef, objectKey } from '../../ground/model/names.ts'
+import type { Fold } from '../replay/index.ts'
+
+type Mode = NonNullable<ChangeProtectionSpec['mode']>
+
+export interface Protection {
+  readonly mode: Mode
+  /** Maximum shares of the recorded requests, such as `0.1%`. */
+  readonly maxRefused: string
+  readonly maxUndecided: string
+  readonly refusesRemovedProtections: boolean
+  readonly refusesLostListeners: boolean
+}
+
+/** Modes by strictness. */
+const strictness: Readonly<Record<Mode, number>> = { Off: 0, Warn: 1, Hold: 2 }
+
+export const isWeaker = (after: Mode, before: Mode): boolean =>
+  strictness[after] < strictness[before]
+
+/** The share of a percentage, from 0 to 1. */
+export const shareOf = (percent: string): number => Number(percent.slice(0, -1)) / 100
+
+function protectionOf({
+  mode = 'Off',
+  maxRefused = '0.1%',
+  maxUndecided = '5%',
+  removedProtections = 'Refuse',
+  lostListeners = 'Refuse',
+}: ChangeProtectionSpec): Protection {
+  return {
+    mode,
+    maxRefused,
+    maxUndecided,
+    refusesRemovedProtections: removedProtections === 'Refuse',
+    refusesLostListeners: lostListeners === 'Refuse',
+  }
+}
+
+/** The protection of every Gateway, by `namespace/name`. */
+export function protectionsOf({ graph, changes }: Fold): ReadonlyMap<string, Protection> {
+  const found = new Map<string, Protection>()
+  const objectOf = (ref: ObjectRef) => graph.object(objectKey(ref))?.object
+  const ofParameters = (namespace: string | undefined, name: string | undefined) => {
+    if (namespace === undefined || name === undefined) return undefined
+    const object = objectOf({ kind: 'GatewayParameters', namespace, name })
+    return object && specOf<'GatewayParameters'>(object).changeProtection
+  }
+  for (const { ref, object } of graph.objects()) {
+    if (ref.kind !== 'Gateway' || object === undefined) continue
+    const { gatewayClassName: name, infrastructure } = specOf<'Gateway'>(object)
+    const gatewayClass = objectOf({ kind: 'GatewayClass', namespace: '', name })
+    const ofClass = gatewayClass && specOf<'GatewayClass'>(gatewayClass).parametersRef
+    const protection =
+      ofParameters(ref.namespace, infrastructure?.parametersRef?.name) ??
+      ofParameters(ofClass?.namespace, ofClass?.name) ??
+      ({ mode: changes.mode } as const)
+    found.set(`${ref.namespace}/${ref.name}`, protectionOf(protection))
+  }
+  return found
+}

@@ -1,0 +1,53 @@
+/** The commands `sluice approve` and `sluice reject`. */
+import type { Command } from 'commander'
+import { addLogFile } from '../recording/options.ts'
+import { natsServer, nonEmpty, outputFormat } from '../shared/options.ts'
+import { type OutputFormat, print, processOutput, UsageError } from '../shared/output.ts'
+import type { ApproveOptions } from './approve.ts'
+
+type Printed = ApproveOptions & { readonly output: OutputFormat }
+
+const addChangeOptions = (command: Command): Command =>
+  addLogFile(command, ['nats'])
+    .option('--nats <url>', 'event log on a NATS server', natsServer)
+    .option('--reason <text>', 'why, for those who read the log', nonEmpty)
+    .option('--author <name>', 'who does it (default: the user of this process)', nonEmpty)
+    .addOption(outputFormat())
+
+export function addApprove(program: Command): void {
+  addChangeOptions(
+    program
+      .command('approve')
+      .description(
+        'let a change that is held take effect; without a position, print what waits and why',
+      )
+      .argument('[position]', 'position of the held change', nonEmpty),
+  )
+    .option('--emergency', 'let everything that waits take effect, judged or not')
+    .action(async (position: string | undefined, options: Printed) => {
+      const { approve, shownChanges } = await import('./approve.ts')
+      const { report } = processOutput
+      if (position !== undefined && options.emergency === true) {
+        throw new UsageError('--emergency takes everything that waits, and needs no position')
+      }
+      const isShown = position === undefined && options.emergency !== true
+      await print(
+        isShown
+          ? shownChanges(options, report)
+          : approve({ ...options, ...(position !== undefined && { position }) }, report),
+        options.output,
+      )
+    })
+}
+
+export function addReject(program: Command): void {
+  addChangeOptions(
+    program
+      .command('reject')
+      .description('reject a change that is held: it waits until its manifests change again')
+      .argument('<position>', 'position of the held change', nonEmpty),
+  ).action(async (position: string, options: Printed) => {
+    const { reject } = await import('./approve.ts')
+    await print(reject({ ...options, position }, processOutput.report), options.output)
+  })
+}
