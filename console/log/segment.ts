@@ -48,10 +48,11 @@ export interface SegmentMoment {
   readonly held: HeldState | undefined
 }
 
+/** Whether an event may put versions of other events in force: pins, and judgements of changes. */
 const isAboutPin = ({ type, data }: SluiceEvent): boolean =>
   type === 'dev.sluice.timer.fired.v1'
     ? data.timer.startsWith('pin:')
-    : type.startsWith('dev.sluice.pin.')
+    : /^dev\.sluice\.(pin|change)\./.test(type)
 
 export class Segment {
   /** Number of events before the first one of the segment. */

@@ -19,6 +19,9 @@ export async function checkCalm(cluster: Cluster): Promise<void> {
   const { world, checks } = cluster
   const { fold } = checks.reference
   checks.compareShadow()
+  if (fold.pin !== undefined) world.fail('the pin was not lifted')
+  const waiting = [...fold.changes.waiting.keys()]
+  if (waiting.length > 0) world.fail(`${waiting.join(', ')} wait, although all was approved`)
   checkLease(cluster)
   const fresh = await foldOf(cluster)
   compareObjects(cluster, fresh)
@@ -29,11 +32,9 @@ export async function checkCalm(cluster: Cluster): Promise<void> {
   for (const text of proxyProblems(cluster)) world.fail(text)
 }
 
-function checkLease({ world, apiServer, replicas }: Cluster): void {
+function checkLease({ world, apiServer, leader }: Cluster): void {
   const lease = apiServer.get('coordination.k8s.io/leases', 'sluice-system', 'sluice-controller')
-  const { holderIdentity = '' } = (lease?.spec ?? {}) as { holderIdentity?: string }
-  const isHeld = replicas.some(({ machine }) => holderIdentity.startsWith(`${machine.name}_`))
-  if (!isHeld) world.fail(`no replica holds the lease: ${JSON.stringify(lease?.spec)}`)
+  if (leader === undefined) world.fail(`no replica holds the lease: ${JSON.stringify(lease?.spec)}`)
 }
 
 /** Folds a complete listing of the API server, without any log, network trouble or history. */

@@ -5,6 +5,7 @@ import type { Recorded } from '../../src/control/log/index.ts'
 import { type ObjectKey, objectKey } from '../../src/ground/model/names.ts'
 import type { Write } from './api-server.ts'
 import type { Cluster } from './cluster.ts'
+import { KeptVersions } from './kept-versions.ts'
 import type { StoredMessage } from './nats-server.ts'
 import type { SimulatedProxy } from './proxy.ts'
 import { Reference } from './reference.ts'
@@ -19,6 +20,10 @@ interface Condition {
 interface Shadow {
   readonly uid: string
   readonly resourceVersion: string
+}
+
+interface Parameters {
+  readonly changeProtection?: { readonly mode?: string }
 }
 
 /** Texts in every secret value, plain and in Base64 with each alignment. */
@@ -42,6 +47,9 @@ export class Checks {
   /** The newest epoch that each replica has acquired. */
   readonly #epochOf = new Map<string, number>()
   readonly #programmed = new Map<ObjectKey, number>()
+  /** Called once with the next decision about a pin or a change. */
+  atDecision: (() => void) | undefined
+  readonly #kept: KeptVersions
   /** Ids of acknowledged events, whose position the server told later than the append. */
   acknowledgements = 0
 
@@ -49,6 +57,15 @@ export class Checks {
     this.#cluster = cluster
     const gateways = ['a', 'b'].map((name) => ({ namespace: 'apps', name }))
     this.reference = new Reference(gateways)
+    const { fold } = this.reference
+    this.#kept = new KeptVersions(
+      () => {
+        const parameters = fold.graph.object('GatewayParameters/apps/safe')?.object?.spec
+        const { changeProtection: { mode = 'Off' } = {} } = (parameters ?? {}) as Parameters
+        return mode
+      },
+      () => fold.changes.waiting.keys(),
+    )
   }
 
   /** Called when an append has resolved. */
@@ -93,7 +110,7 @@ export class Checks {
     const isStale = event.epoch < this.#epoch && event.epoch > 0
     if (isStale) world.note(`position ${position} is of an old leader`)
     this.#checkEpoch(recorded)
-    this.reference.fold1(recorded)
+    this.#checkEffect(recorded)
     if (isStale && this.reference.fold.changedAt === position) {
       this.#fail(`position ${position} takes effect, although its epoch ${event.epoch} is over`)
     }
@@ -123,6 +140,22 @@ export class Checks {
       default:
     }
     if (this.reference.fold.changedAt === position) this.#checkProgrammed(position)
+  }
+
+  /** Folds an event. What a pin or a protection keeps in force changes only with an event that says so. */
+  #checkEffect(recorded: Recorded): void {
+    const { fold } = this.reference
+    const contentOf = (key: ObjectKey) => JSON.stringify(fold.graph.object(key)?.object)
+    const kept = this.#kept.keys(recorded.event).map((key) => [key, contentOf(key)] as const)
+    this.reference.fold1(recorded)
+    for (const [key, before] of kept) {
+      if (contentOf(key) === before) continue
+      this.#fail(`position ${recorded.position} puts ${key} in force, which must wait`)
+    }
+    if (!this.#kept.take(recorded)) return
+    const { atDecision } = this
+    this.atDecision = undefined
+    atDecision?.()
   }
 
   #compare(position: number, of: number, desired: string, status: string, version: string): void {

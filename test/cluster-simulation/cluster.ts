@@ -6,6 +6,7 @@ import { ApiServer } from './api-server.ts'
 import { Checks } from './checks.ts'
 import { NatsServer } from './nats-server.ts'
 import { Network } from './network.ts'
+import { Operators } from './operators.ts'
 import { SimulatedProxy } from './proxy.ts'
 import { Replica } from './replica.ts'
 import { Users } from './users.ts'
@@ -19,6 +20,7 @@ export class Cluster {
   readonly nats: NatsServer
   readonly xds: XdsNetwork
   readonly users: Users
+  readonly operators: Operators
   readonly checks: Checks
   readonly replicas: readonly Replica[]
   readonly proxies: readonly SimulatedProxy[]
@@ -36,6 +38,7 @@ export class Cluster {
     this.nats = new NatsServer(world, new Machine('nats'))
     this.xds = new XdsNetwork(this.network)
     this.users = new Users(world, this.apiServer, new Random(seed, 'users'))
+    this.operators = new Operators(this, new Random(seed, 'operators'))
     this.options = {
       logRetention: this.random.pick([0, 1, 100]),
       every: { snapshot: this.random.pick([50, 150, 10_000]), digests: this.random.pick([16, 64]) },
@@ -56,6 +59,17 @@ export class Cluster {
 
   get replicaNames(): readonly string[] {
     return this.replicas.map(({ machine }) => machine.name)
+  }
+
+  /** The replica that holds the lease. */
+  get leader(): Replica | undefined {
+    const lease = this.apiServer.get(
+      'coordination.k8s.io/leases',
+      'sluice-system',
+      'sluice-controller',
+    )
+    const { holderIdentity = '' } = (lease?.spec ?? {}) as { holderIdentity?: string }
+    return this.replicas.find(({ machine }) => holderIdentity.startsWith(`${machine.name}_`))
   }
 
   /** Every machine that can be cut off from others. */

@@ -37,6 +37,20 @@ const faults: Readonly<Record<string, readonly [weight: number, fault: Fault]>> 
       })
     },
   ],
+  'crash the leader with the next decision about a change': [
+    3,
+    (cluster, random) => {
+      cluster.checks.atDecision = () =>
+        later(cluster, random.between(0, 200), () => {
+          const { leader } = cluster
+          if (leader?.machine.isUp !== true) return
+          leader.crash()
+          later(cluster, random.between(50, 30_000), () => {
+            if (!leader.machine.isUp) leader.start()
+          })
+        })
+    },
+  ],
   'stop a replica': [
     2,
     (cluster, random) => {
@@ -195,6 +209,12 @@ export function unleash(cluster: Cluster, random: Random, endMs: number): void {
     for (let acts = random.pick([1, 1, 1, 2, 4]); acts > 0; acts--) cluster.users.act()
     later(cluster, random.between(200, 16_000), workNext)
   }
+  const decideNext = () => {
+    if (world.now >= endMs) return
+    cluster.operators.act()
+    later(cluster, random.between(500, 20_000), decideNext)
+  }
   injectNext()
   workNext()
+  decideNext()
 }

@@ -60,4 +60,19 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     from: 'if (event.type === proxyDisconnected.type) {',
     to: 'if (event.type === proxyDisconnected.type && event.data.replica === this.#identity) {',
   },
+  'a judgement of an older version lets the newest one pass': {
+    file: 'src/control/actors/protected-changes.ts',
+    from: 'if (!objects.every((one) => this.#isNewest(one))) continue',
+    to: '',
+  },
+  'a version that a pin frees counts as programmed before proxies have it': {
+    file: 'src/control/actors/pin.ts',
+    from: 'for (const [key, snapshot] of newest) this.#actors.set(key, takingEffect(snapshot, position))',
+    to: 'for (const [key, snapshot] of newest) this.#actors.set(key, snapshot)',
+  },
+  'a new version of a held object passes unseen': {
+    file: 'src/control/actors/protected-changes.ts',
+    from: 'if (!this.#isActive || !isHeldKind(kind) || isSameObject(passed, newest)) {',
+    to: 'if (!this.#isActive || !isHeldKind(kind) || before?.held !== undefined) {',
+  },
 }

@@ -12,6 +12,7 @@ import {
   type ControllerSettings,
   readControllerSettings,
 } from '../../src/ground/settings/controller.ts'
+import { Judge } from '../../src/past/what-if/judge.ts'
 import { Random } from '../virtual-time/random.ts'
 import { Machine } from '../virtual-time/world.ts'
 import type { Cluster } from './cluster.ts'
@@ -108,6 +109,8 @@ export class Replica {
         metrics: new ControllerMetrics(),
         listen: xds.listenOn(machine),
         every: options.every,
+        // There is no traffic, so that changes are judged by what they take away.
+        judging: { load: async () => Judge },
         notify: (severity, text) => this.#notify(severity, text),
       },
       await this.#openLog(),

@@ -60,6 +60,7 @@ async function run(cluster: Cluster, endMs: number): Promise<void> {
     cluster.heal()
     cluster.users.repair()
     world.note('calm')
+    cluster.operators.settle(world.now + settleMs)
     await world.runUntil(world.now + settleMs)
     await checkCalm(cluster)
     await checkStill(cluster)

@@ -30,6 +30,7 @@ export class Users {
     const annotations = { 'gateway.networking.k8s.io/bundle-version': 'v1.4.0' }
     this.#put(`${definitions}/gateways.${group}`, { annotations }, {})
     for (const name of ['apps', 'shared']) this.#put(`api/v1/namespaces/${name}`, {}, {})
+    this.#parameters()
     for (const name of ['a', 'b']) this.#gateway(name)
     for (let number = 0; number < counts.services; number++) this.#service(number)
     for (let number = 0; number < counts.secrets; number++) this.#secret(number)
@@ -55,6 +56,7 @@ export class Users {
         0.3,
         () => this.#remove(`${gatewayApi}/namespaces/apps/gateways/${random.pick(['a', 'b'])}`),
       ],
+      [1, () => this.#parameters()],
       [1, () => this.#grant()],
       [1, () => this.#remove(`${gatewayApi}/namespaces/shared/referencegrants/routes`)],
       [1, () => this.#remove(`api/v1/namespaces/apps/secrets/s${random.below(counts.secrets)}`)],
@@ -81,6 +83,16 @@ export class Users {
     this.mayErr = true
   }
 
+  /** Under which conditions changes of both Gateways take effect. */
+  #parameters(): void {
+    const mode = this.#random.pick(['Off', 'Warn', 'Hold', 'Hold'])
+    this.#put(
+      `${own}/namespaces/apps/gatewayparameters/safe`,
+      {},
+      { spec: { changeProtection: { mode } } },
+    )
+  }
+
   #gateway(name: string): void {
     const ports = this.#random.chance(0.5) ? [80] : [80, 81 + this.#random.below(2)]
     this.#put(
@@ -89,6 +101,9 @@ export class Users {
       {
         spec: {
           gatewayClassName: 'agentgateway',
+          infrastructure: {
+            parametersRef: { group: 'sluice.dev', kind: 'GatewayParameters', name: 'safe' },
+          },
           listeners: ports.map((port) => ({ name: `http-${port}`, port, protocol: 'HTTP' })),
         },
       },

@@ -21,13 +21,13 @@ import {
 import { judgedVersion } from '../../control/actors/protected-changes.ts'
 import type { ObjectKey } from '../../ground/model/names.ts'
 import type { RecordedDecision } from '../decisions/record.ts'
-import { compareStates, contentOf } from '../explain/differences.ts'
+import { compareStates, contentOf, type StateDifferences } from '../explain/differences.ts'
 import { createFold, type DerivationOptions, type Fold } from '../replay/index.ts'
 import type { SimulatorOptions } from '../simulate/index.ts'
 import { type ChangeGroup, RequestTally } from './groups.ts'
 import { independentParts } from './parts.ts'
 import { type Protection, protectionsOf, shareOf } from './protections.ts'
-import { exampleOf, RecordedRequests } from './recorded-requests.ts'
+import { type ComparedRequest, exampleOf, RecordedRequests } from './recorded-requests.ts'
 import type { ComparedStates, ObjectChange } from './states.ts'
 import { structureProblems } from './structure.ts'
 
@@ -35,7 +35,7 @@ export interface JudgeOptions {
   readonly derivation: DerivationOptions
   readonly simulator: Pick<SimulatorOptions, 'digestKey' | 'settings'>
   /** The newest recorded requests. */
-  readonly records: () => Iterable<RecordedDecision> | AsyncIterable<RecordedDecision>
+  readonly records: () => Iterable<RecordedDecision>
   /** Called often; lets other work of the process run. */
   readonly pause: () => Promise<void>
 }
@@ -194,12 +194,7 @@ class Trial {
     const isChanged = Object.values(resources).some(({ length }) => length > 0)
     if (!isChanged) return this.#decide(structure, [], undefined)
     const tried = new TriedRequests(this.#protections)
-    const requests = await RecordedRequests.open(states, resources, [], this.#options.simulator)
-    try {
-      await this.#compare(requests, tried)
-    } finally {
-      requests.close()
-    }
+    await this.#compare(states, resources, tried)
     return this.#decide([...structure, ...tried.problems()], tried.groups(), tried.sample())
   }
 
@@ -216,12 +211,23 @@ class Trial {
     return { present, fold, changes }
   }
 
-  async #compare(requests: RecordedRequests, tried: TriedRequests): Promise<void> {
+  async #compare(
+    states: ComparedStates,
+    resources: StateDifferences['resources'],
+    tried: TriedRequests,
+  ): Promise<void> {
+    const { simulator, records, pause } = this.#options
+    let requests: RecordedRequests | undefined
     let count = 0
-    for await (const record of this.#options.records()) {
-      if (++count % pauseEvery === 0) await this.#options.pause()
-      const compared = await requests.compare(record)
-      tried.add(record, compared)
+    try {
+      for (const record of records()) {
+        if (++count % pauseEvery === 0) await pause()
+        requests ??= await RecordedRequests.open(states, resources, [], simulator)
+        const compared = requests.compare(record)
+        tried.add(record, compared instanceof Promise ? await compared : compared)
+      }
+    } finally {
+      requests?.close()
     }
   }
 
@@ -252,10 +258,7 @@ class TriedRequests {
     }
   }
 
-  add(
-    record: RecordedDecision,
-    { outcome, difference }: Awaited<ReturnType<RecordedRequests['compare']>>,
-  ): void {
+  add(record: RecordedDecision, { outcome, difference }: ComparedRequest): void {
     const counts = this.#counts.get(outcome.gateway ?? record.route.gateway ?? '')
     if (counts === undefined) return
     counts.total++

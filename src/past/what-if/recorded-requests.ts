@@ -6,6 +6,8 @@ import type { Fold } from '../replay/index.ts'
 import {
   requestOf,
   type SimulatedOutcome,
+  type SimulatedRequest,
+  type Simulation,
   Simulator,
   type SimulatorOptions,
 } from '../simulate/index.ts'
@@ -60,17 +62,26 @@ export class RecordedRequests {
     return new RecordedRequests(states, resources, present, candidate)
   }
 
-  async compare(record: RecordedDecision): Promise<ComparedRequest> {
+  /** Returns a promise only if a step has to wait. */
+  compare(record: RecordedDecision): ComparedRequest | Promise<ComparedRequest> {
     const request = requestOf(record)
     const now = this.#present.simulate(request)
-    const a = now instanceof Promise ? await now : now
+    return now instanceof Promise
+      ? now.then((a) => this.#compareWith(a, request))
+      : this.#compareWith(now, request)
+  }
+
+  #compareWith(
+    a: Simulation,
+    request: SimulatedRequest,
+  ): ComparedRequest | Promise<ComparedRequest> {
     const { outcome } = a
     if (!this.#places.canReroute && !this.#places.isTouched(outcome)) {
       return { outcome, difference: undefined }
     }
     const then = this.#candidate.simulate(request)
-    const b = then instanceof Promise ? await then : then
-    return { outcome, difference: this.#comparison.compare(a, b) }
+    const result = (b: Simulation) => ({ outcome, difference: this.#comparison.compare(a, b) })
+    return then instanceof Promise ? then.then(result) : result(then)
   }
 
   close(): void {

@@ -1,0 +1,59 @@
+/** Which versions of objects must stay in force, by rules that are independent of the fold. */
+import type { SluiceEvent } from '../../events/index.ts'
+import type { Recorded } from '../../src/control/log/index.ts'
+import { type ObjectKey, type ObjectRef, objectKey } from '../../src/ground/model/names.ts'
+
+const free = new Set([
+  'ConfigMap',
+  'EndpointSlice',
+  'Namespace',
+  'Pod',
+  'ReferenceGrant',
+  'Secret',
+  'Service',
+])
+
+const decisions = /\.(pin\.set|pin\.lifted|change\.(passed|held|approved|rejected))\.v1$/
+
+export class KeptVersions {
+  readonly #modeInForce: () => string
+  readonly #waiting: () => Iterable<ObjectKey>
+  #isPinned = false
+  #isListed = false
+
+  /** `modeInForce` is the mode of `changeProtection`, and `waiting` the objects that an approval may release. */
+  constructor(modeInForce: () => string, waiting: () => Iterable<ObjectKey>) {
+    this.#modeInForce = modeInForce
+    this.#waiting = waiting
+  }
+
+  /** The objects whose versions in force must not change with an event. */
+  keys(event: SluiceEvent): ObjectKey[] {
+    const isProtected = this.#isListed && this.#modeInForce() !== 'Off'
+    switch (event.type) {
+      case 'dev.sluice.resource.applied.v1':
+      case 'dev.sluice.resource.refused.v1':
+      case 'dev.sluice.resource.deleted.v1': {
+        const { kind, namespace, name } = event.data as ObjectRef
+        const isKept = !free.has(kind) && (this.#isPinned || isProtected)
+        return isKept ? [objectKey({ kind, namespace, name })] : []
+      }
+      case 'dev.sluice.change.held.v1':
+      case 'dev.sluice.change.rejected.v1':
+        return [...this.#waiting()]
+      case 'dev.sluice.change.passed.v1':
+      case 'dev.sluice.change.approved.v1':
+        return this.#isPinned ? [...this.#waiting()] : []
+      default:
+        return []
+    }
+  }
+
+  /** Returns whether the event decides about a pin or a change. */
+  take({ event }: Recorded): boolean {
+    if (event.type === 'dev.sluice.pin.set.v1') this.#isPinned = true
+    if (event.type === 'dev.sluice.pin.lifted.v1') this.#isPinned = false
+    if (event.type === 'dev.sluice.relist.finished.v1') this.#isListed = true
+    return decisions.test(event.type)
+  }
+}
