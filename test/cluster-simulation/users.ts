@@ -85,7 +85,7 @@ export class Users {
 
   /** Under which conditions changes of both Gateways take effect. */
   #parameters(): void {
-    const mode = this.#random.pick(['Off', 'Warn', 'Hold', 'Hold'])
+    const mode = this.#random.pick(['Hold', 'Hold', 'Hold', 'Warn', 'Off'])
     this.#put(
       `${own}/namespaces/apps/gatewayparameters/safe`,
       {},
