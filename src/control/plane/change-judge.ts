@@ -43,7 +43,8 @@ interface ChangeJudgeOptions extends JudgingOptions {
   readonly fold: Fold
   /** The epoch under which this replica may write the log now; undefined if it may not. */
   readonly epoch: () => number | undefined
-  readonly append: (events: readonly SluiceEvent[]) => Promise<unknown>
+  /** Returns the position of the last event. */
+  readonly append: (events: readonly SluiceEvent[]) => Promise<number>
   readonly notify: (severity: LogLevel, text: string) => void
 }
 
@@ -79,6 +80,8 @@ export class ChangeJudge {
   #timer: NodeJS.Timeout | undefined
   #isBusy = false
   #isClosed = false
+  /** Position of the last event that was appended here. Nothing is judged before it is folded. */
+  #appendedAt = 0
   /** The revision of the changes for which those that are held were judged last. */
   #judgedRevision = -1
 
@@ -107,7 +110,7 @@ export class ChangeJudge {
 
   #hasWork(): boolean {
     const { fold, epoch, mode } = this.#options
-    if (epoch() === undefined) return false
+    if (epoch() === undefined || fold.position < this.#appendedAt) return false
     const { changes } = fold
     if (mode !== undefined && mode !== changes.mode) return true
     if (changes.waiting.size === 0) return false
@@ -126,14 +129,13 @@ export class ChangeJudge {
     let waitMs = settleMs
     try {
       const events = await this.#events(writing)
-      if (events.length > 0 && epoch() === writing) await append(events)
+      if (events.length > 0 && epoch() === writing) this.#appendedAt = await append(events)
     } catch (error) {
       waitMs = retryMs
       notify('warn', `changes since position ${position} are not judged yet: ${String(error)}`)
     } finally {
       this.#isBusy = false
     }
-    // What was appended is folded by then, or `update` is called once it is.
     if (!this.#isClosed && this.#hasWork()) this.#schedule(waitMs)
   }
 
