@@ -1,0 +1,134 @@
+import { describe, expect, it } from 'vitest'
+import { createEvent, protectionSet, relistFinished } from '../../../events/index.ts'
+import { FoldStory, type StoryObject } from '../../../test/support/fold-story.ts'
+import { Judge, type Judgement } from './judge.ts'
+
+const group = 'gateway.networking.k8s.io'
+
+const gatewayClass: StoryObject = {
+  apiVersion: `${group}/v1`,
+  kind: 'GatewayClass',
+  metadata: { name: 'agentgateway' },
+  spec: { controllerName: 'sluice.dev/gateway-controller' },
+}
+
+const gateway = (...ports: number[]): StoryObject => ({
+  apiVersion: `${group}/v1`,
+  kind: 'Gateway',
+  metadata: { name: 'edge' },
+  spec: {
+    gatewayClassName: 'agentgateway',
+    infrastructure: {
+      parametersRef: { group: 'sluice.dev', kind: 'GatewayParameters', name: 'safe' },
+    },
+    listeners: ports.map((port) => ({ name: `http-${port}`, port, protocol: 'HTTP' })),
+  },
+})
+
+const parameters = (changeProtection: object): StoryObject => ({
+  apiVersion: 'sluice.dev/v1alpha1',
+  kind: 'GatewayParameters',
+  metadata: { name: 'safe' },
+  spec: { changeProtection },
+})
+
+const route = (name: string, hostname: string): StoryObject => ({
+  apiVersion: `${group}/v1`,
+  kind: 'HTTPRoute',
+  metadata: { name },
+  spec: { parentRefs: [{ name: 'edge' }], hostnames: [hostname], rules: [{}] },
+})
+
+const csrf = (name: string, traffic: object): StoryObject => ({
+  apiVersion: 'sluice.dev/v1alpha1',
+  kind: 'GatewayPolicy',
+  metadata: { name },
+  spec: { targetRefs: [{ group, kind: 'HTTPRoute', name: 'shop' }], traffic },
+})
+
+/** A configuration in force, of which changes are judged. */
+function protectedStory(changeProtection: object, ...more: StoryObject[]): FoldStory {
+  const story = new FoldStory().apply(gatewayClass, parameters(changeProtection), gateway(80, 81))
+  story.apply(route('shop', 'shop.example'), csrf('guard', { csrf: {} }), ...more)
+  return story.record((context) =>
+    createEvent(relistFinished, context, {
+      id: 'listed',
+      subject: 'x',
+      data: { count: 1, digest: '00' } as never,
+    }),
+  )
+}
+
+const judge = ({ fold }: FoldStory): Promise<Judgement> =>
+  new Judge({
+    derivation: { checkRegex: () => undefined },
+    simulator: {},
+    records: () => [],
+    pause: () => Promise.resolve(),
+  }).judge(fold)
+
+const names = (objects: readonly { kind: string; name: string }[]) =>
+  objects.map(({ kind, name }) => `${kind} ${name}`)
+
+const told = ({ passed, held, verdict }: Judgement) => ({
+  passed: passed.map(names),
+  held: held.map(({ objects }) => names(objects)),
+  unmet: [...held.flatMap((one) => one.verdict.unmet), ...verdict.unmet].map(
+    ({ condition, message }) => `${condition}: ${message}`,
+  ),
+})
+
+describe('a judgement', () => {
+  it('holds what takes listeners and protections away, and lets everything else pass', async () => {
+    const story = protectedStory({ mode: 'Hold' })
+    story.delete('GatewayPolicy', 'guard')
+    story.apply(gateway(80), route('late', 'late.example'), route('shop', 'store.example'))
+    expect(told(await judge(story))).toEqual({
+      passed: [],
+      held: [['GatewayPolicy guard', 'Gateway edge', 'HTTPRoute late', 'HTTPRoute shop']],
+      unmet: [
+        'lostListeners: listeners of Gateway default/edge are lost: http-81 (HTTP, port 81)',
+        'removedProtections: protections of Gateway default/edge are removed: traffic.csrf of HTTPRoute default/shop',
+      ],
+    })
+    story.apply(gateway(80, 81))
+    expect(told(await judge(story))).toMatchObject({
+      passed: [['HTTPRoute late']],
+      held: [['GatewayPolicy guard', 'HTTPRoute shop']],
+    })
+  })
+
+  it('takes a policy with the same field and target for the one that it replaces', async () => {
+    const story = protectedStory({ mode: 'Hold' })
+    story.delete('GatewayPolicy', 'guard').apply(csrf('other', { csrf: {} }))
+    expect(told(await judge(story)).held).toEqual([])
+  })
+
+  it('lets changes pass in mode Warn, with the conditions that are not met', async () => {
+    const story = protectedStory({ mode: 'Warn', removedProtections: 'Allow' })
+    story.delete('GatewayPolicy', 'guard').apply(gateway(81))
+    expect(told(await judge(story))).toMatchObject({
+      held: [],
+      unmet: ['lostListeners: listeners of Gateway default/edge are lost: http-80 (HTTP, port 80)'],
+    })
+  })
+
+  it('holds a change that makes the protection weaker', async () => {
+    const story = protectedStory({ mode: 'Hold' }).apply(parameters({ mode: 'Off' }))
+    expect(told(await judge(story))).toMatchObject({
+      held: [['GatewayParameters safe']],
+      unmet: [
+        'removedProtections: protections of Gateway default/edge are removed: changeProtection (mode Hold becomes Off)',
+      ],
+    })
+  })
+
+  it('lets everything pass if no Gateway is protected', async () => {
+    const story = protectedStory({ mode: 'Off' })
+    story.record((context) =>
+      createEvent(protectionSet, context, { id: 'set', subject: 'x', data: { mode: 'Hold' } }),
+    )
+    story.apply(gateway(80))
+    expect(told(await judge(story))).toEqual({ passed: [['Gateway edge']], held: [], unmet: [] })
+  })
+})
