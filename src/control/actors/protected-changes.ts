@@ -27,7 +27,7 @@ import { isHeldKind } from './pin.ts'
 import { type ResourceSnapshot, takingEffect } from './resource.machine.ts'
 
 /** The newest version of an object, which is not in force. */
-export interface WaitingVersion {
+interface WaitingVersion {
   readonly newest: ResourceSnapshot
   /** Position of the ChangeHeld event; omitted if the version was not judged yet. */
   readonly held?: number

@@ -15,7 +15,6 @@ import {
   changeRejected,
   type EventDefinition,
   type JudgedObject,
-  type ProtectionSetData,
   protectionSet,
   type SluiceEvent,
 } from '../../../events/index.ts'
@@ -26,18 +25,7 @@ import type { Fold } from '../actors/fold.ts'
 import { type HeldChange, judgedVersion } from '../actors/protected-changes.ts'
 import { newEvent } from '../log/index.ts'
 import { regexProblem } from './api-binding.ts'
-import type { LogLevel } from './parts.ts'
-
-/** How changes are judged. */
-export interface JudgingOptions {
-  /** Mode of Gateways whose parameters have no `changeProtection`. If omitted, that of the log stays. */
-  readonly mode?: ProtectionSetData['mode']
-  /** Finds the newest recorded requests; called before each judgement. If omitted, there are none. */
-  readonly records?: () => Promise<JudgeOptions['records']>
-  readonly simulator?: () => JudgeOptions['simulator']
-  /** Loads the judge. If omitted, it is loaded when the first change waits. */
-  readonly load?: () => Promise<typeof Judge>
-}
+import type { JudgingOptions, LogLevel } from './parts.ts'
 
 interface ChangeJudgeOptions extends JudgingOptions {
   readonly fold: Fold

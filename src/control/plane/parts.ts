@@ -1,7 +1,9 @@
 /** The parts of the control plane that differ between one machine and a cluster. */
+import type { ProtectionSetData, ResourceEvent, SluiceEvent } from '../../../events/index.ts'
 import type { ResourceEvent, SluiceEvent } from '../../../events/index.ts'
 import type { EndedEntry } from '../../ground/model/ended-sessions.ts'
 import type { DesiredDelta, VersionedResource } from '../../ground/model/resources.ts'
+import type { Judge, JudgeOptions } from '../../past/what-if/judge.ts'
 import type { Fold, FoldChange } from '../actors/fold.ts'
 import type { TimersOptions } from '../effects/timers.ts'
 import type { Lease, LeaseOptions } from '../lease/lease.ts'
@@ -10,7 +12,6 @@ import type { ResourceIndex } from '../watch/resource-index.ts'
 import type { ProxyReports } from '../xds/delivery-recorder.ts'
 import type { AppendQueue } from './append-queue.ts'
 import type { BudgetLedger } from './budget-ledger.ts'
-import type { JudgingOptions } from './change-judge.ts'
 import type { ControllerMetrics } from './controller/metrics.ts'
 import type { OpenedLog } from './open-log.ts'
 
@@ -89,6 +90,17 @@ export interface StartedPlane {
 }
 
 export type OpenLease = (options: Omit<LeaseOptions, 'store' | 'durationMs' | 'onProblem'>) => Lease
+
+/** How changes are judged. */
+export interface JudgingOptions {
+  /** Mode of Gateways whose parameters have no `changeProtection`. If omitted, that of the log stays. */
+  readonly mode?: ProtectionSetData['mode']
+  /** Finds the newest recorded requests; called before each judgement. If omitted, there are none. */
+  readonly records?: () => Promise<JudgeOptions['records']>
+  readonly simulator?: () => JudgeOptions['simulator']
+  /** Loads the judge. If omitted, it is loaded when the first change waits. */
+  readonly load?: () => Promise<typeof Judge>
+}
 
 export interface ControlPlaneOptions<Chosen extends ControlPlaneParts = ControlPlaneParts> {
   readonly log: OpenedLog

@@ -2,7 +2,7 @@
 import { readBlocks, readNewest } from '../../past/decisions/read.ts'
 import { recordKeyOf } from '../../past/decisions/ring.ts'
 import type { JudgeOptions } from '../../past/what-if/judge.ts'
-import type { JudgingOptions } from './change-judge.ts'
+import type { JudgingOptions } from './parts.ts'
 
 interface RecordPlaces {
   /** Folder with the records of the proxy of this process. */

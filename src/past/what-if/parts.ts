@@ -3,7 +3,7 @@ import { isObject } from '../../ground/base/json-object.ts'
 import { type ObjectKey, parseObjectKey } from '../../ground/model/names.ts'
 
 /** Versions of an object whose references count: the one in force, and the one that waits. */
-export type Versions = readonly unknown[]
+type Versions = readonly unknown[]
 
 /** Returns lists of objects. An object is in the same list as those that it refers to by name. */
 export function independentParts(changed: ReadonlyMap<ObjectKey, Versions>): ObjectKey[][] {
