@@ -126,7 +126,11 @@ describe('a judgement', () => {
   it('lets everything pass if no Gateway is protected', async () => {
     const story = protectedStory({ mode: 'Off' })
     story.record((context) =>
-      createEvent(protectionSet, context, { id: 'set', subject: 'x', data: { mode: 'Hold' } }),
+      createEvent(protectionSet, context, {
+        id: 'set',
+        subject: 'x',
+        data: { mode: 'Hold' as const },
+      }),
     )
     story.apply(gateway(80))
     expect(told(await judge(story))).toEqual({ passed: [['Gateway edge']], held: [], unmet: [] })
