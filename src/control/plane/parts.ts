@@ -1,6 +1,5 @@
 /** The parts of the control plane that differ between one machine and a cluster. */
 import type { ProtectionSetData, ResourceEvent, SluiceEvent } from '../../../events/index.ts'
-import type { ResourceEvent, SluiceEvent } from '../../../events/index.ts'
 import type { EndedEntry } from '../../ground/model/ended-sessions.ts'
 import type { DesiredDelta, VersionedResource } from '../../ground/model/resources.ts'
 import type { Judge, JudgeOptions } from '../../past/what-if/judge.ts'
