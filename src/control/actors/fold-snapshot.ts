@@ -22,3 +22,8 @@ export interface FoldSnapshot extends StoredInputs {
   /** Epoch of the newest lease holder. Not set if there was none. */
   readonly epoch?: number
 }
+
+export interface Digests {
+  readonly desired: string
+  readonly status: string
+}

@@ -23,7 +23,7 @@ import { type ConnectedProxy, Delivery } from './delivery.ts'
 import { JoinedTimers, type PendingTimer } from './delivery-timers.ts'
 import { DeploymentReports } from './deployment-reports.ts'
 import type { EndedSessions } from './ended-sessions.ts'
-import type { FoldSnapshot } from './fold-snapshot.ts'
+import type { Digests, FoldSnapshot } from './fold-snapshot.ts'
 import { LogInputs } from './log-inputs.ts'
 import { Pin, type PinState } from './pin.ts'
 import { ProtectedChanges } from './protected-changes.ts'
@@ -35,7 +35,7 @@ import {
 } from './resource.machine.ts'
 import { StatusChanges } from './status-changes.ts'
 
-export type { FoldSnapshot } from './fold-snapshot.ts'
+export type { Digests, FoldSnapshot } from './fold-snapshot.ts'
 
 /** Must change if the same log gives other results. Digests are comparable within one version only. */
 export const foldVersion = '15'
@@ -55,11 +55,6 @@ export interface FoldChange extends ReturnType<StatusChanges['take']> {
   readonly deployments: readonly ObjectKey[]
   /** Whether there were events other than delivery events, so that proxies should get the new position. */
   readonly observed: boolean
-}
-
-export interface Digests {
-  readonly desired: string
-  readonly status: string
 }
 
 export class Fold {
