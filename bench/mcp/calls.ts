@@ -31,12 +31,14 @@ export async function callsThrough(
   proxy: MeasuredProxy,
   path: string,
   era: 'legacy' | 'modern' = 'legacy',
+  tool?: string,
 ): Promise<SlicedLoad> {
   const clients = await openAll(proxy.port, path, connections)
   let calls = 0
   let isPaused = false
   const loop = async (client: McpBenchClient) => {
-    const bytes = era === 'modern' ? client.modernCall : client.call
+    const legacy = tool === undefined ? client.call : client.callOf(tool)
+    const bytes = era === 'modern' ? client.modernCall : legacy
     while (!isPaused) {
       await client.send(bytes)
       calls++

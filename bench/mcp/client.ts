@@ -7,6 +7,13 @@ const callParams = {
   arguments: { query: 'three lamps and a ladder', limit: 10 },
 }
 
+const prefix = 'io.modelcontextprotocol'
+const envelope = {
+  [`${prefix}/protocolVersion`]: '2026-07-28',
+  [`${prefix}/clientInfo`]: { name: 'bench', version: '1' },
+  [`${prefix}/clientCapabilities`]: {},
+}
+
 export class McpBenchClient {
   readonly #socket: Socket
   readonly #path: string
@@ -77,13 +84,7 @@ export class McpBenchClient {
 
   /** The bytes of a call of ordinary size in revision 2026-07-28, which needs no session. */
   get modernCall(): Buffer {
-    const prefix = 'io.modelcontextprotocol'
-    const _meta = {
-      [`${prefix}/protocolVersion`]: '2026-07-28',
-      [`${prefix}/clientInfo`]: { name: 'bench', version: '1' },
-      [`${prefix}/clientCapabilities`]: {},
-    }
-    const params = { ...callParams, _meta }
+    const params = { ...callParams, _meta: envelope }
     const headers = [
       'mcp-protocol-version: 2026-07-28',
       'mcp-method: tools/call',
@@ -95,6 +96,17 @@ export class McpBenchClient {
   /** The bytes of a call of ordinary size. */
   get call(): Buffer {
     return this.bytesOf({ id: 1, method: 'tools/call', params: callParams })
+  }
+
+  /** The bytes of a call of the tool by this name. */
+  callOf(name: string, args: object = callParams.arguments): Buffer {
+    return this.bytesOf({ id: 1, method: 'tools/call', params: { name, arguments: args } })
+  }
+
+  /** The bytes of a list in revision 2026-07-28. */
+  get modernList(): Buffer {
+    const headers = ['mcp-protocol-version: 2026-07-28', 'mcp-method: tools/list']
+    return this.#post({ id: 1, method: 'tools/list', params: { _meta: envelope } }, headers)
   }
 
   get list(): Buffer {

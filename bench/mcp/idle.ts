@@ -1,5 +1,5 @@
 /**
- * Claim: an idle session costs at most 10 kB: the growth of resident memory over sessions that were
+ * Claim: an idle session costs at most 3 kB: the growth of resident memory over sessions that were
  * begun, have had one tool called, and are kept. The first 5,000 are not counted: they make the heap
  * as large as the work itself needs it, so that what grows after is what sessions keep.
  */
@@ -54,5 +54,5 @@ export default async function idle({ quick, note }: BenchContext): Promise<Row[]
       rmSync(folder, { recursive: true, force: true })
     }
   }
-  return [{ id: 'mcp.idle', unit: 'kB', own, bound: { atMost: 10 } }]
+  return [{ id: 'mcp.idle', unit: 'kB', own, bound: { atMost: 3 } }]
 }

@@ -17,6 +17,7 @@ const launcher = join(import.meta.dirname, '..', '..', 'bin', 'sluice')
 export async function startMcpSluice(
   folder: string,
   upstreams: readonly number[],
+  settings: Readonly<Record<string, unknown>> = {},
 ): Promise<MeasuredProxy> {
   const manifests = join(folder, 'manifests')
   mkdirSync(manifests)
@@ -36,7 +37,7 @@ export async function startMcpSluice(
     })
   const objects = [
     gateway(port),
-    mcpBackend('mcp', targets),
+    mcpBackend('mcp', targets, settings),
     staticBackend('plain', upstreams[0] ?? 0),
     route('mcp'),
     route('plain'),

@@ -12,6 +12,8 @@ export interface UpstreamShape {
   readonly tools: number
   /** Milliseconds that it takes for a list. */
   readonly delayMs?: number
+  /** Milliseconds for which modern clients may cache its list. */
+  readonly ttlMs?: number
 }
 
 function answer(json: string, more = ''): Buffer {
@@ -42,9 +44,13 @@ const idOf = (body: string): string => /"id":("[^"]*"|[^,}]+)/.exec(body)?.[1] ?
 export async function startMcpBenchUpstream({
   tools,
   delayMs = 0,
+  ttlMs,
 }: UpstreamShape): Promise<McpBenchUpstream> {
   const sockets = new Set<Socket>()
-  const list = JSON.stringify({ tools: Array.from({ length: tools }, (_, n) => toolOf(n)) })
+  const list = JSON.stringify({
+    tools: Array.from({ length: tools }, (_, n) => toolOf(n)),
+    ...(ttlMs !== undefined && { resultType: 'complete', ttlMs, cacheScope: 'public' }),
+  })
   const info =
     '{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"bench","version":"1"}}'
   const called = JSON.stringify({

@@ -136,7 +136,8 @@ kind: AgentgatewayBackend
 metadata: { name: tools }
 spec:
   mcp:
-    prefixMode: Never
+    newSetting: Never
+    prefixMode: Conditional
     targets: [{ name: a, static: { host: example.com, port: 443 } }]
 `
   const guarded = `${newer}  policies:
@@ -147,9 +148,11 @@ spec:
     const result = await runImport(newer)
     expect(result.code).toBe(0)
     expect(result.findings).toMatchObject([
-      { kind: 'lost', line: 6, object: 'AgentgatewayBackend tools', field: 'spec.mcp.prefixMode' },
+      { kind: 'lost', line: 6, object: 'AgentgatewayBackend tools', field: 'spec.mcp.newSetting' },
     ])
     expect(result.manifests['backends.yaml']).toContain('kind: GatewayBackend')
+    // Sluice's mode Conditional is about each name, not about the number of targets.
+    expect(result.manifests['backends.yaml']).toContain('prefixMode: Always')
   })
 
   it('that protect something stop the conversion unless --allow-loss is given', async () => {

@@ -49,6 +49,7 @@ const manifests = (port: number) =>
       pair: { targets: [target('a', a), target('b', b)] },
       'with-down': { targets: [target('a', a), target('down', down)] },
       ruled: { targets: [target('a', a), target('b', b)] },
+      cached: { targets: [target('a', a), target('b', b)] },
     },
     [
       policy('ruled', 'GatewayBackend/ruled', {
@@ -161,6 +162,33 @@ describe('lists of several modern servers', () => {
     const ruled = `http://127.0.0.1:${port}/ruled`
     const { message } = await sendModern(ruled, modernRequest('tools/list'))
     expect(resultOf(message)).toMatchObject({ tools: [{ name: 'a_one' }], cacheScope: 'private' })
+  })
+
+  it('are asked for once in the time that servers allow, until one reports a change', async () => {
+    const cached = `http://127.0.0.1:${port}/cached`
+    const lists = ({ asked }: ModernServer) =>
+      asked.filter(({ method }) => method === 'tools/list').length
+    const list = async () => {
+      const before = [lists(a), lists(b)] as const
+      const { message } = await sendModern(cached, modernRequest('tools/list'))
+      expect(resultOf(message)).toMatchObject({ tools: [{ name: 'a_one' }, { name: 'b_echo' }] })
+      return { ttlMs: resultOf(message).ttlMs, asked: [lists(a) - before[0], lists(b) - before[1]] }
+    }
+    expect(await list()).toEqual({ ttlMs: 50_000, asked: [1, 1] })
+    const again = await list()
+    expect(again.asked).toEqual([0, 0])
+    expect(again.ttlMs).toBeLessThan(50_000)
+    const notifications = { toolsListChanged: true }
+    const stream = await openModern(
+      cached,
+      modernRequest('subscriptions/listen', { notifications }),
+    )
+    await waitFor('the acknowledgement', () => stream.messages.length > 0)
+    a.notify('notifications/tools/list_changed')
+    await waitFor('the notification', () => stream.messages.length > 1)
+    expect((await list()).asked).toEqual([1, 0])
+    stream.close()
+    await waitFor('the end of both streams', () => a.subscriptions + b.subscriptions === 0)
   })
 
   it('are empty if the server lacks the method', async () => {

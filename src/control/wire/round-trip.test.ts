@@ -1,6 +1,14 @@
 import { describe, expect, it } from 'vitest'
+import {
+  list,
+  mcpDestination,
+  mcpPins,
+  port,
+  record,
+  secretRef,
+  text,
+} from '../../../test/support/arbitrary-mcp.ts'
 import fc from '../../../test/support/fast-check.ts'
-import { mcpLists } from '../../ground/model/mcp-lists.ts'
 import type {
   BackendTarget,
   DesiredDelta,
@@ -10,19 +18,7 @@ import type {
 import { decodeDelta } from './decode.ts'
 import { encodeDelta } from './encode.ts'
 
-const text = fc.string({ unit: 'grapheme', maxLength: 12 })
-const port = fc.integer({ min: 0, max: 65_535 })
 const count = fc.integer({ min: 0, max: 1_000_000 })
-const list = <Item>(item: fc.Arbitrary<Item>) => fc.array(item, { maxLength: 3 })
-/** A record whose members from `optional` are there or absent, never undefined. */
-const record = <All extends Record<string, unknown>, Key extends keyof All & string>(
-  members: { [Name in keyof All]: fc.Arbitrary<All[Name]> },
-  ...optional: Key[]
-) =>
-  fc.record(members, {
-    requiredKeys: Object.keys(members).filter((name) => !optional.includes(name as Key)) as never[],
-    noNullPrototype: true,
-  })
 
 const name = record({ namespace: text, name: text })
 const ref = record({ kind: text, namespace: text, name: text })
@@ -72,8 +68,6 @@ const filter = fc.oneof(
   record({ type: fc.constant('mirror' as const), target, numerator: count, denominator: count }),
 ) as fc.Arbitrary<RouteFilter>
 
-const secretRef = record({ namespace: text, name: text, key: text, digest: text })
-
 const provider = fc.record(
   {
     name: text,
@@ -111,33 +105,6 @@ const provider = fc.record(
   },
   { requiredKeys: ['config'], noNullPrototype: true },
 )
-
-const mcpTarget = record(
-  {
-    name: text,
-    sections: list(text),
-    protocol: fc.constantFrom('StreamableHTTP', 'SSE'),
-    path: text,
-    destination: fc.oneof(
-      record({ type: fc.constant('static' as const), host: text, port }),
-      record({ type: fc.constant('service' as const), namespace: text, name: text, port }),
-    ),
-    pinning: fc.constantFrom('Warn', 'Block'),
-    openapi: text,
-    stdio: text,
-    secrets: fc.array(secretRef, { minLength: 1, maxLength: 3 }),
-  },
-  'pinning',
-  'openapi',
-  'stdio',
-  'secrets',
-)
-
-const mcpPins = record({
-  target: text,
-  list: fc.constantFrom(...mcpLists),
-  items: list(record({ name: text, digest: text })),
-})
 
 const resources = {
   listener: record(
@@ -234,16 +201,7 @@ const resources = {
       record({ type: fc.constant('static' as const), host: text, port }),
       record({ type: fc.constant('dynamic' as const) }),
       record({ type: fc.constant('ai' as const), groups: list(list(provider)) }),
-      record(
-        {
-          type: fc.constant('mcp' as const),
-          targets: list(mcpTarget),
-          isStateless: fc.boolean(),
-          // An empty list is not sent.
-          pins: fc.array(mcpPins, { minLength: 1, maxLength: 3 }),
-        },
-        'pins',
-      ),
+      mcpDestination,
       record(
         {
           type: fc.constant('a2a' as const),

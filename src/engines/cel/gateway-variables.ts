@@ -292,6 +292,14 @@ export const expressionPoints = {
       ...(['backend', 'modelRequest', 'mcpMessage', 'mcpItem', 'a2aMessage'] as const),
     ],
   },
+  mcpServer: {
+    title: '`virtualServers[].when` of MCP backends',
+    when: 'when the virtual server of an MCP client is chosen',
+    has: [
+      ...(['process', 'arrival', 'authentication', 'extAuth', 'extProc'] as const),
+      ...(['routing', 'backend'] as const),
+    ],
+  },
   mcpItem: {
     title: '`authorization`, `rateLimit` and `approval` of `backend.mcp`',
     when: 'in rules about MCP tools, prompts and resources, and in limits and approvals of calls',

@@ -21,7 +21,7 @@ export const mcpMutations: Readonly<Record<string, Mutation>> = {
   },
   'a server of several gets the credentials of the client': {
     file: `${folder}/proxy/transport/target-request.ts`,
-    from: "if (backend.targets.length > 1) return 'all that may identify'",
+    from: "if (only === undefined) return 'all that may identify'",
     to: '',
   },
   'clients without a session share one at the server': {

@@ -1,17 +1,18 @@
 /** Filters and renames the items of lists, and joins the lists and cursors of several targets. */
+import type { McpToolOverride } from '../../../ground/model/mcp-targets.ts'
 import {
   type Edit,
   type JsonNode,
   jsonValue,
   member,
-  rawOf,
+  membersOf,
   splice,
   spliceIn,
   textOf,
 } from './json/node.ts'
 import type { McpResponse } from './message.ts'
 import type { ListMethod, ProtocolEra } from './methods.ts'
-import { clientName, clientUri, readPairs, writePairs } from './naming.ts'
+import { readPairs, writePairs } from './naming.ts'
 import { UriEdits } from './resource-uris.ts'
 
 /** One target's part of a list. */
@@ -25,43 +26,58 @@ export interface ListPart {
   readonly hints?: CacheHints | undefined
 }
 
-/** Whether the item with this name is shown to the client. */
+/** Whether the item with this name at the server is shown to the client. */
 export type Keeps = (name: string) => boolean
 
-/** Reads the items of a response. If `isPrefixed`, the target is added to their names. */
+/** How an item is presented to the client. */
+interface PresentedItem {
+  /** Name or URI for the client. */
+  readonly name: string
+  readonly override: McpToolOverride | undefined
+}
+
+/** Returns how the item with this name at the server is presented; undefined if it is hidden. */
+export type Present = (name: string) => PresentedItem | undefined
+
+/** Reads the items of one of several targets from a response. */
 export function partOf(
   target: string,
   method: ListMethod,
   { text, result }: McpResponse,
-  isPrefixed: boolean,
-  keeps: Keeps,
+  present: Present,
 ): ListPart {
   const items: string[] = []
   for (const node of member(result, method.member)?.values ?? []) {
     const name = nameOf(text, node, method)
-    if (name === undefined || !keeps(name)) continue
-    items.push(isPrefixed ? renamed(target, method, text, node, name) : rawOf(text, node))
+    const presented = name === undefined ? undefined : present(name)
+    if (presented === undefined) continue
+    items.push(itemForClient(method, target, text, node, presented))
   }
   const cursor = textOf(text, member(result, 'nextCursor'))
   return { target, items, cursor, hints: hintsOf(text, result) }
 }
 
-/** Removes hidden items from the response of the only target; everything else stays unchanged. */
-export function withoutItems(method: ListMethod, { text, result }: McpResponse, keeps: Keeps) {
+/** Presents the items in the response of the only target; everything else stays unchanged. */
+export function presentItems(
+  method: ListMethod,
+  { text, result }: McpResponse,
+  present: Present,
+): string {
   const list = member(result, method.member)
   if (list === undefined) return text
   const edits: Edit[] = []
   const scope = member(result, 'cacheScope')
   // Other clients may see other items.
   if (scope !== undefined) edits.push({ ...scope, text: '"private"' })
-  const all = list.values ?? []
-  const kept = all.filter((node) => {
+  let isChanged = false
+  const items = (list.values ?? []).flatMap((node) => {
     const name = nameOf(text, node, method)
-    return name !== undefined && keeps(name)
+    const presented = name === undefined ? undefined : present(name)
+    isChanged ||= presented?.name !== name || presented?.override !== undefined
+    const target = undefined
+    return presented === undefined ? [] : [itemForClient(method, target, text, node, presented)]
   })
-  if (kept.length < all.length) {
-    edits.push({ ...list, text: `[${kept.map((node) => rawOf(text, node)).join(',')}]` })
-  }
+  if (isChanged) edits.push({ ...list, text: `[${items.join(',')}]` })
   return splice(
     text,
     edits.sort((a, b) => a.start - b.start),
@@ -71,20 +87,60 @@ export function withoutItems(method: ListMethod, { text, result }: McpResponse, 
 const nameOf = (text: string, node: JsonNode, { key }: ListMethod): string | undefined =>
   textOf(text, member(node, key))
 
-function renamed(
-  target: string,
+/** Returns the JSON of an item. `target` is undefined if there is only one, whose URIs stay unchanged. */
+export function itemForClient(
   { key }: ListMethod,
+  target: string | undefined,
+  text: string,
+  node: JsonNode,
+  { name, override }: PresentedItem,
+): string {
+  const uris = target === undefined ? undefined : new UriEdits(target, text)
+  uris?.meta(node)
+  const edits = uris?.all ?? []
+  if (override !== undefined) return overriddenTool(text, node, name, override, edits)
+  const value = member(node, key)
+  if (value === undefined) return spliceIn(text, node, edits)
+  const named = { start: value.start, end: value.end, text: JSON.stringify(name) }
+  return spliceIn(
+    text,
+    node,
+    [named, ...edits].sort((a, b) => a.start - b.start),
+  )
+}
+
+function overriddenTool(
   text: string,
   node: JsonNode,
   name: string,
+  { title, description, annotations }: McpToolOverride,
+  edits: readonly Edit[],
 ): string {
-  const value = member(node, key)
-  if (value === undefined) return rawOf(text, node)
-  const called = key === 'name' ? clientName(target, name) : clientUri(target, name)
-  const edits = new UriEdits(target, text)
-  edits.add({ start: value.start, end: value.end, text: JSON.stringify(called) })
-  edits.meta(node)
-  return spliceIn(text, node, edits.all)
+  const own = [`"name":${JSON.stringify(name)}`]
+  const set = (key: string, value: string | undefined) => {
+    if (value !== undefined) own.push(`${JSON.stringify(key)}:${value}`)
+  }
+  set('title', title && JSON.stringify(title))
+  set('description', description && JSON.stringify(description))
+  set('annotations', annotations && mergedHints(text, member(node, 'annotations'), annotations))
+  const replaced = ['name']
+  if (title !== undefined) replaced.push('title')
+  if (description !== undefined) replaced.push('description')
+  if (annotations !== undefined) replaced.push('annotations')
+  const kept = (node.keys ?? []).flatMap((key, at) => {
+    const value = node.values?.[at]
+    if (value === undefined || replaced.includes(key)) return []
+    const inner = edits.filter(({ start, end }) => start >= value.start && end <= value.end)
+    return [`${JSON.stringify(key)}:${spliceIn(text, value, inner)}`]
+  })
+  return `{${[...own, ...kept].join(',')}}`
+}
+
+/** `own` is the JSON of an object, whose members replace those of the server. */
+function mergedHints(text: string, node: JsonNode | undefined, own: string): string {
+  const replaced = Object.keys(JSON.parse(own) as object)
+  const kept = membersOf(text, node, replaced)
+  return kept.length === 0 ? own : `{${kept.join(',')},${own.slice(1)}`
 }
 
 /** Member of a result's `_meta` that lists the targets that failed. */

@@ -52,8 +52,10 @@ const list = (
   key: ListMethod['key'],
 ): ListMethod => ({ kind: 'list', type, name, member, key, capability: capabilities[type] })
 
+export const toolsMethod: ListMethod = list('tool', 'tools/list', 'tools', 'name')
+
 export const listMethods: readonly ListMethod[] = [
-  list('tool', 'tools/list', 'tools', 'name'),
+  toolsMethod,
   list('prompt', 'prompts/list', 'prompts', 'name'),
   list('resource', 'resources/list', 'resources', 'uri'),
   list('resource', 'resources/templates/list', 'resourceTemplates', 'uriTemplate'),

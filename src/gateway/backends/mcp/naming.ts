@@ -1,3 +1,5 @@
+import { hexDigest } from '../../../ground/base/digest.ts'
+
 /**
  * Names that clients see if there are several targets. Target names contain neither `_`, `+` nor `:`.
  * So the first of these characters in a name ends the target name, and names cannot collide:
@@ -19,7 +21,25 @@ const splitAt = (text: string, mark: string): TargetName | undefined => {
   return at <= 0 ? undefined : { target: text.slice(0, at), name: text.slice(at + 1) }
 }
 
-export const clientName = (target: string, name: string): string => `${target}_${name}`
+/** Maximum length of a name with a prefix, which is the limit of model APIs for names of tools. */
+const maxNameLength = 64
+/** Characters of the digest at the end of a shortened name, which make it unique. */
+const digestLength = 16
+
+/** Returns the name with its target. The end of one that is too long is replaced by a digest of the whole. */
+export function clientName(target: string, name: string): string {
+  const whole = `${target}_${name}`
+  if (whole.length <= maxNameLength) return whole
+  const digest = hexDigest('sha256', whole).slice(0, digestLength)
+  return `${whole.slice(0, maxNameLength - digestLength - 1)}_${digest}`
+}
+
+const shortenedEnd = new RegExp(`_[0-9a-f]{${digestLength}}$`)
+
+/** Whether `clientName` may have shortened the name, so that only the lists of targets say what it means. */
+export const mayBeShortened = (name: string): boolean =>
+  name.length === maxNameLength && shortenedEnd.test(name)
+
 export const targetOfName = (name: string): TargetName | undefined => splitAt(name, '_')
 
 /** Scheme of the resources of MCP Apps. No other name for clients begins with it. */

@@ -40,6 +40,8 @@ const values: typeof renames = [
     names: { AnthropicTokenCount: 'VendorCTokenCount' },
   },
   { at: /\.mcp\.authentication\.provider$/, names: { Auth0: 'IdpA', Keycloak: 'IdpB' } },
+  // The condition of the source is that there are several targets, without which Always has no prefixes either.
+  { at: /\.mcp\.prefixMode$/, names: { Conditional: 'Always' } },
 ]
 
 const rename = (table: typeof renames, path: string, name: string): string => {

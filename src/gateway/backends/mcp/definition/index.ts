@@ -1,6 +1,15 @@
 /** GatewayBackends of MCP servers. */
-import type { McpPins, McpTarget } from '../../../../ground/model/mcp-targets.ts'
+import type {
+  McpKnownNames,
+  McpPins,
+  McpPrefixMode,
+  McpTarget,
+  McpToolSearch,
+  McpVirtualServer,
+} from '../../../../ground/model/mcp-targets.ts'
 import { defineBackend } from '../../define.ts'
+import { namesCondition, namesOf } from './names.ts'
+import { offerProblems, searchOf, serversOf } from './offer.ts'
 import { approvedCondition, pinsOf } from './pinning.ts'
 import { mcpSchema } from './schema.ts'
 import { stdioCondition } from './stdio.ts'
@@ -14,6 +23,14 @@ declare module '../../../../ground/model/resources.ts' {
       readonly isStateless: boolean
       /** The approved versions of lists that were seen. Clients get any version of other lists. */
       readonly pins?: readonly McpPins[]
+      /** If omitted, `Always`. */
+      readonly prefixMode?: Exclude<McpPrefixMode, 'Always'>
+      /** If omitted, targets that fail are left out. */
+      readonly failureMode?: 'FailClosed'
+      /** The names of tools and prompts that are known from the log, if not all have prefixes. */
+      readonly names?: readonly McpKnownNames[]
+      readonly toolSearch?: McpToolSearch
+      readonly virtualServers?: readonly McpVirtualServer[]
     }
   }
 }
@@ -31,17 +48,28 @@ export const mcpBackend = defineBackend({
     const sections = targets.flatMap((target) => target.sections)
     const lists = reader.observedLists()
     const pins = pinsOf(targets, lists)
-    const conditions = [approvedCondition(targets, lists), stdioCondition(targets, reader)].filter(
-      (one) => one !== undefined,
-    )
+    const { prefixMode = 'Always', failureMode } = spec
+    const names = prefixMode === 'Always' ? [] : namesOf(targets, lists)
+    const conditions = [
+      approvedCondition(targets, lists),
+      namesCondition(prefixMode, targets, lists),
+      stdioCondition(targets, reader),
+    ].flatMap((one) => one ?? [])
+    const toolSearch = searchOf(spec.toolSearch)
+    const virtualServers = serversOf(spec.virtualServers)
     return {
       destination: {
         targets,
         isStateless: spec.sessionRouting === 'Stateless',
         ...(pins.length > 0 && { pins }),
+        ...(prefixMode !== 'Always' && { prefixMode }),
+        ...(failureMode === 'FailClosed' && { failureMode }),
+        ...(names.length > 0 && { names }),
+        ...(toolSearch && { toolSearch }),
+        ...(virtualServers.length > 0 && { virtualServers }),
       },
       notes,
-      problems,
+      problems: [...problems, ...offerProblems(spec.targets, spec.virtualServers)],
       ...(conditions.length > 0 && { conditions }),
       ...(targets.length > 0 && { found: { sections, services } }),
     }

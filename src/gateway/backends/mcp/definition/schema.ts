@@ -23,6 +23,7 @@ import {
   tinyString,
 } from '../../../../ground/schema/strings.ts'
 import { backendSectionSchema } from '../../../policies/section-schema.ts'
+import { failureMode, prefixMode, toolSearch, toolSelection, virtualServers } from './offer.ts'
 
 const policies = backendSectionSchema('BackendWithMCP', ['tcp', 'tls', 'http', 'auth', 'mcp'])
 
@@ -116,6 +117,16 @@ const mcpTarget = object('McpTarget', {
   openapi: optional(
     openApi,
     'The target is an HTTP API: the gateway serves its operations as tools. `path` is then the base path, by default that of the first server of the document; hosts in the document are ignored. Beyond the interface of agentgateway.',
+  ),
+  endpoints: optional(
+    list(
+      object('McpEndpoint', {
+        host: required(hostText, 'Host of the server.'),
+        port: required(portNumber, 'Port of the server.'),
+      }),
+      { min: 1, max: 16 },
+    ),
+    'More servers that are equal to that of `host` and `port`: requests are balanced, and a session stays at its server. Path, policies, Host and the name in certificates are those of the target. Beyond the interface of agentgateway.',
   ),
   policies: optional(
     policies,
@@ -222,6 +233,10 @@ const mcpTargetSelector = object(
       stdioTarget,
       'A command that is an MCP server over standard input and output. The gateway starts it if that is enabled: `--stdio-servers` of `sluice run`, `stdio` of GatewayParameters. Beyond the interface of agentgateway.',
     ),
+    tools: optional(
+      toolSelection,
+      'Which tools of the target clients get, and how they are presented. Beyond the interface of agentgateway.',
+    ),
     pinning: optional(
       choice('McpPinning', {
         Off: 'changes are recorded only',
@@ -249,7 +264,7 @@ const mcpTargetSelector = object(
 
 export const mcpSchema = object('MCPBackend', {
   targets: required(
-    list(mcpTargetSelector, { min: 1, max: 32, unique: { by: ['name'] } }),
+    list(mcpTargetSelector, { min: 1, max: 64, unique: { by: ['name'] } }),
     'MCP servers behind this backend.',
   ),
   sessionRouting: optional(
@@ -258,6 +273,22 @@ export const mcpSchema = object('MCPBackend', {
       Stateless: 'requests have no session',
     }),
     { doc: 'Whether the requests of a session are sent to one replica.', default: 'Stateful' },
+  ),
+  prefixMode: optional(prefixMode, {
+    doc: 'Which names of tools and prompts begin with the name of their target if there are several targets.',
+    default: 'Always',
+  }),
+  failureMode: optional(failureMode, {
+    doc: 'What happens if one of several targets fails.',
+    default: 'FailOpen',
+  }),
+  toolSearch: optional(
+    toolSearch,
+    'Lists only `search_tools`, `call_tool` and pinned tools, so that models read the definitions of the tools that they need. Beyond the interface of agentgateway.',
+  ),
+  virtualServers: optional(
+    virtualServers,
+    'Named subsets of targets and tools. Those whose path is the end of the path of a request apply to it, or else those without path; the first one for the client counts, and without one the request gets 404. Beyond the interface of agentgateway.',
   ),
 })
 export type McpSpec = Infer<typeof mcpSchema>

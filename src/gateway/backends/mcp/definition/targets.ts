@@ -3,6 +3,7 @@
 import { ownGroup } from '../../../../ground/model/api-names.ts'
 import type { McpProtocol, McpTarget } from '../../../../ground/model/mcp-targets.ts'
 import type { BackendReader, FoundPort, FoundService } from '../../define.ts'
+import { selectionOf } from './offer.ts'
 import { openApiOf } from './openapi.ts'
 import type { McpSpec } from './schema.ts'
 import { stdioTargetOf } from './stdio.ts'
@@ -34,26 +35,30 @@ export function findMcpTargets({ targets: entries }: McpSpec, reader: BackendRea
   const found: McpTarget[] = []
   const notes: string[] = []
   const problems: string[] = []
-  for (const [at, { name, selector, static: fixed, stdio, pinning = 'Off' }] of entries.entries()) {
-    const pinned = pinning === 'Off' ? {} : { pinning }
+  for (const [at, entry] of entries.entries()) {
+    const { name, selector, static: fixed, stdio, tools, pinning = 'Off' } = entry
+    const own = {
+      ...(pinning !== 'Off' && { pinning }),
+      ...(tools && { tools: selectionOf(tools) }),
+    }
     if (stdio !== undefined) {
       const target = stdioTargetOf(name, stdio, `spec.mcp.targets[${at}].stdio`, reader)
       if (typeof target === 'string') problems.push(target)
-      else found.push({ ...target, ...pinned })
+      else found.push({ ...target, ...own })
     }
     if (fixed !== undefined) {
       const openapi = openApiOf(name, fixed, `spec.mcp.targets[${at}].static.openapi`, reader)
       notes.push(...openapi.notes)
       problems.push(...openapi.problems)
       if (openapi.problems.length > 0) continue
-      found.push({ ...staticTarget(name, fixed), ...pinned, ...openapi.member })
+      found.push({ ...staticTarget(name, fixed), ...own, ...openapi.member })
     }
     if (selector === undefined) continue
     const place = `spec.mcp.targets[${at}].selector`
     const services = reader.services(selector)
     if (services.length === 0) notes.push(`${place} selects no Service`)
     for (const service of services) {
-      found.push(...targetsOf(name, service, place, notes).map((one) => ({ ...one, ...pinned })))
+      found.push(...targetsOf(name, service, place, notes).map((one) => ({ ...one, ...own })))
     }
   }
   return { targets: withoutDuplicates(found, notes), notes, problems }
@@ -66,13 +71,14 @@ const basePathOf = (path: string | undefined): string =>
 type StaticSpec = NonNullable<McpSpec['targets'][number]['static']>
 
 function staticTarget(name: string, spec: StaticSpec): McpTarget {
-  const { host, port, path, openapi, protocol = 'StreamableHTTP' } = spec
+  const { host, port, path, openapi, endpoints, protocol = 'StreamableHTTP' } = spec
   return {
     name,
     sections: [name],
     protocol,
     path: openapi === undefined ? rooted(path ?? defaultPaths[protocol]) : basePathOf(path),
     destination: { type: 'static', host, port },
+    ...(endpoints && { endpoints }),
   }
 }
 

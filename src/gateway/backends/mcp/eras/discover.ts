@@ -1,4 +1,5 @@
 /** `server/discover`: what servers offer, in the modern era. */
+import type { McpPrefixMode } from '../../../../ground/model/mcp-targets.ts'
 import { jsonValue, member, replace, textOf } from '../json/node.ts'
 import { type CacheHints, hintsOf, hintsText, unavailableKey } from '../lists.ts'
 import type { McpResponse } from '../message.ts'
@@ -55,12 +56,16 @@ export function mergeDiscoverResults(
   parts: readonly DiscoverResult[],
   missing: readonly string[],
   version: string,
+  prefixMode: McpPrefixMode,
 ): string {
   const result = JSON.stringify({
     resultType: 'complete',
     supportedVersions: modernVersions,
     capabilities: mergeCapabilities(parts),
-    instructions: joinInstructions(parts.map((part) => [part.target, part] as const)),
+    instructions: joinInstructions(
+      parts.map((part) => [part.target, part] as const),
+      prefixMode,
+    ),
     _meta: {
       [metaKeys.serverInfo]: { name: 'sluice', version },
       ...(missing.length > 0 && { [unavailableKey]: missing }),

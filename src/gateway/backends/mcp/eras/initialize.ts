@@ -1,5 +1,6 @@
 /** `initialize` of several servers, joined into one response. */
 import { isObject, type JsonObject } from '../../../../ground/base/json-object.ts'
+import type { McpPrefixMode } from '../../../../ground/model/mcp-targets.ts'
 import { jsonValue, member, rawOf, replace, textOf } from '../json/node.ts'
 import { unavailableMeta } from '../lists.ts'
 import { type McpRequest, type McpResponse, readMessage } from '../message.ts'
@@ -102,12 +103,20 @@ export function mergeCapabilities(
   }
 }
 
+/** How names of several servers look. */
+const namesOf: Readonly<Record<McpPrefixMode, string>> = {
+  Always: 'names of tools and prompts begin with the name of their server and "_", URIs',
+  Conditional:
+    'names of tools and prompts that several servers have begin with the name of their server and "_", URIs',
+  Never: 'URIs',
+}
+
 /** Joins the instructions of all servers, and explains their names. */
 export function joinInstructions(
   servers: Iterable<readonly [target: string, server: Pick<InitializeResult, 'instructions'>]>,
+  mode: McpPrefixMode,
 ): string {
-  const several =
-    'Several servers answer here: names of tools and prompts begin with the name of their server and "_", URIs of resources with it and "+", which follow "ui://" if the URI begins with that.'
+  const several = `Several servers answer here: ${namesOf[mode]} of resources ${mode === 'Never' ? 'begin with the name of their server' : 'with it'} and "+", which follow "ui://" if the URI begins with that.`
   const own = [...servers].flatMap(([target, { instructions }]) =>
     instructions === undefined || instructions === '' ? [] : [`[${target}]\n${instructions}`],
   )
@@ -121,12 +130,13 @@ interface GatewayInitialize {
   readonly wanted: string
   /** Names of targets that did not respond. */
   readonly missing: readonly string[]
+  readonly prefixMode: McpPrefixMode
 }
 
 /** Returns the `initialize` result for several servers, and the protocol version in it. */
 export function mergeInitializeResults(
   results: ReadonlyMap<string, InitializeResult>,
-  { version, wanted, missing }: GatewayInitialize,
+  { version, wanted, missing, prefixMode }: GatewayInitialize,
 ): { readonly version: string; readonly result: string } {
   const all = [...results.values()]
   const known = all.map((one) => one.version).filter((one) => legacyVersions.includes(one))
@@ -135,7 +145,7 @@ export function mergeInitializeResults(
     protocolVersion: lowest,
     capabilities: mergeCapabilities(all),
     serverInfo: { name: 'sluice', version },
-    instructions: joinInstructions(results),
+    instructions: joinInstructions(results, prefixMode),
   })
   const meta = missing.length === 0 ? '' : `,"_meta":${unavailableMeta(missing)}`
   return { version: lowest, result: `${result.slice(0, -1)}${meta}}` }

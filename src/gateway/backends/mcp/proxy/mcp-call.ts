@@ -79,6 +79,10 @@ function serveAllowed(
   if (verdict?.kind === 'respond') return verdict
   const refused = checkRequest(exchange)
   if (refused !== undefined) return refused
+  if (exchange.view.isHidden) {
+    const message = 'nothing is served here for this client'
+    return jsonRefusal(404, undefined, codes.invalidRequest, message)
+  }
   if (exchange.backend.targets.length === 0) {
     const reason = 'NoHealthyBackend'
     return jsonRefusal(503, undefined, codes.internal, 'no server is there', { reason })

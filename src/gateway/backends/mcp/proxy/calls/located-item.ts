@@ -3,9 +3,7 @@ import type { McpItem } from '../../../../../ground/exchange/mcp.ts'
 import { type JsonNode, splice } from '../../json/node.ts'
 import { codes, errorText } from '../../json-rpc.ts'
 import type { McpRequest } from '../../message.ts'
-import { targetOfName, targetOfUri } from '../../naming.ts'
 import { consentEdits } from '../exchange/consent.ts'
-import type { McpExchange } from '../exchange/mcp-exchange.ts'
 import type { ClientResponse } from '../exchange/message-stream.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
 
@@ -28,16 +26,15 @@ export const refusal = (
   text: errorText(id, code, message),
 })
 
-export const unknownItem = (request: McpRequest, type: string, called: string): ClientResponse =>
-  refusal(request, codes.invalidParams, `Unknown ${type}: ${called}`)
-
-/** Finds the target of an item by its name for clients. */
-export function locate(exchange: McpExchange, called: string, key: 'name' | 'uri') {
-  const { only } = exchange
-  if (only !== undefined) return { entry: only, name: called }
-  const parts = key === 'name' ? targetOfName(called) : targetOfUri(called)
-  const entry = parts && exchange.find(parts.target)
-  return entry && parts && { entry, name: parts.name }
+/** `isClash` says that several targets have an item with the name. */
+export const unknownItem = (
+  request: McpRequest,
+  type: string,
+  called: string,
+  isClash = false,
+): ClientResponse => {
+  const why = isClash ? `. Several servers have it: use a name of ${type}s/list` : ''
+  return refusal(request, codes.invalidParams, `Unknown ${type}: ${called}${why}`)
 }
 
 /** Returns a request as its target gets it. `name` replaces the name of the item at `node` if there is one. */

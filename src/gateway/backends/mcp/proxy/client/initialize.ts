@@ -72,13 +72,19 @@ export async function beginSession(
   }
   const good = new Map([...begun].flatMap(([name, one]) => ('result' in one ? [[name, one]] : [])))
   const missing = [...begun.keys()].filter((name) => !good.has(name))
-  if (good.size === 0) {
-    const message = `no server could be reached: ${missing.join(', ')}`
+  if (good.size === 0 || (missing.length > 0 && exchange.backend.isFailClosed)) {
+    if (good.size > 0) endSessions(exchange, stateOf(exchange, request, wanted, good), held)
+    const message = `servers could not be reached: ${missing.join(', ')}`
     return jsonRefusal(503, request.id, codes.internal, message, { reason: 'NoHealthyBackend' })
   }
   const results = new Map([...good].map(([name, { result }]) => [name, result]))
   const { shared } = exchange
-  const merged = mergeInitializeResults(results, { version: shared.version, wanted, missing })
+  const merged = mergeInitializeResults(results, {
+    version: shared.version,
+    wanted,
+    missing,
+    prefixMode: exchange.backend.prefixMode,
+  })
   const [only] = exchange.only ? good.values() : []
   const text =
     only === undefined
@@ -89,6 +95,12 @@ export async function beginSession(
   const state = stateOf(exchange, request, version, good)
   if (held.size > 0) for (const [name, one] of held) shared.live(state).held.set(name, one)
   return { text, state }
+}
+
+/** Ends the sessions of a client that does not get them. */
+function endSessions(exchange: McpExchange, state: SessionState, held: OpenConnections): void {
+  for (const [name, one] of held) exchange.shared.live(state).held.set(name, one)
+  void endEverywhere(new ClientSession(exchange, state))
 }
 
 type BeginResult = InitializedSession | TargetFailure

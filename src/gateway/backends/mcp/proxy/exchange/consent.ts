@@ -13,7 +13,7 @@ import { codes, errorText, resultText } from '../../json-rpc.ts'
 import type { McpRequest } from '../../message.ts'
 import type { ProtocolEra } from '../../methods.ts'
 
-export type Consent = NonNullable<RespondVerdict['consent']>
+type Consent = NonNullable<RespondVerdict['consent']>
 
 /** Key of the question in `inputRequests`. Its answer is no proof: the gateway looks for the grant again. */
 const inputKey = 'sluice-consent'

@@ -18,10 +18,16 @@ import { mcpStepOf } from '../../policy/apply.ts'
 import type { CallPolicy } from '../../policy/call-policy.ts'
 import { ClientView } from '../session/client-view.ts'
 import type { McpSharedState } from '../session/shared-state.ts'
+import { type ClientBackend, clientBackend } from '../target/client-backend.ts'
 import type { McpBackend, McpTargetEntry } from '../target/targets.ts'
 import { accessAt, pinKey } from '../target/targets.ts'
 import { mayIdentify } from './forwarded-headers.ts'
 import type { McpDetails, RefusedBy } from './mcp-record.ts'
+
+/** Path as the client sent it, before filters of the route changed it. */
+function sentPath({ exchange, original }: RequestContext): string {
+  return original === undefined ? exchange.request.path : original.path.replace(/\?.*$/s, '')
+}
 
 function viewOf(context: RequestContext): ClientView {
   const identifying = context.exchange.receivedNames(mayIdentify)
@@ -49,6 +55,7 @@ export class McpExchange {
   readonly #isPassedOn: boolean
   #details: McpDetails | undefined
   #identity: string | undefined
+  #view: ClientBackend | undefined
 
   constructor(
     context: RequestContext,
@@ -108,17 +115,34 @@ export class McpExchange {
     return hash('sha256', JSON.stringify([this.principal, fields]), 'base64url')
   }
 
-  /** The backend in its current configuration, which may change while a stream is open. */
+  /** The part of the backend that the client gets, in its current configuration. */
   get backend(): McpBackend {
-    const found = this.shared.backends.find(this.chosen.name)
+    const found = this.currentView
+    if (found === undefined) throw new GatewayError('backend_invalid', this.chosen.name)
+    return found.backend
+  }
+
+  /** Undefined if the backend was removed, which may happen while a stream is open. */
+  get currentView(): ClientBackend | undefined {
+    const whole = this.shared.backends.find(this.chosen.name)
+    if (whole === undefined) return undefined
+    if (this.#view?.whole !== whole) {
+      this.#view = clientBackend(whole, sentPath(this.context), this.client)
+    }
+    return this.#view
+  }
+
+  /** What the client gets of the backend. */
+  get view(): ClientBackend {
+    const found = this.currentView
     if (found === undefined) throw new GatewayError('backend_invalid', this.chosen.name)
     return found
   }
 
-  /** The only target; undefined if there are several. */
+  /** The only target of the backend; undefined if there are several. */
   get only(): McpTargetEntry | undefined {
-    const { targets } = this.backend
-    return targets.length === 1 ? targets[0] : undefined
+    const { whole } = this.view
+    return whole.targets.length === 1 ? whole.targets[0] : undefined
   }
 
   find(target: string): McpTargetEntry | undefined {
@@ -158,7 +182,8 @@ export class McpExchange {
   /** Whether clients may not get every item of the target, so that unknown ones must look like refused ones. */
   withholdsItems(entry: McpTargetEntry): boolean {
     const step = mcpStepOf(this.accessOf(entry).policies)
-    return step?.mcp !== undefined || step?.calls?.scan?.hides === true || isPinned(entry)
+    const hasHidden = step?.calls?.scan?.hides === true || entry.tools !== undefined
+    return step?.mcp !== undefined || hasHidden || isPinned(entry)
   }
 
   /** Whether rules or guards apply to the target, which cannot be applied to methods that are not known. */

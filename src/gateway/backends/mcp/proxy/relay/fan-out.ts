@@ -7,15 +7,18 @@ import {
 } from '../../eras/discover.ts'
 import { jsonValue, member, replace } from '../../json/node.ts'
 import { codes, errorText, resultText } from '../../json-rpc.ts'
-import { type ListPart, mergedResult, partOf } from '../../lists.ts'
+import { type CacheHints, type Keeps, type ListPart, mergedResult, partOf } from '../../lists.ts'
 import type { McpRequest, McpResponse } from '../../message.ts'
 import type { ListMethod, ProtocolEra } from '../../methods.ts'
+import { cachedList, cacheList } from '../target/cached-lists.ts'
+import type { ClientBackend } from '../target/client-backend.ts'
 import { toFailure } from '../target/target-failure.ts'
+import { versionOfNames } from '../target/target-lists.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
 import type { OutgoingRequest, ReceivedResponse } from '../target/transport.ts'
 import { SessionEnded } from '../upstream/client-session.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
-import { listFilter } from './pinned-items.ts'
+import { knownFilter, listFilter } from './pinned-items.ts'
 
 /** Sends a request to a target. */
 export type Send = (entry: McpTargetEntry, request: OutgoingRequest) => Promise<ReceivedResponse>
@@ -61,7 +64,7 @@ async function askAll<Part extends object>(
 }
 
 function noResponse({ id }: McpRequest, missing: readonly string[]): string {
-  return errorText(id, codes.internal, `no server could be asked: ${missing.join(', ')}`)
+  return errorText(id, codes.internal, `servers could not be asked: ${missing.join(', ')}`)
 }
 
 /**
@@ -79,43 +82,139 @@ export async function askLists(
     if (cursors !== undefined) return cursors.has(target.name)
     return upstreams.can(target.name)?.includes(method.capability) ?? true
   })
-  const { parts, missing } = await askAll(
-    asked,
+  const isPage = cursors !== undefined
+  const { identity, principal } = upstreams.exchange
+  const client = principal === undefined ? undefined : identity
+  const questionOf = ({ target }: McpTargetEntry) => {
+    return { method: method.name, cursor: cursors?.get(target.name), client }
+  }
+  const cached = new Map(
+    // Only servers of the modern era say for how long a list is valid.
+    (upstreams.era === 'modern' ? asked : []).flatMap((entry) => {
+      const found = cachedList(entry, questionOf(entry))
+      return found === undefined ? [] : [[entry, found] as const]
+    }),
+  )
+  const { parts: fresh, missing } = await askAll(
+    asked.filter((entry) => !cached.has(entry)),
     (entry) => {
       const text = withCursor(request, cursors?.get(entry.target.name))
       return send(entry, { text, id: request.id, method: request.method })
     },
     (entry, response) => {
-      const isPage = cursors !== undefined
-      const part = partOfTarget(upstreams, method, entry, response, isPage)
-      return part && endRepeatedList(part, cursors?.get(entry.target.name), upstreams.era)
+      if (upstreams.era === 'modern') cacheList(entry, questionOf(entry), response)
+      return listOfTarget(upstreams, method, entry, response, isPage)
     },
   )
-  const { sessionId, shared } = upstreams.exchange
+  const found = cached.size === 0 ? fresh : inOrder(asked, fresh, cached, upstreams, method)
+  const { sessionId, shared, backend } = upstreams.exchange
   if (sessionId !== undefined) {
     for (const name of missing) shared.notices.reportMissing(sessionId, name, method.name)
   }
-  if (parts.length === 0 && missing.length > 0) return noResponse(request, missing)
+  if (missing.length > 0 && (found.length === 0 || backend.isFailClosed)) {
+    return noResponse(request, missing)
+  }
+  // Names may depend on the lists of all targets.
+  const parts = found.map((one) => {
+    const part = partOfTarget(upstreams, method, one)
+    return endRepeatedList(part, cursors?.get(part.target), upstreams.era)
+  })
   return resultText(request.id, mergedResult(method, parts, missing, upstreams.era))
 }
 
-/** Reads the part of one server. If the server does not support the method, its part is empty. */
-function partOfTarget(
+/** Joins lists that were asked for and cached ones, in the order of the targets. */
+function inOrder(
+  asked: readonly McpTargetEntry[],
+  fresh: readonly TargetList[],
+  cached: ReadonlyMap<McpTargetEntry, Pick<TargetList, 'response' | 'hints'>>,
+  { exchange }: Upstreams,
+  method: ListMethod,
+): readonly TargetList[] {
+  const byEntry = new Map(fresh.map((one) => [one.entry, one]))
+  return asked.flatMap((entry) => {
+    const known = cached.get(entry)
+    if (known === undefined) return byEntry.get(entry) ?? []
+    return [
+      {
+        entry,
+        ...known,
+        keeps: knownFilter(
+          exchange,
+          entry,
+          method,
+          known.response === undefined ? [] : [known.response],
+        ),
+      },
+    ]
+  })
+}
+
+/** A response with a list, and the items of it that the client may see; all if omitted. */
+interface TargetList {
+  readonly entry: McpTargetEntry
+  /** Undefined if the server does not support the method. */
+  readonly response?: McpResponse
+  readonly keeps?: Keeps | undefined
+  /** What remains of the cache hints of a cached response. */
+  readonly hints?: CacheHints
+}
+
+/** Returns undefined for an error. */
+function listOfTarget(
   { exchange }: Upstreams,
   method: ListMethod,
   entry: McpTargetEntry,
   response: McpResponse,
   isPage: boolean,
-): ListPart | undefined {
-  const { name } = entry.target
+): TargetList | undefined {
   if (response.error !== undefined) {
     const code = member(response.error, 'code')
     const isUnknown = code && jsonValue(response.text, code) === codes.methodNotFound
-    return isUnknown === true ? { target: name, items: [], cursor: undefined } : undefined
+    return isUnknown === true ? { entry } : undefined
   }
-  const keeps = listFilter(exchange, entry, method, response, isPage)
-  const part = partOf(name, method, response, true, keeps ?? (() => true))
-  return keeps === undefined ? part : { ...part, hints: privately(part.hints) }
+  return { entry, response, keeps: listFilter(exchange, entry, method, response, isPage) }
+}
+
+/** A part that was made of a cached list, whose items are one text. */
+interface KnownPart {
+  readonly part: ListPart
+  readonly view: ClientBackend
+  /** Version of the names by which the items are presented. */
+  readonly version: number
+}
+
+const knownParts = new WeakMap<McpResponse, KnownPart>()
+
+function partOfTarget(
+  { exchange: { view } }: Upstreams,
+  method: ListMethod,
+  list: TargetList,
+): ListPart {
+  const { entry, response, keeps, hints } = list
+  if (response === undefined) return { target: entry.target.name, items: [], cursor: undefined }
+  if (hints === undefined || keeps !== undefined) return presentedPart(view, method, list, response)
+  const version = versionOfNames()
+  const known = knownParts.get(response)
+  if (known?.view === view && known.version === version) {
+    return { ...known.part, hints: view.isChanged(entry, method.member) ? privately(hints) : hints }
+  }
+  const made = presentedPart(view, method, list, response)
+  const part = made.items.length === 0 ? made : { ...made, items: [made.items.join(',')] }
+  knownParts.set(response, { part, view, version })
+  return part
+}
+
+function presentedPart(
+  view: ClientBackend,
+  method: ListMethod,
+  { entry, keeps, hints }: TargetList,
+  response: McpResponse,
+): ListPart {
+  const present = view.presenter(entry, method.member, keeps)
+  const read = partOf(entry.target.name, method, response, present)
+  const part = hints === undefined ? read : { ...read, hints }
+  const isOwn = keeps !== undefined || view.isChanged(entry, method.member)
+  return isOwn ? { ...part, hints: privately(part.hints) } : part
 }
 
 /**
@@ -149,6 +248,11 @@ export async function askDiscover(
     (entry) => send(entry, request),
     ({ target }, response) => readDiscoverResult(target.name, response),
   )
-  if (parts.length === 0) return noResponse(request, missing)
-  return resultText(request.id, mergeDiscoverResults(parts, missing, shared.version))
+  if (parts.length === 0 || (missing.length > 0 && backend.isFailClosed)) {
+    return noResponse(request, missing)
+  }
+  return resultText(
+    request.id,
+    mergeDiscoverResults(parts, missing, shared.version, backend.prefixMode),
+  )
 }

@@ -1,38 +1,35 @@
 /** Serves one message of a client. */
-import type { McpItem } from '../../../../../ground/exchange/mcp.ts'
+import type { McpItem, McpItemType } from '../../../../../ground/exchange/mcp.ts'
 import type { Guard } from '../../../ai/policy/bind-guard.ts'
 import { withSupportedVersions } from '../../eras/discover.ts'
 import { nameInBody } from '../../eras/headers.ts'
 import { type JsonNode, jsonValue, member, textOf } from '../../json/node.ts'
 import { codes, errorCodeOf, resultText } from '../../json-rpc.ts'
-import { readCursor, withoutItems } from '../../lists.ts'
+import { presentItems, readCursor } from '../../lists.ts'
 import type { McpNotification, McpRequest, McpResponse } from '../../message.ts'
-import { type ItemMethod, isRemoved, type ListMethod, methodOf } from '../../methods.ts'
-import { clientResult, saysUnknown } from '../../results.ts'
-import { guardResponse } from '../calls/guard-messages.ts'
 import {
-  type LocatedItem,
-  locate,
-  refusal,
-  targetText,
-  unknownItem,
-} from '../calls/located-item.ts'
+  type ItemMethod,
+  isRemoved,
+  type ListMethod,
+  methodOf,
+  toolsMethod,
+} from '../../methods.ts'
+import { saysUnknown } from '../../results.ts'
+import { isSearch } from '../../tool-search/tools.ts'
+import { guardResponse } from '../calls/guard-messages.ts'
+import { type LocatedItem, refusal, targetText, unknownItem } from '../calls/located-item.ts'
 import { ProtectedCall } from '../calls/protected-call.ts'
-import { type Consent, consentText } from '../exchange/consent.ts'
 import { itemText, type McpExchange } from '../exchange/mcp-exchange.ts'
 import type { ClientResponse, MessageStream } from '../exchange/message-stream.ts'
-import { isGoneStatus, SessionNeeded, toFailure } from '../target/target-failure.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
-import {
-  errorResponse,
-  type OnAbandon,
-  type OutgoingRequest,
-  type ReceivedResponse,
-} from '../target/transport.ts'
+import type { OnAbandon, OutgoingRequest, ReceivedResponse } from '../target/transport.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
+import { calledTool } from './called-tool.ts'
 import { passOn } from './client-notifications.ts'
 import { fieldsForClient } from './client-relay.ts'
+import { failedResponse, responseFrom, statusForClient } from './client-responses.ts'
 import { askDiscover, askLists, type Send } from './fan-out.ts'
+import { learnNames } from './learn-names.ts'
 import {
   askWholeList,
   listFilter,
@@ -41,6 +38,7 @@ import {
   type Withheld,
   withheldReason,
 } from './pinned-items.ts'
+import { SearchedTools } from './searched-tools.ts'
 import { askEverywhere, keepSubscription } from './session-requests.ts'
 import { TargetSender } from './target-sender.ts'
 
@@ -105,7 +103,9 @@ export class MessageHandler {
       case 'list':
         return this.#list(request, method)
       case 'item':
-        return this.#item(request, method)
+        return this.exchange.backend.toolSearch === undefined
+          ? this.#item(request, method)
+          : this.#searchedItem(request, method)
       case 'complete':
         return this.#complete(request)
       case 'level':
@@ -156,16 +156,29 @@ export class MessageHandler {
 
   // --- lists ---
 
+  /** Undefined unless the client searches for tools. */
+  get #searched(): SearchedTools | undefined {
+    const { toolSearch } = this.exchange.backend
+    if (toolSearch === undefined) return undefined
+    const send: Send = (entry, one) => this.#sender.sendJoined(entry, one)
+    return new SearchedTools(this.upstreams, send, toolSearch)
+  }
+
   async #list(request: McpRequest, method: ListMethod): Promise<ClientResponse> {
+    const searched = method === toolsMethod ? this.#searched : undefined
+    if (searched !== undefined) return searched.list(request)
     const only = this.#only
     if (only !== undefined) {
       const { response, eventFields, status } = await this.#sender.send(only, request)
       const isPage = member(request.params, 'cursor') !== undefined
       const keeps = listFilter(this.exchange, only, method, response, isPage)
+      const { view } = this.exchange
+      const isShown = keeps === undefined && !view.isChanged(only, method.member)
+      const present = view.presenter(only, method.member, keeps)
       return {
-        text: keeps === undefined ? response.text : withoutItems(method, response, keeps),
+        text: isShown ? response.text : presentItems(method, response, present),
         eventFields: fieldsForClient(this.upstreams, only, eventFields),
-        status: this.#statusForClient(status),
+        status: statusForClient(this.upstreams, status),
       }
     }
     const cursor = textOf(request.text, member(request.params, 'cursor'))
@@ -179,6 +192,15 @@ export class MessageHandler {
 
   // --- items ---
 
+  /** Serves a request for an item if the client searches for tools. */
+  #searchedItem(request: McpRequest, method: ItemMethod): Promise<ClientResponse> | ClientResponse {
+    const called = textOf(request.text, member(request.params, 'name'))
+    const found = isSearch(request.method, called) ? this.#searched?.find(request) : undefined
+    if (found === undefined) return this.#item(calledTool(request), method)
+    this.exchange.describe(request.method)
+    return found
+  }
+
   #item(
     request: McpRequest,
     { key, type }: Pick<ItemMethod, 'key' | 'type'>,
@@ -187,7 +209,7 @@ export class MessageHandler {
   ): Promise<ClientResponse> | ClientResponse {
     const nodeIn = (one: McpRequest) => member(parentIn(one), key)
     const called = textOf(request.text, nodeIn(request))
-    if (called !== undefined) return this.#atItem(request, nodeIn, called, { key, type })
+    if (called !== undefined) return this.#atItem(request, nodeIn, called, type)
     this.exchange.describe(request.method)
     return refusal(request, codes.invalidParams, `${path}.${key} must be a string`)
   }
@@ -197,12 +219,28 @@ export class MessageHandler {
     request: McpRequest,
     nodeIn: LocatedItem['nodeIn'],
     called: string,
-    { key, type }: Pick<ItemMethod, 'key' | 'type'>,
+    type: McpItemType,
   ): Promise<ClientResponse> | ClientResponse {
-    const found = locate(this.exchange, called, key)
-    if (found === undefined) {
+    const unknown = this.exchange.view.unknownFor(type, called).filter(({ target }) => {
+      return this.upstreams.can(target.name)?.includes(`${type}s`) ?? true
+    })
+    if (unknown.length === 0) return this.#atFound(request, nodeIn, called, type)
+    const ask = (entry: McpTargetEntry, method: ListMethod) => {
+      return this.#askList(entry, request, method)
+    }
+    return learnNames(unknown, type, ask).then(() => this.#atFound(request, nodeIn, called, type))
+  }
+
+  #atFound(
+    request: McpRequest,
+    nodeIn: LocatedItem['nodeIn'],
+    called: string,
+    type: McpItemType,
+  ): Promise<ClientResponse> | ClientResponse {
+    const found = this.exchange.view.locate(type, called)
+    if (found === undefined || found === 'clash') {
       this.exchange.describe(request.method)
-      return unknownItem(request, type, called)
+      return unknownItem(request, type, called, found === 'clash')
     }
     const { entry, name } = found
     const node = member(request.params, 'arguments')
@@ -219,7 +257,7 @@ export class MessageHandler {
     return withheld instanceof Promise
       ? withheld.then(
           (why) => this.#askItem(request, located, why),
-          (thrown) => this.#failedResponse(entry, request, thrown),
+          (thrown) => failedResponse(this.upstreams, entry, request, thrown),
         )
       : this.#askItem(request, located, withheld)
   }
@@ -271,9 +309,11 @@ export class MessageHandler {
   }
 
   /** The request with the name by which the target knows the item. */
-  #forTarget(request: McpRequest, { item: { name }, nodeIn }: LocatedItem): OutgoingRequest {
+  #forTarget(request: McpRequest, located: LocatedItem): OutgoingRequest {
+    const { item, called, nodeIn } = located
+    const { name } = item
     const { id, method } = request
-    const node = this.#only === undefined ? nodeIn(request) : undefined
+    const node = called === name ? undefined : nodeIn(request)
     return { ...targetText(request, node, name), id, method, name }
   }
 
@@ -320,8 +360,11 @@ export class MessageHandler {
     change?: (response: McpResponse) => ClientResponse | false,
   ): Promise<ClientResponse> {
     return asked().then(
-      (one) => ('response' in one ? change?.(one.response) || this.#responseFrom(entry, one) : one),
-      (thrown) => this.#failedResponse(entry, request, thrown),
+      (one) =>
+        'response' in one
+          ? change?.(one.response) || responseFrom(this.upstreams, entry, one)
+          : one,
+      (thrown) => failedResponse(this.upstreams, entry, request, thrown),
     )
   }
 
@@ -335,46 +378,6 @@ export class MessageHandler {
     const received = await this.#sender.sendWithin(entry, asked, 0)
     const note = (text: string) => this.exchange.noteRefusal(entry, text, false)
     return guardResponse(this.upstreams, guards, request, received, note)
-  }
-
-  #responseFrom(
-    entry: McpTargetEntry,
-    { response, eventFields, status }: ReceivedResponse,
-  ): ClientResponse {
-    const isOnly = this.#only !== undefined
-    return {
-      text: isOnly ? response.text : clientResult(entry.target.name, response),
-      bytes: isOnly ? response.bytes : undefined,
-      eventFields: fieldsForClient(this.upstreams, entry, eventFields),
-      status: this.#statusForClient(status),
-    }
-  }
-
-  /** The status of an error is that of the only server. 404 would end the session of a legacy client. */
-  #statusForClient(status: number | undefined): number | undefined {
-    if (this.upstreams.era === 'modern') return status
-    return this.#only === undefined || isGoneStatus(status ?? 200) ? undefined : status
-  }
-
-  /** Reports to the client that one of several targets gave no response. */
-  #failedResponse(
-    entry: McpTargetEntry,
-    request: OutgoingRequest,
-    thrown: unknown,
-  ): ClientResponse {
-    const failure = toFailure(thrown)
-    if (failure.consent !== undefined) return this.#askUser(request, failure.consent)
-    if (this.#only !== undefined) throw failure
-    if (failure.isResumable && this.upstreams.era === 'legacy') throw failure
-    const own = failure instanceof SessionNeeded ? errorResponse(failure, request.id) : undefined
-    if (own !== undefined) return { text: own.text, status: failure.httpResponse?.status }
-    this.exchange.noteRefusal(entry, `target ${entry.target.name} failed: ${failure.message}`)
-    return refusal(request, codes.internal, `${entry.target.name}: ${failure.message}`)
-  }
-
-  #askUser(request: OutgoingRequest, consent: Consent): ClientResponse {
-    const { era, capabilities } = this.upstreams
-    return { text: consentText(request, era, capabilities, consent) }
   }
 
   /** Passes on a notification or response. Rejects with SessionEnded, or if the only target refuses. */

@@ -2,7 +2,7 @@
  * Reports what servers list, and withholds items whose version is not approved (`pinning: Block`) or in which the guard of
  * definitions has found something (`toolGuard`).
  */
-import type { McpItem, McpItemType } from '../../../../../ground/exchange/mcp.ts'
+import type { McpItem } from '../../../../../ground/exchange/mcp.ts'
 import type { McpList } from '../../../../../ground/model/mcp-lists.ts'
 import { member, rawOf, textOf } from '../../json/node.ts'
 import type { Keeps } from '../../lists.ts'
@@ -10,6 +10,7 @@ import type { McpRequest, McpResponse } from '../../message.ts'
 import { type ListMethod, listMethods } from '../../methods.ts'
 import type { ToolScan } from '../../policy/tool-scan.ts'
 import { itemText, type McpExchange } from '../exchange/mcp-exchange.ts'
+import { listOfType } from '../target/outdated-lists.ts'
 import { reportsOf, type SeenResponse, seenList, takeResponse } from '../target/target-lists.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
 import { gatewayRequest, type OutgoingRequest, type ReceivedResponse } from '../target/transport.ts'
@@ -19,12 +20,6 @@ import { itemFilter } from './item-filter.ts'
 const freshMs = 60_000
 /** Maximum number of pages of a list that the gateway asks for. */
 const maxPages = 50
-
-const listOf: Readonly<Record<McpItemType, McpList>> = {
-  tool: 'tools',
-  prompt: 'prompts',
-  resource: 'resources',
-}
 
 /**
  * Notes a response with a list. Returns a filter for the items that the client may see; undefined if it may see all.
@@ -43,10 +38,37 @@ export function listFilter(
   const filters = [
     ofRules,
     keepsApproved(exchange, entry, method, seen),
-    keepsHarmless(exchange, entry, method, response, seen),
+    keepsHarmless(exchange, entry, method, response, seen.digests),
   ].filter((one) => one !== undefined)
   if (filters.length < 2) return filters[0]
   return (name) => filters.every((keeps) => keeps(name))
+}
+
+/** As `listFilter`, for the pages of a list that were noted before. */
+export function knownFilter(
+  exchange: McpExchange,
+  entry: McpTargetEntry,
+  method: ListMethod,
+  pages: readonly McpResponse[],
+): Keeps | undefined {
+  const ofRules = itemFilter(exchange, entry, method)
+  const pins = exchange.pinsOf(entry, method.member)
+  const hides = exchange.callPolicyOf(entry)?.scan?.hides === true
+  if (pins === undefined && !hides) return ofRules
+  const seen = seenList(entry, method.member)
+  const digests = { get: (name: string) => seen.digestOf(name) }
+  const harmless = pages.map((page) => keepsHarmless(exchange, entry, method, page, digests))
+  return (name) => {
+    const digest = seen.digestOf(name)
+    const isApproved = pins === undefined || digest === pins.get(name)
+    // A version that was not noted was not searched either.
+    return (
+      digest !== undefined &&
+      isApproved &&
+      ofRules?.(name) !== false &&
+      harmless.every((keeps) => keeps?.(name) !== false)
+    )
+  }
 }
 
 function takeSeen(
@@ -85,6 +107,9 @@ function keepsApproved(
   }
 }
 
+/** Digests of versions by the names of items. */
+type Digests = Pick<SeenResponse['digests'], 'get'>
+
 /** Maximum number of findings of a list that are recorded. */
 const maxFindings = 10
 
@@ -93,7 +118,7 @@ function keepsHarmless(
   entry: McpTargetEntry,
   method: ListMethod,
   response: McpResponse,
-  { digests }: SeenResponse,
+  digests: Digests,
 ): Keeps | undefined {
   const scan = exchange.callPolicyOf(entry)?.scan
   if (scan === undefined) return undefined
@@ -116,7 +141,7 @@ function* findingsIn(
   scan: ToolScan,
   method: ListMethod,
   { text, result }: McpResponse,
-  digests: SeenResponse['digests'],
+  digests: Digests,
 ) {
   for (const node of member(result, method.member)?.values ?? []) {
     const name = textOf(text, member(node, method.key))
@@ -152,17 +177,9 @@ function report(
   for (const part of reportsOf(whole)) runtime.reportList(part)
 }
 
-/** Called if a server says that one of its lists has changed. */
-export function outdateLists(entry: McpTargetEntry, notification: string): void {
-  for (const { type, member: list } of listMethods) {
-    if (notification === `notifications/${listOf[type]}/list_changed`)
-      seenList(entry, list).outdate()
-  }
-}
-
 /** Digest of the version of an item that the server has listed last; undefined if it was not listed. */
 export const versionOf = (entry: McpTargetEntry, { type, name }: McpItem): string | undefined =>
-  seenList(entry, listOf[type]).digestOf(name)
+  seenList(entry, listOfType[type]).digestOf(name)
 
 /** Why a client must not use an item. */
 export interface Withheld {
@@ -180,7 +197,7 @@ export function withheldReason(
   item: McpItem,
   askList: AskList,
 ): Withheld | undefined | Promise<Withheld | undefined> {
-  const list = listOf[item.type]
+  const list = listOfType[item.type]
   const pins = exchange.pinsOf(entry, list)
   const scan = exchange.callPolicyOf(entry)?.scan
   const hides = scan?.hides === true

@@ -2,7 +2,7 @@
 import { isServerRequest } from '../../eras/server-requests.ts'
 import { member, textOf } from '../../json/node.ts'
 import { codes, errorText, resultText } from '../../json-rpc.ts'
-import { mergedResult, partOf, withoutItems } from '../../lists.ts'
+import { mergedResult, partOf, presentItems } from '../../lists.ts'
 import {
   type McpMessage,
   type McpNotification,
@@ -14,13 +14,14 @@ import { listMethods } from '../../methods.ts'
 import { clientMessage, clientResult } from '../../results.ts'
 import { guardServerMessage } from '../calls/guard-messages.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
+import { saysListChanged } from '../target/outdated-lists.ts'
 import { toFailure } from '../target/target-failure.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
 import { respondForClient } from '../target/transport.ts'
 import { SessionEnded } from '../upstream/client-session.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
 import { itemFilter } from './item-filter.ts'
-import { listFilter, outdateLists } from './pinned-items.ts'
+import { listFilter } from './pinned-items.ts'
 
 /** Returns the text for the client; undefined if the client must not get the message. */
 export function messageForClient(
@@ -37,7 +38,7 @@ export function messageForClient(
       if (era === 'modern' || isForGateway(upstreams, entry, message)) return undefined
       break
     case 'notification':
-      outdateLists(entry, message.method)
+      noteListChange(exchange, entry, message.method)
       if (era === 'modern' && isUnrelated(message.method)) return undefined
       if (!isForClient(exchange, entry, message)) return undefined
       break
@@ -45,6 +46,16 @@ export function messageForClient(
       return responseForClient(exchange, entry, message, isOnly)
   }
   return isOnly ? message.text : clientMessage(entry.target.name, message)
+}
+
+/** Makes all threads read the lists of a target again, if the target says that one has changed. */
+export function noteListChange(
+  { shared, name }: McpExchange,
+  { target }: McpTargetEntry,
+  method: string,
+): void {
+  if (saysListChanged(method))
+    shared.listNews.publish({ backend: name, target: target.name, method })
 }
 
 /** Responds to a server's request if the client cannot. Returns whether that is so. */
@@ -96,12 +107,14 @@ function responseForClient(
   for (const method of listMethods) {
     if (isUse || member(shown.result, method.member) === undefined) continue
     const keeps = listFilter(exchange, entry, method, shown, true)
+    const { view } = exchange
+    const present = view.presenter(entry, method.member, keeps)
     if (!isOnly && shown.id !== undefined) {
-      const part = partOf(entry.target.name, method, shown, true, keeps ?? (() => true))
+      const part = partOf(entry.target.name, method, shown, present)
       return resultText(shown.id, mergedResult(method, [part], [], 'legacy'))
     }
-    if (keeps === undefined) continue
-    shown = readResponse(withoutItems(method, shown, keeps)) ?? shown
+    if (keeps === undefined && !view.isChanged(entry, method.member)) continue
+    shown = readResponse(presentItems(method, shown, present)) ?? shown
   }
   return isOnly ? shown.text : clientResult(entry.target.name, shown)
 }

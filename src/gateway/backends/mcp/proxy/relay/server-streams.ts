@@ -180,8 +180,7 @@ export class ServerStreams {
   /** Called after a change of the targets: opens and closes streams, and notifies the client of new lists. */
   #onChange(): void {
     if (this.#resumed !== undefined) return
-    const { shared, name } = this.#exchange
-    const found = shared.backends.find(name)
+    const found = this.#exchange.currentView?.backend
     if (found === undefined) {
       this.#messageStream.end()
       return

@@ -31,6 +31,7 @@ import type { Flow, OnAbandon, Transport } from '../target/transport.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
 import { itemFilter } from './item-filter.ts'
 import { RetryTimer } from './retry-timer.ts'
+import { noteListChange } from './server-messages.ts'
 
 /** Maximum time for a target to acknowledge. */
 const acknowledgeMs = 10_000
@@ -216,6 +217,7 @@ class Subscription {
 
   #relay(stream: TargetStream, message: McpNotification): void {
     const { entry } = stream
+    noteListChange(this.#upstreams.exchange, entry, message.method)
     if (this.#honoured === undefined || !wants(this.#honoured, message.method)) return
     const { exchange } = this.#upstreams
     const uri = textOf(message.text, member(message.params, 'uri'))
@@ -255,10 +257,10 @@ class Subscription {
 
   /** Called after a change of the targets. */
   #onChange(): void {
-    const { shared, name } = this.#upstreams.exchange
-    const targets = shared.backends.find(name)?.targets
+    const { exchange } = this.#upstreams
+    const targets = exchange.currentView?.backend.targets
     // Names change with the number of targets, so that the client must subscribe again.
-    if (targets === undefined || (targets.length === 1) !== this.#isOnly) {
+    if (targets === undefined || (exchange.only !== undefined) !== this.#isOnly) {
       this.finish()
       return
     }

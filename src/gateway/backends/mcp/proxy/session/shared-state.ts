@@ -12,6 +12,7 @@ import { compileTargets, type McpBackend } from '../target/targets.ts'
 import type { Flow } from '../target/transport.ts'
 import type { ClientRecord } from './client-view.ts'
 import { CrossThreadCalls } from './cross-thread-calls.ts'
+import { ListNews } from './list-news.ts'
 import { SessionNotices } from './session-notices.ts'
 import { SessionSettings } from './session-settings.ts'
 import { SessionSeal, type SessionState, type TargetSession } from './session-state.ts'
@@ -107,6 +108,9 @@ export class McpSharedState {
   readonly settings = new SessionSettings()
   readonly targetSessions = new TargetSessions()
   readonly notices = new SessionNotices()
+  readonly listNews = new ListNews((backend, target) =>
+    this.backends.find(backend)?.targets.find((entry) => entry.target.name === target),
+  )
   /** Streams of the older transport to servers. */
   readonly sharedStreams = new SharedStreams(
     () => this.#nameThread(),

@@ -31,6 +31,8 @@ interface SeenItem {
   digest: string
   hints: ToolHints
   isGone: boolean
+  /** Monotonic time since which it is gone. */
+  goneAt: number
   /** Digests that were reported, the newest last. */
   reported: string[]
   /** How often a version or the item has come back. */
@@ -52,6 +54,18 @@ const changeMs = 60_000
 /** The first reading of a list ends after this time, even if the server has more pages. */
 const firstMs = 60_000
 
+/**
+ * A name that is no longer listed stays that of its target for this time, because servers may list other items for
+ * each client.
+ */
+const goneNameMs = 600_000
+
+/** Counts changes of the names in all lists. */
+let namesVersion = 0
+
+/** Changes when a list has other names. */
+export const versionOfNames = (): number => namesVersion
+
 /** The items of one list of a target. */
 class SeenList {
   readonly #items = new Map<string, SeenItem>()
@@ -61,6 +75,20 @@ class SeenList {
   #seenAt: number | undefined
   /** Monotonic time at which the first reading has begun, or ends if its last page does not come. */
   #firstUntil: number | undefined
+  /** Whether all pages of the list were seen. */
+  isWhole = false
+
+  /** Names of the items that the target has. `onGone` gets the time at which a name may no longer count. */
+  names(onGone: (until: number) => void): string[] {
+    const at = now()
+    return [...this.#items].flatMap(([name, { isGone, goneAt }]) => {
+      if (!isGone) return [name]
+      const until = goneAt + goneNameMs
+      if (until <= at) return []
+      onGone(until)
+      return [name]
+    })
+  }
 
   /** Digest of the version that was listed last; undefined if the item is not listed. */
   digestOf(name: string): string | undefined {
@@ -92,6 +120,8 @@ class SeenList {
   /** Called at the last page of a reading. */
   endFirst(): void {
     this.#firstUntil = 0
+    if (!this.isWhole) namesVersion++
+    this.isWhole = true
   }
 
   /** Takes the items of a response. `isWhole` says that the server lists no others. */
@@ -105,6 +135,7 @@ class SeenList {
     if (!isWhole) return { items, removed: [], isComplete }
     const names = new Set(all.map(({ name }) => name))
     const removed = [...this.#items].flatMap(([name, item]) => leave(name, item, names))
+    if (removed.length > 0) namesVersion++
     return { items, removed, isComplete }
   }
 
@@ -126,6 +157,7 @@ class SeenList {
       this.#items.set(name, item)
     }
     this.#keep(item, raw)
+    if (before === undefined || item.isGone) namesVersion++
     const isSame = item.digest === digest && !item.isGone
     Object.assign(item, { digest, hints, isGone: false })
     if (isSame && item.reported.at(-1) === digest) return undefined
@@ -165,6 +197,7 @@ const newItem = (digest: string, hints: ToolHints): SeenItem => ({
   digest,
   hints,
   isGone: false,
+  goneAt: 0,
   reported: [],
   returns: 0,
   changes: 0,
@@ -191,6 +224,7 @@ function leave(name: string, item: SeenItem, names: ReadonlySet<string>): readon
   // Servers that list other items for each client would be reported with each list.
   if (item.isGone || names.has(name) || item.returns >= maxReturns) return []
   item.isGone = true
+  item.goneAt = now()
   return [name]
 }
 

@@ -3,7 +3,12 @@ import { isIP } from 'node:net'
 import type { UpstreamAddress } from '../../../../../engines/http/sockets/upstream-address.ts'
 import { bareHost } from '../../../../../ground/base/bare-host.ts'
 import { GatewayError } from '../../../../../ground/errors/index.ts'
-import type { McpPins, McpTarget } from '../../../../../ground/model/mcp-targets.ts'
+import type {
+  McpPins,
+  McpPrefixMode,
+  McpTarget,
+  McpToolSearch,
+} from '../../../../../ground/model/mcp-targets.ts'
 import type { Destinations } from '../../../../../ground/model/resources.ts'
 import type { BackendAccess, BackendPart } from '../../../../proxy/config/backend-access.ts'
 import type { RulePlacement } from '../../../../proxy/config/placement.ts'
@@ -22,6 +27,8 @@ import { statedVersion } from '../../../../proxy/upstream/http-version.ts'
 import { NameEndpoints, type NameRace } from '../../../../proxy/upstream/name-endpoints.ts'
 import { portPart } from '../../../../proxy/upstream/services.ts'
 import type { StdioTarget } from '../../stdio/settings.ts'
+import { ToolSelection } from '../../tool-selection.ts'
+import { VirtualServer } from './virtual-server.ts'
 
 /** One target of a backend. The same object is used until the configuration of the target changes. */
 export interface McpTargetEntry {
@@ -30,6 +37,8 @@ export interface McpTargetEntry {
   readonly named: NamedTarget
   /** The endpoint of a target with an IP address; undefined for host names and Services. */
   readonly endpoints: EndpointSet | undefined
+  /** Which of its tools clients get, and how; undefined if all as they are. */
+  readonly tools: ToolSelection | undefined
 }
 
 /** What is remembered of each target, until its configuration changes. */
@@ -56,6 +65,13 @@ export interface McpBackend {
   readonly isStateless: boolean
   /** Digests of approved versions by name, by the target and list that `pinKey` names. */
   readonly pins: ReadonlyMap<string, ReadonlyMap<string, string>>
+  readonly prefixMode: McpPrefixMode
+  /** Whether a joined request fails if one target does. */
+  readonly isFailClosed: boolean
+  /** Names of tools and prompts that are known from the log, by the target and list that `pinKey` names. */
+  readonly names: ReadonlyMap<string, readonly string[]>
+  readonly toolSearch: McpToolSearch | undefined
+  readonly servers: readonly VirtualServer[]
 }
 
 export const pinKey = ({ target, list }: Pick<McpPins, 'target' | 'list'>): string =>
@@ -64,12 +80,13 @@ export const pinKey = ({ target, list }: Pick<McpPins, 'target' | 'list'>): stri
 /** Compiles the targets of a backend. Targets that did not change since `previous` keep their state. */
 export function compileTargets(
   backend: BackendName,
-  { targets, isStateless, pins = [] }: Destinations['mcp'],
+  { targets, isStateless, pins = [], ...settings }: Destinations['mcp'],
   previous: McpBackend | undefined,
 ): McpBackend {
   const known = new Map(
     previous?.targets.map((entry) => [JSON.stringify(entry.target), entry] as const),
   )
+  const { prefixMode = 'Always', failureMode, names = [], toolSearch, virtualServers } = settings
   return {
     targets: targets.map((one) => known.get(JSON.stringify(one)) ?? compileTarget(backend, one)),
     isStateless,
@@ -79,19 +96,30 @@ export function compileTargets(
         new Map(one.items.map(({ name, digest }) => [name, digest])),
       ]),
     ),
+    prefixMode,
+    isFailClosed: failureMode === 'FailClosed',
+    names: new Map(names.map((one) => [pinKey(one), one.names])),
+    toolSearch,
+    servers: (virtualServers ?? []).map((one) => new VirtualServer(one)),
   }
 }
 
 function compileTarget({ namespace, name }: BackendName, target: McpTarget): McpTargetEntry {
-  const { destination } = target
   const named = nameTarget({ type: 'backend', namespace, name })
-  if (destination.type === 'service' || isIP(bareHost(destination.host)) === 0) {
-    return { target, named, endpoints: undefined }
-  }
-  const address = plainAddress(bareHost(destination.host), destination.port)
-  const all = [new UpstreamEndpoint(address)]
-  return { target, named, endpoints: { preferred: all, all } }
+  const tools = target.tools && new ToolSelection(target.tools)
+  const hosts = hostsOf(target)
+  const isFixed = hosts.length > 0 && hosts.every(({ host }) => isIP(bareHost(host)) !== 0)
+  if (!isFixed) return { target, named, endpoints: undefined, tools }
+  const all = hosts.map(({ host, port }) => endpointAtIp(host, port))
+  return { target, named, endpoints: { preferred: all, all }, tools }
 }
+
+const endpointAtIp = (host: string, port: number): UpstreamEndpoint =>
+  new UpstreamEndpoint(plainAddress(bareHost(host), port))
+
+/** The servers of a static target, which are equal. */
+const hostsOf = ({ destination, endpoints = [] }: McpTarget) =>
+  destination.type === 'static' ? [destination, ...endpoints] : []
 
 /** Returns the names by which policies may refer to the target: its own, and those of its Service. */
 function targetPart({ config }: ResolveContext, { target }: McpTargetEntry): BackendPart {
@@ -155,13 +183,32 @@ export function placeOf(
 
 function endpointsOf(
   { config, resolver }: ResolveContext,
-  { destination }: McpTarget,
+  target: McpTarget,
 ): EndpointSet | Promise<EndpointSet> {
+  const { destination } = target
   if (destination.type === 'static') {
-    return resolver.hosts.endpoints(bareHost(destination.host), destination.port)
+    const found = hostsOf(target).map(({ host, port }) =>
+      resolver.hosts.endpoints(bareHost(host), port),
+    )
+    const [only] = found
+    return found.length === 1 && only !== undefined ? only : joinEndpoints(found)
   }
   const { namespace, name, port } = destination
   return config.services.endpoints(`${namespace}/${name}`, port)
+}
+
+/** Joins the addresses of several names. A name that cannot be resolved is left out, unless none can. */
+async function joinEndpoints(
+  found: readonly (EndpointSet | Promise<EndpointSet>)[],
+): Promise<EndpointSet> {
+  const sets = await Promise.allSettled(found)
+  const good = sets.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+  const [first] = sets
+  if (good.length === 0 && first?.status === 'rejected') throw first.reason
+  return {
+    preferred: good.flatMap(({ preferred }) => preferred),
+    all: good.flatMap(({ all }) => all),
+  }
 }
 
 function placeAt(

@@ -234,8 +234,8 @@ type Withheld = 'nothing' | 'credentials' | 'all that may identify'
  * target a policy can decide about credentials; by default they are forwarded unless they were meant for the
  * gateway.
  */
-function withheldFrom({ backend }: McpExchange, { policies }: BackendAccess): Withheld {
-  if (backend.targets.length > 1) return 'all that may identify'
+function withheldFrom({ only }: McpExchange, { policies }: BackendAccess): Withheld {
+  if (only === undefined) return 'all that may identify'
   const { credentials } = policies.connection
   const isForwarded =
     credentials === undefined
