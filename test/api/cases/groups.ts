@@ -302,7 +302,15 @@ const atLeastOneOf: readonly CaseGroup[] = [
   ),
   atLeastOne(
     'BackendMCP',
-    { authorization, authentication: { jwks } },
+    {
+      authorization,
+      authentication: { jwks },
+      promptGuard: { request: [{ regex }] },
+      toolGuard: {},
+      rateLimit: { local: [{ requests: 1, unit: 'Minutes' }] },
+      calls: { timeout: '1s' },
+      approval: { annotated: 'Destructive' },
+    },
     policyPlace('spec.backend.mcp'),
   ),
   atLeastOne(

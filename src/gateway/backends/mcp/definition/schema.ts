@@ -264,7 +264,7 @@ const mcpTargetSelector = object(
 
 export const mcpSchema = object('MCPBackend', {
   targets: required(
-    list(mcpTargetSelector, { min: 1, max: 64, unique: { by: ['name'] } }),
+    list(mcpTargetSelector, { min: 1, max: 32, unique: { by: ['name'] } }),
     'MCP servers behind this backend.',
   ),
   sessionRouting: optional(
