@@ -38,7 +38,7 @@ import { StatusChanges } from './status-changes.ts'
 export type { Digests, FoldSnapshot } from './fold-snapshot.ts'
 
 /** Must change if the same log gives other results. Digests are comparable within one version only. */
-export const foldVersion = '15'
+export const foldVersion = '16'
 
 /** An event with its position in the log. */
 export interface RecordedEvent {
