@@ -6,7 +6,7 @@ import { execFile } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { launcher } from '../support/gateway.ts'
 import { chartPath, templateText } from '../support/helm.ts'
@@ -50,4 +50,16 @@ describeWithParts(['helm'], 'the manifests that the charts render', () => {
       expect(lines[1]).toContain(skipped)
     },
   )
+})
+
+describe('the definitions of our kinds', () => {
+  it('fit into the annotation in which kubectl apply keeps a copy', () => {
+    const annotationBytes = 262_144
+    const folder = join(chartPath('sluice-crds'), 'templates')
+    const files = readdirSync(folder).filter((file) => file.endsWith('.sluice.dev.yaml'))
+    expect(files.length).toBeGreaterThan(4)
+    const sizeOf = (file: string) =>
+      Buffer.byteLength(JSON.stringify(parse(readFileSync(join(folder, file), 'utf8'))))
+    expect(files.filter((file) => sizeOf(file) > annotationBytes * 0.95)).toEqual([])
+  })
 })

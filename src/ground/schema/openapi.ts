@@ -12,11 +12,20 @@ export interface OpenApiSchema {
   readonly [keyword: string]: unknown
 }
 
-/** Returns the structural schema of a node. */
-export function toOpenApi(node: Node, description?: string): OpenApiSchema {
+/**
+ * Returns the structural schema of a node. Only the first object of a name describes its fields, because types that occur
+ * at many places would make a definition too large for `kubectl apply`, which stores a copy in an annotation.
+ *
+ * @param described names of the objects whose fields are described already
+ */
+export function toOpenApi(
+  node: Node,
+  description?: string,
+  described: Set<string> = new Set(),
+): OpenApiSchema {
   return {
     ...(description === undefined || description === '' ? {} : { description }),
-    ...shapeOf(node),
+    ...shapeOf(node, described),
     ...validations([
       ...(node.rules ?? []),
       ...(node.type === 'map' && node.refusesNull === true ? [withoutNull] : []),
@@ -46,7 +55,7 @@ function quantityRule({ min = 0, max = Number.MAX_SAFE_INTEGER }: IntegerNode): 
   }
 }
 
-function shapeOf(node: Node): OpenApiSchema {
+function shapeOf(node: Node, described: Set<string>): OpenApiSchema {
   switch (node.type) {
     case 'text':
       return toJsonSchema(node)
@@ -55,11 +64,11 @@ function shapeOf(node: Node): OpenApiSchema {
     case 'boolean':
       return { type: 'boolean' }
     case 'list':
-      return listShape(node)
+      return listShape(node, described)
     case 'map':
-      return mapShape(node)
+      return mapShape(node, described)
     case 'object':
-      return objectShape(node)
+      return objectShape(node, described)
     case 'json':
       return node.objectOnly === true
         ? { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
@@ -87,11 +96,11 @@ const integerShape = (node: IntegerNode): OpenApiSchema =>
     maximum: node.max,
   })
 
-function listShape(node: ListNode): OpenApiSchema {
+function listShape(node: ListNode, described: Set<string>): OpenApiSchema {
   const { unique } = node
   return withoutUndefined({
     type: 'array',
-    items: toOpenApi(node.items),
+    items: toOpenApi(node.items, undefined, described),
     minItems: node.min,
     maxItems: node.max,
     'x-kubernetes-list-type': unique === undefined ? 'atomic' : unique === 'value' ? 'set' : 'map',
@@ -99,19 +108,22 @@ function listShape(node: ListNode): OpenApiSchema {
   })
 }
 
-const mapShape = (node: MapNode): OpenApiSchema =>
+const mapShape = (node: MapNode, described: Set<string>): OpenApiSchema =>
   withoutUndefined({
     type: 'object',
     additionalProperties: {
-      ...toOpenApi(node.values),
+      ...toOpenApi(node.values, undefined, described),
       ...(node.refusesNull === true && { nullable: true }),
     },
     maxProperties: node.max,
   })
 
-function objectShape(node: ObjectNode): OpenApiSchema {
+function objectShape(node: ObjectNode, described: Set<string>): OpenApiSchema {
   const fields = Object.entries(node.fields)
   if (fields.length === 0) return { type: 'object' }
+  const { name: type = '' } = node
+  const isDescribed = described.has(type)
+  if (type !== '') described.add(type)
   const needed = fields.filter(([, property]) => property.required).map(([name]) => name)
   return withoutUndefined({
     type: 'object',
@@ -119,7 +131,11 @@ function objectShape(node: ObjectNode): OpenApiSchema {
     properties: Object.fromEntries(
       fields.map(([name, property]) => [
         name,
-        toOpenApi(property.schema.node, describeField(property)),
+        toOpenApi(
+          property.schema.node,
+          isDescribed ? undefined : describeField(property),
+          described,
+        ),
       ]),
     ),
   })
