@@ -180,7 +180,7 @@ const stdio = object('StdioSpec', {
       Same: 'GatewayBackends in the namespace of the Gateway',
       All: 'GatewayBackends of any namespace that a route may refer to',
     }),
-    { doc: 'Whose commands run.', default: 'Same' },
+    { doc: 'Which GatewayBackends may have commands.', default: 'Same' },
   ),
 })
 
@@ -206,7 +206,7 @@ const changeProtection = object('ChangeProtection', {
   removedProtections: optional(
     choice('ChangeProtectionRemoval', {
       Refuse: 'they do not meet the condition',
-      Allow: 'they are not looked at',
+      Allow: 'they are not checked',
     }),
     {
       doc: 'Changes that remove authentication, authorization, a limit, a guard or this protection from something that remains.',
@@ -216,7 +216,7 @@ const changeProtection = object('ChangeProtection', {
   lostListeners: optional(
     choice('ChangeProtectionListeners', {
       Refuse: 'they do not meet the condition',
-      Allow: 'they are not looked at',
+      Allow: 'they are not checked',
     }),
     { doc: 'Changes after which a listener no longer serves.', default: 'Refuse' },
   ),
@@ -262,11 +262,11 @@ export const gatewayParametersSpec = object('ParametersSpec', {
   ),
   stdio: optional(
     stdio,
-    'Lets proxies run MCP servers that are commands (`stdio` targets), in a container beside the proxy. Off if not set.',
+    'Runs MCP servers that are commands (`stdio` targets) in a container beside the proxy. Off if not set.',
   ),
   changeProtection: optional(
     changeProtection,
-    'Judges changes on recorded requests before they take effect. Parameters of a Gateway replace those of its class as a whole.',
+    'Judges configuration changes on recorded requests before they take effect. Parameters of a Gateway replace those of its class as a whole.',
   ),
   deployment: optional(overlay, 'Changes to the generated Deployment.'),
   service: optional(overlay, 'Changes to the generated Service.'),

@@ -65,9 +65,9 @@ export function withVariants({ schema, conditional }: PolicyDefinition): Schema<
   const variant = object(`Conditional${node.name}`, {
     condition: optional(
       celExpression,
-      'When the variant applies. If it is not set, the variant applies to all requests that are left. An expression that fails counts as false.',
+      'When the variant applies. If not set, it applies to all remaining requests. An expression that fails counts as false.',
     ),
-    policy: required(schema, 'What applies then. It has no variants of its own.'),
+    policy: required(schema, 'The policy of the variant, which cannot have variants itself.'),
   })
   const variants = withRules(
     list(variant, { min: 1, max: maxVariants }),
@@ -79,7 +79,7 @@ export function withVariants({ schema, conditional }: PolicyDefinition): Schema<
       ...Object.fromEntries(fields.map(([name, field]) => [name, { ...field, required: false }])),
       conditional: optional(
         variants,
-        'Variants of this field, in place of its other fields. Each request gets the first variant whose condition is true.',
+        'Variants of this policy, instead of its other fields. Each request gets the first variant whose condition is true.',
       ),
     },
     rules: [

@@ -3,12 +3,12 @@ import { definePolicy } from '../define.ts'
 
 const consentPagesSchema = object('ConsentPages', {})
 
-/** Serves the pages on which users allow the gateway to act for them at other services. */
+/** The pages on which users allow the gateway to get tokens for them at other services. */
 export const consentPages = definePolicy({
   section: 'traffic',
   field: 'consentPages',
   schema: consentPagesSchema,
-  doc: 'Serves the pages of `backend.auth.oauthUserConsent` to users who are signed in by another policy, such as `oidc`.',
+  doc: 'Serves the consent pages of `backend.auth.oauthUserConsent` to users who are signed in by another policy, such as `oidc`.',
   security: true,
   compile: () => ({ config: {}, problems: [] }),
   apply: () => import('./apply.ts'),

@@ -10,8 +10,8 @@ type Printed = ApproveOptions & { readonly output: OutputFormat }
 const addChangeOptions = (command: Command): Command =>
   addLogFile(command, ['nats'])
     .option('--nats <url>', 'event log on a NATS server', natsServer)
-    .option('--reason <text>', 'why, for those who read the log', nonEmpty)
-    .option('--author <name>', 'who does it (default: the user of this process)', nonEmpty)
+    .option('--reason <text>', 'reason, recorded in the log', nonEmpty)
+    .option('--author <name>', 'author, recorded in the log (default: the user of this process)', nonEmpty)
     .addOption(outputFormat())
 
 export function addApprove(program: Command): void {
@@ -19,16 +19,16 @@ export function addApprove(program: Command): void {
     program
       .command('approve')
       .description(
-        'let a change that is held take effect; without a position, print what waits and why',
+        'let a held change take effect; without a position, list what waits and why',
       )
       .argument('[position]', 'position of the held change', nonEmpty),
   )
-    .option('--emergency', 'let everything that waits take effect, judged or not')
+    .option('--emergency', 'let everything that waits take effect: held, rejected or not judged yet')
     .action(async (position: string | undefined, options: Printed) => {
       const { approve, shownChanges } = await import('./approve.ts')
       const { report } = processOutput
       if (position !== undefined && options.emergency === true) {
-        throw new UsageError('--emergency takes everything that waits, and needs no position')
+        throw new UsageError('--emergency excludes a position: it lets everything that waits take effect')
       }
       const isShown = position === undefined && options.emergency !== true
       await print(
@@ -44,7 +44,7 @@ export function addReject(program: Command): void {
   addChangeOptions(
     program
       .command('reject')
-      .description('reject a change that is held: it waits until its manifests change again')
+      .description('reject a held change: it waits until its manifests change again')
       .argument('<position>', 'position of the held change', nonEmpty),
   ).action(async (position: string, options: Printed) => {
     const { reject } = await import('./approve.ts')

@@ -40,7 +40,7 @@ function placeOf({ grantStore, nats, logFile }: GrantsOptions, report: Output['r
   const file = log && grantFileOf(log)
   if (file !== undefined && existsSync(file)) return file
   throw new UsageError(
-    `${file ?? 'the state folder'} has no grants; name their place with --grant-store`,
+    `no grants found at ${file ?? 'the state folder'}; set --grant-store`,
   )
 }
 
@@ -84,14 +84,14 @@ export async function revokeGrants(
   report: Output['report'],
 ): Promise<CommandResult> {
   if ((options.service ?? options.principal) === undefined) {
-    throw new UsageError('name users (--principal) or a service (--service)')
+    throw new UsageError('set --principal or --service')
   }
   const revoked = await withStore(options, report, async (store) => {
     const found = await find(store, options)
     for (const grant of found) await remove(store, grant)
     return found.map(shown)
   })
-  if (revoked.length === 0) throw new UsageError('there is no such grant')
+  if (revoked.length === 0) throw new UsageError('no grant matches')
   return {
     text: () => revoked.map(({ principal, service }) => `${principal} at ${service}: revoked`),
     json: revoked,

@@ -10,11 +10,11 @@ type Printed<Options> = Options & { readonly output: OutputFormat }
 export function addGrants(program: Command): void {
   const group = program
     .command('grants')
-    .description('show and revoke what users allow the gateway to do for them at other services')
+    .description('show and revoke the access that users have granted the gateway at other services')
   addSource(
     group
       .command('list', { isDefault: true })
-      .description('print who has allowed access to what; exit with 1 if nobody has'),
+      .description('list the grants of users; exit with 1 if there are none'),
   ).action(async (options: Printed<GrantsOptions>) => {
     const { listGrants } = await import('./grants.ts')
     await print(listGrants(options, processOutput.report), options.output)
@@ -22,7 +22,7 @@ export function addGrants(program: Command): void {
   addSource(
     group
       .command('revoke')
-      .description('delete tokens of users; gateways stop to use them within five seconds'),
+      .description('delete grants and their tokens; gateways stop using them within five seconds'),
   ).action(async (options: Printed<GrantsOptions>) => {
     const { revokeGrants } = await import('./grants.ts')
     await print(revokeGrants(options, processOutput.report), options.output)
@@ -34,6 +34,6 @@ const addSource = (command: Command): Command =>
   addLogFile(command, ['nats', 'grantStore'])
     .option('--nats <url>', 'grants on a NATS server', natsServer)
     .option('--grant-store <place>', 'file with grants, or NATS servers (nats://…)', nonEmpty)
-    .option('--service <url>', 'only this service, by the redirectURI of its policy', nonEmpty)
+    .option('--service <url>', 'only this service, named by the redirectURI of its policy', nonEmpty)
     .option('--principal <name>', 'only this user', nonEmpty)
     .addOption(outputFormat())

@@ -24,8 +24,8 @@ export function addRevoke(program: Command): void {
         'how long they are refused; at least the lifetime of the tokens and sessions',
         '30d',
       )
-      .requiredOption('--reason <text>', 'why, for those who read the log', nonEmpty)
-      .option('--author <name>', 'who does it (default: the user of this process)', nonEmpty),
+      .requiredOption('--reason <text>', 'reason, recorded in the log', nonEmpty)
+      .option('--author <name>', 'author, recorded in the log (default: the user of this process)', nonEmpty),
     ['nats'],
   )
     .option('--nats <url>', 'event log on a NATS server', natsServer)

@@ -17,8 +17,8 @@ const addPinOptions = (command: Command): Command =>
       collect,
     )
     .option('--until <time>', 'lift the pin at this time (RFC 3339)', nonEmpty)
-    .option('--reason <text>', 'why, for those who read the log and conditions', nonEmpty)
-    .option('--author <name>', 'who does it (default: the user of this process)', nonEmpty)
+    .option('--reason <text>', 'reason, recorded in the log and conditions', nonEmpty)
+    .option('--author <name>', 'author, recorded in the log (default: the user of this process)', nonEmpty)
     .addOption(outputFormat())
 
 export function addRollback(program: Command): void {

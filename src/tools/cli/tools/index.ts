@@ -48,7 +48,7 @@ export function addTools(program: Command): void {
   )
     .option('--item <name>', 'only this item; may be repeated', collect)
     .option('--revoke', 'take approvals back instead')
-    .requiredOption('--reason <text>', 'why, for those who read the log', nonEmpty)
+    .requiredOption('--reason <text>', 'reason, recorded in the log', nonEmpty)
     .option('--author <name>', 'who approves (default: the user of this process)', nonEmpty)
     .action(async (backend: string, options: Printed<ApproveOptions>) => {
       const { approveItems } = await import('./approve.ts')

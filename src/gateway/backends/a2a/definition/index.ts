@@ -53,22 +53,22 @@ const pushNotifications = object('A2APushNotifications', {
 export const a2aBackend = defineBackend({
   field: 'a2a',
   type: 'a2a',
-  doc: 'An agent of the protocol A2A (Agent2Agent).',
+  doc: 'An agent that speaks the Agent2Agent protocol (A2A).',
   schema: object('A2ABackend', {
     host: required(hostText, 'Host name or address of the agent.'),
     port: required(portNumber, 'Port of the agent.'),
     pushNotifications: optional(
       pushNotifications,
-      'Where clients may let the agent send notifications; https and public addresses only if not set. Beyond the interface of agentgateway.',
+      'Where the agent may send notifications for clients. If not set, only to https URLs with public addresses. Beyond the interface of agentgateway.',
     ),
     pinning: optional(
       choice('A2APinning', {
-        Off: 'changes of the card are recorded only',
+        Off: 'changes of the card are only recorded',
         Warn: 'the condition AgentApproved of the backend says that the card has changed',
         Block: 'clients also do not get a card that is not approved',
       }),
       {
-        doc: 'What happens if the agent changes its card (`sluice tools`). The card that was seen first is approved. Beyond the interface of agentgateway.',
+        doc: 'What happens if the agent changes its card (`sluice tools`). The first card that the gateway sees is approved. Beyond the interface of agentgateway.',
         default: 'Off',
       },
     ),

@@ -1,4 +1,4 @@
-/** What clients of MCP backends are offered: tools of a target, virtual servers, and tool search. */
+/** What MCP backends offer to clients: selected tools of targets, virtual servers, and tool search. */
 import type {
   McpToolOverride,
   McpToolSearch,
@@ -42,7 +42,7 @@ const toolOverride = object(
   'McpToolOverride',
   {
     name: required(shortString, 'Name of the tool at the server.'),
-    as: optional(toolName, 'Name of the tool for clients. The name at the server is then unknown.'),
+    as: optional(toolName, 'Name of the tool for clients, who then cannot use the name at the server.'),
     title: optional(shortString, 'Title of the tool.'),
     description: optional(text({ min: 1, max: 8192 }), 'Description of the tool for models.'),
     annotations: optional(
@@ -57,7 +57,7 @@ export const toolSelection = object(
   'McpToolSelection',
   {
     include: patterns(
-      'Patterns of the names at the server, with * for any text. Other tools are hidden.',
+      'Patterns of the names at the server; * matches any text. Other tools are hidden.',
     ),
     exclude: patterns('Patterns of the names of tools that are hidden.'),
     overrides: optional(
@@ -71,17 +71,17 @@ export const toolSelection = object(
 export const prefixMode = choice('McpPrefixMode', {
   Always: 'each name begins with the name of its target',
   Conditional: 'only names that several targets have begin with the name of their target',
-  Never: 'no name has a prefix; of several targets with a name, the first in the list has it',
+  Never: 'no name has a prefix; if several targets have a name, that of the first target is used',
 })
 
 export const failureMode = choice('McpFailureMode', {
-  FailOpen: 'targets that fail are left out',
+  FailOpen: 'results omit targets that fail',
   FailClosed: 'initialize, discovery and lists fail if a target fails',
 })
 
 export const toolSearch = object('McpToolSearch', {
   enabled: optional(boolean(), { doc: 'Whether clients search for tools.', default: true }),
-  pinned: patterns('Patterns of the names of tools, as clients see them, that stay in the list.'),
+  pinned: patterns('Patterns of the names, as clients see them, of tools that stay in the list.'),
   limit: optional(integer({ min: 1, max: 50 }), {
     doc: 'Maximum number of tools that a search finds.',
     default: 5,
@@ -100,14 +100,14 @@ const virtualServer = object('McpVirtualServer', {
   name: required(sectionName, 'Name of the virtual server.'),
   path: optional(
     urlPath,
-    'End of the path of requests, in whole segments. If not set, requests whose path belongs to no virtual server.',
+    'End of the request path, in whole segments. If not set, the virtual server is for paths that match no other one.',
   ),
-  when: optional(celExpression, 'Which clients it is for. If not set, all.'),
+  when: optional(celExpression, 'Expression that is true for the clients that may use it. If not set, all clients.'),
   targets: optional(
     list(sectionName, { min: 1, max: 64, unique: 'value' }),
     'Names of entries of targets. If not set, all targets.',
   ),
-  include: patterns('Patterns of the names of tools, as clients see them. Other tools are hidden.'),
+  include: patterns('Patterns of the names, as clients see them, of its tools. Other tools are hidden.'),
   exclude: patterns('Patterns of the names of tools that are hidden.'),
 })
 
@@ -143,7 +143,7 @@ export const serversOf = (
     exclude,
   }))
 
-/** Returns what is wrong with the selections of targets and virtual servers. */
+/** Returns the problems of the selections of targets and virtual servers. */
 export function offerProblems(
   targets: readonly {
     readonly name: string

@@ -71,7 +71,7 @@ const documentReference = object('OpenAPIDocumentReference', {
 const openApiReference = object('OpenAPIReference', {
   ref: required(
     longString,
-    'What `$ref` has before `#`, such as `common.yaml`. It is only a name: nothing is fetched.',
+    'The part of `$ref` before `#`, such as `common.yaml`. It is only a name: the gateway fetches nothing.',
   ),
   configMap: required(documentReference, 'The document that it stands for.'),
 })
@@ -80,7 +80,7 @@ const openApi = object('OpenAPITarget', {
   configMap: required(documentReference, 'The document: OpenAPI 3.0, 3.1 or 3.2, or Swagger 2.0.'),
   references: optional(
     list(openApiReference, { min: 1, max: 32, unique: { by: ['ref'] } }),
-    'Other documents to which `$ref` may lead. Operations that need any other are left out.',
+    'Other documents to which `$ref` may refer. Operations that need any further document are omitted.',
   ),
   include: selectors(
     'Operations that become tools; all if not set. An operation matches a selector if it has one of each list that is set.',
@@ -126,7 +126,7 @@ const mcpTarget = object('McpTarget', {
       }),
       { min: 1, max: 16 },
     ),
-    'More servers that are equal to that of `host` and `port`: requests are balanced, and a session stays at its server. Path, policies, Host and the name in certificates are those of the target. Beyond the interface of agentgateway.',
+    'More servers that are equal to that of `host` and `port`. The gateway balances requests over them; a session stays at its server. All of them have the path, policies, `Host` and certificate name of the target. Beyond the interface of agentgateway.',
   ),
   policies: optional(
     policies,
@@ -164,28 +164,28 @@ const stdioVariable = object(
 
 const stdioLimits = object('StdioLimits', {
   memory: optional(integer({ min: 16_777_216, max: 1_099_511_627_776 }), {
-    doc: 'Memory of a server with its children.',
+    doc: 'Maximum memory of a server with its children.',
     unit: 'bytes',
     default: 1_073_741_824,
   }),
   openFiles: optional(integer({ min: 16, max: 1_048_576 }), {
-    doc: 'How many files each process may have open.',
+    doc: 'Maximum number of open files of each process.',
     default: 1024,
   }),
   processes: optional(integer({ min: 1, max: 65_536 }), {
-    doc: 'Processes of a server, including itself. Threads count where the kernel limits them.',
+    doc: 'Maximum number of processes of a server, including itself. If the kernel enforces the limit, threads count, too.',
     default: 256,
   }),
   instances: optional(integer({ min: 1, max: 10_000 }), {
-    doc: 'Server processes of this target at a time in one proxy.',
+    doc: 'Maximum number of server processes of this target at a time in one proxy.',
     default: 64,
   }),
   timeout: optional(duration, {
-    doc: 'How long the server may take to answer a request.',
+    doc: 'Maximum time from a request to the response of the server.',
     default: '60s',
   }),
   messageSize: optional(integer({ min: 1024, max: 67_108_864 }), {
-    doc: 'Longest line that the server may write.',
+    doc: 'Maximum length of a line that the server writes.',
     unit: 'bytes',
     default: 4_194_304,
   }),
@@ -198,26 +198,26 @@ const stdioTarget = object('StdioTarget', {
   ),
   env: optional(
     list(stdioVariable, { min: 1, max: 256, unique: { by: ['name'] } }),
-    'Environment of the server. Besides, it only gets PATH, HOME, LANG, LC_ALL and TZ of the gateway.',
+    'Environment of the server. It also gets PATH, HOME, LANG, LC_ALL and TZ of the gateway, and no other variables.',
   ),
   workingDirectory: optional(
     text({ min: 1, max: 4096, pattern: '^/', expects: 'an absolute path' }),
-    'Working folder. Default: an empty folder of each process, which is removed with it.',
+    'Working folder. If not set, each process gets an empty folder, which is removed when the process ends.',
   ),
   scope: optional(
     choice('StdioScope', {
       Session: 'each session has a process of its own',
       Principal: 'the sessions of one principal share a process; sessions without one do not',
       Shared:
-        'all sessions share the same process, which must keep nothing of one client for another',
+        'all sessions share one process, which must keep no data of one client that another could see',
     }),
     {
-      doc: 'Which sessions one process of the server serves: what it keeps, all of them see.',
+      doc: 'Which sessions share a process of the server, and so the data that it keeps.',
       default: 'Session',
     },
   ),
   network: optional(boolean(), {
-    doc: 'Whether the server may use the network. Where the platform cannot separate networks, it can in any case, and the condition StdioServers says so.',
+    doc: 'Whether the server may use the network. If the platform cannot isolate it, the server always has network access, and the condition StdioServers says so.',
     default: false,
   }),
   limits: optional(stdioLimits, 'Limits of the server.'),
@@ -284,11 +284,11 @@ export const mcpSchema = object('MCPBackend', {
   }),
   toolSearch: optional(
     toolSearch,
-    'Lists only `search_tools`, `call_tool` and pinned tools, so that models read the definitions of the tools that they need. Beyond the interface of agentgateway.',
+    'Lists only `search_tools`, `call_tool` and pinned tools, so that models read only the definitions that they need. Beyond the interface of agentgateway.',
   ),
   virtualServers: optional(
     virtualServers,
-    'Named subsets of targets and tools. Those whose path is the end of the path of a request apply to it, or else those without path; the first one for the client counts, and without one the request gets 404. Beyond the interface of agentgateway.',
+    'Named subsets of targets and tools. The candidates for a request are those whose path is the end of its path or, if there is none, those without path. The first candidate whose `when` is true is used; if none is, the request gets 404. Beyond the interface of agentgateway.',
   ),
 })
 export type McpSpec = Infer<typeof mcpSchema>

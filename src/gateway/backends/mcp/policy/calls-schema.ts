@@ -20,10 +20,10 @@ import {
 export const toolGuard = object('MCPToolGuard', {
   matches: optional(
     list(longString, { max: 256 }),
-    'Patterns to find in names, descriptions and schemas. If not set, phrases that give orders to models, such as "ignore previous instructions".',
+    'Patterns to find in names, descriptions and schemas. If not set, phrases that give instructions to models, such as "ignore previous instructions".',
   ),
   hiddenCharacters: optional(boolean(), {
-    doc: 'Whether characters that people do not see are a finding: zero-width and bidirectional ones, and tags.',
+    doc: 'Whether invisible characters are a finding: zero-width and bidirectional characters, and tags.',
     default: true,
   }),
   action: optional(
@@ -38,7 +38,7 @@ export const toolGuard = object('MCPToolGuard', {
 const repeats = object('MCPRepeatedCalls', {
   calls: required(
     integer({ min: 1, max: 1_000_000 }),
-    'Number of calls that are equal, with the same tool and arguments.',
+    'Maximum number of calls with the same tool and arguments.',
   ),
   unit: required(
     choice('MCPRepeatedCallsUnit', {
@@ -53,7 +53,7 @@ const repeats = object('MCPRepeatedCalls', {
 const circuitBreaker = object('MCPCircuitBreaker', {
   consecutiveFailures: required(
     integer({ min: 1, max: 1_000 }),
-    'Failed calls in a row after which the target gets no more calls. Errors of tools are no failures.',
+    'Failed calls in a row after which the target gets no calls for a time. Errors of tools do not count.',
   ),
   duration: optional(duration, {
     doc: 'How long the target gets no calls. The time grows with each further failure.',
@@ -66,26 +66,26 @@ export const callLimits = object(
   {
     maxResultSize: optional(
       integer({ min: 1_024, max: 33_554_432 }),
-      'Bytes of the result of a tool.',
+      'Maximum bytes of the result of a tool.',
     ),
     largeResults: optional(
       choice('MCPLargeResults', {
-        Truncate: 'the result is cut, and says so',
+        Truncate: 'the result is cut, and a note at its end says so',
         Refuse: 'the client gets an error result instead',
       }),
       { doc: 'What happens to a larger result.', default: 'Truncate' },
     ),
     timeout: optional(
       duration,
-      'How long a tool may take. Then the client gets an error result, and the call is cancelled.',
+      'Maximum time of a call. After it, the gateway cancels the call, and the client gets an error result.',
     ),
     repeats: optional(
       repeats,
-      'Limits equal calls in a session; without a session, those of a principal.',
+      'Limits calls with the same tool and arguments in a session or, without a session, with the same credentials and headers.',
     ),
     circuitBreaker: optional(
       circuitBreaker,
-      'When a target whose calls fail gets no more calls for a time.',
+      'Stops calls of a target for a time after failures.',
     ),
   },
   { rules: [atLeastOneOf('maxResultSize', 'timeout', 'repeats', 'circuitBreaker')] },
@@ -96,8 +96,8 @@ export const approval = object(
   {
     annotated: optional(
       choice('MCPApprovalAnnotation', {
-        Destructive: 'tools whose server says that they are destructive (destructiveHint)',
-        NotReadOnly: 'all tools whose server does not say that they only read (readOnlyHint)',
+        Destructive: 'tools that the server calls destructive (destructiveHint)',
+        NotReadOnly: 'all tools that the server does not call read-only (readOnlyHint)',
       }),
       'Tools whose calls need an approval, by their annotations.',
     ),
@@ -111,10 +111,10 @@ export const approval = object(
     ),
     webhook: optional(
       backendObjectReference,
-      'Service that approves calls. If not set, the client asks its user (elicitation); clients that cannot are refused.',
+      'Service that approves calls. If not set, the client asks its user (elicitation); calls of clients that cannot ask are refused.',
     ),
     timeout: optional(duration, {
-      doc: 'After this time, a call that was not approved is refused.',
+      doc: 'Maximum time for the approval. After it, the call is refused.',
       default: '60s',
     }),
   },

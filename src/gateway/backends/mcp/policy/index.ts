@@ -55,7 +55,7 @@ const backendMcpSchema = object(
     ),
     authentication: optional(mcpAuthentication, 'Validates tokens of MCP clients.'),
     promptGuard: optional(promptGuard, {
-      doc: 'Guards of texts: `request` of the arguments of tools and prompts, `response` of results of tools, prompts and resources. Messages are whole, so responses can also be refused. Beyond the interface of agentgateway.',
+      doc: 'Guards: `request` for arguments of tools and prompts, `response` for results of tools, prompts and resources. Responses can also be refused. Beyond the interface of agentgateway.',
     }),
     toolGuard: optional(
       toolGuard,

@@ -207,11 +207,11 @@ const userConsent = object(
     clientAuth: required(clientAuth, 'How the gateway authenticates at the endpoint.'),
     redirectURI: required(
       pageURL,
-      'Address of the page of the gateway on which users allow access, as registered at the authorization server. A route with `traffic.consentPages` must serve it. It must be different for each service.',
+      'URL of the consent page of the gateway, as registered at the authorization server. A route with `traffic.consentPages` must serve it. Each service needs a different one.',
     ),
     displayName: optional(
       shortString,
-      'How the page names the service. If not set, the host of its authorization server.',
+      'Name of the service on the page. If not set, the host of its authorization server.',
     ),
     scopes: optional(list(shortString, { min: 1, max: 64 }), 'Scopes to ask for.'),
     resources: optional(texts, 'Values of `resource`: URLs that the token is for (RFC 8707).'),
@@ -221,7 +221,7 @@ const userConsent = object(
     ),
     sealingKeysRef: optional(
       localReference('Secret'),
-      'Secret whose entries are keys of at least 32 bytes that seal the tokens. The entry whose name is the last one in alphabetical order seals, and all of them open. If not set, the key of the gateway.',
+      'Secret whose entries are keys of at least 32 bytes for the encryption of tokens. The entry whose name sorts last encrypts, and all of them decrypt. If not set, the key of the gateway is used.',
     ),
     defaultTtl: optional(duration, {
       doc: 'Lifetime of tokens if the endpoint does not name one.',
@@ -311,7 +311,7 @@ export const backendAuthSchema = object(
     ),
     oauthUserConsent: optional(
       userConsent,
-      'Sends a token that the user has allowed the gateway to get at the service (authorization code).',
+      'Sends a token that the gateway got from the authorization server of the service with the consent of the user (authorization code).',
     ),
     jwtSign: optional(jwtSign, 'Sends a token that the gateway signs for each request.'),
     location: optional(
