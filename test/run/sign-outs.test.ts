@@ -148,7 +148,7 @@ describe('in `sluice run` with two workers', async () => {
     await running.start()
     expect((await one(401)).body).toContain('the token was revoked')
     expect(await isOut(port, dan)).toBe(true)
-    expect((await revoke('--reason', 'x')).stderr).toContain('name tokens (--jti) or users (--sub)')
+    expect((await revoke('--reason', 'x')).stderr).toContain('set --jti or --sub')
     const long = await revoke('--jti', 'x', '--reason', 'x', '--for', '500d')
     expect(long.stderr).toContain('--for 500d: expected at most a year from now')
   })

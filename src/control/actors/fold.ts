@@ -67,7 +67,7 @@ export class Fold {
     get: (key) => this.#actors.get(key),
     set: (key, snapshot) => this.#setActor(key, snapshot),
   })
-  /** What waits until it is judged, or approved. */
+  /** Changes that wait until they are judged or approved. */
   readonly changes = new ProtectedChanges({
     passed: (key) => this.#pin.newest.get(key) ?? this.#actors.get(key),
     pass: (key, version) => this.#pin.put(key, version),
@@ -324,7 +324,7 @@ export class Fold {
     return true
   }
 
-  /** Sets why a later version of an object waits, which its condition `Held` shows. */
+  /** Sets the reason for which a later version of an object waits. Its condition `Held` shows it. */
   #mark(key: ObjectKey, message: string): void {
     const actor = this.#actors.get(key)
     const { state } = actor?.context ?? {}

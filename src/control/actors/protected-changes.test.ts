@@ -145,7 +145,7 @@ describe('changes under protection', () => {
     const position = hold(story)
     expect(hosts(story)).toEqual(['one.example'])
     expect(heldText(story)).toBe(
-      `generation 2 waits in change ${position}: too many; pass it with: sluice approve ${position}`,
+      `generation 2 waits in change ${position}: too many; approve it with: sluice approve ${position}`,
     )
     const copy = new Fold(story.fold.graph)
     copy.restore(JSON.parse(JSON.stringify(story.fold.snapshot())))

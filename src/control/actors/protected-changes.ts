@@ -42,7 +42,7 @@ export interface HeldChange extends Omit<ChangeHeldData, 'objects'> {
   readonly rejected?: { readonly reason: string; readonly author: string }
 }
 
-/** What waits in a snapshot. */
+/** The waiting changes in a snapshot. */
 export interface StoredChanges {
   readonly isListed: boolean
   readonly mode: ProtectionSetData['mode']
@@ -88,7 +88,7 @@ export class ProtectedChanges {
     return this.#held
   }
 
-  /** Rises whenever something takes effect on which the judgement of a held change may depend. */
+  /** Rises when an object takes effect on which the judgement of a held change may depend. */
   get revision(): number {
     return this.#revision
   }
@@ -164,12 +164,12 @@ export class ProtectedChanges {
     }
   }
 
-  /** Forgets the parameters in force, before other objects are. */
+  /** Forgets the parameters in force. Called before other objects replace those in force. */
   forget(): void {
     this.#parameters.clear()
   }
 
-  /** The objects in force are restored before. */
+  /** Restores a snapshot. The objects in force must be restored first. */
   restore(stored: StoredChanges | undefined): void {
     this.#isListed = stored?.isListed ?? false
     this.#mode = stored?.mode ?? 'Off'
@@ -190,7 +190,7 @@ export class ProtectedChanges {
     this.#versions.pass(key, version)
   }
 
-  /** Forgets the judgement of a change of which one object has changed again. */
+  /** Forgets the judgement of a held change, because one of its objects has changed again. */
   #dissolve({ held }: WaitingVersion): void {
     if (held === undefined || !this.#held.delete(held)) return
     for (const [key, one] of this.#waiting) {
@@ -271,7 +271,7 @@ function messageOf({ position, unmet, rejected }: HeldChange, { context }: Resou
     return `${waits}: change ${position} was rejected by ${author} (${reason}); a newer version is judged again`
   }
   const why = unmet.map(({ message }) => message).join('; ')
-  return `${waits} in change ${position}: ${why}; pass it with: sluice approve ${position}`
+  return `${waits} in change ${position}: ${why}; approve it with: sluice approve ${position}`
 }
 
 function isSameObject(passed: ResourceSnapshot | undefined, newest: ResourceSnapshot): boolean {

@@ -64,7 +64,7 @@ function connector(
 ): buildConnector.connector {
   const value = (digest: string): Uint8Array => {
     const found = secret(digest)
-    if (found === undefined) throw new Error('the value of a Secret has not arrived')
+    if (found === undefined) throw new Error('the gateway does not have the value of a Secret yet')
     return found
   }
   const tls = {

@@ -36,9 +36,9 @@ interface ChangeJudgeOptions extends JudgingOptions {
   readonly notify: (severity: LogLevel, text: string) => void
 }
 
-/** How long a judgement waits for objects that are changed together. */
+/** Delay of a judgement, so that it covers objects that change together. */
 const settleMs = 100
-/** Wait before a judgement that could not be stored is repeated. */
+/** Delay before a judgement is repeated because its events could not be appended. */
 const retryMs = 1_000
 const maxGroups = 10
 const maxExamples = 3
@@ -140,7 +140,7 @@ export class ChangeJudge {
     return [...this.#passed(judgement, epoch), ...this.#held(judgement, epoch)]
   }
 
-  /** What cannot be judged is held, so that nothing takes effect unseen. */
+  /** If changes cannot be judged, they are held, so that none takes effect without a judgement. */
   async #judgement(): Promise<Judgement> {
     const { fold, notify } = this.#options
     try {
@@ -172,7 +172,10 @@ export class ChangeJudge {
     if (passed.length === 0) return []
     const { unmet } = verdict
     if (unmet.length > 0) {
-      this.#options.notify('warn', `a change takes effect, although ${textOf(unmet)}`)
+      this.#options.notify(
+        'warn',
+        `a change takes effect although it does not meet conditions: ${textOf(unmet)}`,
+      )
     }
     const details = unmet.length > 0 ? verdictData(verdict) : {}
     return inEvents(passed).map((changes) =>
@@ -191,7 +194,7 @@ export class ChangeJudge {
     })
   }
 
-  /** Whether the objects are held already for these reasons. */
+  /** Whether the objects are already held because of the same conditions. */
   #isKnown(objects: readonly JudgedObject[], { unmet }: Verdict): boolean {
     const { waiting, held } = this.#options.fold.changes
     const positions = new Set(objects.map((one) => waiting.get(objectKey(one))?.held))

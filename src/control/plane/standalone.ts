@@ -50,7 +50,7 @@ interface StandaloneOptions
   /** How changes are judged on recorded requests before they take effect. */
   readonly changeProtection?: keyof typeof protectionModes
   readonly proxy: Omit<ProxyOptions, 'channel' | 'name'>
-  /** Set if commands of MCP targets run: why their network is not off; empty if it is. */
+  /** Set if commands of MCP targets run: why they have network access, or empty if they have none. */
   readonly stdioNetwork?: string
   /** Version of the program, recorded as that of its proxy. */
   readonly version: string

@@ -23,7 +23,7 @@ export function heldEvents(
         type: 'Warning',
         action: 'Judge',
         reason: 'ChangeHeld',
-        note: `change ${position} waits: ${why}; pass it with: sluice approve ${position}`,
+        note: `change ${position} waits: ${why}; approve it with: sluice approve ${position}`,
       } as const,
     ]
   })

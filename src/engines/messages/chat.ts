@@ -361,7 +361,7 @@ export interface EventDecoder {
   push(chunk: Uint8Array, onEvent: (event: StreamEvent) => void): void
 }
 
-/** What a writer needs in addition to the response. */
+/** Properties of the request that a writer needs in addition to the response. */
 export interface ResponseContext {
   /** Creation time, in seconds since the epoch. */
   readonly created: number

@@ -107,9 +107,9 @@ export interface BackendReader {
 }
 
 interface StdioSetting {
-  /** What turns it on, such as `spec.stdio of GatewayParameters default/small`. */
+  /** The setting that enables commands, such as `spec.stdio of GatewayParameters default/small`. */
   readonly by: string
-  /** Why the network of commands is not off; undefined if it is. */
+  /** Why commands have network access; undefined if they have none. */
   readonly network?: string
 }
 

@@ -46,7 +46,7 @@ export class ConsentStep {
   #ask({ id }: GrantOwner): RespondVerdict {
     const { redirectURI } = this.#grants.config
     const ticket = sealTicket(this.#grants, 'link', { owner: id })
-    if (ticket === undefined) return refuse(503, reason, 'the key of the gateway has not arrived')
+    if (ticket === undefined) return refuse(503, reason, 'the gateway does not have its key yet')
     const url = `${redirectURI}?ticket=${ticket}`
     const message = `The user has not allowed access to ${this.#grants.config.label}. Open the link to allow it: ${url}`
     const body = { error: 'consent_required', error_description: message, consent_url: url }

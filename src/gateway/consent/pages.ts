@@ -36,12 +36,13 @@ export function serveConsent(exchange: Exchange): Verdict | Promise<Verdict> {
   const parameters = parametersOf(request)
   if (parameters.has('state')) return finish(services, owner, request, parameters)
   const found = findTicket(services, 'link', parameters.get('ticket') ?? '')
-  if (found === undefined) return problem(400, 'this link is not valid any more; ask for another')
+  if (found === undefined)
+    return problem(400, 'this link is no longer valid; repeat the request to get a new one')
   const { grants, ticket } = found
   if (ticket.owner !== owner.id) return foreign
   if (request.method === 'GET') return page(question(grants, owner), [], 'asked the user')
-  if (request.method !== 'POST') return problem(405, 'only GET and POST are possible')
-  if (!isSameSite(request)) return problem(403, 'another site cannot allow this')
+  if (request.method !== 'POST') return problem(405, 'use GET or POST')
+  if (!isSameSite(request)) return problem(403, 'forms of other sites are not accepted')
   return begin(grants, owner).catch(failed)
 }
 
@@ -54,13 +55,13 @@ function findTicket(services: readonly UserGrants[], kind: 'link' | 'state', tex
   return undefined
 }
 
-const foreign = problem(403, 'this link was made for another user', 'the link is of another user')
+const foreign = problem(403, 'this link is for another user')
 
 async function begin(grants: UserGrants, { id }: GrantOwner): Promise<RespondVerdict> {
   const { config, endpoint } = grants
   const verifier = randomBytes(32).toString('base64url')
   const state = sealTicket(grants, 'state', { owner: id, verifier })
-  if (state === undefined) return problem(503, 'the key of the gateway has not arrived')
+  if (state === undefined) return problem(503, 'the gateway does not have its key yet')
   const { authorization_endpoint } = await endpoint.server()
   const url = new URL(config.authorizationEndpoint ?? authorization_endpoint ?? '')
   const fields = {
@@ -84,7 +85,7 @@ function finish(
   { method }: RequestHead,
   parameters: URLSearchParams,
 ): RespondVerdict | Promise<RespondVerdict> {
-  if (method !== 'GET') return problem(405, 'only GET is possible here')
+  if (method !== 'GET') return problem(405, 'use GET')
   const once = (name: string) => {
     const [value, ...others] = parameters.getAll(name)
     return others.length === 0 ? value : undefined
@@ -111,11 +112,15 @@ async function exchangeCode(
   // An answer of another server must not be exchanged here (RFC 9207).
   const isKnown = config.endpoint.issuer !== undefined
   if (isKnown && (iss === undefined ? hasIssuer === true : iss !== issuer)) {
-    return problem(400, 'the answer is of another server', 'iss is not the issuer')
+    return problem(
+      400,
+      'the response is from another authorization server',
+      'iss is not the issuer',
+    )
   }
   if (once('error') !== undefined) return problem(403, 'access was not allowed')
   const code = once('code')
-  if (code === undefined) return problem(400, 'the answer has no code')
+  if (code === undefined) return problem(400, 'the response has no code')
   const issued = await endpoint.request('authorization_code', [
     ['code', code],
     ['redirect_uri', config.redirectURI],
@@ -127,7 +132,7 @@ async function exchangeCode(
 
 function failed(error: unknown): RespondVerdict {
   if (error instanceof TokenError) {
-    return problem(502, 'the authorization server gave no token; begin again', error.message)
+    return problem(502, 'the authorization server issued no token; begin again', error.message)
   }
   if (error instanceof GatewayError) return problem(503, 'try again later', error.message)
   throw error

@@ -13,7 +13,7 @@ const timeoutMs = 6_000
 const maxQuestions = 1_024
 
 let send: (question: GrantQuestion) => void = ({ id }) =>
-  receiveGrant({ type: 'grant', id, problem: 'this process has no store of grants' })
+  receiveGrant({ type: 'grant', id, problem: 'this process has no grant store' })
 const waiting = new Map<number, (answer: GrantAnswer) => void>()
 let last = 0
 
@@ -27,11 +27,11 @@ export function receiveGrant(answer: GrantAnswer): void {
 }
 
 function ask(question: Pick<GrantQuestion, 'key' | 'put'>): Promise<GrantAnswer> {
-  if (waiting.size >= maxQuestions) throw unavailable('too many questions wait for it')
+  if (waiting.size >= maxQuestions) throw unavailable('too many requests are waiting')
   const id = ++last
   const { promise, resolve } = Promise.withResolvers<GrantAnswer>()
   const timer = setTimeout(
-    () => receiveGrant({ type: 'grant', id, problem: 'it does not answer' }),
+    () => receiveGrant({ type: 'grant', id, problem: 'it does not respond' }),
     timeoutMs,
   )
   waiting.set(id, (answer) => {
@@ -47,7 +47,7 @@ function ask(question: Pick<GrantQuestion, 'key' | 'put'>): Promise<GrantAnswer>
 }
 
 const unavailable = (why: string): GatewayError =>
-  new GatewayError('credentials_unavailable', `the store of grants: ${why}`)
+  new GatewayError('credentials_unavailable', `grant store: ${why}`)
 
 /** Rejects with a GatewayError if the store cannot be reached, as `putGrant` does. */
 export const getGrant = async (key: string): Promise<StoredGrant> =>

@@ -15,7 +15,7 @@ interface Ticket {
   readonly verifier?: string
 }
 
-/** Returns undefined if the key of the gateway has not arrived. */
+/** Returns undefined if the gateway does not have its key yet. */
 export function sealTicket(
   { keyring, id }: UserGrants,
   kind: 'link' | 'state',

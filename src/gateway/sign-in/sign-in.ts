@@ -117,7 +117,7 @@ export class SignIn {
     keyring: Keyring | undefined,
     hasSession: boolean,
   ): Promise<RespondVerdict> {
-    if (request.method !== 'GET') return problem(405, 'only GET is possible here')
+    if (request.method !== 'GET') return problem(405, 'use GET')
     if (keyring === undefined) return noKey
     const answer = parametersOf(request)
     if (!answerParameters.some((name) => answer.has(name))) {

@@ -48,7 +48,7 @@ export class SignOut {
     opened: OpenedSession | undefined,
   ): Promise<RespondVerdict> {
     const { method } = request
-    if (method !== 'GET' && method !== 'POST') return problem(405, 'only GET and POST are possible')
+    if (method !== 'GET' && method !== 'POST') return problem(405, 'use GET or POST')
     if (!isSameSite(request)) {
       return method === 'GET'
         ? page(confirmation, [], 'another site links to the sign-out')

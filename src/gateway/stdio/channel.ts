@@ -89,7 +89,7 @@ export class Channel {
       return key
     }
     if (this.#pending.size >= maxPending) {
-      const why = `the server has ${maxPending} requests that wait already`
+      const why = `the server already has ${maxPending} pending requests`
       sink.end(errorText(id, codes.internal, why))
       return key
     }
@@ -129,7 +129,7 @@ export class Channel {
     }
   }
 
-  /** Tells the server that nobody waits for the response. */
+  /** Notifies the server that the request was cancelled. */
   cancel(key: number, reason?: string): void {
     if (!this.#pending.delete(key)) return
     const params = JSON.stringify({ requestId: key, ...(reason !== undefined && { reason }) })
@@ -157,10 +157,12 @@ export class Channel {
   #refuse(line: Buffer, why: string): void {
     this.#noiseSinceAnswer++
     if (this.#noise === 0) {
-      this.#log(`standard output is no MCP message (${why}): ${line.toString('utf8', 0, 200)}`)
+      this.#log(
+        `a line of standard output is not an MCP message (${why}): ${line.toString('utf8', 0, 200)}`,
+      )
     }
     if (++this.#noise >= maxNoise) {
-      this.#process.end(`has written ${maxNoise} lines in a row that are no MCP messages`)
+      this.#process.end(`wrote ${maxNoise} lines in a row that are not MCP messages`)
     }
   }
 
@@ -198,7 +200,7 @@ export class Channel {
       this.#unsolicited = 0
     }
     if (++this.#unsolicited <= maxUnsolicited) return true
-    this.#process.end(`has sent ${maxUnsolicited} messages in ${periodMs / 1_000} s by itself`)
+    this.#process.end(`sent ${maxUnsolicited} unrequested messages in ${periodMs / 1_000} s`)
     return false
   }
 
@@ -220,7 +222,7 @@ export class Channel {
       this.cancel(key, 'timeout')
       const lines = this.#noiseSinceAnswer
       const noise = lines === 0 ? '' : `; ${lines} lines of its output are no MCP messages`
-      const why = `the server has not answered within ${this.#timeoutMs / 1_000} s${noise}`
+      const why = `the server did not respond within ${this.#timeoutMs / 1_000} s${noise}`
       sink.end(errorText(id, codes.internal, why))
     }
   }

@@ -204,7 +204,7 @@ export class Instance {
         if (this.#isPrivate || (uri !== undefined && session.uris.has(uri))) session.push(text)
       }
     } else if (this.#isPrivate) {
-      // Of a shared server nobody knows whom the message concerns.
+      // The messages of a shared server do not name a session.
       if (latest !== undefined) latest.message(text)
       else for (const session of this.sessions) session.push(text)
     }

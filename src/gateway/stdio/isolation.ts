@@ -59,7 +59,7 @@ export function findIsolation(): Isolation {
 export function missingIsolation({ namespaces, setpriv, prlimit }: Isolation): string[] {
   return [
     ...(namespaces === undefined
-      ? ['no namespaces (unshare): servers use the network and see other processes']
+      ? ['no namespaces (unshare): servers have network access and see other processes']
       : []),
     ...(setpriv === undefined
       ? ['no setpriv: servers may gain privileges by setuid programs']

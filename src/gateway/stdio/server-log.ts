@@ -38,7 +38,7 @@ export class ServerLog {
 
   /** Says how many lines were left out. */
   flush(): void {
-    if (this.#dropped > 0) this.#write('warn', `${this.#label}: ${this.#dropped} lines left out`)
+    if (this.#dropped > 0) this.#write('warn', `${this.#label}: ${this.#dropped} lines dropped`)
     this.#dropped = 0
   }
 }

@@ -80,7 +80,7 @@ export class ServerPool {
     if (!isShared) void instance.process.stop()
   }
 
-  /** Stops a process that nobody uses. */
+  /** Stops a process that no session uses. */
   retire(instance: Instance): void {
     if (!instance.isIdle) return
     this.#forget(instance)
@@ -110,7 +110,7 @@ export class ServerPool {
       throw new PoolRefusal(`${this.#lastReason}${often}; it may start again in ${wait} s`)
     }
     if (this.instances.size >= most) {
-      throw new PoolRefusal(`has ${most} processes already, which is the limit of the target`)
+      throw new PoolRefusal(`already has ${most} processes, the limit of the target`)
     }
     const { isolation, user, version } = this.#parts
     const instance = new Instance({
@@ -141,7 +141,7 @@ export class ServerPool {
     this.#retryAt = performance.now() + delay
   }
 
-  /** Ends what nobody uses. Called from time to time, with what each process uses. */
+  /** Ends processes that are idle or exceed a limit. Called periodically, with the resources that each process uses. */
   sweep(usage: ReadonlyMap<number, { readonly bytes: number; readonly processes: number }>): void {
     const now = performance.now()
     for (const session of [...this.#sessions.values()]) {

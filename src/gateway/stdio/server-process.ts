@@ -81,7 +81,7 @@ export class ServerProcess {
       (line) => {
         if (!this.#isOver) this.#listener.onLine(line)
       },
-      () => this.end(`has written a line of more than ${limits.messageBytes} bytes`),
+      () => this.end(`wrote a line of more than ${limits.messageBytes} bytes`),
     )
     stdout.on('data', (chunk: Buffer) => lines.add(chunk))
     const errors = new LineReader(
@@ -91,7 +91,7 @@ export class ServerProcess {
     )
     stderr.on('data', (chunk: Buffer) => errors.add(chunk))
     stderr.on('end', () => errors.end())
-    // A server that has ended does not read; its end is reported by itself.
+    // Writes to a server that has ended fail; its end is reported elsewhere.
     stdin.on('error', () => {})
     this.#child.on('error', (error: NodeJS.ErrnoException) => {
       const where = workingDirectory === undefined ? '' : ` in ${workingDirectory}`
@@ -102,7 +102,7 @@ export class ServerProcess {
     this.#child.on('exit', (code, signal) => {
       // `unshare` and `prlimit` report with this code that there is no such command.
       const isMissing = code === 127 && performance.now() - this.startedAt < graceMs
-      const ended = signal === null ? `has ended with code ${code}` : `was ended by ${signal}`
+      const ended = signal === null ? `ended with code ${code}` : `was ended by ${signal}`
       how = isMissing ? `cannot be started: ${command[0]} was not found` : ended
       this.#endChildren()
       // Its last lines may not have been read yet. A process that has escaped may hold the pipes open.
@@ -123,7 +123,7 @@ export class ServerProcess {
   end(reason: string): void {
     if (this.#isOver || this.#reason !== undefined) return
     this.#reason = reason
-    this.#log.warn(`the server ${reason}, and is ended`)
+    this.#log.warn(`the server ${reason}; ending it`)
     this.#signal('SIGKILL')
   }
 

@@ -44,5 +44,5 @@ export function isRevoked(claims: Claims, issuer?: string): boolean {
   return result
 }
 
-/** What a client is told about a revoked token. */
+/** The error description that clients get for a revoked token. */
 export const revokedText = 'the token was revoked'

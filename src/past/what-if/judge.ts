@@ -1,7 +1,7 @@
 /**
  * Judges changes that wait under `changeProtection`. Recorded requests are simulated under the state in force and
- * under the one with the changes. If a condition is not met, the changes are divided, so that only those wait that
- * are to blame:
+ * under the one with the changes. If a condition is not met, the changes are divided, so that only those wait
+ * that do not meet it:
  *
  *   all together ── meets the conditions ──► all pass
  *        └─ does not ──► first half, then second half after what has passed of the first … ──► single parts are held
@@ -81,7 +81,7 @@ export class Judge {
     const snapshot = fold.snapshot()
     const before = createFold(this.#options.derivation, snapshot, this.#present)
     this.#present = before
-    // A pin is no part of what is judged: changes that pass take effect once it is lifted.
+    // The judgement ignores a pin: changes that pass take effect once it is lifted.
     if (before.pin !== undefined) applyNext(before, liftedEvent)
     const { waiting } = before.changes
     const isOpen = (held: number | undefined) =>

@@ -4,8 +4,8 @@ import type { IndexDefinition } from '../object-indexes.ts'
 import { specOf } from '../specs.ts'
 
 /**
- * Annotation of the object that stands for the command line of `sluice run`. Its value says why the network of
- * commands is not off; empty if it is.
+ * Annotation of the object that stands for the command line of `sluice run`. Its value is the reason for which commands
+ * have network access; empty if they have none.
  */
 export const stdioAnnotation = `${ownGroup}/stdio-network`
 

@@ -14,7 +14,7 @@ interface TargetNames {
   readonly names: Iterable<string>
 }
 
-/** Where a client's name leads; `clash` if several targets have it. */
+/** The item that a client's name stands for; `clash` if several targets have the name. */
 type Located = { readonly target: string; readonly name: string } | 'clash' | undefined
 
 export class NameTable {
@@ -67,7 +67,7 @@ export class NameTable {
       : { target: first, name: called }
   }
 
-  /** Whether the name alone says to which target it leads. */
+  /** Whether the name alone determines its target. */
   isClear(called: string): boolean {
     if (this.#mode === 'Never' || mayBeShortened(called)) return false
     return this.#mode === 'Always' || this.#targetOf(called) !== undefined

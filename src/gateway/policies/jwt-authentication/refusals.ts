@@ -51,7 +51,7 @@ function refusedProof(error: string, why: string, more: readonly FieldPair[] = [
 
 /** Asks for the same request with a nonce (RFC 9449 section 9). */
 export function nonceRequired(nonce: string | undefined): RespondVerdict {
-  if (nonce === undefined) return unavailable('the key of the gateway has not arrived')
+  if (nonce === undefined) return unavailable('the gateway does not have its key yet')
   const why = 'the proof needs the nonce of the header DPoP-Nonce'
   return refusedProof('use_dpop_nonce', why, [
     ['dpop-nonce', nonce],

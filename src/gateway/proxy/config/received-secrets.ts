@@ -19,7 +19,7 @@ export class ReceivedSecrets implements SecretValues {
 
   value(digest: string): Uint8Array {
     const value = this.#values.get(digest)
-    if (value === undefined) throw new Error('the value of a Secret has not arrived')
+    if (value === undefined) throw new Error('the gateway does not have the value of a Secret yet')
     return value
   }
 }

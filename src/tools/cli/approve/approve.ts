@@ -80,14 +80,14 @@ export async function reject(options: ApproveOptions, report: Report): Promise<C
 /** @throws UsageError if no change is held at the position, or it was rejected */
 function changeAt({ changes }: Fold, position: string | undefined): HeldChange {
   if (position === undefined) {
-    throw new UsageError('name the position of the change, which `sluice approve` lists')
+    throw new UsageError('name the position of the change (`sluice approve` lists it)')
   }
   const change = changes.held.get(Number(position))
   if (change === undefined) {
     const known = [...changes.held.keys()]
     const hint = known.length === 0 ? 'no change is held' : `held are: ${known.join(', ')}`
     throw new UsageError(
-      `no change is held at position ${position}; a newer version replaces a change, and is judged again (${hint})`,
+      `no change is held at position ${position} (${hint}). A newer version may have replaced it`,
     )
   }
   if (change.rejected !== undefined) {
@@ -143,7 +143,7 @@ function heldLines({
     ...groups.flatMap(groupLines),
     ...(limits === undefined ? [] : [`  not shown: ${limits}`]),
     rejected === undefined
-      ? `  pass it with: sluice approve ${position} --reason …`
+      ? `  approve it with: sluice approve ${position} --reason …`
       : `  rejected by ${rejected.author} (${rejected.reason})`,
   ]
 }

@@ -136,7 +136,7 @@ async function limited({ body }: Response): Promise<Uint8Array<ArrayBuffer> | nu
   let bytes = 0
   for await (const piece of body as AsyncIterable<Uint8Array>) {
     bytes += piece.length
-    if (bytes > maxBytes) throw new Error(`the answer has more than ${maxBytes} bytes`)
+    if (bytes > maxBytes) throw new Error(`the response has more than ${maxBytes} bytes`)
     pieces.push(piece)
   }
   return new Uint8Array(Buffer.concat(pieces))

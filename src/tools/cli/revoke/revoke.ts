@@ -32,7 +32,7 @@ export async function revoke(
   report: Output['report'],
 ): Promise<CommandResult> {
   const { issuer, jti = [], sub = [], reason, author = userInfo().username } = options
-  if (jti.length + sub.length === 0) throw new UsageError('name tokens (--jti) or users (--sub)')
+  if (jti.length + sub.length === 0) throw new UsageError('set --jti or --sub')
   const now = Date.now()
   const end = timeAfter(options.for, '--for')
   const until = Date.parse(end)

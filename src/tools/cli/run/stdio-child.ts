@@ -60,7 +60,7 @@ export class StdioChild {
     })
     child.on('error', reject)
     child.on('exit', (code, signal) => {
-      reject(new Error(`sluice stdio has ended with ${signal ?? `code ${code}`}`))
+      reject(new Error(`sluice stdio ended with ${signal ?? `code ${code}`}`))
       if (!this.#isStopping) void this.#restart(signal ?? `code ${code}`)
     })
     return promise
@@ -68,10 +68,7 @@ export class StdioChild {
 
   /** Starts it again on the same port, so that proxies find it. */
   async #restart(how: string): Promise<void> {
-    this.#log.write(
-      'error',
-      `the process that runs commands has ended with ${how}, and is replaced`,
-    )
+    this.#log.write('error', `the process that runs commands ended with ${how}; starting it again`)
     await after(restartMs)
     if (!this.#isStopping) this.#spawn().catch(() => {})
   }

@@ -30,6 +30,6 @@ export function approvedCardCondition(lists: ObservedLists | undefined, pinning:
   })
   if (changed.length === 0) return { type, isTrue: true, reason: 'Approved', message: '' }
   const effect = pinning === 'Block' ? ', and is withheld from clients' : ''
-  const message = `${changed.join('; ')}${effect}: look at it with sluice tools diff, and approve it with sluice tools approve`
+  const message = `${changed.join('; ')}${effect}; to review and approve it, use sluice tools diff and sluice tools approve`
   return { type, isTrue: false, reason: 'ChangeNotApproved', message }
 }

@@ -4,7 +4,7 @@ import type { PolicyApply, Step } from '../../../policies/define.ts'
 import { CardVerifier } from '../protocol/signatures.ts'
 import { type BackendA2aConfig, shape } from './config.ts'
 
-/** The step of a `backend.a2a` policy. A2A backends find it with `a2aStepOf` and use its members. */
+/** The step of a `backend.a2a` policy, which A2A backends find with `a2aStepOf`. */
 class A2aStep implements Step {
   readonly a2a: AuthorizationRules | undefined
   /** Undefined if signatures are not checked. */

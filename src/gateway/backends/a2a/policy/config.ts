@@ -9,7 +9,7 @@ import { verificationKey } from '../../../tokens/token-issuer.ts'
 /** Version 1 of `backend.a2a` as the proxy receives it. */
 export interface BackendA2aConfig {
   readonly authorization?: AuthorizationConfig
-  /** Keys of which one must have signed the card; without any, no card is valid. */
+  /** One of these keys must have signed the card. If there are none, no card is valid. */
   readonly cardKeys?: readonly VerificationKey[]
 }
 

@@ -42,7 +42,7 @@ function compile(
     ...(authorization && { authorization: compileAuthorization(authorization).config }),
     ...(found && { cardKeys: found.keys }),
   }
-  // Without a key every card is refused. Invalid rules close the backend; derive/expressions.ts finds them.
+  // Without keys, every card is refused. Invalid rules close the backend; derive/expressions.ts finds them.
   return { config, problems, notes, protects: true }
 }
 

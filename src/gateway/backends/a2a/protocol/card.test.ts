@@ -19,7 +19,7 @@ describe('rewriteCard', () => {
   it.each([
     ['http://agent.internal:8000', 'https://gw.example/weather/'],
     ['http://agent.internal:8000/a2a/rpc?v=1', 'https://gw.example/weather/a2a/rpc?v=1'],
-    // The first address is that of the agent, by whatever name it knows itself.
+    // The first address is that of the agent, under the name that it knows.
     ['http://localhost:9999/a2a', 'https://gw.example/weather/a2a'],
   ])('maps %s to %s', (from, to) => expect(urlOf(from)).toBe(to))
 

@@ -7,7 +7,7 @@
  */
 import { isObject, type JsonObject } from '../../../../ground/base/json-object.ts'
 
-/** Where the client and the agent see the same document. */
+/** Addresses of one document at the gateway and at the agent. */
 interface CardPlace {
   /** Scheme and authority of the gateway, as the client sees it. */
   readonly origin: string
@@ -21,11 +21,11 @@ interface CardPlace {
 
 interface RewrittenCard {
   readonly card: JsonObject
-  /** Addresses that were left out because this route does not lead to them. */
+  /** Addresses that were removed because this route does not reach them. */
   readonly dropped: readonly string[]
 }
 
-/** The beginnings of paths that differ at the client and the agent; what follows them is the same. */
+/** The prefixes in which the paths of the client and the agent differ. The rest of the paths is the same. */
 function prefixesOf({
   clientPath,
   agentPath,
@@ -76,7 +76,7 @@ class AddressRewriter {
     )
   }
 
-  /** Returns the address at the gateway; undefined if the gateway does not lead there. */
+  /** Returns the address at the gateway; undefined if the route does not reach it. */
   rewrite(address: unknown, binding: unknown): string | undefined {
     const found = typeof address === 'string' ? this.#at(address, binding) : undefined
     if (found === undefined) this.dropped.push(String(address).slice(0, 200))
@@ -108,7 +108,7 @@ export const isCard = (value: unknown): value is JsonObject =>
   isObject(value) && (typeof value.url === 'string' || Array.isArray(value.supportedInterfaces))
 
 /**
- * Returns the card with the addresses of the gateway, without its signatures, which do not fit any more. Undefined if
+ * Returns the card with the addresses of the gateway, without its signatures, which no longer match. Undefined if
  * no interface is left.
  */
 export function rewriteCard(card: JsonObject, place: CardPlace): RewrittenCard | undefined {
@@ -137,7 +137,7 @@ export function rewriteCard(card: JsonObject, place: CardPlace): RewrittenCard |
   }
 }
 
-/** The preferred interface of version 0.3: another one if the gateway does not lead to that of the card. */
+/** The preferred interface of version 0.3. If the route does not reach it, the first additional one is used. */
 function mainOf(
   { url, preferredTransport }: JsonObject,
   rewriter: AddressRewriter,

@@ -1,4 +1,4 @@
-/** Reads what a client of A2A wants from its request, in each binding and version. */
+/** Reads requests of A2A clients in each binding and version. */
 import { parseDecision } from '../../../../engines/json/decision.ts'
 import { isObject, type JsonObject } from '../../../../ground/base/json-object.ts'
 import { type A2aMethod, methodNamed, methodOfPath } from './methods.ts'
@@ -9,10 +9,10 @@ type A2aBinding = 'JSONRPC' | 'HTTP+JSON' | 'GRPC'
 /** One request of a client. */
 export interface A2aRequest {
   readonly binding: A2aBinding
-  /** Name in version 1.0; that of the client if A2A defines no such method. */
+  /** Name of the method in version 1.0, or as the client sent it if A2A does not define the method. */
   readonly method: string
   readonly isKnown: boolean
-  /** Version of the protocol, as its names of methods and paths say. */
+  /** Version of the protocol, derived from the names of methods and paths. */
   readonly version: '0.3' | '1.0'
   /** Id of a JSON-RPC request, as JSON. */
   readonly id?: string
@@ -20,11 +20,11 @@ export interface A2aRequest {
   readonly contextId?: string
   readonly messageId?: string
   readonly tenant?: string
-  /** Where the client wants notifications to be sent. */
+  /** URLs to which the client wants notifications to be sent. */
   readonly pushUrls: readonly unknown[]
 }
 
-/** Why a request is refused, for its client. */
+/** A request is refused. The message is for its client. */
 export class RequestRefusal extends Error {
   override readonly name = 'RequestRefusal'
   readonly status: number
@@ -37,7 +37,7 @@ export class RequestRefusal extends Error {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Parses a body. Readers must not disagree about it, so names that occur twice are refused. */
+/** Parses a body. Duplicate names are refused, because parsers disagree about them. */
 function parseBody(bytes: Uint8Array): JsonObject {
   let value: unknown
   try {
@@ -52,7 +52,7 @@ function parseBody(bytes: Uint8Array): JsonObject {
 const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined
 
-/** Members of a message that readers of protocol buffers also find by their names in snake case. */
+/** Members that parsers of protocol buffers also accept by their names in snake case. */
 function idsOf(method: string, params: JsonObject, taskId: string | undefined) {
   const message = isObject(params.message) ? params.message : {}
   const isTask = method.endsWith('Task')
@@ -74,7 +74,7 @@ function idsOf(method: string, params: JsonObject, taskId: string | undefined) {
 /** Version 0.3 names the task of a configuration by `id`. */
 const isConfig = (method: string): boolean => method.includes('PushNotificationConfig')
 
-/** Names that only readers that heed no case take for those of JSON-RPC. */
+/** Names that case-insensitive parsers take for those of JSON-RPC. */
 const envelope = ['jsonrpc', 'id', 'method', 'params']
 
 /** @throws RequestRefusal */
@@ -87,7 +87,7 @@ export function readJsonRpc(bytes: Uint8Array): A2aRequest {
   }
   const { jsonrpc, method: name, params = {}, id } = body
   if (jsonrpc !== '2.0' || typeof name !== 'string' || !isObject(params)) {
-    throw new RequestRefusal(400, 'the body is no JSON-RPC 2.0 request of A2A')
+    throw new RequestRefusal(400, 'the body is not a JSON-RPC 2.0 request of A2A')
   }
   const method = methodNamed(name)
   return {

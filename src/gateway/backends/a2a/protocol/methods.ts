@@ -86,7 +86,7 @@ const rows: readonly Row[] = [
 const cardPath = /\/(?:agent-card|agent)\.json$/
 /** Version 0.3 has the extended card there in the binding HTTP+JSON. */
 const olderCardPath = /\/v1\/card$/
-/** How many segments a resource has at most. */
+/** Maximum number of segments of a resource. */
 const maxSegments = 4
 
 /** Returns the method of a path, which is decoded; undefined if it has none. `verb` is the HTTP method. */

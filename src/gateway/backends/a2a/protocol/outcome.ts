@@ -1,4 +1,4 @@
-/** Reads the outcome of a request from its response while it passes, without holding or changing any byte. */
+/** Reads the outcome of a request from its response, without delaying or changing any byte. */
 import { SseReader } from '../../../../engines/sse/reader.ts'
 import { GrowingBytes } from '../../../../ground/base/growing-bytes.ts'
 import { isObject, type JsonObject } from '../../../../ground/base/json-object.ts'
@@ -15,7 +15,7 @@ type TaskState =
   | 'auth_required'
   | 'unknown'
 
-/** What is known of the result; of a stream, what its last event says. */
+/** The result as far as it is known; for a stream, that of its last event. */
 export interface A2aOutcome {
   readonly kind?: 'task' | 'message' | 'status-update' | 'artifact-update'
   readonly state?: TaskState
@@ -135,7 +135,7 @@ export class OutcomeReader implements BodyTransform {
     try {
       this.#onOutcome(outcomeOf(JSON.parse(text)))
     } catch {
-      // A response that is no JSON has no outcome that is known.
+      // The outcome of a response that is not JSON is unknown.
     }
   }
 }

@@ -3,7 +3,7 @@
 /** Numbers of the fields that lead to a field of type string. */
 export type FieldPath = readonly number[]
 
-/** Thrown if bytes are no protocol buffer. */
+/** Thrown if the bytes are not a valid protocol buffer. */
 export class MalformedMessage extends Error {
   override readonly name = 'MalformedMessage'
 }

@@ -1,6 +1,6 @@
 /**
  * Checks the signatures of agent cards: JWS (RFC 7515) over the card without `signatures`, as canonical JSON (RFC
- * 8785). Only configured keys count. A card may name a key set (`jku`), but whoever made the card has chosen it, so
+ * 8785). Only configured keys count. A card may name a key set (`jku`), but a forged card would name its own, so
  * it is never fetched.
  */
 import type * as Jose from 'jose'
@@ -13,9 +13,9 @@ export type SignatureState = 'valid' | 'invalid' | 'unsigned' | 'unchecked'
 
 type Card = Readonly<Record<string, unknown>>
 
-/** More signatures than that are not looked at. */
+/** Maximum number of signatures that are checked; further ones are ignored. */
 const maxSignatures = 8
-/** Nesting of cards; deeper ones have no canonical form. */
+/** Maximum nesting of cards that can be verified. */
 const maxDepth = 64
 
 let library: Promise<typeof Jose> | undefined

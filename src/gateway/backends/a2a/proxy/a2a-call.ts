@@ -1,5 +1,5 @@
 /**
- * One request of a client to an agent. Requests and responses pass as they are; only cards are changed.
+ * One request of a client to an agent. Requests and responses are forwarded unchanged, except for cards.
  *
  * ```
  *   client ── read, authorize, check URLs ──► agent
@@ -44,7 +44,7 @@ import { A2aRecord } from './record.ts'
 type Result = RespondVerdict | undefined
 
 const step = 'backend.a2a'
-/** Headers with which a server could send a card that cannot be rewritten. */
+/** Headers that could make a server send a card in a form that cannot be rewritten. */
 const cardHeaders = ['accept-encoding', 'if-none-match', 'if-modified-since', 'range', 'if-range']
 const jsonType = /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i
 const eventType = /^text\/event-stream\s*(?:;|$)/i
@@ -128,15 +128,15 @@ export class A2aCall implements BackendCall, CardCall {
     return andThen(requestBody.read(bufferLimit), readBody)
   }
 
-  /** Decides about a request that has been read; undefined if it is none of A2A. */
+  /** Decides about a request that has been read; undefined if it is not an A2A request. */
   #accept(request: A2aRequest | undefined): Result | Promise<Result> {
     const { exchange } = this.context
     const { a2a: rules, verifier } = a2aStepOf(this.access.policies) ?? {}
     if (request === undefined) {
-      // Documents beside the agent are served, unless someone could get round the rules with them.
+      // Other documents of the agent are served, unless this would bypass the rules.
       const isHarmless = exchange.request.method === 'GET' || exchange.request.method === 'HEAD'
       if (isHarmless && rules === undefined && verifier === undefined) return undefined
-      return refuse(404, 'NotFound', 'the request is none of A2A')
+      return refuse(404, 'NotFound', 'this is not an A2A request')
     }
     this.record = new A2aRecord(request)
     const { method, binding, version, taskId, contextId, messageId, tenant } = request

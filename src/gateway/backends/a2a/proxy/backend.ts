@@ -15,7 +15,7 @@ export class A2aBackend {
   readonly authority: string
   readonly push: PushUrlCheck
   readonly #settings: Destinations['a2a']
-  /** Digests of the cards that this thread has reported last. */
+  /** Digests of the cards that this thread reported last. */
   readonly #reported: Map<CardTarget, string>
 
   constructor(settings: Destinations['a2a'], before: A2aBackend | undefined) {

@@ -58,7 +58,7 @@ export async function receiveCard(
     return respond(call, parsed)
   }
   const card = isRpc ? (parsed as JsonObject | undefined)?.result : parsed
-  if (!isCard(card)) return refuseCard(call, 'the agent has sent no card')
+  if (!isCard(card)) return refuseCard(call, 'the response of the agent is not a card')
   const problem = await check(call, card)
   if (problem !== undefined) return refuseCard(call, problem)
   const rewritten = rewriteCard(card, {
@@ -68,7 +68,7 @@ export async function receiveCard(
     agent: call.backend.authority,
   })
   if (rewritten === undefined) {
-    return refuseCard(call, 'the card names no address to which this route leads')
+    return refuseCard(call, 'the card has no address that clients can reach through this route')
   }
   if (call.record?.card !== undefined) {
     call.record.card = { ...call.record.card, dropped: rewritten.dropped }
@@ -79,7 +79,7 @@ export async function receiveCard(
   )
 }
 
-/** Returns why clients must not get the card. */
+/** Returns the reason for which clients must not get the card; undefined if they may. */
 async function check(call: CardCall, card: JsonObject): Promise<string | undefined> {
   const { record, backend, context } = call
   const target = call.record?.request.method === 'GetAgentCard' ? 'agent' : 'agent-extended'

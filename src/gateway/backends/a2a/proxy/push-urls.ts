@@ -1,5 +1,5 @@
 /**
- * Checks where clients let agents send notifications. The agent sends them, with what it may reach, so a client could
+ * Checks the URLs to which clients let agents send notifications. The agent sends them from its network, so a client could
  * use it to reach internal services.
  */
 import { BlockList, isIP } from 'node:net'
@@ -65,7 +65,7 @@ export class PushUrlCheck {
 
   /** Returns why notifications must not go to a URL; undefined if they may. Never contains credentials of the URL. */
   async problem(value: unknown, resolve: Resolve): Promise<string | undefined> {
-    if (typeof value !== 'string' || !URL.canParse(value)) return 'it is no URL'
+    if (typeof value !== 'string' || !URL.canParse(value)) return 'it is not a URL'
     const { protocol, hostname, username, password } = new URL(value)
     if (protocol !== 'https:' && !(protocol === 'http:' && this.#allowHttp)) {
       return 'its scheme is not https'

@@ -59,7 +59,7 @@ export function needNoRedirect(status: number): void {
   throw new LlmError(502, `the provider answered ${status}, a redirect; check its host and path`)
 }
 
-/** Returns what writers of responses need. */
+/** Returns the properties that writers of responses need. */
 export const contextOf = ({ clientBody, outgoing }: ModelCall): ResponseContext => ({
   created: Math.floor(Date.now() / 1_000),
   newId,

@@ -25,7 +25,7 @@ declare module '../../../../ground/model/resources.ts' {
       readonly pins?: readonly McpPins[]
       /** If omitted, `Always`. */
       readonly prefixMode?: Exclude<McpPrefixMode, 'Always'>
-      /** If omitted, targets that fail are left out. */
+      /** If omitted, results omit targets that fail. */
       readonly failureMode?: 'FailClosed'
       /** The names of tools and prompts that are known from the log, if not all have prefixes. */
       readonly names?: readonly McpKnownNames[]

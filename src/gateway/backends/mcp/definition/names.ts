@@ -25,7 +25,7 @@ export function namesOf(
     namedLists.flatMap((list) => {
       const found = findList(lists, target, list)
       if (found === undefined) return []
-      // What is withheld must not take a name from another target.
+      // Withheld items must not take a name from another target.
       const names = [...found.items].flatMap(([name, { isGone }]) =>
         isGone === true || (pinning === 'Block' && !found.approved.has(name)) ? [] : [name],
       )

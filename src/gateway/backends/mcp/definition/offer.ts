@@ -42,7 +42,10 @@ const toolOverride = object(
   'McpToolOverride',
   {
     name: required(shortString, 'Name of the tool at the server.'),
-    as: optional(toolName, 'Name of the tool for clients, who then cannot use the name at the server.'),
+    as: optional(
+      toolName,
+      'Name of the tool for clients, who then cannot use the name at the server.',
+    ),
     title: optional(shortString, 'Title of the tool.'),
     description: optional(text({ min: 1, max: 8192 }), 'Description of the tool for models.'),
     annotations: optional(
@@ -102,12 +105,17 @@ const virtualServer = object('McpVirtualServer', {
     urlPath,
     'End of the request path, in whole segments. If not set, the virtual server is for paths that match no other one.',
   ),
-  when: optional(celExpression, 'Expression that is true for the clients that may use it. If not set, all clients.'),
+  when: optional(
+    celExpression,
+    'Expression that is true for the clients that may use it. If not set, all clients.',
+  ),
   targets: optional(
     list(sectionName, { min: 1, max: 64, unique: 'value' }),
     'Names of entries of targets. If not set, all targets.',
   ),
-  include: patterns('Patterns of the names, as clients see them, of its tools. Other tools are hidden.'),
+  include: patterns(
+    'Patterns of the names, as clients see them, of its tools. Other tools are hidden.',
+  ),
   exclude: patterns('Patterns of the names of tools that are hidden.'),
 })
 
@@ -161,7 +169,7 @@ export function offerProblems(
   for (const [at, server] of (servers ?? []).entries()) {
     const unknown = server.targets?.filter((name) => !known.has(name)) ?? []
     for (const name of unknown) {
-      problems.push(`spec.mcp.virtualServers[${at}].targets: no entry of targets is called ${name}`)
+      problems.push(`spec.mcp.virtualServers[${at}].targets: targets has no entry ${name}`)
     }
   }
   return problems

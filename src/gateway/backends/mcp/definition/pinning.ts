@@ -45,7 +45,7 @@ export function approvedCondition(targets: readonly McpTarget[], lists: Observed
   }
   const more = changed.length > maxNamed ? `; and ${changed.length - maxNamed} more` : ''
   const named = changed.slice(0, maxNamed).join('; ')
-  const message = `${named}${more}: look at them with sluice tools diff, and approve them with sluice tools approve`
+  const message = `${named}${more}; to review and approve them, use sluice tools diff and sluice tools approve`
   return { type, isTrue: false, reason: 'ChangeNotApproved', message }
 }
 

@@ -169,7 +169,7 @@ const stdioLimits = object('StdioLimits', {
     default: 1_073_741_824,
   }),
   openFiles: optional(integer({ min: 16, max: 1_048_576 }), {
-    doc: 'Maximum number of open files of each process.',
+    doc: 'Maximum number of files that each process may have open.',
     default: 1024,
   }),
   processes: optional(integer({ min: 1, max: 65_536 }), {

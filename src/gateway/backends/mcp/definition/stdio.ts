@@ -94,6 +94,6 @@ export function stdioCondition(targets: readonly McpTarget[], reader: BackendRea
     type,
     isTrue: true,
     reason: 'Enabled',
-    message: `commands are run by Gateways with ${parts.join(', ')}`,
+    message: `commands run at Gateways with ${parts.join(', ')}`,
   }
 }

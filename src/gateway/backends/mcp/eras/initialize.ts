@@ -103,7 +103,7 @@ export function mergeCapabilities(
   }
 }
 
-/** How names of several servers look. */
+/** The form of names if there are several servers. */
 const namesOf: Readonly<Record<McpPrefixMode, string>> = {
   Always: 'names of tools and prompts begin with the name of their server and "_", URIs',
   Conditional:

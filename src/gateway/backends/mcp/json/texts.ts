@@ -49,7 +49,7 @@ class TextsReader {
     this.#skipped = skipped
   }
 
-  /** Reads what is at `at`, and returns where to go on. */
+  /** Reads the value at `at`. Returns the position after it. */
   read(at: number): number {
     const code = this.#source.charCodeAt(at)
     switch (code) {

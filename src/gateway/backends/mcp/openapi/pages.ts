@@ -31,6 +31,6 @@ function nextLink(link: string): string | undefined {
   return undefined
 }
 
-/** What the model reads about the next page. */
+/** The note to the model about the next page. */
 export const pageHint = (next: Readonly<Record<string, string>>): string =>
   `[There are more results. For the next page, call this tool again with the same arguments, but these in query: ${JSON.stringify(next)}]`

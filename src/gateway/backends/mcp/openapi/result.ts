@@ -8,7 +8,7 @@ interface ApiResponse {
   readonly bytes: Uint8Array
   /** Length of the whole body. */
   readonly length: number
-  /** What the model should know about further pages. */
+  /** The note to the model about further pages. */
   readonly pages?: string | undefined
 }
 

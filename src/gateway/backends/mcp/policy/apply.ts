@@ -13,9 +13,9 @@ class McpStep implements Step {
   readonly authentication: McpAuthenticator | undefined
   /** Authorization rules for items, evaluated like `traffic.authorization`. */
   readonly mcp: McpRules | undefined
-  /** Identifies the settings besides the rules. */
+  /** Identifies the settings other than rules. */
   readonly otherSettings: string
-  /** What applies to calls; undefined if nothing is set. */
+  /** The settings for calls; undefined if there are none. */
   readonly calls: CallPolicy | undefined
 
   constructor(

@@ -1,4 +1,4 @@
-/** Searches definitions of tools, prompts and resources for orders to models and for hidden characters. */
+/** Searches definitions of tools, prompts and resources for instructions to models and for hidden characters. */
 import { MatchCounts } from '../../../../engines/messages/mask/match-counts.ts'
 import { compileGuardMask } from '../../../../engines/messages/mask/regex-guard.ts'
 import { BoundedMap } from '../../../../ground/base/bounded-map.ts'

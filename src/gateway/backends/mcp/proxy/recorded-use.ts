@@ -1,4 +1,4 @@
-/** Judges what a recorded request has used by the present rules and approvals, for simulations. */
+/** Applies the present rules and approvals to the item that a recorded request used, for simulations. */
 import type { LearnedValue } from '../../../../ground/exchange/learned.ts'
 import type { JudgedUse, RecordedUse } from '../../../proxy/request/backend-kind.ts'
 import type { ResolveContext } from '../../../proxy/request/destinations.ts'

@@ -10,7 +10,7 @@ export interface ToolTexts {
   readonly parameters: readonly (readonly [name: string, description: string])[]
 }
 
-/** How often a word counts, by where it is. */
+/** Weights of words, by the text that has them. */
 const weights = { name: 3, title: 2, description: 1, parameter: 0.5, parameterText: 0.2 } as const
 /** How fast more of the same word counts less, and how much long texts count less. */
 const saturation = 1.2

@@ -16,7 +16,7 @@ export interface ApprovalState {
   readonly inner?: string
 }
 
-/** What an approval is for. A client cannot use it for another call. */
+/** The call that an approval is for. A client cannot use the approval for another call. */
 interface ApprovedCall {
   readonly backend: string
   readonly identity: string
@@ -48,7 +48,7 @@ export function sealApproval(state: ApprovalState, secret: Uint8Array): string {
   return sealOf(secret).seal(JSON.stringify([formatVersion, state]), context)
 }
 
-/** Returns undefined if the text is no state of the gateway, such as one of a server. */
+/** Returns undefined if the text is not a state of the gateway; it may be one of a server. */
 export function openApproval(text: string, secret: Uint8Array): ApprovalState | undefined {
   // Different base64 texts can decode to the same bytes. Only the text that was made is valid.
   if (Buffer.from(text, 'base64url').toString('base64url') !== text) return undefined

@@ -26,7 +26,7 @@ interface ApprovalParts {
   readonly located: LocatedItem
   readonly messageStream: MessageStream
   readonly onAbandon: OnAbandon
-  /** Reads the list of tools again if it was not seen for a while. */
+  /** Reads the list of tools again if the copy is old. */
   readonly refreshTools: () => Promise<void> | undefined
 }
 
@@ -53,7 +53,7 @@ export class Approval {
     this.#parts = parts
   }
 
-  /** Returns the approval with which a modern client comes back; undefined for all other requests. */
+  /** Returns the approval that a repeated request of a modern client carries; undefined for all other requests. */
   stateOf(request: McpRequest): ApprovalState | undefined {
     const { era, exchange } = this.#parts.upstreams
     const sealed = era === 'modern' ? requestStateIn(request) : undefined
@@ -87,7 +87,7 @@ export class Approval {
     if (config.annotated === undefined) return false
     await refreshTools()
     const hints = seenList(entry, 'tools').hintsOf(item.name)
-    // The server does not list the tool, so that nothing is known of it.
+    // The server does not list the tool, so its annotations are unknown.
     if (hints === undefined) return true
     return config.annotated === 'Destructive' ? hints.isDestructive : !hints.isReadOnly
   }

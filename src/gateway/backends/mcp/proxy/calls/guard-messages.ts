@@ -17,7 +17,7 @@ import { refusedCall } from './call-refusal.ts'
 import { responseTexts, serverTexts, withTexts } from './guarded-texts.ts'
 import { maskNow, runGuards } from './run-guards.ts'
 
-/** Returns the response as guards leave it, or another one if they refuse it. `note` gets what they have found. */
+/** Returns the response after the guards, or a refusal. `note` gets their findings. */
 export async function guardResponse(
   { exchange, era }: Upstreams,
   guards: readonly Guard[],
@@ -44,7 +44,7 @@ export function withResponse(received: ReceivedResponse, text: string): Received
   return { ...received, response }
 }
 
-/** Reads what guards have written. If they have made two keys equal, the message cannot be sent. */
+/** Parses a message after the guards. If masking made two keys equal, the message cannot be sent. */
 export function orRefused<Message>(read: () => Message | undefined): Message | undefined {
   try {
     return read()

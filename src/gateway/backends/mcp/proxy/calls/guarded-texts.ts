@@ -6,7 +6,7 @@ import type { McpMessage, McpResponse } from '../../message.ts'
 /** Texts that a model reads as one. Each of them is at its place in the message. */
 export type TextGroup = readonly JsonText[]
 
-/** Members of results that are no text for people or models. */
+/** Members of results that are not text for people or models. */
 const notText: ReadonlySet<string> = new Set([
   '_meta',
   'resultType',
@@ -16,7 +16,7 @@ const notText: ReadonlySet<string> = new Set([
   'cacheScope',
   'isError',
 ])
-/** Members of content blocks that are no text. */
+/** Members of content blocks that are not text. */
 const notInBlock: ReadonlySet<string> = new Set(['type', 'mimeType', 'role', 'blob', 'size'])
 const notInMedia: ReadonlySet<string> = new Set([...notInBlock, 'data'])
 /** Members of requests and notifications of servers that the gateway or the client needs as they are. */

@@ -1,9 +1,9 @@
-/** Cuts results of tools that are too large. */
+/** Truncates results of tools that are too large. */
 import { type JsonNode, member, membersOf, rawOf, textOf } from '../../json/node.ts'
 import { resultText } from '../../json-rpc.ts'
 import type { McpResponse } from '../../message.ts'
 
-/** Bytes that the statement and the frame of a result take at most. */
+/** Maximum bytes of the note and the frame of a result. */
 const reserved = 512
 
 /** Returns the response with a result of at most about `max` bytes. `size` is its size now. */

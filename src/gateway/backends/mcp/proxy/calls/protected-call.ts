@@ -1,4 +1,4 @@
-/** A request for an item of a target with settings for calls: checks before it, and what becomes of its response. */
+/** A request for an item of a target with settings for calls: the checks before it, and those of its response. */
 import { hash } from 'node:crypto'
 import { canonicalJson } from '../../../../../ground/base/canonical.ts'
 import type { RespondVerdict } from '../../../../../ground/exchange/exchange.ts'
@@ -26,7 +26,7 @@ interface CallParts {
   readonly located: LocatedItem
   readonly messageStream: MessageStream
   readonly onAbandon: OnAbandon
-  /** Reads the list of tools again if it was not seen for a while. */
+  /** Reads the list of tools again if the copy is old. */
   readonly refreshTools: () => Promise<void> | undefined
   /** Sends the request to the target, and cancels it after `limitMs` if that is not 0. */
   readonly send: (request: McpRequest, limitMs: number) => Promise<ReceivedResponse>
@@ -52,7 +52,7 @@ export class ProtectedCall {
     }
     const approval = this.#approval
     const state = approval?.stateOf(request)
-    // A client that comes back with an approval goes on with a call that was counted.
+    // A call that returns with an approval was counted before.
     const limited = state?.phase === 'asked' ? undefined : await this.#limit(request)
     if (limited !== undefined) return limited
     const guarded = await this.#guardArguments(request)
@@ -116,7 +116,7 @@ export class ProtectedCall {
     if (repeated !== undefined) return repeated
     const refused = await this.#rateLimit()
     if (refused === undefined) return undefined
-    const text = refused.limit?.message ?? 'The limit of calls could not be checked'
+    const text = refused.limit?.message ?? 'The rate limit could not be checked'
     return this.#refuse(request, 'rateLimit', text, refused.detail ?? refused.reason)
   }
 
@@ -136,7 +136,7 @@ export class ProtectedCall {
     const { policy, located } = this.#parts
     const { repeats, config } = policy
     if (repeats === undefined || repeats.take(1, this.#callDigest())) return undefined
-    // Without room for another call, no loop can be told from other calls.
+    // Without room for another count, repeated calls cannot be distinguished from others.
     if (repeats.isTableFull || config.repeats === undefined) return undefined
     const { calls, unit } = config.repeats
     const often = `${calls} ${calls === 1 ? 'time' : 'times'} in ${unitNames[unit]}`
@@ -144,7 +144,7 @@ export class ProtectedCall {
     return this.#refuse(request, 'repeats', text, `repeated more than ${often}`)
   }
 
-  /** Digest of who calls what with which arguments. */
+  /** Digest of the session or credentials, the tool and the arguments. */
   #callDigest(): string {
     const { entry, item, args } = this.#parts.located
     const { sessionId, identity, name } = this.#exchange
@@ -153,7 +153,7 @@ export class ProtectedCall {
     return hash('sha256', text, 'base64url')
   }
 
-  /** Returns the request as guards leave it, or the response if one refuses it. */
+  /** Returns the request after the guards, or the response if one refuses it. */
   async #guardArguments(request: McpRequest): Promise<McpRequest | ClientResponse> {
     const { requestGuards } = this.#parts.policy
     if (requestGuards.length === 0) return request

@@ -97,7 +97,7 @@ export async function beginSession(
   return { text, state }
 }
 
-/** Ends the sessions of a client that does not get them. */
+/** Ends sessions whose client did not get the response that begins them. */
 function endSessions(exchange: McpExchange, state: SessionState, held: OpenConnections): void {
   for (const [name, one] of held) exchange.shared.live(state).held.set(name, one)
   void endEverywhere(new ClientSession(exchange, state))

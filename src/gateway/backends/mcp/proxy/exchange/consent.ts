@@ -1,5 +1,5 @@
 /**
- * Asks the user of a client to open a page, because a server needs an access that the user has not allowed yet.
+ * Asks the user of a client to open a page, because a server needs a grant that the user has not given yet.
  *
  *   2025-11-25    error -32042 with the URL (URL elicitation)
  *   2026-07-28    an `input_required` result with the URL
@@ -15,7 +15,7 @@ import type { ProtocolEra } from '../../methods.ts'
 
 type Consent = NonNullable<RespondVerdict['consent']>
 
-/** Key of the question in `inputRequests`. Its answer is no proof: the gateway looks for the grant again. */
+/** Key of the question in `inputRequests`. The answer proves nothing: the gateway looks for the grant again. */
 const inputKey = 'sluice-consent'
 /** Methods whose results may be `input_required`. */
 const asking: readonly string[] = ['tools/call', 'prompts/get', 'resources/read']

@@ -192,7 +192,7 @@ export class McpExchange {
     return step?.mcp !== undefined || step?.calls !== undefined
   }
 
-  /** What applies to calls of the target; undefined if nothing is set. */
+  /** The settings for calls of the target; undefined if there are none. */
   callPolicyOf(entry: McpTargetEntry): CallPolicy | undefined {
     return mcpStepOf(this.accessOf(entry).policies)?.calls
   }
@@ -240,7 +240,7 @@ export class McpExchange {
     this.#setDetails({ ...this.#details, version })
   }
 
-  /** Adds what has refused the message, or withheld a part of the response, to the log entry. */
+  /** Adds the feature that refused the message, or withheld a part of the response, to the log entry. */
   noteRefusedBy(refusedBy: RefusedBy): void {
     if (this.#details !== undefined) this.#setDetails({ ...this.#details, refusedBy })
   }

@@ -14,7 +14,7 @@ import type {
 } from '../../../../proxy/telemetry/types.ts'
 import { knownMethod } from '../../methods.ts'
 
-/** What has refused a message, or withheld a part of its response. */
+/** The feature that refused a message, or withheld a part of its response. */
 export type RefusedBy =
   | 'rules'
   | 'pinning'

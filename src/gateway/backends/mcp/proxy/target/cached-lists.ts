@@ -25,7 +25,7 @@ interface Memory {
 
 const memory = new TargetMemory<Memory>(() => ({ lists: new BoundedMap(maxLists) }))
 
-/** What is asked for: a page of a list, by a client. */
+/** The page of a list that a client requests. */
 interface ListQuestion {
   readonly method: string
   readonly cursor: string | undefined

@@ -109,7 +109,7 @@ export class ItemNames {
     const key = this.#key(entry)
     const logged = seen.isWhole ? [] : (this.#backend.names.get(key) ?? [])
     const names = [...new Set([...seen.names(onGone), ...logged])]
-    // What is withheld must not take a name from another target.
+    // Withheld items must not take a name from another target.
     const pins = this.#backend.pins.get(key)
     return pins === undefined ? names : names.filter((name) => pins.has(name))
   }

@@ -149,7 +149,7 @@ export class ResponseReader implements CallListener {
       read()
     } catch (error) {
       if (!(error instanceof MessageRefusal)) throw error
-      this.#fail(`the server sends what is no MCP message: ${error.message}`)
+      this.#fail(`the server sent a message that is not MCP: ${error.message}`)
     }
   }
 

@@ -54,7 +54,7 @@ export class StdioHostClient {
   refusal(namespace: string): string | undefined {
     const { namespace: own } = this.#settings
     if (own === undefined || own === namespace) return undefined
-    return 'commands of backends in other namespaces than that of the Gateway are not run (spec.stdio.namespaces of GatewayParameters)'
+    return 'commands run only for backends in the namespace of the Gateway (spec.stdio.namespaces of GatewayParameters)'
   }
 
   get token(): string {
@@ -82,7 +82,8 @@ export class StdioHostClient {
     const values = env.map((variable) => {
       if ('value' in variable) return [variable.name, variable.value]
       const value = this.#runtime.config.secret(variable.secret)
-      if (value === undefined) throw new TargetFailure('the value of a Secret has not arrived')
+      if (value === undefined)
+        throw new TargetFailure('the gateway does not have the value of a Secret yet')
       return [variable.name, Buffer.from(value).toString()]
     })
     const label = `${backend}/${target.name}`
@@ -135,11 +136,11 @@ export class StdioHostClient {
           response.resume()
           const { statusCode = 0 } = response
           if (statusCode < 300) resolve()
-          else fail(`sluice stdio answers ${statusCode}`)
+          else fail(`sluice stdio responded with ${statusCode}`)
         },
       )
       asked.on('error', (error) => fail(error.message))
-      asked.on('timeout', () => asked.destroy(new Error('sluice stdio does not answer')))
+      asked.on('timeout', () => asked.destroy(new Error('sluice stdio does not respond')))
       asked.end(body)
     } catch (error) {
       fail(error instanceof Error ? error.message : String(error))

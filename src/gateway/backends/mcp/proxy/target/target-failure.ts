@@ -128,7 +128,7 @@ export function toFailure(thrown: unknown): TargetFailure {
 
 /** Returns the failure of a request to which the server has sent no response. */
 export const endedEarly = (isResumable = false): TargetFailure =>
-  new TargetFailure('the server has ended without a response', { isResumable })
+  new TargetFailure('the server ended without a response', { isResumable })
 
 const jsonError = (status: number, text: string): HttpErrorResponse => ({
   status,
