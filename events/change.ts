@@ -62,7 +62,7 @@ export const changePassed = defineEvent<ChangePassedData>()({
   type: 'dev.sluice.change.passed.v1',
   version: 1,
   about:
-    'Changes that waited under `changeProtection` were judged, and take effect. In mode Warn, `unmet` has the conditions that are not met.',
+    'Changes that waited under `changeProtection` were judged, and take effect. In mode Warn, `unmet` has the conditions that they do not meet.',
   fields: {
     changes:
       'The changes. Each is a list of objects that take effect together, if no newer version of them was observed.',
@@ -97,12 +97,12 @@ export const changeApproved = defineEvent<ChangeApprovedData>()({
   name: 'ChangeApproved',
   type: 'dev.sluice.change.approved.v1',
   version: 1,
-  about: 'An operator has approved a held change, or in an emergency everything that waits.',
+  about: 'An operator approved a held change or, in an emergency, everything that waits.',
   fields: {
     held: 'Position of the ChangeHeld event; omitted in an emergency.',
-    emergency: 'Whether everything that waits takes effect, judged or not.',
-    reason: 'Why, in the words of the operator.',
-    author: 'Who has approved it.',
+    emergency: 'Whether everything that waits takes effect: held, rejected or not judged yet.',
+    reason: 'The reason that the operator gave.',
+    author: 'Operator, or the object whose annotation approves the change.',
   },
 })
 
@@ -117,11 +117,11 @@ export const changeRejected = defineEvent<ChangeRejectedData>()({
   type: 'dev.sluice.change.rejected.v1',
   version: 1,
   about:
-    'An operator has rejected a held change. It waits until its manifests change again, and can no longer be approved.',
+    'An operator rejected a held change. It waits until its manifests change again, and only an emergency can put it in force.',
   fields: {
     held: 'Position of the ChangeHeld event.',
-    reason: 'Why, in the words of the operator.',
-    author: 'Who has rejected it.',
+    reason: 'The reason that the operator gave.',
+    author: 'Operator, or the object whose annotation rejects the change.',
   },
 })
 

@@ -16,13 +16,13 @@ export const sessionsEnded = defineEvent<SessionsEndedData>()({
   type: 'dev.sluice.sessions.ended.v1',
   version: 1,
   about:
-    'Sessions or tokens of users are refused from now on: a user has signed out at a proxy, the provider has reported it, or an operator has revoked them (`sluice revoke`).',
+    'Sessions or tokens of users are refused from now on, because a user signed out at a proxy, the provider reported a sign-out, or an operator revoked them (`sluice revoke`).',
   fields: {
     issuer: 'Issuer of the sessions or tokens.',
     entries:
-      'What has ended: digest of its name (a user, a session or a token), the time until which it was issued (seconds since the epoch, by the clock of the issuer), and the time after which nothing of it is valid any more (milliseconds since the epoch).',
-    reason: '`sign-out`, or why, in the words of the operator.',
-    author: 'Name of the proxy, or who has revoked them.',
+      'What is refused: `id` is a digest of the user, session or token. What was issued to it up to the time `at` is refused (seconds since the epoch, by the clock of the issuer). After the time `until`, it has expired anyway (milliseconds since the epoch).',
+    reason: '`sign-out`, or the reason that the operator gave.',
+    author: 'Name of the proxy or of the operator.',
   },
 })
 export type SessionsEnded = EventOf<typeof sessionsEnded>

@@ -7,6 +7,6 @@ export const protectionSettings = {
     flag: 'change-protection',
     env: 'SLUICE_CHANGE_PROTECTION',
     default: 'off',
-    doc: 'Whether changes of manifests are judged on recorded requests before they take effect ([safe change](safe-change.md)). `warn`: they are logged if they do not meet the conditions. `hold`: they also wait until they are approved. `changeProtection` of GatewayParameters overrides it. Only in `sluice run` and commands that are based on it.',
+    doc: 'Whether changes of manifests are judged on recorded requests before they take effect ([safe change](safe-change.md)). If a change does not meet the conditions, `warn` logs this, and `hold` also makes the change wait until it is approved. `changeProtection` of GatewayParameters overrides it. Only in `sluice run` and commands that are based on it.',
   }),
 }

@@ -32,6 +32,6 @@ export const stdioProxySettings = {
   stdioNamespaces: row(oneOf('Same', 'All'), {
     env: 'SLUICE_STDIO_NAMESPACES',
     default: 'Same',
-    doc: 'Whose commands run: those of GatewayBackends in the namespace of the Gateway (`Same`), or in any namespace (`All`).',
+    doc: 'Which GatewayBackends may have commands: those in the namespace of the Gateway (`Same`), or in any namespace (`All`).',
   }),
 } as const
