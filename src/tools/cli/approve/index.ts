@@ -11,24 +11,31 @@ const addChangeOptions = (command: Command): Command =>
   addLogFile(command, ['nats'])
     .option('--nats <url>', 'event log on a NATS server', natsServer)
     .option('--reason <text>', 'reason, recorded in the log', nonEmpty)
-    .option('--author <name>', 'author, recorded in the log (default: the user of this process)', nonEmpty)
+    .option(
+      '--author <name>',
+      'author, recorded in the log (default: the user of this process)',
+      nonEmpty,
+    )
     .addOption(outputFormat())
 
 export function addApprove(program: Command): void {
   addChangeOptions(
     program
       .command('approve')
-      .description(
-        'let a held change take effect; without a position, list what waits and why',
-      )
+      .description('let a held change take effect; without a position, list what waits and why')
       .argument('[position]', 'position of the held change', nonEmpty),
   )
-    .option('--emergency', 'let everything that waits take effect: held, rejected or not judged yet')
+    .option(
+      '--emergency',
+      'let everything that waits take effect: held, rejected or not judged yet',
+    )
     .action(async (position: string | undefined, options: Printed) => {
       const { approve, shownChanges } = await import('./approve.ts')
       const { report } = processOutput
       if (position !== undefined && options.emergency === true) {
-        throw new UsageError('--emergency excludes a position: it lets everything that waits take effect')
+        throw new UsageError(
+          '--emergency excludes a position: it lets everything that waits take effect',
+        )
       }
       const isShown = position === undefined && options.emergency !== true
       await print(

@@ -39,9 +39,7 @@ function placeOf({ grantStore, nats, logFile }: GrantsOptions, report: Output['r
   const log = logFile ?? newestLog(report)
   const file = log && grantFileOf(log)
   if (file !== undefined && existsSync(file)) return file
-  throw new UsageError(
-    `no grants found at ${file ?? 'the state folder'}; set --grant-store`,
-  )
+  throw new UsageError(`no grants found at ${file ?? 'the state folder'}; set --grant-store`)
 }
 
 async function find(store: GrantStore, options: GrantsOptions): Promise<FoundGrant[]> {

@@ -34,6 +34,10 @@ const addSource = (command: Command): Command =>
   addLogFile(command, ['nats', 'grantStore'])
     .option('--nats <url>', 'grants on a NATS server', natsServer)
     .option('--grant-store <place>', 'file with grants, or NATS servers (nats://…)', nonEmpty)
-    .option('--service <url>', 'only this service, named by the redirectURI of its policy', nonEmpty)
+    .option(
+      '--service <url>',
+      'only this service, named by the redirectURI of its policy',
+      nonEmpty,
+    )
     .option('--principal <name>', 'only this user', nonEmpty)
     .addOption(outputFormat())

@@ -25,7 +25,11 @@ export function addRevoke(program: Command): void {
         '30d',
       )
       .requiredOption('--reason <text>', 'reason, recorded in the log', nonEmpty)
-      .option('--author <name>', 'author, recorded in the log (default: the user of this process)', nonEmpty),
+      .option(
+        '--author <name>',
+        'author, recorded in the log (default: the user of this process)',
+        nonEmpty,
+      ),
     ['nats'],
   )
     .option('--nats <url>', 'event log on a NATS server', natsServer)

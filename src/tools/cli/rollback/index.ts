@@ -18,7 +18,11 @@ const addPinOptions = (command: Command): Command =>
     )
     .option('--until <time>', 'lift the pin at this time (RFC 3339)', nonEmpty)
     .option('--reason <text>', 'reason, recorded in the log and conditions', nonEmpty)
-    .option('--author <name>', 'author, recorded in the log (default: the user of this process)', nonEmpty)
+    .option(
+      '--author <name>',
+      'author, recorded in the log (default: the user of this process)',
+      nonEmpty,
+    )
     .addOption(outputFormat())
 
 export function addRollback(program: Command): void {

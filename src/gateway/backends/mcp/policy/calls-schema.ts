@@ -83,10 +83,7 @@ export const callLimits = object(
       repeats,
       'Limits calls with the same tool and arguments in a session or, without a session, with the same credentials and headers.',
     ),
-    circuitBreaker: optional(
-      circuitBreaker,
-      'Stops calls of a target for a time after failures.',
-    ),
+    circuitBreaker: optional(circuitBreaker, 'Stops calls of a target for a time after failures.'),
   },
   { rules: [atLeastOneOf('maxResultSize', 'timeout', 'repeats', 'circuitBreaker')] },
 )
