@@ -123,6 +123,22 @@ describe('a judgement', () => {
     })
   })
 
+  it.each([
+    [{ maxRefused: '100%' }, 'maxRefused 0.1% becomes 100%'],
+    [{ maxUndecided: '6%' }, 'maxUndecided 5% becomes 6%'],
+    [{ lostListeners: 'Allow' }, 'lostListeners Refuse becomes Allow'],
+    [{ removedProtections: 'Allow' }, 'removedProtections Refuse becomes Allow'],
+  ])('holds weaker conditions of the same mode: %j', async (weaker, what) => {
+    const story = protectedStory({ mode: 'Hold' }).apply(parameters({ mode: 'Hold', ...weaker }))
+    const { held, unmet } = told(await judge(story))
+    expect(held).toEqual([['GatewayParameters safe']])
+    expect(unmet).toEqual([
+      `removedProtections: protections of Gateway default/edge are removed: changeProtection (${what})`,
+    ])
+    story.apply(parameters({ mode: 'Hold', maxRefused: '0%' }))
+    expect(told(await judge(story)).held).toEqual([])
+  })
+
   it('lets everything pass if no Gateway is protected', async () => {
     const story = protectedStory({ mode: 'Off' })
     story.record((context) =>

@@ -18,11 +18,29 @@ export interface Protection {
 /** Modes by strictness. */
 const strictness: Readonly<Record<Mode, number>> = { Off: 0, Warn: 1, Hold: 2 }
 
-export const isWeaker = (after: Mode, before: Mode): boolean =>
-  strictness[after] < strictness[before]
-
 /** The share of a percentage, from 0 to 1. */
 export const shareOf = (percent: string): number => Number(percent.slice(0, -1)) / 100
+
+/** Says in which conditions a protection is weaker than it was; empty if in none. */
+export function weakened(before: Protection, after: Protection): string[] {
+  const found: string[] = []
+  const compare = (field: string, from: string, to: string, isWeaker: boolean) => {
+    if (isWeaker) found.push(`${field} ${from} becomes ${to}`)
+  }
+  compare('mode', before.mode, after.mode, strictness[after.mode] < strictness[before.mode])
+  for (const share of ['maxRefused', 'maxUndecided'] as const) {
+    compare(share, before[share], after[share], shareOf(after[share]) > shareOf(before[share]))
+  }
+  for (const [field, key] of switches) {
+    compare(field, 'Refuse', 'Allow', before[key] && !after[key])
+  }
+  return found
+}
+
+const switches = [
+  ['removedProtections', 'refusesRemovedProtections'],
+  ['lostListeners', 'refusesLostListeners'],
+] as const
 
 function protectionOf({
   mode = 'Off',

@@ -1,28 +1,19 @@
 /** What a change takes away: listeners, and policies that protect what remains. */
 import type { UnmetCondition } from '../../../events/index.ts'
 import { targetKey } from '../../gateway/policies/merge.ts'
+import { policyName, policyRegistry } from '../../gateway/policies/registry.ts'
 import { gatewayRef, objectKey, objectText } from '../../ground/model/names.ts'
 import type { ListenerResource, PolicyResource } from '../../ground/model/resources.ts'
-import { isWeaker, type Protection, protectionsOf } from './protections.ts'
+import { type Protection, protectionsOf, weakened } from './protections.ts'
 import { ResourceTable } from './resources.ts'
 import type { ComparedStates } from './states.ts'
 
-/** Fields of policies whose removal lets requests pass that were checked or limited before. */
-const protectiveFields = new Set([
-  'frontend.tls',
-  'traffic.jwtAuthentication',
-  'traffic.basicAuthentication',
-  'traffic.apiKeyAuthentication',
-  'traffic.oidc',
-  'traffic.extAuth',
-  'traffic.authorization',
-  'traffic.rateLimit',
-  'traffic.budgets',
-  'traffic.csrf',
-  'backend.tls',
-  'backend.mcp',
-  'backend.ai',
-])
+/** The policies whose removal lets requests pass that were checked or limited before. */
+const protective = new Set(
+  policyRegistry
+    .filter(({ security }) => security)
+    .map(({ section, field }) => policyName(section, field)),
+)
 
 /** Maximum number of objects that a message names. */
 const maxNamed = 5
@@ -47,13 +38,13 @@ export function structureProblems(
       add('lostListeners', `listeners of Gateway ${gateway} are lost`, lost(gateway, before, after))
     }
     if (!protection.refusesRemovedProtections) continue
-    const mode = later.get(gateway)?.mode
-    const isWeakened = mode !== undefined && isWeaker(mode, protection.mode)
+    const next = later.get(gateway)
+    const weaker = next === undefined ? [] : weakened(protection, next)
     add('removedProtections', `protections of Gateway ${gateway} are removed`, [
       ...removed.flatMap(({ name, gateways }) =>
         gateways === undefined || gateways.has(gateway) ? [name] : [],
       ),
-      ...(isWeakened ? [`changeProtection (mode ${protection.mode} becomes ${mode})`] : []),
+      ...(weaker.length > 0 ? [`changeProtection (${weaker.join(', ')})`] : []),
     ])
   }
   return unmet
@@ -77,7 +68,7 @@ interface RemovedPolicy {
   readonly gateways: ReadonlySet<string> | undefined
 }
 
-const nameOf = ({ section, field }: PolicyResource): string => `${section}.${field}`
+const nameOf = ({ section, field }: PolicyResource): string => policyName(section, field)
 
 function removedPolicies(
   before: ResourceTable,
@@ -88,7 +79,7 @@ function removedPolicies(
   const remaining = new Set(after.policies.map(idOf))
   return before.policies.flatMap((policy) => {
     const { target } = policy
-    if (!protectiveFields.has(nameOf(policy)) || remaining.has(idOf(policy))) return []
+    if (!protective.has(nameOf(policy)) || remaining.has(idOf(policy))) return []
     if (fold.graph.object(objectKey(target))?.object === undefined) return []
     const name = `${nameOf(policy)} of ${objectText(target)}`
     return [{ name, gateways: gatewaysOf(policy, before) }]
