@@ -47,7 +47,7 @@ const invalid: Readonly<Record<string, readonly [spec: Fields, message: string]>
   'backend-name': [deny('backend.name == "default/main"'), 'backend is never set'],
   'response-code': [deny('request.path == "/x" || response.code == 200'), 'response is never set'],
   'has-response': [deny('has(response.code)'), 'response is never set'],
-  tool: [deny('mcp.tool.name == "bad"'), 'use backend.mcp.authorization or'],
+  tool: [deny('mcp.tool.name == "bad"'), 'use authorization or rateLimit of backend.mcp, or'],
   hostname: [deny('destination.hostname == "x"'), 'destination has no field hostname'],
   'connect-headers': [deny('source.connectHeaders["x"] == "y"'), 'no field connectHeaders'],
   metadata: [deny('metadata.x == "y"'), 'metadata is never set'],
