@@ -168,8 +168,8 @@ describe('what the standalone agentgateway has and Sluice has not', () => {
     expect(result).toMatchObject({ code: 1, manifests: {} })
     const policies = 'binds[0].listeners[1].routes[0].policies'
     expect(outline(result)).toEqual([
+      'changed: binds[0].listeners[1].routes[0].backends[0].mcp.targets[0].stdio',
       'lost: binds[0].listeners[0]',
-      'lost: binds[0].listeners[1].routes[0].backends[0].mcp.targets[0]',
       `lost: ${policies}.a2a`,
       `protection: ${policies}.extAuthz`,
     ])
