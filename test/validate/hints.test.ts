@@ -42,14 +42,14 @@ describe('a provider with the name of a product', () => {
 })
 
 describe('a target of MCP that is no server over HTTP', () => {
-  it.each([
-    ['stdio', 'run one beside the gateway and name it under static'],
-    ['openapi', 'move host, port and openapi under static'],
-  ])('is refused with what to write instead: %s', (field, hint) => {
-    const { code, text } = validate(mcpBackend('a', [{ name: 'x', [field]: {} }]))
-    expect(code).toBe(1)
-    expect(text).toContain(hint)
-  })
+  it.each([['openapi', 'move host, port and openapi under static']])(
+    'is refused with what to write instead: %s',
+    (field, hint) => {
+      const { code, text } = validate(mcpBackend('a', [{ name: 'x', [field]: {} }]))
+      expect(code).toBe(1)
+      expect(text).toContain(hint)
+    },
+  )
 })
 
 describe('a kind that is not read', () => {

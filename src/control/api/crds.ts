@@ -35,10 +35,19 @@ function definitionOf(row: ApiKind) {
   }
 }
 
+/**
+ * `kubectl apply` stores a copy of a definition in an annotation, which may have 256 KiB. The types of a larger one are
+ * described at their first place only.
+ */
+const maxDescribedLength = 240_000
+
 /** The API server validates apiVersion, kind and metadata itself, so their schemas only give the type. */
 function objectSchema(row: ApiKind, version: string): OpenApiSchema {
   const body = row.olderBodies?.[version] ?? row.body
-  const whole = toOpenApi({ type: 'object', fields: body })
+  const node = { type: 'object', fields: body } as const
+  const described = toOpenApi(node)
+  const isLarge = JSON.stringify(described).length > maxDescribedLength
+  const whole = isLarge ? toOpenApi(node, undefined, new Set()) : described
   return {
     description: row.doc,
     ...whole,

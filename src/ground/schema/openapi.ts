@@ -12,17 +12,15 @@ export interface OpenApiSchema {
   readonly [keyword: string]: unknown
 }
 
+/** Names of the objects whose fields are described already; if undefined, all fields are described everywhere. */
+type Described = Set<string> | undefined
+
 /**
- * Returns the structural schema of a node. Only the first object of a name describes its fields, because types that occur
- * at many places would make a definition too large for `kubectl apply`, which stores a copy in an annotation.
+ * Returns the structural schema of a node.
  *
- * @param described names of the objects whose fields are described already
+ * @param described if it is set, only the first object of a name describes its fields
  */
-export function toOpenApi(
-  node: Node,
-  description?: string,
-  described: Set<string> = new Set(),
-): OpenApiSchema {
+export function toOpenApi(node: Node, description?: string, described?: Described): OpenApiSchema {
   return {
     ...(description === undefined || description === '' ? {} : { description }),
     ...shapeOf(node, described),
@@ -55,7 +53,7 @@ function quantityRule({ min = 0, max = Number.MAX_SAFE_INTEGER }: IntegerNode): 
   }
 }
 
-function shapeOf(node: Node, described: Set<string>): OpenApiSchema {
+function shapeOf(node: Node, described: Described): OpenApiSchema {
   switch (node.type) {
     case 'text':
       return toJsonSchema(node)
@@ -96,7 +94,7 @@ const integerShape = (node: IntegerNode): OpenApiSchema =>
     maximum: node.max,
   })
 
-function listShape(node: ListNode, described: Set<string>): OpenApiSchema {
+function listShape(node: ListNode, described: Described): OpenApiSchema {
   const { unique } = node
   return withoutUndefined({
     type: 'array',
@@ -108,7 +106,7 @@ function listShape(node: ListNode, described: Set<string>): OpenApiSchema {
   })
 }
 
-const mapShape = (node: MapNode, described: Set<string>): OpenApiSchema =>
+const mapShape = (node: MapNode, described: Described): OpenApiSchema =>
   withoutUndefined({
     type: 'object',
     additionalProperties: {
@@ -118,12 +116,12 @@ const mapShape = (node: MapNode, described: Set<string>): OpenApiSchema =>
     maxProperties: node.max,
   })
 
-function objectShape(node: ObjectNode, described: Set<string>): OpenApiSchema {
+function objectShape(node: ObjectNode, described: Described): OpenApiSchema {
   const fields = Object.entries(node.fields)
   if (fields.length === 0) return { type: 'object' }
   const { name: type = '' } = node
-  const isDescribed = described.has(type)
-  if (type !== '') described.add(type)
+  const isDescribed = described?.has(type) === true
+  if (type !== '') described?.add(type)
   const needed = fields.filter(([, property]) => property.required).map(([name]) => name)
   return withoutUndefined({
     type: 'object',
