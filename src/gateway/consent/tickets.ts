@@ -1,5 +1,5 @@
 /**
- * Texts that say which user a link, or the answer of an authorization server, is for. They are sealed, so that nobody can
+ * Texts that say which user a link, or the answer of an authorization server, is for. They are sealed, so that no one can
  * make or read them, and are worth nothing for other users: the page compares them with who is signed in.
  */
 import type { UserGrants } from './user-grants.ts'

@@ -1,7 +1,7 @@
 /**
- * Serves MCP servers that are commands over streamable HTTP, for the proxy beside it. Requests need the token of the
- * host; a proxy first sends the definition of a server, and then messages to it. Status 421 means that the definition
- * is not known, so that nothing was done.
+ * Runs commands that are MCP servers, and serves them over streamable HTTP to the proxy on the same machine. Requests
+ * need the token of the host; a proxy first sends the definition of a server, and then messages to it. Status 421 means
+ * that the definition is not known, so that nothing was done.
  */
 import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'

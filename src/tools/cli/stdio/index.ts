@@ -7,7 +7,7 @@ import type { StdioOptions } from './stdio.ts'
 export function addStdio(program: Command): void {
   program
     .command('stdio')
-    .description('run MCP servers that are commands, for the proxy beside it')
+    .description('run commands as MCP servers for the proxy on the same machine')
     .option('--address <host:port>', 'loopback address for the proxy', nonEmpty, '127.0.0.1:0')
     .option('--token-file <path>', 'write the token for the proxy to this file', nonEmpty)
     .option('--user <uid:gid>', 'user and group id of the servers', nonEmpty)
