@@ -9,7 +9,7 @@
  */
 import type { PinnedObject, PinSetData, SluiceEvent } from '../../../events/index.ts'
 import { type ObjectKey, type ObjectRef, objectKey } from '../../ground/model/names.ts'
-import type { ObservedObject } from '../desired/object-state.ts'
+import { newestGeneration, type ObservedObject, waitsText } from '../desired/object-state.ts'
 import { hasSameContent } from '../desired/same-content.ts'
 import { FoldTimers, type PendingTimer } from './delivery-timers.ts'
 import { absentResource, type ResourceSnapshot, takingEffect } from './resource.machine.ts'
@@ -200,9 +200,7 @@ export class Pin {
 
   #message({ context }: ResourceSnapshot): string {
     const { to = 0, author, reason, until } = this.#state ?? {}
-    const { state } = context
-    const generation = state?.refused?.generation ?? state?.generation
-    const waits = state === undefined ? 'its deletion waits' : `generation ${generation} waits`
+    const waits = waitsText(newestGeneration(context.state))
     const end = until === undefined ? 'until the pin is lifted' : `until ${until}`
     return `held at the configuration of position ${to} by ${author} (${reason}): ${waits} ${end}`
   }

@@ -21,7 +21,7 @@ import type {
   SluiceEvent,
 } from '../../../events/index.ts'
 import { type ObjectKey, objectKey } from '../../ground/model/names.ts'
-import type { ObjectState } from '../desired/object-state.ts'
+import { newestGeneration, type ObjectState, waitsText } from '../desired/object-state.ts'
 import { hasSameContent } from '../desired/same-content.ts'
 import { isHeldKind } from './pin.ts'
 import { type ResourceSnapshot, takingEffect } from './resource.machine.ts'
@@ -263,9 +263,7 @@ export function judgedVersion({ context: { ref, state } }: ResourceSnapshot): Ju
 }
 
 function messageOf({ position, unmet, rejected }: HeldChange, { context }: ResourceSnapshot) {
-  const { state } = context
-  const generation = state?.refused?.generation ?? state?.generation
-  const waits = state === undefined ? 'its deletion waits' : `generation ${generation} waits`
+  const waits = waitsText(newestGeneration(context.state))
   if (rejected !== undefined) {
     const { author, reason } = rejected
     return `${waits}: change ${position} was rejected by ${author} (${reason}); a newer version is judged again`

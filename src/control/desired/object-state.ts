@@ -66,6 +66,16 @@ export function isSameVersion(a: ObjectState | undefined, b: ObjectState): boole
   )
 }
 
+/** The generation of the newest version, valid or refused; undefined without an object. */
+export const newestGeneration = (state: ObjectState | undefined): number | undefined =>
+  state?.refused?.generation ?? state?.generation
+
+/** Says that a version which is not in force waits. `generation` is undefined or null if the object was deleted. */
+export const waitsText = (generation: number | null | undefined): string =>
+  generation === undefined || generation === null
+    ? 'its deletion waits'
+    : `generation ${generation} waits`
+
 /** The generation of conditions: that of the refused version if there is no valid one. */
 export function generationOf(state: ObjectState): number {
   return state.object === undefined ? (state.refused?.generation ?? 0) : state.generation

@@ -1,4 +1,5 @@
 import type { PinState } from '../../control/actors/pin.ts'
+import { newestGeneration, waitsText } from '../../control/desired/object-state.ts'
 import { type ObjectRef, objectText, parseObjectKey } from '../../ground/model/names.ts'
 import type { Fold } from '../replay/index.ts'
 
@@ -25,7 +26,7 @@ export function waitingObjects(fold: Fold, most = Number.POSITIVE_INFINITY): Wai
     waiting.push({
       ...parseObjectKey(key),
       inForce: fold.graph.object(key)?.generation ?? null,
-      newest: context.state?.refused?.generation ?? context.state?.generation ?? null,
+      newest: newestGeneration(context.state) ?? null,
     })
   }
   return waiting
@@ -33,5 +34,5 @@ export function waitingObjects(fold: Fold, most = Number.POSITIVE_INFINITY): Wai
 
 export function waitingText({ inForce, newest }: Omit<WaitingObject, keyof ObjectRef>): string {
   const now = inForce === null ? 'not in force' : `generation ${inForce} in force`
-  return `${now}, ${newest === null ? 'its deletion waits' : `generation ${newest} waits`}`
+  return `${now}, ${waitsText(newest)}`
 }

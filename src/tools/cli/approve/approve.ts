@@ -14,13 +14,13 @@ import { newEvent } from '../../../control/log/index.ts'
 import { type ObjectRef, objectText, parseObjectKey } from '../../../ground/model/names.ts'
 import type { Fold } from '../../../past/replay/index.ts'
 import { changeLog, type LogPlace } from '../recording/change-log.ts'
+import { type OperatorChange, signed, waitForGateways } from '../recording/operator-change.ts'
 import { readState } from '../recording/recording.ts'
-import { type PinChange, signed, waitForGateways } from '../rollback/rollback.ts'
 import { type CommandResult, exitCode, type Output, UsageError } from '../shared/output.ts'
 
 type Report = Output['report']
 
-export interface ApproveOptions extends PinChange {
+export interface ApproveOptions extends OperatorChange {
   /** Position of the held change; omitted with `emergency`. */
   readonly position?: string
   readonly emergency?: true

@@ -8,11 +8,11 @@ import {
   type KeyChange,
   rotatedKey,
 } from '../keys/keys.ts'
+import type { OperatorChange } from '../recording/operator-change.ts'
 import {
   type FreezeOptions,
   freeze,
   lift,
-  type PinChange,
   type RollbackOptions,
   rollback,
 } from '../rollback/rollback.ts'
@@ -52,7 +52,7 @@ export const actions: Readonly<Record<string, ConsoleCommand>> = {
   },
   lift: {
     takes: { reason: 'text' },
-    run: (options: PinChange, place, output) =>
+    run: (options: OperatorChange, place, output) =>
       printed(lift({ ...options, ...log(place) }, output.report), output),
   },
   'approve-tools': {

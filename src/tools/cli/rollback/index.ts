@@ -1,9 +1,10 @@
 /** The commands `sluice rollback` and `sluice freeze`. */
 import { type Command, Option } from 'commander'
+import type { OperatorChange } from '../recording/operator-change.ts'
 import { addLogFile } from '../recording/options.ts'
 import { collect, natsServer, nonEmpty, outputFormat } from '../shared/options.ts'
 import { type OutputFormat, print, processOutput, UsageError } from '../shared/output.ts'
-import type { FreezeOptions, PinChange, RollbackOptions } from './rollback.ts'
+import type { FreezeOptions, RollbackOptions } from './rollback.ts'
 
 type Printed<Options> = Options & { readonly output: OutputFormat }
 
@@ -48,7 +49,7 @@ export function addRollback(program: Command): void {
         'untilChanged',
       ]),
     )
-    .action(async (options: Printed<RollbackOptions & PinChange & { lift?: true }>) => {
+    .action(async (options: Printed<RollbackOptions & OperatorChange & { lift?: true }>) => {
       const { lift, rollback, shownPin } = await import('./rollback.ts')
       const { report } = processOutput
       const { to, only, until, untilChanged } = options

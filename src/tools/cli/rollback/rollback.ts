@@ -3,8 +3,6 @@
  * writes the log puts it in force, and it survives restarts and changes of the leader, because it is an event.
  */
 import { randomUUID } from 'node:crypto'
-import { userInfo } from 'node:os'
-import { setTimeout as after } from 'node:timers/promises'
 import {
   type PinnedObject,
   type PinSetData,
@@ -28,18 +26,14 @@ import { pinText, waitingObjects, waitingText } from '../../../past/explain/pin-
 import type { Fold } from '../../../past/replay/index.ts'
 import { changeLog, inEvents, type LogPlace } from '../recording/change-log.ts'
 import { parseObjectPath, suggestObjects } from '../recording/object-names.ts'
+import { type OperatorChange, signed, waitForGateways } from '../recording/operator-change.ts'
 import { parseTimeMs, readState, withRecording } from '../recording/recording.ts'
 import { type CommandResult, exitCode, type Output, UsageError } from '../shared/output.ts'
 import { lastGood } from './last-good.ts'
 
 type Report = Output['report']
 
-export interface PinChange extends LogPlace {
-  readonly reason?: string
-  readonly author?: string
-}
-
-export interface FreezeOptions extends PinChange {
+export interface FreezeOptions extends OperatorChange {
   readonly only?: readonly string[]
   readonly until?: string
 }
@@ -50,20 +44,8 @@ export interface RollbackOptions extends FreezeOptions {
   readonly untilChanged?: true
 }
 
-/** How long a command waits for gateways to have a change in force. */
-const timeoutMs = 5_000
-const pollMs = 50
-
 const writer = { source: '/sluice/rollback', epoch: 0 } as const
 const subject = { kind: 'Desired', name: 'pin' }
-
-/** @throws UsageError */
-export function signed({ reason, author = userInfo().username }: PinChange) {
-  if (reason === undefined) {
-    throw new UsageError('--reason is required; it is shown in the log and in conditions')
-  }
-  return { reason, author }
-}
 
 /** @throws UsageError if the configuration of that moment is not known */
 async function stateAt(options: RollbackOptions & { readonly to: string }, report: Report) {
@@ -270,23 +252,7 @@ function pinEvents(
   })
 }
 
-/** Waits until all gateways that are connected have the state in force. Returns what became of it. */
-export async function waitForGateways(fold: Fold, readOn: () => Promise<void>): Promise<string> {
-  await readOn()
-  const position = fold.position
-  for (const end = performance.now() + timeoutMs; ; ) {
-    const proxies = fold.proxies()
-    const served = proxies.filter(({ watermark }) => watermark >= position).length
-    const what = `${served} of ${proxies.length} proxies`
-    if (proxies.length === 0) return 'no proxy is connected; it takes effect when a gateway starts'
-    if (served === proxies.length) return `in force at ${what}`
-    if (performance.now() > end) return `in force at ${what} so far`
-    await after(pollMs)
-    await readOn()
-  }
-}
-
-export async function lift(options: PinChange, report: Report): Promise<CommandResult> {
+export async function lift(options: OperatorChange, report: Report): Promise<CommandResult> {
   const data = signed(options)
   let served = ''
   const held = await changeLog(
