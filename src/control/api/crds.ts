@@ -1,5 +1,5 @@
 /** The CustomResourceDefinitions of our kinds. */
-import { type OpenApiSchema, toOpenApi } from '../../ground/schema/openapi.ts'
+import { describedOnce, type OpenApiSchema, toOpenApi } from '../../ground/schema/openapi.ts'
 import type { ApiKind } from './kind.ts'
 import { kinds } from './kinds.ts'
 
@@ -36,18 +36,17 @@ function definitionOf(row: ApiKind) {
 }
 
 /**
- * `kubectl apply` stores a copy of a definition in an annotation, which may have 256 KiB. The types of a larger one are
- * described at their first place only.
+ * `kubectl apply` stores a copy of a definition in an annotation, which may have 256 KiB. A larger one describes
+ * equal objects once.
  */
 const maxDescribedLength = 240_000
 
 /** The API server validates apiVersion, kind and metadata itself, so their schemas only give the type. */
 function objectSchema(row: ApiKind, version: string): OpenApiSchema {
   const body = row.olderBodies?.[version] ?? row.body
-  const node = { type: 'object', fields: body } as const
-  const described = toOpenApi(node)
+  const described = toOpenApi({ type: 'object', fields: body })
   const isLarge = JSON.stringify(described).length > maxDescribedLength
-  const whole = isLarge ? toOpenApi(node, undefined, new Set()) : described
+  const whole = isLarge ? describedOnce(described) : described
   return {
     description: row.doc,
     ...whole,

@@ -12,18 +12,11 @@ export interface OpenApiSchema {
   readonly [keyword: string]: unknown
 }
 
-/** Names of the objects whose fields are described already; if undefined, all fields are described everywhere. */
-type Described = Set<string> | undefined
-
-/**
- * Returns the structural schema of a node.
- *
- * @param described if it is set, only the first object of a name describes its fields
- */
-export function toOpenApi(node: Node, description?: string, described?: Described): OpenApiSchema {
+/** Returns the structural schema of a node. */
+export function toOpenApi(node: Node, description?: string): OpenApiSchema {
   return {
     ...(description === undefined || description === '' ? {} : { description }),
-    ...shapeOf(node, described),
+    ...shapeOf(node),
     ...validations([
       ...(node.rules ?? []),
       ...(node.type === 'map' && node.refusesNull === true ? [withoutNull] : []),
@@ -53,7 +46,7 @@ function quantityRule({ min = 0, max = Number.MAX_SAFE_INTEGER }: IntegerNode): 
   }
 }
 
-function shapeOf(node: Node, described: Described): OpenApiSchema {
+function shapeOf(node: Node): OpenApiSchema {
   switch (node.type) {
     case 'text':
       return toJsonSchema(node)
@@ -62,11 +55,11 @@ function shapeOf(node: Node, described: Described): OpenApiSchema {
     case 'boolean':
       return { type: 'boolean' }
     case 'list':
-      return listShape(node, described)
+      return listShape(node)
     case 'map':
-      return mapShape(node, described)
+      return mapShape(node)
     case 'object':
-      return objectShape(node, described)
+      return objectShape(node)
     case 'json':
       return node.objectOnly === true
         ? { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
@@ -94,11 +87,11 @@ const integerShape = (node: IntegerNode): OpenApiSchema =>
     maximum: node.max,
   })
 
-function listShape(node: ListNode, described: Described): OpenApiSchema {
+function listShape(node: ListNode): OpenApiSchema {
   const { unique } = node
   return withoutUndefined({
     type: 'array',
-    items: toOpenApi(node.items, undefined, described),
+    items: toOpenApi(node.items),
     minItems: node.min,
     maxItems: node.max,
     'x-kubernetes-list-type': unique === undefined ? 'atomic' : unique === 'value' ? 'set' : 'map',
@@ -106,22 +99,19 @@ function listShape(node: ListNode, described: Described): OpenApiSchema {
   })
 }
 
-const mapShape = (node: MapNode, described: Described): OpenApiSchema =>
+const mapShape = (node: MapNode): OpenApiSchema =>
   withoutUndefined({
     type: 'object',
     additionalProperties: {
-      ...toOpenApi(node.values, undefined, described),
+      ...toOpenApi(node.values),
       ...(node.refusesNull === true && { nullable: true }),
     },
     maxProperties: node.max,
   })
 
-function objectShape(node: ObjectNode, described: Described): OpenApiSchema {
+function objectShape(node: ObjectNode): OpenApiSchema {
   const fields = Object.entries(node.fields)
   if (fields.length === 0) return { type: 'object' }
-  const { name: type = '' } = node
-  const isDescribed = described?.has(type) === true
-  if (type !== '') described?.add(type)
   const needed = fields.filter(([, property]) => property.required).map(([name]) => name)
   return withoutUndefined({
     type: 'object',
@@ -129,14 +119,32 @@ function objectShape(node: ObjectNode, described: Described): OpenApiSchema {
     properties: Object.fromEntries(
       fields.map(([name, property]) => [
         name,
-        toOpenApi(
-          property.schema.node,
-          isDescribed ? undefined : describeField(property),
-          described,
-        ),
+        toOpenApi(property.schema.node, describeField(property)),
       ]),
     ),
   })
+}
+
+/**
+ * Returns a schema in which objects of equal fields describe them once, at the place nearest to the root: users read
+ * `kubectl explain` from there.
+ */
+export function describedOnce(schema: OpenApiSchema): OpenApiSchema {
+  const root = structuredClone(schema)
+  const described = new Set<string>()
+  let level: OpenApiSchema[] = [root]
+  while (level.length > 0) {
+    const next: OpenApiSchema[] = []
+    for (const { properties, items, additionalProperties } of level) {
+      const fields = Object.values((properties ?? {}) as Record<string, { description?: string }>)
+      next.push(...fields, ...([items, additionalProperties].filter(Boolean) as OpenApiSchema[]))
+      const text = JSON.stringify(properties)
+      if (described.has(text)) for (const field of fields) delete field.description
+      else described.add(text)
+    }
+    level = next
+  }
+  return root
 }
 
 function validations(rules: readonly Rule[]): OpenApiSchema {
