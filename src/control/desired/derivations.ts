@@ -6,6 +6,7 @@ import { keySetsPendingInput } from '../../ground/model/key-sets.ts'
 import { backendStage } from './derive/backend.ts'
 import { backendTlsPolicyStage, backendTlsTargets } from './derive/backend-tls-policy.ts'
 import { budgetStage } from './derive/budget.ts'
+import { delegationStage, routesByNamespace } from './derive/delegation.ts'
 import { gatewayStage, listenerOwnerStage } from './derive/gateway.ts'
 import { gatewayServices } from './derive/gateway-addresses.ts'
 import { gatewayClassStage } from './derive/gateway-class.ts'
@@ -56,6 +57,8 @@ function stages({ checkRegex }: DerivationOptions): readonly Stage[] {
     modelSetStage,
     // Contributes the hostnames that routes claim on listeners.
     routeClaimsStage,
+    // Contributes the rules that delegate to an HTTPRoute.
+    delegationStage,
     // Attach to listeners; contribute `attached` (route counts) and `reach` (backend -> Gateway).
     requestRouteStage('HTTPRoute', viewRule, checkRegex),
     requestRouteStage('GRPCRoute', viewGrpcRule, checkRegex),
@@ -89,6 +92,7 @@ const indexes: readonly IndexDefinition[] = [
   gatewayServices,
   inferencePools,
   modelsByParent,
+  routesByNamespace,
   // Keyed by namespace, and '' for all: MCP backends select Services, including those without labels.
   { name: 'services', kinds: ['Service'], keys: ({ ref }) => [ref.namespace, ''] },
   stdioParameters,

@@ -144,6 +144,13 @@ const resources = {
       route: ref,
       ruleIndex: count,
       ruleName: text,
+      delegatedFrom: fc.array(
+        record({ route: ref, ruleIndex: count, ruleName: text }, 'ruleName'),
+        {
+          minLength: 1,
+          maxLength: 3,
+        },
+      ),
       attachments: list(record({ listener: text, hostnames: list(text) })),
       matches: list(
         record(
@@ -175,6 +182,7 @@ const resources = {
       unusable: text,
     },
     'ruleName',
+    'delegatedFrom',
     'requestTimeoutMs',
     'backendTimeoutMs',
     'session',

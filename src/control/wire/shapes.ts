@@ -44,7 +44,12 @@ export const shapes: Shapes = {
       gateway: { namespace: gatewayNamespace, name: gatewayName },
     }),
   },
-  Route: { inlined: ['age'], shared: ['ruleName', 'attachments', 'backends'] },
+  Route: {
+    inlined: ['age'],
+    shared: ['ruleName', 'attachments', 'backends'],
+    absentIfEmpty: ['delegatedFrom'],
+  },
+  DelegatedFrom: { isShared: true },
   Stream: { inlined: ['age'], shared: ['attachments'] },
   Attachment: { shared: ['listener'] },
   RouteMatch: { shared: ['method'] },

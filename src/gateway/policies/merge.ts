@@ -5,7 +5,8 @@
  *
  *   frontend   Gateway
  *   traffic    Gateway < ListenerSet < listener or entry < route < route rule
- *                        < inline in the rule (its CORS filter)
+ *                        < inline in the rule (its CORS filter); if other rules delegate to it, each of
+ *                        them comes before it with the same three levels
  *   backend    the same  < backend or Service < Service port or sub-backend
  *                        < inline on the backend < inline on the sub-backend
  */
@@ -37,6 +38,8 @@ interface RulePlace {
   readonly route: ObjectRef
   readonly ruleIndex: number
   readonly ruleName?: string
+  /** The rules that delegate requests to this one, from the first. */
+  readonly delegatedFrom?: readonly Omit<RulePlace, 'delegatedFrom'>[]
 }
 
 export interface BackendPlace {
@@ -59,10 +62,13 @@ export function listenerLevels({ gateway, owner, section }: ListenerPlace): Leve
 }
 
 export function ruleLevels(listener: ListenerPlace, rule: RulePlace): Levels {
-  const { route, ruleIndex, ruleName } = rule
-  const levels = [...listenerLevels(listener), [targetKey(route)]]
-  if (ruleName !== undefined) levels.push([targetKey({ ...refOf(route), section: ruleName })])
-  return [...levels, [targetKey(inlineRule(route, ruleIndex))]]
+  const rules = [...(rule.delegatedFrom ?? []), rule]
+  return [...listenerLevels(listener), ...rules.flatMap(levelsInRoute)]
+}
+
+function levelsInRoute({ route, ruleIndex, ruleName }: RulePlace): Levels {
+  const ofRule = ruleName === undefined ? [] : [[targetKey({ ...refOf(route), section: ruleName })]]
+  return [[targetKey(route)], ...ofRule, [targetKey(inlineRule(route, ruleIndex))]]
 }
 
 /** The target of policies inside a rule. It contains the rule's position, because rules may have no name. */

@@ -158,13 +158,25 @@ export interface SessionPersistence {
   readonly isPermanent: boolean
 }
 
-/** One rule of a route. Key `route/<kind>/<ns>/<name>/<rule index>`. */
+/** A rule of another HTTPRoute that delegates requests. */
+export interface DelegatedFrom {
+  readonly route: ObjectRef
+  readonly ruleIndex: number
+  readonly ruleName?: string
+}
+
+/**
+ * One rule of a route. Key `route/<kind>/<ns>/<name>/<rule index>`, followed by `@<kind>/<ns>/<name>/<rule index>` for
+ * each rule that delegates to it.
+ */
 export interface RouteResource extends Age {
   readonly type: 'route'
   readonly key: ResourceKey
   readonly route: ObjectRef
   readonly ruleIndex: number
   readonly ruleName?: string
+  /** The rules that delegate requests to this one, from the route that is attached to the listeners. */
+  readonly delegatedFrom?: readonly DelegatedFrom[]
   readonly attachments: readonly Attachment[]
   readonly matches: readonly RouteMatch[]
   readonly filters: readonly RouteFilter[]

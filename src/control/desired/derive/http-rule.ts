@@ -21,6 +21,7 @@ import type {
 import { findRouteKind } from '../../api/kinds.ts'
 import type { Failure } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
+import { delegationOf, isRouteReference } from './delegation.ts'
 import { resolveRouteBackend } from './inference-pool.ts'
 import { isModelSetRef, modelSetName } from './model-view.ts'
 import { type BackendUse, type Referrer, resolveBackend } from './references.ts'
@@ -43,6 +44,8 @@ export interface ViewedRule extends Pick<RouteResource, RuleFields> {
   readonly refs: readonly Failure[]
   /** Messages about fields that have no effect yet. */
   readonly notes: readonly string[]
+  /** Whether only the rules of other routes serve its requests. */
+  readonly isDelegated?: boolean
 }
 
 /** The route of a rule, and what is needed to compile its rules. */
@@ -229,14 +232,17 @@ export function viewRule(spec: HttpRuleSpec, index: number, route: RouteContext)
     viewMatch(match, position, context),
   )
   const filters = viewFilters(spec.filters, 'filters', context)
-  const backends = (spec.backendRefs ?? []).map((reference, position): WeightedBackend => {
-    if (isModelSetRef(reference)) return modelSet(reference, index, position, context)
-    const { target, failure } = resolveRouteBackend(reference, from, read, use)
-    if (failure !== undefined) context.refs.push(failure)
-    const { weight = 1 } = reference
-    const at = `backendRefs[${position}].filters`
-    return { weight, target, filters: viewBackendFilters(reference.filters, at, context) }
-  })
+  const delegation = from.kind === 'HTTPRoute' ? delegationOf(route.route, index, read) : undefined
+  if (delegation !== undefined) {
+    checkDelegation(spec, matches, filters, context)
+    context.refs.push(...delegation.failures)
+  }
+  const backends =
+    delegation === undefined
+      ? viewBackends(spec.backendRefs, index, context)
+      : delegation.hasRoutes
+        ? []
+        : delegation.failures.map(unresolvedBackend)
   const requestTimeoutMs = timeoutMs(spec.timeouts?.request)
   const backendTimeoutMs = timeoutMs(spec.timeouts?.backendRequest)
   return {
@@ -248,12 +254,65 @@ export function viewRule(spec: HttpRuleSpec, index: number, route: RouteContext)
     unusable: context.unusable,
     refs: context.refs,
     notes: context.notes,
+    ...(delegation?.hasRoutes === true && context.unusable === undefined && { isDelegated: true }),
   }
+}
+
+type BackendRefs = HttpRuleSpec['backendRefs']
+
+function viewBackends(refs: BackendRefs, index: number, context: Context): WeightedBackend[] {
+  const { from, read, use } = context
+  return (refs ?? []).map((reference, position) => {
+    if (isModelSetRef(reference)) return modelSet(reference, index, position, context)
+    const { target, failure } = resolveRouteBackend(reference, from, read, use)
+    if (failure !== undefined) context.refs.push(failure)
+    const { weight = 1 } = reference
+    const at = `backendRefs[${position}].filters`
+    return { weight, target, filters: viewBackendFilters(reference.filters, at, context) }
+  })
+}
+
+const unresolvedBackend = ({ reason, message }: Failure): WeightedBackend => ({
+  weight: 1,
+  target: { type: 'invalid', reason, message },
+  filters: [],
+})
+
+/** A rule that delegates selects requests by a prefix, and leaves to others what answers them. */
+function checkDelegation(
+  { backendRefs = [], sessionPersistence }: HttpRuleSpec,
+  matches: readonly RouteMatch[],
+  filters: readonly RouteFilter[],
+  context: Context,
+): void {
+  const refuseIf = (isWrong: boolean, message: string) => {
+    if (isWrong) refuse(context, 'UnsupportedValue', message)
+  }
+  refuseIf(
+    !backendRefs.every(isRouteReference),
+    'backendRefs: a rule that refers to HTTPRoutes can have no other backends',
+  )
+  refuseIf(
+    backendRefs.some((reference) => (reference.filters ?? []).length > 0),
+    'backendRefs.filters: they are not possible for HTTPRoutes; use those of the rule',
+  )
+  refuseIf(
+    matches.some(({ path }) => path.type !== 'PathPrefix'),
+    'matches.path: a rule that refers to HTTPRoutes needs PathPrefix',
+  )
+  refuseIf(
+    filters.some(({ type }) => type === 'redirect' || type === 'rewrite'),
+    'filters: a rule that refers to HTTPRoutes can neither redirect nor rewrite',
+  )
+  refuseIf(
+    sessionPersistence !== undefined,
+    'sessionPersistence: set it in the HTTPRoutes that the rule refers to',
+  )
 }
 
 /** The models that refer to the rule. `position` is that of the backendRef. */
 function modelSet(
-  { weight = 1, filters }: NonNullable<HttpRuleSpec['backendRefs']>[number],
+  { weight = 1, filters }: NonNullable<BackendRefs>[number],
   index: number,
   position: number,
   context: Context,

@@ -36,7 +36,10 @@ export function hostnamesByListener(
  * The hostnames that both the listener and the route serve: of each matching pair the more specific
  * one; an empty hostname is any host. Returns undefined if the route has hostnames and none matches.
  */
-function intersectHostnames(listener: string, route: readonly string[]): string[] | undefined {
+export function intersectHostnames(
+  listener: string,
+  route: readonly string[],
+): string[] | undefined {
   if (route.length === 0) return [listener]
   if (listener === '') return [...route]
   const shared: string[] = []

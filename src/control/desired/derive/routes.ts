@@ -51,6 +51,8 @@ interface RouteFindings {
   readonly isAccepted: boolean
   /** Targets to which the route may send traffic. */
   readonly targets: readonly BackendTarget[]
+  /** Parents of other routes that delegate requests to this one. */
+  readonly through?: readonly ParentAttachment[]
   conditionsOf(parent: ParentAttachment): readonly DecidedCondition[]
 }
 
@@ -60,22 +62,33 @@ export function deriveRoute(
   findings: RouteFindings,
   read: Reader,
 ): Derived {
-  const { rules, resources, isAccepted, targets, conditionsOf } = findings
+  const { rules, resources, isAccepted, targets, through = noParents, conditionsOf } = findings
   const ruleNames = rules.flatMap(({ name }) => (name === undefined ? [] : [name]))
-  const { gateways, contributions } = read.part(deriveReach, self.ref, parents, isAccepted, targets)
+  const { gateways, contributions } = read.part(
+    deriveReach,
+    self.ref,
+    parents,
+    through,
+    isAccepted,
+    targets,
+  )
   const value: RouteView = { gateways, ruleNames }
   const rejected = rejectedConditions(self.ref, self.generation, read)
   return {
     value,
     resources,
     contributions,
-    status: {
-      parents: parents.map((parent) =>
-        parentStatus(parent.parentRef, [...conditionsOf(parent), ...rejected]),
-      ),
-    },
+    ...(parents.length > 0 && {
+      status: {
+        parents: parents.map((parent) =>
+          parentStatus(parent.parentRef, [...conditionsOf(parent), ...rejected]),
+        ),
+      },
+    }),
   }
 }
+
+const noParents: readonly ParentAttachment[] = []
 
 /** The Gateways that accept the route, as `namespace/name`, sorted, and where that is counted. */
 interface Reach {
@@ -88,6 +101,7 @@ function deriveReach(
   read: Reader,
   ref: ObjectRef,
   parents: readonly ParentAttachment[],
+  through: readonly ParentAttachment[],
   isAccepted: boolean,
   targets: readonly BackendTarget[],
 ): Reach {
@@ -101,7 +115,8 @@ function deriveReach(
   if (isAccepted) {
     for (const listener of listeners) contributions.push(['attached', listener, route])
   }
-  const accepted = parents.filter(({ failure }) => failure === undefined)
+  const all = [...parents, ...through]
+  const accepted = all.filter(({ failure }) => failure === undefined)
   const gateways = [...new Set(accepted.map(({ gateway }) => gateway))].sort()
   const pools = targets.flatMap((target) => poolsBehind(target, read))
   const reached = [...targets, ...pools].flatMap((target) =>
@@ -110,7 +125,7 @@ function deriveReach(
   for (const target of new Set(reached)) {
     for (const gateway of gateways) contributions.push(['reach', target, gateway])
   }
-  contributions.push(...poolContributions(parents, isAccepted, [...targets, ...pools]))
+  contributions.push(...poolContributions(all, isAccepted, [...targets, ...pools]))
   return { gateways, contributions }
 }
 

@@ -113,10 +113,16 @@ function fieldsText(fields: readonly TracedField[], indent: string): string[] {
 
 function ruleText(rule: RouteTrace['rule']): string[] {
   if (rule === undefined) return ['  no route matches: 404']
-  const name = rule.name === undefined ? '' : ` (${rule.name})`
-  const text = `  rule ${rule.index}${name} of ${objectText(rule.route)}${originText(rule.origin)}`
-  return rule.unusable === undefined ? [text] : [text, `  answers 500: ${rule.unusable}`]
+  const above = (rule.delegatedFrom ?? []).map(
+    ({ route, ruleIndex, ruleName }) => `  delegated by ${placeText(route, ruleIndex, ruleName)}`,
+  )
+  const place = placeText(rule.route, rule.index, rule.name)
+  const texts = [...above, `  ${place}${originText(rule.origin)}`]
+  return rule.unusable === undefined ? texts : [...texts, `  answers 500: ${rule.unusable}`]
 }
+
+const placeText = (route: ObjectRef, index: number, name: string | undefined): string =>
+  `rule ${index}${name === undefined ? '' : ` (${name})`} of ${objectText(route)}`
 
 function traceText({ port, listener, rule, fields, backends }: RouteTrace): string[] {
   const host = listener.hostname === '' ? 'every host' : listener.hostname

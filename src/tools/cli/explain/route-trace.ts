@@ -17,7 +17,7 @@ import { ConfigStore } from '../../../gateway/proxy/config/store.ts'
 import { portPart } from '../../../gateway/proxy/upstream/services.ts'
 import { targetKinds, targetObject } from '../../../ground/model/destinations.ts'
 import type { ObjectRef } from '../../../ground/model/names.ts'
-import type { VersionedResource } from '../../../ground/model/resources.ts'
+import type { RouteResource, VersionedResource } from '../../../ground/model/resources.ts'
 import {
   fieldsAt,
   type ObjectOrigin,
@@ -57,6 +57,8 @@ export interface RouteTrace {
     /** Index of the rule in its route, from 0. */
     readonly index: number
     readonly name?: string
+    /** The rules that delegate the request to this one, from the first. */
+    readonly delegatedFrom?: RouteResource['delegatedFrom']
     /** If set, the reason why every request that matches the rule fails with 500. */
     readonly unusable?: string
     readonly origin?: ObjectOrigin
@@ -97,11 +99,11 @@ function traceOn(
   const placement = id < 0 ? undefined : table.entry(id)?.placement
   if (placement === undefined) return { ...trace, fields, backends: [] }
   const { resource, unusable, backends } = placement.rule
-  const { route, ruleIndex: index, ruleName } = resource
+  const { route, ruleIndex: index, ruleName, delegatedFrom } = resource
   const levels = ruleLevels(listener.levels, resource)
   return {
     ...trace,
-    rule: { route, index, name: ruleName, unusable, origin: originOf(route) },
+    rule: { route, index, name: ruleName, delegatedFrom, unusable, origin: originOf(route) },
     fields: [...fields, ...fieldsAt(context, 'traffic', 'PostRouting', levels)],
     backends: backends.map((backend) => traceBackend(context, backend, levels)),
   }
