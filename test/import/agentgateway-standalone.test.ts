@@ -53,7 +53,7 @@ binds:
               budgets:
                 - { name: daily, limit: { unit: USD, amount: 5 }, window: { rolling: 24h }, onBudgetExceeded: Audit }
             - { keyHash: "sha256:${hash('sha256', 'sk-bob')}", allowedModels: [gpt-4o] }
-        directResponse: { status: 200, body: fine }
+        directResponse: { status: 200, body: fine, headers: [{ name: x-a, value: '"b"' }] }
     - name: chat
       matches: [{ path: { pathPrefix: /v1 } }]
       policies:
@@ -130,6 +130,7 @@ describe('sluice import of the configuration file of the standalone agentgateway
     expect(await ask('/keyed', { authorization: 'Bearer sk-ann' })).toMatchObject({
       status: 200,
       body: 'fine',
+      headers: { 'x-a': 'b' },
     })
   })
 

@@ -69,6 +69,22 @@ const running = useGateway(() => {
         policy('direct', 'HTTPRoute/direct', {
           traffic: { directResponse: { status: 418, body: 'short and stout' } },
         }),
+        httpRoute('computed', { hostnames: host('computed'), rules }),
+        policy('computed', 'HTTPRoute/computed', {
+          traffic: {
+            directResponse: {
+              status: 201,
+              headers: [
+                { name: 'content-type', value: '"text/plain"' },
+                { name: 'x-path', value: 'request.path' },
+                { name: 'x-bad', value: '"a\\r\\nx-forged: 1"' },
+                { name: 'x-none', value: 'request.headers["x-missing"]' },
+                { name: 'content-length', value: '"0"' },
+              ],
+              bodyExpression: '"you sent " + string(request.body)',
+            },
+          },
+        }),
         httpRoute('empty', { hostnames: host('empty'), rules }),
         policy('empty', 'HTTPRoute/empty', { traffic: { directResponse: { status: 204 } } }),
         httpRoute('halves', { hostnames: host('halves'), rules }),
@@ -196,6 +212,14 @@ describe('direct responses', () => {
     const { status, body } = await send('direct')
     expect([status, body]).toEqual([418, 'short and stout'])
     expect(upstream.received).toHaveLength(before)
+  })
+
+  it('computes fields and the body, and leaves out what cannot be sent', async () => {
+    const request = { host: 'computed.example.com', method: 'POST', path: '/a?b=c', body: 'hello' }
+    const { status, body, headers } = await running.send(port, request)
+    expect([status, body]).toEqual([201, 'you sent hello'])
+    expect(headers).toMatchObject({ 'content-type': 'text/plain', 'x-path': '/a' })
+    for (const name of ['x-bad', 'x-forged', 'x-none']) expect(headers).not.toHaveProperty(name)
   })
 
   it('[DirectResponse.body] sends no body if none is configured', async () => {

@@ -92,9 +92,15 @@ function directResponse(field: SourceField, { plan }: RouteScene): void {
   const isText = typeof body.value === 'string'
   if (body.isSet && !isText) body.report('lost', 'a body that is not text is left out')
   if (!isText) body.take()
+  const headers = field.items('headers').map((header) => ({
+    name: header.text('name'),
+    value: header.text('value'),
+  }))
   plan.traffic.directResponse = compact({
     status: field.number('status') ?? 200,
     body: isText ? body.text() : undefined,
+    bodyExpression: field.text('bodyExpression'),
+    headers: headers.length === 0 ? undefined : headers,
   })
 }
 
