@@ -4,8 +4,7 @@ import { linkTo, place } from '../state/location.ts'
 import { mayAct, served } from '../state/served.ts'
 import { isServed, needsSignIn, openFile } from '../state/start.ts'
 import { nextTheme, themeTexts } from '../state/theme.ts'
-import { failure, log } from '../state/worker-client.ts'
-import { Held } from '../ui/held.tsx'
+import { failure, log, useModel } from '../state/worker-client.ts'
 import { MissingProxies } from '../ui/missing-proxies.tsx'
 import { Empty, Failure } from '../ui/states.tsx'
 import { isUtc, toggleZone } from '../ui/times.tsx'
@@ -18,6 +17,7 @@ import { TimeBar } from './time-bar.tsx'
 import { groups, views } from './views.ts'
 
 /** Most pages need no form, so its code is loaded when it is. */
+const Held = later(async () => (await import('../ui/held.tsx')).Held)
 const SignInForm = later(async () => (await import('./sign-in.tsx')).SignInForm)
 
 /** The frame of every view: navigation, search, the shown moment, and notices about the log. */
@@ -124,6 +124,7 @@ function Main() {
 }
 
 function Notices() {
+  const isHeld = useModel('held', undefined).value !== undefined
   const { notices, problem, identity } = log.value
   const { log: linked } = place.value.params
   const isOther = linked !== undefined && identity !== '' && linked !== identity
@@ -141,7 +142,7 @@ function Notices() {
           {notice}
         </p>
       ))}
-      {log.value.count > 0 && <Held />}
+      {log.value.count > 0 && isHeld && <Held />}
       <MissingProxies />
     </div>
   )

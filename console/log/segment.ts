@@ -3,6 +3,7 @@ import type { SluiceEvent } from '../../events/index.ts'
 import { regexProblem } from '../../src/control/plane/api-binding.ts'
 import { type ObjectKey, type ObjectRef, objectKey } from '../../src/ground/model/names.ts'
 import type { VersionedResource } from '../../src/ground/model/resources.ts'
+import { heldChanges, type WaitingChange } from '../../src/past/explain/held-changes.ts'
 import { type WaitingObject, waitingObjects } from '../../src/past/explain/pin-text.ts'
 import type { Fold, FoldSnapshot } from '../../src/past/replay/index.ts'
 import type { EventTable } from './event-table.ts'
@@ -26,13 +27,17 @@ export interface ObjectVersion {
   readonly stored?: Partial<Pick<ObjectState, 'object' | 'refused'>>
 }
 
-/** The pin that is set, and what waits for its end. */
+/** What is kept out of force: by a pin that is set, and by `changeProtection`. */
 interface HeldState {
-  readonly pin: NonNullable<Fold['pin']>
-  /** The first of the objects that wait. */
+  readonly pin: Fold['pin']
+  /** The first of the objects that wait for the end of the pin. */
   readonly waiting: readonly WaitingObject[]
-  /** Number of objects that wait. */
+  /** Number of objects that wait for the end of the pin. */
   readonly count: number
+  /** The changes that `changeProtection` holds. */
+  readonly changes: readonly WaitingChange[]
+  /** Number of objects whose changes are not judged yet. */
+  readonly unjudged: number
 }
 
 /** Number of waiting objects that are noted for each moment. */
@@ -44,7 +49,7 @@ export interface SegmentMoment {
   readonly resources: Values<VersionedResource>
   readonly objects: Values<ObjectVersion>
   readonly proxies: Proxies
-  /** Undefined if no pin is set. */
+  /** Undefined if no pin is set and no change waits. */
   readonly held: HeldState | undefined
 }
 
@@ -193,17 +198,38 @@ export class Segment {
 
   #noteHeld(index: number): void {
     const { newest } = this.#folds
-    const { pin, heldBack } = newest
-    const waiting = () => waitingObjects(newest, maxWaiting)
-    const held = pin && { pin, waiting: waiting(), count: heldBack.size }
-    this.#held.set('', index, held)
+    const { pin, heldBack, changes } = newest
+    const before = this.#held.newest('')
+    if (pin === undefined && changes.waiting.size === 0) {
+      if (before !== undefined) this.#held.set('', index, undefined)
+      return
+    }
+    const held = this.#heldChanges(before?.changes ?? [])
+    const judged = held.reduce((sum, { objects }) => sum + objects.length, 0)
+    this.#held.set('', index, {
+      pin,
+      waiting: pin === undefined ? [] : waitingObjects(newest, maxWaiting),
+      count: pin === undefined ? 0 : heldBack.size,
+      changes: held,
+      unjudged: changes.waiting.size - judged,
+    })
+  }
+
+  /** Lists the objects of held changes only if other changes are held than before: thousands may wait. */
+  #heldChanges(before: readonly WaitingChange[]): readonly WaitingChange[] {
+    const { newest } = this.#folds
+    const same = [...newest.changes.held.values()].every(
+      ({ position, rejected }, at) =>
+        before[at]?.position === position && before[at]?.rejected === rejected,
+    )
+    return same && before.length === newest.changes.held.size ? before : heldChanges(newest)
   }
 
   /** Notes which events have the versions of an object; the fold has decided which of them count. */
   #noteObject({ type, data }: SluiceEvent, index: number): void {
     if (!type.startsWith('dev.sluice.resource.')) return
     const key = objectKey(data as ObjectRef)
-    if (this.#folds.newest.pin !== undefined) this.#noteHeld(index)
+    this.#noteHeld(index)
     const state = this.#folds.newest.graph.object(key)
     if (state === undefined) {
       this.#objects.set(key, index, undefined)

@@ -15,9 +15,12 @@ interface Field {
 }
 
 interface ActionFormProps {
-  /** Name of the action, or the field whose value is the name. */
-  readonly action: string | { readonly field: string }
-  /** Text of the heading and the button. */
+  /** Name of the action, the field whose value is the name, or several actions with the texts of their buttons. */
+  readonly action:
+    | string
+    | { readonly field: string }
+    | readonly (readonly [name: string, button: string])[]
+  /** Text of the heading, and of the button unless there are several. */
   readonly title: string
   readonly fields?: readonly Field[]
   /** Makes the options of the action from those of the fields. */
@@ -44,11 +47,17 @@ export function ActionForm(props: ActionFormProps) {
   const values = Object.fromEntries(
     all.map(({ name, value = '' }) => [name, given[name] ?? value] as const),
   )
-  const submit = (event: Event) => {
+  const field = typeof action === 'object' && 'field' in action ? action.field : undefined
+  const buttons =
+    typeof action === 'object' && !('field' in action)
+      ? action
+      : [[typeof action === 'string' ? action : '', title] as const]
+  const submit = (event: SubmitEvent) => {
     event.preventDefault()
     setOutcome('busy')
-    const name = typeof action === 'string' ? action : (values[action.field] ?? '')
-    run(name, toOptions(optionsOf(all, values, action))).then((result) => {
+    const chosen = (event.submitter as HTMLButtonElement | null)?.value ?? ''
+    const name = field === undefined ? chosen : (values[field] ?? '')
+    run(name, toOptions(optionsOf(all, values, field))).then((result) => {
       setOutcome(result)
       if (!result.isProblem) setGiven({})
     })
@@ -69,9 +78,19 @@ export function ActionForm(props: ActionFormProps) {
             />
           </div>
         ))}
-        <button type="submit" class="button" disabled={outcome === 'busy'}>
-          {title}
-        </button>
+        <div class="buttons">
+          {buttons.map(([name, text]) => (
+            <button
+              key={text}
+              type="submit"
+              class="button"
+              value={name}
+              disabled={outcome === 'busy'}
+            >
+              {text}
+            </button>
+          ))}
+        </div>
       </form>
       {typeof outcome === 'object' && <Shown {...outcome} />}
     </section>
@@ -125,12 +144,7 @@ function Input(props: InputProps) {
 }
 
 /** Empty fields are left out. */
-function optionsOf(
-  fields: readonly Field[],
-  values: Values,
-  action: ActionFormProps['action'],
-): Options {
-  const chosen = typeof action === 'string' ? undefined : action.field
+function optionsOf(fields: readonly Field[], values: Values, chosen: string | undefined): Options {
   const options: Record<string, Options[string]> = {}
   for (const { name, type } of fields) {
     const value = (values[name] ?? '').trim()

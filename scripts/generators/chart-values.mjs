@@ -153,7 +153,7 @@ const controller = {
       'Who may use the console: who reads the URL in the log of the controller (`token`), who has a token of the cluster and the verb `get` for `consoles.sluice.dev` (`kubernetes`), or who signs in at an OpenID provider, whose settings `extraEnv` has (`oidc`).',
     ),
     actions: flag(
-      'Let people with the role `operate` act in the console: approve tools, roll back and freeze the configuration, and change dynamic keys.',
+      'Let people with the role `operate` act in the console: approve tools and held changes, roll back and freeze the configuration, and change dynamic keys.',
     ),
   },
   kubernetesEvents: {

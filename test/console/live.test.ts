@@ -101,7 +101,7 @@ describeWithParts(['chromium'], 'the console of a running gateway', () => {
     expect(await banner.textContent()).not.toContain('wait')
     await show(held)
     expect((await change('rollback', '--lift')).code).toBe(0)
-    await eventually(() => page.locator('main').textContent()).toContain('No pin is set')
+    await eventually(() => page.locator('main').textContent()).toContain('no pin is set')
     expect(await banner.count()).toBe(0)
   })
 

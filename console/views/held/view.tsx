@@ -3,12 +3,18 @@ import { place } from '../../state/location.ts'
 import { mayAct } from '../../state/served.ts'
 import { useModel } from '../../state/worker-client.ts'
 import { ActionForm } from '../../ui/action-form.tsx'
+import { CountTable } from '../../ui/count-table.tsx'
+import { DecideForm } from '../../ui/decide-form.tsx'
 import { DiffLines } from '../../ui/diff-lines.tsx'
-import { ObjectLink } from '../../ui/links.tsx'
+import { EventLink, ObjectLink } from '../../ui/links.tsx'
 import { Content, Empty } from '../../ui/states.tsx'
+import { Time } from '../../ui/times.tsx'
 import type { Answer } from '../../worker/protocol.ts'
 
-/** What takes effect when the pin is lifted: the manifests that wait, compared with those in force. */
+/**
+ * The manifests that wait, compared with those in force: held changes with the requests that they would change, and
+ * what takes effect when the pin is lifted.
+ */
 export function HeldPage() {
   const shown = useModel('waiting', undefined)
   return (
@@ -18,17 +24,37 @@ export function HeldPage() {
           <header class="title">
             <h1>{mayAct() ? 'Roll back & hold' : 'What waits'}</h1>
           </header>
-          {mayAct() && <HoldForms isHeld={held !== null} />}
-          {held === null && !shown.isBusy && <Empty>No pin is set at this moment.</Empty>}
-          {held?.count === 0 && <Empty>Nothing waits: no manifest has changed since.</Empty>}
-          {held?.waiting.map((one) => (
-            <Waiting key={one.object} {...one} />
-          ))}
-          {held !== null && held.count > held.waiting.length && (
-            <p class="quiet">
-              {held.waiting.length} of {held.count} are compared.
-            </p>
+          {held === null && !shown.isBusy && (
+            <Empty>Nothing waits: no change is held, and no pin is set.</Empty>
           )}
+          {held?.changes.map((change) => (
+            <HeldChange key={change.position} {...change} />
+          ))}
+          {held !== null && held.unjudged > 0 && (
+            <section aria-label="Not judged yet">
+              <h2>Not judged yet</h2>
+              <Compared objects={held.unjudgedObjects} count={held.unjudged} />
+            </section>
+          )}
+          {held?.pin !== undefined && (
+            <section aria-label="Held by the pin">
+              <h2>Held by the pin</h2>
+              {held.count === 0 && <Empty>Nothing waits: no manifest has changed since.</Empty>}
+              <Compared objects={held.waiting} count={held.count} />
+            </section>
+          )}
+          {mayAct() && held !== null && held.changes.length + held.unjudged > 0 && (
+            <ActionForm
+              action="approve-change"
+              title="Approve everything"
+              toOptions={(given) => ({ ...given, emergency: true })}
+            >
+              <p>
+                For an emergency: all changes that are held, rejected or not judged take effect.
+              </p>
+            </ActionForm>
+          )}
+          {mayAct() && <HoldForms isHeld={held?.pin !== undefined} />}
         </article>
       )}
     </Content>
@@ -73,7 +99,67 @@ function HoldForms({ isHeld }: { isHeld: boolean }) {
   )
 }
 
-type WaitingRow = NonNullable<Answer<'waiting'>>['waiting'][number]
+type Waits = NonNullable<Answer<'waiting'>>
+type WaitingRow = Waits['waiting'][number]
+
+function Compared({ objects, count }: { objects: readonly WaitingRow[]; count: number }) {
+  return (
+    <>
+      {objects.map((one) => (
+        <Waiting key={one.object} {...one} />
+      ))}
+      {count > objects.length && (
+        <p class="quiet">
+          {objects.length} of {count} are compared.
+        </p>
+      )}
+    </>
+  )
+}
+
+function HeldChange({ position, since, objects, count, ...judged }: Waits['changes'][number]) {
+  const { unmet, groups, sample, rejected } = judged
+  return (
+    <section aria-label={`Change ${position}`}>
+      <h2>
+        Change {position} <span class="quiet">{rejected === undefined ? 'held' : 'rejected'}</span>
+      </h2>
+      <p>
+        Since <Time time={since} />. <EventLink position={position} />
+      </p>
+      {rejected !== undefined && (
+        <p>
+          Rejected by {rejected.author}: {rejected.reason}. It waits until its manifests change.
+        </p>
+      )}
+      <ul>
+        {unmet.map(({ condition, gateway, message }) => (
+          <li key={condition + gateway}>
+            <code>{condition}</code>: {message}
+          </li>
+        ))}
+      </ul>
+      {groups.length > 0 && (
+        <CountTable
+          title={`Requests that change ${position} affects`}
+          columns={['Today', 'With the change', 'Because', 'For example', 'Requests']}
+          names={4}
+          rows={groups.map(({ from, to, cause, examples, count }) => [
+            from,
+            to,
+            cause,
+            examples.join(', '),
+            count,
+          ])}
+          none=""
+        />
+      )}
+      {sample.limits !== undefined && <p class="quiet">Not shown: {sample.limits}</p>}
+      {rejected === undefined && <DecideForm position={position} />}
+      <Compared objects={objects} count={count} />
+    </section>
+  )
+}
 
 function Waiting({ object, lines, problems, ...generations }: WaitingRow) {
   return (

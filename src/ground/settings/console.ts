@@ -17,7 +17,7 @@ const accessSettings = {
     flag: 'console-actions',
     env: 'SLUICE_CONSOLE_ACTIONS',
     default: false,
-    doc: 'Whether people with the role `operate` may [act](console.md#actions) in the web console: approve tools, roll back and freeze the configuration, change dynamic keys and, in `sluice run`, send requests to the listeners.',
+    doc: 'Whether people with the role `operate` may [act](console.md#actions) in the web console: approve tools and held changes, roll back and freeze the configuration, change dynamic keys and, in `sluice run`, send requests to the listeners.',
   }),
   consoleOidcIssuer: row(webUrl, {
     flag: 'console-oidc-issuer',

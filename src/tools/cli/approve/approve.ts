@@ -11,7 +11,12 @@ import {
 } from '../../../../events/index.ts'
 import type { HeldChange } from '../../../control/actors/protected-changes.ts'
 import { newEvent } from '../../../control/log/index.ts'
-import { type ObjectRef, objectText, parseObjectKey } from '../../../ground/model/names.ts'
+import { type ObjectRef, objectText } from '../../../ground/model/names.ts'
+import {
+  heldChanges,
+  objectsThatWait,
+  type WaitingChange,
+} from '../../../past/explain/held-changes.ts'
 import type { Fold } from '../../../past/replay/index.ts'
 import { changeLog, type LogPlace } from '../recording/change-log.ts'
 import { type OperatorChange, signed, waitForGateways } from '../recording/operator-change.ts'
@@ -97,22 +102,14 @@ function changeAt({ changes }: Fold, position: string | undefined): HeldChange {
 }
 
 /** The objects of a held change, or all that wait. */
-function waitingIn({ changes }: Fold, held: number | undefined): ObjectRef[] {
-  return [...changes.waiting].flatMap(([key, one]) =>
-    held === undefined || one.held === held ? [parseObjectKey(key)] : [],
-  )
-}
+const waitingIn = (fold: Fold, held: number | undefined): ObjectRef[] =>
+  objectsThatWait(fold, (one) => held === undefined || one === held)
 
 /** What waits now. The exit code is 1 if nothing does. */
 export async function shownChanges(options: LogPlace, report: Report): Promise<CommandResult> {
   const { fold } = await readState(options, report)
-  const held = [...fold.changes.held.values()].map((change) => ({
-    ...change,
-    objects: waitingIn(fold, change.position),
-  }))
-  const unjudged = [...fold.changes.waiting].flatMap(([key, one]) =>
-    one.held === undefined ? [parseObjectKey(key)] : [],
-  )
+  const held = heldChanges(fold)
+  const unjudged = objectsThatWait(fold, (position) => position === undefined)
   const isNothing = held.length + unjudged.length === 0
   return {
     text: () => [
@@ -134,7 +131,7 @@ function heldLines({
   groups,
   sample,
   rejected,
-}: HeldChange & { readonly objects: readonly ObjectRef[] }): string[] {
+}: WaitingChange): string[] {
   const { limits } = sample
   return [
     `change ${position}, held since ${since}`,

@@ -1,4 +1,5 @@
 /** The commands that people with the role `operate` may run. They append the same events as on the command line. */
+import { type ApproveOptions, approve, reject } from '../approve/approve.ts'
 import { changeDynamicKeys, type DynamicChange } from '../keys/dynamic-keys.ts'
 import {
   type CreateOptions,
@@ -17,7 +18,7 @@ import {
   rollback,
 } from '../rollback/rollback.ts'
 import type { Output } from '../shared/output.ts'
-import { type ApproveOptions, approveItems } from '../tools/approve.ts'
+import { type ApproveOptions as ApproveToolsOptions, approveItems } from '../tools/approve.ts'
 import { type CommandPlace, type ConsoleCommand, log, printed } from './console-command.ts'
 
 const pin = { reason: 'text', only: 'texts', until: 'text' } as const
@@ -55,6 +56,16 @@ export const actions: Readonly<Record<string, ConsoleCommand>> = {
     run: (options: OperatorChange, place, output) =>
       printed(lift({ ...options, ...log(place) }, output.report), output),
   },
+  'approve-change': {
+    takes: { position: 'text', emergency: 'flag', reason: 'text' },
+    run: (options: ApproveOptions, place, output) =>
+      printed(approve({ ...options, ...log(place) }, output.report), output),
+  },
+  'reject-change': {
+    takes: { position: 'text', reason: 'text' },
+    run: (options: ApproveOptions, place, output) =>
+      printed(reject({ ...options, ...log(place) }, output.report), output),
+  },
   'approve-tools': {
     takes: {
       backend: 'text',
@@ -65,8 +76,11 @@ export const actions: Readonly<Record<string, ConsoleCommand>> = {
       revoke: 'flag',
       reason: 'text',
     },
-    run: ({ backend, ...options }: ApproveOptions & { readonly backend: string }, place, output) =>
-      printed(approveItems(backend, { ...options, ...log(place) }, output.report), output),
+    run: (
+      { backend, ...options }: ApproveToolsOptions & { readonly backend: string },
+      place,
+      output,
+    ) => printed(approveItems(backend, { ...options, ...log(place) }, output.report), output),
   },
   'create-key': {
     takes: { ...key, owner: 'text', team: 'text', model: 'texts', route: 'texts', expires: 'text' },
