@@ -1,7 +1,7 @@
 // What the demos share: they build if needed, start the mock vendors, and run a gateway on an example.
 import { spawn, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
-import { startVendor, vendors } from '../examples/ai/vendors.mjs'
+import { startVendor, vendorPorts } from '../examples/ai/vendors.mjs'
 
 const root = join(import.meta.dirname, '..')
 const launcher = join(root, 'bin', 'sluice')
@@ -13,9 +13,9 @@ export async function prepare() {
     stdio: 'inherit',
   })
   if (build.status !== 0) process.exit(build.status ?? 1)
-  for (const [name, port] of vendors) {
-    await startVendor(name, port).catch((error) => {
-      console.error(`The mock of ${name} cannot listen on port ${port}: ${error.message}`)
+  for (const port of vendorPorts) {
+    await startVendor(port).catch((error) => {
+      console.error(`A mock vendor cannot listen on port ${port}: ${error.message}`)
       process.exit(1)
     })
   }

@@ -1,86 +1,69 @@
-// Mock vendors of language models: port 9111 speaks chat completions (vendorA), port 9112 messages
-// (vendorC). Each repeats what it received, so that you can see what the gateway sent.
+// Mock vendors of language models. Each listens on a port of its own, knows the formats of all vendors by their paths
+// (formats.mjs), whole and streamed, and repeats what it received, so that you can see what the gateway sent.
+// The model `out-of-capacity` is always refused with 429.
 import { createServer } from 'node:http'
+import { answerTo, formats } from './formats.mjs'
 
-const textOf = (content) =>
-  typeof content === 'string' ? content : (content ?? []).map(({ text = '' }) => text).join(' ')
-
-const answerTo = ({ messages = [] }) =>
-  `You said "${textOf(messages.at(-1)?.content)}". Write to support@example.com for more.`
-
-/** About what a tokenizer would say: four characters make a token. */
-const tokens = (text) => Math.ceil(text.length / 4)
+const models = ['gpt-4o-mini', 'claude-sonnet-4-5', 'gemini-2.5-flash', 'out-of-capacity']
+const model = (id) => ({ id, object: 'model', created: 0, owned_by: 'mock' })
 
 function json(response, status, body, headers = {}) {
   response.writeHead(status, { 'content-type': 'application/json', ...headers })
   response.end(JSON.stringify(body))
 }
 
-function vendorA(body, response) {
-  const { model, stream } = body
-  if (model === 'out-of-capacity') {
-    const error = { message: 'out of capacity', type: 'rate_limit_error', param: null, code: null }
-    json(response, 429, { error }, { 'retry-after': '30' })
-    return
-  }
-  const text = answerTo(body)
-  const prompt = tokens(JSON.stringify(body.messages ?? ''))
-  const completion = tokens(text)
-  const usage = {
-    prompt_tokens: prompt,
-    completion_tokens: completion,
-    total_tokens: prompt + completion,
-  }
-  const base = { id: 'chatcmpl-mock', created: Math.floor(Date.now() / 1000), model }
-  if (stream !== true) {
-    const message = { role: 'assistant', content: text }
-    const choices = [{ index: 0, message, finish_reason: 'stop' }]
-    json(response, 200, { ...base, object: 'chat.completion', choices, usage })
-    return
-  }
-  response.writeHead(200, { 'content-type': 'text/event-stream' })
-  const chunk = (fields) =>
-    response.write(
-      `data: ${JSON.stringify({ ...base, object: 'chat.completion.chunk', ...fields })}\n\n`,
-    )
-  const delta = (fields, finish = null) =>
-    chunk({ choices: [{ index: 0, delta: fields, finish_reason: finish }] })
-  delta({ role: 'assistant', content: '' })
-  // Splits the answer in the middle of the address, which is the hardest case for a mask.
-  for (const piece of text.match(/.{1,7}/gs) ?? []) delta({ content: piece })
-  delta({}, 'stop')
-  if (body.stream_options?.include_usage) chunk({ choices: [], usage })
-  response.end('data: [DONE]\n\n')
+/** An error that the SDKs of all vendors can read. */
+function fail(response, status, message, headers) {
+  const type = status === 429 ? 'rate_limit_error' : 'invalid_request_error'
+  const error = { message, type, param: null, code: status }
+  json(response, status, { type: 'error', error, message }, headers)
 }
 
-function vendorC(body, response) {
-  const text = answerTo(body)
-  json(response, 200, {
-    id: 'msg_mock',
-    type: 'message',
-    role: 'assistant',
-    model: body.model,
-    content: [{ type: 'text', text }],
-    stop_reason: 'end_turn',
-    stop_sequence: null,
-    usage: { input_tokens: tokens(JSON.stringify(body.messages)), output_tokens: tokens(text) },
-  })
+function answer(format, call, response) {
+  if (call.model === 'out-of-capacity') {
+    fail(response, 429, 'out of capacity', { 'retry-after': '30' })
+    return
+  }
+  if (format.isStream?.(call) !== true) {
+    json(response, 200, format.answer(call))
+    return
+  }
+  response.writeHead(200, { 'content-type': format.streamType ?? 'text/event-stream' })
+  for (const one of format.events(call)) response.write(one)
+  response.end()
 }
 
-const serve = { vendorA: ['/v1/chat/completions', vendorA], vendorC: ['/v1/messages', vendorC] }
+function get(path, response) {
+  const [, id] = /\/models(?:\/([^/]+))?$/.exec(path) ?? []
+  if (id !== undefined) json(response, 200, model(decodeURIComponent(id)))
+  else if (path.endsWith('/models'))
+    json(response, 200, { object: 'list', data: models.map(model) })
+  else fail(response, 404, `no GET ${path}`)
+}
 
-/** Starts one vendor on the loopback address; resolves with its server once it listens. */
-export function startVendor(name, port) {
-  const [path, answer] = serve[name]
+function serve({ method, url }, text, response) {
+  const { pathname, searchParams: query } = new URL(url, 'http://mock')
+  if (method === 'GET') return get(pathname, response)
+  const format = Object.values(formats).find(({ path }) => path.test(pathname))
+  if (method !== 'POST' || format === undefined) {
+    return fail(response, 404, `no ${method} ${pathname}`)
+  }
+  const named = format.path.exec(pathname)?.groups ?? {}
+  try {
+    const body = JSON.parse(text)
+    const name = named.model === undefined ? body.model : decodeURIComponent(named.model)
+    answer(format, { ...named, model: name, body, query, text: answerTo(body) }, response)
+  } catch (error) {
+    fail(response, 400, `the body is not one of ${pathname}: ${error.message}`)
+  }
+}
+
+/** Starts a vendor on the loopback address; resolves with its server when it listens. */
+export function startVendor(port) {
   const server = createServer((request, response) => {
     const chunks = []
     request.on('data', (chunk) => chunks.push(chunk))
-    request.on('end', () => {
-      const { url, method } = request
-      if (method === 'POST' && url === path) {
-        answer(JSON.parse(Buffer.concat(chunks).toString()), response)
-      } else json(response, 404, { error: { message: `no ${method} ${url}` } })
-    })
+    request.on('end', () => serve(request, Buffer.concat(chunks).toString(), response))
   })
   return new Promise((resolve, reject) => {
     server.once('error', reject)
@@ -88,12 +71,10 @@ export function startVendor(name, port) {
   })
 }
 
-export const vendors = [
-  ['vendorA', 9111],
-  ['vendorC', 9112],
-]
+/** The examples have two vendors, so that one can fail. */
+export const vendorPorts = [9111, 9112]
 
 if (process.argv[1] === import.meta.filename) {
-  for (const [name, port] of vendors) await startVendor(name, port)
+  for (const port of vendorPorts) await startVendor(port)
   console.log('ready')
 }
