@@ -69,6 +69,96 @@ const proxyPanels = [
   ),
 ]
 
+const model = 'gen_ai_response_model'
+
+const modelPanels = [
+  panel(
+    'Requests to models',
+    'reqps',
+    query(
+      perSecond('sluice_gen_ai_client_operation_duration_count', 'gen_ai_provider_name'),
+      '{{gen_ai_provider_name}}',
+    ),
+  ),
+  panel(
+    'Failed requests to models',
+    'reqps',
+    query(
+      perSecond(
+        'sluice_gen_ai_client_operation_duration_count',
+        'gen_ai_provider_name, error_type',
+        '{error_type!=""}',
+      ),
+      '{{gen_ai_provider_name}} {{error_type}}',
+    ),
+  ),
+  panel(
+    'Cost in USD per hour',
+    'currencyUSD',
+    query(`3600 * ${perSecond('sluice_gen_ai_client_cost_usd_total', model)}`, `{{${model}}}`),
+  ),
+  panel(
+    'Tokens',
+    'short',
+    query(
+      perSecond('sluice_gen_ai_client_token_usage_sum', `gen_ai_token_type, ${model}`),
+      `{{gen_ai_token_type}} {{${model}}}`,
+    ),
+  ),
+  panel(
+    'Time to the first token, p90',
+    's',
+    query(quantile(0.9, 'sluice_gen_ai_server_time_to_first_token', model), `{{${model}}}`),
+  ),
+  panel(
+    'Ejected providers',
+    'short',
+    query(
+      'sum by (backend, provider, reason) (sluice_model_provider_ejected)',
+      '{{backend}} {{provider}} {{reason}}',
+    ),
+  ),
+  panel(
+    'Decisions of guards',
+    'short',
+    query(
+      perSecond('sluice_guardrail_checks_total', 'phase, guard, action'),
+      '{{phase}} {{guard}} {{action}}',
+    ),
+  ),
+  panel(
+    'Refusals of budgets',
+    'reqps',
+    query(perSecond('sluice_budget_refusals_total', 'budget, reason'), '{{budget}} {{reason}}'),
+  ),
+  panel(
+    'Requests without a known price',
+    'reqps',
+    query(perSecond('sluice_model_cost_lookups_total', model, '{status!="exact"}'), `{{${model}}}`),
+  ),
+  panel(
+    'MCP messages',
+    'reqps',
+    query(perSecond('sluice_mcp_requests_total', 'target, result'), '{{target}} {{result}}'),
+  ),
+  panel(
+    'Calls of tools, p90',
+    's',
+    query(
+      quantile(0.9, 'sluice_mcp_tool_call_duration_seconds', 'target, tool'),
+      '{{target}} {{tool}}',
+    ),
+  ),
+  panel(
+    'A2A requests',
+    'reqps',
+    query(
+      perSecond('sluice_a2a_requests_total', 'backend, method, result'),
+      '{{backend}} {{method}} {{result}}',
+    ),
+  ),
+]
+
 const controllerPanels = [
   panel(
     'Ready, and holder of the lease',
@@ -133,6 +223,7 @@ const controllerPanels = [
 export function dashboards() {
   return {
     proxies: dashboardOf('sluice-proxies', 'Sluice / Proxies', proxyPanels),
+    models: dashboardOf('sluice-models', 'Sluice / Models and tools', modelPanels),
     controller: dashboardOf('sluice-controller', 'Sluice / Controller', controllerPanels),
   }
 }

@@ -256,6 +256,12 @@ export const chartValues = {
       labels: textMap("Labels of it, by which Grafana's sidecar finds it."),
       annotations: textMap('Annotations of it.'),
     },
+    alerts: {
+      enabled: flag(
+        "Make a PrometheusRule with alerts (the Prometheus operator's CRDs must be there).",
+      ),
+      labels: textMap('More labels of it, by which a Prometheus selects it.'),
+    },
   },
   nats: {
     enabled: flag(
