@@ -133,7 +133,8 @@ describe.each([
 ] as const)('metrics over %s', async (protocol, isGrpc, type) => {
   const env = {
     OTEL_EXPORTER_OTLP_PROTOCOL: protocol,
-    OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20key',
+    OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20of-traces',
+    OTEL_EXPORTER_OTLP_METRICS_HEADERS: 'authorization=Bearer%20key',
     OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE: 'delta',
   }
   const { gw, collector, scrape, send } = await useExport(env, isGrpc)

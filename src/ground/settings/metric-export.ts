@@ -26,6 +26,10 @@ export const metricExportSettings = {
     defaultText: 'none',
     doc: 'Header fields of requests to the collector, such as `authorization=Bearer%20KEY`.',
   }),
+  otlpMetricsHeaders: row(pairs, {
+    env: 'OTEL_EXPORTER_OTLP_METRICS_HEADERS',
+    doc: 'The same for metrics, in place of all of the ones above.',
+  }),
   otlpTemporality: row(oneOf('cumulative', 'delta', 'lowmemory'), {
     env: 'OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE',
     default: 'cumulative',

@@ -146,7 +146,7 @@ export function trafficOptions(
 type Settings = ValuesOf<typeof table>
 
 function metricExport(settings: Settings): Pick<ProxyOptions, 'metricExport'> {
-  const { otlpEndpoint, otlpMetricsEndpoint, otlpHeaders } = settings
+  const { otlpEndpoint, otlpMetricsEndpoint, otlpHeaders, otlpMetricsHeaders } = settings
   const protocol = settings.otlpMetricsProtocol ?? settings.otlpProtocol
   const endpoint =
     otlpMetricsEndpoint ?? (otlpEndpoint && `${otlpEndpoint.replace(/\/$/, '')}/v1/metrics`)
@@ -161,7 +161,7 @@ function metricExport(settings: Settings): Pick<ProxyOptions, 'metricExport'> {
     metricExport: {
       endpoint,
       protocol,
-      headers: otlpHeaders,
+      headers: otlpMetricsHeaders ?? otlpHeaders,
       temporality: settings.otlpTemporality === 'cumulative' ? 'cumulative' : 'delta',
       intervalMs: settings.otlpIntervalMs,
       timeoutMs: settings.otlpTimeoutMs,
