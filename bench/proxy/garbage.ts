@@ -101,12 +101,16 @@ async function plainRows({ rounds, quick }: BenchContext): Promise<Row[]> {
   const plain = await withProbe((folder) => startSluice(folder, upstream.port, 10))
   const get = await bytesPer(plain, { load: loadOf(plain, scenarios.get), rounds, units })
   await end(plain)
+  const record = 'sample'
+  const sampling = await withProbe((folder) => startSluice(folder, upstream.port, 10, { record }))
+  const sampled = await bytesPer(sampling, { load: loadOf(sampling, scenarios.get), rounds, units })
+  await end(sampling)
   const options = { objects: guarded }
   const full = await withProbe((folder) => startSluice(folder, upstream.port, 10, options))
   const policies = await bytesPer(full, { load: loadOf(full, withToken()), rounds, units })
   await end(full)
   upstream.close()
-  return [rowOf('get', get, 100), rowOf('policies', policies, 300)]
+  return [rowOf('get', get, 100), rowOf('sampled', sampled, 110), rowOf('policies', policies, 300)]
 }
 
 async function modelRows({ rounds, quick }: BenchContext): Promise<Row[]> {

@@ -18,7 +18,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file discovery/delta.proto.
  */
 export const file_discovery_delta: GenFile = /*@__PURE__*/
-  fileDesc("ChVkaXNjb3ZlcnkvZGVsdGEucHJvdG8SGmVudm95LnNlcnZpY2UuZGlzY292ZXJ5LnYzIoMBCgROb2RlEgoKAmlkGAEgASgJEg8KB2NsdXN0ZXIYAiABKAkSKQoIbWV0YWRhdGEYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhcKD3VzZXJfYWdlbnRfbmFtZRgGIAEoCRIaChJ1c2VyX2FnZW50X3ZlcnNpb24YByABKAkiTgoGU3RhdHVzEgwKBGNvZGUYASABKAUSDwoHbWVzc2FnZRgCIAEoCRIlCgdkZXRhaWxzGAMgAygLMhQuZ29vZ2xlLnByb3RvYnVmLkFueSLFBAoVRGVsdGFEaXNjb3ZlcnlSZXF1ZXN0Ei4KBG5vZGUYASABKAsyIC5lbnZveS5zZXJ2aWNlLmRpc2NvdmVyeS52My5Ob2RlEhAKCHR5cGVfdXJsGAIgASgJEiAKGHJlc291cmNlX25hbWVzX3N1YnNjcmliZRgDIAMoCRIiChpyZXNvdXJjZV9uYW1lc191bnN1YnNjcmliZRgEIAMoCRJxChlpbml0aWFsX3Jlc291cmNlX3ZlcnNpb25zGAUgAygLMk4uZW52b3kuc2VydmljZS5kaXNjb3ZlcnkudjMuRGVsdGFEaXNjb3ZlcnlSZXF1ZXN0LkluaXRpYWxSZXNvdXJjZVZlcnNpb25zRW50cnkSFgoOcmVzcG9uc2Vfbm9uY2UYBiABKAkSOAoMZXJyb3JfZGV0YWlsGAcgASgLMiIuZW52b3kuc2VydmljZS5kaXNjb3ZlcnkudjMuU3RhdHVzEhcKDWxlZGdlcl9yZXBvcnQY0YYDIAEoDBIVCgtsaXN0X3JlcG9ydBjThgMgASgMEkEKDXNlcmllc19yZXBvcnQY0oYDIAEoCzIoLmVudm95LnNlcnZpY2UuZGlzY292ZXJ5LnYzLlNlcmllc1JlcG9ydBIUCgppc19sZWF2aW5nGNSGAyABKAgSFgoMZW5kZWRfcmVwb3J0GNWGAyABKAwaPgocSW5pdGlhbFJlc291cmNlVmVyc2lvbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIjEKDFNlcmllc1JlcG9ydBIRCglwZXJpb2RfbXMYASABKA0SDgoGZnJhbWVzGAIgASgMIoEBCgxTdG9yZWRTZXJpZXMSQwoGZW5kX21zGAEgAygLMjMuZW52b3kuc2VydmljZS5kaXNjb3ZlcnkudjMuU3RvcmVkU2VyaWVzLkVuZE1zRW50cnkaLAoKRW5kTXNFbnRyeRILCgNrZXkYASABKA0SDQoFdmFsdWUYAiABKAQ6AjgBIlEKCFJlc291cmNlEg8KB3ZlcnNpb24YASABKAkSJgoIcmVzb3VyY2UYAiABKAsyFC5nb29nbGUucHJvdG9idWYuQW55EgwKBG5hbWUYAyABKAkitgIKFkRlbHRhRGlzY292ZXJ5UmVzcG9uc2USGwoTc3lzdGVtX3ZlcnNpb25faW5mbxgBIAEoCRI3CglyZXNvdXJjZXMYAiADKAsyJC5lbnZveS5zZXJ2aWNlLmRpc2NvdmVyeS52My5SZXNvdXJjZRIQCgh0eXBlX3VybBgEIAEoCRINCgVub25jZRgFIAEoCRIZChFyZW1vdmVkX3Jlc291cmNlcxgGIAMoCRIUCgppc19wYXJ0aWFsGNGGAyABKAgSFwoNbGVkZ2VyX3VwZGF0ZRjShgMgASgMEkEKDXNlcmllc19zdG9yZWQY04YDIAEoCzIoLmVudm95LnNlcnZpY2UuZGlzY292ZXJ5LnYzLlN0b3JlZFNlcmllcxIYCg5lbmRlZF9zZXNzaW9ucxjUhgMgASgMMqQBChpBZ2dyZWdhdGVkRGlzY292ZXJ5U2VydmljZRKFAQoYRGVsdGFBZ2dyZWdhdGVkUmVzb3VyY2VzEjEuZW52b3kuc2VydmljZS5kaXNjb3ZlcnkudjMuRGVsdGFEaXNjb3ZlcnlSZXF1ZXN0GjIuZW52b3kuc2VydmljZS5kaXNjb3ZlcnkudjMuRGVsdGFEaXNjb3ZlcnlSZXNwb25zZSgBMAFiBnByb3RvMw", [file_google_protobuf_any, file_google_protobuf_struct]);
+  fileDesc("ChVkaXNjb3ZlcnkvZGVsdGEucHJvdG8SGmVudm95LnNlcnZpY2UuZGlzY292ZXJ5LnYzIoMBCgROb2RlEgoKAmlkGAEgASgJEg8KB2NsdXN0ZXIYAiABKAkSKQoIbWV0YWRhdGEYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhcKD3VzZXJfYWdlbnRfbmFtZRgGIAEoCRIaChJ1c2VyX2FnZW50X3ZlcnNpb24YByABKAkiTgoGU3RhdHVzEgwKBGNvZGUYASABKAUSDwoHbWVzc2FnZRgCIAEoCRIlCgdkZXRhaWxzGAMgAygLMhQuZ29vZ2xlLnByb3RvYnVmLkFueSKIBQoVRGVsdGFEaXNjb3ZlcnlSZXF1ZXN0Ei4KBG5vZGUYASABKAsyIC5lbnZveS5zZXJ2aWNlLmRpc2NvdmVyeS52My5Ob2RlEhAKCHR5cGVfdXJsGAIgASgJEiAKGHJlc291cmNlX25hbWVzX3N1YnNjcmliZRgDIAMoCRIiChpyZXNvdXJjZV9uYW1lc191bnN1YnNjcmliZRgEIAMoCRJxChlpbml0aWFsX3Jlc291cmNlX3ZlcnNpb25zGAUgAygLMk4uZW52b3kuc2VydmljZS5kaXNjb3ZlcnkudjMuRGVsdGFEaXNjb3ZlcnlSZXF1ZXN0LkluaXRpYWxSZXNvdXJjZVZlcnNpb25zRW50cnkSFgoOcmVzcG9uc2Vfbm9uY2UYBiABKAkSOAoMZXJyb3JfZGV0YWlsGAcgASgLMiIuZW52b3kuc2VydmljZS5kaXNjb3ZlcnkudjMuU3RhdHVzEhcKDWxlZGdlcl9yZXBvcnQY0YYDIAEoDBIVCgtsaXN0X3JlcG9ydBjThgMgASgMEkEKDXNlcmllc19yZXBvcnQY0oYDIAEoCzIoLmVudm95LnNlcnZpY2UuZGlzY292ZXJ5LnYzLlNlcmllc1JlcG9ydBIUCgppc19sZWF2aW5nGNSGAyABKAgSFgoMZW5kZWRfcmVwb3J0GNWGAyABKAwSQQoNcmVjb3JkX3JlcG9ydBjWhgMgASgLMiguZW52b3kuc2VydmljZS5kaXNjb3ZlcnkudjMuUmVjb3JkUmVwb3J0Gj4KHEluaXRpYWxSZXNvdXJjZVZlcnNpb25zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASIyCgxSZWNvcmRSZXBvcnQSDQoFYmxvY2sYASABKAwSEwoLaXNfcmVwZWF0ZWQYAiABKAgiMQoMU2VyaWVzUmVwb3J0EhEKCXBlcmlvZF9tcxgBIAEoDRIOCgZmcmFtZXMYAiABKAwigQEKDFN0b3JlZFNlcmllcxJDCgZlbmRfbXMYASADKAsyMy5lbnZveS5zZXJ2aWNlLmRpc2NvdmVyeS52My5TdG9yZWRTZXJpZXMuRW5kTXNFbnRyeRosCgpFbmRNc0VudHJ5EgsKA2tleRgBIAEoDRINCgV2YWx1ZRgCIAEoBDoCOAEiUQoIUmVzb3VyY2USDwoHdmVyc2lvbhgBIAEoCRImCghyZXNvdXJjZRgCIAEoCzIULmdvb2dsZS5wcm90b2J1Zi5BbnkSDAoEbmFtZRgDIAEoCSK2AgoWRGVsdGFEaXNjb3ZlcnlSZXNwb25zZRIbChNzeXN0ZW1fdmVyc2lvbl9pbmZvGAEgASgJEjcKCXJlc291cmNlcxgCIAMoCzIkLmVudm95LnNlcnZpY2UuZGlzY292ZXJ5LnYzLlJlc291cmNlEhAKCHR5cGVfdXJsGAQgASgJEg0KBW5vbmNlGAUgASgJEhkKEXJlbW92ZWRfcmVzb3VyY2VzGAYgAygJEhQKCmlzX3BhcnRpYWwY0YYDIAEoCBIXCg1sZWRnZXJfdXBkYXRlGNKGAyABKAwSQQoNc2VyaWVzX3N0b3JlZBjThgMgASgLMiguZW52b3kuc2VydmljZS5kaXNjb3ZlcnkudjMuU3RvcmVkU2VyaWVzEhgKDmVuZGVkX3Nlc3Npb25zGNSGAyABKAwypAEKGkFnZ3JlZ2F0ZWREaXNjb3ZlcnlTZXJ2aWNlEoUBChhEZWx0YUFnZ3JlZ2F0ZWRSZXNvdXJjZXMSMS5lbnZveS5zZXJ2aWNlLmRpc2NvdmVyeS52My5EZWx0YURpc2NvdmVyeVJlcXVlc3QaMi5lbnZveS5zZXJ2aWNlLmRpc2NvdmVyeS52My5EZWx0YURpc2NvdmVyeVJlc3BvbnNlKAEwAWIGcHJvdG8z", [file_google_protobuf_any, file_google_protobuf_struct]);
 
 /**
  * envoy.config.core.v3.Node: the client.
@@ -169,6 +169,13 @@ export type DeltaDiscoveryRequest = Message<"envoy.service.discovery.v3.DeltaDis
    * @generated from field: bytes ended_report = 50005;
    */
   endedReport: Uint8Array;
+
+  /**
+   * Our own: decision records of the proxy. It answers nothing.
+   *
+   * @generated from field: envoy.service.discovery.v3.RecordReport record_report = 50006;
+   */
+  recordReport?: RecordReport | undefined;
 };
 
 /**
@@ -177,6 +184,32 @@ export type DeltaDiscoveryRequest = Message<"envoy.service.discovery.v3.DeltaDis
  */
 export const DeltaDiscoveryRequestSchema: GenMessage<DeltaDiscoveryRequest> = /*@__PURE__*/
   messageDesc(file_discovery_delta, 2);
+
+/**
+ * A block of decision records (proto/decisions.proto).
+ *
+ * @generated from message envoy.service.discovery.v3.RecordReport
+ */
+export type RecordReport = Message<"envoy.service.discovery.v3.RecordReport"> & {
+  /**
+   * @generated from field: bytes block = 1;
+   */
+  block: Uint8Array;
+
+  /**
+   * Whether the block was sent before, maybe to another replica.
+   *
+   * @generated from field: bool is_repeated = 2;
+   */
+  isRepeated: boolean;
+};
+
+/**
+ * Describes the message envoy.service.discovery.v3.RecordReport.
+ * Use `create(RecordReportSchema)` to create a new message.
+ */
+export const RecordReportSchema: GenMessage<RecordReport> = /*@__PURE__*/
+  messageDesc(file_discovery_delta, 3);
 
 /**
  * Buckets of time series of one period, oldest first.
@@ -202,7 +235,7 @@ export type SeriesReport = Message<"envoy.service.discovery.v3.SeriesReport"> & 
  * Use `create(SeriesReportSchema)` to create a new message.
  */
 export const SeriesReportSchema: GenMessage<SeriesReport> = /*@__PURE__*/
-  messageDesc(file_discovery_delta, 3);
+  messageDesc(file_discovery_delta, 4);
 
 /**
  * End of the newest bucket that the controller has of a proxy, by period; both in milliseconds.
@@ -221,7 +254,7 @@ export type StoredSeries = Message<"envoy.service.discovery.v3.StoredSeries"> & 
  * Use `create(StoredSeriesSchema)` to create a new message.
  */
 export const StoredSeriesSchema: GenMessage<StoredSeries> = /*@__PURE__*/
-  messageDesc(file_discovery_delta, 4);
+  messageDesc(file_discovery_delta, 5);
 
 /**
  * @generated from message envoy.service.discovery.v3.Resource
@@ -248,7 +281,7 @@ export type Resource = Message<"envoy.service.discovery.v3.Resource"> & {
  * Use `create(ResourceSchema)` to create a new message.
  */
 export const ResourceSchema: GenMessage<Resource> = /*@__PURE__*/
-  messageDesc(file_discovery_delta, 5);
+  messageDesc(file_discovery_delta, 6);
 
 /**
  * @generated from message envoy.service.discovery.v3.DeltaDiscoveryResponse
@@ -316,7 +349,7 @@ export type DeltaDiscoveryResponse = Message<"envoy.service.discovery.v3.DeltaDi
  * Use `create(DeltaDiscoveryResponseSchema)` to create a new message.
  */
 export const DeltaDiscoveryResponseSchema: GenMessage<DeltaDiscoveryResponse> = /*@__PURE__*/
-  messageDesc(file_discovery_delta, 6);
+  messageDesc(file_discovery_delta, 7);
 
 /**
  * @generated from service envoy.service.discovery.v3.AggregatedDiscoveryService

@@ -18,6 +18,7 @@ import { warningHost } from './budget-warnings.ts'
 import { type ControlPlane, openControlPlane } from './control-plane.ts'
 import { type ClusterOptions, ClusterSinks } from './controller/cluster.ts'
 import type { ControllerHealth } from './controller/health.ts'
+import type { CollectedRecords } from './controller/records.ts'
 import { servedCertificate } from './controller/xds-certificate.ts'
 import { EndedRecorder } from './ended-recorder.ts'
 import { type OpenedLog, tooNewText } from './open-log.ts'
@@ -32,6 +33,8 @@ export interface ControllerSessionOptions
   readonly health: ControllerHealth
   /** Who stores the time series of proxies. If omitted, they are not stored. */
   readonly series?: XdsServerOptions['series']
+  /** The decision records that proxies send. If omitted, they are ignored. */
+  readonly records?: Pick<CollectedRecords, 'take' | 'newest'>
   /** How proxies connect. If omitted, over gRPC. */
   readonly listen?: XdsServerOptions['listen']
 }
@@ -49,7 +52,8 @@ export async function openSession(
   log: OpenedLog,
   signal: AbortSignal,
 ): Promise<ControllerSession> {
-  const { settings, health, notify } = options
+  const { settings, health, records, notify } = options
+  const collected = records && (() => records.newest())
   const plane: ControlPlane<ClusterParts> = await openControlPlane({
     ...options,
     log,
@@ -59,7 +63,7 @@ export async function openSession(
     leaseDurationMs: settings.leaseDurationMs,
     clusterDomain: settings.clusterDomain,
     logRetention: settings.logRetention,
-    judging: options.judging ?? recordedRequests({ nats: settings.nats }),
+    judging: options.judging ?? recordedRequests({ nats: settings.nats, collected }),
     notify,
     onFault: (error) => plane.writer.fail(error),
     onWait: (reason) => health.set('log', reason ?? 'being read'),
@@ -74,7 +78,7 @@ function clusterParts(
   plane: StartedPlane,
   { openLedger }: OpenedLog,
 ): ClusterParts {
-  const { client, settings, isInCluster, series, listen, notify } = options
+  const { client, settings, isInCluster, series, records, listen, notify } = options
   const onNotice = (text: string) => notify('warn', text)
   const warnings = {
     ...warningHost(plane, settings.clusterDomain),
@@ -101,6 +105,7 @@ function clusterParts(
     isBehind: (position) => plane.isBehind(position),
     verify: verifyServiceAccount(client, isInCluster),
     ...(series && { series }),
+    ...(records && { onRecords: records.take }),
     ...(listen && { listen }),
     ...(settings.xdsTls && { tls: servedCertificate(settings.xdsTlsDir, onNotice) }),
     onNotice,

@@ -9,6 +9,8 @@ interface RecordPlaces {
   readonly folder?: string | undefined
   /** NATS servers that have the records of all proxies. They are used instead of the folder. */
   readonly nats?: string | undefined
+  /** Returns the blocks that proxies have sent to this process, newest first. */
+  readonly collected?: (() => readonly Buffer[]) | undefined
   readonly settings?: JudgeOptions['simulator']['settings']
 }
 
@@ -21,6 +23,7 @@ const maxBytes = 16 * 1024 * 1024
 export function recordedRequests({
   folder,
   nats,
+  collected,
   settings,
 }: RecordPlaces): Pick<JudgingOptions, 'records' | 'simulator'> {
   const simulator = () => {
@@ -28,6 +31,9 @@ export function recordedRequests({
     return { ...(settings && { settings }), ...(digestKey && { digestKey }) }
   }
   if (nats !== undefined) return { simulator, records: () => published(nats) }
+  if (collected !== undefined) {
+    return { simulator, records: async () => () => newestOf(collected()) }
+  }
   if (folder === undefined) return {}
   return { simulator, records: async () => () => newestIn(folder) }
 }
@@ -56,13 +62,15 @@ async function published(servers: string): Promise<JudgeOptions['records']> {
   } catch (error) {
     if (!(error instanceof LogError && error.code === 'foreign')) throw error
   }
-  return function* () {
-    let left = maxRequests
-    for (const bytes of blocks.toReversed()) {
-      for (const result of readBlocks(bytes, 'a message')) {
-        if (left-- <= 0) return
-        if ('decision' in result) yield result.decision
-      }
+  return () => newestOf(blocks.toReversed())
+}
+
+function* newestOf(blocks: readonly Buffer[]): ReturnType<typeof readNewest> {
+  let left = maxRequests
+  for (const bytes of blocks) {
+    for (const result of readBlocks(bytes, 'a message')) {
+      if (left-- <= 0) return
+      if ('decision' in result) yield result.decision
     }
   }
 }

@@ -23,6 +23,7 @@ import type { HolderReport } from '../../ground/model/budgets.ts'
 import type { EndedEntry, EndedReport } from '../../ground/model/ended-sessions.ts'
 import type { ListReport } from '../../ground/model/mcp-lists.ts'
 import type { ObjectName } from '../../ground/model/names.ts'
+import type { RecordReport } from '../../ground/model/record-report.ts'
 import type { ResourceKey } from '../../ground/model/resources.ts'
 import type { SeriesReport, StoredSeries } from '../../ground/model/series.ts'
 import type { Rejection } from './channel.ts'
@@ -80,6 +81,8 @@ export interface DeltaRequest {
   readonly series?: SeriesReport
   /** Sessions of users that have ended; the message has nothing else. */
   readonly ended?: EndedReport
+  /** Decision records of the proxy; the message has nothing else. */
+  readonly records?: RecordReport
   /** Whether the proxy is shutting down; the message has nothing else. */
   readonly isLeaving?: boolean
   readonly typeUrl: string
@@ -204,7 +207,7 @@ export function encodeRequest(request: DeltaRequest): Uint8Array<ArrayBuffer> {
 export function decodeRequest(bytes: Uint8Array): DeltaRequest {
   const message = fromBinary(DeltaDiscoveryRequestSchema, bytes)
   const { node, typeUrl, initialResourceVersions, responseNonce: nonce, errorDetail } = message
-  const { ledgerReport, listReport, seriesReport, endedReport, isLeaving } = message
+  const { ledgerReport, listReport, seriesReport, endedReport, recordReport, isLeaving } = message
   const known = node === undefined ? undefined : decodeNode(node)
   const position = Number(textOf(node?.metadata, 'POSITION') ?? Number.NaN)
   const detail = errorDetail?.details.find((any) => any.typeUrl === rejectionsTypeUrl)
@@ -218,6 +221,9 @@ export function decodeRequest(bytes: Uint8Array): DeltaRequest {
       series: { periodMs: seriesReport.periodMs, frames: seriesReport.frames },
     }),
     ...(endedReport.length > 0 && { ended: decodeEndedReport(endedReport) }),
+    ...(recordReport !== undefined && {
+      records: { block: recordReport.block, isRepeated: recordReport.isRepeated },
+    }),
     ...(isLeaving && { isLeaving }),
     typeUrl,
     versions: new Map(Object.entries(initialResourceVersions)),
@@ -256,6 +262,9 @@ export const encodeEndedRequest = (report: EndedReport): Uint8Array<ArrayBuffer>
     DeltaDiscoveryRequestSchema,
     create(DeltaDiscoveryRequestSchema, { endedReport: encodeEnded(report) }),
   )
+
+export const encodeRecordRequest = (recordReport: RecordReport): Uint8Array<ArrayBuffer> =>
+  toBinary(DeltaDiscoveryRequestSchema, create(DeltaDiscoveryRequestSchema, { recordReport }))
 
 export const encodeSeriesRequest = (seriesReport: SeriesReport): Uint8Array<ArrayBuffer> =>
   toBinary(DeltaDiscoveryRequestSchema, create(DeltaDiscoveryRequestSchema, { seriesReport }))

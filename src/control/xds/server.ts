@@ -19,6 +19,7 @@ import type { ConnectLedger } from '../../ground/model/budgets.ts'
 import type { EndedEntry, EndedReport } from '../../ground/model/ended-sessions.ts'
 import type { ListReport } from '../../ground/model/mcp-lists.ts'
 import type { ObjectName } from '../../ground/model/names.ts'
+import type { RecordReport } from '../../ground/model/record-report.ts'
 import type { DesiredDelta, ResourceKey } from '../../ground/model/resources.ts'
 import type { ConnectSeries, SeriesConnection } from '../../ground/model/series.ts'
 import {
@@ -50,17 +51,14 @@ export interface XdsServerOptions {
   readonly tls?: TlsSource
   /** How streams are received. If omitted, over gRPC. */
   readonly listen?: Listen
-  /**
-   * Whether this replica has not published a position yet that a proxy has from another one. Such a proxy
-   * is refused, so that it does not go back to an older configuration. If omitted, none is.
-   */
+  /** Whether this replica is behind a position that a proxy has. Such a proxy is refused. If omitted, none is. */
   readonly isBehind?: (position: number) => Promise<boolean>
   /** The ledger of budgets. If omitted, proxies get no allowances. */
   readonly ledger?: ConnectLedger
-  /** Receives what MCP servers list. */
+  /** These receive what MCP servers list, which sessions of users have ended, and decision records. */
   readonly onList?: (proxy: string, report: ListReport) => void
-  /** Receives which sessions of users have ended at a proxy. */
   readonly onEnded?: (proxy: string, report: EndedReport) => void
+  readonly onRecords?: (proxy: string, report: RecordReport) => void
   /** Returns who stores the time series of the proxy `namespace/gateway/name`. If omitted, they are not stored. */
   readonly series?: (proxy: string) => ConnectSeries
   /** How long a proxy may take to acknowledge a change before its stream is closed. Default 30 s. */
@@ -217,18 +215,18 @@ export class XdsServer {
   /** Takes a message of a proxy whose first request was accepted: a report, or an acknowledgement. */
   async #receive(connected: Connected, request: DeltaRequest): Promise<void> {
     const { session, holders, node } = connected
-    const { ledger, list, series, ended, isLeaving } = request
+    const { ledger, list, series, ended, records, isLeaving } = request
+    // Lists and endings are only taken if they are about the proxy's own Gateway.
     if (ledger !== undefined) holders.report(ledger)
     else if (list !== undefined) {
-      // Only about a backend of the proxy's own Gateway.
       if (session.has(`backend/${list.backend}`)) this.#options.onList?.(node.name, list)
     } else if (ended !== undefined) {
-      // Only about users of a policy of the proxy's own Gateway.
       if (session.signsInAt(ended)) this.#options.onEnded?.(node.name, ended)
     } else if (series !== undefined) {
       connected.series ??= this.#connectSeries(connected)
       connected.series?.report(series)
-    } else if (isLeaving === true) this.#retire(connected, 'the proxy is shutting down')
+    } else if (records !== undefined) this.#options.onRecords?.(node.name, records)
+    else if (isLeaving === true) this.#retire(connected, 'the proxy is shutting down')
     else await session.acknowledged(request)
   }
 

@@ -183,14 +183,15 @@ export const settings = {
   record: row(recordShare, {
     flag: 'record',
     env: 'SLUICE_RECORD',
-    defaultText: '`errors` for `sluice run`, `off` for `sluice proxy`',
-    doc: 'Requests whose decision is recorded. `errors`: those whose response has a status of 400 or more or is incomplete. A percentage adds that share of all others. Responses of recorded requests carry `x-request-id`.',
+    default: 'sample',
+    defaultText: '`sample`',
+    doc: 'Requests whose decision is recorded. `errors`: those whose response has a status of 400 or more or is incomplete. `sample` adds a small weighted sample of all others, and a percentage that share of them. Responses of failed requests, and of those that a percentage selects, carry `x-request-id`.',
   }),
   recordDir: row(path, {
     flag: 'record-dir',
     env: 'SLUICE_RECORD_DIR',
     defaultText: 'next to the event log, or `decisions` in `--state-dir`',
-    doc: 'Folder for the decision records.',
+    doc: 'Folder for the decision records. A proxy without one only sends a sample to the controller.',
   }),
   grantStore: row(text('a path, or a NATS address'), {
     flag: 'grant-store',

@@ -97,11 +97,11 @@ export const names: SettingType<readonly string[]> = {
   },
 }
 
-/** Which decisions to record: none, or all that fail and a share (0 to 1) of the others. */
-export const recordShare = type<'off' | number>(
-  '`off`, `errors`, a percentage such as `5%`, or `all`',
+/** Which decisions to record: none, a weighted sample, or all that fail and a share (0 to 1) of the others. */
+export const recordShare = type<'off' | 'sample' | number>(
+  '`off`, `sample`, `errors`, a percentage such as `5%`, or `all`',
   (text) => {
-    if (text === 'off') return text
+    if (text === 'off' || text === 'sample') return text
     if (text === 'errors') return 0
     if (text === 'all') return 1
     const [, percent] = /^(\d{1,3}(?:\.\d+)?)%$/.exec(text) ?? []

@@ -1,5 +1,5 @@
 /**
- * Collects decisions in blocks, and passes each block to the sink when it is full or after 100 ms. There
+ * Collects decisions in blocks, and passes each block to the sink when it is full or after a delay. There
  * are two blocks: while one is being written, the other one is filled. If both are full, decisions are
  * lost and counted. Requests never wait.
  */
@@ -8,8 +8,18 @@ import { blockFields } from './fields.ts'
 import { closeFrame, frameBytes } from './frame.ts'
 
 const blockBytes = 4 * mostDecisionBytes
-const flushAfterMs = 100
+const defaultFlushMs = 100
 export const formatVersion = 1
+
+/** Which requests are recorded: a weighted sample, or all that fail and this share (0 to 1) of the others. */
+export type RecordShare = 'sample' | number
+
+/** The text of the setting `record`. */
+export function settingText(share: RecordShare): string {
+  if (share === 'sample') return share
+  if (share <= 0) return 'errors'
+  return share >= 1 ? 'all' : `${Number((share * 100).toPrecision(6))}%`
+}
 
 /** Stores whole blocks. The caller must not change the bytes until `done` is called. */
 export interface BlockSink {
@@ -25,8 +35,9 @@ interface DecisionLogOptions {
   readonly sink: BlockSink
   /** Identifies the key of the digests. */
   readonly digestKey: string
-  /** Share of the requests without an error that are recorded, from 0 to 1. */
-  readonly share: number
+  readonly share: RecordShare
+  /** Time after which a block is written even if it is not full. Default 100. */
+  readonly flushMs?: number
   /** Milliseconds since the Unix epoch. */
   readonly now: () => number
 }
@@ -78,7 +89,8 @@ export class DecisionLog {
     block.uint(blockFields.worker, worker)
     block.double(blockFields.baseMs, this.#baseMs)
     block.text(blockFields.digestKey, digestKey)
-    block.double(blockFields.share, share)
+    block.double(blockFields.share, share === 'sample' ? 0 : share)
+    block.text(blockFields.setting, settingText(share))
     block.uint(blockFields.lost, this.#unreported)
     this.#unreported = 0
     this.#flushSoon()
@@ -90,7 +102,7 @@ export class DecisionLog {
       this.#timer = undefined
       this.flush()
       if (!this.#filling.isEmpty) this.#flushSoon()
-    }, flushAfterMs).unref()
+    }, this.#options.flushMs ?? defaultFlushMs).unref()
   }
 
   /** Passes the block to the sink, unless it is empty or the previous one is still being written. */

@@ -10,7 +10,7 @@ import {
   type Note,
   type Plan,
 } from '../../../proto/gen/decisions_pb.ts'
-import { formatVersion } from './decision-log.ts'
+import { formatVersion, settingText } from './decision-log.ts'
 import { framesOf } from './frame.ts'
 import type { RecordedAttempt, RecordedDecision, RecordedHeader, RecordedStep } from './record.ts'
 import { decisionFiles } from './ring.ts'
@@ -165,12 +165,6 @@ function* readBlock(bytes: Uint8Array): Generator<RecordedDecision> {
   for (const decision of block.decisions) yield reader.read(decision)
 }
 
-/** The text of the setting `record` that means this share. */
-function settingOf(share: number): string {
-  if (share <= 0) return 'errors'
-  return share >= 1 ? 'all' : `${Number((share * 100).toPrecision(6))}%`
-}
-
 class BlockReader {
   readonly #block: Block
   readonly #plans: readonly (readonly PlannedStep[])[]
@@ -183,13 +177,16 @@ class BlockReader {
   read(decision: Decision): RecordedDecision {
     const { proxy, worker, baseMs, share } = this.#block
     const { id, startedUs, position, attempts } = decision
+    const setting = this.#block.setting || (share === undefined ? undefined : settingText(share))
+    const weight = this.#weight(decision)
     return {
       id,
       ...(decision.isCut && { isCut: true as const }),
       time: new Date(baseMs + Number(startedUs) / 1000).toISOString(),
       proxy,
       worker,
-      ...(share !== undefined && { setting: settingOf(share) }),
+      ...(setting !== undefined && { setting }),
+      ...(weight !== 1 && { weight }),
       position: Number(position),
       request: this.#request(decision),
       route: this.#route(decision),
@@ -198,6 +195,14 @@ class BlockReader {
       response: this.#response(decision),
       details: this.#details(decision),
     }
+  }
+
+  /** Blocks without a setting have no weights: requests without an error were recorded with the share of the block. */
+  #weight({ weight, status, ending }: Decision): number {
+    if (weight > 0) return weight
+    const { setting, share = 1 } = this.#block
+    const isFailure = status === 0 || status >= 400 || this.#text(ending) !== 'complete'
+    return setting !== '' || isFailure || share === 0 ? 1 : 1 / share
   }
 
   #attempt({ endpoint, failure, provider, group }: Attempt): RecordedAttempt {

@@ -43,8 +43,10 @@ export interface RecordedDecision {
   readonly time: string
   readonly proxy: string
   readonly worker: number
-  /** Setting under which the record was made: `errors`, `all`, or a share such as `5%`. Old records lack it. */
+  /** Setting under which the record was made: `sample`, `errors`, `all`, or a share such as `5%`. Old records lack it. */
   readonly setting?: string
+  /** Number of requests that the record stands for; omitted if it is 1. */
+  readonly weight?: number
   /** Log position of the configuration in force. */
   readonly position: number
   readonly request: {

@@ -36,12 +36,15 @@ export interface RequestChange {
 
 export interface ChangeGroup extends RequestChange {
   readonly count: number
+  /** About how many requests the records of the group stand for; omitted if each stands for itself. */
+  readonly represented?: number
   readonly examples: readonly Example[]
 }
 
 interface UndecidedGroup {
   readonly reason: string
   readonly count: number
+  readonly represented?: number
   readonly examples: readonly Example[]
 }
 
@@ -50,6 +53,12 @@ export interface RequestChanges {
   readonly unchanged: number
   readonly changed: number
   readonly undecided: number
+  /** About how many requests these records stand for; omitted if each stands for itself. */
+  readonly represented?: {
+    readonly total: number
+    readonly changed: number
+    readonly undecided: number
+  }
   /** The worst kinds first, then the largest groups. */
   readonly groups: readonly ChangeGroup[]
   readonly undecidedGroups: readonly UndecidedGroup[]
@@ -63,6 +72,11 @@ interface ComparedRecords {
   readonly settings: readonly string[]
   /** Whether requests may have passed without a record, so that the change was not tested with them. */
   readonly isPartial: boolean
+  /**
+   * A change that affects a smaller share of the requests than this, from 0 to 1, may not show: the probability that
+   * it does is less than 95 %. Set if the records are a sample of all requests.
+   */
+  readonly leastVisible?: number
 }
 
 const maxExamples = 5
@@ -70,8 +84,12 @@ const maxExamples = 5
 const maxGroups = 1_000
 const otherGroups = `they are in none of the first ${maxGroups} groups`
 
+/** By the rule of three: if none of n requests changes, at most 3/n of all do, with a confidence of 95 %. */
+const ruleOfThree = 3
+
 interface Members {
   count: number
+  represented: number
   readonly examples: Example[]
 }
 
@@ -84,23 +102,27 @@ class Groups<Group> {
     this.#others = others
   }
 
-  add(group: Group, example: Example): void {
+  add(group: Group, example: Example, weight: number): void {
     const key = JSON.stringify(group)
     const known = this.#groups.get(key)
     if (known === undefined && this.#groups.size >= maxGroups && group !== this.#others) {
-      this.add(this.#others, example)
+      this.add(this.#others, example, weight)
       return
     }
-    const found = known ?? { group, count: 0, examples: [] }
+    const found = known ?? { group, count: 0, represented: 0, examples: [] }
     if (known === undefined) this.#groups.set(key, found)
     found.count++
+    found.represented += weight
     if (found.examples.length < maxExamples) found.examples.push(example)
   }
 
-  list(): (Group & Members)[] {
-    return [...this.#groups.values()].map(({ group, count, examples }) => {
-      return { ...group, count, examples }
-    })
+  list(): (Group & Omit<Members, 'represented'> & { readonly represented?: number })[] {
+    return [...this.#groups.values()]
+      .sort((a, b) => b.represented - a.represented)
+      .map(({ group, count, represented, examples }) => {
+        const about = Math.round(represented)
+        return { ...group, count, ...(about !== count && { represented: about }), examples }
+      })
   }
 }
 
@@ -112,6 +134,9 @@ export class RequestTally {
   #total = 0
   #changed = 0
   #undecided = 0
+  /** Sums of weights. */
+  readonly #represented = { total: 0, changed: 0, undecided: 0 }
+  #squares = 0
   readonly #changes = new Groups<RequestChange>({
     kinds: [],
     cause: otherGroups,
@@ -126,39 +151,68 @@ export class RequestTally {
     this.#settings.add(setting)
   }
 
-  unchanged(count = 1): void {
-    this.#total += count
+  /** The weight of a record is the number of requests that it stands for. */
+  unchanged(weight = 1): void {
+    this.#count(weight)
   }
 
-  changed(change: RequestChange, example: Example): void {
-    this.#total++
+  changed(change: RequestChange, example: Example, weight = 1): void {
+    this.#count(weight)
     this.#changed++
-    this.#changes.add(change, example)
+    this.#represented.changed += weight
+    this.#changes.add(change, example, weight)
   }
 
-  undecided(reason: string, example: Example): void {
-    this.#total++
+  undecided(reason: string, example: Example, weight = 1): void {
+    this.#count(weight)
     this.#undecided++
-    this.#reasons.add({ reason }, example)
+    this.#represented.undecided += weight
+    this.#reasons.add({ reason }, example, weight)
+  }
+
+  #count(weight: number): void {
+    this.#total++
+    this.#represented.total += weight
+    this.#squares += weight * weight
   }
 
   /** The result for a folder of records, which may have none. */
   resultOfRecords(): RequestChanges {
     const settings = [...this.#settings].filter((setting) => setting !== undefined).sort()
     const isPartial = this.#settings.size !== 1 || !this.#settings.has('all')
-    return { ...this.result(), records: { settings, isPartial } }
+    const leastVisible = this.#leastVisible()
+    return {
+      ...this.result(),
+      records: { settings, isPartial, ...(leastVisible !== undefined && { leastVisible }) },
+    }
+  }
+
+  #leastVisible(): number | undefined {
+    const settings = [...this.#settings]
+    const isSample = !this.#settings.has(undefined) && !this.#settings.has('errors')
+    if (!isSample || settings.length === 0 || settings.every((one) => one === 'all'))
+      return undefined
+    // Records of different weights show as much as this number of records of the same weight.
+    const records = this.#represented.total ** 2 / this.#squares
+    return Math.min(1, ruleOfThree / records)
   }
 
   result(): RequestChanges {
     const [total, changed, undecided] = [this.#total, this.#changed, this.#undecided]
-    const byCount = (a: Members, b: Members) => b.count - a.count
+    const { total: all, changed: some, undecided: others } = this.#represented
+    const represented = {
+      total: Math.round(all),
+      changed: Math.round(some),
+      undecided: Math.round(others),
+    }
     return {
       total,
       unchanged: total - changed - undecided,
       changed,
       undecided,
-      groups: this.#changes.list().sort((a, b) => rankOf(a) - rankOf(b) || byCount(a, b)),
-      undecidedGroups: this.#reasons.list().sort(byCount),
+      ...(represented.total !== total && { represented }),
+      groups: this.#changes.list().sort((a, b) => rankOf(a) - rankOf(b)),
+      undecidedGroups: this.#reasons.list(),
     }
   }
 }

@@ -241,10 +241,23 @@ class Trial {
   }
 }
 
+/** Records, and the number of requests that they stand for. */
+interface Count {
+  records: number
+  requests: number
+}
+
+const newCount = (): Count => ({ records: 0, requests: 0 })
+
+function addTo(count: Count, weight: number): void {
+  count.records++
+  count.requests += weight
+}
+
 /** Counts what the changes do to the requests of each protected Gateway. */
 class TriedRequests {
   readonly #protections: ReadonlyMap<string, Protection>
-  readonly #counts = new Map<string, { total: number; refused: number; undecided: number }>()
+  readonly #counts = new Map<string, Record<'total' | 'refused' | 'undecided', Count>>()
   readonly #tally = new RequestTally()
   readonly #hash = createHash('sha256')
   readonly #settings = new Set<string>()
@@ -254,26 +267,26 @@ class TriedRequests {
   constructor(protections: ReadonlyMap<string, Protection>) {
     this.#protections = protections
     for (const gateway of protections.keys()) {
-      this.#counts.set(gateway, { total: 0, refused: 0, undecided: 0 })
+      this.#counts.set(gateway, { total: newCount(), refused: newCount(), undecided: newCount() })
     }
   }
 
   add(record: RecordedDecision, { outcome, difference }: ComparedRequest): void {
     const counts = this.#counts.get(outcome.gateway ?? record.route.gateway ?? '')
     if (counts === undefined) return
-    counts.total++
-    const { id, time, setting = 'errors' } = record
+    const { id, time, setting = 'errors', weight = 1 } = record
+    addTo(counts.total, weight)
     this.#hash.update(`${id} ${time}\n`)
     this.#settings.add(setting)
     if (this.#from === undefined || time < this.#from) this.#from = time
     if (this.#to === undefined || time > this.#to) this.#to = time
-    if (difference === undefined) this.#tally.unchanged()
+    if (difference === undefined) this.#tally.unchanged(weight)
     else if ('undecided' in difference) {
-      counts.undecided++
-      this.#tally.undecided(difference.undecided, exampleOf(record))
+      addTo(counts.undecided, weight)
+      this.#tally.undecided(difference.undecided, exampleOf(record), weight)
     } else {
-      if (difference.change.kinds.includes('allow-to-deny')) counts.refused++
-      this.#tally.changed(difference.change, exampleOf(record))
+      if (difference.change.kinds.includes('allow-to-deny')) addTo(counts.refused, weight)
+      this.#tally.changed(difference.change, exampleOf(record), weight)
     }
   }
 
@@ -281,12 +294,15 @@ class TriedRequests {
     const unmet: UnmetCondition[] = []
     for (const [gateway, { total, refused, undecided }] of this.#counts) {
       const protection = this.#protections.get(gateway)
-      if (protection === undefined || total === 0) continue
+      if (protection === undefined || total.records === 0) continue
       const { maxRefused, maxUndecided } = protection
-      const add = (condition: string, count: number, what: string, most: string) => {
-        if (count <= shareOf(most) * total) return
-        const share = `${Number(((count / total) * 100).toPrecision(2))}%`
-        const message = `${count} of ${total} recorded requests to Gateway ${gateway} (${share}) ${what}; at most ${most} may`
+      const add = (condition: string, count: Count, what: string, most: string) => {
+        if (count.requests <= shareOf(most) * total.requests) return
+        const share = `${Number(((count.requests / total.requests) * 100).toPrecision(2))}%`
+        const isSample = total.requests !== total.records
+        const all = `${Math.round(count.requests)} of ${Math.round(total.requests)}`
+        const meant = isSample ? `, which stand for about ${all} (${share}),` : ` (${share})`
+        const message = `${count.records} of ${total.records} recorded requests to Gateway ${gateway}${meant} ${what}; at most ${most} may`
         unmet.push({ condition, gateway, message })
       }
       add('maxRefused', refused, 'would be refused or unrouted', maxRefused)
@@ -302,7 +318,7 @@ class TriedRequests {
   sample(): JudgedSample {
     const all = [...this.#counts.values()]
     const sum = (field: 'total' | 'refused' | 'undecided') =>
-      all.reduce((total, one) => total + one[field], 0)
+      all.reduce((total, one) => total + one[field].records, 0)
     const limits = this.#limits()
     return {
       requests: sum('total'),

@@ -36,6 +36,7 @@ import type { LogLevel } from '../parts.ts'
 import { openControllerLog } from './controller-log.ts'
 import { ControllerHealth } from './health.ts'
 import { ControllerMetrics } from './metrics.ts'
+import { CollectedRecords } from './records.ts'
 import { ControllerSeries } from './series.ts'
 
 interface ControllerOptions {
@@ -60,6 +61,8 @@ export class Controller {
   #session: ControllerSession | undefined
   /** The time series that proxies report. Sessions share them. */
   #series: ControllerSeries | undefined
+  /** The decision records that proxies send. */
+  readonly #records: CollectedRecords
   #running: Promise<void> = Promise.resolve()
   readonly #ending = new AbortController()
   /** Whether any session has served. If so, failures of later sessions are retried. */
@@ -70,6 +73,7 @@ export class Controller {
   constructor(options: ControllerOptions) {
     const { settings, version, notify } = options
     this.#options = options
+    this.#records = new CollectedRecords({ nats: settings.nats, notify })
     this.#client = new KubeClient(options.cluster)
     this.#xdsAddress = settings.xdsAddress
     this.#health = new ControllerHealth(() => notify('info', 'ready'))
@@ -118,6 +122,7 @@ export class Controller {
     this.#ending.abort()
     await this.#running
     await this.#series?.close()
+    await this.#records.close()
     await Promise.all(this.#servers.map((server) => server?.close()))
     this.#options.cluster.close()
   }
@@ -157,7 +162,7 @@ export class Controller {
     const folder = nats === undefined && log.path !== undefined ? `${log.path}.series` : undefined
     this.#series ??= new ControllerSeries({ nats, folder, notify })
     const { connect: series } = this.#series
-    const parts = { ...this.#sessionOptions(owners), series }
+    const parts = { ...this.#sessionOptions(owners), series, records: this.#records }
     const session = await openSession(parts, log, this.#ending.signal)
     try {
       await session.start()

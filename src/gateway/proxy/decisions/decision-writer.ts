@@ -66,6 +66,7 @@ export class DecisionWriter {
     access: AccessRecord,
     path: string,
     startedUs: number,
+    weight: number,
   ): void {
     this.#prepareRequest(block, context, access)
     this.#prepareOutcome(block, context, access)
@@ -82,6 +83,7 @@ export class DecisionWriter {
     this.#writeOutcome(block, context, access)
     if (this.#hasFindings) this.#writeFindings(block, context)
     block.flag(decisionFields.isCut, block.isCut || this.#headers.isCut)
+    if (weight !== 1) block.double(decisionFields.weight, weight)
     block.end(at)
   }
 

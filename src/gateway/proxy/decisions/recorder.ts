@@ -5,17 +5,19 @@
 
 import { changeQuery } from '../../../ground/base/query-string.ts'
 import { redacted } from '../../../ground/secrets/credential-names.ts'
-import type { DecisionLog } from '../../../past/decisions/decision-log.ts'
+import type { DecisionLog, RecordShare } from '../../../past/decisions/decision-log.ts'
 import { idHeader, type RequestContext, type RequestNamer } from '../request/request-context.ts'
 import type { AccessRecord } from '../telemetry/types.ts'
 import { DecisionWriter } from './decision-writer.ts'
 import type { ReceivedHeaders } from './received-headers.ts'
+import type { Sampler } from './sampler.ts'
 
 interface RecorderOptions {
   readonly log: DecisionLog
   readonly headers: ReceivedHeaders
-  /** Share of successful requests to record, 0 to 1. All failed requests are recorded. */
-  readonly share: number
+  readonly share: RecordShare
+  /** If the share is `sample`: what selects the requests, and the log for those that did not fail. */
+  readonly sample?: { readonly sampler: Sampler; readonly log: DecisionLog }
   /** Names of further query parameters that carry credentials, in lower case. */
   readonly hidden: ReadonlySet<string>
   readonly random: () => number
@@ -41,11 +43,16 @@ export class DecisionRecorder implements RequestNamer {
     this.#writer = new DecisionWriter(options.headers)
   }
 
+  /** Requests that are recorded for a sample are chosen at their end. Their responses have no id. */
   idFor(context: RequestContext, status: number): string | undefined {
-    const { share, random } = this.#options
-    if (status < 400 && (share === 0 || (share < 1 && random() >= share))) return undefined
+    if (status < 400 && !this.#isChosen()) return undefined
     context.requestId ??= this.#idOf(context)
     return context.requestId
+  }
+
+  #isChosen(): boolean {
+    const { share, random } = this.#options
+    return share !== 'sample' && share > 0 && (share >= 1 || random() < share)
   }
 
   /** Returns the id of the client, or that of the upstream, whose support may ask for it, or a new one. */
@@ -60,20 +67,33 @@ export class DecisionRecorder implements RequestNamer {
 
   /** Records a completed request if it was sampled or has failed, or if its backend wants every record. */
   record(context: RequestContext, access: AccessRecord): void {
-    const { exchange } = context
-    if (context.requestId === undefined) {
-      const isSuccess = access.status > 0 && access.status < 400
-      const isWanted = access.record?.isAlwaysRecorded === true
-      if (isSuccess && exchange.ending === 'complete' && !isWanted) return
-      context.requestId = this.#idOf(context)
+    const { status } = access
+    const isFailure = status === 0 || status >= 400 || context.exchange.ending !== 'complete'
+    const isWanted = access.record?.isAlwaysRecorded === true
+    const { log, sample, share } = this.#options
+    if (isWanted || (sample === undefined && isFailure)) this.#write(log, context, access, 1)
+    else if (sample !== undefined) {
+      const weight = sample.sampler.weightOf(context, access, isFailure)
+      if (weight === 0) return
+      const bytes = this.#write(isFailure ? log : sample.log, context, access, weight)
+      sample.sampler.charge(isFailure, bytes)
+    } else if (context.requestId !== undefined) {
+      const isShare = typeof share === 'number' && share > 0
+      this.#write(log, context, access, isShare ? 1 / share : 1)
     }
-    const { log } = this.#options
+  }
+
+  /** Returns the number of bytes; 0 if the record is lost. */
+  #write(log: DecisionLog, context: RequestContext, access: AccessRecord, weight: number): number {
+    context.requestId ??= this.#idOf(context)
     const block = log.block()
-    if (block === undefined) return
-    const startedMs = timeOrigin + exchange.startedAt - log.baseMs
-    const path = this.#withoutHidden(access.path)
-    this.#writer.write(block, context, access, path, Math.round(startedMs * 1000))
+    if (block === undefined) return 0
+    const { used } = block
+    const startedMs = timeOrigin + context.exchange.startedAt - log.baseMs
+    const startedUs = Math.round(startedMs * 1000)
+    this.#writer.write(block, context, access, this.#withoutHidden(access.path), startedUs, weight)
     this.recorded++
+    return block.used - used
   }
 
   /** Hides the values of the query parameters that the setting names. */

@@ -26,6 +26,7 @@ import type { ConnectSeries, StoredSeries } from '../../../ground/model/series.t
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
 import type { LastGood } from './last-good.ts'
 import { ReceivedState } from './received-state.ts'
+import { RecordUplink } from './record-uplink.ts'
 import { ReportedLists } from './reported-lists.ts'
 import { ControllerStream, type ReceivedChange, type StreamOptions } from './stream.ts'
 
@@ -76,6 +77,7 @@ export class RemoteChannel implements ConfigChannel {
   /** Holders of budgets, with their last reports. */
   readonly #holders = new Map<string, RemoteHolder>()
   readonly #lists = new ReportedLists()
+  readonly #records: RecordUplink
   readonly #endedList = new EndedList()
   readonly #endedSubscribers = new Set<(entries: readonly EndedEntry[]) => void>()
   /** Reports of ended sessions that wait for a controller. */
@@ -114,7 +116,12 @@ export class RemoteChannel implements ConfigChannel {
       onOpen: (address) => this.#opened(address),
       onEnd: (address, why, wasOpen) => this.#ended(address, why, wasOpen),
     })
+    this.#records = new RecordUplink((report) => this.#stream.reportRecords(report))
   }
+
+  /** Keeps the newest decision records, and sends them to every controller that is connected. */
+  readonly reportRecords = (block: Uint8Array, isSample: boolean): void =>
+    this.#records.add(block, isSample)
 
   /** A number that changes with all activity. */
   get activity(): number {
@@ -158,6 +165,7 @@ export class RemoteChannel implements ConfigChannel {
     for (const report of this.#lists.takeWaiting()) this.#stream.reportList(report)
     for (const report of this.#waitingEnded.splice(0)) this.#stream.reportEnded(report)
     if (this.#series !== undefined) this.#stream.reportSeries(askForStored)
+    this.#records.connected()
     if (this.#isLeaving) this.#stream.sendLeaving()
   }
 

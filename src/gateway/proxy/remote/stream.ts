@@ -27,6 +27,7 @@ import {
   encodeLeavingRequest,
   encodeLedgerRequest,
   encodeListRequest,
+  encodeRecordRequest,
   encodeRequest,
   encodeSeriesRequest,
   type ProxyNode,
@@ -38,6 +39,7 @@ import { bufferOf } from '../../../ground/base/buffers.ts'
 import type { HolderReport } from '../../../ground/model/budgets.ts'
 import type { EndedEntry, EndedReport } from '../../../ground/model/ended-sessions.ts'
 import type { ListReport } from '../../../ground/model/mcp-lists.ts'
+import type { RecordReport } from '../../../ground/model/record-report.ts'
 import type { ResourceKey } from '../../../ground/model/resources.ts'
 import type { SeriesReport, StoredSeries } from '../../../ground/model/series.ts'
 
@@ -246,6 +248,13 @@ export class ControllerStream {
   reportEnded(report: EndedReport): boolean {
     if (!this.#isOpen || this.#connection === undefined) return false
     this.#connection.stream.write(encodeEndedRequest(report))
+    return true
+  }
+
+  /** Sends decision records. Returns false if no controller is connected. */
+  reportRecords(report: RecordReport): boolean {
+    if (!this.#isOpen || this.#connection === undefined) return false
+    this.#connection.stream.write(encodeRecordRequest(report))
     return true
   }
 

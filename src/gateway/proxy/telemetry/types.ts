@@ -14,6 +14,8 @@ export type VisitField = (name: string, value: string | number | undefined, isFr
 export interface BackendRecord {
   /** Whether a decision is recorded whatever the share of successful requests is. */
   readonly isAlwaysRecorded?: boolean
+  /** Name of the model that the client asked for. */
+  readonly model?: string | undefined
   /** Protocol for the access log. If omitted, it is the protocol of the connection. */
   readonly protocol?: string
   /** The record of another backend that the request was sent to by this one. */

@@ -4,18 +4,23 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { FieldDigests } from '../../../engines/core/field-digests.ts'
 import type { IoCore } from '../../../engines/core/io-core.ts'
 import { makeFolder } from '../../../ground/base/make-folder.ts'
-import { type BlockSink, DecisionLog } from '../../../past/decisions/decision-log.ts'
+import {
+  type BlockSink,
+  DecisionLog,
+  type RecordShare,
+} from '../../../past/decisions/decision-log.ts'
 import { digestKeyPath, FileRing } from '../../../past/decisions/ring.ts'
 import type { HeaderReferences } from '../config/header-references.ts'
 import { ReceivedHeaders } from '../decisions/received-headers.ts'
 import { DecisionRecorder } from '../decisions/recorder.ts'
+import { Sampler } from '../decisions/sampler.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
 
 /** Selects the requests to record, and the folder for the records. */
 export interface RecordOptions {
-  /** Share of successful requests to record, 0 to 1. All failed requests are recorded. */
-  readonly share: number
-  readonly folder: string
+  readonly share: RecordShare
+  /** If omitted, records are only published. */
+  readonly folder?: string
   /** Maximum size of the records of all workers. */
   readonly maxBytes: number
   /** Names of further header fields and query parameters that carry credentials, in lower case. */
@@ -35,11 +40,13 @@ export interface RecordSettings extends RecordOptions {
 const keyBytes = 16
 
 /**
- * Creates the folder and its key file if they do not exist, and returns the key. A full disk leaves an empty key
+ * Creates the folder and its key file if they do not exist, and returns the key. Without a folder, the key is new. A
+ * full disk leaves an empty key
  * file, which is written again.
  * @throws the system's error
  */
 export function openRecordFolder({ folder }: RecordOptions): Uint8Array {
+  if (folder === undefined) return randomBytes(keyBytes)
   makeFolder(folder, 0o700)
   const path = digestKeyPath(folder)
   try {
@@ -53,61 +60,93 @@ export function openRecordFolder({ folder }: RecordOptions): Uint8Array {
   return key
 }
 
-/** Appends blocks to the ring, and publishes a copy of each. */
-class PublishedRing implements BlockSink {
-  readonly #ring: FileRing
-  readonly #publish: (block: Uint8Array) => void
+type Publish = (block: Uint8Array, isSample: boolean) => void
 
-  constructor(ring: FileRing, publish: (block: Uint8Array) => void) {
+/** Appends blocks to a ring of files, publishes a copy of each, or both. */
+class WorkerSink implements BlockSink {
+  readonly #ring: FileRing | undefined
+  readonly #publish: ((block: Uint8Array) => void) | undefined
+
+  constructor(ring: FileRing | undefined, publish: ((block: Uint8Array) => void) | undefined) {
     this.#ring = ring
     this.#publish = publish
   }
 
   get isBusy(): boolean {
-    return this.#ring.isBusy
+    return this.#ring?.isBusy === true
   }
 
-  idle(): Promise<void> {
-    return this.#ring.idle()
+  async idle(): Promise<void> {
+    await this.#ring?.idle()
   }
 
   append(bytes: Buffer, length: number, done: (isWritten: boolean) => void): void {
-    this.#publish(new Uint8Array(bytes.subarray(0, length)))
-    this.#ring.append(bytes, length, done)
+    this.#publish?.(new Uint8Array(bytes.subarray(0, length)))
+    if (this.#ring === undefined) done(true)
+    else this.#ring.append(bytes, length, done)
+  }
+
+  async close(): Promise<void> {
+    await this.#ring?.close()
   }
 }
+
+interface OpenLog {
+  readonly log: DecisionLog
+  readonly sink: WorkerSink
+}
+
+/** Delay until a block of a sample is written. Its records come one by one, and share their texts in a block. */
+const sampleFlushMs = 1_000
 
 /** The records of one worker. */
 export class WorkerRecords {
   readonly #settings: RecordSettings
-  readonly #ring: FileRing
-  readonly #log: DecisionLog
+  readonly #worker: number
+  readonly #publish: Publish
+  readonly #log: OpenLog
+  /** The requests of a sample that did not fail. */
+  readonly #sample: OpenLog | undefined
   readonly #digests: FieldDigests
   #recorder: DecisionRecorder | undefined
 
   /** @throws the system's error if the folder cannot be read */
-  constructor(
-    settings: RecordSettings,
-    worker: number,
-    core: IoCore,
-    publish: (block: Uint8Array) => void,
-  ) {
+  constructor(settings: RecordSettings, worker: number, core: IoCore, publish: Publish) {
     this.#settings = settings
-    const { folder, maxBytes, workers, proxy, key, share, isPublished } = settings
-    const bytes = Math.floor(maxBytes / workers)
-    this.#ring = new FileRing({ folder, name: `worker-${worker}`, mostBytes: bytes })
-    const sink = isPublished ? new PublishedRing(this.#ring, publish) : this.#ring
+    this.#worker = worker
+    this.#publish = publish
+    this.#digests = new FieldDigests(core, settings.key)
+    this.#log = this.#openLog('worker')
+    this.#sample = settings.share === 'sample' ? this.#openLog('sample') : undefined
+  }
+
+  /** A sample has its own half of the space, so that many failures do not push it out. */
+  #openLog(name: 'worker' | 'sample'): OpenLog {
+    const { folder, maxBytes, workers, proxy, key, share, isPublished } = this.#settings
+    const worker = this.#worker
+    const mostBytes = Math.floor(maxBytes / workers / (share === 'sample' ? 2 : 1))
+    const ring =
+      folder === undefined
+        ? undefined
+        : new FileRing({ folder, name: `${name}-${worker}`, mostBytes })
+    const publish = (block: Uint8Array) => this.#publish(block, name === 'sample')
+    const sink = new WorkerSink(ring, isPublished ? publish : undefined)
     const digestKey = hash('sha256', key).slice(0, 8)
-    this.#log = new DecisionLog({ proxy, worker, sink, digestKey, share, now: Date.now })
-    this.#digests = new FieldDigests(core, key)
+    const flush = name === 'sample' ? { flushMs: sampleFlushMs } : {}
+    const options = { proxy, worker, sink, digestKey, share, now: Date.now, ...flush }
+    return { log: new DecisionLog(options), sink }
   }
 
   recorder(references: HeaderReferences): DecisionRecorder {
-    const hidden = new Set(this.#settings.hidden)
+    const { share, workers, hidden: names } = this.#settings
+    const hidden = new Set(names)
+    const sample = this.#sample
+    const sampler = new Sampler(workers, Math.random)
     this.#recorder = new DecisionRecorder({
-      log: this.#log,
+      log: this.#log.log,
       headers: new ReceivedHeaders(this.#digests, references, hidden),
-      share: this.#settings.share,
+      share,
+      ...(sample && { sample: { sampler, log: sample.log } }),
       hidden,
       random: Math.random,
       idPrefix: randomBytes(6).toString('hex'),
@@ -119,13 +158,15 @@ export class WorkerRecords {
     const one = (value: number) => [{ labels: [], values: [value] }]
     return {
       decisions_recorded_total: one(this.#recorder?.recorded ?? 0),
-      decisions_lost_total: one(this.#log.lost),
+      decisions_lost_total: one(this.#log.log.lost + (this.#sample?.log.lost ?? 0)),
     }
   }
 
-  /** Writes the last block and closes the file. */
+  /** Writes the last blocks and closes the files. */
   async close(): Promise<void> {
-    await this.#log.end()
-    await this.#ring.close()
+    for (const { log, sink } of [this.#log, ...(this.#sample ? [this.#sample] : [])]) {
+      await log.end()
+      await sink.close()
+    }
   }
 }

@@ -132,11 +132,12 @@ class Supervisor {
   }
 
   #openRecords(workers: number): RecordSettings | undefined {
-    const { records, publisher } = this.#options
+    const { records, publisher, reportRecords } = this.#options
     if (records === undefined) return undefined
     try {
       const key = openRecordFolder(records)
-      return { ...records, proxy: this.#name, workers, key, isPublished: publisher !== undefined }
+      const isPublished = (publisher ?? reportRecords) !== undefined
+      return { ...records, proxy: this.#name, workers, key, isPublished }
     } catch (thrown) {
       const error = thrown instanceof Error ? thrown : new Error(String(thrown))
       this.#emit({ type: 'not-recording', error })
@@ -227,6 +228,7 @@ class Supervisor {
         break
       case 'decisions':
         this.#options.publisher?.publish(message.block)
+        this.#options.reportRecords?.(message.block, message.isSample)
         break
       case 'fault':
         this.#emit({ type: 'fault', worker, message: message.message })

@@ -68,7 +68,7 @@ export type FromWorker =
   | { readonly type: 'released'; readonly port: PortName }
   | { readonly type: 'metrics'; readonly id: number; readonly snapshot: MetricsSnapshot }
   /** A block of decision records to publish. */
-  | { readonly type: 'decisions'; readonly block: Uint8Array }
+  | { readonly type: 'decisions'; readonly block: Uint8Array; readonly isSample: boolean }
   /** What an MCP server lists. */
   | { readonly type: 'list'; readonly report: ListReport }
   /** Sessions of users that have ended. */

@@ -112,7 +112,9 @@ function openRecords(
 ): WorkerRecords | undefined {
   if (record === undefined) return undefined
   try {
-    return new WorkerRecords(record, index, core, (block) => send({ type: 'decisions', block }))
+    return new WorkerRecords(record, index, core, (block, isSample) =>
+      send({ type: 'decisions', block, isSample }),
+    )
   } catch (error) {
     send({ type: 'fault', message: `decisions are not recorded: ${String(error)}` })
     return undefined

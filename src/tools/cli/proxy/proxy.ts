@@ -122,7 +122,7 @@ export async function proxy(flags: ProxyFlags, output: Output): Promise<number> 
   const traffic = trafficOptions(flags, {
     log,
     loopback: false,
-    records: { share: 'off', folder },
+    records: { folder, isCollected: true },
     seriesFolder: state.folder && join(state.folder, 'series'),
     stdio: stdioOf(settings),
     grants: state.folder && join(state.folder, 'grants.db'),
@@ -158,6 +158,8 @@ export async function proxy(flags: ProxyFlags, output: Output): Promise<number> 
     ledger: { connect: channel.connectLedger, isSole: false },
     reportList: channel.reportList,
     reportEnded: channel.reportEnded,
+    // With a publisher, the controller reads the records from the NATS server.
+    ...(traffic.publisher === undefined && { reportRecords: channel.reportRecords }),
     connectSeries: channel.connectSeries,
     moreMetrics: () => channel.metrics(),
   })

@@ -52,7 +52,7 @@ export async function run(options: RunOptions, output: Output): Promise<number> 
   const proxy = trafficOptions(options, {
     log,
     loopback: true,
-    records: { share: 0, folder: stateFolderOf(options, recordFolderOf), nats: options.nats },
+    records: { folder: stateFolderOf(options, recordFolderOf), nats: options.nats },
     seriesFolder: stateFolderOf(options, seriesFolderOf),
     ...(commands && { stdio: commands.settings }),
     grants: options.nats ?? stateFolderOf(options, grantFileOf),

@@ -59,10 +59,11 @@ interface TrafficContext {
   readonly loopback: boolean
   /** Settings that flags do not set; if omitted, they are read from the environment. */
   readonly texts?: SettingTexts
-  /** Which decisions are recorded and where, unless a setting says so. */
+  /** Where decisions are recorded, unless a setting says so. */
   readonly records: {
-    readonly share: 'off' | number
     readonly folder: string | undefined
+    /** Whether the controller collects a sample. Then it is only written to a folder that a setting names. */
+    readonly isCollected?: boolean
     /** NATS servers to which the records are also published. */
     readonly nats?: string
   }
@@ -184,14 +185,14 @@ function recordOptions(
   settings: Pick<ValuesOf<typeof table>, 'record' | 'recordDir' | 'recordHide' | 'recordMegabytes'>,
   byDefault: TrafficContext['records'],
 ): ProxyOptions['records'] {
-  const share = settings.record ?? byDefault.share
-  const folder = settings.recordDir ?? byDefault.folder
+  const { record: share } = settings
   if (share === 'off') return undefined
-  if (folder !== undefined) {
-    const maxBytes = settings.recordMegabytes * 1_000_000
-    return { share, folder, maxBytes, hidden: settings.recordHide }
-  }
-  if (settings.record === undefined) return undefined
+  const maxBytes = settings.recordMegabytes * 1_000_000
+  const bounds = { share, maxBytes, hidden: settings.recordHide }
+  const isCollected = share === 'sample' && byDefault.isCollected === true
+  const folder = settings.recordDir ?? (isCollected ? undefined : byDefault.folder)
+  if (folder !== undefined) return { ...bounds, folder }
+  if (share === 'sample') return isCollected ? bounds : undefined
   throw new UsageError('--record needs --record-dir')
 }
 

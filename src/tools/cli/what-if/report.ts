@@ -25,10 +25,13 @@ interface Section {
 const exampleText = ({ id, time, method, host, path }: Example): string =>
   printable(`${time} ${method} ${host}${path} (${id})`)
 
-const groupTitle = ({ from, to, count, cause }: ChangeGroup): string =>
-  printable(`${from} → ${to}, ${requestsText(count)}, because ${cause}`)
+const groupTitle = ({ from, to, count, represented, cause }: ChangeGroup): string =>
+  printable(`${from} → ${to}, ${requestsText(count, represented)}, because ${cause}`)
 
-const requestsText = (count: number): string => `${count} request${count === 1 ? '' : 's'}`
+function requestsText(count: number, represented?: number): string {
+  const about = represented === undefined ? '' : ` (about ${represented} by weight)`
+  return `${count} request${count === 1 ? '' : 's'}${about}`
+}
 
 function conditionText({ object, place, type, from, to }: ChangedCondition): string[] {
   const where = place === '' ? objectText(object) : `${objectText(object)}, ${place}`
@@ -84,8 +87,8 @@ function sectionsOf(report: WhatIfReport): Section[] {
     {
       title: 'Undecided requests',
       count: requests.undecided,
-      lines: requests.undecidedGroups.flatMap(({ reason, count, examples }) => [
-        `${requestsText(count)}: ${printable(reason)}`,
+      lines: requests.undecidedGroups.flatMap(({ reason, count, represented, examples }) => [
+        `${requestsText(count, represented)}: ${printable(reason)}`,
         ...examples.slice(0, 1).map((one) => `  ${exampleText(one)}`),
       ]),
     },
@@ -114,9 +117,11 @@ function sectionsOf(report: WhatIfReport): Section[] {
 }
 
 function summaryOf({ requests, hasRequests }: WhatIfReport, hasSections: boolean): string {
-  const { total, unchanged, changed, undecided } = requests
-  const counts = `${unchanged} unchanged, ${changed} changed, ${undecided} undecided`
-  const traffic = hasRequests ? [`${requestsText(total)}: ${counts}`] : []
+  const { total, unchanged, changed, undecided, represented } = requests
+  const about = (weight: number | undefined, count: number) =>
+    weight === undefined || weight === count ? '' : ` (about ${weight} by weight)`
+  const counts = `${unchanged} unchanged, ${changed} changed${about(represented?.changed, changed)}, ${undecided} undecided${about(represented?.undecided, undecided)}`
+  const traffic = hasRequests ? [`${requestsText(total, represented?.total)}: ${counts}`] : []
   return [...(hasSections ? [] : ['nothing changes']), ...traffic].join('; ')
 }
 
@@ -126,11 +131,17 @@ function caveatOf({ requests: { total, records } }: WhatIfReport): string[] {
   const remedy = 'To test all requests, record them with --record all.'
   if (total === 0) return [`There are no records, so no request was tested. ${remedy}`]
   const settings = records.settings.join(', ')
+  const made = settings === '' ? '' : ` (record: ${settings})`
+  if (records.leastVisible !== undefined) {
+    const share = `${Number((records.leastVisible * 100).toPrecision(2))}%`
+    return [
+      `The records have only a part of the traffic${made}. A change of less than about ${share} of the requests may not show. ${remedy}`,
+    ]
+  }
   const found =
     settings === 'errors'
       ? 'the records have only failed requests'
       : 'the records may have only a part of the traffic'
-  const made = settings === '' ? '' : ` (record: ${settings})`
   return [`Requests that passed may be untested: ${found}${made}. ${remedy}`]
 }
 

@@ -30,7 +30,7 @@ export async function compareRequests(
   const tally = new RequestTally()
   const records = recordsIn(folder, isIn, tally, report)
   if (Object.values(resources).every(({ length }) => length === 0)) {
-    for (const _ of records) tally.unchanged()
+    for (const { weight } of records) tally.unchanged(weight)
     return tally.resultOfRecords()
   }
   const requests = await RecordedRequests.open(states, resources, states.secrets, {
@@ -39,9 +39,10 @@ export async function compareRequests(
   })
   const compare = async (record: RecordedDecision): Promise<void> => {
     const { difference } = await requests.compare(record)
-    if (difference === undefined) tally.unchanged()
-    else if ('change' in difference) tally.changed(difference.change, exampleOf(record))
-    else tally.undecided(difference.undecided, exampleOf(record))
+    const { weight } = record
+    if (difference === undefined) tally.unchanged(weight)
+    else if ('change' in difference) tally.changed(difference.change, exampleOf(record), weight)
+    else tally.undecided(difference.undecided, exampleOf(record), weight)
   }
   await withCount('requests compared', async (add) => {
     for await (const record of counted(records, add)) await compare(record)

@@ -62,6 +62,10 @@ export class ModelRecord implements BackendRecord {
     this.inner = inner
   }
 
+  get model(): string | undefined {
+    return this.details.requestModel
+  }
+
   eachField(visit: VisitField): void {
     for (const { name, read } of modelFields) visit(name, read(this.details), false)
     eachRate(this.details.cost, visit)
