@@ -21,6 +21,7 @@ import { modernRequest, openModern, sendModern } from '../support/mcp-modern-cli
 import { useModernServer } from '../support/mcp-modern-server.ts'
 import { OrderedEventStore, useMcpServer } from '../support/mcp-server.ts'
 import { startUpstream } from '../support/upstream.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 const ssn = '123-45-6789'
 const received: unknown[] = []
@@ -280,6 +281,21 @@ describe('webhooks', () => {
     expect(await client.callTool({ name: 'secret' })).not.toHaveProperty('isError')
     await client.close()
   })
+})
+
+it('counts what guards have decided by policy and rule', async () => {
+  const url = /metrics: (\S+)/.exec(running.stderr)?.[1] ?? ''
+  const sample = (phase: string, rule: number, guard: string, action: string) =>
+    `sluice_mcp_guard_checks_total{policy="GatewayPolicy default/legacy",phase="${phase}",rule="${rule}",guard="${guard}",action="${action}"}`
+  const failed = 'phase="Request",rule="0",guard="webhook",action="Fail"'
+  const text = await waitFor('the last count', async () => {
+    const shown = await (await fetch(url)).text()
+    return shown.includes(failed) ? shown : undefined
+  })
+  expect(text).toContain(sample('Request', 1, 'regex', 'Reject'))
+  expect(text).toContain(sample('Response', 0, 'regex', 'Mask'))
+  expect(text).toContain(sample('Response', 0, 'regex', 'Allow'))
+  expect(text).not.toContain(ssn)
 })
 
 it('records what guards have found, without the text', async () => {

@@ -6,6 +6,7 @@ import { recordsIn } from '../support/decision-records.ts'
 import { useFixture, useFolder, useGateway } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
 import {
+  budget,
   gateway,
   type Manifest,
   mcpBackend,
@@ -96,6 +97,21 @@ const running = useGateway(() => {
       ...served('loops', [target('a', server), target('b', modern)], {
         calls: { repeats: { calls: 3, unit: 'Hours' } },
       }),
+      ...['budgeted', 'priced'].flatMap((name) => [
+        mcpBackend(name, [target('a', server), target('b', modern)]),
+        routeByPath(name),
+      ]),
+      budget('by-tool', 'HTTPRoute/budgeted', {
+        each: 'mcp.target + "/" + mcp.tool.name',
+        when: 'mcp.tool.arguments.text != "free"',
+        limit: { unit: 'Requests', amount: '2' },
+        window: { unit: 'Month' },
+      }),
+      budget('priced', 'HTTPRoute/priced', {
+        each: 'mcp.tool.name',
+        limit: { unit: 'USD', amount: '2' },
+        window: { unit: 'Month' },
+      }),
       ...served('cut', one, { calls: { maxResultSize: 2048, timeout: '500ms' } }),
       ...served('refused', one, { calls: { maxResultSize: 2048, largeResults: 'Refuse' } }),
       ...served('broken', [target('a', broken), target('b', modern)], {
@@ -165,6 +181,30 @@ describe('rate limits of calls', () => {
       },
     ]
     expect(asked).toMatchObject([entries('echo', 'x'), entries('echo', 'y')])
+  })
+})
+
+describe('budgets of calls', () => {
+  const client = useClient('budgeted')
+
+  it('count the calls of each tool for clients of both eras, also without settings for calls', async () => {
+    const echo = (text: string) => client.callTool({ name: 'a_echo', arguments: { text } })
+    const spent = isRefused('budget default/by-tool of 2 requests per month is exhausted')
+    for (const text of ['free', 'paid 1', 'paid 2', 'free']) {
+      expect(await echo(text)).not.toHaveProperty('isError')
+    }
+    expect(await echo('paid 3')).toMatchObject(spent)
+    expect(called).not.toContain('paid 3')
+    // What is not a call of a tool is not counted.
+    for (let at = 0; at < 3; at++) await client.listTools()
+    for (const wanted of [{}, {}, { isError: true, resultType: 'complete' }]) {
+      const { message } = await sendCall('budgeted', 'b_echo', { text: 'x' })
+      expect(message).toMatchObject({ result: wanted })
+    }
+  })
+
+  it('cannot be in money or tokens, which calls do not have', async () => {
+    expect((await fetch(at('priced'), { method: 'POST' })).status).toBe(500)
   })
 })
 
@@ -264,7 +304,7 @@ it('records every call and every finding with its reason, also if only errors ar
     loops: 2,
     open: 1,
   })
-  expect([by('size'), by('timeout')]).toEqual([1, 1])
+  expect([by('size'), by('timeout'), by('budget')]).toEqual([1, 1, 2])
   const notes = all.flatMap(({ steps }) => steps.flatMap(({ notes }) => notes)).join('\n')
   expect(notes).toContain('tools/list lists tool hidden of target only, whose definition')
   expect(notes).toContain('finding: 9 hidden characters')

@@ -24,7 +24,8 @@ const limit = object('BudgetLimit', {
     choice('BudgetUnit', {
       USD: 'what providers bill, by the prices of the model catalog',
       Tokens: 'input and output tokens of language models',
-      Requests: 'requests; if an expression reads `llm`, only those that reach a language model',
+      Requests:
+        'requests; if an expression reads `llm`, only those that reach a language model, and if one reads `mcp`, calls of MCP tools',
     }),
     'What is counted.',
   ),

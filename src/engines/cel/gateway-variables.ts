@@ -194,6 +194,7 @@ export const variableTable: ReadonlyMap<string, VariableEntry> = new Map<string,
       instead: 'use authorization or rateLimit of backend.mcp, or request.headers["mcp-name"]',
     },
   ],
+  ['mcpGuardrails', { stage: 'mcpMessage' }],
   [
     'a2a',
     {
@@ -283,6 +284,11 @@ export const expressionPoints = {
     title: '`rateLimit.global` with `unit: Tokens`',
     when: 'when token limits are checked, before the request is sent to a model',
     has: [...late, 'backend', 'modelRequest'],
+  },
+  budget: {
+    title: 'GatewayBudget',
+    when: 'when budgets are checked, before the request is sent to a model, or the call of a tool to its server',
+    has: [...late, 'backend', 'modelRequest', 'mcpMessage', 'mcpItem'],
   },
   backendCredentials: {
     title: '`backend.auth`',

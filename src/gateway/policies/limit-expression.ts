@@ -16,12 +16,15 @@ export class LimitExpression {
   readonly #expression: Expression
   /** Whether it reads what only the AI backend learns, such as `llm`. */
   readonly isLearned: boolean
+  /** Whether it reads `mcp`, so that it concerns calls of tools. */
+  readonly isOfCall: boolean
   /** Whether it reads what is known only once the request to a model is read: what is learned, or the body. */
   readonly isLate: boolean
 
   constructor(source: string) {
     this.#expression = new Expression(source)
     this.isLearned = !isAvailable(source, 'traffic')
+    this.isOfCall = this.#expression.mentions('mcp')
     this.isLate = this.#expression.request || this.isLearned
   }
 

@@ -112,6 +112,8 @@ function learnedValue(exchange: Exchange, name: string): CelResult | undefined {
       return learned.extauthz
     case 'extproc':
       return learned.extproc
+    case 'mcpGuardrails':
+      return learned.mcpGuardrails
     case 'identity':
       return identityOf(exchange)
     case 'llm':

@@ -55,6 +55,14 @@ export interface Spend {
   usd(): bigint | undefined
 }
 
+/** The budgets of one call of a tool. */
+export interface CallBudgets {
+  /** Reserves the call. Returns a refusal if a budget has too little. Expressions read `exchange`. */
+  count(exchange: Exchange): RespondVerdict | undefined | Promise<RespondVerdict | undefined>
+  /** Charges the call, or frees what it has reserved. Only the first call has an effect. */
+  end(wasServed: boolean): void
+}
+
 /** The budgets of a request. The AI backend calls them like token limits; see `TokenLimits`. */
 export interface RequestBudgets {
   /** Evaluates expressions on the request as the client sent it. */
@@ -64,6 +72,10 @@ export interface RequestBudgets {
     exchange: Exchange,
     estimate: Spend | undefined,
   ): RespondVerdict | undefined | Promise<RespondVerdict | undefined>
+  /** Whether there are budgets of calls of tools. */
+  readonly countsCalls: boolean
+  /** Returns the budgets for one call of a tool; undefined if there are none. */
+  forCall(): CallBudgets | undefined
   /** Charges a part of a request that goes on, such as a realtime session. */
   charge(spend: Spend): void
   /** Sets what the request has used; undefined if nothing was billed. It is charged when the exchange ends. */

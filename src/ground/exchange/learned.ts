@@ -40,6 +40,8 @@ export class Learned {
   extauthz: LearnedRecord | undefined
   /** Metadata from the external processor. */
   extproc: LearnedRecord | undefined
+  /** Metadata from the services that check MCP messages. */
+  mcpGuardrails: LearnedRecord | undefined
   /** Who the request belongs to by a policy `identity`; undefined without one. */
   ownIdentity: Readonly<Record<string, string>> | undefined
   #llm: LearnedRecord | (() => LearnedRecord | undefined) | undefined
@@ -106,6 +108,7 @@ export class Learned {
     this.basicAuth = undefined
     this.extauthz = undefined
     this.extproc = undefined
+    this.mcpGuardrails = undefined
     this.ownIdentity = undefined
     this.#llm = undefined
     this.llmRequest = undefined

@@ -306,6 +306,11 @@ const atLeastOneOf: readonly CaseGroup[] = [
       authorization,
       authentication: { jwks },
       promptGuard: { request: [{ regex }] },
+      guardrails: {
+        processors: [
+          { remote: { backendRef: { name: 'a', port: 80 } }, methods: { '*/list': 'Full' } },
+        ],
+      },
       toolGuard: {},
       rateLimit: { local: [{ requests: 1, unit: 'Minutes' }] },
       calls: { timeout: '1s' },

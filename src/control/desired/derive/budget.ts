@@ -1,4 +1,5 @@
 /** GatewayBudget: derives one resource for proxies per target. If it cannot be applied, its targets are closed. */
+import { compileCel } from '../../../engines/cel/index.ts'
 import { readUsd } from '../../../engines/messages/cost/money.ts'
 import { findPolicy } from '../../../gateway/policies/registry.ts'
 import { canonicalJson } from '../../../ground/base/canonical.ts'
@@ -29,7 +30,7 @@ export const budgetStage: Stage = {
     if (self.object === undefined) return refusedBudget(self, read)
     const spec = specOf<'GatewayBudget'>(self.object)
     const targets = resolveTargets(spec, self.ref.namespace, read)
-    const problems = expressionFindings('GatewayBudget', 'spec', spec)
+    const problems = [...expressionFindings('GatewayBudget', 'spec', spec), ...unitFindings(spec)]
     const misplaced = targets.flatMap(({ target }): Finding[] => {
       const message = sectionProblem('traffic', target)
       return message === undefined ? [] : [{ severity: 'closed', message }]
@@ -45,6 +46,19 @@ export const budgetStage: Stage = {
     })
     return outcome(self, config, closed === '' ? undefined : closed, usable, { accepted, targets })
   },
+}
+
+/** Calls of tools have no tokens, and no known cost. */
+function unitFindings({ limit, when, each }: GatewayBudgetSpec): Finding[] {
+  if (limit.unit === 'Requests') return []
+  const readsCalls = [when, each].some((source) => source !== undefined && readsTools(source))
+  const message = `spec.limit.unit: a budget that reads mcp counts calls of tools: use Requests instead of ${limit.unit}`
+  return readsCalls ? [{ severity: 'closed', message }] : []
+}
+
+function readsTools(source: string): boolean {
+  const compiled = compileCel(source)
+  return compiled.ok && compiled.value.variables.includes('mcp')
 }
 
 function configOf({ ref, uid, generation }: ObjectState, spec: GatewayBudgetSpec): BudgetConfig {

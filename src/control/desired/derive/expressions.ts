@@ -59,7 +59,7 @@ const conditionPoints: Points = { PreRouting: 'earlyExtAuth', PostRouting: 'traf
 
 /** When expressions run that belong to no policy, by kind and field. */
 const ownPoints: Readonly<Record<string, Readonly<Record<string, ExpressionPointName>>>> = {
-  GatewayBudget: { when: 'modelRequest', each: 'modelRequest' },
+  GatewayBudget: { when: 'budget', each: 'budget' },
   GatewayBackend: { source: 'traffic', when: 'mcpServer' },
   AgentgatewayModel: { source: 'traffic', when: 'traffic' },
 }

@@ -26,7 +26,7 @@ export interface ItemMethod {
   readonly type: McpItemType
 }
 
-type McpMethod =
+export type McpMethod =
   | ListMethod
   | ItemMethod
   | { readonly kind: 'initialize' }
@@ -83,6 +83,12 @@ const methods = new Map<string, McpMethod>([
   ['tasks/list', { kind: 'task' }],
   ['tasks/cancel', { kind: 'task' }],
 ])
+
+/** What a reference of `completion/complete` names. */
+export function completedItem(type: string | undefined): Omit<ItemMethod, 'kind'> | undefined {
+  if (type === 'ref/prompt') return { key: 'name', type: 'prompt' }
+  return type === 'ref/resource' ? { key: 'uri', type: 'resource' } : undefined
+}
 
 /** Methods that revision 2026-07-28 has removed. */
 const removedMethods = new Set([

@@ -19,8 +19,13 @@ const apply: PolicyApply<readonly BudgetConfig[]> = {
     if (host === undefined) return {}
     host.begin()
     const all = distinct(configs).map(boundBudget)
-    const bound = { early: all.filter(isEarly), late: all.filter((one) => !isEarly(one)) }
-    const needs = bodyNeeds(bound.early)
+    const others = all.filter((one) => !isOfCalls(one))
+    const bound = {
+      early: others.filter(isEarly),
+      late: others.filter((one) => !isEarly(one)),
+      calls: all.filter(isOfCalls),
+    }
+    const needs = bodyNeeds([...bound.early, ...bound.calls])
     const isWarning = all.some(({ config }) => config.softLimits?.some(({ header }) => header))
     return {
       onRequest: (exchange) => {
@@ -74,6 +79,9 @@ function boundBudget(config: BudgetConfig): BoundBudget {
 /** Only budgets of requests need no estimate. They wait for the AI backend if they read what it learns. */
 const isEarly = ({ config, when, each }: BoundBudget): boolean =>
   config.unit === 'Requests' && when?.isLearned !== true && each?.isLearned !== true
+
+const isOfCalls = ({ when, each }: BoundBudget): boolean =>
+  when?.isOfCall === true || each?.isOfCall === true
 
 function bodyNeeds(early: readonly BoundBudget[]): BodyNeeds | undefined {
   const reads = early.some(({ when, each }) => when?.readsBody === true || each?.readsBody === true)

@@ -6,6 +6,7 @@ import type {
   BudgetHost,
   BudgetRefusal,
   BudgetReservation,
+  CallBudgets,
   RequestBudgets,
   Spend,
 } from '../../../ground/exchange/budgets.ts'
@@ -28,7 +29,12 @@ export interface BoundBudgets {
   readonly early: readonly BoundBudget[]
   /** The others, which the AI backend reserves once it has read the request. */
   readonly late: readonly BoundBudget[]
+  /** Budgets of calls of tools, which MCP backends reserve for each call. */
+  readonly calls: readonly BoundBudget[]
 }
+
+/** Maximum number of calls of one exchange whose budgets are recorded: as many as a batch may have. */
+const maxRecordedCalls = 100
 
 /** What one budget has reserved. */
 interface Hold {
@@ -61,6 +67,8 @@ export class Budgets implements RequestBudgets {
   /** Undefined if it is not known, null if nothing was billed. */
   #spend: Spend | null | undefined
   #isOver = false
+  /** The latest calls. */
+  readonly #calls: Budgets[] = []
   #refused: Refused | undefined
 
   constructor(bound: BoundBudgets, host: BudgetHost, clock: Clock) {
@@ -80,7 +88,6 @@ export class Budgets implements RequestBudgets {
     }
   }
 
-  /** Reserves the budgets of requests, which need no estimate. */
   count(exchange: Exchange): RespondVerdict | undefined | Promise<RespondVerdict | undefined> {
     if (this.#hasCounted) return undefined
     this.#hasCounted = true
@@ -170,6 +177,19 @@ export class Budgets implements RequestBudgets {
     return budgetRefusal(config, value, found, times)
   }
 
+  get countsCalls(): boolean {
+    return this.#bound.calls.length > 0
+  }
+
+  forCall(): CallBudgets | undefined {
+    const { calls } = this.#bound
+    if (calls.length === 0) return undefined
+    const call = new Budgets({ early: calls, late: [], calls: [] }, this.#host, this.#clock)
+    this.#calls.push(call)
+    if (this.#calls.length > maxRecordedCalls) this.#calls.shift()
+    return call
+  }
+
   charge(spend: Spend): void {
     for (const hold of this.#holds) {
       const { config } = hold.budget
@@ -196,6 +216,7 @@ export class Budgets implements RequestBudgets {
 
   warn(headers: Pick<HeaderFields, 'add'>): void {
     if (this.#refused !== undefined) return
+    for (const call of this.#calls) call.warn(headers)
     for (const { budget, account } of this.#holds) {
       const { name, softLimits } = budget.config
       const { softLimit } = account
@@ -207,6 +228,7 @@ export class Budgets implements RequestBudgets {
   }
 
   eachField(visit: (name: string, value: string | undefined) => void): void {
+    for (const call of this.#calls) call.eachField(visit)
     for (const { budget, value, reserved, charged, isOver } of this.#holds) {
       const { config } = budget
       visit(`budget.${config.name}.verdict`, isOver ? 'over' : 'admitted')

@@ -111,7 +111,7 @@ function metadataOf(exchange: Exchange, metadata: Named | undefined): Record<str
 }
 
 /** Converts bigints to numbers, since numbers in a protobuf Struct are doubles. */
-function toObject(record: LearnedRecord): JsonObject {
+export function toObject(record: LearnedRecord): JsonObject {
   const text = JSON.stringify(record, (_, value) =>
     typeof value === 'bigint' ? Number(value) : value,
   )

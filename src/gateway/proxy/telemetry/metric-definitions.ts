@@ -123,6 +123,10 @@ export const metricDefinitions = {
     'Requests of A2A clients. `result` is `error` if the response was an error; `state` is that of the task, or the last one of a stream.',
     a2aLabels,
   ),
+  mcp_guard_checks_total: counter(
+    'Decisions of guards and processors about messages of MCP, by policy and rule, which is the position in its list, from 0. At most 2,000 combinations.',
+    ['policy', 'phase', 'rule', 'guard', 'action'],
+  ),
   mcp_tool_call_duration_seconds: histogram(
     'Duration of requests with calls of MCP tools. Only the first tools of which a call has succeeded have series of their own; all others are `_OTHER`.',
     toolLabels,

@@ -33,7 +33,7 @@ export function addDecisions(program: Command): void {
     )
     .option(
       '--refused-by [what]',
-      'only what MCP backends have refused: by rules, pinning, toolGuard, guard, rateLimit, repeats, circuitBreaker, approval, size, timeout, or by any of these',
+      'only what MCP backends have refused: by rules, pinning, toolGuard, guard, processor, rateLimit, budget, repeats, circuitBreaker, approval, size, timeout, or by any of these',
     )
     .option(
       '--since <time>',

@@ -1,9 +1,8 @@
 /** Metrics of requests to language models, by OpenTelemetry's conventions for generative AI. */
 import type { ServerExchange } from '../../../../engines/http/contracts/requests.ts'
 import { inputWithCache } from '../../../../engines/messages/chat.ts'
-import type { Step } from '../../../policies/define.ts'
-import { originOf, policyText } from '../../../proxy/config/policies.ts'
 import type { MetricsSnapshot } from '../../../proxy/telemetry/metric-definitions.ts'
+import { RuleCounts } from '../../../proxy/telemetry/rule-counts.ts'
 import { type Label, timedCounters } from '../../../proxy/telemetry/timed-counters.ts'
 import type {
   AccessRecord,
@@ -19,10 +18,6 @@ import { MoneyCounters } from './money-counters.ts'
 /** Maximum number of models with their own label value; clients may send any name. */
 const maxModels = 200
 const maxNameLength = 128
-/** Maximum number of label combinations of rules of guards. */
-const maxRules = 2_000
-/** Value of all labels of the combinations beyond a limit. */
-const overflow = 'overflow'
 /** Label value of all other models. */
 const otherModels = '_OTHER'
 
@@ -40,8 +35,7 @@ export class ModelTelemetry implements BackendTelemetry {
   readonly #identities = new IdentityCounters()
   readonly #lookups = timedCounters('model_cost_lookups_total')
   readonly #checks: Counts = new Map()
-  readonly #ruleChecks: Counts = new Map()
-  readonly #policies = new WeakMap<Step, string>()
+  readonly #ruleChecks = new RuleCounts()
   readonly #ejections: Counts = new Map()
   readonly #ejected = new Map<string, Ejection>()
   readonly #list: Label[] = []
@@ -75,19 +69,7 @@ export class ModelTelemetry implements BackendTelemetry {
 
   #countCheck({ phase, guard, action, step, at }: GuardCheck): void {
     count(this.#checks, [phase, guard, action])
-    const labels = [this.#policyOf(step), phase, `${at}`, guard, action]
-    const isFull = this.#ruleChecks.size >= maxRules && !this.#ruleChecks.has(labels.join('\n'))
-    count(this.#ruleChecks, isFull ? labels.map(() => overflow) : labels)
-  }
-
-  /** The policies that a step was made from. */
-  #policyOf(step: Step | undefined): string {
-    if (step === undefined) return 'unknown'
-    const known = this.#policies.get(step)
-    if (known !== undefined) return known
-    const text = (originOf(step)?.policies ?? []).map(policyText).join(', ') || 'unknown'
-    this.#policies.set(step, text)
-    return text
+    this.#ruleChecks.add(step, [phase, `${at}`, guard, action])
   }
 
   #countCost(
@@ -126,7 +108,7 @@ export class ModelTelemetry implements BackendTelemetry {
       gen_ai_server_time_to_first_token: this.#firstTokens.durations(),
       gen_ai_server_time_per_output_token: this.#perToken.durations(),
       guardrail_checks_total: counts(this.#checks),
-      guardrail_rule_checks_total: counts(this.#ruleChecks),
+      guardrail_rule_checks_total: this.#ruleChecks.series(),
       model_provider_ejections_total: counts(this.#ejections),
       model_provider_ejected: this.#ejectedNow(),
     }

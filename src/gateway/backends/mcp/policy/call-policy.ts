@@ -7,17 +7,22 @@ import { Expression } from '../../../variables/index.ts'
 import { bindGuard, type Guard } from '../../ai/policy/bind-guard.ts'
 import type { GuardConfig } from '../../ai/policy/config.ts'
 import type { CallsConfig } from './calls-config.ts'
+import { Processor } from './processor.ts'
+import { RepeatedCalls } from './repeated-calls.ts'
 import { ToolScan } from './tool-scan.ts'
 
 export class CallPolicy {
   readonly config: CallsConfig
   readonly requestGuards: readonly Guard[]
   readonly responseGuards: readonly Guard[]
+  readonly processors: readonly Processor[]
+  /** Equal for policies with the same processors. */
+  readonly processorKey: string
   readonly scan: ToolScan | undefined
   readonly local: LocalLimits | undefined
   readonly global: GlobalLimits | undefined
   /** Counts equal calls by their digests. */
-  readonly repeats: RateBucket | undefined
+  readonly repeats: RepeatedCalls | undefined
   /** Counts approvals by their ids, so that each is used once. */
   readonly approvals: RateBucket | undefined
   readonly needsApproval: Expression | undefined
@@ -31,12 +36,12 @@ export class CallPolicy {
     this.callouts = callouts
     this.requestGuards = config.requestGuards.map(bind)
     this.responseGuards = config.responseGuards.map(bind)
+    this.processors = (config.processors ?? []).map((one) => new Processor(one, callouts))
+    this.processorKey = JSON.stringify(config.processors)
     this.scan = toolGuard && new ToolScan(toolGuard)
     this.local = limits && new LocalLimits(limits.local, host)
     this.global = limits?.global && new GlobalLimits(limits.global, callouts)
-    this.repeats =
-      repeats &&
-      host.bucket('repeats', { rate: repeats.calls, unit: repeats.unit, burst: 0, isKeyed: true })
+    this.repeats = repeats && new RepeatedCalls(repeats, host)
     this.approvals =
       approval && host.bucket('approvals', { rate: 1, unit: 'Hours', burst: 0, isKeyed: true })
     this.needsApproval = approval?.when === undefined ? undefined : new Expression(approval.when)
@@ -44,7 +49,26 @@ export class CallPolicy {
 
   /** Whether responses may not reach clients as they are, so that clients cannot resume them. */
   get changesResults(): boolean {
-    return this.responseGuards.length > 0 || this.config.maxResultBytes !== undefined
+    return (
+      this.responseGuards.length > 0 ||
+      this.config.maxResultBytes !== undefined ||
+      this.processors.some(({ checksResponses }) => checksResponses)
+    )
+  }
+
+  /** Whether log messages and progress, which cannot wait for a service, are withheld. */
+  get withholdsProgress(): boolean {
+    return (
+      this.responseGuards.some(({ type }) => type !== 'regex') ||
+      this.processors.some((one) => one.checks('tools/call', 'Response'))
+    )
+  }
+
+  hasProcessorsFor(method: string): boolean {
+    for (const one of this.processors) {
+      if (one.checks(method, 'Request') || one.checks(method, 'Response')) return true
+    }
+    return false
   }
 
   dispose(): void {

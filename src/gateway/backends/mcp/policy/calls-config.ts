@@ -5,11 +5,12 @@ import {
   flag,
   type Infer,
   list,
+  map,
   optional,
   record,
   text,
 } from '../../../../ground/base/shape.ts'
-import { directTarget } from '../../../../ground/model/shapes.ts'
+import { calloutTarget, directTarget } from '../../../../ground/model/shapes.ts'
 import { shape as rateLimit } from '../../../policies/rate-limit/config.ts'
 import { guard } from '../../ai/policy/config.ts'
 
@@ -34,8 +35,22 @@ const approval = record({
 })
 export type ApprovalConfig = Infer<typeof approval>
 
+const processor = record({
+  target: calloutTarget,
+  failsOpen: flag,
+  /** Expressions by the name of the value. */
+  metadata: map(text),
+  /** Phases by method or pattern. */
+  methods: map(choice('Off', 'Request', 'Response', 'Full')),
+  /** Names of headers in lower case. If omitted, all headers are sent. */
+  allowed: optional(list(text)),
+  disallowed: list(text),
+})
+export type ProcessorConfig = Infer<typeof processor>
+
 export const shape = record({
   requestGuards: list(guard),
+  processors: optional(list(processor)),
   responseGuards: list(guard),
   toolGuard: optional(toolGuard),
   limits: optional(rateLimit),

@@ -10,9 +10,12 @@ import { GuardCompiler } from '../../ai/policy/guard-compiler.ts'
 import type { BackendAiSpec } from '../../ai/policy/schema.ts'
 import type { ApprovalConfig, CallsConfig, ToolGuardConfig } from './calls-config.ts'
 import type { approval, callLimits, toolGuard } from './calls-schema.ts'
+import { compileGuardrails } from './compile-guardrails.ts'
+import type { GuardrailsSpec } from './guardrails-schema.ts'
 
 interface CallsSpec {
   readonly promptGuard?: BackendAiSpec['promptGuard']
+  readonly guardrails?: GuardrailsSpec | undefined
   readonly toolGuard?: Infer<typeof toolGuard> | undefined
   readonly rateLimit?: RateLimitSpec | undefined
   readonly calls?: Infer<typeof callLimits> | undefined
@@ -31,8 +34,8 @@ const defaultBreakerMs = 30_000
 
 /** Returns undefined if nothing is set. */
 export function compileCalls(spec: CallsSpec, references: References): CompiledCalls | undefined {
-  const { promptGuard, toolGuard, rateLimit, calls, approval } = spec
-  const isSet = [promptGuard, toolGuard, rateLimit, calls, approval].some(
+  const { promptGuard, guardrails, toolGuard, rateLimit, calls, approval } = spec
+  const isSet = [promptGuard, guardrails, toolGuard, rateLimit, calls, approval].some(
     (one) => one !== undefined,
   )
   if (!isSet) return undefined
@@ -40,8 +43,10 @@ export function compileCalls(spec: CallsSpec, references: References): CompiledC
   const problems: PolicyProblem[] = []
   const limits = rateLimit && compileRateLimit(rateLimit, references, problems)
   const approved = approval && compileApproval(approval, references, problems)
+  const processors = guardrails && compileGuardrails(guardrails, references, problems)
   const config: CallsConfig = {
     ...guards.compileAll(promptGuard ?? {}),
+    ...(processors && { processors }),
     ...(toolGuard && { toolGuard: compileToolGuard(toolGuard, problems) }),
     ...(limits && { limits }),
     ...(approved && { approval: approved }),

@@ -27,6 +27,7 @@ import { metadataMember } from '../auth/oauth-metadata.ts'
 import { approval, callLimits, toolGuard } from './calls-schema.ts'
 import { compileCalls } from './compile-calls.ts'
 import type { BackendMcpConfig } from './config.ts'
+import { guardrails } from './guardrails-schema.ts'
 
 const mcpAuthentication = object('MCPAuthentication', {
   resourceMetadata: optional(
@@ -57,6 +58,10 @@ const backendMcpSchema = object(
     promptGuard: optional(promptGuard, {
       doc: 'Guards: `request` for arguments of tools and prompts, `response` for results of tools, prompts and resources. Responses can also be refused. Beyond the interface of agentgateway.',
     }),
+    guardrails: optional(
+      guardrails,
+      'Services that see MCP messages, and may change or refuse them.',
+    ),
     toolGuard: optional(
       toolGuard,
       'Searches what servers list for orders to models. Beyond the interface of agentgateway.',
@@ -77,6 +82,7 @@ const backendMcpSchema = object(
         'authorization',
         'authentication',
         'promptGuard',
+        'guardrails',
         'toolGuard',
         'rateLimit',
         'calls',

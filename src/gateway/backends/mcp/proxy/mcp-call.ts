@@ -11,6 +11,7 @@ import { checkRequest } from './client/checks.ts'
 import { serveGet } from './client/get.ts'
 import { opensOlderStream, serveOlderStream } from './client/older-transport.ts'
 import { servePost } from './client/post.ts'
+import { GuardChecks } from './exchange/guard-checks.ts'
 import { McpExchange } from './exchange/mcp-exchange.ts'
 import { type McpDetails, McpRecord } from './exchange/mcp-record.ts'
 import { jsonRefusal } from './exchange/refusals.ts'
@@ -30,6 +31,7 @@ export class McpCall implements BackendCall {
   readonly #runtime: GatewayRuntime
   readonly #shared: McpSharedState
   readonly #messages: McpDetails[] = []
+  readonly #checks = new GuardChecks()
   #close: (() => void) | undefined
 
   constructor(context: RequestContext, runtime: GatewayRuntime, shared: McpSharedState) {
@@ -48,7 +50,8 @@ export class McpCall implements BackendCall {
   }
 
   serve(): Result | Promise<Result> {
-    const call = { messages: this.#messages, onClose: (close: () => void) => (this.#close = close) }
+    const onClose = (close: () => void) => (this.#close = close)
+    const call = { messages: this.#messages, checks: this.#checks, onClose }
     return serveMcp(new McpExchange(this.#context, this.#runtime, this.#shared, call))
   }
 
@@ -57,7 +60,7 @@ export class McpCall implements BackendCall {
   }
 
   get record(): McpRecord | undefined {
-    return this.#messages.length === 0 ? undefined : new McpRecord(this.#messages)
+    return this.#messages.length === 0 ? undefined : new McpRecord(this.#messages, this.#checks)
   }
 }
 

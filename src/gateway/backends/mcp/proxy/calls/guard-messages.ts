@@ -20,6 +20,7 @@ import { maskNow, runGuards } from './run-guards.ts'
 /** Returns the response after the guards, or a refusal. `note` gets their findings. */
 export async function guardResponse(
   { exchange, era }: Upstreams,
+  entry: McpTargetEntry,
   guards: readonly Guard[],
   request: McpRequest,
   received: ReceivedResponse,
@@ -29,6 +30,7 @@ export async function guardResponse(
   if (groups.length === 0) return received
   const outcome = await runGuards(guards, groups, 'response', exchange.client)
   for (const finding of outcome.findings) note(finding)
+  for (const check of outcome.checks) exchange.noteCheck(entry, check)
   if (outcome.refusal !== undefined) {
     exchange.noteRefusedBy('guard')
     return refusedCall(request, era, outcome.refusal)
@@ -70,10 +72,11 @@ export function guardServerMessage(
   entry: McpTargetEntry,
   message: McpMessage,
 ): McpMessage | undefined {
-  const guards = exchange.callPolicyOf(entry)?.responseGuards ?? []
-  if (guards.length === 0 || message.kind === 'response') return message
-  const isMasked = guards.every(({ type }) => type === 'regex')
-  if (!isMasked && withheld.has(message.method)) return undefined
+  const policy = exchange.callPolicyOf(entry)
+  if (policy === undefined || message.kind === 'response') return message
+  if (policy.withholdsProgress && withheld.has(message.method)) return undefined
+  const guards = policy.responseGuards
+  if (guards.length === 0) return message
   const groups = serverTexts(message.text, message.params)
   const texts = maskNow(guards, groups)
   if (texts === undefined) return message

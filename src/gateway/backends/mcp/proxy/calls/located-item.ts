@@ -4,8 +4,10 @@ import { type JsonNode, splice } from '../../json/node.ts'
 import { codes, errorText } from '../../json-rpc.ts'
 import type { McpRequest } from '../../message.ts'
 import { consentEdits } from '../exchange/consent.ts'
+import { itemText } from '../exchange/mcp-exchange.ts'
 import type { ClientResponse } from '../exchange/message-stream.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
+import type { OutgoingRequest } from '../target/transport.ts'
 
 export interface LocatedItem {
   readonly entry: McpTargetEntry
@@ -37,8 +39,23 @@ export const unknownItem = (
   return refusal(request, codes.invalidParams, `Unknown ${type}: ${called}${why}`)
 }
 
+/** Returns the request with the name by which its target knows the item. */
+export function requestFor(
+  request: McpRequest,
+  { item, called, nodeIn }: Pick<LocatedItem, 'item' | 'called' | 'nodeIn'>,
+): OutgoingRequest {
+  const { name } = item
+  const { id, method } = request
+  const node = called === name ? undefined : nodeIn(request)
+  return { ...targetText(request, node, name), id, method, name }
+}
+
+/** Names the request in the record of a decision. */
+export const itemOfCall = ({ method }: Pick<McpRequest, 'method'>, { item }: LocatedItem): string =>
+  `${method} of ${itemText(item)}`
+
 /** Returns a request as its target gets it. `name` replaces the name of the item at `node` if there is one. */
-export function targetText(
+function targetText(
   request: McpRequest,
   node: JsonNode | undefined,
   name: string,

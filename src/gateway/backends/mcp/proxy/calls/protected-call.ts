@@ -18,7 +18,9 @@ import { guardResponse, orRefused, withResponse } from './guard-messages.ts'
 import { argumentTexts, withTexts } from './guarded-texts.ts'
 import { cutResult } from './large-results.ts'
 import type { LocatedItem } from './located-item.ts'
+import { processItem } from './processed-item.ts'
 import { runGuards } from './run-guards.ts'
+import { type ProcessorChain, processResponse } from './run-processors.ts'
 
 interface CallParts {
   readonly upstreams: Upstreams
@@ -33,7 +35,7 @@ interface CallParts {
 }
 
 export class ProtectedCall {
-  readonly #parts: CallParts
+  #parts: CallParts
 
   constructor(parts: CallParts) {
     this.#parts = parts
@@ -46,18 +48,17 @@ export class ProtectedCall {
   /** Resolves to the response of the target, or to one of the gateway. Rejects as `send` does. */
   async run(request: McpRequest): Promise<ReceivedResponse | ClientResponse> {
     if (request.method !== 'tools/call') {
-      const guarded = await this.#guardArguments(request)
+      const guarded = await this.#checkArguments(request)
       if (!('kind' in guarded)) return guarded
       return this.#finish(guarded, await this.#parts.send(guarded, 0))
     }
-    const approval = this.#approval
-    const state = approval?.stateOf(request)
+    const state = this.#approval?.stateOf(request)
     // A call that returns with an approval was counted before.
     const limited = state?.phase === 'asked' ? undefined : await this.#limit(request)
     if (limited !== undefined) return limited
-    const guarded = await this.#guardArguments(request)
+    const guarded = await this.#checkArguments(request)
     if (!('kind' in guarded)) return guarded
-    const outcome = await approval?.ask(guarded, state)
+    const outcome = await this.#approval?.ask(guarded, state)
     return outcome === undefined ? this.#callTool(guarded) : this.#afterApproval(guarded, outcome)
   }
 
@@ -135,9 +136,8 @@ export class ProtectedCall {
   #countRepeats(request: McpRequest): ClientResponse | undefined {
     const { policy, located } = this.#parts
     const { repeats, config } = policy
-    if (repeats === undefined || repeats.take(1, this.#callDigest())) return undefined
-    // Without room for another count, repeated calls cannot be distinguished from others.
-    if (repeats.isTableFull || config.repeats === undefined) return undefined
+    if (repeats === undefined || config.repeats === undefined) return undefined
+    if (repeats.take(this.#callDigest())) return undefined
     const { calls, unit } = config.repeats
     const often = `${calls} ${calls === 1 ? 'time' : 'times'} in ${unitNames[unit]}`
     const text = `This call was refused: ${located.called} was called with exactly these arguments ${often} already, and would give the same result. Use the result that you have, change the arguments, or try something else.`
@@ -153,6 +153,28 @@ export class ProtectedCall {
     return hash('sha256', text, 'base64url')
   }
 
+  /** Returns the request after guards and processors, or the response if one refuses it. */
+  async #checkArguments(request: McpRequest): Promise<McpRequest | ClientResponse> {
+    const guarded = await this.#guardArguments(request)
+    const chain = this.#chain
+    if (!('kind' in guarded) || chain === undefined) return guarded
+    const { located } = this.#parts
+    const processed = await processItem(chain, located, guarded)
+    if (!('request' in processed)) return processed
+    this.#parts = { ...this.#parts, located: { ...located, args: processed.args } }
+    return processed.request
+  }
+
+  /** Undefined if there are no processors. */
+  get #chain(): ProcessorChain | undefined {
+    const { policy, located, upstreams } = this.#parts
+    const { processors } = policy
+    if (processors.length === 0) return undefined
+    const { entry } = located
+    const { exchange, era } = upstreams
+    return { exchange, era, processors, entry, services: [entry.target.name] }
+  }
+
   /** Returns the request after the guards, or the response if one refuses it. */
   async #guardArguments(request: McpRequest): Promise<McpRequest | ClientResponse> {
     const { requestGuards } = this.#parts.policy
@@ -161,6 +183,8 @@ export class ProtectedCall {
     if (groups.length === 0) return request
     const outcome = await runGuards(requestGuards, groups, 'request', this.#exchange.client)
     for (const finding of outcome.findings) this.#note(request, finding)
+    const { entry } = this.#parts.located
+    for (const check of outcome.checks) this.#exchange.noteCheck(entry, check)
     if (outcome.refusal !== undefined) {
       return this.#refuse(request, 'guard', outcome.refusal, outcome.findings.at(-1) ?? '', true)
     }
@@ -202,20 +226,32 @@ export class ProtectedCall {
   ): Promise<ReceivedResponse | ClientResponse> {
     const { policy } = this.#parts
     const { maxResultBytes, truncates } = policy.config
-    const { response } = received
-    const isTool = request.method === 'tools/call' && response.result !== undefined
-    const size = isTool && maxResultBytes !== undefined ? Buffer.byteLength(response.text) : 0
+    const isTool = request.method === 'tools/call' && received.response.result !== undefined
+    const size =
+      isTool && maxResultBytes !== undefined ? Buffer.byteLength(received.response.text) : 0
     if (maxResultBytes !== undefined && size > maxResultBytes && !truncates) {
       const text = `The result was refused: it has ${size} bytes, and at most ${maxResultBytes} are allowed. Ask for less, for example with a filter or a page.`
       return this.#refuse(request, 'size', text, `the result has ${size} bytes`)
     }
     const { upstreams } = this.#parts
     const note = (text: string) => this.#note(request, text)
-    const guarded = await guardResponse(upstreams, policy.responseGuards, request, received, note)
+    const guards = policy.responseGuards
+    const entry = this.#parts.located.entry
+    const guarded = await guardResponse(upstreams, entry, guards, request, received, note)
     if (!('response' in guarded)) return guarded
-    if (maxResultBytes === undefined || size <= maxResultBytes) return guarded
+    const chain = this.#chain
+    const response = chain && (await processResponse(chain, request, guarded.response))
+    if (response !== undefined && !('kind' in response)) return response
+    const checked = response === undefined ? guarded : { ...guarded, response }
+    if (maxResultBytes === undefined || !isTool) return checked
+    return this.#cut(request, checked, maxResultBytes)
+  }
+
+  #cut(request: McpRequest, received: ReceivedResponse, maxBytes: number): ReceivedResponse {
+    const size = Buffer.byteLength(received.response.text)
+    if (size <= maxBytes) return received
     this.#note(request, `the result of ${size} bytes was cut`)
-    return withResponse(guarded, cutResult(guarded.response, size, maxResultBytes))
+    return withResponse(received, cutResult(received.response, size, maxBytes))
   }
 
   // --- records ---

@@ -5,6 +5,7 @@ import { GatewayError } from '../../../../../ground/errors/index.ts'
 import type { Exchange } from '../../../../../ground/exchange/exchange.ts'
 import { guardFailure } from '../../../ai/guards/guard-call.ts'
 import type { Guard } from '../../../ai/policy/bind-guard.ts'
+import type { McpGuardCheck } from '../exchange/guard-checks.ts'
 import type { TextGroup } from './guarded-texts.ts'
 
 /** `findings` are for the record of the decision, and contain no part of a text. */
@@ -14,6 +15,7 @@ interface GuardOutcome {
   /** Why the message is refused, for the client. */
   readonly refusal: string | undefined
   readonly findings: readonly string[]
+  readonly checks: readonly McpGuardCheck[]
 }
 
 type Direction = 'request' | 'response'
@@ -28,25 +30,54 @@ export async function runGuards(
   const sizes = groups.map(({ length }) => length)
   const before = groups.flat().map(({ value }) => value)
   const findings: string[] = []
+  const checks: McpGuardCheck[] = []
+  const phase = direction === 'request' ? 'Request' : 'Response'
   let texts: readonly string[] = before
   for (const [at, guard] of guards.entries()) {
-    const name = `${direction} guard ${at} (${guard.type})`
-    try {
-      const outcome = await run(guard, texts, sizes, direction, exchange)
-      const action = outcome.isRefused ? 'Reject' : 'Mask'
-      const isHit = outcome.isRefused || outcome.texts !== texts
-      if (isHit) findings.push(`${name}: ${action}${outcome.found ? `, ${outcome.found}` : ''}`)
-      if (outcome.isRefused) {
-        return { texts: undefined, refusal: outcome.message ?? guard.refusal.message, findings }
-      }
-      texts = outcome.texts
-    } catch (thrown) {
-      if (!(thrown instanceof GatewayError)) throw thrown
-      findings.push(`${name}: Fail, ${thrown.message}`)
-      return { texts: undefined, refusal: `The ${direction} could not be checked`, findings }
+    const decision = await decide(guard, texts, sizes, direction, exchange)
+    const { action, found, refusal } = decision
+    checks.push({ phase, guard: guard.type, rule: at, action })
+    if (action !== 'Allow') {
+      const name = `${direction} guard ${at} (${guard.type})`
+      findings.push(`${name}: ${action}${found ? `, ${found}` : ''}`)
     }
+    if (refusal !== undefined) return { texts: undefined, refusal, findings, checks }
+    texts = decision.texts
   }
-  return { texts: texts === before ? undefined : texts, refusal: undefined, findings }
+  return { texts: texts === before ? undefined : texts, refusal: undefined, findings, checks }
+}
+
+interface Decision {
+  readonly action: McpGuardCheck['action']
+  readonly texts: readonly string[]
+  /** What was found, or why the guard has failed. */
+  readonly found: string | undefined
+  /** Undefined if the message may pass. */
+  readonly refusal: string | undefined
+}
+
+/** Never rejects because a guard fails. */
+async function decide(
+  guard: Guard,
+  texts: readonly string[],
+  sizes: readonly number[],
+  direction: Direction,
+  exchange: Exchange,
+): Promise<Decision> {
+  try {
+    const outcome = await run(guard, texts, sizes, direction, exchange)
+    const { found, isRefused } = outcome
+    if (!isRefused) {
+      const action = outcome.texts === texts ? 'Allow' : 'Mask'
+      return { action, texts: outcome.texts, found, refusal: undefined }
+    }
+    const refusal = outcome.message ?? guard.refusal.message
+    return { action: 'Reject', texts, found, refusal }
+  } catch (thrown) {
+    if (!(thrown instanceof GatewayError)) throw thrown
+    const refusal = `The ${direction} could not be checked`
+    return { action: 'Fail', texts, found: thrown.message, refusal }
+  }
 }
 
 interface One {

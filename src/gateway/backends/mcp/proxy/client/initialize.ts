@@ -9,8 +9,9 @@ import {
 } from '../../eras/initialize.ts'
 import { legacyVersions, versionFor } from '../../eras/versions.ts'
 import { newId } from '../../ids.ts'
-import { codes, resultText } from '../../json-rpc.ts'
+import { codes, errorCodeOf, resultText } from '../../json-rpc.ts'
 import type { McpRequest } from '../../message.ts'
+import { chainsFor, checkRequest, checkResponse } from '../calls/joined-processors.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
 import { jsonRefusal, jsonResponse, verdictOf } from '../exchange/refusals.ts'
 import { maxNewIdLength, type SessionState, type TargetSession } from '../session/session-state.ts'
@@ -58,6 +59,24 @@ export async function beginSession(
   onAbandon: OnAbandon,
 ): Promise<BegunSession | RespondVerdict> {
   exchange.describe(asked.method)
+  const chains = chainsFor(exchange, 'legacy', asked.method)
+  if (chains.length === 0) return beginChecked(exchange, asked, onAbandon)
+  const request = await checkRequest(chains, asked)
+  if (!('kind' in request)) return jsonResponse(request.text)
+  const begun = await beginChecked(exchange, request, onAbandon)
+  if ('kind' in begun) return begun
+  const { text } = await checkResponse(chains, request, begun)
+  const isRefused = errorCodeOf(text) !== undefined
+  if (!isRefused) return { ...begun, text }
+  endSessions(exchange, begun.state, new Map())
+  return jsonResponse(text)
+}
+
+async function beginChecked(
+  exchange: McpExchange,
+  asked: McpRequest,
+  onAbandon: OnAbandon,
+): Promise<BegunSession | RespondVerdict> {
   const request = withKnownVersion(asked)
   const wanted = versionFor(requestedVersion(request))
   const held: OpenConnections = new Map()

@@ -2,9 +2,11 @@
 import type { RespondVerdict } from '../../../../../ground/exchange/exchange.ts'
 import type { ModernMessage } from '../../eras/detect-era.ts'
 import { codes } from '../../json-rpc.ts'
+import type { McpRequest } from '../../message.ts'
 import { methodOf } from '../../methods.ts'
+import { chainsFor, checkRequest } from '../calls/joined-processors.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
-import { jsonRefusal, verdictOf } from '../exchange/refusals.ts'
+import { jsonRefusal, jsonResponse, verdictOf } from '../exchange/refusals.ts'
 import { serveListen } from '../relay/subscription.ts'
 import { toFailure } from '../target/target-failure.ts'
 import { ModernClient } from '../upstream/modern-client.ts'
@@ -21,7 +23,12 @@ export function serveModern(
   const upstreams = new ModernClient(exchange, envelope, message, onAbandon)
   if (methodOf(message.method, 'modern').kind === 'listen') {
     exchange.describe(message.method)
-    return serveListen(upstreams, message, onAbandon)
+    const chains = chainsFor(exchange, 'modern', message.method)
+    const listen = (request: McpRequest) => serveListen(upstreams, request, onAbandon)
+    if (chains.length === 0) return listen(message)
+    return checkRequest(chains, message).then((checked) =>
+      'kind' in checked ? listen(checked) : jsonResponse(checked.text),
+    )
   }
   const serve = () => serveMessages(exchange, [{ upstreams, message }], onAbandon, () => {})
   if (message.method !== 'server/discover') return serve()

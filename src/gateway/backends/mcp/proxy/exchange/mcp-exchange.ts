@@ -1,27 +1,32 @@
 /** One message of an MCP client, with its request and its backend. */
 import { hash } from 'node:crypto'
 import { GatewayError } from '../../../../../ground/errors/index.ts'
+import { budgetsOf } from '../../../../../ground/exchange/budgets.ts'
 import { quoteInDetail } from '../../../../../ground/exchange/exchange.ts'
 import { lowerCase } from '../../../../../ground/exchange/field-case.ts'
 import type { LearnedRecord } from '../../../../../ground/exchange/learned.ts'
 import type { McpItem, McpRules } from '../../../../../ground/exchange/mcp.ts'
 import { addNote } from '../../../../../ground/exchange/notes.ts'
+import { isFieldValue } from '../../../../../ground/model/header-changes.ts'
 import type { McpList } from '../../../../../ground/model/mcp-lists.ts'
+import { nameProblem } from '../../../../policies/ext-auth/names.ts'
 import { principalDigest } from '../../../../principal/principal.ts'
 import type { BackendAccess } from '../../../../proxy/config/backend-access.ts'
 import type { RulePlacement } from '../../../../proxy/config/placement.ts'
 import type { CompiledBackend } from '../../../../proxy/config/rules.ts'
 import type { RequestContext } from '../../../../proxy/request/request-context.ts'
 import type { GatewayRuntime } from '../../../../proxy/request/runtime.ts'
-import { isToolError } from '../../json-rpc.ts'
+import { errorCodeOf, isToolError } from '../../json-rpc.ts'
 import { mcpStepOf } from '../../policy/apply.ts'
 import type { CallPolicy } from '../../policy/call-policy.ts'
+import type { HeaderChanges } from '../../policy/processor.ts'
 import { ClientView } from '../session/client-view.ts'
 import type { McpSharedState } from '../session/shared-state.ts'
 import { type ClientBackend, clientBackend } from '../target/client-backend.ts'
 import type { McpBackend, McpTargetEntry } from '../target/targets.ts'
 import { accessAt, pinKey } from '../target/targets.ts'
-import { mayIdentify } from './forwarded-headers.ts'
+import { isOwnHeader, mayIdentify } from './forwarded-headers.ts'
+import type { GuardChecks, McpGuardCheck } from './guard-checks.ts'
 import type { McpDetails, RefusedBy } from './mcp-record.ts'
 
 /** Path as the client sent it, before filters of the route changed it. */
@@ -38,6 +43,7 @@ function viewOf(context: RequestContext): ClientView {
 interface McpNotes {
   /** Log entries, one for each message. */
   readonly messages: McpDetails[]
+  readonly checks: GuardChecks
   /** Sets a function that is called when the exchange ends. */
   onClose(close: () => void): void
 }
@@ -115,6 +121,29 @@ export class McpExchange {
     return hash('sha256', JSON.stringify([this.principal, fields]), 'base64url')
   }
 
+  /** Applies changes of headers for the targets. Returns false, and changes nothing, if one is not allowed. */
+  changeHeaders({ set, remove }: HeaderChanges): boolean {
+    const isAllowed = (name: string) =>
+      nameProblem(name) === undefined && !isOwnHeader(lowerCase(name))
+    if (!set.every(([name, value]) => isAllowed(name) && isFieldValue(value))) return false
+    if (!remove.every(isAllowed)) return false
+    const { client } = this
+    for (const name of remove) client.request.headers.remove(name)
+    for (const [name, value] of set) client.request.headers.set(name, value)
+    const names = new Set(set.map(([name]) => lowerCase(name)))
+    client.identifying = client.identifying.filter((name) => !names.has(name))
+    this.#identity = undefined
+    return true
+  }
+
+  /** Sets the variable `mcpGuardrails` of expressions. */
+  learnGuardrails(metadata: LearnedRecord): void {
+    const { learned } = this.client
+    learned.mcpGuardrails = { ...learned.mcpGuardrails, ...metadata }
+    if (this.context.over || this.#isPassedOn) return
+    this.context.exchange.learned.mcpGuardrails = learned.mcpGuardrails
+  }
+
   /** The part of the backend that the client gets, in its current configuration. */
   get backend(): McpBackend {
     const found = this.currentView
@@ -175,6 +204,7 @@ export class McpExchange {
   needsArguments(entry: McpTargetEntry): boolean {
     const { accessLog, tracing } = this.context.observers
     if (accessLog !== undefined || tracing !== undefined) return true
+    if (budgetsOf(this.client)?.countsCalls === true) return true
     const step = mcpStepOf(this.accessOf(entry).policies)
     return step?.mcp !== undefined || step?.calls !== undefined
   }
@@ -203,6 +233,11 @@ export class McpExchange {
     if (this.context.over || this.#isPassedOn) return
     const step = mcpStepOf(this.accessOf(entry).policies)
     addNote(this.context.exchange, 'backend.mcp', text, { step, isResponse })
+  }
+
+  /** Counts what a guard or processor of a target has decided. */
+  noteCheck(entry: McpTargetEntry, check: McpGuardCheck): void {
+    this.notes.checks.add(mcpStepOf(this.accessOf(entry).policies), check)
   }
 
   /** Whether the rules allow the client to use the item. `args` has the parsed arguments. */
@@ -255,10 +290,13 @@ export class McpExchange {
     if (this.#details !== undefined) this.#setDetails({ ...this.#details, errorCode })
   }
 
-  /** Adds to the log entry that the tool has failed, if the message was a call of one. */
-  noteResult(text: string): void {
-    if (this.#details?.type !== 'tool' || !isToolError(text)) return
-    this.#setDetails({ ...this.#details, isToolError: true })
+  /** Adds to the log entry that the response is an error, or that the tool has failed. */
+  noteResponse(text: string): void {
+    const code = errorCodeOf(text)
+    if (code !== undefined) this.noteError(code)
+    else if (this.#details?.type === 'tool' && isToolError(text)) {
+      this.#setDetails({ ...this.#details, isToolError: true })
+    }
   }
 
   #setDetails(details: McpDetails): void {

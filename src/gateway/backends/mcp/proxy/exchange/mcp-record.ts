@@ -2,6 +2,7 @@
 import type { ServerExchange } from '../../../../../engines/http/contracts/requests.ts'
 import { LabelValues, otherValues } from '../../../../proxy/telemetry/label-values.ts'
 import type { MetricsSnapshot } from '../../../../proxy/telemetry/metric-definitions.ts'
+import { RuleCounts } from '../../../../proxy/telemetry/rule-counts.ts'
 import {
   type Label,
   TimedCounters,
@@ -13,6 +14,7 @@ import type {
   BackendTelemetry,
 } from '../../../../proxy/telemetry/types.ts'
 import { knownMethod } from '../../methods.ts'
+import type { GuardChecks } from './guard-checks.ts'
 
 /** The feature that refused a message, or withheld a part of its response. */
 export type RefusedBy =
@@ -20,7 +22,9 @@ export type RefusedBy =
   | 'pinning'
   | 'toolGuard'
   | 'guard'
+  | 'processor'
   | 'rateLimit'
+  | 'budget'
   | 'repeats'
   | 'circuitBreaker'
   | 'approval'
@@ -49,9 +53,11 @@ export interface McpDetails {
 export class McpRecord implements BackendRecord {
   readonly protocol = 'mcp'
   readonly messages: readonly McpDetails[]
+  readonly checks: GuardChecks
 
-  constructor(messages: readonly McpDetails[]) {
+  constructor(messages: readonly McpDetails[], checks: GuardChecks) {
     this.messages = messages
+    this.checks = checks
   }
 
   /** Calls of tools have effects, and refusals have the status of successful requests. */
@@ -106,6 +112,7 @@ export class McpTelemetry implements BackendTelemetry {
   readonly #requests: TimedCounters
   readonly #labels: Label[] = []
   readonly #toolCalls = timedCounters('mcp_tool_call_duration_seconds')
+  readonly #guardChecks = new RuleCounts()
   readonly #toolLabels: Label[] = []
   /** Tools of which a call has succeeded. Others may be names that clients have made up. */
   readonly #tools = new LabelValues(maxTools)
@@ -123,6 +130,7 @@ export class McpTelemetry implements BackendTelemetry {
     request: readonly Label[],
   ): void {
     if (!(record instanceof McpRecord)) return
+    record.checks.each((step, { labels, count }) => this.#guardChecks.add(step, labels, count))
     for (const details of record.messages) {
       this.#count(backend, details, request)
       if (details.type === 'tool' && details.item !== undefined) {
@@ -156,6 +164,7 @@ export class McpTelemetry implements BackendTelemetry {
   snapshot(): MetricsSnapshot {
     return {
       mcp_requests_total: this.#requests.counts(),
+      mcp_guard_checks_total: this.#guardChecks.series(),
       mcp_tool_call_duration_seconds: this.#toolCalls.durations(),
     }
   }

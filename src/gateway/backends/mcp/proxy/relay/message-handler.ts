@@ -4,21 +4,24 @@ import type { Guard } from '../../../ai/policy/bind-guard.ts'
 import { withSupportedVersions } from '../../eras/discover.ts'
 import { nameInBody } from '../../eras/headers.ts'
 import { type JsonNode, jsonValue, member, textOf } from '../../json/node.ts'
-import { codes, errorCodeOf, resultText } from '../../json-rpc.ts'
+import { codes, resultText } from '../../json-rpc.ts'
 import { presentItems, readCursor } from '../../lists.ts'
 import type { McpNotification, McpRequest, McpResponse } from '../../message.ts'
 import {
+  completedItem,
   type ItemMethod,
   isRemoved,
   type ListMethod,
+  type McpMethod,
   methodOf,
   toolsMethod,
 } from '../../methods.ts'
 import { saysUnknown } from '../../results.ts'
 import { isSearch } from '../../tool-search/tools.ts'
+import { callBudgetsOf, withinBudgets } from '../calls/call-budgets.ts'
 import { guardResponse } from '../calls/guard-messages.ts'
-import { type LocatedItem, refusal, targetText, unknownItem } from '../calls/located-item.ts'
-import { ProtectedCall } from '../calls/protected-call.ts'
+import { chainsFor, serveChecked } from '../calls/joined-processors.ts'
+import { type LocatedItem, refusal, unknownItem } from '../calls/located-item.ts'
 import { itemText, type McpExchange } from '../exchange/mcp-exchange.ts'
 import type { ClientResponse, MessageStream } from '../exchange/message-stream.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
@@ -39,7 +42,8 @@ import {
   withheldReason,
 } from './pinned-items.ts'
 import { SearchedTools } from './searched-tools.ts'
-import { askEverywhere, keepSubscription } from './session-requests.ts'
+import { sendItemRequest } from './send-item-request.ts'
+import { askEverywhere, keepLevel, keepSubscription } from './session-requests.ts'
 import { TargetSender } from './target-sender.ts'
 
 export class MessageHandler {
@@ -85,15 +89,31 @@ export class MessageHandler {
 
   /** Adds an error to the log entry. */
   #noted(response: ClientResponse): ClientResponse {
-    const code = errorCodeOf(response.text)
-    if (code !== undefined) this.exchange.noteError(code)
-    else this.exchange.noteResult(response.text)
+    this.exchange.noteResponse(response.text)
     return response
   }
 
   #respond(request: McpRequest): Promise<ClientResponse> | ClientResponse {
+    const method = methodOf(request.method, this.upstreams.era)
+    // Requests for items pass the processors when their targets are known.
+    if (method.kind === 'item' || method.kind === 'complete') return this.#serve(request, method)
+    return this.#serveChecked(request, (one) => this.#serve(one, method))
+  }
+
+  /** Serves a request between the processors of all targets. */
+  #serveChecked(
+    request: McpRequest,
+    serve: (request: McpRequest) => Promise<ClientResponse> | ClientResponse,
+  ): Promise<ClientResponse> | ClientResponse {
+    const chains = chainsFor(this.exchange, this.upstreams.era, request.method)
+    if (chains.length === 0) return serve(request)
+    this.exchange.describe(request.method)
+    this.#sender.clientResumes = false
+    return serveChecked(chains, request, serve)
+  }
+
+  #serve(request: McpRequest, method: McpMethod): Promise<ClientResponse> | ClientResponse {
     const { era } = this.upstreams
-    const method = methodOf(request.method, era)
     // A request for an item is described once its item is known.
     if (method.kind !== 'item') this.exchange.describe(request.method)
     if (era === 'modern' && isRemoved(request.method)) return this.#notFound(request)
@@ -195,10 +215,10 @@ export class MessageHandler {
   /** Serves a request for an item if the client searches for tools. */
   #searchedItem(request: McpRequest, method: ItemMethod): Promise<ClientResponse> | ClientResponse {
     const called = textOf(request.text, member(request.params, 'name'))
-    const found = isSearch(request.method, called) ? this.#searched?.find(request) : undefined
-    if (found === undefined) return this.#item(calledTool(request), method)
+    const searched = isSearch(request.method, called) ? this.#searched : undefined
+    if (searched === undefined) return this.#item(calledTool(request), method)
     this.exchange.describe(request.method)
-    return found
+    return this.#serveChecked(request, (one) => searched.find(one))
   }
 
   #item(
@@ -287,55 +307,34 @@ export class MessageHandler {
     const change = this.exchange.withholdsItems(entry)
       ? (response: McpResponse) => saysUnknown(response, name) && unknownItem(request, type, called)
       : undefined
-    const policy = this.exchange.callPolicyOf(entry)
-    if (policy === undefined) return this.#ask(entry, this.#forTarget(request, located), change)
-    const call = new ProtectedCall({
+    const budgets = callBudgetsOf(this.exchange, request.method)
+    const sending = {
       upstreams: this.upstreams,
-      policy,
-      located,
+      sender: this.#sender,
       messageStream: this.#messageStream,
       onAbandon: this.#onAbandon,
       refreshTools: () =>
         refreshList(entry, 'tools', (method) => this.#askList(entry, request, method)),
-      send: (one, limitMs) => {
-        const asked = this.#forTarget(one, located)
-        const isWhole = limitMs === 0 && !policy.changesResults
-        return isWhole
-          ? this.#sender.send(entry, asked)
-          : this.#sender.sendWithin(entry, asked, limitMs)
-      },
-    })
-    return this.#askGuarded(entry, request, () => call.run(request), change)
-  }
-
-  /** The request with the name by which the target knows the item. */
-  #forTarget(request: McpRequest, located: LocatedItem): OutgoingRequest {
-    const { item, called, nodeIn } = located
-    const { name } = item
-    const { id, method } = request
-    const node = called === name ? undefined : nodeIn(request)
-    return { ...targetText(request, node, name), id, method, name }
+    }
+    const make = (sent?: () => void) => sendItemRequest(sending, request, located, sent)
+    const asked =
+      budgets === undefined
+        ? make
+        : () => withinBudgets(budgets, this.upstreams, located, request, make)
+    return this.#askGuarded(entry, request, asked, change)
   }
 
   #complete(request: McpRequest): Promise<ClientResponse> | ClientResponse {
     const refIn = ({ params }: McpRequest) => member(params, 'ref')
-    switch (textOf(request.text, member(refIn(request), 'type'))) {
-      case 'ref/prompt':
-        return this.#item(request, { key: 'name', type: 'prompt' }, 'params.ref', refIn)
-      case 'ref/resource':
-        return this.#item(request, { key: 'uri', type: 'resource' }, 'params.ref', refIn)
-    }
+    const named = completedItem(textOf(request.text, member(refIn(request), 'type')))
+    if (named !== undefined) return this.#item(request, named, 'params.ref', refIn)
     const message = 'params.ref.type must be ref/prompt or ref/resource'
     return refusal(request, codes.invalidParams, message)
   }
 
   /** Sets the log level of the session at all servers. */
   #everywhere(request: McpRequest): Promise<ClientResponse> {
-    const { sessionId, shared } = this.exchange
-    const logLevel = textOf(request.text, member(request.params, 'level'))
-    if (sessionId !== undefined && logLevel !== undefined) {
-      shared.settings.change(sessionId, { logLevel })
-    }
+    keepLevel(this.exchange, request)
     return this.#only === undefined
       ? askEverywhere(this.upstreams, this.#sender, request)
       : this.#ask(this.#only, request)
@@ -377,7 +376,7 @@ export class MessageHandler {
   ): Promise<ReceivedResponse | ClientResponse> {
     const received = await this.#sender.sendWithin(entry, asked, 0)
     const note = (text: string) => this.exchange.noteRefusal(entry, text, false)
-    return guardResponse(this.upstreams, guards, request, received, note)
+    return guardResponse(this.upstreams, entry, guards, request, received, note)
   }
 
   /** Passes on a notification or response. Rejects with SessionEnded, or if the only target refuses. */

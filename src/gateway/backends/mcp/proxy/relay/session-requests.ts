@@ -1,4 +1,5 @@
 /** Requests about a whole session, which several servers have. */
+import { member, textOf } from '../../json/node.ts'
 import { codes, resultText } from '../../json-rpc.ts'
 import type { McpRequest } from '../../message.ts'
 import { refusal } from '../calls/located-item.ts'
@@ -25,6 +26,14 @@ export async function askEverywhere(
   const first = all.find((one) => one.status === 'fulfilled')
   if (first !== undefined) return { text: first.value.response.text }
   return refusal(request, codes.internal, 'no server can do that')
+}
+
+/** Keeps the log level of a legacy client, for sessions at servers that are begun later. */
+export function keepLevel({ sessionId, shared }: McpExchange, { text, params }: McpRequest): void {
+  const logLevel = textOf(text, member(params, 'level'))
+  if (sessionId !== undefined && logLevel !== undefined) {
+    shared.settings.change(sessionId, { logLevel })
+  }
 }
 
 /** Keeps what a legacy client subscribes to, for sessions at the server that are begun later. */

@@ -34,7 +34,7 @@ export class ClientView extends CopiedExchange {
   readonly requestBody = new MemoryBody(undefined)
   readonly peerCertificate: PeerCertificate | undefined
   /** Names of the headers that remain as the client sent them and by which servers may recognize it. */
-  readonly identifying: readonly string[]
+  identifying: readonly string[]
   readonly learned = new Learned()
   #extensions: Extensions | undefined
   readonly #isOver: () => boolean
