@@ -147,6 +147,57 @@ describe('a session that a server has lost', () => {
     expect((await session.send(port, call('one_who'))).message).toHaveProperty('result')
   })
 
+  describe('with the stream of a request', () => {
+    const events = { 'content-type': 'text/event-stream' }
+    /** Resumes the stream of the call, which `one` has closed to be polled. */
+    const resume = async (lose: (at: string) => void) => {
+      one.replies.set('tools/call', (response) => {
+        response.writeHead(200, events).end('id: 7\nretry: 50\ndata: \n\n')
+      })
+      const session = await rawSession(port, '/pair')
+      const begun = await session.stream(port, { post: call('one_who') })
+      const last = /^id: (.+)$/m.exec(begun.text)?.[1] ?? ''
+      lose(one.seen.find(({ method }) => method === 'tools/call')?.session ?? '')
+      return { session, answer: await session.stream(port, { from: last }) }
+    }
+    const lost = /^event: message\ndata: (\{.*\})\n\n$/
+
+    it('gives the client an error with the id of the request', async () => {
+      const { session, answer } = await resume((at) => one.lost.add(at))
+      expect(JSON.parse(lost.exec(answer.text)?.[1] ?? '{}')).toMatchObject({
+        id: 11,
+        error: {
+          code: -32603,
+          message: expect.stringContaining('one: the stream cannot be resumed'),
+        },
+      })
+      one.replies.clear()
+      expect((await session.send(port, call('one_who', 12))).message).toHaveProperty('result')
+    })
+
+    it('does so as well if the server has only lost the events', async () => {
+      const { answer } = await resume(() => {
+        one.replies.set('GET', (response) => send(response, 400, error(-32000, 'Invalid event ID')))
+      })
+      expect(answer.text).toMatch(lost)
+      expect(one.count('initialize')).toBe(1)
+    })
+  })
+
+  it('has its own events only, which the client is told', async () => {
+    const session = await rawSession(port, '/pair')
+    const froms: unknown[] = []
+    one.replies.set('GET', (response, { from }) => {
+      froms.push(from)
+      if (from !== undefined) send(response, 400, error(-32000, 'Invalid event ID'))
+      else response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+    })
+    const from = Buffer.from('[["",""],["one","7"]]').toString('base64url')
+    const { text } = await session.stream(port, { from, until: () => froms.length > 1 })
+    expect(froms).toEqual(['7', undefined])
+    expect(text).toContain('notifications/tools/list_changed')
+  })
+
   it('ends with 404 at a single server', async () => {
     const session = await rawSession(port, '/single')
     const text = error(-32000, 'Bad Request: No valid session ID provided')

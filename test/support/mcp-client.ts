@@ -1,6 +1,7 @@
 /** SDK clients and manifests for tests of MCP backends. */
 import { Client, type ClientOptions } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { waitFor } from './wait-for.ts'
 
 type Transport = Parameters<Client['connect']>[0]
 
@@ -82,6 +83,16 @@ export interface McpSession {
     message: object | string,
     headers?: Readonly<Record<string, string>>,
   ): Promise<RawAnswer>
+  /** Reads a stream, of a message or of a GET, to its end or until a condition holds. */
+  stream(
+    port: number | string,
+    what: {
+      readonly post?: object
+      /** Id of the last event. */
+      readonly from?: string
+      readonly until?: () => boolean
+    },
+  ): Promise<{ readonly status: number; readonly text: string }>
   /** Ends it; gives the status. */
   end(port: number | string): Promise<number>
   /** The same with another id, or none. */
@@ -111,12 +122,41 @@ function sessionOf(path: string, id: string | undefined): McpSession {
       })
       return rawAnswer(response)
     },
+    stream: async (port, { post, from, until }) => {
+      const response = await fetch(urlOf(port, path), {
+        method: post === undefined ? 'GET' : 'POST',
+        headers: {
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+          ...own,
+          ...(from !== undefined && { 'last-event-id': from }),
+        },
+        ...(post !== undefined && { body: JSON.stringify(post) }),
+      })
+      return { status: response.status, text: await readUntil(response, until) }
+    },
     end: async (port) => {
       return (await fetch(urlOf(port, path), { method: 'DELETE', headers: own })).status
     },
     as: (other) => sessionOf(path, other),
     at: (other) => sessionOf(other, id),
   }
+}
+
+async function readUntil(response: Response, until: (() => boolean) | undefined): Promise<string> {
+  const reader = response.body?.getReader()
+  let text = ''
+  const read = async () => {
+    for (;;) {
+      const piece = await reader?.read()
+      if (piece?.value === undefined) return
+      text += Buffer.from(piece.value).toString()
+    }
+  }
+  const whole = read()
+  await (until === undefined ? whole : waitFor('the end of the stream', until))
+  await reader?.cancel()
+  return text
 }
 
 async function rawAnswer(response: Response): Promise<RawAnswer> {

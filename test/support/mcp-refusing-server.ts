@@ -6,6 +6,8 @@ export interface RefusedMessage {
   readonly id?: unknown
   readonly method?: string
   readonly session: string | undefined
+  /** The header `Last-Event-ID`. */
+  readonly from: string | undefined
 }
 
 export type Reply = (response: ServerResponse, message: RefusedMessage) => void
@@ -29,7 +31,8 @@ export class RefusingServer {
     for await (const chunk of request) text += String(chunk)
     const body = (text === '' ? {} : JSON.parse(text)) as Pick<RefusedMessage, 'id' | 'method'>
     const session = request.headers['mcp-session-id'] as string | undefined
-    const message = { ...body, verb: request.method ?? '', session }
+    const from = request.headers['last-event-id'] as string | undefined
+    const message = { ...body, verb: request.method ?? '', session, from }
     this.seen.push(message)
     const reply = this.replies.get(body.method ?? message.verb)
     if (body.method === 'initialize' && reply === undefined) this.#begin(response, message)

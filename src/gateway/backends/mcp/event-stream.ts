@@ -17,12 +17,19 @@ export function eventText({ type, data, id, retry }: Partial<McpEvent>): string 
   return `${text}\n`
 }
 
-/** Adds the name of the target to an event id, so that the client resumes the stream of the same target. */
+/** Key of the entry in event ids that has the id of the request. Names of targets have no colon. */
+export const requestKey = ':'
+
+/**
+ * Adds the name of the target to an event id, so that the client resumes the stream of the same target, and the id
+ * of the request (JSON), so that the gateway can respond to the request if the stream cannot be resumed.
+ */
 export function clientEventFields(
   target: string,
+  request: string,
   eventFields: EventFields | undefined,
 ): EventFields | undefined {
-  return eventFields?.id === undefined
-    ? eventFields
-    : { ...eventFields, id: writePairs([[target, eventFields.id]]) }
+  if (eventFields?.id === undefined) return eventFields
+  const pairs = [[target, eventFields.id] as const, [requestKey, request] as const]
+  return { ...eventFields, id: writePairs(pairs) }
 }

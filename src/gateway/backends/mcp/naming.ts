@@ -67,7 +67,8 @@ export function targetOfId(id: string): TargetName | undefined {
   return found !== undefined && isId(found.name) ? found : undefined
 }
 
-function isId(json: string): boolean {
+/** Whether the text is the JSON of an id of a request. */
+export function isId(json: string): boolean {
   if (/^-?\d{1,20}$/.test(json)) return true
   try {
     return typeof JSON.parse(json) === 'string'

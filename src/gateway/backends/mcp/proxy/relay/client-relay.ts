@@ -16,11 +16,23 @@ export class ClientRelay implements Relay {
   readonly #upstreams: Upstreams
   readonly #entry: McpTargetEntry
   readonly #messageStream: MessageStream
+  /** Id of the request, as JSON. */
+  readonly #request: string
 
-  constructor(upstreams: Upstreams, entry: McpTargetEntry, messageStream: MessageStream) {
+  constructor(
+    upstreams: Upstreams,
+    entry: McpTargetEntry,
+    messageStream: MessageStream,
+    request: string,
+  ) {
     this.#upstreams = upstreams
     this.#entry = entry
     this.#messageStream = messageStream
+    this.#request = request
+  }
+
+  #fields(eventFields: EventFields): EventFields | undefined {
+    return fieldsForClient(this.#upstreams, this.#entry, this.#request, eventFields)
   }
 
   onStream(): void {
@@ -30,13 +42,12 @@ export class ClientRelay implements Relay {
   onMessage(message: McpMessage, eventFields: EventFields | undefined): void {
     const text = messageForClient(this.#upstreams, this.#entry, message)
     if (text === undefined) return
-    this.#messageStream.send(text, fieldsForClient(this.#upstreams, this.#entry, eventFields))
+    this.#messageStream.send(text, eventFields && this.#fields(eventFields))
   }
 
   onEvent(event: McpEvent): void {
     if (this.#upstreams.era === 'modern') return
-    const fields = fieldsForClient(this.#upstreams, this.#entry, event)
-    this.#messageStream.sendEvent(eventText({ ...event, id: fields?.id }))
+    this.#messageStream.sendEvent(eventText({ ...event, id: this.#fields(event)?.id }))
   }
 
   hold(resume: () => void): boolean {
@@ -46,10 +57,11 @@ export class ClientRelay implements Relay {
   }
 }
 
-/** Returns the id and the reconnection time of a target's event, as the client gets them. */
+/** Returns the id and the reconnection time of a target's event, as the client gets them. `request` is its id as JSON. */
 export function fieldsForClient(
   { era, exchange }: Upstreams,
   entry: McpTargetEntry,
+  request: string,
   eventFields: EventFields | undefined,
 ): EventFields | undefined {
   const { target } = entry
@@ -57,5 +69,5 @@ export function fieldsForClient(
   if (eventFields === undefined || era === 'modern') return undefined
   // A response that is resumed would not be guarded.
   if (exchange.callPolicyOf(entry)?.changesResults === true) return undefined
-  return exchange.only ? eventFields : clientEventFields(target.name, eventFields)
+  return exchange.only ? eventFields : clientEventFields(target.name, request, eventFields)
 }

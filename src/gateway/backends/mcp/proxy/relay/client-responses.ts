@@ -13,13 +13,14 @@ import { fieldsForClient } from './client-relay.ts'
 export function responseFrom(
   upstreams: Upstreams,
   entry: McpTargetEntry,
+  { id }: Pick<OutgoingRequest, 'id'>,
   { response, eventFields, status }: ReceivedResponse,
 ): ClientResponse {
   const isOnly = upstreams.exchange.only !== undefined
   return {
     text: isOnly ? response.text : clientResult(entry.target.name, response),
     bytes: isOnly ? response.bytes : undefined,
-    eventFields: fieldsForClient(upstreams, entry, eventFields),
+    eventFields: fieldsForClient(upstreams, entry, id, eventFields),
     status: statusForClient(upstreams, status),
   }
 }

@@ -197,7 +197,7 @@ export class MessageHandler {
       const present = view.presenter(only, method.member, keeps)
       return {
         text: isShown ? response.text : presentItems(method, response, present),
-        eventFields: fieldsForClient(this.upstreams, only, eventFields),
+        eventFields: fieldsForClient(this.upstreams, only, request.id, eventFields),
         status: statusForClient(this.upstreams, status),
       }
     }
@@ -361,7 +361,7 @@ export class MessageHandler {
     return asked().then(
       (one) =>
         'response' in one
-          ? change?.(one.response) || responseFrom(this.upstreams, entry, one)
+          ? change?.(one.response) || responseFrom(this.upstreams, entry, request, one)
           : one,
       (thrown) => failedResponse(this.upstreams, entry, request, thrown),
     )

@@ -1,12 +1,13 @@
 /** The streams of all servers of a session, joined into one. */
 import { listsChanged } from '../../eras/subscriptions.ts'
-import { type EventFields, eventText, type McpEvent } from '../../event-stream.ts'
+import { type EventFields, eventText, type McpEvent, requestKey } from '../../event-stream.ts'
 import { gatewayRequestId } from '../../ids.ts'
-import { notificationText } from '../../json-rpc.ts'
+import { codes, errorText, notificationText } from '../../json-rpc.ts'
 import { type McpMessage, readMessage } from '../../message.ts'
-import { readPairs, writePairs } from '../../naming.ts'
+import { isId, readPairs, writePairs } from '../../naming.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
 import type { MessageStream } from '../exchange/message-stream.ts'
+import { jsonRefusal } from '../exchange/refusals.ts'
 import { TargetFailure, toFailure } from '../target/target-failure.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
 import {
@@ -14,11 +15,18 @@ import {
   type Flow,
   gatewayRequest,
   type SessionTransport,
+  statusesForClient,
 } from '../target/transport.ts'
 import { type ClientSession, SessionEnded } from '../upstream/client-session.ts'
 import { RetryTimer } from './retry-timer.ts'
 import { messageForClient } from './server-messages.ts'
 import { UnavailableLists } from './unavailable-lists.ts'
+
+/** Whether the server has refused a GET for a reason that stays. */
+const isFinal = ({ isInSession, httpResponse }: TargetFailure): boolean => {
+  const status = httpResponse?.status ?? 0
+  return isInSession || (status >= 400 && status < 500 && !statusesForClient.includes(status))
+}
 
 /** Why a stream did not begin; undefined if it did. */
 export type StreamOutcome = TargetFailure | SessionEnded | undefined
@@ -44,6 +52,8 @@ export class ServerStreams {
   readonly #positions: Map<string, string>
   /** The target whose request stream is resumed, which has an end; undefined for other streams. */
   readonly #resumed: string | undefined
+  /** Id of the request of a resumed stream as JSON, if it is known. */
+  readonly #request: string | undefined
   readonly #streams = new Map<string, ServerStream>()
   readonly #missing = new UnavailableLists(
     (target, method) => this.#hasList(target, method),
@@ -58,6 +68,9 @@ export class ServerStreams {
     this.#from = from
     const positions = new Map(from === undefined || this.#isOnly ? [] : (readPairs(from) ?? []))
     const isOwn = positions.delete(streamKey)
+    const request = positions.get(requestKey)
+    positions.delete(requestKey)
+    this.#request = request !== undefined && isId(request) ? request : undefined
     this.#resumed = isOwn ? undefined : [...positions.keys()][0]
     this.#positions = positions
   }
@@ -80,6 +93,7 @@ export class ServerStreams {
     const wanted = this.#exchange.backend.targets.filter(
       ({ target }) => this.#resumed === undefined || target.name === this.#resumed,
     )
+    if (wanted.length === 0 && this.#resumed !== undefined) this.#giveUp()
     return Promise.all(wanted.map((entry) => this.#open(entry)))
   }
 
@@ -91,16 +105,36 @@ export class ServerStreams {
       await this.#session.use(
         entry,
         (transport) => this.#listen(entry, transport, stream),
-        'stream',
+        this.#resumed === undefined ? 'stream' : 'resumption',
       )
       return undefined
     } catch (thrown) {
       if (thrown instanceof SessionEnded) return thrown
       const failure = toFailure(thrown)
+      if (isFinal(failure)) {
+        if (this.#resumed !== undefined) return this.#giveUp(failure)
+        this.#forgetPosition(name)
+      }
       // A server that does not support streams is not retried.
       if (failure.httpResponse?.status !== 405) this.#again(entry, stream)
       return failure
     }
+  }
+
+  /** Called if the stream of a request cannot be resumed. Ends the request, because nothing else would. */
+  #giveUp(failure?: TargetFailure): StreamOutcome {
+    const why = `${this.#resumed}: the stream cannot be resumed, so the result is not known`
+    if (this.#request !== undefined) {
+      this.#messageStream.send(errorText(this.#request, codes.internal, why))
+      this.#messageStream.end()
+    } else this.#messageStream.respond(jsonRefusal(400, undefined, codes.invalidRequest, why))
+    return failure
+  }
+
+  /** Called if a server no longer has the events after the last one. The client has missed some. */
+  #forgetPosition(name: string): void {
+    if (!this.#positions.delete(name)) return
+    for (const text of listsChanged) this.#messageStream.send(text)
   }
 
   /** Opens the stream of a server. Resolves when the stream has begun; rejects if that fails. */
@@ -149,8 +183,12 @@ export class ServerStreams {
   #fieldsForClient(target: string, eventFields: EventFields | undefined): EventFields | undefined {
     if (eventFields?.id === undefined || this.#isOnly) return eventFields
     this.#positions.set(target, eventFields.id)
-    const own = this.#resumed === undefined ? [[streamKey, ''] as const] : []
-    return { ...eventFields, id: writePairs([...own, ...this.#positions]) }
+    const mark =
+      this.#resumed === undefined
+        ? ([streamKey, ''] as const)
+        : this.#request && ([requestKey, this.#request] as const)
+    const pairs = mark ? [mark, ...this.#positions] : this.#positions
+    return { ...eventFields, id: writePairs(pairs) }
   }
 
   /**

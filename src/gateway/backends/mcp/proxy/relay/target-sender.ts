@@ -73,7 +73,7 @@ export class TargetSender {
   ): Promise<ReceivedResponse> {
     const span = this.#startSpan(entry)
     if (span !== undefined) transport.traceparent = span.header
-    const relay = new ClientRelay(this.#upstreams, entry, this.#messageStream)
+    const relay = new ClientRelay(this.#upstreams, entry, this.#messageStream, request.id)
     const asked = ask(transport, request, relay, onAbandon)
     return span === undefined ? asked : endSpan(span, asked)
   }

@@ -356,7 +356,7 @@ export function errorResponse(failure: TargetFailure, id: string): McpResponse |
 }
 
 /** Statuses that say something to the client's HTTP, such as that it must sign in. */
-const statusesForClient = [401, 403, 407, 429]
+export const statusesForClient = [401, 403, 407, 429]
 
 /**
  * Returns the JSON-RPC error with which a legacy server responds to the request, with any status of an error;

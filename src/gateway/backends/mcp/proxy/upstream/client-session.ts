@@ -107,7 +107,8 @@ export class ClientSession implements Upstreams {
     return act(this.transport(entry, session)).catch(async (thrown: unknown) => {
       const failure = toFailure(thrown)
       await this.#requireRenewable(entry, session, failure, what)
-      if (what === 'response') throw lostQuestion()
+      if (what === 'response') throw lostInSession('the question is lost')
+      if (what === 'resumption') throw lostInSession('the stream is lost')
       const renewed = await this.#renew(entry, session)
       if (!this.#mayRepeat(failure)) {
         throw new TargetFailure('the server has lost its session, so the call may not have run')
@@ -231,8 +232,11 @@ export class ClientSession implements Upstreams {
 const isOutdated = (session: TargetSession, failure: TargetFailure): boolean =>
   session.isModern === true ? isRefusedByEra(failure) : isRefusedByModern(failure.httpResponse)
 
-/** The server has forgotten what it asked, and another question of its next session may have the same id. */
-const lostQuestion = () => new TargetFailure('the question is lost', { isInSession: true })
+/**
+ * The server has forgotten what it asked, and another question of its next session may have the same id. The same
+ * applies to streams and their events.
+ */
+const lostInSession = (why: string) => new TargetFailure(why, { isInSession: true })
 
 const noneHeld: OpenConnections = new Map()
 

@@ -3,8 +3,11 @@ import { gatewayRequestId } from '../../ids.ts'
 import { isGoneStatus, TargetFailure, toFailure } from '../target/target-failure.ts'
 import { askQuietly, gatewayRequest, type Transport } from '../target/transport.ts'
 
-/** What is sent to a target: a request, a notification, a response, or a GET for its stream. */
-export type MessageKind = 'request' | 'notice' | 'response' | 'stream'
+/**
+ * What is sent to a target: a request, a notification, a response, or a GET for its stream or for the rest of the
+ * stream of a request.
+ */
+export type MessageKind = 'request' | 'notice' | 'response' | 'stream' | 'resumption'
 
 /** How long a server may take to respond to `ping`. */
 const pingMs = 5_000
