@@ -1,6 +1,6 @@
 /**
  * Claim: to look into a chat completion costs little. CPU of the proxy's process per request with a
- * prompt of 1 KB, and per event of a stream, against the plain proxy of the same process and against
+ * prompt of 1 KB, of a stored answer, and per event of a stream, against the plain proxy of the same process and against
  * another gateway for models; and what five builtins add to an answer and to an event. Client and
  * upstream are on another core, and all take turns in every round.
  */
@@ -16,6 +16,7 @@ import {
   chat,
   converse,
   generate,
+  get,
   paths,
   portkeyHeaders,
   startPortkey,
@@ -46,6 +47,7 @@ type Samples = Readonly<Record<string, number[]>>
 
 function rowsOf(samples: Samples, absent: string | undefined): Row[] {
   const { plain = [], ai = [], checked = [], portkey = [] } = samples
+  const { cached = [], fetched = [] } = samples
   const { sse = [], stream = [], guarded = [], generated = [], conversed = [] } = samples
   const proxy = { name: 'plain proxy', samples: plain }
   const events = { name: 'plain proxy', samples: sse }
@@ -63,6 +65,13 @@ function rowsOf(samples: Samples, absent: string | undefined): Row[] {
       peer: other,
       bound: { atLeast: 20 },
       ...(absent !== undefined && { note: `it is absent: ${absent}` }),
+    },
+    {
+      id: 'llm.chat.cached',
+      unit,
+      own: cached,
+      peer: { name: 'a plain GET', samples: fetched },
+      bound: { atMost: 1.2 },
     },
     { id: 'llm.chat.gemini', unit, own: generated, peer: completion, bound: { atMost: 1.2 } },
     { id: 'llm.chat.converse', unit, own: conversed, peer: completion, bound: { atMost: 1.2 } },
@@ -85,6 +94,8 @@ export default async function chatBench({ rounds, quick, note }: BenchContext): 
     const measured: Record<string, Measured> = {
       plain: ours(chat(paths.plain)),
       ai: ours(chat(paths.ai)),
+      cached: ours(chat(paths.cached)),
+      fetched: ours(get(paths.plain)),
       checked: ours(chat(paths.guarded)),
       generated: ours(generate(paths.generate)),
       conversed: ours(converse(paths.converse)),

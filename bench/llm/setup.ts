@@ -21,6 +21,7 @@ export const paths = {
   plain: '/plain/v1/chat/completions',
   ai: '/ai/v1/chat/completions',
   guarded: '/guarded/v1/chat/completions',
+  cached: '/cached/v1/chat/completions',
   count: '/ai/v1/messages/count_tokens',
   generate: '/gemini/v1beta/models/gemini-2.5-flash:generateContent',
   converse: '/bedrock/model/amazon.nova-lite-v1%3A0/converse',
@@ -49,9 +50,10 @@ export async function startSluice(folder: string, upstream: number): Promise<Mea
       { provider },
       { ai: { promptGuard: { response: [{ regex: { builtins } }] } } },
     ),
+    aiBackend('cached', { provider }, { ai: { cache: { ttl: '24h', scope: 'Shared' } } }),
     aiBackend('gemini', { provider: { ...place, vendorD: {} } }, { auth: { key: 'AIzaBench' } }),
     aiBackend('bedrock', { provider: { ...place, vendorF: {} } }, { auth: { key: 'bench' } }),
-    httpRoute('all', { rules: ['plain', 'ai', 'guarded', 'gemini', 'bedrock'].map(to) }),
+    httpRoute('all', { rules: ['plain', 'ai', 'guarded', 'cached', 'gemini', 'bedrock'].map(to) }),
   )
   writeFileSync(join(manifests, 'all.yaml'), all)
   const off = ['--admin-address', 'off', '--stats-address', '127.0.0.1:0']
@@ -104,6 +106,13 @@ export const generate = (path: string): Scenario =>
 /** One request with the same prompt in the format of Converse. */
 export const converse = (path: string): Scenario =>
   post(path, JSON.stringify({ messages: [{ role: 'user', content: [{ text: prompt(1024) }] }] }))
+
+/** One plain GET, of which the upstream answers as many bytes as it does a chat completion. */
+export function get(path: string): Scenario {
+  const head = [`GET ${path} HTTP/1.1`, 'host: bench.example.com', 'accept: */*', '\r\n']
+  const request = Buffer.from(head.join('\r\n'), 'latin1')
+  return { name: path, request, response: Buffer.alloc(0) }
+}
 
 function post(path: string, body: string, options: ChatOptions = {}): Scenario {
   const { stream = false, headers = [] } = options

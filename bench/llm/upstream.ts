@@ -80,7 +80,7 @@ function answerAll(socket: Socket, answer: (isStream: boolean, head: string) => 
     const length = /content-length: *(\d+)/i.exec(head)?.[1]
     const isWhole =
       length === undefined
-        ? pending.subarray(-5).equals(Buffer.from('0\r\n\r\n'))
+        ? head.startsWith('GET') || pending.subarray(-5).equals(Buffer.from('0\r\n\r\n'))
         : pending.length >= end + 4 + Number(length)
     if (!isWhole) return
     const isStream = pending.subarray(end).includes('"stream":true')

@@ -97,6 +97,7 @@ const rows: readonly [
     { minimum: 0 },
     '1024',
   ],
+  ['limit.answer-cache', 'GatewayBackend', 'spec.policies.ai.cache.ttl', {}, '5m'],
 ]
 
 describe('limits with a default, as the definitions publish them', () => {

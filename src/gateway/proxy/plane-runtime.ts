@@ -54,6 +54,8 @@ export interface DataPlaneSettings {
   readonly random?: () => number
   /** Encrypts sessions of MCP and session persistence. If omitted, the control plane's key is used. */
   readonly sessionKey?: Uint8Array
+  /** Memory for answers of models that are served again, in bytes; 64 MiB if omitted. */
+  readonly answerCacheBytes?: number
   /** Resolves host names; the machine's resolver if omitted. */
   readonly lookup?: Lookup
   /** Where commands of MCP targets run; nowhere if omitted. */
@@ -83,6 +85,8 @@ export interface RuntimeParts {
   readonly wrapAppliers?: (appliers: PolicyAppliers) => PolicyAppliers
 }
 
+const defaultAnswerBytes = 64 * 1024 * 1024
+
 const callStep: GatewayRuntime['runStep'] = (step, exchange) => step.onRequest?.(exchange) ?? next
 
 export class PlaneRuntime implements GatewayRuntime {
@@ -99,6 +103,7 @@ export class PlaneRuntime implements GatewayRuntime {
   readonly random: () => number
   readonly cap: RequestCap | undefined
   readonly version: string
+  readonly answerCacheBytes: number
   readonly runStep: (step: Step, exchange: Exchange) => Verdict | Promise<Verdict>
   readonly reportList: ReportList | undefined
   readonly stdio: StdioHostSettings | undefined
@@ -119,6 +124,7 @@ export class PlaneRuntime implements GatewayRuntime {
     this.random = random
     this.cap = settings.requestCap
     this.version = settings.version ?? '0'
+    this.answerCacheBytes = settings.answerCacheBytes ?? defaultAnswerBytes
     this.runStep = parts.runStep ?? callStep
     this.reportList = parts.reportList
     this.stdio = settings.stdio

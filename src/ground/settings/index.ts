@@ -224,6 +224,11 @@ export const settings = {
     defaultText: 'none',
     doc: 'Catalogs of language models in JSON, as comma-separated paths, in addition to the one that ships with the release. Of several that describe a model, the last one wins. A changed file is read within seconds.',
   }),
+  answerCacheMegabytes: row(count, {
+    env: 'SLUICE_ANSWER_CACHE_MEGABYTES',
+    default: 64,
+    doc: 'Memory for answers of models that are served again (`backend.ai.cache`), in MB, of all workers together. The oldest answers are dropped first.',
+  }),
   ...metricExportSettings,
   minTerminationMs: row(delay, {
     env: 'CONNECTION_MIN_TERMINATION_DEADLINE',

@@ -284,7 +284,7 @@ const atLeastOneOf: readonly CaseGroup[] = [
       defaults: [{ field: 'a', value: 1 }],
       overrides: [{ field: 'a', value: { b: [null] } }],
       modelAliases: { fast: 'small' },
-      promptCaching: {},
+      ...{ promptCaching: {}, cache: {} },
       routes: { '*': 'Passthrough' },
     },
     policyPlace('spec.backend.ai'),

@@ -40,6 +40,8 @@ export class ModelResponseStream implements BodyTransform {
   /** The first bytes of the response; undefined after the first event. */
   #opening: Buffer | undefined = Buffer.alloc(0)
   isOver = false
+  /** Whether the response has ended with an error, or was cut off. */
+  hasFailed = false
 
   constructor(options: StreamOptions) {
     const { request, guard, eventLimit, onEvent } = options
@@ -135,7 +137,9 @@ export class ModelResponseStream implements BodyTransform {
     const conversion = this.#conversion
     try {
       const text = openingOf(this.#options.request, this.#opening ?? Buffer.alloc(0))
-      const last = conversion.finish(isCut || isCutOff(this.#source, conversion), text)
+      const isBroken = isCut || isCutOff(this.#source, conversion)
+      this.hasFailed ||= isBroken
+      const last = conversion.finish(isBroken, text)
       if (this.#source instanceof PassingEvents) {
         this.#source.finish(last.length > 0, (bytes) => this.#emit(bytes, emit))
       }
@@ -204,6 +208,7 @@ export class ModelResponseStream implements BodyTransform {
   /** Returns the error event, and the events before it that are guarded already. */
   #failed(error: unknown): Uint8Array {
     this.isOver = true
+    this.hasFailed = true
     if (!(error instanceof LlmError)) throw error
     const { status } = error
     const message = clientText(error, this.#options.isProtected)

@@ -35,6 +35,8 @@ export interface GatewayRuntime extends RequestMaker, ResolveContext {
   readonly models: { catalog: ModelCatalog }
   /** Version of the gateway software. */
   readonly version: string
+  /** Memory for answers of models that are served again, in bytes, of all workers together. */
+  readonly answerCacheBytes: number
   /** Returns the key that encrypts sessions; undefined until the control plane has sent it. */
   readonly sessionKey: () => Uint8Array | undefined
   readonly sessions: SessionTokens

@@ -174,6 +174,14 @@ export const metricDefinitions = {
     'Billed requests to language models by what is known of their cost. `status` is `exact`, `partial` (part of the usage has no price), `estimated` (the provider did not report all of the usage) or `unknown`.',
     ['status', ...modelLabels],
   ),
+  model_cache_requests_total: counter(
+    'Requests to language models whose policy has a cache of answers. `result` is `hit`, `stored` (the new answer was kept), `miss` (it was not) or `bypass` (the cache does not apply).',
+    ['result', ...modelLabels],
+  ),
+  model_cache_saved_usd_total: counter(
+    'What hits of the cache of answers would have cost, in USD, as far as it is known.',
+    modelLabels,
+  ),
   gen_ai_client_operation_duration: histogram(
     'Seconds from the request to the provider that answered to the end of its response.',
     ['error_type', ...modelLabels],

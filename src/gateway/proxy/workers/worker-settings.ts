@@ -26,6 +26,7 @@ type PlaneSettings =
   | 'version'
   | 'locality'
   | 'stdio'
+  | 'answerCacheBytes'
 
 /** Settings that all workers of a proxy share. */
 export interface TrafficSettings extends Pick<DataPlaneSettings, PlaneSettings> {
@@ -64,6 +65,7 @@ export function trafficSettings(options: TrafficSettings): TrafficSettings {
   const { bindAddress, accessLogFd, accessLogFormat, destinations, clusterDomain } = options
   const { nameServers, version, locality, maxBackendRequests } = options
   const { streamLimits, limits, tlsSessionSeconds, edge, stdio } = options
+  const { answerCacheBytes } = options
   return {
     bindAddress,
     accessLogFd,
@@ -79,5 +81,6 @@ export function trafficSettings(options: TrafficSettings): TrafficSettings {
     tlsSessionSeconds,
     edge,
     stdio,
+    answerCacheBytes,
   } satisfies { readonly [Name in keyof Required<TrafficSettings>]: TrafficSettings[Name] }
 }

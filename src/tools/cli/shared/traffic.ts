@@ -127,6 +127,7 @@ export function trafficOptions(
       underscoreHeaders: settings.underscoreHeaders,
     },
     modelCatalogs: settings.modelCatalog,
+    answerCacheBytes: settings.answerCacheMegabytes * 1_000_000,
     records: kept,
     ...grantsOf(settings.grantStore ?? grants),
     ...(seriesFolder !== undefined && { seriesFolder }),

@@ -1,6 +1,7 @@
 /** The backend kind of language models, and the steps of a request to such a backend. */
 import { vendorKeys } from '../../../../engines/auth/vendor-keys.ts'
 import { FormBody } from '../../../../engines/messages/multipart/form-body.ts'
+import { andThen } from '../../../../ground/base/and-then.ts'
 import { GatewayError } from '../../../../ground/errors/index.ts'
 import type { BufferedBody } from '../../../../ground/exchange/exchange.ts'
 import { addNote } from '../../../../ground/exchange/notes.ts'
@@ -11,6 +12,7 @@ import type {
   AttemptDescription,
   BackendCall,
   EarlyResponse,
+  Received,
 } from '../../../proxy/request/backend-call.ts'
 import { type BackendKind, CompiledBackends } from '../../../proxy/request/backend-kind.ts'
 import { wholeBackend } from '../../../proxy/request/destinations.ts'
@@ -19,6 +21,8 @@ import { nameRetry } from '../../../proxy/request/request-context.ts'
 import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
 import type { Ejection } from '../../../proxy/telemetry/types.ts'
 import { now } from '../../../proxy/upstream/endpoint.ts'
+import { AnswerMemory } from '../answers/answer-memory.ts'
+import { keepAnswer } from './answers.ts'
 import { providerOutcome, resolveProvider } from './choose-provider.ts'
 import { isFailoverStatus } from './failover.ts'
 import { ModelCall, routeTypesOf } from './model-call.ts'
@@ -43,6 +47,7 @@ export function aiKind(runtime: GatewayRuntime): BackendKind {
     compileProviders(name, settings, before, endpointsOf),
   )
   const ids = new IdSeal(runtime.sessionKey)
+  const answers = new AnswerMemory(runtime.answerCacheBytes)
   return {
     type: 'ai',
     protocol: 'llm',
@@ -53,7 +58,7 @@ export function aiKind(runtime: GatewayRuntime): BackendKind {
     remove: backends.remove,
     begin: (context, { name }) =>
       new AiCall(
-        new ModelCall(context, backends, name, { catalog: runtime.models.catalog, ids }),
+        new ModelCall(context, backends, name, { catalog: runtime.models.catalog, ids, answers }),
         runtime,
       ),
     errorWriter(context, placement, { name }) {
@@ -66,11 +71,18 @@ export function aiKind(runtime: GatewayRuntime): BackendKind {
       return errorWriterAt(routeTypesOf(access), context.exchange.request.path)
     },
     warmUp({ namespace, name }) {
+      answers.open()
       runtime.models.catalog.prepare()
       const backend = backends.find(`${namespace}/${name}`)
       if (backend !== undefined) warmCredentials(backend, runtime.config)
     },
   }
+}
+
+/** Keeps the response of the provider if the client gets it. */
+function keepUnlessReplaced(received: Received, call: ModelCall): Received {
+  if (received === undefined && !call.context.over) keepAnswer(call)
+  return received
 }
 
 const noEndpoints = { preferred: [], all: [] }
@@ -217,7 +229,7 @@ class AiCall implements BackendCall {
   }
 
   receive(body: BufferedBody | undefined) {
-    return receiveResponse(this.#call, body)
+    return andThen(receiveResponse(this.#call, body), keepUnlessReplaced, this.#call)
   }
 
   errorWriter(): ErrorWriter | undefined {

@@ -10,6 +10,7 @@ import type { JsonObject } from '../../../../engines/messages/json/json.ts'
 import type { FormBody } from '../../../../engines/messages/multipart/form-body.ts'
 import type { ClientBody, RequestBody } from '../../../../engines/messages/request/client-body.ts'
 import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
+import type { Completeness } from '../../../../engines/messages/response/completeness.ts'
 import type { ModelOutput } from '../../../../engines/messages/response/model-output.ts'
 import type { ModelResponseStream } from '../../../../engines/messages/response/stream.ts'
 import { budgetsOf } from '../../../../ground/exchange/budgets.ts'
@@ -21,6 +22,8 @@ import type { BackendAccess } from '../../../proxy/config/backend-access.ts'
 import type { NamedProvider } from '../../../proxy/request/backend-call.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import { now } from '../../../proxy/upstream/endpoint.ts'
+import type { AnswerStore } from '../answers/answer-memory.ts'
+import type { AnswerUse } from '../answers/answer-use.ts'
 import type { GuardCheck } from '../guards/guard-call.ts'
 import { AiStep } from '../policy/apply.ts'
 import type { BackendAiConfig } from '../policy/config.ts'
@@ -52,6 +55,13 @@ type HeadCopy = Pick<RequestHead, 'method' | 'authority' | 'path' | 'query'> & {
   readonly headers: readonly (readonly [string, string])[]
 }
 
+/** What calls of one thread share. */
+interface CallServices {
+  readonly catalog: ModelCatalog
+  readonly ids: IdSeal
+  readonly answers: AnswerStore
+}
+
 export class ModelCall {
   readonly context: RequestContext
   readonly #backends: Backends
@@ -60,6 +70,8 @@ export class ModelCall {
   readonly catalog: ModelCatalog
   /** The credentials of the client, which were removed from the request. */
   readonly credentials: ClientCredentials
+  /** Answers that may be served again. */
+  readonly answers: AnswerStore
   readonly #ids: IdSeal
   #ownedIds: OwnedIds | undefined
   /** A request for something that the provider stores; undefined for requests to a model. */
@@ -103,6 +115,10 @@ export class ModelCall {
   outgoing: OutgoingRequest | undefined
   /** The result of the request guards, reused for providers with the same policy. */
   guarded: GuardedBody | undefined
+  /** What the cache of answers does for the request; undefined if there is no cache. */
+  answer: AnswerUse | undefined
+  /** Judges the response for the cache; undefined if it is not kept. */
+  completeness: Completeness | undefined
   /** Decisions of guards, in order. */
   readonly checks: GuardCheck[] = []
   /** Watches the beginning of the streamed response that is being received; undefined if nothing does. */
@@ -127,11 +143,12 @@ export class ModelCall {
     context: RequestContext,
     backends: Backends,
     name: string,
-    { catalog, ids }: { readonly catalog: ModelCatalog; readonly ids: IdSeal },
+    { catalog, ids, answers }: CallServices,
   ) {
     this.context = context
     this.catalog = catalog
     this.#ids = ids
+    this.answers = answers
     this.#backends = backends
     this.#name = name
     const { exchange } = context

@@ -208,7 +208,7 @@ function modelDetailsOf(call: ModelCall): ModelDetails {
     operation: request?.format.operation,
     provider: provider?.vendor.systemName,
     requestModel: request?.model,
-    responseModel: batch?.model ?? details.model,
+    responseModel: batch?.model ?? details.model ?? call.answer?.hit?.model,
     usage: batch?.usage ?? details.usage,
     batch,
     serviceTier: batch === undefined ? (details.serviceTier ?? details.usage?.service) : 'batch',
@@ -226,6 +226,7 @@ function modelDetailsOf(call: ModelCall): ModelDetails {
     named: call.namedProvider(),
     failedAttempts: failedText(context.failedAttempts),
     skipped: call.skipped?.map(providerName).join(', '),
+    answer: call.answer,
   }
 }
 

@@ -9,6 +9,7 @@ import type { JsonObject } from '../../../../engines/messages/json/json.ts'
 import { type ParameterName, parameterOf } from '../../../../engines/messages/request/parameters.ts'
 import type { NamedProvider } from '../../../proxy/request/backend-call.ts'
 import type { BackendRecord, VisitField } from '../../../proxy/telemetry/types.ts'
+import type { AnswerUse } from '../answers/answer-use.ts'
 import type { GuardCheck } from '../guards/guard-call.ts'
 
 /** The details about a request to a language model. */
@@ -49,6 +50,8 @@ export interface ModelDetails {
   readonly failedAttempts: string | undefined
   /** Names of ejected providers that the request would have been sent to, separated by commas. */
   readonly skipped: string | undefined
+  /** What the cache of answers did; undefined if there is none. */
+  readonly answer: AnswerUse | undefined
 }
 
 /** The telemetry record of a request to a language model. */
@@ -92,6 +95,11 @@ const modelFields: readonly ModelField[] = [
   field('model.group', ({ named }) => named?.group),
   field('model.failed', ({ failedAttempts }) => failedAttempts),
   field('model.skipped', ({ skipped }) => skipped),
+  field('model.cache', ({ answer }) => answer?.result),
+  field('model.cache.detail', ({ answer }) => answer?.detail),
+  field('model.cache.saved', ({ answer }) =>
+    answer?.hit?.cost === undefined ? undefined : usdText(answer.hit.cost),
+  ),
   field('model.catalog', ({ catalog }) => catalog),
   field('model.assumed', ({ assumedModel }) => assumedModel),
   field('gen_ai.request.model', ({ requestModel }) => requestModel),

@@ -34,6 +34,8 @@ export class ModelTelemetry implements BackendTelemetry {
   readonly #costs = new MoneyCounters('gen_ai_client_cost_usd_total')
   readonly #identities = new IdentityCounters()
   readonly #lookups = timedCounters('model_cost_lookups_total')
+  readonly #answers = timedCounters('model_cache_requests_total')
+  readonly #saved = new MoneyCounters('model_cache_saved_usd_total')
   readonly #checks: Counts = new Map()
   readonly #ruleChecks = new RuleCounts()
   readonly #ejections: Counts = new Map()
@@ -49,6 +51,7 @@ export class ModelTelemetry implements BackendTelemetry {
     const model = record.details
     for (const check of model.checks) this.#countCheck(check)
     const { operation, failure, operationSeconds, usage } = model
+    this.#countAnswer(model, exchange, access)
     // A request that was sent to no provider is not an operation.
     if (operation === undefined || operationSeconds === undefined) return
     const labels = this.#labels(exchange, access, model)
@@ -65,6 +68,15 @@ export class ModelTelemetry implements BackendTelemetry {
     if (operation === 'chat') this.#countTokens('output', usage.output, labels)
     this.#countTokens('input_cache_read', usage.cacheRead, labels)
     this.#countTokens('input_cache_write', usage.cacheWrite, labels)
+  }
+
+  #countAnswer(model: ModelDetails, exchange: ServerExchange, access: AccessRecord): void {
+    const { answer } = model
+    if (answer === undefined) return
+    const labels = this.#labels(exchange, access, model)
+    this.#answers.record(this.#withFirst(answer.result, labels), 0, 0)
+    const saved = answer.hit?.cost
+    if (saved !== undefined) this.#saved.add(labels, { status: 'exact', total: saved })
   }
 
   #countCheck({ phase, guard, action, step, at }: GuardCheck): void {
@@ -103,6 +115,8 @@ export class ModelTelemetry implements BackendTelemetry {
       gen_ai_client_cost_usd_total: this.#costs.series(),
       ...this.#identities.snapshot(),
       model_cost_lookups_total: this.#lookups.counts(),
+      model_cache_requests_total: this.#answers.counts(),
+      model_cache_saved_usd_total: this.#saved.series(),
       gen_ai_client_operation_duration: this.#operations.durations(),
       gen_ai_server_request_duration: this.#requests.durations(),
       gen_ai_server_time_to_first_token: this.#firstTokens.durations(),

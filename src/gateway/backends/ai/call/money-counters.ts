@@ -18,7 +18,7 @@ export class MoneyCounters {
    * Adds what is known of a cost. Whole millionths of USD and the rest are added up apart, so that both sums are exact:
    * an amount in 10⁻¹² USD is soon more than a number can hold.
    */
-  add(labels: readonly Label[], { status, total }: Cost): void {
+  add(labels: readonly Label[], { status, total }: Pick<Cost, 'status' | 'total'>): void {
     if (status === 'unknown') return
     this.#counters.record(labels, Number(total / million), Number(total % million))
   }

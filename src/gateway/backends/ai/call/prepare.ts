@@ -31,6 +31,7 @@ import {
   needAllowedModel,
   needNoModelLimit,
 } from './allowed-models.ts'
+import { findAnswer } from './answers.ts'
 import { needGuardable, needModelFirst } from './form-request.ts'
 import type { ModelCall, ReadBody } from './model-call.ts'
 import { describeModelCall } from './model-details.ts'
@@ -263,9 +264,20 @@ function finishPreparing(
   planned: OutgoingRequest,
   bytes: SentBody,
 ): Result | Promise<Result> {
-  const { exchange } = call.context
   const outgoing = withSeal(call, planned)
   describeModelCall(call)
+  return andThen(findAnswer(call, outgoing), admitUnless, call, outgoing, bytes)
+}
+
+/** Checks limits and budgets, unless a stored answer is served, which costs nothing. */
+function admitUnless(
+  found: Result,
+  call: ModelCall,
+  outgoing: OutgoingRequest,
+  bytes: SentBody,
+): Result | Promise<Result> {
+  if (found !== undefined || call.context.over) return found
+  const { exchange } = call.context
   // Limits do not apply to token counts: clients use them to stay below the limits.
   const limits = limitedBy(outgoing) ? tokenLimitsOf(exchange) : undefined
   const budgets = limitedBy(outgoing) ? budgetsOf(exchange) : undefined

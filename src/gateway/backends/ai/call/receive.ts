@@ -1,6 +1,5 @@
 /** Turns the response of a provider into the response for the client. */
 
-import type { StreamEvent } from '../../../../engines/messages/chat.ts'
 import type { ResponseDetails } from '../../../../engines/messages/common/response-details.ts'
 import { type ChatFormat, chatFormatOf, transcriptOf } from '../../../../engines/messages/format.ts'
 import { eventEncoder, mediaTypes } from '../../../../engines/messages/framing/encoder.ts'
@@ -16,7 +15,7 @@ import { otherResponse } from '../../../../engines/messages/mask/message-forms.t
 import { lacksCounts } from '../../../../engines/messages/request/counts/index.ts'
 import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
 import type { ConversionOptions } from '../../../../engines/messages/response/conversion.ts'
-import { StreamedOutput, WholeOutput } from '../../../../engines/messages/response/model-output.ts'
+import { WholeOutput } from '../../../../engines/messages/response/model-output.ts'
 import { convertEvents } from '../../../../engines/messages/response/pipeline.ts'
 import {
   errorInResponse,
@@ -46,6 +45,7 @@ import type { ModelCall } from './model-call.ts'
 import { describeModelCall } from './model-details.ts'
 import { failureFor } from './next-provider.ts'
 import { llmRefusal } from './own-responses.ts'
+import { recorder } from './record-output.ts'
 import {
   guardError,
   guardHeld,
@@ -172,15 +172,6 @@ function receivedResponse(call: ModelCall): ReceivedResponse | undefined {
   if (isContent(call)) return undefined
   if (request === undefined || response === undefined || body === undefined) return undefined
   return { call, request, response, body, format: chatFormatOf(request.format) }
-}
-
-/** Returns a recorder of the model's output; undefined if no expression uses the output. */
-function recorder(call: ModelCall, format: ChatFormat) {
-  const { observers, exchange } = call.context
-  if (!observers.parts.modelTexts) return undefined
-  const output = new StreamedOutput(format, exchange.bufferLimit)
-  call.output = output
-  return (event: StreamEvent) => output.push(event)
 }
 
 function conversionOf(received: ReceivedResponse, format: ChatFormat): ConversionOptions {

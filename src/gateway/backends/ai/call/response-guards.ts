@@ -25,6 +25,7 @@ import { responseTexts, withResponseTexts } from '../../../../engines/messages/m
 import { StreamGuard } from '../../../../engines/messages/mask/stream-guard.ts'
 import { mapResponseTexts, type TextsMap } from '../../../../engines/messages/mask/texts.ts'
 import type { HeaderFields, RespondVerdict } from '../../../../ground/exchange/exchange.ts'
+import { FieldPairs } from '../../../../ground/exchange/memory-message.ts'
 import { type GuardCheck, guardFailure } from '../guards/guard-call.ts'
 import type { WebhookGuard } from '../guards/webhook.ts'
 import type { Guard } from '../policy/bind-guard.ts'
@@ -184,7 +185,9 @@ async function judge(
   guarded: GuardableResponse,
 ): Promise<RespondVerdict | undefined> {
   const { context } = call
-  const { headers } = context.exchange.response ?? {}
+  const {
+    headers = call.answer?.hit && new FieldPairs([['content-type', call.answer.hit.contentType]]),
+  } = context.exchange.response ?? {}
   for (const [at, guard] of call.policy?.responseGuards.entries() ?? []) {
     const placed = { phase: 'Response', guard, at } as const
     const counts = new MatchCounts()

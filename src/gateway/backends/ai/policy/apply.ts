@@ -1,6 +1,8 @@
 /** Applies `backend.ai` to requests; compiles its guards and route types. */
 
+import { hash } from 'node:crypto'
 import { chainOf, type RegexChain } from '../../../../engines/messages/mask/regex-chain.ts'
+import { canonicalJson } from '../../../../ground/base/canonical.ts'
 import type { ConnectionSettings } from '../../../../ground/exchange/connection.ts'
 import type { PolicyApply, Step } from '../../../policies/define.ts'
 import { bindGuard, type Guard, type GuardServices } from './bind-guard.ts'
@@ -24,6 +26,7 @@ export class AiStep implements Step {
   /** The guards for messages as bytes; undefined if a guard needs parsed messages, or if there are none. */
   readonly requestChain: RegexChain | undefined
   readonly responseChain: RegexChain | undefined
+  #fingerprint: string | undefined
   #users = 0
   #isReplaced = false
 
@@ -38,6 +41,12 @@ export class AiStep implements Step {
     this.responseGuards = config.responseGuards.map(bind)
     this.requestChain = chainOf(this.requestGuards)
     this.responseChain = chainOf(this.responseGuards)
+  }
+
+  /** Digest of all settings, guards included. */
+  get fingerprint(): string {
+    this.#fingerprint ??= hash('sha256', canonicalJson(this.config), 'base64url')
+    return this.#fingerprint
   }
 
   /** Called when a request begins to use the step; the request must call `release` when it ends. */

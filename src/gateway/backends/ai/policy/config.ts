@@ -34,7 +34,15 @@ export interface BackendAiConfig {
   readonly modelAliases?: Aliases
   readonly caching?: CachingPolicy
   readonly routes?: Routes
+  readonly cache?: CacheConfig
 }
+
+const cache = record({
+  ttlMs: integer(1, Number.MAX_SAFE_INTEGER),
+  scope: choice('Principal', 'Shared'),
+})
+/** Which answers are served again, and to whom. */
+export type CacheConfig = Infer<typeof cache>
 
 export type GuardConfig = RegexConfig | WebhookConfig | ModerationConfig
 
@@ -117,4 +125,5 @@ export const shape = record<BackendAiConfig>({
     }),
   ),
   routes: optional(map(choice(...routeTypes))),
+  cache: optional(cache),
 })

@@ -1,15 +1,24 @@
+import { parseDurationMs } from '../../../../ground/base/duration.ts'
 import type { References } from '../../../../ground/model/references.ts'
 import { type Compiled, definePolicy } from '../../../policies/define.ts'
-import type { BackendAiConfig } from './config.ts'
+import type { BackendAiConfig, CacheConfig } from './config.ts'
 import { GuardCompiler } from './guard-compiler.ts'
-import { type BackendAiSpec, backendAiSchema } from './schema.ts'
+import { type AnswerCacheSpec, type BackendAiSpec, backendAiSchema } from './schema.ts'
 
 /** Guards cannot see requests of these types, because the gateway does not read them. */
 const unguardedTypes = new Set(['Passthrough', 'Realtime'])
 
+const defaultTtlMs = 300_000
+
+const cacheOf = ({ ttl, scope = 'Principal' }: AnswerCacheSpec): CacheConfig => ({
+  ttlMs: parseDurationMs(ttl ?? '') ?? defaultTtlMs,
+  scope,
+})
+
 /** If a guard cannot be enforced, the backend rejects all requests, so that nothing passes unguarded. */
 function compile(spec: BackendAiSpec, references: References): Compiled<BackendAiConfig> {
-  const { prompt, promptGuard, defaults, overrides, modelAliases, promptCaching, routes } = spec
+  const { prompt, promptGuard, defaults, overrides, modelAliases, promptCaching, routes, cache } =
+    spec
   const guards = new GuardCompiler(references)
   const caching = promptCaching && {
     cacheSystem: promptCaching.cacheSystem ?? true,
@@ -25,6 +34,7 @@ function compile(spec: BackendAiSpec, references: References): Compiled<BackendA
     ...(modelAliases && { modelAliases }),
     ...(caching && { caching }),
     ...(routes && { routes }),
+    ...(cache && { cache: cacheOf(cache) }),
   }
   for (const [ending, type] of Object.entries(routes ?? {})) {
     if (promptGuard === undefined || !unguardedTypes.has(type)) continue

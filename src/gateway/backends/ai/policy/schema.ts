@@ -17,7 +17,7 @@ import {
 import { atLeastOneOf, exactlyOneOf } from '../../../../ground/schema/rules.ts'
 import { httpHeaderMatch } from '../../../../ground/schema/shapes/headers.ts'
 import { backendObjectReference } from '../../../../ground/schema/shapes/references.ts'
-import { longString, shortString } from '../../../../ground/schema/strings.ts'
+import { duration, longString, shortString } from '../../../../ground/schema/strings.ts'
 import { backendSimple } from '../../../policies/backend-simple/schema.ts'
 
 const message = object('Message', {
@@ -61,6 +61,18 @@ const promptCaching = object('PromptCachingConfig', {
     default: 1024,
   }),
 })
+
+const answerCache = object('AnswerCache', {
+  ttl: optional(duration, { doc: 'How long an answer is served again.', default: '5m' }),
+  scope: optional(
+    choice('AnswerCacheScope', {
+      Principal: 'the client that got the answer',
+      Shared: 'every client that the route admits',
+    }),
+    { doc: 'Who gets a stored answer.', default: 'Principal' },
+  ),
+})
+export type AnswerCacheSpec = Infer<typeof answerCache>
 
 const customResponse = object(
   'CustomResponse',
@@ -201,6 +213,10 @@ export const backendAiSchema = object(
       promptCaching,
       'Sets cache points for models of vendorF that support them.',
     ),
+    cache: optional(
+      answerCache,
+      'Serves the stored answer if a client repeats a request. Not part of agentgateway.',
+    ),
     routes: optional(
       map(routeType, { max: 256 }),
       'Endings of URL paths (* for any) and the format of their requests. The longest matching ending decides. If not set, the paths of vendors, such as /v1/messages, have their own formats, and requests to all other paths are Completions.',
@@ -215,6 +231,7 @@ export const backendAiSchema = object(
         'overrides',
         'modelAliases',
         'promptCaching',
+        'cache',
         'routes',
       ),
     ],

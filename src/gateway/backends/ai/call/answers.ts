@@ -1,0 +1,232 @@
+/**
+ * The cache of answers: serves an answer that the same client has got to the same request, and keeps new ones. The key
+ * contains everything that an answer depends on, so that a changed configuration, another model, another guard or
+ * another client never finds it. What is kept is what the client got, after all guards.
+ */
+import { hash } from 'node:crypto'
+import { type ClientFormat, chatFormatOf } from '../../../../engines/messages/format.ts'
+import { isObject, parseJson, utf8Text } from '../../../../engines/messages/json/json.ts'
+import { LlmError } from '../../../../engines/messages/llm-error.ts'
+import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
+import { Completeness } from '../../../../engines/messages/response/completeness.ts'
+import { andThen } from '../../../../ground/base/and-then.ts'
+import { canonicalBytes, canonicalJson } from '../../../../ground/base/canonical.ts'
+import type {
+  BodyTransform,
+  FieldPair,
+  RespondVerdict,
+} from '../../../../ground/exchange/exchange.ts'
+import { forwardingExtensions } from '../../../../ground/exchange/forwarding.ts'
+import type { ModelProvider } from '../../../../ground/model/model-providers.ts'
+import { ownerDigest } from '../../../principal/principal.ts'
+import type { StoredAnswer } from '../answers/answer-memory.ts'
+import type { AnswerUse } from '../answers/answer-use.ts'
+import { type CacheWish, forbidsStoring, wishOf } from '../answers/cache-control.ts'
+import { whyNotCacheable } from '../answers/cacheable.ts'
+import type { CacheConfig } from '../policy/config.ts'
+import type { ModelCall } from './model-call.ts'
+import { canJudgeAgain, isJudgedByService, judgeAgain } from './served-answers.ts'
+
+/** Changed if answers of this version must not be served by another one. */
+const keyVersion = 1
+
+const cacheable: readonly ClientFormat['operation'][] = ['chat', 'embeddings', 'rerank']
+
+/** Returns an answer that may be served in place of the request; undefined if the provider must be asked. */
+export function findAnswer(
+  call: ModelCall,
+  outgoing: OutgoingRequest,
+): RespondVerdict | undefined | Promise<RespondVerdict | undefined> {
+  call.answer = undefined
+  call.completeness = undefined
+  const cache = call.policy?.config.cache
+  if (cache === undefined) return undefined
+  const wish = wishOf(call.context.exchange.request.headers)
+  const reason = whyNotFor(call, outgoing) ?? (wish.mayStore ? undefined : 'the client opts out')
+  const owner = reason === undefined ? ownerOf(call, cache) : undefined
+  if (reason !== undefined || owner === undefined) {
+    const detail = reason ?? 'nothing says who the client is'
+    call.answer = { result: 'bypass', detail, key: undefined, ttlMs: 0, hit: undefined }
+    return missed(wish)
+  }
+  const key = keyOf(call, outgoing, owner)
+  call.answer = { result: 'miss', detail: undefined, key, ttlMs: cache.ttlMs, hit: undefined }
+  if (!wish.mayServe) return missed(wish)
+  return andThen(call.answers.find(key), serveFound, call, outgoing, wish)
+}
+
+function serveFound(
+  found: StoredAnswer | undefined,
+  call: ModelCall,
+  outgoing: OutgoingRequest,
+  wish: CacheWish,
+): RespondVerdict | undefined | Promise<RespondVerdict | undefined> {
+  if (call.context.over) return undefined
+  const ageMs = found === undefined ? 0 : Date.now() - found.storedAt
+  if (found === undefined || ageMs > wish.maxAgeMs || wish.maxAgeMs === 0) return missed(wish)
+  call.answer = { result: 'hit', detail: undefined, key: undefined, ttlMs: 0, hit: found }
+  if (!isJudgedByService(call)) return hitOf(found, ageMs, found.body)
+  return judgeAgain(call, found, outgoing).then((judged) =>
+    'kind' in judged ? judged : hitOf(found, ageMs, judged),
+  )
+}
+
+function hitOf(found: StoredAnswer, ageMs: number, body: Uint8Array): RespondVerdict {
+  const age = Math.floor(ageMs / 1_000)
+  const left = Math.floor((found.expiresAt - found.storedAt - ageMs) / 1_000)
+  const headers: FieldPair[] = [
+    ['content-type', found.contentType],
+    ['age', `${age}`],
+    ['cache-status', `sluice; hit; ttl=${left}`],
+  ]
+  return { kind: 'respond', status: 200, headers, body, reason: 'CacheHit' }
+}
+
+/** @throws LlmError 504 if the client wants no other answer */
+function missed({ isOnlyCached }: CacheWish): undefined {
+  if (isOnlyCached) throw new LlmError(504, 'no answer to this request is stored')
+}
+
+/** Returns why the cache does not apply; undefined if it does. */
+function whyNotFor(call: ModelCall, outgoing: OutgoingRequest): string | undefined {
+  const { request } = call
+  const { format, seal } = outgoing
+  if (request === undefined || !cacheable.includes(format.operation))
+    return 'the type of the request'
+  if (seal !== undefined) return 'the provider stores the response'
+  if (isJudgedByService(call) && !canJudgeAgain(outgoing))
+    return 'guards cannot read stored answers'
+  return whyNotCacheable(request.body.whole)
+}
+
+/** Returns whose answers may be served; undefined if nothing says who the client is. */
+function ownerOf({ context, access }: ModelCall, { scope }: CacheConfig): string | undefined {
+  const { exchange } = context
+  const { extensions } = exchange
+  // The provider decides by this credential, which nothing else has verified.
+  const isPassed = access?.policies.connection.credentials === 'client'
+  const sent = isPassed ? extensions.get(forwardingExtensions.clientCredential) : undefined
+  const principal = scope === 'Shared' ? 'shared' : ownerDigest(exchange)
+  if (principal === undefined && sent === undefined) return undefined
+  return JSON.stringify([scope, principal ?? null, sent ?? null])
+}
+
+/** Headers of SDKs that differ between equal requests. */
+const ofTransport = /stainless|session|request|retry|timeout|device|turn|window|client/
+
+function keyOf(call: ModelCall, outgoing: OutgoingRequest, owner: string): string {
+  const { context, policy, provider, catalog, request } = call
+  const { format, model, asked, isStream, framing, plan } = outgoing
+  const { headers, query } = context.exchange.request
+  const { vendorHeaders } = format as ClientFormat
+  const named: FieldPair[] = []
+  for (const [name, value] of headers.entries()) {
+    const lower = name.toLowerCase()
+    if (vendorHeaders.test(lower) && !ofTransport.test(lower)) named.push([lower, value])
+  }
+  const bytes = canonicalBytes([
+    [keyVersion, context.exchange.backend?.name, owner, policy?.fingerprint],
+    [provider && fingerprintOf(provider.provider), catalog.digest, plan.path, query, named],
+    [format.name, model, asked, isStream, framing],
+    request?.body.whole,
+  ])
+  return hash('sha256', bytes, 'base64url')
+}
+
+const fingerprints = new WeakMap<ModelProvider, string>()
+
+function fingerprintOf(provider: ModelProvider): string {
+  let found = fingerprints.get(provider)
+  if (found === undefined) {
+    found = hash('sha256', canonicalJson(provider), 'base64url')
+    fingerprints.set(provider, found)
+  }
+  return found
+}
+
+/** Keeps the answer that the client gets, if it is one that may be given again. */
+export function keepAnswer(call: ModelCall): void {
+  const { answer, outgoing, context } = call
+  const { response, responseBody } = context.exchange
+  if (answer === undefined || answer.hit !== undefined || response === undefined) return
+  response.headers.add('cache-status', `sluice; fwd=${answer.key ? 'miss' : 'bypass'}`)
+  if (answer.key === undefined || outgoing === undefined || responseBody === undefined) return
+  const known = call.stream === undefined ? responseBody.known : undefined
+  if (response.status !== 200) skip(answer, 'the status is not 200')
+  else if (forbidsStoring(response.headers)) skip(answer, 'the provider forbids it')
+  else if (known === undefined) responseBody.through(new AnswerCopy(call, answer))
+  else if (known.complete && isWholeAnswer(call, outgoing, known.bytes)) {
+    keep(call, answer, known.bytes)
+  } else skip(answer, incomplete)
+}
+
+const incomplete = 'the answer was cut, filtered or refused'
+
+function skip(answer: AnswerUse, detail: string): void {
+  answer.detail = `not stored: ${detail}`
+}
+
+function isWholeAnswer(call: ModelCall, { format }: OutgoingRequest, bytes: Uint8Array): boolean {
+  if (chatFormatOf(format) !== undefined && call.completeness?.isComplete === true) return true
+  const body = parseJson(utf8Text(bytes))
+  if (!isObject(body)) return false
+  if (chatFormatOf(format) === undefined) return format.hasResponse(body)
+  const completeness = new Completeness()
+  completeness.read(body)
+  return completeness.isComplete
+}
+
+function keep(call: ModelCall, answer: AnswerUse, body: Uint8Array): void {
+  const { response } = call.context.exchange
+  const storedAt = Date.now()
+  const { cost } = call
+  answer.result = 'stored'
+  call.answers.store({
+    key: answer.key ?? '',
+    contentType: response?.headers.get('content-type') ?? 'application/json',
+    body,
+    model: call.details.model,
+    cost: cost === undefined || cost.status === 'unknown' ? undefined : cost.total,
+    storedAt,
+    expiresAt: storedAt + answer.ttlMs,
+  })
+}
+
+/** Largest answer that is copied while it passes, in bytes. */
+const maxCopy = 4 * 1024 * 1024
+
+/** Copies a streamed answer while it passes, and keeps it if it ends well. */
+class AnswerCopy implements BodyTransform {
+  readonly #call: ModelCall
+  readonly #answer: AnswerUse
+  #pieces: Uint8Array[] | undefined = []
+  #size = 0
+
+  constructor(call: ModelCall, answer: AnswerUse) {
+    this.#call = call
+    this.#answer = answer
+  }
+
+  push(chunk: Uint8Array, emit: (bytes: Uint8Array) => void): void {
+    this.#size += chunk.length
+    if (this.#size > maxCopy) this.#pieces = undefined
+    // The bytes may be overwritten after the call.
+    this.#pieces?.push(Buffer.from(chunk))
+    emit(chunk)
+  }
+
+  end(): void {
+    const pieces = this.#pieces
+    this.#pieces = undefined
+    const { completeness, stream } = this.#call
+    const isGood = completeness?.isComplete === true && stream?.hasFailed === false
+    if (pieces === undefined) skip(this.#answer, 'the answer is too large')
+    else if (isGood) keep(this.#call, this.#answer, Buffer.concat(pieces))
+    else skip(this.#answer, incomplete)
+  }
+
+  fail(): void {
+    this.#pieces = undefined
+    skip(this.#answer, incomplete)
+  }
+}
