@@ -56,6 +56,8 @@ export interface DataPlaneSettings {
   readonly sessionKey?: Uint8Array
   /** Memory for answers of models that are served again, in bytes; 64 MiB if omitted. */
   readonly answerCacheBytes?: number
+  /** URL of the server that keeps such answers for several proxies; none if omitted. */
+  readonly answerServer?: string
   /** Resolves host names; the machine's resolver if omitted. */
   readonly lookup?: Lookup
   /** Where commands of MCP targets run; nowhere if omitted. */
@@ -104,6 +106,7 @@ export class PlaneRuntime implements GatewayRuntime {
   readonly cap: RequestCap | undefined
   readonly version: string
   readonly answerCacheBytes: number
+  readonly answerServer: string | undefined
   readonly runStep: (step: Step, exchange: Exchange) => Verdict | Promise<Verdict>
   readonly reportList: ReportList | undefined
   readonly stdio: StdioHostSettings | undefined
@@ -125,6 +128,7 @@ export class PlaneRuntime implements GatewayRuntime {
     this.cap = settings.requestCap
     this.version = settings.version ?? '0'
     this.answerCacheBytes = settings.answerCacheBytes ?? defaultAnswerBytes
+    this.answerServer = settings.answerServer
     this.runStep = parts.runStep ?? callStep
     this.reportList = parts.reportList
     this.stdio = settings.stdio

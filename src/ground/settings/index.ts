@@ -21,6 +21,7 @@ import {
   ranges,
   rate,
   recordShare,
+  redisServer,
   sessionLifetime,
   text,
   workers,
@@ -228,6 +229,12 @@ export const settings = {
     env: 'SLUICE_ANSWER_CACHE_MEGABYTES',
     default: 64,
     doc: 'Memory for answers of models that are served again (`backend.ai.cache`), in MB, of all workers together. The oldest answers are dropped first.',
+  }),
+  answerStore: row(redisServer, {
+    flag: 'answer-store',
+    env: 'SLUICE_ANSWER_STORE',
+    defaultText: 'memory only',
+    doc: 'Redis-compatible server that keeps answers of models (`backend.ai.cache`) for several proxies, sealed with their session key: `redis://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE]`, or `rediss://` for TLS. Set the variable, not the flag, if the address has a password.',
   }),
   ...metricExportSettings,
   minTerminationMs: row(delay, {

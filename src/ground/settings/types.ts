@@ -43,6 +43,11 @@ const integer = (form: string, min: number, max: number): SettingType<number> =>
   })
 
 export const text = (form: string) => matching(form, (value) => value.trim() !== '')
+/** URL of a Redis-compatible server, whose case counts. */
+export const redisServer = matching(
+  'redis://HOST or rediss://HOST',
+  (value) => /^rediss?:\/\/[^/?#]+(?:\/\d*)?$/.test(value) && URL.canParse(value),
+)
 export const path = text('a path')
 /** Paths, whose case counts. */
 export const paths: SettingType<readonly string[]> = {

@@ -37,6 +37,8 @@ export interface GatewayRuntime extends RequestMaker, ResolveContext {
   readonly version: string
   /** Memory for answers of models that are served again, in bytes, of all workers together. */
   readonly answerCacheBytes: number
+  /** URL of the server that keeps such answers for several proxies; undefined if none does. */
+  readonly answerServer?: string | undefined
   /** Returns the key that encrypts sessions; undefined until the control plane has sent it. */
   readonly sessionKey: () => Uint8Array | undefined
   readonly sessions: SessionTokens

@@ -27,6 +27,7 @@ type PlaneSettings =
   | 'locality'
   | 'stdio'
   | 'answerCacheBytes'
+  | 'answerServer'
 
 /** Settings that all workers of a proxy share. */
 export interface TrafficSettings extends Pick<DataPlaneSettings, PlaneSettings> {
@@ -65,7 +66,7 @@ export function trafficSettings(options: TrafficSettings): TrafficSettings {
   const { bindAddress, accessLogFd, accessLogFormat, destinations, clusterDomain } = options
   const { nameServers, version, locality, maxBackendRequests } = options
   const { streamLimits, limits, tlsSessionSeconds, edge, stdio } = options
-  const { answerCacheBytes } = options
+  const { answerCacheBytes, answerServer } = options
   return {
     bindAddress,
     accessLogFd,
@@ -82,5 +83,6 @@ export function trafficSettings(options: TrafficSettings): TrafficSettings {
     edge,
     stdio,
     answerCacheBytes,
+    answerServer,
   } satisfies { readonly [Name in keyof Required<TrafficSettings>]: TrafficSettings[Name] }
 }

@@ -128,6 +128,7 @@ export function trafficOptions(
     },
     modelCatalogs: settings.modelCatalog,
     answerCacheBytes: settings.answerCacheMegabytes * 1_000_000,
+    answerServer: settings.answerStore,
     records: kept,
     ...grantsOf(settings.grantStore ?? grants),
     ...(seriesFolder !== undefined && { seriesFolder }),

@@ -36,7 +36,7 @@ const maxPart = 1 / 16
 const channelName = 'sluice answers'
 
 /** Whether an answer may be served. A clock that was set back makes answers of the future, which are not served. */
-const isFresh = ({ storedAt, expiresAt }: StoredAnswer, now: number): boolean =>
+export const isFresh = ({ storedAt, expiresAt }: StoredAnswer, now: number): boolean =>
   storedAt <= now && now < expiresAt
 
 export class AnswerMemory implements AnswerStore {

@@ -22,6 +22,8 @@ import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
 import type { Ejection } from '../../../proxy/telemetry/types.ts'
 import { now } from '../../../proxy/upstream/endpoint.ts'
 import { AnswerMemory } from '../answers/answer-memory.ts'
+import { RemoteAnswers } from '../answers/remote-answers.ts'
+import { RespClient } from '../answers/resp-client.ts'
 import { keepAnswer } from './answers.ts'
 import { providerOutcome, resolveProvider } from './choose-provider.ts'
 import { isFailoverStatus } from './failover.ts'
@@ -47,7 +49,12 @@ export function aiKind(runtime: GatewayRuntime): BackendKind {
     compileProviders(name, settings, before, endpointsOf),
   )
   const ids = new IdSeal(runtime.sessionKey)
-  const answers = new AnswerMemory(runtime.answerCacheBytes)
+  const memory = new AnswerMemory(runtime.answerCacheBytes)
+  const { answerServer, sessionKey } = runtime
+  const answers =
+    answerServer === undefined
+      ? memory
+      : new RemoteAnswers(memory, new RespClient(new URL(answerServer)), sessionKey)
   return {
     type: 'ai',
     protocol: 'llm',
@@ -71,7 +78,7 @@ export function aiKind(runtime: GatewayRuntime): BackendKind {
       return errorWriterAt(routeTypesOf(access), context.exchange.request.path)
     },
     warmUp({ namespace, name }) {
-      answers.open()
+      memory.open()
       runtime.models.catalog.prepare()
       const backend = backends.find(`${namespace}/${name}`)
       if (backend !== undefined) warmCredentials(backend, runtime.config)

@@ -1,0 +1,98 @@
+/**
+ * Answers on a server that several proxies share, with those in memory before it. They are sealed with the key of the
+ * proxies: who can read the server learns neither answers nor requests, and who can write to it cannot make an answer. If
+ * the server cannot be reached, the cache is only that in memory.
+ */
+import { createHmac, hkdfSync } from 'node:crypto'
+import { isObject, parseJson } from '../../../../engines/messages/json/json.ts'
+import { Seal } from '../../../../ground/secrets/seal.ts'
+import { type AnswerMemory, type AnswerStore, isFresh, type StoredAnswer } from './answer-memory.ts'
+import type { RespClient } from './resp-client.ts'
+
+const purpose = 'sluice stored answers'
+const lineBreak = 0x0a
+
+/** Changed if older answers on a server must not be read. */
+const prefix = 'sluice:answer:1:'
+
+interface Keys {
+  readonly secret: Uint8Array
+  readonly seal: Seal
+  readonly names: Uint8Array
+}
+
+export class RemoteAnswers implements AnswerStore {
+  readonly #memory: AnswerMemory
+  readonly #client: Pick<RespClient, 'send'>
+  readonly #secret: () => Uint8Array | undefined
+  #keys: Keys | undefined
+
+  /** `secret` returns the key that all proxies share; undefined until it has arrived. */
+  constructor(
+    memory: AnswerMemory,
+    client: Pick<RespClient, 'send'>,
+    secret: () => Uint8Array | undefined,
+  ) {
+    this.#memory = memory
+    this.#client = client
+    this.#secret = secret
+  }
+
+  find(key: string): StoredAnswer | undefined | Promise<StoredAnswer | undefined> {
+    const keys = this.#currentKeys()
+    return this.#memory.find(key) ?? (keys && this.#fetch(key, keys))
+  }
+
+  store(answer: StoredAnswer): void {
+    this.#memory.store(answer)
+    const keys = this.#currentKeys()
+    if (keys === undefined || answer.body.length > this.#memory.maxBody) return
+    const { key, body, cost, ...facts } = answer
+    const head = JSON.stringify({ ...facts, cost: cost?.toString() })
+    const sealed = keys.seal.seal(Buffer.concat([Buffer.from(`${head}\n`), body]), key)
+    const ttl = Math.max(1, answer.expiresAt - Date.now())
+    void this.#client.send('SET', nameOf(key, keys), sealed, 'PX', `${ttl}`)
+  }
+
+  async #fetch(key: string, keys: Keys): Promise<StoredAnswer | undefined> {
+    const reply = await this.#client.send('GET', nameOf(key, keys))
+    const plain = reply ? keys.seal.open(reply.toString('latin1'), key) : undefined
+    const found = plain && readAnswer(key, plain)
+    if (found === undefined || !isFresh(found, Date.now())) return undefined
+    this.#memory.store(found)
+    return found
+  }
+
+  #currentKeys(): Keys | undefined {
+    const secret = this.#secret()
+    if (secret === undefined) return undefined
+    if (this.#keys?.secret !== secret) {
+      const names = new Uint8Array(hkdfSync('sha256', secret, '', `${purpose}: names`, 32))
+      this.#keys = { secret, seal: new Seal(purpose, secret), names }
+    }
+    return this.#keys
+  }
+}
+
+/** A plain digest would tell who can read the server which requests were sent, if they can be guessed. */
+const nameOf = (key: string, { names }: Keys): string =>
+  prefix + createHmac('sha256', names).update(key).digest('base64url')
+
+/** Returns undefined if the text is of another version. */
+function readAnswer(key: string, plain: Buffer): StoredAnswer | undefined {
+  const end = plain.indexOf(lineBreak)
+  const head = end < 0 ? undefined : parseJson(plain.toString('utf8', 0, end))
+  if (!isObject(head)) return undefined
+  const { contentType, model, cost, storedAt, expiresAt } = head
+  if (typeof contentType !== 'string' || typeof expiresAt !== 'number') return undefined
+  return {
+    key,
+    contentType,
+    body: plain.subarray(end + 1),
+    model: typeof model === 'string' ? model : undefined,
+    cost: typeof cost === 'string' ? BigInt(cost) : undefined,
+    // The clock of the proxy that has stored it may be ahead.
+    storedAt: Math.min(Number(storedAt), Date.now()),
+    expiresAt,
+  }
+}
