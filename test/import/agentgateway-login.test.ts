@@ -40,6 +40,7 @@ describe('sluice import of the configuration file of agentgateway', () => {
     ['{ url: "https://id.test/keys" }', '/keys', 'IdpA', '{ auth0: {} }'],
     ['"https://id.test/keys"', '/keys', undefined, undefined],
     [undefined, '/realms/a/protocol/openid-connect/certs', 'IdpB', '{ keycloak: {} }'],
+    [undefined, '/realms/a/v1/keys', 'Okta', '{ okta: {} }, clientId: app'],
     [undefined, '/realms/a/.well-known/jwks.json', undefined, undefined],
   ])('keeps mcpAuthentication (keys %s)', async (jwks, jwksPath, name, provider) => {
     const fields = [
@@ -65,6 +66,7 @@ describe('sluice import of the configuration file of agentgateway', () => {
             resourceMetadata: { resource: 'https://gw.test/mcp', scopesSupported: ['read'] },
             jwks: { jwksPath },
             ...(name !== undefined && { provider: name }),
+            ...(name === 'Okta' && { clientId: 'app' }),
           },
           authorization: {
             action: 'Allow',

@@ -1,6 +1,3 @@
-import { UnauthorizedError } from '@modelcontextprotocol/sdk/client/auth.js'
-import { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { describe, expect, it } from 'vitest'
 import { useFixture, useGateway } from '../support/fixture.ts'
 import { freePort, sluice } from '../support/gateway.ts'
@@ -15,7 +12,7 @@ import {
   toBackend,
 } from '../support/manifests.ts'
 import { startMcpItemsServer } from '../support/mcp-items-server.ts'
-import { SignIn } from '../support/mcp-sign-in.ts'
+import { signInWithFirstSdk } from '../support/mcp-sign-in.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
 
 const audience = 'https://mcp.example.com'
@@ -242,26 +239,9 @@ describe('protected resource metadata', () => {
 describe('the official MCP client', () => {
   /** From nothing to a call, as a user would see it. */
   async function signInAndCall(path: string): Promise<unknown> {
-    const signIn = new SignIn()
-    const connect = async () => {
-      const transport = new StreamableHTTPClientTransport(at(path), { authProvider: signIn })
-      const client = new Client({ name: 'test', version: '1.0.0' })
-      return {
-        transport,
-        client,
-        connected: await client.connect(transport).then(
-          () => true,
-          (error) => error,
-        ),
-      }
-    }
-    const first = await connect()
-    expect(first.connected).toBeInstanceOf(UnauthorizedError)
-    await first.transport.finishAuth(signIn.code)
-    const second = await connect()
-    expect(second.connected).toBe(true)
-    const { content } = await second.client.callTool({ name: 'who', arguments: {} })
-    await second.client.close()
+    const client = await signInWithFirstSdk(at(path))
+    const { content } = await client.callTool({ name: 'who', arguments: {} })
+    await client.close()
     return content
   }
 

@@ -1,5 +1,10 @@
 /** The official MCP client's own way to a token, with a browser that agrees to everything. */
-import type { OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js'
+import {
+  type OAuthClientProvider,
+  UnauthorizedError,
+} from '@modelcontextprotocol/sdk/client/auth.js'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type {
   OAuthClientInformationMixed,
   OAuthTokens,
@@ -73,4 +78,24 @@ export class SignIn implements OAuthClientProvider {
   codeVerifier(): string {
     return this.#verifier
   }
+}
+
+/** Connects with the SDK of generation 1, signs in when the server asks for it, and connects again. */
+export async function signInWithFirstSdk(url: string | URL): Promise<Client> {
+  const authProvider = new SignIn()
+  const open = () => {
+    const transport = new StreamableHTTPClientTransport(new URL(url), { authProvider })
+    const client = new Client({ name: 'test', version: '1.0.0' })
+    return { transport, client, connect: () => client.connect(transport) }
+  }
+  const first = open()
+  const refused = await first.connect().then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+  if (!(refused instanceof UnauthorizedError)) throw refused
+  await first.transport.finishAuth(authProvider.code)
+  const second = open()
+  await second.connect()
+  return second.client
 }

@@ -1,4 +1,4 @@
-"""Signs in at a URL with the SDK's own OAuth, and prints what the tool `who` returns as JSON."""
+"""Signs in at URLs with the SDK's own OAuth, and prints what the tool `who` returns there as JSON, a line each."""
 import asyncio
 import json
 import sys
@@ -31,7 +31,7 @@ class Storage:
         self.client = client
 
 
-async def main() -> None:
+async def sign_in(server) -> None:
     responses = []
 
     async def browse(url):
@@ -53,10 +53,15 @@ async def main() -> None:
         response_types=["code"],
         token_endpoint_auth_method="none",
     )
-    auth = OAuthClientProvider(sys.argv[1], metadata, Storage(), browse, response)
-    async with Client(sys.argv[1], auth=auth) as client:
+    auth = OAuthClientProvider(server, metadata, Storage(), browse, response)
+    async with Client(server, auth=auth) as client:
         result = await client.call_tool("who", {})
         print(json.dumps(result.content[0].text))
+
+
+async def main() -> None:
+    for server in sys.argv[1:]:
+        await sign_in(server)
 
 
 asyncio.run(main())

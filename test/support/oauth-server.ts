@@ -1,22 +1,18 @@
 /**
- * An authorization server as MCP clients meet it, in two kinds that deviate from the standards in
- * their own ways. Each authorization request succeeds, with `iss` in the response, unless it has
- * `prompt=none`, as if no user were signed in; everything else is checked exactly (PKCE with S256, registered
- * clients, their redirect URIs, codes that are valid once).
- *
- *   IdpA   metadata at the well-known path of RFC 8414; a token is for `audience` of the
- *          authorization request; without it, the token has no valid audience
- *   IdpB   OpenID Connect discovery below its realm only; scripts may not register clients (no CORS,
- *          and requests with an Origin are refused); audiences are what the realm is set up with
+ * An authorization server as MCP clients meet it, in kinds that deviate from the standards in their own ways
+ * (`oauth-quirks.ts`). Each authorization request succeeds unless it has `prompt=none`, as if no user were signed in;
+ * everything else is checked exactly (PKCE with S256, registered clients, their redirect URIs and secrets, codes that
+ * are valid once).
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { keySetOf, type SigningKey, sign, signingKey } from './identity-provider.ts'
+import { type OAuthKind, type Quirks, quirks } from './oauth-quirks.ts'
 
 export interface OAuthServerOptions {
-  readonly kind: 'IdpA' | 'IdpB'
-  /** The audience of IdpB's tokens. */
+  readonly kind: OAuthKind
+  /** The audience of tokens, for kinds that do not take it from requests. */
   readonly audience?: string
   /** Claims of every token. */
   readonly claims?: Readonly<Record<string, unknown>>
@@ -42,6 +38,14 @@ interface Grant {
   readonly redirect: string
   readonly challenge: string
   readonly audience: string | undefined
+  readonly scopes: readonly string[]
+}
+
+/** A client of the server. */
+interface Registered {
+  readonly redirects: readonly string[]
+  /** Required in requests for tokens; undefined for public clients. */
+  readonly secret?: string
 }
 
 export class OAuthServer {
@@ -54,7 +58,8 @@ export class OAuthServer {
   /** Error of authorization responses. */
   refusal: string | undefined
   readonly #options: OAuthServerOptions
-  readonly #clients = new Map<string, readonly string[]>()
+  readonly #quirks: Quirks
+  readonly #clients = new Map<string, Registered>()
   readonly #grants = new Map<string, Grant>()
   readonly #server = createServer((request, response) => {
     this.#handle(request, response).catch(() => response.destroy())
@@ -63,6 +68,7 @@ export class OAuthServer {
   constructor(key: SigningKey, options: OAuthServerOptions) {
     this.key = key
     this.#options = options
+    this.#quirks = quirks[options.kind]
   }
 
   async start(): Promise<this> {
@@ -78,38 +84,31 @@ export class OAuthServer {
     return `http://127.0.0.1:${this.port}`
   }
 
-  /** The former's name ends in a slash, the latter's names a realm. */
   get issuer(): string {
-    return this.#options.kind === 'IdpA' ? `${this.origin}/` : `${this.origin}/realms/mcp`
+    return `${this.origin}${this.#quirks.issuer}`
   }
 
   get keysPath(): string {
-    return this.#options.kind === 'IdpA'
-      ? '/.well-known/jwks.json'
-      : '/realms/mcp/protocol/openid-connect/certs'
-  }
-
-  get #base(): string {
-    return this.#options.kind === 'IdpA' ? '' : '/realms/mcp/protocol/openid-connect'
-  }
-
-  get #registration(): string {
-    return this.#options.kind === 'IdpA'
-      ? '/oidc/register'
-      : '/realms/mcp/clients-registrations/openid-connect'
+    return this.#quirks.keys
   }
 
   /** Registers a client as an administrator would. Returns its id. */
   register(...redirects: readonly string[]): string {
     const client = randomUUID()
-    this.#clients.set(client, redirects)
+    this.#clients.set(client, { redirects })
     return client
+  }
+
+  /** Registers a client with a secret, as an administrator would. */
+  registerAs(client: string, secret: string | undefined, ...redirects: readonly string[]): void {
+    this.#clients.set(client, { redirects, ...(secret !== undefined && { secret }) })
   }
 
   /** A token as the server signs it; claims may say otherwise. */
   token(claims: Readonly<Record<string, unknown>> = {}): Promise<string> {
     const { audience } = this.#options
-    const defaults = { iss: this.issuer, sub: 'user', ...(audience && { aud: audience }) }
+    const { tokenIssuer: iss = this.issuer } = this.#quirks
+    const defaults = { iss, sub: 'user', ...(audience && { aud: audience }) }
     return sign(this.key, { ...defaults, ...this.#options.claims, ...claims })
   }
 
@@ -137,46 +136,46 @@ export class OAuthServer {
     headers: IncomingMessage['headers'],
     body: string,
   ): Promise<Reply> {
-    const isDiscovery =
-      this.#options.kind === 'IdpA'
-        ? pathname === '/.well-known/oauth-authorization-server'
-        : pathname === '/realms/mcp/.well-known/openid-configuration'
+    const { discovery, base, registration } = this.#quirks
     switch (`${method} ${pathname}`) {
       case `GET ${this.keysPath}`:
         return { status: 200, body: keySetOf(this.key) }
-      case `GET ${this.#base}/authorize`:
+      case `GET ${base}/authorize`:
         return this.#authorize(searchParams)
-      case `POST ${this.#base}/token`:
-        return this.#exchange(new URLSearchParams(body))
-      case `POST ${this.#registration}`:
+      case `POST ${base}/token`:
+        return this.#exchange(new URLSearchParams(body), headers.authorization)
+      case `POST ${registration}`:
         return this.#register(headers, body)
       default:
-        return method === 'GET' && isDiscovery
+        return method === 'GET' && pathname === discovery
           ? { status: 200, body: this.#metadata() }
           : { status: 404, body: { error: 'not_found' } }
     }
   }
 
   #metadata(): unknown {
+    const { base, registration, hidesRegistration, hidesPkce, hidesGrants, hasResponseIssuer } =
+      this.#quirks
+    const isAnnounced = registration !== undefined && !hidesRegistration
     return {
       issuer: this.issuer,
-      authorization_endpoint: `${this.origin}${this.#base}/authorize`,
-      token_endpoint: `${this.origin}${this.#base}/token`,
-      registration_endpoint: `${this.origin}${this.#registration}`,
+      authorization_endpoint: `${this.origin}${base}/authorize`,
+      token_endpoint: `${this.origin}${base}/token`,
+      ...(isAnnounced && { registration_endpoint: `${this.origin}${registration}` }),
       jwks_uri: `${this.origin}${this.keysPath}`,
       response_types_supported: ['code'],
-      grant_types_supported: ['authorization_code'],
+      ...(!hidesGrants && { grant_types_supported: ['authorization_code'] }),
       subject_types_supported: ['public'],
       id_token_signing_alg_values_supported: ['RS256'],
-      code_challenge_methods_supported: ['S256'],
-      token_endpoint_auth_methods_supported: ['none'],
-      authorization_response_iss_parameter_supported: true,
+      ...(!hidesPkce && { code_challenge_methods_supported: ['S256'] }),
+      token_endpoint_auth_methods_supported: isAnnounced ? ['none'] : ['client_secret_post'],
+      ...(hasResponseIssuer && { authorization_response_iss_parameter_supported: true }),
       ...this.metadata,
     }
   }
 
   #register(headers: IncomingMessage['headers'], body: string): Reply {
-    if (this.#options.kind === 'IdpB' && headers.origin !== undefined) {
+    if (this.#quirks.refusesScripts && headers.origin !== undefined) {
       return { status: 403, body: { error: 'invalid_request', error_description: 'no scripts' } }
     }
     if (!/^application\/json\b/.test(headers['content-type'] ?? '')) return { status: 415 }
@@ -189,47 +188,85 @@ export class OAuthServer {
   }
 
   #authorize(query: URLSearchParams): Reply {
+    const { signInPage, hasResponseIssuer, resourceError, refusedScope, audience } = this.#quirks
     const client = query.get('client_id') ?? ''
     const redirect = query.get('redirect_uri') ?? ''
     const challenge = query.get('code_challenge') ?? ''
     const isRight =
-      this.#clients.get(client)?.includes(redirect) === true &&
+      this.#clients.get(client)?.redirects.includes(redirect) === true &&
       query.get('response_type') === 'code' &&
       query.get('code_challenge_method') === 'S256' &&
       challenge !== ''
-    if (!isRight) return { status: 400, body: { error: 'invalid_request' } }
+    if (!isRight) {
+      if (signInPage === undefined) return { status: 400, body: { error: 'invalid_request' } }
+      return { status: 302, headers: { location: '/error?error=redirect_mismatch' } }
+    }
+    if (query.get('prompt') === 'none' && signInPage !== undefined) {
+      return { status: 302, headers: { location: `${signInPage}?client_id=${client}` } }
+    }
     const back = new URL(redirect)
-    const iss = this.responseIssuer === undefined ? this.issuer : this.responseIssuer
+    const own = hasResponseIssuer ? this.issuer : null
+    const iss = this.responseIssuer === undefined ? own : this.responseIssuer
     if (iss !== null) back.searchParams.set('iss', iss)
     const state = query.get('state')
     if (state !== null) back.searchParams.set('state', state)
-    const error = query.get('prompt') === 'none' ? 'login_required' : this.refusal
+    const scopes = (query.get('scope') ?? '').split(' ')
+    const isRefused = refusedScope !== undefined && scopes.includes(refusedScope)
+    const unexpected = query.has('resource') ? resourceError : isRefused && 'invalid_scope'
+    const error = query.get('prompt') === 'none' ? 'login_required' : unexpected || this.refusal
     if (error !== undefined) {
       back.searchParams.set('error', error)
       return { status: 302, headers: { location: back.href } }
     }
     const code = randomUUID()
-    const audience =
-      this.#options.kind === 'IdpA' ? (query.get('audience') ?? undefined) : this.#options.audience
-    this.#grants.set(code, { client, redirect, challenge, audience })
+    const asked = audience === 'parameter' ? query.get('audience') : query.get('resource')
+    const found = audience === 'fixed' ? this.#options.audience : (asked ?? undefined)
+    this.#grants.set(code, { client, redirect, challenge, audience: found, scopes })
     back.searchParams.set('code', code)
     return { status: 302, headers: { location: back.href } }
   }
 
-  async #exchange(form: URLSearchParams): Promise<Reply> {
+  async #exchange(form: URLSearchParams, authorization: string | undefined): Promise<Reply> {
     const code = form.get('code') ?? ''
     const grant = this.#grants.get(code)
     this.#grants.delete(code)
     const verifier = createHash('sha256').update(form.get('code_verifier') ?? '')
+    const client = form.get('client_id') ?? ''
+    const { secret } = this.#clients.get(client) ?? {}
+    const sent = form.get('client_secret') ?? undefined
+    if (sent !== secret && authorization !== basic(client, secret)) {
+      return { status: 401, body: { error: 'invalid_client' } }
+    }
+    if (form.has('resource') && this.#quirks.resourceError !== undefined) {
+      return { status: 400, body: { error: this.#quirks.resourceError } }
+    }
     const isRight =
       form.get('grant_type') === 'authorization_code' &&
-      grant?.client === form.get('client_id') &&
-      grant?.redirect === form.get('redirect_uri') &&
-      grant?.challenge === verifier.digest('base64url')
+      grant?.client === client &&
+      grant.redirect === form.get('redirect_uri') &&
+      grant.challenge === verifier.digest('base64url')
     if (!isRight) return { status: 400, body: { error: 'invalid_grant' } }
-    const access_token = await this.token({ aud: grant?.audience ?? 'nobody' })
-    return { status: 200, body: { access_token, token_type: 'Bearer', expires_in: 300 } }
+    return { status: 200, body: await this.#tokens(grant) }
   }
+
+  async #tokens({ client, audience, scopes }: Grant): Promise<unknown> {
+    const common = { token_type: 'Bearer', expires_in: 300 }
+    if (this.#quirks.isOpaque) {
+      const isOpenId = scopes.includes('openid')
+      const id_token = isOpenId ? await this.token({ aud: client }) : undefined
+      return { ...common, access_token: randomUUID(), id_token }
+    }
+    const claims =
+      this.#quirks.audience === 'client'
+        ? { client_id: client, token_use: 'access' }
+        : { aud: audience ?? 'nobody' }
+    return { ...common, access_token: await this.token(claims) }
+  }
+}
+
+function basic(client: string, secret: string | undefined): string | undefined {
+  if (secret === undefined) return undefined
+  return `Basic ${Buffer.from(`${client}:${secret}`).toString('base64')}`
 }
 
 /** Starts one on a free loopback port. */

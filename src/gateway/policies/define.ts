@@ -63,6 +63,8 @@ export interface Step {
   readonly mcp?: McpRules
   /** Rules for requests of A2A clients: returns why one is refused; undefined if it is allowed. */
   readonly a2a?: { refusal(exchange: Exchange): string | undefined } | undefined
+  /** Whether it responds to requests for the OAuth metadata of the routes that it applies to. */
+  readonly servesOAuthMetadata?: boolean
   onRequest?(exchange: Exchange): Verdict | Promise<Verdict>
   onResponse?(exchange: Exchange): void | Promise<void>
   /** Called if the backend has responded to a request of this step with 401. */

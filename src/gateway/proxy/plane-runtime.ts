@@ -118,12 +118,12 @@ export class PlaneRuntime implements GatewayRuntime {
     this.#engine = engine
     this.callouts = parts.callouts ?? new CalloutClient(this, telemetry)
     this.sessionKey = () => settings.sessionKey ?? this.config.secret(sessionKeyRef.digest)
+    this.isTrustedProxy = trustedProxies.length > 0 ? addressRanges(trustedProxies) : undefined
     this.config = openConfig(parts, appliers, this)
     this.resolver = openResolver(parts)
     this.sessions = new SessionTokens(this.sessionKey)
     this.heads = new MatchableHeads(core, head)
     this.ambiguousPaths = ambiguousPaths
-    this.isTrustedProxy = trustedProxies.length > 0 ? addressRanges(trustedProxies) : undefined
     this.random = random
     this.cap = settings.requestCap
     this.version = settings.version ?? '0'
@@ -144,10 +144,11 @@ export class PlaneRuntime implements GatewayRuntime {
 function openConfig(
   { core, settings, wrapAppliers, budgets, buckets = new RateBuckets(undefined) }: RuntimeParts,
   appliers: PolicyAppliers,
-  { callouts, kinds, sessionKey }: Pick<GatewayRuntime, 'callouts' | 'kinds' | 'sessionKey'>,
+  { callouts, kinds, sessionKey, isTrustedProxy }: PlaneRuntime,
 ): ConfigStore {
   const { locality, tickets = new TicketKeyring() } = settings
-  const services = { callouts, bucket: buckets.bucket.bind(buckets), budgets, sessionKey }
+  const bucket = buckets.bucket.bind(buckets)
+  const services = { callouts, bucket, budgets, sessionKey, isTrustedProxy }
   const options = { locality, tickets, backends: kinds }
   return new ConfigStore(core, wrapAppliers?.(appliers) ?? appliers, services, options)
 }

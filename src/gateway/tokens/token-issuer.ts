@@ -1,5 +1,14 @@
 import { algorithms } from '../../engines/auth/jwt/key-set.ts'
-import { choice, type Infer, list, map, optional, record, text } from '../../ground/base/shape.ts'
+import {
+  choice,
+  flag,
+  type Infer,
+  list,
+  map,
+  optional,
+  record,
+  text,
+} from '../../ground/base/shape.ts'
 import { introspectionShape } from './introspection.ts'
 
 /** A public key in the compiled form of policies. */
@@ -13,6 +22,8 @@ export const verificationKey = record({
 export const issuerShape = record({
   issuer: optional(text),
   audiences: optional(list(text)),
+  /** Whether `client_id` of a token without `aud` is its audience. */
+  isClientAudience: optional(flag),
   requiredClaims: optional(list(text)),
   keys: list(verificationKey),
   /** Set if the issuer is asked about its tokens in place of keys. */

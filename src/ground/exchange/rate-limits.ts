@@ -47,6 +47,8 @@ export interface PolicyHost {
   readonly policy: string
   /** Returns the key that encrypts sessions; undefined until the control plane has sent it. Omitted in simulations. */
   readonly sessionKey?: (() => Uint8Array | undefined) | undefined
+  /** Says whether an address is that of a trusted proxy. If omitted, there is none. */
+  readonly isTrustedProxy?: ((address: string) => boolean) | undefined
   /** Omitted in simulations, which enforce no budgets. */
   readonly budgets?: BudgetHost | undefined
 }

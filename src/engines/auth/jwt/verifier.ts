@@ -15,7 +15,9 @@ interface JwtProvider {
   /** If omitted, tokens of any issuer are accepted, provided that one of the keys signed them. */
   readonly issuer?: string
   /** Audiences of which a token must have at least one; if omitted, any audience is accepted. */
-  readonly audiences?: readonly string[]
+  readonly audiences?: readonly string[] | undefined
+  /** Whether `client_id` of a token without `aud` is its audience. Default: false. */
+  readonly isClientAudience?: boolean | undefined
   /** Claims that a token must have besides `exp`. */
   readonly requiredClaims?: readonly string[] | undefined
   readonly keys: readonly VerificationKey[]
@@ -36,6 +38,7 @@ interface ImportedKey {
 
 interface Issuer {
   readonly audiences: readonly string[] | undefined
+  readonly isClientAudience: boolean
   readonly requiredClaims: readonly string[]
   readonly keys: readonly ImportedKey[]
 }
@@ -52,8 +55,9 @@ export class TokenVerifier {
   readonly #verified = new BoundedMap<string, VerifiedToken>(maxVerified)
 
   constructor(providers: readonly JwtProvider[]) {
-    for (const { issuer, audiences, requiredClaims = [], keys } of providers) {
-      const entry = { audiences, requiredClaims, keys: keys.flatMap(importKey) }
+    for (const one of providers) {
+      const { issuer, audiences, isClientAudience = false, requiredClaims = [], keys } = one
+      const entry = { audiences, isClientAudience, requiredClaims, keys: keys.flatMap(importKey) }
       if (issuer === undefined) this.#anyIssuer.push(entry)
       else this.#issuers.set(issuer, [...(this.#issuers.get(issuer) ?? []), entry])
     }
@@ -134,7 +138,7 @@ function missingClaim(claims: Claims, required: readonly string[]): TokenProblem
 }
 
 function problemAt(
-  { audiences, requiredClaims, keys }: Issuer,
+  { audiences, isClientAudience, requiredClaims, keys }: Issuer,
   token: UnverifiedToken,
 ): TokenProblem | undefined {
   const key = findKey(token, keys)
@@ -146,7 +150,9 @@ function problemAt(
   if (!isSignedBy(key.key, algorithm, token.signed, token.signature)) {
     return 'the token has no valid signature'
   }
-  if (audiences !== undefined && !isFor(audiences, token.claims.aud)) {
+  const { aud, client_id } = token.claims
+  const audience = aud === undefined && isClientAudience ? client_id : aud
+  if (audiences !== undefined && !isFor(audiences, audience)) {
     return 'the token is for another audience'
   }
   return missingClaim(token.claims, requiredClaims)

@@ -3,6 +3,7 @@ import { ambiguous, none, schemeCredentialsOf } from '../../../engines/auth/auth
 import type { Claims } from '../../../engines/auth/jwt/token.ts'
 import {
   type Exchange,
+  type FieldPair,
   next,
   type RespondVerdict,
   type Verdict,
@@ -10,6 +11,9 @@ import {
 import type { LearnedRecord } from '../../../ground/exchange/learned.ts'
 import { addNote } from '../../../ground/exchange/notes.ts'
 import type { PolicyHost } from '../../../ground/exchange/rate-limits.ts'
+import { type ClientView, metadataPrefix } from '../../backends/mcp/auth/oauth-metadata.ts'
+import { ResourceServer } from '../../backends/mcp/auth/resource-server.ts'
+import { clientOrigin } from '../../tokens/client-origin.ts'
 import { bindingOf, certificateProblem } from '../../tokens/confirmation.ts'
 import type { Answer } from '../../tokens/introspection.ts'
 import { type CredentialLocation, locationOf } from '../../tokens/location.ts'
@@ -35,9 +39,21 @@ class JwtStep implements Step {
   readonly #place: CredentialLocation
   readonly #proofs: Proofs
   readonly #refusals: Refusals
+  readonly #host: PolicyHost
+  /** Set if the route is an MCP server whose clients sign in. */
+  readonly #resource: ResourceServer | undefined
+  readonly servesOAuthMetadata: boolean
 
-  constructor(config: JwtConfig, checker: TokenChecker, host: PolicyHost) {
+  constructor(
+    config: JwtConfig,
+    checker: TokenChecker,
+    host: PolicyHost,
+    resource: ResourceServer | undefined,
+  ) {
     this.#config = config
+    this.#host = host
+    this.#resource = resource
+    this.servesOAuthMetadata = resource !== undefined
     this.#checker = checker
     this.#place = locationOf(config.location)
     this.#proofs = new Proofs(host, config.dpop?.nonces === true)
@@ -45,8 +61,20 @@ class JwtStep implements Step {
   }
 
   onRequest(exchange: Exchange): Verdict | Promise<Verdict> {
+    return this.#serveMetadata(exchange) ?? this.#check(exchange)
+  }
+
+  #serveMetadata(exchange: Exchange): Verdict | Promise<Verdict> | undefined {
+    if (this.#resource === undefined) return undefined
+    if (!exchange.request.path.startsWith(metadataPrefix)) return undefined
+    return this.#resource.serve(exchange, clientView(exchange, this.#host))
+  }
+
+  #check(exchange: Exchange): Verdict | Promise<Verdict> {
     const token = this.#find(exchange)
-    if (token === none) return this.#config.mode === 'Strict' ? this.#refusals.missing : next
+    if (token === none) {
+      return this.#config.mode === 'Strict' ? this.#refuse(exchange, this.#refusals.missing) : next
+    }
     if (token === ambiguous) {
       const why = 'the token is invalid or malformed'
       return this.#refuse(exchange, this.#refusals.invalid(why, 'several tokens'))
@@ -118,9 +146,21 @@ class JwtStep implements Step {
   }
 
   #refuse(exchange: Exchange, verdict: RespondVerdict): Verdict {
-    if (this.#config.mode !== 'Permissive') return verdict
+    if (this.#config.mode !== 'Permissive') return this.#withMetadata(exchange, verdict)
     addNote(exchange, 'traffic.jwtAuthentication', verdict.detail ?? verdict.reason)
     return next
+  }
+
+  /** Adds to each challenge where MCP clients find the authorization server (RFC 9728 section 5.1). */
+  #withMetadata(exchange: Exchange, verdict: RespondVerdict): RespondVerdict {
+    const resource = this.#resource
+    if (resource === undefined || verdict.status !== 401) return verdict
+    const found = resource.metadataParameter(clientView(exchange, this.#host))
+    const headers = verdict.headers?.map(([name, value]): FieldPair => {
+      const isChallenge = name === 'www-authenticate'
+      return [name, isChallenge ? `${value}, ${found}${resource.scope}` : value]
+    })
+    return { ...verdict, ...(headers && { headers }) }
   }
 
   /** Gives the client the nonce for its next request, so that this one needs no second attempt. */
@@ -131,10 +171,25 @@ class JwtStep implements Step {
   }
 }
 
+/** The policy runs before anything changes the request, so its head is what the client sent. */
+function clientView({ request, rawSource }: Exchange, host: PolicyHost): ClientView {
+  return {
+    origin: clientOrigin(request, rawSource, host),
+    path: request.path,
+    query: request.query ?? '',
+    sessionKey: host.sessionKey ?? noKey,
+  }
+}
+
+const noKey = () => undefined
+
 const apply: PolicyApply<JwtConfig> = {
   shape,
-  bind: (config, callouts, secrets, host) =>
-    new JwtStep(config, new TokenChecker(config.providers, callouts, secrets), host),
+  bind(config, callouts, secrets, host) {
+    const resource = config.mcp && new ResourceServer(config.mcp, callouts, secrets, host)
+    const checker = new TokenChecker(config.providers, callouts, secrets)
+    return new JwtStep(config, checker, host, resource)
+  },
 }
 
 export default apply

@@ -3,6 +3,9 @@ import { parseDurationMs } from '../../../ground/base/duration.ts'
 import { sessionKeyRef } from '../../../ground/model/mcp-targets.ts'
 import { calledBackend, type References } from '../../../ground/model/references.ts'
 import type { SecretRef } from '../../../ground/model/resources.ts'
+import type { McpSignInConfig } from '../../backends/mcp/auth/config.ts'
+import { tokenRules } from '../../backends/mcp/auth/providers.ts'
+import { compileSignIn } from '../../backends/mcp/auth/schema.ts'
 import { compileLocation } from '../../tokens/compile-location.ts'
 import type { IntrospectionConfig } from '../../tokens/introspection.ts'
 import type { TokenIssuer } from '../../tokens/token-issuer.ts'
@@ -36,9 +39,13 @@ function compile(spec: JwtAuthenticationSpec, references: References): Compiled<
   const { mode = 'Strict', providers, location, dpop } = spec
   const isOneOfMany = providers.length > 1
   const found: Found = { problems: [], notes: [], secrets: [], isOneOfMany }
-  const compiled = providers.map((provider, index) =>
-    compileProvider(provider, `providers[${index}]`, references, found),
-  )
+  const compiled = providers.flatMap((provider, index) => {
+    const issuer = compileProvider(provider, `providers[${index}]`, references, found)
+    if (issuer.introspection !== undefined) return [issuer]
+    const rules = tokenRules(provider.issuer, spec.mcp?.provider)
+    return rules.map((more) => ({ ...issuer, ...more }))
+  })
+  const mcp = compileMcp(spec, references, found)
   const { problems, notes, secrets } = found
   const isUsable =
     notes.length > 0 || compiled.some(({ keys, introspection }) => introspection || keys.length > 0)
@@ -46,14 +53,39 @@ function compile(spec: JwtAuthenticationSpec, references: References): Compiled<
     problems.push({ path: 'providers', message: 'none has a key; no token is accepted' })
   }
   problems.push(...introspectionProblems(providers))
-  if (dpop?.nonces === true) secrets.push(sessionKeyRef)
+  if (dpop?.nonces === true || mcp !== undefined) secrets.push(sessionKeyRef)
   const config = {
     mode,
     providers: compiled,
     ...(location && { location: compileLocation(location) }),
+    ...(mcp && { mcp }),
     ...(dpop && { dpop: { required: dpop.required ?? false, nonces: dpop.nonces ?? false } }),
   }
   return { config, problems, notes, secrets, protects: true }
+}
+
+/** Tokens of one issuer only, because clients are told one authorization server. */
+function compileMcp(
+  { mode = 'Strict', providers, mcp }: JwtAuthenticationSpec,
+  references: References,
+  found: Found,
+): McpSignInConfig | undefined {
+  const [provider] = providers
+  if (mcp === undefined || provider === undefined) return undefined
+  if (providers.length > 1 || mode !== 'Strict') {
+    const message = `needs exactly one provider and mode Strict; clients cannot find out where to get tokens`
+    found.problems.push({ path: 'mcp', message, partial: true })
+    return undefined
+  }
+  const { issuer, audiences, jwks } = provider
+  const target = jwks?.remote && references.backend(jwks.remote.backendRef)
+  const isTarget = typeof target === 'object' && target.type !== 'invalid'
+  return compileSignIn(
+    mcp,
+    { issuer, ...(audiences && { audiences }), ...(isTarget && { target }) },
+    references,
+    { ...found, path: 'mcp' },
+  )
 }
 
 function compileProvider(

@@ -19,6 +19,7 @@ import {
 } from '../../../ground/schema/shapes/authentication.ts'
 import { backendObjectReference, localReference } from '../../../ground/schema/shapes/references.ts'
 import { duration, shortString, tinyString } from '../../../ground/schema/strings.ts'
+import { mcpSignIn } from '../../backends/mcp/auth/schema.ts'
 
 const inlineKeys = text({
   min: 2,
@@ -113,6 +114,10 @@ export const jwtAuthenticationSchema = object('JWTAuthentication', {
       }),
     }),
     'Proofs that the client has the key of its token (RFC 9449). Bound tokens always need one.',
+  ),
+  mcp: optional(
+    mcpSignIn,
+    'The route is an MCP server: clients find out where to get tokens, and sign in. Needs one provider and mode Strict.',
   ),
 })
 

@@ -24,6 +24,8 @@ export interface PolicyServices {
   readonly budgets?: BudgetHost | undefined
   /** Returns the key that encrypts sessions; undefined until it has arrived. Omitted in simulations. */
   readonly sessionKey?: () => Uint8Array | undefined
+  /** Says whether an address is that of a trusted proxy. If omitted, there is none. */
+  readonly isTrustedProxy?: ((address: string) => boolean) | undefined
 }
 
 /** The default exports of every `apply.ts`, by `section.field`. */
@@ -249,13 +251,13 @@ export class PolicyIndex {
     { key, policy: owner }: PolicyResource,
     variant = '',
   ): Step {
-    const { callouts, bucket, budgets, sessionKey } = this.#services
+    const { callouts, bucket, budgets, sessionKey, isTrustedProxy } = this.#services
     const policy = `${owner.namespace}/${owner.name}`
     const ownBucket = (name: string, spec: RateLimitSpec) =>
       bucket(`${key}${variant} ${name}`, spec)
     const policyBucket = (name: string, spec: RateLimitSpec) =>
       bucket(`policy ${policy}${variant} ${name}`, spec)
-    const host = { bucket: ownBucket, policyBucket, policy, budgets, sessionKey }
+    const host = { bucket: ownBucket, policyBucket, policy, budgets, sessionKey, isTrustedProxy }
     return applier.bind(config, callouts, this.#secrets, host)
   }
 

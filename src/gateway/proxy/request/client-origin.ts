@@ -1,5 +1,5 @@
 /** How the client of a request sees the gateway. */
-import { withoutRootDot } from '../../../ground/base/root-dot.ts'
+import { clientOrigin as originOf } from '../../tokens/client-origin.ts'
 import type { RequestContext } from './request-context.ts'
 import type { GatewayRuntime } from './runtime.ts'
 
@@ -9,12 +9,7 @@ export function clientOrigin(
   { isTrustedProxy }: Pick<GatewayRuntime, 'isTrustedProxy'>,
 ): string {
   const { request, rawSource } = exchange
-  const forwardedScheme = request.headers.get('x-forwarded-proto')?.trim().toLowerCase()
-  const isForwarded =
-    (forwardedScheme === 'https' || forwardedScheme === 'http') &&
-    isTrustedProxy?.(rawSource.address) === true
-  const scheme = isForwarded ? forwardedScheme : request.scheme
-  return `${scheme}://${withoutRootDot(original?.host ?? request.authority)}`
+  return originOf(request, rawSource, { isTrustedProxy }, original?.host)
 }
 
 /** Path as the client sent it, without the query. */

@@ -39,7 +39,10 @@ const values: typeof renames = [
     at: /\.ai\.routes\.[^.]*$|\.custom\.formats\.\d+\.type$/,
     names: { AnthropicTokenCount: 'VendorCTokenCount' },
   },
-  { at: /\.mcp\.authentication\.provider$/, names: { Auth0: 'IdpA', Keycloak: 'IdpB' } },
+  {
+    at: /\.mcp\.authentication\.provider$|\.jwtAuthentication\.mcp\.provider$/,
+    names: { Auth0: 'IdpA', Keycloak: 'IdpB' },
+  },
   // The condition of the source is that there are several targets, without which Always has no prefixes either.
   { at: /\.mcp\.prefixMode$/, names: { Conditional: 'Always' } },
 ]

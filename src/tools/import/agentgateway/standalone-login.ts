@@ -27,6 +27,8 @@ function keySetAt(text: string, origin: SourceField, result: Conversion): Fields
 const providers: Readonly<Record<string, { readonly name: string; readonly keys: string }>> = {
   auth0: { name: 'IdpA', keys: '/.well-known/jwks.json' },
   keycloak: { name: 'IdpB', keys: '/protocol/openid-connect/certs' },
+  okta: { name: 'Okta', keys: '/v1/keys' },
+  authentik: { name: 'Authentik', keys: '/jwks/' },
 }
 
 export function mcpAuthentication(field: SourceField, { plan, result }: RouteScene): void {
@@ -42,6 +44,7 @@ export function mcpAuthentication(field: SourceField, { plan, result }: RouteSce
     issuer,
     audiences: filled([...field.texts('audiences'), ...field.texts('audience')]),
     provider: provider?.name,
+    clientId: field.text('clientId'),
     resourceMetadata: field.take('resourceMetadata'),
     jwks: mcpKeys(field, issuer, provider?.keys ?? '/.well-known/jwks.json', result),
   })

@@ -1,8 +1,10 @@
 /** Adapts the issuer's metadata (RFC 8414) to the gateway, which takes the issuer's place. */
 import type { JsonObject } from '../../../../ground/base/json-object.ts'
-import type { McpAuthenticationConfig } from './config.ts'
+import type { McpSignInConfig } from './config.ts'
 import { endpointIn } from './issuer-metadata.ts'
 import type { GatewayServer } from './oauth-metadata.ts'
+import { adaptationOf } from './providers.ts'
+import { registrationEndpoint } from './registration.ts'
 
 /**
  * Members that do not hold for the gateway: statements that the issuer signed, and requests that a relay
@@ -33,10 +35,12 @@ const boundMethods = new Set([
   'tls_client_auth',
 ])
 
+const grantTypes = ['authorization_code', 'refresh_token']
+
 /** Returns a message if the metadata lacks an endpoint. */
 export function adaptMetadata(
   metadata: JsonObject,
-  provider: McpAuthenticationConfig['provider'],
+  config: McpSignInConfig,
   server: GatewayServer,
 ): JsonObject | string {
   for (const name of ['authorization', 'token']) {
@@ -44,9 +48,13 @@ export function adaptMetadata(
       return `the issuer has no ${name} endpoint`
     }
   }
-  const registers = endpointIn(metadata, 'registration_endpoint') !== undefined
+  const { provider, clientId } = config
+  const isFixed = clientId !== undefined
+  const registers = isFixed || registrationEndpoint(config, metadata) !== undefined
   // The gateway knows the endpoint of IdpB, but it is only there if the realm allows registrations.
-  if (!registers && provider === 'IdpB') return 'the issuer has no registration endpoint'
+  if (!isFixed && provider === 'IdpB' && metadata.registration_endpoint === undefined) {
+    return 'the issuer has no registration endpoint'
+  }
   const kept = Object.entries(metadata).filter(
     ([name]) => !removed.has(name) && !name.startsWith(removedPrefix),
   )
@@ -60,6 +68,10 @@ export function adaptMetadata(
     ...(Array.isArray(methods) && {
       token_endpoint_auth_methods_supported: methods.filter((one) => !boundMethods.has(one)),
     }),
+    ...(isFixed && { token_endpoint_auth_methods_supported: ['none'] }),
+    ...(adaptationOf(provider).hidesPkce && { code_challenge_methods_supported: ['S256'] }),
+    // Clients renew tokens only if they read that they can. The default of RFC 8414 section 2 says the opposite.
+    grant_types_supported: metadata.grant_types_supported ?? grantTypes,
     response_types_supported: ['code'],
     response_modes_supported: ['query'],
     request_parameter_supported: false,

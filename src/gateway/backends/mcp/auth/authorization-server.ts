@@ -1,9 +1,6 @@
 /**
- * The authorization server of an issuer as MCP clients see it. If a provider is set, the gateway takes the
- * place of the issuer, to work around one limitation of each provider:
- *
- *   IdpA   ignores `resource` (RFC 8707), so `audience` is added to authorization requests
- *   IdpB   does not allow scripts to register clients, so the gateway forwards registrations
+ * The authorization server of an issuer as MCP clients see it. If a provider or a client id is set, the gateway
+ * takes the place of the issuer, to correct what clients cannot cope with (`providers.ts`).
  *
  * Clients compare `iss` of authorization responses with the issuer of the metadata (RFC 9207). So responses
  * pass through the gateway too (sign-in-relay.ts), and with them requests for tokens, which repeat the
@@ -12,9 +9,10 @@
 import type { Callouts, Exchange, Verdict } from '../../../../ground/exchange/exchange.ts'
 import type { PolicyHost, RateBucket } from '../../../../ground/exchange/rate-limits.ts'
 import { adaptMetadata } from './adapted-metadata.ts'
-import type { McpAuthenticationConfig } from './config.ts'
+import type { McpSignInConfig } from './config.ts'
 import { IssuerMetadata, type KnownIssuer } from './issuer-metadata.ts'
 import { type ClientView, GatewayServer, type MetadataPath } from './oauth-metadata.ts'
+import { isRelayed } from './providers.ts'
 import { acceptedCallbacks } from './redirects.ts'
 import { registerClient } from './registration.ts'
 import { metadataResponse, oauthError } from './responses.ts'
@@ -25,18 +23,25 @@ import { requestToken } from './token-relay.ts'
 const registrations = { rate: 60, unit: 'Minutes', burst: 60 } as const
 
 export class AuthorizationServer {
-  readonly #config: McpAuthenticationConfig
+  readonly #config: McpSignInConfig
   readonly #issuer: IssuerMetadata | undefined
   readonly #registrations: RateBucket | undefined
   readonly #accepted = acceptedCallbacks()
   readonly #relay: SignInRelay
+  readonly #secret: string | undefined
 
-  constructor(config: McpAuthenticationConfig, callouts: Callouts, host: PolicyHost) {
-    const { issuer, provider } = config
+  constructor(
+    config: McpSignInConfig,
+    callouts: Callouts,
+    host: PolicyHost,
+    secret: string | undefined,
+  ) {
+    const { issuer } = config
     this.#config = config
+    this.#secret = secret
     const isWeb = issuer !== undefined && /^https?:\/\//.test(issuer) && URL.canParse(issuer)
     this.#issuer = isWeb ? new IssuerMetadata(issuer, config, callouts) : undefined
-    if (isWeb && provider !== undefined) {
+    if (isWeb && isRelayed(config)) {
       this.#registrations = host.bucket('mcp client registration', registrations)
     }
     this.#relay = new SignInRelay(config, this.#accepted)
@@ -45,15 +50,15 @@ export class AuthorizationServer {
   /** Serves a request for metadata of the authorization server or to one of its endpoints. */
   async serve(asked: MetadataPath, exchange: Exchange, client: ClientView): Promise<Verdict> {
     const isMetadata = asked.document === 'server'
-    // Without a provider, clients use the endpoints of the issuer.
-    if (this.#issuer === undefined || (!isMetadata && this.#config.provider === undefined)) {
+    const relayed = isRelayed(this.#config)
+    if (this.#issuer === undefined || (!isMetadata && !relayed)) {
       return noIssuer
     }
     const limited = asked.document === 'registration' ? this.#takeRegistration() : undefined
     if (limited !== undefined) return limited
     const issuer = await this.#issuer.find()
     if (typeof issuer === 'string') return oauthError(502, 'server_error', issuer)
-    if (isMetadata && this.#config.provider === undefined) return metadataResponse(issuer.metadata)
+    if (isMetadata && !relayed) return metadataResponse(issuer.metadata)
     return this.#serveAsIssuer(issuer, asked, exchange, client)
   }
 
@@ -72,9 +77,9 @@ export class AuthorizationServer {
       case 'callback':
         return this.#relay.returnToClient(issuer, server, client, redirectKey)
       case 'token':
-        return requestToken(issuer, server, exchange)
+        return requestToken(this.#config, issuer, server, exchange, this.#secret)
       default: {
-        const adapted = adaptMetadata(issuer.metadata, this.#config.provider, server)
+        const adapted = adaptMetadata(issuer.metadata, this.#config, server)
         return typeof adapted === 'string'
           ? oauthError(500, 'server_error', adapted)
           : metadataResponse(adapted)

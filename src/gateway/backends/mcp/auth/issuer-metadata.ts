@@ -6,7 +6,8 @@ import type {
   HttpCallout,
   HttpCalloutResponse,
 } from '../../../../ground/exchange/exchange.ts'
-import type { McpAuthenticationConfig } from './config.ts'
+import type { McpSignInConfig } from './config.ts'
+import { adaptationOf } from './providers.ts'
 
 type Target = HttpCallout['target']
 
@@ -42,13 +43,13 @@ export class IssuerMetadata {
   /** When the cached result expires, in milliseconds of `performance.now()`. */
   #expiresAt = 0
 
-  constructor(issuer: string, config: McpAuthenticationConfig, callouts: Callouts) {
+  constructor(issuer: string, config: McpSignInConfig, callouts: Callouts) {
     this.#name = issuer
     this.#issuer = new URL(issuer)
     this.#callouts = callouts
     // The server of the JWKS is tried first, because policies configure the connections to it.
     this.#targets = [...(config.target ? [config.target] : []), ownServer(this.#issuer)]
-    this.#paths = metadataPaths(this.#issuer, config.provider === 'IdpB')
+    this.#paths = metadataPaths(this.#issuer, adaptationOf(config.provider).isOpenIdFirst === true)
   }
 
   async #send(

@@ -1,5 +1,6 @@
 /** Protected resource metadata (RFC 9728), which tells clients where to get tokens. */
-import type { McpAuthenticationConfig } from './config.ts'
+import type { McpSignInConfig } from './config.ts'
+import { isRelayed } from './providers.ts'
 
 /** The URL of the MCP server as the client sees it. */
 export interface ClientView {
@@ -19,26 +20,26 @@ export function metadataMember(name: string): string {
 }
 
 /** Returns the URL that tokens have for the MCP server: the configured URL, or else that of the request. */
-function resourceUrl({ metadata }: McpAuthenticationConfig, origin: string, path: string): string {
+function resourceUrl({ metadata }: McpSignInConfig, origin: string, path: string): string {
   const stated = metadata.resource
   return typeof stated === 'string' ? stated : `${origin}${path}`
 }
 
 /** The origin at which clients reach the gateway. */
-export function publicOrigin({ metadata }: McpAuthenticationConfig, origin: string): string {
+export function publicOrigin({ metadata }: McpSignInConfig, origin: string): string {
   const stated = metadata.resource
   return typeof stated === 'string' && URL.canParse(stated) ? new URL(stated).origin : origin
 }
 
-/** Builds the document. If the provider needs adaptations, the gateway is the authorization server in it. */
+/** Builds the document. If the gateway relays sign-ins, it is the authorization server in it. */
 export function resourceMetadata(
-  config: McpAuthenticationConfig,
+  config: McpSignInConfig,
   origin: string,
   path: string,
 ): Readonly<Record<string, unknown>> {
-  const { issuer, provider, metadata } = config
+  const { issuer, metadata } = config
   const resource = resourceUrl(config, origin, path)
-  const server = provider === undefined ? issuer : resource
+  const server = isRelayed(config) ? resource : issuer
   return {
     resource,
     ...(issuer !== undefined && server !== undefined && { authorization_servers: [server] }),
@@ -106,7 +107,7 @@ export class GatewayServer {
   readonly issuer: string
   readonly #base: string
 
-  constructor(config: McpAuthenticationConfig, origin: string, path: string) {
+  constructor(config: McpSignInConfig, origin: string, path: string) {
     this.issuer = resourceUrl(config, origin, path)
     this.#base = `${publicOrigin(config, origin)}${serverPrefix}${path}/client-`
   }

@@ -2,8 +2,9 @@
  * Registration of clients (RFC 7591) through the gateway. The provider gets the redirect URIs of the client,
  * so that its own rules apply to them, and the callbacks of the gateway that stand for them.
  */
+import type { JsonObject } from '../../../../ground/base/json-object.ts'
 import type { Exchange, Verdict } from '../../../../ground/exchange/exchange.ts'
-import type { McpAuthenticationConfig } from './config.ts'
+import type { McpSignInConfig } from './config.ts'
 import {
   forwardedHeaders,
   forwardedResponse,
@@ -13,22 +14,23 @@ import {
 } from './forwarding.ts'
 import { endpointIn, type KnownIssuer } from './issuer-metadata.ts'
 import type { GatewayServer } from './oauth-metadata.ts'
+import { adaptationOf } from './providers.ts'
 import { type AcceptedCallbacks, acceptedKey, isRedirectUri, redirectKeyOf } from './redirects.ts'
-import { oauthError } from './responses.ts'
+import { corsHeaders, jsonResponse, oauthError } from './responses.ts'
 
 /** Most redirect URIs of one client; each one is registered twice. */
 const maxRedirects = 32
 
 /** Forwards a registration. Remembers in `accepted` which callbacks the provider has registered. */
 export async function registerClient(
-  config: McpAuthenticationConfig,
+  config: McpSignInConfig,
   issuer: KnownIssuer,
   server: GatewayServer,
   accepted: AcceptedCallbacks,
   exchange: Exchange,
 ): Promise<Verdict> {
-  const url = registrationEndpoint(config, issuer)
-  if (url === undefined) {
+  const url = registrationEndpoint(config, issuer.metadata)
+  if (url === undefined && config.clientId === undefined) {
     return oauthError(404, 'not_found', 'the issuer has no registration endpoint')
   }
   const body = await readBody(exchange, 'invalid_client_metadata')
@@ -39,6 +41,7 @@ export async function registerClient(
   }
   const redirects = redirectsWithCallbacks(asked.redirect_uris, server)
   if (typeof redirects === 'string') return oauthError(400, 'invalid_redirect_uri', redirects)
+  if (config.clientId !== undefined || url === undefined) return fixedClient(config.clientId, asked)
   const response = await issuer.send(url, {
     method: 'POST',
     headers: forwardedHeaders(exchange),
@@ -57,13 +60,25 @@ export async function registerClient(
   return forwardedResponse(response, JSON.stringify({ ...registered, redirect_uris: own }))
 }
 
-function registrationEndpoint(
-  { issuer = '', provider }: McpAuthenticationConfig,
-  { metadata }: KnownIssuer,
+/** Returns where the provider registers clients; undefined if it is not known to register any. */
+export function registrationEndpoint(
+  { issuer = '', provider }: McpSignInConfig,
+  metadata: JsonObject,
 ): URL | undefined {
-  return provider === 'IdpB'
-    ? new URL(`${issuer.replace(/\/$/, '')}/clients-registrations/openid-connect`)
-    : endpointIn(metadata, 'registration_endpoint')
+  return (
+    adaptationOf(provider).registration?.(issuer) ?? endpointIn(metadata, 'registration_endpoint')
+  )
+}
+
+/**
+ * Answers a registration with the client id of the policy. The client gets no secret: the gateway adds it to requests
+ * for tokens. The provider decides which redirect URIs may be used, when the client signs in.
+ */
+function fixedClient(clientId: string | undefined, asked: JsonObject): Verdict {
+  const { client_secret: _, jwks: _keys, jwks_uri: _uri, software_statement: _s, ...kept } = asked
+  const client = { ...kept, client_id: clientId, token_endpoint_auth_method: 'none' }
+  const headers = [['cache-control', 'no-store'] as const, ...corsHeaders('POST')]
+  return jsonResponse(201, client, 'DirectResponse', headers)
 }
 
 /** Adds the callbacks. Clients of grants without a browser have no redirect URIs. Returns a message on errors. */

@@ -9,10 +9,11 @@
  * stands for this URI. So a response for one client cannot be returned to another one.
  */
 import type { RespondVerdict, Verdict } from '../../../../ground/exchange/exchange.ts'
-import type { McpAuthenticationConfig } from './config.ts'
+import type { McpSignInConfig } from './config.ts'
 import { unreachable } from './forwarding.ts'
 import { endpointIn, type KnownIssuer } from './issuer-metadata.ts'
 import type { ClientView, GatewayServer } from './oauth-metadata.ts'
+import { adaptationOf } from './providers.ts'
 import { type AcceptedCallbacks, acceptedKey, isRedirectUri, redirectKeyOf } from './redirects.ts'
 import { oauthError } from './responses.ts'
 import { maxStateLength, type SignIn, SignInSeal } from './sign-in-state.ts'
@@ -21,11 +22,11 @@ import { maxStateLength, type SignIn, SignInSeal } from './sign-in-state.ts'
 const signInMs = 3_600_000
 
 export class SignInRelay {
-  readonly #config: McpAuthenticationConfig
+  readonly #config: McpSignInConfig
   readonly #accepted: AcceptedCallbacks
   readonly #seal = new SignInSeal()
 
-  constructor(config: McpAuthenticationConfig, accepted: AcceptedCallbacks) {
+  constructor(config: McpSignInConfig, accepted: AcceptedCallbacks) {
     this.#config = config
     this.#accepted = accepted
   }
@@ -43,6 +44,10 @@ export class SignInRelay {
     const asked = readAuthorization(new URLSearchParams(query))
     if (typeof asked === 'string') return refusal(asked)
     const { client, redirect, state, parameters } = asked
+    const { clientId, clientSecret } = this.#config
+    if (client === clientId && clientSecret !== undefined && !hasChallenge(parameters)) {
+      return refusal('code_challenge with the method S256 is required')
+    }
     const callback = server.callback(redirectKeyOf(redirect))
     const signIn = {
       redirect,
@@ -53,13 +58,27 @@ export class SignInRelay {
     if (sealed.length > maxStateLength) return refusal('redirect_uri and state are too long')
     parameters.set('redirect_uri', callback)
     parameters.set('state', sealed)
-    const [audience] = this.#config.audiences ?? []
-    if (this.#config.provider === 'IdpA' && audience !== undefined) {
-      parameters.set('audience', audience)
-    }
+    this.#adapt(parameters)
     for (const [name, value] of parameters) endpoint.searchParams.append(name, value)
     const refused = await this.#check(issuer, endpoint, client, callback)
     return refused ?? redirectTo(endpoint.href)
+  }
+
+  /** Changes the parameters of an authorization request as the provider needs them. */
+  #adapt(parameters: URLSearchParams): void {
+    const { provider, audiences = [] } = this.#config
+    const { needsAudience, refusesResource, hasOpaqueTokens } = adaptationOf(provider)
+    const [audience] = audiences
+    if (needsAudience && audience !== undefined) parameters.set('audience', audience)
+    if (refusesResource) parameters.delete('resource')
+    if (!hasOpaqueTokens) return
+    // The provider refuses `offline_access`, and gives refresh tokens only for its own parameters.
+    const asked = (parameters.get('scope') ?? '').split(' ')
+    const scopes = asked.filter((scope) => scope !== '' && scope !== 'offline_access')
+    parameters.set('scope', [...new Set(['openid', ...scopes])].join(' '))
+    if (parameters.has('access_type')) return
+    parameters.set('access_type', 'offline')
+    if (!parameters.has('prompt')) parameters.set('prompt', 'consent')
   }
 
   /** Sends the browser back to the client with the response of the provider. */
@@ -115,7 +134,11 @@ export class SignInRelay {
     const response = await issuer.send(question, { method: 'GET', headers })
     if (response === undefined) return unreachable
     const location = response.headers.find(([name]) => name.toLowerCase() === 'location')?.[1]
-    if (response.status >= 300 && response.status < 400 && leadsTo(location, callback)) {
+    const { signInPath } = adaptationOf(this.#config.provider)
+    const isAccepted =
+      leadsTo(location, callback) ||
+      (signInPath !== undefined && leadsTo(location, new URL(signInPath, endpoint).href, endpoint))
+    if (response.status >= 300 && response.status < 400 && isAccepted) {
       this.#accepted.set(key, true)
       return undefined
     }
@@ -124,6 +147,9 @@ export class SignInRelay {
     )
   }
 }
+
+const hasChallenge = (parameters: URLSearchParams): boolean =>
+  parameters.get('code_challenge') !== null && parameters.get('code_challenge_method') === 'S256'
 
 interface Authorization {
   readonly client: string
@@ -134,7 +160,16 @@ interface Authorization {
 }
 
 /** Parameters that must not be repeated (RFC 6749 section 3.1). */
-const singleParameters = ['client_id', 'redirect_uri', 'state', 'response_type', 'response_mode']
+const singleParameters = [
+  'client_id',
+  'redirect_uri',
+  'state',
+  'response_type',
+  'response_mode',
+  'code_challenge',
+  'code_challenge_method',
+  'scope',
+]
 const responseParameters = ['code', 'state', 'iss', 'error']
 
 /** Reads a request for authorization. Returns a message if the gateway cannot relay it. */
@@ -155,9 +190,9 @@ function readAuthorization(parameters: URLSearchParams): Authorization | string 
   return { client, redirect, state: parameters.get('state') ?? undefined, parameters }
 }
 
-/** Whether this is the callback with a query. */
-function leadsTo(location: string | undefined, callback: string): boolean {
-  const [found, expected] = [URL.parse(location ?? ''), URL.parse(callback)]
+/** Whether the location is this URL with a query. It may be relative to `base`. */
+function leadsTo(location: string | undefined, url: string, base?: URL): boolean {
+  const [found, expected] = [URL.parse(location ?? '', base?.href), URL.parse(url)]
   return found !== null && found.origin === expected?.origin && found.pathname === expected.pathname
 }
 

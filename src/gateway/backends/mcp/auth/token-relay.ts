@@ -1,5 +1,11 @@
 /** Requests for tokens (RFC 6749 section 3.2), which the gateway forwards with its own redirect URI. */
-import type { Exchange, Verdict } from '../../../../ground/exchange/exchange.ts'
+import type { JsonObject } from '../../../../ground/base/json-object.ts'
+import type {
+  Exchange,
+  HttpCalloutResponse,
+  Verdict,
+} from '../../../../ground/exchange/exchange.ts'
+import type { McpSignInConfig } from './config.ts'
 import {
   forwardedHeaders,
   forwardedResponse,
@@ -9,25 +15,26 @@ import {
 } from './forwarding.ts'
 import { endpointIn, type KnownIssuer } from './issuer-metadata.ts'
 import type { GatewayServer } from './oauth-metadata.ts'
+import { adaptationOf } from './providers.ts'
 import { isRedirectUri, redirectKeyOf } from './redirects.ts'
 import { oauthError } from './responses.ts'
 
 /**
  * Forwards the request. A redirect URI is replaced by the callback that stands for it, as in the request for
- * authorization; everything else, such as the verifier of PKCE, passes unchanged.
+ * authorization, and what the provider needs is adapted. Everything else, such as the verifier of PKCE, passes
+ * unchanged. `secret` is that of the client id of the policy.
  */
 export async function requestToken(
+  config: McpSignInConfig,
   issuer: KnownIssuer,
   server: GatewayServer,
   exchange: Exchange,
+  secret: string | undefined,
 ): Promise<Verdict> {
   const url = endpointIn(issuer.metadata, 'token_endpoint')
   if (url === undefined) return noEndpoint
-  if (
-    !/^application\/x-www-form-urlencoded\b/i.test(
-      exchange.request.headers.get('content-type') ?? '',
-    )
-  ) {
+  const type = exchange.request.headers.get('content-type') ?? ''
+  if (!/^application\/x-www-form-urlencoded\b/i.test(type)) {
     return oauthError(400, 'invalid_request', 'the body is not form-encoded')
   }
   const sent = await readBody(exchange, 'invalid_request')
@@ -40,23 +47,73 @@ export async function requestToken(
     const advice = `the assertion names the gateway as its audience; sign it for ${issuer.metadata.issuer}`
     return oauthError(400, 'invalid_client', advice)
   }
-  const body = withCallback(sent, form, server)
-  if (body === undefined) return oauthError(400, 'invalid_request', 'redirect_uri is invalid')
+  const redirects = form.getAll('redirect_uri')
+  const [redirect] = redirects
+  if (redirects.length > 1 || (redirect !== undefined && !isRedirectUri(redirect))) {
+    return oauthError(400, 'invalid_request', 'redirect_uri is invalid')
+  }
+  if (redirect !== undefined) form.set('redirect_uri', server.callback(redirectKeyOf(redirect)))
+  const adaptation = adaptationOf(config.provider)
+  if (adaptation.refusesResource) form.delete('resource')
   const headers = forwardedHeaders(exchange)
+  if (secret !== undefined && isOfFixedClient(config, form, exchange)) {
+    if (form.get('grant_type') === 'authorization_code' && !form.has('code_verifier')) {
+      return oauthError(400, 'invalid_request', 'code_verifier is required')
+    }
+    addSecret(issuer.metadata, form, headers, secret)
+  }
+  const body = Buffer.from(form.toString())
   const response = await issuer.send(url, { method: 'POST', headers, body })
-  return response === undefined ? unreachable : forwardedResponse(response)
+  if (response === undefined) return unreachable
+  return adaptation.hasOpaqueTokens ? withIdToken(response) : forwardedResponse(response)
 }
 
-function withCallback(
-  sent: Uint8Array,
+/** Grants that a user has allowed. With others, everyone could get tokens of the client itself. */
+const grantsOfUsers = ['authorization_code', 'refresh_token']
+
+/** Whether the request is of the client id of the policy, and has no secret. */
+function isOfFixedClient(
+  { clientId }: McpSignInConfig,
   form: URLSearchParams,
-  server: GatewayServer,
-): Uint8Array | undefined {
-  const [redirect, ...more] = form.getAll('redirect_uri')
-  if (redirect === undefined) return sent
-  if (more.length > 0 || !isRedirectUri(redirect)) return undefined
-  form.set('redirect_uri', server.callback(redirectKeyOf(redirect)))
-  return Buffer.from(form.toString())
+  { request }: Exchange,
+): boolean {
+  const [grant, client] = [form.getAll('grant_type'), form.getAll('client_id')]
+  if (grant.length !== 1 || client.length !== 1 || client[0] !== clientId) return false
+  if (!grantsOfUsers.includes(grant[0] ?? '')) return false
+  return (
+    !request.headers.has('authorization') &&
+    !form.has('client_secret') &&
+    !form.has('client_assertion')
+  )
+}
+
+/** Adds the secret in the way that the provider announces (RFC 6749 section 2.3.1). */
+function addSecret(
+  metadata: JsonObject,
+  form: URLSearchParams,
+  headers: (readonly [string, string])[],
+  secret: string,
+): void {
+  const methods: unknown = metadata.token_endpoint_auth_methods_supported
+  if (!Array.isArray(methods) || methods.includes('client_secret_post')) {
+    form.set('client_secret', secret)
+    return
+  }
+  const [id, text] = [form.get('client_id') ?? '', secret].map(formEncoded)
+  headers.push(['authorization', `Basic ${Buffer.from(`${id}:${text}`).toString('base64')}`])
+}
+
+const formEncoded = (text: string): string => new URLSearchParams([['', text]]).toString().slice(1)
+
+/** Replaces an opaque access token by the ID token, which the gateway can verify. */
+function withIdToken(response: HttpCalloutResponse): Verdict {
+  if (response.status !== 200) return forwardedResponse(response)
+  const tokens = jsonObject(response.body)
+  if (typeof tokens?.id_token !== 'string') {
+    return oauthError(502, 'server_error', 'the provider sent no ID token')
+  }
+  const changed = { ...tokens, access_token: tokens.id_token }
+  return forwardedResponse(response, JSON.stringify(changed))
 }
 
 /** Whether a signed assertion (RFC 7523) is for the gateway, which cannot verify it. */

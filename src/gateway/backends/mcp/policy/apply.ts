@@ -24,7 +24,8 @@ class McpStep implements Step {
     secrets: SecretValues,
     host: PolicyHost,
   ) {
-    this.authentication = authentication && new McpAuthenticator(authentication, callouts, host)
+    this.authentication =
+      authentication && new McpAuthenticator(authentication, callouts, secrets, host)
     this.mcp = authorization && new AuthorizationRules([authorization])
     this.otherSettings = JSON.stringify({ authentication, calls })
     this.calls = calls && new CallPolicy(calls, callouts, secrets, host)

@@ -1,14 +1,7 @@
 /** `backend.mcp`: authentication and authorization of MCP clients, and what applies to their calls. */
 import type { References } from '../../../../ground/model/references.ts'
-import {
-  choice,
-  type Infer,
-  json,
-  map,
-  object,
-  optional,
-  required,
-} from '../../../../ground/schema/field.ts'
+import type { SecretRef } from '../../../../ground/model/resources.ts'
+import { type Infer, object, optional, required } from '../../../../ground/schema/field.ts'
 import { atLeastOneOf } from '../../../../ground/schema/rules.ts'
 import {
   audiences,
@@ -23,21 +16,14 @@ import { fetchedKeys } from '../../../policies/jwt-authentication/keys.ts'
 import { rateLimitSchema } from '../../../policies/rate-limit/index.ts'
 import { promptGuard } from '../../ai/policy/schema.ts'
 import type { McpAuthenticationConfig } from '../auth/config.ts'
-import { metadataMember } from '../auth/oauth-metadata.ts'
+import { compileSignIn, signInFields } from '../auth/schema.ts'
 import { approval, callLimits, toolGuard } from './calls-schema.ts'
 import { compileCalls } from './compile-calls.ts'
 import type { BackendMcpConfig } from './config.ts'
 import { guardrails } from './guardrails-schema.ts'
 
 const mcpAuthentication = object('MCPAuthentication', {
-  resourceMetadata: optional(
-    map(json(), { max: 64 }),
-    'Members of the protected resource metadata document (RFC 9728).',
-  ),
-  provider: optional(
-    choice('McpIDP', { IdpA: 'identity provider A', IdpB: 'identity provider B' }),
-    'Identity provider whose deviations from the standards are corrected.',
-  ),
+  ...signInFields,
   issuer: optional(shortString, 'Value of the iss claim; not checked if not set.'),
   audiences: optional(
     audiences,
@@ -102,27 +88,42 @@ function compile(spec: BackendMcpSpec, references: References): Compiled<Backend
   const { authorization, authentication } = spec
   const problems: PolicyProblem[] = []
   const notes: string[] = []
+  const secrets: SecretRef[] = []
   const calls = compileCalls(spec, references)
   if (calls !== undefined && calls.config === undefined) return { problems: calls.problems }
   problems.push(...(calls?.problems ?? []))
   const config: BackendMcpConfig = {
     ...(authorization && { authorization: compileAuthorization(authorization).config }),
     ...(authentication && {
-      authentication: compileAuthentication(authentication, references, problems, notes),
+      authentication: compileAuthentication(authentication, references, {
+        problems,
+        notes,
+        secrets,
+      }),
     }),
     ...(calls?.config && { calls: calls.config }),
   }
   // Missing keys need not close the backend. Invalid rules do; derive/expressions.ts finds them.
-  return { config, problems, notes, protects: true, secrets: calls?.secrets ?? [] }
+  return {
+    config,
+    problems,
+    notes,
+    protects: true,
+    secrets: [...secrets, ...(calls?.secrets ?? [])],
+  }
 }
 
 function compileAuthentication(
   spec: AuthenticationSpec,
   references: References,
-  problems: PolicyProblem[],
-  notes: string[],
+  report: {
+    readonly problems: PolicyProblem[]
+    readonly notes: string[]
+    readonly secrets: SecretRef[]
+  },
 ): McpAuthenticationConfig {
-  const { mode = 'Strict', issuer, audiences, provider, resourceMetadata = {}, jwks } = spec
+  const { mode = 'Strict', issuer, audiences, jwks } = spec
+  const { problems, notes } = report
   const path = 'authentication.jwks'
   const { keys, failure, pending, skipped = [] } = fetchedKeys(jwks, references)
   if (failure !== undefined) problems.push({ path, message: `${failure}; no token is accepted` })
@@ -134,30 +135,27 @@ function compileAuthentication(
     problems.push({ path: 'authentication.issuer', message: issuerProblem, partial: true })
   }
   const target = references.backend(jwks.backendRef)
-  return {
-    mode,
-    ...(issuer !== undefined && { issuer }),
-    ...(audiences && { audiences }),
-    keys,
-    ...(provider && { provider }),
-    metadata: Object.fromEntries(
-      Object.entries(resourceMetadata).map(([name, value]) => [metadataMember(name), value]),
-    ),
-    ...(typeof target !== 'string' && target.type !== 'invalid' && { target }),
-  }
+  const signIn = compileSignIn(
+    spec,
+    {
+      ...(issuer !== undefined && { issuer }),
+      ...(audiences && { audiences }),
+      ...(typeof target !== 'string' && target.type !== 'invalid' && { target }),
+    },
+    references,
+    { ...report, path: 'authentication' },
+  )
+  return { ...signIn, mode, keys }
 }
 
 /** Notes about settings that are allowed but may be unintended. */
-function openPoints({ issuer, audiences, provider }: AuthenticationSpec): string[] {
+function openPoints({ issuer, audiences }: AuthenticationSpec): string[] {
   const found: string[] = []
   if (issuer === undefined) {
     found.push('without issuer, the iss claim is not checked and clients are told no server')
   }
   if (audiences === undefined) {
     found.push('without audiences, tokens that are meant for other services are accepted')
-  }
-  if (provider !== undefined && issuer === undefined) {
-    found.push(`${provider} cannot be adapted to without issuer`)
   }
   return found
 }

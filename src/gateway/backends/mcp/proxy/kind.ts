@@ -1,4 +1,5 @@
 /** GatewayBackends of MCP servers. */
+import type { CompiledRule } from '../../../proxy/config/rules.ts'
 import type { BackendKind } from '../../../proxy/request/backend-kind.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import { rerouteTo } from '../../../proxy/request/route.ts'
@@ -43,7 +44,8 @@ export function mcpKind(runtime: GatewayRuntime): BackendKind {
 }
 
 /**
- * Routes requests for the OAuth metadata of an MCP server to the route of the server. The path of such a
+ * Routes requests for the OAuth metadata of an MCP server to the route of the server: one to an MCP backend, or with a
+ * policy that serves metadata. The path of such a
  * request is not below the path of the server (RFC 9728 section 3.1). Routes that match metadata paths
  * explicitly take precedence.
  */
@@ -52,14 +54,18 @@ function findMetadataRoute(
   runtime: GatewayRuntime,
   backends: McpBackends,
 ): void {
-  if (backends.size === 0) return
   const asked = readMetadataPath(context.exchange.request.path)
   if (asked === undefined || matchesExplicitly(context)) return
   const path = asked.resource === '' ? '/' : asked.resource
-  rerouteTo(context, runtime, { method: 'POST', path }, ({ rule }) =>
-    rule.backends.some(
-      ({ target, name }) => target.type === 'backend' && backends.find(name) !== undefined,
-    ),
+  const isMcp = ({ target, name }: CompiledRule['backends'][number]) =>
+    target.type === 'backend' && backends.find(name) !== undefined
+  rerouteTo(
+    context,
+    runtime,
+    { method: 'POST', path },
+    (placement) =>
+      placement.rule.backends.some(isMcp) ||
+      placement.postRouting().steps.some(({ servesOAuthMetadata }) => servesOAuthMetadata),
   )
 }
 
