@@ -135,6 +135,11 @@ const judgedSample = record({
   'limits?': 'string',
 })
 
+/** A number of proxies, or their share. @throws DamagedEventError */
+function step(value: unknown, at: string): void {
+  assertField(value, typeof value === 'number' ? 'number' : 'string', at)
+}
+
 const stream: Shape = {
   proxy: 'string',
   'gateway?': 'string',
@@ -257,6 +262,22 @@ const dataShapes: Readonly<Record<string, Shape>> = {
     author: 'string',
   },
   'dev.sluice.change.rejected.v1': { held: 'number', reason: 'string', author: 'string' },
+  'dev.sluice.rollout.started.v1': {
+    objects: [judgedObject],
+    plans: [
+      record({ gateway: 'string', steps: [step], holdSeconds: 'number', analysis: ['string'] }),
+    ],
+  },
+  'dev.sluice.rollout.skipped.v1': { objects: [judgedObject] },
+  'dev.sluice.rollout.stepped.v1': { rollout: 'number', step: 'number', proxies: ['string'] },
+  'dev.sluice.rollout.paused.v1': { rollout: 'number', reason: 'string', 'author?': 'string' },
+  'dev.sluice.rollout.resumed.v1': { rollout: 'number', reason: 'string', author: 'string' },
+  'dev.sluice.rollout.ended.v1': {
+    rollout: 'number',
+    outcome: 'string',
+    reason: 'string',
+    'author?': 'string',
+  },
   'dev.sluice.tools.observed.v1': {
     backend: 'string',
     target: 'string',

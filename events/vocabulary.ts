@@ -35,6 +35,14 @@ import {
   resourceDeleted,
   resourceRefused,
 } from './resource.ts'
+import {
+  rolloutEnded,
+  rolloutPaused,
+  rolloutResumed,
+  rolloutSkipped,
+  rolloutStarted,
+  rolloutStepped,
+} from './rollout.ts'
 import { sessionsEnded } from './sessions.ts'
 import { timerFired } from './timer.ts'
 import { toolsApproved, toolsObserved } from './tools.ts'
@@ -69,6 +77,12 @@ export const vocabulary = [
   changeHeld,
   changeApproved,
   changeRejected,
+  rolloutStarted,
+  rolloutSkipped,
+  rolloutStepped,
+  rolloutPaused,
+  rolloutResumed,
+  rolloutEnded,
   toolsObserved,
   toolsApproved,
   sessionsEnded,

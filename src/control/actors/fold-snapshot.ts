@@ -2,11 +2,10 @@ import type { FetchedKeys } from '../../ground/model/key-sets.ts'
 import type { ObjectKey } from '../../ground/model/names.ts'
 import type { Status } from '../desired/status-store.ts'
 import type { StoredInputs } from './log-inputs.ts'
-import type { StoredPin } from './pin.ts'
-import type { StoredChanges } from './protected-changes.ts'
+import type { StoredStages } from './version-stages.ts'
 
 /** The state of a fold as JSON. */
-export interface FoldSnapshot extends StoredInputs {
+export interface FoldSnapshot extends StoredInputs, StoredStages {
   readonly position: number
   readonly actors: readonly (readonly [ObjectKey, unknown])[]
   readonly delivery: unknown
@@ -15,9 +14,6 @@ export interface FoldSnapshot extends StoredInputs {
   /** Kinds that a setting excludes. Not set before a listing. */
   readonly unread?: readonly string[]
   readonly definitions?: string
-  /** Not set if there is none. */
-  readonly pin?: StoredPin
-  readonly changes?: StoredChanges
   readonly statuses: readonly (readonly [ObjectKey, Status])[]
   /** Epoch of the newest lease holder. Not set if there was none. */
   readonly epoch?: number

@@ -25,8 +25,7 @@ import { DeploymentReports } from './deployment-reports.ts'
 import type { EndedSessions } from './ended-sessions.ts'
 import type { Digests, FoldSnapshot } from './fold-snapshot.ts'
 import { LogInputs } from './log-inputs.ts'
-import { Pin, type PinState } from './pin.ts'
-import { ProtectedChanges } from './protected-changes.ts'
+import type { PinState } from './pin.ts'
 import {
   absentResource,
   nextResource,
@@ -34,11 +33,12 @@ import {
   toResourceInput,
 } from './resource.machine.ts'
 import { StatusChanges } from './status-changes.ts'
+import { VersionStages } from './version-stages.ts'
 
 export type { Digests, FoldSnapshot } from './fold-snapshot.ts'
 
 /** Must change if the same log gives other results. Digests are comparable within one version only. */
-export const foldVersion = '16'
+export const foldVersion = '17'
 
 /** An event with its position in the log. */
 export interface RecordedEvent {
@@ -63,16 +63,14 @@ export class Fold {
   #delivery: Delivery
   #deployments: DeploymentReports
   readonly #inputs: LogInputs
-  readonly #pin = new Pin({
+  readonly #stages = new VersionStages({
     get: (key) => this.#actors.get(key),
     set: (key, snapshot) => this.#setActor(key, snapshot),
   })
   /** Changes that wait until they are judged or approved. */
-  readonly changes = new ProtectedChanges({
-    passed: (key) => this.#pin.newest.get(key) ?? this.#actors.get(key),
-    pass: (key, version) => this.#pin.put(key, version),
-    mark: (key, message) => this.#mark(key, message),
-  })
+  readonly changes = this.#stages.changes
+  /** Changes that are delivered in steps. */
+  readonly rollouts = this.#stages.rollouts
   readonly #statuses: StatusChanges
   /** URI -> last fetched key set, kept until another one is fetched. */
   readonly #keySets = new Map<string, FetchedKeys>()
@@ -141,8 +139,7 @@ export class Fold {
     if (!this.#gate.admits(event)) return
     const isFolded =
       this.#applyResource(event) ||
-      this.#applyPin(event) ||
-      this.#applyChange(event) ||
+      this.#applyStages(event) ||
       this.#applyKeySet(event) ||
       this.#applyListing(event) ||
       this.#applyDefinitions(event) ||
@@ -198,8 +195,7 @@ export class Fold {
       ...(this.#unread && { unread: this.#unread }),
       ...(this.#definitions !== undefined && { definitions: this.#definitions }),
       ...this.#inputs.snapshot(),
-      ...this.#pin.snapshot(),
-      ...this.changes.snapshot(),
+      ...this.#stages.snapshot(),
       statuses: this.#statuses.store.entries(),
       ...(this.epoch > 0 && { epoch: this.epoch }),
     }
@@ -224,8 +220,7 @@ export class Fold {
     this.#setUnread(snapshot.unread)
     this.#setDefinitions(snapshot.definitions)
     this.#inputs.restore(snapshot)
-    this.#pin.restore(snapshot.pin)
-    this.changes.restore(snapshot.changes)
+    this.#stages.restore(snapshot)
     this.#position = snapshot.position
     this.#changedAt = snapshot.position
     this.#gate = new EpochGate(snapshot.epoch)
@@ -239,7 +234,7 @@ export class Fold {
   #forget(): void {
     for (const name of [...this.graph.inputs.keys()]) this.graph.setInput(name, undefined)
     this.#actors.clear()
-    this.changes.forget()
+    this.#stages.forget()
     this.#keySets.clear()
     this.#delivery = new Delivery(this.graph)
     this.#deployments = new DeploymentReports(this.graph)
@@ -267,17 +262,17 @@ export class Fold {
 
   /** The pending timers; the same array until they change. */
   timers(): readonly PendingTimer[] {
-    return this.#timers.join(this.#delivery.timers(), this.#pin.timers)
+    return this.#timers.join(this.#delivery.timers(), this.#stages.pin.timers)
   }
 
   /** The configuration that an operator holds in force; undefined if none. */
   get pin(): PinState | undefined {
-    return this.#pin.state
+    return this.#stages.pin.state
   }
 
   /** The newest versions of the objects of which the pin holds another one. */
   get heldBack(): ReadonlyMap<ObjectKey, ResourceSnapshot> {
-    return this.#pin.newest
+    return this.#stages.pin.newest
   }
 
   /** Every object that has a status, and that status; sorted by kind, namespace and name. */
@@ -295,9 +290,9 @@ export class Fold {
     const { kind, namespace, name } = event.data as ObjectRef
     const ref = { kind, namespace, name }
     const key = objectKey(ref)
-    const before = this.#newest(key) ?? absentResource(ref)
+    const before = this.#stages.newest(key) ?? absentResource(ref)
     const after = nextResource(before, input)
-    if (after !== before) this.changes.put(key, after)
+    if (after !== before) this.#stages.put(key, after)
     const isFirst = before.context.state?.uid !== after.context.state?.uid
     if (isFirst && 'programmed' in event.data && event.data.programmed !== undefined) {
       this.#delivery.remember(key, event.data.programmed)
@@ -305,32 +300,10 @@ export class Fold {
     return after !== before
   }
 
-  #applyPin(event: SluiceEvent): boolean {
-    if (!this.#pin.apply(event, this.#position)) return false
-    this.#observed = true
-    this.changes.markAll()
-    return true
-  }
-
-  /** The newest version of an object, whether it is in force or not. */
-  #newest(key: ObjectKey): ResourceSnapshot | undefined {
-    const waiting = this.changes.waiting.get(key)?.newest
-    return waiting ?? this.#pin.newest.get(key) ?? this.#actors.get(key)
-  }
-
-  #applyChange(event: SluiceEvent): boolean {
-    if (!this.changes.apply(event, this.#position)) return false
+  #applyStages(event: SluiceEvent): boolean {
+    if (!this.#stages.apply(event, this.#position)) return false
     this.#observed = true
     return true
-  }
-
-  /** Sets the reason for which a later version of an object waits. Its condition `Held` shows it. */
-  #mark(key: ObjectKey, message: string): void {
-    const actor = this.#actors.get(key)
-    const { state } = actor?.context ?? {}
-    if (actor === undefined || state === undefined) return
-    const context = { ...actor.context, state: { ...state, waits: { message } } }
-    this.#setActor(key, { ...actor, context })
   }
 
   #applyKeySet(event: SluiceEvent): boolean {
@@ -392,7 +365,7 @@ export class Fold {
       this.#actors.set(key, snapshot)
       if (!isSameVersion(before, state)) this.graph.setObject(state)
     }
-    this.changes.noteObject(key, state)
+    this.#stages.noteObject(key, state)
     this.#delivery.noteObject(key, before, state)
     this.#deployments.noteObject(key, state)
   }

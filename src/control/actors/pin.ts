@@ -58,6 +58,8 @@ export interface StoredPin {
 interface Actors {
   get(key: ObjectKey): ResourceSnapshot | undefined
   set(key: ObjectKey, snapshot: ResourceSnapshot): void
+  /** Takes the newest version of an object that is no longer held. */
+  release(key: ObjectKey, newest: ResourceSnapshot): void
 }
 
 const timerPrefix = 'pin:'
@@ -102,7 +104,7 @@ export class Pin {
   /** Puts the newest version of an object in force, or keeps it until the pin is lifted. */
   put(key: ObjectKey, newest: ResourceSnapshot): void {
     const inForce = this.#actors.get(key)
-    const isHeld = this.#holds(newest.context.ref) && !this.#hasSameObject(inForce, newest)
+    const isHeld = this.holds(newest.context.ref) && !this.#hasSameObject(inForce, newest)
     if (isHeld && this.#state?.untilChanged !== true) this.#hold(key, inForce, newest)
     else {
       this.#newest.delete(key)
@@ -131,7 +133,8 @@ export class Pin {
     this.#timers.restore(stored?.timers ?? [])
   }
 
-  #holds({ kind, namespace, name }: ObjectRef): boolean {
+  /** Whether the pin holds an earlier version of an object if it has a newer one. */
+  holds({ kind, namespace, name }: ObjectRef): boolean {
     if (this.#state === undefined) return false
     const { only } = this.#state
     if (only === undefined) return isHeldKind(kind)
@@ -180,7 +183,8 @@ export class Pin {
     this.#timers = new FoldTimers()
     const newest = [...this.#newest]
     this.#newest.clear()
-    for (const [key, snapshot] of newest) this.#actors.set(key, takingEffect(snapshot, position))
+    for (const [key, snapshot] of newest)
+      this.#actors.release(key, takingEffect(snapshot, position))
   }
 
   /** The version in force gets the condition `Pinned`, which names the one that waits. */

@@ -15,7 +15,7 @@ import {
 } from '../../../events/index.ts'
 import { FoldStory, type StoryObject } from '../../../test/support/fold-story.ts'
 import { Fold } from './fold.ts'
-import { judgedVersion } from './protected-changes.ts'
+import { judgedVersion } from './judged-versions.ts'
 
 const gateway: StoryObject = {
   apiVersion: 'gateway.networking.k8s.io/v1',

@@ -22,7 +22,7 @@ import type {
 } from '../../../events/index.ts'
 import { type ObjectKey, objectKey } from '../../ground/model/names.ts'
 import { newestGeneration, type ObjectState, waitsText } from '../desired/object-state.ts'
-import { hasSameContent } from '../desired/same-content.ts'
+import { isNewestVersion, isSameChange, isSameObject } from './judged-versions.ts'
 import { isHeldKind } from './pin.ts'
 import { type ResourceSnapshot, takingEffect } from './resource.machine.ts'
 
@@ -72,6 +72,11 @@ export class ProtectedChanges {
 
   constructor(versions: Versions) {
     this.#versions = versions
+  }
+
+  /** Whether a complete listing was observed. */
+  get isListed(): boolean {
+    return this.#isListed
   }
 
   /** The mode of Gateways whose parameters have no `changeProtection`. */
@@ -243,10 +248,8 @@ export class ProtectedChanges {
     this.markAll()
   }
 
-  #isNewest({ uid, resourceVersion, ...ref }: JudgedObject): boolean {
-    const state = this.#waiting.get(objectKey(ref))?.newest.context.state
-    if (!this.#waiting.has(objectKey(ref))) return false
-    return state?.uid === uid && state?.resourceVersion === resourceVersion
+  #isNewest(one: JudgedObject): boolean {
+    return isNewestVersion(this.#waiting.get(objectKey(one))?.newest, one)
   }
 
   #mark(key: ObjectKey, held: number): void {
@@ -257,11 +260,6 @@ export class ProtectedChanges {
   }
 }
 
-/** How events name the newest version of an object. */
-export function judgedVersion({ context: { ref, state } }: ResourceSnapshot): JudgedObject {
-  return { ...ref, ...(state && { uid: state.uid, resourceVersion: state.resourceVersion }) }
-}
-
 function messageOf({ position, unmet, rejected }: HeldChange, { context }: ResourceSnapshot) {
   const waits = waitsText(newestGeneration(context.state))
   if (rejected !== undefined) {
@@ -270,24 +268,4 @@ function messageOf({ position, unmet, rejected }: HeldChange, { context }: Resou
   }
   const why = unmet.map(({ message }) => message).join('; ')
   return `${waits} in change ${position}: ${why}; approve it with: sluice approve ${position}`
-}
-
-function isSameObject(passed: ResourceSnapshot | undefined, newest: ResourceSnapshot): boolean {
-  const [before, after] = [passed?.context.state, newest.context.state]
-  if (before?.uid !== after?.uid && after !== undefined && before !== undefined) return false
-  if (before?.refused !== undefined || after?.refused !== undefined) return false
-  return hasSameContent(before?.object, after?.object)
-}
-
-/** Whether only the version or annotations differ, such as the one that approves the change. */
-function isSameChange(before: ResourceSnapshot, newest: ResourceSnapshot): boolean {
-  const [a, b] = [before.context.state, newest.context.state]
-  if (a?.uid !== b?.uid) return false
-  if (a?.refused !== undefined || b?.refused !== undefined) return false
-  return hasSameContent(withoutAnnotations(a), withoutAnnotations(b))
-}
-
-function withoutAnnotations(state: ObjectState | undefined): unknown {
-  const { object } = state ?? {}
-  return object && { ...object, metadata: { ...object.metadata, annotations: undefined } }
 }

@@ -10,6 +10,12 @@ import {
   type ResourceInput,
   resourceMachine,
 } from './resource.machine.ts'
+import {
+  nextRollout,
+  type RolloutInput,
+  rolloutMachine,
+  startedRollout,
+} from './rollout.machine.ts'
 import { type ActorSnapshot, createStep } from './step.ts'
 
 const ref = { kind: 'HTTPRoute', namespace: 'shop', name: 'cart' }
@@ -69,6 +75,22 @@ const proxyInput: fc.Arbitrary<ProxyInput> = fc.oneof(
   }),
 )
 
+const reason = fc.constantFrom('one', 'two')
+const rolloutInput: fc.Arbitrary<RolloutInput> = fc.oneof(
+  fc.record({
+    type: fc.constant('STEPPED' as const),
+    step: fc.record({
+      number: fc.nat(3),
+      proxies: fc.array(fc.constantFrom('p0', 'p1')),
+      since: fc.constantFrom('2026-01-01T00:00:00Z'),
+      position: fc.nat(9),
+    }),
+  }),
+  fc.constant({ type: 'RESUMED' as const, since: '2026-01-01T00:01:00Z' }),
+  fc.record({ type: fc.constant('PAUSED' as const), reason, author: text }),
+  fc.record({ type: fc.constant('ROLLED_BACK' as const), reason, author: text }),
+)
+
 type AnySnapshot = ActorSnapshot<string, unknown>
 
 /** Expects that both make the same states of the same events. */
@@ -96,6 +118,11 @@ function expectSameSteps<Event extends { readonly type: string }>(
 }
 
 describe('the step function of a machine', () => {
+  it('makes the same steps as xstate for rollouts', () => {
+    const next = nextRollout as (snapshot: AnySnapshot, event: RolloutInput) => AnySnapshot
+    expectSameSteps(rolloutMachine, {}, startedRollout(0, '', []), next, rolloutInput)
+  })
+
   it('makes the same steps as xstate for resources', () => {
     const next = nextResource as (snapshot: AnySnapshot, event: ResourceInput) => AnySnapshot
     expectSameSteps(resourceMachine, { ref }, absentResource(ref), next, resourceInput)

@@ -5,6 +5,7 @@ import {
   choice,
   type Infer,
   integer,
+  intOrString,
   jsonObject,
   list,
   map,
@@ -15,6 +16,7 @@ import {
   text,
 } from '../../ground/schema/field.ts'
 import { rule } from '../../ground/schema/rules.ts'
+import { duration } from '../../ground/schema/strings.ts'
 
 const anyText = text({ max: 4096 })
 const key = text({ min: 1, max: 317 })
@@ -223,6 +225,49 @@ const changeProtection = object('ChangeProtection', {
 })
 export type ChangeProtectionSpec = Infer<typeof changeProtection>
 
+interface RolloutStep {
+  readonly proxies: number | string
+}
+
+const rolloutStep = object(
+  'RolloutStep',
+  {
+    proxies: required(
+      intOrString({ pattern: '^([1-9][0-9]?|100)%$', expects: 'a number, or a share such as 25%' }),
+      'Number of proxies, or share of the proxies of the Gateway.',
+    ),
+  },
+  {
+    rules: [
+      rule<RolloutStep>({
+        message: 'proxies must be from 1 to 10000, or a share',
+        cel: 'type(self.proxies) == string || (int(self.proxies) > 0 && int(self.proxies) <= 10000)',
+        holds: ({ proxies }) => typeof proxies === 'string' || (proxies > 0 && proxies <= 10_000),
+        at: 'proxies',
+      }),
+    ],
+  },
+)
+
+const rollout = object('Rollout', {
+  steps: required(
+    list(rolloutStep, { min: 1, max: 16 }),
+    'Steps in which the proxies get a change. After the last one, all have it.',
+  ),
+  hold: optional(duration, { doc: 'Time between two steps.', default: '60s' }),
+  analysis: optional(
+    list(
+      choice('RolloutAnalysis', {
+        Errors: 'responses with 5xx',
+        Refusals: 'responses with 4xx that are from the gateway itself',
+      }),
+      { max: 2, unique: 'value' },
+    ),
+    'Figures, in total and by route, in which proxies with the change must not be worse than the others in the same time. Errors and Refusals if not set; with an empty list, nothing is compared.',
+  ),
+})
+export type RolloutSpec = Infer<typeof rollout>
+
 const metadataMap = map(text({ max: 262_144 }), { keys: key, max: 256, refusesNull: true })
 
 const overlay = object('KubernetesResourceOverlay', {
@@ -267,6 +312,10 @@ export const gatewayParametersSpec = object('ParametersSpec', {
   changeProtection: optional(
     changeProtection,
     'Judges configuration changes on recorded requests before they take effect. Parameters of a Gateway replace those of its class as a whole.',
+  ),
+  rollout: optional(
+    rollout,
+    'Delivers configuration changes to a part of the proxies first, and takes them back if these fail more often. Parameters of a Gateway replace those of its class as a whole.',
   ),
   deployment: optional(overlay, 'Changes to the generated Deployment.'),
   service: optional(overlay, 'Changes to the generated Service.'),

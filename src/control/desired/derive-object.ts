@@ -7,7 +7,8 @@ type Status = Readonly<Record<string, unknown>>
 /**
  * If `derive` throws, the object is derived as a refused one: its status reports the error, and a policy closes its
  * targets. Other objects are not affected. An object of which an operator holds an earlier version gets the condition
- * `Pinned`, and one of which `changeProtection` does so gets `Held`.
+ * `Pinned`, and one of which `changeProtection` does so gets `Held`. One whose newer version is delivered in steps gets
+ * `Progressing`, `Paused` or `RolledBack`.
  */
 export function deriveObject<Derived extends { readonly status?: Status }>(
   derive: (state: ObjectState) => Derived,
@@ -15,15 +16,19 @@ export function deriveObject<Derived extends { readonly status?: Status }>(
   nothing: Derived,
 ): Derived {
   const derived = deriveSafely(derive, state, nothing)
-  const { held, waits, generation } = state
+  const { held, waits, delivery, generation } = state
   let { status } = derived
-  if (status === undefined || (held === undefined && waits === undefined)) return derived
+  if (status === undefined || (held ?? waits ?? delivery) === undefined) return derived
   if (held !== undefined) {
     const pinned = conditionTrue('Pinned', 'HeldByOperator', generation, held.message)
     status = withCondition(status, pinned)
   }
   if (waits !== undefined) {
     status = withCondition(status, conditionTrue('Held', 'ChangeHeld', generation, waits.message))
+  }
+  if (delivery !== undefined) {
+    const { type, reason, message } = delivery
+    status = withCondition(status, conditionTrue(type, reason, generation, message))
   }
   return { ...derived, status }
 }

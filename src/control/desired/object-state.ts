@@ -52,6 +52,12 @@ export interface ObjectState {
   readonly held?: { readonly message: string }
   /** Set if `changeProtection` keeps this version in force, so that a later one waits. */
   readonly waits?: { readonly message: string }
+  /** Set if a later version is delivered in steps, or was and is rolled back. */
+  readonly delivery?: {
+    readonly type: 'Progressing' | 'Paused' | 'RolledBack'
+    readonly reason: string
+    readonly message: string
+  }
 }
 
 /** Whether two states of an object in one log are the same. */
@@ -62,6 +68,7 @@ export function isSameVersion(a: ObjectState | undefined, b: ObjectState): boole
     a.generationSequence === b.generationSequence &&
     a.held?.message === b.held?.message &&
     a.waits?.message === b.waits?.message &&
+    a.delivery?.message === b.delivery?.message &&
     hasSameContent(a.age, b.age)
   )
 }

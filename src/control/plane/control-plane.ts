@@ -44,9 +44,11 @@ import { Effects } from './effects.ts'
 import { openHeartbeat } from './heartbeat.ts'
 import { Leadership } from './leadership.ts'
 import type { OpenedLog } from './open-log.ts'
+import { warnOfOtherKey } from './other-key.ts'
 import type { ControlPlaneOptions, ControlPlaneParts, StartedPlane } from './parts.ts'
 import { Reconciler } from './reconciler.ts'
 import { restoreOrReset } from './restore.ts'
+import { Candidate } from './rollout/candidate.ts'
 import { openSecretStore, SecretCollector } from './secrets.ts'
 import { captureState, type RestoredState, saveState } from './stored-state.ts'
 
@@ -96,6 +98,7 @@ export class ControlPlane<Chosen extends ControlPlaneParts> implements StartedPl
   readonly #secrets: SecretStore
   readonly #collector: SecretCollector
   readonly #digests: DigestCheck
+  readonly #candidate: Candidate
   readonly #reconciler: Reconciler
   readonly #lease: Lease | undefined
   readonly #leadership: Leadership
@@ -131,6 +134,8 @@ export class ControlPlane<Chosen extends ControlPlaneParts> implements StartedPl
       replica: this.#identity,
       append: (events) => this.writer.enqueue('digest', events),
     })
+    const { secretValue } = this
+    this.#candidate = new Candidate({ fold, secretValue, parts: () => this.parts })
     this.#reconciler = this.#createReconciler()
     this.sourceOptions = {
       ...apiBinding,
@@ -149,7 +154,8 @@ export class ControlPlane<Chosen extends ControlPlaneParts> implements StartedPl
       onNotice: (text: string) => options.notify('warn', text),
       onRecovered: (text: string) => options.notify('info', text),
     }
-    this.effects = new Effects({ ...options, ...writing, secrets: this.#secrets })
+    const rollouts = { targets: this.parts.targets, differs: this.#candidate.differs }
+    this.effects = new Effects({ ...options, ...writing, ...rollouts, secrets: this.#secrets })
     this.#heartbeat = openHeartbeat({
       ...writing,
       openEntries: options.log.shared?.openHeartbeats,
@@ -350,18 +356,11 @@ export class ControlPlane<Chosen extends ControlPlaneParts> implements StartedPl
     this.index.apply(event)
     this.#foldBegan = performance.now()
     this.#collector.note(event)
-    if (event.type === leaseAcquired.type) this.#compareKeys(event.data)
-  }
-
-  /** Warns if another replica uses a different digest key: Secrets that it records cannot be served here. */
-  #compareKeys({ holder, keyName }: { readonly holder: string; readonly keyName?: string }): void {
-    const { log, notify } = this.#options
-    if (keyName === undefined || keyName === log.digestKey.name) return
-    const what = `Replica ${holder} uses a different secret-digest key; its Secrets cannot be served here.`
-    notify('warn', `${what} Give all replicas the same file (SLUICE_DIGEST_KEY_FILE).`)
+    if (event.type === leaseAcquired.type) warnOfOtherKey(event.data, this.#options)
   }
 
   #folded(recorded: Recorded): void {
+    this.#candidate.folded(recorded)
     this.#options.metrics.add('fold_seconds', (performance.now() - this.#foldBegan) / 1_000)
     if (this.isShared) this.#digests.folded(recorded)
     const { event } = recorded
@@ -378,7 +377,7 @@ export class ControlPlane<Chosen extends ControlPlaneParts> implements StartedPl
     const began = performance.now()
     // Before proxies get a budget, so that the ledger knows it when they ask.
     this.parts.ledger?.publish(delta)
-    this.parts.channel.publish(this.#secrets.join(delta))
+    this.parts.channel.publish(this.#secrets.join(delta), this.#candidate.take())
     const { sequence, upserted, removed } = delta
     const counts = `${upserted.length} resources changed, ${removed.length} removed`
     notify('debug', `published position ${sequence}: ${counts}`)

@@ -1,6 +1,6 @@
 /**
- * Performs what the fold asks for (timers, key sets, judgements of changes) on the replica that may write the log, and logs certificates
- * that expire.
+ * Performs what the fold asks for (timers, key sets, judgements and rollouts of changes) on the replica that may write
+ * the log, and logs certificates that expire.
  */
 import type { Fold } from '../actors/fold.ts'
 import { KeySetFetcher } from '../effects/key-set-fetcher.ts'
@@ -10,12 +10,17 @@ import type { AppendQueue } from './append-queue.ts'
 import { CertificateWatch } from './certificate-watch.ts'
 import { ChangeJudge } from './change-judge.ts'
 import type { ControlPlaneOptions } from './parts.ts'
+import { RolloutLeader } from './rollout/rollout-leader.ts'
+import type { RolloutTargets } from './rollout/targets.ts'
 
 interface EffectsOptions
   extends Pick<ControlPlaneOptions, 'clusterDomain' | 'timing' | 'judging' | 'notify'> {
   readonly fold: Fold
   readonly secrets: SecretStore
   readonly writer: Pick<AppendQueue, 'append'>
+  /** Which proxies can get a change before others. If undefined, changes reach all proxies together. */
+  readonly targets: RolloutTargets | undefined
+  readonly differs: (key: string) => boolean
   /** The epoch under which this replica may write the log now; undefined if it may not. */
   readonly epoch: () => number | undefined
   readonly onNotice: (text: string) => void
@@ -28,6 +33,7 @@ export class Effects {
   readonly #keySets: KeySetFetcher
   readonly #certificates: CertificateWatch
   readonly #judge: ChangeJudge
+  readonly #rollouts: RolloutLeader
 
   constructor(options: EffectsOptions) {
     const { fold, secrets, clusterDomain, timing, writer, epoch, onNotice, onRecovered } = options
@@ -40,6 +46,14 @@ export class Effects {
     this.#judge = new ChangeJudge({
       ...options.judging,
       fold,
+      epoch,
+      append: (events) => writer.append('decision', events),
+      notify: options.notify,
+    })
+    this.#rollouts = new RolloutLeader({
+      fold,
+      targets: options.targets ?? { of: () => [] },
+      differs: options.differs,
       epoch,
       append: (events) => writer.append('decision', events),
       notify: options.notify,
@@ -60,12 +74,13 @@ export class Effects {
     })
   }
 
-  /** Sets the timers and key sets that the fold asks for now, checks certificates, and judges changes that wait. */
+  /** Sets the timers and key sets that the fold asks for now, checks certificates, judges changes that wait, and delivers them. */
   update(): void {
     const { fold, epoch } = this.#options
     this.#timers.want(fold.timers())
     this.#certificates.update()
     this.#judge.update()
+    this.#rollouts.update()
     this.#keySets.update(epoch() === undefined ? [] : fold.graph.keySets.all())
   }
 
@@ -78,6 +93,7 @@ export class Effects {
     this.#timers.close()
     this.#certificates.close()
     this.#judge.close()
+    this.#rollouts.close()
     await this.#keySets.close()
   }
 }

@@ -24,6 +24,7 @@ import { EndedRecorder } from './ended-recorder.ts'
 import { type OpenedLog, tooNewText } from './open-log.ts'
 import type { ControlPlaneOptions, OpenLease, StartedPlane } from './parts.ts'
 import { recordedRequests } from './recorded-requests.ts'
+import { proxyTargets, type RolloutTargets } from './rollout/targets.ts'
 import { ToolsRecorder } from './tools-recorder.ts'
 
 export interface ControllerSessionOptions
@@ -35,6 +36,8 @@ export interface ControllerSessionOptions
   readonly series?: XdsServerOptions['series']
   /** The decision records that proxies send. If omitted, they are ignored. */
   readonly records?: Pick<CollectedRecords, 'take' | 'newest'>
+  /** What proxies have counted, to compare them during rollouts. If omitted, they are not compared. */
+  readonly figures?: RolloutTargets['figures']
   /** How proxies connect. If omitted, over gRPC. */
   readonly listen?: XdsServerOptions['listen']
 }
@@ -44,6 +47,7 @@ interface ClusterParts {
   readonly channel: XdsServer
   readonly sinks: ClusterSinks
   readonly ledger: BudgetLedger
+  readonly targets: RolloutTargets
 }
 
 /** Opens a session with the state that the log has. `signal` aborts the wait for replicas that have it. */
@@ -78,7 +82,7 @@ function clusterParts(
   plane: StartedPlane,
   { openLedger }: OpenedLog,
 ): ClusterParts {
-  const { client, settings, isInCluster, series, records, listen, notify } = options
+  const { client, settings, isInCluster, series, figures, records, listen, notify } = options
   const onNotice = (text: string) => notify('warn', text)
   const warnings = {
     ...warningHost(plane, settings.clusterDomain),
@@ -110,7 +114,8 @@ function clusterParts(
     ...(settings.xdsTls && { tls: servedCertificate(settings.xdsTlsDir, onNotice) }),
     onNotice,
   })
-  return { source: sinks.source, channel, sinks, ledger }
+  const targets = proxyTargets(plane.fold, figures)
+  return { source: sinks.source, channel, sinks, ledger, targets }
 }
 
 /** Audience that a proxy's token must be issued for. */

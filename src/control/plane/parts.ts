@@ -1,5 +1,6 @@
 /** The parts of the control plane that differ between one machine and a cluster. */
 import type { ProtectionSetData, ResourceEvent, SluiceEvent } from '../../../events/index.ts'
+import type { Diversion } from '../../ground/model/diversion.ts'
 import type { EndedEntry } from '../../ground/model/ended-sessions.ts'
 import type { DesiredDelta, VersionedResource } from '../../ground/model/resources.ts'
 import type { Judge, JudgeOptions } from '../../past/what-if/judge.ts'
@@ -13,6 +14,7 @@ import type { AppendQueue } from './append-queue.ts'
 import type { BudgetLedger } from './budget-ledger.ts'
 import type { ControllerMetrics } from './controller/metrics.ts'
 import type { OpenedLog } from './open-log.ts'
+import type { RolloutTargets } from './rollout/targets.ts'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
@@ -35,7 +37,11 @@ export interface ResourceSource {
 
 /** Sends published changes to proxies. */
 interface Channel {
-  publish(delta: DesiredDelta): void
+  /**
+   * Sends a change set. The proxies that `diversion` names get its state instead; if it is null, none do, and if
+   * omitted, the same as before.
+   */
+  publish(delta: DesiredDelta, diversion?: Diversion | null): void
   /** Sends resources of the first state before it is complete. Proxies apply them but do not serve them yet. */
   prepare?(resources: readonly VersionedResource[]): void
   /** Sends sessions and tokens that are refused, before the configuration that comes after them. */
@@ -60,6 +66,8 @@ export interface ControlPlaneParts {
   /** Learns which budgets are configured. */
   readonly ledger?: Pick<BudgetLedger, 'publish' | 'close'>
   readonly sinks?: Sinks
+  /** Which proxies can get a change before others. If omitted, a change reaches all together. */
+  readonly targets?: RolloutTargets
 }
 
 /** What source, channel and sinks can use of the control plane, once they are started. */

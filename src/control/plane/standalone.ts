@@ -8,6 +8,7 @@ import { dirname } from 'node:path'
 import { setTimeout as after } from 'node:timers/promises'
 import { DamagedEventError, UnknownEventTypeError } from '../../../events/index.ts'
 import type { MetricsSnapshot } from '../../gateway/proxy/telemetry/metric-definitions.ts'
+import { workerCount } from '../../gateway/proxy/workers/prepared-threads.ts'
 import type { ProxyOptions } from '../../gateway/proxy/workers/proxy-options.ts'
 import { type RunningProxy, startProxy } from '../../gateway/proxy/workers/supervisor.ts'
 import { trimWhenIdle } from '../../ground/base/idle-trim.ts'
@@ -36,6 +37,8 @@ import {
 import type { ControlPlaneOptions, OpenLease, Sinks } from './parts.ts'
 import { reachableAddress } from './reachable-address.ts'
 import { recordedRequests } from './recorded-requests.ts'
+import { type RolloutTargets, workerTargets } from './rollout/targets.ts'
+import { WorkerFigures } from './rollout/worker-figures.ts'
 import { ToolsRecorder } from './tools-recorder.ts'
 
 interface StandaloneOptions
@@ -102,11 +105,16 @@ export async function startStandalone(options: StandaloneOptions): Promise<Stand
 /** Starts the gateway with an open log, which is closed if the start fails. */
 async function startOn(log: OpenedLog, options: StandaloneOptions): Promise<Standalone> {
   const digestChecks = new DigestCheckCounts()
-  const plane = await openPlane(options, log, digestChecks)
+  const running = Promise.withResolvers<RunningProxy>()
+  const name = log.shared?.replica ?? soleProxy
+  const plane = await openPlane(options, log, digestChecks, (fold) => {
+    const figures = new WorkerFigures(name, async () => (await running.promise).metricsOfWorkers())
+    const { workers } = options.proxy
+    return workerTargets(fold, name, workerCount(workers), (_, __, fromMs) => figures.read(fromMs))
+  })
   const reading = plane.read()
   const started = Promise.withResolvers<void>()
   const end = watchLog(options, plane, reading, log.discard && started.promise)
-  const name = log.shared?.replica ?? soleProxy
   const tools = new ToolsRecorder(plane)
   const endings = new EndedRecorder(plane)
   // The threads load while the configuration is read.
@@ -132,6 +140,7 @@ async function startOn(log: OpenedLog, options: StandaloneOptions): Promise<Stan
     },
   )
   started.resolve()
+  running.resolve(proxy)
   const endTrimming = trimWhenIdle({ taken: () => plane.fold.position })
   const stop = async () => {
     endTrimming()
@@ -177,6 +186,7 @@ function openPlane(
   }: StandaloneOptions,
   log: OpenedLog,
   metrics: DigestCheckCounts,
+  targets: (fold: Fold) => RolloutTargets,
 ): Promise<Plane> {
   const { shared, digestKey } = log
   const clusterDomain = proxy.clusterDomain ?? defaultClusterDomain
@@ -192,7 +202,8 @@ function openPlane(
         references: { variable: (name) => process.env[name], folderOf: dirname, isOfGateway: true },
         onProblem,
       }),
-      channel: new InProcessChannel(started.recorder),
+      channel: new InProcessChannel(started.recorder, shared?.replica),
+      targets: targets(started.fold),
       ledger: new BudgetLedger({
         openLog: log.openLedger,
         isSole: shared === undefined,

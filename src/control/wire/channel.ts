@@ -36,9 +36,10 @@ export interface Rejection {
 export interface ConfigChannel {
   /**
    * Calls `receive` with the full state (immediately if one is published), then with every change set
-   * in order. Returns a function that ends the subscription.
+   * in order. Returns a function that ends the subscription. `worker` is the number of the worker that subscribes,
+   * which may get another state than other workers.
    */
-  subscribe(receive: (update: ConfigUpdate) => void): () => void
+  subscribe(receive: (update: ConfigUpdate) => void, worker?: number): () => void
   /**
    * Calls `receive` with all sessions and tokens that are refused, if there are any, then with further ones. Returns a
    * function that ends the subscription.

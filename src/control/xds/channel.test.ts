@@ -44,9 +44,9 @@ function openChannel() {
     onReject: (...ack) => acks.push(['reject', ...ack]),
     onRecover: (...ack) => acks.push(['recover', ...ack]),
   })
-  const subscribe = () => {
+  const subscribe = (worker?: number) => {
     const updates: ConfigUpdate[] = []
-    const unsubscribe = channel.subscribe((update) => updates.push(update))
+    const unsubscribe = channel.subscribe((update) => updates.push(update), worker)
     const keys = () =>
       updates.map(({ bytes }) => {
         const { sequence, upserted, removed } = decodeDelta(bytes)
@@ -191,6 +191,31 @@ describe('the in-process channel', () => {
       ['reject', 'local', 4, 'k', 'port_in_use', 'taken'],
       ['recover', 'local', 4, 'k'],
       ['ack', 'local', 4],
+    ])
+  })
+
+  it('sends another state to the workers that are diverted, also to one that starts, and takes it back', () => {
+    const { channel, subscribe } = openChannel()
+    channel.publish({ sequence: 1, upserted: [service('a', 1), service('b', 1)], removed: [] })
+    const [first, second] = [subscribe(0), subscribe(1)]
+    const publish = (sequence: number, own: VersionedResource[], other: VersionedResource[]) => {
+      const delta = { sequence, upserted: other, removed: [] }
+      const diversion = { proxies: new Set(['local/0']), delta, isNew: sequence === 2 }
+      channel.publish({ sequence, upserted: own, removed: [] }, diversion)
+    }
+    publish(2, [], [service('a', 2), service('c', 1)])
+    publish(3, [service('d', 1)], [service('d', 1)])
+    expect(subscribe(0).keys()).toEqual([[3, ['a:2', 'c:1', 'd:1'], []]])
+    channel.publish({ sequence: 4, upserted: [service('b', 2)], removed: [] }, null)
+    expect(first.keys().slice(1)).toEqual([
+      [2, ['a:2', 'c:1'], ['service/ns/b']],
+      [3, ['d:1'], []],
+      [4, ['b:2', 'a:1'], ['service/ns/c']],
+    ])
+    expect(second.keys().slice(1)).toEqual([
+      [2, [], []],
+      [3, ['d:1'], []],
+      [4, ['b:2'], []],
     ])
   })
 })

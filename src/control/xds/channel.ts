@@ -3,6 +3,7 @@
  * proxies. All workers read a change set or the full state from the same shared memory. The full state is only
  * encoded for a worker that starts, and is not kept: the resources are in memory anyway.
  */
+import type { Diversion } from '../../ground/model/diversion.ts'
 import { type EndedEntry, EndedList } from '../../ground/model/ended-sessions.ts'
 import {
   type DesiredDelta,
@@ -51,17 +52,34 @@ function partsOf(all: readonly VersionedResource[]): VersionedResource[][] {
   return parts
 }
 
+type State = Map<ResourceKey, VersionedResource>
+
+interface Subscriber {
+  readonly receive: (update: ConfigUpdate) => void
+  /** Name of the worker, such as `local/0`; not set for other subscribers. */
+  readonly worker: string | undefined
+  /** The state that it gets. */
+  state: State
+}
+
 export class InProcessChannel implements ConfigChannel {
   readonly #ended = new EndedList()
   readonly #endedSubscribers = new Set<(entries: readonly EndedEntry[]) => void>()
   readonly #acks: AckHandler
-  readonly #resources = new Map<ResourceKey, VersionedResource>()
-  readonly #subscribers = new Set<(update: ConfigUpdate) => void>()
+  readonly #resources: State = new Map()
+  readonly #subscribers = new Set<Subscriber>()
   #sequence: number | undefined
   #full: ConfigUpdate | undefined
+  /** What some workers get instead of `#resources`. */
+  #diverted: { readonly resources: State; readonly workers: ReadonlySet<string> } | undefined
+  /** Subscribers that do not get the change set that is being published as it is. */
+  #moving: ReadonlySet<Subscriber> = new Set()
+  readonly #proxy: string
 
-  constructor(acks: AckHandler) {
+  /** `proxy` is the name of the proxy whose workers subscribe. */
+  constructor(acks: AckHandler, proxy = 'local') {
     this.#acks = acks
+    this.#proxy = proxy
   }
 
   /** Sends resources of the first state before it is published, so that workers apply them meanwhile. */
@@ -73,11 +91,17 @@ export class InProcessChannel implements ConfigChannel {
     if (pieces.length > 0) this.#send(0, { pieces, removed: [], isPart: true })
   }
 
-  /** Applies a change set and sends it to every subscriber, even an empty one, which must be acknowledged. */
-  publish({ sequence, upserted, removed }: DesiredDelta): void {
+  /**
+   * Applies a change set and sends it to every subscriber, even an empty one, which must be acknowledged. The workers
+   * that `diversion` names get its state instead; if it is null, none do, and if omitted, the same as before.
+   */
+  publish(delta: DesiredDelta, diversion?: Diversion | null): void {
+    const { sequence, upserted, removed } = delta
     const isFirst = this.#sequence === undefined
     this.#sequence = sequence
     this.#full = undefined
+    const apart = this.#divert(diversion)
+    this.#moving = new Set(apart.map(({ subscriber }) => subscriber))
     const parts = isFirst ? partsOf(upserted.filter((one) => !this.#isPrepared(one))) : [upserted]
     // A prepared resource that has changed is removed, since nothing of its earlier version may stay in force.
     const gone = isFirst ? [...removed, ...this.#dropPrepared(parts.flat())] : removed
@@ -87,6 +111,9 @@ export class InProcessChannel implements ConfigChannel {
       this.#send(sequence, { pieces, removed: index === 0 ? gone : [], ...isPart })
     }
     for (const key of removed) this.#resources.delete(key)
+    const changed = keysOf([delta, ...(diversion ? [diversion.delta] : [])])
+    for (const { subscriber, before } of apart) this.#sendOwn(subscriber, before, changed)
+    this.#moving = new Set()
   }
 
   #isPrepared({ resource }: VersionedResource): boolean {
@@ -100,9 +127,51 @@ export class InProcessChannel implements ConfigChannel {
   }
 
   #send(sequence: number, { pieces, removed, ...part }: Encoded): void {
-    if (this.#subscribers.size === 0) return
+    const subscribers = [...this.#subscribers].filter(
+      (one) => one.state === this.#resources && !this.#moving.has(one),
+    )
+    if (subscribers.length === 0) return
     const update = { sequence, bytes: assembleSharedDelta(sequence, pieces, removed), ...part }
-    for (const receive of [...this.#subscribers]) receive(update)
+    for (const { receive } of subscribers) receive(update)
+  }
+
+  /** Returns the subscribers that do not get the published change set, with the states that they had. */
+  #divert(diversion: Diversion | null | undefined) {
+    if (diversion === undefined) return []
+    const kept = diversion?.isNew === false ? this.#diverted?.resources : undefined
+    const resources: State = kept ?? new Map()
+    for (const key of diversion?.delta.removed ?? []) resources.delete(key)
+    for (const one of diversion?.delta.upserted ?? []) resources.set(one.resource.key, one)
+    this.#diverted = diversion === null ? undefined : { resources, workers: diversion.proxies }
+    return [...this.#subscribers].flatMap((subscriber) => {
+      const before = subscriber.state
+      subscriber.state = this.#stateFor(subscriber.worker)
+      const isPublished = before === this.#resources && subscriber.state === this.#resources
+      return isPublished ? [] : [{ subscriber, before }]
+    })
+  }
+
+  /** Sends what differs from an earlier state, and `changed`, which the worker may have in older versions. */
+  #sendOwn({ state, receive }: Subscriber, before: State, changed: ReadonlySet<ResourceKey>): void {
+    const sequence = this.#sequence ?? 0
+    const keys = before === state ? changed : differing(before, state, changed)
+    const { pieces, removed } = this.#difference(keys, state)
+    receive({ sequence, bytes: assembleSharedDelta(sequence, pieces, removed) })
+  }
+
+  /** How a worker gets resources in the form of a state. One that cannot be encoded stays as it is. */
+  #difference(keys: ReadonlySet<ResourceKey>, state: State): Encoded {
+    const removed = [...keys].filter((key) => !state.has(key))
+    const pieces = [...keys].flatMap((key) => {
+      const versioned = state.get(key)
+      return versioned === undefined ? [] : this.#encode(versioned)
+    })
+    return { pieces, removed }
+  }
+
+  #stateFor(worker: string | undefined): State {
+    const isDiverted = worker !== undefined && this.#diverted?.workers.has(worker) === true
+    return isDiverted ? (this.#diverted?.resources ?? this.#resources) : this.#resources
   }
 
   /** Encodes and keeps a resource. One that cannot be encoded does not replace its previous version. */
@@ -111,16 +180,19 @@ export class InProcessChannel implements ConfigChannel {
     versioned: VersionedResource,
     version = versioned.version,
   ): readonly EncodedResource[] {
-    const { key } = versioned.resource
+    const bytes = this.#encode({ version, resource: versioned.resource }, sequence)
+    if (bytes.length > 0) this.#resources.set(versioned.resource.key, versioned)
+    return bytes
+  }
+
+  #encode(versioned: VersionedResource, sequence = this.#sequence ?? 0): EncodedResource[] {
     try {
-      const bytes = encodeResource({ version, resource: versioned.resource })
-      this.#resources.set(key, versioned)
-      return [bytes]
+      return [encodeResource(versioned)]
     } catch (error) {
       // This is a bug that must not prevent the others from being served. It is reported with a publication.
       const message = `cannot be encoded: ${error}`
       if (this.#sequence !== undefined) {
-        this.#acks.onReject(publisher, sequence, key, 'bug', message)
+        this.#acks.onReject(publisher, sequence, versioned.resource.key, 'bug', message)
       }
       return []
     }
@@ -144,13 +216,21 @@ export class InProcessChannel implements ConfigChannel {
     for (const versioned of this.#resources.values()) yield encodeResource(versioned)
   }
 
-  subscribe(receive: (update: ConfigUpdate) => void): () => void {
-    // A new function for each call, since the same function may subscribe twice.
-    const subscriber = (update: ConfigUpdate) => receive(update)
+  subscribe(receive: (update: ConfigUpdate) => void, index?: number): () => void {
+    const worker = index === undefined ? undefined : `${this.#proxy}/${index}`
+    // A new object for each call, since the same function may subscribe twice.
+    const subscriber: Subscriber = { receive, worker, state: this.#stateFor(worker) }
     this.#subscribers.add(subscriber)
-    const known = this.current() ?? this.#prepared()
+    const known = this.#known(subscriber.state)
     if (known !== undefined) receive(known)
     return () => this.#subscribers.delete(subscriber)
+  }
+
+  #known(state: State): ConfigUpdate | undefined {
+    if (state === this.#resources) return this.current() ?? this.#prepared()
+    const sequence = this.#sequence ?? 0
+    const pieces = [...state.values()].flatMap((one) => this.#encode(one))
+    return { sequence, bytes: assembleSharedDelta(sequence, pieces, []) }
   }
 
   /** Sends sessions and tokens that are refused to every worker. */
@@ -177,4 +257,24 @@ export class InProcessChannel implements ConfigChannel {
   recover(proxy: string, sequence: number, key: ResourceKey): void {
     this.#acks.onRecover(proxy, sequence, key)
   }
+}
+
+const keysOf = (deltas: readonly DesiredDelta[]): ReadonlySet<ResourceKey> =>
+  new Set(
+    deltas.flatMap(({ upserted, removed }) => [
+      ...upserted.map(({ resource }) => resource.key),
+      ...removed,
+    ]),
+  )
+
+/** Keys of the resources that differ between two states, and `changed`. */
+function differing(
+  before: State,
+  after: State,
+  changed: ReadonlySet<ResourceKey>,
+): ReadonlySet<ResourceKey> {
+  const keys = new Set(changed)
+  for (const [key, { version }] of before) if (after.get(key)?.version !== version) keys.add(key)
+  for (const key of after.keys()) if (!before.has(key)) keys.add(key)
+  return keys
 }

@@ -143,6 +143,33 @@ describe('the xDS server', () => {
     await heard('ack', 'edge-1', 1)
   })
 
+  it('sends another state to the proxies that are diverted, and takes it back', async () => {
+    const { server, heard, told } = await start()
+    const old = [listener(edge), route('r', edge, 'a'), service('a')]
+    server.publish(state(...old))
+    const [first, second] = ['edge-1', 'edge-2'].map((name) =>
+      connect(server).hello({ ...edgeNode, name }),
+    )
+    if (first === undefined || second === undefined) throw new Error('no clients')
+    for (const client of [first, second]) client.accept(await client.next())
+    await Promise.all([heard('ack', 'edge-1', 1), heard('ack', 'edge-2', 1)])
+    const upserted = [listener(edge), route('r', edge, 'b', '2'), service('b')]
+    const delta = { sequence: 2, upserted, removed: [] }
+    server.publish({ ...delta, upserted: [] }, { proxies: new Set(['edge-1']), delta, isNew: true })
+    const moved = await first.next()
+    expect([keys(moved), moved.removed]).toEqual([
+      ['service/ns/b', 'route/HTTPRoute/ns/r/0'],
+      ['service/ns/a'],
+    ])
+    await heard('ack', 'edge-2', 2)
+    expect(told).not.toContainEqual(['ack', 'edge-1', 2])
+    first.accept(moved)
+    await heard('ack', 'edge-1', 2)
+    server.publish({ sequence: 3, upserted: [], removed: [] }, null)
+    expect(keys(await first.next())).toEqual(['service/ns/a', 'route/HTTPRoute/ns/r/0'])
+    expect(second.responses).toEqual([])
+  })
+
   it('reports with an empty state', async () => {
     const { server } = await start()
     server.publish(state())

@@ -16,9 +16,9 @@
 import { randomUUID } from 'node:crypto'
 import { status } from '@grpc/grpc-js'
 import type { ConnectLedger } from '../../ground/model/budgets.ts'
+import type { Diversion } from '../../ground/model/diversion.ts'
 import type { EndedEntry, EndedReport } from '../../ground/model/ended-sessions.ts'
 import type { ListReport } from '../../ground/model/mcp-lists.ts'
-import type { ObjectName } from '../../ground/model/names.ts'
 import type { RecordReport } from '../../ground/model/record-report.ts'
 import type { DesiredDelta, ResourceKey } from '../../ground/model/resources.ts'
 import type { ConnectSeries, SeriesConnection } from '../../ground/model/series.ts'
@@ -31,13 +31,12 @@ import {
 } from '../wire/discovery.ts'
 import type { TlsSource } from './credentials.ts'
 import type { ProxyReports } from './delivery-recorder.ts'
-import { gatewayRoot } from './edges.ts'
 import { EndedSender } from './ended-sender.ts'
 import { type Listen, listenOverGrpc, type StreamCall } from './listener.ts'
 import { writeXdsMetrics, XdsCounters } from './metrics.ts'
-import { bearerToken, peerOf, tokenProblem } from './peer.ts'
+import { bearerToken, otherOwner, peerOf, tokenProblem } from './peer.ts'
 import { ProxyHolders } from './proxy-holders.ts'
-import { PublishedState } from './published-state.ts'
+import { ProxyStates } from './proxy-states.ts'
 import { ProxySession } from './session.ts'
 import { isAccountOf, type ProxyIdentity, type VerifyProxy, verifyLoopback } from './verifier.ts'
 
@@ -89,7 +88,7 @@ const checkIntervalMs = 1_000
 
 export class XdsServer {
   readonly #options: XdsServerOptions
-  readonly #state: PublishedState
+  readonly #states: ProxyStates<Connected>
   readonly #counters = new XdsCounters()
   /** Connections by proxy name. A new stream of a proxy process replaces its older one. */
   readonly #connected = new Map<string, Connected>()
@@ -103,9 +102,11 @@ export class XdsServer {
 
   constructor(options: XdsServerOptions) {
     this.#options = options
-    this.#state = new PublishedState((key, sequence, error) =>
-      options.reports.onReject(publisher, sequence, key, 'bug', `cannot be encoded: ${error}`),
-    )
+    this.#states = new ProxyStates({
+      onUnencodable: (key, sequence, error) =>
+        options.reports.onReject(publisher, sequence, key, 'bug', `cannot be encoded: ${error}`),
+      onError: ({ call }, error) => this.#fail(call, status.INTERNAL, messageOf(error)),
+    })
   }
 
   /** The bound address, `host:port`. */
@@ -124,14 +125,12 @@ export class XdsServer {
     return this
   }
 
-  /** Publishes a change set with its secrets, and sends each proxy its part. */
-  publish(delta: DesiredDelta): void {
-    const touched = this.#state.publish(delta)
-    for (const { session, node, call } of [...this.#connected.values()]) {
-      session
-        .changed(touched.get(gatewayRoot(node.gateway)))
-        .catch((error) => this.#fail(call, status.INTERNAL, messageOf(error)))
-    }
+  /**
+   * Publishes a change set with its secrets, and sends each proxy its part. The proxies that `diversion` names get its
+   * state instead; if it is null, none do, and if omitted, the same as before.
+   */
+  publish(delta: DesiredDelta, diversion?: Diversion | null): void {
+    this.#states.publish(delta, diversion, [...this.#connected.values()])
   }
 
   /** Sends sessions and tokens that are refused to every proxy. */
@@ -163,8 +162,8 @@ export class XdsServer {
     const sessions = [...this.#connected.values()]
     return writeXdsMetrics(this.#counters, {
       proxies: sessions.length,
-      published: this.#state.size,
-      sequence: this.#state.sequence,
+      published: this.#states.published.size,
+      sequence: this.#states.published.sequence,
       rejected: sessions.reduce((sum, { session }) => sum + session.rejections, 0),
     })
   }
@@ -273,7 +272,7 @@ export class XdsServer {
       this.#options.onNotice?.(`proxy ${node.name} was refused: ${text}`)
       return this.#fail(call, status.PERMISSION_DENIED, text)
     }
-    if (this.#state.sequence < 0) {
+    if (this.#states.published.sequence < 0) {
       return this.#fail(call, status.UNAVAILABLE, 'not everything is listed yet')
     }
     const older = this.#connected.get(node.name)
@@ -293,7 +292,7 @@ export class XdsServer {
   ): Connected {
     const session = new ProxySession({
       node,
-      state: this.#state,
+      state: this.#states.of(node.name),
       acks: this.#options.reports,
       counters: this.#counters,
       partBytes: this.#options.partBytes ?? defaultPartBytes,
@@ -380,19 +379,6 @@ export class XdsServer {
     }
     await this.#listener?.close()
   }
-}
-
-const isSameName = (a: ObjectName, b: ObjectName) =>
-  a.namespace === b.namespace && a.name === b.name
-
-/**
- * Returns which other proxy a connected one is; undefined if it may be the same one. The stream of a proxy that is
- * gone ends with its connection, or by the keepalive after 20 s.
- */
-function otherOwner(older: ProxyNode, node: ProxyNode): string | undefined {
-  if (!isSameName(older.gateway, node.gateway)) return 'a proxy of another Gateway'
-  const isKnown = older.instance !== undefined && node.instance !== undefined
-  return isKnown && older.instance !== node.instance ? 'another connected proxy' : undefined
 }
 
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error))

@@ -53,7 +53,8 @@ function rank(key: ResourceKey): number {
 export class ProxySession {
   readonly proxy: string
   readonly #options: ProxySessionOptions
-  readonly #gateway: GatewayState
+  #state: PublishedState
+  #gateway: GatewayState
   /** Resources that the proxy was sent, or has reported to have. */
   readonly #sent = new Set<ResourceKey>()
   /** Resources to check in the next push. */
@@ -70,6 +71,7 @@ export class ProxySession {
   constructor(options: ProxySessionOptions) {
     this.#options = options
     this.proxy = options.node.name
+    this.#state = options.state
     this.#gateway = options.state.openGateway(options.node.gateway)
   }
 
@@ -115,8 +117,25 @@ export class ProxySession {
     for (const key of keys ?? []) this.#waiting.add(key)
     if (!this.#isGreeted || this.#push !== undefined) return Promise.resolve()
     if (this.#waiting.size > 0) return this.#begin()
-    this.#options.acks.onAck(this.proxy, this.#options.state.sequence)
+    this.#options.acks.onAck(this.proxy, this.#state.sequence)
     return Promise.resolve()
+  }
+
+  /** The state that the proxy gets. */
+  get state(): PublishedState {
+    return this.#state
+  }
+
+  /** From now on, the proxy gets another state. Sends what differs, and `touched`, which it may have in older versions. */
+  moveTo(state: PublishedState, touched: ReadonlySet<ResourceKey> | undefined): Promise<void> {
+    const before = this.#gateway
+    const after = state.openGateway(this.#options.node.gateway)
+    const keys = new Set([...before.keys(), ...after.keys()])
+    const differing = [...keys].filter((key) => before.version(key) !== after.version(key))
+    this.#state = state
+    this.#gateway = after
+    before.close()
+    return this.changed(new Set([...(touched ?? []), ...differing]))
   }
 
   /** Handles an acknowledgement or rejection (ACK, NACK). Those of unknown or settled parts are ignored. */
@@ -127,7 +146,7 @@ export class ProxySession {
     this.#lastAckAt = performance.now()
     const push = this.#push
     if (push === undefined) {
-      this.#settle(rejected, this.#options.state.sequence)
+      this.#settle(rejected, this.#state.sequence)
       return Promise.resolve()
     }
     // Acknowledgements of earlier parts of a push only show that the proxy still reads.
@@ -135,7 +154,7 @@ export class ProxySession {
     this.#options.counters.pushed((performance.now() - push.startedAt) / 1_000)
     this.#push = undefined
     const isNext = this.#waiting.size > 0
-    this.#settle(rejected, isNext ? push.sequence : this.#options.state.sequence)
+    this.#settle(rejected, isNext ? push.sequence : this.#state.sequence)
     return isNext ? this.#begin() : Promise.resolve()
   }
 
@@ -165,8 +184,7 @@ export class ProxySession {
   }
 
   async #begin(): Promise<void> {
-    const { state } = this.#options
-    const push: Push = { sequence: state.sequence, startedAt: performance.now() }
+    const push: Push = { sequence: this.#state.sequence, startedAt: performance.now() }
     this.#push = push
     this.#lastAckAt = push.startedAt
     const keys = [...this.#waiting].sort((a, b) => rank(a) - rank(b))

@@ -44,6 +44,17 @@ const details: {
     `${held === undefined ? 'everything that waits, in an emergency' : `change ${held}`} (${author}: ${reason})`,
   'dev.sluice.change.rejected.v1': ({ held, author, reason }) =>
     `change ${held} (${author}: ${reason})`,
+  'dev.sluice.rollout.started.v1': ({ objects, plans }) =>
+    `${objects.map(objectText).join(', ')}, at ${plans.map(({ gateway }) => gateway).join(', ')}`,
+  'dev.sluice.rollout.skipped.v1': ({ objects }) => objects.map(objectText).join(', '),
+  'dev.sluice.rollout.stepped.v1': ({ rollout, step, proxies }) =>
+    `rollout ${rollout}, step ${step}: ${proxies.join(', ')}`,
+  'dev.sluice.rollout.paused.v1': ({ rollout, author, reason }) =>
+    `rollout ${rollout} (${author ?? 'gateway'}: ${reason})`,
+  'dev.sluice.rollout.resumed.v1': ({ rollout, author, reason }) =>
+    `rollout ${rollout} (${author}: ${reason})`,
+  'dev.sluice.rollout.ended.v1': ({ rollout, outcome, author, reason }) =>
+    `rollout ${rollout}, ${outcome} (${author ?? 'gateway'}: ${reason})`,
   'dev.sluice.timer.fired.v1': ({ timer }) => timerText(timer),
   'dev.sluice.lease.acquired.v1': ({ holder, epoch }) => `${holder}, epoch ${epoch}`,
   'dev.sluice.lease.lost.v1': ({ holder, epoch }) => `${holder}, epoch ${epoch}`,

@@ -5,14 +5,19 @@ import type { Fold, RecordedEvent } from '../replay/index.ts'
 import { eventDetail, shortType, subjectText } from './event-text.ts'
 import { objectRead, readText } from './read-text.ts'
 
-/** Returns true if an event is about the object, a pin or a judgement of it, or a proxy that rejected one of its resources. */
+/** Returns true if an event is about the object, a pin, a judgement or a rollout of it, or a proxy that rejected one of its resources. */
 export function isAbout(ref: ObjectRef, { type, data }: SluiceEvent): boolean {
   if (type === 'dev.sluice.config.rejected.v1') {
     const key = objectKey(ref)
     if (data.key === `stream/${key}`) return true
     return ['listener', 'route'].some((kind) => data.key.startsWith(`${kind}/${key}/`))
   }
-  if (type === 'dev.sluice.pin.set.v1' || type === 'dev.sluice.change.held.v1') {
+  if (
+    type === 'dev.sluice.pin.set.v1' ||
+    type === 'dev.sluice.change.held.v1' ||
+    type === 'dev.sluice.rollout.started.v1' ||
+    type === 'dev.sluice.rollout.skipped.v1'
+  ) {
     return data.objects.some((one) => isSame(one, ref))
   }
   if (type === 'dev.sluice.change.passed.v1') {

@@ -8,7 +8,7 @@ import type { BlockVisitor } from './block.ts'
 import type { Bucket } from './bucket.ts'
 import { presenceOf, type TimeSpan } from './presence.ts'
 import { readReport } from './report.ts'
-import { bucketMs, type SeriesReader, SeriesStore, seriesPeriods } from './store.ts'
+import { bucketMs, type SeriesReader, SeriesStore, seriesPeriods, sumBy } from './store.ts'
 import type { Tier } from './tier.ts'
 
 interface Options {
@@ -134,6 +134,22 @@ export class CollectedSeries {
     return new Map(
       seriesPeriods.map(({ periodMs }) => [periodMs, store?.tier(periodMs)?.endMs ?? 0]),
     )
+  }
+
+  /** What a proxy has reported in buckets of ten seconds that end after a time. */
+  buckets(name: string, afterMs: number): Bucket[] {
+    const tier = this.#proxies.get(name)?.store.tier(bucketMs)
+    const found = new Map<number, Bucket>()
+    const visitor = sumBy((startMs) => found.get(startMs)?.groups ?? new Map())
+    tier?.read(afterMs - bucketMs, Number.POSITIVE_INFINITY, {
+      ...visitor,
+      block: (startMs, endMs, group) => {
+        if (endMs <= afterMs) return false
+        if (!found.has(startMs)) found.set(startMs, { startMs, endMs, groups: new Map() })
+        return visitor.block(startMs, endMs, group)
+      },
+    })
+    return [...found.values()]
   }
 
   /** Answers up to the time until which every proxy has reported that is not missing. */

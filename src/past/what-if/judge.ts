@@ -18,7 +18,7 @@ import {
   type SluiceEvent,
   type UnmetCondition,
 } from '../../../events/index.ts'
-import { judgedVersion } from '../../control/actors/protected-changes.ts'
+import { judgedVersion } from '../../control/actors/judged-versions.ts'
 import type { ObjectKey } from '../../ground/model/names.ts'
 import type { RecordedDecision } from '../decisions/record.ts'
 import { compareStates, contentOf, type StateDifferences } from '../explain/differences.ts'

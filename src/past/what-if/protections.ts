@@ -1,7 +1,6 @@
 /** The conditions of `changeProtection` that changes must meet, by Gateway. */
 import type { ChangeProtectionSpec } from '../../control/api/gateway-parameters.ts'
-import { specOf } from '../../control/desired/specs.ts'
-import { type ObjectRef, objectKey } from '../../ground/model/names.ts'
+import { parametersInForce } from '../../control/desired/parameters-in-force.ts'
 import type { Fold } from '../replay/index.ts'
 
 type Mode = NonNullable<ChangeProtectionSpec['mode']>
@@ -60,23 +59,11 @@ function protectionOf({
 
 /** The protection of every Gateway, by `namespace/name`. */
 export function protectionsOf({ graph, changes }: Fold): ReadonlyMap<string, Protection> {
-  const found = new Map<string, Protection>()
-  const objectOf = (ref: ObjectRef) => graph.object(objectKey(ref))?.object
-  const ofParameters = (namespace: string | undefined, name: string | undefined) => {
-    if (namespace === undefined || name === undefined) return undefined
-    const object = objectOf({ kind: 'GatewayParameters', namespace, name })
-    return object && specOf<'GatewayParameters'>(object).changeProtection
-  }
-  for (const { ref, object } of graph.objects()) {
-    if (ref.kind !== 'Gateway' || object === undefined) continue
-    const { gatewayClassName: name, infrastructure } = specOf<'Gateway'>(object)
-    const gatewayClass = objectOf({ kind: 'GatewayClass', namespace: '', name })
-    const ofClass = gatewayClass && specOf<'GatewayClass'>(gatewayClass).parametersRef
-    const protection =
-      ofParameters(ref.namespace, infrastructure?.parametersRef?.name) ??
-      ofParameters(ofClass?.namespace, ofClass?.name) ??
-      ({ mode: changes.mode } as const)
-    found.set(`${ref.namespace}/${ref.name}`, protectionOf(protection))
-  }
-  return found
+  const unset = { mode: changes.mode }
+  return new Map(
+    Array.from(parametersInForce(graph, 'changeProtection'), ([gateway, spec]) => [
+      gateway,
+      protectionOf(spec ?? unset),
+    ]),
+  )
 }

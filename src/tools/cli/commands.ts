@@ -27,6 +27,7 @@ import { addRender } from './render/index.ts'
 import { addReplay } from './replay/index.ts'
 import { addRevoke } from './revoke/index.ts'
 import { addFreeze, addRollback } from './rollback/index.ts'
+import { addRollout } from './rollout/index.ts'
 import { addRun } from './run/index.ts'
 import { addHelp, hintAtHelp } from './shared/options.ts'
 import { paintLabels } from './shared/terminal.ts'
@@ -68,6 +69,7 @@ const commands: readonly ((program: Command) => void)[] = [
   addFreeze,
   addApprove,
   addReject,
+  addRollout,
   addRender,
   addCrds,
   addVersion,

@@ -8,11 +8,12 @@ import type { LedgerMetric } from '../../../gateway/proxy/telemetry/metric-defin
 import { defaultClassName, gatewayGroup, ownGroup } from '../../../ground/model/api-names.ts'
 import { type ObjectKey, objectKey, parseObjectKey } from '../../../ground/model/names.ts'
 import type { Fold, FoldChange } from '../../actors/fold.ts'
+import { judgedVersion } from '../../actors/judged-versions.ts'
 import type { InstallOwners } from '../../kube/index.ts'
 import { withSpend } from '../../ledger/balances.ts'
 import type { BudgetWarning } from '../../ledger/budget-state.ts'
 import { newEvent } from '../../log/index.ts'
-import { heldEvents } from '../../status/change-events.ts'
+import { heldEvents, rolloutEvents } from '../../status/change-events.ts'
 import { conditionEvents } from '../../status/condition-events.ts'
 import { EventRecorder } from '../../status/event-recorder.ts'
 import { RefusalEvents } from '../../status/refusal-events.ts'
@@ -115,7 +116,18 @@ export class ClusterSinks implements Sinks {
       const position = this.#plane.fold.position
       for (const one of heldEvents(event.data, position)) this.#events?.record(one)
     }
+    if (event.type.startsWith('dev.sluice.rollout.') && this.#plane.isWriting()) {
+      this.#reportRollout(event)
+    }
     this.#class.folded()
+  }
+
+  #reportRollout(event: SluiceEvent): void {
+    const { waiting } = this.#plane.fold.rollouts
+    const { rollout } = event.data as { readonly rollout?: number }
+    const objects = [...waiting.values()].filter((one) => one.rollout === rollout)
+    const versions = objects.map(({ newest }) => judgedVersion(newest))
+    for (const one of rolloutEvents(event, versions)) this.#events?.record(one)
   }
 
   /** Writes a Kubernetes Event about a soft limit that was reached. */

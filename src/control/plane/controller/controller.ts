@@ -161,8 +161,8 @@ export class Controller {
     const { nats } = settings
     const folder = nats === undefined && log.path !== undefined ? `${log.path}.series` : undefined
     this.#series ??= new ControllerSeries({ nats, folder, notify })
-    const { connect: series } = this.#series
-    const parts = { ...this.#sessionOptions(owners), series, records: this.#records }
+    const { connect: series, figures } = this.#series
+    const parts = { ...this.#sessionOptions(owners), series, figures, records: this.#records }
     const session = await openSession(parts, log, this.#ending.signal)
     try {
       await session.start()
@@ -212,7 +212,7 @@ export class Controller {
     return this.#options.settings.replica ?? hostname()
   }
 
-  #sessionOptions(owners: InstallOwners): Omit<ControllerSessionOptions, 'series'> {
+  #sessionOptions(owners: InstallOwners): Omit<ControllerSessionOptions, 'series' | 'figures'> {
     const { settings, notify, version } = this.#options
     return {
       version,

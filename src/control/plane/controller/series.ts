@@ -8,6 +8,7 @@ import { CollectedSeries } from '../../../past/series/collected.ts'
 import { seriesPeriods } from '../../../past/series/store.ts'
 import type { SeriesStreams } from '../../log/nats-series.ts'
 import type { LogLevel } from '../parts.ts'
+import type { RolloutTargets } from '../rollout/targets.ts'
 
 interface Options {
   /** NATS servers; if omitted, the series are in `folder`. */
@@ -142,6 +143,14 @@ export class ControllerSeries {
   async answer(question: SeriesQuestion): Promise<SeriesAnswer> {
     return this.#collected.answer(question, Date.now())
   }
+
+  /** What proxies of a Gateway have counted in buckets that end after a time. */
+  readonly figures: NonNullable<RolloutTargets['figures']> = async (gateway, names, fromMs) =>
+    names.flatMap((proxy) =>
+      this.#collected
+        .buckets(`${gateway}/${proxy}`, fromMs)
+        .map((bucket) => ({ ...bucket, proxy })),
+    )
 
   async close(): Promise<void> {
     this.#isClosed = true

@@ -107,11 +107,7 @@ class Supervisor {
   /** Bound addresses of the admin, stats and readiness servers; undefined for servers that are off. */
   get addresses() {
     const { admin, stats, readiness } = this.#servers
-    return {
-      admin: admin?.address,
-      stats: stats?.address,
-      readiness: readiness?.address,
-    }
+    return { admin: admin?.address, stats: stats?.address, readiness: readiness?.address }
   }
 
   /** Number of worker threads. */
@@ -316,8 +312,11 @@ class Supervisor {
   }
 
   async #workerMetrics(): Promise<MetricsSnapshot> {
-    return sumSnapshots(await Promise.all(this.#threads.map((thread) => thread.metrics())))
+    return sumSnapshots(await this.metricsOfWorkers())
   }
+
+  /** Returns the metrics of each worker. */
+  readonly metricsOfWorkers = () => Promise.all(this.#threads.map((thread) => thread.metrics()))
 
   /** Returns time series, including everything until now. */
   readonly series = (question: SeriesQuestion) => this.#series.answer(question)

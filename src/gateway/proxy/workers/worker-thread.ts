@@ -98,8 +98,9 @@ export class WorkerThread {
     const { channel } = this.#options
     // First, so that no session is accepted that has ended.
     const unsubscribe = channel.subscribeEnded?.((entries) => this.send({ type: 'ended', entries }))
-    const unsubscribeConfig = channel.subscribe((update) =>
-      this.send({ type: 'config', ...update }),
+    const unsubscribeConfig = channel.subscribe(
+      (update) => this.send({ type: 'config', ...update }),
+      this.index,
     )
     return () => {
       unsubscribe?.()

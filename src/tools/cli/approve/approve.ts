@@ -43,7 +43,8 @@ export async function approve(options: ApproveOptions, report: Report): Promise<
     report,
     (fold) => {
       const held = emergency === true ? undefined : changeAt(fold, position).position
-      const objects = waitingIn(fold, held)
+      const delivered = emergency === true ? [...fold.rollouts.waiting.keys()] : []
+      const objects = [...waitingIn(fold, held), ...delivered.map(parseObjectKey)]
       if (objects.length === 0) throw new UsageError('nothing waits: all changes are in force')
       const data = { ...(emergency ? { emergency } : { held }), ...about }
       const event = newEvent(changeApproved, writer, subject, { id: randomUUID(), data })

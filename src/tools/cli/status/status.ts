@@ -1,5 +1,6 @@
 /** `sluice status` prints the conditions of every object and the state of every proxy. */
 
+import type { RolloutSnapshot } from '../../../control/actors/rollout.machine.ts'
 import { spendStatus, withSpend } from '../../../control/ledger/balances.ts'
 import { isLocked } from '../../../control/plane/file-lock.ts'
 import { formatProblem, type SourceProblem } from '../../../control/watch/source-problem.ts'
@@ -98,11 +99,17 @@ function statusText(
     ...(proxies.length === 0 ? [] : [`\n${table([proxyHeader, ...proxies])}`]),
     ...pinLines(fold),
     ...Array.from(fold.changes.held.keys(), (at) => `\nchange ${at} is held (sluice approve)`),
+    ...Array.from(fold.rollouts.rollouts.values(), rolloutLine),
     ...refusals(fold).flatMap(({ problems, ...ref }) =>
       problems.map(({ path, message }) => `refused: ${objectText(ref)}: ${path}: ${message}`),
     ),
   ]
 }
+
+const rolloutLine = ({ value, context: { position, steps } }: RolloutSnapshot): string =>
+  value === 'rolledBack'
+    ? `\nrollout ${position} was rolled back (sluice rollout)`
+    : `\nrollout ${position} is at step ${steps.at(-1)?.number ?? 0} (sluice rollout)`
 
 /** The parts of a warning that JSON output shows. */
 function warningOf({ severity: _, reason: _reason, ...warning }: SourceProblem) {

@@ -1,0 +1,99 @@
+/**
+ * A sequential test of whether a share, such as that of failed requests, is higher at some proxies than at others in
+ * the same time. It may be evaluated after every bucket: a mixture of likelihood ratios for two proportions (mSPRT).
+ *
+ * In each bucket, only the division of the failed requests between the two sides counts, given how many requests each
+ * side had. So the share may change over time. If it is the same on both sides in each bucket, the expected value of
+ * the evidence is at most 1 at any time, and by Ville's inequality the probability that it ever reaches 1/α is at
+ * most α. (Given the totals, the failed requests of one side are hypergeometric, which is less dispersed than the
+ * binomial distribution of the ratios below; Hoeffding 1963.)
+ */
+
+/** How many of some requests were counted, such as failed ones. */
+export interface Proportion {
+  readonly count: number
+  readonly total: number
+}
+
+/** By which factors the share may be higher, with equal weights. Smaller differences are not looked for. */
+const ratios = [1.25, 1.5, 2, 3, 5, 10, 100, 10_000]
+
+export class RateComparison {
+  readonly #logs = ratios.map(() => 0)
+  #changed: Proportion = { count: 0, total: 0 }
+  #others: Proportion = { count: 0, total: 0 }
+
+  /** Adds what was counted at the proxies with a change, and at the others, in the same bucket. */
+  add(changed: Proportion, others: Proportion): void {
+    this.#changed = sumOf(this.#changed, changed)
+    this.#others = sumOf(this.#others, others)
+    if (changed.total === 0 || others.total === 0) return
+    const total = changed.total + others.total
+    for (const [at, ratio] of ratios.entries()) {
+      const weighted = changed.total * ratio + others.total
+      const log =
+        changed.count * Math.log((ratio * total) / weighted) +
+        others.count * Math.log(total / weighted)
+      this.#logs[at] = (this.#logs[at] ?? 0) + log
+    }
+  }
+
+  /** How much more likely what was counted is if the share is higher with the change; 1 at first. */
+  get evidence(): number {
+    return this.#logs.reduce((sum, log) => sum + Math.exp(Math.min(log, 600)), 0) / ratios.length
+  }
+
+  /** All that was counted with the change, and at the others. */
+  get totals(): { readonly changed: Proportion; readonly others: Proportion } {
+    return { changed: this.#changed, others: this.#others }
+  }
+}
+
+const sumOf = (a: Proportion, b: Proportion): Proportion => ({
+  count: a.count + b.count,
+  total: a.total + b.total,
+})
+
+/**
+ * Several comparisons in one test. Each has a weight that must be chosen before what it compares is known. The sum of
+ * the weights must be at most 1, so that the expected evidence of all is, too.
+ */
+export class Comparisons {
+  readonly #comparisons = new Map<string, { weight: number; comparison: RateComparison }>()
+
+  /** The comparison with a name, which begins with a weight if there is none. */
+  of(name: string, weight: number): RateComparison {
+    const known = this.#comparisons.get(name)
+    if (known !== undefined) return known.comparison
+    const comparison = new RateComparison()
+    this.#comparisons.set(name, { weight, comparison })
+    return comparison
+  }
+
+  /** The evidence that any of the shares is higher with the change. */
+  get evidence(): number {
+    return this.#weighted().reduce((sum, { evidence }) => sum + evidence, 0)
+  }
+
+  /** The comparison that has the most evidence. */
+  worst(): { readonly name: string; readonly comparison: RateComparison } | undefined {
+    return this.#weighted().sort((a, b) => b.evidence - a.evidence)[0]
+  }
+
+  #weighted() {
+    return Array.from(this.#comparisons, ([name, { weight, comparison }]) => ({
+      name,
+      comparison,
+      evidence: weight * comparison.evidence,
+    }))
+  }
+}
+
+/** The weight of the sum of all routes. */
+export const sumWeight = 1 / 4
+
+/** The weight of each of the routes that are known when the test begins. */
+export const firstWeight = (routes: number): number => 1 / 2 / routes
+
+/** The weight of a route that is seen later, by its number from 0. */
+export const laterWeight = (at: number): number => 1 / 4 / ((at + 1) * (at + 2))

@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest'
+import fc from '../../../../test/support/fast-check.ts'
+import { addCount, type Groups } from '../../../past/series/bucket.ts'
+import { firstWeight, laterWeight, RateComparison, sumWeight } from './evidence.ts'
+import { type FigureSample, problemOf } from './figures.ts'
+
+const start = Date.parse('2026-01-01T00:00:00Z')
+
+/** What a proxy has counted of a route in the bucket with a number. */
+function sample(proxy: string, bucket: number, requests: number, errors: number): FigureSample {
+  const groups: Groups = new Map()
+  for (const [group, name] of [
+    ['all', ''],
+    ['route', 'shop'],
+  ] as const) {
+    addCount(groups, group, name, 'requests', requests)
+    addCount(groups, group, name, 'errors', errors)
+  }
+  const startMs = start + bucket * 10_000
+  return { proxy, startMs, endMs: startMs + 10_000, groups }
+}
+
+const step = (proxies: readonly string[], bucket = 0, number = 1) => ({
+  number,
+  proxies,
+  since: new Date(start + bucket * 10_000).toISOString(),
+  position: 1,
+})
+const plan = { analysis: ['Errors'] as const }
+
+describe('the comparison of proxies during a rollout', () => {
+  it('finds proxies that fail more often, and says how many requests did', () => {
+    const samples = [0, 1].flatMap((bucket) => [
+      sample('p1', bucket, 50, 20),
+      sample('p2', bucket, 100, 1),
+    ])
+    expect(problemOf(plan, [step(['p1'])], samples)).toBe(
+      'route shop: 40 of 100 requests failed with the change, 2 of 200 without',
+    )
+    expect(problemOf(plan, [step(['p2'])], samples)).toBeUndefined()
+    expect(problemOf({ analysis: [] }, [step(['p1'])], samples)).toBeUndefined()
+    expect(problemOf({ analysis: ['Refusals'] }, [step(['p1'])], samples)).toBeUndefined()
+  })
+
+  it('does not compare with other times, and uses the proxies of the step of each bucket', () => {
+    const apart = [sample('p1', 0, 100, 50), sample('p2', 1, 100, 0)]
+    expect(problemOf(plan, [step(['p1'])], apart)).toBeUndefined()
+    const together = [sample('p1', 0, 100, 50), sample('p2', 0, 100, 0)]
+    expect(problemOf(plan, [step(['p1'], 1)], together)).toBeUndefined()
+    expect(problemOf(plan, [step(['p2'], 0), step(['p1', 'p2'], 1, 2)], together)).toBeUndefined()
+    expect(problemOf(plan, [step(['p1'], 0), step(['p1', 'p2'], 1, 2)], together)).toBeDefined()
+  })
+
+  it('finds one bad route among many', () => {
+    const samples = [sample('p1', 0, 2_000, 10), sample('p2', 0, 2_000, 10)]
+    const [changed] = samples
+    if (changed !== undefined) {
+      for (let route = 0; route < 100; route++) {
+        for (const { groups } of samples) addCount(groups, 'route', `r${route}`, 'requests', 40)
+      }
+      addCount(changed.groups, 'route', 'r99', 'errors', 40)
+    }
+    expect(problemOf(plan, [step(['p1'])], samples)).toContain('route r99: 40 of 40')
+  })
+
+  it('has an expected evidence of at most 1 if both sides are equal, whatever the totals are', () => {
+    const totals = fc.record({
+      changed: fc.integer({ min: 1, max: 12 }),
+      others: fc.integer({ min: 1, max: 12 }),
+      failed: fc.nat(24),
+    })
+    fc.assert(
+      fc.property(totals, ({ changed, others, failed }) => {
+        if (failed > changed + others) return
+        let expected = 0
+        for (
+          let count = Math.max(0, failed - others);
+          count <= Math.min(failed, changed);
+          count++
+        ) {
+          const comparison = new RateComparison()
+          comparison.add({ count, total: changed }, { count: failed - count, total: others })
+          const ways = choose(changed, count) * choose(others, failed - count)
+          expected += (ways / choose(changed + others, failed)) * comparison.evidence
+        }
+        expect(expected).toBeLessThanOrEqual(1 + 1e-9)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('gives all comparisons together a weight of at most 1', () => {
+    let sum = sumWeight + 100 * firstWeight(100)
+    for (let at = 0; at < 10_000; at++) sum += laterWeight(at)
+    expect(sum).toBeLessThanOrEqual(1)
+    expect(sum).toBeGreaterThan(0.99)
+  })
+})
+
+/** The number of ways to choose `count` of `total`. */
+function choose(total: number, count: number): number {
+  let ways = 1
+  for (let at = 1; at <= count; at++) ways = (ways * (total - count + at)) / at
+  return ways
+}

@@ -1,0 +1,306 @@
+/**
+ * Delivers changes in steps, on the replica that may write the log:
+ *
+ *   something waits ── no more came for a moment ──► RolloutStarted, or RolloutSkipped if no steps concern it
+ *   started, or the hold of a step is over ──► RolloutStepped, or RolloutEnded (Finished) after the last step
+ *   proxies with the change fail more often, or reject it ──► RolloutEnded (RolledBack)
+ *   figures are missing ──► RolloutPaused
+ *
+ * Only these events change what proxies get. The next leader goes on where the last one ended: everything is decided
+ * from the fold and from stored figures.
+ */
+import { randomUUID } from 'node:crypto'
+import {
+  type EventDefinition,
+  type JudgedObject,
+  type RolloutPlan,
+  rolloutEnded,
+  rolloutPaused,
+  rolloutSkipped,
+  rolloutStarted,
+  rolloutStepped,
+  type SluiceEvent,
+} from '../../../../events/index.ts'
+import { parseDurationMs } from '../../../ground/base/duration.ts'
+import { objectText } from '../../../ground/model/names.ts'
+import type { Fold } from '../../actors/fold.ts'
+import { judgedVersion } from '../../actors/judged-versions.ts'
+import type { RolloutSnapshot } from '../../actors/rollout.machine.ts'
+import type { RolloutSpec } from '../../api/gateway-parameters.ts'
+import { parametersInForce } from '../../desired/parameters-in-force.ts'
+import { newEvent } from '../../log/index.ts'
+import type { LogLevel } from '../parts.ts'
+import { affectedGateways } from './affected.ts'
+import { problemOf } from './figures.ts'
+import { chooseProxies, isIncomplete, type RolloutTargets } from './targets.ts'
+
+interface RolloutLeaderOptions {
+  readonly fold: Fold
+  readonly targets: RolloutTargets
+  /** Whether the chosen proxies get another version of a resource than the others. */
+  readonly differs: (key: string) => boolean
+  /** The epoch under which this replica may write the log now; undefined if it may not. */
+  readonly epoch: () => number | undefined
+  /** Returns the position of the last event. */
+  readonly append: (events: readonly SluiceEvent[]) => Promise<number>
+  readonly notify: (severity: LogLevel, text: string) => void
+}
+
+/** Delay before waiting objects are delivered, so that those that change together are delivered together. */
+const settleMs = 100
+/** Interval at which a rollout is looked at, and delay before an append is repeated. */
+const tickMs = 1_000
+/** How long figures may be missing at the end of a hold before the rollout is paused. */
+const figuresLimitMs = 60_000
+
+const source = '/sluice/rollout'
+const subject = { kind: 'Desired', name: 'rollout' }
+
+/** What to do about a rollout; undefined if there is nothing to do now. */
+type Decision = SluiceEvent | undefined
+
+export class RolloutLeader {
+  readonly #options: RolloutLeaderOptions
+  #timer: NodeJS.Timeout | undefined
+  #isBusy = false
+  #isClosed = false
+  /** Position of the last event that was appended here. Nothing is decided before it is folded. */
+  #appendedAt = 0
+  /** What waited when it was last found that it must wait for the rollout under way. */
+  #deferred = ''
+
+  constructor(options: RolloutLeaderOptions) {
+    this.#options = options
+  }
+
+  /** Called after each batch of events. */
+  update(): void {
+    if (this.#isBusy || this.#timer !== undefined || this.#isClosed || !this.#hasWork()) return
+    this.#schedule(settleMs)
+  }
+
+  close(): void {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+  }
+
+  #schedule(ms: number): void {
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined
+      void this.#run()
+    }, ms)
+    this.#timer.unref()
+  }
+
+  #hasWork(): boolean {
+    const { fold, epoch } = this.#options
+    if (fold.rollouts.waiting.size === 0) return false
+    if (epoch() === undefined) return false
+    return fold.rollouts.running !== undefined || this.#fresh().length > 0
+  }
+
+  /** The objects that wait and are in no rollout. */
+  #fresh(): JudgedObject[] {
+    return [...this.#options.fold.rollouts.waiting.values()].flatMap(({ newest, rollout }) =>
+      rollout === undefined ? [judgedVersion(newest)] : [],
+    )
+  }
+
+  async #run(): Promise<void> {
+    const { fold, epoch, append, notify } = this.#options
+    const writing = epoch()
+    if (writing === undefined || this.#isClosed || !this.#hasWork()) return
+    this.#isBusy = true
+    try {
+      const isFolded = fold.position >= this.#appendedAt
+      const event = isFolded ? await this.#decide(writing) : undefined
+      if (event !== undefined && epoch() === writing) this.#appendedAt = await append([event])
+    } catch (error) {
+      notify(
+        'warn',
+        `changes since position ${fold.position} are not delivered yet: ${String(error)}`,
+      )
+    } finally {
+      this.#isBusy = false
+    }
+    if (!this.#isClosed && this.#hasWork()) this.#schedule(tickMs)
+  }
+
+  async #decide(epoch: number): Promise<Decision> {
+    const { running } = this.#options.fold.rollouts
+    const decision = running && (await this.#advance(running, epoch))
+    return decision ?? this.#begin(epoch)
+  }
+
+  /** Starts a rollout, or lets through what no steps concern. */
+  #begin(epoch: number): Decision {
+    const { fold, notify } = this.#options
+    const objects = this.#fresh()
+    const { running } = fold.rollouts
+    const version = JSON.stringify([running?.context.position, objects])
+    if (objects.length === 0 || version === this.#deferred) return undefined
+    const plans = plansOf(fold)
+    const gateways = new Set(affectedGateways(fold, objects, [...plans.keys()]))
+    if (gateways.size === 0) return this.#event(rolloutSkipped, epoch, { objects })
+    this.#deferred = running === undefined ? '' : version
+    if (running !== undefined) return undefined
+    const names = objects.slice(0, 3).map(objectText).join(', ')
+    notify('info', `a change is delivered in steps (${names})`)
+    const affected = [...plans.values()].filter(({ gateway }) => gateways.has(gateway))
+    return this.#event(rolloutStarted, epoch, { objects, plans: affected })
+  }
+
+  async #advance(rollout: RolloutSnapshot, epoch: number): Promise<Decision> {
+    const { plans, steps, position } = rollout.context
+    const { targets, notify } = this.#options
+    const problem = this.#rejection(rollout) ?? (await this.#comparison(rollout))
+    if (problem !== undefined) {
+      notify('warn', `rollout ${position} is rolled back: ${problem}`)
+      const data = { rollout: position, outcome: 'RolledBack', reason: problem } as const
+      return this.#event(rolloutEnded, epoch, data)
+    }
+    const last = steps.at(-1)
+    const present = new Set(last?.proxies)
+    const number = last?.number ?? 0
+    if (last !== undefined && isIncomplete(plans, number, targets, present)) {
+      return this.#step(rollout, number, epoch)
+    }
+    if (rollout.value === 'paused') return undefined
+    return last === undefined ? this.#first(rollout, epoch) : this.#afterHold(rollout, epoch)
+  }
+
+  /** Begins with the first step. Proxies may reconnect just now, so a Gateway without any gets the time of a hold. */
+  #first(rollout: RolloutSnapshot, epoch: number): Decision {
+    const { plans, since } = rollout.context
+    const isAny = plans.some(({ gateway }) => this.#options.targets.of(gateway).length > 0)
+    if (!isAny && Date.now() < Date.parse(since) + holdMsOf(plans)) return undefined
+    return this.#step(rollout, 1, epoch)
+  }
+
+  async #afterHold(rollout: RolloutSnapshot, epoch: number): Promise<Decision> {
+    const { plans, steps, position } = rollout.context
+    const last = steps.at(-1)
+    if (last === undefined) return undefined
+    const endMs = Date.parse(last.since) + holdMsOf(plans)
+    if (Date.now() < endMs) return undefined
+    const missing = this.#withoutChange(last) ?? (await this.#withoutFigures(rollout, endMs))
+    if (missing === undefined) return this.#step(rollout, last.number + 1, epoch)
+    if (Date.now() < endMs + figuresLimitMs) return undefined
+    this.#options.notify('warn', `rollout ${position} is paused: ${missing}`)
+    return this.#event(rolloutPaused, epoch, { rollout: position, reason: missing })
+  }
+
+  #step({ context: { plans, steps, position } }: RolloutSnapshot, number: number, epoch: number) {
+    const { targets, notify } = this.#options
+    const present = new Set(steps.at(-1)?.proxies)
+    const proxies = chooseProxies(plans, number, targets, present)
+    if (proxies === undefined) {
+      notify('info', `rollout ${position} is finished`)
+      const data = { rollout: position, outcome: 'Finished', reason: 'all steps are done' } as const
+      return this.#event(rolloutEnded, epoch, data)
+    }
+    if (proxies.length === 0) return undefined
+    notify('info', `rollout ${position} is at step ${number}: ${proxies.join(', ')}`)
+    return this.#event(rolloutStepped, epoch, { rollout: position, step: number, proxies })
+  }
+
+  /** Why a chosen proxy cannot apply the change. */
+  #rejection({ context: { plans, steps } }: RolloutSnapshot): string | undefined {
+    const { targets, differs } = this.#options
+    const chosen = new Set(steps.at(-1)?.proxies)
+    for (const { gateway } of plans) {
+      for (const { name, proxy } of targets.of(gateway)) {
+        if (!chosen.has(name)) continue
+        for (const [key, { message }] of Object.entries(proxy.rejections)) {
+          if (differs(key)) return `proxy ${proxy.proxy} rejects ${key}: ${message}`
+        }
+      }
+    }
+    return undefined
+  }
+
+  async #comparison({ context: { plans, steps } }: RolloutSnapshot): Promise<string | undefined> {
+    const [first] = steps
+    if (first === undefined) return undefined
+    for (const plan of plans) {
+      if (plan.analysis.length === 0) continue
+      const samples = await this.#samples(plan, Date.parse(first.since))
+      const problem = problemOf(plan, steps, samples)
+      if (problem !== undefined) return `Gateway ${plan.gateway}, ${problem}`
+    }
+    return undefined
+  }
+
+  async #samples({ gateway }: RolloutPlan, fromMs: number) {
+    const { targets } = this.#options
+    const names = targets.of(gateway).map(({ name }) => name)
+    return (await targets.figures?.(gateway, names, fromMs)) ?? []
+  }
+
+  /** Names a chosen proxy that does not have the change in force yet. */
+  #withoutChange({ proxies, position }: RolloutSnapshot['context']['steps'][number]) {
+    const { fold } = this.#options
+    const late = fold
+      .proxies()
+      .find(
+        ({ proxy, watermark }) =>
+          watermark < position &&
+          proxies.some((name) => name === proxy || name.startsWith(`${proxy}/`)),
+      )
+    return late && `proxy ${late.proxy} has not acknowledged the change`
+  }
+
+  /** Names a chosen proxy that has not reported its figures up to a time. */
+  async #withoutFigures(
+    { context }: RolloutSnapshot,
+    untilMs: number,
+  ): Promise<string | undefined> {
+    const { targets } = this.#options
+    const { steps, plans } = context
+    const last = steps.at(-1)
+    if (targets.figures === undefined || last === undefined) return undefined
+    for (const plan of plans) {
+      if (plan.analysis.length === 0) continue
+      const samples = await this.#samples(plan, Date.parse(last.since))
+      const own = new Set(targets.of(plan.gateway).map(({ name }) => name))
+      const late = last.proxies.find(
+        (name) =>
+          own.has(name) && !samples.some(({ proxy, endMs }) => proxy === name && endMs >= untilMs),
+      )
+      if (late !== undefined) return `proxy ${late} has not reported its figures`
+    }
+    return undefined
+  }
+
+  #event<Type extends SluiceEvent['type'], Data>(
+    definition: EventDefinition<Type, Data>,
+    epoch: number,
+    data: Data,
+  ): SluiceEvent {
+    const id = `${epoch}:${randomUUID()}:${definition.type}`
+    return newEvent(definition, { source, epoch }, subject, { id, data }) as never
+  }
+}
+
+const defaultHoldMs = 60_000
+
+const holdMsOf = (plans: readonly RolloutPlan[]): number =>
+  1_000 * Math.max(0, ...plans.map(({ holdSeconds }) => holdSeconds))
+
+/** The steps of each Gateway that has some, by `namespace/name`. */
+function plansOf({ graph }: Fold): ReadonlyMap<string, RolloutPlan> {
+  const plans = new Map<string, RolloutPlan>()
+  for (const [gateway, spec] of parametersInForce(graph, 'rollout')) {
+    if (spec !== undefined) plans.set(gateway, planOf(gateway, spec))
+  }
+  return plans
+}
+
+function planOf(gateway: string, { steps, hold, analysis }: RolloutSpec): RolloutPlan {
+  return {
+    gateway,
+    steps: steps.map(({ proxies }) => proxies),
+    holdSeconds: (parseDurationMs(hold) ?? defaultHoldMs) / 1_000,
+    analysis: (analysis as RolloutPlan['analysis'] | undefined) ?? ['Errors', 'Refusals'],
+  }
+}

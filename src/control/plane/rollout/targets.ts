@@ -1,0 +1,101 @@
+/** Which proxies can get a change before others, and their figures. */
+import type { RolloutPlan } from '../../../../events/index.ts'
+import type { ConnectedProxy } from '../../actors/delivery.ts'
+import type { Fold } from '../../actors/fold.ts'
+import type { FigureSample } from './figures.ts'
+
+/** A proxy of a Gateway, or a worker of a proxy that serves all Gateways. */
+interface RolloutTarget {
+  readonly name: string
+  /** The proxy, or that of the worker. */
+  readonly proxy: ConnectedProxy
+}
+
+export interface RolloutTargets {
+  /** The targets of a Gateway, `namespace/name`, that are connected; sorted by name. */
+  of(gateway: string): readonly RolloutTarget[]
+  /**
+   * What targets of the Gateway have counted in buckets that end after a time. If omitted, nothing is compared.
+   */
+  readonly figures?: (
+    gateway: string,
+    names: readonly string[],
+    fromMs: number,
+  ) => Promise<readonly FigureSample[]>
+}
+
+/** The proxies of a cluster. */
+export const proxyTargets = (
+  fold: Pick<Fold, 'proxies'>,
+  figures?: RolloutTargets['figures'],
+): RolloutTargets => ({
+  of: (gateway) =>
+    fold
+      .proxies()
+      .filter((one) => one.gateway === gateway)
+      .map((proxy) => ({ name: proxy.proxy, proxy })),
+  ...(figures && { figures }),
+})
+
+/** The workers of the proxy in this process. */
+export const workerTargets = (
+  fold: Pick<Fold, 'proxies'>,
+  proxy: string,
+  workers: number,
+  figures: RolloutTargets['figures'],
+): RolloutTargets => ({
+  of: () => {
+    const own = fold.proxies().find((one) => one.proxy === proxy)
+    if (own === undefined) return []
+    return Array.from({ length: workers }, (_, at) => ({ name: `${proxy}/${at}`, proxy: own }))
+  },
+  ...(figures && { figures }),
+})
+
+/** How many of some proxies a step wants; all of them after the last step. */
+function wantedCount({ steps }: Pick<RolloutPlan, 'steps'>, step: number, total: number): number {
+  const size = steps[step - 1]
+  if (size === undefined) return total
+  if (typeof size === 'number') return Math.min(size, total)
+  return Math.min(total, Math.ceil((total * Number(size.slice(0, -1))) / 100))
+}
+
+/**
+ * Chooses proxies for a step: those that have the change already, then ready ones by name. Returns undefined if the
+ * step would reach all proxies of all Gateways, so that nothing is left to compare with.
+ */
+export function chooseProxies(
+  plans: readonly RolloutPlan[],
+  step: number,
+  targets: RolloutTargets,
+  present: ReadonlySet<string>,
+): string[] | undefined {
+  const chosen = new Set<string>()
+  let isAll = true
+  for (const plan of plans) {
+    const all = targets.of(plan.gateway)
+    const wanted = wantedCount(plan, step, all.length)
+    if (wanted < all.length) isAll = false
+    const known = all.filter(({ name }) => present.has(name))
+    const fresh = all.filter(({ name, proxy }) => !present.has(name) && proxy.state === 'ready')
+    for (const { name } of [...known, ...fresh].slice(0, wanted)) chosen.add(name)
+  }
+  return isAll ? undefined : [...chosen].sort()
+}
+
+/** Whether a chosen proxy is gone, so that fewer than wanted have the change. */
+export function isIncomplete(
+  plans: readonly RolloutPlan[],
+  step: number,
+  targets: RolloutTargets,
+  present: ReadonlySet<string>,
+): boolean {
+  return plans.some((plan) => {
+    const all = targets.of(plan.gateway)
+    const left = all.filter(({ name }) => present.has(name)).length
+    const ready = all.filter(({ name, proxy }) => !present.has(name) && proxy.state === 'ready')
+    const names = new Set(all.map(({ name }) => name))
+    const isAnyGone = [...present].some((name) => !names.has(name))
+    return isAnyGone && ready.length > 0 && left < wantedCount(plan, step, all.length)
+  })
+}

@@ -1,0 +1,54 @@
+/** The command `sluice rollout`. */
+import type { Command } from 'commander'
+import { addLogFile } from '../recording/options.ts'
+import { natsServer, nonEmpty, outputFormat } from '../shared/options.ts'
+import { type OutputFormat, print, processOutput } from '../shared/output.ts'
+import type { RolloutOptions, Verb } from './rollout.ts'
+
+type Printed = RolloutOptions & { readonly output: OutputFormat }
+
+/** What a decision does, in the order of the help. */
+const verbs: Readonly<Record<Verb, string>> = {
+  pause: 'stay at the present step',
+  resume: 'go on with a paused rollout; its step begins again',
+  abort: 'take the change back from the proxies that have it',
+  finish: 'deliver the change to all proxies at once, also if it was rolled back',
+}
+
+export function addRollout(program: Command): void {
+  const command = program
+    .command('rollout')
+    .description('show the changes that are delivered in steps, or decide about them')
+  const add = (one: Command) =>
+    addLogFile(one, ['nats'])
+      .option('--nats <url>', 'event log on a NATS server', natsServer)
+      .addOption(outputFormat())
+  add(
+    command
+      .command('status', { isDefault: true })
+      .description('list the rollouts under way, and those that were rolled back')
+      .argument('[position]', 'position of one rollout', nonEmpty),
+  ).action(async (position: string | undefined, options: Printed) => {
+    const { shownRollouts } = await import('./rollout.ts')
+    await print(shownRollouts(position, options, processOutput.report), options.output)
+  })
+  for (const [verb, about] of Object.entries(verbs)) {
+    add(
+      command
+        .command(verb)
+        .description(about)
+        .argument('[position]', 'position of the rollout (default: the one under way)', nonEmpty),
+    )
+      .option('--reason <text>', 'reason, recorded in the log', nonEmpty)
+      .option(
+        '--author <name>',
+        'author, recorded in the log (default: the user of this process)',
+        nonEmpty,
+      )
+      .action(async (position: string | undefined, options: Printed) => {
+        const { decideRollout } = await import('./rollout.ts')
+        const decision = decideRollout(verb as Verb, position, options, processOutput.report)
+        await print(decision, options.output)
+      })
+  }
+}
