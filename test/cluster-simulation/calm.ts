@@ -20,7 +20,7 @@ export async function checkCalm(cluster: Cluster): Promise<void> {
   const { fold } = checks.reference
   checks.compareShadow()
   if (fold.pin !== undefined) world.fail('the pin was not lifted')
-  const waiting = [...fold.changes.waiting.keys()]
+  const waiting = [...fold.changes.waiting.keys(), ...fold.rollouts.waiting.keys()]
   if (waiting.length > 0) world.fail(`${waiting.join(', ')} wait, although all was approved`)
   checkLease(cluster)
   const fresh = await foldOf(cluster)

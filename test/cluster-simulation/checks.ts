@@ -24,6 +24,7 @@ interface Shadow {
 
 interface Parameters {
   readonly changeProtection?: { readonly mode?: string }
+  readonly rollout?: object
 }
 
 /** Texts in every secret value, plain and in Base64 with each alignment. */
@@ -47,7 +48,7 @@ export class Checks {
   /** The newest epoch that each replica has acquired. */
   readonly #epochOf = new Map<string, number>()
   readonly #programmed = new Map<ObjectKey, number>()
-  /** Called once with the next decision about a pin or a change. */
+  /** Called once with the next decision about a pin, a change or a rollout. */
   atDecision: (() => void) | undefined
   readonly #kept: KeptVersions
   /** Ids of acknowledged events, whose position the server told later than the append. */
@@ -58,13 +59,12 @@ export class Checks {
     const gateways = ['a', 'b'].map((name) => ({ namespace: 'apps', name }))
     this.reference = new Reference(gateways)
     const { fold } = this.reference
+    const parameters = () =>
+      (fold.graph.object('GatewayParameters/apps/safe')?.object?.spec ?? {}) as Parameters
     this.#kept = new KeptVersions(
-      () => {
-        const parameters = fold.graph.object('GatewayParameters/apps/safe')?.object?.spec
-        const { changeProtection: { mode = 'Off' } = {} } = (parameters ?? {}) as Parameters
-        return mode
-      },
-      () => fold.changes.waiting.keys(),
+      () => parameters().changeProtection?.mode ?? 'Off',
+      () => parameters().rollout !== undefined,
+      () => [...fold.changes.waiting.keys(), ...fold.rollouts.waiting.keys()],
     )
   }
 
@@ -209,7 +209,7 @@ export class Checks {
     sequence: number
   }): void {
     const proxy = this.#cluster.proxies.find(({ machine }) => machine.name === name)
-    const fingerprint = this.reference.fingerprintAt(gateway, sequence)
+    const fingerprint = this.reference.fingerprintFor(name, gateway, sequence)
     // A proxy that has crashed since starts with new fingerprints.
     if (proxy === undefined || proxy.startedAt > this.#cluster.world.now - 60_000) return
     if (proxy.fingerprints.has(fingerprint)) return
@@ -243,7 +243,7 @@ export class Checks {
         const proxy = this.#cluster.proxies.find(({ machine }) => machine.name === id)
         if (own !== gateway || is !== 'ready' || proxy === undefined) continue
         if (proxy.startedAt > this.#cluster.world.now - 60_000) continue
-        if (!proxy.fingerprints.isDisjointFrom(good)) continue
+        if (this.reference.isDiverted(id) || !proxy.fingerprints.isDisjointFrom(good)) continue
         const what = `${key} generation ${generation} is called programmed at position ${position}`
         this.#fail(`${what}, but ${id} never had it in force`)
       }
@@ -254,7 +254,9 @@ export class Checks {
   applied(proxy: SimulatedProxy, position: number): void {
     if (position >= proxy.position || position === 0) return
     // Replicas publish the same content under different positions.
-    const contentAt = (at: number) => this.reference.fingerprintAt(`apps/${proxy.gateway}`, at)
+    const { name } = proxy.machine
+    const contentAt = (at: number) =>
+      this.reference.fingerprintFor(name, `apps/${proxy.gateway}`, at)
     if (contentAt(position) === contentAt(proxy.position)) return
     this.#fail(`${proxy.machine.name} goes back from position ${proxy.position} to ${position}`)
   }

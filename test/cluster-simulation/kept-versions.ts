@@ -13,23 +13,34 @@ const free = new Set([
   'Service',
 ])
 
-const decisions = /\.(pin\.set|pin\.lifted|change\.(passed|held|approved|rejected))\.v1$/
+const decisions =
+  /\.(pin\.set|pin\.lifted|change\.(passed|held|approved|rejected)|rollout\.[a-z]+)\.v1$/
 
 export class KeptVersions {
   readonly #modeInForce: () => string
+  readonly #isStepped: () => boolean
   readonly #waiting: () => Iterable<ObjectKey>
   #isPinned = false
   #isListed = false
 
-  /** `modeInForce` is the mode of `changeProtection`, and `waiting` the objects that an approval may release. */
-  constructor(modeInForce: () => string, waiting: () => Iterable<ObjectKey>) {
+  /**
+   * `modeInForce` is the mode of `changeProtection`, `isStepped` says whether changes are delivered in steps, and
+   * `waiting` are the objects that an approval or the end of a rollout may release.
+   */
+  constructor(
+    modeInForce: () => string,
+    isStepped: () => boolean,
+    waiting: () => Iterable<ObjectKey>,
+  ) {
     this.#modeInForce = modeInForce
+    this.#isStepped = isStepped
     this.#waiting = waiting
   }
 
   /** The objects whose versions in force must not change with an event. */
   keys(event: SluiceEvent): ObjectKey[] {
-    const isProtected = this.#isListed && this.#modeInForce() !== 'Off'
+    const isStepped = this.#isListed && this.#isStepped()
+    const isProtected = (this.#isListed && this.#modeInForce() !== 'Off') || isStepped
     switch (event.type) {
       case 'dev.sluice.resource.applied.v1':
       case 'dev.sluice.resource.refused.v1':
@@ -42,8 +53,18 @@ export class KeptVersions {
       case 'dev.sluice.change.rejected.v1':
         return [...this.#waiting()]
       case 'dev.sluice.change.passed.v1':
-      case 'dev.sluice.change.approved.v1':
-        return this.#isPinned ? [...this.#waiting()] : []
+        return this.#isPinned || isStepped ? [...this.#waiting()] : []
+      case 'dev.sluice.change.approved.v1': {
+        const isKept = this.#isPinned || (isStepped && event.data.emergency !== true)
+        return isKept ? [...this.#waiting()] : []
+      }
+      case 'dev.sluice.rollout.started.v1':
+      case 'dev.sluice.rollout.stepped.v1':
+      case 'dev.sluice.rollout.paused.v1':
+      case 'dev.sluice.rollout.resumed.v1':
+        return [...this.#waiting()]
+      case 'dev.sluice.rollout.ended.v1':
+        return event.data.outcome === 'RolledBack' ? [...this.#waiting()] : []
       default:
         return []
     }

@@ -1,9 +1,13 @@
-/** Operators, who pin and freeze the configuration, and approve or reject changes, as the commands do. */
+/** Operators, who pin and freeze the configuration, approve or reject changes, and decide about rollouts, as the
+ * commands do. */
 import {
   changeApproved,
   changeRejected,
   pinLifted,
   pinSet,
+  rolloutEnded,
+  rolloutPaused,
+  rolloutResumed,
   type SluiceEvent,
 } from '../../events/index.ts'
 import { isHeldKind } from '../../src/control/actors/pin.ts'
@@ -42,7 +46,21 @@ export class Operators {
     else if (held.length > 0) {
       const { position } = random.pick(held)
       this.#append(random.chance(0.7) ? this.#approve(position) : this.#reject(position))
+    } else if (fold.rollouts.rollouts.size > 0 && random.chance(0.5)) {
+      this.#append(this.#rollout(random.pick([...fold.rollouts.rollouts.keys()])))
     } else if (random.chance(0.05)) this.#append(this.#approve())
+  }
+
+  /** Pauses, resumes, takes back or finishes a rollout. */
+  #rollout(rollout: number): SluiceEvent {
+    const id = this.#id()
+    const data = { rollout, ...about }
+    const outcome = this.#random.chance(0.5) ? 'RolledBack' : 'Finished'
+    return this.#random.pick([
+      newEvent(rolloutPaused, writer, subject, { id, data }),
+      newEvent(rolloutResumed, writer, subject, { id, data }),
+      newEvent(rolloutEnded, writer, subject, { id, data: { ...data, outcome } }),
+    ])
   }
 
   /** Puts everything in force that waits, until a time. */
@@ -52,7 +70,9 @@ export class Operators {
     // Nothing may be written shortly before everything is compared.
     if (world.now >= endMs - 30_000) return
     if (fold.pin !== undefined) this.#append(this.#lift())
-    else if (fold.changes.waiting.size > 0) this.#append(this.#approve())
+    else if (fold.changes.waiting.size + fold.rollouts.waiting.size > 0) {
+      this.#append(this.#approve())
+    }
     world.schedule(world.outside, 1_000, () => this.settle(endMs))
   }
 

@@ -11,6 +11,7 @@ import { regexProblem } from '../../src/control/plane/api-binding.ts'
 import { type GatewayState, PublishedState } from '../../src/control/xds/published-state.ts'
 import type { ObjectName } from '../../src/ground/model/names.ts'
 import type { ResourceKey } from '../../src/ground/model/resources.ts'
+import { DivertedProxies } from './diverted-proxies.ts'
 import type { StoredMessage } from './nats-server.ts'
 import { StoredLog } from './stored-log.ts'
 
@@ -36,8 +37,10 @@ export class Reference {
   })
   readonly #gateways = new Map<string, { readonly state: GatewayState; readonly since: Since[] }>()
   readonly #log = new StoredLog()
+  readonly #diverted: DivertedProxies
 
   constructor(gateways: readonly ObjectName[]) {
+    this.#diverted = new DivertedProxies(gateways, fingerprintOf)
     this.#published.publish({ sequence: 0, upserted: [], removed: [] })
     for (const gateway of gateways) {
       const state = this.#published.openGateway(gateway)
@@ -61,6 +64,7 @@ export class Reference {
   fold1(recorded: Recorded): void {
     const { fold } = this
     fold.apply(recorded)
+    this.#diverted.take(fold, recorded)
     this.#digests.set(recorded.position, fold.digests())
     const { delta } = fold.takeChange()
     if (delta.upserted.length === 0 && delta.removed.length === 0) return
@@ -81,6 +85,17 @@ export class Reference {
   fingerprintAt(gateway: string, position: number): string {
     const { since = [] } = this.#gateways.get(gateway) ?? {}
     return since.findLast((one) => one.position <= position)?.fingerprint ?? ''
+  }
+
+  /** The same for a proxy, which may have a change before others. */
+  fingerprintFor(proxy: string, gateway: string, position: number): string {
+    const diverted = this.#diverted.fingerprintAt(proxy, gateway, position)
+    return diverted ?? this.fingerprintAt(gateway, position)
+  }
+
+  /** Whether a proxy has a change before others now. */
+  isDiverted(proxy: string): boolean {
+    return this.#diverted.isDiverted(proxy)
   }
 
   /** Fingerprints of all that the proxies of a Gateway could have since a position. */

@@ -83,13 +83,20 @@ export class Users {
     this.mayErr = true
   }
 
-  /** Under which conditions changes of both Gateways take effect. */
+  /** Under which conditions, and in which steps, changes of both Gateways take effect. */
   #parameters(): void {
-    const mode = this.#random.pick(['Hold', 'Hold', 'Hold', 'Warn', 'Off'])
+    const steps = { steps: [{ proxies: 1 }, { proxies: '50%' }], hold: '3s', analysis: [] }
+    const [mode, rollout] = this.#random.pick([
+      ['Hold', steps],
+      ['Hold', undefined],
+      ['Hold', { ...steps, steps: [{ proxies: '50%' }], hold: '20s' }],
+      ['Warn', undefined],
+      ['Off', steps],
+    ])
     this.#put(
       `${own}/namespaces/apps/gatewayparameters/safe`,
       {},
-      { spec: { changeProtection: { mode } } },
+      { spec: { changeProtection: { mode }, ...(rollout && { rollout }) } },
     )
   }
 
