@@ -1,4 +1,5 @@
 /** The view-models, by name. Each is a pure function of a moment and the parameters of its view. */
+import { agentsModel } from '../models/agents.ts'
 import { diffModel } from '../models/diff.ts'
 import { expectationModel } from '../models/expectation.ts'
 import { guardsModel } from '../models/guards.ts'
@@ -31,6 +32,7 @@ export const models = {
   keys: keysModel,
   dynamicKeys: dynamicKeysModel,
   guards: guardsModel,
+  agents: agentsModel,
   mcp: mcpModel,
   toolVersions: toolVersionsModel,
   sendPlaces: sendPlacesModel,

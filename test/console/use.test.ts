@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
+import { rpc, served } from '../run/a2a-rig.ts'
 import { useFixture, useGateway } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
 import {
@@ -84,6 +85,8 @@ describeWithParts(['chromium'], 'the console of a gateway that teams use', async
     }),
     mcpBackend('tools', [{ name: 'items', static: { host: '127.0.0.1', port: tools.port } }]),
     routeByPath('tools'),
+    // Nothing listens on this port.
+    ...served('planner', { port: 9 }),
     policy('agents', 'HTTPRoute/tools', {
       traffic: { identity: { dimensions: { agent: 'request.headers["x-agent"]' } } },
     }),
@@ -164,6 +167,16 @@ describeWithParts(['chromium'], 'the console of a gateway that teams use', async
       /approval taken back by \S+: asks for too much/,
     )
     await console.show('#/')
+  })
+
+  it('lists A2A agents with their requests beside tools', async () => {
+    const base = `http://127.0.0.1:${port}/agents/planner`
+    expect((await rpc(base, 'GetTask', { id: 't-1' })).body.error).toBeDefined()
+    await console.show('#/tools?range=15m')
+    await eventually(() => row('A2A agents', 'default/planner')).toMatch(
+      /^default\/planner127\.0\.0\.1:9101\d+ ms/,
+    )
+    expect(await seriousFaults(console)).toEqual([])
   })
 
   it('shows decisions of guards over time and by rule, and tries a text without sending it', async () => {

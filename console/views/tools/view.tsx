@@ -2,11 +2,12 @@ import { linkTo } from '../../state/location.ts'
 import { hasSeries } from '../../state/series.ts'
 import { log } from '../../state/worker-client.ts'
 import { Offered } from '../../ui/offered.tsx'
+import { Agents } from './agents.tsx'
 import { Calls, Messages } from './calls.tsx'
 import { Servers } from './servers.tsx'
 import { Versions } from './versions.tsx'
 
-/** MCP servers and their tools: who may see them, how much they are used, sessions, and what was decided. */
+/** MCP servers with their tools, and A2A agents: who may see them, how much they are used, sessions, and what was decided. */
 export function Tools() {
   return (
     <article>
@@ -16,6 +17,7 @@ export function Tools() {
       </header>
       {log.value.count > 0 && <Versions />}
       {hasSeries() && <Servers />}
+      {hasSeries() && <Agents />}
       <p class="quiet">The tables below are since the proxy started.</p>
       <Offered
         offer="metrics"
