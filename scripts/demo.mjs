@@ -8,7 +8,7 @@ const launcher = join(root, 'bin', 'sluice')
 
 /** Starts the mocks; ends the process if it cannot be built, or if a port is taken. */
 export async function prepare() {
-  const build = spawnSync(process.execPath, ['scripts/build.mjs', '--if-needed'], {
+  const build = spawnSync(process.execPath, ['scripts/build.mjs', '--if-needed', '--to-run'], {
     cwd: root,
     stdio: 'inherit',
   })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { startUpstream, upstreams } from '../examples/quickstart/upstream.mjs'
 
 const root = join(import.meta.dirname, '..')
-const build = spawnSync(process.execPath, ['scripts/build.mjs', '--if-needed'], {
+const build = spawnSync(process.execPath, ['scripts/build.mjs', '--if-needed', '--to-run'], {
   cwd: root,
   stdio: 'inherit',
 })
