@@ -36,6 +36,16 @@ const sidebar = read('index')
     ),
   }))
 
+/** Guides are found before lists of fields and figures, which have most words. Runs in the page, so it uses nothing else. */
+function boostDocument(id) {
+  if (/\/(start|guides|agents)\//.test(id)) return 2
+  return /\/(reference|adr|benchmarks|migrate)\/|\/(status|events|benchmarks|differences)\./.test(
+    id,
+  )
+    ? 0.5
+    : 1
+}
+
 export default defineConfig({
   title: 'Sluice',
   description: 'A gateway for AI, MCP and HTTP traffic that can explain every decision it made',
@@ -46,7 +56,10 @@ export default defineConfig({
   // The pages are plain Markdown: angle brackets are text.
   markdown: { html: false, theme: { light: 'github-light', dark: 'github-dark' } },
   themeConfig: {
-    search: { provider: 'local' },
+    search: {
+      provider: 'local',
+      options: { miniSearch: { searchOptions: { boostDocument } } },
+    },
     outline: [2, 3],
     nav: [
       { text: 'Guides', link: '/guides/' },

@@ -67,6 +67,19 @@ describeWithParts(['chromium'], 'the documentation site in a browser', () => {
     await page.waitForURL(`${server.url}/v0.2.0/`)
   })
 
+  it.each([
+    ['openai', 'Connect a client'],
+    ['langchain', 'Connect a client'],
+    ['budget', 'A budget for each team'],
+    ['401', 'Errors'],
+  ])('finds %s', async (word, found) => {
+    const { page } = opened
+    await page.keyboard.press('/')
+    await page.locator('.VPLocalSearchBox input').fill(word)
+    const first = page.locator('.VPLocalSearchBox .result').first()
+    await expect.poll(() => first.textContent()).toMatch(new RegExp(found, 'i'))
+  })
+
   it('finds a page by its text, and requests nothing from other servers', async () => {
     const { page } = opened
     const requested: string[] = []
