@@ -168,6 +168,12 @@ const controller = {
       ),
     },
   },
+  grantStore: text(
+    'Let all deployed proxies keep the tokens that users allow them to have (`oauthUserConsent`) on this NATS server: `nats://host:4222`. If it is empty, each proxy has a file, and users are asked at each. For an address with a password, set `SLUICE_GRANT_STORE` from a Secret in the `env` of GatewayParameters.',
+    {
+      pattern: '^((nats|tls)://.+)?$',
+    },
+  ),
   nats: {
     url: text(
       'Keep the event log on this NATS server, shared by all replicas: `nats://host:4222`.',

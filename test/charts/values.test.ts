@@ -34,6 +34,14 @@ describeWithParts(['helm'], 'the values of the chart', () => {
   })
 
   describe('[values.controller] the control plane', () => {
+    it('[values.controller.grantStore] passes proxies the place where they keep grants of users', async () => {
+      expect(variable(plain, 'SLUICE_PROXY_GRANT_STORE')).toBeUndefined()
+      const grantStore = 'nats://nats.example:4222'
+      const shared = await render({ controller: { grantStore } })
+      expect(textOf(shared, 'SLUICE_PROXY_GRANT_STORE')).toBe(grantStore)
+      expect(await refusal({ controller: { grantStore: '/var/grants' } })).toContain('grantStore')
+    })
+
     it('[values.controller.replicaCount] has one replica by default, and spreads several over hosts and zones', async () => {
       expect(deployment(plain).spec.replicas).toBe(1)
       const three = await render({ controller: { replicaCount: 3 } })

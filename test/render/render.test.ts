@@ -54,6 +54,13 @@ describe('sluice render', () => {
     expect(code).toBe(name === 'refused' ? 1 : 0)
   })
 
+  it('gives proxies the place of grants that the controller has', async () => {
+    const own = /name: SLUICE_GRANT_STORE\n\s+value: (\S+)/
+    expect((await run('plain')).out).not.toMatch(own)
+    vi.stubEnv('SLUICE_PROXY_GRANT_STORE', 'nats://nats.example:4222')
+    expect(own.exec((await run('plain')).out)?.[1]).toBe('nats://nats.example:4222')
+  })
+
   it('prints a JSON list, only of the requested Gateway if one is named', async () => {
     const { out } = await run('plain', { output: 'json' })
     const list = JSON.parse(out) as { kind: string; items: { metadata: { name: string } }[] }

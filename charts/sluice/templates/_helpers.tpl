@@ -154,6 +154,7 @@ the release writes into files/image-digests.yaml.
 {{- if .Values.inferenceExtension.enabled }}{{ $_ := set $fixed "SLUICE_INFERENCE_EXTENSION_ENABLED" true }}{{ end -}}
 {{- with .Values.discoveryNamespaceSelectors }}{{ $_ := set $fixed "SLUICE_DISCOVERY_NAMESPACE_SELECTORS" (toJson .) }}{{ end -}}
 {{- with .Values.gatewayClassParametersRefs }}{{ $_ := set $fixed "SLUICE_GATEWAY_CLASS_PARAMETERS_REFS" (toJson .) }}{{ end -}}
+{{- with .Values.controller.grantStore }}{{ $_ := set $fixed "SLUICE_PROXY_GRANT_STORE" . }}{{ end -}}
 {{- with .Values.controller.nats.url }}{{ $_ := set $fixed "SLUICE_NATS" . }}{{ end -}}
 {{- with .Values.controller.nats.urlSecretRef }}
 {{- $_ := set $fixed "SLUICE_NATS" (dict "valueFrom" (dict "secretKeyRef" (dict "name" .name "key" .key))) }}

@@ -13,6 +13,8 @@ interface ControllerAddress {
   readonly imageRegistry: string
   /** If omitted, the version of the controller. */
   readonly imageTag?: string | undefined
+  /** Servers where proxies keep grants of users. If omitted, each proxy has a file. */
+  readonly grantStore?: string | undefined
   /** Authorities of the controller's certificate (PEM). If omitted, proxies connect in plaintext. */
   readonly ca?: string | undefined
 }
@@ -20,7 +22,7 @@ interface ControllerAddress {
 const imageRepository = 'sluice-proxy'
 
 export function proxyEnvironment(place: ControllerAddress): ProxyEnvironment {
-  const { version, namespace, serviceName, servicePort, clusterDomain, ca } = place
+  const { version, namespace, serviceName, servicePort, clusterDomain, ca, grantStore } = place
   return {
     version,
     image: {
@@ -33,5 +35,6 @@ export function proxyEnvironment(place: ControllerAddress): ProxyEnvironment {
       port: servicePort,
       ...(ca !== undefined && { ca }),
     },
+    ...(grantStore !== undefined && { grantStore }),
   }
 }

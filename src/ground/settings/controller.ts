@@ -137,6 +137,11 @@ export const controllerSettings = {
     defaultText: 'the version of the controller',
     doc: 'Tag of the image of deployed proxies, unless GatewayParameters override it.',
   }),
+  proxyGrantStore: row(text('a NATS address'), {
+    env: 'SLUICE_PROXY_GRANT_STORE',
+    defaultText: 'a file of each proxy',
+    doc: 'NATS servers (`nats://…`) where all deployed proxies keep the tokens that users allow them to have, unless `SLUICE_GRANT_STORE` in the `env` of GatewayParameters overrides it, such as with a Secret for an address with a password.',
+  }),
   inferenceExtension: row(boolean, {
     env: 'SLUICE_INFERENCE_EXTENSION_ENABLED',
     default: false,

@@ -45,6 +45,8 @@ export interface ProxyEnvironment {
     /** PEM CA certificates for the controller's certificate. If omitted, proxies connect without TLS. */
     readonly ca?: string
   }
+  /** Servers where proxies keep grants of users. If omitted, each proxy has a file. */
+  readonly grantStore?: string
 }
 
 /** A Kubernetes object to apply. */

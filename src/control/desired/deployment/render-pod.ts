@@ -107,7 +107,7 @@ function catalogEnv(parameters: ProxyParameters): EnvVar[] {
 
 function generatedEnv(
   { namespace, name, parameters }: ProxyPlan,
-  { xds }: ProxyEnvironment,
+  { xds, grantStore }: ProxyEnvironment,
 ): readonly EnvVar[] {
   const { min, max } = shutdownDeadlines(parameters)
   const unlessInFile = (name: string, ...variables: EnvVar[]) =>
@@ -129,6 +129,9 @@ function generatedEnv(
     ...unlessInFile('node', field('SLUICE_NODE', 'spec.nodeName')),
     // Empty if the cluster does not label pods with their zone; the proxy ignores an empty variable.
     ...unlessInFile('zone', field('SLUICE_ZONE', "metadata.labels['topology.kubernetes.io/zone']")),
+    ...(grantStore === undefined
+      ? []
+      : unlessInFile('grantStore', value('SLUICE_GRANT_STORE', grantStore))),
     ...unlessInFile('modelCatalog', ...catalogEnv(parameters)),
     ...(min === undefined ? [] : [value('CONNECTION_MIN_TERMINATION_DEADLINE', `${min}s`)]),
     ...(max === undefined ? [] : [value('TERMINATION_GRACE_PERIOD_SECONDS', String(max))]),

@@ -174,6 +174,7 @@ export class Deployments {
       clusterDomain: settings.clusterDomain,
       imageRegistry: settings.proxyImageRegistry,
       imageTag: settings.proxyImageTag,
+      grantStore: settings.proxyGrantStore,
       ...(settings.xdsTls && { ca: readAuthorities(settings.xdsTlsDir) }),
     })
   }

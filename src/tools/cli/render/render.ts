@@ -64,6 +64,7 @@ function environmentOf({ namespace, xdsCaFile }: RenderOptions): ProxyEnvironmen
     clusterDomain: settings.clusterDomain,
     imageRegistry: settings.proxyImageRegistry,
     imageTag: settings.proxyImageTag,
+    grantStore: settings.proxyGrantStore,
     ca: readCa(settings, xdsCaFile),
   })
 }
