@@ -14,6 +14,7 @@ import { formatVersion, settingText } from './decision-log.ts'
 import { framesOf } from './frame.ts'
 import type { RecordedAttempt, RecordedDecision, RecordedHeader, RecordedStep } from './record.ts'
 import { decisionFiles } from './ring.ts'
+import { TimeTexts } from './time-texts.ts'
 
 /** A part of a file that cannot be read. */
 export interface ReadProblem {
@@ -30,8 +31,10 @@ export type ReadResult = { readonly decision: RecordedDecision } | { readonly pr
  * it are skipped.
  */
 export function readFolder(folder: string, text?: string): Generator<ReadResult> {
-  const rings = Map.groupBy(decisionFiles(folder), ringOf)
-  return mergeByEnd([...rings.values()].map((names) => readFiles(folder, names, text)))
+  const groups = [...Map.groupBy(decisionFiles(folder), ringOf).values()]
+  const rings = groups.map((names) => readFiles(folder, names, text))
+  const [only] = rings
+  return only !== undefined && rings.length === 1 ? only : mergeByEnd(rings)
 }
 
 /** Yields at most a number of decisions of a folder, about the newest ones; unreadable parts are skipped. */
@@ -72,6 +75,9 @@ function blocksIn(file: string): Buffer[] {
     return []
   }
 }
+
+/** The digest of a field that has none. */
+const noDigest = '0'.repeat(16)
 
 /** Returns the name of the ring: the file name without the number of the file. */
 const ringOf = (name: string): string => name.slice(0, name.lastIndexOf('-'))
@@ -168,6 +174,9 @@ function* readBlock(bytes: Uint8Array): Generator<RecordedDecision> {
 class BlockReader {
   readonly #block: Block
   readonly #plans: readonly (readonly PlannedStep[])[]
+  /** Steps without notes, by the plans and by how far these ran, because most decisions share them. */
+  readonly #plainSteps = new Map<string, readonly RecordedStep[]>()
+  readonly #times = new TimeTexts()
 
   constructor(block: Block) {
     this.#block = block
@@ -182,7 +191,7 @@ class BlockReader {
     return {
       id,
       ...(decision.isCut && { isCut: true as const }),
-      time: new Date(baseMs + Number(startedUs) / 1000).toISOString(),
+      time: this.#times.of(baseMs + Number(startedUs) / 1000),
       proxy,
       worker,
       ...(setting !== undefined && { setting }),
@@ -241,30 +250,52 @@ class BlockReader {
   }
 
   #headers({ headerNames, headerDigests, headerValues }: Decision): RecordedHeader[] {
-    const values = new Map(headerValues.map(({ field, value }) => [field, value]))
-    const digests = Buffer.from(headerDigests)
-    return headerNames.map((name, at) => {
-      const value = values.get(at)
-      const digest = digests.toString('hex', at * 8, at * 8 + 8)
-      return {
-        name: this.#text(name) ?? '',
-        ...(value !== undefined && { value }),
-        ...(digest !== '' && digest !== '0000000000000000' && { digest }),
-      }
+    const digests = Buffer.from(headerDigests).toString('hex')
+    const values =
+      headerValues.length === 0
+        ? undefined
+        : new Map(headerValues.map(({ field, value }) => [field, value]))
+    return headerNames.map((number, at) => {
+      const name = this.#text(number) ?? ''
+      const digest = digests.slice(at * 16, at * 16 + 16)
+      const hasDigest = digest !== '' && digest !== noDigest
+      const value = values?.get(at)
+      if (value === undefined) return hasDigest ? { name, digest } : { name }
+      return hasDigest ? { name, value, digest } : { name, value }
     })
   }
 
   #route(decision: Decision): RecordedDecision['route'] {
-    const { gateway, listener, route, rule, ruleName, backend, endpoint } = decision
-    return {
-      ...this.#texts({ gateway, listener, route }),
-      ...(rule > 0 && { rule: rule - 1 }),
-      ...this.#texts({ ruleName, backend, endpoint }),
+    const { rule } = decision
+    const found: {
+      -readonly [K in keyof RecordedDecision['route']]: RecordedDecision['route'][K]
+    } = {}
+    for (const name of placeTexts) {
+      if (name === 'rule') {
+        if (rule > 0) found.rule = rule - 1
+        continue
+      }
+      const text = this.#text(decision[name])
+      if (text !== undefined) found[name] = text
     }
+    return found
+  }
+
+  #steps(decision: Decision): readonly RecordedStep[] {
+    if (decision.notes.length > 0) return this.#stepsWithNotes(decision)
+    const { beforeRouting, afterRouting, answers, ofBackend, isInStep } = decision
+    const passed = `${decision.beforeRoutingPassed} ${decision.afterRoutingPassed} ${decision.answersPassed} ${decision.ofBackendPassed}`
+    const key = `${beforeRouting} ${afterRouting} ${answers} ${ofBackend} ${passed} ${isInStep}`
+    let steps = this.#plainSteps.get(key)
+    if (steps === undefined) {
+      steps = this.#stepsWithNotes(decision)
+      this.#plainSteps.set(key, steps)
+    }
+    return steps
   }
 
   /** Returns the steps that ran in the phases, and then those that ran as a part of the backend. */
-  #steps(decision: Decision): RecordedStep[] {
+  #stepsWithNotes(decision: Decision): RecordedStep[] {
     const notes = Map.groupBy(decision.notes, ({ step }) => this.#text(step) ?? '')
     const inPhases = this.#inPhases(decision).map((step) => {
       const found = notes.get(step.step) ?? []
@@ -337,19 +368,18 @@ class BlockReader {
     if (text === undefined) throw new Error(`the block has no text ${number}`)
     return text
   }
-
-  /** Looks up texts by their numbers. Texts that are not set are left out. */
-  #texts<Name extends string>(
-    numbers: Readonly<Record<Name, number>>,
-  ): Partial<Record<Name, string>> {
-    const found: Partial<Record<Name, string>> = {}
-    for (const name of Object.keys(numbers) as Name[]) {
-      const text = this.#text(numbers[name])
-      if (text !== undefined) found[name] = text
-    }
-    return found
-  }
 }
+
+/** The members of a route, in their order in JSON. */
+const placeTexts = [
+  'gateway',
+  'listener',
+  'route',
+  'rule',
+  'ruleName',
+  'backend',
+  'endpoint',
+] as const
 
 /** Splits a text at the first separator; the second part is undefined if there is none. */
 function splitOnce(text: string, separator: string): readonly [string, string?] {

@@ -116,6 +116,8 @@ export class Sampler {
   /** The parts by the names of rules, because each change of a route makes new rules. */
   readonly #byName = new BoundedMap<string, RuleParts>(maxRules)
   readonly #unrouted = new RuleParts()
+  #window = 0
+  #windowEndMs = windowMs
 
   constructor(workers: number, random: () => number) {
     this.#random = random
@@ -127,7 +129,8 @@ export class Sampler {
   weightOf(context: RequestContext, access: AccessRecord, isFailure: boolean): number {
     const { exchange, placement } = context
     const rule = placement === undefined ? this.#unrouted : this.#partsOf(placement.rule)
-    const window = Math.floor(exchange.endedAt / windowMs)
+    if (exchange.endedAt >= this.#windowEndMs) this.#beginWindow(exchange.endedAt)
+    const window = this.#window
     const part = isFailure
       ? rule.failed(access.reason)
       : rule.passed(access.record?.model ?? access.backend ?? '', principalOf(exchange), window)
@@ -147,6 +150,11 @@ export class Sampler {
     const atFirst = isFailure ? failuresAtFirst : passedAtFirst
     if (part.seen >= atFirst) part.wait = Math.floor((this.#random() * 2 * part.seen) / atFirst)
     return weight
+  }
+
+  #beginWindow(nowMs: number): void {
+    this.#window = Math.floor(nowMs / windowMs)
+    this.#windowEndMs = (this.#window + 1) * windowMs
   }
 
   /** Subtracts the bytes of a record from the budget. */
