@@ -14,10 +14,18 @@ const envelope = {
   [`${prefix}/clientCapabilities`]: {},
 }
 
+/** Errors are shorter. */
+const maxErrorLength = 4_096
+
+interface Answer {
+  readonly head: string
+  readonly body: Buffer
+}
+
 export class McpBenchClient {
   readonly #socket: Socket
   readonly #path: string
-  #done: ((answer: { head: string; body: string }) => void) | undefined
+  #done: ((answer: Answer) => void) | undefined
   #failed: ((error: Error) => void) | undefined
   session: string | undefined
 
@@ -61,13 +69,14 @@ export class McpBenchClient {
   }
 
   /** Sends and waits for the whole answer, which must be a success. */
-  send(bytes: Buffer): Promise<{ head: string; body: string }> {
+  send(bytes: Buffer): Promise<Answer> {
     return new Promise((resolve, reject) => {
       this.#failed = reject
       this.#done = (answer) => {
-        if (/^HTTP\/1\.1 20[02]/.test(answer.head) && !answer.body.includes('"error"')) {
-          resolve(answer)
-        } else reject(new Error(`${answer.head.slice(0, 200)}\n${answer.body.slice(0, 500)}`))
+        const { head, body } = answer
+        const isError = body.length <= maxErrorLength && body.includes('"error"')
+        if (/^HTTP\/1\.1 20[02]/.test(head) && !isError) resolve(answer)
+        else reject(new Error(`${head.slice(0, 200)}\n${body.toString('latin1', 0, 500)}`))
       }
       this.#socket.write(bytes)
     })

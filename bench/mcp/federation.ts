@@ -77,7 +77,7 @@ const cachedList = ({ rounds, quick }: BenchContext): Promise<Row> =>
   withFederation(32, { tools: 32, ttlMs: 3_600_000 }, {}, async (proxy) => {
     const client = await McpBenchClient.open(proxy.port, '/mcp')
     const { body } = await client.send(client.modernList)
-    const listed = body.split('"inputSchema"').length - 1
+    const listed = body.toString().split('"inputSchema"').length - 1
     if (listed !== 1_024) throw new Error(`the list has ${listed} tools`)
     const times = quick ? 50 : 200
     await medianOf(client, client.modernList, times)

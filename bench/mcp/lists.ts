@@ -36,7 +36,7 @@ export default async function lists({ rounds, quick, note }: BenchContext): Prom
     const slowest = await McpBenchClient.open(upstreams.at(-1)?.port ?? 0, '/mcp')
     for (const client of [all, slowest]) await client.initialize()
     const { body } = await all.send(all.list)
-    const listed = body.split('"inputSchema"').length - 1
+    const listed = body.toString().split('"inputSchema"').length - 1
     if (listed !== targets * tools) throw new Error(`the list has ${listed} tools`)
     const times = quick ? 10 : 30
     const medianOf = async (client: McpBenchClient): Promise<number> => {

@@ -4,15 +4,28 @@ import type { Socket } from 'node:net'
 const end = Buffer.from('\r\n\r\n')
 const lastChunk = Buffer.from('0\r\n\r\n')
 
-/** `body` of a chunked message has the sizes of its chunks in it. */
-export function readHttp(socket: Socket, done: (head: string, body: string) => void): void {
+/**
+ * `body` of a chunked message has the sizes of its chunks in it. Bodies are not decoded, because that takes longer than
+ * a gateway takes for a long one.
+ */
+export function readHttp(socket: Socket, done: (head: string, body: Buffer) => void): void {
   let pending: Buffer = Buffer.alloc(0)
   let head: string | undefined
   let from = 0
   let length = 0
   let isChunked = false
+  /** Pieces of a long body, which are joined at its end. */
+  let more: Buffer[] = []
+  let missing = 0
   socket.on('data', (piece: Buffer) => {
-    pending = pending.length === 0 ? piece : Buffer.concat([pending, piece])
+    if (missing > piece.length) {
+      more.push(piece)
+      missing -= piece.length
+      return
+    }
+    pending = pending.length === 0 ? piece : Buffer.concat([pending, ...more, piece])
+    more = []
+    missing = 0
     for (;;) {
       if (head === undefined) {
         const at = pending.indexOf(end)
@@ -27,8 +40,11 @@ export function readHttp(socket: Socket, done: (head: string, body: string) => v
         if (!pending.subarray(-5).equals(lastChunk)) return
         length = pending.length - from
       }
-      if (pending.length < from + length) return
-      const body = pending.toString('latin1', from, from + length)
+      if (pending.length < from + length) {
+        missing = from + length - pending.length
+        return
+      }
+      const body = pending.subarray(from, from + length)
       const whole = head
       pending = pending.subarray(from + length)
       head = undefined

@@ -72,10 +72,11 @@ export async function startMcpBenchUpstream({
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
     socket.on('error', () => socket.destroy())
-    readHttp(socket, (head, body) => {
-      const bytes = head.startsWith('POST') ? resultOf(body) : noStream
-      if (delayMs === 0 || !body.includes('"tools/list"')) socket.write(bytes)
-      else setTimeout(() => socket.write(bytes), delayMs)
+    readHttp(socket, (head, bytes) => {
+      const body = bytes.toString()
+      const response = head.startsWith('POST') ? resultOf(body) : noStream
+      if (delayMs === 0 || !body.includes('"tools/list"')) socket.write(response)
+      else setTimeout(() => socket.write(response), delayMs)
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

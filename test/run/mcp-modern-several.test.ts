@@ -50,8 +50,20 @@ const manifests = (port: number) =>
       'with-down': { targets: [target('a', a), target('down', down)] },
       ruled: { targets: [target('a', a), target('b', b)] },
       cached: { targets: [target('a', a), target('b', b)] },
+      teams: { targets: [target('a', a), target('b', b)] },
     },
     [
+      policy('teams', 'GatewayBackend/teams', {
+        backend: {
+          mcp: {
+            authorization: {
+              policy: {
+                matchExpressions: ['mcp.tool.target in request.headers["x-teams"].split(" ")'],
+              },
+            },
+          },
+        },
+      }),
       policy('ruled', 'GatewayBackend/ruled', {
         backend: {
           mcp: { authorization: { policy: { matchExpressions: ['mcp.tool.target == "a"'] } } },
@@ -189,6 +201,29 @@ describe('lists of several modern servers', () => {
     expect((await list()).asked).toEqual([1, 0])
     stream.close()
     await waitFor('the end of both streams', () => a.subscriptions + b.subscriptions === 0)
+  })
+
+  it('have what rules leave for each client, also from the cache', async () => {
+    const listFor = async (teams: string, id: number | string) => {
+      const asked = modernRequest('tools/list', {}, { id })
+      const options = { headers: { 'x-teams': teams } }
+      const { message } = await sendModern(`http://127.0.0.1:${port}/teams`, asked, options)
+      expect(message?.id).toBe(id)
+      const { tools, nextCursor } = resultOf(message) as {
+        tools: { name: string }[]
+        nextCursor?: string
+      }
+      expect(nextCursor).toBeDefined()
+      return tools.map(({ name }) => name)
+    }
+    const all = { a: ['a_one'], b: ['b_echo'], 'a b': ['a_one', 'b_echo'], '': [] }
+    const before = a.asked.length
+    for (const round of [1, 'two', 3]) {
+      for (const [teams, names] of Object.entries(all)) {
+        expect(await listFor(teams, round)).toEqual(names)
+      }
+    }
+    expect(a.asked.slice(before).filter(({ method }) => method === 'tools/list')).toHaveLength(1)
   })
 
   it('are empty if the server lacks the method', async () => {

@@ -1,3 +1,16 @@
+/** A whole body: a text, bytes, or bytes in parts, which need not be joined. */
+export type WholeBody = string | Uint8Array | readonly Uint8Array[]
+
+/** Whether the body is in parts. */
+export const isInParts = (body: WholeBody | undefined): body is readonly Uint8Array[] =>
+  Array.isArray(body)
+
+/** Returns the bytes of a body as one buffer. */
+export function bytesOf(body: WholeBody): Buffer {
+  if (typeof body === 'string') return Buffer.from(body)
+  return isInParts(body) ? Buffer.concat(body) : bufferOf(body)
+}
+
 /** Returns the same bytes as a buffer. */
 export function bufferOf(bytes: Uint8Array): Buffer {
   if (Buffer.isBuffer(bytes)) return bytes

@@ -4,6 +4,7 @@
  * strings are created on demand.
  */
 
+import type { WholeBody } from '../base/buffers.ts'
 import type { GatewayError } from '../errors/index.ts'
 import type { ConnectionSettings, TlsSettings } from './connection.ts'
 import type { Extensions } from './extensions.ts'
@@ -221,7 +222,7 @@ export interface RespondVerdict {
   readonly kind: 'respond'
   readonly status: number
   readonly headers?: readonly (readonly [string, string])[]
-  readonly body?: string | Uint8Array
+  readonly body?: WholeBody
   /** The `reason` in the access log and in metrics. */
   readonly reason: string
   /**

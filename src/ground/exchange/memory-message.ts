@@ -1,6 +1,6 @@
 /** Header fields and bodies that are in memory from the start. */
 
-import { bufferOf } from '../base/buffers.ts'
+import { bufferOf, isInParts, type WholeBody } from '../base/buffers.ts'
 import type { Body, BodyTransform, BodyWatcher, BufferedBody, HeaderFields } from './exchange.ts'
 import { isSameName } from './field-case.ts'
 
@@ -59,8 +59,8 @@ export class MemoryBody implements Body {
   readonly trailers = ''
   content: string | Uint8Array | undefined
 
-  constructor(content: string | Uint8Array | undefined) {
-    this.content = content
+  constructor(content: WholeBody | undefined) {
+    this.content = isInParts(content) ? Buffer.concat(content) : content
   }
 
   get length(): number {

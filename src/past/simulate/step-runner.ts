@@ -5,6 +5,7 @@
 
 import type { Step } from '../../gateway/policies/define.ts'
 import { configDigest, originOf, policyText } from '../../gateway/proxy/config/policies.ts'
+import type { WholeBody } from '../../ground/base/buffers.ts'
 import { GatewayError } from '../../ground/errors/index.ts'
 import { type Exchange, next, type Verdict } from '../../ground/exchange/exchange.ts'
 import type { PolicyResource } from '../../ground/model/resources.ts'
@@ -218,5 +219,5 @@ const changesBefore = (steps: readonly Pick<RecordedStep, 'step' | 'config'>[]):
 const passesAlways = ({ name }: StepInfo, { request }: SimulatedExchange): boolean =>
   alwaysPasses.has(name) || (name === 'traffic.cors' && request.method !== 'OPTIONS')
 
-const textOf = (body: string | Uint8Array | undefined): string | undefined =>
+const textOf = (body: WholeBody | undefined): string | undefined =>
   typeof body === 'string' && body !== '' ? body : undefined

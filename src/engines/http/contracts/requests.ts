@@ -9,6 +9,7 @@
  *   engine:  last byte sent, or the connection is gone ----> onDone (exactly once)
  */
 
+import type { WholeBody } from '../../../ground/base/buffers.ts'
 import type { GatewayError } from '../../../ground/errors/index.ts'
 import type {
   BodyWatcher,
@@ -107,7 +108,7 @@ export interface ServerExchange extends Exchange {
   respond(
     status: number,
     headers: readonly (readonly [string, string])[],
-    body: string | Uint8Array | undefined,
+    body: WholeBody | undefined,
   ): void
   /**
    * Like `respond`, for a body that is written piece by piece. Returns undefined if the client is

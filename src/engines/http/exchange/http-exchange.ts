@@ -1,5 +1,5 @@
 import { GatewayError } from '../../../ground/errors/index.ts'
-import type { BufferedBody } from '../../../ground/exchange/exchange.ts'
+import type { BufferedBody, RespondVerdict } from '../../../ground/exchange/exchange.ts'
 import type { BodyKind } from '../bytes/body-kind.ts'
 import type { DownstreamHandler, DownstreamStream } from '../contracts/downstream.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
@@ -68,7 +68,7 @@ export class HttpExchange
   respond(
     status: number,
     headers: readonly (readonly [string, string])[],
-    body: string | Uint8Array | undefined,
+    body: RespondVerdict['body'],
   ): void {
     const client = this.#takeDecision()
     if (client === undefined) return

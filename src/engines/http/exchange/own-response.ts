@@ -1,5 +1,5 @@
 /** Responses of the gateway's own. */
-import { bufferOf } from '../../../ground/base/buffers.ts'
+import { bufferOf, isInParts, type WholeBody } from '../../../ground/base/buffers.ts'
 import type { DownstreamHandler, DownstreamStream } from '../contracts/downstream.ts'
 import type { ResponseStream } from '../contracts/requests.ts'
 import { type BodyShape, type Framing, frameResponse, statusForClient } from '../message/framing.ts'
@@ -23,16 +23,23 @@ export function writeOwnResponse(
   exchange: DownstreamHandler,
   status: number,
   headers: readonly (readonly [string, string])[],
-  body: string | Uint8Array | undefined,
+  body: WholeBody | undefined,
 ): number {
   exchange.responseHead.compose(statusForClient(exchange.request, status), headers)
-  const bytes = typeof body === 'string' ? Buffer.from(body) : bufferOf(body ?? nothing)
-  const { hasContent } = sendOwnHead(client, exchange, wholeBody(bytes.length))
-  if (hasContent) client.sink.appendBytes(bytes, 0, bytes.length)
+  const bytes = typeof body === 'string' ? Buffer.from(body) : (body ?? nothing)
+  const length = isInParts(bytes) ? bytes.reduce((sum, part) => sum + part.length, 0) : bytes.length
+  const { hasContent } = sendOwnHead(client, exchange, wholeBody(length))
+  if (hasContent) {
+    if (isInParts(bytes)) for (const part of bytes) append(client, part)
+    else append(client, bytes)
+  }
   client.sink.endBody('')
   client.sink.flush()
-  return hasContent ? bytes.length : 0
+  return hasContent ? length : 0
 }
+
+const append = ({ sink }: DownstreamStream, bytes: Uint8Array): void =>
+  sink.appendBytes(bufferOf(bytes), 0, bytes.length)
 
 /**
  * Writes the head of a response whose body follows piece by piece. Returns how the body is framed.

@@ -1,4 +1,5 @@
 import type { ImmediateResponse } from '../../../../proto/gen/called/ext_proc_pb.ts'
+import { bytesOf } from '../../../ground/base/buffers.ts'
 import type { Exchange, RespondVerdict } from '../../../ground/exchange/exchange.ts'
 import { addNote } from '../../../ground/exchange/notes.ts'
 import { fieldChanges } from '../ext-auth/field-changes.ts'
@@ -36,6 +37,5 @@ export function takeOver(exchange: Exchange, replacement: RespondVerdict, step: 
     response.headers.remove(name)
   }
   for (const [name, value] of replacement.headers ?? []) response.headers.add(name, value)
-  const { body = '' } = replacement
-  responseBody.replace(typeof body === 'string' ? Buffer.from(body) : body, true)
+  responseBody.replace(bytesOf(replacement.body ?? ''), true)
 }

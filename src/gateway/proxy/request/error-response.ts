@@ -1,5 +1,7 @@
 /** Makes responses from errors and verdicts. Responses to requests with a route are made only here. */
+
 import { CoreTrap } from '../../../engines/core/errors.ts'
+import type { WholeBody } from '../../../ground/base/buffers.ts'
 import { type ErrorCode, GatewayError } from '../../../ground/errors/index.ts'
 import type { HeaderFields, RespondVerdict, SpentLimit } from '../../../ground/exchange/exchange.ts'
 import { isGrpc } from '../../../ground/exchange/grpc.ts'
@@ -8,7 +10,7 @@ import { isGrpc } from '../../../ground/exchange/grpc.ts'
 export interface LocalResponse {
   readonly status: number
   readonly headers: readonly (readonly [string, string])[]
-  readonly body: string | Uint8Array | undefined
+  readonly body: WholeBody | undefined
 }
 
 /** Converts any thrown value. Values other than a GatewayError are bugs, whose text clients never get. */

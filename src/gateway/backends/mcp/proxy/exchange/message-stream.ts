@@ -21,8 +21,8 @@ const noHeaders: readonly [] = []
 /** A response to the client. */
 export interface ClientResponse {
   readonly text: string
-  /** The text as UTF-8, if it was received like that. */
-  readonly bytes?: Uint8Array | undefined
+  /** The text as UTF-8, if it was received or is kept like that; it may be in parts. */
+  readonly bytes?: Uint8Array | readonly Uint8Array[] | undefined
   readonly eventFields?: EventFields | undefined
   /** Status of a response that is not a stream; 200 if not set. */
   readonly status?: number | undefined
@@ -134,11 +134,12 @@ export class MessageStream implements SweptStream {
   }
 
   /** Sends the last message: as JSON, with the status, if nothing was sent before; otherwise as an event. */
-  finish({ text, bytes, eventFields, status }: ClientResponse): void {
+  finish(response: ClientResponse): void {
+    const { bytes, eventFields, status } = response
     if (this.#isOpening || eventFields?.id !== undefined) {
-      this.send(text, eventFields)
+      this.send(response.text, eventFields)
       this.end()
-    } else this.respond(jsonResponse(bytes ?? text, noHeaders, status))
+    } else this.respond(jsonResponse(bytes ?? response.text, noHeaders, status))
   }
 
   /** Ends the stream. */

@@ -1,4 +1,5 @@
 /** Error responses to MCP clients. */
+import type { WholeBody } from '../../../../../ground/base/buffers.ts'
 import { GatewayError } from '../../../../../ground/errors/index.ts'
 import type { RespondVerdict } from '../../../../../ground/exchange/exchange.ts'
 import { codes, errorText } from '../../json-rpc.ts'
@@ -9,7 +10,7 @@ const jsonAlone = [json]
 
 /** A response with one JSON-RPC message. */
 export function jsonResponse(
-  body: string | Uint8Array,
+  body: WholeBody,
   headers: readonly (readonly [string, string])[] = [],
   status = 200,
 ): RespondVerdict {

@@ -7,18 +7,18 @@ import {
 } from '../../eras/discover.ts'
 import { jsonValue, member, replace } from '../../json/node.ts'
 import { codes, errorText, resultText } from '../../json-rpc.ts'
-import { type CacheHints, type Keeps, type ListPart, mergedResult, partOf } from '../../lists.ts'
+import type { ListPart } from '../../lists.ts'
 import type { McpRequest, McpResponse } from '../../message.ts'
 import type { ListMethod, ProtocolEra } from '../../methods.ts'
+import type { ClientResponse } from '../exchange/message-stream.ts'
 import { cachedList, cacheList } from '../target/cached-lists.ts'
-import type { ClientBackend } from '../target/client-backend.ts'
 import { toFailure } from '../target/target-failure.ts'
-import { versionOfNames } from '../target/target-lists.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
 import type { OutgoingRequest, ReceivedResponse } from '../target/transport.ts'
 import { SessionEnded } from '../upstream/client-session.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
 import { knownFilter, listFilter } from './pinned-items.ts'
+import { partOfTarget, responseOf, type TargetList } from './presented-lists.ts'
 
 /** Sends a request to a target. */
 export type Send = (entry: McpTargetEntry, request: OutgoingRequest) => Promise<ReceivedResponse>
@@ -77,7 +77,7 @@ export async function askLists(
   request: McpRequest,
   method: ListMethod,
   cursors: ReadonlyMap<string, string> | undefined,
-): Promise<string> {
+): Promise<ClientResponse> {
   const asked = upstreams.exchange.backend.targets.filter(({ target }) => {
     if (cursors !== undefined) return cursors.has(target.name)
     return upstreams.can(target.name)?.includes(method.capability) ?? true
@@ -112,14 +112,14 @@ export async function askLists(
     for (const name of missing) shared.notices.reportMissing(sessionId, name, method.name)
   }
   if (missing.length > 0 && (found.length === 0 || backend.isFailClosed)) {
-    return noResponse(request, missing)
+    return { text: noResponse(request, missing) }
   }
   // Names may depend on the lists of all targets.
   const parts = found.map((one) => {
-    const part = partOfTarget(upstreams, method, one)
+    const part = partOfTarget(upstreams.exchange.view, method, one)
     return endRepeatedList(part, cursors?.get(part.target), upstreams.era)
   })
-  return resultText(request.id, mergedResult(method, parts, missing, upstreams.era))
+  return responseOf(request, method, parts, missing, upstreams.era)
 }
 
 /** Joins lists that were asked for and cached ones, in the order of the targets. */
@@ -149,16 +149,6 @@ function inOrder(
   })
 }
 
-/** A response with a list, and the items of it that the client may see; all if omitted. */
-interface TargetList {
-  readonly entry: McpTargetEntry
-  /** Undefined if the server does not support the method. */
-  readonly response?: McpResponse
-  readonly keeps?: Keeps | undefined
-  /** What remains of the cache hints of a cached response. */
-  readonly hints?: CacheHints
-}
-
 /** Returns undefined for an error. */
 function listOfTarget(
   { exchange }: Upstreams,
@@ -175,48 +165,6 @@ function listOfTarget(
   return { entry, response, keeps: listFilter(exchange, entry, method, response, isPage) }
 }
 
-/** A part that was made of a cached list, whose items are one text. */
-interface KnownPart {
-  readonly part: ListPart
-  readonly view: ClientBackend
-  /** Version of the names by which the items are presented. */
-  readonly version: number
-}
-
-const knownParts = new WeakMap<McpResponse, KnownPart>()
-
-function partOfTarget(
-  { exchange: { view } }: Upstreams,
-  method: ListMethod,
-  list: TargetList,
-): ListPart {
-  const { entry, response, keeps, hints } = list
-  if (response === undefined) return { target: entry.target.name, items: [], cursor: undefined }
-  if (hints === undefined || keeps !== undefined) return presentedPart(view, method, list, response)
-  const version = versionOfNames()
-  const known = knownParts.get(response)
-  if (known?.view === view && known.version === version) {
-    return { ...known.part, hints: view.isChanged(entry, method.member) ? privately(hints) : hints }
-  }
-  const made = presentedPart(view, method, list, response)
-  const part = made.items.length === 0 ? made : { ...made, items: [made.items.join(',')] }
-  knownParts.set(response, { part, view, version })
-  return part
-}
-
-function presentedPart(
-  view: ClientBackend,
-  method: ListMethod,
-  { entry, keeps, hints }: TargetList,
-  response: McpResponse,
-): ListPart {
-  const present = view.presenter(entry, method.member, keeps)
-  const read = partOf(entry.target.name, method, response, present)
-  const part = hints === undefined ? read : { ...read, hints }
-  const isOwn = keeps !== undefined || view.isChanged(entry, method.member)
-  return isOwn ? { ...part, hints: privately(part.hints) } : part
-}
-
 /**
  * Ends the list of a server that repeats the cursor it was sent. Earlier revisions do not say what an empty
  * cursor means: servers send it at the end of a list, and clients of these revisions take it for the end.
@@ -225,9 +173,6 @@ function endRepeatedList(part: ListPart, sent: string | undefined, era: Protocol
   const isEnd = part.cursor === sent || (part.cursor === '' && era === 'legacy')
   return isEnd ? { ...part, cursor: undefined } : part
 }
-
-const privately = (hints: ListPart['hints']): ListPart['hints'] =>
-  hints && { ...hints, isPublic: false }
 
 /** Replaces the client's cursor by the cursor of the target. */
 function withCursor({ text, params }: McpRequest, cursor: string | undefined): string {

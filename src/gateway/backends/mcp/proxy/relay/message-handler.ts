@@ -1,4 +1,5 @@
 /** Serves one message of a client. */
+import { isInParts } from '../../../../../ground/base/buffers.ts'
 import type { McpItem, McpItemType } from '../../../../../ground/exchange/mcp.ts'
 import type { Guard } from '../../../ai/policy/bind-guard.ts'
 import { withSupportedVersions } from '../../eras/discover.ts'
@@ -89,7 +90,8 @@ export class MessageHandler {
 
   /** Adds an error to the log entry. */
   #noted(response: ClientResponse): ClientResponse {
-    this.exchange.noteResponse(response.text)
+    // The text of a list in parts need not be made: it is no error, and no result of a tool.
+    if (!isInParts(response.bytes)) this.exchange.noteResponse(response.text)
     return response
   }
 
@@ -207,7 +209,7 @@ export class MessageHandler {
       return refusal(request, codes.invalidParams, 'Invalid cursor')
     }
     const send: Send = (entry, one) => this.#sender.sendJoined(entry, one)
-    return { text: await askLists(this.upstreams, send, request, method, cursors) }
+    return askLists(this.upstreams, send, request, method, cursors)
   }
 
   // --- items ---

@@ -10,18 +10,23 @@ import { chooseServer, type VirtualServer } from './virtual-server.ts'
 
 const listOf = { tool: 'tools', prompt: 'prompts' } as const
 
-/** What all clients get of backends without virtual servers. */
-const wholeBackends = new WeakMap<McpBackend, ClientBackend>()
+type Chosen = ReturnType<typeof chooseServer> | undefined
+
+/** What clients get, by their virtual server. Undefined is the key without virtual servers. */
+const views = new WeakMap<McpBackend, Map<Chosen, ClientBackend>>()
 
 /** Returns what a client gets. `path` is that of the request as the client sent it. */
 export function clientBackend(whole: McpBackend, path: string, client: Exchange): ClientBackend {
-  if (whole.servers.length > 0) {
-    return new ClientBackend(whole, chooseServer(whole.servers, path, client))
+  const chosen = whole.servers.length > 0 ? chooseServer(whole.servers, path, client) : undefined
+  let own = views.get(whole)
+  if (own === undefined) {
+    own = new Map()
+    views.set(whole, own)
   }
-  let found = wholeBackends.get(whole)
+  let found = own.get(chosen)
   if (found === undefined) {
-    found = new ClientBackend(whole, undefined)
-    wholeBackends.set(whole, found)
+    found = new ClientBackend(whole, chosen)
+    own.set(chosen, found)
   }
   return found
 }

@@ -5,6 +5,7 @@ import { FlatHead } from '../../../../../engines/http/message/head-output.ts'
 import { checkField } from '../../../../../engines/http/message/header-fields.ts'
 import type { UpstreamAddress } from '../../../../../engines/http/sockets/upstream-address.ts'
 import { andThen } from '../../../../../ground/base/and-then.ts'
+import { bytesOf } from '../../../../../ground/base/buffers.ts'
 import { GatewayError } from '../../../../../ground/errors/index.ts'
 import { FollowingExchange } from '../../../../../ground/exchange/derived.ts'
 import type {
@@ -132,7 +133,7 @@ function refusedBy({
   consent,
 }: RespondVerdict): TargetFailure {
   return new TargetFailure(detail ?? reason, {
-    httpResponse: { status, headers, body: Buffer.from(body) },
+    httpResponse: { status, headers, body: bytesOf(body) },
     consent,
   })
 }
