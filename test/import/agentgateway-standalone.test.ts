@@ -153,6 +153,22 @@ describe('sluice import of the configuration file of the standalone agentgateway
   })
 })
 
+it('makes agents of backends with the policy a2a', async () => {
+  const result = await runImport(`binds:
+- port: 8080
+  listeners:
+  - routes:
+    - policies: { a2a: {} }
+      backends: [{ host: "agent.example.com:9999" }]
+    - matches: [{ path: { pathPrefix: /other } }]
+      backends: [{ host: "other.example.com:9998", policies: { a2a: {} } }, { host: "plain.example.com:80" }]
+`)
+  expect(result).toMatchObject({ code: 0, findings: [], validation: { code: 0 } })
+  const written = result.manifests['backends.yaml'] ?? ''
+  expect(written.match(/ {2}a2a:\n {4}host: \S+\n {4}port: \d+/g)).toHaveLength(2)
+  expect(written).toMatch(/static:\s+host: plain.example.com/)
+})
+
 describe('what the standalone agentgateway has and Sluice has not', () => {
   it('is reported with its line, and stops the conversion if it protects something', async () => {
     const result = await runImport(`binds:

@@ -155,6 +155,17 @@ spec:
     expect(result.manifests['backends.yaml']).toContain('prefixMode: Always')
   })
 
+  it('keeps agents (A2A)', async () => {
+    const agent = `apiVersion: agentgateway.dev/v1alpha1
+kind: AgentgatewayBackend
+metadata: { name: agent }
+spec: { a2a: { host: agent.example.com, port: 443 } }
+`
+    const result = await runImport(agent)
+    expect(result).toMatchObject({ code: 0, findings: [], validation: { code: 0 } })
+    expect(result.manifests['backends.yaml']).toMatch(/a2a:\s+host: agent.example.com/)
+  })
+
   it('that protect something stop the conversion unless --allow-loss is given', async () => {
     const refused = await runImport(guarded)
     expect(refused).toMatchObject({ code: 1, manifests: {} })

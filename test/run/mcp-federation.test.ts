@@ -69,6 +69,14 @@ const deny = policy('no-salaries', 'GatewayBackend/searched', {
     },
   },
 })
+const denyByName = policy('no-refunds', 'HTTPRoute/named', {
+  traffic: {
+    authorization: {
+      action: 'Deny',
+      policy: { matchExpressions: ['request.headers["mcp-name"] == "refund"'] },
+    },
+  },
+})
 useGateway(() => ({
   manifests: {
     'all.yaml': mcpManifests(
@@ -93,6 +101,7 @@ useGateway(() => ({
           toolSearch: { pinned: ['billing_pay'], limit: 4 },
         },
         single: { targets: [target('billing', billing)], toolSearch: {} },
+        named: { targets: [target('billing', billing)], toolSearch: {} },
         closed: { targets: withDown(), failureMode: 'FailClosed' },
         open: { targets: withDown() },
         twins: {
@@ -101,7 +110,7 @@ useGateway(() => ({
           ],
         },
       },
-      [deny],
+      [deny, denyByName],
     ),
   },
   args: ['--record', 'all', '--record-dir', records],
@@ -210,6 +219,23 @@ describe('tool search', () => {
     expect(await call(single, 'call_tool', { name: 'refund' })).toBe('billing refund')
     await single.close()
   })
+})
+
+it('names the tool that call_tool calls in the header that policies of routes read', async () => {
+  const client = await connect('/named')
+  expect(await call(client, 'call_tool', { name: 'pay' })).toBe('billing pay')
+  const refused = call(client, 'call_tool', { name: 'refund' })
+  await expect(refused).rejects.toThrow('authorization failed')
+  await client.close()
+  const ask = (name: string, headers = {}) => {
+    const message = modernRequest('tools/call', { name: 'call_tool', arguments: { name } })
+    return sendModern(`http://127.0.0.1:${port}/named`, message, { headers })
+  }
+  expect((await ask('report')).text).toContain('billing report')
+  expect((await ask('refund')).status).toBe(403)
+  // A client cannot name another tool than the one it calls.
+  expect((await ask('report', { 'mcp-name': 'report' })).status).toBe(400)
+  expect((await ask('refund', { 'mcp-name': 'pay' })).status).toBe(400)
 })
 
 describe('failureMode', () => {

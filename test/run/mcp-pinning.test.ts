@@ -205,6 +205,7 @@ describe('pinning: Block', () => {
       (await sluice('explain', 'tool', name, ...local())).stdout
     const secret = await explain('o_secret')
     expect(secret).toContain('HTTPRoute default/both rule 0: hidden')
+    expect(secret).toContain('  clients see it as o_secret\n')
     expect(secret).toContain('Deny rule of GatewayPolicy default/rules: mcp.tool.name == "secret"')
     expect(await explain('o_list')).toContain('rule 0: depends on the client')
     const extra = await explain('extra')

@@ -28,6 +28,8 @@ export class RoutePlan {
   readonly computedRequest: Fields[] = []
   readonly computedResponse: Fields[] = []
   readonly authorization: AuthorizationRule[] = []
+  /** Set if the backends of the route are agents (A2A). Taken by the first backend that becomes one. */
+  a2a: SourceField | undefined
   /** Fields of `backend.ai`. */
   readonly ai: Record<string, unknown> = {}
   /** Fields of `backend.mcp`. */

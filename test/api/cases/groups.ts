@@ -209,11 +209,7 @@ const exactlyOneOf: readonly CaseGroup[] = [
     'JWTProvider',
     {
       jwks: { inline: '{"keys":[]}' },
-      introspection: {
-        path: '/introspect',
-        backendRef: { name: 'a', port: 80 },
-        clientAuth: { clientId: 'a', secretRef },
-      },
+      introspection: { path: '/introspect', backendRef, clientAuth: { clientId: 'a', secretRef } },
     },
     policyPlace('spec.traffic.jwtAuthentication.providers[0]', {
       'spec.traffic.jwtAuthentication.providers[0]': { issuer: 'https://issuer.example' },
@@ -306,11 +302,7 @@ const atLeastOneOf: readonly CaseGroup[] = [
       authorization,
       authentication: { jwks },
       promptGuard: { request: [{ regex }] },
-      guardrails: {
-        processors: [
-          { remote: { backendRef: { name: 'a', port: 80 } }, methods: { '*/list': 'Full' } },
-        ],
-      },
+      guardrails: { processors: [{ remote: { backendRef }, methods: { '*/list': 'Full' } }] },
       toolGuard: {},
       rateLimit: { local: [{ requests: 1, unit: 'Minutes' }] },
       calls: { timeout: '1s' },

@@ -61,11 +61,12 @@ export interface BackendKind {
   /**
    * Sets headers that name the message in the body, for policies and routes that read them. Returns a refusal
    * if they cannot name it. `mayJoin` is called for each of several messages with its headers set; if it is
-   * omitted or returns false, they are refused.
+   * omitted or returns false, they are refused. `rule` is that of the route if the route is not chosen yet.
    */
   nameMessage?(
     context: RequestContext,
     mayJoin?: () => boolean,
+    rule?: CompiledRule,
   ): RespondVerdict | undefined | Promise<RespondVerdict | undefined>
   /**
    * Judges what a recorded request has used by the present configuration; undefined if that is not possible. Only

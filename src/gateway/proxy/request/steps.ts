@@ -44,7 +44,9 @@ export function runSteps(
   const progress = progressOf(context)
   for (let at = from; at < steps.length; at++) {
     if (at === names?.at) {
-      const named = runtime.kinds.having('nameMessage', names.rule)?.nameMessage?.(context)
+      const named = runtime.kinds
+        .having('nameMessage', names.rule)
+        ?.nameMessage?.(context, undefined, names.rule)
       if (named instanceof Promise) {
         return named.then((refused) => {
           if (context.over) return undefined

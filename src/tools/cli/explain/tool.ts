@@ -1,4 +1,4 @@
-/** `sluice explain tool` says since when MCP servers list a tool, and which routes and rules lead clients to it. */
+/** `sluice explain tool` says since when MCP servers list a tool, how clients see it, and which routes and rules lead to it. */
 import { activationOf, compileCel } from '../../../engines/cel/index.ts'
 import { backendLevels, type ListenerPlace, ruleLevels } from '../../../gateway/policies/merge.ts'
 import type { McpTarget } from '../../../ground/model/mcp-targets.ts'
@@ -11,6 +11,7 @@ import type { RecordingOptions } from '../recording/recording.ts'
 import { type CommandResult, exitCode, type Output } from '../shared/output.ts'
 import { differenceLines, itemPath, shortDigest, warningsAbout } from '../tools/item-text.ts'
 import { type ItemHistory, readItemHistory } from '../tools/listed-items.ts'
+import { type ItemOffer, type OfferingBackend, offerLines, offerOf } from './tool-offer.ts'
 
 type Visibility = 'visible' | 'hidden' | 'depends on the client'
 
@@ -25,7 +26,7 @@ interface ToolRoute {
 }
 
 /**
- * `name` is the name at the server, or `target_name` as clients see it. The exit code is 1 if no server lists it.
+ * `name` is the name at the server, that for clients, or `target_name`. The exit code is 1 if no server lists it.
  */
 export async function explainTool(
   name: string,
@@ -33,23 +34,36 @@ export async function explainTool(
   report: Output['report'],
 ): Promise<CommandResult> {
   const history = await readItemHistory(options, report)
-  const rows = rowsOf(history.fold, {}).filter(
-    (row) => row.name === name || `${row.target}_${row.name}` === name,
+  const all = rowsOf(history.fold, {})
+  const offers = new Map(
+    all.map((row) => {
+      const backend = backendOf(history.fold, row)
+      return [row, backend && offerOf(backend, row, all)]
+    }),
   )
+  const rows = all.filter((row) => {
+    const names = [row.name, `${row.target}_${row.name}`, offers.get(row)?.clientName]
+    return names.includes(name)
+  })
   if (rows.length === 0) {
     report(`no proxy has reported an item ${name}: a client must list it first`)
     return { text: () => [], exitCode: exitCode.negative }
   }
   const explained = rows.map((row) => {
     const pinning = targetOf(history.fold, row)?.pinning ?? 'Off'
-    return { row, pinning, routes: routesTo(history.fold, row), events: eventsOf(history, row) }
+    const offer = offers.get(row)
+    const routes = routesTo(history.fold, row).map((route) =>
+      offer?.hiddenBy === undefined ? route : { ...route, visible: 'hidden' as const },
+    )
+    return { row, pinning, offer, routes, events: eventsOf(history, row) }
   })
   return {
     text: () => explained.flatMap(textOf),
-    json: explained.map(({ row: { item, ...row }, pinning, routes, events }) => ({
+    json: explained.map(({ row: { item, ...row }, pinning, offer, routes, events }) => ({
       ...row,
       ...item,
       pinning,
+      ...(offer && { offer }),
       routes,
       events: events.map(({ lines: _, ...event }) => event),
     })),
@@ -59,16 +73,18 @@ export async function explainTool(
 type Explained = {
   readonly row: ListedItemRow
   readonly pinning: string
+  readonly offer: ItemOffer | undefined
   readonly routes: readonly ToolRoute[]
   readonly events: readonly ToolEvent[]
 }
 
-function textOf({ row, pinning, routes, events }: Explained): string[] {
+function textOf({ row, pinning, offer, routes, events }: Explained): string[] {
   const { item, state } = row
   const isWithheld = pinning === 'Block' && (state === 'changed' || state === 'new')
   return [
     itemPath(row),
     `  ${state}${isWithheld ? ', withheld from clients' : ''} (pinning: ${pinning}), version ${shortDigest(item.digest)} since ${item.since}, first seen ${item.firstSeen}`,
+    ...offerLines(offer).map((line) => `  ${line}`),
     ...warningsAbout(item.definition ?? ''),
     ...(routes.length === 0 ? ['  no route leads to it'] : []),
     ...routes.flatMap(({ route, hosts, visible, rules }) => [
@@ -118,11 +134,15 @@ function eventsOf({ changes, approvals, definitions }: ItemHistory, row: ListedI
 
 // Routes ------------------------------------------------------------------------------------------
 
-function targetOf(fold: Fold, { backend, target }: ListedItemRow): McpTarget | undefined {
+function targetOf(fold: Fold, row: ListedItemRow): McpTarget | undefined {
+  return backendOf(fold, row)?.targets.find(({ name }) => name === row.target)
+}
+
+function backendOf(fold: Fold, { backend }: ListedItemRow): OfferingBackend | undefined {
   for (const { resource } of fold.resources()) {
     if (resource.type !== 'backend' || resource.destination.type !== 'mcp') continue
     if (`${resource.namespace}/${resource.name}` !== backend) continue
-    return resource.destination.targets.find(({ name }) => name === target)
+    return resource.destination
   }
   return undefined
 }

@@ -1,6 +1,6 @@
 /** Converts the backends of routes of the standalone agentgateway. */
 import { entryOf } from '../../../ground/base/json-object.ts'
-import { compact, type Fields } from '../conversion.ts'
+import { compact, type Fields, filled } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
 import { keyAuth, providerOf } from '../models.ts'
 import { addBackend, addStatic, parseAddress } from '../targets.ts'
@@ -39,6 +39,11 @@ function backendOf(
     const address = hostOf(backend.get('host'))
     const policies = compact({ ...scene.backend, auth: keyOf(routeKey, scene) })
     if (address === undefined) return undefined
+    const a2a = [scene.plan.a2a, backend.at('policies', 'a2a')].find((one) => one?.isSet)
+    if (a2a !== undefined) {
+      a2a.take()
+      return addBackend(result, scene.name, { a2a: address, policies: filled(policies) }, backend)
+    }
     return addStatic(result, { ...address, isTls: false }, backend, policies)
   }
   if (backend.has('mcp')) return toolsOf(backend.get('mcp'), scene)

@@ -213,6 +213,9 @@ function guardOf(field: SourceField): Fields[] {
 }
 
 const readers: Readonly<Record<string, PolicyReader>> = {
+  a2a: (field, scene) => {
+    scene.plan.a2a = field
+  },
   ai,
   apiKey,
   authorization,

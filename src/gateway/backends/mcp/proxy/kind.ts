@@ -20,7 +20,9 @@ export function mcpKind(runtime: GatewayRuntime): BackendKind {
     set: backends.set,
     remove: backends.remove,
     begin: (context) => new McpCall(context, runtime, shared),
-    nameMessage,
+    nameMessage: (context, mayJoin, rule = context.placement?.rule) => {
+      return nameMessage(context, mayJoin, rule !== undefined && hasToolSearch(rule, backends))
+    },
     judgeUse(context, use) {
       const found = context.backend && backends.find(context.backend.name)
       return found && judgeUse(context, runtime, found, use)
@@ -42,6 +44,11 @@ export function mcpKind(runtime: GatewayRuntime): BackendKind {
     stop: () => shared.stops.call(),
   }
 }
+
+const hasToolSearch = ({ backends: refs }: CompiledRule, backends: McpBackends): boolean =>
+  refs.some(({ target, name }) => {
+    return target.type === 'backend' && backends.find(name)?.toolSearch !== undefined
+  })
 
 /**
  * Routes requests for the OAuth metadata of an MCP server to the route of the server: one to an MCP backend, or with a

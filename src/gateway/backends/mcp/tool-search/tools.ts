@@ -1,11 +1,23 @@
 /** The two tools that clients see if they search for tools. */
 import type { McpToolSearch } from '../../../../ground/model/mcp-targets.ts'
+import { member, textOf } from '../json/node.ts'
+import type { McpRequest } from '../message.ts'
 
 const searchTool = 'search_tools'
 export const callTool = 'call_tool'
 
 export const isSearch = (method: string, tool: string | undefined): boolean =>
   tool === searchTool && method === 'tools/call'
+
+/** Returns the name of the tool that a call of `call_tool` names; undefined for other messages. */
+export function calledByName({
+  text,
+  method,
+  params,
+}: Pick<McpRequest, 'text' | 'method' | 'params'>): string | undefined {
+  if (method !== 'tools/call' || textOf(text, member(params, 'name')) !== callTool) return undefined
+  return textOf(text, member(member(params, 'arguments'), 'name'))
+}
 
 /** Returns the definitions of the tools, as JSON. */
 export function searchDefinitions({ limit }: McpToolSearch): readonly string[] {

@@ -13,7 +13,14 @@ import { hasEnvelope } from '../../eras/envelope.ts'
 import { decodeName, encodeName, nameInBody } from '../../eras/headers.ts'
 import { isModern } from '../../eras/versions.ts'
 import { codes } from '../../json-rpc.ts'
-import { type McpMessage, MessageRefusal, readClientMessages } from '../../message.ts'
+import {
+  type McpMessage,
+  type McpRequest,
+  MessageRefusal,
+  readClientMessages,
+} from '../../message.ts'
+import { calledByName, callTool } from '../../tool-search/tools.ts'
+import type { McpExchange } from '../exchange/mcp-exchange.ts'
 import { jsonRefusal } from '../exchange/refusals.ts'
 import { decode } from '../target/response-reader.ts'
 import { maxBatchSize } from './checks.ts'
@@ -28,12 +35,16 @@ const maxName = 4096
  * plain form if it is encoded. Returns a refusal if no header can name the messages. Whatever is left for the
  * call to refuse, such as headers that differ from the body, stays as it is.
  *
+ * With tool search, `mcp-name` of a call of `call_tool` becomes the name of the tool that it calls. `restoreName` gives
+ * the name of the message back.
+ *
  * @param mayJoin is called for each message of a batch with its headers set. If it returns false, the batch is
  *   refused. Without it, all batches of several messages are.
  */
 export function nameMessage(
   context: RequestContext,
   mayJoin?: () => boolean,
+  hasToolSearch = false,
 ): Result | Promise<Result> {
   const { request, requestBody, bufferLimit } = context.exchange
   if (request.method !== 'POST') return undefined
@@ -41,8 +52,10 @@ export function nameMessage(
   const { headers } = request
   // In the modern era there are no batches, and the call compares the headers with the body.
   const isModernCall = isModern(headers.get('mcp-protocol-version') ?? '')
-  if (isModernCall && headers.has('mcp-method') && headers.has('mcp-name')) return undefined
-  return andThen(requestBody.read(bufferLimit), nameFromBody, context, mayJoin)
+  const isNamed = isModernCall && headers.has('mcp-method') && headers.has('mcp-name')
+  const isSearch = hasToolSearch && (!isNamed || headers.get('mcp-name') === callTool)
+  if (isNamed && !isSearch) return undefined
+  return andThen(requestBody.read(bufferLimit), nameFromBody, context, { mayJoin, isSearch })
 }
 
 /** Writes an encoded name as `encodeName` does, so that one name has one value. */
@@ -57,7 +70,7 @@ function normalizeName(context: RequestContext): void {
 function nameFromBody(
   body: BufferedBody,
   context: RequestContext,
-  mayJoin: (() => boolean) | undefined,
+  { mayJoin, isSearch }: Naming,
 ): Result {
   if (context.over) return undefined
   const messages = body.complete ? messagesIn(body.bytes) : undefined
@@ -68,7 +81,41 @@ function nameFromBody(
     const text = 'send each message of the batch alone: policies or routes judge single messages'
     return jsonRefusal(400, undefined, codes.invalidRequest, text)
   }
-  return nameOne(context, message)
+  const refused = nameOne(context, message)
+  if (refused === undefined && isSearch && message.kind === 'request') nameCalled(context, message)
+  return refused
+}
+
+interface Naming {
+  readonly mayJoin: (() => boolean) | undefined
+  readonly isSearch: boolean
+}
+
+const sentNameExtension = 'mcp.sentName'
+
+/** Names the tool that a call of `call_tool` calls. A header that differs from the body stays, to be refused. */
+function nameCalled(context: RequestContext, message: McpRequest): void {
+  const called = calledByName(message)
+  const { extensions, request } = context.exchange
+  if (called === undefined || request.headers.get('mcp-name') !== callTool) return
+  if (Buffer.byteLength(called) > maxName) return
+  extensions.set(sentNameExtension, callTool)
+  setHeader(context, 'mcp-name', encodeName(called))
+}
+
+/**
+ * Runs `check` with the name of the message itself in `mcp-name`, which is that of `call_tool` if the header names the
+ * tool that is called.
+ */
+export function withSentName<Checked>({ client }: McpExchange, check: () => Checked): Checked {
+  const sent = client.extension(sentNameExtension)
+  const { headers } = client.request
+  const called = headers.get('mcp-name')
+  if (typeof sent !== 'string' || called === undefined) return check()
+  headers.set('mcp-name', sent)
+  const checked = check()
+  headers.set('mcp-name', called)
+  return checked
 }
 
 function mayJoinAll(

@@ -13,6 +13,7 @@ import { decode } from '../target/response-reader.ts'
 import { ClientSession, endEverywhere, findSession } from '../upstream/client-session.ts'
 import { checkLegacyMessages, maxBatchSize, noBatches } from './checks.ts'
 import { serveInitialize } from './initialize.ts'
+import { withSentName } from './message-names.ts'
 import { serveModern } from './modern-post.ts'
 import { olderSessionId, serveOlderMessages } from './older-transport.ts'
 import { abandonOf, type ClientMessage, serveMessages } from './serve-messages.ts'
@@ -34,7 +35,7 @@ function serveBody(exchange: McpExchange, body: BufferedBody): Result | Promise<
   if ('kind' in read) return read
   const { messages, isBatch } = read
   const { headers } = exchange.client.request
-  const era = detectEra(headers, messages, isBatch)
+  const era = withSentName(exchange, () => detectEra(headers, messages, isBatch))
   if (era !== undefined && 'code' in era) {
     const { id, code, message, data } = era
     // The message may contain a header or a key of the request.
@@ -42,7 +43,7 @@ function serveBody(exchange: McpExchange, body: BufferedBody): Result | Promise<
     return logRefused(exchange, messages, jsonRefusal(400, id, code, message, { data, detail }))
   }
   if (era !== undefined) return serveModern(exchange, era)
-  const refused = checkLegacyMessages(headers, messages, isBatch)
+  const refused = withSentName(exchange, () => checkLegacyMessages(headers, messages, isBatch))
   if (refused !== undefined) return logRefused(exchange, messages, refused)
   const [first] = messages
   const legacy = olderSessionId(exchange)
