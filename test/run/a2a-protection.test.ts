@@ -2,7 +2,8 @@
 import { ClientFactory, JsonRpcTransportFactory } from '@a2a-js/sdk/client'
 import { describe, expect, it } from 'vitest'
 import { useAgent, userMessage } from '../support/a2a-agent.ts'
-import { useGateway } from '../support/fixture.ts'
+import { recordsIn } from '../support/decision-records.ts'
+import { useFolder, useGateway } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
 import { gateway } from '../support/manifests.ts'
 import { deny, rpc, served } from './a2a-rig.ts'
@@ -10,7 +11,8 @@ import { deny, rpc, served } from './a2a-rig.ts'
 const agent = useAgent()
 const port = await freePort()
 const base = `http://127.0.0.1:${port}`
-useGateway(() => {
+const folder = useFolder('sluice-a2a-protection-')
+const running = useGateway(() => {
   const loopback = { addresses: ['127.0.0.0/8', '::1'], allowHttp: true }
   return {
     manifests: [
@@ -23,6 +25,7 @@ useGateway(() => {
         deny('a2a.method == "CancelTask"', 'a2a.taskId == "secret"'),
       ),
     ],
+    args: ['--record', 'all', '--record-dir', folder],
   }
 })
 
@@ -136,5 +139,20 @@ describe('push notifications [A2ABackend.pushNotifications, CVE-2026-111761]', (
     expect(
       (await rpc(`${base}/agents/weather`, 'SendMessage', { message })).body.error,
     ).toBeUndefined()
+  })
+
+  it('[CVE-2026-111762] records no token and no credentials of an allowed or a refused URL', async () => {
+    const secrets = {
+      token: 'push-token',
+      authentication: { scheme: 'Bearer', schemes: ['Bearer'], credentials: 'push-credentials' },
+    }
+    for (const url of ['https://93.184.215.14/hook?key=push-query', 'https://10.0.0.1/push-path']) {
+      const params = { ...config(url), ...secrets }
+      await rpc(`${base}/agents/weather`, 'CreateTaskPushNotificationConfig', params)
+    }
+    await running.stop()
+    const records = [...recordsIn(folder).values()]
+    expect(JSON.stringify(records)).toContain('CreateTaskPushNotificationConfig')
+    expect(`${JSON.stringify(records)}${running.stdout}${running.stderr}`).not.toContain('push-')
   })
 })

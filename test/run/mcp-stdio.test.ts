@@ -32,7 +32,11 @@ const stdio = (more: object = {}, ...args: readonly string[]) => ({
 })
 
 const gateway = useGateway(() => ({
-  env: { SLUICE_STDIO_SERVERS: 'true', SLUICE_TEST_SECRET: 'of the gateway' },
+  env: {
+    SLUICE_STDIO_SERVERS: 'true',
+    SLUICE_TEST_SECRET: 'of the gateway',
+    npm_config_node_options: 'of the gateway',
+  },
   manifests: {
     'all.yaml': mcpManifests(
       port,
@@ -124,7 +128,7 @@ describe('a command', () => {
     expect(seen).toEqual([{ progress: 1, total: 2 }])
   })
 
-  it('gets a folder of its own, no variables of the gateway, and no network', async () => {
+  it('[CVE-2026-69263] gets a folder of its own, no variables of the gateway, and no network', async () => {
     const about = JSON.parse(await call(client, 'about', { port }))
     expect(about.files).toEqual([])
     expect(about.env).toMatchObject({ PLAIN: 'a b', TOKEN: 'of the Secret' })
@@ -284,7 +288,7 @@ describe.runIf(process.platform === 'linux')('the process that runs commands', (
   })
 })
 
-describe('a gateway that may not run commands', () => {
+describe('a gateway that may not run commands [CVE-2026-42271, CVE-2026-40933]', () => {
   const other = useGateway(() => ({
     manifests: { 'all.yaml': mcpManifests(otherPort, { tools: stdio() }) },
   }))
@@ -301,7 +305,7 @@ describe('a gateway that may not run commands', () => {
 })
 
 describe('a definition that cannot be used', () => {
-  it('names the variable or the Secret', () => {
+  it('[CVE-2026-69263] names the variable or the Secret', () => {
     expect(gateway.stderr).toContain(
       'spec.mcp.targets[0].stdio.env[0].name: LD_PRELOAD would change the programs',
     )
