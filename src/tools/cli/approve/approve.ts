@@ -11,7 +11,7 @@ import {
 } from '../../../../events/index.ts'
 import type { HeldChange } from '../../../control/actors/protected-changes.ts'
 import { newEvent } from '../../../control/log/index.ts'
-import { type ObjectRef, objectText } from '../../../ground/model/names.ts'
+import { type ObjectRef, objectText, parseObjectKey } from '../../../ground/model/names.ts'
 import {
   heldChanges,
   objectsThatWait,
