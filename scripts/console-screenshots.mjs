@@ -1,8 +1,10 @@
 // Takes the pictures of the console in docs/images: the views of a log in which the deletion of a ReferenceGrant
-// breaks a route, and the views of a running gateway. Needs `npm run build` and Chromium on PATH.
+// breaks a route, and the views of a running gateway. With `--review FOLDER`, takes every view of that gateway there
+// instead, in light and dark and at three widths. Needs `npm run build` and Chromium on PATH.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { incidentLog, startPage } from '../test/console/browser.ts'
 import { clientKey, startLiveGateway } from './console/live-gateway.mjs'
 
@@ -91,10 +93,59 @@ async function takeOfGateway() {
   await page.locator('figure canvas').first().waitFor()
   await page.locator('.finding.problem', { hasText: 'payments' }).waitFor()
   await take('live')
+  gateway.holdChange()
+  await show('#/held')
+  await page.getByRole('region', { name: /^Change \d+$/ }).waitFor()
+  await take('held')
   await close()
   await gateway.close()
 }
 
-mkdirSync(folder, { recursive: true })
-await takeOfLog()
-await takeOfGateway()
+/** Every view of a running gateway, for a review by eye. */
+const reviewed = {
+  overview: '#/',
+  topology: '#/topology',
+  requests: '#/requests',
+  timeline: '#/timeline',
+  held: '#/held',
+  try: '#/try',
+  chat: '#/playground?tab=chat',
+  call: '#/playground?tab=tools',
+  masks: '#/playground',
+  models: '#/models',
+  keys: '#/keys',
+  tools: '#/tools',
+  guards: '#/guards',
+  objects: '#/objects',
+  object: '#/object/HTTPRoute/default/shop',
+}
+
+async function review(into) {
+  mkdirSync(into, { recursive: true })
+  const gateway = await startLiveGateway()
+  const { page, show, close } = await startPage(program, gateway.url)
+  await page.locator('.time-bar .source', { hasText: 'live' }).waitFor()
+  gateway.holdChange()
+  await page.getByRole('region', { name: 'Held changes' }).waitFor()
+  for (const [name, hash] of Object.entries(reviewed)) {
+    await show(hash)
+    for (const width of [360, 1280, 2560]) {
+      await page.setViewportSize({ width, height: width === 360 ? 780 : 900 })
+      for (const colorScheme of ['light', 'dark']) {
+        await page.emulateMedia({ colorScheme })
+        // Views load what they show, and charts are drawn again for another width.
+        await page.waitForLoadState('networkidle', { timeout: 2_000 }).catch(() => undefined)
+        await page.screenshot({ path: join(into, `${name}-${width}-${colorScheme}.png`) })
+      }
+    }
+  }
+  await close()
+  await gateway.close()
+}
+
+const { review: into } = parseArgs({ options: { review: { type: 'string' } } }).values
+if (into === undefined) {
+  mkdirSync(folder, { recursive: true })
+  await takeOfLog()
+  await takeOfGateway()
+} else await review(into)

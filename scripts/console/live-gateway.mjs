@@ -1,11 +1,13 @@
 // A gateway with a model, keys, MCP tools, policies and traffic, whose console the pictures of live views show.
 import { hash } from 'node:crypto'
 import { z } from 'zod'
+import { served } from '../../test/run/a2a-rig.ts'
 import { freePort, startGateway } from '../../test/support/gateway.ts'
 import {
   aiBackend,
   gateway,
   httpRoute,
+  manifest,
   mcpBackend,
   policy,
   staticBackend,
@@ -111,6 +113,7 @@ export async function startLiveGateway() {
         apiKeyAuthentication: { configMapSelector: { matchLabels: { 'api-keys': 'models' } } },
       },
     }),
+    ...served('planner', { port: deadPort }),
     mcpBackend('tools', [{ name: 'orders', static: { host: '127.0.0.1', port: tools.port } }]),
     route('tools', '/tools'),
     policy('read-only', 'GatewayBackend/tools', {
@@ -118,7 +121,7 @@ export async function startLiveGateway() {
     }),
   ]
   const consoleArgs = ['--console-address', '127.0.0.1:0', '--console-actions', 'true']
-  const args = [...consoleArgs, '--record', 'all']
+  const args = [...consoleArgs, '--record', 'all', '--change-protection', 'hold']
   const running = await startGateway({ manifests, args })
   await sendTraffic(running, port)
   const url = await waitFor('the URL', () => /^console: (http:\S+)$/m.exec(running.stderr)?.[1])
@@ -127,5 +130,15 @@ export async function startLiveGateway() {
     await Promise.all([upstream.close(), vendor.close(), tools.kill()])
   }
   const send = (path) => running.send(port, { path })
-  return { port, url, send, close }
+  /** A change that would refuse what was recorded, so that the gateway holds it. */
+  const holdChange = () =>
+    running.write(
+      'change.yaml',
+      manifest(
+        policy('closed', 'HTTPRoute/shop', {
+          traffic: { authorization: deny('request.path.startsWith("/shop/items")') },
+        }),
+      ),
+    )
+  return { port, url, send, holdChange, close }
 }

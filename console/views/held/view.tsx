@@ -120,7 +120,7 @@ function Compared({ objects, count }: { objects: readonly WaitingRow[]; count: n
 function HeldChange({ position, since, objects, count, ...judged }: Waits['changes'][number]) {
   const { unmet, groups, sample, rejected } = judged
   return (
-    <section aria-label={`Change ${position}`}>
+    <section class="change" aria-label={`Change ${position}`}>
       <h2>
         Change {position} <span class="quiet">{rejected === undefined ? 'held' : 'rejected'}</span>
       </h2>
