@@ -19,7 +19,11 @@ const checks: HealthCheck[] = blocks
   .map((document) => document.toJS())
   .flatMap(({ spec }) => spec?.healthCheckExprs ?? [])
 
-const condition = (type: string, status = 'True') => ({ type, status })
+const condition = (type: string, status = 'True', observedGeneration = 2) => ({
+  type,
+  status,
+  observedGeneration,
+})
 
 /** The first of the three states whose expression is true, in the order in which Flux checks them. */
 function healthOf(check: HealthCheck, conditions: object[]): string | undefined {
@@ -28,7 +32,10 @@ function healthOf(check: HealthCheck, conditions: object[]): string | undefined 
   return (['inProgress', 'failed', 'current'] as const).find((state) => {
     const compiled = compileCel(check[state])
     if (!compiled.ok) throw new Error(JSON.stringify(compiled))
-    return compiled.value.evaluate(activationOf({ status } as never)) === true
+    return (
+      compiled.value.evaluate(activationOf({ status, metadata: { generation: 2 } } as never)) ===
+      true
+    )
   })
 }
 
@@ -39,6 +46,10 @@ it('tell objects that are held from those that are in force or refused', () => {
     expect(healthOf(check, [condition('Accepted'), condition('Held')])).toBe('inProgress')
     expect(healthOf(check, [condition('Accepted'), condition('Pinned')])).toBe('inProgress')
     expect(healthOf(check, [condition('Accepted', 'False')])).toBe('failed')
+    // Conditions of an earlier generation say nothing about this one, except that it is held.
+    expect(healthOf(check, [condition('Accepted', 'True', 1)])).toBe(undefined)
+    expect(healthOf(check, [condition('Accepted', 'False', 1)])).toBe(undefined)
+    expect(healthOf(check, [condition('Held', 'True', 1)])).toBe('inProgress')
     expect(healthOf(check, [])).toBe(undefined)
   }
 })
