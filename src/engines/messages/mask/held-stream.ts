@@ -70,8 +70,8 @@ export class HeldStream {
     }))
   }
 
-  /** Masks the texts like a stream that is not held. Returns whether anything was masked. */
-  mask(mask: Mask, onMatch?: OnMatch): boolean {
+  /** Masks the texts like a stream that is not held, unless it only counts for an audit. Returns whether anything was masked. */
+  mask(mask: Mask, onMatch?: OnMatch, isAudit = false): boolean {
     let hasMasked = false
     const through =
       (onFound?: OnMatch): TextsMap =>
@@ -81,7 +81,8 @@ export class HeldStream {
         return masked.texts
       }
     // Matches in texts that events repeat are not counted again.
-    this.#load(maskEvents(this.#current(), this.#format, through(onMatch), through()))
+    const masked = maskEvents(this.#current(), this.#format, through(onMatch), through())
+    if (!isAudit) this.#load(masked)
     return hasMasked
   }
 

@@ -14,6 +14,11 @@ export class MatchCounts {
     counts.set(name, (counts.get(name) ?? 0) + 1)
   }
 
+  /** Returns the names of the rules of a mask that have matched. */
+  namesOf(mask: Mask): readonly string[] {
+    return [...(this.#counts.get(mask)?.keys() ?? [])]
+  }
+
   /** Returns what a mask has found; undefined if it has replaced nothing. */
   textOf(mask: Mask): string | undefined {
     const counts = this.#counts.get(mask)

@@ -20,6 +20,10 @@ const maxGuards = 64
 export interface GuardFinding {
   /** Undefined if the guard matched only texts that a response repeats. */
   readonly text: string | undefined
+  /** Names of the rules that matched. */
+  readonly names: readonly string[]
+  /** Set if the message could not be read. */
+  readonly isUnread?: true
 }
 
 export class RegexChain {
@@ -63,7 +67,7 @@ export class RegexChain {
       const counts = matches.flatMap(({ rule, count }): (readonly [string, number])[] =>
         rule === undefined ? [] : [[guard.nameOf(rule), count]],
       )
-      return { text: textOfMatches(counts) }
+      return { text: textOfMatches(counts), names: counts.map(([name]) => name) }
     })
   }
 

@@ -14,14 +14,7 @@ interface Searched {
 }
 
 interface RegexConfig extends Searched {
-  /** The response to the client if the guard rejects a message. */
-  readonly refusal: Refusal
   readonly action: 'Mask' | 'Reject'
-}
-
-interface Refusal {
-  readonly status: number
-  readonly message: string
 }
 
 const rulesOf = ({ matches, builtins }: Searched): MaskRule[] => [
@@ -38,13 +31,11 @@ export function compileGuardMask(searched: Searched): Mask {
 
 export class RegexGuard {
   readonly type = 'regex'
-  readonly refusal: Refusal
   readonly action: 'Mask' | 'Reject'
   readonly #config: RegexConfig
   #mask: Mask | undefined
 
   constructor(config: RegexConfig) {
-    this.refusal = config.refusal
     this.action = config.action
     this.#config = config
   }

@@ -9,6 +9,7 @@ import { type EventEncoder, eventBytes, eventEncoder } from '../framing/encoder.
 import { SseDecoder } from '../framing/sse.ts'
 import { LlmError } from '../llm-error.ts'
 import type { GuardFinding } from '../mask/regex-chain.ts'
+import type { StreamAudits } from '../mask/stream-audits.ts'
 import type { StreamGuard } from '../mask/stream-guard.ts'
 import { type Conversion, type ConversionOptions, errorEvents } from './conversion.ts'
 import { PassingEvents } from './passing-events.ts'
@@ -22,13 +23,19 @@ import {
 } from './pipeline.ts'
 import { clientText } from './provider-error.ts'
 
+/** What audits of a stream need, whatever they belong to. */
+type Audits = Pick<StreamAudits<unknown>, 'push' | 'pushSpan' | 'end'>
+
 interface StreamOptions extends ConversionOptions {
   /** Masks the client's events; undefined if no guard reads them. */
   readonly guard?: StreamGuard | undefined
+  /** Reads the client's events before they are masked; undefined if no audit reads them. */
+  readonly audits?: Audits | undefined
 }
 
 export class ModelResponseStream implements BodyTransform {
   readonly #options: StreamOptions
+  readonly #audits: Audits | undefined
   /** Decodes events, or passes their bytes on if nothing changes them. */
   readonly #source: EventDecoder | PassingEvents
   readonly #conversion: Conversion
@@ -46,6 +53,7 @@ export class ModelResponseStream implements BodyTransform {
   constructor(options: StreamOptions) {
     const { request, guard, eventLimit, onEvent } = options
     this.#options = options
+    this.#audits = options.audits
     this.#conversion = conversionOf(options)
     const { framing = 'sse' } = request
     if (framing !== 'sse') this.#encoder = eventEncoder(framing)
@@ -66,13 +74,17 @@ export class ModelResponseStream implements BodyTransform {
   }
 
   relay(bytes: Buffer, start: number, end: number): OmittedBytes | undefined {
-    return this.#guard === undefined ? this.#relay(bytes, start, end) : undefined
+    if (this.#guard !== undefined) return undefined
+    const omitted = this.#relay(bytes, start, end)
+    if (omitted !== undefined) this.#audits?.pushSpan(bytes, start, omitted, end)
+    return omitted
   }
 
   rewrite(bytes: Buffer, start: number, end: number): ByteSpan | undefined {
     const guard = this.#guard
     const omitted = guard && this.#relay(bytes, start, end)
     if (guard === undefined || omitted === undefined) return undefined
+    this.#audits?.pushSpan(bytes, start, omitted, end)
     try {
       return guard.pushSpan(bytes, start, omitted, end)
     } catch (error) {
@@ -109,6 +121,7 @@ export class ModelResponseStream implements BodyTransform {
   dispose(): void {
     this.isOver = true
     this.#guard?.dispose()
+    this.#audits?.end()
   }
 
   #relay(bytes: Buffer, start: number, end: number): OmittedBytes | undefined {
@@ -151,6 +164,7 @@ export class ModelResponseStream implements BodyTransform {
       this.#abort(error, emit)
     } finally {
       this.#guard?.dispose()
+      this.#audits?.end()
     }
   }
 
@@ -180,11 +194,15 @@ export class ModelResponseStream implements BodyTransform {
     if (events.length === 0) return
     if (this.#encoder === undefined || this.#guard !== undefined) {
       this.#emit(eventBytes(events), emit)
-    } else emit(this.#encoder.encode(events))
+    } else {
+      this.#audits?.push(eventBytes(events))
+      emit(this.#encoder.encode(events))
+    }
   }
 
   /** Sends bytes to the client, through the guards if there are any. */
   #emit(bytes: Uint8Array, emit: (bytes: Uint8Array) => void): void {
+    this.#audits?.push(bytes)
     if (this.#guard === undefined) emit(bytes)
     else this.#emitGuarded(this.#guard.push(bytes), emit)
   }

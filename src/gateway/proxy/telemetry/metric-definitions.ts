@@ -216,6 +216,10 @@ export const metricDefinitions = {
     'Decisions of prompt guards by policy and rule, which is the position in its list, from 0. At most 2,000 combinations.',
     ['policy', 'phase', 'rule', 'guard', 'action'],
   ),
+  guardrail_matches_total: counter(
+    'Decisions of prompt guards by what matched, such as `builtin Email` or a category of a service. `rule` is the position in the list of the policy. At most 2,000 combinations.',
+    ['policy', 'phase', 'rule', 'guard', 'match', 'action'],
+  ),
   model_provider_ejections_total: counter('Ejections of model providers by reason.', [
     'backend',
     'provider',

@@ -45,7 +45,7 @@ function reasonForModel(call: ModelCall): string | undefined {
 /** @throws LlmError 400 if guards cannot read the format of the response that the client asks for */
 export function needGuardable({ policy }: ModelCall, format: ClientFormat, body: JsonObject): void {
   const transcript = transcriptOf(format)
-  if ((policy?.responseGuards.length ?? 0) === 0 || transcript === undefined) return
+  if (policy?.guardsResponses !== true || transcript === undefined) return
   const asked = body.response_format ?? 'json'
   if (transcript.guardable.some((name) => name === asked)) return
   const names = transcript.guardable.join(', ')
@@ -59,8 +59,8 @@ export function sendForm(call: ModelCall, form: FormBody, { body }: OutgoingRequ
   const needed = new Set(settings?.defaults?.map(({ field }) => plainName(field)))
   const isPinned = call.config !== undefined && pinnedModel(call.config) !== undefined
   if (!isPinned && reasonForModel(call) !== undefined) needed.add('model')
-  if ((policy?.responseGuards.length ?? 0) > 0) needed.add('response_format')
-  const isGuarded = (policy?.requestGuards.length ?? 0) > 0
+  if (policy?.guardsResponses === true) needed.add('response_format')
+  const isGuarded = policy?.guardsRequests === true
   const rules = isGuarded || needed.size > 0 ? { needed, isGuarded } : undefined
   form.send(requestBody, body, rules)
 }

@@ -7,6 +7,7 @@ import type { Cost } from '../../../../engines/messages/cost/cost.ts'
 import type { ClientFormat } from '../../../../engines/messages/format.ts'
 import type { RouteType } from '../../../../engines/messages/formats/index.ts'
 import type { JsonObject } from '../../../../engines/messages/json/json.ts'
+import type { StreamAudits } from '../../../../engines/messages/mask/stream-audits.ts'
 import type { FormBody } from '../../../../engines/messages/multipart/form-body.ts'
 import type { ClientBody, RequestBody } from '../../../../engines/messages/request/client-body.ts'
 import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
@@ -26,6 +27,7 @@ import type { AnswerStore } from '../answers/answer-memory.ts'
 import type { AnswerUse } from '../answers/answer-use.ts'
 import type { GuardCheck } from '../guards/guard-call.ts'
 import { AiStep } from '../policy/apply.ts'
+import type { PlacedGuard } from '../policy/bind-guard.ts'
 import type { BackendAiConfig } from '../policy/config.ts'
 import { defaultRouteTypes, type RouteTypes } from '../policy/route-types.ts'
 import type { BatchResults } from './batch-results.ts'
@@ -119,12 +121,20 @@ export class ModelCall {
   answer: AnswerUse | undefined
   /** Judges the response for the cache; undefined if it is not kept. */
   completeness: Completeness | undefined
+  /** The policy whose audits have read the request; undefined before that. */
+  audited: AiStep | undefined
+  /** The guards of the response, after the choice of audits. */
+  sampled:
+    | { readonly policy: AiStep | undefined; readonly guards: readonly PlacedGuard[] }
+    | undefined
   /** Decisions of guards, in order. */
   readonly checks: GuardCheck[] = []
   /** Watches the beginning of the streamed response that is being received; undefined if nothing does. */
   firstEvent: FirstEvent | undefined
   /** The transform of a streamed response; it holds memory of the core. */
   stream: ModelResponseStream | undefined
+  /** The audits of a streamed response; they hold memory of the core. */
+  audits: StreamAudits<PlacedGuard> | undefined
   /** The texts and tool calls of the response; undefined if they are not recorded. */
   output: ModelOutput | undefined
   details: ResponseDetails = noDetails

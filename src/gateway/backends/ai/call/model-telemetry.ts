@@ -38,6 +38,7 @@ export class ModelTelemetry implements BackendTelemetry {
   readonly #saved = new MoneyCounters('model_cache_saved_usd_total')
   readonly #checks: Counts = new Map()
   readonly #ruleChecks = new RuleCounts()
+  readonly #ruleMatches = new RuleCounts()
   readonly #ejections: Counts = new Map()
   readonly #ejected = new Map<string, Ejection>()
   readonly #list: Label[] = []
@@ -79,9 +80,12 @@ export class ModelTelemetry implements BackendTelemetry {
     if (saved !== undefined) this.#saved.add(labels, { status: 'exact', total: saved })
   }
 
-  #countCheck({ phase, guard, action, step, at }: GuardCheck): void {
+  #countCheck({ phase, guard, action, step, at, matches = [] }: GuardCheck): void {
     count(this.#checks, [phase, guard, action])
     this.#ruleChecks.add(step, [phase, `${at}`, guard, action])
+    for (const match of matches) {
+      this.#ruleMatches.add(step, [phase, `${at}`, guard, match, action])
+    }
   }
 
   #countCost(
@@ -123,6 +127,7 @@ export class ModelTelemetry implements BackendTelemetry {
       gen_ai_server_time_per_output_token: this.#perToken.durations(),
       guardrail_checks_total: counts(this.#checks),
       guardrail_rule_checks_total: this.#ruleChecks.series(),
+      guardrail_matches_total: this.#ruleMatches.series(),
       model_provider_ejections_total: counts(this.#ejections),
       model_provider_ejected: this.#ejectedNow(),
     }

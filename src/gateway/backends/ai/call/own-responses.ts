@@ -18,9 +18,10 @@ import {
   type Collection,
   storedCollections,
 } from '../../../../engines/messages/stored/collections.ts'
-import type { RespondVerdict } from '../../../../ground/exchange/exchange.ts'
+import type { FieldPair, RespondVerdict } from '../../../../ground/exchange/exchange.ts'
 import type { ErrorWriter } from '../../../proxy/request/error-response.ts'
-import type { Refusal } from '../policy/config.ts'
+import type { Decision } from '../guards/ask-guard.ts'
+import type { PlacedGuard } from '../policy/bind-guard.ts'
 import type { ErrorFormName, KnownPath } from '../policy/known-paths.ts'
 import type { RouteTypes } from '../policy/route-types.ts'
 import type { StoredPath } from '../policy/stored-paths.ts'
@@ -171,16 +172,21 @@ export function errorWriterAt(types: RouteTypes, path: string): ErrorWriter | un
   }
 }
 
-/** Returns the response of a guard that rejects; `given` by its webhook takes precedence. */
+/** The name of the guard that has refused the request, if its policy shows it. */
+const guardHeader = 'x-sluice-guard'
+
+/** Returns the response of a guard that rejects; `given` by its service takes precedence. */
 export function guardRefusal(
-  { status, message }: Refusal,
-  given?: { readonly status: number | undefined; readonly body: string | undefined },
+  { guard, settings: { refusal, name = guard.type } }: PlacedGuard,
+  given?: Decision<unknown>['given'],
 ): RespondVerdict {
+  const { status, message, showsGuard } = refusal
+  const shown: FieldPair[] = showsGuard === true ? [[guardHeader, name]] : []
   return {
     kind: 'respond',
     status: given?.status ?? status,
     // The same request would be refused again.
-    headers: [['content-type', 'text/plain'], noRetryHeader],
+    headers: [['content-type', 'text/plain'], noRetryHeader, ...shown],
     body: given?.body ?? message,
     reason: 'Guardrail',
   }

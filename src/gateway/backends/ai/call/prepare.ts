@@ -41,7 +41,7 @@ import { ambiguousPath, isProbe, isStoredPath, llmRefusal, pathRefusal } from '.
 import type { ProviderEndpoint } from './provider-endpoint.ts'
 import { readClientBody } from './read-body.ts'
 import { prepareRealtime } from './realtime.ts'
-import { guardRequest } from './request-guards.ts'
+import { auditRequest, guardRequest } from './request-guards.ts'
 import { reserveSpend } from './spend.ts'
 import { prepareStored } from './stored-calls.ts'
 import { openStored, withSeal } from './stored-place.ts'
@@ -185,9 +185,12 @@ function prepareBody(
 
 /** Whether the gateway must read more than a few members of the request. */
 const isReadWhole = (call: ModelCall): boolean =>
-  isGuarded(call) || allowedModelsOf(call) !== undefined
+  isGuarded(call) || hasAuditsOnly(call) || allowedModelsOf(call) !== undefined
 
-const isGuarded = ({ policy }: ModelCall): boolean => (policy?.requestGuards.length ?? 0) > 0
+const isGuarded = ({ policy }: ModelCall): boolean => policy?.guardsRequests === true
+
+const hasAuditsOnly = (call: ModelCall): boolean =>
+  !isGuarded(call) && (call.policy?.requestGuards.length ?? 0) > 0
 
 function outgoingContext(call: ModelCall, { vendor, provider, catalogId }: ProviderEndpoint) {
   const { context, catalog, clientBody } = call
@@ -226,6 +229,8 @@ async function prepareWhole(
   const { path } = context.exchange.request
   needConversation(settled.body, format, path)
   if (isGuarded(call)) needOwnTexts(settled.body, format, path)
+  if (hasAuditsOnly(call)) await auditRequest(call, format, settled.body)
+  if (context.over) return undefined
   const judged = isGuarded(call) ? await guardRequest(call, format, settled) : settled
   if (judged === undefined) return undefined
   if ('kind' in judged) return judged
@@ -281,11 +286,7 @@ function admitUnless(
   // Limits do not apply to token counts: clients use them to stay below the limits.
   const limits = limitedBy(outgoing) ? tokenLimitsOf(exchange) : undefined
   const budgets = limitedBy(outgoing) ? budgetsOf(exchange) : undefined
-  if (
-    limits !== undefined ||
-    budgets !== undefined ||
-    (call.policy?.responseGuards.length ?? 0) > 0
-  ) {
+  if (limits !== undefined || budgets !== undefined || call.policy?.guardsResponses === true) {
     refuseBackground(call, outgoing)
   }
   const spent = limits && checkTokenLimits(exchange, call.isAdmitted)

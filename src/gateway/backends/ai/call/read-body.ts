@@ -37,8 +37,7 @@ function needWhole(body: BufferedBody, limit: number): Uint8Array {
 }
 
 function keepClientBody(call: ModelCall, format: KnownFormat, bytes: Uint8Array): ClientBody {
-  const mayPassOn =
-    (call.policy?.requestGuards.length ?? 0) === 0 && call.policy?.config.prompt === undefined
+  const mayPassOn = call.policy?.guardsRequests !== true && call.policy?.config.prompt === undefined
   const { path, query } = call.context.exchange.request
   const inPath = format.inPath?.(call.path ?? path, query)
   const client = new ClientBody(bufferOf(bytes), mayPassOn ? format : undefined, inPath)

@@ -10,7 +10,6 @@ import {
   utf8Text,
 } from '../../../../engines/messages/json/json.ts'
 import { LlmError } from '../../../../engines/messages/llm-error.ts'
-import { HeldStream } from '../../../../engines/messages/mask/held-stream.ts'
 import { otherResponse } from '../../../../engines/messages/mask/message-forms.ts'
 import { lacksCounts } from '../../../../engines/messages/request/counts/index.ts'
 import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
@@ -46,11 +45,12 @@ import { describeModelCall } from './model-details.ts'
 import { failureFor } from './next-provider.ts'
 import { llmRefusal } from './own-responses.ts'
 import { recorder } from './record-output.ts'
+import { auditWhole, hasAuditsOnly, judgeHeld } from './response-audits.ts'
 import {
   guardError,
-  guardHeld,
   guardResponse,
   holdsResponse,
+  streamAuditsOf,
   streamGuardOf,
 } from './response-guards.ts'
 import {
@@ -158,10 +158,12 @@ function relayStream(received: ReceivedResponse): undefined {
   response.headers.set('content-type', mediaTypes[received.request.framing ?? 'sse'])
   const conversion = conversionOf(received, format)
   const guard = streamGuardOf(call, format, conversion.eventLimit)
+  const audits = streamAuditsOf(call, format, conversion.eventLimit)
   const isGuarded = guard !== undefined
   const onEvent = recorder(call, format)
-  const stream = new ModelResponseStream({ ...conversion, guard, isGuarded, onEvent })
+  const stream = new ModelResponseStream({ ...conversion, guard, isGuarded, audits, onEvent })
   call.stream = stream
+  call.audits = audits
   body.through(stream)
   return undefined
 }
@@ -241,9 +243,14 @@ function replaceDecoded(
   if (typeof seal === 'function' && response.status < 300) {
     return put(received, seal(needObject(utf8Text(bytes))))
   }
-  return format !== undefined && isStream(response, format)
-    ? replaceStream(received, bytes, format)
-    : replaceWhole(received, bufferOf(bytes), wasDecoded)
+  if (format !== undefined && isStream(response, format)) {
+    return replaceStream(received, bytes, format)
+  }
+  const whole = bufferOf(bytes)
+  const replaced = replaceWhole(received, whole, wasDecoded)
+  return hasAuditsOnly(call) && format !== undefined && response.status < 300
+    ? andThen(replaced, auditWhole, call, format, whole)
+    : replaced
 }
 
 /** Whether the response is a file that passes as it comes. */
@@ -264,10 +271,11 @@ async function replaceStream(
     if (call.context.over || failure !== undefined) return failure
   }
   const conversion = { ...conversionOf(received, format), eventLimit: bytes.length }
-  const held = new HeldStream(format, convertEvents(conversion, bytes))
-  const refusal = await guardHeld(call, held)
-  if (call.context.over || refusal !== undefined) return refusal
-  const events = held.release()
+  const converted = convertEvents(conversion, bytes)
+  const held = await judgeHeld(call, format, converted)
+  if (call.context.over) return undefined
+  if (held !== undefined && 'kind' in held) return held
+  const events = held?.release() ?? converted
   const record = recorder(call, format)
   if (record !== undefined) for (const event of events) record(event)
   const framing = request.framing ?? 'sse'
@@ -307,7 +315,7 @@ function replaceWhole(
 }
 
 /** Returns true if guards protect the response. */
-const isProtected = ({ policy }: ModelCall): boolean => (policy?.responseGuards.length ?? 0) > 0
+const isProtected = ({ policy }: ModelCall): boolean => policy?.guardsResponses === true
 
 /** Replaces a response that guards protect. What they cannot read is refused. @throws LlmError 502 */
 async function replaceProtected(received: ReceivedResponse, text: string): Promise<Result> {

@@ -13,21 +13,19 @@ import { requestTexts, withRequestTexts } from '../../../../engines/messages/mas
 import { mapRequestTexts, type TextsMap } from '../../../../engines/messages/mask/texts.ts'
 import type { SettledBody } from '../../../../engines/messages/request/body.ts'
 import type { RespondVerdict } from '../../../../ground/exchange/exchange.ts'
-import { guardFailure } from '../guards/guard-call.ts'
-import type { WebhookGuard } from '../guards/webhook.ts'
-import type { Guard } from '../policy/bind-guard.ts'
+import { askGuard, type Decision } from '../guards/ask-guard.ts'
+import { isRegex, type PlacedGuard, sampled } from '../policy/bind-guard.ts'
 import { recordCheck } from './guard-checks.ts'
 import type { GuardedBody, ModelCall } from './model-call.ts'
 import { guardRefusal } from './own-responses.ts'
 
-/** Runs the guards, of which there is at least one. Returns the guarded body, or the response of a guard that rejects; undefined if the request has ended. */
+/** Runs the guards, of which at least one may act. Returns the guarded body, or the response of a guard that rejects; undefined if the request has ended. */
 export async function guardRequest(
   call: ModelCall,
   format: ClientFormat,
   settled: SettledBody,
 ): Promise<SettledBody | RespondVerdict | undefined> {
-  const { policy, context } = call
-  const guards = policy?.requestGuards ?? []
+  const { policy } = call
   const before = call.guarded
   if (before !== undefined && before.policy === policy && before.format === format) {
     return withGuarded(settled, before)
@@ -36,22 +34,53 @@ export async function guardRequest(
   const problem = format.unguardable?.(settled.body)
   if (problem !== undefined) throw new LlmError(400, problem)
   if (passesAsBytes(call, format, settled)) return settled
-  let body = settled.body
-  for (const [at, guard] of guards.entries()) {
-    const placed = { phase: 'Request', guard, at } as const
-    const outcome = await run(guard, { call, format, body }).catch((error: unknown) => {
+  const judged = await runAll(call, format, settled.body)
+  if (judged === undefined || 'kind' in judged) return judged
+  const changed = judged.body === settled.body ? undefined : judged.body
+  call.guarded = { policy, format, body: changed, isUnambiguous: false }
+  return withGuarded(settled, call.guarded)
+}
+
+/** Lets audits read a request, which passes as it is. They run once per request, unless the policy differs. */
+export async function auditRequest(
+  call: ModelCall,
+  format: ClientFormat,
+  body: JsonObject,
+): Promise<void> {
+  const { policy } = call
+  if (call.audited === policy) return
+  call.audited = policy
+  try {
+    await runAll(call, format, body)
+  } catch (error) {
+    // The request is in a form that guards cannot read.
+    if (!(error instanceof LlmError)) throw error
+    for (const placed of policy?.requestGuards ?? []) {
+      recordCheck(call, placed, 'FailOpen', { detail: 'the request cannot be read' })
+    }
+  }
+}
+
+async function runAll(
+  call: ModelCall,
+  format: ClientFormat,
+  before: JsonObject,
+): Promise<{ readonly body: JsonObject } | RespondVerdict | undefined> {
+  let body = before
+  for (const placed of sampled(call.policy?.requestGuards ?? [])) {
+    const outcome = await run(placed, { call, format, body }).catch((error: unknown) => {
       recordCheck(call, placed, 'Fail')
       throw error
     })
-    if (context.over) return undefined
-    const action = 'kind' in outcome ? 'Reject' : outcome.body === body ? 'Allow' : 'Mask'
-    const detail = recordCheck(call, placed, action, outcome.detail)
-    if ('kind' in outcome) return { ...outcome, ...(detail && { detail }) }
-    body = outcome.body
+    if (call.context.over) return undefined
+    const { action, given } = outcome
+    const text = recordCheck(call, placed, action, outcome)
+    if (action === 'Reject') {
+      return { ...guardRefusal(placed, given), ...(text !== undefined && { detail: text }) }
+    }
+    body = outcome.masked ?? body
   }
-  const changed = body === settled.body ? undefined : body
-  call.guarded = { policy, format, body: changed, isUnambiguous: false }
-  return withGuarded(settled, call.guarded)
+  return { body }
 }
 
 /** Lets a request pass with the client's bytes if no guard finds anything in them. */
@@ -61,9 +90,7 @@ function passesAsBytes(call: ModelCall, format: ClientFormat, settled: SettledBo
   if (policy === undefined || chain === undefined || clientBody === undefined) return false
   if (format.core === undefined || !('bytes' in clientBody)) return false
   if (!chain.isHarmless(clientBody.bytes, format.core)) return false
-  for (const [at, guard] of policy.requestGuards.entries()) {
-    recordCheck(call, { phase: 'Request', guard, at }, 'Allow')
-  }
+  for (const placed of policy.requestGuards) recordCheck(call, placed, 'Allow')
   call.guarded = { policy, format, body: undefined, isUnambiguous: true }
   return true
 }
@@ -88,50 +115,34 @@ interface GuardedRequest {
   readonly body: JsonObject
 }
 
-/** `detail` says what the guard has found. */
-type Outcome = { readonly body: JsonObject; readonly detail?: string } | RespondVerdict
-
-async function run(guard: Guard, request: GuardedRequest): Promise<Outcome> {
-  const { body, call, format } = request
-  if (guard.type === 'regex') {
-    const counts = new MatchCounts()
-    const mask: TextsMap = (texts) => maskTexts(guard.mask, texts, counts.add).texts
-    const masked = mapRequestTexts(body, mask, format.ownTexts)
-    // Matches are counted instead of comparing texts, because a match may equal its replacement.
-    const detail = counts.textOf(guard.mask)
-    if (detail === undefined) return { body: masked }
-    return guard.action === 'Reject'
-      ? { ...guardRefusal(guard.refusal), detail }
-      : { body: masked, detail }
-  }
-  if (guard.type === 'webhook') return askWebhook(guard, request)
-  const isFlagged = await guard.isFlagged(
-    requestTexts(body, format.ownTexts),
-    call.context.exchange,
-  )
-  return isFlagged ? guardRefusal(guard.refusal) : { body }
-}
-
-async function askWebhook(
-  guard: WebhookGuard,
-  { call, format, body }: GuardedRequest,
-): Promise<Outcome> {
-  const texts = requestTexts(body, format.ownTexts)
-  const { headers } = call.context.exchange.request
-  // `forwardHeaderMatches` applies to all headers of the client, credentials included.
-  const all = {
-    getAll: (name: string) => [...call.credentials.getAll(name), ...headers.getAll(name)],
-  }
-  const action = await guard.ask('request', texts, all)
-  switch (action.type) {
-    case 'pass':
-      return { body }
-    case 'reject':
-      return guardRefusal(guard.refusal, action)
-    case 'mask': {
-      const masked = withRequestTexts(body, format, action.texts)
-      if (masked === undefined) throw guardFailure('the mask does not fit the request')
-      return { body: masked }
+async function run(
+  { guard, settings }: PlacedGuard,
+  { body, call, format }: GuardedRequest,
+): Promise<Decision<JsonObject>> {
+  if (!isRegex(guard)) {
+    const { exchange } = call.context
+    const { credentials } = call
+    const { headers } = exchange.request
+    const question = {
+      direction: 'request' as const,
+      texts: requestTexts(body, format.ownTexts),
+      exchange,
+      // `forwardHeaderMatches` applies to all headers of the client, credentials included.
+      headers: { getAll: (name: string) => [...credentials.getAll(name), ...headers.getAll(name)] },
     }
+    return askGuard(guard, settings, question, (texts) => withRequestTexts(body, format, texts))
   }
+  const counts = new MatchCounts()
+  const mask: TextsMap = (texts) => maskTexts(guard.mask, texts, counts.add).texts
+  const masked = mapRequestTexts(body, mask, format.ownTexts)
+  // Matches are counted instead of comparing texts, because a match may equal its replacement.
+  const detail = counts.textOf(guard.mask)
+  const matches = counts.namesOf(guard.mask)
+  if (settings.isAudit === true) {
+    return { action: detail === undefined ? 'Allow' : 'Audit', detail, matches }
+  }
+  if (guard.action === 'Reject' && detail !== undefined) {
+    return { action: 'Reject', detail, matches }
+  }
+  return masked === body ? { action: 'Allow' } : { action: 'Mask', masked, detail, matches }
 }

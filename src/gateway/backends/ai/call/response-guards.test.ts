@@ -5,7 +5,11 @@ import { holdsResponse } from './response-guards.ts'
 
 const callWith = (core: 'Completions' | undefined) =>
   ({
-    policy: { responseGuards: [{ type: 'regex' }], responseChain: {} },
+    policy: {
+      responseGuards: [{ guard: { type: 'regex' }, settings: {} }],
+      responseChain: {},
+      guardsResponses: true,
+    },
     outgoing: { format: { ...completions, core } },
   }) as unknown as ModelCall
 

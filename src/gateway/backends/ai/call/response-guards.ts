@@ -22,24 +22,37 @@ import {
 } from '../../../../engines/messages/mask/repeated-texts.ts'
 import type { RoleText } from '../../../../engines/messages/mask/slot.ts'
 import { responseTexts, withResponseTexts } from '../../../../engines/messages/mask/slots.ts'
+import { StreamAudits } from '../../../../engines/messages/mask/stream-audits.ts'
 import { StreamGuard } from '../../../../engines/messages/mask/stream-guard.ts'
 import { mapResponseTexts, type TextsMap } from '../../../../engines/messages/mask/texts.ts'
-import type { HeaderFields, RespondVerdict } from '../../../../ground/exchange/exchange.ts'
+import type { RespondVerdict } from '../../../../ground/exchange/exchange.ts'
 import { FieldPairs } from '../../../../ground/exchange/memory-message.ts'
-import { type GuardCheck, guardFailure } from '../guards/guard-call.ts'
-import type { WebhookGuard } from '../guards/webhook.ts'
-import type { Guard } from '../policy/bind-guard.ts'
+import { askGuard, type Decision } from '../guards/ask-guard.ts'
+import { isAudit, isRegex, type PlacedGuard, sampled } from '../policy/bind-guard.ts'
 import { recordCheck } from './guard-checks.ts'
 import type { ModelCall } from './model-call.ts'
 import { guardRefusal } from './own-responses.ts'
 
 /** Returns true if the whole response must arrive before the client gets any of it. */
-export function holdsResponse({ policy, outgoing }: ModelCall): boolean {
-  if (policy === undefined || policy.responseGuards.length === 0) return false
-  return policy.responseChain === undefined || outgoing?.format.core === undefined
+export function holdsResponse(call: ModelCall): boolean {
+  const guards = responseGuardsOf(call)
+  const { policy, outgoing } = call
+  if (policy === undefined || guards.length === 0) return false
+  if (outgoing?.format.core === undefined || !guards.every(({ guard }) => isRegex(guard)))
+    return true
+  return policy.guardsResponses && policy.responseChain === undefined
 }
 
-/** Returns the guard of a response that is streamed; undefined if there are no guards. */
+/** Returns the guards of the response that is received: an audit may read only a share of them. */
+export function responseGuardsOf(call: ModelCall): readonly PlacedGuard[] {
+  const { policy } = call
+  if (call.sampled === undefined || call.sampled.policy !== policy) {
+    call.sampled = { policy, guards: sampled(policy?.responseGuards ?? []) }
+  }
+  return call.sampled.guards
+}
+
+/** Returns the guard of a response that is streamed; undefined if no guard masks it. */
 export function streamGuardOf(
   { policy, context }: ModelCall,
   { name, core: format }: ChatFormat,
@@ -51,11 +64,28 @@ export function streamGuardOf(
   return new StreamGuard(policy.responseChain, { format, eventLimit, heldLimit })
 }
 
+/** Returns the audits of a response that is streamed; undefined if there are none. */
+export function streamAuditsOf(
+  call: ModelCall,
+  { core: format }: ChatFormat,
+  eventLimit: number,
+): StreamAudits<PlacedGuard> | undefined {
+  const { policy, context } = call
+  if (policy === undefined || format === undefined) return undefined
+  const audits = responseGuardsOf(call).filter(isAudit)
+  if (audits.length === 0) return undefined
+  const heldLimit = context.exchange.bufferLimit
+  return new StreamAudits(
+    audits.map((placed) => [placed, policy.auditChain(placed)] as const),
+    { format, eventLimit, heldLimit },
+  )
+}
+
 /** The texts of a response, which guards read and change. */
 interface GuardableResponse {
   texts(): readonly RoleText[]
-  /** Masks the texts; returns true if anything was masked. */
-  mask(mask: Mask, onMatch: OnMatch): boolean
+  /** Masks the texts, or only counts matches for an audit; returns true if anything was masked. */
+  mask(mask: Mask, onMatch: OnMatch, isAudit: boolean): boolean
   /** Replaces the texts; returns false if their number differs. */
   replace(texts: readonly RoleText[]): boolean
 }
@@ -77,7 +107,7 @@ export async function guardResponse(
     texts() {
       return [...responseTexts(current, format), ...textOfErrorsBeside(current)]
     },
-    mask(mask, onMatch) {
+    mask(mask, onMatch, isAudit) {
       const before = current
       const map: TextsMap = (texts) => maskTexts(mask, texts).texts
       const counting: TextsMap = (texts) => maskTexts(mask, texts, onMatch).texts
@@ -87,8 +117,9 @@ export async function guardResponse(
         counting,
         format.ownTexts,
       )
-      current = mapErrorsBeside(texts, counting)
-      return current !== before
+      const masked = mapErrorsBeside(texts, counting)
+      if (!isAudit) current = masked
+      return masked !== before
     },
     replace(texts) {
       const shown = guarded.texts()
@@ -119,10 +150,11 @@ export async function guardError(call: ModelCall, error: unknown): Promise<Guard
   let current = error
   const guarded: GuardableResponse = {
     texts: () => textOfEvery(current),
-    mask(mask, onMatch) {
+    mask(mask, onMatch, isAudit) {
       const before = current
-      current = mapEveryOfError(current, (texts) => maskTexts(mask, texts, onMatch).texts)
-      return current !== before
+      const masked = mapEveryOfError(current, (texts) => maskTexts(mask, texts, onMatch).texts)
+      if (!isAudit) current = masked
+      return masked !== before
     },
     replace([text, ...rest]) {
       const [shown] = guarded.texts()
@@ -160,8 +192,10 @@ export async function guardText(
   }
   const refusal = await judge(call, {
     texts: () => current.map((content) => ({ role: 'assistant', content })),
-    mask: (mask, onMatch) =>
-      put(current.map((one) => maskTexts(mask, [one], onMatch).texts[0] ?? '')),
+    mask(mask, onMatch, isAudit) {
+      const masked = current.map((one) => maskTexts(mask, [one], onMatch).texts[0] ?? '')
+      return isAudit ? masked.some((one, at) => one !== current[at]) : put(masked)
+    },
     replace(texts) {
       if (texts.length !== current.length) return false
       put(texts.map(({ content }) => content))
@@ -184,44 +218,38 @@ async function judge(
   call: ModelCall,
   guarded: GuardableResponse,
 ): Promise<RespondVerdict | undefined> {
-  const { context } = call
-  const {
-    headers = call.answer?.hit && new FieldPairs([['content-type', call.answer.hit.contentType]]),
-  } = context.exchange.response ?? {}
-  for (const [at, guard] of call.policy?.responseGuards.entries() ?? []) {
-    const placed = { phase: 'Response', guard, at } as const
-    const counts = new MatchCounts()
-    const outcome =
-      guard.type === 'webhook' && headers !== undefined
-        ? await askWebhook(guard, guarded, headers).catch((error: unknown) => {
-            recordCheck(call, placed, 'Fail')
-            throw error
-          })
-        : mask(guard, guarded, counts)
-    if (context.over) return undefined
-    const action = typeof outcome === 'string' ? outcome : 'Reject'
-    const finding = guard.type === 'regex' ? counts.textOf(guard.mask) : undefined
-    const detail = recordCheck(call, placed, action, finding)
-    if (typeof outcome !== 'string') return { ...outcome, ...(detail && { detail }) }
+  for (const placed of responseGuardsOf(call)) {
+    const decision = await decide(call, placed, guarded).catch((error: unknown) => {
+      recordCheck(call, placed, 'Fail')
+      throw error
+    })
+    if (call.context.over) return undefined
+    const { action, given } = decision
+    const text = recordCheck(call, placed, action, decision)
+    if (action === 'Reject') {
+      return { ...guardRefusal(placed, given), ...(text !== undefined && { detail: text }) }
+    }
   }
   return undefined
 }
 
-type Outcome = Extract<GuardCheck['action'], 'Allow' | 'Mask'> | RespondVerdict
-
-function mask(guard: Guard, guarded: GuardableResponse, counts: MatchCounts): Outcome {
-  if (guard.type !== 'regex') throw guardFailure(`${guard.type} cannot judge responses`)
-  return guarded.mask(guard.mask, counts.add) ? 'Mask' : 'Allow'
-}
-
-async function askWebhook(
-  guard: WebhookGuard,
+/** Masks are put into the response at once. */
+async function decide(
+  { context: { exchange }, answer }: ModelCall,
+  { guard, settings }: PlacedGuard,
   guarded: GuardableResponse,
-  headers: HeaderFields,
-): Promise<Outcome> {
-  const action = await guard.ask('response', guarded.texts(), headers)
-  if (action.type === 'pass') return 'Allow'
-  if (action.type === 'reject') return guardRefusal(guard.refusal, action)
-  if (guarded.replace(action.texts)) return 'Mask'
-  throw guardFailure('the mask has another number of choices than the response')
+): Promise<Decision<true>> {
+  if (isRegex(guard)) {
+    const counts = new MatchCounts()
+    const hasMasked = guarded.mask(guard.mask, counts.add, settings.isAudit === true)
+    const action = settings.isAudit === true ? 'Audit' : 'Mask'
+    const detail = counts.textOf(guard.mask)
+    return { action: hasMasked ? action : 'Allow', detail, matches: counts.namesOf(guard.mask) }
+  }
+  const { hit } = answer ?? {}
+  const headers =
+    exchange.response?.headers ??
+    new FieldPairs(hit === undefined ? [] : [['content-type', hit.contentType]])
+  const question = { direction: 'response' as const, texts: guarded.texts(), exchange, headers }
+  return askGuard(guard, settings, question, (texts) => guarded.replace(texts) || undefined)
 }

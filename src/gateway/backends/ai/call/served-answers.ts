@@ -15,9 +15,9 @@ import type { StoredAnswer } from '../answers/answer-memory.ts'
 import type { ModelCall } from './model-call.ts'
 import { guardHeld, guardResponse } from './response-guards.ts'
 
-/** Whether a service judges responses. */
+/** Whether a service judges responses, and may change them. */
 export const isJudgedByService = ({ policy }: ModelCall): boolean =>
-  policy !== undefined && policy.responseGuards.length > 0 && policy.responseChain === undefined
+  policy?.guardsResponses === true && policy.responseChain === undefined
 
 /** Returns whether guards can judge the stored answer to a request. */
 export const canJudgeAgain = ({ format, isStream, framing = 'sse' }: OutgoingRequest): boolean =>

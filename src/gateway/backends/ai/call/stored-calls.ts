@@ -132,13 +132,13 @@ function openQuery(call: ModelCall): void {
 
 /** @throws LlmError 400 if protections of the route could not see what is sent or stored */
 function needServable(call: ModelCall, { kind, part, id }: StoredPath, method: string): void {
-  const { requestGuards = [], responseGuards = [] } = call.policy ?? {}
+  const { guardsRequests, guardsResponses } = call.policy ?? {}
   const hasItems = part === 'input_items' || part === 'items'
   const what = hasItems ? 'lists of items' : 'files'
-  if (responseGuards.length > 0 && (isContent(part) || hasItems)) {
+  if (guardsResponses === true && (isContent(part) || hasItems)) {
     throw new LlmError(400, `guards of responses cannot read ${what}`)
   }
-  if (requestGuards.length > 0 && method === 'POST' && (kind === 'file' || part === 'items')) {
+  if (guardsRequests === true && method === 'POST' && (kind === 'file' || part === 'items')) {
     throw new LlmError(400, `guards of requests cannot read ${what}`)
   }
   if ((kind === 'batch' || kind === 'message-batch') && id === undefined) needNoRules(call)
@@ -150,8 +150,7 @@ function needNoRules(call: ModelCall): void {
   const { policy, context, provider, backend } = call
   const { exchange } = context
   const { overrides, defaults, prompt } = policy?.config ?? {}
-  const { requestGuards = [], responseGuards = [] } = policy ?? {}
-  const isGuarded = requestGuards.length + responseGuards.length > 0
+  const isGuarded = policy?.guardsRequests === true || policy?.guardsResponses === true
   const isPinned = provider !== undefined && pinnedModel(provider.provider.config) !== undefined
   const rule = [
     ['guards', isGuarded],
@@ -203,6 +202,6 @@ function openBatch(body: JsonObject, ids: RequestIds): JsonObject {
 
 /** @throws LlmError 400 if guards would have to read the first items of a conversation */
 function needNoTexts({ policy }: ModelCall, body: JsonObject): void {
-  if ((policy?.requestGuards.length ?? 0) === 0 || field(body, 'items') == null) return
+  if (policy?.guardsRequests !== true || field(body, 'items') == null) return
   throw new LlmError(400, 'guards of requests cannot read items of conversations')
 }

@@ -1,7 +1,11 @@
 /** The moderation guard: the endpoint of vendor A decides whether a text is flagged. */
 
-import { booleanAt, field, parseDecision } from '../../../../engines/messages/json/json.ts'
-import type { RoleText } from '../../../../engines/messages/mask/slot.ts'
+import {
+  booleanAt,
+  listAt,
+  objectAt,
+  parseDecision,
+} from '../../../../engines/messages/json/json.ts'
 import type { ConnectionSettings } from '../../../../ground/exchange/connection.ts'
 import { CopiedExchange } from '../../../../ground/exchange/derived.ts'
 import type { Callouts, Exchange, RequestHead } from '../../../../ground/exchange/exchange.ts'
@@ -9,16 +13,16 @@ import { Extensions } from '../../../../ground/exchange/extensions.ts'
 import { FieldPairs, MemoryBody } from '../../../../ground/exchange/memory-message.ts'
 import { machineTls } from '../../../policies/backend-simple/tls/machine-tls.ts'
 import type { Step } from '../../../policies/define.ts'
-import type { ModerationConfig, Refusal } from '../policy/config.ts'
-import { bytesOf, callGuard, guardFailure, jsonType } from './guard-call.ts'
+import type { ModerationConfig } from '../policy/config.ts'
+import type { Answer, AskingGuard, Question } from './ask-guard.ts'
+import { bytesOf, callGuard, guardFailure, jsonType, ruleNames } from './guard-call.ts'
 
 const host = 'api.openai.com'
 const path = '/v1/moderations'
 const defaultModel = 'omni-moderation-latest'
 
-export class ModerationGuard {
+export class ModerationGuard implements AskingGuard {
   readonly type = 'moderation'
-  readonly refusal: Refusal
   readonly #model: string
   readonly #steps: readonly Step[]
   readonly #callouts: Callouts
@@ -26,19 +30,18 @@ export class ModerationGuard {
 
   /** `steps` are the policies of the connection, which add credentials or sign the call. */
   constructor(
-    { refusal, model = defaultModel }: ModerationConfig,
+    { model = defaultModel }: ModerationConfig,
     steps: readonly Step[],
     callouts: Callouts,
   ) {
-    this.refusal = refusal
     this.#model = model
     this.#steps = steps
     this.#callouts = callouts
   }
 
-  /** Returns true if one of the texts is flagged. @throws GatewayError prompt_guard_failed */
-  async isFlagged(texts: readonly RoleText[], exchange: Exchange): Promise<boolean> {
-    if (texts.length === 0) return false
+  /** Rejects if one of the texts is flagged. @throws GatewayError prompt_guard_failed */
+  async ask({ texts, exchange }: Question): Promise<Answer> {
+    if (texts.length === 0) return { type: 'pass' }
     const input = texts.map(({ content }) => content)
     const body = bytesOf({ input, model: this.#model })
     const call = new ModerationExchange(exchange, body)
@@ -54,7 +57,7 @@ export class ModerationGuard {
       headers: [...call.request.headers.entries()],
       body,
     })
-    return isFlagged(text)
+    return answerOf(text)
   }
 
   /** Creates the settings at the first call, because reading the machine's CA certificates takes time. */
@@ -70,13 +73,18 @@ export class ModerationGuard {
   dispose(): void {}
 }
 
-function isFlagged(text: string): boolean {
-  const results = field(parseDecision(text), 'results')
-  const flags = Array.isArray(results) ? results.map((result) => booleanAt(result, 'flagged')) : []
+function answerOf(text: string): Answer {
+  const results = listAt(parseDecision(text), 'results')
+  const flags = results.map((result) => booleanAt(result, 'flagged'))
   if (flags.length === 0 || flags.includes(undefined)) {
     throw guardFailure('the response of the moderation endpoint has no results')
   }
-  return flags.includes(true)
+  if (!flags.includes(true)) return { type: 'pass' }
+  const flagged = results.flatMap((result) => {
+    const categories = objectAt(result, 'categories') ?? {}
+    return Object.keys(categories).filter((name) => categories[name] === true)
+  })
+  return { type: 'reject', matches: ruleNames(flagged) }
 }
 
 /** The exchange that the policies of the connection process: the call to the moderation endpoint. */

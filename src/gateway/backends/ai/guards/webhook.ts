@@ -11,44 +11,26 @@ import {
   stringAt,
 } from '../../../../engines/messages/json/json.ts'
 import type { RoleText } from '../../../../engines/messages/mask/slot.ts'
-import type { Callouts, CalloutTarget, HeaderFields } from '../../../../ground/exchange/exchange.ts'
-import type { HeaderForward, Refusal, WebhookConfig } from '../policy/config.ts'
+import type { Callouts, CalloutTarget } from '../../../../ground/exchange/exchange.ts'
+import type { HeaderForward, WebhookConfig } from '../policy/config.ts'
+import type { Answer, AskingGuard, Direction, Question } from './ask-guard.ts'
 import { bytesOf, callGuard, guardFailure, jsonType } from './guard-call.ts'
 
-type WebhookAction =
-  | { readonly type: 'pass' }
-  /** Fields that are undefined are taken from the guard's `response`. */
-  | {
-      readonly type: 'reject'
-      readonly status: number | undefined
-      readonly body: string | undefined
-    }
-  | { readonly type: 'mask'; readonly texts: readonly RoleText[] }
-
-type Direction = 'request' | 'response'
-type ReadableFields = Pick<HeaderFields, 'getAll'>
-
-export class WebhookGuard {
+export class WebhookGuard implements AskingGuard {
   readonly type = 'webhook'
-  readonly refusal: Refusal
   readonly #target: CalloutTarget
   readonly #forwarder: HeaderForwarder
   readonly #callouts: Callouts
 
-  constructor({ refusal, target, forward }: WebhookConfig, callouts: Callouts) {
+  constructor({ target, forward }: WebhookConfig, callouts: Callouts) {
     if (target.type === 'invalid') throw new Error(target.message)
-    this.refusal = refusal
     this.#target = target
     this.#forwarder = new HeaderForwarder(forward)
     this.#callouts = callouts
   }
 
-  /** `headers` are those of the request or response. @throws GatewayError prompt_guard_failed */
-  async ask(
-    direction: Direction,
-    texts: readonly RoleText[],
-    headers: ReadableFields,
-  ): Promise<WebhookAction> {
+  /** @throws GatewayError prompt_guard_failed */
+  async ask({ direction, texts, headers }: Question): Promise<Answer> {
     const text = await callGuard(this.#callouts, {
       target: this.#target,
       path: `/${direction}`,
@@ -78,7 +60,7 @@ const actionNames = ['body', 'reason', 'status_code'] as const
  * Returns undefined if the response is none of the three actions, exactly: a response that the gateway only partly
  * understands could be a refusal. Null counts as absent.
  */
-function readAction(text: string, direction: Direction): WebhookAction | undefined {
+function readAction(text: string, direction: Direction): Answer | undefined {
   const decision = parseDecision(text)
   const action = field(decision, 'action')
   if (!hasOnly(decision, ['action']) || !hasOnly(action, actionNames)) return undefined
@@ -98,7 +80,7 @@ function hasOnly(value: unknown, names: readonly string[]): value is JsonObject 
 }
 
 /** Returns undefined if a text is missing; a missing role becomes empty. */
-function readMask(body: JsonObject, direction: Direction): WebhookAction | undefined {
+function readMask(body: JsonObject, direction: Direction): Answer | undefined {
   const list = field(body, direction === 'request' ? 'messages' : 'choices')
   if (!Array.isArray(list)) return undefined
   const texts: RoleText[] = []
@@ -125,7 +107,7 @@ class HeaderForwarder {
     for (const { type, value } of this.#forward) if (type !== 'Exact') this.#pattern(value)
   }
 
-  pick(headers: ReadableFields): (readonly [string, string])[] {
+  pick(headers: Question['headers']): (readonly [string, string])[] {
     const picked = new Set<string>()
     return this.#forward.flatMap(({ name, type, value: wanted }) => {
       const values = headers.getAll(name)

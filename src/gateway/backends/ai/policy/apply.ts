@@ -1,12 +1,12 @@
 /** Applies `backend.ai` to requests; compiles its guards and route types. */
 
 import { hash } from 'node:crypto'
-import { chainOf, type RegexChain } from '../../../../engines/messages/mask/regex-chain.ts'
+import { chainOf, RegexChain } from '../../../../engines/messages/mask/regex-chain.ts'
 import { canonicalJson } from '../../../../ground/base/canonical.ts'
 import type { ConnectionSettings } from '../../../../ground/exchange/connection.ts'
 import type { PolicyApply, Step } from '../../../policies/define.ts'
-import { bindGuard, type Guard, type GuardServices } from './bind-guard.ts'
-import { type BackendAiConfig, type GuardConfig, shape } from './config.ts'
+import { bindGuards, type GuardServices, isAudit, isRegex, type PlacedGuard } from './bind-guard.ts'
+import { type BackendAiConfig, shape } from './config.ts'
 import { RouteTypes } from './route-types.ts'
 
 /**
@@ -21,11 +21,17 @@ export class AiStep implements Step {
   /** For requests whose model is settled before a provider is chosen. */
   readonly configWithoutAliases: BackendAiConfig
   readonly routeTypes: RouteTypes
-  readonly requestGuards: readonly Guard[]
-  readonly responseGuards: readonly Guard[]
-  /** The guards for messages as bytes; undefined if a guard needs parsed messages, or if there are none. */
+  /** All guards in order, audits included. */
+  readonly requestGuards: readonly PlacedGuard[]
+  readonly responseGuards: readonly PlacedGuard[]
+  /** Whether a guard may mask or reject messages. */
+  readonly guardsRequests: boolean
+  readonly guardsResponses: boolean
+  /** The guards for requests as bytes, audits included; undefined if a guard needs parsed messages, or if there are none. */
   readonly requestChain: RegexChain | undefined
+  /** The guards that mask streams as bytes; undefined if one of them needs parsed messages, or if there are none. */
   readonly responseChain: RegexChain | undefined
+  readonly #auditChains = new Map<PlacedGuard, RegexChain>()
   #fingerprint: string | undefined
   #users = 0
   #isReplaced = false
@@ -36,11 +42,23 @@ export class AiStep implements Step {
     const { modelAliases, ...others } = config
     this.configWithoutAliases = modelAliases === undefined ? config : others
     this.routeTypes = new RouteTypes(config.routes)
-    const bind = (guard: GuardConfig) => bindGuard(guard, services)
-    this.requestGuards = config.requestGuards.map(bind)
-    this.responseGuards = config.responseGuards.map(bind)
-    this.requestChain = chainOf(this.requestGuards)
-    this.responseChain = chainOf(this.responseGuards)
+    this.requestGuards = bindGuards(config.requestGuards, 'Request', services)
+    this.responseGuards = bindGuards(config.responseGuards, 'Response', services)
+    const acting = this.responseGuards.filter((placed) => !isAudit(placed))
+    this.guardsRequests = !this.requestGuards.every(isAudit)
+    this.guardsResponses = acting.length > 0
+    this.requestChain = chainOf(this.requestGuards.map(({ guard }) => guard))
+    this.responseChain = chainOf(acting.map(({ guard }) => guard))
+  }
+
+  /** The chain that reads streams for an audit: the guards before it that mask, and then the audit. */
+  auditChain(audit: PlacedGuard): RegexChain {
+    const known = this.#auditChains.get(audit)
+    if (known !== undefined) return known
+    const before = this.responseGuards.filter((one) => one.at < audit.at && !isAudit(one))
+    const chain = new RegexChain([...before, audit].map(({ guard }) => guard).filter(isRegex))
+    this.#auditChains.set(audit, chain)
+    return chain
   }
 
   /** Digest of all settings, guards included. */
@@ -63,7 +81,8 @@ export class AiStep implements Step {
   dispose(): void {
     this.#isReplaced = true
     if (this.#users > 0) return
-    for (const guard of [...this.requestGuards, ...this.responseGuards]) guard.dispose()
+    for (const { guard } of [...this.requestGuards, ...this.responseGuards]) guard.dispose()
+    for (const chain of this.#auditChains.values()) chain.dispose()
     this.requestChain?.dispose()
     this.responseChain?.dispose()
   }

@@ -7,11 +7,25 @@ import httpApply from '../../../policies/backend-simple/http/apply.ts'
 import tcpApply from '../../../policies/backend-simple/tcp/apply.ts'
 import tlsApply from '../../../policies/backend-simple/tls/apply.ts'
 import type { PolicyApply } from '../../../policies/define.ts'
+import type { AskingGuard } from '../guards/ask-guard.ts'
+import type { GuardAction } from '../guards/guard-call.ts'
 import { ModerationGuard } from '../guards/moderation.ts'
 import { WebhookGuard } from '../guards/webhook.ts'
-import type { GuardConfig } from './config.ts'
+import type { GuardConfig, GuardSettings } from './config.ts'
 
-export type Guard = RegexGuard | WebhookGuard | ModerationGuard
+export type Guard = RegexGuard | AskingGuard
+
+export const isRegex = (guard: Guard): guard is RegexGuard => guard.type === 'regex'
+
+/** A guard of a policy, and its position in the list of its phase. */
+export interface PlacedGuard {
+  readonly phase: 'Request' | 'Response'
+  readonly at: number
+  readonly guard: Guard
+  readonly settings: GuardSettings
+}
+
+export const isAudit = ({ settings }: PlacedGuard): boolean => settings.isAudit === true
 
 /** Dependencies of guards that call other services. */
 export interface GuardServices {
@@ -27,8 +41,21 @@ const simpleAppliers: Readonly<Record<string, Pick<PolicyApply<never>, 'bind'>>>
   auth: authApply,
 }
 
-/** @throws Error if a secret has not arrived. */
-export function bindGuard(guard: GuardConfig, { callouts, secrets, host }: GuardServices): Guard {
+/** Binds the guards of one phase. @throws Error if a secret has not arrived. */
+export const bindGuards = (
+  configs: readonly GuardConfig[],
+  phase: PlacedGuard['phase'],
+  services: GuardServices,
+): PlacedGuard[] =>
+  configs.map((settings, at) => ({ phase, at, guard: bindGuard(settings, services), settings }))
+
+/** Returns the guards for one message: an audit may read only a share of them. */
+export function sampled(guards: readonly PlacedGuard[]): readonly PlacedGuard[] {
+  if (guards.every(({ settings }) => settings.percent === undefined)) return guards
+  return guards.filter(({ settings: { percent = 100 } }) => Math.random() * 100 < percent)
+}
+
+function bindGuard(guard: GuardConfig, { callouts, secrets, host }: GuardServices): Guard {
   switch (guard.type) {
     case 'regex':
       return new RegexGuard(guard)
@@ -42,4 +69,15 @@ export function bindGuard(guard: GuardConfig, { callouts, secrets, host }: Guard
       return new ModerationGuard(guard, steps, callouts)
     }
   }
+}
+
+/** Returns the text of a record, such as `request guard 0 (regex): Mask, 1 match of builtin Email`. */
+export function checkText(
+  { phase, guard, at, settings }: PlacedGuard,
+  action: GuardAction,
+  finding: string | undefined,
+): string {
+  const named = settings.name === undefined ? guard.type : `${settings.name}, ${guard.type}`
+  const text = `${phase.toLowerCase()} guard ${at} (${named}): ${action}`
+  return finding === undefined ? text : `${text}, ${finding}`
 }

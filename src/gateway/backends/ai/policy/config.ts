@@ -47,12 +47,38 @@ export type CacheConfig = Infer<typeof cache>
 export type GuardConfig = RegexConfig | WebhookConfig | ModerationConfig
 
 /** The response to the client if a guard rejects a message. */
-const refusal = record({ status: integer(200, 599), message: text })
+const refusal = record({
+  status: integer(200, 599),
+  message: text,
+  /** Whether the client gets the name of the guard in a header. */
+  showsGuard: optional(flag),
+})
 export type Refusal = Infer<typeof refusal>
+
+/** The settings of every guard. */
+const settings = {
+  refusal,
+  /** Name in records, metrics and, if configured, in the header of a refusal. */
+  name: optional(text),
+  /** Whether the guard only reports what it would have done. */
+  isAudit: optional(flag),
+  /** Whether messages pass if the guard fails. */
+  failsOpen: optional(flag),
+  /** Percentage of the messages that an audit reads; all if omitted. */
+  percent: optional(integer(1, 100)),
+} as const
+
+export interface GuardSettings {
+  readonly refusal: Refusal
+  readonly name?: string | undefined
+  readonly isAudit?: boolean | undefined
+  readonly failsOpen?: boolean | undefined
+  readonly percent?: number | undefined
+}
 
 const regex = record({
   type: choice('regex'),
-  refusal,
+  ...settings,
   matches: list(text),
   builtins: list(choice('Ssn', 'CreditCard', 'PhoneNumber', 'Email', 'CaSin')),
   action: choice('Mask', 'Reject'),
@@ -69,15 +95,14 @@ export type HeaderForward = Infer<typeof headerForward>
 
 const webhook = record({
   type: choice('webhook'),
-  refusal,
+  ...settings,
   target: directTarget,
   forward: list(headerForward),
 })
 export type WebhookConfig = Infer<typeof webhook>
 
-export interface ModerationConfig {
+export interface ModerationConfig extends GuardSettings {
   readonly type: 'moderation'
-  readonly refusal: Refusal
   readonly model?: string
   /** Compiled policies of the connection, by their fields in `backend`. */
   readonly policies: readonly Connection[]
@@ -93,7 +118,7 @@ const connection = (field: string, config: Shape<unknown>): Shape<Connection> =>
 
 const moderation = record<ModerationConfig>({
   type: choice('moderation'),
-  refusal,
+  ...settings,
   model: optional(text),
   policies: list(
     union<'field', Connection>('field', {

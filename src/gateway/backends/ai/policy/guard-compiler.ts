@@ -8,7 +8,7 @@ import { compile as compileHttp } from '../../../policies/backend-simple/http/in
 import { compile as compileTcp } from '../../../policies/backend-simple/tcp/index.ts'
 import { compile as compileTls } from '../../../policies/backend-simple/tls/index.ts'
 import type { Compiled, PolicyProblem } from '../../../policies/define.ts'
-import type { GuardConfig } from './config.ts'
+import type { GuardConfig, GuardSettings } from './config.ts'
 import type { BackendAiSpec } from './schema.ts'
 
 /** A request guard; response guards have the same fields, except for moderation. */
@@ -49,18 +49,36 @@ export class GuardCompiler {
 
   /** Returns nothing if the service of the guard does not exist. */
   #compile(guard: GuardSpec, list: 'request' | 'response', at: number): GuardConfig[] {
-    const { response, regex, webhook, vendorAModeration } = guard
+    const { regex, webhook, vendorAModeration } = guard
     const path = `promptGuard.${list}[${at}]`
-    const message = `The ${list} was rejected due to inappropriate content`
-    const refusal = {
-      status: response?.statusCode ?? 403,
-      message: response?.message ?? message,
-    }
     const compiled =
       (regex && this.#regex(regex, `${path}.regex`, this.#mayStream && list === 'response')) ??
       (webhook && this.#webhook(webhook, `${path}.webhook`)) ??
       (vendorAModeration && this.#moderation(vendorAModeration, `${path}.vendorAModeration`))
-    return compiled === undefined ? [] : [{ ...compiled, refusal }]
+    return compiled === undefined ? [] : [{ ...compiled, ...this.#settings(guard, list, path) }]
+  }
+
+  #settings(
+    { response, name, percent, regex, webhook, vendorAModeration }: GuardSpec,
+    list: 'request' | 'response',
+    path: string,
+  ): GuardSettings {
+    const service = webhook ?? vendorAModeration
+    const isAudit = (regex ?? service)?.action === 'Audit'
+    if (percent !== undefined && !isAudit) {
+      this.#refuse(`${path}.percent`, 'is only for action Audit: other guards read every message')
+    }
+    const refusal = {
+      status: response?.statusCode ?? 403,
+      message: response?.message ?? `The ${list} was rejected due to inappropriate content`,
+      ...(response?.showGuard === true && { showsGuard: true }),
+    }
+    return {
+      refusal,
+      ...(name !== undefined && { name }),
+      ...(isAudit && { isAudit, ...(percent !== undefined && { percent }) }),
+      ...(service?.failureMode === 'FailOpen' && { failsOpen: true }),
+    }
   }
 
   /** Compiles a regex guard. Matches in responses that may be streamed are always masked. */
@@ -81,7 +99,8 @@ export class GuardCompiler {
     if (matches.length + builtins.length === 0) {
       this.remark(path, 'has neither matches nor builtins: it finds nothing')
     }
-    return { type: 'regex', matches, builtins, action: isStreamed ? 'Mask' : action } as const
+    const rejects = action === 'Reject' && !isStreamed
+    return { type: 'regex', matches, builtins, action: rejects ? 'Reject' : 'Mask' } as const
   }
 
   #webhook({ backendRef, forwardHeaderMatches = [] }: WebhookSpec, path: string) {

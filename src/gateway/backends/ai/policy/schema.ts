@@ -82,8 +82,12 @@ const customResponse = object(
       'Body. Default: The request was rejected due to inappropriate content; for response guards, The response was rejected due to inappropriate content.',
     ),
     statusCode: optional(integer({ min: 200, max: 599 }), { doc: 'Status code.', default: 403 }),
+    showGuard: optional(boolean(), {
+      doc: 'Adds the header x-sluice-guard with the name of the guard.',
+      default: false,
+    }),
   },
-  { rules: [atLeastOneOf('message', 'statusCode')] },
+  { rules: [atLeastOneOf('message', 'statusCode', 'showGuard')] },
 )
 
 const regex = object('Regex', {
@@ -105,10 +109,29 @@ const regex = object('Regex', {
     choice('Action', {
       Mask: 'what matches is masked',
       Reject: 'a request that matches is refused; a response is masked in any case',
+      Audit: 'nothing; matches are only recorded',
     }),
     { doc: 'What happens to a match.', default: 'Mask' },
   ),
 })
+
+/** What every guard that asks a service has. */
+const serviceActions = {
+  action: optional(
+    choice('GuardServiceAction', {
+      Reject: 'the answer of the service applies',
+      Audit: 'nothing; the answer is only recorded',
+    }),
+    { doc: 'What happens after the answer.', default: 'Reject' },
+  ),
+  failureMode: optional(
+    choice('GuardFailureMode', {
+      FailClosed: 'the message is refused with 503',
+      FailOpen: 'the message passes, which is recorded',
+    }),
+    { doc: 'What happens if the service fails.', default: 'FailClosed' },
+  ),
+} as const
 
 const webhook = object('Webhook', {
   backendRef: required(backendObjectReference, 'Service or GatewayBackend that decides.'),
@@ -116,19 +139,29 @@ const webhook = object('Webhook', {
     list(httpHeaderMatch, { max: 64 }),
     'Headers that are sent to the webhook: those of the request for request guards, of the response for response guards. If not set, none are sent.',
   ),
+  ...serviceActions,
 })
 
 const moderation = object('VendorAModeration', {
   model: optional(text({ max: 1024 }), 'Moderation model.'),
   policies: optional(backendSimple, 'Settings of the connection to the moderation endpoint.'),
+  ...serviceActions,
 })
 
-const response = optional(customResponse, 'Response to refused requests.')
+/** What every guard has. */
+const common = {
+  name: optional(shortString, 'Name in records and in the header of a refusal.'),
+  percent: optional(
+    integer({ min: 1, max: 100 }),
+    'Percentage of the messages that an audit reads; all if not set.',
+  ),
+  response: optional(customResponse, 'Response to refused requests.'),
+} as const
 
 const requestGuard = object(
   'PromptguardRequest',
   {
-    response,
+    ...common,
     regex: optional(regex, 'Finds patterns, and masks or refuses what matches.'),
     webhook: optional(webhook, 'Asks a service.'),
     vendorAModeration: optional(moderation, 'Asks the moderation endpoint of vendorA.'),
@@ -139,7 +172,7 @@ const requestGuard = object(
 const responseGuard = object(
   'PromptguardResponse',
   {
-    response,
+    ...common,
     regex: optional(regex, 'Finds patterns and masks what matches.'),
     webhook: optional(webhook, 'Asks a service.'),
   },

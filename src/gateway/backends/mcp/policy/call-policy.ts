@@ -4,8 +4,7 @@ import type { PolicyHost, RateBucket } from '../../../../ground/exchange/rate-li
 import { GlobalLimits } from '../../../policies/rate-limit/global.ts'
 import { LocalLimits } from '../../../policies/rate-limit/local.ts'
 import { Expression } from '../../../variables/index.ts'
-import { bindGuard, type Guard } from '../../ai/policy/bind-guard.ts'
-import type { GuardConfig } from '../../ai/policy/config.ts'
+import { bindGuards, isAudit, isRegex, type PlacedGuard } from '../../ai/policy/bind-guard.ts'
 import type { CallsConfig } from './calls-config.ts'
 import { Processor } from './processor.ts'
 import { RepeatedCalls } from './repeated-calls.ts'
@@ -13,8 +12,8 @@ import { ToolScan } from './tool-scan.ts'
 
 export class CallPolicy {
   readonly config: CallsConfig
-  readonly requestGuards: readonly Guard[]
-  readonly responseGuards: readonly Guard[]
+  readonly requestGuards: readonly PlacedGuard[]
+  readonly responseGuards: readonly PlacedGuard[]
   readonly processors: readonly Processor[]
   /** Equal for policies with the same processors. */
   readonly processorKey: string
@@ -31,11 +30,11 @@ export class CallPolicy {
   /** @throws Error if a secret has not arrived. */
   constructor(config: CallsConfig, callouts: Callouts, secrets: SecretValues, host: PolicyHost) {
     const { limits, repeats, approval, toolGuard } = config
-    const bind = (guard: GuardConfig) => bindGuard(guard, { callouts, secrets, host })
+    const services = { callouts, secrets, host }
     this.config = config
     this.callouts = callouts
-    this.requestGuards = config.requestGuards.map(bind)
-    this.responseGuards = config.responseGuards.map(bind)
+    this.requestGuards = bindGuards(config.requestGuards, 'Request', services)
+    this.responseGuards = bindGuards(config.responseGuards, 'Response', services)
     this.processors = (config.processors ?? []).map((one) => new Processor(one, callouts))
     this.processorKey = JSON.stringify(config.processors)
     this.scan = toolGuard && new ToolScan(toolGuard)
@@ -50,7 +49,7 @@ export class CallPolicy {
   /** Whether responses may not reach clients as they are, so that clients cannot resume them. */
   get changesResults(): boolean {
     return (
-      this.responseGuards.length > 0 ||
+      !this.responseGuards.every(isAudit) ||
       this.config.maxResultBytes !== undefined ||
       this.processors.some(({ checksResponses }) => checksResponses)
     )
@@ -59,7 +58,7 @@ export class CallPolicy {
   /** Whether log messages and progress, which cannot wait for a service, are withheld. */
   get withholdsProgress(): boolean {
     return (
-      this.responseGuards.some(({ type }) => type !== 'regex') ||
+      this.responseGuards.some((placed) => !isAudit(placed) && !isRegex(placed.guard)) ||
       this.processors.some((one) => one.checks('tools/call', 'Response'))
     )
   }
@@ -72,7 +71,7 @@ export class CallPolicy {
   }
 
   dispose(): void {
-    for (const guard of [...this.requestGuards, ...this.responseGuards]) guard.dispose()
+    for (const { guard } of [...this.requestGuards, ...this.responseGuards]) guard.dispose()
     this.scan?.dispose()
   }
 }

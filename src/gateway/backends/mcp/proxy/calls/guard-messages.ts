@@ -1,5 +1,5 @@
 /** Applies the guards of a target to its messages. */
-import type { Guard } from '../../../ai/policy/bind-guard.ts'
+import type { PlacedGuard } from '../../../ai/policy/bind-guard.ts'
 import {
   type McpMessage,
   type McpRequest,
@@ -21,7 +21,7 @@ import { maskNow, runGuards } from './run-guards.ts'
 export async function guardResponse(
   { exchange, era }: Upstreams,
   entry: McpTargetEntry,
-  guards: readonly Guard[],
+  guards: readonly PlacedGuard[],
   request: McpRequest,
   received: ReceivedResponse,
   note: (text: string) => void,

@@ -1,10 +1,11 @@
 /** Runs the guards of calls in order; each sees the texts as the previous one left them. */
 import { MatchCounts } from '../../../../../engines/messages/mask/match-counts.ts'
 import { maskTexts } from '../../../../../engines/messages/mask/parts-masker.ts'
+import type { RegexGuard } from '../../../../../engines/messages/mask/regex-guard.ts'
 import { GatewayError } from '../../../../../ground/errors/index.ts'
 import type { Exchange } from '../../../../../ground/exchange/exchange.ts'
-import { guardFailure } from '../../../ai/guards/guard-call.ts'
-import type { Guard } from '../../../ai/policy/bind-guard.ts'
+import { askGuard, type Decision, type Direction } from '../../../ai/guards/ask-guard.ts'
+import { checkText, isRegex, type PlacedGuard, sampled } from '../../../ai/policy/bind-guard.ts'
 import type { McpGuardCheck } from '../exchange/guard-checks.ts'
 import type { TextGroup } from './guarded-texts.ts'
 
@@ -18,11 +19,9 @@ interface GuardOutcome {
   readonly checks: readonly McpGuardCheck[]
 }
 
-type Direction = 'request' | 'response'
-
-/** Never rejects: a guard that fails refuses the message. */
+/** Never rejects: a guard that fails refuses the message, unless its policy says otherwise. */
 export async function runGuards(
-  guards: readonly Guard[],
+  guards: readonly PlacedGuard[],
   groups: readonly TextGroup[],
   direction: Direction,
   exchange: Exchange,
@@ -31,88 +30,52 @@ export async function runGuards(
   const before = groups.flat().map(({ value }) => value)
   const findings: string[] = []
   const checks: McpGuardCheck[] = []
-  const phase = direction === 'request' ? 'Request' : 'Response'
   let texts: readonly string[] = before
-  for (const [at, guard] of guards.entries()) {
-    const decision = await decide(guard, texts, sizes, direction, exchange)
-    const { action, found, refusal } = decision
-    checks.push({ phase, guard: guard.type, rule: at, action })
-    if (action !== 'Allow') {
-      const name = `${direction} guard ${at} (${guard.type})`
-      findings.push(`${name}: ${action}${found ? `, ${found}` : ''}`)
+  for (const placed of sampled(guards)) {
+    const { phase, guard, at: rule, settings } = placed
+    const note = (action: McpGuardCheck['action'], detail: string | undefined) => {
+      checks.push({ phase, guard: guard.type, rule, action })
+      if (action !== 'Allow') findings.push(checkText(placed, action, detail))
     }
-    if (refusal !== undefined) return { texts: undefined, refusal, findings, checks }
-    texts = decision.texts
+    try {
+      const { action, given, masked, detail } = await run(placed, texts, sizes, direction, exchange)
+      note(action, detail)
+      if (action === 'Reject') {
+        const refusal = given?.body ?? settings.refusal.message
+        return { texts: undefined, refusal, findings, checks }
+      }
+      texts = masked ?? texts
+    } catch (thrown) {
+      if (!(thrown instanceof GatewayError)) throw thrown
+      note('Fail', thrown.message)
+      const refusal = `The ${direction} could not be checked`
+      return { texts: undefined, refusal, findings, checks }
+    }
   }
   return { texts: texts === before ? undefined : texts, refusal: undefined, findings, checks }
 }
 
-interface Decision {
-  readonly action: McpGuardCheck['action']
-  readonly texts: readonly string[]
-  /** What was found, or why the guard has failed. */
-  readonly found: string | undefined
-  /** Undefined if the message may pass. */
-  readonly refusal: string | undefined
-}
-
-/** Never rejects because a guard fails. */
-async function decide(
-  guard: Guard,
-  texts: readonly string[],
-  sizes: readonly number[],
-  direction: Direction,
-  exchange: Exchange,
-): Promise<Decision> {
-  try {
-    const outcome = await run(guard, texts, sizes, direction, exchange)
-    const { found, isRefused } = outcome
-    if (!isRefused) {
-      const action = outcome.texts === texts ? 'Allow' : 'Mask'
-      return { action, texts: outcome.texts, found, refusal: undefined }
-    }
-    const refusal = outcome.message ?? guard.refusal.message
-    return { action: 'Reject', texts, found, refusal }
-  } catch (thrown) {
-    if (!(thrown instanceof GatewayError)) throw thrown
-    const refusal = `The ${direction} could not be checked`
-    return { action: 'Fail', texts, found: thrown.message, refusal }
-  }
-}
-
-interface One {
-  readonly texts: readonly string[]
-  readonly isRefused: boolean
-  readonly found?: string | undefined
-  /** The refusal of a webhook. */
-  readonly message?: string | undefined
-}
-
 async function run(
-  guard: Guard,
+  { guard, settings }: PlacedGuard,
   texts: readonly string[],
   sizes: readonly number[],
   direction: Direction,
   exchange: Exchange,
-): Promise<One> {
-  if (guard.type === 'regex') {
-    const masked = maskAll(guard, texts, sizes)
-    return { ...masked, isRefused: guard.action === 'Reject' && masked.found !== undefined }
+): Promise<Decision<readonly string[]>> {
+  if (!isRegex(guard)) {
+    const roles = texts.map((content) => ({ role: 'tool', content }))
+    const { headers } = exchange.request
+    return askGuard(guard, settings, { direction, texts: roles, exchange, headers }, (masked) =>
+      masked.length === texts.length ? masked.map(({ content }) => content) : undefined,
+    )
   }
-  const roles = texts.map((content) => ({ role: 'tool', content }))
-  if (guard.type === 'moderation') {
-    return { texts, isRefused: await guard.isFlagged(roles, exchange) }
-  }
-  const action = await guard.ask(direction, roles, exchange.request.headers)
-  if (action.type === 'pass') return { texts, isRefused: false }
-  if (action.type === 'reject') return { texts, isRefused: true, message: action.body }
-  if (action.texts.length !== texts.length) {
-    throw guardFailure('the mask does not fit the message')
-  }
-  return { texts: action.texts.map(({ content }) => content), isRefused: false }
+  const { texts: masked, found: detail } = maskAll(guard, texts, sizes)
+  if (detail === undefined) return { action: 'Allow' }
+  if (settings.isAudit === true) return { action: 'Audit', detail }
+  return guard.action === 'Reject'
+    ? { action: 'Reject', detail }
+    : { action: 'Mask', masked, detail }
 }
-
-type RegexGuard = Extract<Guard, { readonly type: 'regex' }>
 
 function maskAll({ mask }: RegexGuard, texts: readonly string[], sizes: readonly number[]) {
   const counts = new MatchCounts()
@@ -131,14 +94,14 @@ function maskAll({ mask }: RegexGuard, texts: readonly string[], sizes: readonly
  * has changed.
  */
 export function maskNow(
-  guards: readonly Guard[],
+  guards: readonly PlacedGuard[],
   groups: readonly TextGroup[],
 ): readonly string[] | undefined {
   const sizes = groups.map(({ length }) => length)
   const before = groups.flat().map(({ value }) => value)
   let texts: readonly string[] = before
-  for (const guard of guards) {
-    if (guard.type === 'regex') texts = maskAll(guard, texts, sizes).texts
+  for (const { guard, settings } of guards) {
+    if (isRegex(guard) && settings.isAudit !== true) texts = maskAll(guard, texts, sizes).texts
   }
   return texts === before ? undefined : texts
 }

@@ -1,13 +1,14 @@
 /** What guards and processors have decided about the messages of one request, for metrics. */
 import type { Step } from '../../../../policies/define.ts'
+import type { GuardAction } from '../../../ai/guards/guard-call.ts'
 
 export interface McpGuardCheck {
   readonly phase: 'Request' | 'Response'
-  readonly guard: 'regex' | 'webhook' | 'moderation' | 'processor'
+  /** Type of the guard, or `processor`. */
+  readonly guard: string
   /** Position in the list of the policy. */
   readonly rule: number
-  /** `Fail` means that it could not decide. */
-  readonly action: 'Allow' | 'Mask' | 'Reject' | 'Fail'
+  readonly action: GuardAction
 }
 
 /** Equal decisions have one entry, because the messages of a long stream are many. */

@@ -1,7 +1,7 @@
 /** Serves one message of a client. */
 import { isInParts } from '../../../../../ground/base/buffers.ts'
 import type { McpItem, McpItemType } from '../../../../../ground/exchange/mcp.ts'
-import type { Guard } from '../../../ai/policy/bind-guard.ts'
+import type { PlacedGuard } from '../../../ai/policy/bind-guard.ts'
 import { withSupportedVersions } from '../../eras/discover.ts'
 import { nameInBody } from '../../eras/headers.ts'
 import { type JsonNode, jsonValue, member, textOf } from '../../json/node.ts'
@@ -372,7 +372,7 @@ export class MessageHandler {
   /** Asks the only target for what belongs to no item, such as the result of a task, and guards the response. */
   async #guardTask(
     entry: McpTargetEntry,
-    guards: readonly Guard[],
+    guards: readonly PlacedGuard[],
     request: McpRequest,
     asked: OutgoingRequest,
   ): Promise<ReceivedResponse | ClientResponse> {
