@@ -97,6 +97,11 @@ export interface ObjectNode extends NodeBase {
   readonly fields: Readonly<Record<string, AnyProperty>>
   /** Set for Kubernetes kinds: unknown fields are kept, and null counts as omitted. */
   readonly open?: boolean
+  /**
+   * Definitions of kinds do not describe the fields, to remain small enough for `kubectl apply`: the API server accepts
+   * any object, and the status reports what is wrong in it.
+   */
+  readonly isBrief?: boolean
   /** Advice for fields that do not exist but are often written. */
   readonly advice?: Readonly<Record<string, string>>
 }
@@ -192,7 +197,7 @@ export function optional<T>(schema: Schema<T>, info: string | FieldInfo): Proper
 export function object<P extends Record<string, AnyProperty>>(
   name: string,
   fields: P,
-  options: Pick<ObjectNode, 'rules' | 'open' | 'advice' | 'refersTo'> = {},
+  options: Pick<ObjectNode, 'rules' | 'open' | 'isBrief' | 'advice' | 'refersTo'> = {},
 ): Schema<ObjectOfProperties<P>> {
   return { node: { type: 'object', name, fields, ...options } }
 }

@@ -12,10 +12,14 @@ export interface OpenApiSchema {
   readonly [keyword: string]: unknown
 }
 
+const anyObject = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
+
 /** Returns the structural schema of a node. */
 export function toOpenApi(node: Node, description?: string): OpenApiSchema {
+  const described = description === undefined || description === '' ? {} : { description }
+  if (node.type === 'object' && node.isBrief === true) return { ...described, ...anyObject }
   return {
-    ...(description === undefined || description === '' ? {} : { description }),
+    ...described,
     ...shapeOf(node),
     ...validations([
       ...(node.rules ?? []),
@@ -62,7 +66,7 @@ function shapeOf(node: Node): OpenApiSchema {
       return objectShape(node)
     case 'json':
       return node.objectOnly === true
-        ? { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
+        ? anyObject
         : { nullable: true, 'x-kubernetes-preserve-unknown-fields': true }
     case 'intOrString':
       return withoutUndefined({

@@ -1,6 +1,10 @@
 /** What the filter does for a rule of a route, from the policies that apply to it. */
 
-import type { BackendAiConfig, GuardConfig } from '../../../gateway/backends/ai/policy/config.ts'
+import type {
+  BackendAiConfig,
+  GuardConfig,
+  ServiceConfig,
+} from '../../../gateway/backends/ai/policy/config.ts'
 import { endingsOf } from '../../../gateway/backends/ai/policy/route-types.ts'
 import { isConditional } from '../../../gateway/policies/conditional.ts'
 import type { LocalLimit } from '../../../gateway/policies/rate-limit/config.ts'
@@ -147,8 +151,12 @@ export class ActionCompiler {
   #guards(policy: Policy, guards: readonly GuardConfig[], path: string) {
     return guards.flatMap((guard, at) => {
       if (guard.type !== 'regex') {
-        const name = guard.type === 'moderation' ? 'vendorAModeration' : guard.type
+        const name = guard.type === 'service' ? nameOfService(guard) : guard.type
         this.#add(policy, `${path}[${at}].${name}: the filter calls no services`, true)
+        return []
+      }
+      if (guard.isAudit === true) {
+        this.#note(policy, `${path}[${at}].regex.action: the filter does not audit`)
         return []
       }
       const { matches, builtins, action, refusal } = guard
@@ -162,3 +170,7 @@ export class ActionCompiler {
     })
   }
 }
+
+/** Two fields of a guard select a moderation service. */
+const nameOfService = ({ service, target }: ServiceConfig): string =>
+  service === 'moderation' && target === undefined ? 'vendorAModeration' : service

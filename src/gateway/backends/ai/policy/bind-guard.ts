@@ -9,11 +9,13 @@ import tlsApply from '../../../policies/backend-simple/tls/apply.ts'
 import type { PolicyApply } from '../../../policies/define.ts'
 import type { AskingGuard } from '../guards/ask-guard.ts'
 import type { GuardAction } from '../guards/guard-call.ts'
-import { ModerationGuard } from '../guards/moderation.ts'
+import { HostConnection, toTarget } from '../guards/service-connection.ts'
+import { ServiceGuard } from '../guards/service-guard.ts'
+import { serviceOf } from '../guards/services/index.ts'
 import { WebhookGuard } from '../guards/webhook.ts'
 import type { GuardConfig, GuardSettings } from './config.ts'
 
-export type Guard = RegexGuard | AskingGuard
+type Guard = RegexGuard | AskingGuard
 
 export const isRegex = (guard: Guard): guard is RegexGuard => guard.type === 'regex'
 
@@ -55,18 +57,28 @@ export function sampled(guards: readonly PlacedGuard[]): readonly PlacedGuard[] 
   return guards.filter(({ settings: { percent = 100 } }) => Math.random() * 100 < percent)
 }
 
-function bindGuard(guard: GuardConfig, { callouts, secrets, host }: GuardServices): Guard {
+function bindGuard(
+  guard: GuardConfig,
+  { callouts, secrets, host: policyHost }: GuardServices,
+): Guard {
   switch (guard.type) {
     case 'regex':
       return new RegexGuard(guard)
     case 'webhook':
       return new WebhookGuard(guard, callouts)
-    case 'moderation': {
+    case 'service': {
+      const { service, config, target } = guard
+      if (target?.type === 'invalid') throw new Error(target.message)
+      if (target !== undefined) {
+        return new ServiceGuard(service, config, toTarget(target, callouts))
+      }
+      const host = serviceOf(service).host(config)
+      if (host === undefined) throw new Error(`${service} has no backend`)
       const steps = guard.policies.flatMap(
         ({ field, config }) =>
-          simpleAppliers[field]?.bind(config as never, callouts, secrets, host) ?? [],
+          simpleAppliers[field]?.bind(config as never, callouts, secrets, policyHost) ?? [],
       )
-      return new ModerationGuard(guard, steps, callouts)
+      return new ServiceGuard(service, config, new HostConnection(host, steps, callouts))
     }
   }
 }

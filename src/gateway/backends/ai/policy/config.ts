@@ -12,16 +12,20 @@ import {
   list,
   map,
   optional,
+  problemOf,
   record,
   type Shape,
   text,
   union,
+  where,
 } from '../../../../ground/base/shape.ts'
+import type { DirectTarget } from '../../../../ground/model/resources.ts'
 import { directTarget } from '../../../../ground/model/shapes.ts'
 import { shape as auth } from '../../../policies/backend-simple/auth/apply.ts'
 import { shape as http } from '../../../policies/backend-simple/http/apply.ts'
 import { shape as tcp } from '../../../policies/backend-simple/tcp/apply.ts'
 import { shape as tls } from '../../../policies/backend-simple/tls/apply.ts'
+import { type ServiceName, serviceNames, serviceShapes } from '../guards/services/config.ts'
 import type { Routes } from './route-types.ts'
 
 /** `backend.ai` in the form that the proxy receives (version 1). */
@@ -44,7 +48,7 @@ const cache = record({
 /** Which answers are served again, and to whom. */
 export type CacheConfig = Infer<typeof cache>
 
-export type GuardConfig = RegexConfig | WebhookConfig | ModerationConfig
+export type GuardConfig = RegexConfig | WebhookConfig | ServiceConfig
 
 /** The response to the client if a guard rejects a message. */
 const refusal = record({
@@ -101,10 +105,14 @@ const webhook = record({
 })
 export type WebhookConfig = Infer<typeof webhook>
 
-export interface ModerationConfig extends GuardSettings {
-  readonly type: 'moderation'
-  readonly model?: string
-  /** Compiled policies of the connection, by their fields in `backend`. */
+export interface ServiceConfig extends GuardSettings {
+  readonly type: 'service'
+  readonly service: ServiceName
+  /** The settings of the service. */
+  readonly config: unknown
+  /** The backend to ask; undefined for the host of the vendor. */
+  readonly target?: DirectTarget | undefined
+  /** Compiled policies of the connection to the host, by their fields in `backend`. */
   readonly policies: readonly Connection[]
 }
 
@@ -116,21 +124,29 @@ interface Connection {
 const connection = (field: string, config: Shape<unknown>): Shape<Connection> =>
   record({ field: choice(field), config })
 
-const moderation = record<ModerationConfig>({
-  type: choice('moderation'),
-  ...settings,
-  model: optional(text),
-  policies: list(
-    union<'field', Connection>('field', {
-      auth: connection('auth', auth),
-      http: connection('http', http),
-      tcp: connection('tcp', tcp),
-      tls: connection('tls', tls),
-    }),
-  ),
-})
+const policies = list(
+  union<'field', Connection>('field', {
+    auth: connection('auth', auth),
+    http: connection('http', http),
+    tcp: connection('tcp', tcp),
+    tls: connection('tls', tls),
+  }),
+)
 
-export const guard: Shape<GuardConfig> = union('type', { regex, webhook, moderation })
+const service = where(
+  record<ServiceConfig>({
+    type: choice('service'),
+    service: choice(...serviceNames),
+    ...settings,
+    config: anything,
+    target: optional(directTarget),
+    policies,
+  }),
+  'the settings of a guard service',
+  ({ service: name, config }) => problemOf(serviceShapes[name], config) === undefined,
+)
+
+export const guard: Shape<GuardConfig> = union('type', { regex, webhook, service })
 
 const messages = list(record({ role: text, content: text }))
 const values = list(record<FieldValue>({ field: text, value: anything }))

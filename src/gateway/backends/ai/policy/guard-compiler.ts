@@ -8,7 +8,9 @@ import { compile as compileHttp } from '../../../policies/backend-simple/http/in
 import { compile as compileTcp } from '../../../policies/backend-simple/tcp/index.ts'
 import { compile as compileTls } from '../../../policies/backend-simple/tls/index.ts'
 import type { Compiled, PolicyProblem } from '../../../policies/define.ts'
-import type { GuardConfig, GuardSettings } from './config.ts'
+import { compileService, serviceNameOf } from '../guards/services/compile.ts'
+import type { ServiceName } from '../guards/services/config.ts'
+import type { GuardConfig, GuardSettings, ServiceConfig } from './config.ts'
 import type { BackendAiSpec } from './schema.ts'
 
 /** A request guard; response guards have the same fields, except for moderation. */
@@ -16,6 +18,13 @@ type GuardSpec = NonNullable<NonNullable<BackendAiSpec['promptGuard']>['request'
 type RegexSpec = NonNullable<GuardSpec['regex']>
 type WebhookSpec = NonNullable<GuardSpec['webhook']>
 type ModerationSpec = NonNullable<GuardSpec['vendorAModeration']>
+
+interface ConnectionPolicies {
+  readonly tcp?: Parameters<typeof compileTcp>[0] | undefined
+  readonly tls?: Parameters<typeof compileTls>[0] | undefined
+  readonly http?: Parameters<typeof compileHttp>[0] | undefined
+  readonly auth?: Parameters<typeof compileAuth>[0] | undefined
+}
 
 export class GuardCompiler {
   readonly problems: PolicyProblem[] = []
@@ -50,20 +59,20 @@ export class GuardCompiler {
   /** Returns nothing if the service of the guard does not exist. */
   #compile(guard: GuardSpec, list: 'request' | 'response', at: number): GuardConfig[] {
     const { regex, webhook, vendorAModeration } = guard
+    const service = serviceNameOf(guard)
     const path = `promptGuard.${list}[${at}]`
     const compiled =
       (regex && this.#regex(regex, `${path}.regex`, this.#mayStream && list === 'response')) ??
       (webhook && this.#webhook(webhook, `${path}.webhook`)) ??
-      (vendorAModeration && this.#moderation(vendorAModeration, `${path}.vendorAModeration`))
+      (vendorAModeration && this.#moderation(vendorAModeration, `${path}.vendorAModeration`)) ??
+      (service && this.#service(service, guard, `${path}.${service}`))
     return compiled === undefined ? [] : [{ ...compiled, ...this.#settings(guard, list, path) }]
   }
 
-  #settings(
-    { response, name, percent, regex, webhook, vendorAModeration }: GuardSpec,
-    list: 'request' | 'response',
-    path: string,
-  ): GuardSettings {
-    const service = webhook ?? vendorAModeration
+  #settings(guard: GuardSpec, list: 'request' | 'response', path: string): GuardSettings {
+    const { response, name, percent, regex, webhook, vendorAModeration } = guard
+    const field = serviceNameOf(guard)
+    const service = webhook ?? vendorAModeration ?? (field && guard[field])
     const isAudit = (regex ?? service)?.action === 'Audit'
     if (percent !== undefined && !isAudit) {
       this.#refuse(`${path}.percent`, 'is only for action Audit: other guards read every message')
@@ -117,25 +126,64 @@ export class GuardCompiler {
     return undefined
   }
 
-  #moderation({ model, policies = {} }: ModerationSpec, path: string) {
-    const { tcp, tls, http, auth } = policies
+  #moderation({ model = 'omni-moderation-latest', policies = {} }: ModerationSpec, path: string) {
+    const connections = this.#connections(policies, `${path}.policies`)
+    const service = 'moderation' as const
+    return { type: 'service', service, config: { model }, policies: connections } as const
+  }
+
+  #service(name: ServiceName, guard: GuardSpec, path: string) {
+    const spec = guard[name]
+    if (spec === undefined) return undefined
+    const { config, auth, keyHeader } = compileService(name, guard)
+    const { backendRef, policies } = { policies: undefined, backendRef: undefined, ...spec }
+    const type = 'service' as const
+    if (backendRef !== undefined) {
+      if (policies !== undefined) {
+        this.#refuse(`${path}.policies`, 'backendRef has its own policies')
+      }
+      const target = this.#references.backend(backendRef)
+      if (typeof target !== 'string') {
+        return { type, service: name, config, target, policies: [] }
+      }
+      this.#refuse(`${path}.backendRef`, target)
+      return undefined
+    }
+    const given = policies?.auth
+    const isKey = (given?.key ?? given?.secretRef) !== undefined && given?.location === undefined
+    const location = keyHeader === undefined ? undefined : { header: { name: keyHeader } }
+    const credentials =
+      given?.aws !== undefined
+        ? { ...given, aws: { ...auth?.aws, ...given.aws } }
+        : given !== undefined && isKey && location !== undefined
+          ? { ...given, location }
+          : (given ?? auth)
+    const connections = this.#connections(
+      { tls: policies?.tls, auth: credentials },
+      `${path}.policies`,
+    )
+    return { type, service: name, config, policies: connections }
+  }
+
+  #connections(
+    { tcp, tls, http, auth }: ConnectionPolicies,
+    path: string,
+  ): ServiceConfig['policies'] {
     const compiled: Readonly<Record<string, Compiled<unknown> | undefined>> = {
       tcp: tcp && compileTcp(tcp),
       tls: tls && compileTls(tls, this.#references),
       http: http && compileHttp(http),
       auth: auth && compileAuth(auth, this.#references),
     }
-    const configs = Object.entries(compiled).flatMap(([field, outcome]) => {
+    return Object.entries(compiled).flatMap(([field, outcome]) => {
       const { config, problems = [], secrets = [] } = outcome ?? {}
       for (const { path: inside, message } of problems) {
         const at = inside === '' ? field : `${field}.${inside}`
-        this.#refuse(`${path}.policies.${at}`, message)
+        this.#refuse(`${path}.${at}`, message)
       }
       this.secrets.push(...secrets)
       return config === undefined ? [] : [{ field, config }]
     })
-    const type = 'moderation' as const
-    return { type, policies: configs, ...(model !== undefined && { model }) }
   }
 }
 

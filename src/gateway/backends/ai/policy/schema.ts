@@ -19,6 +19,9 @@ import { httpHeaderMatch } from '../../../../ground/schema/shapes/headers.ts'
 import { backendObjectReference } from '../../../../ground/schema/shapes/references.ts'
 import { duration, longString, shortString } from '../../../../ground/schema/strings.ts'
 import { backendSimple } from '../../../policies/backend-simple/schema.ts'
+import { serviceActions, serviceFields } from '../guards/services/schema.ts'
+
+const serviceNames = Object.keys(serviceFields)
 
 const message = object('Message', {
   role: required(
@@ -115,24 +118,6 @@ const regex = object('Regex', {
   ),
 })
 
-/** What every guard that asks a service has. */
-const serviceActions = {
-  action: optional(
-    choice('GuardServiceAction', {
-      Reject: 'the answer of the service applies',
-      Audit: 'nothing; the answer is only recorded',
-    }),
-    { doc: 'What happens after the answer.', default: 'Reject' },
-  ),
-  failureMode: optional(
-    choice('GuardFailureMode', {
-      FailClosed: 'the message is refused with 503',
-      FailOpen: 'the message passes, which is recorded',
-    }),
-    { doc: 'What happens if the service fails.', default: 'FailClosed' },
-  ),
-} as const
-
 const webhook = object('Webhook', {
   backendRef: required(backendObjectReference, 'Service or GatewayBackend that decides.'),
   forwardHeaderMatches: optional(
@@ -165,8 +150,9 @@ const requestGuard = object(
     regex: optional(regex, 'Finds patterns, and masks or refuses what matches.'),
     webhook: optional(webhook, 'Asks a service.'),
     vendorAModeration: optional(moderation, 'Asks the moderation endpoint of vendorA.'),
+    ...serviceFields,
   },
-  { rules: [exactlyOneOf('regex', 'webhook', 'vendorAModeration')] },
+  { rules: [exactlyOneOf('regex', 'webhook', 'vendorAModeration', ...serviceNames)] },
 )
 
 const responseGuard = object(
@@ -175,8 +161,9 @@ const responseGuard = object(
     ...common,
     regex: optional(regex, 'Finds patterns and masks what matches.'),
     webhook: optional(webhook, 'Asks a service.'),
+    ...serviceFields,
   },
-  { rules: [exactlyOneOf('regex', 'webhook')] },
+  { rules: [exactlyOneOf('regex', 'webhook', ...serviceNames)] },
 )
 
 export const promptGuard = object(
