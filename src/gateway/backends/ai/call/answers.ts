@@ -7,9 +7,11 @@ import { hash } from 'node:crypto'
 import { type ClientFormat, chatFormatOf } from '../../../../engines/messages/format.ts'
 import { isObject, parseJson, utf8Text } from '../../../../engines/messages/json/json.ts'
 import { LlmError } from '../../../../engines/messages/llm-error.ts'
+import { ClientBody } from '../../../../engines/messages/request/client-body.ts'
 import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
 import { Completeness } from '../../../../engines/messages/response/completeness.ts'
 import { andThen } from '../../../../ground/base/and-then.ts'
+import { BoundedMap } from '../../../../ground/base/bounded-map.ts'
 import { canonicalBytes, canonicalJson } from '../../../../ground/base/canonical.ts'
 import type {
   BodyTransform,
@@ -42,14 +44,12 @@ export function findAnswer(
   const cache = call.policy?.config.cache
   if (cache === undefined) return undefined
   const wish = wishOf(call.context.exchange.request.headers)
-  const reason = whyNotFor(call, outgoing) ?? (wish.mayStore ? undefined : 'the client opts out')
-  const owner = reason === undefined ? ownerOf(call, cache) : undefined
-  if (reason !== undefined || owner === undefined) {
-    const detail = reason ?? 'nothing says who the client is'
+  const key = wish.mayStore ? keyFor(call, outgoing, cache) : { whyNot: 'the client opts out' }
+  if (typeof key !== 'string') {
+    const { whyNot: detail } = key
     call.answer = { result: 'bypass', detail, key: undefined, ttlMs: 0, hit: undefined }
     return missed(wish)
   }
-  const key = keyOf(call, outgoing, owner)
   call.answer = { result: 'miss', detail: undefined, key, ttlMs: cache.ttlMs, hit: undefined }
   if (!wish.mayServe) return missed(wish)
   return andThen(call.answers.find(key), serveFound, call, outgoing, wish)
@@ -66,9 +66,12 @@ function serveFound(
   if (found === undefined || ageMs > wish.maxAgeMs || wish.maxAgeMs === 0) return missed(wish)
   call.answer = { result: 'hit', detail: undefined, key: undefined, ttlMs: 0, hit: found }
   if (!isJudgedByService(call)) return hitOf(found, ageMs, found.body)
-  return judgeAgain(call, found, outgoing).then((judged) =>
-    'kind' in judged ? judged : hitOf(found, ageMs, judged),
-  )
+  return judgeAgain(call, found, outgoing).then((judged) => {
+    if (!('kind' in judged)) return hitOf(found, ageMs, judged)
+    const detail = 'a guard refuses the stored answer'
+    call.answer = { result: 'bypass', detail, key: undefined, ttlMs: 0, hit: undefined }
+    return judged
+  })
 }
 
 function hitOf(found: StoredAnswer, ageMs: number, body: Uint8Array): RespondVerdict {
@@ -96,7 +99,7 @@ function whyNotFor(call: ModelCall, outgoing: OutgoingRequest): string | undefin
   if (seal !== undefined) return 'the provider stores the response'
   if (isJudgedByService(call) && !canJudgeAgain(outgoing))
     return 'guards cannot read stored answers'
-  return whyNotCacheable(request.body.whole)
+  return undefined
 }
 
 /** Returns whose answers may be served; undefined if nothing says who the client is. */
@@ -114,8 +117,38 @@ function ownerOf({ context, access }: ModelCall, { scope }: CacheConfig): string
 /** Headers of SDKs that differ between equal requests. */
 const ofTransport = /stainless|session|request|retry|timeout|device|turn|window|client/
 
-function keyOf(call: ModelCall, outgoing: OutgoingRequest, owner: string): string {
-  const { context, policy, provider, catalog, request } = call
+/** Keys by digests of the bytes of requests, so that repeated ones are not parsed. */
+const keysOfBytes = new BoundedMap<string, string>(4_096)
+
+/** Returns the key of the answer, or why the cache does not apply. */
+function keyFor(
+  call: ModelCall,
+  outgoing: OutgoingRequest,
+  cache: CacheConfig,
+): string | { readonly whyNot: string } {
+  const whyNot = whyNotFor(call, outgoing)
+  if (whyNot !== undefined) return { whyNot }
+  const owner = ownerOf(call, cache)
+  if (owner === undefined) return { whyNot: 'nothing says who the client is' }
+  const facts = factsOf(call, outgoing, owner)
+  const body = call.request?.body
+  // Guards and settings have not changed this one.
+  const bytes = body instanceof ClientBody ? digestOf([facts, sha256(body.bytes)]) : undefined
+  const known = bytes && keysOfBytes.get(bytes)
+  if (known !== undefined) return known
+  const refused = whyNotCacheable(body?.whole ?? {})
+  if (refused !== undefined) return { whyNot: refused }
+  const key = digestOf([facts, body?.whole])
+  if (bytes !== undefined) keysOfBytes.set(bytes, key)
+  return key
+}
+
+const sha256 = (bytes: Uint8Array): string => hash('sha256', bytes, 'base64url')
+const digestOf = (value: unknown): string => sha256(canonicalBytes(value))
+
+/** Returns everything that the answer depends on, except for the body of the request. */
+function factsOf(call: ModelCall, outgoing: OutgoingRequest, owner: string): unknown {
+  const { context, policy, provider, catalog } = call
   const { format, model, asked, isStream, framing, plan } = outgoing
   const { headers, query } = context.exchange.request
   const { vendorHeaders } = format as ClientFormat
@@ -124,13 +157,11 @@ function keyOf(call: ModelCall, outgoing: OutgoingRequest, owner: string): strin
     const lower = name.toLowerCase()
     if (vendorHeaders.test(lower) && !ofTransport.test(lower)) named.push([lower, value])
   }
-  const bytes = canonicalBytes([
+  return [
     [keyVersion, context.exchange.backend?.name, owner, policy?.fingerprint],
     [provider && fingerprintOf(provider.provider), catalog.digest, plan.path, query, named],
     [format.name, model, asked, isStream, framing],
-    request?.body.whole,
-  ])
-  return hash('sha256', bytes, 'base64url')
+  ]
 }
 
 const fingerprints = new WeakMap<ModelProvider, string>()
