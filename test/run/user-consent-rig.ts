@@ -38,7 +38,11 @@ const consent = (port: number, name: string, more: object = {}) => ({
 })
 
 /** Programs use `api.localhost` with tokens; the pages are at `app.localhost`. */
-export function manifestsFor(port: number, mcpPorts: Readonly<Record<string, number>> = {}) {
+export function manifestsFor(
+  port: number,
+  mcpPorts: Readonly<Record<string, number>> = {},
+  joint: Readonly<Record<string, Record<string, unknown>>> = {},
+) {
   const keys = { inline: JSON.stringify(keySetOf(people.key)) }
   const providers = [{ issuer: people.issuer, jwks: keys }]
   const at = (name: string, path = `/${name}`) => ({
@@ -68,6 +72,19 @@ export function manifestsFor(port: number, mcpPorts: Readonly<Record<string, num
         },
       ]),
     ),
+    // The same server twice: once as it is, and once with the tokens of users. The name begins with its own.
+    ...Object.entries(joint).map(([name, more]) => {
+      const place = { host: '127.0.0.1', port: mcpPorts[name.split('-', 1)[0] ?? ''] }
+      const policies = consent(port, name)
+      return mcpBackend(
+        name,
+        [
+          { name: 'open', static: place },
+          { name: 'shut', static: { ...place, policies } },
+        ],
+        more,
+      )
+    }),
     httpRoute('pages', { hostnames: [host], rules: [{ backendRefs: [toBackend('service')] }] }),
     policy('pages', 'HTTPRoute/pages', {
       traffic: {
@@ -83,7 +100,7 @@ export function manifestsFor(port: number, mcpPorts: Readonly<Record<string, num
       hostnames: ['api.localhost'],
       rules: [at('service', '/'), at('other')],
     }),
-    httpRoute('mcp', { rules: Object.keys(mcpPorts).map((name) => at(name)) }),
+    httpRoute('mcp', { rules: Object.keys({ ...mcpPorts, ...joint }).map((name) => at(name)) }),
     policy('mcp', 'HTTPRoute/mcp', { traffic: { jwtAuthentication: { providers } } }),
     policy('programs', 'HTTPRoute/programs', { traffic: { jwtAuthentication: { providers } } }),
   )

@@ -38,7 +38,16 @@ const port = await freePort()
 const running = useGateway(() => ({
   args: ['--workers', '2'],
   manifests: {
-    'all.yaml': manifestsFor(port, { legacy: legacy.port, modern: modern.port }),
+    'all.yaml': manifestsFor(
+      port,
+      { legacy: legacy.port, modern: modern.port },
+      {
+        'legacy-open': {},
+        'legacy-closed': { failureMode: 'FailClosed' },
+        'modern-open': {},
+        'modern-closed': { failureMode: 'FailClosed' },
+      },
+    ),
     'keys.yaml': manifest(sealingKeys({ '2026-01': 'a'.repeat(40) })),
   },
 }))
@@ -250,6 +259,57 @@ describe('an MCP client', () => {
     expect(JSON.stringify(result)).not.toContain('access-moe')
     expect(modern.last?.params.inputResponses).toEqual({})
     expect(modern.last?.headers.authorization).toMatch(/^Bearer access-moe-/)
+  })
+})
+
+describe('an MCP client of several servers, of which one needs a grant', () => {
+  const elicitation = { capabilities: { elicitation: { url: {} } } }
+  const urlIn = (error: unknown) => {
+    const { code, data } = error as { code: number; data: { elicitations: { url: string }[] } }
+    return [code, data.elicitations[0]?.url]
+  }
+  const asks = (name: string) => [-32042, expect.stringMatching(`^${pageOf(port, name)}\\?ticket=`)]
+
+  it('of 2025-11-25 uses the other servers, and is asked by calls, or by initialize with FailClosed', async () => {
+    const headers = { authorization: `Bearer ${await tokenOf('kim')}` }
+    const client = await connectClient(port, '/legacy-open', elicitation, headers)
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['open_echo'])
+    const text = [{ type: 'text', text: 'hello' }]
+    expect((await client.callTool({ name: 'open_echo' })).content).toEqual(text)
+    expect(legacy.received.at(-1)?.headers.authorization).toBeUndefined()
+    const refused = await client.callTool({ name: 'shut_echo' }).catch(urlIn)
+    expect(refused).toEqual(asks('legacy-open'))
+    await allow(await browserOf('kim', port), (refused as string[])[1] ?? '', 'kim')
+    expect((await client.callTool({ name: 'shut_echo' })).content).toEqual(text)
+    expect(legacy.received.at(-1)?.headers.authorization).toMatch(/^Bearer access-kim-/)
+    await client.callTool({ name: 'open_echo' })
+    expect(legacy.received.at(-1)?.headers.authorization).toBeUndefined()
+    const listed = (await client.listTools()).tools.map(({ name }) => name)
+    expect(listed).toEqual(['open_echo', 'shut_echo'])
+    await client.close()
+    const closed = connectClient(port, '/legacy-closed', elicitation, headers)
+    expect(await closed.catch(urlIn)).toEqual(asks('legacy-closed'))
+  })
+
+  it('of 2026-07-28 uses the other servers, and is asked by calls, or by lists with FailClosed', async () => {
+    const headers = { authorization: `Bearer ${await tokenOf('kai')}` }
+    const meta = { 'io.modelcontextprotocol/clientCapabilities': { elicitation: { url: {} } } }
+    const ask = async (path: string, method: string, params: object = {}) => {
+      const message = modernRequest(method, { ...params }, { meta })
+      const url = `http://127.0.0.1:${port}/${path}`
+      const { message: answer } = await sendModern(url, message, { headers })
+      return answer as { readonly error?: unknown; readonly result?: Record<string, unknown> }
+    }
+    expect((await ask('modern-open', 'tools/list')).result).toMatchObject({
+      tools: [{ name: 'open_echo' }],
+      _meta: { 'sluice.dev/unavailable': ['shut'] },
+    })
+    const open = await ask('modern-open', 'tools/call', { name: 'open_x' })
+    expect(open.result?.resultType).toBe('complete')
+    const shut = await ask('modern-open', 'tools/call', { name: 'shut_x' })
+    expect(shut.result?.resultType).toBe('input_required')
+    const { error } = await ask('modern-closed', 'tools/list')
+    expect(urlIn(error)).toEqual(asks('modern-closed'))
   })
 })
 

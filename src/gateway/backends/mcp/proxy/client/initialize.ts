@@ -93,8 +93,7 @@ async function beginChecked(
   const missing = [...begun.keys()].filter((name) => !good.has(name))
   if (good.size === 0 || (missing.length > 0 && exchange.backend.isFailClosed)) {
     if (good.size > 0) endSessions(exchange, stateOf(exchange, request, wanted, good), held)
-    const message = `servers could not be reached: ${missing.join(', ')}`
-    return jsonRefusal(503, request.id, codes.internal, message, { reason: 'NoHealthyBackend' })
+    return notBegun(request, begun, missing)
   }
   const results = new Map([...good].map(([name, { result }]) => [name, result]))
   const { shared } = exchange
@@ -114,6 +113,19 @@ async function beginChecked(
   const state = stateOf(exchange, request, version, good)
   if (held.size > 0) for (const [name, one] of held) shared.live(state).held.set(name, one)
   return { text, state }
+}
+
+/** The response if servers are missing; if the user could allow access to one, where to do so. */
+function notBegun(
+  { id }: McpRequest,
+  begun: ReadonlyMap<string, BeginResult>,
+  missing: readonly string[],
+): RespondVerdict {
+  for (const one of begun.values()) {
+    if (one instanceof TargetFailure && one.consent !== undefined) return verdictOf(one, id)
+  }
+  const message = `servers could not be reached: ${missing.join(', ')}`
+  return jsonRefusal(503, id, codes.internal, message, { reason: 'NoHealthyBackend' })
 }
 
 /** Ends sessions whose client did not get the response that begins them. */

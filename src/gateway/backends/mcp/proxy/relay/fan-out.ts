@@ -10,9 +10,10 @@ import { codes, errorText, resultText } from '../../json-rpc.ts'
 import type { ListPart } from '../../lists.ts'
 import type { McpRequest, McpResponse } from '../../message.ts'
 import type { ListMethod, ProtocolEra } from '../../methods.ts'
+import { consentError } from '../exchange/consent.ts'
 import type { ClientResponse } from '../exchange/message-stream.ts'
 import { cachedList, cacheList } from '../target/cached-lists.ts'
-import { toFailure } from '../target/target-failure.ts'
+import { type TargetFailure, toFailure } from '../target/target-failure.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
 import type { OutgoingRequest, ReceivedResponse } from '../target/transport.ts'
 import { SessionEnded } from '../upstream/client-session.ts'
@@ -27,6 +28,8 @@ export type Send = (entry: McpTargetEntry, request: OutgoingRequest) => Promise<
 interface Joined<Part> {
   readonly parts: readonly Part[]
   readonly missing: readonly string[]
+  /** Set if a target failed because the user must allow something on a page first. */
+  readonly consent: TargetFailure['consent']
 }
 
 /**
@@ -38,6 +41,7 @@ async function askAll<Part extends object>(
   send: (entry: McpTargetEntry) => Promise<ReceivedResponse>,
   read: (entry: McpTargetEntry, response: McpResponse) => Part | undefined,
 ): Promise<Joined<Part>> {
+  let consent: TargetFailure['consent']
   const outcomes = await Promise.all(
     entries.map(async (entry) => {
       try {
@@ -45,7 +49,7 @@ async function askAll<Part extends object>(
         return read(entry, response)
       } catch (thrown) {
         if (thrown instanceof SessionEnded) return thrown
-        toFailure(thrown)
+        consent ??= toFailure(thrown).consent
         return undefined
       }
     }),
@@ -60,10 +64,14 @@ async function askAll<Part extends object>(
     if (outcome === undefined || outcome instanceof SessionEnded) missing.push(target.name)
     else parts.push(outcome)
   }
-  return { parts, missing }
+  return { parts, missing, consent }
 }
 
-function noResponse({ id }: McpRequest, missing: readonly string[]): string {
+function noResponse(
+  { id }: McpRequest,
+  { missing, consent }: Pick<Joined<object>, 'missing' | 'consent'>,
+): string {
+  if (consent !== undefined) return consentError(id, consent)
   return errorText(id, codes.internal, `servers could not be asked: ${missing.join(', ')}`)
 }
 
@@ -95,7 +103,7 @@ export async function askLists(
       return found === undefined ? [] : [[entry, found] as const]
     }),
   )
-  const { parts: fresh, missing } = await askAll(
+  const joined = await askAll(
     asked.filter((entry) => !cached.has(entry)),
     (entry) => {
       const text = withCursor(request, cursors?.get(entry.target.name))
@@ -106,13 +114,14 @@ export async function askLists(
       return listOfTarget(upstreams, method, entry, response, isPage)
     },
   )
+  const { parts: fresh, missing } = joined
   const found = cached.size === 0 ? fresh : inOrder(asked, fresh, cached, upstreams, method)
   const { sessionId, shared, backend } = upstreams.exchange
   if (sessionId !== undefined) {
     for (const name of missing) shared.notices.reportMissing(sessionId, name, method.name)
   }
   if (missing.length > 0 && (found.length === 0 || backend.isFailClosed)) {
-    return { text: noResponse(request, missing) }
+    return { text: noResponse(request, joined) }
   }
   // Names may depend on the lists of all targets.
   const parts = found.map((one) => {
@@ -188,13 +197,14 @@ export async function askDiscover(
   request: McpRequest,
 ): Promise<string> {
   const { backend, shared } = exchange
-  const { parts, missing } = await askAll<DiscoverResult>(
+  const joined = await askAll<DiscoverResult>(
     backend.targets,
     (entry) => send(entry, request),
     ({ target }, response) => readDiscoverResult(target.name, response),
   )
+  const { parts, missing } = joined
   if (parts.length === 0 || (missing.length > 0 && backend.isFailClosed)) {
-    return noResponse(request, missing)
+    return noResponse(request, joined)
   }
   return resultText(
     request.id,
