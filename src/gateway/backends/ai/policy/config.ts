@@ -57,7 +57,7 @@ const refusal = record({
   /** Whether the client gets the name of the guard in a header. */
   showsGuard: optional(flag),
 })
-export type Refusal = Infer<typeof refusal>
+type Refusal = Infer<typeof refusal>
 
 /** The settings of every guard. */
 const settings = {
