@@ -6,14 +6,12 @@
  *
  * Only these events change what is in force. A replica that dies meanwhile leaves everything waiting for the next.
  */
-import { randomUUID } from 'node:crypto'
 import {
   type ChangedRequests,
   changeApproved,
   changeHeld,
   changePassed,
   changeRejected,
-  type EventDefinition,
   type JudgedObject,
   protectionSet,
   type SluiceEvent,
@@ -24,31 +22,17 @@ import type { Judge, Judgement, JudgeOptions, Verdict } from '../../past/what-if
 import type { Fold } from '../actors/fold.ts'
 import { judgedVersion } from '../actors/judged-versions.ts'
 import type { HeldChange } from '../actors/protected-changes.ts'
-import { newEvent } from '../log/index.ts'
 import { regexProblem } from './api-binding.ts'
-import type { JudgingOptions, LogLevel } from './parts.ts'
+import { DecisionLoop, type DecisionLoopOptions, settleMs } from './decision-loop.ts'
+import type { JudgingOptions } from './parts.ts'
 
-interface ChangeJudgeOptions extends JudgingOptions {
-  readonly fold: Fold
-  /** The epoch under which this replica may write the log now; undefined if it may not. */
-  readonly epoch: () => number | undefined
-  /** Returns the position of the last event. */
-  readonly append: (events: readonly SluiceEvent[]) => Promise<number>
-  readonly notify: (severity: LogLevel, text: string) => void
-}
+type ChangeJudgeOptions = JudgingOptions & DecisionLoopOptions
 
-/** Delay of a judgement, so that it covers objects that change together. */
-const settleMs = 100
-/** Delay before a judgement is repeated because its events could not be appended. */
-const retryMs = 1_000
 const maxGroups = 10
 const maxExamples = 3
 const maxText = 300
 /** Maximum number of objects in one event. */
 const maxObjects = 1_000
-
-const source = '/sluice/judge'
-const subject = { kind: 'Desired', name: 'change' }
 
 /** Annotations of a waiting object by which it is approved or rejected; the value is the position of the change. */
 const annotations = { approve: 'sluice.dev/approve', reject: 'sluice.dev/reject' } as const
@@ -66,40 +50,33 @@ export class ChangeJudge {
   readonly #options: ChangeJudgeOptions
   #judge: Judge | undefined
   #records: JudgeOptions['records'] = () => []
-  #timer: NodeJS.Timeout | undefined
-  #isBusy = false
-  #isClosed = false
-  /** Position of the last event that was appended here. Nothing is judged before it is folded. */
-  #appendedAt = 0
+  readonly #loop: DecisionLoop
   /** The revision of the changes for which those that are held were judged last. */
   #judgedRevision = -1
 
   constructor(options: ChangeJudgeOptions) {
     this.#options = options
+    this.#loop = new DecisionLoop(options, {
+      source: '/sluice/judge',
+      subject: { kind: 'Desired', name: 'change' },
+      verb: 'judged',
+      repeatMs: settleMs,
+      hasWork: () => this.#hasWork(),
+      decide: (epoch) => this.#events(epoch),
+    })
   }
 
   /** Called after each batch of events. */
   update(): void {
-    if (this.#isBusy || this.#timer !== undefined || this.#isClosed || !this.#hasWork()) return
-    this.#schedule(settleMs)
+    this.#loop.update()
   }
 
   close(): void {
-    this.#isClosed = true
-    clearTimeout(this.#timer)
-  }
-
-  #schedule(ms: number): void {
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined
-      void this.#run()
-    }, ms)
-    this.#timer.unref()
+    this.#loop.close()
   }
 
   #hasWork(): boolean {
-    const { fold, epoch, mode } = this.#options
-    if (epoch() === undefined || fold.position < this.#appendedAt) return false
+    const { fold, mode } = this.#options
     const { changes } = fold
     if (mode !== undefined && mode !== changes.mode) return true
     if (changes.waiting.size === 0) return false
@@ -109,29 +86,10 @@ export class ChangeJudge {
     return isOpen && changes.revision !== this.#judgedRevision
   }
 
-  async #run(): Promise<void> {
-    const { fold, epoch, append, notify } = this.#options
-    const writing = epoch()
-    if (writing === undefined || this.#isClosed || !this.#hasWork()) return
-    this.#isBusy = true
-    const { position } = fold
-    let waitMs = settleMs
-    try {
-      const events = await this.#events(writing)
-      if (events.length > 0 && epoch() === writing) this.#appendedAt = await append(events)
-    } catch (error) {
-      waitMs = retryMs
-      notify('warn', `changes since position ${position} are not judged yet: ${String(error)}`)
-    } finally {
-      this.#isBusy = false
-    }
-    if (!this.#isClosed && this.#hasWork()) this.#schedule(waitMs)
-  }
-
   async #events(epoch: number): Promise<SluiceEvent[]> {
     const { fold, mode } = this.#options
     if (mode !== undefined && mode !== fold.changes.mode) {
-      return [this.#event(protectionSet, epoch, { mode })]
+      return [this.#loop.event(protectionSet, epoch, { mode })]
     }
     const marked = this.#marked()
     if (marked.length > 0) return marked.map((one) => this.#decided(one, epoch))
@@ -180,7 +138,7 @@ export class ChangeJudge {
     }
     const details = unmet.length > 0 ? verdictData(verdict) : {}
     return inEvents(passed).map((changes) =>
-      this.#event(changePassed, epoch, { changes, ...details }),
+      this.#loop.event(changePassed, epoch, { changes, ...details }),
     )
   }
 
@@ -190,7 +148,7 @@ export class ChangeJudge {
       const names = objects.slice(0, maxExamples).map(objectText).join(', ')
       this.#options.notify('warn', `a change is held (${names}): ${textOf(verdict.unmet)}`)
       return inEvents(objects.map((one) => [one])).map((part) =>
-        this.#event(changeHeld, epoch, { objects: part.flat(), ...verdictData(verdict) }),
+        this.#loop.event(changeHeld, epoch, { objects: part.flat(), ...verdictData(verdict) }),
       )
     })
   }
@@ -227,17 +185,8 @@ export class ChangeJudge {
   #decided({ verb, position: held, author, reason }: AnnotatedChange, epoch: number): SluiceEvent {
     const data = { held, reason: cut(reason), author }
     return verb === 'approve'
-      ? this.#event(changeApproved, epoch, data)
-      : this.#event(changeRejected, epoch, data)
-  }
-
-  #event<Type extends SluiceEvent['type'], Data>(
-    definition: EventDefinition<Type, Data>,
-    epoch: number,
-    data: Data,
-  ): SluiceEvent {
-    const id = `${epoch}:${randomUUID()}:${definition.type}`
-    return newEvent(definition, { source, epoch }, subject, { id, data }) as never
+      ? this.#loop.event(changeApproved, epoch, data)
+      : this.#loop.event(changeRejected, epoch, data)
   }
 }
 

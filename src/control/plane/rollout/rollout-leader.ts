@@ -9,9 +9,7 @@
  * Only these events change what proxies get. The next leader goes on where the last one ended: everything is decided
  * from the fold and from stored figures.
  */
-import { randomUUID } from 'node:crypto'
 import {
-  type EventDefinition,
   type JudgedObject,
   type RolloutPlan,
   rolloutEnded,
@@ -28,74 +26,55 @@ import { judgedVersion } from '../../actors/judged-versions.ts'
 import type { RolloutSnapshot } from '../../actors/rollout.machine.ts'
 import type { RolloutSpec } from '../../api/gateway-parameters.ts'
 import { parametersInForce } from '../../desired/parameters-in-force.ts'
-import { newEvent } from '../../log/index.ts'
-import type { LogLevel } from '../parts.ts'
+import { DecisionLoop, type DecisionLoopOptions } from '../decision-loop.ts'
 import { affectedGateways } from './affected.ts'
 import { problemOf } from './figures.ts'
 import { chooseProxies, isIncomplete, type RolloutTargets } from './targets.ts'
 
-interface RolloutLeaderOptions {
-  readonly fold: Fold
+interface RolloutLeaderOptions extends DecisionLoopOptions {
   readonly targets: RolloutTargets
   /** Whether the chosen proxies get another version of a resource than the others. */
   readonly differs: (key: string) => boolean
-  /** The epoch under which this replica may write the log now; undefined if it may not. */
-  readonly epoch: () => number | undefined
-  /** Returns the position of the last event. */
-  readonly append: (events: readonly SluiceEvent[]) => Promise<number>
-  readonly notify: (severity: LogLevel, text: string) => void
 }
 
-/** Delay before waiting objects are delivered, so that those that change together are delivered together. */
-const settleMs = 100
-/** Interval at which a rollout is looked at, and delay before an append is repeated. */
+/** Interval at which a rollout is looked at. */
 const tickMs = 1_000
 /** How long figures may be missing at the end of a hold before the rollout is paused. */
 const figuresLimitMs = 60_000
-
-const source = '/sluice/rollout'
-const subject = { kind: 'Desired', name: 'rollout' }
 
 /** What to do about a rollout; undefined if there is nothing to do now. */
 type Decision = SluiceEvent | undefined
 
 export class RolloutLeader {
   readonly #options: RolloutLeaderOptions
-  #timer: NodeJS.Timeout | undefined
-  #isBusy = false
-  #isClosed = false
-  /** Position of the last event that was appended here. Nothing is decided before it is folded. */
-  #appendedAt = 0
+  readonly #loop: DecisionLoop
   /** What waited when it was last found that it must wait for the rollout under way. */
   #deferred = ''
 
   constructor(options: RolloutLeaderOptions) {
     this.#options = options
+    this.#loop = new DecisionLoop(options, {
+      source: '/sluice/rollout',
+      subject: { kind: 'Desired', name: 'rollout' },
+      verb: 'delivered',
+      repeatMs: tickMs,
+      hasWork: () => this.#hasWork(),
+      decide: (epoch) => this.#decide(epoch),
+    })
   }
 
   /** Called after each batch of events. */
   update(): void {
-    if (this.#isBusy || this.#timer !== undefined || this.#isClosed || !this.#hasWork()) return
-    this.#schedule(settleMs)
+    this.#loop.update()
   }
 
   close(): void {
-    this.#isClosed = true
-    clearTimeout(this.#timer)
-  }
-
-  #schedule(ms: number): void {
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined
-      void this.#run()
-    }, ms)
-    this.#timer.unref()
+    this.#loop.close()
   }
 
   #hasWork(): boolean {
-    const { fold, epoch } = this.#options
+    const { fold } = this.#options
     if (fold.rollouts.waiting.size === 0) return false
-    if (epoch() === undefined) return false
     return fold.rollouts.running !== undefined || this.#fresh().length > 0
   }
 
@@ -106,30 +85,10 @@ export class RolloutLeader {
     )
   }
 
-  async #run(): Promise<void> {
-    const { fold, epoch, append, notify } = this.#options
-    const writing = epoch()
-    if (writing === undefined || this.#isClosed || !this.#hasWork()) return
-    this.#isBusy = true
-    try {
-      const isFolded = fold.position >= this.#appendedAt
-      const event = isFolded ? await this.#decide(writing) : undefined
-      if (event !== undefined && epoch() === writing) this.#appendedAt = await append([event])
-    } catch (error) {
-      notify(
-        'warn',
-        `changes since position ${fold.position} are not delivered yet: ${String(error)}`,
-      )
-    } finally {
-      this.#isBusy = false
-    }
-    if (!this.#isClosed && this.#hasWork()) this.#schedule(tickMs)
-  }
-
-  async #decide(epoch: number): Promise<Decision> {
+  async #decide(epoch: number): Promise<SluiceEvent[]> {
     const { running } = this.#options.fold.rollouts
-    const decision = running && (await this.#advance(running, epoch))
-    return decision ?? this.#begin(epoch)
+    const decision = (running && (await this.#advance(running, epoch))) ?? this.#begin(epoch)
+    return decision === undefined ? [] : [decision]
   }
 
   /** Starts a rollout, or lets through what no steps concern. */
@@ -141,13 +100,13 @@ export class RolloutLeader {
     if (objects.length === 0 || version === this.#deferred) return undefined
     const plans = plansOf(fold)
     const gateways = new Set(affectedGateways(fold, objects, [...plans.keys()]))
-    if (gateways.size === 0) return this.#event(rolloutSkipped, epoch, { objects })
+    if (gateways.size === 0) return this.#loop.event(rolloutSkipped, epoch, { objects })
     this.#deferred = running === undefined ? '' : version
     if (running !== undefined) return undefined
     const names = objects.slice(0, 3).map(objectText).join(', ')
     notify('info', `a change is delivered in steps (${names})`)
     const affected = [...plans.values()].filter(({ gateway }) => gateways.has(gateway))
-    return this.#event(rolloutStarted, epoch, { objects, plans: affected })
+    return this.#loop.event(rolloutStarted, epoch, { objects, plans: affected })
   }
 
   async #advance(rollout: RolloutSnapshot, epoch: number): Promise<Decision> {
@@ -157,7 +116,7 @@ export class RolloutLeader {
     if (problem !== undefined) {
       notify('warn', `rollout ${position} is rolled back: ${problem}`)
       const data = { rollout: position, outcome: 'RolledBack', reason: problem } as const
-      return this.#event(rolloutEnded, epoch, data)
+      return this.#loop.event(rolloutEnded, epoch, data)
     }
     const last = steps.at(-1)
     const present = new Set(last?.proxies)
@@ -187,7 +146,7 @@ export class RolloutLeader {
     if (missing === undefined) return this.#step(rollout, last.number + 1, epoch)
     if (Date.now() < endMs + figuresLimitMs) return undefined
     this.#options.notify('warn', `rollout ${position} is paused: ${missing}`)
-    return this.#event(rolloutPaused, epoch, { rollout: position, reason: missing })
+    return this.#loop.event(rolloutPaused, epoch, { rollout: position, reason: missing })
   }
 
   #step({ context: { plans, steps, position } }: RolloutSnapshot, number: number, epoch: number) {
@@ -197,11 +156,11 @@ export class RolloutLeader {
     if (proxies === undefined) {
       notify('info', `rollout ${position} is finished`)
       const data = { rollout: position, outcome: 'Finished', reason: 'all steps are done' } as const
-      return this.#event(rolloutEnded, epoch, data)
+      return this.#loop.event(rolloutEnded, epoch, data)
     }
     if (proxies.length === 0) return undefined
     notify('info', `rollout ${position} is at step ${number}: ${proxies.join(', ')}`)
-    return this.#event(rolloutStepped, epoch, { rollout: position, step: number, proxies })
+    return this.#loop.event(rolloutStepped, epoch, { rollout: position, step: number, proxies })
   }
 
   /** Why a chosen proxy cannot apply the change. */
@@ -270,15 +229,6 @@ export class RolloutLeader {
       if (late !== undefined) return `proxy ${late} has not reported its figures`
     }
     return undefined
-  }
-
-  #event<Type extends SluiceEvent['type'], Data>(
-    definition: EventDefinition<Type, Data>,
-    epoch: number,
-    data: Data,
-  ): SluiceEvent {
-    const id = `${epoch}:${randomUUID()}:${definition.type}`
-    return newEvent(definition, { source, epoch }, subject, { id, data }) as never
   }
 }
 
