@@ -104,3 +104,18 @@ export const refused = (
     : [at.path, below].filter(Boolean).join('.'),
   message,
 })
+
+/** Members of a group, each with a value that is valid alone. */
+export type Members = Readonly<Record<string, unknown>>
+
+export const backendRef = { name: 'a', port: 80 }
+
+/** The services that a prompt guard can ask. */
+export const guardServices: Members = {
+  bedrockGuardrails: { identifier: 'a', version: '1', region: 'a' },
+  googleModelArmor: { templateId: 'a', projectId: 'a' },
+  azureContentSafety: { endpoint: 'a.example' },
+  presidio: { backendRef },
+  moderation: { backendRef },
+  judge: { backendRef, model: 'a' },
+}

@@ -1,17 +1,16 @@
 /** Every ExactlyOneOf, AtLeastOneOf and AtMostOneOf group of our kinds. */
 import {
   backendPlace,
+  backendRef,
   type CaseGroup,
+  guardServices,
+  type Members,
   modelPlace,
   type Place,
   policyPlace,
   type SchemaCase,
 } from './case.ts'
 
-/** Members of a group, each with a value that is valid alone. */
-type Members = Readonly<Record<string, unknown>>
-
-const backendRef = { name: 'a', port: 80 }
 const expressions = { matchExpressions: ['true'] }
 const authorization = { policy: expressions }
 const static_ = { host: 'a.example', port: 80 }
@@ -147,12 +146,12 @@ const exactlyOneOf: readonly CaseGroup[] = [
   ),
   exactlyOne(
     'PromptguardRequest',
-    { regex, webhook: { backendRef }, vendorAModeration: {} },
+    { regex, webhook: { backendRef }, vendorAModeration: {}, ...guardServices },
     policyPlace(`${guards}.request[0]`),
   ),
   exactlyOne(
     'PromptguardResponse',
-    { regex, webhook: { backendRef } },
+    { regex, webhook: { backendRef }, ...guardServices },
     policyPlace(`${guards}.response[0]`),
   ),
   exactlyOne(
@@ -288,7 +287,7 @@ const atLeastOneOf: readonly CaseGroup[] = [
   atLeastOne('AIPromptGuard', { request: [{ regex }], response: [{ regex }] }, policyPlace(guards)),
   atLeastOne(
     'CustomResponse',
-    { message: 'no', statusCode: 400 },
+    { message: 'no', statusCode: 400, showGuard: true },
     policyPlace(`${guards}.request[0].response`, { [`${guards}.request[0]`]: { regex } }),
   ),
   atLeastOne(
