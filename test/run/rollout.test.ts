@@ -100,7 +100,7 @@ describe('sluice run with a rollout over two workers', async () => {
     expect(await state()).toBe('paused')
     expect(await decide('pause')).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/rollout \d+ is paused: it cannot pause/),
+      stderr: expect.stringMatching(/rollout \d+ is paused: it cannot be paused/),
     })
     await running.stop()
     await running.start()

@@ -193,7 +193,7 @@ export class Rollouts {
     for (const one of stored?.rollouts ?? []) this.#rollouts.set(one.context.position, one)
   }
 
-  /** Whether a version is delivered in steps, unless these turn out not to concern it. */
+  /** Whether a version waits for a rollout. If no steps concern it, RolloutSkipped lets it pass. */
   #isDelivered(key: ObjectKey, newest: ResourceSnapshot): boolean {
     const { ref } = newest.context
     if (this.#parameters.size === 0 || !this.#versions.isListed()) return false
@@ -287,7 +287,7 @@ function deliveryOf(
   const by = author === undefined ? '' : ` by ${author}`
   const see = `see: sluice rollout ${position}`
   if (value === 'rolledBack') {
-    const message = `${what} was rolled back${by}: ${reason}; a newer version is delivered again; ${see}`
+    const message = `${what} was rolled back${by}: ${reason}; it waits until the object changes again; ${see}`
     return {
       type: 'RolledBack',
       reason: author === undefined ? 'WorseFigures' : 'ByOperator',

@@ -6,9 +6,9 @@ type Status = Readonly<Record<string, unknown>>
 
 /**
  * If `derive` throws, the object is derived as a refused one: its status reports the error, and a policy closes its
- * targets. Other objects are not affected. An object of which an operator holds an earlier version gets the condition
- * `Pinned`, and one of which `changeProtection` does so gets `Held`. One whose newer version is delivered in steps gets
- * `Progressing`, `Paused` or `RolledBack`.
+ * targets. Other objects are not affected. If an earlier version of an object is in force, the object gets a condition:
+ * `Pinned` if an operator holds the newer version, `Held` if `changeProtection` does, and `Progressing`, `Paused` or
+ * `RolledBack` if it is delivered in steps.
  */
 export function deriveObject<Derived extends { readonly status?: Status }>(
   derive: (state: ObjectState) => Derived,

@@ -23,7 +23,7 @@ import { attachmentsOf } from './routes.ts'
 const maxLinks = 3
 const maxChains = 64
 
-/** A way on which requests come to a route: the rules that delegate, from the one that is attached to a listener. */
+/** The rules that delegate requests to a route, from the rule of the route that is attached to a listener. */
 export interface Chain {
   readonly links: readonly DelegatingRule[]
   /** The parents of the first route in the chain that accept it. */
@@ -101,13 +101,16 @@ export function chainRule(chain: Chain, read: Reader, view: ViewOther): ChainRul
   return joined
 }
 
-type Joined = Pick<ViewedRule, 'matches' | 'filters' | 'requestTimeoutMs' | 'backendTimeoutMs'>
+type JoinableRule = Pick<
+  ViewedRule,
+  'matches' | 'filters' | 'requestTimeoutMs' | 'backendTimeoutMs'
+>
 
 /** The rule with the conditions and filters of the rules above it; its own timeouts replace theirs. */
 export function below(
   { delegatedFrom, matches, filters, timeouts }: ChainRule,
-  rule: Joined,
-): Joined {
+  rule: JoinableRule,
+): JoinableRule {
   const { requestTimeoutMs = timeouts.requestTimeoutMs } = rule
   const { backendTimeoutMs = timeouts.backendTimeoutMs } = rule
   const isFirst = delegatedFrom.length === 0
@@ -148,7 +151,7 @@ function isBelow(path: string, prefix: string): boolean {
   return path === start || path.startsWith(`${start}/`)
 }
 
-/** Conditions of one name hold both; undefined if they ask for two values. */
+/** If both have a condition for one name, both must match; undefined if they need different values. */
 function joinNamed(
   upper: readonly NamedMatch[],
   own: readonly NamedMatch[],

@@ -91,7 +91,7 @@ const cycleFailure = (route: ObjectRef): Failure => ({
   ...notOwn,
 })
 
-interface Selected {
+interface Selection {
   readonly routes: readonly ObjectRef[]
   readonly failure?: Failure
 }
@@ -101,7 +101,7 @@ function selectRoutes(
   { name, namespace: given }: BackendReference,
   from: ObjectRef,
   read: Reader,
-): Selected {
+): Selection {
   const namespace = given ?? from.namespace
   const [label, value] = name.split('=', 2)
   if (name !== '*' && value === undefined) return namedRoute({ kind, namespace, name }, from, read)
@@ -116,11 +116,11 @@ function selectRoutes(
     .filter((state) => refusalOf(state, from, read) === undefined)
     .map(({ ref }) => ref)
   if (routes.length > 0) return { routes }
-  const message = `backendRef to HTTPRoutes ${name} of namespace ${namespace} finds none that permits it`
+  const message = `backendRef to HTTPRoutes ${name}: none in namespace ${namespace} matches and permits it`
   return { routes, failure: { reason: 'BackendNotFound', message, ...notOwn } }
 }
 
-function namedRoute(ref: ObjectRef, from: ObjectRef, read: Reader): Selected {
+function namedRoute(ref: ObjectRef, from: ObjectRef, read: Reader): Selection {
   const state = read.object(kind, ref.namespace, ref.name)
   if (state?.object === undefined) {
     const missing = state === undefined ? 'does not exist' : 'has no valid version'
@@ -131,7 +131,7 @@ function namedRoute(ref: ObjectRef, from: ObjectRef, read: Reader): Selected {
   return failure === undefined ? { routes: [ref] } : { routes: [], failure }
 }
 
-/** Why a route of another namespace may not be used: it names the parent in its parentRefs, or a grant permits it. */
+/** Returns why a route may not be used; undefined if it names the parent in its parentRefs, or if a grant permits it. */
 function refusalOf({ ref, object }: ObjectState, from: ObjectRef, read: Reader) {
   if (object !== undefined && namesParent(specOf<typeof kind>(object), ref.namespace, from)) return
   const failure = grantFailure(from, { group: gatewayGroup, ...ref }, read)

@@ -42,14 +42,14 @@ export class CollectedRecords {
     }
     const known = this.#blocks.get(proxy) ?? []
     if (isRepeated && known.some(({ bytes }) => bytes.equals(block))) return
-    // Another proxy's memory would stay in use through a view.
+    // A copy, because the block may be a view of a larger buffer.
     known.push({ order: this.#order++, bytes: Buffer.from(block) })
     this.#blocks.set(proxy, known)
     this.#bytes += block.length
     while (this.#bytes > maxBytes) this.#drop()
   }
 
-  /** Drops the oldest block of the proxy that has most of them, so that one proxy does not push the others out. */
+  /** Drops the oldest block of the proxy with the most blocks, so that one proxy does not push the others out. */
   #drop(): void {
     const [largest] = [...this.#blocks].sort(([, a], [, b]) => b.length - a.length)
     if (largest === undefined) return

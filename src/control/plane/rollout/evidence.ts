@@ -15,7 +15,7 @@ export interface Proportion {
   readonly total: number
 }
 
-/** By which factors the share may be higher, with equal weights. Smaller differences are not looked for. */
+/** Factors by which the share may be higher, with equal weights. Smaller differences are not tested. */
 const ratios = [1.25, 1.5, 2, 3, 5, 10, 100, 10_000]
 
 export class RateComparison {
@@ -61,7 +61,7 @@ const sumOf = (a: Proportion, b: Proportion): Proportion => ({
 export class Comparisons {
   readonly #comparisons = new Map<string, { weight: number; comparison: RateComparison }>()
 
-  /** The comparison with a name, which begins with a weight if there is none. */
+  /** Returns the comparison with a name. A new one gets the weight. */
   of(name: string, weight: number): RateComparison {
     const known = this.#comparisons.get(name)
     if (known !== undefined) return known.comparison

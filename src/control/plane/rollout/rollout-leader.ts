@@ -6,8 +6,8 @@
  *   proxies with the change fail more often, or reject it ──► RolloutEnded (RolledBack)
  *   figures are missing ──► RolloutPaused
  *
- * Only these events change what proxies get. The next leader goes on where the last one ended: everything is decided
- * from the fold and from stored figures.
+ * Only these events change what proxies get. The next leader continues where the last one ended, because every
+ * decision follows from the fold and from stored figures.
  */
 import {
   type JudgedObject,
@@ -37,7 +37,7 @@ interface RolloutLeaderOptions extends DecisionLoopOptions {
   readonly differs: (key: string) => boolean
 }
 
-/** Interval at which a rollout is looked at. */
+/** Interval at which a rollout is evaluated. */
 const tickMs = 1_000
 /** How long figures may be missing at the end of a hold before the rollout is paused. */
 const figuresLimitMs = 60_000
@@ -48,7 +48,7 @@ type Decision = SluiceEvent | undefined
 export class RolloutLeader {
   readonly #options: RolloutLeaderOptions
   readonly #loop: DecisionLoop
-  /** What waited when it was last found that it must wait for the rollout under way. */
+  /** The rollout under way and the objects that were found to wait for it, so that they are checked only once. */
   #deferred = ''
 
   constructor(options: RolloutLeaderOptions) {
@@ -128,7 +128,7 @@ export class RolloutLeader {
     return last === undefined ? this.#first(rollout, epoch) : this.#afterHold(rollout, epoch)
   }
 
-  /** Begins with the first step. Proxies may reconnect just now, so a Gateway without any gets the time of a hold. */
+  /** Begins with the first step. If no proxy is connected, waits for the time of a hold, because proxies may reconnect. */
   #first(rollout: RolloutSnapshot, epoch: number): Decision {
     const { plans, since } = rollout.context
     const isAny = plans.some(({ gateway }) => this.#options.targets.of(gateway).length > 0)

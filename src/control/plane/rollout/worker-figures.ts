@@ -4,7 +4,7 @@ import { countsOf } from '../../../gateway/proxy/telemetry/series-counts.ts'
 import { differenceOf, type Groups } from '../../../past/series/bucket.ts'
 import type { FigureSample } from './figures.ts'
 
-/** Maximum age of what is kept; a later question begins again. */
+/** Maximum time between two calls. After a longer gap, counting starts again. */
 const maxGapMs = 10_000
 
 export class WorkerFigures {

@@ -64,7 +64,7 @@ function compile(spec: JwtAuthenticationSpec, references: References): Compiled<
   return { config, problems, notes, secrets, protects: true }
 }
 
-/** Tokens of one issuer only, because clients are told one authorization server. */
+/** Only one provider is possible, because the metadata names one authorization server. */
 function compileMcp(
   { mode = 'Strict', providers, mcp }: JwtAuthenticationSpec,
   references: References,
@@ -73,7 +73,8 @@ function compileMcp(
   const [provider] = providers
   if (mcp === undefined || provider === undefined) return undefined
   if (providers.length > 1 || mode !== 'Strict') {
-    const message = `needs exactly one provider and mode Strict; clients cannot find out where to get tokens`
+    const message =
+      'needs exactly one provider and mode Strict. Without them, it is ignored: clients cannot find out where to get tokens'
     found.problems.push({ path: 'mcp', message, partial: true })
     return undefined
   }

@@ -40,9 +40,8 @@ export interface RecordSettings extends RecordOptions {
 const keyBytes = 16
 
 /**
- * Creates the folder and its key file if they do not exist, and returns the key. Without a folder, the key is new. A
- * full disk leaves an empty key
- * file, which is written again.
+ * Creates the folder and its key file if they do not exist, and returns the key. Without a folder, the key is new. An
+ * empty key file, which a full disk leaves, is written again.
  * @throws the system's error
  */
 export function openRecordFolder({ folder }: RecordOptions): Uint8Array {

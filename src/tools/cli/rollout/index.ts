@@ -10,9 +10,9 @@ type Printed = RolloutOptions & { readonly output: OutputFormat }
 /** What a decision does, in the order of the help. */
 const verbs: Readonly<Record<Verb, string>> = {
   pause: 'stay at the present step',
-  resume: 'go on with a paused rollout; its step begins again',
+  resume: 'continue a paused rollout; its step begins again',
   abort: 'take the change back from the proxies that have it',
-  finish: 'deliver the change to all proxies at once, also if it was rolled back',
+  finish: 'deliver the change to all proxies at once, even if it was rolled back',
 }
 
 export function addRollout(program: Command): void {

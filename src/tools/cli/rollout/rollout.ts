@@ -21,7 +21,7 @@ export type RolloutOptions = OperatorChange
 export type Verb = 'pause' | 'resume' | 'abort' | 'finish'
 
 interface Decision {
-  /** States in which a rollout can be decided about in this way. */
+  /** States of a rollout in which this decision is possible. */
   readonly from: readonly RolloutSnapshot['value'][]
   readonly done: string
   readonly event: (data: {
@@ -47,7 +47,7 @@ const decisions: Readonly<Record<Verb, Decision>> = {
   },
   resume: {
     from: ['paused'],
-    done: 'goes on',
+    done: 'continues',
     event: (data) => eventOf(rolloutResumed, data),
   },
   abort: {
@@ -78,7 +78,7 @@ export async function decideRollout(
       const { value, context } = rolloutAt(fold, position)
       if (!from.includes(value)) {
         throw new UsageError(
-          `rollout ${context.position} is ${stateText[value]}: it cannot ${verb}`,
+          `rollout ${context.position} is ${stateText[value]}: it cannot be ${participles[verb]}`,
         )
       }
       const result = { rollout: context.position, objects: objectsOf(fold, context.position) }
@@ -101,14 +101,21 @@ const stateText: Readonly<Record<RolloutSnapshot['value'], string>> = {
   rolledBack: 'rolled back',
 }
 
+const participles: Readonly<Record<Verb, string>> = {
+  pause: 'paused',
+  resume: 'resumed',
+  abort: 'aborted',
+  finish: 'finished',
+}
+
 /** @throws UsageError if there is no such rollout */
 function rolloutAt({ rollouts }: Fold, position: string | undefined): RolloutSnapshot {
   const found = position === undefined ? rollouts.running : rollouts.rollouts.get(Number(position))
   if (found !== undefined) return found
   const known = [...rollouts.rollouts.keys()]
-  const hint = known.length === 0 ? 'there is none' : `there are: ${known.join(', ')}`
+  const hint = known.length === 0 ? 'there are none' : `known: ${known.join(', ')}`
   const what = position === undefined ? 'no rollout is under way' : `no rollout ${position}`
-  throw new UsageError(`${what} (${hint}). A newer version may have replaced it`)
+  throw new UsageError(`${what} (${hint}). A newer version may have ended it`)
 }
 
 const objectsOf = ({ rollouts }: Fold, position: number): ObjectRef[] =>

@@ -62,7 +62,7 @@ interface TrafficContext {
   /** Where decisions are recorded, unless a setting says so. */
   readonly records: {
     readonly folder: string | undefined
-    /** Whether the controller collects a sample. Then it is only written to a folder that a setting names. */
+    /** Whether the controller collects the sample. If so, it is written to disk only if a setting names a folder. */
     readonly isCollected?: boolean
     /** NATS servers to which the records are also published. */
     readonly nats?: string

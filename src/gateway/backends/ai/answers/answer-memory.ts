@@ -1,6 +1,6 @@
 /**
  * Answers in the memory of a process. Its workers share them: each keeps its own list of the same shared bytes, and
- * hears of answers that others store.
+ * is notified of answers that others store.
  */
 import { BroadcastChannel } from 'node:worker_threads'
 
@@ -22,20 +22,20 @@ export interface StoredAnswer {
 
 /** Where answers are kept. */
 export interface AnswerStore {
-  /** Returns an answer that has not expired. Never fails: an answer that cannot be read is none. */
+  /** Returns an answer that has not expired. Never fails: an answer that cannot be read is treated as missing. */
   find(key: string): StoredAnswer | undefined | Promise<StoredAnswer | undefined>
-  /** Keeps an answer, as far as there is room. */
+  /** Stores an answer if there is room. */
   store(answer: StoredAnswer): void
 }
 
-/** Estimated bytes of memory that an answer takes besides its body. */
+/** Estimated bytes of memory that an answer takes in addition to its body. */
 const overhead = 512
-/** Largest part of the memory that one answer may take. */
+/** Maximum share of the memory that one answer may take. */
 const maxPart = 1 / 16
 
 const channelName = 'sluice answers'
 
-/** Whether an answer may be served. A clock that was set back makes answers of the future, which are not served. */
+/** Whether an answer may be served. Answers of the future, after a clock was set back, are not. */
 export const isFresh = ({ storedAt, expiresAt }: StoredAnswer, now: number): boolean =>
   storedAt <= now && now < expiresAt
 
@@ -56,7 +56,7 @@ export class AnswerMemory implements AnswerStore {
     return Math.floor(this.#maxBytes * maxPart)
   }
 
-  /** Starts to hear of answers that other workers store. Idempotent. */
+  /** Starts to receive the answers that other workers store. Idempotent. */
   open(): void {
     if (this.#channel !== undefined) return
     const channel = new BroadcastChannel(channelName)

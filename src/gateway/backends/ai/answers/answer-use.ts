@@ -4,7 +4,7 @@ import type { StoredAnswer } from './answer-memory.ts'
 export interface AnswerUse {
   /** `stored` if the new answer is kept. */
   result: 'hit' | 'miss' | 'stored' | 'bypass'
-  /** Why the request or its answer is not for the cache. */
+  /** Why the cache does not apply to the request, or does not store its answer. */
   detail: string | undefined
   /** The key of the new answer; undefined if it is not kept. */
   readonly key: string | undefined

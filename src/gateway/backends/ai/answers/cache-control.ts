@@ -1,10 +1,10 @@
-/** What a client asks of the cache of answers (RFC 9111 section 5.2.1). */
+/** Reads what a client asks of the cache of answers (RFC 9111 section 5.2.1). */
 import type { HeaderFields } from '../../../../ground/exchange/exchange.ts'
 
 /** Header with which a client opts out: `off` neither reads nor stores. It is not sent to providers. */
 const optOutHeader = 'x-sluice-cache'
 
-export interface CacheWish {
+export interface CacheDirectives {
   /** Whether a stored answer may be served. */
   readonly mayServe: boolean
   /** Whether the new answer may be stored. */
@@ -15,22 +15,22 @@ export interface CacheWish {
   readonly maxAgeMs: number
 }
 
-const anything: CacheWish = {
+const noDirectives: CacheDirectives = {
   mayServe: true,
   mayStore: true,
   isOnlyCached: false,
   maxAgeMs: Number.POSITIVE_INFINITY,
 }
 
-const nothing: CacheWish = { ...anything, mayServe: false, mayStore: false }
+const noCache: CacheDirectives = { ...noDirectives, mayServe: false, mayStore: false }
 
 /** Reads Cache-Control, and removes the opt-out header. An unreadable `max-age` is 0, as RFC 9111 advises. */
-export function wishOf(headers: HeaderFields): CacheWish {
+export function readCacheDirectives(headers: HeaderFields): CacheDirectives {
   const optOut = headers.get(optOutHeader)
   if (optOut !== undefined) headers.remove(optOutHeader)
-  if (optOut?.trim().toLowerCase() === 'off') return nothing
+  if (optOut?.trim().toLowerCase() === 'off') return noCache
   const fields = headers.getAll('cache-control')
-  if (fields.length === 0) return anything
+  if (fields.length === 0) return noDirectives
   const directives = directivesOf(fields.join(','))
   const age = directives.get('max-age')
   const isStoreRefused = directives.has('no-store')
@@ -42,7 +42,7 @@ export function wishOf(headers: HeaderFields): CacheWish {
   }
 }
 
-/** Returns whether a provider forbids that its response is stored. */
+/** Returns whether a provider forbids storing its response. */
 export const forbidsStoring = (headers: HeaderFields): boolean =>
   directivesOf(headers.getAll('cache-control').join(',')).has('no-store')
 

@@ -1,4 +1,4 @@
-/** Which requests have answers that may be given again. */
+/** Decides which requests have answers that may be served again. */
 import { isObject, type JsonObject } from '../../../../engines/messages/json/json.ts'
 
 /** Members by which a request refers to something whose content can change, or which the provider keeps. */
@@ -16,7 +16,7 @@ const clientTools = [
 ]
 const clientTypes: readonly unknown[] = [undefined, 'function', 'custom']
 
-/** Returns why the answer to a request must not be given again; undefined if it may. */
+/** Returns why the answer to a request must not be served again; undefined if it may. */
 export function whyNotCacheable(body: JsonObject): string | undefined {
   const effect = effects.find((name) => isSet(body[name]))
   if (effect !== undefined) return `the request has ${effect}`
@@ -34,7 +34,7 @@ function toolsOf({ tools, toolConfig }: JsonObject): readonly unknown[] {
   return [tools, inner].flatMap((list) => (Array.isArray(list) ? list : list == null ? [] : [list]))
 }
 
-/** Cache points and similar marks among tools have one of the members of a client's tool, or make it none. */
+/** A cache point among the tools is accepted only if it has a member of a client's tool. */
 function isOfClient(tool: unknown): boolean {
   if (!isObject(tool) || !clientTypes.includes(tool.type)) return false
   const isDeclaration = (name: string) =>

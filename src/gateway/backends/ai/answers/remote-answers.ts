@@ -1,7 +1,7 @@
 /**
  * Answers on a server that several proxies share, with those in memory before it. They are sealed with the key of the
- * proxies: who can read the server learns neither answers nor requests, and who can write to it cannot make an answer. If
- * the server cannot be reached, the cache is only that in memory.
+ * proxies: a reader of the server learns neither answers nor requests, and a writer cannot forge an answer. If the server
+ * cannot be reached, only the memory serves answers.
  */
 import { createHmac, hkdfSync } from 'node:crypto'
 import { isObject, parseJson } from '../../../../engines/messages/json/json.ts'
@@ -47,8 +47,8 @@ export class RemoteAnswers implements AnswerStore {
     this.#memory.store(answer)
     const keys = this.#currentKeys()
     if (keys === undefined || answer.body.length > this.#memory.maxBody) return
-    const { key, body, cost, ...facts } = answer
-    const head = JSON.stringify({ ...facts, cost: cost?.toString() })
+    const { key, body, cost, ...metadata } = answer
+    const head = JSON.stringify({ ...metadata, cost: cost?.toString() })
     const sealed = keys.seal.seal(Buffer.concat([Buffer.from(`${head}\n`), body]), key)
     const ttl = Math.max(1, answer.expiresAt - Date.now())
     void this.#client.send('SET', nameOf(key, keys), sealed, 'PX', `${ttl}`)
@@ -74,7 +74,7 @@ export class RemoteAnswers implements AnswerStore {
   }
 }
 
-/** A plain digest would tell who can read the server which requests were sent, if they can be guessed. */
+/** With a plain digest, a reader of the server could check guesses of requests. */
 const nameOf = (key: string, { names }: Keys): string =>
   prefix + createHmac('sha256', names).update(key).digest('base64url')
 

@@ -1,7 +1,7 @@
 /**
  * The cache of answers: serves an answer that the same client has got to the same request, and keeps new ones. The key
- * contains everything that an answer depends on, so that a changed configuration, another model, another guard or
- * another client never finds it. What is kept is what the client got, after all guards.
+ * contains everything that an answer depends on, so that no other configuration, model, guard or client finds it. The
+ * cache keeps what the client got, after all guards.
  */
 import { hash } from 'node:crypto'
 import { type ClientFormat, chatFormatOf } from '../../../../engines/messages/format.ts'
@@ -23,7 +23,11 @@ import type { ModelProvider } from '../../../../ground/model/model-providers.ts'
 import { ownerDigest } from '../../../principal/principal.ts'
 import type { StoredAnswer } from '../answers/answer-memory.ts'
 import type { AnswerUse } from '../answers/answer-use.ts'
-import { type CacheWish, forbidsStoring, wishOf } from '../answers/cache-control.ts'
+import {
+  type CacheDirectives,
+  forbidsStoring,
+  readCacheDirectives,
+} from '../answers/cache-control.ts'
 import { whyNotCacheable } from '../answers/cacheable.ts'
 import type { CacheConfig } from '../policy/config.ts'
 import type { ModelCall } from './model-call.ts'
@@ -43,27 +47,30 @@ export function findAnswer(
   call.completeness = undefined
   const cache = call.policy?.config.cache
   if (cache === undefined) return undefined
-  const wish = wishOf(call.context.exchange.request.headers)
-  const key = wish.mayStore ? keyFor(call, outgoing, cache) : { whyNot: 'the client opts out' }
+  const directives = readCacheDirectives(call.context.exchange.request.headers)
+  const key = directives.mayStore
+    ? keyFor(call, outgoing, cache)
+    : { whyNot: 'the client opts out' }
   if (typeof key !== 'string') {
     const { whyNot: detail } = key
     call.answer = { result: 'bypass', detail, key: undefined, ttlMs: 0, hit: undefined }
-    return missed(wish)
+    return missed(directives)
   }
   call.answer = { result: 'miss', detail: undefined, key, ttlMs: cache.ttlMs, hit: undefined }
-  if (!wish.mayServe) return missed(wish)
-  return andThen(call.answers.find(key), serveFound, call, outgoing, wish)
+  if (!directives.mayServe) return missed(directives)
+  return andThen(call.answers.find(key), serveFound, call, outgoing, directives)
 }
 
 function serveFound(
   found: StoredAnswer | undefined,
   call: ModelCall,
   outgoing: OutgoingRequest,
-  wish: CacheWish,
+  directives: CacheDirectives,
 ): RespondVerdict | undefined | Promise<RespondVerdict | undefined> {
   if (call.context.over) return undefined
   const ageMs = found === undefined ? 0 : Date.now() - found.storedAt
-  if (found === undefined || ageMs > wish.maxAgeMs || wish.maxAgeMs === 0) return missed(wish)
+  if (found === undefined || ageMs > directives.maxAgeMs || directives.maxAgeMs === 0)
+    return missed(directives)
   call.answer = { result: 'hit', detail: undefined, key: undefined, ttlMs: 0, hit: found }
   if (!isJudgedByService(call)) return hitOf(found, ageMs, found.body)
   return judgeAgain(call, found, outgoing).then((judged) => {
@@ -85,8 +92,8 @@ function hitOf(found: StoredAnswer, ageMs: number, body: Uint8Array): RespondVer
   return { kind: 'respond', status: 200, headers, body, reason: 'CacheHit' }
 }
 
-/** @throws LlmError 504 if the client wants no other answer */
-function missed({ isOnlyCached }: CacheWish): undefined {
+/** @throws LlmError 504 if the client accepts only a stored answer */
+function missed({ isOnlyCached }: CacheDirectives): undefined {
   if (isOnlyCached) throw new LlmError(504, 'no answer to this request is stored')
 }
 
@@ -130,15 +137,15 @@ function keyFor(
   if (whyNot !== undefined) return { whyNot }
   const owner = ownerOf(call, cache)
   if (owner === undefined) return { whyNot: 'nothing says who the client is' }
-  const facts = factsOf(call, outgoing, owner)
+  const inputs = inputsOf(call, outgoing, owner)
   const body = call.request?.body
   // Guards and settings have not changed this one.
-  const bytes = body instanceof ClientBody ? digestOf([facts, sha256(body.bytes)]) : undefined
+  const bytes = body instanceof ClientBody ? digestOf([inputs, sha256(body.bytes)]) : undefined
   const known = bytes && keysOfBytes.get(bytes)
   if (known !== undefined) return known
   const refused = whyNotCacheable(body?.whole ?? {})
   if (refused !== undefined) return { whyNot: refused }
-  const key = digestOf([facts, body?.whole])
+  const key = digestOf([inputs, body?.whole])
   if (bytes !== undefined) keysOfBytes.set(bytes, key)
   return key
 }
@@ -147,7 +154,7 @@ const sha256 = (bytes: Uint8Array): string => hash('sha256', bytes, 'base64url')
 const digestOf = (value: unknown): string => sha256(canonicalBytes(value))
 
 /** Returns everything that the answer depends on, except for the body of the request. */
-function factsOf(call: ModelCall, outgoing: OutgoingRequest, owner: string): unknown {
+function inputsOf(call: ModelCall, outgoing: OutgoingRequest, owner: string): unknown {
   const { context, policy, provider, catalog } = call
   const { format, model, asked, isStream, framing, plan } = outgoing
   const { headers, query } = context.exchange.request
@@ -175,7 +182,7 @@ function fingerprintOf(provider: ModelProvider): string {
   return found
 }
 
-/** Keeps the answer that the client gets, if it is one that may be given again. */
+/** Stores the answer that the client gets, if it may be served again. */
 export function keepAnswer(call: ModelCall): void {
   const { answer, outgoing, context } = call
   const { response, responseBody } = context.exchange
@@ -226,7 +233,7 @@ function keep(call: ModelCall, answer: AnswerUse, body: Uint8Array): void {
 /** Largest answer that is copied while it passes, in bytes. */
 const maxCopy = 4 * 1024 * 1024
 
-/** Copies a streamed answer while it passes, and keeps it if it ends well. */
+/** Copies a streamed answer while it passes, and stores it if it is complete. */
 class AnswerCopy implements BodyTransform {
   readonly #call: ModelCall
   readonly #answer: AnswerUse

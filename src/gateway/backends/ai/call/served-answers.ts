@@ -1,6 +1,6 @@
 /**
  * Runs guards on a stored answer before it is served again, if one of them asks a service, whose rules may have changed.
- * All other guards are a part of the key of the answer, and have seen it when it was stored.
+ * All other guards are a part of the key of the answer, and have checked it before it was stored.
  */
 import type { StreamEvent } from '../../../../engines/messages/chat.ts'
 import { chatFormatOf } from '../../../../engines/messages/format.ts'

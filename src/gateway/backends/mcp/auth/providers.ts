@@ -1,6 +1,6 @@
 /**
  * Identity providers whose deviations from the standards the gateway corrects while MCP clients sign in.
- * The facts are from the documentation of the providers, and from reports of their users.
+ * Sources: the documentation of the providers, and reports of their users.
  */
 
 /** Provider names as users write them. */
@@ -64,7 +64,7 @@ function registrationAtDescope(issuer: string): URL | undefined {
     : new URL(`${url?.origin}/v1/mgmt/mcp/client/${found[1]}/${found[2]}/register`)
 }
 
-/** What tokens for a provider are verified with, besides keys and audiences. */
+/** Rules for tokens of a provider, in addition to keys and audiences. */
 interface TokenRules {
   readonly issuer?: string
   /** Set if `client_id` of tokens without `aud` is their audience. */

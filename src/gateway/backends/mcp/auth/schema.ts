@@ -69,11 +69,11 @@ export function compileSignIn(
     problems.push({ path: `${path}.clientSecretRef`, message, partial: true })
   }
   if (provider !== undefined && issuer.issuer === undefined) {
-    notes.push(`${path}: ${provider} cannot be adapted to without issuer`)
+    notes.push(`${path}: provider ${provider} has no effect without issuer`)
   } else if (clientId !== undefined && issuer.issuer === undefined) {
     notes.push(`${path}: clientId has no effect without issuer`)
   }
-  if (clientId === undefined && provider !== undefined && registersNobody.includes(provider)) {
+  if (clientId === undefined && provider !== undefined && withoutRegistration.includes(provider)) {
     notes.push(`${path}: clients cannot register at ${provider}; set clientId`)
   }
   const metadata = Object.entries(resourceMetadata)
@@ -86,4 +86,4 @@ export function compileSignIn(
   }
 }
 
-const registersNobody: readonly McpIdp[] = ['Authentik', 'Entra', 'Cognito', 'Google']
+const withoutRegistration: readonly McpIdp[] = ['Authentik', 'Entra', 'Cognito', 'Google']

@@ -76,7 +76,7 @@ function askVerdict(piece: Piece, direction: Direction, instructions: string): J
   }
 }
 
-/** Models that are made for judging judge the last turn. */
+/** Llama Guard and NemoGuard judge the last turn. */
 const turnsOf = (piece: Piece, direction: Direction) =>
   direction === 'request'
     ? [{ role: 'user', content: textsOf(piece) }]

@@ -10,10 +10,10 @@ interface PieceLimits {
   readonly parts: number
 }
 
-/** Number of UTF-16 units that two adjacent parts of a text share: what lies across their border is whole in one. */
+/** Number of UTF-16 units that two adjacent parts of a text share, so that a match across their border is whole in one. */
 const overlap = 500
 
-/** A text is cut behind a space if there is one among so many of the last units of a part. */
+/** A text is cut after a space if the last units of a part, as many as this, contain one. */
 const wordLength = 100
 
 /** Puts texts into pieces in their order; a text that is too long is divided. */
@@ -46,7 +46,7 @@ function partsOf({ role, content }: RoleText, text: number, length: number): Par
   }
 }
 
-/** Returns the last position up to `limit` that is behind a space, or in no character. */
+/** Returns the last position up to `limit` that is after a space; if there is none, one that splits no character. */
 function cutBefore(content: string, limit: number): number {
   const space = content.slice(limit - wordLength, limit).search(/\s\S*$/)
   return space < 0 ? whole(content, limit) : limit - wordLength + space + 1

@@ -83,13 +83,13 @@ const messageOf = (
   json: string | undefined,
 ): CheckedMessage => ({ exchange: exchange.client, services, method, json })
 
-type Passed = Extract<ProcessorResult, { readonly kind: 'pass' }>
+type PassResult = Extract<ProcessorResult, { readonly kind: 'pass' }>
 
 /** Returns undefined if the changes cannot be applied. */
 function afterRequest(
   { exchange }: ProcessorChain,
   request: McpRequest,
-  { changed, headers, metadata }: Passed,
+  { changed, headers, metadata }: PassResult,
 ): McpRequest | undefined {
   const next = changed === undefined ? request : changedRequest(request, changed)
   if (next === undefined) return undefined
@@ -98,7 +98,7 @@ function afterRequest(
   return next
 }
 
-/** Members of params that belong to the gateway and the client: what they say stays. */
+/** Members of params that belong to the gateway and the client. Services cannot change them. */
 const clientMembers = ['_meta', ...roundKeys]
 
 function changedRequest(request: McpRequest, bytes: Uint8Array): McpRequest | undefined {
@@ -106,7 +106,7 @@ function changedRequest(request: McpRequest, bytes: Uint8Array): McpRequest | un
   const read = orRefused(() => {
     const json = decode(bytes).text.trim()
     const found = readRequest(requestText(id, method, json))
-    // Other members of the message than params are not the service's to write.
+    // A service may replace params, but no other member of the message.
     return found?.params !== undefined && rawOf(found.text, found.params) === json
       ? found
       : undefined
@@ -126,7 +126,7 @@ const resultMembers = ['resultType', 'requestState', 'ttlMs', 'cacheScope']
 function afterResponse(
   response: McpResponse,
   { id }: Pick<McpRequest, 'id'>,
-  { changed }: Passed,
+  { changed }: PassResult,
 ): McpResponse | undefined {
   if (changed === undefined) return response
   return orRefused(() => {
@@ -144,7 +144,7 @@ function afterResponse(
   })
 }
 
-interface Asked {
+interface ProcessorCall {
   readonly processor: Processor
   /** Position in the list of the policy. */
   readonly at: number
@@ -154,7 +154,7 @@ interface Asked {
 function notePass(
   chain: ProcessorChain,
   request: Pick<McpRequest, 'method'>,
-  { at, direction }: Asked,
+  { at, direction }: ProcessorCall,
   isChanged: boolean,
 ): void {
   const action = isChanged ? 'Mask' : 'Allow'
@@ -162,12 +162,12 @@ function notePass(
   if (isChanged) note(chain, request, `${direction.toLowerCase()} processor ${at}: Mask`)
 }
 
-/** Returns the refusal of a service; undefined if the service has failed and may. */
+/** Returns the refusal of a message; undefined if the service has failed and `failureMode` is FailOpen. */
 function refusedBy(
   chain: ProcessorChain,
   request: Pick<McpRequest, 'id' | 'method'>,
   result: ProcessorResult,
-  { processor, at, direction }: Asked,
+  { processor, at, direction }: ProcessorCall,
 ): ClientResponse | undefined {
   const name = `${direction.toLowerCase()} processor ${at}`
   const action = result.kind === 'refused' ? 'Reject' : 'Fail'
