@@ -54,6 +54,23 @@ describe('reading the settings of a proxy', () => {
   })
 })
 
+describe('settings with passwords', () => {
+  it('are refused if they cannot be decoded, and messages do not show them', () => {
+    expect(readSettings({ answerStore: 'redis://me:p%40ss@[::1]:6379/3' }, {}).ok).toBe(true)
+    const wrong = [
+      ['SLUICE_ANSWER_STORE', 'redis://:pass%word@host'],
+      ['SLUICE_ANSWER_STORE', 'redis://:pass%ff@host'],
+      ['SLUICE_ANSWER_STORE', 'redis://:pass@host/name'],
+      ['OTEL_EXPORTER_OTLP_METRICS_HEADERS', 'authorization=Bearer pass%'],
+    ] as const
+    for (const [name, value] of wrong) {
+      const read = readSettings({}, { [name]: value })
+      expect(read, value).toMatchObject({ ok: false })
+      expect(JSON.stringify(read)).not.toContain('pass')
+    }
+  })
+})
+
 describe('drainDeadlines', () => {
   const of = (env: Record<string, string>) => {
     const read = readSettings({}, env)

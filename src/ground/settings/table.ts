@@ -76,7 +76,7 @@ export function readTable<Rows extends Table>(
     if (text !== undefined) {
       const source =
         flag === undefined ? (sources[setting.env] ?? setting.env) : `--${setting.flag}`
-      problems.push({ source, message: `${JSON.stringify(text)} is not ${setting.form}` })
+      problems.push({ source, message: `${shownOf(setting, text)} is not ${setting.form}` })
     } else if (setting.isRequired) {
       const message = `is required (or ${setting.env}): ${setting.form}`
       problems.push({ source: `--${setting.flag}`, message })
@@ -84,3 +84,6 @@ export function readTable<Rows extends Table>(
   }
   return problems.length > 0 ? failAll(problems) : succeed(values as ValuesOf<Rows>)
 }
+
+const shownOf = ({ isSecret }: SettingType<unknown>, text: string): string =>
+  isSecret === true ? 'the value' : JSON.stringify(text)

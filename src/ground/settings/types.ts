@@ -11,6 +11,8 @@ export interface SettingType<Value> {
   readonly form: string
   /** The value is a comma-separated list. An option that is repeated adds to the list. */
   readonly isList?: true
+  /** The value may have a password or a token, so that messages do not show it. */
+  readonly isSecret?: true
   /** Parses a text; returns undefined if it does not have the form. */
   readonly read: (text: string) => Value | undefined
 }
@@ -22,6 +24,17 @@ const type = <Value>(form: string, read: SettingType<Value>['read']): SettingTyp
 
 const matching = (form: string, isValid: (text: string) => boolean): SettingType<string> =>
   type(form, (text) => (isValid(text) ? text : undefined))
+
+const secret = <Value>(one: SettingType<Value>): SettingType<Value> => ({ ...one, isSecret: true })
+
+function isPercentEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}
 
 const list = (
   form: string,
@@ -43,10 +56,13 @@ const integer = (form: string, min: number, max: number): SettingType<number> =>
   })
 
 export const text = (form: string) => matching(form, (value) => value.trim() !== '')
-/** URL of a Redis-compatible server, whose case counts. */
-export const redisServer = matching(
-  'redis://HOST or rediss://HOST',
-  (value) => /^rediss?:\/\/[^/?#]+(?:\/\d*)?$/.test(value) && URL.canParse(value),
+/** URL of a Redis-compatible server, whose case counts. User and password are percent-encoded. */
+export const redisServer = secret(
+  matching('redis://HOST or rediss://HOST', (value) => {
+    if (!/^rediss?:\/\/[^/?#]+(?:\/\d*)?$/.test(value) || !URL.canParse(value)) return false
+    const { username, password } = new URL(value)
+    return isPercentEncoded(`${username} ${password}`)
+  }),
 )
 export const path = text('a path')
 /** Paths, whose case counts. */
@@ -208,9 +224,12 @@ export const logFilter = matching(
 )
 
 /** Other schemes are rejected, because they would be read as a host name. */
-export const natsServer = matching(
-  '`nats://host:port`, or `tls://`',
-  (text) => /^(?:nats|tls):\/\/[^\s/]+$/.test(text) && URL.canParse(text),
+export const natsServer = secret(
+  matching(
+    '`nats://host:port`, or `tls://`',
+    (text) =>
+      /^(?:nats|tls):\/\/[^\s/]+$/.test(text) && URL.canParse(text) && isPercentEncoded(text),
+  ),
 )
 
 /** Without user and password, which error messages would show. */
@@ -220,19 +239,21 @@ export const webUrl = matching('an `http://` or `https://` URL', (text) => {
 })
 
 /** Names with values, as OpenTelemetry writes them: `NAME=VALUE,…`, with percent-encoded values. */
-export const pairs = type('a list of `NAME=VALUE`, with percent-encoded values', (text) => {
-  const entries = text.split(',').map((part) => /^\s*([^\s=]+)\s*=(.*)$/.exec(part))
-  try {
-    return Object.fromEntries(
-      entries.map((entry) => {
-        if (entry === null) throw new URIError()
-        return [entry[1] ?? '', decodeURIComponent((entry[2] ?? '').trim())] as const
-      }),
-    )
-  } catch {
-    return undefined
-  }
-})
+export const pairs = secret(
+  type('a list of `NAME=VALUE`, with percent-encoded values', (text) => {
+    const entries = text.split(',').map((part) => /^\s*([^\s=]+)\s*=(.*)$/.exec(part))
+    try {
+      return Object.fromEntries(
+        entries.map((entry) => {
+          if (entry === null) throw new URIError()
+          return [entry[1] ?? '', decodeURIComponent((entry[2] ?? '').trim())] as const
+        }),
+      )
+    } catch {
+      return undefined
+    }
+  }),
+)
 
 export const exportInterval = integer('milliseconds, 100 to 86400000', 100, 86_400_000)
 
