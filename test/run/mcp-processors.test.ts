@@ -39,6 +39,11 @@ function offer(server: McpServer): void {
 const legacy = useMcpServer({ offer })
 const modern = useModernServer({
   answers: {
+    'resources/read': ({ params }) => ({
+      contents: [{ uri: params.uri, text: 'r' }],
+      ttlMs: 9,
+      cacheScope: 'public',
+    }),
     'tools/call': ({ params }) => ({
       content: [{ type: 'text', text: `modern ${JSON.stringify(params.arguments)}` }],
     }),
@@ -88,6 +93,10 @@ const running = useGateway(() => {
         ),
       }),
       ...served('modern', [target('only', modern)], processors({ 'tools/call': 'Full' })),
+      ...served('asked', [target('only', modern)], processors({ '*': 'Request' })),
+      ...served('ruled', [target('only', modern)], {
+        authorization: { policy: { matchExpressions: ['true'] } },
+      }),
       ...served(
         'down',
         [target('only', legacy)],
@@ -282,6 +291,16 @@ describe('processors of MCP messages [BackendMCP.guardrails]', () => {
     for (const path of ['broken', 'pattern']) {
       const response = await fetch(at(path), { method: 'POST' })
       expect(response.status).toBe(500)
+    }
+  })
+
+  it('keep what one client may get out of caches for others, as rules do', async () => {
+    const read = modernRequest('resources/read', { uri: 'test://r' })
+    for (const path of ['asked', 'ruled']) {
+      for (const message of [modernRequest('tools/list'), read]) {
+        const answer = await sendModern(at(path), message)
+        expect(answer.message?.result).toMatchObject({ cacheScope: 'private' })
+      }
     }
   })
 

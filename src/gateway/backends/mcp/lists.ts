@@ -6,11 +6,13 @@ import {
   jsonValue,
   member,
   membersOf,
+  rawOf,
+  replace,
   splice,
   spliceIn,
   textOf,
 } from './json/node.ts'
-import type { McpResponse } from './message.ts'
+import { type McpResponse, readResponse } from './message.ts'
 import type { ListMethod, ProtocolEra } from './methods.ts'
 import { readPairs, writePairs } from './naming.ts'
 import { UriEdits } from './resource-uris.ts'
@@ -194,6 +196,14 @@ export function hintsOf(text: string, result: JsonNode | undefined): CacheHints 
   const ttlMs = node?.type === 'number' ? (jsonValue(text, node) as number) : 0
   const isPublic = textOf(text, member(result, 'cacheScope')) === 'public'
   return { ttlMs: ttlMs > 0 ? Math.floor(ttlMs) : 0, isPublic }
+}
+
+/** Returns a response that clients with other credentials must not share: they may get another one. */
+export function unshared(response: McpResponse): McpResponse {
+  const { text, result } = response
+  const scope = member(result, 'cacheScope')
+  if (scope === undefined || rawOf(text, scope) === '"private"') return response
+  return readResponse(replace(text, scope, '"private"')) ?? response
 }
 
 /**

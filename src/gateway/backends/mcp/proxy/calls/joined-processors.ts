@@ -1,4 +1,5 @@
 /** Processors of requests that concern no single item, such as lists: they see a request once for all targets. */
+import { unshared } from '../../lists.ts'
 import type { McpRequest } from '../../message.ts'
 import { readResponse } from '../../message.ts'
 import type { ProtocolEra } from '../../methods.ts'
@@ -69,5 +70,6 @@ export async function checkResponse(
     if (!('kind' in checked)) return checked
     current = checked
   }
-  return current === response ? answer : { ...answer, text: current.text, bytes: undefined }
+  const own = unshared(current)
+  return own === response ? answer : { ...answer, text: own.text, bytes: undefined }
 }

@@ -222,6 +222,12 @@ export class McpExchange {
     return step?.mcp !== undefined || step?.calls !== undefined
   }
 
+  /** Whether rules or processors may give one client what they refuse to another. */
+  differsByClient(entry: McpTargetEntry): boolean {
+    const step = mcpStepOf(this.accessOf(entry).policies)
+    return step?.mcp !== undefined || (step?.calls?.processors.length ?? 0) > 0
+  }
+
   /** The settings for calls of the target; undefined if there are none. */
   callPolicyOf(entry: McpTargetEntry): CallPolicy | undefined {
     return mcpStepOf(this.accessOf(entry).policies)?.calls

@@ -1,5 +1,6 @@
 /** Responses of one target as the client gets them. */
 import { codes } from '../../json-rpc.ts'
+import { unshared } from '../../lists.ts'
 import { clientResult } from '../../results.ts'
 import { refusal } from '../calls/located-item.ts'
 import { consentText } from '../exchange/consent.ts'
@@ -14,9 +15,10 @@ export function responseFrom(
   upstreams: Upstreams,
   entry: McpTargetEntry,
   { id }: Pick<OutgoingRequest, 'id'>,
-  { response, eventFields, status }: ReceivedResponse,
+  { response: given, eventFields, status }: ReceivedResponse,
 ): ClientResponse {
   const isOnly = upstreams.exchange.only !== undefined
+  const response = upstreams.exchange.differsByClient(entry) ? unshared(given) : given
   return {
     text: isOnly ? response.text : clientResult(entry.target.name, response),
     bytes: isOnly ? response.bytes : undefined,
