@@ -149,7 +149,8 @@ export class SignInRelay {
 }
 
 const hasChallenge = (parameters: URLSearchParams): boolean =>
-  parameters.get('code_challenge') !== null && parameters.get('code_challenge_method') === 'S256'
+  (parameters.get('code_challenge') ?? '') !== '' &&
+  parameters.get('code_challenge_method') === 'S256'
 
 interface Authorization {
   readonly client: string
