@@ -17,7 +17,7 @@ export interface DecisionLoopOptions {
   readonly notify: (severity: LogLevel, text: string) => void
 }
 
-export interface Decisions {
+interface Decisions {
   readonly source: string
   readonly subject: { readonly kind: string; readonly name: string }
   /** What messages say of changes about which a decision has failed, such as `judged`. */

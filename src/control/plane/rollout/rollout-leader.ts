@@ -131,8 +131,8 @@ export class RolloutLeader {
   /** Begins with the first step. If no proxy is connected, waits for the time of a hold, because proxies may reconnect. */
   #first(rollout: RolloutSnapshot, epoch: number): Decision {
     const { plans, since } = rollout.context
-    const isAny = plans.some(({ gateway }) => this.#options.targets.of(gateway).length > 0)
-    if (!isAny && Date.now() < Date.parse(since) + holdMsOf(plans)) return undefined
+    const isEmpty = this.#withoutProxies(plans) !== undefined
+    if (isEmpty && Date.now() < Date.parse(since) + holdMsOf(plans)) return undefined
     return this.#step(rollout, 1, epoch)
   }
 
@@ -142,7 +142,10 @@ export class RolloutLeader {
     if (last === undefined) return undefined
     const endMs = Date.parse(last.since) + holdMsOf(plans)
     if (Date.now() < endMs) return undefined
-    const missing = this.#withoutChange(last) ?? (await this.#withoutFigures(rollout, endMs))
+    const missing =
+      this.#withoutProxies(plans) ??
+      this.#withoutChange(last) ??
+      (await this.#withoutFigures(rollout, endMs))
     if (missing === undefined) return this.#step(rollout, last.number + 1, epoch)
     if (Date.now() < endMs + figuresLimitMs) return undefined
     this.#options.notify('warn', `rollout ${position} is paused: ${missing}`)
@@ -194,6 +197,13 @@ export class RolloutLeader {
     const { targets } = this.#options
     const names = targets.of(gateway).map(({ name }) => name)
     return (await targets.figures?.(gateway, names, fromMs)) ?? []
+  }
+
+  /** Nothing was tested if the proxies of a step are gone. */
+  #withoutProxies(plans: readonly RolloutPlan[]): string | undefined {
+    const { targets } = this.#options
+    const isAny = plans.some(({ gateway }) => targets.of(gateway).length > 0)
+    return isAny ? undefined : 'no proxy is connected'
   }
 
   /** Names a chosen proxy that does not have the change in force yet. */
