@@ -11,6 +11,7 @@ import { remoteSettings } from '../../src/ground/settings/remote.ts'
 import type { SettingRow } from '../../src/ground/settings/table.ts'
 
 const samples = [
+  'redis://cache:6379',
   'refuse',
   '7',
   '7s',
