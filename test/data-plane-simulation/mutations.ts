@@ -83,8 +83,8 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   },
   'the refusal of a processor passes through the translation of a stream': {
     file: 'src/gateway/policies/ext-proc/immediate.ts',
-    from: 'Buffer.from(body) : body, true)',
-    to: 'Buffer.from(body) : body)',
+    from: "bytesOf(replacement.body ?? ''), true)",
+    to: "bytesOf(replacement.body ?? ''))",
   },
   'records forget the policies of a response that fails': {
     file: 'src/gateway/proxy/request/response.ts',

@@ -45,19 +45,68 @@ function editorSchema(row: ApiKind): object {
     $schema: dialect,
     title: row.kind,
     description: row.doc,
-    ...toJsonSchema({
-      type: 'object',
-      fields: {
-        apiVersion: fixed('Group and version.', ...sameVersions(row)),
-        kind: fixed('Kind.', row.kind),
-        metadata: {
-          doc: 'Name, namespace, labels.',
-          required: true,
-          schema: { node: { type: 'json', objectOnly: true } },
+    ...withDefinitions(
+      toJsonSchema({
+        type: 'object',
+        fields: {
+          apiVersion: fixed('Group and version.', ...sameVersions(row)),
+          kind: fixed('Kind.', row.kind),
+          metadata: {
+            doc: 'Name, namespace, labels.',
+            required: true,
+            schema: { node: { type: 'json', objectOnly: true } },
+          },
+          ...row.body,
         },
-        ...row.body,
-      },
+      }),
+    ),
+  }
+}
+
+interface JsonSchema {
+  readonly [keyword: string]: unknown
+}
+
+/** Writes objects that occur at several places once, in `$defs`: a kind would otherwise have megabytes. */
+function withDefinitions(schema: JsonSchema): JsonSchema {
+  const counts = new Map<string, number>()
+  const count = (one: JsonSchema): JsonSchema => {
+    const text = JSON.stringify(withoutDescription(one))
+    if (one.properties !== undefined) counts.set(text, (counts.get(text) ?? 0) + 1)
+    return changeParts(one, count)
+  }
+  changeParts(schema, count)
+  const names = new Map<string, string>()
+  const $defs: Record<string, JsonSchema> = {}
+  const refer = (one: JsonSchema): JsonSchema => {
+    const body = withoutDescription(one)
+    const text = JSON.stringify(body)
+    if ((counts.get(text) ?? 0) < 2) return changeParts(one, refer)
+    const name = names.get(text) ?? `object${names.size + 1}`
+    if (!names.has(text)) {
+      names.set(text, name)
+      $defs[name] = changeParts(body, refer)
+    }
+    const { description } = one
+    return { ...(description !== undefined && { description }), $ref: `#/$defs/${name}` }
+  }
+  return { ...changeParts(schema, refer), ...(names.size > 0 && { $defs }) }
+}
+
+/** What a schema says without regard to the place where it stands. */
+const withoutDescription = ({ description: _, ...body }: JsonSchema): JsonSchema => body
+
+/** Changes the schemas of fields, items and values. */
+function changeParts(schema: JsonSchema, change: (part: JsonSchema) => JsonSchema): JsonSchema {
+  const { properties, items, additionalProperties: values } = schema
+  const fields = Object.entries((properties ?? {}) as Record<string, JsonSchema>)
+  return {
+    ...schema,
+    ...(properties !== undefined && {
+      properties: Object.fromEntries(fields.map(([name, one]) => [name, change(one)])),
     }),
+    ...(items !== undefined && { items: change(items as JsonSchema) }),
+    ...(typeof values === 'object' && { additionalProperties: change(values as JsonSchema) }),
   }
 }
 

@@ -22,8 +22,8 @@ describe('every kind of routes', () => {
     })
     graph.settle()
     const stages = graph.derivationsOf(ref).map(({ stage }) => stage)
-    // A route may also have a set of models.
-    const others = ['route-claims', 'model-set']
+    // A route may also have a set of models, or delegate to other routes.
+    const others = ['route-claims', 'model-set', 'delegation']
     expect(stages.filter((stage) => !others.includes(stage))).toHaveLength(1)
   })
 

@@ -87,7 +87,7 @@ export const mcpMutations: Readonly<Record<string, Mutation>> = {
   },
   'an answer is sent to the session that replaces the one which has asked': {
     file: `${folder}/proxy/upstream/client-session.ts`,
-    from: "if (what === 'response') throw lostQuestion()",
+    from: "if (what === 'response') throw lostInSession('the question is lost')",
     to: '',
   },
   'subscriptions are lost with the session of a server': {
