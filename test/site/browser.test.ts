@@ -24,6 +24,17 @@ function addVersion(folder: string, site: string, version: string): void {
   placePages(built, site, version)
 }
 
+/** Opens the search, which hears the key once the page has loaded its scripts, and writes a text there. */
+async function search({ page }: Pick<ConsolePage, 'page'>, text: string): Promise<void> {
+  const box = page.locator('.VPLocalSearchBox input')
+  const open = async (): Promise<boolean> => {
+    if (!(await box.isVisible())) await page.keyboard.press('/')
+    return box.isVisible()
+  }
+  await expect.poll(open, { timeout: 30_000 }).toBe(true)
+  await box.fill(text)
+}
+
 describeWithParts(['chromium'], 'the documentation site in a browser', () => {
   let folder: string
   let server: FilesServer
@@ -71,11 +82,10 @@ describeWithParts(['chromium'], 'the documentation site in a browser', () => {
     ['openai', 'Connect a client'],
     ['langchain', 'Connect a client'],
     ['budget', 'A budget for each team'],
-    ['401', 'Errors'],
+    ['401', 'If it does not work'],
   ])('finds %s', async (word, found) => {
     const { page } = opened
-    await page.keyboard.press('/')
-    await page.locator('.VPLocalSearchBox input').fill(word)
+    await search(opened, word)
     const first = page.locator('.VPLocalSearchBox .result').first()
     await expect.poll(() => first.textContent()).toMatch(new RegExp(found, 'i'))
   })
@@ -85,8 +95,7 @@ describeWithParts(['chromium'], 'the documentation site in a browser', () => {
     const requested: string[] = []
     page.on('request', (request) => requested.push(new URL(request.url()).origin))
     await page.reload()
-    await page.keyboard.press('/')
-    await page.locator('.VPLocalSearchBox input').fill('endpoint picker')
+    await search(opened, 'endpoint picker')
     await page.locator('.VPLocalSearchBox .result', { hasText: 'Inference pools' }).first().click()
     await page.waitForURL(/\/v0\.1\.0\/(guides\/)?inference/)
     expect(new Set(requested)).toEqual(new Set([server.url]))
