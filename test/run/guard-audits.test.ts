@@ -8,7 +8,7 @@ import { aiBackend, gateway, routeByPath, staticBackend, toBackend } from '../su
 import { masks, startWebhook } from '../support/vendors/guard-services.ts'
 import { completes, startVendorA } from '../support/vendors/vendor-a.ts'
 
-const [port, stats, nobody] = [await freePort(), await freePort(), await freePort()]
+const [port, stats, closed] = [await freePort(), await freePort(), await freePort()]
 const folder = useFolder('sluice-audits-')
 const vendor = useFixture(startVendorA)
 const hook = useFixture(startWebhook)
@@ -30,7 +30,7 @@ const running = useGateway(() => {
     manifests: [
       gateway(port),
       staticBackend('hook', hook.port),
-      staticBackend('nobody', nobody),
+      staticBackend('unreachable', closed),
       ...guarded('patterns', [{ ...audit, name: 'pii' }], [audit]),
       ...guarded('between', [{ regex }, audit], [{ regex: { matches: ['bob'] } }, audit]),
       ...guarded(
@@ -38,9 +38,9 @@ const running = useGateway(() => {
         [asks('hook', { action: 'Audit' })],
         [asks('hook', { action: 'Audit' })],
       ),
-      ...guarded('dead-audit', [asks('nobody', { action: 'Audit' })]),
-      ...guarded('dead-open', [asks('nobody', { failureMode: 'FailOpen' })]),
-      ...guarded('dead', [asks('nobody', {})]),
+      ...guarded('dead-audit', [asks('unreachable', { action: 'Audit' })]),
+      ...guarded('dead-open', [asks('unreachable', { failureMode: 'FailOpen' })]),
+      ...guarded('dead', [asks('unreachable', {})]),
       ...guarded('shown', [
         { regex: { ...regex, action: 'Reject' }, name: 'pii', response: { showGuard: true } },
         { regex: { matches: ['hidden'], action: 'Reject' } },

@@ -184,7 +184,7 @@ describe('a session that a server has lost', () => {
     })
   })
 
-  it('has its own events only, which the client is told', async () => {
+  it('drops the position that its server refuses, and tells the client to list again', async () => {
     const session = await rawSession(port, '/pair')
     const froms: unknown[] = []
     one.replies.set('GET', (response, { from }) => {

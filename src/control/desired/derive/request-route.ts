@@ -152,8 +152,7 @@ export function requestRouteStage<Rule extends HttpRuleSpec | GrpcRuleSpec>(
   const derivation: RuleDerivation = {
     deriveRule,
     ...(kind === 'HTTPRoute' && {
-      chainRule: (read, chain) =>
-        chainRule(chain, read, (rule, index, route) => view(read, rule, index, route)),
+      chainRule: (read, chain) => chainRule(chain, read, (...at) => view(read, ...at)),
     }),
   }
   return {
