@@ -70,7 +70,7 @@ describe('toOpenApi', () => {
       },
       'x-kubernetes-validations': [
         {
-          rule: '(has(self.__namespace__) ? 1 : 0) + (has(self.tags) ? 1 : 0) == 1',
+          rule: 'has(self.__namespace__) != has(self.tags)',
           message: 'exactly one of namespace, tags must be set',
         },
       ],

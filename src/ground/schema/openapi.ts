@@ -98,7 +98,8 @@ function listShape(node: ListNode): OpenApiSchema {
     items: toOpenApi(node.items),
     minItems: node.min,
     maxItems: node.max,
-    'x-kubernetes-list-type': unique === undefined ? 'atomic' : unique === 'value' ? 'set' : 'map',
+    // Lists without a type are atomic.
+    'x-kubernetes-list-type': unique === undefined ? undefined : unique === 'value' ? 'set' : 'map',
     'x-kubernetes-list-map-keys': typeof unique === 'object' ? unique.by : undefined,
   })
 }

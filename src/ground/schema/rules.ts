@@ -29,11 +29,16 @@ function groupRule(
   }
 }
 
+/** Written without spaces and, for two fields, without a count: definitions of kinds have a limited size. */
 const celCount = (fields: readonly string[]): string =>
-  fields.map((field) => `(has(${celField(field)}) ? 1 : 0)`).join(' + ')
+  fields.map((field) => `(has(${celField(field)})?1:0)`).join('+')
 
 export function exactlyOneOf(...fields: readonly string[]): Rule {
-  return groupRule('exactly one', fields, `${celCount(fields)} == 1`, (present) => present === 1)
+  const cel =
+    fields.length === 2
+      ? fields.map((field) => `has(${celField(field)})`).join(' != ')
+      : `${celCount(fields)} == 1`
+  return groupRule('exactly one', fields, cel, (present) => present === 1)
 }
 
 export function atLeastOneOf(...fields: readonly string[]): Rule {
@@ -42,7 +47,11 @@ export function atLeastOneOf(...fields: readonly string[]): Rule {
 }
 
 export function atMostOneOf(...fields: readonly string[]): Rule {
-  return groupRule('at most one', fields, `${celCount(fields)} <= 1`, (present) => present <= 1)
+  const cel =
+    fields.length === 2
+      ? fields.map((field) => `!has(${celField(field)})`).join(' || ')
+      : `${celCount(fields)} <= 1`
+  return groupRule('at most one', fields, cel, (present) => present <= 1)
 }
 
 /** Creates a rule for values of type T. */
