@@ -96,7 +96,7 @@ describe('errors of the gateway', () => {
         errorOf(
           path,
           expect.stringMatching(
-            /^rate limit exceeded: \d+ tokens per (second|minute|hour) are used up; the next request is allowed in \d+ (s|min|h|d)$/,
+            /^rate limit exceeded: \d+ tokens per (second|minute|hour) are used up; the next request is allowed in \d+ (s|min|h|d)( \d+ (s|min|h))?$/,
           ),
         ),
       )

@@ -1,6 +1,7 @@
 /** A small client of the Kubernetes API: requests, pages and watch streams. */
 import type { IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
+import { durationText } from '../../ground/base/duration.ts'
 import { request as httpRequest } from '../../ground/base/node-http.ts'
 import type { KubernetesCluster } from './cluster.ts'
 import { errorOf, KubeError } from './error.ts'
@@ -286,7 +287,7 @@ function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promis
 }
 
 const timeoutError = (limitMs: number, cause?: unknown) =>
-  new KubeError(0, 'Timeout', `no answer within ${limitMs} ms`, { cause })
+  new KubeError(0, 'Timeout', `no answer within ${durationText(limitMs)}`, { cause })
 
 function asKubeError(cause: unknown): KubeError {
   if (cause instanceof KubeError) return cause

@@ -4,6 +4,7 @@
  * ADR-8), so every tool that knows buckets can look at it.
  */
 import type { JetStreamApiError } from '@nats-io/jetstream'
+import { durationText } from '../../ground/base/duration.ts'
 import { LogError } from './log.ts'
 import type { Link } from './nats-connection.ts'
 
@@ -109,7 +110,8 @@ export class NatsRecord {
     ask: (connection: Connection) => Promise<Value>,
   ): Promise<Value> {
     const { promise, reject } = Promise.withResolvers<never>()
-    const late = () => reject(new LogError('storage', `no answer within ${timeoutMs} ms`))
+    const late = () =>
+      reject(new LogError('storage', `no answer within ${durationText(timeoutMs)}`))
     const timer = setTimeout(late, timeoutMs)
     try {
       return await Promise.race([this.#ask(ask), promise])

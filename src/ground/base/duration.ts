@@ -15,3 +15,34 @@ export function parseDurationMs(text: string | undefined): number | undefined {
   }
   return total
 }
+
+/** Units of durations for people: their milliseconds, and to how many milliseconds such a duration is rounded up. */
+const shownUnits = [
+  ['d', 86_400_000, 3_600_000],
+  ['h', 3_600_000, 60_000],
+  ['min', 60_000, 1_000],
+  ['s', 1_000, 1_000],
+  ['ms', 1, 1],
+] as const
+
+/** Writes milliseconds for people, rounded up, in at most two units: `250 ms`, `30 s` or `2 h 48 min`. */
+export function durationText(ms: number): string {
+  const [, , step] = shownUnits.find(([, size]) => ms >= size) ?? ['ms', 1, 1]
+  let rest = Math.ceil(ms / step) * step
+  const parts: string[] = []
+  for (const [unit, size] of shownUnits) {
+    const count = Math.floor(rest / size)
+    rest -= count * size
+    if (count > 0) parts.push(`${count} ${unit}`)
+  }
+  return parts.join(' ') || '0 ms'
+}
+
+/** Reads what `durationText` has written. Returns milliseconds. */
+export function readDurationText(text: string): number {
+  const sizes = new Map<string, number>(shownUnits.map(([unit, size]) => [unit, size]))
+  return [...text.matchAll(/([0-9]+) ([a-z]+)/g)].reduce(
+    (sum, [, count, unit = '']) => sum + Number(count) * (sizes.get(unit) ?? 0),
+    0,
+  )
+}

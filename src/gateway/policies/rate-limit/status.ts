@@ -1,3 +1,4 @@
+import { durationText } from '../../../ground/base/duration.ts'
 import { type Exchange, type RespondVerdict, refuse } from '../../../ground/exchange/exchange.ts'
 import type { RateBucket } from '../../../ground/exchange/rate-limits.ts'
 
@@ -40,7 +41,9 @@ export function limited(
   { recorded, shown }: LimitNames,
 ): RespondVerdict {
   const message = `${exceeded}${shown === undefined ? '' : `: ${shown} are used up`}`
-  const free = Number.isFinite(waitMs) ? `; the next request is allowed in ${spanOf(waitMs)}` : ''
+  const free = Number.isFinite(waitMs)
+    ? `; the next request is allowed in ${durationText(Math.max(1_000, waitMs))}`
+    : ''
   const retryAfter = Math.max(1, Math.ceil(Number.isFinite(waitMs) ? waitMs / 1000 : 1))
   return {
     ...refuse(429, 'RateLimit', exceeded, detailOf(status, waitMs, recorded)),
@@ -54,21 +57,8 @@ export function limited(
   }
 }
 
-const units = [
-  ['d', 86_400],
-  ['h', 3_600],
-  ['min', 60],
-] as const
-
-/** A time in the largest unit of which it has at least two, rounded up, such as `90 s` or `5 d`. */
-function spanOf(ms: number): string {
-  const seconds = Math.max(1, Math.ceil(ms / 1000))
-  const found = units.find(([, size]) => seconds >= 2 * size)
-  return found === undefined ? `${seconds} s` : `${Math.ceil(seconds / found[1])} ${found[0]}`
-}
-
 function detailOf({ remaining }: RateLimitStatus, waitMs: number, limit: string): string {
-  const wait = Number.isFinite(waitMs) ? `, admits again in ${Math.ceil(waitMs)} ms` : ''
+  const wait = Number.isFinite(waitMs) ? `, admits again in ${durationText(waitMs)}` : ''
   return `${limit}, ${remaining} left${wait}`
 }
 

@@ -1,5 +1,6 @@
 /** Says what would have to change for a recorded request to get another outcome. */
 
+import { readDurationText } from '../../../ground/base/duration.ts'
 import { type ErrorCode, errorCatalogue } from '../../../ground/errors/index.ts'
 import type { RecordedDecision } from '../../../past/decisions/record.ts'
 import { backendText, ruleText } from '../decisions/text.ts'
@@ -29,11 +30,11 @@ export function requiredChange(
 function stepChange({ time, response }: RecordedDecision, step: ExplainedStep): string {
   const reason = response.detail ?? step.reason ?? response.error
   const why = reason === undefined ? '' : ` (${reason})`
-  const [, waitMs] = /admits again in (\d+) ms/.exec(reason ?? '') ?? []
+  const [, wait] = /admits again in ([0-9a-z ]+)/.exec(reason ?? '') ?? []
   const change = `${fieldOf(step)}${why}`
-  if (waitMs === undefined) return change
-  const passes = new Date(Date.parse(time) + response.durationMs + Number(waitMs)).toISOString()
-  return `wait until ${passes}, or change ${change}`
+  if (wait === undefined) return change
+  const passes = Date.parse(time) + response.durationMs + readDurationText(wait)
+  return `wait until ${new Date(passes).toISOString()}, or change ${change}`
 }
 
 /** The field of the object that the step comes from. */

@@ -1,6 +1,7 @@
 /** A request for an item of a target with settings for calls: the checks before it, and those of its response. */
 import { hash } from 'node:crypto'
 import { canonicalJson } from '../../../../../ground/base/canonical.ts'
+import { durationText } from '../../../../../ground/base/duration.ts'
 import type { RespondVerdict } from '../../../../../ground/exchange/exchange.ts'
 import { bufferBodies } from '../../../../variables/index.ts'
 import { type McpRequest, readRequest } from '../../message.ts'
@@ -213,8 +214,8 @@ export class ProtectedCall {
       record(!isFailure(thrown))
       const isLate = thrown instanceof TargetFailure && thrown.hasTimedOut
       if (timeoutMs === 0 || !isLate) throw thrown
-      const text = `The tool did not respond within ${timeoutMs / 1_000} s, so the call was cancelled. It may have had an effect.`
-      return this.#refuse(request, 'timeout', text, `no response within ${timeoutMs} ms`)
+      const text = `The tool did not respond within ${durationText(timeoutMs)}, so the call was cancelled. It may have had an effect.`
+      return this.#refuse(request, 'timeout', text, `no response within ${durationText(timeoutMs)}`)
     }
   }
 
