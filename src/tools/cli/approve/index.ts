@@ -1,7 +1,7 @@
 /** The commands `sluice approve` and `sluice reject`. */
 import type { Command } from 'commander'
 import { addLogFile } from '../recording/options.ts'
-import { natsServer, nonEmpty, outputFormat } from '../shared/options.ts'
+import { author, natsServer, nonEmpty, outputFormat, reason } from '../shared/options.ts'
 import { type OutputFormat, print, processOutput, UsageError } from '../shared/output.ts'
 import type { ApproveOptions } from './approve.ts'
 
@@ -10,12 +10,8 @@ type Printed = ApproveOptions & { readonly output: OutputFormat }
 const addChangeOptions = (command: Command): Command =>
   addLogFile(command, ['nats'])
     .option('--nats <url>', 'event log on a NATS server', natsServer)
-    .option('--reason <text>', 'reason, recorded in the log', nonEmpty)
-    .option(
-      '--author <name>',
-      'author, recorded in the log (default: the user of this process)',
-      nonEmpty,
-    )
+    .addOption(reason())
+    .addOption(author())
     .addOption(outputFormat())
 
 export function addApprove(program: Command): void {

@@ -1,11 +1,11 @@
 /** `sluice budgets adjust` changes the amount of a value for the current window. */
-import { userInfo } from 'node:os'
 import { budgetAmount, valueBalance } from '../../../control/ledger/balances.ts'
 import type { BudgetState } from '../../../control/ledger/budget-state.ts'
 import { balanceOf } from '../../../control/ledger/ledger-fold.ts'
 import { adjustBudget } from '../../../control/ledger/read-ledger.ts'
 import { readUsd } from '../../../engines/messages/cost/money.ts'
 import { limitOf, maxUsd } from '../../../ground/model/budgets.ts'
+import { defaultAuthor } from '../recording/operator-change.ts'
 import { type CommandResult, type Output, UsageError } from '../shared/output.ts'
 import { budgetNamed, type LedgerSource, valueNamed, withLedger } from './ledger.ts'
 
@@ -41,7 +41,7 @@ export async function adjust(
   options: AdjustOptions,
   report: Output['report'],
 ): Promise<CommandResult> {
-  const { by, reason, author = userInfo().username } = options
+  const { by, reason, author = defaultAuthor() } = options
   return withLedger(
     options,
     report,

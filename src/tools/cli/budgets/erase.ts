@@ -1,7 +1,7 @@
 /** `sluice budgets erase` erases a value of `each` from the ledger. */
-import { userInfo } from 'node:os'
 import { ErasureError, eraseValue } from '../../../control/ledger/shorten-ledger.ts'
 import { isLocked } from '../../../control/plane/file-lock.ts'
+import { defaultAuthor } from '../recording/operator-change.ts'
 import { type CommandResult, exitCode, type Output, UsageError } from '../shared/output.ts'
 import { configuredBudgets, type LedgerSource, withLedgerLog } from './ledger.ts'
 
@@ -15,7 +15,7 @@ export interface EraseOptions extends LedgerSource {
 const patienceMs = 120_000
 
 export async function erase(
-  { account: value, reason, author = userInfo().username, ...source }: EraseOptions,
+  { account: value, reason, author = defaultAuthor(), ...source }: EraseOptions,
   report: Output['report'],
 ): Promise<CommandResult> {
   return withLedgerLog(source, report, 'append', async (log, configuration) => {

@@ -1,7 +1,7 @@
 /** The commands `sluice budgets …`. */
 import { type Command, Option } from 'commander'
 import { addLogFile } from '../recording/options.ts'
-import { addHelp, natsServer, nonEmpty, outputFormat } from '../shared/options.ts'
+import { addHelp, author, natsServer, nonEmpty, outputFormat, reason } from '../shared/options.ts'
 import { type OutputFormat, print, printNow, processOutput, UsageError } from '../shared/output.ts'
 import type { AdjustOptions } from './adjust.ts'
 import type { EraseOptions } from './erase.ts'
@@ -77,8 +77,8 @@ function addAdjust(group: Command): void {
   )
     .addOption(valueOption('value of `each`; empty for requests without one'))
     .requiredOption('--by <amount>', 'what is added, such as 12.50, or taken away, such as -5')
-    .requiredOption('--reason <text>', 'why, for those who read the ledger', nonEmpty)
-    .option('--author <name>', 'who changes it (default: the user of this process)', nonEmpty)
+    .addOption(reason(true))
+    .addOption(author())
     .addOption(outputFormat())
     .action(async (name: string, options: Printed<AdjustOptions>) => {
       const { adjust } = await import('./adjust.ts')
@@ -132,8 +132,8 @@ function addErase(group: Command): void {
       ),
   )
     .requiredOption('--account <value>', 'value to erase, in all budgets', nonEmpty)
-    .requiredOption('--reason <text>', 'why, for those who read the ledger', nonEmpty)
-    .option('--author <name>', 'who erases it (default: the user of this process)', nonEmpty)
+    .addOption(reason(true))
+    .addOption(author())
     .addOption(outputFormat())
     .action(async (options: Printed<EraseOptions>) => {
       const { erase } = await import('./erase.ts')

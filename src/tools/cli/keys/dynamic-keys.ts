@@ -3,7 +3,6 @@
  * which it was checked, so that no other writer has added the same key meanwhile.
  */
 import { randomUUID } from 'node:crypto'
-import { userInfo } from 'node:os'
 import { apiKeysChanged, type SluiceEvent } from '../../../../events/index.ts'
 import { newEvent } from '../../../control/log/index.ts'
 import { isObject } from '../../../ground/base/json-object.ts'
@@ -16,6 +15,7 @@ import {
 import { compareText } from '../../../ground/model/names.ts'
 import type { Fold } from '../../../past/replay/index.ts'
 import { changeLog, eventLog, inEvents, type LogPlace } from '../recording/change-log.ts'
+import { defaultAuthor } from '../recording/operator-change.ts'
 import { readState } from '../recording/recording.ts'
 import { type Output, UsageError } from '../shared/output.ts'
 import { entryIn, type FoundEntry, type Keys, textOfEntry, type WrittenEntry } from './keys-file.ts'
@@ -43,7 +43,7 @@ export async function changeDynamicKeys<Result>(
   work: (keys: Keys) => Result,
   deliver?: () => void,
 ): Promise<Result> {
-  const { namespace = defaultNamespace, reason, author = userInfo().username } = source
+  const { namespace = defaultNamespace, reason, author = defaultAuthor() } = source
   if (reason === undefined) {
     throw new UsageError('--dynamic needs --reason: the event of the change records it')
   }

@@ -3,10 +3,12 @@ import { type Command, Option } from 'commander'
 import { addLogFile } from '../recording/options.ts'
 import {
   addHelp,
+  author,
   collect,
   natsServer,
   nonEmpty,
   outputFormat,
+  reason,
   recordDir,
 } from '../shared/options.ts'
 import { type OutputFormat, print, printNow, processOutput, UsageError } from '../shared/output.ts'
@@ -50,10 +52,7 @@ const addPlace = (command: Command, namespace = 'namespace of dynamic keys'): Co
 
 /** Adds also who changes dynamic keys, and why. */
 const addChange = (command: Command, namespace?: string): Command =>
-  addPlace(command, namespace)
-    .option('--reason <text>', 'why dynamic keys are changed, for those who read the log', nonEmpty)
-    .option('--author <name>', 'who changes them (default: the user of this process)', nonEmpty)
-    .addOption(outputFormat())
+  addPlace(command, namespace).addOption(reason()).addOption(author()).addOption(outputFormat())
 
 /** @throws UsageError if no file is named */
 function fileOf({ file }: Place): string {

@@ -14,8 +14,11 @@ export interface OperatorChange extends LogPlace {
 const timeoutMs = 5_000
 const pollMs = 50
 
+/** The author of a change without `--author`: the user of this process. */
+export const defaultAuthor = (): string => userInfo().username
+
 /** @throws UsageError */
-export function signed({ reason, author = userInfo().username }: OperatorChange) {
+export function signed({ reason, author = defaultAuthor() }: OperatorChange) {
   if (reason === undefined) {
     throw new UsageError('--reason is required; it is shown in the log and in conditions')
   }

@@ -1,7 +1,7 @@
 /** The command `sluice revoke`. */
 import type { Command } from 'commander'
 import { addLogFile } from '../recording/options.ts'
-import { collect, natsServer, nonEmpty, outputFormat } from '../shared/options.ts'
+import { author, collect, natsServer, nonEmpty, outputFormat, reason } from '../shared/options.ts'
 import { type OutputFormat, print, processOutput } from '../shared/output.ts'
 import type { RevokeOptions } from './revoke.ts'
 
@@ -24,12 +24,8 @@ export function addRevoke(program: Command): void {
         'how long they are refused; at least the lifetime of the tokens and sessions',
         '30d',
       )
-      .requiredOption('--reason <text>', 'reason, recorded in the log', nonEmpty)
-      .option(
-        '--author <name>',
-        'author, recorded in the log (default: the user of this process)',
-        nonEmpty,
-      ),
+      .addOption(reason(true))
+      .addOption(author()),
     ['nats'],
   )
     .option('--nats <url>', 'event log on a NATS server', natsServer)

@@ -1,6 +1,5 @@
 /** `sluice revoke` appends which tokens and sessions are refused, also while gateways run. */
 import { randomUUID } from 'node:crypto'
-import { userInfo } from 'node:os'
 import { type SluiceEvent, sessionsEnded } from '../../../../events/index.ts'
 import { newEvent } from '../../../control/log/index.ts'
 import {
@@ -11,6 +10,7 @@ import {
   nameOfToken,
 } from '../../../ground/model/ended-sessions.ts'
 import { changeLog, inEvents, type LogPlace } from '../recording/change-log.ts'
+import { defaultAuthor } from '../recording/operator-change.ts'
 import { timeAfter } from '../shared/expiry.ts'
 import { type CommandResult, type Output, UsageError } from '../shared/output.ts'
 
@@ -31,7 +31,7 @@ export async function revoke(
   options: RevokeOptions,
   report: Output['report'],
 ): Promise<CommandResult> {
-  const { issuer, jti = [], sub = [], reason, author = userInfo().username } = options
+  const { issuer, jti = [], sub = [], reason, author = defaultAuthor() } = options
   if (jti.length + sub.length === 0) throw new UsageError('set --jti or --sub')
   const now = Date.now()
   const end = timeAfter(options.for, '--for')

@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander'
 import type { OperatorChange } from '../recording/operator-change.ts'
 import { addLogFile } from '../recording/options.ts'
-import { collect, natsServer, nonEmpty, outputFormat } from '../shared/options.ts'
+import { author, collect, natsServer, nonEmpty, outputFormat, reason } from '../shared/options.ts'
 import { type OutputFormat, print, processOutput, UsageError } from '../shared/output.ts'
 import type { FreezeOptions, RollbackOptions } from './rollback.ts'
 
@@ -18,12 +18,8 @@ const addPinOptions = (command: Command): Command =>
       collect,
     )
     .option('--until <time>', 'lift the pin at this time (RFC 3339)', nonEmpty)
-    .option('--reason <text>', 'reason, recorded in the log and conditions', nonEmpty)
-    .option(
-      '--author <name>',
-      'author, recorded in the log (default: the user of this process)',
-      nonEmpty,
-    )
+    .addOption(reason())
+    .addOption(author())
     .addOption(outputFormat())
 
 export function addRollback(program: Command): void {

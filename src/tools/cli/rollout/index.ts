@@ -1,7 +1,7 @@
 /** The command `sluice rollout`. */
 import type { Command } from 'commander'
 import { addLogFile } from '../recording/options.ts'
-import { natsServer, nonEmpty, outputFormat } from '../shared/options.ts'
+import { author, natsServer, nonEmpty, outputFormat, reason } from '../shared/options.ts'
 import { type OutputFormat, print, processOutput } from '../shared/output.ts'
 import type { RolloutOptions, Verb } from './rollout.ts'
 
@@ -39,12 +39,8 @@ export function addRollout(program: Command): void {
         .description(about)
         .argument('[position]', 'position of the rollout (default: the one under way)', nonEmpty),
     )
-      .option('--reason <text>', 'reason, recorded in the log', nonEmpty)
-      .option(
-        '--author <name>',
-        'author, recorded in the log (default: the user of this process)',
-        nonEmpty,
-      )
+      .addOption(reason())
+      .addOption(author())
       .action(async (position: string | undefined, options: Printed) => {
         const { decideRollout } = await import('./rollout.ts')
         const decision = decideRollout(verb as Verb, position, options, processOutput.report)

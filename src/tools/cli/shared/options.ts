@@ -134,3 +134,16 @@ export function hintAtHelp(command: Command, parents = ''): void {
   command.showHelpAfterError(`see ${name} --help`)
   for (const part of command.commands) hintAtHelp(part, `${name} `)
 }
+
+/** Why a command changes something, for those who read the event log or the ledger. */
+export const reason = (isRequired = false): Option =>
+  new Option('--reason <text>', 'reason, recorded in the log')
+    .argParser(nonEmpty)
+    .makeOptionMandatory(isRequired)
+
+/** Who changes it; `defaultAuthor` if omitted. */
+export const author = (): Option =>
+  new Option(
+    '--author <name>',
+    'author, recorded in the log (default: the user of this process)',
+  ).argParser(nonEmpty)

@@ -1,6 +1,5 @@
 /** `sluice tools approve` appends which versions of items are approved, also while gateways run. */
 import { randomUUID } from 'node:crypto'
-import { userInfo } from 'node:os'
 import { type SluiceEvent, toolsApproved } from '../../../../events/index.ts'
 import { newEvent } from '../../../control/log/index.ts'
 import {
@@ -10,6 +9,7 @@ import {
   rowsOf,
 } from '../../../past/explain/listed-items.ts'
 import { changeLog } from '../recording/change-log.ts'
+import { defaultAuthor } from '../recording/operator-change.ts'
 import { type RecordingOptions, readState } from '../recording/recording.ts'
 import { type CommandResult, type Output, UsageError } from '../shared/output.ts'
 import { itemPath, shortDigest } from './item-text.ts'
@@ -32,7 +32,7 @@ export async function approveItems(
   options: ApproveOptions,
   report: Output['report'],
 ): Promise<CommandResult> {
-  const { item: names, revoke = false, reason, author = userInfo().username } = options
+  const { item: names, revoke = false, reason, author = defaultAuthor() } = options
   const { fold } = await readState(options, report)
   const all = rowsOf(fold, { ...options, backend })
   const unknown = names?.find((name) => !all.some((row) => row.name === name))

@@ -2,7 +2,15 @@
 import { type Command, Option } from 'commander'
 import { mcpLists } from '../../../ground/model/mcp-lists.ts'
 import { addLogFile } from '../recording/options.ts'
-import { addHelp, collect, natsServer, nonEmpty, outputFormat } from '../shared/options.ts'
+import {
+  addHelp,
+  author,
+  collect,
+  natsServer,
+  nonEmpty,
+  outputFormat,
+  reason,
+} from '../shared/options.ts'
 import { type OutputFormat, print, processOutput } from '../shared/output.ts'
 import type { ApproveOptions } from './approve.ts'
 import type { DiffOptions } from './diff.ts'
@@ -48,8 +56,8 @@ export function addTools(program: Command): void {
   )
     .option('--item <name>', 'only this item; may be repeated', collect)
     .option('--revoke', 'take approvals back instead')
-    .requiredOption('--reason <text>', 'reason, recorded in the log', nonEmpty)
-    .option('--author <name>', 'who approves (default: the user of this process)', nonEmpty)
+    .addOption(reason(true))
+    .addOption(author())
     .action(async (backend: string, options: Printed<ApproveOptions>) => {
       const { approveItems } = await import('./approve.ts')
       await print(approveItems(backend, options, processOutput.report), options.output)
