@@ -4,7 +4,7 @@
 import { createServer } from 'node:http'
 import { answerTo, formats } from './formats.mjs'
 
-const models = ['gpt-4o-mini', 'claude-sonnet-4-5', 'gemini-2.5-flash', 'out-of-capacity']
+const models = ['gpt-4o-mini', 'claude-sonnet-5-5', 'gemini-2.5-flash', 'out-of-capacity']
 const model = (id) => ({ id, object: 'model', created: 0, owned_by: 'mock' })
 
 function json(response, status, body, headers = {}) {

@@ -292,7 +292,7 @@ describe('the example', () => {
     expect(found.other.content).toEqual([{ type: 'text', text: `You said "Hello". ${masked}` }])
     expect(found.statuses[0]).toBe(200)
     expect(found.statuses.at(-1)).toBe(429)
-    expect(found.failover).toEqual({ status: 200, model: 'claude-sonnet-4-5' })
+    expect(found.failover).toEqual({ status: 200, model: 'claude-sonnet-5-5' })
     expect(lines).toHaveLength(5)
     for (const server of servers) server.close()
   })

@@ -59,7 +59,7 @@ describe('a mock vendor', () => {
     const vectors = await embeddings.create({ model: 'm', input: ['a', 'b'], dimensions: 4 })
     expect(vectors.data.map(({ embedding }) => embedding.length)).toEqual([4, 4])
     expect(vectors.data[0]?.embedding).not.toEqual(vectors.data[1]?.embedding)
-    expect((await models.list()).data.map(({ id }) => id)).toContain('claude-sonnet-4-5')
+    expect((await models.list()).data.map(({ id }) => id)).toContain('claude-sonnet-5-5')
     await expect(
       chat.completions.create({ ...request, model: 'out-of-capacity' }),
     ).rejects.toMatchObject({ status: 429 })
