@@ -20,12 +20,15 @@ export function Keys() {
   // A minute is exact enough for keys that expire, and does not ask again with every event.
   const nowMs = Math.floor(Date.now() / 60_000) * 60_000
   const keys = useModel('keys', { nowMs })
+  const canChange = mayAct() && place.value.position === undefined
   return (
     <article>
       <header class="title">
         <h1>Keys</h1>
         <span class="quiet">
-          What policies accept at this moment. Change keys with <code>sluice keys</code>.
+          What policies accept at this moment. Change{' '}
+          {canChange ? 'dynamic keys below, and those in files' : 'keys'} with{' '}
+          <code>sluice keys</code>.
         </span>
       </header>
       <Content shown={keys} what="keys">
@@ -37,7 +40,7 @@ export function Keys() {
           )
         }
       </Content>
-      {mayAct() && place.value.position === undefined && <ChangeKeys nowMs={nowMs} />}
+      {canChange && <ChangeKeys nowMs={nowMs} />}
     </article>
   )
 }
