@@ -13,7 +13,7 @@ describe('docs/errors.md', () => {
       .filter((line) => line.startsWith('| `'))
       .map((line) => {
         const cells = line.split('|').map((cell) => cell.trim())
-        return [cells[1]?.replaceAll('`', '') ?? '', cells.slice(2, 7)] as const
+        return [cells[1]?.replaceAll('`', '') ?? '', cells.slice(2, 8)] as const
       }),
   )
 
@@ -22,8 +22,8 @@ describe('docs/errors.md', () => {
   })
 
   it.each(Object.entries(errorCatalogue))('describes %s as in the error catalogue', (code, row) => {
-    const { status, source, retry, reason, text } = row
-    expect(rows.get(code)).toEqual([String(status), source, retry, reason, text])
+    const { status, source, retry, reason, proxyError, text } = row
+    expect(rows.get(code)).toEqual([String(status), source, retry, reason, proxyError, text])
   })
 })
 

@@ -84,6 +84,65 @@ describe('frontend.http', () => {
     })
   })
 
+  it('ends connections that reach maxConnectionDuration after the requests under way', async () => {
+    const begun = 'POST /body HTTP/1.1\r\nhost: a.example.com\r\ncontent-length: 4\r\n\r\nope'
+    const busy = await open(port.http)
+    busy.write(begun)
+    await frontend({ http: { maxConnectionDuration: '300ms' } }, async () => {
+      const idle = await open(port.http)
+      idle.resume()
+      const isEnded = await Promise.race([
+        ended(idle).then(() => true),
+        new Promise<boolean>((resolve) => setTimeout(resolve, 1_500, false)),
+      ])
+      idle.destroy()
+      return isEnded
+    })
+    const older = await open(port.http)
+    older.write(begun)
+    const session = await http2(port.http)
+    const [[code]] = await Promise.all([once(session, 'goaway'), once(session, 'close')])
+    expect(code).toBe(0)
+    // Connections that began after the older one have ended, so it is too old as well.
+    for (let count = 0; count < 2; count++) {
+      const later = await open(port.http)
+      later.resume()
+      await ended(later)
+    }
+    const text = new Promise<string>((resolve) => {
+      let received = ''
+      older.on('data', (bytes) => {
+        received += bytes
+      })
+      older.once('close', () => resolve(received))
+    })
+    older.write('n')
+    expect(await text).toMatch(/^HTTP\/1\.1 200 OK\r\n(.+\r\n)*connection: close\r\n/i)
+    // The limit is that of the policy when a connection began.
+    busy.write('n')
+    const [answer] = await once(busy, 'data')
+    expect(String(answer)).not.toMatch(/connection: close/i)
+    busy.destroy()
+  })
+
+  it('limits the heads of HTTP/2 requests by http2MaxHeaderSize', async () => {
+    await frontend({ http: { http2MaxHeaderSize: '2Ki' } }, async () => {
+      const session = await http2(port.http)
+      const { maxHeaderListSize } = session.remoteSettings
+      const statusOf = async (length: number) => {
+        const request = session.request({ ':path': '/direct', 'x-long': 'v'.repeat(length) })
+        const [head] = await once(request.resume(), 'response')
+        return head[':status']
+      }
+      const isSet = maxHeaderListSize === 2_048
+      if (isSet) expect([await statusOf(1_500), await statusOf(2_000)]).toEqual([200, 431])
+      session.destroy()
+      return isSet
+    })
+    const long = { path: '/direct', headers: { 'x-long': 'v'.repeat(2_000) } }
+    expect((await running.send(port.http, long)).status).toBe(200)
+  })
+
   it('[FrontendHTTP.maxBufferSize] bounds only bodies that a policy reads', async () => {
     const post = (to: number, path: string, body: string) =>
       running.send(to, { method: 'POST', path, body }).then(({ status }) => status)

@@ -207,7 +207,9 @@ describe('gRPC through a GRPCRoute', () => {
     await new Promise((resolve) => call.once('data', resolve))
     expect(a.calls.length).toBe(calls + 1)
     call.cancel()
-    await waitFor('the log line', () => /shop\.Cart\/Chat.*client closed/.test(running.stdout))
+    await waitFor('the log line', () =>
+      /shop\.Cart\/Chat.*client closed.* reason=ClientClosed/.test(running.stdout),
+    )
   })
 
   it('reaches backends through HTTPRoutes too', async () => {

@@ -128,33 +128,30 @@ const vendorOf = (name: Name) =>
   name === 'llamaGuard' || name === 'nemoGuard' ? judge : vendors[name]
 
 describe('a service that guards ask', () => {
-  it.each(names)(
-    '%s refuses, masks and passes requests and answers',
-    async (name) => {
-      const masks = masking.includes(name)
-      model.answer = completes('All is well')
-      const fine = await ask(name, 'Hello')
-      expect([fine.status, fine.sent]).toEqual([200, expect.stringContaining('Hello')])
-      if (name !== 'presidio') {
-        expect(await ask(name, 'a forbidden word')).toMatchObject({ status: 403, sent: undefined })
-      }
-      const mail = await ask(name, '𝄞 write to bob@example.com, or to eve@example.com')
-      expect(mail.status).toBe(200)
-      expect(mails.test(mail.sent ?? '')).toBe(!masks)
-      mails.lastIndex = 0
-      if (name === 'presidio') {
-        expect(mail.sent).toContain('𝄞 write to <EMAIL_ADDRESS>, or to <EMAIL_ADDRESS>')
-      }
-      for (const stream of [false, true]) {
-        model.answer = completes('Ask bob@', 'example.com')
-        const answer = await ask(name, 'Hello', stream)
-        expect([answer.status, answer.text.includes('example.com')]).toEqual([200, !masks])
-        if (name === 'presidio') continue
-        model.answer = completes('a forb', 'idden word')
-        expect(await ask(name, 'Hello', stream)).toMatchObject({ status: 403 })
-      }
-    },
-  )
+  it.each(names)('%s refuses, masks and passes requests and answers', async (name) => {
+    const masks = masking.includes(name)
+    model.answer = completes('All is well')
+    const fine = await ask(name, 'Hello')
+    expect([fine.status, fine.sent]).toEqual([200, expect.stringContaining('Hello')])
+    if (name !== 'presidio') {
+      expect(await ask(name, 'a forbidden word')).toMatchObject({ status: 403, sent: undefined })
+    }
+    const mail = await ask(name, '𝄞 write to bob@example.com, or to eve@example.com')
+    expect(mail.status).toBe(200)
+    expect(mails.test(mail.sent ?? '')).toBe(!masks)
+    mails.lastIndex = 0
+    if (name === 'presidio') {
+      expect(mail.sent).toContain('𝄞 write to <EMAIL_ADDRESS>, or to <EMAIL_ADDRESS>')
+    }
+    for (const stream of [false, true]) {
+      model.answer = completes('Ask bob@', 'example.com')
+      const answer = await ask(name, 'Hello', stream)
+      expect([answer.status, answer.text.includes('example.com')]).toEqual([200, !masks])
+      if (name === 'presidio') continue
+      model.answer = completes('a forb', 'idden word')
+      expect(await ask(name, 'Hello', stream)).toMatchObject({ status: 403 })
+    }
+  })
 
   it.each(names)(
     '%s checks every piece of a long text, and joins what was masked',

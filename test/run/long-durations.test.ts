@@ -69,6 +69,7 @@ beforeAll(async () => {
             tcp: { keepalive },
             http: {
               http1IdleTimeout: longest,
+              maxConnectionDuration: longest,
               http2KeepaliveInterval: longest,
               http2KeepaliveTimeout: longest,
             },

@@ -5,56 +5,16 @@
  * rows. Codes are never reused.
  */
 
-interface ErrorRow {
-  /** HTTP status of the response; 0 if the error is never sent to clients. */
-  readonly status: number
-  /** Which side caused the error. */
-  readonly source: 'downstream' | 'upstream' | 'internal'
-  /** Whether the request may be retried; `reused`: only if its connection has served another request. */
-  readonly retry: 'no' | 'yes' | 'reused'
-  /** The `reason` in the access log and in metrics; one of a fixed set. */
-  readonly reason: string
-  /** The body of the response, which reveals nothing internal. */
-  readonly text: string
-  /** The explanation in docs/errors.md. */
-  readonly doc: string
-}
-
-const downstream = (status: number, reason: string, text: string, doc: string): ErrorRow => ({
-  status,
-  source: 'downstream',
-  retry: 'no',
-  reason,
-  text,
-  doc,
-})
-
-/** The error of a request that breaks a rule. */
-const invalid = (status: number, text: string, doc: string): ErrorRow =>
-  downstream(status, 'InvalidRequest', text, doc)
-
-const upstream = (
-  status: number,
-  retry: ErrorRow['retry'],
-  reason: string,
-  text: string,
-  doc: string,
-): ErrorRow => ({ status, source: 'upstream', retry, reason, text, doc })
-
-const internal = (status: number, reason: string, text: string, doc: string): ErrorRow => ({
-  status,
-  source: 'internal',
-  retry: 'no',
-  reason,
-  text,
-  doc,
-})
-
-/** The error of a request that the gateway fails to serve. */
-const failed = (text: string, doc: string): ErrorRow => internal(500, 'Internal', text, doc)
-
-/** The error of something that is never reported to clients. */
-const withoutResponse = (text: string, doc: string): ErrorRow => internal(0, 'Internal', text, doc)
+import {
+  downstream,
+  type ErrorRow,
+  failed,
+  internal,
+  invalid,
+  misconfigured,
+  upstream,
+  withoutResponse,
+} from './row.ts'
 
 export const errorCatalogue = {
   bad_request: invalid(
@@ -113,66 +73,75 @@ export const errorCatalogue = {
     'request body too large',
     'A policy needs the whole body, but the body exceeds maxBufferSize.',
   ),
-  client_closed: invalid(
+  client_closed: downstream(
     499,
+    'http_request_error',
+    'ClientClosed',
     'client closed the connection',
     'The client closed the connection before the response was complete. The status is logged only.',
   ),
   listener_not_found: downstream(
     404,
+    'destination_not_found',
     'NotFound',
     'listener not found',
     'No listener on the port matches the host.',
   ),
   route_not_found: downstream(
     404,
+    'destination_not_found',
     'NotFound',
     'route not found',
     'No rule of the listener matches the request.',
   ),
   misdirected: downstream(
     421,
+    'destination_not_found',
     'NotFound',
     'misdirected request',
     'The TLS connection was made for another listener.',
   ),
   no_backends: internal(
     500,
+    'proxy_configuration_error',
     'NoHealthyBackend',
     'no valid backends',
     'The rule has no backendRef, or all have weight 0.',
   ),
   backend_invalid: internal(
     500,
+    'proxy_configuration_error',
     'NoHealthyBackend',
     'backend does not exist',
     'The chosen backendRef has an unsupported kind, or no ReferenceGrant permits it.',
   ),
   service_not_found: internal(
     500,
+    'proxy_configuration_error',
     'NotFound',
     'service not found',
     'The chosen backendRef names a Service, a port of one, or a GatewayBackend that does not exist.',
   ),
   backend_unsupported: internal(
     500,
+    'proxy_configuration_error',
     'NoHealthyBackend',
     'backend is not supported yet',
     'This version does not support the type or a setting of the backend.',
   ),
-  backend_needs_tls: failed(
+  backend_needs_tls: misconfigured(
     'backend requires TLS, but no policy configures it',
     'The appProtocol of the Service port is https or wss, and neither a BackendTLSPolicy nor backend.tls applies to it.',
   ),
-  policy_unenforceable: failed(
+  policy_unenforceable: misconfigured(
     'a policy that covers this route cannot be enforced',
     'A security policy is invalid or not supported yet; the route fails closed.',
   ),
-  credential_missing: failed(
+  credential_missing: misconfigured(
     'the credential for the backend is missing or cannot be used',
     'The `backend.auth` that applies to the backend refers to a Secret or an entry that does not exist, or is invalid. The condition of its object and the access log say which one. Nothing is sent to the backend.',
   ),
-  rule_unusable: failed(
+  rule_unusable: misconfigured(
     'this route rule cannot be served',
     'The rule has a filter or match that is invalid or not supported.',
   ),
@@ -182,12 +151,14 @@ export const errorCatalogue = {
   ),
   endpoint_picker_failed: internal(
     503,
+    'destination_unavailable',
     'ExtProc',
     'endpoint picker failed',
     'The endpoint picker of an InferencePool could not be reached, failed, or picked no ready endpoint of the pool, and its failureMode is FailClose.',
   ),
   no_endpoints: upstream(
     503,
+    'destination_unavailable',
     'no',
     'NoHealthyBackend',
     'no healthy backends',
@@ -195,6 +166,7 @@ export const errorCatalogue = {
   ),
   dns_failed: upstream(
     503,
+    'dns_error',
     'yes',
     'NoHealthyBackend',
     'backends required DNS resolution which failed',
@@ -202,6 +174,7 @@ export const errorCatalogue = {
   ),
   connect_failed: upstream(
     503,
+    'destination_unavailable',
     'yes',
     'UpstreamFailure',
     'upstream call failed: connection failure',
@@ -209,6 +182,7 @@ export const errorCatalogue = {
   ),
   upstream_tls_failed: upstream(
     503,
+    'tls_protocol_error',
     'yes',
     'UpstreamFailure',
     'upstream call failed: TLS failure',
@@ -216,6 +190,7 @@ export const errorCatalogue = {
   ),
   connect_timeout: upstream(
     504,
+    'connection_timeout',
     'yes',
     'Timeout',
     'upstream call timeout',
@@ -223,12 +198,14 @@ export const errorCatalogue = {
   ),
   destination_refused: downstream(
     403,
+    'destination_ip_prohibited',
     'Authorization',
     'destination is not allowed',
     'The destination of a dynamic forward proxy request is not allowed.',
   ),
   upstream_reset: upstream(
     503,
+    'connection_terminated',
     'reused',
     'UpstreamFailure',
     'upstream call failed: connection closed before the response',
@@ -236,6 +213,7 @@ export const errorCatalogue = {
   ),
   upstream_malformed: upstream(
     502,
+    'http_protocol_error',
     'no',
     'UpstreamFailure',
     'upstream call failed: malformed response',
@@ -243,6 +221,7 @@ export const errorCatalogue = {
   ),
   upstream_upgrade: upstream(
     502,
+    'http_upgrade_failed',
     'no',
     'UpstreamFailure',
     'upgrade failed',
@@ -250,6 +229,7 @@ export const errorCatalogue = {
   ),
   upstream_timeout: upstream(
     504,
+    'http_response_timeout',
     'yes',
     'Timeout',
     'upstream call timeout',
@@ -257,6 +237,7 @@ export const errorCatalogue = {
   ),
   route_timeout: upstream(
     504,
+    'http_response_timeout',
     'no',
     'Timeout',
     'request timeout',
@@ -264,6 +245,7 @@ export const errorCatalogue = {
   ),
   stream_idle: downstream(
     504,
+    'connection_timeout',
     'Timeout',
     'no bytes for too long',
     'A forwarded TCP or TLS connection was idle for too long and was reset. No status is sent.',
@@ -278,30 +260,35 @@ export const errorCatalogue = {
   ),
   credentials_unavailable: internal(
     503,
+    'proxy_internal_error',
     'BackendAuth',
     'the credential for the backend is not available now',
     'A token endpoint that backend.auth needs cannot be reached, fails, or sends no usable answer. The request is not sent without the credential.',
   ),
   prompt_guard_failed: internal(
     503,
+    'proxy_internal_error',
     'Guardrail',
     'prompt guard failed',
     'A prompt guard called another service and got no valid response. The guarded content does not pass.',
   ),
   ext_proc_failed: internal(
     500,
+    'proxy_internal_error',
     'ExtProc',
     'ext_proc failed',
     'An external processor could not be reached, failed, or broke the protocol.',
   ),
   response_failed: internal(
     500,
+    'proxy_internal_error',
     'Internal',
     'response transformation failed',
     'A transformation makes the body of the response from a body that exceeds maxBufferSize.',
   ),
   overloaded: internal(
     503,
+    'proxy_internal_error',
     'Internal',
     'gateway overloaded',
     'No buffer or connection was available for the request.',

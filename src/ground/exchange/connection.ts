@@ -63,10 +63,14 @@ interface ClientHttpSettings {
   readonly maxHeaders?: number
   /** Idle time after which an HTTP/1.1 connection is closed. */
   readonly idleTimeoutMs?: number
+  /** Time after which a connection ends with the requests under way. */
+  readonly connectionDurationMs?: number
   readonly http2?: {
     readonly streamWindowBytes?: number
     readonly connectionWindowBytes?: number
     readonly maxFrameBytes?: number
+    /** Maximum number of bytes of a request head. */
+    readonly maxHeadBytes?: number
     /** Idle time before a PING frame is sent; 0 disables pings. */
     readonly keepaliveIntervalMs?: number
     readonly keepaliveTimeoutMs?: number

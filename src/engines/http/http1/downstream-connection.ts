@@ -12,6 +12,7 @@ import { dateLine, reasonPhrase } from '../message/status-line.ts'
 import { acceptTransport } from '../sockets/accept-transport.ts'
 import { ConnectionAddresses } from '../sockets/connection-ends.ts'
 import type { Transport, TransportOwner } from '../sockets/transport.ts'
+import { ConnectionAge } from '../time/connection-age.ts'
 import { Timer, type TimerOwner } from '../time/timer-wheel.ts'
 import type { TlsChoice } from '../tls/tls-choice.ts'
 import { discardLimit, Http1DownstreamStream } from './downstream-stream.ts'
@@ -55,6 +56,7 @@ export class DownstreamConnection implements OpenConnection, TransportOwner, Tim
   /** Offset at which reading the incomplete head continues. */
   #resume = 0
   readonly #watch: RequestWatch
+  readonly #age: ConnectionAge | undefined
   /** Whether the connection closes after the current response. */
   #isLast = false
 
@@ -69,6 +71,7 @@ export class DownstreamConnection implements OpenConnection, TransportOwner, Tim
     this.addresses = new ConnectionAddresses(this.transport.socket)
     this.#stream = new Http1DownstreamStream(parts, this)
     this.#watch = new RequestWatch(parts, this.#timer, limits)
+    this.#age = ConnectionAge.of(this, limits, parts.timers)
     parts.connections.add(this)
     parts.counters.connectionsTotal++
     parts.counters.connectionsOpen++
@@ -297,11 +300,12 @@ export class DownstreamConnection implements OpenConnection, TransportOwner, Tim
   #refuse(error: GatewayError, isSilent = false): void {
     this.#parts.counters.badHeads++
     this.#parts.handler.onBadHead(this.port, error, this.addresses.source, this.#scheme)
-    const { status, text } = error.row
+    const { status, text, proxyError } = error.row
     const body = isSilent ? '' : text
     this.transport.appendText(
       `HTTP/1.1 ${status} ${reasonPhrase(status)}\r\ncontent-type: text/plain\r\n` +
-        `content-length: ${body.length}\r\n${dateLine()}connection: close\r\n\r\n${body}`,
+        `content-length: ${body.length}\r\nproxy-status: sluice; error=${proxyError}\r\n` +
+        `${dateLine()}connection: close\r\n\r\n${body}`,
     )
     this.close()
   }
@@ -331,6 +335,7 @@ export class DownstreamConnection implements OpenConnection, TransportOwner, Tim
     this.#state = 'closed'
     this.#unread.clear()
     this.#parts.timers.disarm(this.#timer)
+    this.#age?.stop()
     this.#parts.connections.delete(this)
   }
 

@@ -6,6 +6,7 @@ import { dateLine } from '../message/status-line.ts'
 import { acceptTransport } from '../sockets/accept-transport.ts'
 import { ConnectionAddresses } from '../sockets/connection-ends.ts'
 import type { Transport } from '../sockets/transport.ts'
+import { ConnectionAge } from '../time/connection-age.ts'
 import { Timer, type TimerOwner } from '../time/timer-wheel.ts'
 import type { TlsChoice } from '../tls/tls-choice.ts'
 import type { SecureSocket } from '../tls/tls-handshake.ts'
@@ -63,6 +64,7 @@ class DownstreamSession
   readonly #keepalive: Keepalive
   readonly #stalled: StalledStreams
   readonly #slow: SlowBodies
+  readonly #age: ConnectionAge | undefined
   #waiting: Waiting = 'preface'
   #prefaceRead = 0
   readonly #fields: RequestFields
@@ -76,21 +78,23 @@ class DownstreamSession
     { limits, port, tls }: Http2Accepted,
     open: (owner: DownstreamSession) => Transport,
   ) {
-    super(parts, limits.http2, limits.maxHeadBytes, parts.uploadBudget)
+    const { maxHeadBytes = limits.maxHeadBytes } = limits.http2
+    super(parts, limits.http2, maxHeadBytes, parts.uploadBudget)
     this.port = port
     this.tls = tls
     this.#engineLimits = limits
-    this.#fields = new RequestFields(limits.maxHeadBytes)
+    this.#fields = new RequestFields(maxHeadBytes)
     this.transport = open(this)
     this.addresses = new ConnectionAddresses(this.transport.socket)
     this.#stalled = new StalledStreams(parts, this.streams)
     this.#slow = new SlowBodies(parts, limits, this.streams)
     this.#keepalive = new Keepalive(parts.timers, limits.http2, this)
+    this.#age = ConnectionAge.of(this, limits, parts.timers)
     parts.connections.add(this)
     parts.counters.http2Connections++
     this.output.writeStart('', [
       [settingIds.maxConcurrentStreams, limits.http2.maxConcurrentStreams],
-      [settingIds.maxHeaderListSize, limits.maxHeadBytes],
+      [settingIds.maxHeaderListSize, maxHeadBytes],
       [settingIds.enableConnectProtocol, 1],
     ])
     this.#wait('preface')
@@ -190,8 +194,10 @@ class DownstreamSession
     const refused = readHttp2Request(this.parts.reader, this.#engineLimits, fields, isLast)
     if (refused !== undefined) {
       this.#reportBadHead(refused)
-      const { status, text } = refused.row
-      const head = `HTTP/1.1 ${status} \r\ncontent-type: text/plain\r\ncontent-length: ${text.length}\r\n${dateLine()}`
+      const { status, text, proxyError } = refused.row
+      const head =
+        `HTTP/1.1 ${status} \r\ncontent-type: text/plain\r\ncontent-length: ${text.length}\r\n` +
+        `proxy-status: sluice; error=${proxyError}\r\n${dateLine()}`
       stream.respond(head, text)
       if (fields.isTooLarge) for (let n = fields.timesLimit; n > 0; n--) this.flood('oversized')
       return
@@ -324,6 +330,7 @@ class DownstreamSession
     this.#keepalive.stop()
     this.#stalled.stop()
     this.#slow.stop()
+    this.#age?.stop()
     this.parts.timers.disarm(this.#timer)
     this.parts.counters.connectionsOpen--
     this.parts.counters.http2Connections--

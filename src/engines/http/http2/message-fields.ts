@@ -40,7 +40,7 @@ const isAuthority = cachingTest(authorityPattern)
  * and routed like any other. Malformed messages (RFC 9113 8.1.1, 8.2, 8.3) are refused here.
  */
 export class RequestFields implements FieldSink {
-  readonly #limit: number
+  readonly limit: number
   isMalformed = false
   /** Octets as SETTINGS_MAX_HEADER_LIST_SIZE counts them. */
   size = 0
@@ -59,7 +59,7 @@ export class RequestFields implements FieldSink {
 
   /** `limit`: octets beyond which fields are counted but not kept. */
   constructor(limit: number) {
-    this.#limit = limit
+    this.limit = limit
   }
 
   /** Forgets the last head. */
@@ -81,12 +81,12 @@ export class RequestFields implements FieldSink {
   }
 
   get isTooLarge(): boolean {
-    return this.size > this.#limit
+    return this.size > this.limit
   }
 
   /** How many times the head has the maximum size, rounded down and at most 16. */
   get timesLimit(): number {
-    return Math.min(Math.floor(this.size / this.#limit), 16)
+    return Math.min(Math.floor(this.size / this.limit), 16)
   }
 
   /** The protocol of an extended CONNECT (RFC 8441 4); undefined for other requests. */
@@ -100,7 +100,7 @@ export class RequestFields implements FieldSink {
 
   onField(entry: HeaderEntry, isSensitive: boolean): void {
     this.size += entry.size
-    if (this.size > this.#limit) return
+    if (this.size > this.limit) return
     if (isPseudo(entry.kind)) this.#pseudo(entry.kind, entry.value)
     else this.#regular(entry, isSensitive)
   }
@@ -203,7 +203,7 @@ export function readHttp2Request(
     protocol === undefined
       ? fields.text(!isLast)
       : fields.upgradeText(protocol, randomBytes(16).toString('base64'))
-  const code = reader.readRequestText(text, limits.maxHeadBytes)
+  const code = reader.readRequestText(text, fields.limit)
   return code < 0 ? refusedRequest(code) : unservedHead(reader, limits)
 }
 

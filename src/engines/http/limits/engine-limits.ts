@@ -13,6 +13,8 @@ export interface EngineLimits {
   headTimeoutMs: number
   /** Closes a connection whose request makes no progress, and an HTTP/2 connection without a request. */
   stallTimeoutMs: number
+  /** Milliseconds after which a client connection ends with the requests under way; 0 is no limit. */
+  connectionDurationMs: number
   /** Milliseconds from the accepted connection to the end of the TLS handshake. */
   handshakeTimeoutMs: number
   /** Minimum speed of a request body while it is read and has no response yet; 0 disables the check. */
@@ -31,6 +33,8 @@ export interface Http2Limits {
   connectionWindowBytes: number
   /** Maximum size of a received frame: 16,384 to 16,777,215 (SETTINGS_MAX_FRAME_SIZE). */
   maxFrameBytes: number
+  /** Maximum number of bytes of a request head; `EngineLimits.maxHeadBytes` if omitted. */
+  maxHeadBytes?: number
   /** Milliseconds without a frame after which a PING is sent; 0 disables pings. */
   keepaliveIntervalMs: number
   /** Milliseconds to wait for the response to a PING before the connection is dropped. */
@@ -86,6 +90,7 @@ export const defaultLimits: EngineLimits = {
   idleTimeoutMs: 600_000,
   headTimeoutMs: 30_000,
   stallTimeoutMs: 600_000,
+  connectionDurationMs: 0,
   handshakeTimeoutMs: 15_000,
   minBodyBytesPerSecond: 240,
   underscoreHeaders: 'keep',

@@ -19,6 +19,9 @@ export function portChangeOf({ keepalive, tls, http }: ClientSettings): PortChan
   const limits: Partial<EngineLimits> = {
     ...(http?.maxHeaders !== undefined && headLimits(http.maxHeaders)),
     ...(http?.idleTimeoutMs !== undefined && { idleTimeoutMs: http.idleTimeoutMs }),
+    ...(http?.connectionDurationMs !== undefined && {
+      connectionDurationMs: http.connectionDurationMs,
+    }),
     ...(http?.http2 !== undefined && { http2: { ...defaultHttp2Limits, ...http.http2 } }),
     ...(tls?.handshakeTimeoutMs !== undefined && { handshakeTimeoutMs: tls.handshakeTimeoutMs }),
   }

@@ -7,11 +7,13 @@ const shape = record({
   maxBufferBytes: optional(count),
   maxHeaders: optional(count),
   idleTimeoutMs: optional(milliseconds),
+  connectionDurationMs: optional(milliseconds),
   http2: optional(
     record({
       streamWindowBytes: optional(count),
       connectionWindowBytes: optional(count),
       maxFrameBytes: optional(count),
+      maxHeadBytes: optional(count),
       keepaliveIntervalMs: optional(milliseconds),
       keepaliveTimeoutMs: optional(milliseconds),
     }),

@@ -18,6 +18,10 @@ const fields = {
     doc: 'An HTTP/1.1 connection that is unused for this long is closed.',
     default: '10m',
   }),
+  maxConnectionDuration: optional(
+    duration,
+    'A connection that is open for this long takes no more requests, and closes after those under way; no limit if not set. HTTP/1.1 clients get `connection: close`, HTTP/2 clients a GOAWAY. It may end up to a tenth earlier, so that clients do not come back all at once. Tunnels, such as WebSockets, stay open.',
+  ),
   http2WindowSize: optional(byteSize({ min: 1 }), {
     doc: 'Initial flow-control window of a stream for received data.',
     unit: 'bytes',
@@ -28,6 +32,11 @@ const fields = {
   }),
   http2FrameSize: optional(byteSize({ min: 16_384, max: 1_677_215 }), {
     doc: 'Maximum size of a received HTTP/2 frame.',
+    unit: 'bytes',
+    default: 16_384,
+  }),
+  http2MaxHeaderSize: optional(byteSize({ min: 1_024, max: 65_535 }), {
+    doc: 'Maximum size of the header fields of an HTTP/2 request: for each field its name, its value and 32 bytes (RFC 9113 10.5.1). Requests with more get 431. Clients get it as SETTINGS_MAX_HEADER_LIST_SIZE.',
     unit: 'bytes',
     default: 16_384,
   }),
@@ -42,7 +51,7 @@ const fields = {
 const largestWindow = 2 ** 31 - 1
 
 /**
- * Limits of heads, buffered bodies and idle times, and settings for HTTP/2 windows, frames and pings. If
+ * Limits of heads, buffered bodies, idle times and connections, and settings for HTTP/2 windows, frames and pings. If
  * the policy cannot be read, the default limits apply.
  */
 export const frontendHttp = definePolicy({
@@ -56,6 +65,7 @@ export const frontendHttp = definePolicy({
       streamWindowBytes: windowOf(spec.http2WindowSize),
       connectionWindowBytes: windowOf(spec.http2ConnectionWindowSize),
       maxFrameBytes: spec.http2FrameSize,
+      maxHeadBytes: spec.http2MaxHeaderSize,
       keepaliveIntervalMs: parseDurationMs(spec.http2KeepaliveInterval),
       keepaliveTimeoutMs: parseDurationMs(spec.http2KeepaliveTimeout),
     }
@@ -64,6 +74,7 @@ export const frontendHttp = definePolicy({
       maxBufferBytes: spec.maxBufferSize,
       maxHeaders: spec.http1MaxHeaders,
       idleTimeoutMs: parseDurationMs(spec.http1IdleTimeout),
+      connectionDurationMs: parseDurationMs(spec.maxConnectionDuration),
       ...(isHttp2Set && { http2 }),
     }
     return { config, problems: [] }

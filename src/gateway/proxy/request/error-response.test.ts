@@ -11,7 +11,10 @@ describe('errorResponse', () => {
     const error = new GatewayError('connect_failed', '10.0.0.7:8080').at('endpoint 10.0.0.7:8080')
     expect(errorResponse(error, plain)).toEqual({
       status: 503,
-      headers: [['content-type', 'text/plain']],
+      headers: [
+        ['content-type', 'text/plain'],
+        ['proxy-status', 'sluice; error=destination_unavailable'],
+      ],
       body: 'upstream call failed: connection failure',
     })
   })
@@ -61,10 +64,11 @@ describe('verdictResponse', () => {
       'grpc-status': '16',
       'grpc-message': 'no credentials',
       'www-authenticate': 'Basic',
+      'proxy-status': 'sluice; error=http_request_denied',
     })
   })
 
   it('does not change configured direct responses', () => {
-    expect(verdictResponse(refused, grpc).status).toBe(401)
+    expect(verdictResponse(refused, grpc)).toMatchObject({ status: 401, headers: refused.headers })
   })
 })

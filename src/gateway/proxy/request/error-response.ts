@@ -3,6 +3,7 @@
 import { CoreTrap } from '../../../engines/core/errors.ts'
 import type { WholeBody } from '../../../ground/base/buffers.ts'
 import { type ErrorCode, GatewayError } from '../../../ground/errors/index.ts'
+import type { ProxyError } from '../../../ground/errors/row.ts'
 import type { HeaderFields, RespondVerdict, SpentLimit } from '../../../ground/exchange/exchange.ts'
 import { isGrpc } from '../../../ground/exchange/grpc.ts'
 
@@ -39,12 +40,13 @@ export function errorResponse(
   requestHeaders: HeaderFields,
   { write, isGrpcRoute = false }: ErrorFormat = {},
 ): LocalResponse {
-  const { status, text } = error.row
-  if (write !== undefined) return { status, headers: [json], body: write(status, text) }
+  const { status, text, proxyError } = error.row
+  const cause = proxyStatus(proxyError)
+  if (write !== undefined) return { status, headers: [json, cause], body: write(status, text) }
   if (isGrpc(requestHeaders.get('content-type'))) {
-    return grpcResponse(grpcStatus(error.code, status, isGrpcRoute), text, [])
+    return grpcResponse(grpcStatus(error.code, status, isGrpcRoute), text, [cause])
   }
-  return { status, headers: [plainText], body: text }
+  return { status, headers: [plainText, cause], body: text }
 }
 
 /** Makes the response of a policy or a backend. Refusals are written in the client's format. */
@@ -53,8 +55,9 @@ export function verdictResponse(
   requestHeaders: HeaderFields,
   write?: ErrorWriter,
 ): LocalResponse {
-  const { status, headers = [], body, refusal, limit } = verdict
-  if (refusal !== true) return { status, headers, body }
+  const { status, headers: own = [], body, refusal, limit } = verdict
+  if (refusal !== true) return { status, headers: own, body }
+  const headers = [...own, denied]
   const text = refusalText(verdict)
   if (write !== undefined)
     return { status, headers: [json, ...headers], body: write(status, text, limit) }
@@ -69,6 +72,10 @@ export function refusalText({ body }: RespondVerdict): string {
   return typeof body === 'string' ? body : ''
 }
 
+/** Says that this gateway has made the response, and why (RFC 9209). */
+const proxyStatus = (error: ProxyError) => ['proxy-status', `sluice; error=${error}`] as const
+
+const denied = proxyStatus('http_request_denied')
 const plainText = ['content-type', 'text/plain'] as const
 const json = ['content-type', 'application/json'] as const
 

@@ -46,6 +46,7 @@ function httpOf(spec: SourceField): Fields | undefined {
   const http2 = spec.get('http2')
   const fields = compact({
     http1IdleTimeout: spec.at('timeout', 'http', 'idleTimeout').text(),
+    maxConnectionDuration: spec.at('connection', 'maxConnectionDuration').text(),
     http2WindowSize: size(http2.get('initialStreamWindowSize')),
     http2ConnectionWindowSize: size(http2.get('initialConnectionWindowSize')),
     http2KeepaliveInterval: http2.at('connectionKeepalive', 'interval').text(),
