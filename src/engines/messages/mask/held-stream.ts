@@ -1,6 +1,6 @@
 /**
- * A streamed response that is held until guards have checked all of it. Guards can replace its texts; its
- * events are then released with the current texts. Events keep their order; the first event of a
+ * A streamed response, or a window of one, that is held until guards have checked all of it. Guards can replace its
+ * texts; its events are then released with the current texts. Events keep their order; the first event of a
  * changed text contains the whole text.
  */
 import type { Mask } from '../../core/index.ts'
@@ -22,7 +22,7 @@ import { emptyTexts, keepTexts, mapRepeatedTexts } from './repeated-texts.ts'
 import type { RoleText } from './slot.ts'
 import type { TextsMap } from './texts.ts'
 
-function readHeld({ event, data }: StreamEvent): ParsedEvent {
+export function readHeld({ event, data }: StreamEvent): ParsedEvent {
   const parsed = readGuarded(data)
   return { event: parsed && nameOfEvent(event, parsed), data, parsed }
 }
@@ -40,8 +40,25 @@ interface Group {
   readonly repeated?: string
 }
 
+/** What the provider streamed of a part, and what the client gets of it. */
+export interface PartText {
+  readonly original: string
+  readonly current: string
+}
+
+/** What earlier windows of the stream have released. */
+interface Released {
+  /** Texts by the names of their parts; later events may repeat them. */
+  readonly parts: ReadonlyMap<string, PartText>
+  /** Whether guards have changed a text. */
+  readonly isChanged: boolean
+}
+
+const nothingReleased: Released = { parts: new Map(), isChanged: false }
+
 export class HeldStream {
   readonly #format: ChatFormat
+  readonly #released: Released
   #events: readonly ParsedEvent[] = []
   /** Current streamed texts, by key. */
   #texts = new Map<string, string>()
@@ -52,9 +69,15 @@ export class HeldStream {
   /** Current texts by their originals, for repeated texts that were not streamed. */
   #repeated = new Map<string, string>()
 
-  constructor(format: ChatFormat, events: readonly StreamEvent[]) {
+  constructor(
+    format: ChatFormat,
+    events: readonly (StreamEvent | ParsedEvent)[],
+    released = nothingReleased,
+  ) {
     this.#format = format
-    this.#load(events.map(readHeld))
+    this.#released = released
+    this.#load(events.map((event) => ('parsed' in event ? event : readHeld(event))))
+    if (released.isChanged) this.#emptyCitations()
   }
 
   /** Number of characters of all streamed texts. */
@@ -97,9 +120,23 @@ export class HeldStream {
       this.#put(group, text)
       isChanged = true
     }
-    // Citations are emptied, because the guard did not see their texts.
-    if (isChanged) this.#events = this.#events.map((event) => mapHeld(event, emptyTexts))
+    if (isChanged) this.#emptyCitations()
     return true
+  }
+
+  /** The current texts by the names of their groups. Those that events repeat have their originals as names. */
+  contents(): ReadonlyMap<string, string> {
+    return new Map([...this.#groups].map(([name, group]) => [name, this.#contentOf(group)]))
+  }
+
+  /** The texts of the parts in these events. */
+  get parts(): ReadonlyMap<string, PartText> {
+    return new Map(
+      [...this.#original].map(([key, original]) => [
+        key,
+        { original, current: this.#texts.get(key) ?? '' },
+      ]),
+    )
   }
 
   /**
@@ -128,8 +165,12 @@ export class HeldStream {
     this.#events = events.map((event) => mapHeld(event, keepTexts))
     for (const { parsed } of this.#events) if (parsed !== undefined) this.#collect(parsed)
     this.#original = new Map(this.#texts)
+    const { parts } = this.#released
+    const keys = [...new Set([...parts.keys(), ...this.#original.keys()])]
+    const whole = (key: string) =>
+      (parts.get(key)?.original ?? '') + (this.#original.get(key) ?? '')
     // Reversed, so that equal texts get the key of the first one.
-    this.#keyOf = new Map([...this.#original].reverse().map(([key, text]) => [text, key]))
+    this.#keyOf = new Map(keys.reverse().map((key) => [whole(key), key]))
     for (const { parsed } of this.#events) if (parsed !== undefined) this.#collectRepeated(parsed)
   }
 
@@ -153,7 +194,7 @@ export class HeldStream {
       for (const text of texts) {
         if (text === '' || this.#keyOf.has(text) || this.#repeated.has(text)) continue
         this.#repeated.set(text, text)
-        this.#groups.set(`repeated ${this.#repeated.size}`, { keys: [], repeated: text })
+        this.#groups.set(`repeated ${text}`, { keys: [], repeated: text })
       }
       return texts
     }
@@ -194,10 +235,13 @@ export class HeldStream {
   }
 
   #withContent(event: JsonObject, written: Set<string>, current: TextsMap): JsonObject {
-    const { pieces = [], put, repeat } = this.#read(event)
+    const { pieces = [], put, repeat, begins } = this.#read(event)
     const texts = pieces.map(({ part, text }) => {
       const now = this.#texts.get(part) ?? ''
-      if (now === this.#original.get(part)) return text
+      const original = this.#original.get(part)
+      if (now === original) return text
+      // The text goes into a delta if there is one, because blocks begin empty.
+      if (begins === true && text === '' && original !== '') return ''
       const isWritten = written.has(part)
       written.add(part)
       return isWritten ? '' : now
@@ -212,6 +256,12 @@ export class HeldStream {
     const repeated = this.#repeated.get(text)
     if (repeated !== undefined) return repeated
     const key = this.#keyOf.get(text)
-    return key === undefined ? text : (this.#texts.get(key) ?? '')
+    if (key === undefined) return text
+    return (this.#released.parts.get(key)?.current ?? '') + (this.#texts.get(key) ?? '')
+  }
+
+  /** Empties citations, because guards that change texts have not seen them. */
+  #emptyCitations(): void {
+    this.#events = this.#events.map((event) => mapHeld(event, emptyTexts))
   }
 }

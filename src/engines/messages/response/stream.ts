@@ -5,6 +5,7 @@
 import { appendAll } from '../../../ground/base/append-all.ts'
 import type { BodyTransform, ByteSpan, OmittedBytes } from '../../../ground/exchange/exchange.ts'
 import type { EventDecoder, StreamEvent } from '../chat.ts'
+import type { Framing } from '../format.ts'
 import { type EventEncoder, eventBytes, eventEncoder } from '../framing/encoder.ts'
 import { SseDecoder } from '../framing/sse.ts'
 import { LlmError } from '../llm-error.ts'
@@ -31,6 +32,8 @@ interface StreamOptions extends ConversionOptions {
   readonly guard?: StreamGuard | undefined
   /** Reads the client's events before they are masked; undefined if no audit reads them. */
   readonly audits?: Audits | undefined
+  /** How the events are framed; as the request says if omitted. */
+  readonly framing?: Framing | undefined
 }
 
 export class ModelResponseStream implements BodyTransform {
@@ -55,7 +58,7 @@ export class ModelResponseStream implements BodyTransform {
     this.#options = options
     this.#audits = options.audits
     this.#conversion = conversionOf(options)
-    const { framing = 'sse' } = request
+    const framing = options.framing ?? request.framing ?? 'sse'
     if (framing !== 'sse') this.#encoder = eventEncoder(framing)
     const isRead =
       request.translation !== undefined ||

@@ -1,7 +1,7 @@
 /** Results of guards, for metrics and for the record of the decision. They contain no part of a text. */
 import type { GuardFinding } from '../../../../engines/messages/mask/regex-chain.ts'
 import { addNote } from '../../../../ground/exchange/notes.ts'
-import type { GuardAction } from '../guards/guard-call.ts'
+import { type GuardAction, maxRules } from '../guards/guard-call.ts'
 import { checkText, isAudit, type PlacedGuard } from '../policy/bind-guard.ts'
 import type { ModelCall } from './model-call.ts'
 
@@ -10,6 +10,14 @@ interface Finding {
   readonly detail?: string | undefined
   readonly matches?: readonly string[] | undefined
 }
+
+/** Records what a guard decided. Returns the text of the record. */
+export type Recorder = (
+  call: ModelCall,
+  placed: PlacedGuard,
+  action: GuardAction,
+  found?: Finding,
+) => string | undefined
 
 /** Records what a guard decided. Returns the text of the record. */
 export function recordCheck(
@@ -28,13 +36,49 @@ export function recordCheck(
   return text
 }
 
+/** Actions from the one that counts most, if they differ between the windows of a stream. */
+const byWeight: readonly GuardAction[] = ['Fail', 'Reject', 'FailOpen', 'Mask', 'Audit', 'Allow']
+
+/** What guards have decided about the windows of a stream. It is one result for each guard. */
+export class WindowChecks {
+  readonly #results = new Map<PlacedGuard, { action: GuardAction; found: Finding }>()
+
+  constructor(guards: readonly PlacedGuard[]) {
+    for (const placed of guards) this.#results.set(placed, { action: 'Allow', found: {} })
+  }
+
+  readonly add: Recorder = (_, placed, action, found = {}) => {
+    const before = this.#results.get(placed)
+    const names = [...(before?.found.matches ?? []), ...(found.matches ?? [])]
+    const matches = names.length === 0 ? undefined : [...new Set(names)].slice(0, maxRules)
+    const isFirst = byWeight.indexOf(action) < byWeight.indexOf(before?.action ?? 'Allow')
+    const main = isFirst ? { action, detail: found.detail } : before
+    const detail = isFirst ? found.detail : before?.found.detail
+    this.#results.set(placed, { action: main?.action ?? action, found: { detail, matches } })
+    return action === 'Allow' ? undefined : checkText(placed, action, found.detail)
+  }
+
+  /** Records the results. Called once the exchange is over. */
+  note({ policy, checks, context }: ModelCall): void {
+    for (const [placed, { action, found }] of this.#results) {
+      const { phase, guard, at } = placed
+      const { matches, detail } = found
+      checks.push({ phase, guard: guard.type, action, step: policy, at, matches })
+      if (action === 'Allow') continue
+      const source = { step: policy, isResponse: action === 'Reject' }
+      addNote(context.exchange, 'backend.ai', checkText(placed, action, detail), source)
+    }
+  }
+}
+
 /** Records what guards have found in a streamed response. Called once the exchange is over. */
-export function noteMatches({ policy, stream, audits, checks, context }: ModelCall): void {
+export function noteMatches(call: ModelCall): void {
+  const { policy, stream, audits, checks, context } = call
   if (stream === undefined || policy === undefined) return
   const { findings } = stream
   const acting = policy.responseGuards.filter((placed) => !isAudit(placed))
   const found: (readonly [PlacedGuard, GuardFinding | undefined])[] = [
-    ...(findings.length === 0 ? [] : acting.map((placed, at) => [placed, findings[at]] as const)),
+    ...acting.slice(0, findings.length).map((placed, at) => [placed, findings[at]] as const),
     ...(audits?.findings ?? []),
   ]
   for (const [placed, finding] of found) {
@@ -47,4 +91,5 @@ export function noteMatches({ policy, stream, audits, checks, context }: ModelCa
     const text = checkText(placed, action, finding.text)
     addNote(context.exchange, 'backend.ai', text, { step: policy })
   }
+  call.windows?.note(call)
 }

@@ -135,6 +135,8 @@ export class ModelCall {
   stream: ModelResponseStream | undefined
   /** The audits of a streamed response; they hold memory of the core. */
   audits: StreamAudits<PlacedGuard> | undefined
+  /** Results of guards that check a streamed response in windows. */
+  windows: { note(call: ModelCall): void } | undefined
   /** The texts and tool calls of the response; undefined if they are not recorded. */
   output: ModelOutput | undefined
   details: ResponseDetails = noDetails

@@ -24,7 +24,6 @@ import {
   ProviderFailure,
   providerFailed,
 } from '../../../../engines/messages/response/provider-error.ts'
-import { ModelResponseStream } from '../../../../engines/messages/response/stream.ts'
 import {
   detailsInBytes,
   readErrorResponse,
@@ -45,14 +44,9 @@ import { describeModelCall } from './model-details.ts'
 import { failureFor } from './next-provider.ts'
 import { llmRefusal } from './own-responses.ts'
 import { recorder } from './record-output.ts'
+import { relayStream } from './relay-stream.ts'
 import { auditWhole, hasAuditsOnly, judgeHeld } from './response-audits.ts'
-import {
-  guardError,
-  guardResponse,
-  holdsResponse,
-  streamAuditsOf,
-  streamGuardOf,
-} from './response-guards.ts'
+import { guardError, guardResponse, holdsResponse } from './response-guards.ts'
 import {
   contextOf,
   isCoded,
@@ -64,7 +58,7 @@ import {
   withoutTexts,
 } from './response-kinds.ts'
 import { countedResponse } from './token-count.ts'
-import { guardTranscript, watchUsage } from './transcripts.ts'
+import { guardTranscript } from './transcripts.ts'
 
 type Result = Received
 
@@ -116,10 +110,10 @@ export function receiveResponse(
   if (received === undefined) return watchResults(call)
   const { firstEvent } = call
   if (firstEvent === undefined) {
-    return read === undefined ? relayStream(received) : receiveWhole(received, read)
+    return read === undefined ? relay(received) : receiveWhole(received, read)
   }
   const whole = read?.complete === true ? read.bytes : undefined
-  return receiveFailure(received, firstEvent, whole) ?? relayStream(received)
+  return receiveFailure(received, firstEvent, whole) ?? relay(received)
 }
 
 /** Adds up what the results of a batch have cost while they pass, if they pass whole. */
@@ -151,21 +145,9 @@ function receiveFailure(
     : refuseResponse(received, new ProviderFailure(failure.error))
 }
 
-/** Converts the events of a stream while they pass. */
-function relayStream(received: ReceivedResponse): undefined {
-  const { call, format, response, body } = received
-  if (format === undefined) return watchUsage(call)
-  response.headers.set('content-type', mediaTypes[received.request.framing ?? 'sse'])
-  const conversion = conversionOf(received, format)
-  const guard = streamGuardOf(call, format, conversion.eventLimit)
-  const audits = streamAuditsOf(call, format, conversion.eventLimit)
-  const isGuarded = guard !== undefined
-  const onEvent = recorder(call, format)
-  const stream = new ModelResponseStream({ ...conversion, guard, isGuarded, audits, onEvent })
-  call.stream = stream
-  call.audits = audits
-  body.through(stream)
-  return undefined
+const relay = (received: ReceivedResponse): Result | Promise<Result> => {
+  const relayed = relayStream(received, (format) => conversionOf(received, format))
+  return relayed && awaitOrRefuse(received, relayed)
 }
 
 function receivedResponse(call: ModelCall): ReceivedResponse | undefined {

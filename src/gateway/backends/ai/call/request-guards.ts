@@ -1,6 +1,7 @@
 /**
- * Runs the guards of a request in order; each sees the texts as the previous one left them. They
- * run once per request: for another provider with the same policy, their result is used again.
+ * Runs the guards of a request in order; each sees the texts as the previous one left them. Those that may read the same
+ * texts are asked at once. They run once per request: for another provider with the same policy, their result is used
+ * again.
  */
 
 import type { ClientFormat } from '../../../../engines/messages/format.ts'
@@ -14,7 +15,7 @@ import { mapRequestTexts, type TextsMap } from '../../../../engines/messages/mas
 import type { SettledBody } from '../../../../engines/messages/request/body.ts'
 import type { RespondVerdict } from '../../../../ground/exchange/exchange.ts'
 import { askGuard, type Decision } from '../guards/ask-guard.ts'
-import { isRegex, type PlacedGuard, sampled } from '../policy/bind-guard.ts'
+import { groupsOf, isRegex, type PlacedGuard, sampled } from '../policy/bind-guard.ts'
 import { recordCheck } from './guard-checks.ts'
 import type { GuardedBody, ModelCall } from './model-call.ts'
 import { guardRefusal } from './own-responses.ts'
@@ -67,18 +68,23 @@ async function runAll(
   before: JsonObject,
 ): Promise<{ readonly body: JsonObject } | RespondVerdict | undefined> {
   let body = before
-  for (const placed of sampled(call.policy?.requestGuards ?? [])) {
-    const outcome = await run(placed, { call, format, body }).catch((error: unknown) => {
-      recordCheck(call, placed, 'Fail')
-      throw error
-    })
-    if (call.context.over) return undefined
-    const { action, given } = outcome
-    const text = recordCheck(call, placed, action, outcome)
-    if (action === 'Reject') {
-      return { ...guardRefusal(placed, given), ...(text !== undefined && { detail: text }) }
+  for (const group of groupsOf(sampled(call.policy?.requestGuards ?? []))) {
+    const guarded = { call, format, body }
+    const results = await Promise.allSettled(group.map((placed) => run(placed, guarded)))
+    for (const [at, placed] of group.entries()) {
+      const result = results[at]
+      if (result?.status !== 'fulfilled') {
+        recordCheck(call, placed, 'Fail')
+        throw result?.reason
+      }
+      if (call.context.over) return undefined
+      const { action, given, masked } = result.value
+      const text = recordCheck(call, placed, action, result.value)
+      if (action === 'Reject') {
+        return { ...guardRefusal(placed, given), ...(text !== undefined && { detail: text }) }
+      }
+      body = masked ?? body
     }
-    body = outcome.masked ?? body
   }
   return { body }
 }

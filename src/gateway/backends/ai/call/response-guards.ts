@@ -1,6 +1,6 @@
 /**
- * Runs the guards of a response. If all of them are masks, they apply to the bytes of a stream. If a guard
- * calls a service, the stream is held until all guards have checked all of it.
+ * Runs the guards of a response. If all of them are masks, they apply to the bytes of a stream. If guards ask services,
+ * a stream is checked in windows, or held until all guards have checked all of it.
  */
 import type { Mask } from '../../../../engines/core/index.ts'
 import type { ChatFormat } from '../../../../engines/messages/format.ts'
@@ -28,8 +28,8 @@ import { mapResponseTexts, type TextsMap } from '../../../../engines/messages/ma
 import type { RespondVerdict } from '../../../../ground/exchange/exchange.ts'
 import { FieldPairs } from '../../../../ground/exchange/memory-message.ts'
 import { askGuard, type Decision } from '../guards/ask-guard.ts'
-import { isAudit, isRegex, type PlacedGuard, sampled } from '../policy/bind-guard.ts'
-import { recordCheck } from './guard-checks.ts'
+import { groupsOf, isAudit, isRegex, type PlacedGuard, sampled } from '../policy/bind-guard.ts'
+import { type Recorder, recordCheck } from './guard-checks.ts'
 import type { ModelCall } from './model-call.ts'
 import { guardRefusal } from './own-responses.ts'
 
@@ -38,9 +38,19 @@ export function holdsResponse(call: ModelCall): boolean {
   const guards = responseGuardsOf(call)
   const { policy, outgoing } = call
   if (policy === undefined || guards.length === 0) return false
-  if (outgoing?.format.core === undefined || !guards.every(({ guard }) => isRegex(guard)))
-    return true
+  if (!guards.every(({ guard }) => isRegex(guard))) return windowGuardsOf(call).length === 0
+  if (outgoing?.format.core === undefined) return true
   return policy.guardsResponses && policy.responseChain === undefined
+}
+
+/** Returns the guards that check a streamed response in windows; none if it must be held, or if no guard asks a service. */
+export function windowGuardsOf(call: ModelCall): readonly PlacedGuard[] {
+  const { policy, outgoing } = call
+  if (policy?.isWindowed !== true) return []
+  const guards = responseGuardsOf(call)
+  const canMask = outgoing?.format.core !== undefined
+  if (!canMask && guards.some(({ guard }) => isRegex(guard))) return []
+  return guards.filter(({ guard }) => !isRegex(guard))
 }
 
 /** Returns the guards of the response that is received: an audit may read only a share of them. */
@@ -58,10 +68,11 @@ export function streamGuardOf(
   { name, core: format }: ChatFormat,
   eventLimit: number,
 ): StreamGuard | undefined {
-  if (policy?.responseChain === undefined) return undefined
+  const chain = policy?.responseChain ?? policy?.leadingChain
+  if (chain === undefined) return undefined
   if (format === undefined) throw new Error(`the core cannot guard streams of ${name}`)
   const heldLimit = context.exchange.bufferLimit
-  return new StreamGuard(policy.responseChain, { format, eventLimit, heldLimit })
+  return new StreamGuard(chain, { format, eventLimit, heldLimit })
 }
 
 /** Returns the audits of a response that is streamed; undefined if there are none. */
@@ -214,20 +225,27 @@ export function guardHeld(call: ModelCall, held: HeldStream): Promise<RespondVer
   return judge(call, held)
 }
 
-async function judge(
+/** Runs guards in order; those that may read the same texts are asked at once. `record` gets each result. */
+export async function judge(
   call: ModelCall,
   guarded: GuardableResponse,
+  guards = responseGuardsOf(call),
+  record: Recorder = recordCheck,
 ): Promise<RespondVerdict | undefined> {
-  for (const placed of responseGuardsOf(call)) {
-    const decision = await decide(call, placed, guarded).catch((error: unknown) => {
-      recordCheck(call, placed, 'Fail')
-      throw error
-    })
-    if (call.context.over) return undefined
-    const { action, given } = decision
-    const text = recordCheck(call, placed, action, decision)
-    if (action === 'Reject') {
-      return { ...guardRefusal(placed, given), ...(text !== undefined && { detail: text }) }
+  for (const group of groupsOf(guards)) {
+    const results = await Promise.allSettled(group.map((placed) => decide(call, placed, guarded)))
+    for (const [at, placed] of group.entries()) {
+      const result = results[at]
+      if (result?.status !== 'fulfilled') {
+        record(call, placed, 'Fail')
+        throw result?.reason
+      }
+      if (call.context.over) return undefined
+      const { action, given } = result.value
+      const text = record(call, placed, action, result.value)
+      if (action === 'Reject') {
+        return { ...guardRefusal(placed, given), ...(text !== undefined && { detail: text }) }
+      }
     }
   }
   return undefined

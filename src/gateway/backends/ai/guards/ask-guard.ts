@@ -37,6 +37,10 @@ export type Answer =
 export interface AskingGuard {
   /** Type of the guard, for metrics. */
   readonly type: string
+  /** Whether the guard may change texts. */
+  readonly masks: boolean
+  /** Whether the guard checks streams in windows. */
+  readonly readsWindows: boolean
   /** @throws GatewayError prompt_guard_failed */
   ask(question: Question): Promise<Answer>
   dispose(): void

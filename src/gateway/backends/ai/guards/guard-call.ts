@@ -28,7 +28,7 @@ export const guardFailure = (detail: string, cause?: unknown): GatewayError =>
   new GatewayError('prompt_guard_failed', detail, cause)
 
 /** Maximum number of rules that the record of a decision names, and of characters of each name. */
-const maxRules = 16
+export const maxRules = 16
 const maxRuleLength = 64
 
 /**

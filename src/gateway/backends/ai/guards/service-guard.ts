@@ -2,6 +2,7 @@
 import { parseDecision } from '../../../../engines/messages/json/json.ts'
 import type { RoleText } from '../../../../engines/messages/mask/slot.ts'
 import type { Exchange } from '../../../../ground/exchange/exchange.ts'
+import type { ServiceConfig } from '../policy/config.ts'
 import type { Answer, AskingGuard, Question } from './ask-guard.ts'
 import { guardFailure, ruleNames } from './guard-call.ts'
 import type { ServiceConnection } from './service-connection.ts'
@@ -15,13 +16,20 @@ const maxCalls = 8
 
 export class ServiceGuard implements AskingGuard {
   readonly type: ServiceName
+  readonly masks: boolean
+  readonly readsWindows: boolean
   readonly #service: GuardService<unknown>
   readonly #config: unknown
   readonly #connection: ServiceConnection
 
-  constructor(type: ServiceName, config: unknown, connection: ServiceConnection) {
-    this.type = type
-    this.#service = serviceOf(type)
+  constructor(
+    { service, config, holdsStreams }: Pick<ServiceConfig, 'service' | 'config' | 'holdsStreams'>,
+    connection: ServiceConnection,
+  ) {
+    this.type = service
+    this.readsWindows = holdsStreams !== true
+    this.#service = serviceOf(service)
+    this.masks = this.#service.masks(config)
     this.#config = config
     this.#connection = connection
   }

@@ -18,6 +18,9 @@ import { bytesOf, callGuard, guardFailure, jsonType } from './guard-call.ts'
 
 export class WebhookGuard implements AskingGuard {
   readonly type = 'webhook'
+  readonly masks = true
+  /** False, because webhooks get whole messages. */
+  readonly readsWindows = false
   readonly #target: CalloutTarget
   readonly #forwarder: HeaderForwarder
   readonly #callouts: Callouts

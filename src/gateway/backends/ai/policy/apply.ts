@@ -5,7 +5,14 @@ import { chainOf, RegexChain } from '../../../../engines/messages/mask/regex-cha
 import { canonicalJson } from '../../../../ground/base/canonical.ts'
 import type { ConnectionSettings } from '../../../../ground/exchange/connection.ts'
 import type { PolicyApply, Step } from '../../../policies/define.ts'
-import { bindGuards, type GuardServices, isAudit, isRegex, type PlacedGuard } from './bind-guard.ts'
+import {
+  areWindowed,
+  bindGuards,
+  type GuardServices,
+  isAudit,
+  isRegex,
+  type PlacedGuard,
+} from './bind-guard.ts'
 import { type BackendAiConfig, shape } from './config.ts'
 import { RouteTypes } from './route-types.ts'
 
@@ -31,6 +38,10 @@ export class AiStep implements Step {
   readonly requestChain: RegexChain | undefined
   /** The guards that mask streams as bytes; undefined if one of them needs parsed messages, or if there are none. */
   readonly responseChain: RegexChain | undefined
+  /** The first guards of responses, which mask streams as bytes before others check them in windows. */
+  readonly leadingChain: RegexChain | undefined
+  /** Whether guards check streams in windows. */
+  readonly isWindowed: boolean
   readonly #auditChains = new Map<PlacedGuard, RegexChain>()
   #fingerprint: string | undefined
   #users = 0
@@ -49,6 +60,9 @@ export class AiStep implements Step {
     this.guardsResponses = acting.length > 0
     this.requestChain = chainOf(this.requestGuards.map(({ guard }) => guard))
     this.responseChain = chainOf(acting.map(({ guard }) => guard))
+    this.isWindowed = areWindowed(this.responseGuards)
+    const masks = acting.map(({ guard }) => guard).filter(isRegex)
+    this.leadingChain = this.isWindowed ? chainOf(masks) : undefined
   }
 
   /** The chain that reads streams for an audit: the guards before it that mask, and then the audit. */
@@ -85,6 +99,7 @@ export class AiStep implements Step {
     for (const chain of this.#auditChains.values()) chain.dispose()
     this.requestChain?.dispose()
     this.responseChain?.dispose()
+    this.leadingChain?.dispose()
   }
 }
 

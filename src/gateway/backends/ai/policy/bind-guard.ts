@@ -29,6 +29,32 @@ export interface PlacedGuard {
 
 export const isAudit = ({ settings }: PlacedGuard): boolean => settings.isAudit === true
 
+/** Whether guards of responses check streams in windows: after all patterns, and not only for audits. */
+export function areWindowed(guards: readonly PlacedGuard[]): boolean {
+  const first = guards.findIndex(({ guard }) => !isRegex(guard))
+  if (first < 0) return false
+  const others = guards.slice(first)
+  return (
+    others.every(({ guard }) => !isRegex(guard) && guard.readsWindows) && !others.every(isAudit)
+  )
+}
+
+/** Whether guards that follow must wait for the result, because it may change the texts. */
+const mayChange = (placed: PlacedGuard): boolean =>
+  !isAudit(placed) && (isRegex(placed.guard) || placed.guard.masks)
+
+/** Divides guards into groups: those of a group read the same texts, so that they can be asked at once. */
+export function groupsOf(guards: readonly PlacedGuard[]): readonly (readonly PlacedGuard[])[] {
+  const groups: PlacedGuard[][] = []
+  let isOpen = false
+  for (const placed of guards) {
+    if (isOpen) groups.at(-1)?.push(placed)
+    else groups.push([placed])
+    isOpen = !mayChange(placed)
+  }
+  return groups
+}
+
 /** Dependencies of guards that call other services. */
 export interface GuardServices {
   readonly callouts: Callouts
@@ -70,7 +96,7 @@ function bindGuard(
       const { service, config, target } = guard
       if (target?.type === 'invalid') throw new Error(target.message)
       if (target !== undefined) {
-        return new ServiceGuard(service, config, toTarget(target, callouts))
+        return new ServiceGuard(guard, toTarget(target, callouts))
       }
       const host = serviceOf(service).host(config)
       if (host === undefined) throw new Error(`${service} has no backend`)
@@ -78,7 +104,7 @@ function bindGuard(
         ({ field, config }) =>
           simpleAppliers[field]?.bind(config as never, callouts, secrets, policyHost) ?? [],
       )
-      return new ServiceGuard(service, config, new HostConnection(host, steps, callouts))
+      return new ServiceGuard(guard, new HostConnection(host, steps, callouts))
     }
   }
 }

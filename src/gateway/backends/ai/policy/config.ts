@@ -112,6 +112,8 @@ export interface ServiceConfig extends GuardSettings {
   readonly config: unknown
   /** The backend to ask; undefined for the host of the vendor. */
   readonly target?: DirectTarget | undefined
+  /** Whether streams are checked as a whole instead of in windows. */
+  readonly holdsStreams?: boolean | undefined
   /** Compiled policies of the connection to the host, by their fields in `backend`. */
   readonly policies: readonly Connection[]
 }
@@ -140,6 +142,7 @@ const service = where(
     ...settings,
     config: anything,
     target: optional(directTarget),
+    holdsStreams: optional(flag),
     policies,
   }),
   'the settings of a guard service',

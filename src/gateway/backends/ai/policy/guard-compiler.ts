@@ -138,13 +138,14 @@ export class GuardCompiler {
     const { config, auth, keyHeader } = compileService(name, guard)
     const { backendRef, policies } = { policies: undefined, backendRef: undefined, ...spec }
     const type = 'service' as const
+    const streams = spec.streams === 'Whole' ? { holdsStreams: true } : {}
     if (backendRef !== undefined) {
       if (policies !== undefined) {
         this.#refuse(`${path}.policies`, 'backendRef has its own policies')
       }
       const target = this.#references.backend(backendRef)
       if (typeof target !== 'string') {
-        return { type, service: name, config, target, policies: [] }
+        return { type, service: name, config, target, ...streams, policies: [] }
       }
       this.#refuse(`${path}.backendRef`, target)
       return undefined
@@ -162,7 +163,7 @@ export class GuardCompiler {
       { tls: policies?.tls, auth: credentials },
       `${path}.policies`,
     )
-    return { type, service: name, config, policies: connections }
+    return { type, service: name, config, ...streams, policies: connections }
   }
 
   #connections(

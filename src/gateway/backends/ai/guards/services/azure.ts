@@ -23,6 +23,7 @@ const marked = (check: string, pieces: readonly Piece[]): Piece[] =>
   pieces.map(({ parts }) => ({ parts, check }))
 
 export const azure: GuardService<AzureConfig> = {
+  masks: () => false,
   host: ({ host }) => host,
   split(texts, direction, { analyzeText, promptShield, detectJailbreak }) {
     const isTool = ({ role }: { readonly role: string }) => role === 'tool'

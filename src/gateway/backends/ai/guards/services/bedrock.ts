@@ -26,6 +26,7 @@ const findings = [
 ] as const
 
 export const bedrock: GuardService<BedrockConfig> = {
+  masks: () => true,
   host: ({ region }) => `bedrock-runtime.${region}.amazonaws.com`,
   split: (texts) => piecesOf(texts, limits),
   call: ({ parts }, direction, { identifier, version }) => ({

@@ -39,6 +39,7 @@ const frame = (instructions: string, direction: Direction): string =>
   ].join('\n')
 
 export const judge: GuardService<JudgeConfig> = {
+  masks: () => false,
   host: () => undefined,
   split: (texts) => piecesOf(texts, limits),
   call: (piece, direction, config) => ({

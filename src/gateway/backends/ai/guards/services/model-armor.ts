@@ -9,6 +9,7 @@ import { piecesOf } from './split.ts'
 const limits = { length: 10_000, parts: 1 }
 
 export const modelArmor: GuardService<ModelArmorConfig> = {
+  masks: () => true,
   host: ({ location }) => `modelarmor.${location}.rep.googleapis.com`,
   split: (texts) => piecesOf(texts, limits),
   call({ parts }, direction, { projectId, location, templateId }) {

@@ -8,6 +8,7 @@ import { piecesOf } from './split.ts'
 const limits = { length: 60_000, parts: 64 }
 
 export const moderation: GuardService<ModerationServiceConfig> = {
+  masks: () => false,
   host: () => 'api.openai.com',
   split: (texts) => piecesOf(texts, limits),
   call: ({ parts }, _, { model }) => ({

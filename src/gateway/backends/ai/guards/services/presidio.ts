@@ -9,6 +9,7 @@ import { piecesOf } from './split.ts'
 const limits = { length: 100_000, parts: 1 }
 
 export const presidio: GuardService<PresidioConfig> = {
+  masks: ({ rejects }) => !rejects,
   host: () => undefined,
   split: (texts) => piecesOf(texts, limits),
   call: ({ parts }, _, { language, entities, scoreThreshold }) => ({

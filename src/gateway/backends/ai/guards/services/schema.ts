@@ -33,6 +33,14 @@ export const serviceActions = {
   ),
 } as const
 
+const streams = optional(
+  choice('GuardStreams', {
+    Windows: 'in windows, while the client gets what has passed',
+    Whole: 'as a whole, before the client gets any of them',
+  }),
+  { doc: 'How streamed answers are checked.', default: 'Windows' },
+)
+
 const policies = object('GuardServicePolicies', {
   auth: optional(backendAuthSchema, 'Credentials. If not set, those of the environment.'),
   tls: optional(backendTls.schema, backendTls.doc),
@@ -45,6 +53,7 @@ const backendRef = optional(
 const neededBackend = required(backendObjectReference, 'Backend of the service.')
 const ofVendor = {
   ...serviceActions,
+  streams,
   backendRef,
   policies: optional(policies, 'Settings of the connection to the host of the vendor.'),
 } as const
@@ -143,6 +152,7 @@ const presidio = object(
       { doc: 'What happens to findings.', default: 'Mask' },
     ),
     failureMode: serviceActions.failureMode,
+    streams,
   },
   { isBrief: true },
 )
@@ -171,6 +181,7 @@ const judge = object(
     ),
     instructions: optional(text({ max: 16_384 }), 'What a general model must refuse.'),
     ...serviceActions,
+    streams,
   },
   { isBrief: true },
 )

@@ -30,6 +30,8 @@ export interface Verdict {
 export const passes: Verdict = { rejects: false, matches: [] }
 
 export interface GuardService<Config> {
+  /** Whether the service may mask texts. */
+  masks(config: Config): boolean
   /** Host of the service, unless a backend is configured; undefined if there is none. */
   host(config: Config): string | undefined
   /** Divides the texts of a message, so that each piece is small enough for a call. */

@@ -1,0 +1,207 @@
+/**
+ * A streamed response in windows. Guards check a window while the model goes on; what they have settled is released,
+ * and the end of each text waits for the next window, so that a match across the border is whole in one of them.
+ */
+import type { StreamEvent } from '../chat.ts'
+import type { ChatFormat } from '../format.ts'
+import { LlmError } from '../llm-error.ts'
+import { asidesPrefix } from './event-texts.ts'
+import { HeldStream, type PartText, readHeld } from './held-stream.ts'
+import { type ParsedEvent, readGuardedEvent } from './masked-events.ts'
+
+/** Number of new characters after which a window is checked. */
+export const windowLength = 1_000
+/** Number of characters at the end of a text that are checked again with the next window. */
+export const windowOverlap = 500
+/** Number of events without a text, before the first check, after which they are released unchecked. */
+const maxSilence = 1_000
+/** Maximum number of places where a window is tried to be cut. */
+const maxCuts = 16
+/** A masked text is cut where this number of characters is unchanged on both sides of the cut. */
+const anchorLength = 12
+
+interface WindowEvent {
+  readonly held: ParsedEvent
+  /** Number of characters that the event adds to each group of texts. */
+  readonly lengths: readonly (readonly [group: string, length: number])[]
+  /** Names of groups that end with this event. */
+  readonly ended: string | undefined
+}
+
+export class StreamWindows {
+  readonly #format: ChatFormat
+  readonly #limit: number
+  #events: WindowEvent[] = []
+  /** Number of characters in the window. */
+  #length = 0
+  #due = windowLength
+  /** The texts of the open window by their groups, before guards have changed them. */
+  #originals: ReadonlyMap<string, string> = new Map()
+  /** Number of events in the open window. */
+  #opened = 0
+  readonly #parts = new Map<string, PartText>()
+  #isChanged = false
+  #hasClosed = false
+
+  /** `limit` is the maximum number of characters to hold. */
+  constructor(format: ChatFormat, limit: number) {
+    this.#format = format
+    this.#limit = limit
+  }
+
+  /** Adds an event of the client's format. @throws LlmError 502 */
+  add(event: StreamEvent): void {
+    const held = readHeld(event)
+    const texts = held.parsed && readGuardedEvent(this.#format, held.parsed)
+    const lengths = (texts?.pieces ?? []).map(
+      ({ part, text, isAside }) =>
+        [isAside ? part : this.#format.events.groups.of(part), text.length] as const,
+    )
+    this.#events.push({ held, lengths, ended: texts?.ends })
+    for (const [, length] of lengths) this.#length += length
+    if (this.#length > this.#limit) {
+      throw new LlmError(502, `the response has more than ${this.#limit} characters to be judged`)
+    }
+  }
+
+  /** Whether guards should check the window now. */
+  get isDue(): boolean {
+    return this.#length >= this.#due
+  }
+
+  /** Whether the events stream no text, and need not wait for one. */
+  get isSilent(): boolean {
+    const { length } = this.#events
+    return this.#length === 0 && length > 0 && (this.#hasClosed || length >= maxSilence)
+  }
+
+  /** Returns the window that has arrived, for guards. */
+  open(): HeldStream {
+    const held = this.#held(this.#events.length)
+    this.#opened = this.#events.length
+    this.#originals = held.contents()
+    return held
+  }
+
+  /** Releases what guards have settled of the open window, or all of it. */
+  close(held: HeldStream, isAll: boolean): StreamEvent[] {
+    this.#hasClosed = true
+    if (isAll) return this.#release(held, this.#opened)
+    const current = held.contents()
+    const end = this.#settled()
+    const step = Math.max(1, Math.floor(end / maxCuts))
+    for (let at = end; at > 0; at -= step) {
+      const settled = this.#mayCut(at, current) ? this.#cut(at, current) : undefined
+      if (settled !== undefined) return this.#release(settled, at)
+    }
+    this.#wait()
+    return []
+  }
+
+  /** Waits for more text; for more of it the more has not been settled, so that the number of checks stays small. */
+  #wait(): void {
+    this.#due = this.#length + Math.max(windowLength, this.#length / 2)
+  }
+
+  #held(end: number): HeldStream {
+    const events = this.#events.slice(0, end).map(({ held }) => held)
+    return new HeldStream(this.#format, events, {
+      parts: this.#parts,
+      isChanged: this.#isChanged,
+    })
+  }
+
+  /** Returns how many events have only texts whose end has been checked with all that follows near them. */
+  #settled(): number {
+    const missing = this.#missing()
+    let at = this.#opened
+    while (missing.size > 0 && at > 0) {
+      for (const [group, length] of this.#events[--at]?.lengths ?? []) {
+        const left = (missing.get(group) ?? 0) - length
+        if (left > 0) missing.set(group, left)
+        else missing.delete(group)
+      }
+    }
+    return at
+  }
+
+  /** Returns how many characters of each text must wait: none of a text that has ended. */
+  #missing(): Map<string, number> {
+    const missing = new Map<string, number>()
+    for (const { lengths, ended } of this.#events.slice(0, this.#opened)) {
+      for (const [group, length] of lengths) {
+        if (length === 0) continue
+        missing.set(group, Math.min(windowOverlap, (missing.get(group) ?? 0) + length))
+      }
+      if (ended === undefined) continue
+      for (const group of missing.keys()) {
+        const isEnded = `${group}/` === ended || group.startsWith(asidesPrefix + ended)
+        if (isEnded) missing.delete(group)
+      }
+    }
+    return missing
+  }
+
+  /** Whether changed texts can be cut after the first events, as far as their lengths show; `#cut` costs more. */
+  #mayCut(end: number, current: ReadonlyMap<string, string>): boolean {
+    const lengths = new Map<string, number>()
+    for (const event of this.#events.slice(0, end)) {
+      for (const [group, length] of event.lengths) {
+        lengths.set(group, (lengths.get(group) ?? 0) + length)
+      }
+    }
+    return [...lengths].every(([group, length]) => {
+      const [original = '', now = ''] = [this.#originals.get(group), current.get(group)]
+      return original === now || cutOf(original, now, length) !== undefined
+    })
+  }
+
+  /** Returns the first events with what guards have made of their texts; undefined if these cannot be cut there. */
+  #cut(end: number, current: ReadonlyMap<string, string>): HeldStream | undefined {
+    const settled = this.#held(end)
+    const texts: string[] = []
+    for (const [group, text] of settled.contents()) {
+      const original = this.#originals.get(group)
+      const now = current.get(group)
+      if (original === undefined || now === undefined || !original.startsWith(text)) return
+      const at = original === now ? text.length : cutOf(original, now, text.length)
+      if (at === undefined) return
+      texts.push(now.slice(0, at))
+    }
+    settled.replace(texts.map((content) => ({ role: 'assistant', content })))
+    return settled
+  }
+
+  #release(settled: HeldStream, end: number): StreamEvent[] {
+    for (const [key, { original, current }] of settled.parts) {
+      if (original !== current) this.#isChanged = true
+      if (!this.#format.events.repeatsTexts) continue
+      const before = this.#parts.get(key) ?? { original: '', current: '' }
+      this.#parts.set(key, {
+        original: before.original + original,
+        current: before.current + current,
+      })
+    }
+    this.#events = this.#events.slice(end)
+    this.#length = 0
+    for (const { lengths } of this.#events) {
+      for (const [, length] of lengths) this.#length += length
+    }
+    this.#wait()
+    return settled.release()
+  }
+}
+
+/**
+ * Returns where a masked text is cut so that its first part is that of `original` up to `at`; undefined if this is not
+ * certain, because the text around the cut has changed or occurs twice.
+ */
+function cutOf(original: string, masked: string, at: number): number | undefined {
+  if (at === 0 || at === original.length) return at === 0 ? 0 : masked.length
+  const start = Math.max(0, at - anchorLength)
+  const anchor = original.slice(start, at + anchorLength)
+  const found = masked.indexOf(anchor)
+  const isOnlyOne = (text: string) => text.indexOf(anchor) === text.lastIndexOf(anchor)
+  if (found < 0 || !isOnlyOne(original) || !isOnlyOne(masked)) return undefined
+  return found + at - start
+}

@@ -1,0 +1,227 @@
+/**
+ * Guards that ask services about a streamed response, in windows: the client gets what has passed while later text
+ * waits. Until the first verdict it gets nothing, so that a refusal then has its own status.
+ */
+import type { StreamEvent } from '../../../../engines/messages/chat.ts'
+import type { ChatFormat } from '../../../../engines/messages/format.ts'
+import { type EventEncoder, eventEncoder } from '../../../../engines/messages/framing/encoder.ts'
+import { SseDecoder } from '../../../../engines/messages/framing/sse.ts'
+import { LlmError } from '../../../../engines/messages/llm-error.ts'
+import type { HeldStream } from '../../../../engines/messages/mask/held-stream.ts'
+import { StreamWindows } from '../../../../engines/messages/mask/stream-windows.ts'
+import {
+  type ConversionOptions,
+  errorEvents,
+} from '../../../../engines/messages/response/conversion.ts'
+import { clientText } from '../../../../engines/messages/response/provider-error.ts'
+import type { ModelResponseStream } from '../../../../engines/messages/response/stream.ts'
+import { GatewayError } from '../../../../ground/errors/index.ts'
+import type { Body, BodyTransform, RespondVerdict } from '../../../../ground/exchange/exchange.ts'
+import type { ReturnStream, SideStream } from '../../../../ground/exchange/side-stream.ts'
+import type { PlacedGuard } from '../policy/bind-guard.ts'
+import { WindowChecks } from './guard-checks.ts'
+import type { ModelCall } from './model-call.ts'
+import { judge } from './response-guards.ts'
+
+/** Number of bytes that may arrive during a check before the provider must wait. */
+const maxWaitingBytes = 256 * 1024
+
+interface WindowOptions {
+  readonly guards: readonly PlacedGuard[]
+  readonly conversion: ConversionOptions
+  /** Turns the bytes of the provider into server-sent events of the client's format. */
+  readonly source: ModelResponseStream
+  readonly onEvent: ((event: StreamEvent) => void) | undefined
+}
+
+/**
+ * Relays a stream in windows. Returns what to respond instead if a guard refuses the first one, and undefined once the
+ * client may get the beginning.
+ */
+export function relayInWindows(
+  call: ModelCall,
+  body: Body,
+  options: WindowOptions,
+): Promise<RespondVerdict | undefined> {
+  const windows = new GuardWindows(call, options)
+  call.windows = windows.checks
+  return windows.start(body)
+}
+
+class GuardWindows implements SideStream {
+  readonly checks: WindowChecks
+  readonly #call: ModelCall
+  readonly #options: WindowOptions
+  readonly #format: ChatFormat
+  readonly #decoder: SseDecoder
+  readonly #windows: StreamWindows
+  readonly #encoder: EventEncoder
+  readonly #first = Promise.withResolvers<RespondVerdict | undefined>()
+  #returned: ReturnStream | undefined
+  /** Whether the client may have got the beginning. */
+  #hasBegun = false
+  #isChecking = false
+  #waitingBytes = 0
+  /** Whether the client is slow. */
+  #isFull = false
+  #hasEnded = false
+  #isOver = false
+
+  constructor(call: ModelCall, options: WindowOptions) {
+    const { format, request, eventLimit } = options.conversion
+    this.#call = call
+    this.#options = options
+    this.#format = format
+    this.checks = new WindowChecks(options.guards)
+    this.#decoder = new SseDecoder(eventLimit)
+    this.#windows = new StreamWindows(format, call.context.exchange.bufferLimit)
+    this.#encoder = eventEncoder(request.framing ?? 'sse')
+  }
+
+  start(body: Body): Promise<RespondVerdict | undefined> {
+    body.through(this.#options.source)
+    this.#returned = body.divert?.(this)
+    if (this.#returned === undefined) throw new Error('the response cannot be guarded in windows')
+    this.#call.context.exchange.responseBody?.through(this.#passing)
+    this.#advance()
+    return this.#first.promise
+  }
+
+  push(bytes: Uint8Array): boolean {
+    this.#read(bytes)
+    this.#advance()
+    return !this.#isFull && this.#waitingBytes <= maxWaitingBytes
+  }
+
+  end(bytes: Uint8Array): void {
+    this.#read(bytes)
+    this.#hasEnded = true
+    this.#advance()
+  }
+
+  drained(): void {
+    this.#isFull = false
+    this.#resume()
+  }
+
+  /** Passes on what has been released, and ends the response with an error if the provider disconnects. */
+  readonly #passing: BodyTransform = {
+    push: (chunk, emit) => emit(chunk),
+    end: () => {},
+    fail: (emit) => {
+      if (this.#isOver) return
+      this.#isOver = true
+      this.#options.source.fail(() => {})
+      emit(this.#error({ status: 502, message: 'the response of the provider was cut off' }))
+    },
+  }
+
+  #resume(): void {
+    if (!this.#isFull && this.#waitingBytes <= maxWaitingBytes) this.#returned?.resume()
+  }
+
+  #read(bytes: Uint8Array): void {
+    if (this.#isOver || bytes.length === 0) return
+    if (this.#isChecking) this.#waitingBytes += bytes.length
+    try {
+      this.#decoder.push(bytes, (event) => this.#windows.add(event))
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  /** Checks the window if it is due, unless one is being checked. */
+  #advance(): void {
+    if (this.#isOver || this.#isChecking || this.#returned === undefined) return
+    const { isDue, isSilent } = this.#windows
+    if (!isDue && !isSilent && !this.#hasEnded) return
+    this.#isChecking = true
+    this.#check(this.#hasEnded).catch((error: unknown) => this.#fail(error))
+  }
+
+  async #check(isLast: boolean): Promise<void> {
+    const held = this.#windows.open()
+    const hasTexts = held.texts().some(({ content }) => content !== '')
+    const refusal = hasTexts ? await this.#judge(held) : undefined
+    if (this.#isOver) return
+    if (this.#call.context.over) {
+      this.#isOver = true
+      return
+    }
+    if (refusal !== undefined) {
+      this.#refuse(refusal)
+      return
+    }
+    this.#release(this.#windows.close(held, isLast || !hasTexts))
+    this.#isChecking = false
+    this.#waitingBytes = 0
+    if (isLast) this.#finish(this.#encoder.end())
+    else {
+      this.#advance()
+      this.#resume()
+    }
+  }
+
+  #judge(held: HeldStream): Promise<RespondVerdict | undefined> {
+    return judge(this.#call, held, this.#options.guards, this.checks.add)
+  }
+
+  #release(events: readonly StreamEvent[]): void {
+    if (events.length === 0) return
+    const { onEvent } = this.#options
+    if (onEvent !== undefined) for (const event of events) onEvent(event)
+    if (this.#returned?.write(this.#encoder.encode(events)) === false) this.#isFull = true
+    this.#begin()
+  }
+
+  #begin(): void {
+    this.#hasBegun = true
+    this.#first.resolve(undefined)
+  }
+
+  #finish(last: Uint8Array): void {
+    this.#isOver = true
+    if (last.length > 0) this.#returned?.write(last)
+    this.#begin()
+    this.#returned?.end()
+  }
+
+  #refuse(refusal: RespondVerdict): void {
+    if (!this.#hasBegun) {
+      this.#isOver = true
+      this.#first.resolve(refusal)
+      return
+    }
+    const { status, body, detail } = refusal
+    this.#call.context.refusal = detail
+    this.#abort({ status, message: String(body) })
+  }
+
+  /** Ends the response with the error of a guard or of a stream that guards cannot read. */
+  #fail(error: unknown): void {
+    if (this.#isOver) return
+    if (!this.#hasBegun) {
+      this.#isOver = true
+      this.#first.reject(error)
+    } else if (error instanceof LlmError) {
+      const { status } = error
+      this.#abort({ status, message: clientText(error, true) })
+    } else if (error instanceof GatewayError) {
+      this.#call.context.refusal = error.message
+      this.#abort({ status: error.row.status, message: error.row.text })
+    } else {
+      this.#isOver = true
+      this.#returned?.abort(new GatewayError('bug', undefined, error))
+    }
+  }
+
+  #abort(error: { readonly status: number; readonly message: string }): void {
+    this.#options.source.hasFailed = true
+    this.#finish(this.#error(error))
+  }
+
+  #error(error: { readonly status: number; readonly message: string }): Uint8Array {
+    const events = errorEvents({ ...this.#options.conversion, format: this.#format }, error)
+    return Buffer.concat([this.#encoder.encode(events), this.#encoder.end()])
+  }
+}
