@@ -5,12 +5,15 @@ import type { ChangeGroup, Example, RequestChanges } from '../../../past/what-if
 import { printable } from '../shared/printable.ts'
 import { type BudgetRefusals, refusalLines } from './budgets.ts'
 import type { ChangedCondition, ControlPlaneChanges } from './control-plane.ts'
+import { type GuardDifference, guardLines } from './guards.ts'
 import type { OverriddenPolicy } from './overridden.ts'
 
 export interface WhatIfReport extends ControlPlaneChanges {
   readonly requests: RequestChanges
   /** Budgets that are added or changed, if records were given. */
   readonly budgets?: readonly BudgetRefusals[]
+  /** Guards of models that are added or changed, if records were given. */
+  readonly guards?: readonly GuardDifference[]
   /** Whether records were given. */
   readonly hasRequests: boolean
 }
@@ -56,7 +59,7 @@ function groupLines(group: ChangeGroup): string[] {
 /** The parts with entries, the most important ones first. */
 function sectionsOf(report: WhatIfReport): Section[] {
   const { requests, refused, conflicts, overridden, conditions, resources, objects } = report
-  const { budgets = [] } = report
+  const { budgets = [], guards = [] } = report
   const isListed = new Set(conflicts)
   const isGone = new Set(objects.removed.map(objectKey))
   const others = conditions.filter(
@@ -83,6 +86,11 @@ function sectionsOf(report: WhatIfReport): Section[] {
       title: 'Requests that budgets would refuse',
       count: budgets.length,
       lines: budgets.flatMap(refusalLines).map(printable),
+    },
+    {
+      title: 'Guards that change',
+      count: guards.length,
+      lines: guards.flatMap(guardLines).map(printable),
     },
     {
       title: 'Undecided requests',

@@ -11,6 +11,7 @@ import { readPathRule } from '../explain/request.ts'
 import { type CommandResult, exitCode, type Output, UsageError } from '../shared/output.ts'
 import { budgetRefusals, type InRange } from './budgets.ts'
 import { type ControlPlaneChanges, controlPlaneChanges } from './control-plane.ts'
+import { guardDifferences } from './guards.ts'
 import { reportMarkdown, reportText, type WhatIfReport } from './report.ts'
 import { readStates, type StateOptions, type States } from './state.ts'
 
@@ -43,9 +44,13 @@ function readKinds(list: string | undefined): ReadonlySet<ChangeKind> | undefine
 }
 
 function kindsOf(report: WhatIfReport): Set<ChangeKind> {
-  const { conditions, refused, resources, requests, budgets = [] } = report
+  const { conditions, refused, resources, requests, budgets = [], guards = [] } = report
   const kinds = new Set<ChangeKind>(requests.groups.flatMap((group) => group.kinds))
   if (budgets.some((one) => one.refused > 0)) kinds.add('limit').add('allow-to-deny')
+  for (const one of guards) {
+    if (one.refused.records > 0) kinds.add('guard').add('allow-to-deny')
+    if (one.masked.records + one.passed.records > 0) kinds.add('guard')
+  }
   if (conditions.length + refused.length > 0) kinds.add('condition')
   if (Object.values(resources).some(({ length }) => length > 0)) kinds.add('resource')
   if (requests.undecided > 0) kinds.add('undecided')
@@ -100,7 +105,15 @@ export async function whatIf(
   const { requests: folder } = options
   const tried = folder === undefined ? [] : budgetRefusals(states, folder, isIn)
   const budgets = tried.length > 0 ? { budgets: tried } : {}
-  const changes = { ...controlPlane, requests, ...budgets, hasRequests: folder !== undefined }
+  const guarded = folder === undefined ? [] : guardDifferences(states, folder, isIn)
+  const guards = guarded.length > 0 ? { guards: guarded } : {}
+  const changes = {
+    ...controlPlane,
+    requests,
+    ...budgets,
+    ...guards,
+    hasRequests: folder !== undefined,
+  }
   const { hasRequests: _, ...json } = changes
   return {
     text: () => (output === 'markdown' ? reportMarkdown(changes) : reportText(changes)),

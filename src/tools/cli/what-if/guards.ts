@@ -1,0 +1,236 @@
+/** Tells what changed guards would do, by the verdicts that records have of the present ones. */
+
+import { isObject } from '../../../engines/messages/json/json.ts'
+import type { BackendAiConfig, GuardConfig } from '../../../gateway/backends/ai/policy/config.ts'
+import { configDigest, policyText } from '../../../gateway/proxy/config/policies.ts'
+import { canonicalJson } from '../../../ground/base/canonical.ts'
+import type { PolicyResource } from '../../../ground/model/resources.ts'
+import { readFolder } from '../../../past/decisions/read.ts'
+import type { RecordedDecision } from '../../../past/decisions/record.ts'
+import type { InRange } from './budgets.ts'
+import type { States } from './state.ts'
+
+/** Numbers of records, and of the requests that they stand for. */
+interface Count {
+  records: number
+  /** Records count by their weight, and audits of a share of the messages by that share. */
+  represented: number
+}
+
+/** What a changed guard would have done with recorded messages. */
+export interface GuardDifference {
+  /** The object with the guard, such as `GatewayBackend default/chat`. */
+  readonly policy: string
+  /** Such as `request guard 0 (pii, regex)`. */
+  readonly guard: string
+  /** Messages that it would refuse, and did not. */
+  readonly refused: Readonly<Count>
+  /** Messages that it would mask, and did not. */
+  readonly masked: Readonly<Count>
+  /** Messages that it refused or masked, and would let pass. */
+  readonly passed: Readonly<Count>
+  /** What the records cannot show. */
+  readonly limits: readonly string[]
+}
+
+type Effect = 'pass' | 'mask' | 'refuse'
+
+/** A guard of the candidate, and the present guard with the same rules. */
+interface Changed {
+  readonly before: PolicyResource
+  readonly phase: 'request' | 'response'
+  readonly at: number
+  readonly present: GuardConfig
+  readonly next: GuardConfig | undefined
+  readonly result: GuardDifference & Record<'refused' | 'masked' | 'passed', Count>
+}
+
+/** Reads the records once, if the candidate changes a guard whose verdicts they may have. */
+export function guardDifferences(
+  states: States,
+  folder: string,
+  isIn: InRange,
+): readonly GuardDifference[] {
+  const present = policiesOf(states.present)
+  const candidate = policiesOf(states.fold)
+  const keys = new Set([...candidate.keys(), ...present.keys()])
+  const compared = [...keys].map((key) => comparePolicies(present.get(key), candidate.get(key)))
+  const changed = compared.flatMap((one) => one.changed)
+  const limits = changed.length === 0 ? [] : countRecords(changed, folder, isIn)
+  const counted = changed.map(({ result }) => ({ ...result, limits }))
+  return [...compared.flatMap((one) => one.added), ...counted]
+}
+
+/** Counts the verdicts of the records. Returns what the records cannot show. */
+function countRecords(changed: readonly Changed[], folder: string, isIn: InRange): string[] {
+  const settings = new Set<string>()
+  const byDigest = Map.groupBy(changed, ({ before }) => digestOf(before))
+  for (const result of readFolder(folder)) {
+    if (!('decision' in result) || !isIn(result.decision)) continue
+    const { setting = 'errors' } = result.decision
+    if (setting !== 'all') settings.add(setting)
+    count(result.decision, byDigest)
+  }
+  if (settings.size === 0) return []
+  return [`the records have only a part of the traffic (record: ${[...settings].join(', ')})`]
+}
+
+const digestOf = (policy: PolicyResource): string =>
+  configDigest({ name: 'backend.ai', policies: [policy] })
+
+function policiesOf(fold: States['fold']): Map<string, PolicyResource> {
+  const found = new Map<string, PolicyResource>()
+  for (const { resource } of fold.resources()) {
+    if (resource.type !== 'policy' || resource.section !== 'backend') continue
+    if (resource.field === 'ai') found.set(resource.key, resource)
+  }
+  return found
+}
+
+interface Compared {
+  readonly changed: readonly Changed[]
+  /** Guards of which the records have no verdict. */
+  readonly added: readonly GuardDifference[]
+}
+
+function comparePolicies(
+  before: PolicyResource | undefined,
+  after: PolicyResource | undefined,
+): Compared {
+  const nothing = { changed: [], added: [] }
+  if (before?.config === after?.config) return nothing
+  const [now, next] = [guardsOf(before), guardsOf(after)]
+  const phases = (['request', 'response'] as const).map((phase) => {
+    const others = [...next[phase].entries()]
+    const changed = before === undefined ? [] : changedIn(before, phase, now[phase], others)
+    const acting = after === undefined ? [] : others.filter(([, { isAudit }]) => isAudit !== true)
+    const limits = ['the records have no verdict of it: apply it with action Audit first']
+    const added = acting.map(([at, guard]) => ({
+      ...emptyDifference(after ?? before, phase, at, guard),
+      limits,
+    }))
+    return { changed, added }
+  })
+  return {
+    changed: phases.flatMap((one) => one.changed),
+    added: phases.flatMap((one) => one.added),
+  }
+}
+
+/** Finds the guards that act otherwise, or are gone. Takes those with the same rules from `others`. */
+function changedIn(
+  before: PolicyResource,
+  phase: 'request' | 'response',
+  guards: readonly GuardConfig[],
+  others: [number, GuardConfig][],
+): Changed[] {
+  return guards.flatMap((present, at) => {
+    const same = others.findIndex(([, guard]) => rulesOf(guard) === rulesOf(present))
+    const [pair] = same < 0 ? [] : others.splice(same, 1)
+    const isChanged = pair === undefined ? present.isAudit !== true : !actsAlike(present, pair[1])
+    if (!isChanged) return []
+    const result = emptyDifference(before, phase, pair?.[0] ?? at, pair?.[1] ?? present)
+    return [{ before, phase, at, present, next: pair?.[1], result }]
+  })
+}
+
+function guardsOf(policy: PolicyResource | undefined) {
+  const config = JSON.parse(policy?.config ?? 'null') as BackendAiConfig | null
+  return { request: config?.requestGuards ?? [], response: config?.responseGuards ?? [] }
+}
+
+/** What a guard finds, whatever happens then. */
+function rulesOf(guard: GuardConfig): string {
+  const { refusal: _, name: __, isAudit: ___, failsOpen: ____, percent: _____, ...rules } = guard
+  const config = 'config' in rules && isObject(rules.config) ? rules.config : {}
+  return canonicalJson({ ...rules, action: '', config: { ...config, rejects: false } } as never)
+}
+
+/** Whether the guard refuses what it could also mask. */
+function refusesFindings(guard: GuardConfig): boolean {
+  if (guard.type === 'regex') return guard.action === 'Reject'
+  return 'config' in guard && isObject(guard.config) && guard.config.rejects === true
+}
+
+const actsAlike = (a: GuardConfig, b: GuardConfig): boolean =>
+  (a.isAudit === true) === (b.isAudit === true) && refusesFindings(a) === refusesFindings(b)
+
+function emptyDifference(
+  policy: PolicyResource | undefined,
+  phase: string,
+  at: number,
+  guard: GuardConfig,
+): Changed['result'] {
+  const type = guard.type === 'service' ? guard.service : guard.type
+  const name = guard.name === undefined ? type : `${guard.name}, ${type}`
+  const none = (): Count => ({ records: 0, represented: 0 })
+  return {
+    policy: policy === undefined ? '' : policyText(policy),
+    guard: `${phase} guard ${at} (${name})`,
+    refused: none(),
+    masked: none(),
+    passed: none(),
+    limits: [],
+  }
+}
+
+/** A result in a record, such as `request guard 0 (pii, regex): Audit, 2 matches of builtin Email`. */
+const verdictPattern = /^(request|response) guard (\d+) \(.*?\): (Mask|Reject|Audit)(?:, (.*))?$/s
+
+function count(
+  { steps, weight = 1 }: RecordedDecision,
+  byDigest: ReadonlyMap<string, readonly Changed[]>,
+): void {
+  for (const { step, config, notes } of steps) {
+    if (step !== 'backend.ai') continue
+    const changed = byDigest.get(config) ?? []
+    for (const note of changed.length === 0 ? [] : notes) {
+      const [, phase, at, action = '', detail = ''] = verdictPattern.exec(note) ?? []
+      for (const one of changed) {
+        if (one.phase !== phase || one.at !== Number(at)) continue
+        add(one, wantedOf(action, detail), weight)
+      }
+    }
+  }
+}
+
+/** What the service of a guard wants; patterns only find something. */
+const wantedOf = (action: string, detail: string): Effect =>
+  action === 'Reject' || detail.startsWith('would reject') ? 'refuse' : 'mask'
+
+function add({ present, next, result }: Changed, wanted: Effect, weight: number): void {
+  const effectWith = (guard: GuardConfig | undefined): Effect => {
+    if (guard === undefined || guard.isAudit === true) return 'pass'
+    if (refusesFindings(guard)) return 'refuse'
+    return guard.type === 'regex' || refusesFindings(present) ? 'mask' : wanted
+  }
+  const [before, after] = [effectWith(present), effectWith(next)]
+  if (before === after) return
+  const counted = { pass: result.passed, mask: result.masked, refuse: result.refused }[after]
+  counted.records++
+  counted.represented += (weight * 100) / (present.percent ?? 100)
+}
+
+const messagesText = ({ records, represented }: Readonly<Count>): string => {
+  const about = Math.round(represented)
+  const weighed = about === records ? '' : ` (about ${about} by weight)`
+  return `${records} recorded message${records === 1 ? '' : 's'}${weighed}`
+}
+
+/** The lines of a guard: what it would do, and what the records cannot show. */
+export function guardLines({
+  policy,
+  guard,
+  refused,
+  masked,
+  passed,
+  limits,
+}: GuardDifference): string[] {
+  const effects = [
+    ...(refused.records > 0 ? [`refuse ${messagesText(refused)}`] : []),
+    ...(masked.records > 0 ? [`mask ${messagesText(masked)}`] : []),
+    ...(passed.records > 0 ? [`no longer act on ${messagesText(passed)}`] : []),
+  ]
+  const would = effects.length === 0 ? 'changes no recorded verdict' : `would ${effects.join(', ')}`
+  return [`${policy}: ${guard} ${would}`, ...limits.map((text) => `  not shown: ${text}`)]
+}
