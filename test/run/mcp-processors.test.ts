@@ -93,6 +93,11 @@ const running = useGateway(() => {
         ),
       }),
       ...served('modern', [target('only', modern)], processors({ 'tools/call': 'Full' })),
+      mcpBackend('searched', [target('only', legacy)], { toolSearch: {} }),
+      routeByPath('searched'),
+      policy('searched', 'GatewayBackend/searched', {
+        backend: { mcp: processors({ 'tools/list': 'Full' }) },
+      }),
       ...served('asked', [target('only', modern)], processors({ '*': 'Request' })),
       ...served('ruled', [target('only', modern)], {
         authorization: { policy: { matchExpressions: ['true'] } },
@@ -206,6 +211,54 @@ describe('processors of MCP messages [BackendMCP.guardrails]', () => {
         result: { resultType: 'complete', content: [{ type: 'text', text }] },
       })
     }
+  })
+
+  it('decide what a search for tools finds by their methods for lists', async () => {
+    const client = await connectClient(port, '/searched')
+    const search = async () => {
+      const args = { name: 'search_tools', arguments: { query: 'echo other fails' } }
+      const { content, isError } = await client.callTool(args)
+      return { isError, text: (content as { text: string }[])[0]?.text ?? '' }
+    }
+    expect((await search()).text).toContain('"name":"other"')
+    service.onResponse = ({ method, body }) => {
+      if (method !== 'tools/list') return undefined
+      const tools = body.tools as { name: string }[]
+      const left = tools.filter(({ name }) => name !== 'other')
+      return mutated({ tools: left.map((one) => ({ ...one, description: `seen ${one.name}` })) })
+    }
+    const { text } = await search()
+    expect(text).toContain('seen echo')
+    expect(text).not.toContain('"other"')
+    service.onRequest = ({ method }) => (method === 'tools/list' ? denied(1, 'no') : undefined)
+    expect(await search()).toEqual({ isError: true, text: 'The tools could not be listed.' })
+    await client.close()
+  })
+
+  it('have changed arguments also in the headers that repeat them', async () => {
+    const sent = async (args: object, changed: object, headers: Record<string, string>) => {
+      service.onRequest = ({ body }) => mutated({ ...body, arguments: changed })
+      await sendModern(at('modern'), call('t', args), { headers })
+      const found = Object.entries(modern.last?.headers ?? {})
+      return Object.fromEntries(found.filter(([name]) => name.startsWith('mcp-param-')))
+    }
+    const secret = { text: 'secret', zone: { region: 'eu' }, count: 2 }
+    const headers = { 'mcp-param-word': 'secret', 'mcp-param-region': 'eu', 'mcp-param-count': '2' }
+    expect(await sent(secret, { ...secret, text: 'müde' }, headers)).toEqual({
+      ...headers,
+      'mcp-param-word': `=?base64?${Buffer.from('müde').toString('base64')}?=`,
+    })
+    expect(await sent(secret, { zone: { region: 'us' }, count: 2 }, headers)).toEqual({
+      'mcp-param-region': 'us',
+      'mcp-param-count': '2',
+    })
+    // Which argument a header repeats is not clear if two had its value, unless one has its name.
+    const both = { word: 'same', other: 'same', third: 1 }
+    const named = { 'mcp-param-word': 'same', 'mcp-param-unclear': 'same' }
+    expect(await sent(both, { ...both, word: 'new' }, named)).toEqual({ 'mcp-param-word': 'new' })
+    expect(await sent(secret, secret, { 'mcp-param-word': 'other' })).toEqual({
+      'mcp-param-word': 'other',
+    })
   })
 
   it('refuse messages with a reason that models read, or with an error of their own', async () => {

@@ -20,6 +20,7 @@ import { argumentTexts, withTexts } from './guarded-texts.ts'
 import { cutResult } from './large-results.ts'
 import type { LocatedItem } from './located-item.ts'
 import { processItem } from './processed-item.ts'
+import { repeatedArguments } from './repeated-arguments.ts'
 import { runGuards } from './run-guards.ts'
 import { type ProcessorChain, processResponse } from './run-processors.ts'
 
@@ -156,6 +157,15 @@ export class ProtectedCall {
 
   /** Returns the request after guards and processors, or the response if one refuses it. */
   async #checkArguments(request: McpRequest): Promise<McpRequest | ClientResponse> {
+    const checked = await this.#checkedRequest(request)
+    if (!('kind' in checked)) return checked
+    const exchange = this.#exchange
+    const changes = repeatedArguments(exchange.client.request.headers, request, checked)
+    if (changes !== undefined) exchange.changeHeaders(changes)
+    return checked
+  }
+
+  async #checkedRequest(request: McpRequest): Promise<McpRequest | ClientResponse> {
     const guarded = await this.#guardArguments(request)
     const chain = this.#chain
     if (!('kind' in guarded) || chain === undefined) return guarded

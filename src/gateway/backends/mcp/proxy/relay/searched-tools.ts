@@ -1,14 +1,15 @@
 /** Serves clients that search for tools: the short list, and the search. */
 import { BoundedMap } from '../../../../../ground/base/bounded-map.ts'
 import type { McpToolSearch } from '../../../../../ground/model/mcp-targets.ts'
-import { type JsonNode, jsonValue, member, textOf } from '../../json/node.ts'
-import { codes, resultText } from '../../json-rpc.ts'
+import { type JsonNode, jsonValue, member, rawOf, textOf } from '../../json/node.ts'
+import { codes, requestText, resultText } from '../../json-rpc.ts'
 import { itemForClient, mergedResult, type Present } from '../../lists.ts'
-import type { McpRequest, McpResponse } from '../../message.ts'
+import { type McpRequest, type McpResponse, readRequest, readResponse } from '../../message.ts'
 import { toolsMethod } from '../../methods.ts'
 import { matchesAny } from '../../patterns.ts'
 import { ToolIndex, type ToolTexts } from '../../tool-search/index.ts'
 import { searchDefinitions } from '../../tool-search/tools.ts'
+import { chainsFor, serveChecked } from '../calls/joined-processors.ts'
 import { refusal } from '../calls/located-item.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
 import type { ClientResponse } from '../exchange/message-stream.ts'
@@ -93,7 +94,11 @@ export class SearchedTools {
     const gathered = await this.#gather(request, true)
     const refused = this.#refusal(request, gathered)
     if (refused !== undefined) return refused
-    const found = this.#ranked(gathered, query, this.#limitIn(request, args))
+    const shown = await this.#shownTools(request, gathered)
+    if (shown === 'refused') {
+      return this.#result(request, ['The tools could not be listed.'], true)
+    }
+    const found = this.#ranked(gathered, query, this.#limitIn(request, args), shown)
     const { missing } = gathered
     const texts = [
       found.length === 0
@@ -110,7 +115,47 @@ export class SearchedTools {
     return Math.max(1, Math.min(Math.floor(asked), this.#search.limit))
   }
 
-  #ranked({ lists }: GatheredTools, query: string, limit: number): readonly string[] {
+  /**
+   * Returns the definitions, by names for clients, that processors of `tools/list` leave in the list; undefined if there
+   * are no such processors.
+   */
+  async #shownTools(
+    { id }: McpRequest,
+    { lists }: GatheredTools,
+  ): Promise<ReadonlyMap<string, string> | 'refused' | undefined> {
+    const { era } = this.#upstreams
+    const { name: method, member: list } = toolsMethod
+    const chains = chainsFor(this.#exchange, era, method)
+    if (chains.length === 0) return undefined
+    const request = readRequest(requestText(id, method, '{}'))
+    if (request === undefined) return 'refused'
+    const items = lists.flatMap(({ entry, list: tools }) => {
+      const present = this.#presenter(entry, tools)
+      return toolsOf(entry, tools).flatMap((tool) => {
+        const presented = present(tool.name)
+        return presented === undefined ? [] : [this.#json(tool, presented)]
+      })
+    })
+    const parts = [{ target: '', items, cursor: undefined }]
+    const text = resultText(id, mergedResult(toolsMethod, parts, [], era))
+    const answer = await serveChecked(chains, request, () => ({ text }))
+    const shown = readResponse(answer.text)
+    const nodes = member(shown?.result, list)?.values
+    if (shown === undefined || nodes === undefined) return 'refused'
+    return new Map(
+      nodes.flatMap((node) => {
+        const name = textOf(shown.text, member(node, 'name'))
+        return name === undefined ? [] : [[name, rawOf(shown.text, node)] as const]
+      }),
+    )
+  }
+
+  #ranked(
+    { lists }: GatheredTools,
+    query: string,
+    limit: number,
+    shown: ReadonlyMap<string, string> | undefined,
+  ): readonly string[] {
     const { index, tools } = this.#indexOf(lists)
     const presenters = new Map(
       lists.map(({ entry, list }) => [entry, this.#presenter(entry, list)] as const),
@@ -120,7 +165,9 @@ export class SearchedTools {
       const tool = tools[at]
       const presented = tool && presenters.get(tool.entry)?.(tool.name)
       if (tool === undefined || presented === undefined) continue
-      found.push(this.#json(tool, presented))
+      const json = shown === undefined ? this.#json(tool, presented) : shown.get(presented.name)
+      if (json === undefined) continue
+      found.push(json)
       if (found.length >= limit) break
     }
     return found
