@@ -3,12 +3,21 @@ import { ClientFactory, JsonRpcTransportFactory } from '@a2a-js/sdk/client'
 import { describe, expect, it } from 'vitest'
 import { useAgent, userMessage } from '../support/a2a-agent.ts'
 import { recordsIn } from '../support/decision-records.ts'
-import { useFolder, useGateway } from '../support/fixture.ts'
-import { freePort } from '../support/gateway.ts'
+import { useFolder, useGateway, useUpstream } from '../support/fixture.ts'
+import { freePort, sluice } from '../support/gateway.ts'
 import { gateway } from '../support/manifests.ts'
 import { deny, rpc, served } from './a2a-rig.ts'
 
 const agent = useAgent()
+const received: string[] = []
+const elsewhere = useUpstream('elsewhere', (request, response) => {
+  received.push(`${request.path} ${request.headers.authorization ?? ''}`)
+  response.end('{}')
+})
+/** An agent that redirects every request. */
+const moved = useUpstream('moved', (_, response) => {
+  response.writeHead(307, { location: `http://127.0.0.1:${elsewhere.port}/stolen` }).end()
+})
 const port = await freePort()
 const base = `http://127.0.0.1:${port}`
 const folder = useFolder('sluice-a2a-protection-')
@@ -18,6 +27,7 @@ const running = useGateway(() => {
     manifests: [
       gateway(port),
       ...served('weather', { port: agent.port }),
+      ...served('moved', { port: moved.port }),
       ...served('trusting', { port: agent.port, pushNotifications: loopback }),
       ...served(
         'strict',
@@ -58,6 +68,27 @@ describe('authorization [BackendA2A.authorization]', () => {
     expect((await rest('/tasks/a:cancel', 'PUT'))[0]).toBe(404)
     expect((await rest('/other'))[0]).toBe(404)
     expect(agent.received.length).toBe(before)
+  })
+
+  it('is explained for each method and route, under the names of any version', async () => {
+    const explain = (...args: string[]) =>
+      sluice('explain', 'agent', ...args, '--log-file', running.logFile)
+    const { stdout } = await explain('default/strict')
+    const rule =
+      'Deny rule of GatewayBackend default/strict: a2a.method == "CancelTask" || a2a.taskId == "secret"'
+    expect(stdout).toContain(
+      `CancelTask\n  HTTPRoute default/strict rule 0: refused\n    ${rule} (true)\n`,
+    )
+    expect(stdout).toContain('GetTask\n  HTTPRoute default/strict rule 0: depends on the client\n')
+    const one = await explain('default/weather', 'message/send', '-o', 'json')
+    const route = { route: 'HTTPRoute default/weather rule 0', hosts: [], verdict: 'allowed' }
+    expect(JSON.parse(one.stdout)).toEqual([
+      { method: 'SendMessage', routes: [{ ...route, rules: [] }] },
+    ])
+    expect((await explain('default/none')).code).toBe(1)
+    expect((await explain('default/weather', 'messages/send')).stderr).toContain(
+      'A2A has no method messages/send; it has GetAgentCard, ',
+    )
   })
 
   it('refuses bodies that the agent could read in another way', async () => {
@@ -139,6 +170,21 @@ describe('push notifications [A2ABackend.pushNotifications, CVE-2026-111761]', (
     expect(
       (await rpc(`${base}/agents/weather`, 'SendMessage', { message })).body.error,
     ).toBeUndefined()
+  })
+
+  it('[CVE-2026-111763] does not follow redirects of agents, nor call URLs for notifications', async () => {
+    const url = `http://127.0.0.1:${elsewhere.port}/hook`
+    const authentication = { scheme: 'Bearer', schemes: ['Bearer'], credentials: 'push-secret' }
+    const params = { ...config(url), authentication }
+    await rpc(`${base}/agents/trusting`, 'CreateTaskPushNotificationConfig', params)
+    const response = await fetch(`${base}/agents/moved/a2a/rpc`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: 'Bearer client' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'GetTask', params: { id: 'a' } }),
+      redirect: 'manual',
+    })
+    expect(response.status).toBe(307)
+    expect(received).toEqual([])
   })
 
   it('[CVE-2026-111762] records no token and no credentials of an allowed or a refused URL', async () => {

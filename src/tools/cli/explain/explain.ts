@@ -28,7 +28,7 @@ const aliases: Readonly<Record<string, string>> = {
 }
 
 /**
- * `what` is `request`, `providers`, `tool`, `condition`, or a kind as in `KIND NAMESPACE/NAME` or
+ * `what` is `request`, `providers`, `tool`, `agent`, `condition`, or a kind as in `KIND NAMESPACE/NAME` or
  * `KIND/NAMESPACE/NAME`.
  * @throws UsageError
  */
@@ -54,6 +54,7 @@ export async function explain(
     const { explainTool } = await import('./tool.ts')
     return explainTool(name, options, report)
   }
+  if (what === 'agent') return explainNamedAgent(names, options, report)
   const path = names.join('/')
   if (what === 'condition') {
     if (path === '') throw new UsageError('explain condition needs KIND/NAMESPACE/NAME')
@@ -62,6 +63,18 @@ export async function explain(
   const [kind = '', ...rest] = [what, ...names].join('/').split('/')
   if (rest.length === 0) throw new UsageError(`explain ${what} needs a name: KIND NAMESPACE/NAME`)
   return explainObject(aliases[kind] ?? kind, rest.join('/'), options, report)
+}
+
+async function explainNamedAgent(
+  [name, method, ...more]: readonly string[],
+  options: RecordingOptions,
+  report: Output['report'],
+): Promise<CommandResult> {
+  if (name?.split('/').length !== 2 || more.length > 0) {
+    throw new UsageError('explain agent takes NAMESPACE/NAME and, if wanted, one METHOD')
+  }
+  const { explainAgent } = await import('./agent.ts')
+  return explainAgent(name, method, options, report)
 }
 
 /** The exit code is 1 if nothing is known about the object. */

@@ -9,7 +9,7 @@ export function addExplain(program: Command): void {
   const command = program
     .command('explain <what> [name...]')
     .description(
-      'KIND NAMESPACE/NAME: why an object has its conditions; condition KIND/NAMESPACE/NAME: which events changed them; request: which route and policies apply to a request, or how a recorded one was decided; tool NAME: since when MCP servers list a tool, prompt or resource, and which routes and rules lead clients to it; providers [NAMESPACE/NAME]: which model providers running proxies have ejected, and why',
+      'KIND NAMESPACE/NAME: why an object has its conditions; condition KIND/NAMESPACE/NAME: which events changed them; request: which route and policies apply to a request, or how a recorded one was decided; tool NAME: since when MCP servers list a tool, prompt or resource, and which routes and rules lead clients to it; agent NAMESPACE/NAME [METHOD]: which methods of an A2A agent the rules allow, for each route; providers [NAMESPACE/NAME]: which model providers running proxies have ejected, and why',
     )
   addRequestOptions(addOfflineOptions(command))
     .option(

@@ -1,28 +1,18 @@
 /** `sluice explain tool` says since when MCP servers list a tool, how clients see it, and which routes and rules lead to it. */
-import { activationOf, compileCel } from '../../../engines/cel/index.ts'
-import { backendLevels, type ListenerPlace, ruleLevels } from '../../../gateway/policies/merge.ts'
 import type { McpTarget } from '../../../ground/model/mcp-targets.ts'
-import { objectText } from '../../../ground/model/names.ts'
-import type { RouteResource, VersionedResource } from '../../../ground/model/resources.ts'
-import { fieldsAt, policiesByTarget } from '../../../past/explain/effective-policies.ts'
 import { type ListedItemRow, rowsOf } from '../../../past/explain/listed-items.ts'
 import type { Fold } from '../../../past/replay/index.ts'
 import type { RecordingOptions } from '../recording/recording.ts'
 import { type CommandResult, exitCode, type Output } from '../shared/output.ts'
 import { differenceLines, itemPath, shortDigest, warningsAbout } from '../tools/item-text.ts'
 import { type ItemHistory, readItemHistory } from '../tools/listed-items.ts'
+import { type RouteVerdict, routeVerdicts, type Verdict } from './route-rules.ts'
 import { type ItemOffer, type OfferingBackend, offerLines, offerOf } from './tool-offer.ts'
 
 type Visibility = 'visible' | 'hidden' | 'depends on the client'
 
-/** A rule of a route that leads to the backend of the tool. */
-interface ToolRoute {
-  /** `Kind namespace/name` and the position of the rule. */
-  readonly route: string
-  readonly hosts: readonly string[]
+interface ToolRoute extends Omit<RouteVerdict, 'verdict'> {
   readonly visible: Visibility
-  /** The rules that decide, with the policies that they are from. */
-  readonly rules: readonly string[]
 }
 
 /**
@@ -148,98 +138,21 @@ function backendOf(fold: Fold, { backend }: ListedItemRow): OfferingBackend | un
 }
 
 function routesTo(fold: Fold, row: ListedItemRow): ToolRoute[] {
-  const resources = fold.resources()
+  const { backend, list, target, name } = row
+  const item = { name, target, uri: name }
+  const known = { mcp: { target, [typeOf[list] ?? 'resource']: item } }
   const sections = targetOf(fold, row)?.sections ?? []
-  return resources.flatMap(({ resource }) => {
-    if (resource.type !== 'route' || !leadsTo(resource, row.backend)) return []
-    const rules = rulesFor(resources, resource, row, sections)
-    const { route, ruleIndex, attachments } = resource
-    const hosts = attachments.flatMap(({ hostnames }) => hostnames).filter((host) => host !== '')
-    return [
-      {
-        route: `${objectText(route)} rule ${ruleIndex}`,
-        hosts: [...new Set(hosts)],
-        visible: visibilityBy(rules),
-        rules: rules.map(({ action, expressions, policy, result }) => {
-          return `${action} rule of ${policy}: ${expressions.join(' || ')} (${result})`
-        }),
-      },
-    ]
-  })
-}
-
-const leadsTo = ({ backends }: RouteResource, backend: string): boolean =>
-  backends.some(
-    ({ target }) => target.type === 'backend' && `${target.namespace}/${target.name}` === backend,
-  )
-
-interface JudgedRule {
-  readonly action: 'Allow' | 'Deny' | 'Require'
-  readonly expressions: readonly string[]
-  readonly policy: string
-  readonly result: 'true' | 'false' | 'depends on the client'
-}
-
-/** The rules for items that apply to clients of a route, with their results for this item. */
-function rulesFor(
-  resources: readonly VersionedResource[],
-  route: RouteResource,
-  row: ListedItemRow,
-  sections: readonly string[],
-): JudgedRule[] {
-  const context = { policies: policiesByTarget(resources), originOf: () => undefined }
-  const places = route.attachments.flatMap(({ listener }) => placeOf(resources, listener) ?? [])
-  const [namespace = '', name = ''] = row.backend.split('/')
-  const backend = { kind: 'GatewayBackend', namespace, name }
-  const found = places.flatMap((place) => {
-    const levels = backendLevels(ruleLevels(place, route), { backend, sections })
-    return fieldsAt(context, 'backend', 'PostRouting', levels)
-      .filter(({ field }) => field === 'mcp')
-      .flatMap(({ policies }) => policies.filter(({ state }) => state === 'in force'))
-  })
-  const rules = new Map(found.map((one) => [objectText(one.policy), one.config]))
-  return [...rules].flatMap(([policy, config]) => {
-    const { authorization } = (config ?? {}) as { authorization?: RuleConfig }
-    if (authorization === undefined) return []
-    return [{ ...authorization, policy, result: resultOf(authorization.expressions, row) }]
-  })
-}
-
-type RuleConfig = Pick<JudgedRule, 'action' | 'expressions'>
-
-function placeOf(resources: readonly VersionedResource[], key: string): ListenerPlace | undefined {
-  const found = resources.find(({ resource }) => resource.key === key)?.resource
-  if (found?.type !== 'listener') return undefined
-  return { ...found, gateway: { kind: 'Gateway', ...found.gateway } }
+  const question = { backend, sections, field: 'mcp', known } as const
+  return routeVerdicts(fold.resources(), question).map(({ verdict, ...route }) => ({
+    ...route,
+    visible: visibilities[verdict],
+  }))
 }
 
 const typeOf: Readonly<Record<string, string>> = { tools: 'tool', prompts: 'prompt' }
 
-/** Evaluates the expressions with what is known without a client: the item. */
-function resultOf(expressions: readonly string[], row: ListedItemRow): JudgedRule['result'] {
-  const { list, target, name } = row
-  const item = { name, target, uri: name }
-  const mcp = { target, [typeOf[list] ?? 'resource']: item }
-  const results = expressions.map((source) => {
-    const compiled = compileCel(source)
-    if (!compiled.ok) return undefined
-    return compiled.value.evaluate(activationOf({ mcp }))
-  })
-  if (results.includes(true)) return 'true'
-  return results.every((result) => result === false) ? 'false' : 'depends on the client'
-}
-
-function visibilityBy(rules: readonly JudgedRule[]): Visibility {
-  const of = (action: JudgedRule['action']) => rules.filter((rule) => rule.action === action)
-  const [deny, require, allow] = [of('Deny'), of('Require'), of('Allow')]
-  const isHidden =
-    deny.some(({ result }) => result === 'true') ||
-    require.some(({ result }) => result === 'false') ||
-    (allow.length > 0 && allow.every(({ result }) => result === 'false'))
-  if (isHidden) return 'hidden'
-  const isVisible =
-    deny.every(({ result }) => result === 'false') &&
-    require.every(({ result }) => result === 'true') &&
-    (allow.length === 0 || allow.some(({ result }) => result === 'true'))
-  return isVisible ? 'visible' : 'depends on the client'
+const visibilities: Readonly<Record<Verdict, Visibility>> = {
+  allowed: 'visible',
+  refused: 'hidden',
+  'depends on the client': 'depends on the client',
 }

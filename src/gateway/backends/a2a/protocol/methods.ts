@@ -1,18 +1,20 @@
 /** The methods of A2A by their names in version 1.0, and how versions and bindings write them. */
 
-export type A2aMethod =
-  | 'GetAgentCard'
-  | 'GetExtendedAgentCard'
-  | 'SendMessage'
-  | 'SendStreamingMessage'
-  | 'GetTask'
-  | 'ListTasks'
-  | 'CancelTask'
-  | 'SubscribeToTask'
-  | 'CreateTaskPushNotificationConfig'
-  | 'GetTaskPushNotificationConfig'
-  | 'ListTaskPushNotificationConfigs'
-  | 'DeleteTaskPushNotificationConfig'
+export const a2aMethods = [
+  'GetAgentCard',
+  'GetExtendedAgentCard',
+  'SendMessage',
+  'SendStreamingMessage',
+  'GetTask',
+  'ListTasks',
+  'CancelTask',
+  'SubscribeToTask',
+  'CreateTaskPushNotificationConfig',
+  'GetTaskPushNotificationConfig',
+  'ListTaskPushNotificationConfigs',
+  'DeleteTaskPushNotificationConfig',
+] as const
+export type A2aMethod = (typeof a2aMethods)[number]
 
 /** Names in JSON-RPC and gRPC that differ from those of version 1.0. */
 const otherNames: Readonly<Record<string, A2aMethod>> = {
@@ -32,19 +34,8 @@ const otherNames: Readonly<Record<string, A2aMethod>> = {
   GetAgentCard: 'GetExtendedAgentCard',
 }
 
-const names: ReadonlySet<string> = new Set([
-  'GetExtendedAgentCard',
-  'SendMessage',
-  'SendStreamingMessage',
-  'GetTask',
-  'ListTasks',
-  'CancelTask',
-  'SubscribeToTask',
-  'CreateTaskPushNotificationConfig',
-  'GetTaskPushNotificationConfig',
-  'ListTaskPushNotificationConfigs',
-  'DeleteTaskPushNotificationConfig',
-] satisfies A2aMethod[])
+/** The card has no method in JSON-RPC and gRPC. */
+const names: ReadonlySet<string> = new Set(a2aMethods.filter((name) => name !== 'GetAgentCard'))
 
 const isMethod = (name: string): name is A2aMethod => names.has(name)
 

@@ -1,0 +1,60 @@
+/** `sluice explain agent` says which methods of an A2A agent its rules allow, for each route that leads to it. */
+import { a2aMethods, methodNamed } from '../../../gateway/backends/a2a/protocol/methods.ts'
+import { foldEvents } from '../../../past/replay/index.ts'
+import {
+  type OpenRecording,
+  type RecordingOptions,
+  reportProblems,
+  withRecording,
+} from '../recording/recording.ts'
+import { type CommandResult, exitCode, type Output, UsageError } from '../shared/output.ts'
+import { type RouteVerdict, routeVerdicts } from './route-rules.ts'
+
+/** @param method a name of any version, such as `message/send`; all methods if undefined. @throws UsageError */
+export async function explainAgent(
+  agent: string,
+  method: string | undefined,
+  options: RecordingOptions,
+  report: Output['report'],
+): Promise<CommandResult> {
+  const methods = method === undefined ? a2aMethods : [methodOf(method)]
+  const read = async (recording: OpenRecording) => {
+    const { events, derivation, extent } = recording
+    const fold = await foldEvents(events, derivation, extent.base)
+    reportProblems(recording, report)
+    return fold.resources()
+  }
+  const resources = await withRecording(options, read, 'nearest')
+  const isAgent = resources.some(({ resource }) => {
+    if (resource.type !== 'backend' || resource.destination.type !== 'a2a') return false
+    return `${resource.namespace}/${resource.name}` === agent
+  })
+  if (!isAgent) {
+    report(`there is no GatewayBackend ${agent} of type a2a`)
+    return { text: () => [], exitCode: exitCode.negative }
+  }
+  const explained = methods.map((name) => {
+    const known = { a2a: { method: name, agent } }
+    const question = { backend: agent, sections: [], field: 'a2a', known } as const
+    return { method: name, routes: routeVerdicts(resources, question) }
+  })
+  const [first] = explained
+  return {
+    text: () =>
+      first?.routes.length === 0
+        ? [`no route leads to ${agent}`]
+        : explained.flatMap(({ method: name, routes }) => [name, ...routes.flatMap(textOf)]),
+    json: explained,
+  }
+}
+
+function methodOf(name: string): string {
+  const found = a2aMethods.find((one) => one === name) ?? methodNamed(name)
+  if (found !== undefined) return found
+  throw new UsageError(`A2A has no method ${name}; it has ${a2aMethods.join(', ')}`)
+}
+
+const textOf = ({ route, hosts, verdict, rules }: RouteVerdict): string[] => [
+  `  ${route}${hosts.length === 0 ? '' : ` (${hosts.join(', ')})`}: ${verdict}`,
+  ...rules.map((rule) => `    ${rule}`),
+]

@@ -1,0 +1,124 @@
+/** The routes that lead to a backend, and what their authorization rules say about an item or a method of it. */
+import { activationOf, type CelResult, compileCel } from '../../../engines/cel/index.ts'
+import { backendLevels, type ListenerPlace, ruleLevels } from '../../../gateway/policies/merge.ts'
+import { objectText } from '../../../ground/model/names.ts'
+import type { RouteResource, VersionedResource } from '../../../ground/model/resources.ts'
+import { fieldsAt, policiesByTarget } from '../../../past/explain/effective-policies.ts'
+
+export type Verdict = 'allowed' | 'refused' | 'depends on the client'
+
+/** What is asked about a backend. */
+interface RuleQuestion {
+  /** The GatewayBackend, as `namespace/name`. */
+  readonly backend: string
+  /** Section names whose policies apply, too. */
+  readonly sections: readonly string[]
+  /** The field of `backend` in policies that has the rules. */
+  readonly field: 'mcp' | 'a2a'
+  /** Variables of expressions that are known without a client. */
+  readonly known: Readonly<Record<string, CelResult>>
+}
+
+/** A rule of a route that leads to the backend. */
+export interface RouteVerdict {
+  /** `Kind namespace/name` and the position of the rule. */
+  readonly route: string
+  readonly hosts: readonly string[]
+  readonly verdict: Verdict
+  /** The rules that decide, with the policies that they are from. */
+  readonly rules: readonly string[]
+}
+
+export function routeVerdicts(
+  resources: readonly VersionedResource[],
+  question: RuleQuestion,
+): RouteVerdict[] {
+  return resources.flatMap(({ resource }) => {
+    if (resource.type !== 'route' || !leadsTo(resource, question.backend)) return []
+    const rules = rulesFor(resources, resource, question)
+    const { route, ruleIndex, attachments } = resource
+    const hosts = attachments.flatMap(({ hostnames }) => hostnames).filter((host) => host !== '')
+    return [
+      {
+        route: `${objectText(route)} rule ${ruleIndex}`,
+        hosts: [...new Set(hosts)],
+        verdict: verdictOf(rules),
+        rules: rules.map(({ action, expressions, policy, result }) => {
+          return `${action} rule of ${policy}: ${expressions.join(' || ')} (${result})`
+        }),
+      },
+    ]
+  })
+}
+
+const leadsTo = ({ backends }: RouteResource, backend: string): boolean =>
+  backends.some(
+    ({ target }) => target.type === 'backend' && `${target.namespace}/${target.name}` === backend,
+  )
+
+interface JudgedRule {
+  readonly action: 'Allow' | 'Deny' | 'Require'
+  readonly expressions: readonly string[]
+  readonly policy: string
+  readonly result: 'true' | 'false' | 'depends on the client'
+}
+
+/** The rules that apply to clients of a route, with their results. */
+function rulesFor(
+  resources: readonly VersionedResource[],
+  route: RouteResource,
+  { backend, sections, field, known }: RuleQuestion,
+): JudgedRule[] {
+  const context = { policies: policiesByTarget(resources), originOf: () => undefined }
+  const places = route.attachments.flatMap(({ listener }) => placeOf(resources, listener) ?? [])
+  const [namespace = '', name = ''] = backend.split('/')
+  const object = { kind: 'GatewayBackend', namespace, name }
+  const found = places.flatMap((place) => {
+    const levels = backendLevels(ruleLevels(place, route), { backend: object, sections })
+    return fieldsAt(context, 'backend', 'PostRouting', levels)
+      .filter((one) => one.field === field)
+      .flatMap(({ policies }) => policies.filter(({ state }) => state === 'in force'))
+  })
+  const rules = new Map(found.map((one) => [objectText(one.policy), one.config]))
+  return [...rules].flatMap(([policy, config]) => {
+    const { authorization } = (config ?? {}) as { authorization?: RuleConfig }
+    if (authorization === undefined) return []
+    return [{ ...authorization, policy, result: resultOf(authorization.expressions, known) }]
+  })
+}
+
+type RuleConfig = Pick<JudgedRule, 'action' | 'expressions'>
+
+function placeOf(resources: readonly VersionedResource[], key: string): ListenerPlace | undefined {
+  const found = resources.find(({ resource }) => resource.key === key)?.resource
+  if (found?.type !== 'listener') return undefined
+  return { ...found, gateway: { kind: 'Gateway', ...found.gateway } }
+}
+
+/** Evaluates the expressions with what is known without a client. */
+function resultOf(
+  expressions: readonly string[],
+  known: RuleQuestion['known'],
+): JudgedRule['result'] {
+  const results = expressions.map((source) => {
+    const compiled = compileCel(source)
+    return compiled.ok ? compiled.value.evaluate(activationOf(known)) : undefined
+  })
+  if (results.includes(true)) return 'true'
+  return results.every((result) => result === false) ? 'false' : 'depends on the client'
+}
+
+function verdictOf(rules: readonly JudgedRule[]): Verdict {
+  const of = (action: JudgedRule['action']) => rules.filter((rule) => rule.action === action)
+  const [deny, require, allow] = [of('Deny'), of('Require'), of('Allow')]
+  const isRefused =
+    deny.some(({ result }) => result === 'true') ||
+    require.some(({ result }) => result === 'false') ||
+    (allow.length > 0 && allow.every(({ result }) => result === 'false'))
+  if (isRefused) return 'refused'
+  const isAllowed =
+    deny.every(({ result }) => result === 'false') &&
+    require.every(({ result }) => result === 'true') &&
+    (allow.length === 0 || allow.some(({ result }) => result === 'true'))
+  return isAllowed ? 'allowed' : 'depends on the client'
+}
