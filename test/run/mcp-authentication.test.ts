@@ -114,7 +114,7 @@ describe('tokens for MCP backends [BackendMCP.authentication]', () => {
     expect(await statusOf('/strict', bearer(await idpB.token()))).toBe(200)
   })
 
-  it('[MCPAuthentication.issuer] [MCPAuthentication.audiences] [MCPAuthentication.jwks] are checked for issuer, audience, expiry and signature', async () => {
+  it('[MCPAuthentication.issuer] [MCPAuthentication.audiences] [MCPAuthentication.jwks] are checked for issuer, audience (CVE-2025-69196: a token for another server), expiry and signature', async () => {
     const stranger = await signingKey('IdpB')
     const wrong = {
       issuer: await idpB.token({ iss: 'https://elsewhere.example.com' }),

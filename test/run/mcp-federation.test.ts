@@ -162,6 +162,22 @@ describe('virtual servers', () => {
   })
 })
 
+it('[GHSA-g53w-w6mj-hrpp] takes no target, tool or virtual server from headers of clients', async () => {
+  const headers = {
+    'x-mcp-servername': 'people',
+    'x-mcp-toolname': 'salary',
+    'x-mcp-virtualserver': 'admins',
+    'mcp-init-host': `127.0.0.1:${people.port}`,
+    'x-gateway-destination-endpoint': `127.0.0.1:${people.port}`,
+  }
+  await expect(connectClient(port, '/virtual', {}, headers)).rejects.toThrow('nothing is served')
+  const client = await connectClient(port, '/virtual/money', {}, headers)
+  expect(await listed(client)).toEqual(['billing_pay', 'billing_report'])
+  expect(await call(client, 'billing_report')).toBe('billing report')
+  await expect(call(client, 'people_salary')).rejects.toThrow('Unknown tool: people_salary')
+  await client.close()
+})
+
 describe('tool search', () => {
   const searched = useClient('/searched')
   const search = async (query: string, more: object = {}) => {

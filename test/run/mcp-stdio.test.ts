@@ -31,6 +31,9 @@ const stdio = (more: object = {}, ...args: readonly string[]) => ({
   targets: [{ name: 's', stdio: { command: [node, script, ...args], limits, ...more } }],
 })
 
+/** Each would make a file in the working folder if a shell read it. */
+const shellTexts = ['$(touch a)', '`touch b`', '; touch c', '| touch d', '&& touch e', '\ntouch f']
+
 const gateway = useGateway(() => ({
   env: {
     SLUICE_STDIO_SERVERS: 'true',
@@ -48,6 +51,7 @@ const gateway = useGateway(() => ({
           ],
         }),
         open: stdio({ network: true }),
+        verbatim: stdio({}, ...shellTexts),
         shared: stdio({ scope: 'Shared' }),
         modern: stdio({}, 'modern'),
         mine: stdio({ scope: 'Principal' }),
@@ -140,6 +144,13 @@ describe('a command', () => {
     expect(about.network).toBe(!hasNamespaces)
     const open = JSON.parse(await using('open', (other) => call(other, 'about', { port })))
     expect(open.network).toBe(true)
+  })
+
+  it('[CVE-2026-85660] gets arguments as they are: no shell reads those of the definition or of clients', async () => {
+    const found = await using('verbatim', (other) =>
+      call(other, 'about', { port: shellTexts.join(' ') }),
+    )
+    expect(JSON.parse(found)).toMatchObject({ args: shellTexts, files: [] })
   })
 
   it('writes to the log of the gateway with its name, without control characters', async () => {

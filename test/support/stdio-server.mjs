@@ -31,10 +31,11 @@ const tools = {
   count: () => ++calls,
   about: async ({ port }) => ({
     pid: process.pid,
+    args: process.argv.slice(2),
     folder: process.cwd(),
     files: readdirSync('.'),
     env: process.env,
-    network: await reaches(port),
+    network: typeof port === 'number' && (await reaches(port)),
   }),
   crash: () => {
     process.stderr.write('about to \u001b[31mcrash\n')

@@ -4,6 +4,11 @@ import type { IoCore } from '../../engines/core/io-core.ts'
 import type { CallListener, CallRequest, OpenCall } from '../../engines/http/contracts/calls.ts'
 import { TicketKeyring } from '../../engines/http/tls/session-tickets.ts'
 import { shippedCatalog } from '../../engines/messages/catalog/shipped.ts'
+import {
+  addressRanges,
+  type DestinationRules,
+  destinationFilter,
+} from '../../ground/base/destination-rules.ts'
 import type { BudgetHost } from '../../ground/exchange/budgets.ts'
 import { type Callouts, type Exchange, next, type Verdict } from '../../ground/exchange/exchange.ts'
 import type { ReportList } from '../../ground/model/mcp-lists.ts'
@@ -22,11 +27,6 @@ import { MatchableHeads } from './request/route.ts'
 import type { GatewayRuntime, RequestMaker, StdioHostSettings } from './request/runtime.ts'
 import { SessionTokens } from './request/session-tokens.ts'
 import type { Telemetry } from './telemetry/types.ts'
-import {
-  addressRanges,
-  type DestinationRules,
-  destinationFilter,
-} from './upstream/destination-rules.ts'
 import { now } from './upstream/endpoint.ts'
 import { HostResolver } from './upstream/host-resolver.ts'
 import { type Lookup, machineLookup } from './upstream/lookup.ts'

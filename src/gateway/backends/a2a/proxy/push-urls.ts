@@ -3,8 +3,8 @@
  * use it to reach internal services.
  */
 import { BlockList, isIP } from 'node:net'
+import { addressRanges } from '../../../../ground/base/destination-rules.ts'
 import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
-import { addressRanges } from '../../../proxy/upstream/destination-rules.ts'
 
 interface PushRules {
   readonly hosts: readonly string[]

@@ -3,7 +3,7 @@ import { destinationFilter } from './destination-rules.ts'
 
 const none = { allow: [], refuse: [] }
 
-describe('destinationFilter', () => {
+describe('destinationFilter [CVE-2026-55245]', () => {
   const isAllowed = destinationFilter({ ...none, loopback: true })
 
   it.each([
