@@ -39,6 +39,7 @@ function isWrittenByHolder(type: SluiceEvent['type']): boolean {
     type.startsWith('dev.sluice.desired.') ||
     type.startsWith('dev.sluice.timer.') ||
     type.startsWith('dev.sluice.jwks.') ||
+    type.startsWith('dev.sluice.document.') ||
     type.startsWith('dev.sluice.deployment.')
   )
 }

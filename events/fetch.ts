@@ -19,4 +19,25 @@ export const jwksFetched = defineEvent<JwksFetchedData>()({
       'The JSON Web Key Set (RFC 7517), public members only. For a provider, `problem` says why it cannot be used; without it, it can.',
   },
 })
+export interface DocumentFetchedData {
+  readonly uri: string
+  readonly digest: string
+  readonly document: Readonly<Record<string, unknown>>
+}
+
+export const documentFetched = defineEvent<DocumentFetchedData>()({
+  name: 'DocumentFetched',
+  type: 'dev.sluice.document.fetched.v1',
+  version: 1,
+  about:
+    'An OpenAPI document was fetched and differs from the previous one, or fetching it has another result. An unchanged one adds no event.',
+  fields: {
+    uri: 'URI from which it was fetched, with the GatewayBackend and its target. With ` problem` at its end, the event is about a failure.',
+    digest: 'Digest of the document.',
+    document:
+      'The document as JSON. For a failure, `problem` says why it cannot be fetched; without it, it can.',
+  },
+})
+export type DocumentFetched = EventOf<typeof documentFetched>
+
 export type JwksFetched = EventOf<typeof jwksFetched>

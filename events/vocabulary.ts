@@ -25,7 +25,7 @@ import { definitionsObserved } from './definition.ts'
 import { configAcked, configRejected, proxyConnected, proxyDisconnected } from './delivery.ts'
 import { deploymentApplied, deploymentFailed } from './deployment.ts'
 import type { EventOf } from './envelope.ts'
-import { jwksFetched } from './fetch.ts'
+import { documentFetched, jwksFetched } from './fetch.ts'
 import { pinLifted, pinSet } from './pin.ts'
 import { digestsDiffered, digestTaken, leaseAcquired, leaseLost } from './replica.ts'
 import {
@@ -66,6 +66,7 @@ export const vocabulary = [
   digestsDiffered,
   timerFired,
   jwksFetched,
+  documentFetched,
   deploymentApplied,
   deploymentFailed,
   definitionsObserved,

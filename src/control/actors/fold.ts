@@ -3,7 +3,7 @@
  * randomness): for one fold version, the same log gives byte-identical results on any machine, no matter in
  * which batches it is read.
  */
-import { EpochGate, type SluiceEvent } from '../../../events/index.ts'
+import { EpochGate, type JwksFetchedData, type SluiceEvent } from '../../../events/index.ts'
 import { type FetchedKeys, keySetInput } from '../../ground/model/key-sets.ts'
 import {
   compareText,
@@ -307,8 +307,15 @@ export class Fold {
   }
 
   #applyKeySet(event: SluiceEvent): boolean {
-    if (event.type !== 'dev.sluice.jwks.fetched.v1') return false
-    const { uri, digest, keySet } = event.data
+    const { type, data } = event
+    if (type === 'dev.sluice.jwks.fetched.v1') return this.#fetched(data, data.keySet)
+    return type === 'dev.sluice.document.fetched.v1' && this.#fetched(data, data.document)
+  }
+
+  #fetched(
+    { uri, digest }: Pick<JwksFetchedData, 'uri' | 'digest'>,
+    keySet: FetchedKeys['keySet'],
+  ): boolean {
     if (this.#keySets.get(uri)?.digest === digest) return false
     this.#observed = true
     this.#setKeys(uri, { digest, keySet })

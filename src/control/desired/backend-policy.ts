@@ -7,17 +7,19 @@ import type { DirectTarget, PolicyResource, Resource } from '../../ground/model/
 
 /**
  * The policy that wins for one field of the section `backend`, of those that target the Service or
- * GatewayBackend itself; undefined if there is none.
+ * GatewayBackend itself, or a section of the GatewayBackend; undefined if there is none.
  */
 export function backendPolicy(
   resources: Iterable<Resource>,
   target: Exclude<DirectTarget, { readonly type: 'invalid' }>,
   field: string,
+  section?: string,
 ): PolicyResource | undefined {
   const definition = findPolicy('backend', field)
   if (definition === undefined) return undefined
   const all = [...resources]
-  const sections = target.type === 'service' ? portSections(all, target) : []
+  const sections =
+    target.type === 'service' ? portSections(all, target) : section === undefined ? [] : [section]
   const levels = backendLevels([], { backend: targetObject(target), sections })
   const policies = all.filter((resource) => resource.type === 'policy')
   const [merged] = mergePolicies([definition], 'PostRouting', levels, (key) =>

@@ -1,4 +1,6 @@
 /** Requests of the control plane to backends, over HTTP or HTTPS. */
+import { lookup } from 'node:dns'
+import { isIP, type LookupFunction } from 'node:net'
 import { connect, createSecureContext } from 'node:tls'
 import { Agent, type buildConnector, request } from 'undici'
 import { contextOptions, systemAuthorities } from '../../engines/tls-client/context.ts'
@@ -20,6 +22,15 @@ interface BackendRequest {
   readonly timeoutMs: number
   /** Maximum size of a response with status 200, which is an error if it is larger; 0 if its body is not needed. */
   readonly maxBytes: number
+  /** Refuses addresses to which a name may resolve. Default: all are allowed. */
+  readonly mayCall?: (address: string) => boolean
+}
+
+interface BackendResponse {
+  readonly status: number
+  /** Empty unless the status is 200. */
+  readonly text: string
+  readonly etag: string | undefined
 }
 
 /**
@@ -28,27 +39,60 @@ interface BackendRequest {
  */
 export async function callBackend(
   address: CalledAddress,
-  { path, headers, timeoutMs, maxBytes, ...rest }: BackendRequest,
+  { path, headers, timeoutMs, maxBytes, mayCall, ...rest }: BackendRequest,
   secret: SecretLookup,
   stop: AbortSignal,
-): Promise<{ readonly status: number; readonly text: string }> {
+): Promise<BackendResponse> {
   const { host, port, name, tls } = address
+  if (mayCall !== undefined && isIP(bareHost(host)) !== 0) checkAddress(bareHost(host), mayCall)
   const signal = AbortSignal.any([stop, AbortSignal.timeout(timeoutMs)])
+  const names = mayCall && { lookup: checkedLookup(mayCall) }
   const dispatcher = new Agent({
     maxResponseSize: maxBytes || -1,
-    ...(tls && { connect: connector(tls, name, secret, signal) }),
+    connect: tls === undefined ? { ...names } : connector(tls, name, secret, signal, names),
   })
   const authority = host.includes(':') ? `[${host}]` : host
   try {
-    const { statusCode, body } = await request(
-      `${tls === undefined ? 'http' : 'https'}://${authority}:${port}${path}`,
-      { ...rest, dispatcher, headers: { host: `${name}:${port}`, ...headers }, signal },
-    )
-    if (statusCode === 200 && maxBytes > 0) return { status: statusCode, text: await body.text() }
+    const {
+      statusCode,
+      headers: received,
+      body,
+    } = await request(`${tls === undefined ? 'http' : 'https'}://${authority}:${port}${path}`, {
+      ...rest,
+      dispatcher,
+      headers: { host: `${name}:${port}`, ...headers },
+      signal,
+    })
+    const etag = typeof received.etag === 'string' ? received.etag : undefined
+    if (statusCode === 200 && maxBytes > 0) {
+      return { status: statusCode, text: await body.text(), etag }
+    }
     await body.dump()
-    return { status: statusCode, text: '' }
+    return { status: statusCode, text: '', etag }
   } finally {
     await dispatcher.destroy()
+  }
+}
+
+/** @throws Error for operators */
+function checkAddress(address: string, mayCall: (address: string) => boolean): void {
+  if (!mayCall(address)) throw new Error('its address is link-local, or that of a metadata service')
+}
+
+/** Resolves a name and checks all of its addresses, so that the connection goes to one that was checked. */
+function checkedLookup(mayCall: (address: string) => boolean): LookupFunction {
+  return (hostname, options, callback) => {
+    lookup(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error !== null) return callback(error, '', 0)
+      try {
+        for (const { address } of addresses) checkAddress(address, mayCall)
+      } catch (refused) {
+        return callback(refused as Error, '', 0)
+      }
+      const [first] = addresses
+      if (options.all === true) return callback(null, addresses)
+      return callback(null, first?.address ?? '', first?.family)
+    })
   }
 }
 
@@ -61,6 +105,7 @@ function connector(
   host: string,
   secret: SecretLookup,
   signal: AbortSignal,
+  names: { readonly lookup: LookupFunction } | undefined,
 ): buildConnector.connector {
   const value = (digest: string): Uint8Array => {
     const found = secret(digest)
@@ -73,7 +118,7 @@ function connector(
     alpn: config.alpn ?? defaultAlpn,
   }
   return ({ hostname, port }, callback) => {
-    const to = { host: bareHost(hostname), port: Number(port) }
+    const to = { host: bareHost(hostname), port: Number(port), ...names }
     const socket = connect({ ...to, ...handshakeOptions(tls) })
     const failed = (error: Error): void => callback(error, null)
     socket.once('error', failed)

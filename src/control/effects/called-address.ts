@@ -8,7 +8,10 @@ import { usableEndpoints } from '../../ground/model/usable-endpoints.ts'
 import { backendPolicy } from '../desired/backend-policy.ts'
 
 /** A backend, with the address of a static one. */
-type CalledBackend = Pick<KeySetRequest, 'target' | 'address'>
+type CalledBackend = Pick<KeySetRequest, 'target' | 'address'> & {
+  /** The target of the backend whose policies apply, too. */
+  readonly section?: string
+}
 
 export interface CalledAddress {
   /** A name or an IP address. */
@@ -38,10 +41,10 @@ export function calledAddress(
 }
 
 function tlsOf(
-  { target }: CalledBackend,
+  { target, section }: CalledBackend,
   resources: readonly Resource[],
 ): BackendTlsConfig | undefined {
-  const policy = backendPolicy(resources, target, 'tls')
+  const policy = backendPolicy(resources, target, 'tls', section)
   if (policy === undefined) return undefined
   // The call fails; it never falls back to plaintext.
   if (policy.unenforceable !== undefined) throw new Error(policy.unenforceable)

@@ -3,14 +3,17 @@
  * unchanged. The last valid set stays in the log while a server is down, and over restarts.
  */
 import { hash, randomUUID } from 'node:crypto'
-import { jwksFetched, type SluiceEvent } from '../../../events/index.ts'
+import { documentFetched, jwksFetched, type SluiceEvent } from '../../../events/index.ts'
 import { canonicalJson } from '../../ground/base/canonical.ts'
 import { timerDelay } from '../../ground/base/timer-delay.ts'
 import {
+  type ApiDocumentRequest,
   type DocumentRequest,
   type IssuerRequest,
+  isApiDocument,
   type KeySetRequest,
   keySetText,
+  problemUri,
 } from '../../ground/model/key-sets.ts'
 import type { Resource } from '../../ground/model/resources.ts'
 import { newEvent } from '../log/index.ts'
@@ -40,6 +43,8 @@ interface Fetching {
   request: DocumentRequest
   timer: NodeJS.Timeout | undefined
   failures: number
+  /** The entity tag of the last document that was fetched. */
+  etag?: string | undefined
 }
 
 const source = '/sluice/key-sets'
@@ -106,7 +111,44 @@ export class KeySetFetcher {
   async #fetch(fetching: Fetching): Promise<void> {
     const { request } = fetching
     if ('issuer' in request) return this.#check(fetching, request)
+    if ('section' in request) return this.#fetchDocument(fetching, request)
     return this.#fetchKeys(fetching, request)
+  }
+
+  /** The last document stays in use while a server is down or serves nothing that can be used. */
+  async #fetchDocument(fetching: Fetching, request: ApiDocumentRequest): Promise<void> {
+    const { resources, secret, clusterDomain, known, onRecovered } = this.#options
+    const { uri, path } = request
+    const text = `OpenAPI document of ${keySetText(uri)}`
+    const { signal: stop } = this.#end
+    try {
+      const { fetchApiDocument } = await import('./fetch-api-document.ts')
+      const address = calledAddress(request, resources(), clusterDomain, Math.random)
+      const etag = known(uri) === undefined ? undefined : fetching.etag
+      const found = await fetchApiDocument(address, path, etag, secret, stop)
+      if (found !== undefined) await this.#record(uri, found.document)
+      fetching.etag = found?.etag ?? etag
+      if (known(problemUri(uri)) !== undefined) await this.#record(problemUri(uri), {})
+      if (fetching.failures > 0) onRecovered(`${text}: it can be fetched again`)
+      fetching.failures = 0
+    } catch (error) {
+      if (stop.aborted) return
+      fetching.failures++
+      if (fetching.failures === 1) await this.#recordFailure(uri, text, failureText(error))
+    }
+    this.#schedule(fetching, delayOf(fetching))
+  }
+
+  async #recordFailure(uri: string, text: string, problem: string): Promise<void> {
+    const { known, onNotice } = this.#options
+    const effect =
+      known(uri) === undefined ? 'Its tools are missing' : 'The last document stays in use'
+    onNotice(`${text}: ${problem}. ${effect}; fetching is retried.`)
+    try {
+      await this.#record(problemUri(uri), { problem })
+    } catch {
+      // The log reports that it cannot be written.
+    }
   }
 
   /** Records what is wrong with an issuer once two checks in a row have found something. */
@@ -178,12 +220,17 @@ export class KeySetFetcher {
     const { epoch, known, append } = this.#options
     const digest = digestOf(canonicalJson(keySet))
     if (known(uri) === digest) return
-    const about = { kind: 'Jwks', name: digestOf(uri) }
-    const event = newEvent(jwksFetched, { source, epoch: epoch() }, about, {
-      id: `${this.#run}:key-set:${this.#events++}:${jwksFetched.type}`,
-      data: { uri, digest, keySet },
-    })
-    await append(event)
+    const id = `${this.#run}:key-set:${this.#events++}`
+    const by = { source, epoch: epoch() }
+    const name = digestOf(uri)
+    if (isApiDocument(uri)) {
+      const data = { uri, digest, document: keySet }
+      const more = { id: `${id}:${documentFetched.type}`, data }
+      await append(newEvent(documentFetched, by, { kind: 'Document', name }, more))
+      return
+    }
+    const more = { id: `${id}:${jwksFetched.type}`, data: { uri, digest, keySet } }
+    await append(newEvent(jwksFetched, by, { kind: 'Jwks', name }, more))
   }
 }
 

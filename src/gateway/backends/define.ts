@@ -96,6 +96,8 @@ export interface BackendReader {
   services(selector: ServiceSelector): readonly FoundService[]
   /** Reads a JSON or YAML document in a ConfigMap of the backend's namespace. Returns a text if that fails. */
   document(configMap: string, key: string): { readonly value: unknown } | string
+  /** The document that a target serves, which the control plane fetches regularly. */
+  fetchedDocument(request: ServedDocument): FetchedDocument
   /** Finds a Secret in the backend's namespace. */
   secret(name: string): ReferencedSecret | undefined
   /** The settings that let Gateways run commands; empty if none does. */
@@ -104,6 +106,28 @@ export interface BackendReader {
   modelServer(reference: BackendReference): ResolvedServer
   /** What the MCP servers of the backend list; undefined if no proxy has reported it. */
   observedLists(): ObservedLists | undefined
+}
+
+export interface ServedDocument {
+  /** The section of the target, whose policies apply. */
+  readonly section: string
+  readonly host: string
+  readonly port: number
+  /** Path with a leading slash. */
+  readonly path: string
+  /** Milliseconds after which it is fetched again. */
+  readonly cacheMs: number
+}
+
+export interface FetchedDocument {
+  /** The last one that could be used; undefined if there was none. */
+  readonly value: unknown
+  /** Where it comes from, such as `api.example.com:443/openapi.json`. */
+  readonly origin: string
+  /** Why it cannot be fetched now; undefined if it can, or if that was not tried yet. */
+  readonly problem: string | undefined
+  /** True if nothing fetches documents, such as when manifests are validated. */
+  readonly isPending: boolean
 }
 
 interface StdioSetting {

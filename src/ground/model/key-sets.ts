@@ -34,12 +34,34 @@ export interface IssuerRequest {
   readonly cacheMs: number
 }
 
+/** An OpenAPI document that a target of a GatewayBackend serves. */
+export interface ApiDocumentRequest extends KeySetRequest {
+  /** The target, whose policies apply. */
+  readonly section: string
+}
+
+const apiDocumentScheme = 'openapi:'
+
+/** Identifies a document in events: `openapi://api.example.com:443/openapi.json#GatewayBackend/default/api/api`. */
+export const apiDocumentUri = (
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+  section: string,
+  { host, port }: { readonly host: string; readonly port: number },
+  path: string,
+): string =>
+  `${apiDocumentScheme}//${host}:${port}${path}#GatewayBackend/${namespace}/${name}/${section}`
+
+export const isApiDocument = (uri: string): boolean => uri.startsWith(apiDocumentScheme)
+
+/** Under this URI, events say in `problem` why the document with a URI cannot be fetched. */
+export const problemUri = (uri: string): string => `${uri} problem`
+
 /** Where an issuer has its metadata (OpenID Connect Discovery 1.0, section 4). */
 export const metadataURL = (issuer: string): string =>
   `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
 
 /** A document that the control plane fetches regularly. */
-export type DocumentRequest = KeySetRequest | IssuerRequest
+export type DocumentRequest = KeySetRequest | IssuerRequest | ApiDocumentRequest
 
 /**
  * Names a key set in messages: `idp.default.svc:8080/keys`, or
@@ -47,7 +69,7 @@ export type DocumentRequest = KeySetRequest | IssuerRequest
  * @param scheme how the keys are fetched; omitted where it is not known, as in conditions
  */
 export function keySetText(uri: string, scheme?: 'http' | 'https'): string {
-  const [, address = uri, backend] = /^\/\/([^#]*)(?:#(.*))?$/s.exec(uri) ?? []
+  const [, address = uri, backend] = /^(?:openapi:)?\/\/([^#]*)(?:#(.*))?$/s.exec(uri) ?? []
   const url = scheme === undefined ? address : `${scheme}://${address}`
   return backend === undefined ? url : `${url} (${objectText(parseObjectKey(backend))})`
 }

@@ -21,6 +21,8 @@ const details: {
   'dev.sluice.deployment.failed.v1': ({ message }) => message,
   'dev.sluice.definitions.observed.v1': ({ versions }) => versions.join(', '),
   'dev.sluice.jwks.fetched.v1': ({ uri }) => keySetText(uri),
+  'dev.sluice.document.fetched.v1': ({ uri, document: { problem } }) =>
+    typeof problem === 'string' ? `${keySetText(uri)}: ${problem}` : keySetText(uri),
   'dev.sluice.proxy.connected.v1': ({ proxy, gateway, replica }) => {
     const served = gateway === undefined ? '' : ` of Gateway ${gateway}`
     return `proxy ${proxy}${served}${replica === undefined ? '' : `, at replica ${replica}`}`

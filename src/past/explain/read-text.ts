@@ -1,5 +1,5 @@
 /** Says in words what a derivation has read, for people who know the configuration but not the code. */
-import { keySetText } from '../../ground/model/key-sets.ts'
+import { isApiDocument, keySetText } from '../../ground/model/key-sets.ts'
 import { gatewayRef, type ObjectKey, objectText, parseObjectKey } from '../../ground/model/names.ts'
 
 /** The object that a derivation has read, itself (`object:KEY`) or as derived (`value:STAGE:KEY`). */
@@ -70,7 +70,8 @@ const texts: Readonly<Record<string, (key: string) => string>> = {
   'fact:rejected-code': (key) => `why a proxy rejected ${listenerText(key)}`,
   'fact:gateway-api-versions': () => 'versions of the Gateway API in the cluster',
   'fact:unread-kinds': () => 'kinds that the cluster does not have',
-  'fact:key-set': (key) => `keys of ${keySetText(key)}`,
+  'fact:key-set': (key) =>
+    `${isApiDocument(key) ? 'OpenAPI document at' : 'keys of'} ${keySetText(key)}`,
   'fact:key-sets-pending': () => 'whether keys are fetched',
   'index:models': (key) => `AgentgatewayModels of ${objectOf(key)}`,
   'index:listener-sets': (key) => `ListenerSets of ${gatewayOf(key)}`,

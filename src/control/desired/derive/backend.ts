@@ -16,7 +16,7 @@ import type { Derived, Reader, Stage } from '../graph.ts'
 import { type ObjectState, problemsText } from '../object-state.ts'
 import { specOf } from '../specs.ts'
 import { compileField, policyResource } from './compile-policy.ts'
-import { readDocument } from './documents.ts'
+import { fetchedDocument, readDocument } from './documents.ts'
 import { expressionFindings } from './expressions.ts'
 import type { Finding } from './finding.ts'
 import { namespaceLabels } from './gateway.ts'
@@ -112,6 +112,7 @@ function readerOf(self: ObjectState, read: Reader): BackendReader {
         `${namespace}/${configMap}`,
         key,
       ),
+    fetchedDocument: (served) => fetchedDocument(served, self.ref, read),
     secret: (secret) => referencesFrom(namespace, read).secret(secret),
     stdioSettings: () => read.index('stdio-parameters', '').flatMap((state) => stdioSetting(state)),
     modelServer(reference) {

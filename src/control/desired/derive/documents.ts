@@ -1,7 +1,18 @@
-/** Documents in ConfigMaps: JSON or YAML. */
+/** OpenAPI documents in ConfigMaps, or that servers serve: JSON or YAML. */
 import { parse } from 'yaml'
+import type { FetchedDocument, ServedDocument } from '../../../gateway/backends/define.ts'
 import { BoundedMap } from '../../../ground/base/bounded-map.ts'
+import {
+  apiDocumentUri,
+  type FetchedKeys,
+  keySetInput,
+  keySetsPendingInput,
+  keySetText,
+  problemUri,
+} from '../../../ground/model/key-sets.ts'
+import type { ObjectName } from '../../../ground/model/names.ts'
 import type { ReferencedConfigMap } from '../../../ground/model/references.ts'
+import type { Reader } from '../graph.ts'
 
 type Read = { readonly value: unknown } | string
 
@@ -28,7 +39,28 @@ export function readDocument(
   return typeof read === 'string' ? `key ${key} of ConfigMap ${label}: ${read}` : read
 }
 
-function parseDocument(text: string): Read {
+/** Requests the document that a target of a backend serves, and returns the last one that was fetched. */
+export function fetchedDocument(
+  { section, host, port, path, cacheMs }: ServedDocument,
+  { namespace, name }: ObjectName,
+  read: Reader,
+): FetchedDocument {
+  const address = { host, port }
+  const uri = apiDocumentUri({ namespace, name }, section, address, path)
+  const target = { type: 'backend', namespace, name } as const
+  read.requestKeySet({ uri, target, address, section, path, cacheMs })
+  const value = read.input<FetchedKeys>(keySetInput(uri))?.keySet
+  const problem = read.input<FetchedKeys>(keySetInput(problemUri(uri)))?.keySet.problem
+  return {
+    value,
+    origin: keySetText(uri).replace(/ \(.*$/, ''),
+    problem: typeof problem === 'string' ? problem : undefined,
+    isPending: read.input(keySetsPendingInput) === true,
+  }
+}
+
+/** Returns a text if the document cannot be read. */
+export function parseDocument(text: string): Read {
   try {
     const isJson = text.trimStart().startsWith('{')
     return { value: isJson ? JSON.parse(text) : parse(text, { maxAliasCount: maxAliases }) }

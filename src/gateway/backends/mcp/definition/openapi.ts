@@ -1,4 +1,5 @@
 /** Targets that are APIs: reads and checks their documents. */
+import { parseDurationMs } from '../../../../ground/base/duration.ts'
 import type { BackendReader } from '../../define.ts'
 import { DocumentProblem } from '../openapi/document.ts'
 import { compileDocument } from '../openapi/operations.ts'
@@ -13,6 +14,8 @@ interface ReadOpenApi {
   readonly member: { readonly openapi?: string }
   readonly notes: readonly string[]
   readonly problems: readonly string[]
+  /** True if the target is left out, because its document is not known. */
+  readonly isMissing?: boolean
 }
 
 /** Length of a document as JSON; messages to proxies have at most 4 MiB. */
@@ -22,14 +25,57 @@ const maxNamed = 5
 
 export function openApiOf(
   name: string,
-  { openapi }: StaticSpec,
+  spec: StaticSpec,
   place: string,
   reader: BackendReader,
 ): ReadOpenApi {
+  const { openapi } = spec
   if (openapi === undefined) return { member: {}, notes: [], problems: [] }
-  const { configMap, references = [] } = openapi
+  const { configMap } = openapi
+  if (configMap === undefined) return servedDocument(name, spec, openapi, place, reader)
   const read = reader.document(configMap.name, configMap.key ?? defaultKey)
-  if (typeof read === 'string') return refused(place, read)
+  return typeof read === 'string'
+    ? refused(place, read)
+    : checked(name, openapi, read, place, reader)
+}
+
+/** How often documents are fetched unless `cacheDuration` is set, in milliseconds. */
+const defaultCacheMs = 300_000
+
+/** Reads the document that the server of the target serves. */
+function servedDocument(
+  name: string,
+  { host, port }: StaticSpec,
+  openapi: OpenApiSpec,
+  place: string,
+  reader: BackendReader,
+): ReadOpenApi {
+  const cacheMs = parseDurationMs(openapi.cacheDuration) ?? defaultCacheMs
+  const { path: given = '/' } = openapi
+  const path = given.startsWith('/') ? given : `/${given}`
+  const found = reader.fetchedDocument({ section: name, host, port, path, cacheMs })
+  const { value, origin, problem = 'it was not fetched yet' } = found
+  const at = `${place}.path: ${origin}`
+  if (value === undefined && found.isPending) {
+    const note = `${at}: the document is fetched when the gateway runs`
+    return { member: {}, notes: [note], problems: [], isMissing: true }
+  }
+  if (value === undefined) return refused(at, problem)
+  const read = checked(name, openapi, { value }, `${place}: document of ${origin}`, reader)
+  if (found.problem === undefined) return read
+  const note = `${at}: ${found.problem}. The last document stays in use; fetching is retried`
+  return { ...read, notes: [...read.notes, note] }
+}
+
+/** Reads the documents to which the document refers, and checks it. */
+function checked(
+  name: string,
+  openapi: OpenApiSpec,
+  read: { readonly value: unknown },
+  place: string,
+  reader: BackendReader,
+): ReadOpenApi {
+  const { references = [] } = openapi
   const others: [string, unknown][] = []
   for (const { ref, configMap: other } of references) {
     const found = reader.document(other.name, other.key ?? defaultKey)
@@ -41,12 +87,12 @@ export function openApiOf(
     const documents = { document: read.value, references: Object.fromEntries(others) }
     return check(name, openapi, documents, place)
   }
-  const checked = checkedFor(read.value)
+  const results = resultsOf(read.value)
   const key = JSON.stringify([place, name, openapi])
-  const before = checked?.get(key)
+  const before = results?.get(key)
   if (before !== undefined) return before
   const found = check(name, openapi, { document: read.value }, place)
-  checked?.set(key, found)
+  results?.set(key, found)
   return found
 }
 
@@ -57,12 +103,12 @@ const refused = (place: string, why: string): ReadOpenApi => {
 }
 
 /** Results by documents, because a backend is derived again with each change of what its targets list. */
-const results = new WeakMap<object, Map<string, ReadOpenApi>>()
+const resultsByDocument = new WeakMap<object, Map<string, ReadOpenApi>>()
 
-function checkedFor(document: unknown): Map<string, ReadOpenApi> | undefined {
+function resultsOf(document: unknown): Map<string, ReadOpenApi> | undefined {
   if (typeof document !== 'object' || document === null) return undefined
-  const found = results.get(document) ?? new Map<string, ReadOpenApi>()
-  results.set(document, found)
+  const found = resultsByDocument.get(document) ?? new Map<string, ReadOpenApi>()
+  resultsByDocument.set(document, found)
   return found
 }
 
@@ -72,10 +118,12 @@ function check(
   documents: Pick<OpenApiSource, 'document' | 'references'>,
   place: string,
 ): ReadOpenApi {
-  const { maxResultSize, outputSchemas, configMap: _, references: __, ...choice } = openapi
+  const { maxResultSize, outputSchemas, include, exclude, tools: renamed } = openapi
   const source: OpenApiSource = {
     ...documents,
-    ...choice,
+    ...(include && { include }),
+    ...(exclude && { exclude }),
+    ...(renamed && { tools: renamed }),
     ...(maxResultSize !== undefined && { maxResultBytes: maxResultSize }),
     ...(outputSchemas === true && { hasOutputSchemas: true }),
   }

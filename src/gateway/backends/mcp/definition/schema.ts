@@ -76,29 +76,44 @@ const openApiReference = object('OpenAPIReference', {
   configMap: required(documentReference, 'The document that it stands for.'),
 })
 
-const openApi = object('OpenAPITarget', {
-  configMap: required(documentReference, 'The document: OpenAPI 3.0, 3.1 or 3.2, or Swagger 2.0.'),
-  references: optional(
-    list(openApiReference, { min: 1, max: 32, unique: { by: ['ref'] } }),
-    'Other documents to which `$ref` may refer. Operations that need any further document are omitted.',
-  ),
-  include: selectors(
-    'Operations that become tools; all if not set. An operation matches a selector if it has one of each list that is set.',
-  ),
-  exclude: selectors('Operations that do not become tools.'),
-  tools: optional(
-    list(openApiTool, { min: 1, max: 256, unique: { by: ['operation'] } }),
-    'Other names and descriptions for tools.',
-  ),
-  maxResultSize: optional(integer({ min: 1024, max: 33_554_432 }), {
-    doc: 'Bytes of a response that become the result; the rest is cut, and the result says so.',
-    default: 262_144,
-  }),
-  outputSchemas: optional(boolean(), {
-    doc: 'Whether tools have output schemas. Clients refuse results that do not match them.',
-    default: false,
-  }),
-})
+const openApi = object(
+  'OpenAPITarget',
+  {
+    configMap: optional(
+      documentReference,
+      'The document: OpenAPI 3.0, 3.1 or 3.2, or Swagger 2.0.',
+    ),
+    path: optional(
+      withoutHost(longString),
+      'Path at which the server of the target serves the document.',
+    ),
+    cacheDuration: optional(duration, {
+      doc: 'Time after which a document at `path` is fetched again.',
+      default: '5m',
+    }),
+    references: optional(
+      list(openApiReference, { min: 1, max: 32, unique: { by: ['ref'] } }),
+      'Other documents to which `$ref` may refer. Operations that need any further document are omitted.',
+    ),
+    include: selectors(
+      'Operations that become tools; all if not set. An operation matches a selector if it has one of each list that is set.',
+    ),
+    exclude: selectors('Operations that do not become tools.'),
+    tools: optional(
+      list(openApiTool, { min: 1, max: 256, unique: { by: ['operation'] } }),
+      'Other names and descriptions for tools.',
+    ),
+    maxResultSize: optional(integer({ min: 1024, max: 33_554_432 }), {
+      doc: 'Bytes of a response that become the result; the rest is cut, and the result says so.',
+      default: 262_144,
+    }),
+    outputSchemas: optional(boolean(), {
+      doc: 'Whether tools have output schemas. Clients refuse results that do not match them.',
+      default: false,
+    }),
+  },
+  { rules: [exactlyOneOf('configMap', 'path')] },
+)
 
 const mcpTarget = object('McpTarget', {
   host: required(hostText, 'Host of the MCP server.'),

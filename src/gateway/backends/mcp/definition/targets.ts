@@ -50,7 +50,7 @@ export function findMcpTargets({ targets: entries }: McpSpec, reader: BackendRea
       const openapi = openApiOf(name, fixed, `spec.mcp.targets[${at}].static.openapi`, reader)
       notes.push(...openapi.notes)
       problems.push(...openapi.problems)
-      if (openapi.problems.length > 0) continue
+      if (openapi.problems.length > 0 || openapi.isMissing) continue
       found.push({ ...staticTarget(name, fixed), ...own, ...openapi.member })
     }
     if (selector === undefined) continue
