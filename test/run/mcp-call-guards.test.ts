@@ -116,22 +116,29 @@ const running = useGateway(() => {
     name,
     static: { host: '127.0.0.1', port: server.port },
   })
-  const served = (name: string, targets: readonly Manifest[], promptGuard: object = guards) => [
+  const served = (
+    name: string,
+    targets: readonly Manifest[],
+    promptGuard: object = guards,
+    more: object = {},
+  ) => [
     mcpBackend(name, targets),
     routeByPath(name),
-    policy(name, `GatewayBackend/${name}`, { backend: { mcp: { promptGuard } } }),
+    policy(name, `GatewayBackend/${name}`, { backend: { mcp: { promptGuard, ...more } } }),
   ]
+  const calls = { recordArguments: true }
   return {
     manifests: [
       gateway(port),
       staticBackend('hook', hook.port),
-      ...served('legacy', [target('only', legacy)]),
+      ...served('legacy', [target('only', legacy)], guards, { calls }),
       ...served('modern', [target('only', modern)]),
       ...served('both', [target('a', plain), target('b', modern)]),
       ...served('hooked', [target('only', plain)], {
         request: [{ webhook: { backendRef: toBackend('hook') } }],
         response: [{ webhook: { backendRef: toBackend('hook') } }],
       }),
+      ...served('unmasked', [target('only', legacy)], { response: guards.response }, { calls }),
     ],
     args: ['--record', 'all', '--record-dir', folder],
   }
@@ -298,8 +305,28 @@ it('counts what guards have decided by policy and rule', async () => {
   expect(text).not.toContain(ssn)
 })
 
+it('[MCPCallLimits.recordArguments] records arguments with the masks of all guards, and none without a mask', async () => {
+  const { message } = await running.condition('GatewayPolicy', 'unmasked', 'Accepted', 'True')
+  expect(message).toContain('calls.recordArguments: promptGuard.request has no regex guard')
+  const client = await connectClient(port, '/unmasked')
+  await client.callTool({ name: 'echo', arguments: { text: 'never recorded' } })
+  await client.close()
+  const other = await connectClient(port, '/legacy')
+  await other.callTool({ name: 'echo', arguments: { text: 'y'.repeat(5_000) } })
+  await other.close()
+})
+
 it('records what guards have found, without the text', async () => {
   await running.stop()
+  const recorded = [...recordsIn(folder).values()].flatMap(
+    ({ details }) => details['gen_ai.tool.call.arguments'] ?? [],
+  )
+  expect(recorded).toContain(
+    '{"text":"ok","deep":{"list":[{"<EMAIL_ADDRESS>":"x <EMAIL_ADDRESS>"}],"exact":1.5,"no":null}}',
+  )
+  expect(recorded).toContain(`{"text":"${'y'.repeat(4_087)}…`)
+  expect(recorded.join()).not.toMatch(/forbidden|example\.com/)
+  expect(JSON.stringify([...recordsIn(folder).values()])).not.toContain('never recorded')
   const all = [...recordsIn(folder).values()]
   const refused = all.filter(({ details }) => details['sluice.mcp.refused.by'] === 'guard')
   expect(refused.length).toBeGreaterThanOrEqual(5)

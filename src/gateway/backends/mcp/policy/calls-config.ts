@@ -59,6 +59,8 @@ export const shape = record({
   timeoutMs: optional(count),
   repeats: optional(repeats),
   breaker: optional(breaker),
+  /** Whether records have the arguments of tools, masked. Not set without a guard that masks. */
+  recordsArguments: optional(flag),
   approval: optional(approval),
 })
 export type CallsConfig = Infer<typeof shape>

@@ -83,9 +83,17 @@ export const callLimits = object(
       repeats,
       'Limits calls with the same tool and arguments in a session or, without a session, with the same credentials and headers.',
     ),
+    recordArguments: optional(boolean(), {
+      doc: 'Whether records, access log and spans have the arguments of tools (`gen_ai.tool.call.arguments`), masked by the regex guards of `promptGuard.request` whatever their action. Without such a guard, arguments are not recorded.',
+      default: false,
+    }),
     circuitBreaker: optional(circuitBreaker, 'Stops calls of a target for a time after failures.'),
   },
-  { rules: [atLeastOneOf('maxResultSize', 'timeout', 'repeats', 'circuitBreaker')] },
+  {
+    rules: [
+      atLeastOneOf('maxResultSize', 'timeout', 'repeats', 'circuitBreaker', 'recordArguments'),
+    ],
+  },
 )
 
 export const approval = object(

@@ -44,8 +44,10 @@ export function compileCalls(spec: CallsSpec, references: References): CompiledC
   const limits = rateLimit && compileRateLimit(rateLimit, references, problems)
   const approved = approval && compileApproval(approval, references, problems)
   const processors = guardrails && compileGuardrails(guardrails, references, problems)
+  const compiled = guards.compileAll(promptGuard ?? {})
   const config: CallsConfig = {
-    ...guards.compileAll(promptGuard ?? {}),
+    ...compiled,
+    ...(calls?.recordArguments === true && recording(compiled, problems)),
     ...(processors && { processors }),
     ...(toolGuard && { toolGuard: compileToolGuard(toolGuard, problems) }),
     ...(limits && { limits }),
@@ -55,6 +57,17 @@ export function compileCalls(spec: CallsSpec, references: References): CompiledC
   const all = [...problems, ...guards.problems]
   const isWhole = all.every(({ partial }) => partial === true)
   return { config: isWhole ? config : undefined, problems: all, secrets: guards.secrets }
+}
+
+/** Arguments may have anything in them, so they are recorded only if something masks them. */
+function recording(
+  { requestGuards }: Pick<CallsConfig, 'requestGuards'>,
+  problems: PolicyProblem[],
+): Pick<CallsConfig, 'recordsArguments'> {
+  if (requestGuards.some(({ type }) => type === 'regex')) return { recordsArguments: true }
+  const message = 'promptGuard.request has no regex guard that masks arguments: none are recorded'
+  problems.push({ path: 'calls.recordArguments', message, partial: true })
+  return {}
 }
 
 function limitsOf(calls: CallsSpec['calls']) {

@@ -33,12 +33,13 @@ export async function processItem(
   }
   const node = member(params, 'arguments')
   const changed = node && jsonValue(text, node)
-  const version = exchange.details?.version
+  const before = exchange.details
   // Rules may depend on arguments.
   if (!exchange.mayUse(entry, method, item, changed)) {
     return unknownItem(request, item.type, called)
   }
-  exchange.noteVersion(version)
+  exchange.noteVersion(before?.version)
+  exchange.noteArguments(before?.args)
   return { request: named(located, processed, called), args: changed }
 }
 

@@ -20,6 +20,7 @@ import { argumentTexts, withTexts } from './guarded-texts.ts'
 import { cutResult } from './large-results.ts'
 import type { LocatedItem } from './located-item.ts'
 import { processItem } from './processed-item.ts'
+import { recordedArguments } from './recorded-arguments.ts'
 import { repeatedArguments } from './repeated-arguments.ts'
 import { runGuards } from './run-guards.ts'
 import { type ProcessorChain, processResponse } from './run-processors.ts'
@@ -54,6 +55,7 @@ export class ProtectedCall {
       if (!('kind' in guarded)) return guarded
       return this.#finish(guarded, await this.#parts.send(guarded, 0))
     }
+    this.#recordArguments()
     const state = this.#approval?.stateOf(request)
     // A call that returns with an approval was counted before.
     const limited = state?.phase === 'asked' ? undefined : await this.#limit(request)
@@ -62,6 +64,12 @@ export class ProtectedCall {
     if (!('kind' in guarded)) return guarded
     const outcome = await this.#approval?.ask(guarded, state)
     return outcome === undefined ? this.#callTool(guarded) : this.#afterApproval(guarded, outcome)
+  }
+
+  #recordArguments(): void {
+    const { policy, located } = this.#parts
+    if (policy.config.recordsArguments !== true) return
+    this.#exchange.noteArguments(recordedArguments(policy.requestGuards, located.args))
   }
 
   get #approval(): Approval | undefined {

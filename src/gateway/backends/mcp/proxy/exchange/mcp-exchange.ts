@@ -281,6 +281,12 @@ export class McpExchange {
     this.#setDetails({ ...this.#details, version })
   }
 
+  /** Adds masked arguments to the log entry. */
+  noteArguments(args: string | undefined): void {
+    if (args === undefined || this.#details === undefined) return
+    this.#setDetails({ ...this.#details, args })
+  }
+
   /** Adds the feature that refused the message, or withheld a part of the response, to the log entry. */
   noteRefusedBy(refusedBy: RefusedBy): void {
     if (this.#details !== undefined) this.#setDetails({ ...this.#details, refusedBy })

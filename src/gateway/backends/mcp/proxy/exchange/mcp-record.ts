@@ -45,6 +45,8 @@ export interface McpDetails {
   readonly errorCode?: number
   /** Undefined if the gateway has refused nothing. */
   readonly refusedBy?: RefusedBy
+  /** Arguments of a tool, masked. Undefined unless they are recorded. */
+  readonly args?: string
   /** Whether the tool has failed by its result. */
   readonly isToolError?: boolean
 }
@@ -96,6 +98,7 @@ const fields: readonly (readonly [name: string, read: Read])[] = [
   ['mcp.resource.uri', itemOf('resource')],
   ['gen_ai.tool.name', itemOf('tool')],
   ['gen_ai.prompt.name', itemOf('prompt')],
+  ['gen_ai.tool.call.arguments', ({ args }) => args],
   ['sluice.mcp.item.digest', ({ version }) => version],
   ['sluice.mcp.refused.by', ({ refusedBy }) => refusedBy],
   ['sluice.mcp.tool.failed', ({ isToolError }) => (isToolError === true ? 'true' : undefined)],
