@@ -5,7 +5,7 @@ import { useFixture, useGateway, useListening } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
 import { configMap } from '../support/manifests.ts'
 import { connectClient, mcpManifests } from '../support/mcp-client.ts'
-import { publicApis } from '../support/public-apis.ts'
+import { type PublicApi, publicApis } from '../support/public-apis.ts'
 
 const received: object[] = []
 const api = useListening(
@@ -25,6 +25,41 @@ const api = useListening(
     })
   }),
 )
+/** Pages of lists, by the last part of the path; what a page has for the place where the next one begins. */
+const pages: Readonly<Record<string, (at: number) => object>> = {
+  cursor: (at) => ({ items: [at], next_cursor: at < 3 ? at + 1 : null }),
+  declared: (at) => ({ items: [at], more: [{ from: at + 1 }] }),
+  url: (at) => ({ results: [at], next: `http://169.254.169.254/url?page=${at + 1}&admin=1` }),
+  broken: (at) => (at === 1 ? { items: [at], next_cursor: 2 } : { error: 'no list' }),
+  loop: (at) => ({ items: [at], next_cursor: 1 }),
+  large: (at) => ({ items: ['x'.repeat(400)], next_cursor: at + 1 }),
+}
+const asked: string[] = []
+const lists = useListening(
+  createServer(({ url = '' }, response) => {
+    const { pathname, searchParams } = new URL(url, 'http://api')
+    const name = pathname.slice(1)
+    asked.push(url)
+    const at = Number(searchParams.get(name === 'url' ? 'page' : 'cursor') ?? 1)
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(JSON.stringify(pages[name]?.(at)))
+  }),
+)
+const cursor = { name: 'cursor', in: 'query', schema: {} }
+const paged = {
+  openapi: '3.1.0',
+  info: { title: 'Lists', version: '1' },
+  paths: Object.fromEntries(
+    Object.keys(pages).map((name) => {
+      const links = {
+        Next: { operationId: name, parameters: { cursor: '$response.body#/more/0/from' } },
+      }
+      const parameters = [cursor, { name: 'page', in: 'query', schema: {} }]
+      const responses = { 200: { description: 'ok', ...(name === 'declared' && { links }) } }
+      return [`/${name}`, { get: { operationId: name, parameters, responses } }]
+    }),
+  ),
+}
 const port = await freePort()
 useGateway(() => ({
   manifests: {
@@ -33,6 +68,18 @@ useGateway(() => ({
     'all.yaml': mcpManifests(
       port,
       {
+        paged: {
+          targets: [
+            {
+              name: 'paged',
+              static: {
+                host: '127.0.0.1',
+                port: lists.port,
+                openapi: { configMap: { name: 'paged' }, maxPages: 3, maxResultSize: 1_024 },
+              },
+            },
+          ],
+        },
         apis: {
           targets: Object.entries(publicApis).map(([name, { references = {} }]) => ({
             name,
@@ -52,7 +99,8 @@ useGateway(() => ({
           })),
         },
       },
-      Object.entries(publicApis).map(([name, { document, references = {} }]) => {
+      Object.entries({ ...publicApis, paged: { document: paged } }).map(([name, one]) => {
+        const { document, references = {} }: Pick<PublicApi, 'document' | 'references'> = one
         const all = { 'openapi.yaml': document, ...references }
         const data = Object.entries(all).map(([key, one]) => [key, JSON.stringify(one)])
         return configMap(
@@ -86,5 +134,47 @@ describe('APIs in the manner of public ones [OpenAPITarget.references]', () => {
       content: unknown[]
     }
     expect(other.content).toHaveLength(1)
+  })
+})
+
+describe('pages [OpenAPITarget.maxPages]', () => {
+  const client = useFixture(() => connectClient(port, '/paged'))
+  const result = async (name: string, args: Record<string, unknown> = {}) => {
+    asked.length = 0
+    const { content, structuredContent } = await client.callTool({ name, arguments: args })
+    const [, hint] = content as { text: string }[]
+    return { structured: structuredContent, hint: hint?.text, requests: [...asked] }
+  }
+  const hint = (count: number, next: object) =>
+    expect.stringMatching(
+      new RegExp(`^\\[These are ${count} pages .*in query: ${JSON.stringify(next)}\\]$`),
+    )
+
+  it('are joined up to the end of the list, the number of pages and the size of the result', async () => {
+    expect(await result('cursor')).toEqual({
+      structured: { items: [1, 2, 3], next_cursor: null },
+      hint: undefined,
+      requests: ['/cursor', '/cursor?cursor=2', '/cursor?cursor=3'],
+    })
+    expect(await result('declared', { query: { cursor: 4 } })).toMatchObject({
+      structured: { items: [4, 5, 6] },
+      hint: hint(3, { cursor: 7 }),
+    })
+    expect(await result('url')).toMatchObject({
+      structured: { results: [1, 2, 3] },
+      hint: hint(3, { page: '4' }),
+      requests: ['/url', '/url?page=2', '/url?page=3'],
+    })
+    expect(await result('large')).toMatchObject({ hint: hint(2, { cursor: 3 }) })
+  })
+
+  it('end if the API repeats a page, or answers with something else, which the model can ask for', async () => {
+    const looped = await result('loop', { query: { cursor: 9 } })
+    expect(looped).toMatchObject({ structured: { items: [9, 1] }, hint: undefined })
+    expect(looped.requests).toHaveLength(2)
+    expect(await result('broken')).toMatchObject({
+      structured: { items: [1] },
+      hint: '[There are more results. For the next page, call this tool again with the same arguments, but these in query: {"cursor":2}]',
+    })
   })
 })

@@ -12,7 +12,7 @@ interface ApiCall {
   readonly body?: string
 }
 
-interface PublicApi {
+export interface PublicApi {
   readonly document: object
   /** Documents that it refers to. */
   readonly references?: Readonly<Record<string, object>>

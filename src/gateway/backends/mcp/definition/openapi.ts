@@ -118,13 +118,14 @@ function check(
   documents: Pick<OpenApiSource, 'document' | 'references'>,
   place: string,
 ): ReadOpenApi {
-  const { maxResultSize, outputSchemas, include, exclude, tools: renamed } = openapi
+  const { maxResultSize, maxPages, outputSchemas, include, exclude, tools: renamed } = openapi
   const source: OpenApiSource = {
     ...documents,
     ...(include && { include }),
     ...(exclude && { exclude }),
     ...(renamed && { tools: renamed }),
     ...(maxResultSize !== undefined && { maxResultBytes: maxResultSize }),
+    ...(maxPages !== undefined && { maxPages }),
     ...(outputSchemas === true && { hasOutputSchemas: true }),
   }
   const json = JSON.stringify(source)

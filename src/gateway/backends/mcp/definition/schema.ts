@@ -107,6 +107,10 @@ const openApi = object(
       doc: 'Bytes of a response that become the result; the rest is cut, and the result says so.',
       default: 262_144,
     }),
+    maxPages: optional(integer({ min: 1, max: 100 }), {
+      doc: 'Pages of a result that the gateway joins.',
+      default: 1,
+    }),
     outputSchemas: optional(boolean(), {
       doc: 'Whether tools have output schemas. Clients refuse results that do not match them.',
       default: false,

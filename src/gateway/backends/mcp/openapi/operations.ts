@@ -1,6 +1,7 @@
 /** Makes MCP tools of the operations of an OpenAPI document. */
 import { hexDigest } from '../../../../ground/base/digest.ts'
 import { type BodyPlan, bodyFormatOf, type MemberPlan } from './body.ts'
+import { declaredPages } from './declared-pages.ts'
 import {
   DocumentProblem,
   type Fields,
@@ -24,6 +25,8 @@ export interface OperationPlan {
   /** Names of required parameters, such as `query.id`. */
   readonly required: readonly string[]
   readonly body?: BodyPlan
+  /** Where bodies of responses have arguments of the next page: JSON pointers by the names of query parameters. */
+  readonly nextPage?: Readonly<Record<string, string>>
 }
 
 export interface OpenApiTool {
@@ -234,6 +237,7 @@ function inputOf(
   const parameters = all.map((one) => parameterPlan(one))
   checkTemplate(path, parameters)
   checkQuery(parameters)
+  const nextPage = declaredPages(document, operation)
   return {
     schema: {
       type: 'object',
@@ -247,6 +251,7 @@ function inputOf(
       parameters,
       required: all.filter(isRequired).map((one) => `${one.in}.${one.name}`),
       ...(body && { body: body.plan }),
+      ...(nextPage && { nextPage }),
     },
   }
 }

@@ -5,6 +5,7 @@ import { type McpTargetEntry, TargetMemory } from './targets.ts'
 
 interface ApiTools extends CompiledDocument {
   readonly maxResultBytes: number
+  readonly maxPages: number
 }
 
 const defaultResultBytes = 262_144
@@ -18,8 +19,8 @@ export function apiToolsOf(entry: McpTargetEntry): ApiTools | undefined {
   const kept = memory.of(entry)
   if (kept.tools === undefined) {
     const source = JSON.parse(openapi) as OpenApiSource
-    const { maxResultBytes = defaultResultBytes } = source
-    kept.tools = { ...compileDocument(source, name), maxResultBytes }
+    const { maxResultBytes = defaultResultBytes, maxPages = 1 } = source
+    kept.tools = { ...compileDocument(source, name), maxResultBytes, maxPages }
   }
   return kept.tools
 }

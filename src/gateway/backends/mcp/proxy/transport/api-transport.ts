@@ -1,5 +1,4 @@
 /** Serves tools of an OpenAPI document: the gateway is the MCP server, and calls become requests to the API. */
-import { randomBytes } from 'node:crypto'
 import type { CallListener } from '../../../../../engines/http/contracts/calls.ts'
 import type { GatewayError } from '../../../../../ground/errors/index.ts'
 import type { HeaderFields } from '../../../../../ground/exchange/exchange.ts'
@@ -10,10 +9,8 @@ import { jsonValue, member, textOf } from '../../json/node.ts'
 import { codes, errorText, resultText } from '../../json-rpc.ts'
 import { type McpRequest, readRequest } from '../../message.ts'
 import { metaKeys } from '../../meta-keys.ts'
-import type { OpenApiTool } from '../../openapi/operations.ts'
-import { nextPage, pageHint } from '../../openapi/pages.ts'
-import { type ApiRequest, requestOf } from '../../openapi/request.ts'
-import { failed, resultOf } from '../../openapi/result.ts'
+import type { ApiRequest } from '../../openapi/request.ts'
+import { failed } from '../../openapi/result.ts'
 import { ArgumentProblem } from '../../openapi/serialize.ts'
 import { acceptIdentity } from '../exchange/forwarded-headers.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
@@ -23,6 +20,7 @@ import { passResponse, type ResponseListener } from '../target/response-reader.t
 import { toFailure } from '../target/target-failure.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
 import { type Flow, idleFlow, type OutgoingMessage, type Transport } from '../target/transport.ts'
+import { type AnswerListener, PagedCall } from './paged-call.ts'
 import { prepareRequest, type ReadyRequest } from './target-request.ts'
 
 type ApiTools = NonNullable<ReturnType<typeof apiToolsOf>>
@@ -84,11 +82,18 @@ export class ApiTransport implements Transport {
     const finish = (result: object) => {
       passResponse(listener, resultText(id, JSON.stringify({ resultType: 'complete', ...result })))
     }
+    const args = member(params, 'arguments')
+    const { maxPages, maxResultBytes: maxBytes } = this.#tools
+    const call = new PagedCall({
+      tool,
+      maxPages,
+      maxBytes,
+      send: (asked, limit, answers) => this.#send(asked, limit, answers),
+      finish,
+      onFailure: (failure) => listener.onFailure(failure),
+    })
     try {
-      const args = member(params, 'arguments')
-      const value = args && jsonValue(text, args)
-      const asked = requestOf(tool.plan, value, () => randomBytes(16).toString('hex'))
-      return this.#send(asked, tool, finish, listener)
+      return call.begin(args && jsonValue(text, args))
     } catch (error) {
       if (!(error instanceof ArgumentProblem)) throw error
       finish(failed(`Invalid arguments: ${error.message}`))
@@ -96,12 +101,7 @@ export class ApiTransport implements Transport {
     }
   }
 
-  #send(
-    asked: ApiRequest,
-    tool: OpenApiTool,
-    finish: (result: object) => void,
-    listener: ResponseListener,
-  ): Flow | Promise<Flow> {
+  #send(asked: ApiRequest, maxBytes: number, listener: AnswerListener): Flow | Promise<Flow> {
     const { method, body } = asked
     const { target } = this.#entry
     const base = target.path === '' ? this.#tools.basePath : target.path.replace(/\/+$/, '')
@@ -113,10 +113,7 @@ export class ApiTransport implements Transport {
     if (this.traceparent !== undefined) headers.push(['traceparent', this.traceparent])
     if (body !== undefined) headers.push(['content-type', body.type])
     const isSafe = method === 'GET' || method === 'HEAD'
-    const call = new ApiCall(this.#tools.maxResultBytes, listener, (response) => {
-      const next = nextPage(tool.plan, response.link)
-      finish(resultOf({ ...response, pages: next && pageHint(next) }, tool.hasOutputSchema))
-    })
+    const call = new ApiCall(maxBytes, listener)
     const onEndpoint = ({ address }: UpstreamEndpoint) => {
       this.endpoint = address.label
       this.#exchange.context.attempt = new Attempt(address)
@@ -136,15 +133,10 @@ export class ApiTransport implements Transport {
   }
 }
 
-type OnResponse = (
-  response: Parameters<typeof resultOf>[0] & { readonly link: string | undefined },
-) => void
-
 /** One request to the API. Keeps no more of the response than the result may have. */
 class ApiCall extends LateFlow implements CallListener {
   readonly #maxBytes: number
-  readonly #listener: ResponseListener
-  readonly #onResponse: OnResponse
+  readonly #listener: AnswerListener
   readonly #pieces: Uint8Array[] = []
   #ready: ReadyRequest | undefined
   #startedAt = 0
@@ -155,11 +147,10 @@ class ApiCall extends LateFlow implements CallListener {
   #stated: number | undefined
   #link: string | undefined
 
-  constructor(maxBytes: number, listener: ResponseListener, onResponse: OnResponse) {
+  constructor(maxBytes: number, listener: AnswerListener) {
     super()
     this.#maxBytes = maxBytes
     this.#listener = listener
-    this.#onResponse = onResponse
   }
 
   begin(ready: ReadyRequest, { runtime }: McpExchange): this {
@@ -203,7 +194,8 @@ class ApiCall extends LateFlow implements CallListener {
 
   #finish(length: number): void {
     const bytes = Buffer.concat(this.#pieces)
-    this.#onResponse({ status: this.#status, type: this.#type, bytes, length, link: this.#link })
+    const [status, type, link] = [this.#status, this.#type, this.#link]
+    this.#listener.onAnswer({ status, type, bytes, length, link })
   }
 
   onFailure(error: GatewayError): void {
