@@ -65,6 +65,10 @@ export const DETECT_CARD: i32 = 1 // payment cards, with their check digit
 export const DETECT_PHONE: i32 = 2 // international and North American telephone numbers
 export const DETECT_EMAIL: i32 = 3 // email addresses
 export const DETECT_SIN: i32 = 4 // social insurance numbers of Canada, with their check digit
+export const DETECT_IBAN: i32 = 5 // international bank account numbers, with their check digits
+export const DETECT_IP: i32 = 6 // IP addresses of both versions
+export const DETECT_API_KEY: i32 = 7 // API keys and tokens with the prefix of their issuer, and JSON web tokens
+export const DETECT_PRIVATE_KEY: i32 = 8 // private keys in PEM, and of age
 
 // --- codes: rate buckets ----------------------------------------------------------------------------
 export const RATE_FULL: i32 = -301 // every cell of the key's group is in use: make a larger table

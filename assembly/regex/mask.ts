@@ -6,6 +6,7 @@
 // or died. If a match has accepted and is longer than that bound, its beginning is decided: its replacement
 // is written, and the rest is dropped until the match ends.
 import { DETECT_EMAIL, REGEX_TOO_MUCH_WORK } from '../abi'
+import { checkedEnd } from './check'
 import { DETECT_COUNT, detectIn, detectNumber, emailAround, emailStart, isLocal, LOCAL_LIMIT, numbersAt, ranOut } from './detect'
 import { UNBOUNDED } from './hold'
 import { afterCharacter, holdOf, readsAllowed } from './index'
@@ -44,13 +45,17 @@ function startOf(stream: usize, regex: usize, progress: usize, end: i32): i32 {
 function settle(stream: usize, index: i32, regex: usize, progress: usize): void {
   const window = <usize>load<u32>(stream, S_WINDOW)
   const length = load<i32>(stream, S_LENGTH)
-  const end = load<i32>(progress, M_LAST)
+  let end = load<i32>(progress, M_LAST)
   let start = load<i32>(progress, M_START)
   if (start >= 0) {
     extend(stream, index, start, end)
   } else {
     start = startOf(stream, regex, progress, end)
-    if (end > start) addFound(stream, start, end, index)
+    const member = memberOf(load<u32>(stream, S_SET), index)
+    const checked = checkedEnd(load<i32>(member, MEMBER_DETECT), window, length, start, end)
+    if (checked > start) addFound(stream, start, checked, index)
+// After a match that is not verified, the search continues behind its first byte.
+    end = checked > 0 ? checked : start + 1
   }
   const from = end > start ? end : afterCharacter(window, length, end)
   store<i32>(progress, from, M_FROM)

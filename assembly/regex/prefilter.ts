@@ -1,5 +1,6 @@
 // Vector loops that skip text in which no match can begin. They read whole vectors: up to 15 bytes after
 // the text are read (every block has this slack), but never returned as a result.
+import { nextOfBuiltin } from './builtin-filter'
 import { isLocal, isWord } from './detect'
 import { P_ANCHORED, P_CLASS_OF } from './program'
 import { beginClasses, nextClasses } from './step'
@@ -58,7 +59,7 @@ export function nextCandidates(text: usize, from: i32, length: i32, numbers: boo
 //
 // If each set has a single byte, as for most keys and names, the loop compares with that byte.
 //
-//   +0 upper halves, the same for all sets   +16 FILTER_*
+//   +0 upper halves, the same for all sets   +16 FILTER_*   +20 DETECT_* (FILTER_BUILTIN)
 //   +32 sets:  +0 lower halves (FILTER_LITERAL: the byte)   +16 all ones when bytes of 0x80 and up are in
 
 /** Bytes of the tables. */
@@ -67,6 +68,8 @@ const F_KIND: usize = 16
 const FILTER_FIRST: u32 = 1
 const FILTER_THREE: u32 = 2
 const FILTER_LITERAL: u32 = 3
+const FILTER_BUILTIN: u32 = 4
+const F_DETECT: usize = 20
 const F_SETS: usize = 32
 const SET_BYTES: usize = 32
 /** If a filter stops at more of the most frequent letters than this, it costs more than it saves. */
@@ -124,6 +127,12 @@ export function makeFilter(program: usize, tables: usize): bool {
   return count > 0 && least <= COMMON_LIMIT
 }
 
+/** Uses the filter of a builtin instead of the one that was made of its pattern. */
+export function useBuiltinFilter(tables: usize, detect: i32): void {
+  store<u32>(tables, FILTER_BUILTIN, F_KIND)
+  store<i32>(tables, detect, F_DETECT)
+}
+
 /** Returns all ones in the lanes whose byte is in the set at `set`. `upper` has the bits of the upper halves. */
 // @ts-ignore: decorator
 @inline
@@ -136,6 +145,7 @@ function inSet(set: usize, v: v128, upper: v128): v128 {
 /** Returns the first offset from `from` on at which a match can begin, including the last bytes, which are undecided. */
 export function nextFirst(tables: usize, text: usize, from: i32, length: i32): i32 {
   const kind = load<u32>(tables, F_KIND)
+  if (kind == FILTER_BUILTIN) return nextOfBuiltin(load<i32>(tables, F_DETECT), text, from, length)
   if (kind == FILTER_LITERAL) return nextLiteral(tables, text, from, length)
   if (kind == FILTER_THREE) return nextOfThree(tables, text, from, length)
   const bits = v128.load(tables)

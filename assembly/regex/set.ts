@@ -1,13 +1,14 @@
 // Mask sets: patterns and builtins in order of preference, each with the text that replaces its matches.
 //
 //   +0  reference count (its handle, and streams)   +4  members   +8  DETECT_* bits   +12 bound of held bytes, or -1
-//   +16 members, 16 bytes each:  regex record or 0 | DETECT_* | replacement address | its length
+//   +16 members, 16 bytes each:  regex record or 0 | DETECT_* or -1 | replacement address | its length
 import { blockAlloc, blockFree } from '../arena'
 import { ERROR_ARGUMENT, ERROR_MEMORY, REGEX_NO_SPANS } from '../abi'
+import { compileBuiltin } from './builtin-patterns'
 import { DETECT_COUNT, REACH } from './detect'
 import { dropHandle, HANDLE_SET, newHandle, recordOf } from './handles'
 import { UNBOUNDED } from './hold'
-import { holdOf, regexOf, releaseRegex, retainRegex } from './index'
+import { holdOf, regexFree, regexOf, releaseRegex, retainRegex } from './index'
 import { R_REVERSE } from './run'
 
 const SET_USERS: usize = 0
@@ -15,6 +16,8 @@ export const SET_MEMBERS: usize = 4
 export const SET_DETECTS: usize = 8
 export const SET_HOLD: usize = 12
 const SET_HEAD: usize = 16
+/** The DETECT_* of a pattern of the user. */
+const NO_DETECT: i32 = -1
 export const MEMBER_REGEX: usize = 0
 export const MEMBER_DETECT: usize = 4
 export const MEMBER_TEXT: usize = 8
@@ -71,11 +74,15 @@ function raiseHold(set: usize, bytes: i32): void {
 
 /** Adds a pattern, which the set keeps even if its handle is freed. */
 export function addPattern(handle: i32, regexHandle: i32, text: usize, length: i32): i32 {
+  return addRegex(handle, regexHandle, NO_DETECT, text, length)
+}
+
+function addRegex(handle: i32, regexHandle: i32, detect: i32, text: usize, length: i32): i32 {
   const set = setOf(handle)
   const regex = regexOf(regexHandle)
   if (set == 0 || regex == 0) return ERROR_ARGUMENT
   if (load<u32>(regex, R_REVERSE) == 0) return REGEX_NO_SPANS
-  const code = addMember(set, regex, 0, text, length)
+  const code = addMember(set, regex, detect, text, length)
   if (code < 0) return code
   retainRegex(regex)
 // One more byte shows that a match does not continue; three bytes may be an incomplete character.
@@ -87,7 +94,14 @@ export function addPattern(handle: i32, regexHandle: i32, text: usize, length: i
 /** Adds a builtin. */
 export function addDetector(handle: i32, detect: i32, text: usize, length: i32): i32 {
   const set = setOf(handle)
-  if (set == 0 || detect < 0 || detect >= DETECT_COUNT) return ERROR_ARGUMENT
+  if (set == 0 || detect < 0) return ERROR_ARGUMENT
+  if (detect >= DETECT_COUNT) {
+    const regex = compileBuiltin(detect)
+    if (regex < 0) return regex
+    const code = addRegex(handle, regex, detect, text, length)
+    regexFree(regex)
+    return code
+  }
   const code = addMember(set, 0, detect, text, length)
   if (code < 0) return code
   store<u32>(set, load<u32>(set, SET_DETECTS) | (1 << detect), SET_DETECTS)

@@ -16,6 +16,10 @@ const (
 	PhoneNumber                    // <PHONE_NUMBER>
 	SSN                            // <SSN>
 	CanadaSIN                      // <CA_SIN>
+	IBAN                           // <IBAN>
+	IPAddress                      // <IP_ADDRESS>
+	APIKey                         // <API_KEY>
+	PrivateKey                     // <PRIVATE_KEY>
 )
 
 var builtins = map[Builtin]struct {
@@ -27,6 +31,10 @@ var builtins = map[Builtin]struct {
 	PhoneNumber: {abi.DetectPhone, "<PHONE_NUMBER>"},
 	SSN:         {abi.DetectSsn, "<SSN>"},
 	CanadaSIN:   {abi.DetectSin, "<CA_SIN>"},
+	IBAN:        {abi.DetectIban, "<IBAN>"},
+	IPAddress:   {abi.DetectIp, "<IP_ADDRESS>"},
+	APIKey:      {abi.DetectApiKey, "<API_KEY>"},
+	PrivateKey:  {abi.DetectPrivateKey, "<PRIVATE_KEY>"},
 }
 
 // Rule replaces the matches of a pattern or of a builtin with a text.

@@ -1,5 +1,5 @@
 // Reads the configuration of the filter: JSON in the words of GatewayPolicy and GatewayBackend.
-import { DETECT_CARD, DETECT_EMAIL, DETECT_PHONE, DETECT_SIN, DETECT_SSN, REGEX_CASE_INSENSITIVE, REGEX_MATCH_ONLY } from '../../abi'
+import { DETECT_API_KEY, DETECT_CARD, DETECT_EMAIL, DETECT_IBAN, DETECT_IP, DETECT_PHONE, DETECT_PRIVATE_KEY, DETECT_SIN, DETECT_SSN, REGEX_CASE_INSENSITIVE, REGEX_MATCH_ONLY } from '../../abi'
 import { addDetector, addPattern, freeSet, newSet } from '../../regex/set'
 import { regexCompile, regexFree } from '../../regex/index'
 import { append, appendAscii, appendByte, appendNumber, Bytes, clear, clearFailure, failure, newBytes, newRecord } from '../../texts/bytes'
@@ -276,6 +276,10 @@ function readBuiltin(item: i32): i32 {
   if (isText(item, 'PhoneNumber')) return builtin(DETECT_PHONE, '<PHONE_NUMBER>')
   if (isText(item, 'Email')) return builtin(DETECT_EMAIL, '<EMAIL_ADDRESS>')
   if (isText(item, 'CaSin')) return builtin(DETECT_SIN, '<CA_SIN>')
+  if (isText(item, 'Iban')) return builtin(DETECT_IBAN, '<IBAN>')
+  if (isText(item, 'IpAddress')) return builtin(DETECT_IP, '<IP_ADDRESS>')
+  if (isText(item, 'ApiKey')) return builtin(DETECT_API_KEY, '<API_KEY>')
+  if (isText(item, 'PrivateKey')) return builtin(DETECT_PRIVATE_KEY, '<PRIVATE_KEY>')
   refuse(item, 'unknown builtin')
   return -1
 }

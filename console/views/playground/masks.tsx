@@ -11,6 +11,10 @@ const builtins: readonly { readonly name: Builtin; readonly replacement: string 
   { name: 'PhoneNumber', replacement: '<PHONE_NUMBER>' },
   { name: 'Email', replacement: '<EMAIL_ADDRESS>' },
   { name: 'CaSin', replacement: '<CA_SIN>' },
+  { name: 'Iban', replacement: '<IBAN>' },
+  { name: 'IpAddress', replacement: '<IP_ADDRESS>' },
+  { name: 'ApiKey', replacement: '<API_KEY>' },
+  { name: 'PrivateKey', replacement: '<PRIVATE_KEY>' },
 ]
 
 const sample = `Hi, this is Ada. Please move my order to the new address.

@@ -11,7 +11,16 @@ import { freeLater } from './free-later.ts'
 import { PatternError } from './patterns.ts'
 
 /** Name of a detector of the core. */
-export type BuiltinName = 'Ssn' | 'CreditCard' | 'PhoneNumber' | 'Email' | 'CaSin'
+export type BuiltinName =
+  | 'Ssn'
+  | 'CreditCard'
+  | 'PhoneNumber'
+  | 'Email'
+  | 'CaSin'
+  | 'Iban'
+  | 'IpAddress'
+  | 'ApiKey'
+  | 'PrivateKey'
 
 /** Replaces the matches of a pattern, with `<masked>` if there is no replacement. */
 export interface PatternRule {
@@ -36,6 +45,10 @@ export const Builtin: { readonly [Name in BuiltinName]: BuiltinRule } = {
   PhoneNumber: { builtin: 'PhoneNumber' },
   Email: { builtin: 'Email' },
   CaSin: { builtin: 'CaSin' },
+  Iban: { builtin: 'Iban' },
+  IpAddress: { builtin: 'IpAddress' },
+  ApiKey: { builtin: 'ApiKey' },
+  PrivateKey: { builtin: 'PrivateKey' },
 }
 
 /** @throws TypeError that names the rule, if it is none. Callers in JavaScript have no types. */

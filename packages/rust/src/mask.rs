@@ -17,6 +17,10 @@ pub enum Builtin {
     PhoneNumber,
     Ssn,
     CanadaSin,
+    Iban,
+    IpAddress,
+    ApiKey,
+    PrivateKey,
 }
 
 impl Builtin {
@@ -28,6 +32,10 @@ impl Builtin {
             Builtin::PhoneNumber => (abi::DETECT_PHONE, "<PHONE_NUMBER>"),
             Builtin::Ssn => (abi::DETECT_SSN, "<SSN>"),
             Builtin::CanadaSin => (abi::DETECT_SIN, "<CA_SIN>"),
+            Builtin::Iban => (abi::DETECT_IBAN, "<IBAN>"),
+            Builtin::IpAddress => (abi::DETECT_IP, "<IP_ADDRESS>"),
+            Builtin::ApiKey => (abi::DETECT_API_KEY, "<API_KEY>"),
+            Builtin::PrivateKey => (abi::DETECT_PRIVATE_KEY, "<PRIVATE_KEY>"),
         }
     }
 }

@@ -83,6 +83,14 @@ export const DETECT_PHONE = 2
 export const DETECT_EMAIL = 3
 /** social insurance numbers of Canada, with their check digit */
 export const DETECT_SIN = 4
+/** international bank account numbers, with their check digits */
+export const DETECT_IBAN = 5
+/** IP addresses of both versions */
+export const DETECT_IP = 6
+/** API keys and tokens with the prefix of their issuer, and JSON web tokens */
+export const DETECT_API_KEY = 7
+/** private keys in PEM, and of age */
+export const DETECT_PRIVATE_KEY = 8
 /** every cell of the key's group is in use: make a larger table */
 export const RATE_FULL = -301
 /** another thread holds the key's group or has just grown the memory; call again */

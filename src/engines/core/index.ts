@@ -65,6 +65,7 @@ export {
 export { patternMemoryBytes } from './regex-host.ts'
 export {
   type Builtin,
+  builtinNames,
   builtinReplacements,
   compileMask,
   type Mask,

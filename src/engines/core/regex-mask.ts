@@ -1,4 +1,14 @@
-import { DETECT_CARD, DETECT_EMAIL, DETECT_PHONE, DETECT_SIN, DETECT_SSN } from './abi.ts'
+import {
+  DETECT_API_KEY,
+  DETECT_CARD,
+  DETECT_EMAIL,
+  DETECT_IBAN,
+  DETECT_IP,
+  DETECT_PHONE,
+  DETECT_PRIVATE_KEY,
+  DETECT_SIN,
+  DETECT_SSN,
+} from './abi.ts'
 import { CoreError } from './errors.ts'
 import { flagsOf, type RegexOptions } from './regex.ts'
 import { currentHost, type RegexHost } from './regex-host.ts'
@@ -11,10 +21,17 @@ const builtins = {
   PhoneNumber: DETECT_PHONE,
   Email: DETECT_EMAIL,
   CaSin: DETECT_SIN,
+  Iban: DETECT_IBAN,
+  IpAddress: DETECT_IP,
+  ApiKey: DETECT_API_KEY,
+  PrivateKey: DETECT_PRIVATE_KEY,
 } as const
 
 /** Built-in detectors of the core; docs/regex.md says what each matches. */
 export type Builtin = keyof typeof builtins
+
+/** Names of the detectors. */
+export const builtinNames = Object.keys(builtins) as readonly Builtin[]
 
 /** Replacements for matches of builtins unless a rule has another one. */
 export const builtinReplacements: Readonly<Record<Builtin, string>> = {
@@ -23,6 +40,10 @@ export const builtinReplacements: Readonly<Record<Builtin, string>> = {
   PhoneNumber: '<PHONE_NUMBER>',
   Email: '<EMAIL_ADDRESS>',
   CaSin: '<CA_SIN>',
+  Iban: '<IBAN>',
+  IpAddress: '<IP_ADDRESS>',
+  ApiKey: '<API_KEY>',
+  PrivateKey: '<PRIVATE_KEY>',
 }
 
 /** The replacement for matches of patterns unless a rule has another one. */

@@ -48,6 +48,10 @@ const (
 	DetectPhone              = 2
 	DetectEmail              = 3
 	DetectSin                = 4
+	DetectIban               = 5
+	DetectIp                 = 6
+	DetectApiKey             = 7
+	DetectPrivateKey         = 8
 	RateFull                 = -301
 	RateBusy                 = -302
 	RateGone                 = -303

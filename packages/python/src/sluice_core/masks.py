@@ -99,6 +99,10 @@ class Builtin(Enum):
     PHONE_NUMBER = ("DETECT_PHONE", "<PHONE_NUMBER>")
     SSN = ("DETECT_SSN", "<SSN>")
     CA_SIN = ("DETECT_SIN", "<CA_SIN>")
+    IBAN = ("DETECT_IBAN", "<IBAN>")
+    IP_ADDRESS = ("DETECT_IP", "<IP_ADDRESS>")
+    API_KEY = ("DETECT_API_KEY", "<API_KEY>")
+    PRIVATE_KEY = ("DETECT_PRIVATE_KEY", "<PRIVATE_KEY>")
 
 
 @dataclass(frozen=True)

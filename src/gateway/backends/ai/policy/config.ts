@@ -1,3 +1,4 @@
+import { builtinNames } from '../../../../engines/core/index.ts'
 import type { CachingPolicy } from '../../../../engines/messages/formats/converse/caching.ts'
 import { routeTypes } from '../../../../engines/messages/formats/index.ts'
 import type { Aliases, FieldValue } from '../../../../engines/messages/request/body.ts'
@@ -84,7 +85,7 @@ const regex = record({
   type: choice('regex'),
   ...settings,
   matches: list(text),
-  builtins: list(choice('Ssn', 'CreditCard', 'PhoneNumber', 'Email', 'CaSin')),
+  builtins: list(choice(...builtinNames)),
   action: choice('Mask', 'Reject'),
 })
 type RegexConfig = Infer<typeof regex>
