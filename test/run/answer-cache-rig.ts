@@ -4,6 +4,7 @@ import { useFixture, useGateway } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
 import {
   aiBackend,
+  budget,
   gateway,
   policy,
   routeByPath,
@@ -74,6 +75,14 @@ export const manifests = (masked: string) => [
   ...stored('limited', 'a'),
   policy('limited', 'HTTPRoute/limited', {
     traffic: { rateLimit: { local: [{ tokens: 20, unit: 'Hours' }] } },
+  }),
+  ...stored('retried', 'a'),
+  policy('retried', 'HTTPRoute/retried', {
+    traffic: { retry: { codes: [500], attempts: 1, backoff: '1ms' } },
+  }),
+  budget('retried', 'HTTPRoute/retried', {
+    limit: { unit: 'Tokens', amount: '300' },
+    window: { unit: 'Month' },
   }),
 ]
 

@@ -230,6 +230,23 @@ describe('hits of the cache of answers', () => {
     expect(text).toMatch(/sluice_model_cache_saved_usd_total\{.*route="default\/limited"/)
   })
 
+  it('free what an earlier attempt has reserved in a budget', async () => {
+    const ask = newAsk({ max_tokens: 100 })
+    const held = Promise.withResolvers<void>()
+    a.next.push((_call, response) => {
+      void held.promise.then(() => json(response, 500, { error: { message: 'broken' } }))
+    })
+    const retried = post('retried', ask)
+    await waitFor('the first attempt', () => a.calls[0])
+    // Another request stores the answer before the first attempt fails; it uses 18 tokens.
+    await post('retried', ask, { 'cache-control': 'no-cache' })
+    await hit('retried', ask)
+    held.resolve()
+    expect((await retried).cache).toBe('hit')
+    // The budget has 300 tokens: this fits only if nothing else was charged.
+    expect((await post('retried', newAsk({ max_tokens: 220 }))).status).toBe(200)
+  })
+
   it('are judged by services again, and are not served after a guard has changed', async () => {
     for (const more of [{}, { stream: true }]) {
       const ask = newAsk(more)

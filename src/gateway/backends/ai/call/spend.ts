@@ -85,6 +85,8 @@ export const usualOutput = (model: string, limit: number | undefined): number =>
 /** Tells budgets what a finished request has used. Requests that the gateway does not read have no usage. */
 export function noteSpend(call: ModelCall, usage: Usage | undefined): void {
   const budgets = budgetsOf(call.context.exchange)
+  // A stored answer costs nothing, even if an earlier attempt has reserved something.
+  if (call.answer?.hit !== undefined) budgets?.used(undefined)
   if (budgets === undefined || call.outgoing === undefined) return
   if (usage !== undefined && call.request !== undefined)
     learnOutput(call.request.model, usage.output)
