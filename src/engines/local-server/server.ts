@@ -1,9 +1,7 @@
 /** A small HTTP server for operators: readiness, stats, admin requests and the console. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { hostAndPort, listenHosts } from '../../ground/base/listen-hosts.ts'
 import { createServer } from '../../ground/base/node-http.ts'
-import { cannotListen } from '../../ground/errors/listening.ts'
+import { bindServers } from './bind.ts'
 
 /** Answers one request. If it throws, the response is 500 without details. */
 export type Respond = (
@@ -28,13 +26,6 @@ export function sendText(
   type = 'text/plain; charset=utf-8',
 ): void {
   response.writeHead(status, { 'content-type': type }).end(body)
-}
-
-/** Splits `host:port`, `[v6]:port` or `:port`. The host is without brackets. */
-function splitAddress(address: string): { host: string; port: number } {
-  const colon = address.lastIndexOf(':')
-  const host = address.slice(0, colon).replace(/^\[|\]$/g, '')
-  return { host, port: Number(address.slice(colon + 1)) }
 }
 
 async function route(routes: Routes, request: IncomingMessage, response: ServerResponse) {
@@ -65,9 +56,8 @@ export function serve(
 }
 
 /**
- * Answers requests on an address. Returns undefined if the address is `off`. `:port` means all addresses of
- * both families, and `localhost:port` the loopback addresses of both. Rejects with `port_in_use` or
- * `address_unusable` if the address cannot be bound. `name` is the name of the server in errors.
+ * Answers requests on an address, which is bound as by `bindServers`. Returns undefined if the address is `off`.
+ * `name` is the name of the server in errors.
  */
 export async function listen(
   name: string,
@@ -75,40 +65,20 @@ export async function listen(
   handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
 ): Promise<SmallServer | undefined> {
   if (address === 'off') return undefined
-  const { host, port } = splitAddress(address)
-  const servers: Server[] = []
-  try {
-    for (const one of await listenHosts(host)) {
-      const server = createServer((request, response) => {
-        handle(request, response).catch(() => {
-          if (response.headersSent) response.destroy()
-          else sendText(response, 500, 'internal error\n')
-        })
+  const create = () =>
+    createServer((request, response) => {
+      handle(request, response).catch(() => {
+        if (response.headersSent) response.destroy()
+        else sendText(response, 500, 'internal error\n')
       })
-      // A free port is chosen for the first address; the others get the same one.
-      await bind(server, one, servers.length === 0 ? port : boundTo(servers).port)
-      servers.push(server)
-    }
-  } catch (error) {
-    for (const server of servers) server.close()
-    throw cannotListen(name, address, error)
-  }
-  const bound = boundTo(servers)
+    })
+  const { address: bound, servers } = await bindServers(name, address, create)
   return {
-    address: hostAndPort(bound.address, bound.port),
+    address: bound,
     close: async () => {
       await Promise.all(servers.map(closeServer))
     },
   }
-}
-
-const boundTo = ([first]: readonly Server[]): AddressInfo => first?.address() as AddressInfo
-
-function bind(server: Server, host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen({ host, port }, () => resolve())
-  })
 }
 
 function closeServer(server: Server): Promise<void> {

@@ -112,15 +112,25 @@ export class ServerPool {
     if (this.instances.size >= most) {
       throw new PoolRefusal(`already has ${most} processes, the limit of the target`)
     }
-    const { isolation, user, version } = this.#parts
-    const instance = new Instance({
-      ...{ isolation, user, version, isPrivate },
-      server: this.server,
-      log: this.#log,
-      onEnd: (ended, reason) => this.#ended(ended, reason),
-    })
+    const instance = this.#launch(isPrivate)
     this.instances.add(instance)
     return instance
+  }
+
+  #launch(isPrivate: boolean): Instance {
+    const { isolation, user, version } = this.#parts
+    try {
+      return new Instance({
+        ...{ isolation, user, version, isPrivate },
+        server: this.server,
+        log: this.#log,
+        onEnd: (ended, reason) => this.#ended(ended, reason),
+      })
+    } catch (error) {
+      // For example, no space for its folder.
+      const why = error instanceof Error ? error.message : String(error)
+      throw new PoolRefusal(`cannot be started: ${why}`)
+    }
   }
 
   #ended(instance: Instance, reason: string | undefined): void {

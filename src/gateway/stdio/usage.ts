@@ -15,18 +15,30 @@ interface ProcessStat {
 
 const pageBytes = 4_096
 
-/** Returns what the processes of each session use, by the process id of its leader. */
-export function usageBySession(): ReadonlyMap<number, Usage> {
-  const found = new Map<number, Usage>()
-  const stats = readAll()
-  const byPid = new Map(stats.map((one) => [one.pid, one]))
-  for (const { bytes, ...one } of stats) {
-    for (const leader of leadersOf(one, byPid)) {
-      const { bytes: before, processes } = found.get(leader) ?? { bytes: 0, processes: 0 }
-      found.set(leader, { bytes: before + bytes, processes: processes + 1 })
+/** After this number of times all processes are read again, because ids are used again. */
+const readsPerScan = 10
+
+/** Reads the usage of servers. Of other processes, of which there may be thousands, it remembers that they are others. */
+export class UsageReader {
+  #others = new Set<string>()
+  #reads = 0
+
+  /** Returns what the processes of each server use, by the process id of the server, which leads a session. */
+  read(servers: ReadonlySet<number>): ReadonlyMap<number, Usage> {
+    if (this.#reads++ % readsPerScan === 0) this.#others = new Set()
+    const stats = pids().flatMap((pid) => (this.#others.has(pid) ? [] : (statOf(pid) ?? [])))
+    const byPid = new Map(stats.map((one) => [one.pid, one]))
+    const found = new Map<number, Usage>()
+    for (const one of stats) {
+      const leaders = [...leadersOf(one, byPid)].filter((leader) => servers.has(leader))
+      if (leaders.length === 0) this.#others.add(`${one.pid}`)
+      for (const leader of leaders) {
+        const { bytes = 0, processes = 0 } = found.get(leader) ?? {}
+        found.set(leader, { bytes: bytes + one.bytes, processes: processes + 1 })
+      }
     }
+    return found
   }
-  return found
 }
 
 /** The sessions of a process and of its ancestors: a child that begins a session of its own still counts. */
@@ -41,10 +53,6 @@ function leadersOf(
     parent = byPid.get(parent.parent)
   }
   return leaders
-}
-
-function readAll(): ProcessStat[] {
-  return pids().flatMap((pid) => statOf(pid) ?? [])
 }
 
 function pids(): string[] {
