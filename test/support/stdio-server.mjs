@@ -1,7 +1,7 @@
 // An MCP server over standard input and output whose tools misbehave, without any package. With the argument
 // `modern` it speaks revision 2026-07-28 only.
 import { spawn } from 'node:child_process'
-import { readdirSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { createInterface } from 'node:readline'
 
@@ -36,6 +36,7 @@ const tools = {
     files: readdirSync('.'),
     env: process.env,
     network: typeof port === 'number' && (await reaches(port)),
+    privileges: existsSync('/proc/self/status') ? readFileSync('/proc/self/status', 'utf8') : '',
   }),
   crash: () => {
     process.stderr.write('about to \u001b[31mcrash\n')

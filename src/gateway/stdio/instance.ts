@@ -12,9 +12,9 @@ import {
 } from '../backends/mcp/message.ts'
 import type { StdioServer } from '../backends/mcp/stdio/settings.ts'
 import { Channel, cancelledId, type Sink } from './channel.ts'
-import type { Isolation } from './isolation.ts'
+import type { Isolation, ProcessUser } from './isolation.ts'
 import type { ServerLog } from './server-log.ts'
-import { type ProcessUser, ServerProcess } from './server-process.ts'
+import { ServerProcess } from './server-process.ts'
 
 /** A session of a client of the legacy era. */
 export class HostSession {

@@ -5,15 +5,10 @@ import { chownSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { StdioServer } from '../backends/mcp/stdio/settings.ts'
-import { confined, type Isolation } from './isolation.ts'
+import { confined, type Isolation, type ProcessUser } from './isolation.ts'
 import { LineReader } from './line-reader.ts'
 import { maxLogBytes, type ServerLog } from './server-log.ts'
 import { endSurvivors } from './usage.ts'
-
-export interface ProcessUser {
-  readonly uid: number
-  readonly gid: number
-}
 
 interface ProcessListener {
   onLine(line: Buffer): void

@@ -102,10 +102,12 @@ async function startCommands(options: RunOptions, log: OperationalLog) {
   if (stdioUser !== undefined && process.getuid?.() !== 0) {
     throw new UsageError('--stdio-user: only root can start servers as another user')
   }
-  const { findIsolation, missingIsolation } = await import('../../../gateway/stdio/isolation.ts')
+  const { describeIsolation, findIsolation } = await import('../../../gateway/stdio/isolation.ts')
   const { StdioChild } = await import('./stdio-child.ts')
-  const isolation = findIsolation()
-  for (const text of missingIsolation(isolation)) log.write('warn', `commands: ${text}`)
+  const isolation = findIsolation(stdioUser)
+  const { inForce, missing } = describeIsolation(isolation)
+  log.write('info', `commands: ${inForce}`)
+  for (const text of missing) log.write('warn', `commands: ${text}`)
   const network =
     isolation.namespaces === undefined
       ? 'their network is not off: this machine has no namespaces'

@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto'
 import { createInterface } from 'node:readline'
 import { setTimeout as after } from 'node:timers/promises'
 import type { ProxyOptions } from '../../../gateway/proxy/workers/proxy-options.ts'
-import type { ProcessUser } from '../../../gateway/stdio/server-process.ts'
+import type { ProcessUser } from '../../../gateway/stdio/isolation.ts'
 import type { OperationalLog } from '../shared/operational-log.ts'
 
 /** Variables of this process that the other one gets, and of which servers inherit some. */

@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import { renameSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { StdioHost } from '../../../gateway/stdio/host.ts'
-import { findIsolation, missingIsolation } from '../../../gateway/stdio/isolation.ts'
+import { describeIsolation, findIsolation } from '../../../gateway/stdio/isolation.ts'
 import type { WriteLog } from '../../../gateway/stdio/server-log.ts'
 import { loopbackAddress, processUser } from '../../../ground/settings/types.ts'
 import { OperationalLog } from '../shared/operational-log.ts'
@@ -36,8 +36,12 @@ export async function stdio(options: StdioOptions, output: Output): Promise<numb
     ? (severity, text) => output.print(JSON.stringify({ severity, text }))
     : (severity, text) => log.write(severity, text)
   const token = isChild ? await firstLine(end) : randomBytes(32).toString('hex')
-  const isolation = findIsolation()
-  if (!isChild) for (const text of missingIsolation(isolation)) write('warn', text)
+  const isolation = findIsolation(user)
+  if (!isChild) {
+    const { inForce, missing } = describeIsolation(isolation)
+    write('info', inForce)
+    for (const text of missing) write('warn', text)
+  }
   const parts = { isolation, user, version: packageVersion(), log: write }
   const host = new StdioHost({ ...parts, address, token })
   const bound = await host.start()
