@@ -39,13 +39,23 @@ function healthOf(check: HealthCheck, conditions: object[]): string | undefined 
   })
 }
 
-it('tell objects that are held from those that are in force or refused', () => {
+it('tell objects that are held, delivered in steps or rolled back from those that are in force or refused', () => {
   expect(checks.map(({ kind }) => kind)).toEqual(['HTTPRoute', 'GatewayPolicy'])
   for (const check of checks) {
     expect(healthOf(check, [condition('Accepted')])).toBe('current')
     expect(healthOf(check, [condition('Accepted'), condition('Held')])).toBe('inProgress')
     expect(healthOf(check, [condition('Accepted'), condition('Pinned')])).toBe('inProgress')
     expect(healthOf(check, [condition('Accepted', 'False')])).toBe('failed')
+    // In a rollout, the other conditions are those of the generation in force.
+    for (const [type, health] of [
+      ['Progressing', 'inProgress'],
+      ['Paused', 'inProgress'],
+      ['RolledBack', 'failed'],
+    ] as const) {
+      expect(healthOf(check, [condition('Accepted', 'True', 1), condition(type, 'True', 1)])).toBe(
+        health,
+      )
+    }
     // Conditions of an earlier generation say nothing about this one, except that it is held.
     expect(healthOf(check, [condition('Accepted', 'True', 1)])).toBe(undefined)
     expect(healthOf(check, [condition('Accepted', 'False', 1)])).toBe(undefined)
