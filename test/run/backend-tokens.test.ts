@@ -1,6 +1,7 @@
 /** Tokens that the gateway gets for backends: its own, and those that it gets in exchange for tokens of users. */
 import { decodeJwt, importSPKI, jwtVerify } from 'jose'
 import { describe, expect, it } from 'vitest'
+import { sluice } from '../support/gateway.ts'
 import { inSeconds, sign } from '../support/identity-provider.ts'
 import { hostOf } from '../support/manifests.ts'
 import { waitFor } from '../support/wait-for.ts'
@@ -281,6 +282,21 @@ describe('tokens in exchange for those of users [BackendAuth.oauthTokenExchange]
     }
     expect((await send('sent', { headers: { 'x-subject': subject } })).status).toBe(401)
     expect((await send('sent', request(actor, {}))).status).toBe(500)
+    // No policy has verified the token, but the gateway knows that it was revoked.
+    const revoke = ['revoke', '--issuer', issuer, '--sub', 'eve', '--reason', 'stolen']
+    const own = await tokenOf('eve', { may_act: { sub: 'agent', iss: issuer } })
+    const stolen = { headers: { 'x-subject': own, 'x-actor': actor, 'x-tenant': 'acme' } }
+    await received('sent', stolen)
+    await sluice(...revoke, '--log-file', running.logFile)
+    const refused = await waitFor('the revocation', async () => {
+      const response = await send('sent', stolen)
+      return response.status !== 200 && response
+    })
+    expect([refused.status, refused.headers['www-authenticate']]).toEqual([
+      401,
+      expect.stringContaining('error="invalid_token"'),
+    ])
+    await received('sent', request(actor))
   })
 
   it('[OAuthTokenExchange.grantType] sends the token as an assertion (RFC 7523)', async () => {

@@ -95,8 +95,12 @@ describe('the ledger of `sluice run`', async () => {
     expect(ledgerFiles()).not.toEqual([])
     const { code, stdout } = await budgets(
       ...['erase', '--account', person, '--reason', 'asked for', '--author', 'dpo'],
+      ...['--issuer', 'https://idp.example.com', '--sub', 'ann', '--for', '1h'],
     )
-    expect([code, stdout]).toEqual([0, expect.stringMatching(/^erased: .* as erased-[0-9a-f-]+;/)])
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringMatching(/^ended: .*; 0 grants .*\nerased: .* as erased-[0-9a-f-]+;/),
+    ])
     const [pseudonym = ''] = /erased-[0-9a-f-]+/.exec(stdout) ?? []
     expect(ledgerFiles()).toEqual([])
     const values = await list('--values')

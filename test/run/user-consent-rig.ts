@@ -124,3 +124,23 @@ export async function allow(browser: Browser, link: string, as = 'ann') {
   expect(asked.status).toBe(200)
   return browser.open(link, { method: 'POST' })
 }
+
+/** What programs of users do at a gateway. */
+export function programsAt(port: number) {
+  const call = async (user: string, path = '/', at = port, address?: string) =>
+    new Browser().copy(address).send(`http://api.localhost:${at}${path}`, {
+      headers: { authorization: `Bearer ${await tokenOf(user)}` },
+    })
+  const linkOf = async (user: string, path = '/', at = port) => {
+    const response = await call(user, path, at)
+    expect(response.status).toBe(401)
+    return (JSON.parse(response.body) as { consent_url: string }).consent_url
+  }
+  const allowed = async (user: string, path = '/') =>
+    allow(await browserOf(user, port), await linkOf(user, path), user)
+  return { call, linkOf, allowed }
+}
+
+/** The Authorization field that the service got. */
+export const authorizationOf = (body: string) =>
+  (JSON.parse(body) as { headers: Record<string, string> }).headers.authorization

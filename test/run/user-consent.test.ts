@@ -15,10 +15,12 @@ import { Browser } from '../support/sign-in-browser.ts'
 import { waitFor } from '../support/wait-for.ts'
 import {
   allow,
+  authorizationOf,
   browserOf,
   manifestsFor,
   pageOf,
   people,
+  programsAt,
   sealingKeys,
   service,
   tokenOf,
@@ -57,19 +59,7 @@ beforeEach(() => {
   service.reset()
 })
 
-const call = async (user: string, path = '/', at = port, address?: string) =>
-  new Browser().copy(address).send(`http://api.localhost:${at}${path}`, {
-    headers: { authorization: `Bearer ${await tokenOf(user)}` },
-  })
-const authorizationOf = (body: string) =>
-  (JSON.parse(body) as { headers: Record<string, string> }).headers.authorization
-const linkOf = async (user: string, path = '/', at = port) => {
-  const response = await call(user, path, at)
-  expect(response.status).toBe(401)
-  return (JSON.parse(response.body) as { consent_url: string }).consent_url
-}
-const allowed = async (user: string, path = '/') =>
-  allow(await browserOf(user, port), await linkOf(user, path), user)
+const { call, linkOf, allowed } = programsAt(port)
 const grants = async (...args: string[]) => sluice('grants', ...args, '--log-file', running.logFile)
 
 describe('a program of a user', () => {
@@ -314,7 +304,7 @@ describe('an MCP client of several servers, of which one needs a grant', () => {
 })
 
 describeWithParts(['nats-server'], 'replicas that share a NATS server', () => {
-  it('share grants, and renew a token once', async () => {
+  it('share grants, renew a token once, and revoke it once', async () => {
     const server = await startNatsServer()
     const own = await freePort()
     const key = join(server.folder, 'digest.key')
@@ -349,6 +339,13 @@ describeWithParts(['nats-server'], 'replicas that share a NATS server', () => {
       expect([service.refreshes, service.reuses]).toEqual([1, 0])
       const { stdout } = await sluice('grants', 'list', '--nats', server.url, '-o', 'json')
       expect(JSON.parse(stdout)).toMatchObject([{ service: pageOf(own, 'service') }])
+      await sluice('grants', 'revoke', '--nats', server.url, '--service', pageOf(own, 'service'))
+      await waitFor('the outcome', async () => {
+        const listed = await sluice('grants', 'list', '--revoked', '--nats', server.url)
+        return / revoked +1\s/.test(listed.stdout)
+      })
+      // One replica has revoked each token once.
+      expect(service.revocations).toHaveLength(2)
     } finally {
       for (const one of all) await one.dispose()
       await server.remove()

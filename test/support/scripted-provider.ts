@@ -26,6 +26,8 @@ export interface Behaviour {
   /** Further members of the metadata. */
   metadata: Record<string, unknown>
   hasRefreshTokens: boolean
+  /** Statuses and errors of the next responses of the revocation endpoint. */
+  revocationFailures: [status: number, error: string][]
 }
 
 const byDefault = (): Behaviour => ({
@@ -37,6 +39,7 @@ const byDefault = (): Behaviour => ({
   isDown: false,
   metadata: {},
   hasRefreshTokens: true,
+  revocationFailures: [],
 })
 
 export class ScriptedProvider {
@@ -49,6 +52,8 @@ export class ScriptedProvider {
   /** Parameters of the last authorization request and of the last token request. */
   lastAuthorization = new URLSearchParams()
   lastGrant = new URLSearchParams()
+  /** What the revocation endpoint got: type and token, in order, with the Authorization field of the client. */
+  revocations: { type: string; token: string; client: string | undefined }[] = []
   #codes = new Map<string, Code>()
   #refreshTokens = new Map<string, 'valid' | 'used'>()
   readonly #server = createServer((request, response) => {
@@ -78,6 +83,7 @@ export class ScriptedProvider {
     this.behaviour = { ...byDefault(), ...change }
     this.refreshes = 0
     this.reuses = 0
+    this.revocations = []
   }
 
   /** Ends all refresh tokens, as an administrator does. */
@@ -122,9 +128,22 @@ export class ScriptedProvider {
         const [status, answer] = await this.#grant(this.lastGrant)
         return json(status, answer)
       }
+      case '/revoke': {
+        let body = ''
+        for await (const chunk of request) body += chunk
+        const [status, error] = this.#revoke(new URLSearchParams(body), request)
+        return json(status, { error })
+      }
       default:
         return json(404, {})
     }
+  }
+
+  #revoke(form: URLSearchParams, { headers }: IncomingMessage): [status: number, error: string] {
+    const token = form.get('token') ?? ''
+    const type = form.get('token_type_hint') ?? ''
+    this.revocations.push({ type, token, client: headers.authorization })
+    return this.behaviour.revocationFailures.shift() ?? [200, '']
   }
 
   #metadata() {
@@ -132,6 +151,7 @@ export class ScriptedProvider {
       issuer: this.issuer,
       authorization_endpoint: `${this.issuer}/authorize`,
       token_endpoint: `${this.issuer}/token`,
+      revocation_endpoint: `${this.issuer}/revoke`,
       end_session_endpoint: `${this.issuer}/end`,
       jwks_uri: `${this.issuer}/keys`,
       authorization_response_iss_parameter_supported: true,

@@ -1,5 +1,5 @@
 /** The grants of users in a key-value bucket of a NATS server, for several replicas. */
-import { type GrantStore, grantText, readGrant } from '../../ground/model/grants.ts'
+import { type GrantStore, grantText, kindOfKey, readGrant } from '../../ground/model/grants.ts'
 import { NatsRecord } from './nats-record.ts'
 
 const timeoutMs = 5_000
@@ -15,10 +15,21 @@ export function openGrantBucket(servers: string): GrantStore {
   return {
     get,
     put: (key, record, expected) => bucket.write(grantText(record), expected, timeoutMs, key),
-    async list() {
-      const keys = [...(await bucket.keys(timeoutMs))].sort()
-      return Promise.all(keys.map(async (key) => [key, await get(key)] as const))
+    async list(kind, limit) {
+      const keys = await bucket.keys(timeoutMs, kind === 'grant' ? '*' : `${kind}.>`)
+      const listed = limit === undefined ? [...keys].sort() : someOf(keys, limit)
+      return Promise.all(listed.map(async (key) => [key, await get(key)] as const))
+    },
+    async remove(key) {
+      if (kindOfKey(key) !== 'grant') await bucket.remove(timeoutMs, key)
     },
     close: () => bucket.close(),
   }
+}
+
+/** Returns keys that follow each other from a random place on. */
+function someOf(keys: readonly string[], limit: number): readonly string[] {
+  if (keys.length <= limit) return keys
+  const first = Math.floor(Math.random() * keys.length)
+  return [...keys.slice(first), ...keys.slice(0, first)].slice(0, limit)
 }

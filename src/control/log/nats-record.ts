@@ -83,12 +83,20 @@ export class NatsRecord {
     })
   }
 
-  /** All keys of the bucket. @throws LogError `storage` if the server does not answer */
-  async keys(timeoutMs: number): Promise<readonly string[]> {
+  /** The keys of the bucket that match a filter. @throws LogError `storage` if the server does not answer */
+  async keys(timeoutMs: number, filter = '>'): Promise<readonly string[]> {
     const prefix = this.#subjectOf('')
     return this.#within(timeoutMs, async ({ manager }) => {
-      const { state } = await manager.streams.info(this.#stream, { subjects_filter: `${prefix}>` })
+      const subjects_filter = `${prefix}${filter}`
+      const { state } = await manager.streams.info(this.#stream, { subjects_filter })
       return Object.keys(state.subjects ?? {}).map((subject) => subject.slice(prefix.length))
+    })
+  }
+
+  /** Removes an entry without a trace. @throws LogError `storage` if the server does not answer */
+  async remove(timeoutMs: number, key: string): Promise<void> {
+    await this.#within(timeoutMs, async ({ manager }) => {
+      await manager.streams.purge(this.#stream, { filter: this.#subjectOf(key) })
     })
   }
 

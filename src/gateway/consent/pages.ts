@@ -5,6 +5,8 @@
  *   GET   ?ticket=…         who asks, and a button
  *   POST  ?ticket=…         to the authorization server
  *   GET   ?code=…&state=…   stores the tokens
+ *   GET                     whether the user has allowed access, and a button to remove it
+ *   POST  ?remove           removes the access of the user who is signed in
  *
  * The user who is signed in here must be the one for whom the link was made: otherwise a link would let its sender store
  * an account of his own for another user, or get access to the other user's account.
@@ -23,6 +25,7 @@ import { isSameSite, originOf } from '../sign-in/navigation.ts'
 import { page, parametersOf, problem, redirect } from '../sign-in/responses.ts'
 import { ownerOf } from './consent-step.ts'
 import { grantsAt } from './registry.ts'
+import { revokeNow } from './revocations.ts'
 import { openTicket, sealTicket } from './tickets.ts'
 import type { GrantOwner, UserGrants } from './user-grants.ts'
 
@@ -35,6 +38,7 @@ export function serveConsent(exchange: Exchange): Verdict | Promise<Verdict> {
   if (owner === undefined) return problem(401, 'sign in first', 'the request has no principal')
   const parameters = parametersOf(request)
   if (parameters.has('state')) return finish(services, owner, request, parameters)
+  if (!parameters.has('ticket')) return manage(services, owner, request).catch(failed)
   const found = findTicket(services, 'link', parameters.get('ticket') ?? '')
   if (found === undefined)
     return problem(400, 'this link is no longer valid; repeat the request to get a new one')
@@ -42,9 +46,32 @@ export function serveConsent(exchange: Exchange): Verdict | Promise<Verdict> {
   if (ticket.owner !== owner.id) return foreign
   if (request.method === 'GET') return page(question(grants, owner), [], 'asked the user')
   if (request.method !== 'POST') return problem(405, 'use GET or POST')
-  if (!isSameSite(request)) return problem(403, 'forms of other sites are not accepted')
+  if (!isSameSite(request)) return foreignForm
   return begin(grants, owner).catch(failed)
 }
+
+/** Shows or removes the access that the user has allowed. */
+async function manage(
+  services: readonly UserGrants[],
+  owner: GrantOwner,
+  request: RequestHead,
+): Promise<RespondVerdict> {
+  const isRemoval = request.method === 'POST'
+  if (!isRemoval && request.method !== 'GET') return problem(405, 'use GET or POST')
+  if (isRemoval && !isSameSite(request)) return foreignForm
+  // Several versions of a policy may have a grant.
+  const found = await Promise.all(services.map((grants) => grants.allowedAt(owner)))
+  const at = found.find((one) => one !== undefined)
+  const label = services[0]?.config.label ?? ''
+  if (!isRemoval) return page(state(label, owner, at), [], 'showed the user the access')
+  for (const grants of services) {
+    const queued = await grants.remove(owner)
+    if (queued !== undefined) void revokeNow(grants, queued)
+  }
+  return page(removed(label), [], 'the user has removed access')
+}
+
+const foreignForm = problem(403, 'forms of other sites are not accepted')
 
 /** Finds the service that has sealed a text. */
 function findTicket(services: readonly UserGrants[], kind: 'link' | 'state', text: string) {
@@ -148,3 +175,13 @@ const question = ({ config }: UserGrants, { name }: GrantOwner): string =>
 
 const done =
   '<!doctype html><title>Access allowed</title><p>Access is allowed. You can close this page, and repeat what you were doing.'
+
+const state = (label: string, { name }: GrantOwner, at: number | undefined): string =>
+  `<!doctype html><title>Access</title><p>You are ${escaped(name)}. ${
+    at === undefined
+      ? `Programs have no access to your account at ${escaped(label)} through this gateway. If one asks for it, open the link that it shows.`
+      : `Programs that use this gateway in your name have access to your account at ${escaped(label)} since ${new Date(at).toISOString().slice(0, 10)}.<form method="post" action="?remove"><button>Remove access</button></form>`
+  }`
+
+const removed = (label: string): string =>
+  `<!doctype html><title>Access removed</title><p>Programs that use this gateway in your name have no access to your account at ${escaped(label)} any more.`

@@ -2,6 +2,7 @@
 import { GatewayError } from '../../ground/errors/index.ts'
 import type {
   GrantAnswer,
+  GrantEntry,
   GrantQuestion,
   GrantRecord,
   StoredGrant,
@@ -26,7 +27,7 @@ export function receiveGrant(answer: GrantAnswer): void {
   waiting.get(answer.id)?.(answer)
 }
 
-function ask(question: Pick<GrantQuestion, 'key' | 'put'>): Promise<GrantAnswer> {
+function ask(question: Omit<GrantQuestion, 'type' | 'id'>): Promise<GrantAnswer> {
   if (waiting.size >= maxQuestions) throw unavailable('too many requests are waiting')
   const id = ++last
   const { promise, resolve } = Promise.withResolvers<GrantAnswer>()
@@ -59,3 +60,15 @@ export const putGrant = async (
   record: GrantRecord | undefined,
   expected: number,
 ): Promise<number | undefined> => (await ask({ key, put: { record, expected } })).version
+
+/** Some of the removed grants whose tokens must be revoked at their service. */
+export const listRevoking = async (): Promise<readonly GrantEntry[]> =>
+  (await ask({ key: '', revoking: true })).entries ?? []
+
+/** Removes an entry that is no grant. */
+export async function removeEntry(key: string): Promise<void> {
+  await ask({ key, remove: true })
+}
+
+/** The store as functions that several processes share. */
+export const workerStore = { get: getGrant, put: putGrant } as const

@@ -6,12 +6,17 @@ import { setTimeout as after } from 'node:timers/promises'
 import { BoundedMap } from '../../ground/base/bounded-map.ts'
 import { sha256 } from '../../ground/base/digest.ts'
 import { GatewayError } from '../../ground/errors/index.ts'
-import type { GrantRecord, StoredGrant } from '../../ground/model/grants.ts'
+import {
+  type GrantRecord,
+  queueRevocation,
+  removeGrant,
+  type StoredGrant,
+} from '../../ground/model/grants.ts'
 import type { UserConsentConfig } from '../credentials/config.ts'
 import type { IssuedToken, TokenEndpoint } from '../credentials/token-endpoint.ts'
 import { TokenError, unavailable } from '../credentials/token-error.ts'
 import type { Keyring } from '../sign-in/keyring.ts'
-import { getGrant, putGrant } from './store.ts'
+import { getGrant, putGrant, workerStore } from './store.ts'
 
 /** The tokens of a user. Times are in milliseconds since the epoch. */
 interface UserTokens {
@@ -156,9 +161,13 @@ export class UserGrants {
       const tokens = this.#tokensOf(issued, old.refreshToken)
       const sealed = this.#seal(tokens, key)
       const next = { ...record, sealed, renewingUntil: 0 }
-      // If the grant was revoked meanwhile, the new tokens are dropped.
-      if ((await putGrant(key, next, version)) === undefined) return 'again'
-      return this.#keep(key, tokens)
+      if ((await putGrant(key, next, version)) !== undefined) return this.#keep(key, tokens)
+      // If the grant was removed meanwhile, the new tokens have replaced those whose revocation is queued.
+      if ((await getGrant(key)).record === undefined) {
+        const removed = { record: next, nowMs: Date.now(), isErased: false }
+        await queueRevocation(workerStore, `${key}.${version}.renewed`, removed)
+      }
+      return 'again'
     } catch (error) {
       if (!(error instanceof TokenError)) throw error
       if (error.kind === 'refused') {
@@ -178,6 +187,7 @@ export class UserGrants {
     const { redirectURI: service } = this.config
     const record = {
       service,
+      client: this.id,
       principal: owner.name,
       sealed,
       createdAt: Date.now(),
@@ -187,6 +197,36 @@ export class UserGrants {
       version = await putGrant(key, record, (await getGrant(key)).version)
     }
     this.#cached.delete(key)
+  }
+
+  /** When the user has allowed access, in milliseconds since the epoch; undefined if the user has not. */
+  async allowedAt(owner: GrantOwner): Promise<number | undefined> {
+    return (await getGrant(this.#keyOf(owner))).record?.createdAt
+  }
+
+  /** Removes the grant of a user. Resolves to the key of the queued revocation of its tokens, if there was a grant. */
+  async remove(owner: GrantOwner): Promise<string | undefined> {
+    const key = this.#keyOf(owner)
+    this.#cached.delete(key)
+    return removeGrant(workerStore, key, Date.now())
+  }
+
+  /**
+   * Revokes the tokens of a removed grant at the service. Resolves to false if the service cannot revoke tokens. Rejects
+   * with a TokenError.
+   */
+  async revokeTokens(record: GrantRecord, key: string): Promise<boolean> {
+    const tokens = this.#open(record, key)
+    if (tokens === undefined) throw unavailable('the key that sealed the tokens is gone')
+    const { accessToken, refreshToken, expiresAt } = tokens
+    // Servers end the access token with its refresh token if they can (RFC 7009 section 2.1), but not all of them do.
+    const revocations = [
+      refreshToken === undefined ? false : this.endpoint.revoke(refreshToken, 'refresh_token'),
+      Date.now() >= expiresAt ? false : this.endpoint.revoke(accessToken, 'access_token'),
+    ]
+    // A failure for one of them must not keep the other one from being revoked.
+    await Promise.allSettled(revocations)
+    return (await Promise.all(revocations)).includes(true)
   }
 
   #keep(key: string, tokens: UserTokens): string {

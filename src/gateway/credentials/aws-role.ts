@@ -53,6 +53,7 @@ export class AwsRole {
     const found = this.#cache.get({
       key: JSON.stringify(session),
       endsAt: () => Number.POSITIVE_INFINITY,
+      claims: () => [],
       send: () => this.#assume(session),
     })
     return found instanceof Promise

@@ -66,6 +66,9 @@ const wanted = ({ audiences, resources, scopes }: Wanted): readonly Parameter[] 
 ]
 
 const never = () => Number.POSITIVE_INFINITY
+const ofNoUser = () => []
+const claimsIn = (tokens: readonly string[]) =>
+  tokens.map(claimsOf).filter((claims) => claims !== undefined)
 
 /** Client credentials (RFC 6749 section 4.4): one token for all requests. */
 function ofGateway(config: ClientCredentialsConfig, endpoint: TokenEndpoint): Grant {
@@ -73,6 +76,7 @@ function ofGateway(config: ClientCredentialsConfig, endpoint: TokenEndpoint): Gr
   const request: TokenRequest = {
     key: clientCredentials,
     endsAt: never,
+    claims: ofNoUser,
     send: () =>
       endpoint.request(clientCredentials, parameters).catch((error: unknown) => {
         // There is no user whom the server could refuse.
@@ -127,6 +131,7 @@ function ofUser(config: TokenExchangeConfig, endpoint: TokenEndpoint): Grant {
     return {
       key: JSON.stringify([principalDigest(exchange) ?? null, own]),
       endsAt: () => Math.min(endOf(token), acting === undefined ? never() : endOf(acting)),
+      claims: () => claimsIn(acting === undefined ? [token] : [token, acting]),
       send: async () => {
         const form = [...own, ...fixed]
         if (!isExchange) return endpoint.request(jwtBearer, form)
@@ -200,6 +205,7 @@ function acrossApps(
     return {
       key: JSON.stringify([principalDigest(exchange) ?? null, token]),
       endsAt: () => endOf(token),
+      claims: () => claimsIn([token]),
       send: () => send(token),
     }
   }

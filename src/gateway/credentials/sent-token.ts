@@ -3,6 +3,7 @@ import { none } from '../../engines/auth/authorization-header.ts'
 import { readToken } from '../../engines/auth/jwt/token.ts'
 import { type Exchange, type RespondVerdict, refuse } from '../../ground/exchange/exchange.ts'
 import { type CredentialLocation, locationOf } from '../tokens/location.ts'
+import { isRevoked, revokedText } from '../tokens/refused.ts'
 import type { SentTokenConfig } from './config.ts'
 
 /** The `reason` of refusals, in the access log and in metrics. */
@@ -29,6 +30,8 @@ export class SentToken {
     const found = this.#place.find(exchange)
     if (typeof found !== 'string') return found === none ? missing : several
     this.#place.remove(exchange.request)
+    // No policy has verified this token, so none has refused it.
+    if (isRevoked(claimsOf(found) ?? {})) return revoked
     exchange.extensions.set(this.#extension, found)
     return found
   }
@@ -54,6 +57,16 @@ const several: RespondVerdict = {
     'the request has several tokens',
   ),
   headers: challenge,
+}
+
+const revoked: RespondVerdict = {
+  ...refuse(401, reason, 'the backend needs a valid token of the client', revokedText),
+  headers: [
+    [
+      'www-authenticate',
+      `Bearer realm="Restricted", error="invalid_token", error_description="${revokedText}"`,
+    ],
+  ],
 }
 
 export const refuseUser = (why: string): RespondVerdict =>

@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { endedId, nameOfSubject } from '../../ground/model/ended-sessions.ts'
+import { refused } from '../tokens/refused.ts'
 import { TokenCache } from './token-cache.ts'
 import { TokenError } from './token-error.ts'
 
@@ -20,6 +22,7 @@ afterEach(() => {
 const request = (key: string, endsAt = Number.POSITIVE_INFINITY) => ({
   key,
   endsAt: () => endsAt,
+  claims: () => [],
   async send() {
     sent.push(key)
     if (failure !== undefined) throw failure
@@ -36,6 +39,18 @@ describe('TokenCache', () => {
     expect(all).toEqual(['a-1', 'a-1', 'b-2', 'a-1'])
     expect(cache.get(request('a'))).not.toBeInstanceOf(Promise)
     expect(sent).toEqual(['a', 'b'])
+  })
+
+  it('forgets the tokens of users whose own tokens are revoked, and of no others', async () => {
+    const cache = new TokenCache(config)
+    const iss = 'https://idp.example.com'
+    const of = (sub: string) => ({ ...request(sub), claims: () => [{ iss, sub, iat: 1_000 }] })
+    for (const sub of ['ann', 'bob']) await cache.get(of(sub))
+    const id = endedId(iss, undefined, nameOfSubject('ann'))
+    refused.add([{ id, at: 2_000, until: Date.now() + 60_000 }], Date.now())
+    expect(cache.get(of('bob'))).toMatchObject({ value: 'bob-2' })
+    expect(cache.get(of('ann'))).toBeInstanceOf(Promise)
+    refused.clear()
   })
 
   it('renews a token in use once before it expires, and uses the old one meanwhile', async () => {

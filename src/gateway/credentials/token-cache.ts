@@ -3,7 +3,9 @@
  * expires, once, while requests go on with the old one. Failures are kept for seconds only.
  */
 import { hash } from 'node:crypto'
+import type { Claims } from '../../engines/auth/jwt/token.ts'
 import { BoundedMap } from '../../ground/base/bounded-map.ts'
+import { isRevoked, refused } from '../tokens/refused.ts'
 import type { CacheConfig } from './config.ts'
 import { TokenError, unavailable } from './token-error.ts'
 
@@ -20,6 +22,8 @@ export interface TokenRequest<Value = string> {
   readonly key: string
   /** When the token of the user expires, in milliseconds since the epoch; infinite if it is not known. */
   endsAt(): number
+  /** Claims of the tokens of the users that it is for; empty if it is for no user. */
+  claims(): readonly Claims[]
   /** Rejects with a TokenError. */
   send(): Promise<Issued<Value>>
 }
@@ -29,6 +33,8 @@ export interface CachedToken<Value = string> {
   readonly value: Value
   /** Digest of its request. */
   readonly digest: string
+  /** Claims of the tokens of the users that it is for. */
+  readonly claims: readonly Claims[]
   readonly at: number
   readonly until: number
   readonly renewAt: number
@@ -63,6 +69,8 @@ export class TokenCache<Value = string> {
   /** Apart from tokens, so that requests with invented tokens do not displace them. */
   readonly #failures = new BoundedMap<string, Failure>(maxFailures)
   readonly #pending = new Map<string, Promise<CachedToken<Value>>>()
+  /** The version of the list of revocations that was last applied. */
+  #revocations = 0
 
   constructor(config: CacheConfig) {
     this.#config = config
@@ -73,6 +81,7 @@ export class TokenCache<Value = string> {
   get(request: TokenRequest<Value>): CachedToken<Value> | Promise<CachedToken<Value>> {
     const digest = hash('sha256', request.key, 'base64')
     const now = performance.now()
+    if (this.#revocations !== refused.version) this.#removeRevoked()
     const found = this.#tokens.get(digest)
     if (found !== undefined && now < found.until) {
       if (now >= found.renewAt && this.#failureOf(digest, now) === undefined) {
@@ -89,6 +98,14 @@ export class TokenCache<Value = string> {
   drop({ digest, value, at, until }: CachedToken<Value>): void {
     if (performance.now() < at + Math.min(minAgeMs, (until - at) * minAgePart)) return
     if (this.#tokens.get(digest)?.value === value) this.#tokens.delete(digest)
+  }
+
+  /** Removes the tokens of users whose own tokens were revoked, so that they do not stay in memory. */
+  #removeRevoked(): void {
+    this.#revocations = refused.version
+    for (const [digest, { claims }] of this.#tokens) {
+      if (claims.some((one) => isRevoked(one))) this.#tokens.delete(digest)
+    }
   }
 
   #failureOf(digest: string, now: number): Failure | undefined {
@@ -132,7 +149,8 @@ export class TokenCache<Value = string> {
     const until = at + lifeMs - Math.min(maxMarginMs, lifeMs * marginPart)
     // After the user's token has expired, there will be another one.
     const renewAt = leftMs <= ownMs ? Number.POSITIVE_INFINITY : at + lifeMs * renewalPart
-    const kept = { value, digest, at, until, renewAt }
+    const claims = request.claims()
+    const kept = { value, digest, claims, at, until, renewAt }
     if (maxEntries > 0 && until > at) this.#tokens.set(digest, kept)
     return kept
   }

@@ -1,4 +1,7 @@
-/** Requests tokens from a token endpoint (RFC 6749 section 4.5, RFC 7523, RFC 8693). Never runs if a token is cached. */
+/**
+ * Requests tokens from a token endpoint (RFC 6749 section 4.5, RFC 7523, RFC 8693), and revokes them (RFC 7009). Never
+ * runs if a token is cached.
+ */
 import type * as Oauth from 'oauth4webapi'
 import { GatewayError } from '../../ground/errors/index.ts'
 import type { Callouts, SecretValues } from '../../ground/exchange/exchange.ts'
@@ -78,17 +81,11 @@ export class TokenEndpoint {
     const oauth = await import('oauth4webapi')
     try {
       const server = await this.#server()
-      const { clientAuth } = this.#config
-      // A client without authentication sends no id, but the library wants one.
-      const client = { client_id: clientAuth?.clientId ?? 'none' }
-      this.#authentication ??=
-        clientAuth === undefined || this.#secrets === undefined
-          ? () => undefined
-          : clientAuthOf(oauth, clientAuth, this.#secrets)
+      const client = this.#client
       const response = await oauth.genericTokenEndpointRequest(
         server,
         client,
-        this.#authentication,
+        this.#authenticate(oauth),
         grantType,
         new URLSearchParams(parameters.map(([name, value]): [string, string] => [name, value])),
         this.#options(oauth, server.token_endpoint),
@@ -103,6 +100,47 @@ export class TokenEndpoint {
     } catch (error) {
       throw this.#toTokenError(oauth, error)
     }
+  }
+
+  /**
+   * Revokes a token (RFC 7009). Resolves to false if the server has no endpoint for it, or revokes no tokens of this
+   * type. Rejects with a TokenError.
+   */
+  async revoke(token: string, type: 'access_token' | 'refresh_token'): Promise<boolean> {
+    const oauth = await import('oauth4webapi')
+    try {
+      const server = await this.#server()
+      if (server.revocation_endpoint === undefined) return false
+      // The token must not be sent without TLS, unless the issuer has none.
+      const options = this.#options(oauth, this.#config.issuer)
+      const response = await oauth.revocationRequest(
+        server,
+        this.#client,
+        this.#authenticate(oauth),
+        token,
+        { ...options, additionalParameters: { token_type_hint: type } },
+      )
+      await oauth.processRevocationResponse(response)
+      return true
+    } catch (error) {
+      const code = error instanceof oauth.ResponseBodyError ? error.error : undefined
+      if (code === 'unsupported_token_type') return false
+      throw this.#toTokenError(oauth, error)
+    }
+  }
+
+  /** A client without authentication sends no id, but the library wants one. */
+  get #client(): Oauth.Client {
+    return { client_id: this.#config.clientAuth?.clientId ?? 'none' }
+  }
+
+  #authenticate(oauth: typeof Oauth): Oauth.ClientAuth {
+    const { clientAuth } = this.#config
+    this.#authentication ??=
+      clientAuth === undefined || this.#secrets === undefined
+        ? () => undefined
+        : clientAuthOf(oauth, clientAuth, this.#secrets)
+    return this.#authentication
   }
 
   #read(answered: Oauth.TokenEndpointResponse, tokenTypes: readonly string[]): IssuedToken {

@@ -50,13 +50,17 @@ function kept<Source extends LearnedRecord | PeerCertificate>(
   return name === '' ? undefined : name
 }
 
+/** Name of the user of a token. */
+export const nameOfUser = (issuer: string, subject: string): string =>
+  boundedName(`${escaped(issuer)}#${escaped(subject)}`)
+
 /** Returns an empty text if neither a user nor a client is named. */
 function nameOfToken(jwt: LearnedRecord): string {
-  const issuer = escaped(textIn(jwt, 'iss') ?? '')
+  const issuer = textIn(jwt, 'iss') ?? ''
   const subject = textIn(jwt, 'sub')
-  if (subject !== undefined) return `${issuer}#${escaped(subject)}`
+  if (subject !== undefined) return nameOfUser(issuer, subject)
   const client = clientOf(jwt)
-  return client === undefined ? '' : `${issuer}##${escaped(client)}`
+  return client === undefined ? '' : `${escaped(issuer)}##${escaped(client)}`
 }
 
 const nameOfCertificate = ({ spiffeId, subject, subjectAltNames }: PeerCertificate): string => {

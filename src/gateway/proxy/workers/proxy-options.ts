@@ -33,6 +33,8 @@ export type ProxyEvent =
   | { readonly type: 'series-not-written'; readonly error: Error }
   /** Metrics could not be sent to a collector. */
   | { readonly type: 'metrics-not-exported'; readonly message: string }
+  /** A removed grant of a user may still be valid at its service. */
+  | { readonly type: 'grant-not-revoked'; readonly service: string; readonly problem: string }
   | CatalogEvent
   /** POST /quitquitquit was received: the process should drain the proxy and end. */
   | { readonly type: 'quit-requested' }

@@ -9,7 +9,6 @@
 import { TicketRotation } from '../../../engines/http/tls/session-tickets.ts'
 import { type SmallServer, serve } from '../../../engines/local-server/server.ts'
 import { listenHost } from '../../../ground/base/listen-hosts.ts'
-import type { GrantQuestion } from '../../../ground/model/grants.ts'
 import type { SeriesQuestion } from '../../../past/series/answer.ts'
 import { configDump } from '../admin/config-dump.ts'
 import { adminRoutes, readinessRoutes, statsRoutes } from '../admin/routes.ts'
@@ -20,7 +19,7 @@ import { processMetrics } from '../telemetry/process-metrics.ts'
 import { sumSnapshots, writePrometheus } from '../telemetry/prometheus.ts'
 import { Acknowledgements } from './acknowledgements.ts'
 import { openRecordFolder, type RecordSettings } from './decision-records.ts'
-import { answerGrant } from './grant-answers.ts'
+import { GrantAnswers } from './grant-answers.ts'
 import { flushLogs } from './last-flush.ts'
 import { ModelCatalogs } from './model-catalogs.ts'
 import { PortClaims } from './port-claims.ts'
@@ -52,6 +51,7 @@ class Supervisor {
   readonly #acknowledgements: Acknowledgements
   readonly #tickets: TicketRotation
   readonly #catalogs: ModelCatalogs
+  readonly #grants: GrantAnswers
   readonly #servers: { [Name in 'admin' | 'stats' | 'readiness']?: SmallServer } = {}
   #listening = new Set<PortName>()
   #reported = new Set<string>()
@@ -72,6 +72,7 @@ class Supervisor {
     }, options.tlsSessionSeconds)
     const paths = options.modelCatalogs ?? []
     this.#catalogs = new ModelCatalogs(paths, this.#threads, (event) => this.#emit(event))
+    this.#grants = new GrantAnswers(options.grants, (event) => this.#emit(event))
     const workers = workerCount(options.workers)
     this.#budgets = new ProxyBudgets(
       { proxy: this.#name, ...options.ledger },
@@ -220,7 +221,7 @@ class Supervisor {
         this.#options.reportEnded?.(message.report)
         break
       case 'grant':
-        void this.#answerGrant(worker, message)
+        void this.#grants.answer(message).then((answer) => this.#threads[worker]?.send(answer))
         break
       case 'decisions':
         this.#options.publisher?.publish(message.block)
@@ -233,10 +234,6 @@ class Supervisor {
         this.#settle()
         break
     }
-  }
-
-  async #answerGrant(worker: number, question: GrantQuestion): Promise<void> {
-    this.#threads[worker]?.send(await answerGrant(this.#options.grants, question))
   }
 
   async #claim(worker: number, port: PortName): Promise<void> {

@@ -128,10 +128,22 @@ function addErase(group: Command): void {
     group
       .command('erase')
       .description(
-        'erase a value of `each`, such as the name of a person: its balances continue under a random name, and all earlier events are removed; exit with 1 if the ledger does not have it',
+        'erase a value of `each`, such as the name of a person: its balances continue under a random name, and all earlier events are removed; exit with 1 if the ledger does not have it, unless --issuer is set',
       ),
   )
     .requiredOption('--account <value>', 'value to erase, in all budgets', nonEmpty)
+    .option(
+      '--issuer <url>',
+      'also end the sessions and tokens that the user has now at this issuer, and remove the grants of the user at other services',
+      nonEmpty,
+    )
+    .option(
+      '--sub <subject>',
+      'claim `sub` of the user, if it is not the account (default: --account)',
+      nonEmpty,
+    )
+    .option('--for <duration>', 'how long sessions and tokens are refused, with --issuer', '30d')
+    .option('--grant-store <place>', 'file with grants, or NATS servers (nats://…)', nonEmpty)
     .addOption(reason(true))
     .addOption(author())
     .addOption(outputFormat())

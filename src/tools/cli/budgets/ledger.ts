@@ -36,6 +36,9 @@ interface OpenLedger {
   readonly budgets: readonly ConfiguredBudget[]
 }
 
+/** Thrown if no gateway that writes the log has had a GatewayBudget. */
+export class NoLedgerError extends UsageError {}
+
 /** The file of the ledger beside an event log. */
 const ledgerFileOf = (logFile: string): string => `${logFile}.ledger`
 
@@ -71,7 +74,7 @@ export async function withLedgerLog<Result>(
   const log = await openLedger(source, access)
   if (log === undefined) {
     const where = source.nats === undefined ? source.logFile : 'the NATS server'
-    throw new UsageError(
+    throw new NoLedgerError(
       `${where} has no ledger of budgets: no gateway that writes this log has had a GatewayBudget`,
     )
   }

@@ -1,6 +1,11 @@
 /** `sluice grants list` and `sluice grants revoke`, also while gateways run. */
 import { existsSync } from 'node:fs'
-import type { GrantRecord, GrantStore } from '../../../ground/model/grants.ts'
+import {
+  type GrantKind,
+  type GrantRecord,
+  type GrantStore,
+  removeGrant,
+} from '../../../ground/model/grants.ts'
 import { newestLog } from '../recording/newest-log.ts'
 import { grantFileOf, openGrants } from '../shared/grant-store.ts'
 import { type CommandResult, exitCode, type Output, table, UsageError } from '../shared/output.ts'
@@ -11,11 +16,12 @@ export interface GrantsOptions {
   readonly grantStore?: string
   readonly service?: string
   readonly principal?: string
+  /** Lists removed grants, and whether their tokens were revoked at the service. */
+  readonly revoked?: boolean
 }
 
 interface FoundGrant {
   readonly key: string
-  readonly version: number
   readonly record: GrantRecord
 }
 
@@ -39,17 +45,24 @@ function placeOf({ grantStore, nats, logFile }: GrantsOptions, report: Output['r
   const log = logFile ?? newestLog(report)
   const file = log && grantFileOf(log)
   if (file !== undefined && existsSync(file)) return file
-  throw new UsageError(`no grants found at ${file ?? 'the state folder'}; set --grant-store`)
+  throw new NoGrantsError(`no grants found at ${file ?? 'the state folder'}; set --grant-store`)
 }
 
-async function find(store: GrantStore, options: GrantsOptions): Promise<FoundGrant[]> {
+/** Thrown if no gateway has stored a grant. */
+class NoGrantsError extends UsageError {}
+
+async function find(
+  store: GrantStore,
+  options: GrantsOptions,
+  kind: GrantKind = 'grant',
+): Promise<FoundGrant[]> {
   const { service, principal } = options
-  return (await store.list()).flatMap(([key, { record, version }]) => {
+  return (await store.list(kind)).flatMap(([key, { record }]) => {
     if (record === undefined) return []
     const isWanted =
       (service ?? record.service) === record.service &&
       (principal ?? record.principal) === record.principal
-    return isWanted ? [{ key, version, record }] : []
+    return isWanted ? [{ key, record }] : []
   })
 }
 
@@ -63,12 +76,48 @@ export async function listGrants(
   options: GrantsOptions,
   report: Output['report'],
 ): Promise<CommandResult> {
+  if (options.revoked === true) return listRevoked(options, report)
   const rows = (await withStore(options, report, (store) => find(store, options))).map(shown)
   return {
     text: () => [
       table([
         ['PRINCIPAL', 'SERVICE', 'CREATED'],
         ...rows.map(({ principal, service, createdAt }) => [principal, service, createdAt]),
+      ]),
+    ],
+    json: rows,
+    exitCode: rows.length === 0 ? exitCode.negative : exitCode.success,
+  }
+}
+
+async function listRevoked(
+  options: GrantsOptions,
+  report: Output['report'],
+): Promise<CommandResult> {
+  const found = await withStore(options, report, async (store) => [
+    ...(await find(store, options, 'revoking')),
+    ...(await find(store, options, 'revoked')),
+  ])
+  const rows = found
+    .map(({ record }) => {
+      const { at = 0, attempts = 0, outcome = 'pending', problem } = record.revocation ?? {}
+      const removedAt = new Date(at).toISOString()
+      const { principal, service } = record
+      return { principal, service, removedAt, tokens: outcome, attempts, problem }
+    })
+    .sort((a, b) => (a.removedAt < b.removedAt ? -1 : 1))
+  return {
+    text: () => [
+      table([
+        ['PRINCIPAL', 'SERVICE', 'REMOVED', 'TOKENS', 'ATTEMPTS', 'PROBLEM'],
+        ...rows.map(({ principal, service, removedAt, tokens, attempts, problem }) => [
+          principal === '' ? '(erased)' : principal,
+          service,
+          removedAt,
+          tokens,
+          `${attempts}`,
+          problem ?? '',
+        ]),
       ]),
     ],
     json: rows,
@@ -86,22 +135,53 @@ export async function revokeGrants(
   }
   const revoked = await withStore(options, report, async (store) => {
     const found = await find(store, options)
-    for (const grant of found) await remove(store, grant)
+    for (const { key } of found) await removeGrant(store, key, Date.now())
     return found.map(shown)
   })
   if (revoked.length === 0) throw new UsageError('no grant matches')
   return {
-    text: () => revoked.map(({ principal, service }) => `${principal} at ${service}: revoked`),
+    text: () =>
+      revoked.map(
+        ({ principal, service }) =>
+          `${principal} at ${service}: revoked; a gateway revokes the tokens at the service (sluice grants list --revoked)`,
+      ),
     json: revoked,
   }
 }
 
-/** A gateway may be renewing the tokens. */
-async function remove(store: GrantStore, { key, version }: FoundGrant): Promise<void> {
-  let expected = version
-  while ((await store.put(key, undefined, expected)) === undefined) {
-    const now = await store.get(key)
-    if (now.record === undefined) return
-    expected = now.version
+/**
+ * Removes the grants of an erased user, and the name of the user from the revocations of earlier ones. Resolves to the
+ * number of removed grants.
+ */
+export async function removeGrantsOf(
+  principal: string,
+  { logFile, nats, grantStore }: GrantsOptions,
+  report: Output['report'],
+): Promise<number> {
+  const options: GrantsOptions = {
+    principal,
+    ...(logFile !== undefined && { logFile }),
+    ...(nats !== undefined && { nats }),
+    ...(grantStore !== undefined && { grantStore }),
+  }
+  const removeAll = async (store: GrantStore): Promise<number> => {
+    const found = await find(store, options)
+    for (const { key } of found) await removeGrant(store, key, Date.now(), true)
+    for (const { key } of await find(store, options, 'revoking')) await eraseName(store, key)
+    for (const { key } of await find(store, options, 'revoked')) await store.remove(key)
+    return found.length
+  }
+  return withStore(options, report, removeAll).catch((error: unknown) => {
+    if (error instanceof NoGrantsError) return 0
+    throw error
+  })
+}
+
+/** A gateway may be working at the revocation. */
+async function eraseName(store: GrantStore, key: string): Promise<void> {
+  for (;;) {
+    const { record, version } = await store.get(key)
+    if (record === undefined) return
+    if ((await store.put(key, { ...record, principal: '' }, version)) !== undefined) return
   }
 }

@@ -15,14 +15,21 @@ export function addGrants(program: Command): void {
     group
       .command('list', { isDefault: true })
       .description('list the grants of users; exit with 1 if there are none'),
-  ).action(async (options: Printed<GrantsOptions>) => {
-    const { listGrants } = await import('./grants.ts')
-    await print(listGrants(options, processOutput.report), options.output)
-  })
+  )
+    .option(
+      '--revoked',
+      'list removed grants instead, and whether their tokens were revoked at the service',
+    )
+    .action(async (options: Printed<GrantsOptions>) => {
+      const { listGrants } = await import('./grants.ts')
+      await print(listGrants(options, processOutput.report), options.output)
+    })
   addSource(
     group
       .command('revoke')
-      .description('delete grants and their tokens; gateways stop using them within five seconds'),
+      .description(
+        'delete grants; gateways stop using them within five seconds, and revoke their tokens at the service',
+      ),
   ).action(async (options: Printed<GrantsOptions>) => {
     const { revokeGrants } = await import('./grants.ts')
     await print(revokeGrants(options, processOutput.report), options.output)

@@ -29,7 +29,8 @@ export function lateGrantStore(place: string): GrantStore {
   return {
     get: async (key) => (await store()).get(key),
     put: async (key, record, expected) => (await store()).put(key, record, expected),
-    list: async () => (await store()).list(),
+    list: async (kind, limit) => (await store()).list(kind, limit),
+    remove: async (key) => (await store()).remove(key),
     close: async () => (await opened)?.close(),
   }
 }

@@ -48,6 +48,11 @@ function describe(event: ProxyEvent): Line | undefined {
       return ['warn', `time series are not written to disk: ${event.error.message}`]
     case 'metrics-not-exported':
       return ['warn', `metrics are not exported: ${event.message}`]
+    case 'grant-not-revoked':
+      return [
+        'error',
+        `tokens of a removed grant at ${event.service} may still be valid at the service: ${event.problem}; revoke them there`,
+      ]
     default:
       return undefined
   }
