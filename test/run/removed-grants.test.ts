@@ -1,5 +1,7 @@
-/** Grants of users that end: by their users, by commands, and by erasures. */
+/** Grants of users that end: by their users, by commands, and by erasures; and grants that are bound to a key. */
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { calculateJwkThumbprint, decodeProtectedHeader, EmbeddedJWK, jwtVerify } from 'jose'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { useGateway } from '../support/fixture.ts'
 import { freePort, sluice } from '../support/gateway.ts'
@@ -39,6 +41,30 @@ beforeEach(() => {
 const { call, allowed } = programsAt(port)
 const grants = async (...args: string[]) => sluice('grants', ...args, '--log-file', running.logFile)
 const two = (text: string) => [text, text]
+
+describe('a token that is bound to a key', () => {
+  it('is sent with proofs of this key by all workers, also after its renewal', async () => {
+    const thumbprint = (proof: string) =>
+      calculateJwkThumbprint(decodeProtectedHeader(proof).jwk ?? { kty: 'none' })
+    service.behaviour.expiresIn = 1
+    await allowed('tom', '/bound')
+    const due = Date.now() + 1_100
+    await waitFor('the end of the token', () => Date.now() > due)
+    service.behaviour.expiresIn = 600
+    const answers = await Promise.all(Array.from({ length: 8 }, () => call('tom', '/bound')))
+    const [atCode = '', ...atRefresh] = service.proofs
+    const key = await thumbprint(atCode)
+    expect(await Promise.all(atRefresh.map(thumbprint))).toEqual([key])
+    for (const { body } of answers) {
+      const { headers } = JSON.parse(body) as { headers: Record<string, string> }
+      const { dpop = '', authorization = '' } = headers
+      expect(authorization).toMatch(/^DPoP access-tom-/)
+      const { payload } = await jwtVerify(dpop, EmbeddedJWK, { typ: 'dpop+jwt' })
+      const ath = createHash('sha256').update(authorization.slice(5)).digest('base64url')
+      expect([await thumbprint(dpop), payload.ath]).toEqual([key, ath])
+    }
+  })
+})
 
 describe('a removed grant', () => {
   const outcomes = async () => {

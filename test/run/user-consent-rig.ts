@@ -64,6 +64,8 @@ export function manifestsFor(
       upstream.port,
       consent(port, 'other', { sealingKeysRef: { name: 'sealing' } }),
     ),
+    // The same service with tokens that are bound to a key.
+    staticBackend('bound', upstream.port, consent(port, 'bound', { dpop: true })),
     ...Object.entries(mcpPorts).map(([name, own]) =>
       mcpBackend(name, [
         {
@@ -98,7 +100,7 @@ export function manifestsFor(
     }),
     httpRoute('programs', {
       hostnames: ['api.localhost'],
-      rules: [at('service', '/'), at('other')],
+      rules: [at('service', '/'), at('other'), at('bound')],
     }),
     httpRoute('mcp', { rules: Object.keys({ ...mcpPorts, ...joint }).map((name) => at(name)) }),
     policy('mcp', 'HTTPRoute/mcp', { traffic: { jwtAuthentication: { providers } } }),

@@ -148,8 +148,14 @@ export function startConsoleProvider(
   })
 }
 
-/** A provider with opaque access tokens, which the client `gateway` may introspect, and `app` gets bound to its key. */
-export function startTokenProvider(secret: string): Promise<CertifiedProvider> {
+/**
+ * A provider with opaque access tokens, which the client `gateway` may introspect, and `app` gets bound to its key. With
+ * `demandsNonce`, proofs of the key need a nonce of the provider.
+ */
+export function startTokenProvider(
+  secret: string,
+  { demandsNonce = false } = {},
+): Promise<CertifiedProvider> {
   const client = (id: string, grants: readonly string[]) => ({
     client_id: id,
     client_secret: secret,
@@ -164,7 +170,10 @@ export function startTokenProvider(secret: string): Promise<CertifiedProvider> {
       clientCredentials: { enabled: true },
       introspection: { enabled: true },
       revocation: { enabled: true },
-      dPoP: { enabled: true },
+      dPoP: {
+        enabled: true,
+        ...(demandsNonce && { nonceSecret: Buffer.alloc(32, 7), requireNonce: () => true }),
+      },
     },
   })
 }

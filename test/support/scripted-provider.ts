@@ -52,6 +52,8 @@ export class ScriptedProvider {
   /** Parameters of the last authorization request and of the last token request. */
   lastAuthorization = new URLSearchParams()
   lastGrant = new URLSearchParams()
+  /** Proofs of keys that came with token requests (DPoP). Their tokens are bound. */
+  proofs: string[] = []
   /** What the revocation endpoint got: type and token, in order, with the Authorization field of the client. */
   revocations: { type: string; token: string; client: string | undefined }[] = []
   #codes = new Map<string, Code>()
@@ -84,6 +86,7 @@ export class ScriptedProvider {
     this.refreshes = 0
     this.reuses = 0
     this.revocations = []
+    this.proofs = []
   }
 
   /** Ends all refresh tokens, as an administrator does. */
@@ -125,8 +128,11 @@ export class ScriptedProvider {
         let body = ''
         for await (const chunk of request) body += chunk
         this.lastGrant = new URLSearchParams(body)
+        const { dpop } = request.headers
+        if (dpop !== undefined) this.proofs.push(String(dpop))
         const [status, answer] = await this.#grant(this.lastGrant)
-        return json(status, answer)
+        const isBound = status === 200 && dpop !== undefined
+        return json(status, isBound ? { ...(answer as object), token_type: 'DPoP' } : answer)
       }
       case '/revoke': {
         let body = ''

@@ -21,6 +21,7 @@ export interface TokenCall {
   readonly path: string
   readonly form: URLSearchParams
   readonly authorization: string | undefined
+  readonly dpop: string | undefined
   /** Header of the client assertion. */
   readonly assertion: Readonly<Record<string, unknown>> | undefined
 }
@@ -85,7 +86,8 @@ export class StrictTokenEndpoint {
     const sent = form.get('client_assertion')
     const assertion = sent === null ? undefined : { ...decodeProtectedHeader(sent) }
     if (path !== '/.well-known/openid-configuration') {
-      this.calls.push({ path, form, authorization, assertion })
+      const dpop = request.headers.dpop === undefined ? undefined : String(request.headers.dpop)
+      this.calls.push({ path, form, authorization, dpop, assertion })
     }
     const { fixed } = this
     if (fixed === 'hang') return
@@ -95,7 +97,10 @@ export class StrictTokenEndpoint {
         ? { status: 200, body: { issuer: this.url, token_endpoint: `${this.url}/found` } }
         : (fixed ?? (await this.#answer(request, form)))
     response.writeHead(status, { 'content-type': 'application/json' })
-    response.end(typeof body === 'string' ? body : JSON.stringify(body))
+    const isBound =
+      request.headers.dpop !== undefined && path.startsWith('/bound') && status === 200
+    const given = isBound ? { ...(body as object), token_type: 'DPoP' } : body
+    response.end(typeof given === 'string' ? given : JSON.stringify(given))
   }
 
   async #answer(request: IncomingMessage, form: URLSearchParams): Promise<Answer> {

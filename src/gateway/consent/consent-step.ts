@@ -1,17 +1,19 @@
 /** Adds the token that a user has allowed, or tells the client where the user can allow it. */
 import {
   type Exchange,
+  type HeaderFields,
   next,
   type RespondVerdict,
   refuse,
   type Verdict,
 } from '../../ground/exchange/exchange.ts'
+import { Prover } from '../credentials/dpop.ts'
 import { toVerdict } from '../credentials/grant-step.ts'
 import { type Placement, placementOf } from '../credentials/placement.ts'
 import { principalName, userDigest } from '../principal/principal.ts'
 import { registerGrants } from './registry.ts'
 import { sealTicket } from './tickets.ts'
-import type { GrantOwner, UserGrants } from './user-grants.ts'
+import type { GrantedToken, GrantOwner, UserGrants } from './user-grants.ts'
 
 const reason = 'UserConsent'
 let steps = 0
@@ -20,6 +22,7 @@ export class ConsentStep {
   readonly #grants: UserGrants
   readonly #place: Placement
   readonly #used = `consent.used.${steps++}`
+  readonly #prover = new Prover()
 
   constructor(grants: UserGrants) {
     this.#grants = grants
@@ -36,11 +39,16 @@ export class ConsentStep {
       : this.#use(exchange, owner, found)
   }
 
-  #use(exchange: Exchange, owner: GrantOwner, token: string | undefined): Verdict {
+  #use(
+    exchange: Exchange,
+    owner: GrantOwner,
+    token: GrantedToken | undefined,
+  ): Verdict | Promise<Verdict> {
     if (token === undefined) return this.#ask(owner)
-    this.#place(exchange.request, token)
-    exchange.extensions.set(this.#used, token)
-    return next
+    const { value, key } = token
+    exchange.extensions.set(this.#used, value)
+    this.#place(exchange.request, key === undefined ? value : `DPoP ${value}`)
+    return key === undefined ? next : this.#prover.prove(exchange, key, value).then(() => next)
   }
 
   #ask({ id }: GrantOwner): RespondVerdict {
@@ -68,10 +76,19 @@ export class ConsentStep {
     }
   }
 
-  onUnauthorized(exchange: Exchange): void {
+  onBackendResponse(
+    exchange: Exchange,
+    status: number,
+    headers: Pick<HeaderFields, 'get' | 'getAll' | 'remove'>,
+  ): boolean {
+    if (this.#grants.config.dpop === true && this.#prover.learn(exchange, status, headers)) {
+      return true
+    }
+    if (status !== 401) return false
     const token = exchange.extensions.get(this.#used)
     const owner = ownerOf(exchange)
     if (owner !== undefined && typeof token === 'string') this.#grants.refuse(owner, token)
+    return false
   }
 }
 

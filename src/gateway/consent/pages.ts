@@ -20,6 +20,7 @@ import {
   type RespondVerdict,
   type Verdict,
 } from '../../ground/exchange/exchange.ts'
+import { ProofKey } from '../credentials/dpop.ts'
 import { TokenError } from '../credentials/token-error.ts'
 import { isSameSite, originOf } from '../sign-in/navigation.ts'
 import { page, parametersOf, problem, redirect } from '../sign-in/responses.ts'
@@ -148,12 +149,17 @@ async function exchangeCode(
   if (once('error') !== undefined) return problem(403, 'access was not allowed')
   const code = once('code')
   if (code === undefined) return problem(400, 'the response has no code')
-  const issued = await endpoint.request('authorization_code', [
-    ['code', code],
-    ['redirect_uri', config.redirectURI],
-    ['code_verifier', verifier],
-  ])
-  await grants.save(owner, issued)
+  const key = config.dpop === true ? ProofKey.generate() : undefined
+  const issued = await endpoint.request(
+    'authorization_code',
+    [
+      ['code', code],
+      ['redirect_uri', config.redirectURI],
+      ['code_verifier', verifier],
+    ],
+    { key },
+  )
+  await grants.save(owner, issued, key)
   return page(done, [], 'the user has allowed access')
 }
 

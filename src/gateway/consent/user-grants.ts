@@ -13,6 +13,7 @@ import {
   type StoredGrant,
 } from '../../ground/model/grants.ts'
 import type { UserConsentConfig } from '../credentials/config.ts'
+import { ProofKey, type StoredKey } from '../credentials/dpop.ts'
 import type { IssuedToken, TokenEndpoint } from '../credentials/token-endpoint.ts'
 import { TokenError, unavailable } from '../credentials/token-error.ts'
 import type { Keyring } from '../sign-in/keyring.ts'
@@ -24,6 +25,21 @@ interface UserTokens {
   readonly refreshToken: string | undefined
   readonly obtainedAt: number
   readonly expiresAt: number
+  /** The key that the tokens are bound to, if they are. */
+  readonly key?: StoredKey
+}
+
+/** An access token that may be used. */
+export interface GrantedToken {
+  readonly value: string
+  /** The key that it is bound to, if it is. */
+  readonly key: ProofKey | undefined
+}
+
+interface CachedGrant {
+  readonly tokens: UserTokens
+  readonly granted: GrantedToken
+  readonly at: number
 }
 
 /** Who a token is for. */
@@ -52,10 +68,8 @@ export class UserGrants {
   readonly id: string
   readonly endpoint: TokenEndpoint
   readonly keyring: () => Keyring | undefined
-  readonly #cached = new BoundedMap<string, { readonly tokens: UserTokens; readonly at: number }>(
-    maxCached,
-  )
-  readonly #calls = new Map<string, Promise<string | undefined>>()
+  readonly #cached = new BoundedMap<string, CachedGrant>(maxCached)
+  readonly #calls = new Map<string, Promise<GrantedToken | undefined>>()
   /** Access tokens that the service has refused, by key. */
   readonly #refused = new BoundedMap<string, string>(maxCached)
 
@@ -68,7 +82,8 @@ export class UserGrants {
     const { endpoint: place, authorizationEndpoint, redirectURI, scopes, resources } = config
     const { url, issuer, target, path, clientAuth } = place
     const server = [url, issuer, target, path, authorizationEndpoint].map((one) => one ?? null)
-    this.id = digestOf([redirectURI, ...server, clientAuth?.clientId, scopes, resources])
+    const parts = [redirectURI, ...server, clientAuth?.clientId, scopes, resources]
+    this.id = digestOf(config.dpop === true ? [...parts, 'dpop'] : parts)
     this.endpoint = endpoint
     this.keyring = keyring
   }
@@ -78,12 +93,12 @@ export class UserGrants {
   }
 
   /** The access token of a user; undefined if the user has to allow it (again). */
-  find(owner: GrantOwner): string | undefined | Promise<string | undefined> {
+  find(owner: GrantOwner): GrantedToken | undefined | Promise<GrantedToken | undefined> {
     const key = this.#keyOf(owner)
     const cached = this.#cached.get(key)
     if (cached !== undefined) {
       const isFresh = performance.now() - cached.at < cachedMs
-      if (isFresh && !this.#isDue(key, cached.tokens)) return cached.tokens.accessToken
+      if (isFresh && !this.#isDue(key, cached.tokens)) return cached.granted
       this.#cached.delete(key)
     }
     const known = this.#calls.get(key)
@@ -111,7 +126,7 @@ export class UserGrants {
     return this.#refused.get(key) === accessToken && Date.now() - obtainedAt > minAgeMs
   }
 
-  async #load(key: string): Promise<string | undefined> {
+  async #load(key: string): Promise<GrantedToken | undefined> {
     for (const end = performance.now() + renewalMs; performance.now() < end; ) {
       const stored = await getGrant(key)
       const tokens = stored.record && this.#open(stored.record, key)
@@ -128,10 +143,10 @@ export class UserGrants {
     key: string,
     { record, version }: StoredGrant,
     tokens: UserTokens,
-  ): Promise<string | undefined | 'again'> {
+  ): Promise<GrantedToken | undefined | 'again'> {
     if (record === undefined) return undefined
     const isUsable = Date.now() < tokens.expiresAt && !this.#isRefused(key, tokens)
-    const usable = isUsable ? tokens.accessToken : undefined
+    const usable = isUsable ? grantedOf(tokens) : undefined
     if (tokens.refreshToken === undefined) return usable
     if (record.renewingUntil > Date.now()) {
       if (usable !== undefined) return usable
@@ -151,14 +166,18 @@ export class UserGrants {
     { record, version }: StoredGrant,
     old: UserTokens,
     isUsable: boolean,
-  ): Promise<string | undefined | 'again'> {
+  ): Promise<GrantedToken | undefined | 'again'> {
     if (record === undefined) return undefined
     try {
-      const issued = await this.endpoint.request('refresh_token', [
-        ['refresh_token', old.refreshToken ?? ''],
-        ...this.config.resources.map((one): [string, string] => ['resource', one]),
-      ])
-      const tokens = this.#tokensOf(issued, old.refreshToken)
+      const issued = await this.endpoint.request(
+        'refresh_token',
+        [
+          ['refresh_token', old.refreshToken ?? ''],
+          ...this.config.resources.map((one): [string, string] => ['resource', one]),
+        ],
+        { key: grantedOf(old).key },
+      )
+      const tokens = this.#tokensOf(issued, old.refreshToken, old.key)
       const sealed = this.#seal(tokens, key)
       const next = { ...record, sealed, renewingUntil: 0 }
       if ((await putGrant(key, next, version)) !== undefined) return this.#keep(key, tokens)
@@ -175,15 +194,15 @@ export class UserGrants {
         return undefined
       }
       await putGrant(key, { ...record, renewingUntil: 0 }, version)
-      if (isUsable) return old.accessToken
+      if (isUsable) return grantedOf(old)
       throw error
     }
   }
 
-  /** Stores the tokens that a user has just allowed. */
-  async save(owner: GrantOwner, issued: IssuedToken): Promise<void> {
+  /** Stores the tokens that a user has just allowed, and the key that they are bound to, if they are. */
+  async save(owner: GrantOwner, issued: IssuedToken, proofKey?: ProofKey): Promise<void> {
     const key = this.#keyOf(owner)
-    const sealed = this.#seal(this.#tokensOf(issued, undefined), key)
+    const sealed = this.#seal(this.#tokensOf(issued, undefined, proofKey?.stored), key)
     const { redirectURI: service } = this.config
     const record = {
       service,
@@ -229,12 +248,17 @@ export class UserGrants {
     return (await Promise.all(revocations)).includes(true)
   }
 
-  #keep(key: string, tokens: UserTokens): string {
-    this.#cached.set(key, { tokens, at: performance.now() })
-    return tokens.accessToken
+  #keep(key: string, tokens: UserTokens): GrantedToken {
+    const granted = grantedOf(tokens)
+    this.#cached.set(key, { tokens, granted, at: performance.now() })
+    return granted
   }
 
-  #tokensOf(issued: IssuedToken, refreshToken: string | undefined): UserTokens {
+  #tokensOf(
+    issued: IssuedToken,
+    refreshToken: string | undefined,
+    key: StoredKey | undefined,
+  ): UserTokens {
     const now = Date.now()
     const seconds = issued.expiresIn ?? this.config.defaultMs / 1_000
     return {
@@ -242,6 +266,7 @@ export class UserGrants {
       refreshToken: issued.refreshToken ?? refreshToken,
       obtainedAt: now,
       expiresAt: now + seconds * 1_000,
+      ...(key !== undefined && { key }),
     }
   }
 
@@ -259,3 +284,8 @@ export class UserGrants {
     return plain === undefined ? undefined : (JSON.parse(plain.toString()) as UserTokens)
   }
 }
+
+const grantedOf = ({ accessToken, key }: UserTokens): GrantedToken => ({
+  value: accessToken,
+  key: key && ProofKey.read(key),
+})

@@ -92,7 +92,11 @@ const targetOfToken = {
   resources: list(text),
 } as const
 
+/** Whether tokens are bound to a key of the gateway (DPoP, RFC 9449). */
+const dpop = optional(choice(true))
+
 const common = {
+  dpop,
   location: optional(placementShape),
   cache: cacheShape,
   ...further,
@@ -163,6 +167,7 @@ export const userConsentShape = record({
   keys: list(text),
   /** Lifetime of a token whose lifetime the endpoint does not say. */
   defaultMs: amount,
+  dpop,
   location: optional(placementShape),
   ...further,
 })

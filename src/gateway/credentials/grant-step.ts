@@ -1,7 +1,13 @@
 /** The step that adds a token which the gateway gets by a grant. */
 import { GatewayError } from '../../ground/errors/index.ts'
-import { type Exchange, next, type Verdict } from '../../ground/exchange/exchange.ts'
+import {
+  type Exchange,
+  type HeaderFields,
+  next,
+  type Verdict,
+} from '../../ground/exchange/exchange.ts'
 import type { GrantConfig } from './config.ts'
+import { type ProofKey, Prover } from './dpop.ts'
 import type { Grant } from './grants.ts'
 import { type Placement, placementOf } from './placement.ts'
 import { demandClaims, refuseUser } from './sent-token.ts'
@@ -17,7 +23,16 @@ export class GrantStep {
   /** The token that the request was sent with. */
   readonly #used = `credentials.used.${steps++}`
 
-  constructor(grant: Grant, { cache, location }: Pick<GrantConfig, 'cache' | 'location'>) {
+  readonly #key: ProofKey | undefined
+  readonly #prover = new Prover()
+
+  /** `key` is that of all tokens of the grant; undefined if they are not bound to a key. */
+  constructor(
+    grant: Grant,
+    { cache, location }: Pick<GrantConfig, 'cache' | 'location'>,
+    key?: ProofKey,
+  ) {
+    this.#key = key
     this.#grant = grant
     this.#cache = new TokenCache(cache)
     this.#place = placementOf(location)
@@ -32,16 +47,28 @@ export class GrantStep {
       : this.#use(exchange, found)
   }
 
-  #use(exchange: Exchange, found: CachedToken): Verdict {
-    this.#place(exchange.request, found.value)
+  #use(exchange: Exchange, found: CachedToken): Verdict | Promise<Verdict> {
     exchange.extensions.set(this.#used, found)
-    return next
+    const { value } = found
+    if (this.#key === undefined) {
+      this.#place(exchange.request, value)
+      return next
+    }
+    this.#place(exchange.request, `DPoP ${value}`)
+    return this.#prover.prove(exchange, this.#key, value).then(() => next)
   }
 
-  /** The server may have revoked the token, so that the next request gets another one. */
-  onUnauthorized({ extensions }: Exchange): void {
-    const used = extensions.get(this.#used) as CachedToken | undefined
+  onBackendResponse(
+    exchange: Exchange,
+    status: number,
+    headers: Pick<HeaderFields, 'get' | 'getAll' | 'remove'>,
+  ): boolean {
+    if (this.#key !== undefined && this.#prover.learn(exchange, status, headers)) return true
+    if (status !== 401) return false
+    // The server may have revoked the token, so that the next request gets another one.
+    const used = exchange.extensions.get(this.#used) as CachedToken | undefined
     if (used !== undefined) this.#cache.drop(used)
+    return false
   }
 }
 

@@ -17,6 +17,7 @@ import type {
   GrantConfig,
   TokenExchangeConfig,
 } from './config.ts'
+import type { ProofKey } from './dpop.ts'
 import { claimsOf, refuseUser, SentToken } from './sent-token.ts'
 import type { TokenRequest } from './token-cache.ts'
 import { type IssuedToken, type Parameter, TokenEndpoint } from './token-endpoint.ts'
@@ -31,18 +32,24 @@ const tokenExchange = `${urn}grant-type:token-exchange`
 const jwtBearer = `${urn}grant-type:jwt-bearer`
 const idJag = `${urn}token-type:id-jag`
 
-/** Throws if a secret has not arrived, or cannot be used. */
-export function grantOf(config: GrantConfig, callouts: Callouts, secrets: SecretValues): Grant {
+/** Tokens are bound to `key`, if it is set. Throws if a secret has not arrived, or cannot be used. */
+export function grantOf(
+  config: GrantConfig,
+  callouts: Callouts,
+  secrets: SecretValues,
+  key?: ProofKey,
+): Grant {
   switch (config.type) {
     case 'clientCredentials':
-      return ofGateway(config, new TokenEndpoint(config.endpoint, callouts, secrets))
+      return ofGateway(config, new TokenEndpoint(config.endpoint, callouts, secrets), key)
     case 'tokenExchange':
-      return ofUser(config, new TokenEndpoint(config.endpoint, callouts, secrets))
+      return ofUser(config, new TokenEndpoint(config.endpoint, callouts, secrets), key)
     case 'crossAppAccess':
       return acrossApps(
         config,
         new TokenEndpoint(config.identityProvider, callouts, secrets),
         new TokenEndpoint(config.resourceServer, callouts, secrets),
+        key,
       )
   }
 }
@@ -71,14 +78,18 @@ const claimsIn = (tokens: readonly string[]) =>
   tokens.map(claimsOf).filter((claims) => claims !== undefined)
 
 /** Client credentials (RFC 6749 section 4.4): one token for all requests. */
-function ofGateway(config: ClientCredentialsConfig, endpoint: TokenEndpoint): Grant {
+function ofGateway(
+  config: ClientCredentialsConfig,
+  endpoint: TokenEndpoint,
+  key: ProofKey | undefined,
+): Grant {
   const parameters = [...wanted(config), ...Object.entries(config.parameters)]
   const request: TokenRequest = {
     key: clientCredentials,
     endsAt: never,
     claims: ofNoUser,
     send: () =>
-      endpoint.request(clientCredentials, parameters).catch((error: unknown) => {
+      endpoint.request(clientCredentials, parameters, { key }).catch((error: unknown) => {
         // There is no user whom the server could refuse.
         throw error instanceof TokenError && error.kind === 'refused'
           ? new TokenError('failed', error.message)
@@ -95,7 +106,11 @@ function endOf(token: string): number {
 }
 
 /** Token exchange (RFC 8693) and JWT bearer (RFC 7523 section 2.1): a token for each token of a user. */
-function ofUser(config: TokenExchangeConfig, endpoint: TokenEndpoint): Grant {
+function ofUser(
+  config: TokenExchangeConfig,
+  endpoint: TokenEndpoint,
+  key: ProofKey | undefined,
+): Grant {
   const { grantType, requestedType } = config
   const isExchange = grantType === 'TokenExchange'
   const subject = new SentToken(config.subject)
@@ -134,9 +149,14 @@ function ofUser(config: TokenExchangeConfig, endpoint: TokenEndpoint): Grant {
       claims: () => claimsIn(acting === undefined ? [token] : [token, acting]),
       send: async () => {
         const form = [...own, ...fixed]
-        if (!isExchange) return endpoint.request(jwtBearer, form)
+        if (!isExchange) return endpoint.request(jwtBearer, form, { key })
         // `N_A` is for tokens that are no access tokens (RFC 8693 section 2.2.1).
-        const issued = await endpoint.request(tokenExchange, form, ['bearer', 'n_a'])
+        const types = ['bearer', 'n_a'] as const
+        const issued = await endpoint.request(
+          tokenExchange,
+          form,
+          key === undefined ? { types } : { key },
+        )
         requireSendable(issued, requestedType)
         return issued
       },
@@ -179,6 +199,7 @@ function acrossApps(
   config: CrossAppAccessConfig,
   identityProvider: TokenEndpoint,
   resourceServer: TokenEndpoint,
+  key: ProofKey | undefined,
 ): Grant {
   const { audience, resources, scopes, accessTokenScopes } = config
   const subject = new SentToken(config.subject)
@@ -191,13 +212,13 @@ function acrossApps(
         ['requested_token_type', idJag],
         ...wanted({ audiences: [audience], resources, scopes }),
       ],
-      ['n_a'],
+      { types: ['n_a'] },
     )
     if (assertion.issuedType !== idJag) {
       throw unavailable('the identity provider answers with another token than an ID-JAG')
     }
     const form: readonly Parameter[] = [['assertion', assertion.value], ...scope(accessTokenScopes)]
-    return resourceServer.request(jwtBearer, form)
+    return resourceServer.request(jwtBearer, form, { key })
   }
   return (exchange) => {
     const token = subject.find(exchange)

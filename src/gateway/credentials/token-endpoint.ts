@@ -9,6 +9,7 @@ import { KeptMetadata } from '../tokens/kept-metadata.ts'
 import { type OauthRequest, sendOauth } from '../tokens/oauth-transport.ts'
 import { type ClientSecrets, clientAuthOf, readClientSecrets } from './client-auth.ts'
 import type { EndpointConfig } from './config.ts'
+import type { ProofKey } from './dpop.ts'
 import type { Issued } from './token-cache.ts'
 import { TokenError, unavailable } from './token-error.ts'
 
@@ -17,6 +18,8 @@ export interface IssuedToken extends Issued<string> {
   readonly issuedType: string | undefined
   readonly refreshToken: string | undefined
 }
+
+type TokenType = 'bearer' | 'n_a' | 'dpop'
 
 export type Parameter = [name: string, value: string]
 
@@ -39,6 +42,8 @@ export class TokenEndpoint {
   readonly #secrets: ClientSecrets | undefined
   readonly #server: () => Promise<Oauth.AuthorizationServer>
   #authentication: Oauth.ClientAuth | undefined
+  /** The keys of tokens, with the nonces of the server. */
+  readonly #handles = new WeakMap<ProofKey, Oauth.DPoPHandle>()
 
   /** Throws if a secret has not arrived, or cannot be used. */
   constructor(config: EndpointConfig, callouts: Callouts, secrets: SecretValues) {
@@ -72,34 +77,62 @@ export class TokenEndpoint {
     }
   }
 
-  /** Resolves to a token with one of the values of `token_type`. Rejects with a TokenError. */
+  /**
+   * Resolves to a token with one of the values of `token_type`; with `key`, to one that is bound to the key. Rejects
+   * with a TokenError.
+   */
   async request(
     grantType: string,
     parameters: readonly Parameter[],
-    tokenTypes: readonly ('bearer' | 'n_a')[] = ['bearer'],
+    { types, key }: { types?: readonly TokenType[]; key?: ProofKey | undefined } = {},
   ): Promise<IssuedToken> {
     const oauth = await import('oauth4webapi')
+    const tokenTypes = types ?? [key === undefined ? 'bearer' : 'dpop']
+    const send = () => this.#request(oauth, grantType, parameters, key)
     try {
-      const server = await this.#server()
-      const client = this.#client
-      const response = await oauth.genericTokenEndpointRequest(
-        server,
-        client,
-        this.#authenticate(oauth),
-        grantType,
-        new URLSearchParams(parameters.map(([name, value]): [string, string] => [name, value])),
-        this.#options(oauth, server.token_endpoint),
-      )
-      const answered = await oauth.processGenericTokenEndpointResponse(
-        server,
-        client,
-        await withoutIdToken(response),
-        { recognizedTokenTypes: { n_a: () => undefined } },
-      )
+      const answered = await send().catch((error: unknown) => {
+        // The library has kept the nonce of the response (RFC 9449 section 8). It is sent once.
+        if (key === undefined || !oauth.isDPoPNonceError(error)) throw error
+        return send()
+      })
       return this.#read(answered, tokenTypes)
     } catch (error) {
       throw this.#toTokenError(oauth, error)
     }
+  }
+
+  async #request(
+    oauth: typeof Oauth,
+    grantType: string,
+    parameters: readonly Parameter[],
+    key: ProofKey | undefined,
+  ): Promise<Oauth.TokenEndpointResponse> {
+    const server = await this.#server()
+    const client = this.#client
+    const response = await oauth.genericTokenEndpointRequest(
+      server,
+      client,
+      this.#authenticate(oauth),
+      grantType,
+      new URLSearchParams(parameters.map(([name, value]): [string, string] => [name, value])),
+      {
+        ...this.#options(oauth, server.token_endpoint),
+        ...(key !== undefined && { DPoP: this.#handleOf(oauth, client, key) }),
+      },
+    )
+    return oauth.processGenericTokenEndpointResponse(
+      server,
+      client,
+      await withoutIdToken(response),
+      { recognizedTokenTypes: { n_a: () => undefined } },
+    )
+  }
+
+  #handleOf(oauth: typeof Oauth, client: Oauth.Client, key: ProofKey): Oauth.DPoPHandle {
+    const found =
+      this.#handles.get(key) ?? oauth.DPoP(client, key.pair as Parameters<typeof oauth.DPoP>[1])
+    this.#handles.set(key, found)
+    return found
   }
 
   /**

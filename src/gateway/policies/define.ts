@@ -13,7 +13,13 @@
 import type { ExpressionPointName } from '../../engines/cel/index.ts'
 import type { Shape } from '../../ground/base/shape.ts'
 import type { ClientSettings, ConnectionSettings } from '../../ground/exchange/connection.ts'
-import type { Callouts, Exchange, SecretValues, Verdict } from '../../ground/exchange/exchange.ts'
+import type {
+  Callouts,
+  Exchange,
+  HeaderFields,
+  SecretValues,
+  Verdict,
+} from '../../ground/exchange/exchange.ts'
 import type { McpRules } from '../../ground/exchange/mcp.ts'
 import type { AccessLogRules, TracingRules } from '../../ground/exchange/observe.ts'
 import type { PolicyHost } from '../../ground/exchange/rate-limits.ts'
@@ -67,8 +73,15 @@ export interface Step {
   readonly servesOAuthMetadata?: boolean
   onRequest?(exchange: Exchange): Verdict | Promise<Verdict>
   onResponse?(exchange: Exchange): void | Promise<void>
-  /** Called if the backend has responded to a request of this step with 401. */
-  onUnauthorized?(exchange: Exchange): void
+  /**
+   * Called if the backend has responded to a request of this step with 401, or in any way if `connection` has
+   * `bindsTokens`. Returns whether the request should be sent again at once.
+   */
+  onBackendResponse?(
+    exchange: Exchange,
+    status: number,
+    headers: Pick<HeaderFields, 'get' | 'getAll' | 'remove'>,
+  ): boolean
   /** Called after the policy was removed, possibly several times, to release resources. */
   dispose?(): void
 }

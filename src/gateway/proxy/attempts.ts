@@ -97,6 +97,19 @@ function outcomeOf(
   return { kind: 'failed', retryAfterMs: retryAfterMs(asked, Date.now()) ?? 0 }
 }
 
+/** Passes a response to the steps of its backend. Returns whether one asks to send the request again. */
+export function informSteps({ destination, exchange }: RequestContext): boolean {
+  const { response } = exchange
+  if (destination === undefined || response === undefined) return false
+  const { status, headers } = response
+  if (status !== 401 && destination.settings.bindsTokens !== true) return false
+  let asksAgain = false
+  for (const step of destination.steps) {
+    if (step.onBackendResponse?.(exchange, status, headers) === true) asksAgain = true
+  }
+  return asksAgain
+}
+
 /** Returns the milliseconds until the retry; undefined if the request is not retried. */
 export function retryDelay(
   context: RequestContext,

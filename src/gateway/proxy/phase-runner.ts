@@ -7,7 +7,7 @@ import { cleanUp } from '../../ground/exchange/cleanup.ts'
 import type { BufferedBody, Peer, RespondVerdict } from '../../ground/exchange/exchange.ts'
 import { takeResponse } from '../../ground/exchange/interruption.ts'
 import { accessRecordOf } from './access-record.ts'
-import { learn, moveAttempt, retryDelay } from './attempts.ts'
+import { informSteps, learn, moveAttempt, retryDelay } from './attempts.ts'
 import type { ListenerPlacement } from './config/placement.ts'
 import type { DecisionRecorder } from './decisions/recorder.ts'
 import { type PhaseResult, requestPhases, retryPhases, startOverPhases } from './phases.ts'
@@ -60,10 +60,12 @@ export class PhaseRunner implements RequestHandler {
     const { response } = exchange
     const status = response?.status ?? 0
     if (response !== undefined) learn(context, response, this.#telemetry)
-    if (status === 401) {
-      for (const step of context.destination?.steps ?? []) step.onUnauthorized?.(exchange)
-    }
+    const asksAgain = informSteps(context)
     if (context.trace !== undefined) endAttemptSpan(context, status)
+    if (asksAgain && exchange.isReplayable) {
+      this.#sendAgain(context, status, 0)
+      return
+    }
     if (this.#askAnother(context, status)) return
     const delay = status < 400 ? undefined : retryDelay(context, status, this.#runtime.random)
     if (delay !== undefined) {

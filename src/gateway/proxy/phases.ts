@@ -349,8 +349,13 @@ function applyBackendPolicies(
   context: RequestContext,
   runtime: GatewayRuntime,
 ): PhaseResult | Promise<PhaseResult> {
-  const steps = context.destination?.steps
-  if (steps === undefined || steps.length === 0) return undefined
+  const { destination, exchange } = context
+  if (destination === undefined || destination.steps.length === 0) return undefined
+  const { steps, settings, address } = destination
+  if (settings.bindsTokens === true) {
+    const scheme = address.tls === undefined ? 'http' : 'https'
+    exchange.extensions.set(forwardingExtensions.upstreamScheme, scheme)
+  }
   context.keepOriginal()
   progressOf(context).backendStepsDone = 0
   return runSteps(context, runtime, steps, 'backendStepsDone')

@@ -16,6 +16,8 @@ export interface ConnectionSettings {
    * (`client`, for `passthrough`). If it is not set, default credentials may be used.
    */
   readonly credentials?: 'gateway' | 'client'
+  /** Whether tokens are bound to a key of the gateway, so that steps see every response of the backend. */
+  readonly bindsTokens?: true
   /** Timeout of one attempt, until its response is complete, in milliseconds. */
   readonly requestTimeoutMs?: number
   readonly health?: HealthRules

@@ -19,6 +19,8 @@ export const forwardingExtensions = {
   allowedModels: 'forward.allowedModels',
   /** AllowedNames: the routes that it may use, as `namespace/name`; if omitted, every route. */
   allowedRoutes: 'forward.allowedRoutes',
+  /** `http` or `https`: how the destination is reached. Set if its connection settings have `bindsTokens`. */
+  upstreamScheme: 'forward.upstreamScheme',
   /** A RetryPlan; if omitted, a request is not retried. */
   retry: 'forward.retry',
 } as const

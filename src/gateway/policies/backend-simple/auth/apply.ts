@@ -26,6 +26,7 @@ import {
   type UserConsentConfig,
   userConsentShape,
 } from '../../../credentials/config.ts'
+import { ProofKey } from '../../../credentials/dpop.ts'
 import { GrantStep } from '../../../credentials/grant-step.ts'
 import { grantOf } from '../../../credentials/grants.ts'
 import { JwtSigner } from '../../../credentials/jwt-signer.ts'
@@ -78,6 +79,7 @@ export const shape = union<'type', BackendAuthConfig>('type', shapes)
 export const signingContext: SigningContext = { region: process.env.AWS_REGION, clock: Date.now }
 
 const ofGateway: ConnectionSettings = { credentials: 'gateway' }
+const bound: ConnectionSettings = { credentials: 'gateway', bindsTokens: true }
 const ofClient: ConnectionSettings = { credentials: 'client' }
 
 const apply: PolicyApply<BackendAuthConfig> = {
@@ -190,21 +192,24 @@ function consented(
   const endpoint = new TokenEndpoint(config.endpoint, callouts, secrets)
   const keyring = keyringOf(config.keys, secrets, host)
   const step = new ConsentStep(new UserGrants(config, endpoint, keyring))
-  return {
-    connection: ofGateway,
-    onRequest: (exchange) => step.onRequest(exchange),
-    onUnauthorized: (exchange) => step.onUnauthorized(exchange),
-  }
+  return grantingStep(step, config)
 }
 
 function granted(config: GrantConfig, callouts: Callouts, secrets: SecretValues): Step {
-  const step = new GrantStep(grantOf(config, callouts, secrets), config)
-  return {
-    connection: ofGateway,
-    onRequest: (exchange) => step.onRequest(exchange),
-    onUnauthorized: (exchange) => step.onUnauthorized(exchange),
-  }
+  const key = config.dpop === true ? ProofKey.generate() : undefined
+  const step = new GrantStep(grantOf(config, callouts, secrets, key), config, key)
+  return grantingStep(step, config)
 }
+
+const grantingStep = (
+  step: GrantStep | ConsentStep,
+  { dpop }: Pick<GrantConfig, 'dpop'>,
+): Step => ({
+  connection: dpop === true ? bound : ofGateway,
+  onRequest: (exchange) => step.onRequest(exchange),
+  onBackendResponse: (exchange, status, headers) =>
+    step.onBackendResponse(exchange, status, headers),
+})
 
 /** Returns the context of signatures for a backend. */
 function contextOf({

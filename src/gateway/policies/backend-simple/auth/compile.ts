@@ -158,7 +158,7 @@ export class AuthCompiler {
         parameters: additionalParams,
         keys: keys?.map(({ digest }) => digest) ?? [],
         defaultMs: parseDurationMs(spec.defaultTtl ?? '1h') ?? 0,
-        ...this.placed(spec.location, path),
+        ...this.#placedToken(spec, path),
       }
     )
   }
@@ -273,10 +273,23 @@ export class AuthCompiler {
     return { location: compiled }
   }
 
-  #common(spec: CommonSpec, path: string): { location?: PlacementConfig; cache: CacheConfig } {
+  #common(
+    spec: CommonSpec,
+    path: string,
+  ): { location?: PlacementConfig; dpop?: true; cache: CacheConfig } {
     const { maxEntries = 8_192, defaultTtl = '300s' } = spec.cache?.inMemory ?? {}
     const cache = { maxEntries, defaultMs: parseDurationMs(defaultTtl) ?? 0 }
-    return { ...this.placed(spec.location, path), cache }
+    return { ...this.#placedToken(spec, path), cache }
+  }
+
+  #placedToken(
+    { dpop, location }: Pick<CommonSpec, 'dpop' | 'location'>,
+    path: string,
+  ): { location?: PlacementConfig; dpop?: true } {
+    if (dpop !== true) return this.placed(location, path)
+    // RFC 9449 section 7.1: in Authorization, with the scheme DPoP.
+    if (location !== undefined) this.#refuse(`${path}.dpop`, 'location cannot be set, too')
+    return { dpop }
   }
 
   #endpoint(spec: EndpointSpec, path: string): EndpointConfig | undefined {

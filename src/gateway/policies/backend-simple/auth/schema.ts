@@ -1,5 +1,6 @@
 /** What users can write about credentials for backends. */
 import {
+  boolean,
   choice,
   type Infer,
   integer,
@@ -55,6 +56,10 @@ const common = {
       ),
     }),
     'How tokens are kept.',
+  ),
+  dpop: optional(
+    boolean(),
+    'Whether tokens are bound to a key of the gateway (RFC 9449). Not with `location`.',
   ),
 } as const
 
@@ -227,6 +232,7 @@ const userConsent = object(
       doc: 'Lifetime of tokens if the endpoint does not name one.',
       default: '1h',
     }),
+    dpop: common.dpop,
     location: common.location,
   },
   {
@@ -355,4 +361,4 @@ export type EndpointSpec = Pick<
 > & { readonly clientAuth?: ClientAuthSpec }
 export type SentTokenSpec = NonNullable<Infer<typeof tokenExchange>['subjectToken']>
 export type SigningSpec = Pick<Infer<typeof jwtSign>, 'signingKeyRef' | 'alg' | 'kid'>
-export type CommonSpec = Pick<Infer<typeof clientCredentials>, 'location' | 'cache'>
+export type CommonSpec = Pick<Infer<typeof clientCredentials>, 'location' | 'cache' | 'dpop'>

@@ -1,6 +1,7 @@
 /** A message that is sent to a target as a request of its own, and the response. */
 import type { CallListener } from '../../../../../engines/http/contracts/calls.ts'
 import { GatewayError } from '../../../../../ground/errors/index.ts'
+import type { HeaderFields } from '../../../../../ground/exchange/exchange.ts'
 import { Attempt } from '../../../../proxy/request/request-context.ts'
 import type { UpstreamEndpoint } from '../../../../proxy/upstream/endpoint.ts'
 import { now } from '../../../../proxy/upstream/endpoint.ts'
@@ -106,9 +107,9 @@ export class TargetCall extends LateFlow implements CallListener, TargetMessage 
         ? ({ kind: 'answered', latencyMs } as const)
         : ({ kind: 'failed', retryAfterMs: 0 } as const)
     ready.endpoint.record(outcome, now)
-    if (status === 401) {
-      const { steps } = this.#exchange.accessOf(this.#entry)
-      for (const step of steps) step.onUnauthorized?.(this.#exchange.client)
+    if (this.#informSteps(status, headers)) {
+      this.#repeat(this.path)
+      return
     }
     if (status === 404) this.#paths.delete(this.#exchange.identity)
     const path = this.#redirects < maxRedirects ? redirectPath(status, headers, ready) : undefined
@@ -118,12 +119,28 @@ export class TargetCall extends LateFlow implements CallListener, TargetMessage 
     }
     this.#redirects += 1
     this.#paths.set(this.#exchange.identity, path)
+    this.#repeat(path)
+  }
+
+  /** Returns whether a policy of the target asks to send the message again. */
+  #informSteps(status: number, headers: HeaderFields): boolean {
+    const { steps, policies } = this.#exchange.accessOf(this.#entry)
+    if (status !== 401 && policies.connection.bindsTokens !== true) return false
+    let asksAgain = false
+    for (const step of steps) {
+      if (step.onBackendResponse?.(this.#exchange.client, status, headers) === true)
+        asksAgain = true
+    }
+    return asksAgain
+  }
+
+  #repeat(path: string | undefined): void {
     // A closed call does not report the rest of its response.
     this.flow?.close()
     if (!this.isOver) this.#sendAgain(path).catch((thrown) => this.#onSendFailure(thrown))
   }
 
-  async #sendAgain(path: string): Promise<void> {
+  async #sendAgain(path: string | undefined): Promise<void> {
     await this.#send(path)
   }
 

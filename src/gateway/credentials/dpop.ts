@@ -1,0 +1,110 @@
+/** Proofs that the gateway has the key of a token (DPoP, RFC 9449). */
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  hash,
+  type KeyObject,
+  randomUUID,
+} from 'node:crypto'
+import { BoundedMap } from '../../ground/base/bounded-map.ts'
+import type { Exchange, HeaderFields } from '../../ground/exchange/exchange.ts'
+import { forwardingExtensions } from '../../ground/exchange/forwarding.ts'
+
+/** A private key in the form in which it is stored with a token (RFC 7517). */
+export type StoredKey = Readonly<Record<string, unknown>>
+
+/** Maximum number of servers whose nonces are remembered. */
+const maxNonces = 256
+/** Longer nonces are not sent, because proofs must fit into a request head. */
+const maxNonceLength = 1_024
+
+/** A key pair for ES256. */
+export class ProofKey {
+  readonly #private: KeyObject
+
+  private constructor(key: KeyObject) {
+    this.#private = key
+  }
+
+  static generate(): ProofKey {
+    return new ProofKey(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey)
+  }
+
+  static read(jwk: StoredKey): ProofKey {
+    return new ProofKey(createPrivateKey({ key: { ...jwk }, format: 'jwk' }))
+  }
+
+  get stored(): StoredKey {
+    return { ...this.#private.export({ format: 'jwk' }) }
+  }
+
+  /** The pair for the OAuth library. */
+  get pair() {
+    const algorithm = { name: 'ECDSA', namedCurve: 'P-256' }
+    return {
+      privateKey: this.#private.toCryptoKey(algorithm, false, ['sign']),
+      publicKey: createPublicKey(this.#private).toCryptoKey(algorithm, true, ['verify']),
+    }
+  }
+
+  async sign(claims: Readonly<Record<string, unknown>>): Promise<string> {
+    const { SignJWT } = await import('jose')
+    const { kty, crv, x, y } = this.stored
+    return new SignJWT({ ...claims, jti: randomUUID() })
+      .setProtectedHeader({ alg: 'ES256', typ: 'dpop+jwt', jwk: { kty, crv, x, y } as object })
+      .setIssuedAt()
+      .sign(this.#private)
+  }
+}
+
+let provers = 0
+
+/** Adds proofs to requests to backends, with the nonces that these ask for. */
+export class Prover {
+  /** The last nonce of each server, by its origin. */
+  readonly #nonces = new BoundedMap<string, string>(maxNonces)
+  /** The origin that a request was sent to. */
+  readonly #sentTo = `credentials.dpop.origin.${provers}`
+  readonly #isRepeated = `credentials.dpop.repeated.${provers++}`
+
+  /** Replaces the proof of the client, which is for the gateway. */
+  async prove({ request, extensions }: Exchange, key: ProofKey, token: string): Promise<void> {
+    const { method, authority, path, headers } = request
+    const scheme = extensions.get(forwardingExtensions.upstreamScheme) ?? request.scheme
+    const origin = `${String(scheme)}://${authority}`
+    extensions.set(this.#sentTo, origin)
+    const nonce = this.#nonces.get(origin)
+    headers.remove('dpop')
+    const proof = await key.sign({
+      htm: method,
+      htu: `${origin}${path}`,
+      ath: hash('sha256', token, 'base64url'),
+      ...(nonce !== undefined && { nonce }),
+    })
+    headers.set('dpop', proof)
+  }
+
+  /**
+   * Remembers and removes the nonce of a response. Returns whether the request should be sent again with it, which it
+   * is once, so that a server with a new nonce in each response causes no loop.
+   */
+  learn(
+    { extensions }: Exchange,
+    status: number,
+    headers: Pick<HeaderFields, 'get' | 'getAll' | 'remove'>,
+  ): boolean {
+    const origin = extensions.get(this.#sentTo)
+    const nonce = headers.get('dpop-nonce')
+    if (typeof origin !== 'string' || nonce === undefined) return false
+    headers.remove('dpop-nonce')
+    // RFC 9449 section 8.1: the characters of a nonce.
+    if (nonce.length > maxNonceLength || !/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(nonce)) return false
+    const isNew = this.#nonces.get(origin) !== nonce
+    this.#nonces.set(origin, nonce)
+    const asks = headers.getAll('www-authenticate').some((field) => /use_dpop_nonce/.test(field))
+    if (status !== 401 || !asks || !isNew || extensions.has(this.#isRepeated)) return false
+    extensions.set(this.#isRepeated, true)
+    return true
+  }
+}
