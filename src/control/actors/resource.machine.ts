@@ -16,6 +16,7 @@ import { assign, setup } from 'xstate'
 import type { SluiceEvent } from '../../../events/index.ts'
 import type { Age, ObjectRef } from '../../ground/model/names.ts'
 import type { ObjectState, ObservedObject, RefusedVersion } from '../desired/object-state.ts'
+import { shareContent } from '../desired/same-content.ts'
 import { type ActorSnapshot, createStep } from './step.ts'
 
 /** When an object was first observed, and at which position of the log. */
@@ -96,7 +97,7 @@ function applied(context: Context, event: Observation & { type: 'APPLIED' }): Pa
       generation: event.generation,
       generationSequence: sameGeneration ? known.generationSequence : event.seen.sequence,
       age: ageOf(event.object, firstSeen, known),
-      object: event.object,
+      object: shareContent(known?.object, event.object),
       refused: undefined,
     },
   }

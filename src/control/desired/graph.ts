@@ -224,7 +224,7 @@ export class Graph {
 
   #addNode(stage: number, key: ObjectKey): GraphNode {
     const id = [this.#stages[stage]?.name, key].join(':')
-    const node: GraphNode = { stage, key, id, reads: [], parts: [], derived: {} }
+    const node: GraphNode = { stage, key, id, reads: nothing, parts: nothing, derived: {} }
     this.#nodes[stage]?.set(key, node)
     this.#nodesById.set(id, node)
     return node
@@ -363,7 +363,7 @@ export class Graph {
   #wake(type: SourceType, name: string): void {
     for (const node of this.#sources.readersOf(type, name)) {
       this.#dirty[node.stage]?.add(node.key)
-      if (node.parts.length > 0) node.parts = []
+      node.parts = nothing
     }
   }
 

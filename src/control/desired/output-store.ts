@@ -67,7 +67,8 @@ export class OutputStore {
         if (!kept.has(key) && this.#outputs.get(key)?.owner === owner) this.#remove(key)
       }
     }
-    return after.map((resource) => this.#put(resource, owner))
+    const stored = after.map((resource) => this.#put(resource, owner))
+    return stored.every((resource, at) => resource === after[at]) ? after : stored
   }
 
   /** Stores the status that was decided for an object, until `takeStatuses` collects it. */

@@ -2,6 +2,7 @@
  * Parts of derivations. A part whose inputs have the same content as the last time is not derived again, unless
  * something that the derivation has read has changed since.
  */
+import { exactList } from '../../ground/base/exact-list.ts'
 import { hasSameContent } from './same-content.ts'
 import type { SourceReader, Sources } from './sources.ts'
 
@@ -18,12 +19,13 @@ const unknownPart: Part = { derive: undefined, inputs: [], result: undefined, fr
 
 /** What has parts; `PartStore` writes them, in their order. They are dropped once a source has changed. */
 export interface PartOwner extends SourceReader {
-  parts: Part[]
+  parts: readonly Part[]
 }
 
 export class PartStore<Owner extends PartOwner> {
   readonly #sources: Sources<Owner>
-  #parts: Part[] = []
+  /** Parts that the current derivation had the last time, replaced by newer ones up to `#count`. */
+  readonly #parts: Part[] = []
   #count = 0
   /** Whether a part is being derived. */
   isRunning = false
@@ -34,7 +36,8 @@ export class PartStore<Owner extends PartOwner> {
 
   /** Begins a derivation. Only one runs at a time. */
   begin({ parts }: Owner): void {
-    this.#parts = parts
+    this.#parts.length = 0
+    for (const part of parts) this.#parts.push(part)
     this.#count = 0
     this.isRunning = false
   }
@@ -42,7 +45,7 @@ export class PartStore<Owner extends PartOwner> {
   /** Ends the derivation, and stores its parts. */
   end(owner: Owner): void {
     this.#parts.length = this.#count
-    owner.parts = this.#parts
+    owner.parts = hasSameItems(owner.parts, this.#parts) ? owner.parts : exactList(this.#parts)
   }
 
   /**
@@ -73,6 +76,10 @@ export class PartStore<Owner extends PartOwner> {
     this.#parts[position] = { derive, inputs, result, from, to: this.#sources.count }
     return result
   }
+}
+
+function hasSameItems<Item>(a: readonly Item[], b: readonly Item[]): boolean {
+  return a.length === b.length && a.every((item, at) => item === b[at])
 }
 
 function haveSameContent(before: readonly unknown[], after: readonly unknown[]): boolean {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import fc from '../../../test/support/fast-check.ts'
 import { canonicalJson } from '../../ground/base/canonical.ts'
-import { hasSameContent } from './same-content.ts'
+import { hasSameContent, shareContent } from './same-content.ts'
 
 const { tree } = fc.letrec((tie) => ({
   tree: fc.oneof(
@@ -27,4 +27,29 @@ it('finds the same content if the canonical JSON is the same', () => {
     }),
     { numRuns: 5_000 },
   )
+})
+
+it('shares equal parts of two versions without changing the content of either', () => {
+  fc.assert(
+    fc.property(tree, tree, (a, b) => {
+      fc.pre(a !== undefined && b !== undefined)
+      const [before, after] = [canonicalJson(a), canonicalJson(b)]
+      const [older, newer] = [JSON.parse(before), JSON.parse(after)]
+      const shared = shareContent(older, newer)
+      expect(canonicalJson(older)).toBe(before)
+      expect(canonicalJson(shared)).toBe(after)
+      expect(shareContent(a, structuredClone(a))).toBe(a)
+      expect(shareContent(a, b) === a).toBe(before === after)
+    }),
+    { numRuns: 5_000 },
+  )
+})
+
+it('keeps the unchanged parts of an earlier version', () => {
+  const older = { spec: { rules: [{ name: 'a' }, { name: 'b' }] }, labels: { team: 'x' } }
+  const newer = { spec: { rules: [{ name: 'a' }, { name: 'c' }] }, labels: { team: 'x' } }
+  const shared = shareContent(older, newer)
+  expect(shared.labels).toBe(older.labels)
+  expect(shared.spec.rules[0]).toBe(older.spec.rules[0])
+  expect(shared.spec.rules[1]).not.toBe(older.spec.rules[1])
 })

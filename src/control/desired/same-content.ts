@@ -30,3 +30,45 @@ function hasSameMembers(a: Record<string, unknown>, b: Record<string, unknown>):
   }
   return extra === 0
 }
+
+/**
+ * Returns `before` if both have the same content (see `hasSameContent`), otherwise `after` with the parts of `before`
+ * that have the same content in place of its own, so that versions share what did not change. Changes `after`.
+ */
+export function shareContent<Value>(before: unknown, after: Value): Value {
+  // Equal texts are replaced too: the older one is in the old space of the heap already.
+  if (before === after) return before as Value
+  if (typeof before !== 'object' || typeof after !== 'object') return after
+  if (before === null || after === null) return after
+  if (Array.isArray(before) !== Array.isArray(after)) return after
+  const shared = Array.isArray(before)
+    ? shareItems(before, after as unknown[])
+    : shareMembers(before as Record<string, unknown>, after as Record<string, unknown>)
+  return shared as Value
+}
+
+function shareItems(before: unknown[], after: unknown[]): unknown[] {
+  let isSame = before.length === after.length
+  for (let at = 0; at < after.length; at++) {
+    const item = shareContent(before[at], after[at])
+    after[at] = item
+    if (item !== before[at]) isSame = false
+  }
+  return isSame ? before : after
+}
+
+function shareMembers(before: Record<string, unknown>, after: Record<string, unknown>) {
+  let extra = 0
+  let isSame = true
+  for (const key in after) {
+    if (after[key] === undefined) continue
+    // An object from JSON can have a member of this name, others inherit one.
+    if (key === '__proto__') return hasSameContent(before, after) ? before : after
+    extra--
+    const member = shareContent(before[key], after[key])
+    after[key] = member
+    if (member !== before[key]) isSame = false
+  }
+  for (const key in before) if (before[key] !== undefined) extra++
+  return isSame && extra === 0 ? before : after
+}

@@ -3,12 +3,17 @@
  * as the last time, in the same order. Each read is thus compared with the one that is expected next, and
  * nothing is looked up, or stored again, while they agree.
  */
+import { exactList } from '../../ground/base/exact-list.ts'
+
 export type SourceType = 'object' | 'index' | 'value' | 'relation' | 'fact'
 
 interface GraphSource<Node> {
-  /** The four parts of its name; unused ones are empty. */
-  readonly parts: readonly [string, string, string, string]
   readonly type: SourceType
+  /** The four parts of its name; unused ones are empty. Fields take less memory than a list. */
+  readonly a: string
+  readonly b: string
+  readonly c: string
+  readonly d: string
   /** The name without the type. */
   readonly name: string
   /** Most sources have one reader, which needs no set. */
@@ -23,14 +28,15 @@ export interface SourceReader {
 }
 
 /** Names are flat strings, see `objectKey`. */
-const joinName: Readonly<Record<SourceType, (...parts: GraphSource<unknown>['parts']) => string>> =
-  {
-    object: (kind, namespace, name) => [kind, namespace, name].join('/'),
-    value: (stage, kind, namespace, name) => [`${stage}:${kind}`, namespace, name].join('/'),
-    index: (index, key) => [index, key].join('\0'),
-    relation: (relation, key) => [relation, key].join('\0'),
-    fact: (name) => name,
-  }
+const joinName: Readonly<
+  Record<SourceType, (a: string, b: string, c: string, d: string) => string>
+> = {
+  object: (kind, namespace, name) => [kind, namespace, name].join('/'),
+  value: (stage, kind, namespace, name) => [`${stage}:${kind}`, namespace, name].join('/'),
+  index: (index, key) => [index, key].join('\0'),
+  relation: (relation, key) => [relation, key].join('\0'),
+  fact: (name) => name,
+}
 
 export class Sources<Node extends SourceReader> {
   readonly #byName: Readonly<Record<SourceType, Map<string, GraphSource<Node>>>> = {
@@ -59,7 +65,7 @@ export class Sources<Node extends SourceReader> {
     const source =
       expected !== undefined && isNamed(expected, type, a, b, c, d)
         ? expected
-        : this.#find(type, [a, b, c, d])
+        : this.#find(type, a, b, c, d)
     if (source !== expected) this.#reads ??= this.#expected.slice(0, this.#count)
     this.#reads?.push(source)
     this.#count++
@@ -83,7 +89,7 @@ export class Sources<Node extends SourceReader> {
   /** Ends recording, and makes the node a reader of what it has read. */
   end(node: Node): void {
     if (this.#reads === undefined && this.#count === this.#expected.length) return
-    this.#replaceReads(node, this.#reads ?? this.#expected.slice(0, this.#count))
+    this.#replaceReads(node, exactList(this.#reads ?? this.#expected.slice(0, this.#count)))
   }
 
   /** Removes a node from the readers. */
@@ -99,11 +105,11 @@ export class Sources<Node extends SourceReader> {
     return others === undefined ? [reader] : [reader, ...others]
   }
 
-  #find(type: SourceType, parts: GraphSource<Node>['parts']): GraphSource<Node> {
-    const name = joinName[type](...parts)
+  #find(type: SourceType, a: string, b: string, c: string, d: string): GraphSource<Node> {
+    const name = joinName[type](a, b, c, d)
     const known = this.#byName[type].get(name)
     if (known !== undefined) return known
-    const source = { type, parts, name, reader: undefined, others: undefined }
+    const source = { type, a, b, c, d, name, reader: undefined, others: undefined }
     this.#byName[type].set(name, source)
     return source
   }
@@ -148,9 +154,8 @@ function isNamed(
   c: string,
   d: string,
 ): boolean {
-  const { parts } = source
   return (
-    source.type === type && parts[0] === a && parts[1] === b && parts[2] === c && parts[3] === d
+    source.type === type && source.a === a && source.b === b && source.c === c && source.d === d
   )
 }
 

@@ -89,7 +89,7 @@ function stampCondition(
   return { type, status, reason, message, observedGeneration, lastTransitionTime }
 }
 
-/** Adds transition times. Parts with the same content as in `before` are the same objects. */
+/** Adds transition times. Parts with the same content as in `before`, or without conditions, are not copied. */
 function stamp(value: Json, before: Json, time: string): Json {
   if (Array.isArray(value)) return stampList(value, before, time)
   if (typeof value !== 'object' || value === null) return value
@@ -98,13 +98,16 @@ function stamp(value: Json, before: Json, time: string): Json {
   if (isCondition(record)) return stampCondition(record, old, time)
   const stamped: Record<string, Json> = {}
   let differences = 0
+  let isCopy = true
   for (const key in record) {
-    if (record[key] === undefined) continue
     const member = stamp(record[key], old[key], time)
+    if (member === undefined || member !== record[key]) isCopy = false
+    if (member === undefined) continue
     stamped[key] = member
     if (member !== old[key]) differences++
   }
-  return differences === 0 && hasSameContent(stamped, old) ? old : stamped
+  if (differences === 0 && hasSameContent(stamped, old)) return old
+  return isCopy ? value : stamped
 }
 
 export class StatusStore {

@@ -17,7 +17,7 @@ import {
 import { EmbeddedSnapshots } from './embedded-snapshots.ts'
 import { decodeEvent, type EncodedEvent, encodeEvents, findConflict } from './encode.ts'
 import { DamageError } from './event-block.ts'
-import { EventTables } from './event-tables.ts'
+import { EventTables, type StoredText } from './event-tables.ts'
 import {
   type Appended,
   type EventLog,
@@ -145,7 +145,7 @@ class EmbeddedLog implements EventLog {
     let from: number = Math.max(range.from ?? this.#first(), 1)
     while (from <= to) {
       const page = this.#page(from, to, range.subject)
-      for (const recorded of page) yield recorded
+      for (const { position, text } of page) yield decodeEvent(position, text)
       from = (page.at(-1)?.position ?? to) + 1
     }
   }
@@ -159,8 +159,8 @@ class EmbeddedLog implements EventLog {
     for (let next: number = Math.max(from, 1); ; ) {
       while (!this.#isOver(signal) && next > this.#last()) await this.#arrivals.next(signal)
       if (this.#isOver(signal)) return
-      for (const recorded of this.#page(next, this.#last())) {
-        yield recorded
+      for (const { position, text } of this.#page(next, this.#last())) {
+        yield decodeEvent(position, text)
         next++
         if (this.#isOver(signal)) return
       }
@@ -299,9 +299,10 @@ class EmbeddedLog implements EventLog {
     return succeed(positions)
   }
 
-  #page(from: number, to: number, subject?: string): Recorded[] {
+  /** Each event is decoded when it is read, so that only one is in memory. */
+  #page(from: number, to: number, subject?: string): readonly StoredText[] {
     this.#assertOpen()
-    const page = this.#readOnly(() => {
+    return this.#readOnly(() => {
       if (from < this.#first()) throw new LogError('purged', `position ${from} was purged`)
       if (subject !== undefined) {
         return this.#events.pageOfSubject(subject, { from, to, limit: pageRows })
@@ -311,7 +312,6 @@ class EmbeddedLog implements EventLog {
       if (hole < 0 && (stored.length > 0 || from > to)) return stored
       throw new DamageError(`the event at position ${from + Math.max(hole, 0)} is missing`)
     })
-    return page.map(({ position, text }) => decodeEvent(position, text))
   }
 
   /** Packs or removes old events, a block at a time, so that other work can run in between. */

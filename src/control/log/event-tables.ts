@@ -69,7 +69,7 @@ interface PackingLimits {
 const packingLimits: PackingLimits = { newestRows: 256, blockEvents: maxBlockEvents }
 
 /** An event as it is stored. */
-interface StoredText {
+export interface StoredText {
   readonly position: number
   readonly text: string
 }

@@ -46,12 +46,16 @@ interface WrittenChanges {
 
 /** Replaces placeholders of credentials by references. Logs of earlier versions have values in their place. */
 export function headerChangesOf({
-  set = [],
-  add = [],
-  remove = [],
+  set = noChanges,
+  add = noChanges,
+  remove = noChanges,
 }: WrittenChanges): HeaderChanges {
-  return { set: set.map(headerValueOf), add: add.map(headerValueOf), remove }
+  const valuesOf = (list: readonly HeaderValue[]) =>
+    list.length === 0 ? noChanges : list.map(headerValueOf)
+  return { set: valuesOf(set), add: valuesOf(add), remove }
 }
+
+const noChanges: readonly never[] = []
 
 function headerValueOf({ name, value }: HeaderValue): HeaderValue {
   const digest = isCredentialHeader(name) ? placeholderDigest(value) : undefined

@@ -1,6 +1,7 @@
 /** Compiles an HTTPRoute rule to the form for proxies, and collects its problems. */
 
 import { parseDurationMs } from '../../../ground/base/duration.ts'
+import { exactList } from '../../../ground/base/exact-list.ts'
 import { filterProblem } from '../../../ground/model/filter-problems.ts'
 import { headerChangesOf } from '../../../ground/model/inline-secrets.ts'
 import type { ObjectRef } from '../../../ground/model/names.ts'
@@ -64,6 +65,8 @@ interface Context extends RouteContext {
   readonly notes: string[]
 }
 
+const none: readonly never[] = []
+
 function refuse(context: Context, reason: string, message: string): void {
   context.unusable ??= { reason, message: `${context.path}.${message}` }
 }
@@ -74,8 +77,8 @@ function namedMatches(
   field: string,
   position: number,
   context: Context,
-): NamedMatch[] {
-  if (specs === undefined) return []
+): readonly NamedMatch[] {
+  if (specs === undefined) return none
   const seen = new Set<string>()
   const matches: NamedMatch[] = []
   for (const { name, value, type = 'Exact' } of specs) {
@@ -88,7 +91,7 @@ function namedMatches(
     }
     matches.push({ name: identity, type, value })
   }
-  return matches
+  return exactList(matches)
 }
 
 function checkPattern(pattern: string, field: string, context: Context): void {
@@ -183,8 +186,8 @@ function viewFilters(
   specs: readonly HttpFilter[] | undefined,
   at: string,
   context: Context,
-): RouteFilter[] {
-  if (specs === undefined) return []
+): readonly RouteFilter[] {
+  if (specs === undefined) return none
   // Only one can be applied, and ignoring the others could let something through.
   if (specs.filter(({ type }) => type === 'ExternalAuth').length > 1) {
     refuse(context, 'UnsupportedValue', 'filters: ExternalAuth cannot be repeated')
@@ -199,7 +202,7 @@ function viewFilters(
     const message = 'filters: RequestRedirect and URLRewrite cannot stand in one rule'
     refuse(context, 'IncompatibleFilters', message)
   }
-  return filters
+  return exactList(filters)
 }
 
 const onRulesOnly = new Set(['RequestRedirect', 'RequestMirror', 'CORS', 'ExternalAuth'])
@@ -209,7 +212,7 @@ function viewBackendFilters(
   specs: readonly HttpFilter[] | undefined,
   at: string,
   context: Context,
-): RouteFilter[] {
+): readonly RouteFilter[] {
   for (const { type } of specs ?? []) {
     if (onRulesOnly.has(type)) {
       refuse(context, 'UnsupportedValue', `backendRefs.filters: ${type} is not supported here`)
@@ -252,8 +255,8 @@ export function viewRule(spec: HttpRuleSpec, index: number, route: RouteContext)
     ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),
     ...(backendTimeoutMs !== undefined && { backendTimeoutMs }),
     unusable: context.unusable,
-    refs: context.refs,
-    notes: context.notes,
+    refs: exactList(context.refs),
+    notes: exactList(context.notes),
     ...(delegation?.hasRoutes === true && context.unusable === undefined && { isDelegated: true }),
   }
 }

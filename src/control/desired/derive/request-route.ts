@@ -1,5 +1,6 @@
 /** HTTPRoute and GRPCRoute: one resource for proxies per rule, and one status entry per parentRef. */
 
+import { exactList } from '../../../ground/base/exact-list.ts'
 import type { DecidedCondition } from '../../../ground/model/conditions.ts'
 import { type Age, type ObjectRef, objectKey } from '../../../ground/model/names.ts'
 import type {
@@ -232,7 +233,7 @@ function deriveRequests(self: ObjectState, read: Reader, derivation: RuleDerivat
       rules: specs,
       resources: isReached ? [...resources, ...policies.resources] : [],
       isAccepted: findings.totalFailure === undefined,
-      targets: rules.flatMap(({ targets }) => targets),
+      targets: exactList(rules.flatMap(({ targets }) => targets)),
       through: chains.flatMap(({ parents }) => parents),
       conditionsOf: (parent) => conditionsOf(parent, findings, self.generation),
     },

@@ -1,5 +1,6 @@
 /** Decides to which listeners a route attaches, and for which hostnames (Gateway API, route attachment). */
 
+import { exactList } from '../../../ground/base/exact-list.ts'
 import { controllerName, gatewayGroup } from '../../../ground/model/api-names.ts'
 import type { DecidedCondition } from '../../../ground/model/conditions.ts'
 import type { ObjectRef } from '../../../ground/model/names.ts'
@@ -39,7 +40,7 @@ export function hostnamesByListener(
 export function intersectHostnames(
   listener: string,
   route: readonly string[],
-): string[] | undefined {
+): readonly string[] | undefined {
   if (route.length === 0) return [listener]
   if (listener === '') return [...route]
   const shared: string[] = []
@@ -47,7 +48,7 @@ export function intersectHostnames(
     const common = intersectHostname(listener, hostname)
     if (common !== undefined && !shared.includes(common)) shared.push(common)
   }
-  return shared.length === 0 ? undefined : shared
+  return shared.length === 0 ? undefined : exactList(shared)
 }
 
 function intersectHostname(a: string, b: string): string | undefined {
@@ -134,7 +135,7 @@ function chooseListeners(
   }
   const refusals = matching.map(({ listener }) => refusalOf(listener, route, read))
   const attached = matching.filter((_, at) => refusals[at] === undefined)
-  if (attached.length > 0) return { attached }
+  if (attached.length > 0) return { attached: exactList(attached) }
   const isOpen = matching.some(({ listener }) =>
     dependsOnNamespace(listener.namespaces, route.namespace, read),
   )

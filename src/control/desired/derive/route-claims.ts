@@ -17,6 +17,7 @@
  * ```
  */
 
+import { exactList } from '../../../ground/base/exact-list.ts'
 import { type Age, compareAge, compareText, type ObjectRef } from '../../../ground/model/names.ts'
 import type { ParentRef } from '../../api/gateway-api/common.ts'
 import { requestRouteKinds } from '../../api/kinds.ts'
@@ -84,7 +85,7 @@ function deriveClaims(
       contributions.push([relation, placeKey(route.kind, listener, place), member])
     }
   }
-  return { value: parents, contributions }
+  return { value: exactList(parents), contributions: exactList(contributions) }
 }
 
 /** Also works for GRPCRoutes, whose parents and hostnames are in the same fields as those of HTTPRoutes. */

@@ -1,5 +1,6 @@
 /** Derivations that all kinds of routes share, after their parents and targets are resolved. */
 
+import { exactList } from '../../../ground/base/exact-list.ts'
 import type { DecidedCondition } from '../../../ground/model/conditions.ts'
 import { targetObject } from '../../../ground/model/destinations.ts'
 import { type ObjectRef, objectKey } from '../../../ground/model/names.ts'
@@ -63,7 +64,7 @@ export function deriveRoute(
   read: Reader,
 ): Derived {
   const { rules, resources, isAccepted, targets, through = noParents, conditionsOf } = findings
-  const ruleNames = rules.flatMap(({ name }) => (name === undefined ? [] : [name]))
+  const ruleNames = exactList(rules.flatMap(({ name }) => (name === undefined ? [] : [name])))
   const { gateways, contributions } = read.part(
     deriveReach,
     self.ref,
@@ -126,7 +127,7 @@ function deriveReach(
     for (const gateway of gateways) contributions.push(['reach', target, gateway])
   }
   contributions.push(...poolContributions(all, isAccepted, [...targets, ...pools]))
-  return { gateways, contributions }
+  return { gateways, contributions: exactList(contributions) }
 }
 
 /** The InferencePools to which a GatewayBackend sends requests. */
