@@ -13,6 +13,8 @@ interface Script {
   readonly before: readonly string[]
   readonly after?: readonly string[]
   readonly breaks?: boolean
+  /** Deltas before the texts. */
+  readonly deltas?: readonly object[]
 }
 let script: Script
 let proceed = Promise.withResolvers<void>()
@@ -26,7 +28,10 @@ const vendor = useListening(
       response.writeHead(200, { 'content-type': 'text/event-stream' })
       const send = (event: object | string) =>
         response.write(`data: ${typeof event === 'string' ? event : JSON.stringify(event)}\n\n`)
-      const { before, after, breaks = false } = script
+      const { before, after, breaks = false, deltas = [] } = script
+      // Some vendors begin with an event without choices.
+      send({ ...chunk('m', {}), choices: [], prompt_filter_results: [] })
+      for (const delta of deltas) send(chunk('m', delta))
       for (const content of before) send(chunk('m', { content }))
       if (after !== undefined) await proceed.promise
       if (breaks) {
@@ -72,6 +77,7 @@ useGateway(() => {
         { moderation: { backendRef: toBackend('moderation') } },
       ]),
       ...guarded('open', [{ judge: { ...byJudge.judge, failureMode: 'FailOpen' } }]),
+      ...guarded('audited', [{ judge: { ...byJudge.judge, action: 'Audit' } }]),
       ...guarded('whole', [{ judge: { ...byJudge.judge, streams: 'Whole' } }]),
       aiBackend(
         'several',
@@ -223,6 +229,32 @@ describe('a stream that a service checks in windows', () => {
     expect(answer.status).toBe(200)
     expect(answer.text).not.toContain('error')
     await expect.poll(async () => count(await metrics())).toBe(earlier + 1)
+  })
+
+  it.each(['Completions', 'Gemini as an array', 'Converse'] as const)(
+    'passes before it has been judged if guards only report (%s)',
+    async (client) => {
+      const asked = judge.calls.length
+      const after = ['a forb', 'idden word', ...filler, 'last words']
+      const { status, text } = await ask('audited', client, { before: ['first words '], after })
+      expect(status).toBe(200)
+      for (const words of ['forb', 'idden word', 'last words']) expect(text).toContain(words)
+      expect(judge.calls.length).toBeGreaterThan(asked)
+      const metrics = await (await fetch(`http://127.0.0.1:${stats}/metrics`)).text()
+      expect(metrics).toMatch(/policy="GatewayBackend default\/audited",.*action="Audit"\} \d/)
+    },
+  )
+
+  it('passes with calls of tools only, and with a long reasoning before the text', async () => {
+    const call = { index: 0, id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }
+    const calls = { before: [], deltas: [{ tool_calls: [call] }] }
+    const { text } = await ask('windows', 'Completions', calls)
+    expect(text).toContain('"arguments":"{}"')
+    const thoughts = Array.from({ length: 1_200 }, (_, at) => ({
+      reasoning_content: at === 0 ? 'first words' : 'so ',
+    }))
+    const thinking = { before: [], deltas: thoughts, after: ['all is well'] }
+    expect((await ask('windows', 'Completions', thinking)).text).toContain('all is well')
   })
 
   it('passes if its beginning was read to choose another provider', async () => {

@@ -49,8 +49,8 @@ export class StreamWindows {
     this.#limit = limit
   }
 
-  /** Adds an event of the client's format. @throws LlmError 502 */
-  add(event: StreamEvent): void {
+  /** Adds an event of the client's format. Returns whether it ends the response. @throws LlmError 502 */
+  add(event: StreamEvent): boolean {
     const held = readHeld(event)
     const texts = held.parsed && readGuardedEvent(this.#format, held.parsed)
     const lengths = (texts?.pieces ?? []).map(
@@ -62,6 +62,10 @@ export class StreamWindows {
     if (this.#length > this.#limit) {
       throw new LlmError(502, `the response has more than ${this.#limit} characters to be judged`)
     }
+    const { parsed } = held
+    const { lastTypes, isLast } = this.#format.events
+    if (parsed === undefined) return event.data === '[DONE]'
+    return lastTypes.includes(String(parsed.type)) || isLast?.(parsed) === true
   }
 
   /** Whether guards should check the window now. */

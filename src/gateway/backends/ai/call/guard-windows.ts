@@ -1,6 +1,7 @@
 /**
  * Guards that ask services about a streamed response, in windows: the client gets what has passed while later text
- * waits. Until the first verdict it gets nothing, so that a refusal then has its own status.
+ * waits. Until the first verdict it gets nothing, so that a refusal then has its own status. If all guards are audits,
+ * the stream passes as it comes, and only its end waits for them.
  */
 import type { StreamEvent } from '../../../../engines/messages/chat.ts'
 import type { ChatFormat } from '../../../../engines/messages/format.ts'
@@ -18,7 +19,7 @@ import type { ModelResponseStream } from '../../../../engines/messages/response/
 import { GatewayError } from '../../../../ground/errors/index.ts'
 import type { Body, BodyTransform, RespondVerdict } from '../../../../ground/exchange/exchange.ts'
 import type { ReturnStream, SideStream } from '../../../../ground/exchange/side-stream.ts'
-import type { PlacedGuard } from '../policy/bind-guard.ts'
+import { isAudit, type PlacedGuard } from '../policy/bind-guard.ts'
 import { WindowChecks } from './guard-checks.ts'
 import type { ModelCall } from './model-call.ts'
 import { judge } from './response-guards.ts'
@@ -56,6 +57,12 @@ class GuardWindows implements SideStream {
   readonly #decoder: SseDecoder
   readonly #windows: StreamWindows
   readonly #encoder: EventEncoder
+  /** Whether the guards only report. */
+  readonly #isAudit: boolean
+  /** The end of an audited stream, which waits for the result; undefined until the model has ended the response. */
+  #last: Uint8Array[] | undefined
+  /** Whether audits cannot read the rest of the stream. */
+  #isUnread = false
   readonly #first = Promise.withResolvers<RespondVerdict | undefined>()
   #returned: ReturnStream | undefined
   /** Whether the client may have got the beginning. */
@@ -73,6 +80,7 @@ class GuardWindows implements SideStream {
     this.#options = options
     this.#format = format
     this.checks = new WindowChecks(options.guards)
+    this.#isAudit = options.guards.every(isAudit)
     this.#decoder = new SseDecoder(eventLimit)
     this.#windows = new StreamWindows(format, call.context.exchange.bufferLimit)
     this.#encoder = eventEncoder(request.framing ?? 'sse')
@@ -83,6 +91,7 @@ class GuardWindows implements SideStream {
     this.#returned = body.divert?.(this)
     if (this.#returned === undefined) throw new Error('the response cannot be guarded in windows')
     this.#call.context.exchange.responseBody?.through(this.#passing)
+    if (this.#isAudit) this.#begin()
     this.#advance()
     return this.#first.promise
   }
@@ -112,6 +121,7 @@ class GuardWindows implements SideStream {
       if (this.#isOver) return
       this.#isOver = true
       this.#options.source.fail(() => {})
+      for (const piece of this.#last ?? []) emit(piece)
       emit(this.#error({ status: 502, message: 'the response of the provider was cut off' }))
     },
   }
@@ -123,16 +133,55 @@ class GuardWindows implements SideStream {
   #read(bytes: Uint8Array): void {
     if (this.#isOver || bytes.length === 0) return
     if (this.#isChecking) this.#waitingBytes += bytes.length
+    const events: StreamEvent[] = []
     try {
-      this.#decoder.push(bytes, (event) => this.#windows.add(event))
+      this.#decoder.push(bytes, (event) => {
+        events.push(event)
+        this.#add(event)
+      })
     } catch (error) {
       this.#fail(error)
+    }
+    if (this.#isAudit) this.#pass(bytes, events)
+  }
+
+  /** @throws LlmError 502 if guards cannot read the event */
+  #add(event: StreamEvent): void {
+    if (this.#isUnread) return
+    try {
+      const isLast = this.#windows.add(event)
+      if (isLast && this.#isAudit) this.#last ??= []
+    } catch (error) {
+      if (!this.#isAudit) throw error
+      this.#noteUnread()
+    }
+  }
+
+  /** Passes on a piece of an audited stream, except for the end. */
+  #pass(bytes: Uint8Array, events: readonly StreamEvent[]): void {
+    if (this.#isOver) return
+    const isSse = (this.#options.conversion.request.framing ?? 'sse') === 'sse'
+    const piece = isSse ? bytes : this.#encoder.encode(events)
+    this.#report(events)
+    if (this.#last === undefined) this.#send(piece)
+    else this.#last.push(piece)
+  }
+
+  #noteUnread(): void {
+    this.#isUnread = true
+    const found = { detail: 'the response cannot be read' }
+    for (const placed of this.#options.guards) {
+      this.checks.add(this.#call, placed, 'FailOpen', found)
     }
   }
 
   /** Checks the window if it is due, unless one is being checked. */
   #advance(): void {
     if (this.#isOver || this.#isChecking || this.#returned === undefined) return
+    if (this.#isUnread) {
+      if (this.#hasEnded) this.#finish(this.#encoder.end())
+      return
+    }
     const { isDue, isSilent } = this.#windows
     if (!isDue && !isSilent && !this.#hasEnded) return
     this.#isChecking = true
@@ -166,12 +215,21 @@ class GuardWindows implements SideStream {
     return judge(this.#call, held, this.#options.guards, this.checks.add)
   }
 
+  /** Sends what guards have settled. Audited streams have passed already. */
   #release(events: readonly StreamEvent[]): void {
-    if (events.length === 0) return
+    if (events.length === 0 || this.#isAudit) return
+    this.#report(events)
+    this.#send(this.#encoder.encode(events))
+    this.#begin()
+  }
+
+  #report(events: readonly StreamEvent[]): void {
     const { onEvent } = this.#options
     if (onEvent !== undefined) for (const event of events) onEvent(event)
-    if (this.#returned?.write(this.#encoder.encode(events)) === false) this.#isFull = true
-    this.#begin()
+  }
+
+  #send(bytes: Uint8Array): void {
+    if (bytes.length > 0 && this.#returned?.write(bytes) === false) this.#isFull = true
   }
 
   #begin(): void {
@@ -181,7 +239,8 @@ class GuardWindows implements SideStream {
 
   #finish(last: Uint8Array): void {
     this.#isOver = true
-    if (last.length > 0) this.#returned?.write(last)
+    for (const piece of this.#last ?? []) this.#send(piece)
+    this.#send(last)
     this.#begin()
     this.#returned?.end()
   }

@@ -29,14 +29,11 @@ export interface PlacedGuard {
 
 export const isAudit = ({ settings }: PlacedGuard): boolean => settings.isAudit === true
 
-/** Whether guards of responses check streams in windows: after all patterns, and not only for audits. */
+/** Whether guards of responses check streams in windows: services after all patterns. */
 export function areWindowed(guards: readonly PlacedGuard[]): boolean {
   const first = guards.findIndex(({ guard }) => !isRegex(guard))
   if (first < 0) return false
-  const others = guards.slice(first)
-  return (
-    others.every(({ guard }) => !isRegex(guard) && guard.readsWindows) && !others.every(isAudit)
-  )
+  return guards.slice(first).every(({ guard }) => !isRegex(guard) && guard.readsWindows)
 }
 
 /** Whether guards that follow must wait for the result, because it may change the texts. */
