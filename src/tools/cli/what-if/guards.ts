@@ -109,7 +109,9 @@ function comparePolicies(
       ...emptyDifference(after ?? before, phase, at, guard),
       limits,
     }))
-    return { changed, added }
+    // A new guard may do what a guard did that is gone.
+    const kept = changed.filter(({ next }) => next !== undefined || acting.length === 0)
+    return { changed: kept, added }
   })
   return {
     changed: phases.flatMap((one) => one.changed),
