@@ -1,7 +1,13 @@
 /** The table of all kinds that are read: our own, those of Gateway API, and some core kinds. */
 
-import { gatewayGroup, inferenceGroup, ownGroup } from '../../ground/model/api-names.ts'
+import {
+  agenticGroup,
+  gatewayGroup,
+  inferenceGroup,
+  ownGroup,
+} from '../../ground/model/api-names.ts'
 import { optional, required, type Schema } from '../../ground/schema/field.ts'
+import { accessPolicySpec } from './access-policy.ts'
 import { agentgatewayModelSpec, agentgatewayModelStatus } from './agentgateway-model.ts'
 import {
   configMapBody,
@@ -254,6 +260,16 @@ const upstreamKinds = [
     own: false,
     doc: 'Pods that serve a model, and who chooses between them.',
     body: specOnly(inferencePoolSpec),
+  }),
+  defineKind({
+    kind: 'XAccessPolicy',
+    group: agenticGroup,
+    versions: ['v1alpha1'],
+    plural: 'xaccesspolicies',
+    namespaced: true,
+    own: false,
+    doc: 'Which clients may use which MCP methods and tools (kube-agentic-networking).',
+    body: specOnly(accessPolicySpec),
   }),
 ] as const
 

@@ -3,6 +3,7 @@
  * stages before it.
  */
 import { keySetsPendingInput } from '../../ground/model/key-sets.ts'
+import { accessPolicyStage, externalAuthTargets } from './derive/access-policy.ts'
 import { backendStage } from './derive/backend.ts'
 import { backendTlsPolicyStage, backendTlsTargets } from './derive/backend-tls-policy.ts'
 import { budgetStage } from './derive/budget.ts'
@@ -69,6 +70,7 @@ function stages({ checkRegex }: DerivationOptions): readonly Stage[] {
     policyStatusStage,
     budgetStage,
     budgetStatusStage,
+    accessPolicyStage,
     backendTlsPolicyStage,
     // After the routes, which contribute the Gateways that refer to a pool.
     inferencePoolStatusStage,
@@ -89,6 +91,7 @@ const indexes: readonly IndexDefinition[] = [
     },
   },
   backendTlsTargets,
+  externalAuthTargets,
   gatewayServices,
   inferencePools,
   modelsByParent,

@@ -19,6 +19,7 @@ const order = [
   'BackendTLSPolicy',
   'GatewayPolicy',
   'GatewayBudget',
+  'XAccessPolicy',
   'ListenerSet',
   'Gateway',
 ]

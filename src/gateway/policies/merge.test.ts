@@ -262,6 +262,7 @@ describe('the policy registry', () => {
       'extAuth',
       'identity',
       'authorization',
+      'access',
       'consentPages',
       'retry',
       'rateLimit',

@@ -6,6 +6,7 @@ import type { PolicySection } from '../../ground/model/resources.ts'
 import { backendA2a } from '../backends/a2a/policy/index.ts'
 import { backendAi } from '../backends/ai/policy/index.ts'
 import { backendMcp } from '../backends/mcp/policy/index.ts'
+import { access } from './access/index.ts'
 import { accessLog } from './access-log/index.ts'
 import { apiKeyAuthentication } from './api-key-authentication/index.ts'
 import { authorization } from './authorization/index.ts'
@@ -117,9 +118,15 @@ const derivedPolicies: readonly PolicyDefinition[] = [
   budgets,
 ]
 
+const positionOfAccess = registeredPolicies.indexOf(authorization) + 1
+
 /** All definitions, including derived ones. */
 export const policyRegistry: readonly PolicyDefinition[] = [
-  ...registeredPolicies,
+  ...registeredPolicies.slice(0, positionOfAccess),
+  // From XAccessPolicies. After all policies that say who the caller is, and before limits, so that refused
+  // requests are not charged.
+  access,
+  ...registeredPolicies.slice(positionOfAccess),
   ...derivedPolicies,
 ]
 

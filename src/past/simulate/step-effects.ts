@@ -77,6 +77,8 @@ export function effectsOf(name: string, policies: readonly PolicyResource[]): St
         headers: allowedBy(configs),
         isTotal: false,
       }
+    case 'traffic.access':
+      return configs.some(({ extAuth }) => extAuth !== undefined) ? everything : nothing
     case 'traffic.identity':
       return { ...nothing, learned: ['ownIdentity'] }
     case 'traffic.extProc':
@@ -100,6 +102,7 @@ interface Config {
   readonly location?: LocationConfig
   readonly http?: { readonly allowedResponseHeaders: readonly string[] | 'all' }
   readonly global?: object
+  readonly extAuth?: object
   readonly forwardIDToken?: string
   readonly request?: {
     readonly add: readonly { readonly name: string }[]

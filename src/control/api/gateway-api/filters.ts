@@ -103,7 +103,8 @@ const requestMirror = object(
 
 const headerNames = list(text({ max: 256 }), { max: 64, unique: 'value' })
 
-const externalAuth = object(
+/** HTTPExternalAuthFilter. */
+export const externalAuth = object(
   'HTTPExternalAuthFilter',
   {
     protocol: required(choice('ExternalAuthProtocol', { HTTP: '', GRPC: '' }), 'Protocol.'),

@@ -187,7 +187,7 @@ function outcome(resources: readonly PolicyResource[], view: Omit<PolicyView, 'c
 }
 
 /** Contributes that the Gateways of a policy's targets reach the servers that the policy calls. */
-function reachOf(
+export function reachOf(
   resources: readonly PolicyResource[],
   targets: readonly ResolvedTarget[],
 ): Contribution[] {

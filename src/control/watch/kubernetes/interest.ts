@@ -24,6 +24,7 @@ const kindsWithReferences = new Set([
   'ListenerSet',
   ...routeKinds.map(({ kind }) => kind),
   'BackendTLSPolicy',
+  'XAccessPolicy',
   'InferencePool',
   'AgentgatewayModel',
 ])
