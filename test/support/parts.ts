@@ -32,6 +32,7 @@ const sources = {
   cargo: { program: 'cargo' },
   'rust-wasmtime': { variable: 'SLUICE_RUST_WASMTIME' },
   envoy: { variable: 'SLUICE_ENVOY' },
+  'zitadel-oidc': { program: 'zitadel-oidc' },
   keycloak: { variable: 'SLUICE_KEYCLOAK' },
   nginx: { program: 'nginx' },
   haproxy: { program: 'haproxy' },
