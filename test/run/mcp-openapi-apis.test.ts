@@ -28,7 +28,7 @@ const api = useListening(
 /** Pages of lists, by the last part of the path; what a page has for the place where the next one begins. */
 const pages: Readonly<Record<string, (at: number) => object>> = {
   cursor: (at) => ({ items: [at], next_cursor: at < 3 ? at + 1 : null }),
-  declared: (at) => ({ items: [at], more: [{ from: at + 1 }] }),
+  declared: (at) => ({ items: [at], more: { from: at + 1 } }),
   url: (at) => ({ results: [at], next: `http://169.254.169.254/url?page=${at + 1}&admin=1` }),
   broken: (at) => (at === 1 ? { items: [at], next_cursor: 2 } : { error: 'no list' }),
   loop: (at) => ({ items: [at], next_cursor: 1 }),
@@ -52,7 +52,7 @@ const paged = {
   paths: Object.fromEntries(
     Object.keys(pages).map((name) => {
       const links = {
-        Next: { operationId: name, parameters: { cursor: '$response.body#/more/0/from' } },
+        Next: { operationId: name, parameters: { cursor: '$response.body#/more/from' } },
       }
       const parameters = [cursor, { name: 'page', in: 'query', schema: {} }]
       const responses = { 200: { description: 'ok', ...(name === 'declared' && { links }) } }

@@ -54,6 +54,8 @@ function queryOf(target: string | undefined, names: readonly string[]): NextPage
   return nonEmpty(names.map((name) => [name, searchParams.get(name)]))
 }
 
+/** Maximum length of the name of a member that is read. */
+const maxName = 64
 /** Members of bodies that have what describes the page. */
 const holders = ['meta', 'pagination', 'paging', 'page', 'response_metadata']
 
@@ -61,10 +63,11 @@ const plain = (name: string): string => name.toLowerCase().replaceAll(/[-_]/g, '
 
 function namedIn(body: unknown, names: readonly string[]): NextPage | undefined {
   const whole = fieldsOf(body)
-  const members = [whole, ...holders.map((name) => fieldsOf(whole[name]))].flatMap(Object.entries)
-  return nonEmpty(
-    names.map((name) => [name, members.find(([key]) => plain(key) === `next${plain(name)}`)?.[1]]),
-  )
+  const members = [whole, ...holders.map((name) => fieldsOf(whole[name]))]
+    .flatMap(Object.entries<unknown>)
+    .filter(([key]) => key.length <= maxName && /^next/i.test(key))
+  const byName = new Map(members.map(([key, value]) => [plain(key), value]))
+  return nonEmpty(names.map((name) => [name, byName.get(`next${plain(name)}`)]))
 }
 
 function nonEmpty(found: readonly (readonly [string, unknown])[]): NextPage | undefined {

@@ -9,7 +9,7 @@ import { LateFlow } from '../target/late-flow.ts'
 import type { TargetFailure } from '../target/target-failure.ts'
 import type { Flow } from '../target/transport.ts'
 
-export interface ApiAnswer {
+interface ApiAnswer {
   readonly status: number
   readonly type: string
   /** The beginning of the body, at most as long as was asked for. */
