@@ -21,6 +21,8 @@ describe('rewriteCard', () => {
     ['http://agent.internal:8000/a2a/rpc?v=1', 'https://gw.example/weather/a2a/rpc?v=1'],
     // The first address is that of the agent, under the name that it knows.
     ['http://localhost:9999/a2a', 'https://gw.example/weather/a2a'],
+    // BerriAI/litellm#20858: an address that no client could reach.
+    ['http://[::]:8081/invoke', 'https://gw.example/weather/invoke'],
   ])('maps %s to %s', (from, to) => expect(urlOf(from)).toBe(to))
 
   it('maps what another prefix of the route replaces, and whole segments only (agentgateway#2981, #3500)', () => {

@@ -45,6 +45,9 @@ const named = new Set([
   'definitions',
 ])
 
+/** Members whose items must be unique. Clients refuse all tools of a server if one schema is not valid. */
+const unique = new Set(['enum', 'required', 'type'])
+
 type Direction = 'request' | 'response'
 
 /** The schemas of one tool. */
@@ -102,7 +105,11 @@ export class ToolSchemas {
     const converted: Record<string, unknown> = {}
     for (const [key, value] of Object.entries(schema)) {
       if (dropped.has(key) || key.startsWith('x-')) continue
-      converted[key] = this.#convertMember(key, value, depth)
+      // Documents write `required: true` in properties, which means nothing there.
+      if (key === 'required' && !Array.isArray(value)) continue
+      converted[key] = unique.has(key)
+        ? withoutDuplicates(value)
+        : this.#convertMember(key, value, depth)
     }
     this.#dropOtherDirection(schema, converted)
     if (schema.example !== undefined && schema.examples === undefined) {
@@ -136,6 +143,11 @@ export class ToolSchemas {
       converted.required = converted.required.filter((name) => !others.includes(String(name)))
     }
   }
+}
+
+function withoutDuplicates(value: unknown): unknown {
+  if (!Array.isArray(value)) return value
+  return [...new Map(value.map((one) => [JSON.stringify(one), one])).values()]
 }
 
 /** What differs in versions before 3.1, whose schemas are a dialect of their own. */
