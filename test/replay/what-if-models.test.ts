@@ -1,4 +1,4 @@
-/** `sluice what-if` for backends of language models, whose outcomes depend on bodies that are not recorded. */
+/** What a change means for requests to language models, whose outcomes depend on bodies that are not recorded. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -27,27 +27,64 @@ const guard = (...matches: string[]) => ({
 const chat = (provider: Manifest, promptGuard: Manifest) =>
   aiBackend('chat', { provider: { ...provider, ...at() } }, { ai: { routes, promptGuard } })
 const vendorA = { vendorA: {} }
+const parameters = {
+  apiVersion: 'sluice.dev/v1alpha1',
+  kind: 'GatewayParameters',
+  metadata: { name: 'costs' },
+  spec: { changeProtection: { mode: 'Hold', maxUndecided: '70%', maxCostIncrease: '10%' } },
+}
+const parametersRef = { group: 'sluice.dev', kind: 'GatewayParameters', name: 'costs' }
 const running = useGateway(() => ({
-  manifests: [
-    gateway(port),
-    chat(vendorA, guard('secret')),
-    routeByPath('chat'),
-    staticBackend('plain', vendor.port),
-    routeByPath('plain'),
-  ],
+  manifests: {
+    'base.yaml': manifest(
+      parameters,
+      gateway(port, { infrastructure: { parametersRef } }),
+      routeByPath('chat'),
+      staticBackend('plain', vendor.port),
+      routeByPath('plain'),
+    ),
+    'chat.yaml': manifest(chat(vendorA, guard('secret'))),
+  },
   args: ['--record', 'all', '--record-dir', records],
 }))
+
+const waiting = { timeout: 30_000, interval: 200 }
+const heldChanges = async () =>
+  JSON.parse((await sluice('approve', '-o', 'json', '--log-file', running.logFile)).stdout).held
 
 beforeAll(async () => {
   vendor.answer = completes('hello')
   for (const content of ['hello', 'my secret']) {
-    const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content }] })
+    const body = JSON.stringify({ model: 'gpt-4o-mini', messages: [{ role: 'user', content }] })
     const headers = { 'content-type': 'application/json' }
     const path = '/chat/v1/chat/completions'
     await running.send(port, { method: 'POST', path, headers, body })
   }
   await running.send(port, { path: '/plain' })
-  await running.stop()
+})
+
+describe('changeProtection with maxCostIncrease', () => {
+  it('holds a change to a dearer model or to one without a price', async () => {
+    for (const [model, message] of [
+      [
+        'gpt-4o',
+        /^1 recorded requests .* would cost [\d.]+ USD instead of [\d.]+ USD; at most 10%/,
+      ],
+      [
+        'unpriced',
+        /^the cost of 1 recorded .* would be unknown \(1 because the catalog has no price\)/,
+      ],
+    ] as const) {
+      running.write('chat.yaml', manifest(chat({ vendorA: { model } }, guard('secret'))))
+      const unmet = { condition: 'maxCostIncrease', gateway: 'default/edge' }
+      await expect
+        .poll(async () => (await heldChanges()).flatMap((one: Manifest) => one.unmet), waiting)
+        .toEqual([{ ...unmet, message: expect.stringMatching(message) }])
+    }
+    running.write('chat.yaml', manifest(chat(vendorA, guard('secret'))))
+    await expect.poll(async () => (await heldChanges()).length, waiting).toBe(0)
+    await running.stop()
+  })
 })
 
 async function whatIf(...candidate: Manifest[]) {
@@ -58,6 +95,18 @@ async function whatIf(...candidate: Manifest[]) {
   expect(stderr).toBe('')
   const { total, undecidedGroups, groups } = JSON.parse(stdout).requests
   return { code, total, undecidedGroups, groups }
+}
+
+/** The costs of the answer, and the answers for people. */
+async function costs(...candidate: Manifest[]) {
+  const file = join(folder, 'candidate.yaml')
+  writeFileSync(file, manifest(...candidate))
+  const args = ['--log-file', running.logFile, '-f', file, '--overlay', '--record-dir', records]
+  const outputs = ['json', 'text', 'markdown'].map((output) =>
+    sluice('what-if', ...args, '-o', output),
+  )
+  const [json, text, markdown] = (await Promise.all(outputs)).map(({ stdout }) => stdout)
+  return { costs: JSON.parse(json ?? '').requests.costs, text, markdown }
 }
 
 describe('sluice what-if for backends of language models', () => {
@@ -90,6 +139,30 @@ describe('sluice what-if for backends of language models', () => {
         ),
       },
     ])
+  })
+
+  it('reports what the tokens would cost at another model, and nothing for refused requests', async () => {
+    const dearer = chat({ vendorA: { model: 'gpt-4o' } }, guard('secret'))
+    const { costs: change, text, markdown } = await costs(dearer)
+    expect(change).toEqual({
+      before: '0.00000585',
+      after: '0.0000975',
+      difference: '0.00009165',
+      requests: 1,
+      changed: 1,
+      undecided: 0,
+      unknown: [],
+    })
+    const line =
+      '1 request: 0.00000585 USD now, 0.0000975 USD after the change (+0.00009165 USD, +1570%), by weight'
+    expect(text).toContain(`Requests to models whose cost changes or is unknown (1)\n  ${line}\n`)
+    expect(markdown).toContain(line)
+    const refusing = await costs(
+      policy('closed', 'HTTPRoute/chat', {
+        traffic: { authorization: { policy: { matchExpressions: ['false'] } } },
+      }),
+    )
+    expect(refusing.costs).toMatchObject({ before: '0.00000585', after: '0', changed: 1 })
   })
 
   it('reports no change if only another backend changes', async () => {

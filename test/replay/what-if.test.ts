@@ -175,7 +175,7 @@ describe('sluice what-if between manifests', () => {
       'markdown',
     )
     expect(code).toBe(1)
-    expect(stdout).toMatch(/^## sluice what-if\n/)
+    expect(stdout).toMatch(/^<!-- sluice what-if -->\n## sluice what-if\n/)
     expect(stdout).toContain('| Resources | 1 |')
     expect(stdout).toContain('<details><summary>Objects (1)</summary>')
     expect(stdout).toContain('- HTTPRoute default/app')

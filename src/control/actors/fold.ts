@@ -154,6 +154,16 @@ export class Fold {
     if (this.#changes !== before) this.#changedAt = position
   }
 
+  /**
+   * Makes this fold a candidate: derives what these objects would do once they are in force, whatever they wait for.
+   * Such a fold is only compared, never published.
+   */
+  putInForce(keys: Iterable<ObjectKey>): void {
+    for (const key of keys) this.#stages.putInForce(key)
+    this.graph.settle()
+    this.#statuses.collect(this.#position, '1970-01-01T00:00:00.000Z')
+  }
+
   get #changes(): number {
     return this.graph.outputs.changes + this.#statuses.store.changes
   }

@@ -57,6 +57,12 @@ export class VersionStages {
     return this.changes.waiting.get(key)?.newest ?? this.#passed(key)
   }
 
+  /** Puts the newest version of an object in force at once, in a candidate that is never delivered. */
+  putInForce(key: ObjectKey): void {
+    const newest = this.newest(key)
+    if (newest !== undefined) this.#actors.set(key, newest)
+  }
+
   /** Folds an event that lets versions pass or holds them. Returns false for other events. */
   apply(event: SluiceEvent, position: number): boolean {
     if (this.pin.apply(event, position)) {

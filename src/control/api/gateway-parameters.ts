@@ -205,6 +205,9 @@ const changeProtection = object('ChangeProtection', {
     doc: 'Maximum share of the recorded requests to the Gateway of which it is unknown what the change does to them.',
     default: '5%',
   }),
+  maxCostIncrease: optional(text({ max: 10, pattern: '^[0-9]{1,4}(\\.[0-9]{1,4})?%$' }), {
+    doc: 'Maximum increase of what the recorded requests to the Gateway cost at models, such as 10%. Not compared if not set.',
+  }),
   removedProtections: optional(
     choice('ChangeProtectionRemoval', {
       Refuse: 'they do not meet the condition',

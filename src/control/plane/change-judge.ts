@@ -16,6 +16,7 @@ import {
   protectionSet,
   type SluiceEvent,
 } from '../../../events/index.ts'
+import { ModelCatalog } from '../../engines/messages/catalog/catalog.ts'
 import { objectKey, objectText } from '../../ground/model/names.ts'
 import type { ChangeGroup } from '../../past/what-if/groups.ts'
 import type { Judge, Judgement, JudgeOptions, Verdict } from '../../past/what-if/judge.ts'
@@ -104,7 +105,7 @@ export class ChangeJudge {
     const { fold, notify } = this.#options
     try {
       this.#records = (await this.#options.records?.()) ?? (() => [])
-      this.#judge ??= await this.#openJudge()
+      this.#judge ??= await openJudge(this.#options, () => this.#records())
       return await this.#judge.judge(fold)
     } catch (error) {
       this.#judge = undefined
@@ -114,17 +115,6 @@ export class ChangeJudge {
       const verdict: Verdict = { isHeld: true, unmet, groups: [] }
       return { passed: [], verdict, held: [{ objects: unjudged(fold), verdict }] }
     }
-  }
-
-  async #openJudge(): Promise<Judge> {
-    const { load = loadJudge, simulator } = this.#options
-    const Loaded = await load()
-    return new Loaded({
-      derivation: { checkRegex: regexProblem },
-      simulator: simulator?.() ?? {},
-      records: () => this.#records(),
-      pause: () => new Promise((resolve) => setImmediate(resolve)),
-    })
   }
 
   #passed({ passed, verdict }: Judgement, epoch: number): SluiceEvent[] {
@@ -192,6 +182,23 @@ export class ChangeJudge {
 
 const loadJudge = async (): Promise<typeof Judge> =>
   (await import('../../past/what-if/judge.ts')).Judge
+
+/** Loads the judge. `records` finds the newest recorded requests. */
+async function openJudge(
+  { load = loadJudge, simulator, catalog = noPrices }: JudgingOptions,
+  records: JudgeOptions['records'],
+): Promise<Judge> {
+  const Loaded = await load()
+  return new Loaded({
+    derivation: { checkRegex: regexProblem },
+    simulator: simulator?.() ?? {},
+    records,
+    catalog,
+    pause: () => new Promise((resolve) => setImmediate(resolve)),
+  })
+}
+
+const noPrices = async () => new ModelCatalog([])
 
 const cut = (text: string): string => (text.length <= maxText ? text : `${text.slice(0, maxText)}…`)
 

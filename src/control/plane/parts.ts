@@ -105,6 +105,8 @@ export interface JudgingOptions {
   /** Finds the newest recorded requests; called before each judgement. If omitted, there are none. */
   readonly records?: () => Promise<JudgeOptions['records']>
   readonly simulator?: () => JudgeOptions['simulator']
+  /** Loads the prices of models. If omitted, no model has one. */
+  readonly catalog?: JudgeOptions['catalog']
   /** Loads the judge. If omitted, it is loaded when the first change waits. */
   readonly load?: () => Promise<typeof Judge>
 }

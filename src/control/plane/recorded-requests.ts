@@ -1,4 +1,5 @@
 /** The newest recorded requests, on which changes are judged. */
+import { readWholeFile } from '../../ground/base/read-whole-file.ts'
 import { readBlocks, readNewest } from '../../past/decisions/read.ts'
 import { recordKeyOf } from '../../past/decisions/ring.ts'
 import type { JudgeOptions } from '../../past/what-if/judge.ts'
@@ -12,6 +13,8 @@ interface RecordPlaces {
   /** Returns the blocks that proxies have sent to this process, newest first. */
   readonly collected?: (() => readonly Buffer[]) | undefined
   readonly settings?: JudgeOptions['simulator']['settings']
+  /** Paths of model catalogs with prices, in addition to the shipped one. */
+  readonly catalogs?: readonly string[] | undefined
 }
 
 /** Maximum number of requests on which a change is judged. */
@@ -25,17 +28,25 @@ export function recordedRequests({
   nats,
   collected,
   settings,
-}: RecordPlaces): Pick<JudgingOptions, 'records' | 'simulator'> {
+  catalogs = [],
+}: RecordPlaces): Pick<JudgingOptions, 'records' | 'simulator' | 'catalog'> {
   const simulator = () => {
     const digestKey = folder === undefined ? undefined : recordKeyOf(folder)
     return { ...(settings && { settings }), ...(digestKey && { digestKey }) }
   }
-  if (nats !== undefined) return { simulator, records: () => published(nats) }
+  const catalog = () => readCatalogs(catalogs)
+  if (nats !== undefined) return { simulator, catalog, records: () => published(nats) }
   if (collected !== undefined) {
-    return { simulator, records: async () => () => newestOf(collected()) }
+    return { simulator, catalog, records: async () => () => newestOf(collected()) }
   }
   if (folder === undefined) return {}
-  return { simulator, records: async () => () => newestIn(folder) }
+  return { simulator, catalog, records: async () => () => newestIn(folder) }
+}
+
+/** @throws Error if a file cannot be read, so that changes are held whose costs would be compared */
+async function readCatalogs(paths: readonly string[]): ReturnType<JudgeOptions['catalog']> {
+  const { catalogWith } = await import('../../engines/messages/catalog/shipped.ts')
+  return catalogWith(paths.map((name) => ({ name, text: readWholeFile(name) }))).catalog
 }
 
 function newestIn(folder: string): ReturnType<JudgeOptions['records']> {

@@ -225,7 +225,11 @@ function openPlane(
     clusterDomain,
     judging: {
       mode: protectionModes[changeProtection],
-      ...recordedRequests({ folder: proxy.records?.folder, settings: { ...proxy, clusterDomain } }),
+      ...recordedRequests({
+        folder: proxy.records?.folder,
+        settings: { ...proxy, clusterDomain },
+        catalogs: proxy.modelCatalogs,
+      }),
     },
     metrics,
     notify,

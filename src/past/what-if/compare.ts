@@ -27,8 +27,7 @@ export class RequestComparison {
     this.#destinations = destinations
   }
 
-  compare(a: Simulation, simulated: Simulation): RequestDifference {
-    const b = this.#byWeight(a, simulated)
+  compare(a: Simulation, b: Simulation): RequestDifference {
     const reason = this.#undecided(a, b)
     if (reason !== undefined) return reason === '' ? undefined : { undecided: reason }
     const [from, to] = [a.outcome, b.outcome]
@@ -65,7 +64,7 @@ export class RequestComparison {
   }
 
   /** Moves a request whose recorded backend is kept to another one, if the weights of its rule change so. */
-  #byWeight(a: Simulation, b: Simulation): Simulation {
+  byWeight(a: Simulation, b: Simulation): Simulation {
     const [from, to] = [a.outcome, b.outcome]
     const isKept = from.backend !== undefined && from.backend === to.backend
     if (!isKept || from.verdict !== 'forward' || to.verdict !== 'forward') return b

@@ -91,9 +91,9 @@ export class ChangedDestinations {
 }
 
 /** Reads the name by which records refer to a backend. */
-function destinationOf(label: string): ObjectRef {
+export function destinationOf(label: string): ObjectRef {
   const [, prefix, namespace = '', name = ''] =
-    /^(?:(service|inferencepool)\/)?([^/]*)\/([^:]*)/.exec(label) ?? []
+    /^(?:(service|inferencepool)\/)?([^/]*)\/([^: ]*)/.exec(label) ?? []
   const kinds: Readonly<Record<string, string>> = {
     service: 'Service',
     inferencepool: 'InferencePool',

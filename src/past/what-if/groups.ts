@@ -1,5 +1,7 @@
 /** Groups requests whose outcome changes under the candidate, by what changes and by its cause. */
 
+import type { CostChange } from './costs.ts'
+
 /** What can change, as `--fail-on` names it. */
 export const changeKinds = [
   'deny-to-allow',
@@ -49,6 +51,9 @@ interface UndecidedGroup {
 }
 
 export interface RequestChanges {
+  /** What requests to models cost; omitted if there are none, or if nothing can change. */
+  readonly costs?: CostChange
+
   readonly total: number
   readonly unchanged: number
   readonly changed: number

@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { createEvent, protectionSet, relistFinished } from '../../../events/index.ts'
+import {
+  changeApproved,
+  createEvent,
+  protectionSet,
+  relistFinished,
+} from '../../../events/index.ts'
 import { FoldStory, type StoryObject } from '../../../test/support/fold-story.ts'
+import { shippedCatalog } from '../../engines/messages/catalog/shipped.ts'
 import { Judge, type Judgement } from './judge.ts'
 
 const group = 'gateway.networking.k8s.io'
@@ -25,11 +31,11 @@ const gateway = (...ports: number[]): StoryObject => ({
   },
 })
 
-const parameters = (changeProtection: object): StoryObject => ({
+const parameters = (changeProtection: object, rollout?: object): StoryObject => ({
   apiVersion: 'sluice.dev/v1alpha1',
   kind: 'GatewayParameters',
   metadata: { name: 'safe' },
-  spec: { changeProtection },
+  spec: { changeProtection, ...(rollout && { rollout }) },
 })
 
 const route = (name: string, hostname: string): StoryObject => ({
@@ -64,6 +70,7 @@ const judge = ({ fold }: FoldStory): Promise<Judgement> =>
     derivation: { checkRegex: () => undefined },
     simulator: {},
     records: () => [],
+    catalog: async () => shippedCatalog,
     pause: () => Promise.resolve(),
   }).judge(fold)
 
@@ -126,17 +133,35 @@ describe('a judgement', () => {
   it.each([
     [{ maxRefused: '100%' }, 'maxRefused 0.1% becomes 100%'],
     [{ maxUndecided: '6%' }, 'maxUndecided 5% becomes 6%'],
+    [{ maxCostIncrease: '11%' }, 'maxCostIncrease 10% becomes 11%'],
+    [{ maxCostIncrease: undefined }, 'maxCostIncrease 10% becomes unset'],
     [{ lostListeners: 'Allow' }, 'lostListeners Refuse becomes Allow'],
     [{ removedProtections: 'Allow' }, 'removedProtections Refuse becomes Allow'],
   ])('holds weaker conditions of the same mode: %j', async (weaker, what) => {
-    const story = protectedStory({ mode: 'Hold' }).apply(parameters({ mode: 'Hold', ...weaker }))
+    const set = { mode: 'Hold', maxCostIncrease: '10%' }
+    const story = protectedStory(set).apply(parameters({ ...set, ...weaker }))
     const { held, unmet } = told(await judge(story))
     expect(held).toEqual([['GatewayParameters safe']])
     expect(unmet).toEqual([
       `removedProtections: protections of Gateway default/edge are removed: changeProtection (${what})`,
     ])
-    story.apply(parameters({ mode: 'Hold', maxRefused: '0%' }))
+    story.apply(parameters({ ...set, maxRefused: '0%' }))
     expect(told(await judge(story)).held).toEqual([])
+  })
+
+  it('holds changes that would be delivered in steps', async () => {
+    const story = protectedStory({ mode: 'Hold' })
+    const steps = { steps: [{ proxies: 1 }] }
+    story.apply(parameters({ mode: 'Hold' }, steps))
+    story.record((context) =>
+      createEvent(changeApproved, context, {
+        id: 'steps',
+        subject: 'x',
+        data: { emergency: true, reason: '', author: '' },
+      }),
+    )
+    story.apply(gateway(80))
+    expect(told(await judge(story)).held).toEqual([['Gateway edge']])
   })
 
   it('lets everything pass if no Gateway is protected', async () => {

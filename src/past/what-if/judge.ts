@@ -8,9 +8,7 @@
  *
  * What passes was therefore judged as it will be in force.
  */
-import { createHash } from 'node:crypto'
 import {
-  changePassed,
   createEvent,
   type JudgedObject,
   type JudgedSample,
@@ -19,23 +17,28 @@ import {
   type UnmetCondition,
 } from '../../../events/index.ts'
 import { judgedVersion } from '../../control/actors/judged-versions.ts'
+import type { ModelCatalog } from '../../engines/messages/catalog/catalog.ts'
 import type { ObjectKey } from '../../ground/model/names.ts'
 import type { RecordedDecision } from '../decisions/record.ts'
 import { compareStates, contentOf, type StateDifferences } from '../explain/differences.ts'
 import { createFold, type DerivationOptions, type Fold } from '../replay/index.ts'
 import type { SimulatorOptions } from '../simulate/index.ts'
-import { type ChangeGroup, RequestTally } from './groups.ts'
+import { openPriceList, type PriceList } from './costs.ts'
+import type { ChangeGroup } from './groups.ts'
 import { independentParts } from './parts.ts'
-import { type Protection, protectionsOf, shareOf } from './protections.ts'
-import { type ComparedRequest, exampleOf, RecordedRequests } from './recorded-requests.ts'
+import { type Protection, protectionsOf } from './protections.ts'
+import { RecordedRequests } from './recorded-requests.ts'
 import type { ComparedStates, ObjectChange } from './states.ts'
 import { structureProblems } from './structure.ts'
+import { TriedRequests } from './tried-requests.ts'
 
 export interface JudgeOptions {
   readonly derivation: DerivationOptions
   readonly simulator: Pick<SimulatorOptions, 'digestKey' | 'settings'>
   /** The newest recorded requests. */
   readonly records: () => Iterable<RecordedDecision>
+  /** Loads the prices of models. */
+  readonly catalog: () => Promise<ModelCatalog>
   /** Called often; lets other work of the process run. */
   readonly pause: () => Promise<void>
 }
@@ -98,16 +101,18 @@ export class Judge {
     // What was never held comes first, so that it does not wait for what was.
     const isHeld = (part: Part) => part.some((key) => waiting.get(key)?.held !== undefined)
     const ordered = [...parts.filter((part) => !isHeld(part)), ...parts.filter(isHeld)]
-    const protections = new Map([...protectionsOf(before)].filter(([, { mode }]) => mode !== 'Off'))
-    return new Trial(this.#options, before, protections, (passed) => {
+    return new Trial(this.#options, before, activeProtections(before), (passed) => {
       const candidate = createFold(this.#options.derivation, snapshot, this.#candidate)
       this.#candidate = candidate
       if (candidate.pin !== undefined) applyNext(candidate, liftedEvent)
-      applyNext(candidate, passedEvent(passed.map((part) => judgedObjects(part, candidate))))
+      candidate.putInForce(passed.flat())
       return candidate
     }).run(ordered)
   }
 }
+
+const activeProtections = (fold: Fold): ReadonlyMap<string, Protection> =>
+  new Map([...protectionsOf(fold)].filter(([, { mode }]) => mode !== 'Off'))
 
 const writer = { source: '/sluice/judge', epoch: 0, time: '1970-01-01T00:00:00.000Z' }
 
@@ -116,9 +121,6 @@ const liftedEvent = createEvent(pinLifted, writer, {
   subject: '',
   data: { reason: '', author: '' },
 })
-
-const passedEvent = (changes: readonly (readonly JudgedObject[])[]): SluiceEvent =>
-  createEvent(changePassed, writer, { id: 'judge', subject: '', data: { changes } })
 
 function applyNext(fold: Fold, event: SluiceEvent): void {
   fold.apply({ position: fold.position + 1, event: { ...event, epoch: fold.epoch } })
@@ -180,9 +182,12 @@ class Trial {
     }
   }
 
-  async #verdictOf(parts: readonly Part[]): Promise<Verdict> {
+  #verdictOf(parts: readonly Part[]): Promise<Verdict> {
     this.#trials++
-    const states = this.#statesWith(parts)
+    return this.verdictOn(this.#statesWith(parts))
+  }
+
+  async verdictOn(states: ComparedStates): Promise<Verdict> {
     const [before, after] = [contentOf(states.present), contentOf(states.fold)]
     // Statuses are of no interest here, and comparing them takes long.
     const { resources } = compareStates(
@@ -194,7 +199,7 @@ class Trial {
     const isChanged = Object.values(resources).some(({ length }) => length > 0)
     if (!isChanged) return this.#decide(structure, [], undefined)
     const tried = new TriedRequests(this.#protections)
-    await this.#compare(states, resources, tried)
+    await this.#compare(states, resources, tried, await this.#prices())
     return this.#decide([...structure, ...tried.problems()], tried.groups(), tried.sample())
   }
 
@@ -211,10 +216,19 @@ class Trial {
     return { present, fold, changes }
   }
 
+  /** Undefined if no Gateway compares costs. */
+  async #prices(): Promise<PriceList | undefined> {
+    const compares = [...this.#protections.values()].some(
+      (one) => one.maxCostIncrease !== undefined,
+    )
+    return compares ? openPriceList(await this.#options.catalog()) : undefined
+  }
+
   async #compare(
     states: ComparedStates,
     resources: StateDifferences['resources'],
     tried: TriedRequests,
+    prices: PriceList | undefined,
   ): Promise<void> {
     const { simulator, records, pause } = this.#options
     let requests: RecordedRequests | undefined
@@ -222,7 +236,7 @@ class Trial {
     try {
       for (const record of records()) {
         if (++count % pauseEvery === 0) await pause()
-        requests ??= await RecordedRequests.open(states, resources, [], simulator)
+        requests ??= await RecordedRequests.open(states, resources, [], simulator, prices)
         const compared = requests.compare(record)
         tried.add(record, compared instanceof Promise ? await compared : compared)
       }
@@ -238,103 +252,5 @@ class Trial {
   ): Verdict {
     const isHeld = unmet.some(({ gateway = '' }) => this.#protections.get(gateway)?.mode === 'Hold')
     return { isHeld, unmet, groups, ...(sample && { sample }) }
-  }
-}
-
-/** Records, and the number of requests that they stand for. */
-interface Count {
-  records: number
-  requests: number
-}
-
-const newCount = (): Count => ({ records: 0, requests: 0 })
-
-function addTo(count: Count, weight: number): void {
-  count.records++
-  count.requests += weight
-}
-
-/** Counts what the changes do to the requests of each protected Gateway. */
-class TriedRequests {
-  readonly #protections: ReadonlyMap<string, Protection>
-  readonly #counts = new Map<string, Record<'total' | 'refused' | 'undecided', Count>>()
-  readonly #tally = new RequestTally()
-  readonly #hash = createHash('sha256')
-  readonly #settings = new Set<string>()
-  #from: string | undefined
-  #to: string | undefined
-
-  constructor(protections: ReadonlyMap<string, Protection>) {
-    this.#protections = protections
-    for (const gateway of protections.keys()) {
-      this.#counts.set(gateway, { total: newCount(), refused: newCount(), undecided: newCount() })
-    }
-  }
-
-  add(record: RecordedDecision, { outcome, difference }: ComparedRequest): void {
-    const counts = this.#counts.get(outcome.gateway ?? record.route.gateway ?? '')
-    if (counts === undefined) return
-    const { id, time, setting = 'errors', weight = 1 } = record
-    addTo(counts.total, weight)
-    this.#hash.update(`${id} ${time}\n`)
-    this.#settings.add(setting)
-    if (this.#from === undefined || time < this.#from) this.#from = time
-    if (this.#to === undefined || time > this.#to) this.#to = time
-    if (difference === undefined) this.#tally.unchanged(weight)
-    else if ('undecided' in difference) {
-      addTo(counts.undecided, weight)
-      this.#tally.undecided(difference.undecided, exampleOf(record), weight)
-    } else {
-      if (difference.change.kinds.includes('allow-to-deny')) addTo(counts.refused, weight)
-      this.#tally.changed(difference.change, exampleOf(record), weight)
-    }
-  }
-
-  problems(): UnmetCondition[] {
-    const unmet: UnmetCondition[] = []
-    for (const [gateway, { total, refused, undecided }] of this.#counts) {
-      const protection = this.#protections.get(gateway)
-      if (protection === undefined || total.records === 0) continue
-      const { maxRefused, maxUndecided } = protection
-      const add = (condition: string, count: Count, what: string, most: string) => {
-        if (count.requests <= shareOf(most) * total.requests) return
-        const share = `${Number(((count.requests / total.requests) * 100).toPrecision(2))}%`
-        const isSample = total.requests !== total.records
-        const all = `${Math.round(count.requests)} of ${Math.round(total.requests)}`
-        const meant = isSample ? `, which stand for about ${all} (${share}),` : ` (${share})`
-        const message = `${count.records} of ${total.records} recorded requests to Gateway ${gateway}${meant} ${what}; at most ${most} may`
-        unmet.push({ condition, gateway, message })
-      }
-      add('maxRefused', refused, 'would be refused or unrouted', maxRefused)
-      add('maxUndecided', undecided, 'cannot be decided', maxUndecided)
-    }
-    return unmet
-  }
-
-  groups(): readonly ChangeGroup[] {
-    return this.#tally.result().groups
-  }
-
-  sample(): JudgedSample {
-    const all = [...this.#counts.values()]
-    const sum = (field: 'total' | 'refused' | 'undecided') =>
-      all.reduce((total, one) => total + one[field].records, 0)
-    const limits = this.#limits()
-    return {
-      requests: sum('total'),
-      refused: sum('refused'),
-      undecided: sum('undecided'),
-      digest: this.#hash.copy().digest('hex'),
-      ...(this.#from !== undefined && { from: this.#from }),
-      ...(this.#to !== undefined && { to: this.#to }),
-      ...(limits !== undefined && { limits }),
-    }
-  }
-
-  #limits(): string | undefined {
-    const settings = [...this.#settings].sort()
-    if (settings.length === 0) return 'there are no recorded requests'
-    if (settings.length === 1 && settings[0] === 'all') return undefined
-    return `only a part of the traffic was recorded (--record ${settings.join(', ')})`
   }
 }

@@ -10,6 +10,8 @@ export interface Protection {
   /** Maximum shares of the recorded requests, such as `0.1%`. */
   readonly maxRefused: string
   readonly maxUndecided: string
+  /** Maximum increase of the cost of requests to models, such as `10%`; undefined if costs are not compared. */
+  readonly maxCostIncrease: string | undefined
   readonly refusesRemovedProtections: boolean
   readonly refusesLostListeners: boolean
 }
@@ -30,6 +32,9 @@ export function weakened(before: Protection, after: Protection): string[] {
   for (const share of ['maxRefused', 'maxUndecided'] as const) {
     compare(share, before[share], after[share], shareOf(after[share]) > shareOf(before[share]))
   }
+  const [from, to] = [before.maxCostIncrease, after.maxCostIncrease]
+  const isDearer = from !== undefined && (to === undefined || shareOf(to) > shareOf(from))
+  compare('maxCostIncrease', from ?? 'unset', to ?? 'unset', isDearer)
   for (const [field, key] of switches) {
     compare(field, 'Refuse', 'Allow', before[key] && !after[key])
   }
@@ -45,6 +50,7 @@ function protectionOf({
   mode = 'Off',
   maxRefused = '0.1%',
   maxUndecided = '5%',
+  maxCostIncrease,
   removedProtections = 'Refuse',
   lostListeners = 'Refuse',
 }: ChangeProtectionSpec): Protection {
@@ -52,6 +58,7 @@ function protectionOf({
     mode,
     maxRefused,
     maxUndecided,
+    maxCostIncrease,
     refusesRemovedProtections: removedProtections === 'Refuse',
     refusesLostListeners: lostListeners === 'Refuse',
   }

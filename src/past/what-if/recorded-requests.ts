@@ -6,12 +6,12 @@ import type { Fold } from '../replay/index.ts'
 import {
   requestOf,
   type SimulatedOutcome,
-  type SimulatedRequest,
   type Simulation,
   Simulator,
   type SimulatorOptions,
 } from '../simulate/index.ts'
 import { RequestComparison, type RequestDifference } from './compare.ts'
+import { type PriceList, type RequestCost, RequestCosts } from './costs.ts'
 import { ChangedDestinations } from './destinations.ts'
 import type { Example } from './groups.ts'
 import { Places } from './places.ts'
@@ -28,6 +28,8 @@ export const exampleOf = ({
 export interface ComparedRequest {
   readonly outcome: SimulatedOutcome
   readonly difference: RequestDifference
+  /** Set for requests to models, if prices are given. */
+  readonly cost?: RequestCost
 }
 
 export class RecordedRequests {
@@ -35,14 +37,17 @@ export class RecordedRequests {
   readonly #comparison: RequestComparison
   readonly #present: Simulator
   readonly #candidate: Simulator
+  readonly #costs: RequestCosts | undefined
 
   private constructor(
     states: ComparedStates,
     resources: StateDifferences['resources'],
     present: Simulator,
     candidate: Simulator,
+    prices: PriceList | undefined,
   ) {
     const [before, after] = [new ResourceTable(states.present), new ResourceTable(states.fold)]
+    this.#costs = prices && new RequestCosts(before, after, prices)
     this.#places = new Places(before, after, resources)
     const destinations = new ChangedDestinations(before, after, this.#places.changed)
     this.#comparison = new RequestComparison(states, this.#places, destinations)
@@ -50,38 +55,56 @@ export class RecordedRequests {
     this.#candidate = candidate
   }
 
-  /** `resources` are those that differ; `secrets` are the known values of secrets of both states. */
+  /**
+   * `resources` are those that differ; `secrets` are the known values of secrets of both states. Costs are compared if
+   * `prices` are given.
+   */
   static async open(
     states: ComparedStates,
     resources: StateDifferences['resources'],
     secrets: readonly VersionedResource[],
     options: SimulatorOptions,
+    prices?: PriceList,
   ): Promise<RecordedRequests> {
     const open = (fold: Fold) => Simulator.open([...secrets, ...fold.resources()], options)
     const [present, candidate] = [await open(states.present), await open(states.fold)]
-    return new RecordedRequests(states, resources, present, candidate)
+    return new RecordedRequests(states, resources, present, candidate, prices)
   }
 
   /** Returns a promise only if a step has to wait. */
   compare(record: RecordedDecision): ComparedRequest | Promise<ComparedRequest> {
-    const request = requestOf(record)
-    const now = this.#present.simulate(request)
+    const now = this.#present.simulate(requestOf(record))
     return now instanceof Promise
-      ? now.then((a) => this.#compareWith(a, request))
-      : this.#compareWith(now, request)
+      ? now.then((a) => this.#compareWith(a, record))
+      : this.#compareWith(now, record)
   }
 
   #compareWith(
     a: Simulation,
-    request: SimulatedRequest,
+    record: RecordedDecision,
   ): ComparedRequest | Promise<ComparedRequest> {
-    const { outcome } = a
-    if (!this.#places.canReroute && !this.#places.isTouched(outcome)) {
-      return { outcome, difference: undefined }
+    if (!this.#places.canReroute && !this.#places.isTouched(a.outcome)) {
+      return this.#result(record, a, undefined, undefined)
     }
-    const then = this.#candidate.simulate(request)
-    const result = (b: Simulation) => ({ outcome, difference: this.#comparison.compare(a, b) })
+    const then = this.#candidate.simulate(requestOf(record))
+    const result = (simulated: Simulation): ComparedRequest => {
+      const b = this.#comparison.byWeight(a, simulated)
+      const difference = this.#comparison.compare(a, b)
+      // Undecided for the same reason on both sides: nothing changes.
+      const isSame = difference === undefined && b.outcome.verdict !== 'forward'
+      return this.#result(record, a, isSame ? undefined : b, difference)
+    }
     return then instanceof Promise ? then.then(result) : result(then)
+  }
+
+  #result(
+    record: RecordedDecision,
+    { outcome }: Simulation,
+    after: Simulation | undefined,
+    difference: RequestDifference,
+  ): ComparedRequest {
+    const cost = this.#costs?.of(record, outcome, after?.outcome)
+    return { outcome, difference, ...(cost && { cost }) }
   }
 
   close(): void {

@@ -23,6 +23,7 @@ import { addKeys } from './keys/index.ts'
 import { addLog } from './log/index.ts'
 import { addMcp } from './mcp/index.ts'
 import { addProxy } from './proxy/index.ts'
+import { addRecords } from './records/index.ts'
 import { addRender } from './render/index.ts'
 import { addReplay } from './replay/index.ts'
 import { addRevoke } from './revoke/index.ts'
@@ -58,6 +59,7 @@ const commands: readonly ((program: Command) => void)[] = [
   addExplain,
   addSimulate,
   addDecisions,
+  addRecords,
   addSpend,
   addBudgets,
   addTools,

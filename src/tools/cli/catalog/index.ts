@@ -1,16 +1,10 @@
 /** The commands `sluice catalog import`, `show` and `check`, and their options. */
 import { type Command, Option } from 'commander'
-import { collect, manifests, recordDir } from '../shared/options.ts'
+import { collect, manifests, modelCatalogs, recordDir } from '../shared/options.ts'
 import { processOutput } from '../shared/output.ts'
 import type { CheckOptions } from './check.ts'
 import type { ImportOptions } from './import.ts'
 import type { ShowOptions } from './show.ts'
-
-const catalogs = () =>
-  new Option(
-    '--model-catalog <path>',
-    'catalog of models in JSON, in addition to the shipped one; may be repeated',
-  ).argParser(collect)
 
 export function addCatalog(program: Command): void {
   const catalog = program
@@ -38,7 +32,7 @@ export function addCatalog(program: Command): void {
     .command('show <model>')
     .description('show what is known of a model')
     .option('--provider <id>', 'provider that serves the model (default: all that list it)')
-    .addOption(catalogs())
+    .addOption(modelCatalogs())
     .action(async (model: string, options: ShowOptions) => {
       const { showModel } = await import('./show.ts')
       process.exitCode = await showModel(model, options, processOutput)
@@ -50,7 +44,7 @@ export function addCatalog(program: Command): void {
     )
     .addOption(manifests('manifests whose models are checked; may be repeated'))
     .addOption(recordDir('folder with decision records whose models are checked'))
-    .addOption(catalogs())
+    .addOption(modelCatalogs())
     .action(async (options: CheckOptions) => {
       const { checkCatalog } = await import('./check.ts')
       process.exitCode = await checkCatalog(options, processOutput)

@@ -19,6 +19,14 @@ export interface DecisionSource {
   readonly nats?: string
 }
 
+/** Returns a folder of records. @throws UsageError if it is not there */
+export function folderOf(recordDir: string): string {
+  const found = statSync(recordDir, { throwIfNoEntry: false })
+  if (found === undefined) throw new UsageError(`${recordDir} does not exist`)
+  if (!found.isDirectory()) throw new UsageError(`${recordDir} is not a folder`)
+  return recordDir
+}
+
 /**
  * Yields all records, or those of blocks that contain the id, and a problem for each unreadable part.
  * @throws UsageError if the folder is unreadable
@@ -28,10 +36,7 @@ async function* readDecisions(
   id: string | undefined,
 ): AsyncGenerator<ReadResult> {
   if (recordDir !== undefined) {
-    const found = statSync(recordDir, { throwIfNoEntry: false })
-    if (found === undefined) throw new UsageError(`${recordDir} does not exist`)
-    if (!found.isDirectory()) throw new UsageError(`${recordDir} is not a folder`)
-    yield* readFolder(recordDir, id)
+    yield* readFolder(folderOf(recordDir), id)
   } else if (nats !== undefined) {
     const { readPublishedBlocks } = await import('../../../control/log/nats-decision-reader.ts')
     const { withoutPasswords } = await import('../../../control/log/nats.ts')
@@ -127,13 +132,24 @@ function statusTest(status: string): Test {
  * @throws UsageError
  */
 export function timeOf(text: string, option: string): string {
-  const [, days] = /^(\d{1,5})d$/.exec(text) ?? []
-  const duration = days === undefined ? parseDurationMs(text) : Number(days) * limitPeriodMs.Days
+  const duration = readDurationMs(text)
   const timeMs = duration === undefined ? parseTimeMs(text) : Date.now() - duration
   if (timeMs !== undefined) return new Date(timeMs).toISOString()
   throw new UsageError(
     `${option} ${text} is neither a time such as 2026-01-31T12:00:00Z nor a duration such as 15m or 30d`,
   )
+}
+
+/** Reads a duration in milliseconds, also in days. @throws UsageError */
+export function durationOf(text: string, option: string): number {
+  const duration = readDurationMs(text)
+  if (duration !== undefined) return duration
+  throw new UsageError(`${option} ${text} is not a duration such as 15m or 30d`)
+}
+
+function readDurationMs(text: string): number | undefined {
+  const [, days] = /^(\d{1,5})d$/.exec(text) ?? []
+  return days === undefined ? parseDurationMs(text) : Number(days) * limitPeriodMs.Days
 }
 
 interface Selection {

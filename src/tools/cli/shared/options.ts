@@ -62,6 +62,12 @@ export const ambiguousPaths = () =>
   )
 
 /** Adds the flags that describe one request. */
+export const modelCatalogs = () =>
+  new Option(
+    '--model-catalog <path>',
+    'catalog of models in JSON, in addition to the shipped one; may be repeated',
+  ).argParser(collect)
+
 export function addRequestOptions(command: Command): Command {
   return command
     .option('--host <host>', 'host of the request')

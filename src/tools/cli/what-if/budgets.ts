@@ -4,10 +4,10 @@ import { endOfWindow, slicesAt } from '../../../control/ledger/windows.ts'
 import { canonicalJson } from '../../../ground/base/canonical.ts'
 import type { BudgetConfig } from '../../../ground/model/budgets.ts'
 import type { PolicyTarget } from '../../../ground/model/resources.ts'
-import { readFolder } from '../../../past/decisions/read.ts'
 import type { RecordedDecision } from '../../../past/decisions/record.ts'
 import type { Fold } from '../../../past/replay/index.ts'
 import { BudgetTrial, type TrialBudget } from '../../../past/spend/budget-trial.ts'
+import type { RecordSource } from './record-source.ts'
 import type { States } from './state.ts'
 
 /** Amounts are decimals as text, in the unit of the budget. */
@@ -38,7 +38,11 @@ export interface BudgetRefusals {
 export type InRange = (decision: RecordedDecision) => boolean
 
 /** Reads the records once, if the candidate adds or changes a budget. */
-export function budgetRefusals(states: States, folder: string, isIn: InRange): BudgetRefusals[] {
+export function budgetRefusals(
+  states: States,
+  source: RecordSource,
+  isIn: InRange,
+): BudgetRefusals[] {
   const before = budgetsOf(states.present)
   const changed = [...budgetsOf(states.fold)].flatMap(([id, budget]) => {
     const known = before.get(id)
@@ -49,7 +53,7 @@ export function budgetRefusals(states: States, folder: string, isIn: InRange): B
   const dimensions = dimensionsOf(states.present)
   const trials = changed.map((budget) => new BudgetTrial(budget, windows, dimensions))
   const sample = new Sample()
-  for (const result of readFolder(folder)) {
+  for (const result of source.read()) {
     if (!('decision' in result) || !isIn(result.decision)) continue
     sample.add(result.decision)
     for (const trial of trials) trial.add(result.decision)

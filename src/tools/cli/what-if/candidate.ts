@@ -62,6 +62,8 @@ export function foldCandidate(
   }
   const removed = options.isOverlay ? [] : missingFrom(given, present, isCluster)
   for (const state of removed) apply(objectKey(state.ref), 'removed', removalOf(state))
+  // A candidate is compared as it will be in force, whether or not changes are judged or delivered in steps before.
+  fold.putInForce(changes.keys())
   return { fold, changes, assumed }
 }
 

@@ -5,9 +5,9 @@ import type { BackendAiConfig, GuardConfig } from '../../../gateway/backends/ai/
 import { configDigest, policyText } from '../../../gateway/proxy/config/policies.ts'
 import { canonicalJson } from '../../../ground/base/canonical.ts'
 import type { PolicyResource } from '../../../ground/model/resources.ts'
-import { readFolder } from '../../../past/decisions/read.ts'
 import type { RecordedDecision } from '../../../past/decisions/record.ts'
 import type { InRange } from './budgets.ts'
+import type { RecordSource } from './record-source.ts'
 import type { States } from './state.ts'
 
 /** Numbers of records, and of the requests that they stand for. */
@@ -48,7 +48,7 @@ interface Changed {
 /** Reads the records once, if the candidate changes a guard whose verdicts they may have. */
 export function guardDifferences(
   states: States,
-  folder: string,
+  source: RecordSource,
   isIn: InRange,
 ): readonly GuardDifference[] {
   const present = policiesOf(states.present)
@@ -56,16 +56,16 @@ export function guardDifferences(
   const keys = new Set([...candidate.keys(), ...present.keys()])
   const compared = [...keys].map((key) => comparePolicies(present.get(key), candidate.get(key)))
   const changed = compared.flatMap((one) => one.changed)
-  const limits = changed.length === 0 ? [] : countRecords(changed, folder, isIn)
+  const limits = changed.length === 0 ? [] : countRecords(changed, source, isIn)
   const counted = changed.map(({ result }) => ({ ...result, limits }))
   return [...compared.flatMap((one) => one.added), ...counted]
 }
 
 /** Counts the verdicts of the records. Returns what the records cannot show. */
-function countRecords(changed: readonly Changed[], folder: string, isIn: InRange): string[] {
+function countRecords(changed: readonly Changed[], source: RecordSource, isIn: InRange): string[] {
   const settings = new Set<string>()
   const byDigest = Map.groupBy(changed, ({ before }) => digestOf(before))
-  for (const result of readFolder(folder)) {
+  for (const result of source.read()) {
     if (!('decision' in result) || !isIn(result.decision)) continue
     const { setting = 'errors' } = result.decision
     if (setting !== 'all') settings.add(setting)

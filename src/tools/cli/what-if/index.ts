@@ -5,7 +5,9 @@ import {
   ambiguousPaths,
   collect,
   manifests,
+  modelCatalogs,
   natsServer,
+  nonEmpty,
   type RecordFolder,
   recordDir,
   requestsOption,
@@ -29,10 +31,24 @@ export function addWhatIf(program: Command): void {
       'only add and replace the objects of -f; otherwise, all others are removed',
     )
     .addOption(recordDir('folder with decision records; compare the outcome of each'))
+    .addOption(
+      new Option(
+        '--records <file>',
+        'compare the outcomes of the requests in a file that sluice records export has written',
+      ).argParser(nonEmpty),
+    )
+    .addOption(
+      new Option(
+        '--records-key <file>',
+        'key that must have signed the file of --records: an Ed25519 public key in PEM, or the secret',
+      ).argParser(nonEmpty),
+    )
+    .option('--records-max-age <duration>', 'refuse a file of --records that is older', '7d')
     .option('--since <time>', 'ignore records before this time, such as 30d or 2026-01-31')
     .option('--until <time>', 'ignore records from this time on')
     .addOption(requestsOption('the same as --record-dir').hideHelp())
     .addOption(ambiguousPaths())
+    .addOption(modelCatalogs())
     .addOption(
       new Option('-o, --output <format>', 'output format')
         .choices(['text', 'json', 'markdown'])

@@ -1,6 +1,7 @@
-/** Formats the answer of `sluice what-if` as text, and as Markdown for a comment on a pull request. */
+/** Formats the answer of `sluice what-if` as text. */
 
 import { objectKey, objectText } from '../../../ground/model/names.ts'
+import type { CostChange } from '../../../past/what-if/costs.ts'
 import type { ChangeGroup, Example, RequestChanges } from '../../../past/what-if/groups.ts'
 import { printable } from '../shared/printable.ts'
 import { type BudgetRefusals, refusalLines } from './budgets.ts'
@@ -19,7 +20,7 @@ export interface WhatIfReport extends ControlPlaneChanges {
 }
 
 /** A part of the report: its name, the number of its entries, and one line or more for each. */
-interface Section {
+export interface Section {
   readonly title: string
   readonly count: number
   readonly lines: readonly string[]
@@ -56,8 +57,25 @@ function groupLines(group: ChangeGroup): string[] {
   return [groupTitle(group), ...group.examples.map((one) => `  ${exampleText(one)}`), ...more]
 }
 
+export function differenceText(before: string, difference: string): string {
+  const sign = difference.startsWith('-') ? '' : '+'
+  const percent = Number(((Number(difference) / Number(before)) * 100).toPrecision(3))
+  const share = Number(before) === 0 ? '' : `, ${sign}${percent}%`
+  return `${sign}${difference} USD${share}`
+}
+
+/** The costs of all requests to models, and which requests are not in them. */
+function costLines({ before, after, difference, requests, unknown }: CostChange): string[] {
+  return [
+    `${requestsText(requests)}: ${before} USD now, ${after} USD after the change (${differenceText(before, difference)}), by weight`,
+    ...unknown.map(
+      ({ reason, count }) => `  not included: ${requestsText(count)}, because ${reason}`,
+    ),
+  ]
+}
+
 /** The parts with entries, the most important ones first. */
-function sectionsOf(report: WhatIfReport): Section[] {
+export function sectionsOf(report: WhatIfReport): Section[] {
   const { requests, refused, conflicts, overridden, conditions, resources, objects } = report
   const { budgets = [], guards = [] } = report
   const isListed = new Set(conflicts)
@@ -91,6 +109,11 @@ function sectionsOf(report: WhatIfReport): Section[] {
       title: 'Guards that change',
       count: guards.length,
       lines: guards.flatMap(guardLines).map(printable),
+    },
+    {
+      title: 'Requests to models whose cost changes or is unknown',
+      count: requests.costs === undefined ? 0 : requests.costs.changed + requests.costs.undecided,
+      lines: requests.costs === undefined ? [] : costLines(requests.costs),
     },
     {
       title: 'Undecided requests',
@@ -134,7 +157,7 @@ function summaryOf({ requests, hasRequests }: WhatIfReport, hasSections: boolean
 }
 
 /** Says which requests were not tested, because the records have only a part of the traffic. */
-function caveatOf({ requests: { total, records } }: WhatIfReport): string[] {
+export function caveatOf({ requests: { total, records } }: WhatIfReport): string[] {
   if (records?.isPartial !== true) return []
   const remedy = 'To test all requests, record them with --record all.'
   if (total === 0) return [`There are no records, so no request was tested. ${remedy}`]
@@ -163,43 +186,6 @@ export function reportText(report: WhatIfReport): string[] {
       ...(at === 0 && summary === '' ? [] : ['']),
       `${title} (${count})`,
       ...lines.map((line) => `  ${line}`),
-    ]),
-  ]
-}
-
-/** A code block whose fence is longer than every run of backticks in it, so that its text stays text. */
-function codeBlock(lines: readonly string[], language: string): string[] {
-  const runs = lines.flatMap((line) => line.match(/`+/g) ?? [])
-  const fence = '`'.repeat(Math.max(3, ...runs.map(({ length }) => length + 1)))
-  return [`${fence}${language}`, ...lines, fence]
-}
-
-const maxBlockLines = 200
-
-export function reportMarkdown(report: WhatIfReport): string[] {
-  const sections = sectionsOf(report)
-  const { requests, hasRequests } = report
-  const rows = sections.map(({ title, count }) => `| ${title} | ${count} |`)
-  const unchanged = `| Unchanged requests | ${requests.unchanged} of ${requests.total} |`
-  return [
-    '## sluice what-if',
-    '',
-    sections.length === 0 ? 'This change has no effect.' : 'This change has these effects:',
-    '',
-    ...caveatOf(report).flatMap((line) => [line, '']),
-    ...(rows.length === 0 && !hasRequests ? [] : ['| | |', '|---|---:|']),
-    ...rows,
-    ...(hasRequests ? [unchanged] : []),
-    ...sections.flatMap(({ title, count, lines }) => [
-      '',
-      `<details><summary>${title} (${count})</summary>`,
-      '',
-      ...codeBlock(
-        lines.length > maxBlockLines ? [...lines.slice(0, maxBlockLines), '…'] : lines,
-        'diff',
-      ),
-      '',
-      '</details>',
     ]),
   ]
 }

@@ -1,5 +1,4 @@
 /** `sluice what-if` shows what a change of manifests would change, before it is applied. */
-import { statSync } from 'node:fs'
 import {
   type ChangeKind,
   changeKinds,
@@ -12,17 +11,19 @@ import { type CommandResult, exitCode, type Output, UsageError } from '../shared
 import { budgetRefusals, type InRange } from './budgets.ts'
 import { type ControlPlaneChanges, controlPlaneChanges } from './control-plane.ts'
 import { guardDifferences } from './guards.ts'
-import { reportMarkdown, reportText, type WhatIfReport } from './report.ts'
+import { reportMarkdown } from './markdown.ts'
+import { openRecords, type RecordOptions, type RecordSource } from './record-source.ts'
+import { reportText, type WhatIfReport } from './report.ts'
 import { readStates, type StateOptions, type States } from './state.ts'
 
-export interface WhatIfOptions extends StateOptions {
-  /** Folder with decision records. */
-  readonly requests?: string
+export interface WhatIfOptions extends StateOptions, RecordOptions {
   /** Only records from this time on, and before this one. */
   readonly since?: string
   readonly until?: string
   /** Value of the proxy setting `ambiguous-paths`; if omitted, the default of the setting. */
   readonly ambiguousPaths?: string
+  /** Files of model catalogs with prices. */
+  readonly modelCatalog?: readonly string[]
   readonly output: 'text' | 'json' | 'markdown'
   /** Kinds of changes that make the exit code 1, separated by commas; every change if omitted. */
   readonly failOn?: string
@@ -69,20 +70,23 @@ function codeOf(report: WhatIfReport, failOn: ReadonlySet<ChangeKind> | undefine
   return isUndecided ? onlyUndecided : exitCode.success
 }
 
-/** @throws UsageError if there is no folder with records */
 async function requestChanges(
-  { requests: folder, ambiguousPaths }: Pick<WhatIfOptions, 'requests' | 'ambiguousPaths'>,
+  options: Pick<WhatIfOptions, 'ambiguousPaths' | 'modelCatalog'>,
+  source: RecordSource | undefined,
   isIn: InRange,
   states: States,
   { resources }: ControlPlaneChanges,
   report: Output['report'],
 ): Promise<RequestChanges> {
-  if (folder === undefined) return new RequestTally().result()
-  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
-    throw new UsageError(`--record-dir ${folder} is not a folder with decision records`)
-  }
+  const { modelCatalog, ambiguousPaths } = options
+  if (source === undefined) return new RequestTally().result()
   const { compareRequests } = await import('./traffic.ts')
-  const records = { folder, isIn, ambiguousPaths: readPathRule({ ambiguousPaths }) }
+  const records = {
+    source,
+    isIn,
+    ambiguousPaths: readPathRule({ ambiguousPaths }),
+    ...(modelCatalog && { catalog: modelCatalog }),
+  }
   return compareRequests(records, states, resources, report)
 }
 
@@ -98,21 +102,21 @@ export async function whatIf(
   report: Output['report'],
 ): Promise<CommandResult> {
   const kinds = readKinds(failOn)
+  const source = await openRecords(options)
   const states = await readStates(options, report)
   const controlPlane = controlPlaneChanges(states)
   const isIn = rangeOf(options)
-  const requests = await requestChanges(options, isIn, states, controlPlane, report)
-  const { requests: folder } = options
-  const tried = folder === undefined ? [] : budgetRefusals(states, folder, isIn)
+  const requests = await requestChanges(options, source, isIn, states, controlPlane, report)
+  const tried = source === undefined ? [] : budgetRefusals(states, source, isIn)
   const budgets = tried.length > 0 ? { budgets: tried } : {}
-  const guarded = folder === undefined ? [] : guardDifferences(states, folder, isIn)
+  const guarded = source === undefined ? [] : guardDifferences(states, source, isIn)
   const guards = guarded.length > 0 ? { guards: guarded } : {}
   const changes = {
     ...controlPlane,
     requests,
     ...budgets,
     ...guards,
-    hasRequests: folder !== undefined,
+    hasRequests: source !== undefined,
   }
   const { hasRequests: _, ...json } = changes
   return {
