@@ -100,7 +100,8 @@ export const changeApproved = defineEvent<ChangeApprovedData>()({
   about: 'An operator approved a held change or, in an emergency, everything that waits.',
   fields: {
     held: 'Position of the ChangeHeld event; omitted in an emergency.',
-    emergency: 'Whether everything that waits takes effect: held, rejected or not judged yet.',
+    emergency:
+      'Whether everything that waits takes effect: held, rejected, not judged yet or in a rollout, but not what was rolled back.',
     reason: 'The reason that the operator gave.',
     author: 'Operator, or the object whose annotation approves the change.',
   },

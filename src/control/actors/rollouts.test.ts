@@ -140,6 +140,11 @@ describe('changes that are delivered in steps', () => {
     expect(story.fold.rollouts.running).toBeUndefined()
     step(story, rollout, 2)
     expect(story.fold.rollouts.rollouts.get(rollout)?.value).toBe('rolledBack')
+    // An emergency is not about what was found to be bad.
+    story.apply(route('late.example', 'late'))
+    record(story, changeApproved, { emergency: true, ...about })
+    expect(hosts(story.fold)).toEqual(['late.example', 'one.example'])
+    expect(conditions(story)[0]).toContain('RolledBack WorseFigures')
     story.apply(route('three.example'))
     expect(conditions(story)).toEqual([])
     expect(story.fold.rollouts.rollouts.size).toBe(0)
@@ -147,7 +152,7 @@ describe('changes that are delivered in steps', () => {
     record(story, rolloutEnded, { ...end, rollout: next, ...about })
     expect(conditions(story)[0]).toContain('RolledBack ByOperator')
     record(story, rolloutEnded, { rollout: next, outcome: 'Finished', ...about })
-    expect(hosts(story.fold)).toEqual(['three.example'])
+    expect(hosts(story.fold)).toEqual(['late.example', 'three.example'])
   })
 
   it('are paused and resumed, and a step never goes back', () => {

@@ -141,10 +141,14 @@ export class Rollouts {
     }
   }
 
-  /** Puts everything in force that waits, in an emergency. */
+  /** Puts everything in force that waits, in an emergency, except for what was rolled back. */
   passAll(position: number): void {
-    this.#rollouts.clear()
-    for (const key of [...this.#waiting.keys()]) this.#pass(key, position)
+    for (const [key, { rollout = 0 }] of [...this.#waiting]) {
+      if (this.#rollouts.get(rollout)?.value !== 'rolledBack') this.#pass(key, position)
+    }
+    for (const [rollout, { value }] of this.#rollouts) {
+      if (value !== 'rolledBack') this.#rollouts.delete(rollout)
+    }
   }
 
   /** Lets a new pin hold what was about to be delivered. What was rolled back stays out of force. */

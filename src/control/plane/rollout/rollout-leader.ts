@@ -29,7 +29,7 @@ import { parametersInForce } from '../../desired/parameters-in-force.ts'
 import { DecisionLoop, type DecisionLoopOptions } from '../decision-loop.ts'
 import { affectedGateways } from './affected.ts'
 import { problemOf } from './figures.ts'
-import { chooseProxies, isIncomplete, type RolloutTargets } from './targets.ts'
+import { chooseProxies, isIncomplete, type RolloutTargets, replacementsIn } from './targets.ts'
 
 interface RolloutLeaderOptions extends DecisionLoopOptions {
   readonly targets: RolloutTargets
@@ -41,6 +41,9 @@ interface RolloutLeaderOptions extends DecisionLoopOptions {
 const tickMs = 1_000
 /** How long figures may be missing at the end of a hold before the rollout is paused. */
 const figuresLimitMs = 60_000
+
+/** How often chosen proxies are replaced before the rollout is paused. */
+const maxReplacements = 2
 
 /** What to do about a rollout; undefined if there is nothing to do now. */
 type Decision = SluiceEvent | undefined
@@ -118,14 +121,24 @@ export class RolloutLeader {
       const data = { rollout: position, outcome: 'RolledBack', reason: problem } as const
       return this.#loop.event(rolloutEnded, epoch, data)
     }
+    if (rollout.value === 'paused') return undefined
     const last = steps.at(-1)
     const present = new Set(last?.proxies)
     const number = last?.number ?? 0
     if (last !== undefined && isIncomplete(plans, number, targets, present)) {
-      return this.#step(rollout, number, epoch)
+      return this.#replace(rollout, number, epoch)
     }
-    if (rollout.value === 'paused') return undefined
     return last === undefined ? this.#first(rollout, epoch) : this.#afterHold(rollout, epoch)
+  }
+
+  /** Replaces chosen proxies that are gone, but not without limit: the change may be what ends them. */
+  #replace(rollout: RolloutSnapshot, number: number, epoch: number): Decision {
+    const { steps, position } = rollout.context
+    const count = replacementsIn(steps)
+    if (count < maxReplacements) return this.#step(rollout, number, epoch)
+    const reason = `chosen proxies were replaced ${count} times, and another one is gone: the change may end them`
+    this.#options.notify('warn', `rollout ${position} is paused: ${reason}`)
+    return this.#loop.event(rolloutPaused, epoch, { rollout: position, reason })
   }
 
   /** Begins with the first step. If no proxy is connected, waits for the time of a hold, because proxies may reconnect. */

@@ -2,6 +2,7 @@
 import type { RolloutPlan } from '../../../../events/index.ts'
 import type { ConnectedProxy } from '../../actors/delivery.ts'
 import type { Fold } from '../../actors/fold.ts'
+import type { RolloutStep } from '../../actors/rollout.machine.ts'
 import type { FigureSample } from './figures.ts'
 
 /** A proxy of a Gateway, or a worker of a proxy that serves all Gateways. */
@@ -81,6 +82,20 @@ export function chooseProxies(
     for (const { name } of [...known, ...fresh].slice(0, wanted)) chosen.add(name)
   }
   return isAll ? undefined : [...chosen].sort()
+}
+
+/**
+ * Returns how often chosen proxies were replaced since the rollout began or was resumed. A step that repeats the one
+ * before it at the same position was resumed.
+ */
+export function replacementsIn(steps: readonly RolloutStep[]): number {
+  let count = 0
+  for (const [at, step] of steps.entries()) {
+    const before = steps[at - 1]
+    if (before?.number !== step.number) continue
+    count = before.position === step.position ? 0 : count + 1
+  }
+  return count
 }
 
 /** Whether a chosen proxy is gone, so that fewer than wanted have the change. */

@@ -11,7 +11,12 @@ import {
 } from '../../../../events/index.ts'
 import type { HeldChange } from '../../../control/actors/protected-changes.ts'
 import { newEvent } from '../../../control/log/index.ts'
-import { type ObjectRef, objectText, parseObjectKey } from '../../../ground/model/names.ts'
+import {
+  type ObjectKey,
+  type ObjectRef,
+  objectText,
+  parseObjectKey,
+} from '../../../ground/model/names.ts'
 import {
   heldChanges,
   objectsThatWait,
@@ -43,7 +48,7 @@ export async function approve(options: ApproveOptions, report: Report): Promise<
     report,
     (fold) => {
       const held = emergency === true ? undefined : changeAt(fold, position).position
-      const delivered = emergency === true ? [...fold.rollouts.waiting.keys()] : []
+      const delivered = emergency === true ? deliveredIn(fold) : []
       const objects = [...waitingIn(fold, held), ...delivered.map(parseObjectKey)]
       if (objects.length === 0) throw new UsageError('nothing waits: all changes are in force')
       const data = { ...(emergency ? { emergency } : { held }), ...about }
@@ -62,6 +67,12 @@ export async function approve(options: ApproveOptions, report: Report): Promise<
     json: { held: held ?? null, objects, ...about, served },
   }
 }
+
+/** The objects that wait for steps; what was rolled back stays out of force. */
+const deliveredIn = ({ rollouts }: Fold): ObjectKey[] =>
+  [...rollouts.waiting].flatMap(([key, { rollout = 0 }]) =>
+    rollouts.rollouts.get(rollout)?.value === 'rolledBack' ? [] : [key],
+  )
 
 export async function reject(options: ApproveOptions, report: Report): Promise<CommandResult> {
   const about = signed(options)

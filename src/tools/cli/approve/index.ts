@@ -23,7 +23,7 @@ export function addApprove(program: Command): void {
   )
     .option(
       '--emergency',
-      'let everything that waits take effect: held, rejected or not judged yet',
+      'let everything that waits take effect: held, rejected, not judged yet or in a rollout, but not what was rolled back',
     )
     .action(async (position: string | undefined, options: Printed) => {
       const { approve, shownChanges } = await import('./approve.ts')
