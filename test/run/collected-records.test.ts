@@ -35,14 +35,14 @@ async function startController(address: string) {
 }
 
 /** A block with one record, as a worker writes it. */
-function blockOf(id: string, path = '/cart'): Uint8Array {
+function blockOf(id: string, path = '/cart', gateway?: string): Uint8Array {
   let block = new Uint8Array()
   const append: BlockSink['append'] = (bytes, length, done) => {
     block = new Uint8Array(bytes.subarray(0, length))
     done(true)
   }
   const log = openDecisionLog({ isBusy: false, idle: () => Promise.resolve(), append })
-  writeDecision(log, { id, path })
+  writeDecision(log, { id, path, ...(gateway && { gateway }) })
   log.stop()
   return block
 }
@@ -80,10 +80,23 @@ it('have the newest first, and are there again after a restart of the controller
   expect(ids).not.toContain('failed')
 })
 
+it('are ignored if they are of another Gateway than the proxy', () => {
+  const notices: string[] = []
+  const records = new CollectedRecords({ notify: (_, text) => notices.push(text) })
+  for (const gateway of ['ns/edge', 'ns/other', 'ns/other']) {
+    const block = blockOf(gateway, '/cart', gateway)
+    records.take('edge-1', 'ns/edge', { block, isRepeated: false })
+  }
+  expect(records.newest()).toHaveLength(1)
+  expect(notices).toEqual([
+    'proxy edge-1 of Gateway ns/edge has sent decision records of another Gateway, which are ignored',
+  ])
+})
+
 it('are kept once, within a bound that a proxy with many of them cannot use for itself', () => {
   const records = new CollectedRecords({ notify: ignored })
   const take = (proxy: string, block: Uint8Array, isRepeated: boolean) =>
-    records.take(proxy, { block, isRepeated })
+    records.take(proxy, 'ns/edge', { block, isRepeated })
   const quiet = Buffer.from(blockOf('quiet'))
   take('quiet', quiet, false)
   take('quiet', quiet, true)

@@ -10,6 +10,8 @@ interface WrittenDecision {
   /** Milliseconds after the time of the block. */
   readonly startedMs?: number
   readonly durationMs?: number
+  /** `namespace/name`. */
+  readonly gateway?: string
 }
 
 export const openDecisionLog = (sink: BlockSink, now = () => Date.now(), worker = 2): DecisionLog =>
@@ -17,11 +19,12 @@ export const openDecisionLog = (sink: BlockSink, now = () => Date.now(), worker 
 
 /** Writes one decision about a route; false if it is lost. */
 export function writeDecision(log: DecisionLog, written: WrittenDecision): boolean {
-  const { id, path = '/cart', status = 403, startedMs = -1.5, durationMs = 0 } = written
+  const { id, path = '/cart', status = 403, startedMs = -1.5, durationMs = 0, gateway } = written
   const block = log.block()
   if (block === undefined) return false
   const method = block.shared(blockFields.texts, 'GET')
   const route = block.shared(blockFields.texts, 'HTTPRoute default/shop')
+  const place = gateway === undefined ? 0 : block.shared(blockFields.texts, gateway)
   const at = block.begin(blockFields.decisions)
   block.text(decisionFields.id, id)
   block.sint(decisionFields.startedUs, startedMs * 1000)
@@ -30,6 +33,7 @@ export function writeDecision(log: DecisionLog, written: WrittenDecision): boole
   block.text(decisionFields.path, path)
   block.text(decisionFields.source, '[::1]:4711')
   block.uint(decisionFields.httpVersion, 20)
+  if (gateway !== undefined) block.uint(decisionFields.gateway, place)
   block.uint(decisionFields.route, route)
   block.uint(decisionFields.rule, 1)
   block.uint(decisionFields.status, status)

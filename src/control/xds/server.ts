@@ -57,7 +57,7 @@ export interface XdsServerOptions {
   /** These receive what MCP servers list, which sessions of users have ended, and decision records. */
   readonly onList?: (proxy: string, report: ListReport) => void
   readonly onEnded?: (proxy: string, report: EndedReport) => void
-  readonly onRecords?: (proxy: string, report: RecordReport) => void
+  readonly onRecords?: (proxy: string, gateway: string, report: RecordReport) => void
   /** Returns who stores the time series of the proxy `namespace/gateway/name`. If omitted, they are not stored. */
   readonly series?: (proxy: string) => ConnectSeries
   /** How long a proxy may take to acknowledge a change before its stream is closed. Default 30 s. */
@@ -224,8 +224,10 @@ export class XdsServer {
     } else if (series !== undefined) {
       connected.series ??= this.#connectSeries(connected)
       connected.series?.report(series)
-    } else if (records !== undefined) this.#options.onRecords?.(node.name, records)
-    else if (isLeaving === true) this.#retire(connected, 'the proxy is shutting down')
+    } else if (records !== undefined) {
+      const { namespace, name } = node.gateway
+      this.#options.onRecords?.(node.name, `${namespace}/${name}`, records)
+    } else if (isLeaving === true) this.#retire(connected, 'the proxy is shutting down')
     else await session.acknowledged(request)
   }
 

@@ -2,11 +2,13 @@ import { describe, expect, it } from 'vitest'
 import {
   changeApproved,
   createEvent,
+  definitionsObserved,
   protectionSet,
   relistFinished,
 } from '../../../events/index.ts'
 import { FoldStory, type StoryObject } from '../../../test/support/fold-story.ts'
 import { shippedCatalog } from '../../engines/messages/catalog/shipped.ts'
+import type { RecordedDecision } from '../decisions/record.ts'
 import { Judge, type Judgement } from './judge.ts'
 
 const group = 'gateway.networking.k8s.io'
@@ -65,14 +67,50 @@ function protectedStory(changeProtection: object, ...more: StoryObject[]): FoldS
   )
 }
 
-const judge = ({ fold }: FoldStory): Promise<Judgement> =>
+const judge = (
+  { fold }: FoldStory,
+  records: readonly RecordedDecision[] = [],
+): Promise<Judgement> =>
   new Judge({
     derivation: { checkRegex: () => undefined },
     simulator: {},
-    records: () => [],
+    records: () => records,
     catalog: async () => shippedCatalog,
     pause: () => Promise.resolve(),
   }).judge(fold)
+
+/** A request that a proxy of the Gateway has forwarded. */
+const recordOf = (gateway: string): RecordedDecision => ({
+  id: gateway,
+  time: '2026-01-31T12:00:00.000Z',
+  proxy: 'p',
+  worker: 0,
+  setting: 'all',
+  position: 1,
+  request: {
+    method: 'GET',
+    host: 'any.example',
+    path: '/',
+    protocol: 'HTTP/1.1',
+    scheme: 'http',
+    port: 80,
+    source: '192.0.2.1:1234',
+    headers: [],
+    digestKey: '',
+  },
+  route: { gateway, listener: 'http-80' },
+  steps: [],
+  attempts: [],
+  response: {
+    status: 200,
+    reason: 'Upstream',
+    ending: 'complete',
+    requestBytes: 0,
+    responseBytes: 0,
+    durationMs: 1,
+  },
+  details: {},
+})
 
 const names = (objects: readonly { kind: string; name: string }[]) =>
   objects.map(({ kind, name }) => `${kind} ${name}`)
@@ -162,6 +200,37 @@ describe('a judgement', () => {
     )
     story.apply(gateway(80))
     expect(told(await judge(story)).held).toEqual([['Gateway edge']])
+  })
+
+  it('simulates requests in a cluster at their own Gateway, also if another has the same port', async () => {
+    const second = { ...gateway(80), metadata: { name: 'second' } }
+    const ofSecond = (name: string, traffic: object) => ({
+      ...csrf(name, traffic),
+      spec: { targetRefs: [{ group, kind: 'HTTPRoute', name: 'second' }], traffic },
+    })
+    const route2 = {
+      ...route('second', 'second.example'),
+      spec: { parentRefs: [{ name: 'second' }], rules: [{}] },
+    }
+    const answer = ofSecond('answer', { directResponse: { status: 200 } })
+    const story = protectedStory({ mode: 'Hold' }, second, route2, answer)
+    story.record((context) =>
+      createEvent(definitionsObserved, context, {
+        id: 'definitions',
+        subject: 'x',
+        data: { versions: ['v1.4.0'] },
+      }),
+    )
+    const closed = { authorization: { policy: { matchExpressions: ['false'] } } }
+    story.apply(ofSecond('rules', closed))
+    const { held } = await judge(story, [recordOf('default/second'), recordOf('default/edge')])
+    expect(held.flatMap(({ verdict }) => verdict.unmet)).toEqual([
+      {
+        condition: 'maxRefused',
+        gateway: 'default/second',
+        message: expect.stringMatching(/^1 of 1 recorded requests to Gateway default\/second /),
+      },
+    ])
   })
 
   it('lets everything pass if no Gateway is protected', async () => {

@@ -27,7 +27,7 @@ import { openPriceList, type PriceList } from './costs.ts'
 import type { ChangeGroup } from './groups.ts'
 import { independentParts } from './parts.ts'
 import { type Protection, protectionsOf } from './protections.ts'
-import { RecordedRequests } from './recorded-requests.ts'
+import { hasOwnProxies, RecordedRequests } from './recorded-requests.ts'
 import type { ComparedStates, ObjectChange } from './states.ts'
 import { structureProblems } from './structure.ts'
 import { TriedRequests } from './tried-requests.ts'
@@ -236,13 +236,19 @@ class Trial {
     try {
       for (const record of records()) {
         if (++count % pauseEvery === 0) await pause()
-        requests ??= await RecordedRequests.open(states, resources, [], simulator, prices)
+        if (!this.#isProtected(record)) continue
+        requests ??= new RecordedRequests(states, resources, { simulator, prices })
         const compared = requests.compare(record)
         tried.add(record, compared instanceof Promise ? await compared : compared)
       }
     } finally {
       requests?.close()
     }
+  }
+
+  /** In a cluster, a request without a Gateway was refused already, and belongs to none. */
+  #isProtected({ route: { gateway } }: RecordedDecision): boolean {
+    return !hasOwnProxies(this.#present) || this.#protections.has(gateway ?? '')
   }
 
   #decide(

@@ -1,4 +1,6 @@
 /** Simulates recorded requests under a state and under a candidate, one after the other. */
+import { PublishedState } from '../../control/xds/published-state.ts'
+import { gatewayRef } from '../../ground/model/names.ts'
 import type { VersionedResource } from '../../ground/model/resources.ts'
 import type { RecordedDecision } from '../decisions/record.ts'
 import type { StateDifferences } from '../explain/differences.ts'
@@ -32,61 +34,82 @@ export interface ComparedRequest {
   readonly cost?: RequestCost
 }
 
+/** What would happen to the requests of a proxy. */
+interface Simulators {
+  readonly present: Simulator
+  readonly candidate: Simulator
+}
+
+interface RecordedRequestsOptions {
+  /** Known values of secrets of both states. */
+  readonly secrets?: readonly VersionedResource[]
+  readonly simulator: SimulatorOptions
+  /** Costs are compared if prices are given. */
+  readonly prices?: PriceList | undefined
+}
+
 export class RecordedRequests {
+  readonly #states: ComparedStates
+  readonly #options: RecordedRequestsOptions
   readonly #places: Places
   readonly #comparison: RequestComparison
-  readonly #present: Simulator
-  readonly #candidate: Simulator
   readonly #costs: RequestCosts | undefined
+  /** By Gateway if each has proxies of its own, otherwise for the empty name. */
+  readonly #simulators = new Map<string, Simulators>()
 
-  private constructor(
+  /** `resources` are those that differ. */
+  constructor(
     states: ComparedStates,
     resources: StateDifferences['resources'],
-    present: Simulator,
-    candidate: Simulator,
-    prices: PriceList | undefined,
+    options: RecordedRequestsOptions,
   ) {
     const [before, after] = [new ResourceTable(states.present), new ResourceTable(states.fold)]
-    this.#costs = prices && new RequestCosts(before, after, prices)
+    this.#states = states
+    this.#options = options
+    this.#costs = options.prices && new RequestCosts(before, after, options.prices)
     this.#places = new Places(before, after, resources)
     const destinations = new ChangedDestinations(before, after, this.#places.changed)
     this.#comparison = new RequestComparison(states, this.#places, destinations)
-    this.#present = present
-    this.#candidate = candidate
   }
 
-  /**
-   * `resources` are those that differ; `secrets` are the known values of secrets of both states. Costs are compared if
-   * `prices` are given.
-   */
-  static async open(
-    states: ComparedStates,
-    resources: StateDifferences['resources'],
-    secrets: readonly VersionedResource[],
-    options: SimulatorOptions,
-    prices?: PriceList,
-  ): Promise<RecordedRequests> {
-    const open = (fold: Fold) => Simulator.open([...secrets, ...fold.resources()], options)
-    const [present, candidate] = [await open(states.present), await open(states.fold)]
-    return new RecordedRequests(states, resources, present, candidate, prices)
-  }
-
-  /** Returns a promise only if a step has to wait. */
+  /** Returns a promise only if a step has to wait, or if the record is the first of its Gateway. */
   compare(record: RecordedDecision): ComparedRequest | Promise<ComparedRequest> {
-    const now = this.#present.simulate(requestOf(record))
+    const gateway = hasOwnProxies(this.#states.present) ? (record.route.gateway ?? '') : ''
+    const known = this.#simulators.get(gateway)
+    return known === undefined
+      ? this.#open(gateway).then((simulators) => this.#compareIn(simulators, record))
+      : this.#compareIn(known, record)
+  }
+
+  async #open(gateway: string): Promise<Simulators> {
+    const { secrets = [], simulator } = this.#options
+    const open = (fold: Fold) =>
+      Simulator.open([...secrets, ...resourcesOf(fold, gateway)], simulator)
+    const { present, fold } = this.#states
+    const simulators = { present: await open(present), candidate: await open(fold) }
+    this.#simulators.set(gateway, simulators)
+    return simulators
+  }
+
+  #compareIn(
+    { present, candidate }: Simulators,
+    record: RecordedDecision,
+  ): ComparedRequest | Promise<ComparedRequest> {
+    const now = present.simulate(requestOf(record))
     return now instanceof Promise
-      ? now.then((a) => this.#compareWith(a, record))
-      : this.#compareWith(now, record)
+      ? now.then((a) => this.#compareWith(a, candidate, record))
+      : this.#compareWith(now, candidate, record)
   }
 
   #compareWith(
     a: Simulation,
+    candidate: Simulator,
     record: RecordedDecision,
   ): ComparedRequest | Promise<ComparedRequest> {
     if (!this.#places.canReroute && !this.#places.isTouched(a.outcome)) {
       return this.#result(record, a, undefined, undefined)
     }
-    const then = this.#candidate.simulate(requestOf(record))
+    const then = candidate.simulate(requestOf(record))
     const result = (simulated: Simulation): ComparedRequest => {
       const b = this.#comparison.byWeight(a, simulated)
       const difference = this.#comparison.compare(a, b)
@@ -108,7 +131,24 @@ export class RecordedRequests {
   }
 
   close(): void {
-    this.#present.close()
-    this.#candidate.close()
+    for (const { present, candidate } of this.#simulators.values()) {
+      present.close()
+      candidate.close()
+    }
   }
+}
+
+/** Whether each Gateway has proxies of its own, as in a cluster. Gateways may then have listeners on the same port. */
+export const hasOwnProxies = ({ definitions }: Fold): boolean => definitions !== undefined
+
+/** The resources that the proxies of a Gateway get; all for the empty name. */
+function resourcesOf(fold: Fold, gateway: string): readonly VersionedResource[] {
+  if (gateway === '') return fold.resources()
+  const state = new PublishedState(() => undefined)
+  state.publish({ sequence: 0, upserted: fold.resources(), removed: [] })
+  const own = state.openGateway(gatewayRef(gateway))
+  return Array.from(own.keys()).flatMap((key) => {
+    const [resource, version] = [own.resource(key), own.version(key)]
+    return resource === undefined || version === undefined ? [] : [{ resource, version }]
+  })
 }

@@ -3,6 +3,7 @@
  * NATS server, the records are published there, since each proxy is connected to one replica only.
  */
 import type { RecordReport } from '../../../ground/model/record-report.ts'
+import { readBlocks } from '../../../past/decisions/read.ts'
 import { DecisionPublisher } from '../../log/nats-decisions.ts'
 import type { LogLevel } from '../parts.ts'
 
@@ -25,17 +26,29 @@ export class CollectedRecords {
   readonly #publisher: DecisionPublisher | undefined
   /** Blocks by proxy, oldest first. */
   readonly #blocks = new Map<string, Collected[]>()
+  readonly #notify: Options['notify']
+  /** Proxies that have sent records of other Gateways. */
+  readonly #refused = new Set<string>()
   #bytes = 0
   #order = 0
 
   constructor({ nats, notify }: Options) {
+    this.#notify = notify
     if (nats === undefined) return
     const onProblem = (text: string) => notify('warn', text)
     this.#publisher = new DecisionPublisher({ servers: nats, onProblem })
   }
 
-  readonly take = (proxy: string, { block, isRepeated }: RecordReport): void => {
+  /** `gateway` is the one of the proxy, `namespace/name`. Blocks with records of others are ignored. */
+  readonly take = (proxy: string, gateway: string, { block, isRepeated }: RecordReport): void => {
     if (block.length === 0 || block.length > maxBlockBytes) return
+    if (!isOf(gateway, block)) {
+      if (this.#refused.has(proxy)) return
+      this.#refused.add(proxy)
+      const text = `proxy ${proxy} of Gateway ${gateway} has sent decision records of another Gateway, which are ignored`
+      this.#notify('warn', text)
+      return
+    }
     if (this.#publisher !== undefined) {
       if (!isRepeated) this.#publisher.publish(block)
       return
@@ -69,4 +82,12 @@ export class CollectedRecords {
   async close(): Promise<void> {
     await this.#publisher?.close()
   }
+}
+
+/** Whether all readable records of a block are of a Gateway, or of none. */
+function isOf(gateway: string, block: Uint8Array): boolean {
+  for (const result of readBlocks(Buffer.from(block), 'a report')) {
+    if ('decision' in result && (result.decision.route.gateway ?? gateway) !== gateway) return false
+  }
+  return true
 }

@@ -37,13 +37,14 @@ export async function compareRequests(
   }
   const { catalog: models, problems } = readCatalogs(catalog)
   for (const problem of problems) report(problem)
-  const requests = await RecordedRequests.open(
-    states,
-    resources,
-    states.secrets,
-    { ...(source.digestKey && { digestKey: source.digestKey }), settings: { ambiguousPaths } },
-    await openPriceList(models),
-  )
+  const requests = new RecordedRequests(states, resources, {
+    secrets: states.secrets,
+    simulator: {
+      ...(source.digestKey && { digestKey: source.digestKey }),
+      settings: { ambiguousPaths },
+    },
+    prices: await openPriceList(models),
+  })
   const costs = new CostTally()
   const compare = async (record: RecordedDecision): Promise<void> => {
     const { difference, cost } = await requests.compare(record)
