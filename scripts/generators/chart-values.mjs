@@ -142,7 +142,33 @@ const controller = {
       health: port('`/readyz` and `/healthz`.'),
       metrics: port('`/metrics`.'),
       console: port('The web console, if `controller.console.enabled`.'),
+      admission: port('The admission webhook, if `controller.admission.enabled`.'),
     },
+  },
+  admission: {
+    enabled: flag(
+      'Judge objects when they are applied, by a ValidatingWebhookConfiguration that fails open ([safe change](safe-change.md#at-kubectl-apply)).',
+    ),
+    mode: value(
+      { type: 'string', enum: ['deny', 'warn'] },
+      'Refuse changes that `changeProtection` with the mode Hold would hold (`deny`), or only warn of them (`warn`).',
+    ),
+    timeoutSeconds: value(
+      { type: 'integer', minimum: 1, maximum: 30 },
+      'Seconds after which the API server admits an object without an answer. The controller answers within 4 seconds.',
+    ),
+    existingSecret: value(
+      { type: 'string' },
+      'Secret of the type `kubernetes.io/tls` with the certificate of the webhook, for `FULLNAME.NAMESPACE.svc`. If empty, the chart creates a certificate for ten years, and keeps it in upgrades.',
+    ),
+    caBundle: value(
+      { type: 'string' },
+      'Authorities (PEM) that have signed the certificate in `existingSecret`.',
+    ),
+    annotations: value(
+      { type: 'object', additionalProperties: { type: 'string' } },
+      'Annotations of the ValidatingWebhookConfiguration, such as `cert-manager.io/inject-ca-from`.',
+    ),
   },
   console: {
     enabled: flag(

@@ -1,4 +1,5 @@
 /** Every value of the chart `sluice`: its effect in the rendered objects, or its refusal. */
+import { X509Certificate } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { only, type Rendered, template } from '../support/helm.ts'
 import { describeWithParts } from '../support/parts.ts'
@@ -153,6 +154,35 @@ describeWithParts(['helm'], 'the values of the chart', () => {
         rollingUpdate: { ...quarter, maxUnavailable: 0 },
       })
       expect(await strategyOf({ type: 'Recreate' })).toEqual({ type: 'Recreate' })
+    })
+
+    it('[values.controller.admission.enabled] [values.controller.admission.mode] [values.controller.admission.timeoutSeconds] [values.controller.admission.existingSecret] [values.controller.admission.caBundle] [values.controller.admission.annotations] [values.controller.service.ports.admission] installs a webhook that fails open, with a certificate for its Service', async () => {
+      expect(plain.some(({ kind }) => kind === 'ValidatingWebhookConfiguration')).toBe(false)
+      const service = { ports: { admission: 9500 } }
+      const objects = await render({ controller: { service, admission: { enabled: true } } })
+      const [webhook] = only(objects, 'ValidatingWebhookConfiguration').webhooks
+      expect(webhook).toMatchObject({ failurePolicy: 'Ignore', timeoutSeconds: 5 })
+      expect(webhook.clientConfig.service).toMatchObject({ port: 9500, path: '/validate' })
+      const { data } = only(objects, 'Secret')
+      expect(webhook.clientConfig.caBundle).toBe(data['ca.crt'])
+      const pem = Buffer.from(data['tls.crt'], 'base64').toString()
+      const { name, namespace } = webhook.clientConfig.service
+      expect(new X509Certificate(pem).checkHost(`${name}.${namespace}.svc`)).toBeDefined()
+      expect(textOf(objects, 'SLUICE_ADMISSION_ADDRESS')).toBe(':9500')
+      expect(textOf(objects, 'SLUICE_ADMISSION_MODE')).toBe('deny')
+      const annotations = { 'cert-manager.io/inject-ca-from': 'ns/cert' }
+      const given = { existingSecret: 'mine', caBundle: 'CA', mode: 'warn', timeoutSeconds: 3 }
+      const admission = { enabled: true, annotations, ...given }
+      const own = await render({ controller: { admission } })
+      const configuration = only(own, 'ValidatingWebhookConfiguration')
+      expect(configuration.metadata.annotations).toEqual(annotations)
+      expect(configuration.webhooks[0]).toMatchObject({
+        timeoutSeconds: 3,
+        clientConfig: { caBundle: Buffer.from('CA').toString('base64') },
+      })
+      expect(own.some(({ kind }) => kind === 'Secret')).toBe(false)
+      expect(JSON.stringify(podOf(own).spec.volumes)).toContain('{"secretName":"mine"}')
+      expect(textOf(own, 'SLUICE_ADMISSION_MODE')).toBe('warn')
     })
 
     it('[values.controller.xds.tls.enabled] serves configuration over TLS with the Secret sluice-xds-cert', async () => {
@@ -340,7 +370,7 @@ describeWithParts(['helm'], 'the values of the chart', () => {
 
   it('refuse what the API server or the controller would refuse after the installation', async () => {
     const refused: readonly (readonly [object, string])[] = [
-      [{ controller: { service: { ports: { agwGrpc: 9093 } } } }, 'three different ports'],
+      [{ controller: { service: { ports: { agwGrpc: 9093 } } } }, 'must be different ports'],
       [{ controller: { strategy: { type: 'Slow' } } }, '/controller/strategy/type'],
       [
         { controller: { strategy: { type: 'Recreate', rollingUpdate: { maxSurge: 1 } } } },

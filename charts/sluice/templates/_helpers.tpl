@@ -99,8 +99,9 @@ the release writes into files/image-digests.yaml.
 {{- define "sluice.checkPorts" -}}
 {{- $ports := .Values.controller.service.ports -}}
 {{- $numbers := list (int $ports.agwGrpc) (int $ports.health) (int $ports.metrics) -}}
+{{- if .Values.controller.admission.enabled }}{{ $numbers = append $numbers (int $ports.admission) }}{{ end -}}
 {{- if ne (len (uniq $numbers)) (len $numbers) -}}
-{{- fail "controller.service.ports: agwGrpc, health and metrics must be three different ports" -}}
+{{- fail "controller.service.ports: agwGrpc, health, metrics and admission must be different ports" -}}
 {{- end -}}
 {{- end -}}
 
@@ -148,6 +149,7 @@ the release writes into files/image-digests.yaml.
   "SLUICE_PROXY_IMAGE_TAG" (include "sluice.imageTag" (list . "sluice-proxy"))
 -}}
 {{- if .Values.controller.xds.tls.enabled }}{{ $_ := set $fixed "SLUICE_XDS_TLS_ENABLED" true }}{{ end -}}
+{{- if .Values.controller.admission.enabled }}{{ $_ := merge $fixed (dict "SLUICE_ADMISSION_ADDRESS" (printf ":%d" (int $ports.admission)) "SLUICE_ADMISSION_MODE" .Values.controller.admission.mode) }}{{ end -}}
 {{- if ne .Values.controller.console.signIn "token" }}{{ $_ := set $fixed "SLUICE_CONSOLE_SIGN_IN" .Values.controller.console.signIn }}{{ end -}}
 {{- if .Values.controller.console.actions }}{{ $_ := set $fixed "SLUICE_CONSOLE_ACTIONS" true }}{{ end -}}
 {{- if not .Values.controller.kubernetesEvents.enabled }}{{ $_ := set $fixed "SLUICE_KUBERNETES_EVENTS" false }}{{ end -}}

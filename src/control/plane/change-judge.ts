@@ -184,7 +184,7 @@ const loadJudge = async (): Promise<typeof Judge> =>
   (await import('../../past/what-if/judge.ts')).Judge
 
 /** Loads the judge. `records` finds the newest recorded requests. */
-async function openJudge(
+export async function openJudge(
   { load = loadJudge, simulator, catalog = noPrices }: JudgingOptions,
   records: JudgeOptions['records'],
 ): Promise<Judge> {

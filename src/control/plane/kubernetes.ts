@@ -7,14 +7,17 @@
  */
 import type { UnknownEventTypeError } from '../../../events/index.ts'
 import { trimWhenIdle } from '../../ground/base/idle-trim.ts'
+import type { Judge, JudgeOptions } from '../../past/what-if/judge.ts'
 import { type KubeClient, reviewToken } from '../kube/index.ts'
 import { LeaseObjectStore } from '../lease/kubernetes.ts'
 import { Lease } from '../lease/lease.ts'
 import { kubernetesSource } from '../watch/kubernetes/source.ts'
 import { XdsServer, type XdsServerOptions } from '../xds/server.ts'
 import { type VerifyProxy, verifyLoopback } from '../xds/verifier.ts'
+import { AdmissionJudge } from './admission/admission-judge.ts'
 import { BudgetLedger } from './budget-ledger.ts'
 import { warningHost } from './budget-warnings.ts'
+import { openJudge } from './change-judge.ts'
 import { type ControlPlane, openControlPlane } from './control-plane.ts'
 import { type ClusterOptions, ClusterSinks } from './controller/cluster.ts'
 import type { ControllerHealth } from './controller/health.ts'
@@ -22,7 +25,7 @@ import type { CollectedRecords } from './controller/records.ts'
 import { servedCertificate } from './controller/xds-certificate.ts'
 import { EndedRecorder } from './ended-recorder.ts'
 import { type OpenedLog, tooNewText } from './open-log.ts'
-import type { ControlPlaneOptions, OpenLease, StartedPlane } from './parts.ts'
+import type { ControlPlaneOptions, JudgingOptions, OpenLease, StartedPlane } from './parts.ts'
 import { recordedRequests } from './recorded-requests.ts'
 import { proxyTargets, type RolloutTargets } from './rollout/targets.ts'
 import { ToolsRecorder } from './tools-recorder.ts'
@@ -56,8 +59,7 @@ export async function openSession(
   log: OpenedLog,
   signal: AbortSignal,
 ): Promise<ControllerSession> {
-  const { settings, health, records, notify } = options
-  const collected = records && (() => records.newest())
+  const { settings, health, notify } = options
   const plane: ControlPlane<ClusterParts> = await openControlPlane({
     ...options,
     log,
@@ -67,13 +69,18 @@ export async function openSession(
     leaseDurationMs: settings.leaseDurationMs,
     clusterDomain: settings.clusterDomain,
     logRetention: settings.logRetention,
-    judging: options.judging ?? recordedRequests({ nats: settings.nats, collected }),
+    judging: judgingOf(options),
     notify,
     onFault: (error) => plane.writer.fail(error),
     onWait: (reason) => health.set('log', reason ?? 'being read'),
     signal,
   })
   return new ControllerSession(options, plane)
+}
+
+function judgingOf({ judging, settings, records }: ControllerSessionOptions): JudgingOptions {
+  const collected = records && (() => records.newest())
+  return judging ?? recordedRequests({ nats: settings.nats, collected })
 }
 
 /** @throws if TLS is configured and the certificate cannot be used */
@@ -185,6 +192,22 @@ export class ControllerSession {
   /** The configuration server. */
   get xds(): XdsServer {
     return this.#plane.parts.channel
+  }
+
+  /** Returns a judge of objects that are about to be applied. */
+  openAdmission(): AdmissionJudge {
+    const judging = judgingOf(this.#options)
+    let records: JudgeOptions['records'] = () => []
+    let opened: Promise<Judge> | undefined
+    return new AdmissionJudge({
+      plane: this.#plane,
+      refuses: this.#options.settings.admissionMode === 'deny',
+      judge: async () => {
+        records = (await judging.records?.()) ?? (() => [])
+        opened ??= openJudge(judging, () => records())
+        return opened
+      },
+    })
   }
 
   /** Resolves when proxies can connect; `health` reports when there is configuration for them. */

@@ -104,6 +104,23 @@ export const controllerSettings = {
     default: '/etc/xds-tls',
     doc: 'Folder in which the Secret `sluice-xds-cert` is mounted (`tls.crt`, `tls.key` and `ca.crt`). The files are reloaded when they change.',
   }),
+  admissionAddress: row(listenAddress, {
+    flag: 'admission-address',
+    env: 'SLUICE_ADMISSION_ADDRESS',
+    default: 'off',
+    doc: 'Address of the [admission webhook](safe-change.md#at-kubectl-apply) `/validate` (HTTPS).',
+  }),
+  admissionTlsDir: row(path, {
+    flag: 'admission-tls-dir',
+    env: 'SLUICE_ADMISSION_TLS_DIR',
+    default: '/etc/admission-tls',
+    doc: 'Folder with the certificate of the webhook (`tls.crt` and `tls.key`). The files are reloaded when they change.',
+  }),
+  admissionMode: row(oneOf('deny', 'warn'), {
+    env: 'SLUICE_ADMISSION_MODE',
+    default: 'deny',
+    doc: 'Whether the webhook refuses changes that `changeProtection` with the mode Hold would hold, or only warns of them.',
+  }),
   xdsServiceName: row(label('the name of a Service'), {
     env: 'SLUICE_XDS_SERVICE_NAME',
     defaultText: 'none (the controller deploys no proxies)',

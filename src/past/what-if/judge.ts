@@ -60,6 +60,15 @@ export interface Judgement {
   readonly held: readonly { readonly objects: readonly JudgedObject[]; readonly verdict: Verdict }[]
 }
 
+/** An event that was judged before it is recorded. */
+export interface JudgedNext {
+  readonly verdict: Verdict
+  /** The state after the event; valid until the next judgement. */
+  readonly after: Fold
+  /** Whether any Gateway has the mode Hold. */
+  readonly hasHold: boolean
+}
+
 type Part = readonly ObjectKey[]
 
 /** Maximum number of simulations of all requests in one judgement. After that, the rest is held as one change. */
@@ -77,6 +86,26 @@ export class Judge {
 
   constructor(options: JudgeOptions) {
     this.#options = options
+  }
+
+  /** Judges an event as if it were recorded next, together with nothing else that waits. The state is not changed. */
+  async judgeNext(fold: Fold, key: ObjectKey, event: SluiceEvent): Promise<JudgedNext> {
+    const snapshot = fold.snapshot()
+    const present = createFold(this.#options.derivation, snapshot, this.#present)
+    this.#present = present
+    const after = createFold(this.#options.derivation, snapshot, this.#candidate)
+    this.#candidate = after
+    const isKnown = present.graph.object(key) !== undefined
+    const protections = activeProtections(present)
+    for (const state of [present, after]) if (state.pin !== undefined) applyNext(state, liftedEvent)
+    applyNext(after, event)
+    after.putInForce([key])
+    const isGone = after.graph.object(key) === undefined
+    const change = isGone ? 'removed' : isKnown ? 'changed' : 'added'
+    const states = { present, fold: after, changes: new Map([[key, change]] as const) }
+    const trial = new Trial(this.#options, present, protections, () => after)
+    const hasHold = [...protections.values()].some(({ mode }) => mode === 'Hold')
+    return { verdict: await trial.verdictOn(states), after, hasHold }
   }
 
   /** Judges everything that waits in a state and was not rejected. The state is not changed. */

@@ -4,6 +4,7 @@
  * session. Proxies only notice that their stream ends.
  */
 import { hostname } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as after } from 'node:timers/promises'
 import {
   type Respond,
@@ -25,6 +26,8 @@ import {
 import { LogError, type LogErrorCode } from '../../log/index.ts'
 import { Backoff } from '../../watch/kubernetes/backoff.ts'
 import { assertFree } from '../../xds/bind.ts'
+import { tlsFiles } from '../../xds/credentials.ts'
+import type { AdmissionServer } from '../admission/server.ts'
 import { LockedError } from '../file-lock.ts'
 import {
   type ControllerSession,
@@ -38,6 +41,9 @@ import { ControllerHealth } from './health.ts'
 import { ControllerMetrics } from './metrics.ts'
 import { CollectedRecords } from './records.ts'
 import { ControllerSeries } from './series.ts'
+
+/** Less than the `timeoutSeconds` of the webhook, after which the API server gives up without a warning. */
+const admissionTimeoutMs = 4_000
 
 interface ControllerOptions {
   readonly cluster: KubernetesCluster
@@ -58,6 +64,7 @@ export class Controller {
   readonly #health: ControllerHealth
   readonly #stop = Promise.withResolvers<undefined>()
   #servers: readonly (SmallServer | undefined)[] = []
+  #admission: AdmissionServer | undefined
   #session: ControllerSession | undefined
   /** The time series that proxies report. Sessions share them. */
   #series: ControllerSeries | undefined
@@ -110,11 +117,26 @@ export class Controller {
       await serve('health', settings.healthAddress, this.#health.routes()),
       await serve('metrics', settings.metricsAddress, { '/metrics': { GET: metrics } }),
     ]
+    this.#admission = await this.#startAdmission()
     const [health, scrape] = this.#servers
     this.healthAddress = health?.address ?? ''
     this.metricsAddress = scrape?.address ?? ''
     this.#running = this.#run()
     return this
+  }
+
+  /** @throws if the certificate of the webhook cannot be used, or the address cannot be bound */
+  async #startAdmission(): Promise<AdmissionServer | undefined> {
+    const { settings, notify } = this.#options
+    const { admissionAddress: address, admissionTlsDir: folder } = settings
+    if (address === 'off') return undefined
+    const { AdmissionServer } = await import('../admission/server.ts')
+    const onProblem = (text: string) => notify('warn', text)
+    const tls = tlsFiles(join(folder, 'tls.crt'), join(folder, 'tls.key'), { onProblem })
+    const server = new AdmissionServer({ address, tls, timeoutMs: admissionTimeoutMs, notify })
+    await server.start()
+    notify('info', `admission webhook: https://${server.address}/validate`)
+    return server
   }
 
   async stop(): Promise<void> {
@@ -123,7 +145,7 @@ export class Controller {
     await this.#running
     await this.#series?.close()
     await this.#records.close()
-    await Promise.all(this.#servers.map((server) => server?.close()))
+    await Promise.all([...this.#servers, this.#admission].map((server) => server?.close()))
     this.#options.cluster.close()
   }
 
@@ -167,6 +189,7 @@ export class Controller {
     try {
       await session.start()
       this.#session = session
+      if (this.#admission !== undefined) this.#admission.judge = session.openAdmission()
       this.#xdsAddress = session.xds.address
       if (log.path !== undefined) notify('info', `event log: ${log.path}`)
       notify('info', `xds: ${session.xds.address}${settings.xdsTls ? ' (TLS)' : ''}`)
@@ -175,6 +198,7 @@ export class Controller {
       return await Promise.race([session.ended, this.#stop.promise])
     } finally {
       this.#session = undefined
+      if (this.#admission !== undefined) this.#admission.judge = undefined
       await session.stop()
     }
   }

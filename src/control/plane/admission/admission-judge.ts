@@ -1,0 +1,105 @@
+/**
+ * Judges an object that someone is about to apply: what is invalid in it, which of its references lead nowhere, and
+ * whether `changeProtection` would hold it. One object is judged at a time, on a copy of the state.
+ */
+import type { ResourceEvent, ResourceName } from '../../../../events/index.ts'
+import { objectKey, objectText } from '../../../ground/model/names.ts'
+import { placedConditions } from '../../../ground/model/placed-conditions.ts'
+import type { Judge, JudgedNext } from '../../../past/what-if/judge.ts'
+import type { Fold } from '../../actors/fold.ts'
+import { deletedEvent } from '../../watch/difference.ts'
+import { clusterDifferences } from '../../watch/kubernetes/differences.ts'
+import { watchedKinds } from '../../watch/kubernetes/kinds.ts'
+import { observeObject } from '../../watch/kubernetes/observe.ts'
+import type { StartedPlane } from '../parts.ts'
+import type { AdmissionAnswer, AdmissionRequest } from './review.ts'
+
+interface AdmissionJudgeOptions {
+  readonly plane: Pick<StartedPlane, 'fold' | 'index' | 'sourceOptions'>
+  readonly judge: () => Promise<Judge>
+  /** If false, nothing is refused: what would be is a warning. */
+  readonly refuses: boolean
+}
+
+/** With this annotation, a change is admitted and then held, so that it can be approved. */
+const admitAnnotation = 'sluice.dev/admit'
+
+export class AdmissionJudge {
+  readonly #options: AdmissionJudgeOptions
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(options: AdmissionJudgeOptions) {
+    this.#options = options
+  }
+
+  /** Waits for the requests before this one. @param signal aborted if nobody waits for the answer any more */
+  answer(request: AdmissionRequest, signal: AbortSignal): Promise<AdmissionAnswer> {
+    const answered = this.#last.then(() =>
+      signal.aborted ? { warnings: [] } : this.#judge(request),
+    )
+    this.#last = answered.catch(() => undefined)
+    return answered
+  }
+
+  async #judge(request: AdmissionRequest): Promise<AdmissionAnswer> {
+    const { plane, judge } = this.#options
+    // The first listing is not a change.
+    const event = plane.fold.changes.isListed ? this.#eventOf(request) : undefined
+    if (event === undefined) return { warnings: [] }
+    const ref = event.data as ResourceName
+    const next = await (await judge()).judgeNext(plane.fold, objectKey(ref), event)
+    const problems = event.type === 'dev.sluice.resource.refused.v1' ? event.data.problems : []
+    const invalid = problems.map(({ path, message }) => `${path}: ${message}`)
+    const unmet = next.verdict.unmet.map(({ condition, message }) => `${condition}: ${message}`)
+    const isUnfit = invalid.length > 0 && next.hasHold
+    const { annotations = {} } = request.object.metadata
+    const isMarked = annotations[admitAnnotation] === 'true'
+    const isAdmitted = isMarked || request.isCluster || !this.#options.refuses
+    if ((next.verdict.isHeld || isUnfit) && !isAdmitted) {
+      const reasons = [...invalid, ...unmet].join('; ')
+      const way = `to apply it all the same, set the annotation ${admitAnnotation}: "true"; it is then held until it is approved`
+      return { refusal: `${reasons}; ${way}`, warnings: [] }
+    }
+    return { warnings: [...invalid, ...unmet, ...conditionProblems(plane.fold, next, ref)] }
+  }
+
+  /** The event that the log would get; undefined if it has the object already, or if its kind is not read. */
+  #eventOf({ operation, kind, object }: AdmissionRequest): ResourceEvent | undefined {
+    const { plane } = this.#options
+    const watched = watchedKinds.find((one) => one.kind === kind.kind && one.group === kind.group)
+    if (watched === undefined) return undefined
+    const { keepSecret: _, ...options } = plane.sourceOptions
+    const claim = observeObject(watched, kind.version, object, options)
+    const context = {
+      source: '/sluice/admission',
+      time: new Date().toISOString(),
+      epoch: plane.fold.epoch,
+    }
+    if (operation === 'DELETE') {
+      const state = plane.fold.graph.object(objectKey(claim.name))
+      if (state === undefined) return undefined
+      const { ref, uid, resourceVersion, generation } = state
+      return deletedEvent(
+        { ...ref, uid, resourceVersion, generation, isRefused: false },
+        'watch',
+        context,
+      )
+    }
+    const change = { claims: [claim], gone: [], cause: 'relist' } as const
+    return clusterDifferences(plane.index, change, context).at(-1)
+  }
+}
+
+/** The conditions of the object that become false, or say that a part of it cannot be used. */
+function conditionProblems(fold: Fold, { after }: JudgedNext, ref: ResourceName): string[] {
+  const problemsIn = (state: Pick<Fold, 'statusOf'>) =>
+    placedConditions(state.statusOf(ref)).flatMap(({ place, condition }) => {
+      const { type, status, reason, message } = condition
+      const isFalse = status === 'False' && (type === 'Accepted' || type === 'ResolvedRefs')
+      const isProblem = isFalse || reason === 'PartiallyValid'
+      const where = place === '' ? objectText(ref) : `${objectText(ref)}, ${place}`
+      return isProblem ? [`${where}: ${type} is ${status} (${reason}): ${message}`] : []
+    })
+  const known = new Set(problemsIn(fold))
+  return problemsIn(after).filter((problem) => !known.has(problem))
+}
