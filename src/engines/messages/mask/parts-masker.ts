@@ -29,18 +29,40 @@ export function maskTexts(mask: Mask, texts: readonly string[], onMatch?: OnMatc
     const { text, count } = mask.apply(only, onMatch && ((rule) => onMatch(mask, rule)))
     return { texts: [text], count }
   }
+  return replaceMatches(mask, texts, (rule) => mask.replacementOf(rule), onMatch)
+}
+
+/** Like `maskTexts`, with a replacement for each text that matches; undefined leaves the text as it is. */
+export function replaceMatches(
+  mask: Mask,
+  texts: readonly string[],
+  replacementOf: (rule: number, matched: string) => string | undefined,
+  onMatch?: OnMatch,
+): MaskedTexts {
   const parts = texts.map((text) => Buffer.from(text))
+  const whole = Buffer.concat(parts)
   const writer = new PartsWriter(parts)
   let count = 0
-  for (const { start, end, rule } of matchesOf(mask, parts)) {
-    if (start >= writer.maskedUntil) {
-      writer.replace(start, mask.replacementOf(rule))
-      count++
-      onMatch?.(mask, rule)
-    }
-    writer.maskedUntil = Math.max(writer.maskedUntil, end)
+  for (const { start, end, rule } of merged(matchesOf(mask, parts))) {
+    const replacement = replacementOf(rule, whole.toString('utf8', start, end))
+    if (replacement === undefined) continue
+    writer.replace(start, replacement)
+    writer.maskedUntil = end
+    count++
+    onMatch?.(mask, rule)
   }
   return { texts: count === 0 ? texts : writer.end(), count }
+}
+
+/** Makes overlapping matches, which are sorted by their start, one match of the first rule. */
+function merged(matches: readonly Match[]): Match[] {
+  const found: Match[] = []
+  for (const match of matches) {
+    const last = found.at(-1)
+    if (last === undefined || match.start >= last.end) found.push({ ...match })
+    else last.end = Math.max(last.end, match.end)
+  }
+  return found
 }
 
 /** Returns the matches of all readings by their start; among those at one offset, the first one is replaced. */

@@ -13,46 +13,62 @@ interface Searched {
   readonly builtins: readonly Builtin[]
 }
 
+/** Finds what looks like a placeholder of a reversible mask. The bound of its length lets streams hold back little. */
+export const placeholderPattern = '\\[[A-Z][A-Z_]{1,23}:[A-Za-z0-9_-]{38,380}\\]'
+/** Keeps a guard from masking a part of a placeholder. */
+const placeholderRule: MaskRule = { pattern: placeholderPattern, replacement: '' }
+
 interface RegexConfig extends Searched {
-  readonly action: 'Mask' | 'Reject'
+  readonly action: 'Mask' | 'Reject' | 'Reversible'
+  /** Rules after those of the configuration, which findings do not name. */
+  readonly more?: readonly MaskRule[]
 }
 
-const rulesOf = ({ matches, builtins }: Searched): MaskRule[] => [
+const rulesOf = ({ matches, builtins }: Searched, more: readonly MaskRule[]): MaskRule[] => [
   ...matches.map((pattern) => ({ pattern, replacement: patternReplacement })),
   ...builtins.map((builtin) => ({ builtin, replacement: builtinReplacements[builtin] })),
+  ...more,
 ]
 
 /** @throws Error if a pattern cannot be compiled; the control plane rejects such patterns. */
-export function compileGuardMask(searched: Searched): Mask {
-  const outcome = compileMask(rulesOf(searched))
+export function compileGuardMask(searched: Searched, more: readonly MaskRule[] = []): Mask {
+  const outcome = compileMask(rulesOf(searched, more))
   if (!outcome.ok) throw new Error(`matches[${outcome.rule}]: ${outcome.message}`)
   return outcome.mask
 }
 
 export class RegexGuard {
   readonly type = 'regex'
-  readonly action: 'Mask' | 'Reject'
+  readonly action: RegexConfig['action']
   readonly #config: RegexConfig
   #mask: Mask | undefined
 
   constructor(config: RegexConfig) {
     this.action = config.action
-    this.#config = config
+    const { more = [] } = config
+    this.#config =
+      config.action === 'Reversible' ? { ...config, more: [placeholderRule, ...more] } : config
   }
 
   get rules(): readonly MaskRule[] {
-    return rulesOf(this.#config)
+    return rulesOf(this.#config, this.#config.more ?? [])
   }
 
   /** Names a rule: its builtin, or its position among the patterns. */
   nameOf(rule: number): string {
     const { matches, builtins } = this.#config
-    return rule < matches.length ? `pattern ${rule}` : `builtin ${builtins[rule - matches.length]}`
+    const builtin = builtins[rule - matches.length]
+    return builtin === undefined ? `pattern ${rule}` : `builtin ${builtin}`
+  }
+
+  /** Whether a rule is one after those of the configuration. */
+  isMore(rule: number): boolean {
+    return rule >= this.#config.matches.length + this.#config.builtins.length
   }
 
   /** The mask, for texts of parsed messages. It is compiled at the first use, also after `dispose`. */
   get mask(): Mask {
-    this.#mask ??= compileGuardMask(this.#config)
+    this.#mask ??= compileGuardMask(this.#config, this.#config.more)
     return this.#mask
   }
 

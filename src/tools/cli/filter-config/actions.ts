@@ -159,7 +159,11 @@ export class ActionCompiler {
         this.#note(policy, `${path}[${at}].regex.action: the filter does not audit`)
         return []
       }
-      const { matches, builtins, action, refusal } = guard
+      if (guard.action === 'Reversible') {
+        this.#note(policy, `${path}[${at}].regex.action: the filter masks, and restores nothing`)
+      }
+      const { matches, builtins, refusal } = guard
+      const action: 'Mask' | 'Reject' = guard.action === 'Reject' ? 'Reject' : 'Mask'
       const regex = {
         ...(matches.length > 0 && { matches }),
         ...(builtins.length > 0 && { builtins }),

@@ -49,6 +49,7 @@ export function aiKind(runtime: GatewayRuntime): BackendKind {
     compileProviders(name, settings, before, endpointsOf),
   )
   const ids = new IdSeal(runtime.sessionKey)
+  const placeholders = new IdSeal(runtime.sessionKey, 'sluice placeholders of masked texts')
   const memory = new AnswerMemory(runtime.answerCacheBytes)
   const { answerServer, sessionKey } = runtime
   const answers =
@@ -65,7 +66,12 @@ export function aiKind(runtime: GatewayRuntime): BackendKind {
     remove: backends.remove,
     begin: (context, { name }) =>
       new AiCall(
-        new ModelCall(context, backends, name, { catalog: runtime.models.catalog, ids, answers }),
+        new ModelCall(context, backends, name, {
+          catalog: runtime.models.catalog,
+          ids,
+          placeholders,
+          answers,
+        }),
         runtime,
       ),
     errorWriter(context, placement, { name }) {

@@ -37,6 +37,7 @@ import type { FailoverReason } from './failover.ts'
 import type { FirstEvent } from './first-event.ts'
 import type { ModelBackend } from './model-providers.ts'
 import { type IdSeal, OwnedIds } from './owned-ids.ts'
+import type { Restoring } from './placeholders.ts'
 import type { ProviderEndpoint, Suits } from './provider-endpoint.ts'
 import type { ModelSelection } from './served-models.ts'
 import type { Affinity } from './session-affinity.ts'
@@ -61,6 +62,7 @@ type HeadCopy = Pick<RequestHead, 'method' | 'authority' | 'path' | 'query'> & {
 interface CallServices {
   readonly catalog: ModelCatalog
   readonly ids: IdSeal
+  readonly placeholders: IdSeal
   readonly answers: AnswerStore
 }
 
@@ -75,6 +77,8 @@ export class ModelCall {
   /** Answers that may be served again. */
   readonly answers: AnswerStore
   readonly #ids: IdSeal
+  /** Seals texts that guards mask so that the client gets them back. */
+  readonly placeholders: IdSeal
   #ownedIds: OwnedIds | undefined
   /** A request for something that the provider stores; undefined for requests to a model. */
   stored: StoredCall | undefined
@@ -117,6 +121,7 @@ export class ModelCall {
   outgoing: OutgoingRequest | undefined
   /** The result of the request guards, reused for providers with the same policy. */
   guarded: GuardedBody | undefined
+  #restoring: Restoring | undefined
   /** What the cache of answers does for the request; undefined if there is no cache. */
   answer: AnswerUse | undefined
   /** Judges the response for the cache; undefined if it is not kept. */
@@ -155,11 +160,12 @@ export class ModelCall {
     context: RequestContext,
     backends: Backends,
     name: string,
-    { catalog, ids, answers }: CallServices,
+    { catalog, ids, placeholders, answers }: CallServices,
   ) {
     this.context = context
     this.catalog = catalog
     this.#ids = ids
+    this.placeholders = placeholders
     this.answers = answers
     this.#backends = backends
     this.#name = name
@@ -246,7 +252,18 @@ export class ModelCall {
   /** Called at the end of the exchange; releases memory of the core. */
   end(): void {
     this.stream?.dispose()
+    this.restoring = undefined
     this.access = undefined
+  }
+
+  /** Puts the texts of placeholders back into the response; undefined if the request has no placeholder. */
+  get restoring(): Restoring | undefined {
+    return this.#restoring
+  }
+
+  set restoring(restoring: Restoring | undefined) {
+    this.#restoring?.dispose()
+    this.#restoring = restoring
   }
 
   get routeTypes(): RouteTypes {

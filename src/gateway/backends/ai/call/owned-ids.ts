@@ -29,24 +29,29 @@ const maxLength = 2_048
 /** Clients know kinds of ids by how they begin. */
 const beginning = /^[A-Za-z]{1,16}[_-]/
 
-/** Makes the ids of one thread. */
+/** Seals what clients keep, such as ids, for one thread. */
 export class IdSeal {
   readonly #secret: () => Uint8Array | undefined
+  readonly #purpose: string
   #current: { readonly secret: Uint8Array; readonly seal: Seal } | undefined
 
   /** `secret` returns the key that all proxies share; undefined until it has arrived. */
-  constructor(secret: () => Uint8Array | undefined) {
+  constructor(
+    secret: () => Uint8Array | undefined,
+    purpose = 'sluice ids of stored model objects',
+  ) {
     this.#secret = secret
+    this.#purpose = purpose
   }
 
   /** @throws LlmError 503 without a key */
   get seal(): Seal {
     const secret = this.#secret()
     if (secret === undefined) {
-      throw new LlmError(503, 'the key for ids of what providers store has not arrived yet')
+      throw new LlmError(503, 'the key for ids and placeholders has not arrived yet')
     }
     if (this.#current?.secret !== secret) {
-      this.#current = { secret, seal: new Seal('sluice ids of stored model objects', secret) }
+      this.#current = { secret, seal: new Seal(this.#purpose, secret) }
     }
     return this.#current.seal
   }

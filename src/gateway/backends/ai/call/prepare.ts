@@ -42,6 +42,7 @@ import type { ProviderEndpoint } from './provider-endpoint.ts'
 import { readClientBody } from './read-body.ts'
 import { prepareRealtime } from './realtime.ts'
 import { auditRequest, guardRequest } from './request-guards.ts'
+import { actsOnResponse } from './response-guards.ts'
 import { reserveSpend } from './spend.ts'
 import { prepareStored } from './stored-calls.ts'
 import { openStored, withSeal } from './stored-place.ts'
@@ -286,7 +287,7 @@ function admitUnless(
   // Limits do not apply to token counts: clients use them to stay below the limits.
   const limits = limitedBy(outgoing) ? tokenLimitsOf(exchange) : undefined
   const budgets = limitedBy(outgoing) ? budgetsOf(exchange) : undefined
-  if (limits !== undefined || budgets !== undefined || call.policy?.guardsResponses === true) {
+  if (limits !== undefined || budgets !== undefined || actsOnResponse(call)) {
     refuseBackground(call, outgoing)
   }
   const spent = limits && checkTokenLimits(exchange, call.isAdmitted)

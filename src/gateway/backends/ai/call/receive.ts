@@ -46,7 +46,7 @@ import { llmRefusal } from './own-responses.ts'
 import { recorder } from './record-output.ts'
 import { relayStream } from './relay-stream.ts'
 import { auditWhole, hasAuditsOnly, judgeHeld } from './response-audits.ts'
-import { guardError, guardResponse, holdsResponse } from './response-guards.ts'
+import { actsOnResponse, guardError, guardResponse, holdsResponse } from './response-guards.ts'
 import {
   contextOf,
   isCoded,
@@ -78,7 +78,7 @@ export function wholeResponseLimit(call: ModelCall): number | undefined {
   const { outgoing, context } = call
   const { response } = context.exchange
   if (outgoing === undefined || response === undefined) return undefined
-  if (isOther(response, outgoing.format, isProtected(call)) || isContent(call)) return undefined
+  if (isOther(response, outgoing.format, actsOnResponse(call)) || isContent(call)) return undefined
   const isRelayed =
     isStream(response, chatFormatOf(outgoing.format)) &&
     !holdsResponse(call) &&
@@ -133,7 +133,7 @@ function receiveFailure(
   whole: Uint8Array | undefined,
 ): Result | Promise<Result> {
   const { call } = received
-  const isGuarded = isProtected(call)
+  const isGuarded = actsOnResponse(call)
   const failure = first.failure(whole, isGuarded)
   const reason = reasonInEvent(call.failover, failure?.error, first.parsed)
   const next = failureFor(call, reason)
@@ -165,7 +165,7 @@ function conversionOf(received: ReceivedResponse, format: ChatFormat): Conversio
     format,
     eventLimit: responseLimitOf(call.context.exchange),
     context: contextOf(call),
-    isProtected: isProtected(call),
+    isProtected: actsOnResponse(call),
     onDetails: (details) => call.addDetails(details),
     onContent: (bytes) => call.noteContent(bytes),
   }
@@ -198,7 +198,7 @@ async function awaitOrRefuse(
 function refuseResponse({ call, request }: ReceivedResponse, error: unknown): Result {
   if (!(error instanceof LlmError)) throw error
   call.context.refusal = loggedText(error)
-  const refusal = llmRefusal(request.format.name, error, isProtected(call))
+  const refusal = llmRefusal(request.format.name, error, actsOnResponse(call))
   const { status } = error
   const isFailure =
     isOfProvider(error) && isFailoverStatus(call.failover, status, call.context.exchange.response)
@@ -281,7 +281,7 @@ function replaceWhole(
 ): Result | Promise<Result> {
   const { call, request, format } = received
   const { status } = received.response
-  if (isProtected(call)) return replaceProtected(received, utf8Text(bytes))
+  if (actsOnResponse(call)) return replaceProtected(received, utf8Text(bytes))
   const found = status < 300 ? detailsInBytes(request, bytes) : undefined
   const relayed = wasDecoded ? bytes : undefined
   if (found !== undefined) {
@@ -295,9 +295,6 @@ function replaceWhole(
     ? put(received, readErrorResponse(request, status, text) ?? relayed)
     : replaceParsed(received, text, relayed)
 }
-
-/** Returns true if guards protect the response. */
-const isProtected = ({ policy }: ModelCall): boolean => policy?.guardsResponses === true
 
 /** Replaces a response that guards protect. What they cannot read is refused. @throws LlmError 502 */
 async function replaceProtected(received: ReceivedResponse, text: string): Promise<Result> {

@@ -4,21 +4,25 @@
  * again.
  */
 
-import type { ClientFormat } from '../../../../engines/messages/format.ts'
+import { type ClientFormat, chatFormatOf } from '../../../../engines/messages/format.ts'
 import type { JsonObject } from '../../../../engines/messages/json/json.ts'
 import { LlmError } from '../../../../engines/messages/llm-error.ts'
-import { MatchCounts } from '../../../../engines/messages/mask/match-counts.ts'
-import { maskTexts } from '../../../../engines/messages/mask/parts-masker.ts'
+import { MatchCounts, type OnMatch } from '../../../../engines/messages/mask/match-counts.ts'
+import { maskTexts, replaceMatches } from '../../../../engines/messages/mask/parts-masker.ts'
 import { needPlainKeys } from '../../../../engines/messages/mask/plain-keys.ts'
+import type { RegexGuard } from '../../../../engines/messages/mask/regex-guard.ts'
 import { requestTexts, withRequestTexts } from '../../../../engines/messages/mask/slots.ts'
 import { mapRequestTexts, type TextsMap } from '../../../../engines/messages/mask/texts.ts'
 import type { SettledBody } from '../../../../engines/messages/request/body.ts'
+import { bufferOf } from '../../../../ground/base/buffers.ts'
 import type { RespondVerdict } from '../../../../ground/exchange/exchange.ts'
+import { ownerDigest } from '../../../principal/principal.ts'
 import { askGuard, type Decision } from '../guards/ask-guard.ts'
 import { groupsOf, isRegex, type PlacedGuard, sampled } from '../policy/bind-guard.ts'
 import { recordCheck } from './guard-checks.ts'
 import type { GuardedBody, ModelCall } from './model-call.ts'
 import { guardRefusal } from './own-responses.ts'
+import { Placeholders, Restoring } from './placeholders.ts'
 
 /** Runs the guards, of which at least one may act. Returns the guarded body, or the response of a guard that rejects; undefined if the request has ended. */
 export async function guardRequest(
@@ -34,9 +38,14 @@ export async function guardRequest(
   needPlainKeys(settled.body, format.ownTexts)
   const problem = format.unguardable?.(settled.body)
   if (problem !== undefined) throw new LlmError(400, problem)
-  if (passesAsBytes(call, format, settled)) return settled
-  const judged = await runAll(call, format, settled.body)
+  const placeholders = placeholdersFor(call, settled.body)
+  if (passesAsBytes(call, format, settled)) {
+    restoreIn(call, format, placeholders)
+    return settled
+  }
+  const judged = await runAll(call, format, settled.body, placeholders)
   if (judged === undefined || 'kind' in judged) return judged
+  restoreIn(call, format, placeholders)
   const changed = judged.body === settled.body ? undefined : judged.body
   call.guarded = { policy, format, body: changed, isUnambiguous: false }
   return withGuarded(settled, call.guarded)
@@ -66,10 +75,11 @@ async function runAll(
   call: ModelCall,
   format: ClientFormat,
   before: JsonObject,
+  placeholders?: Placeholders,
 ): Promise<{ readonly body: JsonObject } | RespondVerdict | undefined> {
   let body = before
   for (const group of groupsOf(sampled(call.policy?.requestGuards ?? []))) {
-    const guarded = { call, format, body }
+    const guarded = { call, format, body, placeholders }
     const results = await Promise.allSettled(group.map((placed) => run(placed, guarded)))
     for (const [at, placed] of group.entries()) {
       const result = results[at]
@@ -87,6 +97,31 @@ async function runAll(
     }
   }
   return { body }
+}
+
+/** Returns the placeholders of a request whose policy restores them, with those that the client sends. */
+function placeholdersFor(call: ModelCall, body: JsonObject): Placeholders | undefined {
+  if (call.policy?.restores !== true) return undefined
+  const owner = ownerDigest(call.context.exchange)
+  const placeholders = new Placeholders(call.placeholders.seal, owner)
+  const { clientBody } = call
+  const text =
+    clientBody !== undefined && 'bytes' in clientBody
+      ? bufferOf(clientBody.bytes).toString('latin1')
+      : JSON.stringify(body)
+  placeholders.find(text)
+  return placeholders
+}
+
+/** Restores placeholders in the response, if it is one that guards can change. */
+function restoreIn(
+  call: ModelCall,
+  format: ClientFormat,
+  placeholders: Placeholders | undefined,
+): void {
+  const rules = chatFormatOf(format) === undefined ? [] : (placeholders?.rules ?? [])
+  const { responseGuards = [] } = call.policy ?? {}
+  call.restoring = rules.length === 0 ? undefined : new Restoring(responseGuards, rules)
 }
 
 /** Lets a request pass with the client's bytes if no guard finds anything in them. */
@@ -119,11 +154,12 @@ interface GuardedRequest {
   readonly call: ModelCall
   readonly format: ClientFormat
   readonly body: JsonObject
+  readonly placeholders: Placeholders | undefined
 }
 
 async function run(
   { guard, settings }: PlacedGuard,
-  { body, call, format }: GuardedRequest,
+  { body, call, format, placeholders }: GuardedRequest,
 ): Promise<Decision<JsonObject>> {
   if (!isRegex(guard)) {
     const { exchange } = call.context
@@ -139,7 +175,10 @@ async function run(
     return askGuard(guard, settings, question, (texts) => withRequestTexts(body, format, texts))
   }
   const counts = new MatchCounts()
-  const mask: TextsMap = (texts) => maskTexts(guard.mask, texts, counts.add).texts
+  const isReversible = guard.action === 'Reversible' && placeholders !== undefined
+  const mask: TextsMap = isReversible
+    ? (texts) => maskReversibly(guard, texts, placeholders, counts.add)
+    : (texts) => maskTexts(guard.mask, texts, counts.add).texts
   const masked = mapRequestTexts(body, mask, format.ownTexts)
   // Matches are counted instead of comparing texts, because a match may equal its replacement.
   const detail = counts.textOf(guard.mask)
@@ -151,4 +190,19 @@ async function run(
     return { action: 'Reject', detail, matches }
   }
   return masked === body ? { action: 'Allow' } : { action: 'Mask', masked, detail, matches }
+}
+
+/** Masks texts with placeholders. What is a placeholder already stays, and what is too long is masked for good. */
+function maskReversibly(
+  guard: RegexGuard,
+  texts: readonly string[],
+  placeholders: Placeholders,
+  onMatch: OnMatch,
+): readonly string[] {
+  const replacementOf = (rule: number, matched: string): string | undefined => {
+    if (guard.isMore(rule)) return undefined
+    const mask = guard.mask.replacementOf(rule)
+    return placeholders.add(mask.slice(1, -1).toUpperCase(), matched) ?? mask
+  }
+  return replaceMatches(guard.mask, texts, replacementOf, onMatch).texts
 }

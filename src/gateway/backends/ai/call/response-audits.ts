@@ -8,11 +8,11 @@ import { otherResponse } from '../../../../engines/messages/mask/message-forms.t
 import type { RespondVerdict } from '../../../../ground/exchange/exchange.ts'
 import { recordCheck } from './guard-checks.ts'
 import type { ModelCall } from './model-call.ts'
-import { guardHeld, guardResponse, responseGuardsOf } from './response-guards.ts'
+import { actsOnResponse, guardHeld, guardResponse, responseGuardsOf } from './response-guards.ts'
 
 /** Whether guards read the response, but none of them may change it. */
 export const hasAuditsOnly = (call: ModelCall): boolean =>
-  call.policy?.guardsResponses !== true && responseGuardsOf(call).length > 0
+  !actsOnResponse(call) && responseGuardsOf(call).length > 0
 
 /** Returns the guarded stream or a refusal; undefined if only audits have read it, so that it passes as it is. */
 export async function judgeHeld(
@@ -20,7 +20,7 @@ export async function judgeHeld(
   format: ChatFormat,
   events: readonly StreamEvent[],
 ): Promise<HeldStream | RespondVerdict | undefined> {
-  const isActing = call.policy?.guardsResponses === true
+  const isActing = actsOnResponse(call)
   try {
     const held = new HeldStream(format, events)
     const refusal = await guardHeld(call, held)

@@ -15,6 +15,7 @@ import {
 import type { HeldStream } from '../../../../engines/messages/mask/held-stream.ts'
 import { MatchCounts, type OnMatch } from '../../../../engines/messages/mask/match-counts.ts'
 import { maskTexts } from '../../../../engines/messages/mask/parts-masker.ts'
+import type { RegexChain } from '../../../../engines/messages/mask/regex-chain.ts'
 import {
   emptyTexts,
   keepTexts,
@@ -32,6 +33,15 @@ import { groupsOf, isAudit, isRegex, type PlacedGuard, sampled } from '../policy
 import { type Recorder, recordCheck } from './guard-checks.ts'
 import type { ModelCall } from './model-call.ts'
 import { guardRefusal } from './own-responses.ts'
+import { isRestoring } from './placeholders.ts'
+
+/** Returns true if the gateway may change the response: for guards, or to restore placeholders. */
+export const actsOnResponse = ({ policy, restoring }: ModelCall): boolean =>
+  policy?.guardsResponses === true || restoring !== undefined
+
+/** The masks for the bytes of a stream; undefined if there are none, or if a guard needs parsed messages. */
+const chainFor = ({ policy, restoring }: ModelCall): RegexChain | undefined =>
+  restoring === undefined ? (policy?.responseChain ?? policy?.leadingChain) : restoring.chain
 
 /** Returns true if the whole response must arrive before the client gets any of it. */
 export function holdsResponse(call: ModelCall): boolean {
@@ -40,13 +50,14 @@ export function holdsResponse(call: ModelCall): boolean {
   if (policy === undefined || guards.length === 0) return false
   if (!guards.every(({ guard }) => isRegex(guard))) return windowGuardsOf(call).length === 0
   if (outgoing?.format.core === undefined) return true
-  return policy.guardsResponses && policy.responseChain === undefined
+  return actsOnResponse(call) && chainFor(call) === undefined
 }
 
 /** Returns the guards that check a streamed response in windows; none if it must be held, or if no guard asks a service. */
 export function windowGuardsOf(call: ModelCall): readonly PlacedGuard[] {
   const { policy, outgoing } = call
-  if (policy?.isWindowed !== true) return []
+  // Texts are restored after all guards.
+  if (policy?.isWindowed !== true || call.restoring !== undefined) return []
   const guards = responseGuardsOf(call)
   const canMask = outgoing?.format.core !== undefined
   if (!canMask && guards.some(({ guard }) => isRegex(guard))) return []
@@ -59,19 +70,20 @@ export function responseGuardsOf(call: ModelCall): readonly PlacedGuard[] {
   if (call.sampled === undefined || call.sampled.policy !== policy) {
     call.sampled = { policy, guards: sampled(policy?.responseGuards ?? []) }
   }
-  return call.sampled.guards
+  const { guards } = call.sampled
+  return call.restoring === undefined ? guards : [...guards, ...call.restoring.guards]
 }
 
 /** Returns the guard of a response that is streamed; undefined if no guard masks it. */
 export function streamGuardOf(
-  { policy, context }: ModelCall,
+  call: ModelCall,
   { name, core: format }: ChatFormat,
   eventLimit: number,
 ): StreamGuard | undefined {
-  const chain = policy?.responseChain ?? policy?.leadingChain
+  const chain = chainFor(call)
   if (chain === undefined) return undefined
   if (format === undefined) throw new Error(`the core cannot guard streams of ${name}`)
-  const heldLimit = context.exchange.bufferLimit
+  const heldLimit = call.context.exchange.bufferLimit
   return new StreamGuard(chain, { format, eventLimit, heldLimit })
 }
 
@@ -242,6 +254,7 @@ export async function judge(
       }
       if (call.context.over) return undefined
       const { action, given } = result.value
+      if (isRestoring(placed)) continue
       const text = record(call, placed, action, result.value)
       if (action === 'Reject') {
         return { ...guardRefusal(placed, given), ...(text !== undefined && { detail: text }) }

@@ -34,6 +34,8 @@ export class AiStep implements Step {
   /** Whether a guard may mask or reject messages. */
   readonly guardsRequests: boolean
   readonly guardsResponses: boolean
+  /** Whether a guard masks requests with placeholders that are restored in responses. */
+  readonly restores: boolean
   /** The guards for requests as bytes, audits included; undefined if a guard needs parsed messages, or if there are none. */
   readonly requestChain: RegexChain | undefined
   /** The guards that mask streams as bytes; undefined if one of them needs parsed messages, or if there are none. */
@@ -58,6 +60,9 @@ export class AiStep implements Step {
     const acting = this.responseGuards.filter((placed) => !isAudit(placed))
     this.guardsRequests = !this.requestGuards.every(isAudit)
     this.guardsResponses = acting.length > 0
+    this.restores = this.requestGuards.some(
+      ({ guard }) => isRegex(guard) && guard.action === 'Reversible',
+    )
     this.requestChain = chainOf(this.requestGuards.map(({ guard }) => guard))
     this.responseChain = chainOf(acting.map(({ guard }) => guard))
     this.isWindowed = areWindowed(this.responseGuards)

@@ -86,7 +86,7 @@ const regex = record({
   ...settings,
   matches: list(text),
   builtins: list(choice(...builtinNames)),
-  action: choice('Mask', 'Reject'),
+  action: choice('Mask', 'Reject', 'Reversible'),
 })
 type RegexConfig = Infer<typeof regex>
 

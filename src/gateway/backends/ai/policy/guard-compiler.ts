@@ -62,7 +62,7 @@ export class GuardCompiler {
     const service = serviceNameOf(guard)
     const path = `promptGuard.${list}[${at}]`
     const compiled =
-      (regex && this.#regex(regex, `${path}.regex`, this.#mayStream && list === 'response')) ??
+      (regex && this.#regex(regex, `${path}.regex`, list)) ??
       (webhook && this.#webhook(webhook, `${path}.webhook`)) ??
       (vendorAModeration && this.#moderation(vendorAModeration, `${path}.vendorAModeration`)) ??
       (service && this.#service(service, guard, `${path}.${service}`))
@@ -91,8 +91,12 @@ export class GuardCompiler {
   }
 
   /** Compiles a regex guard. Matches in responses that may be streamed are always masked. */
-  #regex(spec: RegexSpec, path: string, isStreamed: boolean) {
+  #regex(spec: RegexSpec, path: string, list: 'request' | 'response') {
     const { matches = [], builtins = [], action = 'Mask' } = spec
+    const isStreamed = this.#mayStream && list === 'response'
+    if (list === 'response' && action === 'Reversible') {
+      this.remark(`${path}.action`, 'Reversible is for requests: responses are masked')
+    }
     if (isStreamed && action === 'Reject') {
       this.remark(`${path}.action`, 'responses are masked, whatever the action is')
     }
@@ -108,8 +112,11 @@ export class GuardCompiler {
     if (matches.length + builtins.length === 0) {
       this.remark(path, 'has neither matches nor builtins: it finds nothing')
     }
-    const rejects = action === 'Reject' && !isStreamed
-    return { type: 'regex', matches, builtins, action: rejects ? 'Reject' : 'Mask' } as const
+    const acts =
+      (action === 'Reject' && !isStreamed) || (action === 'Reversible' && list === 'request')
+        ? action
+        : 'Mask'
+    return { type: 'regex', matches, builtins, action: acts } as const
   }
 
   #webhook({ backendRef, forwardHeaderMatches = [] }: WebhookSpec, path: string) {

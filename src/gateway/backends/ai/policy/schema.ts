@@ -117,6 +117,7 @@ const regex = object('Regex', {
       Mask: 'what matches is masked',
       Reject: 'a request that matches is refused; a response is masked in any case',
       Audit: 'nothing; matches are only recorded',
+      Reversible: 'what matches in a request is masked, and restored in the response',
     }),
     { doc: 'What happens to a match.', default: 'Mask' },
   ),

@@ -1,0 +1,102 @@
+/**
+ * Placeholders of texts that a guard has masked so that the client gets them back. A placeholder holds its text, sealed
+ * for the client:
+ *
+ *   [EMAIL_ADDRESS:<sealed "ann@example.com">]
+ *
+ * So no table is needed: every proxy with the key restores placeholders that come back in later requests of the same
+ * client, such as in results of tools. Another client cannot open them, and the same text has the same placeholder.
+ */
+import { randomUUID } from 'node:crypto'
+import type { MaskRule } from '../../../../engines/core/index.ts'
+import { RegexChain } from '../../../../engines/messages/mask/regex-chain.ts'
+import { placeholderPattern, RegexGuard } from '../../../../engines/messages/mask/regex-guard.ts'
+import type { Seal } from '../../../../ground/secrets/seal.ts'
+import { isAudit, isRegex, type PlacedGuard } from '../policy/bind-guard.ts'
+
+/** Longest text that a placeholder holds, in bytes. Models do not repeat longer placeholders reliably. */
+const maxText = 256
+/** Maximum number of placeholders that one response restores. */
+const maxTexts = 126
+/** Number of rules of one mask of the core. */
+const perMask = 63
+
+const everyPlaceholder = new RegExp(placeholderPattern, 'g')
+
+export class Placeholders {
+  readonly #seal: Seal
+  readonly #owner: string
+  /** Texts by their placeholders. */
+  readonly #texts = new Map<string, string>()
+
+  /** Without an `owner`, placeholders can only be opened in the response to this request. */
+  constructor(seal: Seal, owner: string | undefined) {
+    this.#seal = seal
+    this.#owner = owner ?? `request ${randomUUID()}`
+  }
+
+  /** Returns the placeholder of a text; undefined if there can be none. */
+  add(kind: string, text: string): string | undefined {
+    if (Buffer.byteLength(text) > maxText) return undefined
+    const placeholder = `[${kind}:${this.#seal.sealSame(text, this.#owner)}]`
+    if (!this.#texts.has(placeholder) && this.#texts.size >= maxTexts) return undefined
+    this.#texts.set(placeholder, text)
+    return placeholder
+  }
+
+  /** Opens the placeholders in a text that are the client's. */
+  find(text: string): void {
+    for (const [placeholder] of text.matchAll(everyPlaceholder)) {
+      if (this.#texts.size >= maxTexts) return
+      const sealed = placeholder.slice(placeholder.indexOf(':') + 1, -1)
+      const opened = this.#texts.has(placeholder) ? undefined : this.#seal.open(sealed, this.#owner)
+      if (opened !== undefined) this.#texts.set(placeholder, opened.toString())
+    }
+  }
+
+  get rules(): MaskRule[] {
+    return [...this.#texts].map(([placeholder, replacement]) => ({
+      pattern: placeholder.replaceAll(/[[\]]/g, '\\$&'),
+      replacement,
+    }))
+  }
+}
+
+/** Replaces placeholders in a response by their texts, after all guards. Holds memory of the core. */
+export class Restoring {
+  readonly #guards: readonly PlacedGuard[]
+  /** For streams; undefined if another guard needs parsed messages. */
+  readonly chain: RegexChain | undefined
+
+  /** `responseGuards` are those of the policy. */
+  constructor(responseGuards: readonly PlacedGuard[], rules: readonly MaskRule[]) {
+    this.#guards = Array.from({ length: Math.ceil(rules.length / perMask) }, (_, at) => ({
+      phase: 'Response',
+      at: -1,
+      guard: new RegexGuard({
+        matches: [],
+        builtins: [],
+        action: 'Mask',
+        more: rules.slice(at * perMask, (at + 1) * perMask),
+      }),
+      settings: { refusal: { status: 403, message: '' } },
+    }))
+    const acting = responseGuards.filter((placed) => !isAudit(placed))
+    const guards = [...acting, ...this.#guards].map(({ guard }) => guard)
+    this.chain = guards.every(isRegex) ? new RegexChain(guards) : undefined
+  }
+
+  /** Masks that put the texts back. */
+  get guards(): readonly PlacedGuard[] {
+    return this.#guards
+  }
+
+  /** Releases memory of the core. */
+  dispose(): void {
+    this.chain?.dispose()
+    for (const { guard } of this.#guards) guard.dispose()
+  }
+}
+
+/** Whether a guard only puts texts back. */
+export const isRestoring = ({ at }: PlacedGuard): boolean => at < 0
