@@ -95,7 +95,8 @@ describe('a malformed request head is refused without asking the upstream:', () 
         const body = bodies[status] ?? ''
         expect(client.text).toBe(
           `HTTP/1.1 ${status} ${reasons[status]}\r\ncontent-type: text/plain\r\n` +
-            `content-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,
+            `content-length: ${body.length}\r\nproxy-status: sluice; error=http_request_error\r\n` +
+            `connection: close\r\n\r\n${body}`,
         )
         expect(upstream.connections).toHaveLength(0)
         expect(rig.plane.badHeads).toHaveLength(1)
