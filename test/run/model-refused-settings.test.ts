@@ -61,7 +61,7 @@ describe('objects that break a rule', () => {
     'response-moderation': guard('response', { vendorAModeration: {} }),
     'empty-response': guard('request', { regex, response: {} }),
     'low-status': guard('request', { regex, response: { statusCode: 199 } }),
-    'unknown-builtin': guard('request', { regex: { builtins: ['Iban'] } }),
+    'unknown-builtin': guard('request', { regex: { builtins: ['Passport'] } }),
     'unknown-action': guard('request', { regex: { ...regex, action: 'Drop' } }),
     'many-defaults': { defaults: fields(65) },
     'no-defaults': { defaults: [] },
