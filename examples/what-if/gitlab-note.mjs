@@ -1,5 +1,5 @@
-// Writes a file into a note on the merge request of this pipeline. A note that an earlier pipeline has written is
-// replaced: the first line of the file, which is not shown, marks it.
+// Writes a file into a note on the merge request of this pipeline. Replaces the note of an earlier pipeline, which it
+// finds by the first line of the file. This line is not shown.
 import { readFileSync } from 'node:fs'
 
 const body = readFileSync(process.argv[2] ?? '', 'utf8')

@@ -1,4 +1,4 @@
-# Its name does not end with .yaml, so that `sluice -f` does not read it: it is no YAML before helm renders it.
+# The name of this file does not end with .yaml, so that `sluice -f` does not read it: it is not YAML until helm renders it.
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
 metadata:
