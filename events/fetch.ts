@@ -19,6 +19,8 @@ export const jwksFetched = defineEvent<JwksFetchedData>()({
       'The JSON Web Key Set (RFC 7517), public members only. For a provider, `problem` says why it cannot be used; without it, it can.',
   },
 })
+export type JwksFetched = EventOf<typeof jwksFetched>
+
 export interface DocumentFetchedData {
   readonly uri: string
   readonly digest: string
@@ -30,14 +32,12 @@ export const documentFetched = defineEvent<DocumentFetchedData>()({
   type: 'dev.sluice.document.fetched.v1',
   version: 1,
   about:
-    'An OpenAPI document was fetched and differs from the previous one, or fetching it has another result. An unchanged one adds no event.',
+    'An OpenAPI document was fetched and differs from the previous one, or fetching it began to fail or to work again. An unchanged one adds no event.',
   fields: {
-    uri: 'URI from which it was fetched, with the GatewayBackend and its target. With ` problem` at its end, the event is about a failure.',
+    uri: 'URI of the document, with the GatewayBackend and its target. Events about failures add ` problem`.',
     digest: 'Digest of the document.',
     document:
-      'The document as JSON. For a failure, `problem` says why it cannot be fetched; without it, it can.',
+      'The document as JSON. In events about failures, `problem` is the reason; it is omitted once fetching works again.',
   },
 })
 export type DocumentFetched = EventOf<typeof documentFetched>
-
-export type JwksFetched = EventOf<typeof jwksFetched>

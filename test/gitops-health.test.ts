@@ -39,7 +39,7 @@ function healthOf(check: HealthCheck, conditions: object[]): string | undefined 
   })
 }
 
-it('tell objects that are held, delivered in steps or rolled back from those that are in force or refused', () => {
+it('distinguishes objects that are held, in a rollout or rolled back from those that are in force or refused', () => {
   expect(checks.map(({ kind }) => kind)).toEqual(['HTTPRoute', 'GatewayPolicy'])
   for (const check of checks) {
     expect(healthOf(check, [condition('Accepted')])).toBe('current')

@@ -1,4 +1,4 @@
-/** `sluice what-if` for guards of models, by the verdicts that records have. */
+/** `sluice what-if` for guards of models, which uses the verdicts in records. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -84,15 +84,17 @@ describe('sluice what-if for guards that act instead of reporting', () => {
     expect(stdout).toContain(`${of} 2 (presidio) would mask 1 recorded message\n`)
   })
 
-  it('says that the records have no verdict of a new guard', async () => {
+  it('says that the records have no verdicts of a new guard', async () => {
     const added = { regex: { matches: ['other'], action: 'Reject' } }
     const { stdout } = await whatIf(chat(pattern('Audit', { name: 'words' }), ...audits, added))
     expect(stdout).toContain('Guards that change (1)')
     expect(stdout).toContain('request guard 3 (regex) changes no recorded verdict')
-    expect(stdout).toContain('the records have no verdict of it: apply it with action Audit first')
+    expect(stdout).toContain(
+      'the records have no verdicts of this guard; first apply it with action Audit',
+    )
   })
 
-  it('has the numbers as JSON', async () => {
+  it('prints the numbers as JSON', async () => {
     const { stdout } = await whatIf(chat(pattern('Mask'), ...audits), '-o', 'json')
     expect(JSON.parse(stdout).guards).toEqual([
       {

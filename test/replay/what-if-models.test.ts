@@ -64,7 +64,7 @@ beforeAll(async () => {
 })
 
 describe('changeProtection with maxCostIncrease', () => {
-  it('holds a change to a dearer model or to one without a price', async () => {
+  it('holds a change to a more expensive model, or to one without a price', async () => {
     for (const [model, message] of [
       [
         'gpt-4o',
@@ -97,7 +97,7 @@ async function whatIf(...candidate: Manifest[]) {
   return { code, total, undecidedGroups, groups }
 }
 
-/** The costs of the answer, and the answers for people. */
+/** Runs `sluice what-if` and returns the costs, and the reports as text and Markdown. */
 async function costs(...candidate: Manifest[]) {
   const file = join(folder, 'candidate.yaml')
   writeFileSync(file, manifest(...candidate))
@@ -142,8 +142,8 @@ describe('sluice what-if for backends of language models', () => {
   })
 
   it('reports what the tokens would cost at another model, and nothing for refused requests', async () => {
-    const dearer = chat({ vendorA: { model: 'gpt-4o' } }, guard('secret'))
-    const { costs: change, text, markdown } = await costs(dearer)
+    const expensive = chat({ vendorA: { model: 'gpt-4o' } }, guard('secret'))
+    const { costs: change, text, markdown } = await costs(expensive)
     expect(change).toEqual({
       before: '0.00000585',
       after: '0.0000975',

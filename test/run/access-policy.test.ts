@@ -152,7 +152,7 @@ const running = useGateway(() => {
   }
 })
 
-/** Messages of the connection would not be read. */
+/** An upgraded connection, whose messages the gateway would not read. */
 const upgrade = { connection: 'upgrade', upgrade: 'websocket' }
 
 const message = (method: string, params: Fields = {}) => ({
@@ -163,7 +163,7 @@ const message = (method: string, params: Fields = {}) => ({
 })
 const call = (name: string) => message('tools/call', { name, arguments: {} })
 
-interface Sent {
+interface SendOptions {
   readonly who?: Person
   readonly path?: string
   readonly method?: string
@@ -171,7 +171,11 @@ interface Sent {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-async function send(listener: Listener, body?: unknown, { who = 'agent', ...more }: Sent = {}) {
+async function send(
+  listener: Listener,
+  body?: unknown,
+  { who = 'agent', ...more }: SendOptions = {},
+) {
   const { certificate: cert, key } = people[who]
   const client = { ca: authority.certificate, servername: 'a.example.com', cert, key }
   return sendTls(port[listener], client, {
@@ -182,7 +186,7 @@ async function send(listener: Listener, body?: unknown, { who = 'agent', ...more
   })
 }
 
-/** `passed`, the code of a JSON-RPC error, or the status. */
+/** Returns `passed`, the code of a JSON-RPC error, or the status. */
 async function outcome(...request: Parameters<typeof send>): Promise<unknown> {
   const { status, body } = await send(...request)
   if (status !== 200) return status
@@ -250,7 +254,7 @@ describe('an XAccessPolicy with action Allow', () => {
     }
     const headers = { 'content-encoding': 'gzip' }
     expect(await outcome('items', call('get-sum'), { headers })).toBe(403)
-    // Servers differ in how they read the type of the content, which therefore must not matter.
+    // Servers differ in how they read content-type, so the result must not depend on it.
     for (const type of ['Application/JSON', 'text/plain']) {
       const typed = { headers: { 'content-type': type } }
       expect(await outcome('items', call('echo'), typed)).toBe(403)
@@ -297,7 +301,7 @@ describe('an XAccessPolicy with action Allow', () => {
     }
   })
 
-  it('evaluates expressions with the names of the project, for calls of tools only', async () => {
+  it('evaluates expressions with the variables of kube-agentic-networking, for calls of tools only', async () => {
     const path = '/mcp?a=request.path'
     expect(await outcome('cel', call('get-sum'), { path })).toBe('passed')
     expect(await outcome('cel', call('get-sum'))).toBe(403)
@@ -308,7 +312,7 @@ describe('an XAccessPolicy with action Allow', () => {
     expect([await pay(9), await pay(10), await pay('9')]).toEqual(['passed', 403, 403])
   })
 
-  it('needs the consent of every policy of the target', async () => {
+  it('allows a request only if every other policy of the target does', async () => {
     expect(await outcome('several', call('get-sum'))).toBe('passed')
     expect(await outcome('several', call('echo'))).toBe(403)
     expect(await outcome('several', call('get-env'))).toBe(403)
@@ -344,7 +348,7 @@ describe('an XAccessPolicy with action ExternalAuth', () => {
     expect(authorizer.asked.length).toBe(1)
   })
 
-  it('closes its target if the service does not exist', async () => {
+  it('refuses all requests to its target if the service does not exist', async () => {
     expect(await outcome('lost', call('get-sum'))).toBe(500)
     expect(await reasonsOf('lost')).toEqual([
       'Accepted True Accepted',

@@ -230,7 +230,7 @@ describe('hits of the cache of answers', () => {
     expect(text).toMatch(/sluice_model_cache_saved_usd_total\{.*route="default\/limited"/)
   })
 
-  it('free what an earlier attempt has reserved in a budget', async () => {
+  it('release what an earlier attempt has reserved in a budget', async () => {
     const ask = newAsk({ max_tokens: 100 })
     const held = Promise.withResolvers<void>()
     a.next.push((_call, response) => {

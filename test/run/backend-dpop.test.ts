@@ -23,11 +23,11 @@ import { StrictTokenEndpoint } from '../support/token-endpoint.ts'
 import type { ReceivedRequest } from '../support/upstream.ts'
 
 const port = await freePort()
-/** A certified provider whose tokens are opaque, and which demands nonces. */
+/** A certified provider that issues opaque tokens and demands nonces. */
 const certified = useFixture(() => startTokenProvider('provider-secret', { demandsNonce: true }))
 const endpoint = useFixture(() => new StrictTokenEndpoint().start())
 
-/** The nonce that the resource server demands; undefined for another one in each response. */
+/** The nonce that the resource server demands. If undefined, each response demands a new one. */
 let nonce: string | undefined = 'first'
 let issued = 0
 const proofs = new Set<string>()
@@ -194,7 +194,7 @@ describe('tokens that are bound to a key of the gateway [OAuthClientCredentials.
     await client.close()
   })
 
-  it('come from a token exchange, too, and never without being bound', async () => {
+  it('can come from a token exchange, and are not used if they are not bound to the key', async () => {
     nonce = 'fourth'
     const subject = { headers: { 'x-subject': 'jag-ann' } }
     const { status, body } = await send('exchanged', subject)
@@ -202,7 +202,7 @@ describe('tokens that are bound to a key of the gateway [OAuthClientCredentials.
     expect([status, authorization]).toEqual([200, expect.stringMatching(/^DPoP for-ann-/)])
     expect(endpoint.calls[0]?.dpop).toBeDefined()
     api.forget()
-    // The endpoint ignores proofs, so that a thief could use its tokens.
+    // The endpoint ignores proofs, so its tokens are not bound to the key.
     expect((await send('unbound')).status).toBe(503)
     expect((await send('placed')).status).toBe(500)
     expect(api.received).toEqual([])

@@ -47,7 +47,7 @@ function blockOf(id: string, path = '/cart', gateway?: string): Uint8Array {
   return block
 }
 
-it('have the newest first, and are there again after a restart of the controller', async () => {
+it('returns the newest records first, also after a restart of the controller', async () => {
   const first = await startController('127.0.0.1:0')
   const { address } = first.server
   const channel = new RemoteChannel({
@@ -80,7 +80,7 @@ it('have the newest first, and are there again after a restart of the controller
   expect(ids).not.toContain('failed')
 })
 
-it('are ignored if they are of another Gateway than the proxy', () => {
+it('ignores records of another Gateway than that of the proxy', () => {
   const notices: string[] = []
   const records = new CollectedRecords({ notify: (_, text) => notices.push(text) })
   for (const gateway of ['ns/edge', 'ns/other', 'ns/other']) {
@@ -89,11 +89,11 @@ it('are ignored if they are of another Gateway than the proxy', () => {
   }
   expect(records.newest()).toHaveLength(1)
   expect(notices).toEqual([
-    'proxy edge-1 of Gateway ns/edge has sent decision records of another Gateway, which are ignored',
+    'proxy edge-1 of Gateway ns/edge sent decision records of another Gateway; they are ignored',
   ])
 })
 
-it('are kept once, within a bound that a proxy with many of them cannot use for itself', () => {
+it('keeps each record once, within a limit that one proxy cannot use up', () => {
   const records = new CollectedRecords({ notify: ignored })
   const take = (proxy: string, block: Uint8Array, isRepeated: boolean) =>
     records.take(proxy, 'ns/edge', { block, isRepeated })

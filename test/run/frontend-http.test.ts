@@ -118,7 +118,7 @@ describe('frontend.http', () => {
     })
     older.write('n')
     expect(await text).toMatch(/^HTTP\/1\.1 200 OK\r\n(.+\r\n)*connection: close\r\n/i)
-    // The limit is that of the policy when a connection began.
+    // A connection keeps the limit with which it began.
     busy.write('n')
     const [answer] = await once(busy, 'data')
     expect(String(answer)).not.toMatch(/connection: close/i)

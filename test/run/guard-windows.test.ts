@@ -8,7 +8,7 @@ import { startGuardVendor } from '../support/vendors/guard-vendors.ts'
 import { json } from '../support/vendors/vendor.ts'
 import { chunk } from '../support/vendors/vendor-a.ts'
 
-/** The next answer of the vendor: what comes before the client has got a part of it, and what comes then. */
+/** The next answer of the vendor: what it sends at once, and the rest, which waits until the client has some text. */
 interface Script {
   readonly before: readonly string[]
   readonly after?: readonly string[]
@@ -129,7 +129,7 @@ const clients = {
 type Client = keyof typeof clients
 const names = Object.keys(clients) as Client[]
 
-/** Reads an answer; the vendor goes on once the client has got the first words. */
+/** Reads an answer. The vendor continues once the client has the first words. */
 async function ask(backend: string, client: Client, sent: Script) {
   script = sent
   const { path, body } = clients[client]
@@ -214,7 +214,7 @@ describe('a stream that a service checks in windows', () => {
     )
   })
 
-  it('asks services that change nothing at once, and counts one result of each guard for a stream', async () => {
+  it('is checked at once by services that change nothing, and has one result of each guard', async () => {
     const seen = moderation.calls.length
     judge.next.push(async (call, response) => {
       await expect.poll(() => moderation.calls.length).toBeGreaterThan(seen)
@@ -245,7 +245,7 @@ describe('a stream that a service checks in windows', () => {
     },
   )
 
-  it('passes with calls of tools only, and with a long reasoning before the text', async () => {
+  it('passes if it has only calls of tools, or a long reasoning before the text', async () => {
     const call = { index: 0, id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }
     const calls = { before: [], deltas: [{ tool_calls: [call] }] }
     const { text } = await ask('windows', 'Completions', calls)
@@ -262,7 +262,7 @@ describe('a stream that a service checks in windows', () => {
     expect([status, text.includes('last words')]).toEqual([200, true])
   })
 
-  it('has been masked by patterns before', async () => {
+  it('is masked by patterns before services check it', async () => {
     const after = ['write to bob@exa', 'mple.com', ...filler, 'last words']
     const { text } = await ask('after-patterns', 'Completions', { before, after })
     expect(text).toContain('words"')

@@ -25,7 +25,7 @@ const api = useListening(
     })
   }),
 )
-/** Pages of lists, by the last part of the path; what a page has for the place where the next one begins. */
+/** Pages of lists, by the last part of the path. Each format names the next page in another way. */
 const pages: Readonly<Record<string, (at: number) => object>> = {
   cursor: (at) => ({ items: [at], next_cursor: at < 3 ? at + 1 : null }),
   declared: (at) => ({ items: [at], more: { from: at + 1 } }),
@@ -168,7 +168,7 @@ describe('pages [OpenAPITarget.maxPages]', () => {
     expect(await result('large')).toMatchObject({ hint: hint(2, { cursor: 3 }) })
   })
 
-  it('end if the API repeats a page, or answers with something else, which the model can ask for', async () => {
+  it('end if the API repeats a page or returns something else, which the model can request again', async () => {
     const looped = await result('loop', { query: { cursor: 9 } })
     expect(looped).toMatchObject({ structured: { items: [9, 1] }, hint: undefined })
     expect(looped.requests).toHaveLength(2)

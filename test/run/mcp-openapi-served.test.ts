@@ -113,7 +113,7 @@ it('serves the operations of a document from the server of the target', async ()
 it('does not fetch from metadata services, nor without the TLS that the server needs', async () => {
   await logged(
     'metadata',
-    'its address is link-local, or that of a metadata service. Its tools are',
+    'its address is link-local or belongs to a metadata service. Its tools are',
   )
   await logged('clear', '')
   expect(await messageOf('metadata', 'False')).toContain(
@@ -146,7 +146,10 @@ it('asks whether the document has changed, and keeps the last one while it canno
     ['openapi: 3.1.0\npaths: [\n', 'the response is not a document: '],
     ['- 1', 'the response is not an OpenAPI document'],
     ['{"openapi":"4.0.0","paths":{}}', 'the document has version "4.0.0"'],
-    [`{"paths":${'['.repeat(200)}${']'.repeat(200)}}`, 'the document is nested more than 128 deep'],
+    [
+      `{"paths":${'['.repeat(200)}${']'.repeat(200)}}`,
+      'the document is nested more than 128 levels deep',
+    ],
     [JSON.stringify({ a: 'x'.repeat(1_100_000) }), 'the document has more than 1000000 bytes'],
     ['x'.repeat(2_200_000), ''],
   ] as const) {

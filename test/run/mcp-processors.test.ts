@@ -213,7 +213,7 @@ describe('processors of MCP messages [BackendMCP.guardrails]', () => {
     }
   })
 
-  it('decide what a search for tools finds by their methods for lists', async () => {
+  it('apply to searches for tools if they get tools/list', async () => {
     const client = await connectClient(port, '/searched')
     const search = async () => {
       const args = { name: 'search_tools', arguments: { query: 'echo other fails' } }
@@ -235,7 +235,7 @@ describe('processors of MCP messages [BackendMCP.guardrails]', () => {
     await client.close()
   })
 
-  it('have changed arguments also in the headers that repeat them', async () => {
+  it('change the headers that repeat arguments, if they change the arguments', async () => {
     const sent = async (args: object, changed: object, headers: Record<string, string>) => {
       service.onRequest = ({ body }) => mutated({ ...body, arguments: changed })
       await sendModern(at('modern'), call('t', args), { headers })
@@ -252,7 +252,7 @@ describe('processors of MCP messages [BackendMCP.guardrails]', () => {
       'mcp-param-region': 'us',
       'mcp-param-count': '2',
     })
-    // Which argument a header repeats is not clear if two had its value, unless one has its name.
+    // If two arguments had the value of a header, the one with its name is meant; without one, the header is removed.
     const both = { word: 'same', other: 'same', third: 1 }
     const named = { 'mcp-param-word': 'same', 'mcp-param-unclear': 'same' }
     expect(await sent(both, { ...both, word: 'new' }, named)).toEqual({ 'mcp-param-word': 'new' })

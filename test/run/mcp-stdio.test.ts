@@ -31,7 +31,7 @@ const stdio = (more: object = {}, ...args: readonly string[]) => ({
   targets: [{ name: 's', stdio: { command: [node, script, ...args], limits, ...more } }],
 })
 
-/** Each would make a file in the working folder if a shell read it. */
+/** Arguments that would create a file in the working folder if a shell read them. */
 const shellTexts = ['$(touch a)', '`touch b`', '; touch c', '| touch d', '&& touch e', '\ntouch f']
 
 const gateway = useGateway(() => ({

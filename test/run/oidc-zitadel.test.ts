@@ -71,14 +71,14 @@ describeWithParts(['zitadel-oidc'], "zitadel's provider", async () => {
     ],
   }))
 
-  interface Seen {
+  interface EchoedRequest {
     readonly path: string
     readonly name?: string
     readonly authorization: string
   }
-  const seen = ({ status, body }: { status: number; body: string }) => {
+  const echoedIn = ({ status, body }: { status: number; body: string }) => {
     expect([status, body]).toEqual([200, expect.stringMatching(/^\{/)])
-    return JSON.parse(body) as Seen
+    return JSON.parse(body) as EchoedRequest
   }
 
   /** Fills in the form of the provider. */
@@ -99,14 +99,14 @@ describeWithParts(['zitadel-oidc'], "zitadel's provider", async () => {
     const browser = new Browser()
     const visit = await signIn(browser, '/orders?a=1')
     expect(visit.url).toBe(`${app}/orders?a=1`)
-    const { path, name, authorization } = seen(visit)
+    const { path, name, authorization } = echoedIn(visit)
     expect([path, name]).toEqual(['/orders?a=1', 'id1'])
     // An encrypted token (RFC 7516), which only the provider can read.
     expect(authorization.split('.').length).toBe(5)
 
     const direct = new Browser()
     const headers = { authorization }
-    expect(seen(await direct.fetch(`${app}/api`, { headers }))).toMatchObject({ name: 'id1' })
+    expect(echoedIn(await direct.fetch(`${app}/api`, { headers }))).toMatchObject({ name: 'id1' })
     const other = { authorization: `${authorization}x` }
     expect((await direct.fetch(`${app}/api`, { headers: other })).status).toBe(401)
 

@@ -84,7 +84,7 @@ describe('a removed grant', () => {
     const sent = authorizationOf((await call('pia')).body)
     const { stdout } = await grants('revoke', '--principal', `${people.issuer}#pia`)
     expect(stdout).toContain('a gateway revokes the tokens at the service')
-    // The failure does not keep the grant.
+    // The grant is gone although the revocation failed.
     await waitFor('the end of the grant', async () => (await call('pia')).status === 401)
     expect(await outcomeOf('pia')).toMatchObject({ tokens: 'revoked', attempts: 2 })
     // A failure for one token does not keep the other one from being revoked.
@@ -95,7 +95,7 @@ describe('a removed grant', () => {
     expect(access?.client).toMatch(/^Basic /)
   })
 
-  it('by its user is not used any more, and only pages of the gateway can remove it', async () => {
+  it('is not used any more after its user removed it, which forms of other sites cannot do', async () => {
     await allowed('quin')
     const browser = await browserOf('quin', port)
     const address = pageOf(port, 'service')

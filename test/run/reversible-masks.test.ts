@@ -129,7 +129,7 @@ describe('reversible masks', () => {
     })
   }
 
-  it('give equal texts one placeholder, and mask long ones for good', async () => {
+  it('give equal texts one placeholder, and do not restore long texts', async () => {
     await chat('ann@example.com ann@example.com bob@example.com')
     const [first, second, third] = sentToVendor().match(/\[[A-Z_]+:[\w-]+\]/g) ?? []
     expect(second).toBe(first)

@@ -184,7 +184,7 @@ describe('a token', () => {
     await allowed('kim')
     expect((await call('hal')).status).toBe(200)
     const revoked = await grants('revoke', '--principal', `${people.issuer}#hal`)
-    expect(revoked.stdout).toContain(`#hal at ${pageOf(port, 'service')}: revoked`)
+    expect(revoked.stdout).toContain(`#hal at ${pageOf(port, 'service')}: removed`)
     await waitFor('the end of the grant', async () => (await call('hal')).status === 401)
     expect((await call('ida')).status).toBe(200)
     expect((await grants('revoke')).stderr).toContain('set --principal or --service')

@@ -155,8 +155,8 @@ export class Fold {
   }
 
   /**
-   * Makes this fold a candidate: derives what these objects would do once they are in force, whatever they wait for.
-   * Such a fold is only compared, never published.
+   * Makes this fold a candidate: puts the newest versions of these objects in force, even if they wait for a judgement,
+   * an approval or a rollout. A candidate is only compared, never published.
    */
   putInForce(keys: Iterable<ObjectKey>): void {
     for (const key of keys) this.#stages.putInForce(key)

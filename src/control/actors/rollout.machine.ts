@@ -91,7 +91,7 @@ export const rolloutMachine = setup({
     progressing: { on: { STEPPED: step, PAUSED: pause, ROLLED_BACK: rollBack } },
     paused: {
       on: {
-        // A replacement that was decided before the pause.
+        // A replacement may have been decided before the pause.
         STEPPED: { target: 'paused', guard: 'goesOn', actions: 'takeStep' },
         RESUMED: { target: 'progressing', actions: 'repeatStep' },
         ROLLED_BACK: rollBack,

@@ -140,7 +140,7 @@ describe('changes that are delivered in steps', () => {
     expect(story.fold.rollouts.running).toBeUndefined()
     step(story, rollout, 2)
     expect(story.fold.rollouts.rollouts.get(rollout)?.value).toBe('rolledBack')
-    // An emergency is not about what was found to be bad.
+    // An emergency does not put changes in force that were rolled back.
     story.apply(route('late.example', 'late'))
     record(story, changeApproved, { emergency: true, ...about })
     expect(hosts(story.fold)).toEqual(['late.example', 'one.example'])

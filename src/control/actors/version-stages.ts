@@ -57,7 +57,7 @@ export class VersionStages {
     return this.changes.waiting.get(key)?.newest ?? this.#passed(key)
   }
 
-  /** Puts the newest version of an object in force at once, in a candidate that is never delivered. */
+  /** Puts the newest version of an object in force at once. Only for candidates, which are never delivered. */
   putInForce(key: ObjectKey): void {
     const newest = this.newest(key)
     if (newest !== undefined) this.#actors.set(key, newest)

@@ -24,7 +24,7 @@ export interface PartOwner extends SourceReader {
 
 export class PartStore<Owner extends PartOwner> {
   readonly #sources: Sources<Owner>
-  /** Parts that the current derivation had the last time, replaced by newer ones up to `#count`. */
+  /** Parts of the previous derivation of the owner. The first `#count` of them were replaced by newer ones. */
   readonly #parts: Part[] = []
   #count = 0
   /** Whether a part is being derived. */

@@ -32,8 +32,8 @@ function hasSameMembers(a: Record<string, unknown>, b: Record<string, unknown>):
 }
 
 /**
- * Returns `before` if both have the same content (see `hasSameContent`), otherwise `after` with the parts of `before`
- * that have the same content in place of its own, so that versions share what did not change. Changes `after`.
+ * Returns `before` if both have the same content (see `hasSameContent`). Otherwise replaces the unchanged parts of
+ * `after` by those of `before`, so that versions share them, and returns `after`.
  */
 export function shareContent<Value>(before: unknown, after: Value): Value {
   // Equal texts are replaced too: the older one is in the old space of the heap already.

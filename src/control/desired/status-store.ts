@@ -89,7 +89,7 @@ function stampCondition(
   return { type, status, reason, message, observedGeneration, lastTransitionTime }
 }
 
-/** Adds transition times. Parts with the same content as in `before`, or without conditions, are not copied. */
+/** Adds transition times. Parts whose content is equal in `before`, and parts without conditions, are not copied. */
 function stamp(value: Json, before: Json, time: string): Json {
   if (Array.isArray(value)) return stampList(value, before, time)
   if (typeof value !== 'object' || value === null) return value

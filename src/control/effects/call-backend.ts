@@ -22,7 +22,7 @@ interface BackendRequest {
   readonly timeoutMs: number
   /** Maximum size of a response with status 200, which is an error if it is larger; 0 if its body is not needed. */
   readonly maxBytes: number
-  /** Refuses addresses to which a name may resolve. Default: all are allowed. */
+  /** Whether an address may be called. If omitted, all may. */
   readonly mayCall?: (address: string) => boolean
 }
 
@@ -76,7 +76,8 @@ export async function callBackend(
 
 /** @throws Error for operators */
 function checkAddress(address: string, mayCall: (address: string) => boolean): void {
-  if (!mayCall(address)) throw new Error('its address is link-local, or that of a metadata service')
+  if (!mayCall(address))
+    throw new Error('its address is link-local or belongs to a metadata service')
 }
 
 /** Resolves a name and checks all of its addresses, so that the connection goes to one that was checked. */

@@ -19,7 +19,7 @@ const maxJson = 1_000_000
 const maxDepth = 128
 const timeoutMs = 10_000
 
-/** Policies name targets, so loopback and private addresses are allowed, as for calls of the target. */
+/** Operators configure targets, so loopback and private addresses are allowed, as for calls of the target. */
 const mayCall = destinationFilter({ allow: [], refuse: [], loopback: true })
 
 /**
@@ -50,7 +50,7 @@ function checkedDocument(text: string): Readonly<Record<string, unknown>> {
   const { value } = read
   if (!isObject(value)) throw new Error('the response is not an OpenAPI document')
   if (isDeeper(value, maxDepth))
-    throw new Error(`the document is nested more than ${maxDepth} deep`)
+    throw new Error(`the document is nested more than ${maxDepth} levels deep`)
   const json = JSON.stringify(value)
   if (Buffer.byteLength(json) > maxJson) {
     throw new Error(`the document has more than ${maxJson} bytes as JSON`)

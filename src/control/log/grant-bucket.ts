@@ -17,7 +17,7 @@ export function openGrantBucket(servers: string): GrantStore {
     put: (key, record, expected) => bucket.write(grantText(record), expected, timeoutMs, key),
     async list(kind, limit) {
       const keys = await bucket.keys(timeoutMs, kind === 'grant' ? '*' : `${kind}.>`)
-      const listed = limit === undefined ? [...keys].sort() : someOf(keys, limit)
+      const listed = limit === undefined ? [...keys].sort() : randomSlice(keys, limit)
       return Promise.all(listed.map(async (key) => [key, await get(key)] as const))
     },
     async remove(key) {
@@ -27,8 +27,8 @@ export function openGrantBucket(servers: string): GrantStore {
   }
 }
 
-/** Returns keys that follow each other from a random place on. */
-function someOf(keys: readonly string[], limit: number): readonly string[] {
+/** Returns `limit` consecutive keys, starting with a random one. */
+function randomSlice(keys: readonly string[], limit: number): readonly string[] {
   if (keys.length <= limit) return keys
   const first = Math.floor(Math.random() * keys.length)
   return [...keys.slice(first), ...keys.slice(0, first)].slice(0, limit)

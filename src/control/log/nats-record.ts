@@ -93,7 +93,7 @@ export class NatsRecord {
     })
   }
 
-  /** Removes an entry without a trace. @throws LogError `storage` if the server does not answer */
+  /** Removes an entry and its history. @throws LogError `storage` if the server does not answer */
   async remove(timeoutMs: number, key: string): Promise<void> {
     await this.#within(timeoutMs, async ({ manager }) => {
       await manager.streams.purge(this.#stream, { filter: this.#subjectOf(key) })

@@ -96,7 +96,7 @@ export interface BackendReader {
   services(selector: ServiceSelector): readonly FoundService[]
   /** Reads a JSON or YAML document in a ConfigMap of the backend's namespace. Returns a text if that fails. */
   document(configMap: string, key: string): { readonly value: unknown } | string
-  /** The document that a target serves, which the control plane fetches regularly. */
+  /** Returns the latest document of a target's server, which the control plane fetches regularly. */
   fetchedDocument(request: ServedDocument): FetchedDocument
   /** Finds a Secret in the backend's namespace. */
   secret(name: string): ReferencedSecret | undefined
@@ -109,22 +109,22 @@ export interface BackendReader {
 }
 
 export interface ServedDocument {
-  /** The section of the target, whose policies apply. */
+  /** Section name of the target, whose policies apply to the request. */
   readonly section: string
   readonly host: string
   readonly port: number
   /** Path with a leading slash. */
   readonly path: string
-  /** Milliseconds after which it is fetched again. */
+  /** Interval between fetches in milliseconds. */
   readonly cacheMs: number
 }
 
 export interface FetchedDocument {
-  /** The last one that could be used; undefined if there was none. */
+  /** The last usable document; undefined if there was none. */
   readonly value: unknown
-  /** Where it comes from, such as `api.example.com:443/openapi.json`. */
+  /** Address of the document, such as `api.example.com:443/openapi.json`. */
   readonly origin: string
-  /** Why it cannot be fetched now; undefined if it can, or if that was not tried yet. */
+  /** Why the last fetch failed; undefined if it succeeded, or if there was none yet. */
   readonly problem: string | undefined
   /** True if nothing fetches documents, such as when manifests are validated. */
   readonly isPending: boolean

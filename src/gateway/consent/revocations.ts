@@ -1,6 +1,6 @@
 /**
- * Revokes the tokens of removed grants at their services (RFC 7009). Whoever removes a grant queues this in the store,
- * because only workers can open the tokens. Any worker of any proxy that has the policy may carry it out.
+ * Revokes the tokens of removed grants at their services (RFC 7009). A removal only queues a revocation in the store,
+ * because commands cannot open the tokens. Any worker of a proxy that has the policy may carry it out.
  */
 import { type GrantRecord, kindOfKey, type StoredGrant } from '../../ground/model/grants.ts'
 import { TokenError } from '../credentials/token-error.ts'
@@ -11,9 +11,9 @@ import type { UserGrants } from './user-grants.ts'
 const pollMs = 3_000
 /** Delays between the attempts of one revocation. */
 const delaysMs = [2_000, 15_000, 120_000, 900_000, 7_200_000]
-/** An attempt that takes longer has been given up, such as by a worker that died. */
+/** An attempt that takes longer counts as failed, for example because its worker died. */
 const attemptMs = 30_000
-/** When a revocation is given up that no gateway has the policy for. */
+/** A revocation fails after this time if no gateway has its policy. */
 const maxAgeMs = 7 * 24 * 3_600_000
 
 type Find = (client: string) => UserGrants | undefined
@@ -45,7 +45,7 @@ export async function revokeNow(grants: UserGrants, key: string): Promise<void> 
   try {
     await attempt(() => grants, key, await getGrant(key))
   } catch {
-    // It stays in the queue.
+    // The revocation stays in the queue.
   }
 }
 
@@ -56,9 +56,14 @@ async function attempt(find: Find, key: string, { record, version }: StoredGrant
   const grants = find(record.client)
   if (grants?.keyring() === undefined) {
     if (now < revocation.at + maxAgeMs) return
-    return finish(key, record, 'failed', 'no gateway has the policy of the grant, and its keys')
+    return finish(
+      key,
+      record,
+      'failed',
+      'no gateway has the policy and the sealing keys of the grant',
+    )
   }
-  // Another worker that has read the same entry gives up here.
+  // Claims the entry. This fails if another worker has claimed it.
   const attempts = revocation.attempts + 1
   const begun = { ...record, revocation: { ...revocation, attempts, nextAt: now + attemptMs } }
   const claimed = await putGrant(key, begun, version)

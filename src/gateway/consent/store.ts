@@ -61,14 +61,14 @@ export const putGrant = async (
   expected: number,
 ): Promise<number | undefined> => (await ask({ key, put: { record, expected } })).version
 
-/** Some of the removed grants whose tokens must be revoked at their service. */
+/** Lists some of the removed grants whose tokens must be revoked at their service. */
 export const listRevoking = async (): Promise<readonly GrantEntry[]> =>
   (await ask({ key: '', revoking: true })).entries ?? []
 
-/** Removes an entry that is no grant. */
+/** Removes an entry that is not a grant. */
 export async function removeEntry(key: string): Promise<void> {
   await ask({ key, remove: true })
 }
 
-/** The store as functions that several processes share. */
+/** The store, for functions that commands use, too. */
 export const workerStore = { get: getGrant, put: putGrant } as const

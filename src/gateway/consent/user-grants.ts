@@ -25,14 +25,14 @@ interface UserTokens {
   readonly refreshToken: string | undefined
   readonly obtainedAt: number
   readonly expiresAt: number
-  /** The key that the tokens are bound to, if they are. */
+  /** The key that the tokens are bound to; omitted if they are not bound. */
   readonly key?: StoredKey
 }
 
 /** An access token that may be used. */
 export interface GrantedToken {
   readonly value: string
-  /** The key that it is bound to, if it is. */
+  /** The key that the token is bound to; undefined if it is not bound. */
   readonly key: ProofKey | undefined
 }
 
@@ -181,7 +181,7 @@ export class UserGrants {
       const sealed = this.#seal(tokens, key)
       const next = { ...record, sealed, renewingUntil: 0 }
       if ((await putGrant(key, next, version)) !== undefined) return this.#keep(key, tokens)
-      // If the grant was removed meanwhile, the new tokens have replaced those whose revocation is queued.
+      // If the grant was removed meanwhile, the queued revocation has the old tokens, so the new ones are queued, too.
       if ((await getGrant(key)).record === undefined) {
         const removed = { record: next, nowMs: Date.now(), isErased: false }
         await queueRevocation(workerStore, `${key}.${version}.renewed`, removed)
@@ -199,7 +199,7 @@ export class UserGrants {
     }
   }
 
-  /** Stores the tokens that a user has just allowed, and the key that they are bound to, if they are. */
+  /** Stores the tokens that a user has just allowed, with the key that they are bound to, if any. */
   async save(owner: GrantOwner, issued: IssuedToken, proofKey?: ProofKey): Promise<void> {
     const key = this.#keyOf(owner)
     const sealed = this.#seal(this.#tokensOf(issued, undefined, proofKey?.stored), key)

@@ -1,4 +1,4 @@
-/** Proofs that the gateway has the key of a token (DPoP, RFC 9449). */
+/** Proves that the gateway has the key of a token (DPoP, RFC 9449). */
 import {
   createPrivateKey,
   createPublicKey,
@@ -11,7 +11,7 @@ import { BoundedMap } from '../../ground/base/bounded-map.ts'
 import type { Exchange, HeaderFields } from '../../ground/exchange/exchange.ts'
 import { forwardingExtensions } from '../../ground/exchange/forwarding.ts'
 
-/** A private key in the form in which it is stored with a token (RFC 7517). */
+/** A private key as a JWK (RFC 7517), which is stored with its token. */
 export type StoredKey = Readonly<Record<string, unknown>>
 
 /** Maximum number of servers whose nonces are remembered. */
@@ -39,7 +39,7 @@ export class ProofKey {
     return { ...this.#private.export({ format: 'jwk' }) }
   }
 
-  /** The pair for the OAuth library. */
+  /** The key pair in the form that the OAuth library needs. */
   get pair() {
     const algorithm = { name: 'ECDSA', namedCurve: 'P-256' }
     return {
@@ -60,7 +60,7 @@ export class ProofKey {
 
 let provers = 0
 
-/** Adds proofs to requests to backends, with the nonces that these ask for. */
+/** Adds proofs to requests to backends, with the nonces that the backends demand. */
 export class Prover {
   /** The last nonce of each server, by its origin. */
   readonly #nonces = new BoundedMap<string, string>(maxNonces)
@@ -68,7 +68,7 @@ export class Prover {
   readonly #sentTo = `credentials.dpop.origin.${provers}`
   readonly #isRepeated = `credentials.dpop.repeated.${provers++}`
 
-  /** Replaces the proof of the client, which is for the gateway. */
+  /** Adds a proof to a request. A proof of the client is for the gateway and is replaced. */
   async prove({ request, extensions }: Exchange, key: ProofKey, token: string): Promise<void> {
     const { method, authority, path, headers } = request
     const scheme = extensions.get(forwardingExtensions.upstreamScheme) ?? request.scheme
@@ -86,8 +86,8 @@ export class Prover {
   }
 
   /**
-   * Remembers and removes the nonce of a response. Returns whether the request should be sent again with it, which it
-   * is once, so that a server with a new nonce in each response causes no loop.
+   * Moves the nonce from the response to the store. Returns whether the request should be sent again with it: at most
+   * once, so that a server with a new nonce in each response causes no loop.
    */
   learn(
     { extensions }: Exchange,

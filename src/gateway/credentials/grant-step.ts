@@ -26,7 +26,7 @@ export class GrantStep {
   readonly #key: ProofKey | undefined
   readonly #prover = new Prover()
 
-  /** `key` is that of all tokens of the grant; undefined if they are not bound to a key. */
+  /** `key` is the key of all tokens of the grant; undefined if they are not bound to a key. */
   constructor(
     grant: Grant,
     { cache, location }: Pick<GrantConfig, 'cache' | 'location'>,

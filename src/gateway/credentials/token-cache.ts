@@ -22,7 +22,7 @@ export interface TokenRequest<Value = string> {
   readonly key: string
   /** When the token of the user expires, in milliseconds since the epoch; infinite if it is not known. */
   endsAt(): number
-  /** Claims of the tokens of the users that it is for; empty if it is for no user. */
+  /** Claims of the user tokens that the request is made with; empty if it is not for a user. */
   claims(): readonly Claims[]
   /** Rejects with a TokenError. */
   send(): Promise<Issued<Value>>
@@ -33,7 +33,7 @@ export interface CachedToken<Value = string> {
   readonly value: Value
   /** Digest of its request. */
   readonly digest: string
-  /** Claims of the tokens of the users that it is for. */
+  /** Claims of the user tokens that it was issued for. */
   readonly claims: readonly Claims[]
   readonly at: number
   readonly until: number
@@ -100,7 +100,7 @@ export class TokenCache<Value = string> {
     if (this.#tokens.get(digest)?.value === value) this.#tokens.delete(digest)
   }
 
-  /** Removes the tokens of users whose own tokens were revoked, so that they do not stay in memory. */
+  /** Removes tokens that were issued for user tokens that are revoked now. */
   #removeRevoked(): void {
     this.#revocations = refused.version
     for (const [digest, { claims }] of this.#tokens) {

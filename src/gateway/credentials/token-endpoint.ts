@@ -42,7 +42,7 @@ export class TokenEndpoint {
   readonly #secrets: ClientSecrets | undefined
   readonly #server: () => Promise<Oauth.AuthorizationServer>
   #authentication: Oauth.ClientAuth | undefined
-  /** The keys of tokens, with the nonces of the server. */
+  /** Handles of the library by key. They keep the nonces of the server. */
   readonly #handles = new WeakMap<ProofKey, Oauth.DPoPHandle>()
 
   /** Throws if a secret has not arrived, or cannot be used. */
@@ -78,8 +78,8 @@ export class TokenEndpoint {
   }
 
   /**
-   * Resolves to a token with one of the values of `token_type`; with `key`, to one that is bound to the key. Rejects
-   * with a TokenError.
+   * Resolves to a token whose `token_type` is one of `types`. With `key`, the token is bound to the key. Rejects with a
+   * TokenError.
    */
   async request(
     grantType: string,
@@ -91,7 +91,7 @@ export class TokenEndpoint {
     const send = () => this.#request(oauth, grantType, parameters, key)
     try {
       const answered = await send().catch((error: unknown) => {
-        // The library has kept the nonce of the response (RFC 9449 section 8). It is sent once.
+        // The library has stored the nonce of the response (RFC 9449 section 8). The request is repeated once.
         if (key === undefined || !oauth.isDPoPNonceError(error)) throw error
         return send()
       })
@@ -144,7 +144,7 @@ export class TokenEndpoint {
     try {
       const server = await this.#server()
       if (server.revocation_endpoint === undefined) return false
-      // The token must not be sent without TLS, unless the issuer has none.
+      // The token must be sent with TLS, unless the issuer itself has none.
       const options = this.#options(oauth, this.#config.issuer)
       const response = await oauth.revocationRequest(
         server,
@@ -162,7 +162,7 @@ export class TokenEndpoint {
     }
   }
 
-  /** A client without authentication sends no id, but the library wants one. */
+  /** A client without authentication sends no id, but the library needs one. */
   get #client(): Oauth.Client {
     return { client_id: this.#config.clientAuth?.clientId ?? 'none' }
   }

@@ -74,7 +74,7 @@ export interface Step {
   onRequest?(exchange: Exchange): Verdict | Promise<Verdict>
   onResponse?(exchange: Exchange): void | Promise<void>
   /**
-   * Called if the backend has responded to a request of this step with 401, or in any way if `connection` has
+   * Called if the backend has responded to a request of this step with 401, or for every response if `connection` has
    * `bindsTokens`. Returns whether the request should be sent again at once.
    */
   onBackendResponse?(

@@ -97,7 +97,7 @@ function outcomeOf(
   return { kind: 'failed', retryAfterMs: retryAfterMs(asked, Date.now()) ?? 0 }
 }
 
-/** Passes a response to the steps of its backend. Returns whether one asks to send the request again. */
+/** Passes a response to the steps of its backend. Returns whether the request should be sent again. */
 export function informSteps({ destination, exchange }: RequestContext): boolean {
   const { response } = exchange
   if (destination === undefined || response === undefined) return false

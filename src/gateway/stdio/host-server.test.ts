@@ -5,14 +5,14 @@ import type { Reply } from './reply.ts'
 
 const patience = { timeout: 30_000 }
 
-interface Served {
+interface HeldRequest {
   readonly request: HostRequest
   readonly content: string
   readonly reply: Reply
 }
 
 /** Starts a server that admits all paths but `/secret`, and a connection to it. */
-async function start(serve: (served: Served) => void) {
+async function start(serve: (served: HeldRequest) => void) {
   const server = new HostServer({
     admit: ({ path }) => (path === '/secret' ? { status: 401, why: 'unknown token' } : undefined),
     serve: (request, content, reply) => serve({ request, content, reply }),
@@ -60,7 +60,7 @@ describe('HostServer', () => {
     client.send('GET /stream HTTP/1.1\r\n\r\n')
     const reply = await served.promise
     const gone = new Promise<void>((resolve) => {
-      reply.onGone = resolve
+      reply.onDisconnect = resolve
     })
     reply.beginStream()
     reply.event('{"a":\n1}')

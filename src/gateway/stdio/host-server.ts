@@ -1,7 +1,7 @@
 /**
- * The HTTP server of the process that runs commands. Its only client is the proxy on the same machine, so it reads a
- * small part of HTTP/1.1: one request after the other on a connection, whose content has a length. Node's own server
- * would take more time than everything else in a call.
+ * The HTTP server of the process that runs commands. Its only client is the proxy on the same machine, so it supports
+ * a small part of HTTP/1.1: one request at a time on a connection, with a content-length. Node's own server would take
+ * more time than everything else in a call.
  */
 import { isAscii } from 'node:buffer'
 import { createServer, type Server, type Socket } from 'node:net'
@@ -11,12 +11,12 @@ import { Reply } from './reply.ts'
 export interface HostRequest {
   readonly method: string
   readonly path: string
-  /** By name in lower case. Of several fields with a name, the last one. */
+  /** Values by lower-case name. If a name occurs more than once, the last value counts. */
   readonly headers: ReadonlyMap<string, string>
 }
 
 interface HostHandler {
-  /** Called before the content is read. Returns a refusal, which is sent after the content was skipped. */
+  /** Called before the content is read. If it returns a refusal, the content is skipped, and the refusal is sent. */
   admit(request: HostRequest): { readonly status: number; readonly why: string } | undefined
   serve(request: HostRequest, content: string, reply: Reply): void
 }
@@ -24,7 +24,7 @@ interface HostHandler {
 const maxHeadBytes = 64 * 1024
 /** Largest message of a client, and largest definition. */
 const maxContentBytes = 32 * 1024 * 1024
-/** How long a request may take to arrive, and a new connection to send one. */
+/** Maximum time for a request to arrive, and for a new connection to send one. */
 const maxArrivalMs = 60_000
 const maxConnections = 10_000
 
@@ -58,7 +58,7 @@ export class HostServer {
     socket.on('close', () => this.#connections.delete(connection))
   }
 
-  /** Closes connections whose request does not arrive. Called periodically. */
+  /** Closes connections that have waited too long for a request. Called periodically. */
   sweep(now: number): void {
     for (const connection of this.#connections) {
       if (now - connection.waitsSince > maxArrivalMs) connection.close()
@@ -77,7 +77,7 @@ export class HostServer {
 class HostConnection {
   readonly #socket: Socket
   readonly #handler: HostHandler
-  /** Since when a request is expected; never while a connection is idle that has sent one. */
+  /** When waiting for a request began; infinite while a connection that has sent one is idle. */
   waitsSince = performance.now()
   /** The bytes of an incomplete head. */
   #start: Buffer | undefined
@@ -101,7 +101,7 @@ class HostConnection {
   }
 
   #read(bytes: Buffer): void {
-    // The proxy sends no request before the response to the last one.
+    // The proxy never sends a request before it has the response to the last one.
     if (this.#reply !== undefined) this.close()
     else if (this.#request === undefined) this.#readHead(bytes)
     else this.#readContent(this.#request, bytes)
@@ -154,7 +154,7 @@ class HostConnection {
     else reply.refuse(refusal.status, refusal.why)
   }
 
-  /** An error concerns this request only. */
+  /** An error affects this request only. */
   #serve(request: HostRequest, content: string, reply: Reply): void {
     try {
       this.#handler.serve(request, content, reply)
@@ -163,14 +163,14 @@ class HostConnection {
     }
   }
 
-  /** Answers what cannot be read any further. */
+  /** Sends an error and closes the connection, whose bytes cannot be read any further. */
   #fail(status: number, why: string): void {
     this.#reply = new Reply(this.#socket, () => this.#socket.end())
     this.#reply.refuse(status, why)
   }
 }
 
-/** Reads a head without its end. Returns undefined if it is not valid. */
+/** Reads a head, without the empty line that ends it. Returns undefined if it is invalid. */
 function readHead(text: string): HostRequest | undefined {
   const [first = '', ...lines] = text.split('\r\n')
   const [, method, path] = requestLine.exec(first) ?? []

@@ -75,7 +75,7 @@ export class StdioHost {
     for (const pool of pools) pool.sweep(usage)
   }
 
-  /** Nothing of a request without the token is kept. */
+  /** Refuses requests without the token before their content is read. */
   #admit({ path, headers }: HostRequest) {
     if (!this.#isKnown(headers.get(stdioHeaders.token) ?? '')) {
       return { status: 401, why: 'unknown token' }
@@ -142,7 +142,7 @@ function onSession({ pool, principal }: Asked, id: string, method: string, reply
     reply.empty(200)
   } else if (method === 'GET') {
     const stream = new StreamSink(reply)
-    reply.onGone = () => session.closeStream(stream)
+    reply.onDisconnect = () => session.closeStream(stream)
     session.listen(stream)
   } else reply.refuse(405, 'method not allowed')
 }
@@ -211,7 +211,7 @@ function withoutSession({ pool, principal }: Asked, message: McpRequest, reply: 
   }
   const own = { message: (text: string) => sink.message(text), end }
   const key = instance.channel.request(message, own, reply)
-  reply.onGone = () => {
+  reply.onDisconnect = () => {
     instance.channel.cancel(key)
     retire()
   }
@@ -227,5 +227,5 @@ function initialize({ pool, principal }: Asked, request: McpRequest, reply: Repl
   }
   session.instance.initialize(request, { message: (text) => session.push(text), end }, session)
   // A client that has gone does not know its session.
-  reply.onGone = () => pool.end(session)
+  reply.onDisconnect = () => pool.end(session)
 }

@@ -21,7 +21,7 @@ const server: StdioServer = {
 describe('isolation of commands', () => {
   it('says what a platform without any of the facilities lacks', () => {
     const { inForce, missing } = describeIsolation(noIsolation)
-    expect(inForce).toBe('servers have no protection of the platform')
+    expect(inForce).toBe('servers are not confined')
     expect(missing.map((text) => text.split(':')[0])).toEqual([
       'no namespaces (unshare)',
       'no setpriv',

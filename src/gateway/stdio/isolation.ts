@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import type { StdioServer } from '../backends/mcp/stdio/settings.ts'
 
-/** The user of the servers, if it is not that of the gateway. */
+/** The user that servers run as, if it is not the user of the gateway. */
 export interface ProcessUser {
   readonly uid: number
   readonly gid: number
@@ -53,7 +53,7 @@ const common = ['--user', '--map-current-user', '--net', '--ipc', '--pid', '--fo
 const candidates = [[...common, '--mount-proc'], common]
 
 const noNewPrivileges = '--no-new-privs'
-/** Only root needs the first, and only root can set it. */
+/** Arguments of setpriv to try, in this order. Only root needs the first, and only root can set it. */
 const privileges = [[noNewPrivileges, '--bounding-set=-all', '--inh-caps=-all'], [noNewPrivileges]]
 
 /** Finds out what the platform offers to servers that run as this user, by trying it. */
@@ -113,7 +113,7 @@ export function describeIsolation({ namespaces, setpriv, prlimit, hasNoCapabilit
   ]
   const held = all.filter(({ holds }) => holds).map(({ protection }) => protection)
   return {
-    inForce: `servers have ${held.length === 0 ? 'no protection of the platform' : held.join(', ')}`,
+    inForce: held.length === 0 ? 'servers are not confined' : `servers have ${held.join(', ')}`,
     missing: all.filter(({ holds }) => !holds).map(({ missing }) => missing),
   }
 }

@@ -1,4 +1,4 @@
-/** The response to a request of the proxy: whole, or a stream of events. Each part is one write. */
+/** The response to a request of the proxy: JSON, or a stream of events. Each part is one write. */
 import type { Socket } from 'node:net'
 
 const reasons: Readonly<Record<number, string>> = {
@@ -29,8 +29,8 @@ const chunkOf = (text: string): string => `${Buffer.byteLength(text).toString(16
 export class Reply {
   readonly #socket: Socket
   readonly #onEnd: () => void
-  /** Called if the client closes the connection before the end of the response. */
-  onGone: (() => void) | undefined
+  /** Called if the client disconnects before the end of the response. */
+  onDisconnect: (() => void) | undefined
   #isStream = false
   #isOver = false
 
@@ -54,7 +54,7 @@ export class Reply {
     return this.#socket.writableLength
   }
 
-  /** Sends a whole response with JSON. `fields` are further lines of the head, each with its end. */
+  /** Sends a whole response with JSON. `fields` are further header lines, each with its line break. */
   json(text: string, status = 200, fields = ''): void {
     const length = Buffer.byteLength(text)
     const head = `HTTP/1.1 ${status} ${reasons[status] ?? ''}\r\ncontent-type: application/json\r\n`
@@ -101,6 +101,6 @@ export class Reply {
   close(): void {
     if (this.#isOver) return
     this.#isOver = true
-    this.onGone?.()
+    this.onDisconnect?.()
   }
 }

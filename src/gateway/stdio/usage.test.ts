@@ -10,7 +10,7 @@ const parent = `process.stdin.on('data', () => {
 })`
 
 describe.runIf(process.platform === 'linux')('UsageReader', () => {
-  it('counts the processes of a server, also those that start later and in a session of their own', async () => {
+  it('counts the processes of a server, also those that start later and in their own session', async () => {
     const server = spawn(process.execPath, ['-e', parent], { detached: true })
     const pid = server.pid ?? 0
     const reader = new UsageReader()

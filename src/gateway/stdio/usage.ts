@@ -15,10 +15,10 @@ interface ProcessStat {
 
 const pageBytes = 4_096
 
-/** After this number of times all processes are read again, because ids are used again. */
+/** After this number of reads, all processes are read again, because process ids are reused. */
 const readsPerScan = 10
 
-/** Reads the usage of servers. Of other processes, of which there may be thousands, it remembers that they are others. */
+/** Measures what servers use. It skips other processes, of which there may be thousands, by their ids. */
 export class UsageReader {
   #others = new Set<string>()
   #reads = 0

@@ -16,7 +16,7 @@ export function parseDurationMs(text: string | undefined): number | undefined {
   return total
 }
 
-/** Units of durations for people: their milliseconds, and to how many milliseconds such a duration is rounded up. */
+/** Units of durations for people: name, milliseconds, and the step to which such durations are rounded up. */
 const shownUnits = [
   ['d', 86_400_000, 3_600_000],
   ['h', 3_600_000, 60_000],
@@ -38,7 +38,7 @@ export function durationText(ms: number): string {
   return parts.join(' ') || '0 ms'
 }
 
-/** Reads what `durationText` has written. Returns milliseconds. */
+/** Parses the output of `durationText`. Returns milliseconds. */
 export function readDurationText(text: string): number {
   const sizes = new Map<string, number>(shownUnits.map(([unit, size]) => [unit, size]))
   return [...text.matchAll(/([0-9]+) ([a-z]+)/g)].reduce(

@@ -1,6 +1,6 @@
 /** A row of the catalogue of errors, and how rows are made. */
 
-/** The `error` of a Proxy-Status field (RFC 9209 2.3), for clients and proxies before this one. */
+/** The `error` parameter of a Proxy-Status field (RFC 9209 section 2.3). */
 export type ProxyError =
   | 'dns_error'
   | 'destination_not_found'

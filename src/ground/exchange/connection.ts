@@ -65,7 +65,7 @@ interface ClientHttpSettings {
   readonly maxHeaders?: number
   /** Idle time after which an HTTP/1.1 connection is closed. */
   readonly idleTimeoutMs?: number
-  /** Time after which a connection ends with the requests under way. */
+  /** Time after which a connection closes once its requests are done. */
   readonly connectionDurationMs?: number
   readonly http2?: {
     readonly streamWindowBytes?: number

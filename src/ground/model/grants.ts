@@ -6,7 +6,7 @@
 export interface GrantRecord {
   /** `redirectURI` of the policy, which names the service. */
   readonly service: string
-  /** Digest of the service, the client there and the scopes: only this policy may open the tokens. */
+  /** Digest of the service, the client id at the service and the scopes. Only this policy may open the tokens. */
   readonly client: string
   /** Name of the principal; empty if the user was erased. */
   readonly principal: string
@@ -20,7 +20,7 @@ export interface GrantRecord {
   readonly revocation?: Revocation
 }
 
-/** How far the tokens of a removed grant are revoked at the service. Times are in milliseconds since the epoch. */
+/** Progress of revoking the tokens of a removed grant at the service. Times are in milliseconds since the epoch. */
 interface Revocation {
   /** When the grant was removed. */
   readonly at: number
@@ -59,9 +59,9 @@ export interface GrantStore {
    * writer was faster.
    */
   put(key: string, record: GrantRecord | undefined, expected: number): Promise<number | undefined>
-  /** At most `limit` entries of a kind, which are any of them if there are more. */
+  /** Lists entries of a kind. If there are more than `limit`, any `limit` of them. */
   list(kind: GrantKind, limit?: number): Promise<readonly GrantEntry[]>
-  /** Removes an entry that is no grant, without a trace. */
+  /** Removes an entry that is not a grant, with its history. */
   remove(key: string): Promise<void>
   close(): Promise<void>
 }
@@ -73,9 +73,9 @@ export interface GrantQuestion {
   readonly key: string
   /** Set if the grant is replaced or deleted. */
   readonly put?: { readonly record: GrantRecord | undefined; readonly expected: number }
-  /** Whether an entry that is no grant is removed. */
+  /** If true, removes an entry that is not a grant. */
   readonly remove?: true
-  /** Whether some of the revocations are listed that are not done; `key` is empty. */
+  /** If true, lists some of the pending revocations; `key` is empty. */
   readonly revoking?: true
 }
 
@@ -102,8 +102,8 @@ export function readGrant(text: string): GrantRecord | undefined {
 export const grantText = (record: GrantRecord | undefined): string => JSON.stringify(record ?? null)
 
 /**
- * Removes a grant, so that gateways stop using it, and queues the revocation of its tokens at the service, which a
- * gateway carries out. Resolves to the key of the queued revocation; undefined if there was no grant any more.
+ * Removes a grant, so that gateways stop using it, and queues the revocation of its tokens, which a gateway carries out
+ * at the service. Resolves to the key of the queued revocation; undefined if the grant is already gone.
  */
 export async function removeGrant(
   store: Pick<GrantStore, 'get' | 'put'>,

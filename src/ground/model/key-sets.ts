@@ -53,7 +53,7 @@ export const apiDocumentUri = (
 
 export const isApiDocument = (uri: string): boolean => uri.startsWith(apiDocumentScheme)
 
-/** Under this URI, events say in `problem` why the document with a URI cannot be fetched. */
+/** The URI of events about failures to fetch a document. Their `problem` is the reason. */
 export const problemUri = (uri: string): string => `${uri} problem`
 
 /** Where an issuer has its metadata (OpenID Connect Discovery 1.0, section 4). */

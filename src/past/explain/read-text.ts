@@ -78,7 +78,7 @@ const texts: Readonly<Record<string, (key: string) => string>> = {
   'index:gateway-services': (key) => `Services for Gateways with the name ${key}`,
   'index:inference-pools': (key) => `InferencePools ${inNamespace(key)}`,
   'index:backend-tls-targets': (key) => `BackendTLSPolicies for ${targetText(key)}`,
-  'index:external-auth-targets': (key) => `XAccessPolicies with a service for ${targetText(key)}`,
+  'index:external-auth-targets': (key) => `ExternalAuth policies for ${targetText(key)}`,
   'index:http-routes': (key) => `HTTPRoutes ${inNamespace(key)}`,
   'index:services': (key) => `Services ${inNamespace(key)}`,
   'index:grants': (key) => `ReferenceGrants ${inNamespace(key)}`,

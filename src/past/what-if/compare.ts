@@ -64,7 +64,7 @@ export class RequestComparison {
   }
 
   /** Moves a request whose recorded backend is kept to another one, if the weights of its rule change so. */
-  byWeight(a: Simulation, b: Simulation): Simulation {
+  applyWeights(a: Simulation, b: Simulation): Simulation {
     const [from, to] = [a.outcome, b.outcome]
     const isKept = from.backend !== undefined && from.backend === to.backend
     if (!isKept || from.verdict !== 'forward' || to.verdict !== 'forward') return b

@@ -26,12 +26,12 @@ export interface CostChange {
   readonly after: string
   /** `after` less `before`. */
   readonly difference: string
-  /** Number of records that are in the amounts, and of those among them whose cost changes. */
+  /** Number of records that the amounts include, and of those among them whose cost changes. */
   readonly requests: number
   readonly changed: number
-  /** Number of records that are not in the amounts although the candidate affects them. */
+  /** Number of records that the candidate affects, but that the amounts do not include. */
   readonly undecided: number
-  /** Records that are not in the amounts, by the reason. */
+  /** Records that the amounts do not include, by the reason. */
   readonly unknown: readonly { readonly reason: string; readonly count: number }[]
 }
 
@@ -200,7 +200,7 @@ function modelsOf(
 const hasTokens = ({ decision: { details } }: SpendEntry): boolean =>
   details['gen_ai.usage.input_tokens'] !== undefined
 
-/** What policies may do to the names of models, as text. */
+/** The settings of policies that may change the names of models, as text. */
 const modelFieldsOf = (table: ResourceTable): string =>
   table.policies
     .filter(({ section, field }) => section === 'backend' && field === 'ai')
@@ -219,7 +219,7 @@ export class CostTally {
   #changed = 0
   #undecided = 0
   readonly #unknown = new Map<string, number>()
-  /** Weights of the requests of which it is known and unknown how their cost changes. */
+  /** Weights of the requests whose change in cost is known, and of those for which it is unknown. */
   readonly #weights = { known: 0, unknown: 0 }
 
   add(cost: RequestCost | undefined, weight = 1): void {
@@ -240,7 +240,7 @@ export class CostTally {
     this.#after += weighed(cost.after, weight)
   }
 
-  /** Share of the requests to models of which it is unknown how their cost changes, from 0 to 1, by weight. */
+  /** Share of the requests to models whose change in cost is unknown, from 0 to 1, by weight. */
   get unknownShare(): number {
     const { known, unknown } = this.#weights
     return unknown === 0 ? 0 : unknown / (known + unknown)

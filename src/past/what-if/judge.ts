@@ -60,8 +60,8 @@ export interface Judgement {
   readonly held: readonly { readonly objects: readonly JudgedObject[]; readonly verdict: Verdict }[]
 }
 
-/** An event that was judged before it is recorded. */
-export interface JudgedNext {
+/** The judgement of an event that is not recorded yet. */
+export interface EventJudgement {
   readonly verdict: Verdict
   /** The state after the event; valid until the next judgement. */
   readonly after: Fold
@@ -88,8 +88,8 @@ export class Judge {
     this.#options = options
   }
 
-  /** Judges an event as if it were recorded next, together with nothing else that waits. The state is not changed. */
-  async judgeNext(fold: Fold, key: ObjectKey, event: SluiceEvent): Promise<JudgedNext> {
+  /** Judges an event as if it were recorded next. Other changes that wait are left out. The state is not changed. */
+  async judgeNext(fold: Fold, key: ObjectKey, event: SluiceEvent): Promise<EventJudgement> {
     const snapshot = fold.snapshot()
     const present = createFold(this.#options.derivation, snapshot, this.#present)
     this.#present = present

@@ -33,8 +33,8 @@ export function weakened(before: Protection, after: Protection): string[] {
     compare(share, before[share], after[share], shareOf(after[share]) > shareOf(before[share]))
   }
   const [from, to] = [before.maxCostIncrease, after.maxCostIncrease]
-  const isDearer = from !== undefined && (to === undefined || shareOf(to) > shareOf(from))
-  compare('maxCostIncrease', from ?? 'unset', to ?? 'unset', isDearer)
+  const isWeaker = from !== undefined && (to === undefined || shareOf(to) > shareOf(from))
+  compare('maxCostIncrease', from ?? 'unset', to ?? 'unset', isWeaker)
   for (const [field, key] of switches) {
     compare(field, 'Refuse', 'Allow', before[key] && !after[key])
   }

@@ -34,7 +34,7 @@ export interface ComparedRequest {
   readonly cost?: RequestCost
 }
 
-/** What would happen to the requests of a proxy. */
+/** Simulates the requests of a proxy with the present state and with the candidate. */
 interface Simulators {
   readonly present: Simulator
   readonly candidate: Simulator
@@ -54,7 +54,7 @@ export class RecordedRequests {
   readonly #places: Places
   readonly #comparison: RequestComparison
   readonly #costs: RequestCosts | undefined
-  /** By Gateway if each has proxies of its own, otherwise for the empty name. */
+  /** By Gateway if each has its own proxies, otherwise one entry with an empty name. */
   readonly #simulators = new Map<string, Simulators>()
 
   /** `resources` are those that differ. */
@@ -111,7 +111,7 @@ export class RecordedRequests {
     }
     const then = candidate.simulate(requestOf(record))
     const result = (simulated: Simulation): ComparedRequest => {
-      const b = this.#comparison.byWeight(a, simulated)
+      const b = this.#comparison.applyWeights(a, simulated)
       const difference = this.#comparison.compare(a, b)
       // Undecided for the same reason on both sides: nothing changes.
       const isSame = difference === undefined && b.outcome.verdict !== 'forward'
@@ -138,7 +138,7 @@ export class RecordedRequests {
   }
 }
 
-/** Whether each Gateway has proxies of its own, as in a cluster. Gateways may then have listeners on the same port. */
+/** Whether each Gateway has its own proxies, as in a cluster. Gateways may then have listeners on the same port. */
 export const hasOwnProxies = ({ definitions }: Fold): boolean => definitions !== undefined
 
 /** The resources that the proxies of a Gateway get; all for the empty name. */

@@ -81,7 +81,7 @@ export class TriedRequests {
     return unmet
   }
 
-  /** What is unknown of costs counts like what is undecided. */
+  /** Requests whose cost is unknown count like undecided ones. */
   #costProblems(gateway: string, { maxCostIncrease, maxUndecided }: Protection): UnmetCondition[] {
     const tally = this.#costs.get(gateway)
     const costs = tally?.result()

@@ -175,7 +175,7 @@ describe('builtins of accounts, addresses and keys', () => {
     for (const text of passed) expect(mask.apply(`${text} `).text).toBe(`${text} `)
   })
 
-  it('find a match behind one that is not verified', () => {
+  it('find a match after one that is not verified', () => {
     expect(mask.apply('AB12 DE89 3704 0044 0532 0130 00').text).toBe('AB12 <IBAN>')
     expect(mask.apply('cafe:10.0.0.1').text).toBe('cafe:<IP_ADDRESS>')
     expect(mask.apply('10.0.0.1-10.0.0.9 [2001:db8::1]:443').text).toBe(

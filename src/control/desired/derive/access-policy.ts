@@ -1,6 +1,6 @@
 /**
- * XAccessPolicy (kube-agentic-networking 0.1): who may use which methods and tools of MCP. Compiled to the policy
- * `traffic.access`. If it cannot be applied, its targets are closed.
+ * Compiles XAccessPolicies (kube-agentic-networking 0.1), which say who may use which methods and tools of MCP, to the
+ * policy `traffic.access`. If one cannot be applied, requests to its targets fail.
  */
 import { compileFilter } from '../../../gateway/policies/ext-auth/filter.ts'
 import { findPolicy } from '../../../gateway/policies/registry.ts'
@@ -36,7 +36,7 @@ const field = { section: 'traffic', field: 'access', phase: 'PostRouting' } as c
 const targetName = (namespace: string, { kind, name, sectionName = '' }: TargetReference) =>
   `${kind}/${namespace}/${name}#${sectionName}`
 
-/** Index of valid policies that ask a service, by target, to find those with the same target. */
+/** Index of valid policies with action ExternalAuth, by target. */
 export const externalAuthTargets: IndexDefinition = {
   name: 'external-auth-targets',
   kinds: ['XAccessPolicy'],
@@ -90,7 +90,7 @@ function compileService(namespace: string, { externalAuth }: AccessPolicySpec, r
 interface CheckedTarget {
   readonly reference: TargetReference
   readonly resolved: ResolvedTarget
-  /** Gateways that report about the target. */
+  /** Gateways that have an entry in the status for the target. */
   readonly gateways: readonly string[]
   readonly failure: Failure | undefined
 }
@@ -120,14 +120,14 @@ function targetFailure(
   }
   if (!exists && problem !== undefined) return { reason: 'TargetNotFound', ...problem }
   if (action === 'Allow') return undefined
-  const older = olderService(self, reference, read)
+  const older = olderPolicy(self, reference, read)
   if (older === undefined) return undefined
-  const message = `${objectKey(target)} has the ExternalAuth policy ${older} already, which is older; one is allowed`
+  const message = `${objectKey(target)} already has the older ExternalAuth policy ${older}; only one is allowed`
   return { reason: 'LimitPerTargetExceeded', message }
 }
 
-/** The oldest policy that asks a service for the target, if it is older than `self`. */
-function olderService(self: ObjectState, reference: TargetReference, read: Reader) {
+/** Returns the oldest ExternalAuth policy of the target, if it is older than `self`. */
+function olderPolicy(self: ObjectState, reference: TargetReference, read: Reader) {
   const own = { ...self.age, ...self.ref }
   const [oldest] = read
     .index(externalAuthTargets.name, targetName(self.ref.namespace, reference))
@@ -152,7 +152,7 @@ function resourceFor(
 interface Ancestor {
   readonly ref: object
   readonly failures: readonly Failure[]
-  /** Whether every target that the ancestor has fails. */
+  /** Whether all targets of the ancestor fail. */
   readonly failsEverywhere: boolean
 }
 

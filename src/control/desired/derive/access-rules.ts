@@ -1,4 +1,4 @@
-/** Compiles the rules of XAccessPolicies to expressions, which the same rules as those of policies evaluate. */
+/** Compiles the rules of XAccessPolicies to CEL expressions for authorization rules. */
 import {
   availabilityProblems,
   compileCel,
@@ -45,7 +45,7 @@ export function compileRules(rules: readonly AccessRule[], namespace: string): C
   return { expressions, failures }
 }
 
-/** A text as a literal of CEL, which reads the escapes of JSON. */
+/** Returns a text as a CEL string literal. CEL reads the escapes of JSON. */
 const quoted = (value: string): string => JSON.stringify(value)
 
 const among = (value: string, values: readonly string[]) =>
@@ -53,7 +53,7 @@ const among = (value: string, values: readonly string[]) =>
 
 const anyOf = (parts: readonly string[]): string => parts.join(' || ')
 
-/** A source without a type names nobody, so that every client matches it, unless a member is set. */
+/** Returns undefined if every client matches: for no source, and for one without a type and members. */
 function sourceOf(source: AccessRule['source'], namespace: string): string | undefined {
   const { type, spiffe, serviceAccount } = source ?? {}
   if (type === 'SPIFFE' || (type === undefined && spiffe !== undefined)) {
@@ -157,7 +157,7 @@ function celFailures(source: string, at: string): Failure[] {
   }))
 }
 
-/** Names of the project and of this gateway, which reads `request.path` without the query. */
+/** Variables of kube-agentic-networking, and those of this gateway, whose `request.path` has no query. */
 const names: Readonly<Record<string, string>> = {
   'request.mcp.tool_name': 'mcp.tool.name',
   'request.url_path': 'request.path',
@@ -165,7 +165,7 @@ const names: Readonly<Record<string, string>> = {
   'request.time': 'request.startTime',
 }
 
-/** String literals, which stay as they are, and names. */
+/** Matches string literals, which stay unchanged, and the names above. */
 const tokens =
   /[rR](?:"[^"]*"|'[^']*')|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\brequest\.(?:mcp\.tool_name|url_path|path|time)\b/gs
 

@@ -39,7 +39,7 @@ export function readDocument(
   return typeof read === 'string' ? `key ${key} of ConfigMap ${label}: ${read}` : read
 }
 
-/** Requests the document that a target of a backend serves, and returns the last one that was fetched. */
+/** Requests that the document of a target's server is fetched, and returns the last one that was. */
 export function fetchedDocument(
   { section, host, port, path, cacheMs }: ServedDocument,
   { namespace, name }: ObjectName,
@@ -59,7 +59,7 @@ export function fetchedDocument(
   }
 }
 
-/** Returns a text if the document cannot be read. */
+/** Returns the reason as a text if the document cannot be read. */
 export function parseDocument(text: string): Read {
   try {
     const isJson = text.trimStart().startsWith('{')

@@ -1,11 +1,11 @@
 /**
- * Judges an object that someone is about to apply: what is invalid in it, which of its references lead nowhere, and
- * whether `changeProtection` would hold it. One object is judged at a time, on a copy of the state.
+ * Judges an object before the API server stores it: whether it is valid, whether its references resolve, and whether
+ * `changeProtection` would hold the change. One object is judged at a time, on a copy of the state.
  */
 import type { ResourceEvent, ResourceName } from '../../../../events/index.ts'
 import { objectKey, objectText } from '../../../ground/model/names.ts'
 import { placedConditions } from '../../../ground/model/placed-conditions.ts'
-import type { Judge, JudgedNext } from '../../../past/what-if/judge.ts'
+import type { EventJudgement, Judge } from '../../../past/what-if/judge.ts'
 import type { Fold } from '../../actors/fold.ts'
 import { deletedEvent } from '../../watch/difference.ts'
 import { clusterDifferences } from '../../watch/kubernetes/differences.ts'
@@ -17,7 +17,7 @@ import type { AdmissionAnswer, AdmissionRequest } from './review.ts'
 interface AdmissionJudgeOptions {
   readonly plane: Pick<StartedPlane, 'fold' | 'index' | 'sourceOptions'>
   readonly judge: () => Promise<Judge>
-  /** If false, nothing is refused: what would be is a warning. */
+  /** If false, objects are admitted with a warning instead of refused. */
   readonly refuses: boolean
 }
 
@@ -32,7 +32,7 @@ export class AdmissionJudge {
     this.#options = options
   }
 
-  /** Waits for the requests before this one. @param signal aborted if nobody waits for the answer any more */
+  /** Waits for the requests before this one. @param signal aborted if the request has timed out */
   answer(request: AdmissionRequest, signal: AbortSignal): Promise<AdmissionAnswer> {
     const answered = this.#last.then(() =>
       signal.aborted ? { warnings: [] } : this.#judge(request),
@@ -51,14 +51,14 @@ export class AdmissionJudge {
     const problems = event.type === 'dev.sluice.resource.refused.v1' ? event.data.problems : []
     const invalid = problems.map(({ path, message }) => `${path}: ${message}`)
     const unmet = next.verdict.unmet.map(({ condition, message }) => `${condition}: ${message}`)
-    const isUnfit = invalid.length > 0 && next.hasHold
+    const refusesInvalid = invalid.length > 0 && next.hasHold
     const { annotations = {} } = request.object.metadata
     const isMarked = annotations[admitAnnotation] === 'true'
     const isAdmitted = isMarked || request.isCluster || !this.#options.refuses
-    if ((next.verdict.isHeld || isUnfit) && !isAdmitted) {
+    if ((next.verdict.isHeld || refusesInvalid) && !isAdmitted) {
       const reasons = [...invalid, ...unmet].join('; ')
-      const way = `to apply it all the same, set the annotation ${admitAnnotation}: "true"; it is then held until it is approved`
-      return { refusal: `${reasons}; ${way}`, warnings: [] }
+      const advice = `to apply it anyway, set the annotation ${admitAnnotation}: "true"; the change is then held until it is approved`
+      return { refusal: `${reasons}; ${advice}`, warnings: [] }
     }
     return { warnings: [...invalid, ...unmet, ...conditionProblems(plane.fold, next, ref)] }
   }
@@ -91,7 +91,7 @@ export class AdmissionJudge {
 }
 
 /** The conditions of the object that become false, or say that a part of it cannot be used. */
-function conditionProblems(fold: Fold, { after }: JudgedNext, ref: ResourceName): string[] {
+function conditionProblems(fold: Fold, { after }: EventJudgement, ref: ResourceName): string[] {
   const problemsIn = (state: Pick<Fold, 'statusOf'>) =>
     placedConditions(state.statusOf(ref)).flatMap(({ place, condition }) => {
       const { type, status, reason, message } = condition

@@ -154,11 +154,11 @@ it('admits every object with a warning while no configuration is known', async (
   expect((await post('/other', '')).status).toBe(404)
 })
 
-it('refuses what changeProtection would hold, unless the object is marked or the cluster itself asks', async () => {
+it('refuses what changeProtection would hold, unless it has the annotation or a controller changes it', async () => {
   server.judge = open(true)
   expect(await review(edge({}, 80))).toEqual({
     allowed: false,
-    message: `${lost}; to apply it all the same, set the annotation sluice.dev/admit: "true"; it is then held until it is approved`,
+    message: `${lost}; to apply it anyway, set the annotation sluice.dev/admit: "true"; the change is then held until it is approved`,
     warnings: undefined,
   })
   const deletion = await review(rules('request.path != "/"'), 'DELETE')
@@ -176,7 +176,7 @@ it('refuses what changeProtection would hold, unless the object is marked or the
   expect(await review(edge({}, 80, 81, 82))).toEqual(admitted)
 })
 
-it('refuses an invalid object, and warns of parts that cannot be used and references that lead nowhere', async () => {
+it('refuses an invalid object, and warns of parts that cannot be used and references that do not resolve', async () => {
   server.judge = open(true)
   const unknown = { ...rules('true'), spec: { targetRefs: [], nothing: true } }
   expect(await review(unknown)).toMatchObject({
@@ -193,7 +193,7 @@ it('refuses an invalid object, and warns of parts that cannot be used and refere
   expect(story.fold.graph.object('HTTPRoute/default/late')).toBeUndefined()
 })
 
-it('only warns if it is configured so', async () => {
+it('only warns in the mode warn', async () => {
   server.judge = open(false)
   expect(await review(edge({}, 80))).toEqual({ ...admitted, warnings: [lost] })
 })

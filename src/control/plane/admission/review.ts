@@ -8,7 +8,7 @@ export interface AdmissionRequest {
   readonly kind: { readonly group: string; readonly version: string; readonly kind: string }
   /** The new version; for a deletion, the one that is deleted. */
   readonly object: KubeObject
-  /** Whether the cluster itself asks, such as when a namespace is deleted. It would ask again without end. */
+  /** Whether a controller of the cluster makes the change, such as to delete a namespace. It would retry forever. */
   readonly isCluster: boolean
 }
 
@@ -22,7 +22,7 @@ export interface AdmissionAnswer {
 const maxWarningCharacters = 250
 const maxWarnings = 10
 
-/** Returns undefined if the text is no review with an object. */
+/** Returns undefined if the text is not a review with an object. */
 export function readReview(text: string): AdmissionRequest | undefined {
   const review = parsed(text)
   const request = isObject(review) && isObject(review.request) ? review.request : {}

@@ -1,6 +1,6 @@
 /**
  * Serves the webhook `/validate` over TLS. It fails open: an object that cannot be judged in time is admitted with a
- * warning, and is then judged as every other change.
+ * warning, and is then judged like every other change.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Server } from 'node:https'
@@ -12,7 +12,7 @@ import { type AdmissionAnswer, readReview, reviewOf } from './review.ts'
 
 /** The API server limits objects to 1.5 MiB, and an update has two. */
 const maxBodyBytes = 4 * 1024 * 1024
-/** Requests that are answered at the same time; further ones are admitted at once. */
+/** Maximum number of requests that wait; objects of further ones are admitted with a warning. */
 const maxWaiting = 32
 
 interface AdmissionServerOptions {
@@ -109,18 +109,19 @@ export class AdmissionServer {
     judge: AdmissionJudge,
     review: NonNullable<ReturnType<typeof readReview>>,
   ): Promise<AdmissionAnswer> {
-    if (this.#waiting >= maxWaiting) return notJudged('too many objects are applied at once')
+    if (this.#waiting >= maxWaiting) return notJudged('too many objects wait to be judged')
     this.#waiting++
     const late = new AbortController()
     const timeout = Promise.withResolvers<AdmissionAnswer>()
     const timer = setTimeout(() => {
       late.abort()
-      timeout.resolve(notJudged('this took too long'))
+      timeout.resolve(notJudged('it took too long'))
     }, this.#options.timeoutMs)
     try {
       return await Promise.race([judge.answer(review, late.signal), timeout.promise])
     } catch (error) {
-      this.#options.notify('warn', `an object that is applied cannot be judged: ${error}`)
+      const text = `the admission webhook cannot judge an object, and admits it with a warning: ${error}`
+      this.#options.notify('warn', text)
       return notJudged('an error occurred')
     } finally {
       clearTimeout(timer)
@@ -130,7 +131,7 @@ export class AdmissionServer {
 }
 
 const notJudged = (reason: string): AdmissionAnswer => ({
-  warnings: [`sluice has not judged this change (${reason}); it is judged once it is applied`],
+  warnings: [`sluice has not judged this change: ${reason}. It is judged after it is applied`],
 })
 
 function send(response: ServerResponse, status: number, body: string, type = 'text/plain'): void {

@@ -42,7 +42,7 @@ import { ControllerMetrics } from './metrics.ts'
 import { CollectedRecords } from './records.ts'
 import { ControllerSeries } from './series.ts'
 
-/** Less than the `timeoutSeconds` of the webhook, after which the API server gives up without a warning. */
+/** Shorter than the default `timeoutSeconds`, after which the API server admits objects without a warning. */
 const admissionTimeoutMs = 4_000
 
 interface ControllerOptions {

@@ -39,13 +39,13 @@ export class CollectedRecords {
     this.#publisher = new DecisionPublisher({ servers: nats, onProblem })
   }
 
-  /** `gateway` is the one of the proxy, `namespace/name`. Blocks with records of others are ignored. */
+  /** `gateway` is the Gateway of the proxy, as `namespace/name`. Blocks with records of other Gateways are ignored. */
   readonly take = (proxy: string, gateway: string, { block, isRepeated }: RecordReport): void => {
     if (block.length === 0 || block.length > maxBlockBytes) return
     if (!isOf(gateway, block)) {
       if (this.#refused.has(proxy)) return
       this.#refused.add(proxy)
-      const text = `proxy ${proxy} of Gateway ${gateway} has sent decision records of another Gateway, which are ignored`
+      const text = `proxy ${proxy} of Gateway ${gateway} sent decision records of another Gateway; they are ignored`
       this.#notify('warn', text)
       return
     }
@@ -84,7 +84,7 @@ export class CollectedRecords {
   }
 }
 
-/** Whether all readable records of a block are of a Gateway, or of none. */
+/** Whether all readable records of a block belong to a Gateway, or to none. */
 function isOf(gateway: string, block: Uint8Array): boolean {
   for (const result of readBlocks(Buffer.from(block), 'a report')) {
     if ('decision' in result && (result.decision.route.gateway ?? gateway) !== gateway) return false

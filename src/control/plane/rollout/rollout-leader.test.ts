@@ -15,7 +15,7 @@ const route = (hostname: string): StoryObject => ({
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-it('pauses a rollout whose chosen proxies are gone again and again, and replaces none while it is paused', async () => {
+it('pauses a rollout after two replacements of chosen proxies, and replaces none while it is paused', async () => {
   const story = new FoldStory()
   story.apply(
     {

@@ -42,7 +42,7 @@ const tickMs = 1_000
 /** How long figures may be missing at the end of a hold before the rollout is paused. */
 const figuresLimitMs = 60_000
 
-/** How often chosen proxies are replaced before the rollout is paused. */
+/** Maximum number of replacements of chosen proxies. Then the rollout is paused. */
 const maxReplacements = 2
 
 /** What to do about a rollout; undefined if there is nothing to do now. */
@@ -131,12 +131,12 @@ export class RolloutLeader {
     return last === undefined ? this.#first(rollout, epoch) : this.#afterHold(rollout, epoch)
   }
 
-  /** Replaces chosen proxies that are gone, but not without limit: the change may be what ends them. */
+  /** Replaces chosen proxies that are gone, but only a few times: the change may be the reason why they end. */
   #replace(rollout: RolloutSnapshot, number: number, epoch: number): Decision {
     const { steps, position } = rollout.context
     const count = replacementsIn(steps)
     if (count < maxReplacements) return this.#step(rollout, number, epoch)
-    const reason = `chosen proxies were replaced ${count} times, and another one is gone: the change may end them`
+    const reason = `chosen proxies were replaced ${count} times, and another one is gone; the change may be the reason`
     this.#options.notify('warn', `rollout ${position} is paused: ${reason}`)
     return this.#loop.event(rolloutPaused, epoch, { rollout: position, reason })
   }

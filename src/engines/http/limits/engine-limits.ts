@@ -13,7 +13,7 @@ export interface EngineLimits {
   headTimeoutMs: number
   /** Closes a connection whose request makes no progress, and an HTTP/2 connection without a request. */
   stallTimeoutMs: number
-  /** Milliseconds after which a client connection ends with the requests under way; 0 is no limit. */
+  /** Milliseconds after which a client connection closes once its requests are done; 0 means no limit. */
   connectionDurationMs: number
   /** Milliseconds from the accepted connection to the end of the TLS handshake. */
   handshakeTimeoutMs: number

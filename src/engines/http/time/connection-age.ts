@@ -1,21 +1,21 @@
 import type { EngineLimits } from '../limits/engine-limits.ts'
 import { Timer, type TimerOwner, type TimerWheel } from './timer-wheel.ts'
 
-/** A connection that can end with the requests under way. */
-interface Ending {
+/** A connection that can close after the requests under way. */
+interface ClosableConnection {
   closeSoon(): void
 }
 
-/** The part of the duration by which a connection may end earlier, so that clients do not come back all at once. */
+/** Connections end earlier by up to this share of the duration, so that clients do not all reconnect at once. */
 const spread = 0.1
 
-/** Ends a client connection that has been open for a maximum time. */
+/** Closes a client connection that reaches its maximum duration. */
 export class ConnectionAge implements TimerOwner {
   readonly #timers: TimerWheel
   readonly #timer = new Timer(this)
-  readonly #connection: Ending
+  readonly #connection: ClosableConnection
 
-  private constructor(connection: Ending, durationMs: number, timers: TimerWheel) {
+  private constructor(connection: ClosableConnection, durationMs: number, timers: TimerWheel) {
     this.#timers = timers
     this.#connection = connection
     timers.arm(this.#timer, durationMs * (1 - spread * Math.random()))
@@ -23,7 +23,7 @@ export class ConnectionAge implements TimerOwner {
 
   /** Begins to watch a new connection. Returns undefined if its duration is not limited. */
   static of(
-    connection: Ending,
+    connection: ClosableConnection,
     { connectionDurationMs }: EngineLimits,
     timers: TimerWheel,
   ): ConnectionAge | undefined {

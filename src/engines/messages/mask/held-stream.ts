@@ -47,18 +47,18 @@ export interface PartText {
 }
 
 /** What earlier windows of the stream have released. */
-interface Released {
+interface ReleasedTexts {
   /** Texts by the names of their parts; later events may repeat them. */
   readonly parts: ReadonlyMap<string, PartText>
   /** Whether guards have changed a text. */
   readonly isChanged: boolean
 }
 
-const nothingReleased: Released = { parts: new Map(), isChanged: false }
+const nothingReleased: ReleasedTexts = { parts: new Map(), isChanged: false }
 
 export class HeldStream {
   readonly #format: ChatFormat
-  readonly #released: Released
+  readonly #released: ReleasedTexts
   #events: readonly ParsedEvent[] = []
   /** Current streamed texts, by key. */
   #texts = new Map<string, string>()
@@ -260,7 +260,7 @@ export class HeldStream {
     return (this.#released.parts.get(key)?.current ?? '') + (this.#texts.get(key) ?? '')
   }
 
-  /** Empties citations, because guards that change texts have not seen them. */
+  /** Empties citations, because guards have not checked them. */
   #emptyCitations(): void {
     this.#events = this.#events.map((event) => mapHeld(event, emptyTexts))
   }

@@ -13,26 +13,26 @@ interface Searched {
   readonly builtins: readonly Builtin[]
 }
 
-/** Finds what looks like a placeholder of a reversible mask. The bound of its length lets streams hold back little. */
+/** Matches texts with the form of a placeholder. Its bounded length limits what streams must hold back. */
 export const placeholderPattern = '\\[[A-Z][A-Z_]{1,23}:[A-Za-z0-9_-]{38,380}\\]'
-/** Keeps a guard from masking a part of a placeholder. */
+/** Prevents a guard from masking a part of a placeholder. */
 const placeholderRule: MaskRule = { pattern: placeholderPattern, replacement: '' }
 
 interface RegexConfig extends Searched {
   readonly action: 'Mask' | 'Reject' | 'Reversible'
-  /** Rules after those of the configuration, which findings do not name. */
-  readonly more?: readonly MaskRule[]
+  /** Further rules, which follow those of the configuration and are not named in findings. */
+  readonly extraRules?: readonly MaskRule[]
 }
 
-const rulesOf = ({ matches, builtins }: Searched, more: readonly MaskRule[]): MaskRule[] => [
+const rulesOf = ({ matches, builtins }: Searched, extraRules: readonly MaskRule[]): MaskRule[] => [
   ...matches.map((pattern) => ({ pattern, replacement: patternReplacement })),
   ...builtins.map((builtin) => ({ builtin, replacement: builtinReplacements[builtin] })),
-  ...more,
+  ...extraRules,
 ]
 
 /** @throws Error if a pattern cannot be compiled; the control plane rejects such patterns. */
-export function compileGuardMask(searched: Searched, more: readonly MaskRule[] = []): Mask {
-  const outcome = compileMask(rulesOf(searched, more))
+export function compileGuardMask(searched: Searched, extraRules: readonly MaskRule[] = []): Mask {
+  const outcome = compileMask(rulesOf(searched, extraRules))
   if (!outcome.ok) throw new Error(`matches[${outcome.rule}]: ${outcome.message}`)
   return outcome.mask
 }
@@ -45,13 +45,15 @@ export class RegexGuard {
 
   constructor(config: RegexConfig) {
     this.action = config.action
-    const { more = [] } = config
+    const { extraRules = [] } = config
     this.#config =
-      config.action === 'Reversible' ? { ...config, more: [placeholderRule, ...more] } : config
+      config.action === 'Reversible'
+        ? { ...config, extraRules: [placeholderRule, ...extraRules] }
+        : config
   }
 
   get rules(): readonly MaskRule[] {
-    return rulesOf(this.#config, this.#config.more ?? [])
+    return rulesOf(this.#config, this.#config.extraRules ?? [])
   }
 
   /** Names a rule: its builtin, or its position among the patterns. */
@@ -61,14 +63,14 @@ export class RegexGuard {
     return builtin === undefined ? `pattern ${rule}` : `builtin ${builtin}`
   }
 
-  /** Whether a rule is one after those of the configuration. */
-  isMore(rule: number): boolean {
+  /** Whether a rule is one of `extraRules`, or the rule for placeholders. */
+  isExtraRule(rule: number): boolean {
     return rule >= this.#config.matches.length + this.#config.builtins.length
   }
 
   /** The mask, for texts of parsed messages. It is compiled at the first use, also after `dispose`. */
   get mask(): Mask {
-    this.#mask ??= compileGuardMask(this.#config, this.#config.more)
+    this.#mask ??= compileGuardMask(this.#config, this.#config.extraRules)
     return this.#mask
   }
 

@@ -33,7 +33,7 @@ function textOf({ data }: StreamEvent): string {
   return found ?? parts.map(({ text = '' }) => text).join('')
 }
 
-interface Windowed {
+interface WindowResult {
   readonly text: string
   readonly events: readonly StreamEvent[]
   /** Lengths of the texts that the guard was asked about. */
@@ -47,7 +47,7 @@ function pass(
   format: ChatFormatName,
   events: readonly StreamEvent[],
   mask: (text: string) => string,
-): Windowed {
+): WindowResult {
   const windows = new StreamWindows(clientFormats[format], 1 << 20)
   const released: StreamEvent[] = []
   const asked: number[] = []
@@ -109,7 +109,7 @@ it.each(formats)(
   },
 )
 
-it('releases a stream without matches as it comes, and asks about each character twice at most', () => {
+it('releases a stream without matches as it arrives, and has each character checked at most twice', () => {
   const random = new Random(7)
   const text = randomText(random, 20_000, 0)
   for (const format of formats) {
@@ -123,7 +123,7 @@ it('releases a stream without matches as it comes, and asks about each character
   }
 })
 
-it('holds a text that cannot be cut, and asks only a few times about it', () => {
+it('holds a text that cannot be cut, and has it checked only a few times', () => {
   const text = `${secret} `.repeat(500)
   const mask = (one: string) => one.replaceAll(secret, '<EMAIL>')
   const { text: got, asked } = pass(

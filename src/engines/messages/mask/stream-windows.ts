@@ -1,6 +1,6 @@
 /**
- * A streamed response in windows. Guards check a window while the model goes on; what they have settled is released,
- * and the end of each text waits for the next window, so that a match across the border is whole in one of them.
+ * Divides a streamed response into windows. Guards check a window while the model continues. Then the window is released,
+ * except for the end of each text, which is checked again with the next window: so one of them has each match whole.
  */
 import type { StreamEvent } from '../chat.ts'
 import type { ChatFormat } from '../format.ts'
@@ -13,9 +13,9 @@ import { type ParsedEvent, readGuardedEvent } from './masked-events.ts'
 export const windowLength = 1_000
 /** Number of characters at the end of a text that are checked again with the next window. */
 export const windowOverlap = 500
-/** Number of events without a text, before the first check, after which they are released unchecked. */
-const maxSilence = 1_000
-/** Maximum number of places where a window is tried to be cut. */
+/** Before the first check, events without a text are released unchecked after this number of them. */
+const maxTextlessEvents = 1_000
+/** Maximum number of places at which cutting a window is tried. */
 const maxCuts = 16
 /** A masked text is cut where this number of characters is unchanged on both sides of the cut. */
 const anchorLength = 12
@@ -24,7 +24,7 @@ interface WindowEvent {
   readonly held: ParsedEvent
   /** Number of characters that the event adds to each group of texts. */
   readonly lengths: readonly (readonly [group: string, length: number])[]
-  /** Names of groups that end with this event. */
+  /** Prefix of the names of the parts that end with this event. */
   readonly ended: string | undefined
 }
 
@@ -73,13 +73,13 @@ export class StreamWindows {
     return this.#length >= this.#due
   }
 
-  /** Whether the events stream no text, and need not wait for one. */
-  get isSilent(): boolean {
+  /** Whether the events contain no text, and need not wait for one. */
+  get isTextless(): boolean {
     const { length } = this.#events
-    return this.#length === 0 && length > 0 && (this.#hasClosed || length >= maxSilence)
+    return this.#length === 0 && length > 0 && (this.#hasClosed || length >= maxTextlessEvents)
   }
 
-  /** Returns the window that has arrived, for guards. */
+  /** Opens a window with all events that have arrived. */
   open(): HeldStream {
     const held = this.#held(this.#events.length)
     this.#opened = this.#events.length
@@ -87,7 +87,7 @@ export class StreamWindows {
     return held
   }
 
-  /** Releases what guards have settled of the open window, or all of it. */
+  /** Releases the settled events of the open window, or all of them. */
   close(held: HeldStream, isAll: boolean): StreamEvent[] {
     this.#hasClosed = true
     if (isAll) return this.#release(held, this.#opened)
@@ -98,12 +98,12 @@ export class StreamWindows {
       const settled = this.#mayCut(at, current) ? this.#cut(at, current) : undefined
       if (settled !== undefined) return this.#release(settled, at)
     }
-    this.#wait()
+    this.#setDue()
     return []
   }
 
-  /** Waits for more text; for more of it the more has not been settled, so that the number of checks stays small. */
-  #wait(): void {
+  /** Sets when the next window is due: later if much text is not settled, so that checks stay few. */
+  #setDue(): void {
     this.#due = this.#length + Math.max(windowLength, this.#length / 2)
   }
 
@@ -115,7 +115,7 @@ export class StreamWindows {
     })
   }
 
-  /** Returns how many events have only texts whose end has been checked with all that follows near them. */
+  /** Returns the number of events whose texts were checked together with the `windowOverlap` characters after them. */
   #settled(): number {
     const missing = this.#missing()
     let at = this.#opened
@@ -129,7 +129,7 @@ export class StreamWindows {
     return at
   }
 
-  /** Returns how many characters of each text must wait: none of a text that has ended. */
+  /** Returns how many characters at the end of each text must wait for the next window; none if the text has ended. */
   #missing(): Map<string, number> {
     const missing = new Map<string, number>()
     for (const { lengths, ended } of this.#events.slice(0, this.#opened)) {
@@ -146,7 +146,7 @@ export class StreamWindows {
     return missing
   }
 
-  /** Whether changed texts can be cut after the first events, as far as their lengths show; `#cut` costs more. */
+  /** Estimates from lengths whether changed texts can be cut after the first `end` events. `#cut` costs more. */
   #mayCut(end: number, current: ReadonlyMap<string, string>): boolean {
     const lengths = new Map<string, number>()
     for (const event of this.#events.slice(0, end)) {
@@ -160,7 +160,7 @@ export class StreamWindows {
     })
   }
 
-  /** Returns the first events with what guards have made of their texts; undefined if these cannot be cut there. */
+  /** Returns the first `end` events with their changed texts; undefined if these cannot be cut there. */
   #cut(end: number, current: ReadonlyMap<string, string>): HeldStream | undefined {
     const settled = this.#held(end)
     const texts: string[] = []
@@ -191,14 +191,14 @@ export class StreamWindows {
     for (const { lengths } of this.#events) {
       for (const [, length] of lengths) this.#length += length
     }
-    this.#wait()
+    this.#setDue()
     return settled.release()
   }
 }
 
 /**
- * Returns where a masked text is cut so that its first part is that of `original` up to `at`; undefined if this is not
- * certain, because the text around the cut has changed or occurs twice.
+ * Returns the offset in the masked text that corresponds to the offset `at` in `original`; undefined if this is not
+ * certain, because the text around it has changed or occurs twice.
  */
 function cutOf(original: string, masked: string, at: number): number | undefined {
   if (at === 0 || at === original.length) return at === 0 ? 0 : masked.length

@@ -26,7 +26,7 @@ const apply: PolicyApply<readonly AccessConfig[]> = {
   bind(configs, callouts, secrets, host) {
     const services = configs.flatMap(({ rules, extAuth: config }): Service[] => {
       if (config === undefined) return []
-      // A Deny rule also matches if it fails, so that such requests do not pass the service by.
+      // A Deny rule also matches if it cannot be evaluated, so that such requests do not bypass the service.
       const matching = rules && new AuthorizationRules([{ action: 'Deny', expressions: rules }])
       return [{ rules: matching, step: extAuth.bind(config, callouts, secrets, host) }]
     })
@@ -47,7 +47,7 @@ const apply: PolicyApply<readonly AccessConfig[]> = {
 
 export default apply
 
-/** Methods of MCP, whose refusals are JSON-RPC errors. */
+/** Methods of MCP. Refusals of their requests are JSON-RPC errors. */
 const mcpMethod =
   /^(?:initialize|ping|server\/discover|subscriptions\/listen|(?:tools|prompts|resources|completion|logging)\/)/
 
@@ -71,19 +71,23 @@ class Access {
 
   decide(exchange: Exchange): Verdict | Promise<Verdict> {
     const isImmediate = !this.#readsMessages && !this.#needs.request && this.#services.length === 0
-    return isImmediate ? this.#judge(exchange, noMessages.each) : this.#askAndJudge(exchange)
+    return isImmediate ? this.#judge(exchange, noMessages.perMessage) : this.#askAndJudge(exchange)
   }
 
   async #askAndJudge(exchange: Exchange): Promise<Verdict> {
     await bufferBodies(exchange, this.#needs)
-    const { areWhole, each } = this.#readsMessages ? await variablesOf(exchange) : noMessages
+    const { isComplete, perMessage } = this.#readsMessages
+      ? await variablesOf(exchange)
+      : noMessages
     for (const { rules, step } of this.#services) {
       const isMatch =
-        rules === undefined || !areWhole || firstRefusal(rules, exchange, each) !== undefined
+        rules === undefined ||
+        !isComplete ||
+        firstRefusal(rules, exchange, perMessage) !== undefined
       const verdict = isMatch ? await step.onRequest?.(exchange) : next
       if (verdict?.kind === 'respond') return asMcp(exchange, verdict)
     }
-    return this.#judge(exchange, each)
+    return this.#judge(exchange, perMessage)
   }
 
   #judge(exchange: Exchange, messages: readonly LearnedRecord[]): Verdict | Promise<Verdict> {
@@ -121,8 +125,8 @@ function firstRefusal(
 }
 
 /**
- * Answers a refused request of an MCP client with a JSON-RPC error, as the project's conformance tests expect. Other
- * requests, and refusals that ask for credentials, keep their response.
+ * Answers a refused request of an MCP client with a JSON-RPC error, as the conformance tests of kube-agentic-networking
+ * expect. Other requests, and refusals that ask for credentials, keep their response.
  */
 async function asMcp(exchange: Exchange, verdict: RespondVerdict): Promise<RespondVerdict> {
   const asksForCredentials = verdict.headers?.some(

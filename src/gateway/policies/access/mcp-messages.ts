@@ -1,4 +1,4 @@
-/** Reads the MCP messages of a request, and what rules see of them in the variable `mcp`. */
+/** Reads the MCP messages of a request, and makes the variable `mcp` of rules from them. */
 import type { Exchange } from '../../../ground/exchange/exchange.ts'
 import type { LearnedRecord, LearnedValue } from '../../../ground/exchange/learned.ts'
 import { jsonValue, member, textOf } from '../../backends/mcp/json/node.ts'
@@ -7,8 +7,8 @@ import { type McpMessage, MessageRefusal, readClientMessages } from '../../backe
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
 /**
- * Messages in the body of a request; none if there is no body. Undefined if the body is too large, compressed, or no
- * message of MCP.
+ * Returns the messages in the body of a request; none if there is no body. Returns undefined if the body is too large,
+ * compressed, or not MCP.
  */
 export async function messagesOf(exchange: Exchange): Promise<readonly McpMessage[] | undefined> {
   const { request, requestBody, bufferLimit } = exchange
@@ -30,23 +30,23 @@ export async function messagesOf(exchange: Exchange): Promise<readonly McpMessag
 
 /** The variable `mcp` for each message of a request. */
 interface McpVariables {
-  /** Whether all messages were read. If not, rules cannot exclude that a server finds others in the request. */
-  readonly areWhole: boolean
-  readonly each: readonly LearnedRecord[]
+  /** Whether all messages were read. If not, the server may find messages that the rules have not checked. */
+  readonly isComplete: boolean
+  readonly perMessage: readonly LearnedRecord[]
 }
 
-export const noMessages: McpVariables = { areWhole: true, each: [] }
-const unread: McpVariables = { areWhole: false, each: [] }
-/** Messages of an upgraded connection are not read. The method is none that a rule can name. */
-const upgraded: McpVariables = { areWhole: false, each: [{ method: 'upgrade' }] }
+export const noMessages: McpVariables = { isComplete: true, perMessage: [] }
+const unreadable: McpVariables = { isComplete: false, perMessage: [] }
+/** Messages of an upgraded connection are not read. No rule can name this method. */
+const upgraded: McpVariables = { isComplete: false, perMessage: [{ method: 'upgrade' }] }
 
 export async function variablesOf(exchange: Exchange): Promise<McpVariables> {
   if (exchange.request.upgrade !== undefined) return upgraded
   const messages = await messagesOf(exchange)
-  if (messages === undefined) return unread
+  if (messages === undefined) return unreadable
   if (messages.length === 0) return noMessages
   const sessionId = exchange.request.headers.get('mcp-session-id')
-  return { areWhole: true, each: messages.map((message) => variableOf(message, sessionId)) }
+  return { isComplete: true, perMessage: messages.map((message) => variableOf(message, sessionId)) }
 }
 
 /** A response of the client has no method. */

@@ -72,7 +72,7 @@ export function refusalText({ body }: RespondVerdict): string {
   return typeof body === 'string' ? body : ''
 }
 
-/** Says that this gateway has made the response, and why (RFC 9209). */
+/** A field that marks the response as made by this gateway, with the reason (RFC 9209). */
 const proxyStatus = (error: ProxyError) => ['proxy-status', `sluice; error=${error}`] as const
 
 const denied = proxyStatus('http_request_denied')

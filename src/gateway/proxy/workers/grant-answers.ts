@@ -12,9 +12,9 @@ const none = 'this proxy has none; set --grant-store'
 
 /** Maximum number of revocations that a worker gets at once. */
 const maxRevoking = 64
-/** How long a list of revocations is used for the other workers. */
+/** Milliseconds for which a list of revocations is reused for other workers. */
 const listedMs = 1_000
-/** How often the outcomes of revocations are checked for old ones, which are removed. */
+/** Interval at which old outcomes of revocations are removed. */
 const cleaningMs = 3_600_000
 /** How long the outcome of a revocation is kept. */
 const outcomeMs = 30 * 24 * 3_600_000

@@ -68,7 +68,7 @@ export async function approve(options: ApproveOptions, report: Report): Promise<
   }
 }
 
-/** The objects that wait for steps; what was rolled back stays out of force. */
+/** Returns the objects that wait in rollouts, without those that were rolled back. */
 const deliveredIn = ({ rollouts }: Fold): ObjectKey[] =>
   [...rollouts.waiting].flatMap(([key, { rollout = 0 }]) =>
     rollouts.rollouts.get(rollout)?.value === 'rolledBack' ? [] : [key],

@@ -1,4 +1,4 @@
-/** `sluice budgets erase` erases a value of `each` from the ledger, and ends what the user of the value has. */
+/** `sluice budgets erase` erases a value of `each` from the ledger. With an issuer, it also ends the user's access. */
 import { ErasureError, eraseValue } from '../../../control/ledger/shorten-ledger.ts'
 import { isLocked } from '../../../control/plane/file-lock.ts'
 import { defaultAuthor } from '../recording/operator-change.ts'

@@ -1,4 +1,4 @@
-/** `sluice explain agent` says which methods of an A2A agent its rules allow, for each route that leads to it. */
+/** `sluice explain agent` shows which methods of an A2A agent the rules allow, for each route to the agent. */
 import { a2aMethods, methodNamed } from '../../../gateway/backends/a2a/protocol/methods.ts'
 import { foldEvents } from '../../../past/replay/index.ts'
 import {

@@ -71,7 +71,7 @@ async function explainNamedAgent(
   report: Output['report'],
 ): Promise<CommandResult> {
   if (name?.split('/').length !== 2 || more.length > 0) {
-    throw new UsageError('explain agent takes NAMESPACE/NAME and, if wanted, one METHOD')
+    throw new UsageError('explain agent needs NAMESPACE/NAME and takes at most one METHOD')
   }
   const { explainAgent } = await import('./agent.ts')
   return explainAgent(name, method, options, report)

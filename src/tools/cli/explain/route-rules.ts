@@ -1,4 +1,4 @@
-/** The routes that lead to a backend, and what their authorization rules say about an item or a method of it. */
+/** Evaluates the authorization rules of each route to a backend for one of its items or methods. */
 import { activationOf, type CelResult, compileCel } from '../../../engines/cel/index.ts'
 import { backendLevels, type ListenerPlace, ruleLevels } from '../../../gateway/policies/merge.ts'
 import { objectText } from '../../../ground/model/names.ts'
@@ -7,7 +7,7 @@ import { fieldsAt, policiesByTarget } from '../../../past/explain/effective-poli
 
 export type Verdict = 'allowed' | 'refused' | 'depends on the client'
 
-/** What is asked about a backend. */
+/** An item or method of a backend. */
 interface RuleQuestion {
   /** The GatewayBackend, as `namespace/name`. */
   readonly backend: string
@@ -15,11 +15,11 @@ interface RuleQuestion {
   readonly sections: readonly string[]
   /** The field of `backend` in policies that has the rules. */
   readonly field: 'mcp' | 'a2a'
-  /** Variables of expressions that are known without a client. */
+  /** The variables of expressions that do not depend on a client. */
   readonly known: Readonly<Record<string, CelResult>>
 }
 
-/** A rule of a route that leads to the backend. */
+/** The verdict for clients of one rule of a route. */
 export interface RouteVerdict {
   /** `Kind namespace/name` and the position of the rule. */
   readonly route: string
@@ -95,7 +95,7 @@ function placeOf(resources: readonly VersionedResource[], key: string): Listener
   return { ...found, gateway: { kind: 'Gateway', ...found.gateway } }
 }
 
-/** Evaluates the expressions with what is known without a client. */
+/** Evaluates the expressions with the variables that do not depend on a client. */
 function resultOf(
   expressions: readonly string[],
   known: RuleQuestion['known'],

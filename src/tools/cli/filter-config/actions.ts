@@ -160,7 +160,10 @@ export class ActionCompiler {
         return []
       }
       if (guard.action === 'Reversible') {
-        this.#note(policy, `${path}[${at}].regex.action: the filter masks, and restores nothing`)
+        this.#note(
+          policy,
+          `${path}[${at}].regex.action: the filter masks matches and does not restore them`,
+        )
       }
       const { matches, builtins, refusal } = guard
       const action: 'Mask' | 'Reject' = guard.action === 'Reject' ? 'Reject' : 'Mask'

@@ -16,7 +16,7 @@ export interface GrantsOptions {
   readonly grantStore?: string
   readonly service?: string
   readonly principal?: string
-  /** Lists removed grants, and whether their tokens were revoked at the service. */
+  /** Whether to list removed grants, and the outcome of revoking their tokens. */
   readonly revoked?: boolean
 }
 
@@ -143,7 +143,7 @@ export async function revokeGrants(
     text: () =>
       revoked.map(
         ({ principal, service }) =>
-          `${principal} at ${service}: revoked; a gateway revokes the tokens at the service (sluice grants list --revoked)`,
+          `${principal} at ${service}: removed; a gateway revokes the tokens at the service (see sluice grants list --revoked)`,
       ),
     json: revoked,
   }
@@ -177,7 +177,7 @@ export async function removeGrantsOf(
   })
 }
 
-/** A gateway may be working at the revocation. */
+/** Removes the name of the user from a revocation. Retries, because a gateway may be changing the entry. */
 async function eraseName(store: GrantStore, key: string): Promise<void> {
   for (;;) {
     const { record, version } = await store.get(key)

@@ -1,4 +1,4 @@
-/** `sluice decisions export` writes recorded requests to a signed file. */
+/** `sluice records export` writes recorded requests to a signed file. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { framesOf } from '../../../past/decisions/frame.ts'
@@ -44,14 +44,16 @@ export async function exportRecords(
   return {
     text: () => [
       `${file}: ${records} requests from ${from} to ${to}, ${bytes.length} bytes`,
-      ...(left > 0 ? [`${left} older blocks do not fit into ${maxMegabytes} MB`] : []),
+      ...(left > 0
+        ? [`${left} older blocks of records were left out: the file may have ${maxMegabytes} MB`]
+        : []),
     ],
     json: { file, bytes: bytes.length, ...about },
     exitCode: exitCode.success,
   }
 }
 
-/** The newest blocks that fit, oldest first. */
+/** Returns the newest blocks that fit, oldest first. */
 function newest(blocks: readonly ExportedBlock[], maxBytes: number): ExportedBlock[] {
   const sorted = blocks.toSorted((a, b) => (a.to < b.to ? -1 : 1))
   let size = 0

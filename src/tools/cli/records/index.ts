@@ -19,10 +19,13 @@ export function addRecords(program: Command): void {
     )
     .option(
       '--since <time>',
-      'only blocks with requests that started since this time, such as 30d or 2026-01-31',
+      'leave out requests before this time, such as 30d or 2026-01-31; a block with a later request is exported whole',
     )
     .addOption(
-      new Option('--max-megabytes <count>', 'maximum size; older requests are left out')
+      new Option(
+        '--max-megabytes <count>',
+        'maximum size of the file; the oldest requests are left out',
+      )
         .argParser(readMegabytes)
         .default(32),
     )

@@ -3,7 +3,7 @@
  *
  *   a compact JWS (RFC 7515) of the header, in one line ── newline ── the blocks, as in a folder of records
  *
- * The header has the SHA-256 of the blocks. The algorithm follows from the key, never from the file.
+ * The header has the SHA-256 of the blocks. The key decides the algorithm, never the file.
  */
 import { createPrivateKey, createPublicKey, hash, type KeyObject } from 'node:crypto'
 import type * as Jose from 'jose'

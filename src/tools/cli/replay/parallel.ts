@@ -28,8 +28,8 @@ const leastEvents = 20_000
 const threadLimits = { maxYoungGenerationSizeMb: 16 }
 
 /**
- * Lets heaps grow by half until the next full collection, instead of to four times what survived. Each thread has
- * the whole state, so that a long log would take twice the memory (docs/adr/0021-flags-of-v8.md).
+ * A V8 flag. Heaps grow by half between full collections, instead of to four times the live bytes. Each thread has the
+ * whole state, so a long log would otherwise take twice the memory (docs/adr/0021-flags-of-v8.md).
  */
 const heapGrowth = '--heap-growing-percent=50'
 

@@ -1,4 +1,4 @@
-/** Ends what a user has at the gateways of an event log, when the user is erased. */
+/** Ends the sessions, tokens and grants of an erased user at all gateways of an event log. */
 import { nameOfUser } from '../../../gateway/principal/principal.ts'
 import { removeGrantsOf } from '../grants/grants.ts'
 import type { LogPlace } from '../recording/change-log.ts'
@@ -15,14 +15,14 @@ interface UserToEnd extends LogPlace {
 }
 
 export interface EndedUser {
-  /** Until when sessions and tokens are refused that the user has now. */
+  /** RFC 3339 time until which the present sessions and tokens of the user are refused. */
   readonly until: string
   /** Number of grants that were removed. */
   readonly grants: number
 }
 
 /**
- * Refuses the sessions and tokens that a user has now, and removes the grants of the user without keeping the name.
+ * Refuses the present sessions and tokens of a user, and removes the grants and the name of the user.
  * @throws UsageError
  */
 export async function endUser(user: UserToEnd, report: Output['report']): Promise<EndedUser> {

@@ -61,13 +61,13 @@ export const ambiguousPaths = () =>
     `how the proxy treats ambiguous paths: ${pathRules} (default: ${defaultPathRule})`,
   )
 
-/** Adds the flags that describe one request. */
 export const modelCatalogs = () =>
   new Option(
     '--model-catalog <path>',
     'catalog of models in JSON, in addition to the shipped one; may be repeated',
   ).argParser(collect)
 
+/** Adds the flags that describe one request. */
 export function addRequestOptions(command: Command): Command {
   return command
     .option('--host <host>', 'host of the request')
@@ -141,13 +141,13 @@ export function hintAtHelp(command: Command, parents = ''): void {
   for (const part of command.commands) hintAtHelp(part, `${name} `)
 }
 
-/** Why a command changes something, for those who read the event log or the ledger. */
+/** The option for the reason of a change, which the event log or the ledger records. */
 export const reason = (isRequired = false): Option =>
   new Option('--reason <text>', 'reason, recorded in the log')
     .argParser(nonEmpty)
     .makeOptionMandatory(isRequired)
 
-/** Who changes it; `defaultAuthor` if omitted. */
+/** The option for the author of a change; `defaultAuthor` if omitted. */
 export const author = (): Option =>
   new Option(
     '--author <name>',

@@ -62,7 +62,7 @@ export function foldCandidate(
   }
   const removed = options.isOverlay ? [] : missingFrom(given, present, isCluster)
   for (const state of removed) apply(objectKey(state.ref), 'removed', removalOf(state))
-  // A candidate is compared as it will be in force, whether or not changes are judged or delivered in steps before.
+  // A candidate is compared as it will be in force, even if changes are first judged or delivered in steps.
   fold.putInForce(changes.keys())
   return { fold, changes, assumed }
 }

@@ -1,4 +1,4 @@
-/** Tells what changed guards would do, by the verdicts that records have of the present ones. */
+/** Reports what changed guards would do, from the verdicts of the present guards in decision records. */
 
 import { isObject } from '../../../engines/messages/json/json.ts'
 import type { BackendAiConfig, GuardConfig } from '../../../gateway/backends/ai/policy/config.ts'
@@ -13,7 +13,7 @@ import type { States } from './state.ts'
 /** Numbers of records, and of the requests that they stand for. */
 interface Count {
   records: number
-  /** Records count by their weight, and audits of a share of the messages by that share. */
+  /** Sum of the weights of the records. For an audit of N percent of the messages, each weight counts 100/N times. */
   represented: number
 }
 
@@ -21,11 +21,11 @@ interface Count {
 export interface GuardDifference {
   /** The object with the guard, such as `GatewayBackend default/chat`. */
   readonly policy: string
-  /** Such as `request guard 0 (pii, regex)`. */
+  /** Position, name and type, such as `request guard 0 (pii, regex)`. */
   readonly guard: string
-  /** Messages that it would refuse, and did not. */
+  /** Messages that passed or were masked, and that it would refuse. */
   readonly refused: Readonly<Count>
-  /** Messages that it would mask, and did not. */
+  /** Messages that passed or were refused, and that it would mask. */
   readonly masked: Readonly<Count>
   /** Messages that it refused or masked, and would let pass. */
   readonly passed: Readonly<Count>
@@ -35,8 +35,8 @@ export interface GuardDifference {
 
 type Effect = 'pass' | 'mask' | 'refuse'
 
-/** A guard of the candidate, and the present guard with the same rules. */
-interface Changed {
+/** A present guard, and the guard of the candidate with the same rules. */
+interface GuardChange {
   readonly before: PolicyResource
   readonly phase: 'request' | 'response'
   readonly at: number
@@ -62,7 +62,11 @@ export function guardDifferences(
 }
 
 /** Counts the verdicts of the records. Returns what the records cannot show. */
-function countRecords(changed: readonly Changed[], source: RecordSource, isIn: InRange): string[] {
+function countRecords(
+  changed: readonly GuardChange[],
+  source: RecordSource,
+  isIn: InRange,
+): string[] {
   const settings = new Set<string>()
   const byDigest = Map.groupBy(changed, ({ before }) => digestOf(before))
   for (const result of source.read()) {
@@ -87,16 +91,16 @@ function policiesOf(fold: States['fold']): Map<string, PolicyResource> {
   return found
 }
 
-interface Compared {
-  readonly changed: readonly Changed[]
-  /** Guards of which the records have no verdict. */
+interface PolicyComparison {
+  readonly changed: readonly GuardChange[]
+  /** Guards for which the records have no verdicts. */
   readonly added: readonly GuardDifference[]
 }
 
 function comparePolicies(
   before: PolicyResource | undefined,
   after: PolicyResource | undefined,
-): Compared {
+): PolicyComparison {
   const nothing = { changed: [], added: [] }
   if (before?.config === after?.config) return nothing
   const [now, next] = [guardsOf(before), guardsOf(after)]
@@ -104,12 +108,12 @@ function comparePolicies(
     const others = [...next[phase].entries()]
     const changed = before === undefined ? [] : changedIn(before, phase, now[phase], others)
     const acting = after === undefined ? [] : others.filter(([, { isAudit }]) => isAudit !== true)
-    const limits = ['the records have no verdict of it: apply it with action Audit first']
+    const limits = ['the records have no verdicts of this guard; first apply it with action Audit']
     const added = acting.map(([at, guard]) => ({
       ...emptyDifference(after ?? before, phase, at, guard),
       limits,
     }))
-    // A new guard may do what a guard did that is gone.
+    // A new guard may replace a removed one.
     const kept = changed.filter(({ next }) => next !== undefined || acting.length === 0)
     return { changed: kept, added }
   })
@@ -119,13 +123,13 @@ function comparePolicies(
   }
 }
 
-/** Finds the guards that act otherwise, or are gone. Takes those with the same rules from `others`. */
+/** Returns the guards that act differently or are gone. Removes guards with the same rules from `others`. */
 function changedIn(
   before: PolicyResource,
   phase: 'request' | 'response',
   guards: readonly GuardConfig[],
   others: [number, GuardConfig][],
-): Changed[] {
+): GuardChange[] {
   return guards.flatMap((present, at) => {
     const same = others.findIndex(([, guard]) => rulesOf(guard) === rulesOf(present))
     const [pair] = same < 0 ? [] : others.splice(same, 1)
@@ -141,7 +145,7 @@ function guardsOf(policy: PolicyResource | undefined) {
   return { request: config?.requestGuards ?? [], response: config?.responseGuards ?? [] }
 }
 
-/** What a guard finds, whatever happens then. */
+/** Returns the rules of a guard as text, without what it does with a match. */
 function rulesOf(guard: GuardConfig): string {
   const { refusal: _, name: __, isAudit: ___, failsOpen: ____, percent: _____, ...rules } = guard
   const config = 'config' in rules && isObject(rules.config) ? rules.config : {}
@@ -162,7 +166,7 @@ function emptyDifference(
   phase: string,
   at: number,
   guard: GuardConfig,
-): Changed['result'] {
+): GuardChange['result'] {
   const type = guard.type === 'service' ? guard.service : guard.type
   const name = guard.name === undefined ? type : `${guard.name}, ${type}`
   const none = (): Count => ({ records: 0, represented: 0 })
@@ -181,7 +185,7 @@ const verdictPattern = /^(request|response) guard (\d+) \(.*?\): (Mask|Reject|Au
 
 function count(
   { steps, weight = 1 }: RecordedDecision,
-  byDigest: ReadonlyMap<string, readonly Changed[]>,
+  byDigest: ReadonlyMap<string, readonly GuardChange[]>,
 ): void {
   for (const { step, config, notes } of steps) {
     if (step !== 'backend.ai') continue
@@ -190,21 +194,21 @@ function count(
       const [, phase, at, action = '', detail = ''] = verdictPattern.exec(note) ?? []
       for (const one of changed) {
         if (one.phase !== phase || one.at !== Number(at)) continue
-        add(one, wantedOf(action, detail), weight)
+        add(one, effectOf(action, detail), weight)
       }
     }
   }
 }
 
-/** What the service of a guard wants; patterns only find something. */
-const wantedOf = (action: string, detail: string): Effect =>
+/** Returns the effect of a recorded verdict. Services record `would reject`; audits of patterns count as masks. */
+const effectOf = (action: string, detail: string): Effect =>
   action === 'Reject' || detail.startsWith('would reject') ? 'refuse' : 'mask'
 
-function add({ present, next, result }: Changed, wanted: Effect, weight: number): void {
+function add({ present, next, result }: GuardChange, recorded: Effect, weight: number): void {
   const effectWith = (guard: GuardConfig | undefined): Effect => {
     if (guard === undefined || guard.isAudit === true) return 'pass'
     if (refusesFindings(guard)) return 'refuse'
-    return guard.type === 'regex' || refusesFindings(present) ? 'mask' : wanted
+    return guard.type === 'regex' || refusesFindings(present) ? 'mask' : recorded
   }
   const [before, after] = [effectWith(present), effectWith(next)]
   if (before === after) return

@@ -1,7 +1,7 @@
 /** Formats the answer of `sluice what-if` as Markdown, for a comment on a pull request or merge request. */
 import { caveatOf, differenceText, type Section, sectionsOf, type WhatIfReport } from './report.ts'
 
-/** The first line of a comment, by which a pipeline finds the comment that it updates. It is not shown. */
+/** The first line of a comment, which is not shown. A pipeline finds the comment that it updates by this line. */
 const marker = '<!-- sluice what-if -->'
 /** Maximum number of characters. GitHub takes comments of at most 65,536. */
 const maxCharacters = 60_000
@@ -20,7 +20,7 @@ function codeBlock(lines: readonly string[], language: string): string[] {
 const cut = (line: string): string =>
   line.length <= maxLineCharacters ? line : `${line.slice(0, maxLineCharacters)}…`
 
-/** Returns the first lines that take at most so many characters, and a mark if there are more. */
+/** Returns the first lines with at most `characters` characters in all, followed by `…` if there are more. */
 function firstLines(lines: readonly string[], characters: number): string[] {
   const found: string[] = []
   let left = characters
@@ -32,7 +32,7 @@ function firstLines(lines: readonly string[], characters: number): string[] {
   return found
 }
 
-/** Writes the sections, each of which gets an equal share of the characters that those before it leave. */
+/** Writes the sections. Each gets an equal share of the characters that the earlier ones leave. */
 function sectionMarkdown(sections: readonly Section[], characters: number): string[] {
   let left = characters
   return sections.flatMap(({ title, count, lines }, at) => {

@@ -10,7 +10,7 @@ import { UsageError } from '../shared/output.ts'
 export interface RecordSource {
   /** The folder or file. */
   readonly name: string
-  /** Key of the digests of header values; undefined if it is not known. */
+  /** Key of the digests of header values; undefined if it is unknown. */
   readonly digestKey: Uint8Array | undefined
   /** Reads the records from the beginning. */
   read(): Iterable<ReadResult>
@@ -19,9 +19,9 @@ export interface RecordSource {
 export interface RecordOptions {
   /** Folder with decision records. */
   readonly requests?: string
-  /** File that `sluice decisions export` has written. */
+  /** File that `sluice records export` has written. */
   readonly records?: string
-  /** File with the key that must have signed it. */
+  /** File with the key that verifies its signature. */
   readonly recordsKey?: string
   /** Maximum age of the file, such as 7d. */
   readonly recordsMaxAge?: string

@@ -11,7 +11,7 @@ interface Finding {
   readonly matches?: readonly string[] | undefined
 }
 
-/** Records what a guard decided. Returns the text of the record. */
+/** See `recordCheck`. */
 export type Recorder = (
   call: ModelCall,
   placed: PlacedGuard,
@@ -36,10 +36,10 @@ export function recordCheck(
   return text
 }
 
-/** Actions from the one that counts most, if they differ between the windows of a stream. */
-const byWeight: readonly GuardAction[] = ['Fail', 'Reject', 'FailOpen', 'Mask', 'Audit', 'Allow']
+/** Actions, the most severe first. If those for the windows of a stream differ, the most severe one is recorded. */
+const bySeverity: readonly GuardAction[] = ['Fail', 'Reject', 'FailOpen', 'Mask', 'Audit', 'Allow']
 
-/** What guards have decided about the windows of a stream. It is one result for each guard. */
+/** Collects the decisions about the windows of a stream, as one result for each guard. */
 export class WindowChecks {
   readonly #results = new Map<PlacedGuard, { action: GuardAction; found: Finding }>()
 
@@ -51,9 +51,9 @@ export class WindowChecks {
     const before = this.#results.get(placed)
     const names = [...(before?.found.matches ?? []), ...(found.matches ?? [])]
     const matches = names.length === 0 ? undefined : [...new Set(names)].slice(0, maxRules)
-    const isFirst = byWeight.indexOf(action) < byWeight.indexOf(before?.action ?? 'Allow')
-    const main = isFirst ? { action, detail: found.detail } : before
-    const detail = isFirst ? found.detail : before?.found.detail
+    const isMoreSevere = bySeverity.indexOf(action) < bySeverity.indexOf(before?.action ?? 'Allow')
+    const main = isMoreSevere ? { action, detail: found.detail } : before
+    const detail = isMoreSevere ? found.detail : before?.found.detail
     this.#results.set(placed, { action: main?.action ?? action, found: { detail, matches } })
     return action === 'Allow' ? undefined : checkText(placed, action, found.detail)
   }

@@ -1,7 +1,7 @@
 /**
- * Guards that ask services about a streamed response, in windows: the client gets what has passed while later text
- * waits. Until the first verdict it gets nothing, so that a refusal then has its own status. If all guards are audits,
- * the stream passes as it comes, and only its end waits for them.
+ * Sends a streamed response to guard services in windows. The client gets the text that has passed while later text
+ * waits. The response begins after the first verdict, so that an early refusal has its own status. If all guards are
+ * audits, the stream passes as it arrives, and only its end waits for them.
  */
 import type { StreamEvent } from '../../../../engines/messages/chat.ts'
 import type { ChatFormat } from '../../../../engines/messages/format.ts'
@@ -36,8 +36,8 @@ interface WindowOptions {
 }
 
 /**
- * Relays a stream in windows. Returns what to respond instead if a guard refuses the first one, and undefined once the
- * client may get the beginning.
+ * Relays a stream in windows. Resolves to the response to send instead if a guard refuses the first window, and to
+ * undefined once the stream may be sent.
  */
 export function relayInWindows(
   call: ModelCall,
@@ -65,11 +65,11 @@ class GuardWindows implements SideStream {
   #isUnread = false
   readonly #first = Promise.withResolvers<RespondVerdict | undefined>()
   #returned: ReturnStream | undefined
-  /** Whether the client may have got the beginning. */
+  /** Whether a part of the stream may have been sent. */
   #hasBegun = false
   #isChecking = false
   #waitingBytes = 0
-  /** Whether the client is slow. */
+  /** Whether the client must read before more is written. */
   #isFull = false
   #hasEnded = false
   #isOver = false
@@ -182,8 +182,8 @@ class GuardWindows implements SideStream {
       if (this.#hasEnded) this.#finish(this.#encoder.end())
       return
     }
-    const { isDue, isSilent } = this.#windows
-    if (!isDue && !isSilent && !this.#hasEnded) return
+    const { isDue, isTextless } = this.#windows
+    if (!isDue && !isTextless && !this.#hasEnded) return
     this.#isChecking = true
     this.#check(this.#hasEnded).catch((error: unknown) => this.#fail(error))
   }
@@ -215,7 +215,7 @@ class GuardWindows implements SideStream {
     return judge(this.#call, held, this.#options.guards, this.checks.add)
   }
 
-  /** Sends what guards have settled. Audited streams have passed already. */
+  /** Sends events that the guards have passed. The events of audited streams were sent already. */
   #release(events: readonly StreamEvent[]): void {
     if (events.length === 0 || this.#isAudit) return
     this.#report(events)

@@ -37,7 +37,7 @@ import type { FailoverReason } from './failover.ts'
 import type { FirstEvent } from './first-event.ts'
 import type { ModelBackend } from './model-providers.ts'
 import { type IdSeal, OwnedIds } from './owned-ids.ts'
-import type { Restoring } from './placeholders.ts'
+import type { PlaceholderRestorer } from './placeholders.ts'
 import type { ProviderEndpoint, Suits } from './provider-endpoint.ts'
 import type { ModelSelection } from './served-models.ts'
 import type { Affinity } from './session-affinity.ts'
@@ -77,7 +77,7 @@ export class ModelCall {
   /** Answers that may be served again. */
   readonly answers: AnswerStore
   readonly #ids: IdSeal
-  /** Seals texts that guards mask so that the client gets them back. */
+  /** Seals the texts of placeholders (reversible masks). */
   readonly placeholders: IdSeal
   #ownedIds: OwnedIds | undefined
   /** A request for something that the provider stores; undefined for requests to a model. */
@@ -121,7 +121,7 @@ export class ModelCall {
   outgoing: OutgoingRequest | undefined
   /** The result of the request guards, reused for providers with the same policy. */
   guarded: GuardedBody | undefined
-  #restoring: Restoring | undefined
+  #restorer: PlaceholderRestorer | undefined
   /** What the cache of answers does for the request; undefined if there is no cache. */
   answer: AnswerUse | undefined
   /** Judges the response for the cache; undefined if it is not kept. */
@@ -252,18 +252,18 @@ export class ModelCall {
   /** Called at the end of the exchange; releases memory of the core. */
   end(): void {
     this.stream?.dispose()
-    this.restoring = undefined
+    this.restorer = undefined
     this.access = undefined
   }
 
-  /** Puts the texts of placeholders back into the response; undefined if the request has no placeholder. */
-  get restoring(): Restoring | undefined {
-    return this.#restoring
+  /** Replaces placeholders in the response by their texts; undefined if the request has no placeholder. */
+  get restorer(): PlaceholderRestorer | undefined {
+    return this.#restorer
   }
 
-  set restoring(restoring: Restoring | undefined) {
-    this.#restoring?.dispose()
-    this.#restoring = restoring
+  set restorer(restorer: PlaceholderRestorer | undefined) {
+    this.#restorer?.dispose()
+    this.#restorer = restorer
   }
 
   get routeTypes(): RouteTypes {

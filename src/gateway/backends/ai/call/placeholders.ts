@@ -1,11 +1,10 @@
 /**
- * Placeholders of texts that a guard has masked so that the client gets them back. A placeholder holds its text, sealed
- * for the client:
+ * Placeholders of reversible masks. A placeholder contains the text that it replaces, sealed for the client:
  *
  *   [EMAIL_ADDRESS:<sealed "ann@example.com">]
  *
- * So no table is needed: every proxy with the key restores placeholders that come back in later requests of the same
- * client, such as in results of tools. Another client cannot open them, and the same text has the same placeholder.
+ * So no table is needed: every proxy with the key restores placeholders that the same client sends in later requests,
+ * for example in results of tools. Other clients cannot open them. Equal texts of a client have equal placeholders.
  */
 import { randomUUID } from 'node:crypto'
 import type { MaskRule } from '../../../../engines/core/index.ts'
@@ -35,7 +34,7 @@ export class Placeholders {
     this.#owner = owner ?? `request ${randomUUID()}`
   }
 
-  /** Returns the placeholder of a text; undefined if there can be none. */
+  /** Returns the placeholder of a text; undefined if the text is too long or the request has too many placeholders. */
   add(kind: string, text: string): string | undefined {
     if (Buffer.byteLength(text) > maxText) return undefined
     const placeholder = `[${kind}:${this.#seal.sealSame(text, this.#owner)}]`
@@ -44,8 +43,8 @@ export class Placeholders {
     return placeholder
   }
 
-  /** Opens the placeholders in a text that are the client's. */
-  find(text: string): void {
+  /** Opens the client's own placeholders in a text, so that the response restores them, too. */
+  openIn(text: string): void {
     for (const [placeholder] of text.matchAll(everyPlaceholder)) {
       if (this.#texts.size >= maxTexts) return
       const sealed = placeholder.slice(placeholder.indexOf(':') + 1, -1)
@@ -63,7 +62,7 @@ export class Placeholders {
 }
 
 /** Replaces placeholders in a response by their texts, after all guards. Holds memory of the core. */
-export class Restoring {
+export class PlaceholderRestorer {
   readonly #guards: readonly PlacedGuard[]
   /** For streams; undefined if another guard needs parsed messages. */
   readonly chain: RegexChain | undefined
@@ -77,7 +76,7 @@ export class Restoring {
         matches: [],
         builtins: [],
         action: 'Mask',
-        more: rules.slice(at * perMask, (at + 1) * perMask),
+        extraRules: rules.slice(at * perMask, (at + 1) * perMask),
       }),
       settings: { refusal: { status: 403, message: '' } },
     }))
@@ -98,5 +97,5 @@ export class Restoring {
   }
 }
 
-/** Whether a guard only puts texts back. */
-export const isRestoring = ({ at }: PlacedGuard): boolean => at < 0
+/** Whether a guard is one of a PlaceholderRestorer. */
+export const isRestorer = ({ at }: PlacedGuard): boolean => at < 0

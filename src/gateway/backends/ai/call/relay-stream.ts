@@ -21,8 +21,8 @@ interface StreamedResponse {
 }
 
 /**
- * Converts the events of a stream while they pass. If guards ask services, returns a promise of what to respond
- * instead, or of undefined once the client may get the beginning.
+ * Converts the events of a stream while they pass. If guards ask services, returns a promise: of a response to send
+ * instead, or of undefined once the stream may be sent.
  */
 export function relayStream(
   { call, request, format, response, body }: StreamedResponse,

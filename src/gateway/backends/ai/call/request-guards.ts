@@ -1,5 +1,5 @@
 /**
- * Runs the guards of a request in order; each sees the texts as the previous one left them. Those that may read the same
+ * Runs the guards of a request in order; each sees the texts as the previous one left them. Guards that read the same
  * texts are asked at once. They run once per request: for another provider with the same policy, their result is used
  * again.
  */
@@ -18,11 +18,11 @@ import { bufferOf } from '../../../../ground/base/buffers.ts'
 import type { RespondVerdict } from '../../../../ground/exchange/exchange.ts'
 import { ownerDigest } from '../../../principal/principal.ts'
 import { askGuard, type Decision } from '../guards/ask-guard.ts'
-import { groupsOf, isRegex, type PlacedGuard, sampled } from '../policy/bind-guard.ts'
+import { concurrentGroups, isRegex, type PlacedGuard, sampled } from '../policy/bind-guard.ts'
 import { recordCheck } from './guard-checks.ts'
 import type { GuardedBody, ModelCall } from './model-call.ts'
 import { guardRefusal } from './own-responses.ts'
-import { Placeholders, Restoring } from './placeholders.ts'
+import { PlaceholderRestorer, Placeholders } from './placeholders.ts'
 
 /** Runs the guards, of which at least one may act. Returns the guarded body, or the response of a guard that rejects; undefined if the request has ended. */
 export async function guardRequest(
@@ -40,12 +40,12 @@ export async function guardRequest(
   if (problem !== undefined) throw new LlmError(400, problem)
   const placeholders = placeholdersFor(call, settled.body)
   if (passesAsBytes(call, format, settled)) {
-    restoreIn(call, format, placeholders)
+    prepareRestorer(call, format, placeholders)
     return settled
   }
   const judged = await runAll(call, format, settled.body, placeholders)
   if (judged === undefined || 'kind' in judged) return judged
-  restoreIn(call, format, placeholders)
+  prepareRestorer(call, format, placeholders)
   const changed = judged.body === settled.body ? undefined : judged.body
   call.guarded = { policy, format, body: changed, isUnambiguous: false }
   return withGuarded(settled, call.guarded)
@@ -78,7 +78,7 @@ async function runAll(
   placeholders?: Placeholders,
 ): Promise<{ readonly body: JsonObject } | RespondVerdict | undefined> {
   let body = before
-  for (const group of groupsOf(sampled(call.policy?.requestGuards ?? []))) {
+  for (const group of concurrentGroups(sampled(call.policy?.requestGuards ?? []))) {
     const guarded = { call, format, body, placeholders }
     const results = await Promise.allSettled(group.map((placed) => run(placed, guarded)))
     for (const [at, placed] of group.entries()) {
@@ -99,7 +99,7 @@ async function runAll(
   return { body }
 }
 
-/** Returns the placeholders of a request whose policy restores them, with those that the client sends. */
+/** Returns the placeholders of a request, including those that it contains; undefined if no guard is reversible. */
 function placeholdersFor(call: ModelCall, body: JsonObject): Placeholders | undefined {
   if (call.policy?.restores !== true) return undefined
   const owner = ownerDigest(call.context.exchange)
@@ -109,19 +109,19 @@ function placeholdersFor(call: ModelCall, body: JsonObject): Placeholders | unde
     clientBody !== undefined && 'bytes' in clientBody
       ? bufferOf(clientBody.bytes).toString('latin1')
       : JSON.stringify(body)
-  placeholders.find(text)
+  placeholders.openIn(text)
   return placeholders
 }
 
-/** Restores placeholders in the response, if it is one that guards can change. */
-function restoreIn(
+/** Prepares the call to restore placeholders in the response, if guards can change responses of this format. */
+function prepareRestorer(
   call: ModelCall,
   format: ClientFormat,
   placeholders: Placeholders | undefined,
 ): void {
   const rules = chatFormatOf(format) === undefined ? [] : (placeholders?.rules ?? [])
   const { responseGuards = [] } = call.policy ?? {}
-  call.restoring = rules.length === 0 ? undefined : new Restoring(responseGuards, rules)
+  call.restorer = rules.length === 0 ? undefined : new PlaceholderRestorer(responseGuards, rules)
 }
 
 /** Lets a request pass with the client's bytes if no guard finds anything in them. */
@@ -192,7 +192,7 @@ async function run(
   return masked === body ? { action: 'Allow' } : { action: 'Mask', masked, detail, matches }
 }
 
-/** Masks texts with placeholders. What is a placeholder already stays, and what is too long is masked for good. */
+/** Masks texts with placeholders. Placeholders in the texts stay. A match without a placeholder gets the usual mask. */
 function maskReversibly(
   guard: RegexGuard,
   texts: readonly string[],
@@ -200,7 +200,7 @@ function maskReversibly(
   onMatch: OnMatch,
 ): readonly string[] {
   const replacementOf = (rule: number, matched: string): string | undefined => {
-    if (guard.isMore(rule)) return undefined
+    if (guard.isExtraRule(rule)) return undefined
     const mask = guard.mask.replacementOf(rule)
     return placeholders.add(mask.slice(1, -1).toUpperCase(), matched) ?? mask
   }

@@ -29,19 +29,25 @@ import { mapResponseTexts, type TextsMap } from '../../../../engines/messages/ma
 import type { RespondVerdict } from '../../../../ground/exchange/exchange.ts'
 import { FieldPairs } from '../../../../ground/exchange/memory-message.ts'
 import { askGuard, type Decision } from '../guards/ask-guard.ts'
-import { groupsOf, isAudit, isRegex, type PlacedGuard, sampled } from '../policy/bind-guard.ts'
+import {
+  concurrentGroups,
+  isAudit,
+  isRegex,
+  type PlacedGuard,
+  sampled,
+} from '../policy/bind-guard.ts'
 import { type Recorder, recordCheck } from './guard-checks.ts'
 import type { ModelCall } from './model-call.ts'
 import { guardRefusal } from './own-responses.ts'
-import { isRestoring } from './placeholders.ts'
+import { isRestorer } from './placeholders.ts'
 
 /** Returns true if the gateway may change the response: for guards, or to restore placeholders. */
-export const actsOnResponse = ({ policy, restoring }: ModelCall): boolean =>
-  policy?.guardsResponses === true || restoring !== undefined
+export const actsOnResponse = ({ policy, restorer }: ModelCall): boolean =>
+  policy?.guardsResponses === true || restorer !== undefined
 
 /** The masks for the bytes of a stream; undefined if there are none, or if a guard needs parsed messages. */
-const chainFor = ({ policy, restoring }: ModelCall): RegexChain | undefined =>
-  restoring === undefined ? (policy?.responseChain ?? policy?.leadingChain) : restoring.chain
+const chainFor = ({ policy, restorer }: ModelCall): RegexChain | undefined =>
+  restorer === undefined ? (policy?.responseChain ?? policy?.leadingChain) : restorer.chain
 
 /** Returns true if the whole response must arrive before the client gets any of it. */
 export function holdsResponse(call: ModelCall): boolean {
@@ -57,7 +63,7 @@ export function holdsResponse(call: ModelCall): boolean {
 export function windowGuardsOf(call: ModelCall): readonly PlacedGuard[] {
   const { policy, outgoing } = call
   // Texts are restored after all guards.
-  if (policy?.isWindowed !== true || call.restoring !== undefined) return []
+  if (policy?.isWindowed !== true || call.restorer !== undefined) return []
   const guards = responseGuardsOf(call)
   const canMask = outgoing?.format.core !== undefined
   if (!canMask && guards.some(({ guard }) => isRegex(guard))) return []
@@ -71,7 +77,7 @@ export function responseGuardsOf(call: ModelCall): readonly PlacedGuard[] {
     call.sampled = { policy, guards: sampled(policy?.responseGuards ?? []) }
   }
   const { guards } = call.sampled
-  return call.restoring === undefined ? guards : [...guards, ...call.restoring.guards]
+  return call.restorer === undefined ? guards : [...guards, ...call.restorer.guards]
 }
 
 /** Returns the guard of a response that is streamed; undefined if no guard masks it. */
@@ -237,14 +243,14 @@ export function guardHeld(call: ModelCall, held: HeldStream): Promise<RespondVer
   return judge(call, held)
 }
 
-/** Runs guards in order; those that may read the same texts are asked at once. `record` gets each result. */
+/** Runs guards in order. Guards that read the same texts are asked at once. Calls `record` with each result. */
 export async function judge(
   call: ModelCall,
   guarded: GuardableResponse,
   guards = responseGuardsOf(call),
   record: Recorder = recordCheck,
 ): Promise<RespondVerdict | undefined> {
-  for (const group of groupsOf(guards)) {
+  for (const group of concurrentGroups(guards)) {
     const results = await Promise.allSettled(group.map((placed) => decide(call, placed, guarded)))
     for (const [at, placed] of group.entries()) {
       const result = results[at]
@@ -254,7 +260,7 @@ export async function judge(
       }
       if (call.context.over) return undefined
       const { action, given } = result.value
-      if (isRestoring(placed)) continue
+      if (isRestorer(placed)) continue
       const text = record(call, placed, action, result.value)
       if (action === 'Reject') {
         return { ...guardRefusal(placed, given), ...(text !== undefined && { detail: text }) }

@@ -29,19 +29,21 @@ export interface PlacedGuard {
 
 export const isAudit = ({ settings }: PlacedGuard): boolean => settings.isAudit === true
 
-/** Whether guards of responses check streams in windows: services after all patterns. */
+/** Whether guards of responses can check streams in windows. This requires that services come after all patterns. */
 export function areWindowed(guards: readonly PlacedGuard[]): boolean {
   const first = guards.findIndex(({ guard }) => !isRegex(guard))
   if (first < 0) return false
   return guards.slice(first).every(({ guard }) => !isRegex(guard) && guard.readsWindows)
 }
 
-/** Whether guards that follow must wait for the result, because it may change the texts. */
+/** Whether later guards must wait for the result, because the guard may change the texts. */
 const mayChange = (placed: PlacedGuard): boolean =>
   !isAudit(placed) && (isRegex(placed.guard) || placed.guard.masks)
 
-/** Divides guards into groups: those of a group read the same texts, so that they can be asked at once. */
-export function groupsOf(guards: readonly PlacedGuard[]): readonly (readonly PlacedGuard[])[] {
+/** Divides guards into groups. The guards of a group read the same texts, so that they can be asked at once. */
+export function concurrentGroups(
+  guards: readonly PlacedGuard[],
+): readonly (readonly PlacedGuard[])[] {
   const groups: PlacedGuard[][] = []
   let isOpen = false
   for (const placed of guards) {

@@ -54,7 +54,7 @@ function servedDocument(
   const { path: given = '/' } = openapi
   const path = given.startsWith('/') ? given : `/${given}`
   const found = reader.fetchedDocument({ section: name, host, port, path, cacheMs })
-  const { value, origin, problem = 'it was not fetched yet' } = found
+  const { value, origin, problem = 'it has not been fetched yet' } = found
   const at = `${place}.path: ${origin}`
   if (value === undefined && found.isPending) {
     const note = `${at}: the document is fetched when the gateway runs`

@@ -1,11 +1,11 @@
-/** Links of documents from an operation to itself (OpenAPI, Link Object), which lead to the next page. */
+/** Finds the next page by links in a document from an operation to itself (OpenAPI, Link Object). */
 import { type Fields, fieldsOf, type OpenApiDocument } from './document.ts'
 
 const bodyExpression = '$response.body'
 
 /**
- * Returns the places of arguments in the body by the names of query parameters, as links (OpenAPI, Link Object) from an
- * operation to itself say; undefined if there is none.
+ * Returns JSON pointers into the body of a response by the names of query parameters, from a link of the operation to
+ * itself; undefined if there is none.
  */
 export function declaredPages(
   document: OpenApiDocument,

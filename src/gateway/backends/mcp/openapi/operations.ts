@@ -25,7 +25,7 @@ export interface OperationPlan {
   /** Names of required parameters, such as `query.id`. */
   readonly required: readonly string[]
   readonly body?: BodyPlan
-  /** Where bodies of responses have arguments of the next page: JSON pointers by the names of query parameters. */
+  /** Arguments of the next page: JSON pointers into the body of a response, by the names of query parameters. */
   readonly nextPage?: Readonly<Record<string, string>>
 }
 

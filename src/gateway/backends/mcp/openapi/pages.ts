@@ -56,7 +56,7 @@ function queryOf(target: string | undefined, names: readonly string[]): NextPage
 
 /** Maximum length of the name of a member that is read. */
 const maxName = 64
-/** Members of bodies that have what describes the page. */
+/** Members of bodies that often contain the fields of a page. */
 const holders = ['meta', 'pagination', 'paging', 'page', 'response_metadata']
 
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[-_]/g, '')

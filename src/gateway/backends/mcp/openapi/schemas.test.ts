@@ -10,7 +10,7 @@ function bodySchema(schema: object, version = '3.0.3', schemas: object = {}): un
   return (inputSchema as { properties: { body: unknown } }).properties.body
 }
 
-it('have no duplicates in lists, and no required that is not a list, because clients refuse them', () => {
+it('removes duplicates from lists, and a required that is not a list, because clients refuse them', () => {
   const kind = { type: ['string', 'string', 'null'], enum: ['a', 'a', null], required: true }
   const schema = { type: 'object', required: ['kind', 'kind'], properties: { kind } }
   expect(bodySchema(schema, '3.1.0')).toEqual({
@@ -20,7 +20,7 @@ it('have no duplicates in lists, and no required that is not a list, because cli
   })
 })
 
-it('allow null where documents of version 3.0 do, with and without a type', () => {
+it('allows null where documents of version 3.0 do, with and without a type', () => {
   const properties = {
     nullable: { type: 'string', nullable: true },
     node: { nullable: true, allOf: [{ $ref: '#/components/schemas/Node' }] },
@@ -34,7 +34,7 @@ it('allow null where documents of version 3.0 do, with and without a type', () =
   })
 })
 
-it('get no type beside anyOf', () => {
+it('adds no type beside anyOf', () => {
   const value = { anyOf: [{ type: 'string', maxLength: 2 }, { type: 'null' }], title: 'value' }
   const schema = { type: 'object', properties: { value } }
   expect(bodySchema(schema, '3.1.0')).toEqual(schema)

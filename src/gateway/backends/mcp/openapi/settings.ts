@@ -21,7 +21,7 @@ interface OpenApiSettings {
   }[]
   /** Bytes of a result that the model gets. */
   readonly maxResultBytes?: number
-  /** Pages of a result that are joined; 1 if omitted. */
+  /** Maximum number of pages of a result that are joined; 1 if omitted. */
   readonly maxPages?: number
   /** Whether tools have output schemas. */
   readonly hasOutputSchemas?: boolean

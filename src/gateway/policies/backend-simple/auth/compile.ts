@@ -288,7 +288,7 @@ export class AuthCompiler {
   ): { location?: PlacementConfig; dpop?: true } {
     if (dpop !== true) return this.placed(location, path)
     // RFC 9449 section 7.1: in Authorization, with the scheme DPoP.
-    if (location !== undefined) this.#refuse(`${path}.dpop`, 'location cannot be set, too')
+    if (location !== undefined) this.#refuse(`${path}.dpop`, 'location cannot be set with dpop')
     return { dpop }
   }
 

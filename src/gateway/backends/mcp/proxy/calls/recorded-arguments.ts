@@ -2,12 +2,12 @@
 import { maskTexts } from '../../../../../engines/messages/mask/parts-masker.ts'
 import { isRegex, type PlacedGuard } from '../../../ai/policy/bind-guard.ts'
 
-/** Maximum characters. */
+/** Maximum length in characters. */
 const maxLength = 4_096
 
 /**
- * Returns arguments as JSON after the masks of all regex guards, also of those that report or refuse. Names of members
- * and numbers are masked, too.
+ * Returns arguments as JSON, masked by all regex guards whatever their action. Names of members and numbers are masked,
+ * too.
  */
 export function recordedArguments(guards: readonly PlacedGuard[], args: unknown): string {
   const masks = guards.flatMap(({ guard }) => (isRegex(guard) ? [guard.mask] : []))

@@ -1,4 +1,4 @@
-/** `Mcp-Param-*` headers, which repeat arguments, after a guard or a processor has changed the arguments. */
+/** Updates `Mcp-Param-*` headers, which repeat arguments, if a guard or a processor has changed the arguments. */
 import type { HeaderFields } from '../../../../../ground/exchange/exchange.ts'
 import { decodeName, encodeName } from '../../eras/headers.ts'
 import { jsonValue, member } from '../../json/node.ts'
@@ -7,7 +7,7 @@ import type { HeaderChanges } from '../../policy/processor.ts'
 
 const prefix = 'mcp-param-'
 
-/** An argument that is no object or list, with its path as JSON. */
+/** A scalar argument, with its path as JSON. */
 interface Leaf {
   readonly path: string
   /** Name of the innermost property. */
@@ -18,7 +18,7 @@ interface Leaf {
 /**
  * Returns the changes after which the headers repeat the arguments of `after`; undefined if there are none. The
  * gateway does not know which argument a header repeats, so it looks for the value of the header in `before`. A header
- * is removed if its argument is gone, or is not clear.
+ * is removed if its argument is gone, or if several arguments match.
  */
 export function repeatedArguments(
   headers: HeaderFields,

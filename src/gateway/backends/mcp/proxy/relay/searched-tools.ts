@@ -116,8 +116,8 @@ export class SearchedTools {
   }
 
   /**
-   * Returns the definitions, by names for clients, that processors of `tools/list` leave in the list; undefined if there
-   * are no such processors.
+   * Returns the definitions that processors of `tools/list` leave in the list, by their names for clients; undefined if
+   * there are no such processors.
    */
   async #shownTools(
     { id }: McpRequest,

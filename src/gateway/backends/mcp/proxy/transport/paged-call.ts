@@ -1,4 +1,4 @@
-/** A call of an API whose result may have several pages, which are joined. */
+/** Calls an API, and joins the pages of its result. */
 import { randomBytes } from 'node:crypto'
 import { isObject } from '../../../../../ground/base/json-object.ts'
 import type { OpenApiTool } from '../../openapi/operations.ts'
@@ -12,7 +12,7 @@ import type { Flow } from '../target/transport.ts'
 interface ApiAnswer {
   readonly status: number
   readonly type: string
-  /** The beginning of the body, at most as long as was asked for. */
+  /** The beginning of the body, up to the requested size. */
   readonly bytes: Uint8Array
   /** Length of the whole body. */
   readonly length: number
@@ -35,10 +35,10 @@ type SendRequest = (
 interface PagedCallOptions {
   readonly tool: OpenApiTool
   readonly maxPages: number
-  /** Of the result. */
+  /** Maximum bytes of the result. */
   readonly maxBytes: number
   readonly send: SendRequest
-  /** Gets a CallToolResult. */
+  /** Called with the CallToolResult. */
   readonly finish: (result: object) => void
   readonly onFailure: (failure: TargetFailure) => void
 }
@@ -49,7 +49,7 @@ export class PagedCall extends LateFlow {
   readonly #options: PagedCallOptions
   readonly #pages: unknown[] = []
   #bytes = 0
-  /** What the request under way has asked for; undefined on the first page. */
+  /** Arguments of the page that is being requested; undefined for the first page. */
   #asked: NextPage | undefined
 
   constructor(options: PagedCallOptions) {
@@ -84,7 +84,7 @@ export class PagedCall extends LateFlow {
     else finish(resultOf({ ...answer, pages: next && pageHint(next) }, tool.hasOutputSchema))
   }
 
-  /** Takes a page, and asks for the next one unless a limit is reached, or the API leads back to the same page. */
+  /** Adds a page, and requests the next one unless a limit is reached or the API names the same page again. */
   #onPage(args: unknown, body: unknown, length: number, next: NextPage | undefined): void {
     const { maxPages, maxBytes } = this.#options
     this.#pages.push(body)
@@ -100,7 +100,7 @@ export class PagedCall extends LateFlow {
     const { query, ...others } = isObject(before) ? before : {}
     const args = { ...others, query: { ...(isObject(query) && query), ...asked } }
     this.#asked = asked
-    // The model gets the pages before, and can ask for this one again.
+    // If this page fails, the model gets the earlier pages, and can ask for this one again.
     const stop = () => this.#finish(asked)
     try {
       const sent = this.#request(args, {
@@ -128,7 +128,7 @@ export class PagedCall extends LateFlow {
   }
 }
 
-/** Returns the parsed body; undefined if it is not whole, no JSON, or an error. */
+/** Returns the parsed body; undefined if it is incomplete, not JSON, or an error. */
 function bodyOf({ status, type, bytes, length }: ApiAnswer): unknown {
   if (status < 200 || status >= 300 || length > bytes.length || !type.includes('json'))
     return undefined

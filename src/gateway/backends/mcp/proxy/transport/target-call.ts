@@ -122,7 +122,7 @@ export class TargetCall extends LateFlow implements CallListener, TargetMessage 
     this.#repeat(path)
   }
 
-  /** Returns whether a policy of the target asks to send the message again. */
+  /** Passes a response to the steps of the target. Returns whether the message should be sent again. */
   #informSteps(status: number, headers: HeaderFields): boolean {
     const { steps, policies } = this.#exchange.accessOf(this.#entry)
     if (status !== 401 && policies.connection.bindsTokens !== true) return false
