@@ -4,9 +4,10 @@ import { pagesBelow, readPage } from '../support/markdown.ts'
 
 const guides = pagesBelow('docs/guides').filter((path) => !path.endsWith('index.md'))
 
-/** Blocks that other tests run: those of the upgrade of a cluster need one. */
+/** Blocks that other tests run: those of the upgrade need a cluster, those of `what-if` a key. */
 const runElsewhere: Readonly<Record<string, readonly string[]>> = {
   'docs/guides/upgrade.md': ['bash'],
+  'docs/guides/what-if.md': ['bash'],
 }
 
 describe('the code blocks of', () => {
