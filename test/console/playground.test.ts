@@ -34,7 +34,7 @@ describeWithParts(['chromium'], 'the playground [design.embed]', () => {
       '<PATTERN_2>',
     ])
     await has('count', '7')
-    await has('hold', 'at most 323 B')
+    await has('hold', 'at most 1245 B')
     const prompt = await page.locator('#prompt').inputValue()
     await has('tokens', String(countTokens(prompt, 'o200k_base')))
   })

@@ -171,7 +171,7 @@ describe('reversible masks', () => {
         `You said ${placeholder}.`,
       )
     }
-    // A changed placeholder opens nothing.
+    // A changed placeholder opens nothing, even if its text decodes to the same bytes.
     const forged = placeholder.replace(/.\]$/, (end) => (end === 'A]' ? 'B]' : 'A]'))
     expect(textsOf(await chat(forged))).toContain(`You said ${forged}.`)
   })

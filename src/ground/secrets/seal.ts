@@ -38,6 +38,8 @@ export class Seal {
   /** Returns undefined if the text was not sealed with the same secret, purpose and context. */
   open(text: string, context: string): Buffer | undefined {
     const sealed = Buffer.from(text, 'base64url')
+    // Different base64 texts can decode to the same bytes. Only the text that was made is valid.
+    if (sealed.toString('base64url') !== text) return undefined
     if (sealed.length <= nonceBytes + authTagLength) return undefined
     const nonce = sealed.subarray(0, nonceBytes)
     const decipher = createDecipheriv(algorithm, this.#key, nonce, { authTagLength })
