@@ -61,6 +61,8 @@ export class GrantAnswers {
     const now = performance.now()
     if (this.#listed === undefined || now > this.#listed.at + listedMs) {
       this.#listed = { at: now, entries: store.list('revoking', maxRevoking) }
+      // Awaited first: a rejection that nothing has seen would end the process.
+      await this.#listed.entries
       if (now > this.#cleanedAt + cleaningMs) {
         this.#cleanedAt = now
         await removeOutcomes(store, Date.now() - outcomeMs)
