@@ -88,9 +88,11 @@ async function finish(
   outcome: 'revoked' | 'unsupported' | 'failed',
   problem?: string,
 ): Promise<void> {
-  const { at = Date.now(), attempts = 0 } = record.revocation ?? {}
+  // The user may have been erased meanwhile, whose name must not come back.
+  const { record: newest = record } = await getGrant(key)
+  const { at = Date.now(), attempts = 0 } = newest.revocation ?? {}
   const revocation = { at, attempts, nextAt: 0, outcome, ...(problem !== undefined && { problem }) }
   const name = key.slice(kindOfKey(key).length)
-  await putGrant(`revoked${name}`, { ...record, sealed: '', revocation }, 0)
+  await putGrant(`revoked${name}`, { ...newest, sealed: '', revocation }, 0)
   await removeEntry(key)
 }
