@@ -11,6 +11,9 @@ import { responseTexts, withRequestTexts } from '../../src/engines/messages/mask
 import { mapRequestTexts } from '../../src/engines/messages/mask/texts.ts'
 import { settleMediaTypes } from '../../src/engines/messages/request/media-types.ts'
 import { SseReader } from '../../src/engines/sse/reader.ts'
+import { readRequest } from '../../src/gateway/backends/mcp/message.ts'
+import { repeatedArguments } from '../../src/gateway/backends/mcp/proxy/calls/repeated-arguments.ts'
+import { FieldPairs } from '../../src/ground/exchange/memory-message.ts'
 import { providers } from './guarded-translations.ts'
 import { manyOfCompletions } from './many/completions.ts'
 import { eventsOfCompletions } from './many/completions-events.ts'
@@ -75,6 +78,22 @@ describe('a request with many calls and results', () => {
       ]
       return () => void translateRequest({ model: 'm', messages }, 'Converse', 'completions')
     })
+  })
+})
+
+it('arguments of a tool are compared with the headers that repeat them in linear time', () => {
+  const headers = new FieldPairs([['mcp-param-word', 'old']])
+  const call = (args: object) => {
+    const params = { name: 't', arguments: args }
+    const text = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+    const request = readRequest(text)
+    if (request === undefined) throw new Error('no request')
+    return request
+  }
+  expectLinear((n) => {
+    const many = Array.from({ length: n * 8 }, (_, at) => at)
+    const [before, after] = [call({ many, word: 'old' }), call({ many, word: 'new' })]
+    return () => void repeatedArguments(headers, before, after)
   })
 })
 

@@ -28,9 +28,9 @@ export function repeatedArguments(
   if (after === before) return undefined
   const repeated = [...headers.entries()].filter(([name]) => name.toLowerCase().startsWith(prefix))
   if (repeated.length === 0) return undefined
-  const [old, now] = [leavesOf(before), leavesOf(after)]
-  const isSame =
-    old.length === now.length && old.every(({ path, text }) => textAt(now, path) === text)
+  const [old, leaves] = [leavesOf(before), leavesOf(after)]
+  const now = new Map(leaves.map(({ path, text }) => [path, text]))
+  const isSame = old.length === now.size && old.every(({ path, text }) => now.get(path) === text)
   if (isSame) return undefined
   const set: [string, string][] = []
   const remove: string[] = []
@@ -42,20 +42,17 @@ export function repeatedArguments(
   return { set, remove }
 }
 
-const textAt = (leaves: readonly Leaf[], path: string): string | undefined =>
-  leaves.find((one) => one.path === path)?.text
-
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[-_]/g, '')
 
 function nextValue(
   name: string,
   value: string | undefined,
   old: readonly Leaf[],
-  now: readonly Leaf[],
+  now: ReadonlyMap<string, string>,
 ): string | undefined {
   const equal = old.filter(({ text }) => text === value)
   const named = equal.filter((one) => plain(one.name) === plain(name))
-  const texts = new Set((named.length > 0 ? named : equal).map(({ path }) => textAt(now, path)))
+  const texts = new Set((named.length > 0 ? named : equal).map(({ path }) => now.get(path)))
   const [next] = texts
   return texts.size === 1 ? next : undefined
 }
