@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import {
   errorCodes,
   frameTypes,
+  goawayFrame,
   pingFrame,
   rstStreamFrame,
   settingIds,
@@ -225,6 +226,21 @@ describe('timeouts of HTTP/2 connections', () => {
     const client = await FrameClient.connect(rig.port, [[settingIds.initialWindowSize, 10]])
     client.send(headers(1, get))
     await client.until(() => client.dataOf(1) === 10)
+    clock.advance(600_000)
+    clock.advance(601_000)
+    expect(await client.refusal()).toBe(`stream 1: ${errorCodes.cancel}`)
+  })
+
+  it('resets such a stream also if the client announces the end twice', async () => {
+    rig.plane.request = (exchange) => exchange.respond(200, [], 'x'.repeat(100))
+    const client = await FrameClient.connect(rig.port, [[settingIds.initialWindowSize, 10]])
+    client.send(headers(1, get))
+    await client.until(() => client.dataOf(1) === 10)
+    client.send(goawayFrame(0, 0, ''))
+    const asked = await client.find(({ type, flags }) => type === frameTypes.ping && flags === 0)
+    client.send(pingFrame(asked?.payload.toString('latin1') ?? '', true))
+    client.send(goawayFrame(0, 0, ''), pingFrame('the last', false))
+    await client.find(({ type, flags }) => type === frameTypes.ping && flags === 1)
     clock.advance(600_000)
     clock.advance(601_000)
     expect(await client.refusal()).toBe(`stream 1: ${errorCodes.cancel}`)

@@ -264,7 +264,7 @@ class DownstreamSession
    * announcement, so that no request under way is lost (RFC 9113 6.8).
    */
   closeSoon(): void {
-    if (this.isOver || this.#waiting === 'close') return
+    if (this.isOver || this.#isEnding || this.#waiting === 'close') return
     this.announceEnd()
     this.output.write(pingFrame(endPing, false))
     this.#wait('close')
