@@ -242,6 +242,8 @@ describe('a stream that a service checks in windows', () => {
       expect(judge.calls.length).toBeGreaterThan(asked)
       const metrics = await (await fetch(`http://127.0.0.1:${stats}/metrics`)).text()
       expect(metrics).toMatch(/policy="GatewayBackend default\/audited",.*action="Audit"\} \d/)
+      // There is no second result of the guard.
+      expect(metrics).not.toMatch(/policy="GatewayBackend default\/audited",.*action="Allow"/)
     },
   )
 

@@ -13,7 +13,7 @@ import {
 } from '../support/manifests.ts'
 import { acts, startWebhook } from '../support/vendors/guard-services.ts'
 import type { VendorCall } from '../support/vendors/vendor.ts'
-import { completes, startVendorA } from '../support/vendors/vendor-a.ts'
+import { completes, failsA, startVendorA } from '../support/vendors/vendor-a.ts'
 
 const a = useFixture(startVendorA)
 const hook = useFixture(startWebhook)
@@ -22,22 +22,34 @@ const port = await freePort()
 const reversible = {
   regex: { builtins: ['Email'], matches: ['name "[^"]+"'], action: 'Reversible' },
 }
-const guarded = (name: string, response?: object) => [
-  aiBackend(
-    name,
-    { provider: { vendorA: {}, host: '127.0.0.1', port: a.port } },
-    {
-      ai: { promptGuard: { request: [reversible], ...(response && { response: [response] }) } },
-      auth: { key: 'k' },
-    },
-  ),
+const atVendor = () => ({ vendorA: {}, host: '127.0.0.1', port: a.port })
+const withKeys = (name: string) => [
   routeByPath(name),
   policy(`keys-${name}`, `HTTPRoute/${name}`, {
     traffic: { apiKeyAuthentication: { secretRef: { name: 'keys' }, mode: 'Optional' } },
   }),
 ]
+const guarded = (name: string, response?: object, more: object = {}) => [
+  aiBackend(
+    name,
+    { provider: atVendor() },
+    {
+      ai: {
+        promptGuard: { request: [reversible], ...(response && { response: [response] }) },
+        ...more,
+      },
+      auth: { key: 'k' },
+    },
+  ),
+  ...withKeys(name),
+]
+const provider = (name: string, promptGuard: object) => ({
+  providers: [{ name, ...atVendor(), policies: { ai: { promptGuard } } }],
+})
 
 useGateway(() => ({
+  // Another worker may not have the stored answer yet.
+  args: ['--workers', '1'],
   manifests: [
     gateway(port),
     secret('keys', { ann: 'key-of-ann', bob: 'key-of-bob' }),
@@ -45,6 +57,18 @@ useGateway(() => ({
     ...guarded('plain'),
     ...guarded('masked', { regex: { builtins: ['Email', 'PhoneNumber'] } }),
     ...guarded('judged', { webhook: { backendRef: toBackend('hook') } }),
+    ...guarded('stored', undefined, { cache: { scope: 'Shared' } }),
+    aiBackend(
+      'several',
+      {
+        groups: [
+          provider('one', { request: [reversible] }),
+          provider('two', { response: [{ regex: { builtins: ['Email'] } }] }),
+        ],
+      },
+      { auth: { key: 'k' } },
+    ),
+    ...withKeys('several'),
   ],
 }))
 
@@ -180,5 +204,26 @@ describe('reversible masks', () => {
     expect(textsOf(await chat('I am ann@example.com', ''))).toContain('You said ann@example.com.')
     const placeholder = placeholderIn(sentToVendor())
     expect(textsOf(await chat(`Again ${placeholder}`, ''))).toContain(`You said ${placeholder}.`)
+  })
+
+  it('restore nothing for a client that knows a placeholder of another one, also from the cache', async () => {
+    const content = 'I am cached@example.com'
+    const body = { model: 'gpt-4o', messages: [{ role: 'user', content }] }
+    for (let at = 0; at < 2; at++) {
+      const answer = await post('stored', ['/v1/chat/completions', body])
+      expect(textsOf(answer)).toContain('You said cached@example.com.')
+    }
+    expect(a.calls).toHaveLength(1)
+    const placeholder = placeholderIn(sentToVendor())
+    const known = await chat(`I am ${placeholder}`, 'key-of-bob', 'stored')
+    expect(textsOf(known)).toContain(`You said ${placeholder}.`)
+  })
+
+  it('keep no guard of another provider from masking, which gets the request after a failure', async () => {
+    a.next.push(failsA(500, 'oh no'))
+    const build = formats.Completions
+    const answer = await post('several', build?.('I am ann@example.com', true) ?? ['', {}])
+    expect(a.calls).toHaveLength(2)
+    expect(textsOf(answer)).toContain('Ask <EMAIL_ADDRESS>.')
   })
 })

@@ -110,13 +110,18 @@ function whyNotFor(call: ModelCall, outgoing: OutgoingRequest): string | undefin
 }
 
 /** Returns whose answers may be served; undefined if nothing says who the client is. */
-function ownerOf({ context, access }: ModelCall, { scope }: CacheConfig): string | undefined {
+function ownerOf(
+  { context, access, restorer }: ModelCall,
+  { scope }: CacheConfig,
+): string | undefined {
   const { exchange } = context
   const { extensions } = exchange
   // The provider decides by this credential, which nothing else has verified.
   const isPassed = access?.policies.connection.credentials === 'client'
   const sent = isPassed ? extensions.get(forwardingExtensions.clientCredential) : undefined
-  const principal = scope === 'Shared' ? 'shared' : ownerDigest(exchange)
+  // Restored texts are the client's own, and others may know the placeholders of the request.
+  const isShared = scope === 'Shared' && restorer === undefined
+  const principal = isShared ? 'shared' : ownerDigest(exchange)
   if (principal === undefined && sent === undefined) return undefined
   return JSON.stringify([scope, principal ?? null, sent ?? null])
 }

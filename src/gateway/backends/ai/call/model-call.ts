@@ -256,9 +256,12 @@ export class ModelCall {
     this.access = undefined
   }
 
-  /** Replaces placeholders in the response by their texts; undefined if the request has no placeholder. */
+  /**
+   * Puts the texts of placeholders back into the response; undefined if the request that the current provider gets has
+   * no placeholder. It may be kept for another attempt with its policy.
+   */
   get restorer(): PlaceholderRestorer | undefined {
-    return this.#restorer
+    return this.#restorer?.policy === this.policy ? this.#restorer : undefined
   }
 
   set restorer(restorer: PlaceholderRestorer | undefined) {

@@ -11,6 +11,7 @@ import type { MaskRule } from '../../../../engines/core/index.ts'
 import { RegexChain } from '../../../../engines/messages/mask/regex-chain.ts'
 import { placeholderPattern, RegexGuard } from '../../../../engines/messages/mask/regex-guard.ts'
 import type { Seal } from '../../../../ground/secrets/seal.ts'
+import type { AiStep } from '../policy/apply.ts'
 import { isAudit, isRegex, type PlacedGuard } from '../policy/bind-guard.ts'
 
 /** Longest text that a placeholder holds, in bytes. Models do not repeat longer placeholders reliably. */
@@ -63,12 +64,14 @@ export class Placeholders {
 
 /** Replaces placeholders in a response by their texts, after all guards. Holds memory of the core. */
 export class PlaceholderRestorer {
+  /** The policy whose response guards run before. */
+  readonly policy: AiStep
   readonly #guards: readonly PlacedGuard[]
   /** For streams; undefined if another guard needs parsed messages. */
   readonly chain: RegexChain | undefined
 
-  /** `responseGuards` are those of the policy. */
-  constructor(responseGuards: readonly PlacedGuard[], rules: readonly MaskRule[]) {
+  constructor(policy: AiStep, rules: readonly MaskRule[]) {
+    this.policy = policy
     this.#guards = Array.from({ length: Math.ceil(rules.length / perMask) }, (_, at) => ({
       phase: 'Response',
       at: -1,
@@ -80,7 +83,7 @@ export class PlaceholderRestorer {
       }),
       settings: { refusal: { status: 403, message: '' } },
     }))
-    const acting = responseGuards.filter((placed) => !isAudit(placed))
+    const acting = policy.responseGuards.filter((placed) => !isAudit(placed))
     const guards = [...acting, ...this.#guards].map(({ guard }) => guard)
     this.chain = guards.every(isRegex) ? new RegexChain(guards) : undefined
   }

@@ -120,8 +120,9 @@ function prepareRestorer(
   placeholders: Placeholders | undefined,
 ): void {
   const rules = chatFormatOf(format) === undefined ? [] : (placeholders?.rules ?? [])
-  const { responseGuards = [] } = call.policy ?? {}
-  call.restorer = rules.length === 0 ? undefined : new PlaceholderRestorer(responseGuards, rules)
+  const { policy } = call
+  const isNeeded = policy !== undefined && rules.length > 0
+  call.restorer = isNeeded ? new PlaceholderRestorer(policy, rules) : undefined
 }
 
 /** Lets a request pass with the client's bytes if no guard finds anything in them. */

@@ -93,7 +93,7 @@ export function streamGuardOf(
   return new StreamGuard(chain, { format, eventLimit, heldLimit })
 }
 
-/** Returns the audits of a response that is streamed; undefined if there are none. */
+/** Returns the audits by patterns of a response that is streamed; undefined if there are none. */
 export function streamAuditsOf(
   call: ModelCall,
   { core: format }: ChatFormat,
@@ -101,7 +101,7 @@ export function streamAuditsOf(
 ): StreamAudits<PlacedGuard> | undefined {
   const { policy, context } = call
   if (policy === undefined || format === undefined) return undefined
-  const audits = responseGuardsOf(call).filter(isAudit)
+  const audits = responseGuardsOf(call).filter((one) => isAudit(one) && isRegex(one.guard))
   if (audits.length === 0) return undefined
   const heldLimit = context.exchange.bufferLimit
   return new StreamAudits(
