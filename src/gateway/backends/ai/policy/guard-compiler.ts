@@ -94,8 +94,11 @@ export class GuardCompiler {
   #regex(spec: RegexSpec, path: string, list: 'request' | 'response') {
     const { matches = [], builtins = [], action = 'Mask' } = spec
     const isStreamed = this.#mayStream && list === 'response'
-    if (list === 'response' && action === 'Reversible') {
-      this.remark(`${path}.action`, 'Reversible is for requests: responses are masked')
+    // Nothing restores texts in results of tools.
+    const isReversible = action === 'Reversible' && list === 'request' && this.#mayStream
+    if (action === 'Reversible' && !isReversible) {
+      const message = 'Reversible is for requests to models: what matches is masked for good'
+      this.remark(`${path}.action`, message)
     }
     if (isStreamed && action === 'Reject') {
       this.remark(`${path}.action`, 'responses are masked, whatever the action is')
@@ -112,10 +115,7 @@ export class GuardCompiler {
     if (matches.length + builtins.length === 0) {
       this.remark(path, 'has neither matches nor builtins: it finds nothing')
     }
-    const acts =
-      (action === 'Reject' && !isStreamed) || (action === 'Reversible' && list === 'request')
-        ? action
-        : 'Mask'
+    const acts = (action === 'Reject' && !isStreamed) || isReversible ? action : 'Mask'
     return { type: 'regex', matches, builtins, action: acts } as const
   }
 
