@@ -8,6 +8,7 @@ import { useFixture, useGateway, useUpstream } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
 import type { TestRequest } from '../support/http-client.ts'
 import {
+  configMap,
   gateway,
   hostOf,
   manifest,
@@ -21,6 +22,7 @@ import {
 import { connectClient } from '../support/mcp-client.ts'
 import { StrictTokenEndpoint } from '../support/token-endpoint.ts'
 import type { ReceivedRequest } from '../support/upstream.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 const port = await freePort()
 /** A certified provider that issues opaque tokens and demands nonces. */
@@ -62,8 +64,10 @@ async function serve(request: ReceivedRequest, response: ServerResponse, body: (
   response.writeHead(401, { 'www-authenticate': `DPoP error="${error}", algs="ES256"` }).end()
 }
 
+/** Requests to the API wait for it. */
+let gate = Promise.resolve()
 const api = useUpstream('api', (request, response) => {
-  void serve(request, response, () => JSON.stringify(request))
+  void gate.then(() => serve(request, response, () => JSON.stringify(request)))
 })
 const tools = useUpstream('tools', (request, response) => {
   const { id, method } = JSON.parse(request.body || '{}') as { id?: number; method?: string }
@@ -131,6 +135,25 @@ const running = useGateway(() => ({
         },
       ]),
       routeByPath('mcp'),
+      configMap('orders', {
+        'openapi.json': JSON.stringify({
+          openapi: '3.1.0',
+          info: { title: 'Orders', version: '1' },
+          paths: { '/orders': { post: { operationId: 'order', responses: {} } } },
+        }),
+      }),
+      mcpBackend('operations', [
+        {
+          name: 'orders',
+          static: {
+            host: '127.0.0.1',
+            port: api.port,
+            openapi: { configMap: { name: 'orders' } },
+            policies: { auth: { oauthClientCredentials: ofCertified() } },
+          },
+        },
+      ]),
+      routeByPath('operations'),
     ),
   },
 }))
@@ -191,6 +214,21 @@ describe('tokens that are bound to a key of the gateway [OAuthClientCredentials.
     const client = await connectClient(port, '/mcp')
     const called = await client.callTool({ name: 'anything' })
     expect(called.content).toEqual([{ type: 'text', text: 'done' }])
+    await client.close()
+  })
+
+  it('are sent again for each of several requests at once, and for tools of APIs', async () => {
+    nonce = 'for-all'
+    const arrived = Promise.withResolvers<void>()
+    gate = arrived.promise
+    const both = [send('own'), send('own')]
+    await waitFor('both requests', () => api.received.length === 2)
+    arrived.resolve()
+    expect((await Promise.all(both)).map(({ status }) => status)).toEqual([200, 200])
+    nonce = 'for-operations'
+    const client = await connectClient(port, '/operations')
+    const called = await client.callTool({ name: 'order', arguments: {} })
+    expect(JSON.stringify(called.content)).toContain('DPoP')
     await client.close()
   })
 

@@ -64,16 +64,13 @@ let provers = 0
 export class Prover {
   /** The last nonce of each server, by its origin. */
   readonly #nonces = new BoundedMap<string, string>(maxNonces)
-  /** The origin that a request was sent to. */
-  readonly #sentTo = `credentials.dpop.origin.${provers}`
+  /** With an origin: that a request to it was sent again. One exchange may have requests to several servers. */
   readonly #isRepeated = `credentials.dpop.repeated.${provers++}`
 
   /** Adds a proof to a request. A proof of the client is for the gateway and is replaced. */
-  async prove({ request, extensions }: Exchange, key: ProofKey, token: string): Promise<void> {
-    const { method, authority, path, headers } = request
-    const scheme = extensions.get(forwardingExtensions.upstreamScheme) ?? request.scheme
-    const origin = `${String(scheme)}://${authority}`
-    extensions.set(this.#sentTo, origin)
+  async prove(exchange: Exchange, key: ProofKey, token: string): Promise<void> {
+    const { method, path, headers } = exchange.request
+    const origin = originOf(exchange)
     const nonce = this.#nonces.get(origin)
     headers.remove('dpop')
     const proof = await key.sign({
@@ -90,21 +87,28 @@ export class Prover {
    * once, so that a server with a new nonce in each response causes no loop.
    */
   learn(
-    { extensions }: Exchange,
+    exchange: Exchange,
     status: number,
     headers: Pick<HeaderFields, 'get' | 'getAll' | 'remove'>,
   ): boolean {
-    const origin = extensions.get(this.#sentTo)
     const nonce = headers.get('dpop-nonce')
-    if (typeof origin !== 'string' || nonce === undefined) return false
+    if (nonce === undefined) return false
+    const origin = originOf(exchange)
     headers.remove('dpop-nonce')
     // RFC 9449 section 8.1: the characters of a nonce.
     if (nonce.length > maxNonceLength || !/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(nonce)) return false
-    const isNew = this.#nonces.get(origin) !== nonce
     this.#nonces.set(origin, nonce)
     const asks = headers.getAll('www-authenticate').some((field) => /use_dpop_nonce/.test(field))
-    if (status !== 401 || !asks || !isNew || extensions.has(this.#isRepeated)) return false
-    extensions.set(this.#isRepeated, true)
+    const { extensions } = exchange
+    const repeated = `${this.#isRepeated} ${origin}`
+    if (status !== 401 || !asks || extensions.has(repeated)) return false
+    extensions.set(repeated, true)
     return true
   }
+}
+
+/** The origin that the request of an exchange is sent to. */
+function originOf({ request, extensions }: Pick<Exchange, 'request' | 'extensions'>): string {
+  const scheme = extensions.get(forwardingExtensions.upstreamScheme) ?? request.scheme
+  return `${String(scheme)}://${request.authority}`
 }

@@ -113,7 +113,6 @@ export class ApiTransport implements Transport {
     if (this.traceparent !== undefined) headers.push(['traceparent', this.traceparent])
     if (body !== undefined) headers.push(['content-type', body.type])
     const isSafe = method === 'GET' || method === 'HEAD'
-    const call = new ApiCall(maxBytes, listener)
     const onEndpoint = ({ address }: UpstreamEndpoint) => {
       this.endpoint = address.label
       this.#exchange.context.attempt = new Attempt(address)
@@ -127,14 +126,15 @@ export class ApiTransport implements Transport {
       isRepeatable: isSafe,
       onEndpoint,
     }
-    const ready = prepareRequest(this.#exchange, this.#entry, message)
-    const begin = (one: ReadyRequest) => call.begin(one, this.#exchange)
-    return ready instanceof Promise ? ready.then(begin) : begin(ready)
+    const prepare = () => prepareRequest(this.#exchange, this.#entry, message)
+    return new ApiCall(this.#exchange, prepare, maxBytes, listener).begin()
   }
 }
 
 /** One request to the API. Keeps no more of the response than the result may have. */
 class ApiCall extends LateFlow implements CallListener {
+  readonly #exchange: McpExchange
+  readonly #prepare: () => ReadyRequest | Promise<ReadyRequest>
   readonly #maxBytes: number
   readonly #listener: AnswerListener
   readonly #pieces: Uint8Array[] = []
@@ -147,17 +147,34 @@ class ApiCall extends LateFlow implements CallListener {
   #stated: number | undefined
   #link: string | undefined
 
-  constructor(maxBytes: number, listener: AnswerListener) {
+  constructor(
+    exchange: McpExchange,
+    prepare: () => ReadyRequest | Promise<ReadyRequest>,
+    maxBytes: number,
+    listener: AnswerListener,
+  ) {
     super()
+    this.#exchange = exchange
+    this.#prepare = prepare
     this.#maxBytes = maxBytes
     this.#listener = listener
   }
 
-  begin(ready: ReadyRequest, { runtime }: McpExchange): this {
+  /** Sends the request. Throws or rejects with a GatewayError. */
+  begin(): this | Promise<this> {
+    const ready = this.#prepare()
+    return ready instanceof Promise ? ready.then((one) => this.#begin(one)) : this.#begin(ready)
+  }
+
+  #begin(ready: ReadyRequest): this {
     this.#ready = ready
     this.#startedAt = now()
-    this.attach(runtime.call(ready, this))
+    this.attach(this.#exchange.runtime.call(ready, this))
     return this
+  }
+
+  async #sendAgain(): Promise<void> {
+    await this.begin()
   }
 
   onHead(status: number, headers: HeaderFields): void {
@@ -166,6 +183,13 @@ class ApiCall extends LateFlow implements CallListener {
       status < 500 ? { kind: 'answered', latencyMs } : { kind: 'failed', retryAfterMs: 0 },
       now,
     )
+    if (this.#ready?.informSteps(status, headers) === true) {
+      // A closed call does not report the rest of its response.
+      this.flow?.close()
+      const failed = (thrown: unknown) => this.#listener.onFailure(toFailure(thrown))
+      if (!this.isOver) this.#sendAgain().catch(failed)
+      return
+    }
     this.#status = status
     this.#type = headers.get('content-type') ?? ''
     const links = headers.getAll('link')

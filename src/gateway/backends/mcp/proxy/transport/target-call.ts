@@ -1,7 +1,6 @@
 /** A message that is sent to a target as a request of its own, and the response. */
 import type { CallListener } from '../../../../../engines/http/contracts/calls.ts'
 import { GatewayError } from '../../../../../ground/errors/index.ts'
-import type { HeaderFields } from '../../../../../ground/exchange/exchange.ts'
 import { Attempt } from '../../../../proxy/request/request-context.ts'
 import type { UpstreamEndpoint } from '../../../../proxy/upstream/endpoint.ts'
 import { now } from '../../../../proxy/upstream/endpoint.ts'
@@ -107,7 +106,7 @@ export class TargetCall extends LateFlow implements CallListener, TargetMessage 
         ? ({ kind: 'answered', latencyMs } as const)
         : ({ kind: 'failed', retryAfterMs: 0 } as const)
     ready.endpoint.record(outcome, now)
-    if (this.#informSteps(status, headers)) {
+    if (ready.informSteps(status, headers)) {
       this.#repeat(this.path)
       return
     }
@@ -120,18 +119,6 @@ export class TargetCall extends LateFlow implements CallListener, TargetMessage 
     this.#redirects += 1
     this.#paths.set(this.#exchange.identity, path)
     this.#repeat(path)
-  }
-
-  /** Passes a response to the steps of the target. Returns whether the message should be sent again. */
-  #informSteps(status: number, headers: HeaderFields): boolean {
-    const { steps, policies } = this.#exchange.accessOf(this.#entry)
-    if (status !== 401 && policies.connection.bindsTokens !== true) return false
-    let asksAgain = false
-    for (const step of steps) {
-      if (step.onBackendResponse?.(this.#exchange.client, status, headers) === true)
-        asksAgain = true
-    }
-    return asksAgain
   }
 
   #repeat(path: string | undefined): void {

@@ -10,6 +10,7 @@ import { GatewayError } from '../../../../../ground/errors/index.ts'
 import { FollowingExchange } from '../../../../../ground/exchange/derived.ts'
 import type {
   Exchange,
+  HeaderFields,
   RequestHead,
   RespondVerdict,
 } from '../../../../../ground/exchange/exchange.ts'
@@ -108,7 +109,7 @@ function prepareAt(
   const own = new TargetExchange(exchange.client, head, new FieldPairs(fields), body)
   return runSteps(access.steps, own).then(() => {
     const { request } = own
-    return new ReadyRequest(exchange, prepared, request, request.headers.pairs, body)
+    return new ReadyRequest(exchange, prepared, request, request.headers.pairs, body, own)
   })
 }
 
@@ -152,6 +153,9 @@ export class ReadyRequest implements CallRequest {
   readonly isOnce: boolean
   /** The endpoint that the connection goes to. */
   endpoint: UpstreamEndpoint
+  readonly #access: BackendAccess
+  /** The request as policies see it; undefined if there are none. */
+  readonly #seen: Exchange | undefined
   readonly #message: TargetMessage
   readonly #scheme: string
   readonly #authority: string
@@ -164,6 +168,7 @@ export class ReadyRequest implements CallRequest {
     head: TargetHead,
     fields: readonly Field[],
     body: Buffer | undefined,
+    seen?: Exchange,
   ) {
     const { connectTimeoutMs = 0, requestTimeoutMs } = access.policies.connection
     this.address = place.address
@@ -177,6 +182,8 @@ export class ReadyRequest implements CallRequest {
     this.isOnce =
       message.isRepeatable !== true && message.method !== 'GET' && message.method !== 'DELETE'
     this.endpoint = place.endpoint
+    this.#access = access
+    this.#seen = seen
     this.#message = message
     this.#scheme = head.scheme
     this.#authority = head.authority
@@ -187,6 +194,20 @@ export class ReadyRequest implements CallRequest {
   /** The URL of the request. Its host is the value of the Host header. */
   get url(): string {
     return `${this.#scheme}://${this.#authority}${this.#whole}`
+  }
+
+  /** Passes the response to the policies. Returns whether one of them asks to send the message again. */
+  informSteps(status: number, headers: HeaderFields): boolean {
+    const { steps, policies } = this.#access
+    const seen = this.#seen
+    if (seen === undefined || (status !== 401 && policies.connection.bindsTokens !== true)) {
+      return false
+    }
+    let asksAgain = false
+    for (const step of steps) {
+      if (step.onBackendResponse?.(seen, status, headers) === true) asksAgain = true
+    }
+    return asksAgain
   }
 
   onAlternateAddress(address: UpstreamAddress): void {
