@@ -35,7 +35,8 @@ const answer: RequestListener = (request, response) => {
   }
   served.whole++
   const location = { location: 'http://127.0.0.1:1/' }
-  response.writeHead(served.status, { etag: served.etag, ...location }).end(served.text)
+  const tag = served.etag === '' ? {} : { etag: served.etag }
+  response.writeHead(served.status, { ...tag, ...location }).end(served.text)
 }
 const api = useListening(createServer(answer))
 const authority = useAuthority()
@@ -145,6 +146,7 @@ it('asks whether the document has changed, and keeps the last one while it canno
   for (const [text, problem] of [
     ['openapi: 3.1.0\npaths: [\n', 'the response is not a document: '],
     ['- 1', 'the response is not an OpenAPI document'],
+    ['{"openapi":"3.1.0","paths":{}}', 'the document has no operations'],
     ['{"openapi":"4.0.0","paths":{}}', 'the document has version "4.0.0"'],
     [
       `{"paths":${'['.repeat(200)}${']'.repeat(200)}}`,
@@ -159,6 +161,12 @@ it('asks whether the document has changed, and keeps the last one while it canno
   expect(running.stderr).toContain(' at line 3, column 1')
   await fails(302, '', 'the server answers 302')
   await isRepaired()
+  // The tag of a document is forgotten with it.
+  const other = JSON.stringify(documentOf('findPets', 'Finds pets.'))
+  Object.assign(served, { text: other, etag: '' })
+  await listed('/plain', 'findPets')
+  Object.assign(served, good)
+  await listed('/plain', 'listPets')
 })
 
 it('records a changed document and the change of its tools, and withholds what is not approved', async () => {

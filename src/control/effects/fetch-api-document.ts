@@ -1,5 +1,5 @@
 /** Fetches an OpenAPI document that a target of a backend serves. */
-import { OpenApiDocument } from '../../gateway/backends/mcp/openapi/document.ts'
+import { fieldsOf, OpenApiDocument } from '../../gateway/backends/mcp/openapi/document.ts'
 import { destinationFilter } from '../../ground/base/destination-rules.ts'
 import { isObject } from '../../ground/base/json-object.ts'
 import { parseDocument } from '../desired/derive/documents.ts'
@@ -56,6 +56,9 @@ function checkedDocument(text: string): Readonly<Record<string, unknown>> {
     throw new Error(`the document has more than ${maxJson} bytes as JSON`)
   }
   new OpenApiDocument(value)
+  if (Object.keys(fieldsOf(value.paths)).length === 0) {
+    throw new Error('the document has no operations')
+  }
   // YAML may have values that JSON cannot hold, such as dates.
   return JSON.parse(json)
 }

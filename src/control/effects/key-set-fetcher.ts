@@ -127,7 +127,7 @@ export class KeySetFetcher {
       const etag = known(uri) === undefined ? undefined : fetching.etag
       const found = await fetchApiDocument(address, path, etag, secret, stop)
       if (found !== undefined) await this.#record(uri, found.document)
-      fetching.etag = found?.etag ?? etag
+      fetching.etag = found === undefined ? etag : found.etag
       if (known(problemUri(uri)) !== undefined) await this.#record(problemUri(uri), {})
       if (fetching.failures > 0) onRecovered(`${text}: it can be fetched again`)
       fetching.failures = 0
