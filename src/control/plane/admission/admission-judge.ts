@@ -3,11 +3,12 @@
  * `changeProtection` would hold the change. One object is judged at a time, on a copy of the state.
  */
 import type { ResourceEvent, ResourceName } from '../../../../events/index.ts'
+import { ownGroup } from '../../../ground/model/api-names.ts'
 import { objectKey, objectText } from '../../../ground/model/names.ts'
 import { placedConditions } from '../../../ground/model/placed-conditions.ts'
 import type { EventJudgement, Judge } from '../../../past/what-if/judge.ts'
 import type { Fold } from '../../actors/fold.ts'
-import { deletedEvent } from '../../watch/difference.ts'
+import { deletedEvent, parseVersion } from '../../watch/difference.ts'
 import { clusterDifferences } from '../../watch/kubernetes/differences.ts'
 import { watchedKinds } from '../../watch/kubernetes/kinds.ts'
 import { observeObject } from '../../watch/kubernetes/observe.ts'
@@ -51,7 +52,9 @@ export class AdmissionJudge {
     const problems = event.type === 'dev.sluice.resource.refused.v1' ? event.data.problems : []
     const invalid = problems.map(({ path, message }) => `${path}: ${message}`)
     const unmet = next.verdict.unmet.map(({ condition, message }) => `${condition}: ${message}`)
-    const refusesInvalid = invalid.length > 0 && next.hasHold
+    // An object of another gateway may have fields that this one does not know.
+    const isOwn = request.kind.group === ownGroup || plane.fold.statusOf(ref) !== undefined
+    const refusesInvalid = invalid.length > 0 && next.hasHold && isOwn
     const { annotations = {} } = request.object.metadata
     const isMarked = annotations[admitAnnotation] === 'true'
     const isAdmitted = isMarked || request.isCluster || !this.#options.refuses
@@ -63,7 +66,7 @@ export class AdmissionJudge {
     return { warnings: [...invalid, ...unmet, ...conditionProblems(plane.fold, next, ref)] }
   }
 
-  /** The event that the log would get; undefined if it has the object already, or if its kind is not read. */
+  /** The event that the log would get; undefined if it has the spec already, or if the kind is not read. */
   #eventOf({ operation, kind, object }: AdmissionRequest): ResourceEvent | undefined {
     const { plane } = this.#options
     const watched = watchedKinds.find((one) => one.kind === kind.kind && one.group === kind.group)
@@ -85,6 +88,10 @@ export class AdmissionJudge {
         context,
       )
     }
+    // What changes no spec is not refused: annotations approve what is held, and controllers remove finalizers.
+    const known = plane.index.get(claim.key)
+    const spec = known && parseVersion(known.resourceVersion).spec
+    if (known?.uid === claim.uid && spec === claim.content.version.spec) return undefined
     const change = { claims: [claim], gone: [], cause: 'relist' } as const
     return clusterDifferences(plane.index, change, context).at(-1)
   }

@@ -6,6 +6,9 @@ import { FoldStory, type StoryObject } from '../../../../test/support/fold-story
 import { shippedCatalog } from '../../../engines/messages/catalog/shipped.ts'
 import { Judge } from '../../../past/what-if/judge.ts'
 import { randomDigestKey } from '../../watch/digest-key.ts'
+import { clusterDifferences } from '../../watch/kubernetes/differences.ts'
+import { watchedKinds } from '../../watch/kubernetes/kinds.ts'
+import { observeObject } from '../../watch/kubernetes/observe.ts'
 import { ResourceIndex } from '../../watch/resource-index.ts'
 import { apiBinding } from '../api-binding.ts'
 import { AdmissionJudge } from './admission-judge.ts'
@@ -48,17 +51,14 @@ const story = new FoldStory()
 const index = new ResourceIndex('kubernetes')
 let server: AdmissionServer
 
+const sourceOptions = {
+  ...apiBinding,
+  digestKey: randomDigestKey(),
+  onChange: () => Promise.resolve(),
+}
 const open = (refuses: boolean) =>
   new AdmissionJudge({
-    plane: {
-      fold: story.fold,
-      index,
-      sourceOptions: {
-        ...apiBinding,
-        digestKey: randomDigestKey(),
-        onChange: () => Promise.resolve(),
-      },
-    },
+    plane: { fold: story.fold, index, sourceOptions },
     refuses,
     judge: () =>
       Promise.resolve(
@@ -119,10 +119,14 @@ const post = (path: string, body: string) =>
     call.end(body)
   })
 
+const inCluster = (object: StoryObject) => {
+  const metadata = { generation: 2, uid: `${object.kind}/default/${object.metadata.name}` }
+  return { ...object, metadata: { ...metadata, ...object.metadata } }
+}
+
 async function review(object: StoryObject, operation = 'UPDATE', username = 'ann') {
   const [name = '', version = ''] = object.apiVersion.split('/')
-  const metadata = { generation: 2, uid: `${object.kind}/default/${object.metadata.name}` }
-  const sent = { ...object, metadata: { ...metadata, ...object.metadata } }
+  const sent = inCluster(object)
   const content = operation === 'DELETE' ? { oldObject: sent } : { object: sent }
   const kind = { group: name, version, kind: object.kind }
   const asked = { uid: 'u1', operation, kind, userInfo: { username }, ...content }
@@ -183,6 +187,13 @@ it('refuses an invalid object, and warns of parts that cannot be used and refere
     allowed: false,
     message: expect.stringContaining('spec.nothing: unknown field'),
   })
+  const known = { ...edge({}, 80, 81), spec: { ...edge({}, 80, 81).spec, nothing: true } }
+  expect((await review(known)).allowed).toBe(false)
+  const foreign = { ...route('any'), spec: { parentRefs: [{ name: 'of-another' }], nothing: true } }
+  expect(await review(foreign, 'CREATE')).toMatchObject({
+    allowed: true,
+    warnings: [expect.stringContaining('spec.nothing: unknown field')],
+  })
   const partial = await review(rules('request.path =='))
   expect([partial.allowed, partial.warnings[0]]).toEqual([
     true,
@@ -196,4 +207,16 @@ it('refuses an invalid object, and warns of parts that cannot be used and refere
 it('only warns in the mode warn', async () => {
   server.judge = open(false)
   expect(await review(edge({}, 80))).toEqual({ ...admitted, warnings: [lost] })
+})
+
+it('judges nothing that changes no spec, such as the approval of a change that is held', async () => {
+  server.judge = open(true)
+  const kind = watchedKinds.find((one) => one.kind === 'Gateway')
+  if (kind === undefined) throw new Error('Gateways are not read')
+  const claim = observeObject(kind, 'v1', inCluster(edge({}, 80)) as never, sourceOptions)
+  const change = { claims: [claim], gone: [], cause: 'watch' } as const
+  const context = { source: 'test', time: new Date().toISOString(), epoch: 0 }
+  index.applyAll(clusterDifferences(index, change, context))
+  expect(await review(edge({ 'sluice.dev/approve': '7' }, 80))).toEqual(admitted)
+  expect((await review(edge({ 'sluice.dev/approve': '7' }, 82))).allowed).toBe(false)
 })
