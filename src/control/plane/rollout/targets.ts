@@ -105,12 +105,14 @@ export function isIncomplete(
   targets: RolloutTargets,
   present: ReadonlySet<string>,
 ): boolean {
+  // The step may have proxies of several Gateways.
+  const names = new Set(plans.flatMap(({ gateway }) => targets.of(gateway).map(({ name }) => name)))
+  const isAnyGone = [...present].some((name) => !names.has(name))
+  if (!isAnyGone) return false
   return plans.some((plan) => {
     const all = targets.of(plan.gateway)
     const left = all.filter(({ name }) => present.has(name)).length
     const ready = all.filter(({ name, proxy }) => !present.has(name) && proxy.state === 'ready')
-    const names = new Set(all.map(({ name }) => name))
-    const isAnyGone = [...present].some((name) => !names.has(name))
-    return isAnyGone && ready.length > 0 && left < wantedCount(plan, step, all.length)
+    return ready.length > 0 && left < wantedCount(plan, step, all.length)
   })
 }
