@@ -20,7 +20,7 @@ const hook = useFixture(startWebhook)
 const port = await freePort()
 
 const reversible = {
-  regex: { builtins: ['Email'], matches: ['name "[^"]+"'], action: 'Reversible' },
+  regex: { builtins: ['Email', 'ApiKey'], matches: ['name "[^"]+"'], action: 'Reversible' },
 }
 const atVendor = () => ({ vendorA: {}, host: '127.0.0.1', port: a.port })
 const withKeys = (name: string) => [
@@ -200,6 +200,12 @@ describe('reversible masks', () => {
     expect(textsOf(await chat(forged))).toContain(`You said ${forged}.`)
   })
 
+  it('mask a secret in a text that only looks like a placeholder', async () => {
+    const key = `ghp_${'a1B2'.repeat(10)}`
+    expect(textsOf(await chat(`It is [TOKEN:${key}]`))).toContain(`You said [TOKEN:${key}].`)
+    expect(sentToVendor()).not.toContain(key)
+  })
+
   it('restore texts of clients without credentials in the same answer only', async () => {
     expect(textsOf(await chat('I am ann@example.com', ''))).toContain('You said ann@example.com.')
     const placeholder = placeholderIn(sentToVendor())
@@ -207,10 +213,8 @@ describe('reversible masks', () => {
   })
 
   it('restore nothing for a client that knows a placeholder of another one, also from the cache', async () => {
-    const content = 'I am cached@example.com'
-    const body = { model: 'gpt-4o', messages: [{ role: 'user', content }] }
     for (let at = 0; at < 2; at++) {
-      const answer = await post('stored', ['/v1/chat/completions', body])
+      const answer = await chat('I am cached@example.com', 'key-of-ann', 'stored')
       expect(textsOf(answer)).toContain('You said cached@example.com.')
     }
     expect(a.calls).toHaveLength(1)

@@ -42,6 +42,8 @@ export class RegexGuard {
   readonly action: RegexConfig['action']
   readonly #config: RegexConfig
   #mask: Mask | undefined
+  /** The rules of the configuration alone. */
+  #ownMask: Mask | undefined
 
   constructor(config: RegexConfig) {
     this.action = config.action
@@ -74,8 +76,16 @@ export class RegexGuard {
     return this.#mask
   }
 
+  /** Whether a rule of the configuration finds something in what looks like a placeholder. */
+  findsIn(placeholder: string): boolean {
+    this.#ownMask ??= compileGuardMask(this.#config)
+    return this.#ownMask.isMatch(placeholder)
+  }
+
   dispose(): void {
     this.#mask?.dispose()
     this.#mask = undefined
+    this.#ownMask?.dispose()
+    this.#ownMask = undefined
   }
 }

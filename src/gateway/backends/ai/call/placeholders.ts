@@ -54,6 +54,11 @@ export class Placeholders {
     }
   }
 
+  /** Whether a text is a placeholder of the client, rather than one that looks like it. */
+  has(text: string): boolean {
+    return this.#texts.has(text)
+  }
+
   get rules(): MaskRule[] {
     return [...this.#texts].map(([placeholder, replacement]) => ({
       pattern: placeholder.replaceAll(/[[\]]/g, '\\$&'),

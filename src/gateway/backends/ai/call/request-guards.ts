@@ -4,6 +4,7 @@
  * again.
  */
 
+import { patternReplacement } from '../../../../engines/core/index.ts'
 import { type ClientFormat, chatFormatOf } from '../../../../engines/messages/format.ts'
 import type { JsonObject } from '../../../../engines/messages/json/json.ts'
 import { LlmError } from '../../../../engines/messages/llm-error.ts'
@@ -201,7 +202,11 @@ function maskReversibly(
   onMatch: OnMatch,
 ): readonly string[] {
   const replacementOf = (rule: number, matched: string): string | undefined => {
-    if (guard.isExtraRule(rule)) return undefined
+    if (guard.isExtraRule(rule)) {
+      // A text in this form that is none of ours may have anything in it.
+      if (placeholders.has(matched) || !guard.findsIn(matched)) return undefined
+      return placeholders.add('TEXT', matched) ?? patternReplacement
+    }
     const mask = guard.mask.replacementOf(rule)
     return placeholders.add(mask.slice(1, -1).toUpperCase(), matched) ?? mask
   }
