@@ -207,6 +207,9 @@ export class ControllerSession {
         opened ??= openJudge(judging, () => records())
         return opened
       },
+      forget: () => {
+        opened = undefined
+      },
     })
   }
 

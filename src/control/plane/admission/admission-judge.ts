@@ -18,6 +18,8 @@ import type { AdmissionAnswer, AdmissionRequest } from './review.ts'
 interface AdmissionJudgeOptions {
   readonly plane: Pick<StartedPlane, 'fold' | 'index' | 'sourceOptions'>
   readonly judge: () => Promise<Judge>
+  /** Called if a judgement fails, because the judge may be in no state to make another one. */
+  readonly forget?: () => void
   /** If false, objects are admitted with a warning instead of refused. */
   readonly refuses: boolean
 }
@@ -38,7 +40,7 @@ export class AdmissionJudge {
     const answered = this.#last.then(() =>
       signal.aborted ? { warnings: [] } : this.#judge(request),
     )
-    this.#last = answered.catch(() => undefined)
+    this.#last = answered.catch(() => this.#options.forget?.())
     return answered
   }
 

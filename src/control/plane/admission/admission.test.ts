@@ -99,7 +99,7 @@ beforeAll(async () => {
     address: '127.0.0.1:0',
     tls: { current: () => pair, onChange: () => () => undefined },
     timeoutMs: 60_000,
-    notify: (_, text) => expect(text).toBe(''),
+    notify: (_, text) => expect(text).toContain('broken'),
   }).start()
 })
 afterAll(() => server.close())
@@ -219,4 +219,27 @@ it('judges nothing that changes no spec, such as the approval of a change that i
   index.applyAll(clusterDifferences(index, change, context))
   expect(await review(edge({ 'sluice.dev/approve': '7' }, 80))).toEqual(admitted)
   expect((await review(edge({ 'sluice.dev/approve': '7' }, 82))).allowed).toBe(false)
+})
+
+it('admits an object with a warning if the judge fails, and asks another judge the next time', async () => {
+  const failing = { judgeNext: () => Promise.reject(new Error('broken')) } as unknown as Judge
+  let judges = 0
+  let opened: Judge | undefined
+  server.judge = new AdmissionJudge({
+    plane: { fold: story.fold, index, sourceOptions },
+    refuses: true,
+    judge: async () => {
+      if (opened === undefined) judges++
+      opened ??= failing
+      return opened
+    },
+    forget: () => {
+      opened = undefined
+    },
+  })
+  for (const count of [1, 2]) {
+    const { allowed, warnings } = await review(edge({}, 82))
+    expect([allowed, warnings]).toEqual([true, [expect.stringContaining('an error occurred')]])
+    expect(judges).toBe(count)
+  }
 })
