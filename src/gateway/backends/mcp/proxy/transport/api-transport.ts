@@ -1,6 +1,6 @@
 /** Serves tools of an OpenAPI document: the gateway is the MCP server, and calls become requests to the API. */
 import type { CallListener } from '../../../../../engines/http/contracts/calls.ts'
-import type { GatewayError } from '../../../../../ground/errors/index.ts'
+import { GatewayError } from '../../../../../ground/errors/index.ts'
 import type { HeaderFields } from '../../../../../ground/exchange/exchange.ts'
 import { Attempt } from '../../../../proxy/request/request-context.ts'
 import { now, type UpstreamEndpoint } from '../../../../proxy/upstream/endpoint.ts'
@@ -17,7 +17,7 @@ import type { McpExchange } from '../exchange/mcp-exchange.ts'
 import type { apiToolsOf } from '../target/api-tools.ts'
 import { LateFlow } from '../target/late-flow.ts'
 import { passResponse, type ResponseListener } from '../target/response-reader.ts'
-import { toFailure } from '../target/target-failure.ts'
+import { TargetFailure, toFailure } from '../target/target-failure.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
 import { type Flow, idleFlow, type OutgoingMessage, type Transport } from '../target/transport.ts'
 import { type AnswerListener, PagedCall } from './paged-call.ts'
@@ -177,6 +177,12 @@ class ApiCall extends LateFlow implements CallListener {
     await this.begin()
   }
 
+  #onSendFailure(thrown: unknown): void {
+    const isKnown = thrown instanceof TargetFailure || thrown instanceof GatewayError
+    const error = isKnown ? thrown : new GatewayError('bug', undefined, thrown)
+    this.#listener.onFailure(toFailure(error))
+  }
+
   onHead(status: number, headers: HeaderFields): void {
     const latencyMs = now() - this.#startedAt
     this.#ready?.endpoint.record(
@@ -186,8 +192,7 @@ class ApiCall extends LateFlow implements CallListener {
     if (this.#ready?.informSteps(status, headers) === true) {
       // A closed call does not report the rest of its response.
       this.flow?.close()
-      const failed = (thrown: unknown) => this.#listener.onFailure(toFailure(thrown))
-      if (!this.isOver) this.#sendAgain().catch(failed)
+      if (!this.isOver) this.#sendAgain().catch((thrown) => this.#onSendFailure(thrown))
       return
     }
     this.#status = status
