@@ -187,7 +187,7 @@ it('refuses an invalid object, and warns of parts that cannot be used and refere
     allowed: false,
     message: expect.stringContaining('spec.nothing: unknown field'),
   })
-  const known = { ...edge({}, 80, 81), spec: { ...edge({}, 80, 81).spec, nothing: true } }
+  const known = { ...edge({}, 80, 81), spec: { ...(edge({}, 80, 81).spec as object), nothing: true } }
   expect((await review(known)).allowed).toBe(false)
   const foreign = { ...route('any'), spec: { parentRefs: [{ name: 'of-another' }], nothing: true } }
   expect(await review(foreign, 'CREATE')).toMatchObject({
@@ -214,7 +214,7 @@ it('judges nothing that changes no spec, such as the approval of a change that i
   const kind = watchedKinds.find((one) => one.kind === 'Gateway')
   if (kind === undefined) throw new Error('Gateways are not read')
   const claim = observeObject(kind, 'v1', inCluster(edge({}, 80)) as never, sourceOptions)
-  const change = { claims: [claim], gone: [], cause: 'watch' } as const
+  const change = { claims: [claim], gone: [], cause: 'relist' } as const
   const context = { source: 'test', time: new Date().toISOString(), epoch: 0 }
   index.applyAll(clusterDifferences(index, change, context))
   expect(await review(edge({ 'sluice.dev/approve': '7' }, 80))).toEqual(admitted)

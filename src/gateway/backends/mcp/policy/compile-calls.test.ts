@@ -4,8 +4,8 @@ import { compileCalls } from './compile-calls.ts'
 it('masks arguments for good, because nothing restores them in results', () => {
   const regex = { builtins: ['Email'], action: 'Reversible' } as const
   const spec = { promptGuard: { request: [{ regex }] } } as const
-  const { config, problems } = compileCalls(spec as never, {} as never)
-  expect(config?.requestGuards).toMatchObject([{ type: 'regex', action: 'Mask' }])
+  const compiled = compileCalls(spec as never, {} as never)
+  expect(compiled?.config?.requestGuards).toMatchObject([{ type: 'regex', action: 'Mask' }])
   const message = 'Reversible is for requests to models: what matches is masked for good'
-  expect(problems).toEqual([{ path: 'promptGuard.request[0].regex.action', message, partial: true }])
+  expect(compiled?.problems).toEqual([{ path: 'promptGuard.request[0].regex.action', message, partial: true }])
 })
