@@ -215,7 +215,7 @@ it('judges nothing that changes no spec, such as the approval of a change that i
   if (kind === undefined) throw new Error('Gateways are not read')
   const claim = observeObject(kind, 'v1', inCluster(edge({}, 80)) as never, sourceOptions)
   const change = { claims: [claim], gone: [], cause: 'relist' } as const
-  const context = { source: 'test', time: new Date().toISOString(), epoch: 0 }
+  const context = { source: index.source, time: new Date().toISOString(), epoch: 0 }
   index.applyAll(clusterDifferences(index, change, context))
   expect(await review(edge({ 'sluice.dev/approve': '7' }, 80))).toEqual(admitted)
   expect((await review(edge({ 'sluice.dev/approve': '7' }, 82))).allowed).toBe(false)
