@@ -187,7 +187,10 @@ it('refuses an invalid object, and warns of parts that cannot be used and refere
     allowed: false,
     message: expect.stringContaining('spec.nothing: unknown field'),
   })
-  const known = { ...edge({}, 80, 81), spec: { ...(edge({}, 80, 81).spec as object), nothing: true } }
+  const known = {
+    ...edge({}, 80, 81),
+    spec: { ...(edge({}, 80, 81).spec as object), nothing: true },
+  }
   expect((await review(known)).allowed).toBe(false)
   const foreign = { ...route('any'), spec: { parentRefs: [{ name: 'of-another' }], nothing: true } }
   expect(await review(foreign, 'CREATE')).toMatchObject({
