@@ -136,7 +136,7 @@ const running = useGateway(() => ({
       ]),
       routeByPath('mcp'),
       configMap('orders', {
-        'openapi.json': JSON.stringify({
+        'openapi.yaml': JSON.stringify({
           openapi: '3.1.0',
           info: { title: 'Orders', version: '1' },
           paths: { '/orders': { post: { operationId: 'order', responses: {} } } },
