@@ -6,7 +6,7 @@
 //   IpAddress  one to three digits and a dot, or a colon
 //   PrivateKey two dashes, or `E-`
 import { DETECT_API_KEY, DETECT_IBAN, DETECT_IP } from '../abi'
-import { isWord } from './detect'
+import { isDigit, isLetter, isWord } from './ascii'
 
 /**
  * First bytes of API keys, four each; `?` is any byte. Those that end with it are the last WITHOUT_LAST ones. The order
@@ -63,18 +63,6 @@ function nextPrefix(text: usize, from: i32, length: i32): i32 {
     if (v128.any_true(four)) return min(i + ctz(i8x16.bitmask(i8x16.ne(four, i8x16.splat(0)))), max(from, length - 3))
   }
   return max(from, length - 3)
-}
-
-// @ts-ignore: decorator
-@inline
-function isDigit(byte: u32): bool {
-  return byte - 48 < 10
-}
-
-// @ts-ignore: decorator
-@inline
-function isLetter(byte: u32): bool {
-  return (byte | 32) - 97 < 26
 }
 
 /** Returns the bytes before which, or at which, a match of the builtin can begin. */

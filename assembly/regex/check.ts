@@ -1,7 +1,7 @@
 // Verifies the matches of builtins that are patterns: check digits, ranges, and the bytes around a match. A match with
 // a check has a bounded length, so that it is never written before it is verified.
 import { DETECT_IBAN, DETECT_IP } from '../abi'
-import { isWord } from './detect'
+import { isWord } from './ascii'
 
 /** Returns the end of the verified match in start..end, or 0. The byte at `end` has arrived unless the text ends there. */
 export function checkedEnd(detect: i32, text: usize, length: i32, start: i32, end: i32): i32 {

@@ -6,6 +6,7 @@
 // not final until more text arrives. No detector reads more than REACH bytes from its start.
 
 import { DETECT_CARD, DETECT_PHONE, DETECT_SIN, DETECT_SSN } from '../abi'
+import { isAlphanumeric, isDigit, isLetter, isWord } from './ascii'
 
 export const DETECT_COUNT: i32 = 5
 
@@ -36,28 +37,6 @@ function at(offset: i32): u32 {
   if (offset < length) return <u32>load<u8>(text + offset)
   ranOut = true
   return 0
-}
-
-// @ts-ignore: decorator
-@inline
-function isDigit(byte: u32): bool {
-  return byte - 48 < 10
-}
-
-// @ts-ignore: decorator
-@inline
-function isLetter(byte: u32): bool {
-  return (byte | 32) - 97 < 26
-}
-
-// @ts-ignore: decorator
-@inline
-function isAlphanumeric(byte: u32): bool {
-  return isDigit(byte) || isLetter(byte)
-}
-
-export function isWord(byte: u32): bool {
-  return isAlphanumeric(byte) || byte == 95
 }
 
 /** Returns the number of consecutive digits from `offset` on, at most `limit`. */

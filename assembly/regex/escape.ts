@@ -2,7 +2,8 @@
 import { REGEX_BACKREFERENCE, REGEX_BAD_ESCAPE, REGEX_TRAILING_BACKSLASH, REGEX_UNKNOWN_CLASS } from '../abi'
 import { fail, MAX_CODE_POINT } from './codes'
 import { addTable, finishItem, rangeCount } from './ranges'
-import { accept, atEnd, hexValue, isDigit, isLetter, nextCodePoint, peek, position, sameName, seek, textAt } from './reader'
+import { isDigit, isLetter } from './ascii'
+import { accept, atEnd, hexValue, nextCodePoint, peek, position, sameName, seek, textAt } from './reader'
 import { addProperty, findProperty } from './unicode'
 
 /** `readEscape` results that are not a code point. */

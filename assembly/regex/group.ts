@@ -1,7 +1,8 @@
 // Reads what follows an opening parenthesis: (?:  (?i)  (?i-s:  (?P<name>  (?<name>, and refuses the rest.
 import { REGEX_ATOMIC, REGEX_BACKREFERENCE, REGEX_BAD_GROUP, REGEX_CASE_INSENSITIVE, REGEX_DOT_ALL, REGEX_LOOKAROUND, REGEX_MULTI_LINE, REGEX_SWAP_GREED } from '../abi'
 import { fail } from './codes'
-import { accept, atEnd, isDigit, isLetter, peek, position, seek } from './reader'
+import { isDigit, isLetter } from './ascii'
+import { accept, atEnd, peek, position, seek } from './reader'
 
 /** Added to the flags when the group was `(?flags)`: it has no body. */
 export const GROUP_FLAGS_ONLY: i32 = 256

@@ -7,7 +7,8 @@ import { ESCAPE_CLASS, ESCAPE_ERROR, readEscape, readPosixClass } from './escape
 import { GROUP_FLAGS_ONLY, readGroupHead } from './group'
 import { appendChild, ASSERT_LINE_END, ASSERT_LINE_START, ASSERT_NOT_WORD, ASSERT_TEXT_END, ASSERT_TEXT_START, ASSERT_WORD, newNode, Node, NODE_ALTERNATE, NODE_ASSERT, NODE_CHARACTER, NODE_CLASS, NODE_CONCAT, NODE_EMPTY, NODE_REPEAT } from './node'
 import { addRange, canonicalize, complement, finishItem, fold, rangeCount } from './ranges'
-import { accept, atEnd, isDigit, nextCodePoint, peek, position, readerStart, seek } from './reader'
+import { isDigit } from './ascii'
+import { accept, atEnd, nextCodePoint, peek, position, readerStart, seek } from './reader'
 
 /** REGEX_* syntax flags that apply at the cursor. */
 let flags: i32 = 0

@@ -1,7 +1,8 @@
 // Vector loops that skip text in which no match can begin. They read whole vectors: up to 15 bytes after
 // the text are read (every block has this slack), but never returned as a result.
+import { isWord } from './ascii'
 import { nextOfBuiltin } from './builtin-filter'
-import { isLocal, isWord } from './detect'
+import { isLocal } from './detect'
 import { P_ANCHORED, P_CLASS_OF } from './program'
 import { beginClasses, nextClasses } from './step'
 

@@ -81,16 +81,6 @@ export function hexValue(byte: u32): i32 {
   return lower - 97 < 6 ? <i32>lower - 87 : -1
 }
 
-// @ts-ignore: decorator
-@inline
-export function isDigit(byte: u32): bool {
-  return byte - 48 < 10
-}
-
-export function isLetter(byte: u32): bool {
-  return (byte | 32) - 97 < 26
-}
-
 /** Returns true if the text at `offset` equals `expected` (a static NUL-terminated string). */
 export function sameName(offset: i32, length: i32, expected: usize, expectedLength: i32): bool {
   return length == expectedLength && memory.compare(text + offset, expected, length) == 0
