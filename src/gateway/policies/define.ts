@@ -74,8 +74,8 @@ export interface Step {
   onRequest?(exchange: Exchange): Verdict | Promise<Verdict>
   onResponse?(exchange: Exchange): void | Promise<void>
   /**
-   * Called if the backend has responded to a request of this step with 401, or for every response if `connection` has
-   * `bindsTokens`. Returns whether the request should be sent again at once.
+   * Called for each 401 response of the backend; for every response if `connection.bindsTokens` is set. Returns whether
+   * the request should be sent again at once.
    */
   onBackendResponse?(
     exchange: Exchange,

@@ -1,5 +1,5 @@
 /**
- * Decides which addresses a dynamic forward proxy may connect to. Addresses are checked after resolution,
+ * Decides which addresses the gateway may connect to if others name them. Addresses are checked after resolution,
  * because a name or an unusual spelling of an address (`2852039166`) may stand for any address.
  */
 import { BlockList } from 'node:net'
