@@ -54,7 +54,7 @@ export class Gateway {
       onBadHead: ignore,
       onStreamDone: ignore,
       onEjected: ignore,
-      onSpans: ignore,
+      onExport: ignore,
       onLookup: ignore,
       onCallout: ignore,
     }

@@ -21,7 +21,7 @@ beforeEach(async () => {
     onBadHead: () => undefined,
     onStreamDone: () => undefined,
     onEjected: () => undefined,
-    onSpans: () => undefined,
+    onExport: () => undefined,
     onLookup: () => undefined,
     onCallout: () => undefined,
   }

@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { Server, ServerCredentials, type ServiceDefinition, status } from '@grpc/grpc-js'
 import { Collected } from '../support/collected-spans.ts'
 import { useFixture, useGateway, useUpstream } from '../support/fixture.ts'
 import { freePort, freePorts } from '../support/gateway.ts'
+import { startGrpcCollector } from '../support/grpc-collector.ts'
 import type { TestRequest } from '../support/http-client.ts'
 import {
   gateway,
@@ -41,42 +41,6 @@ async function startHttpCollector(collected: Collected) {
   }
 }
 
-async function startGrpcCollector(collected: Collected) {
-  const server = new Server()
-  const definition: ServiceDefinition = {
-    export: {
-      path: '/opentelemetry.proto.collector.trace.v1.TraceService/Export',
-      requestStream: false,
-      responseStream: false,
-      requestSerialize: (value: Buffer) => value,
-      requestDeserialize: (bytes: Buffer) => bytes,
-      responseSerialize: (value: Buffer) => value,
-      responseDeserialize: (bytes: Buffer) => bytes,
-    },
-  }
-  let failures = 1
-  server.addService(definition, {
-    export: (
-      call: { request: Buffer },
-      done: (error: { code: number } | null, answer?: Buffer) => void,
-    ) => {
-      // The first call fails in a way that says: later.
-      if (failures-- > 0) {
-        done({ code: status.UNAVAILABLE })
-        return
-      }
-      collected.take(call.request)
-      done(null, Buffer.alloc(0))
-    },
-  })
-  const port = await new Promise<number>((resolve, reject) =>
-    server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) =>
-      error === null ? resolve(bound) : reject(error),
-    ),
-  )
-  return { port, close: () => server.forceShutdown() }
-}
-
 const sampled = '"sample" in request.headers'
 
 /** Gateway -> its tracing; each has a port of its own. */
@@ -108,6 +72,12 @@ const tracings = {
     attributes: { add: [{ name: 'span.name', expression: '"named " + request.method' }] },
   },
   half: { backendRef: toBackend('http-collector'), randomSampling: '0.5' },
+  kept: {
+    backendRef: toBackend('http-collector'),
+    path: '/otlp/traces',
+    randomSampling: 'true',
+    filter: 'response.code == 200',
+  },
   defaults: { backendRef: toBackend('http-collector') },
   never: { backendRef: toBackend('http-collector'), randomSampling: 'jwt.x', clientSampling: '0' },
   down: { backendRef: toBackend('down'), randomSampling: 'true' },
@@ -119,7 +89,11 @@ export type Name = keyof typeof tracings
 export const byHttp = new Collected()
 export const byGrpc = new Collected()
 export const httpCollector = useFixture(() => startHttpCollector(byHttp))
-const grpcCollector = useFixture(() => startGrpcCollector(byGrpc))
+const grpcCollector = useFixture(() =>
+  startGrpcCollector('/opentelemetry.proto.collector.trace.v1.TraceService/Export', (bytes) =>
+    byGrpc.take(bytes),
+  ),
+)
 export const upstream = useUpstream('main')
 export const authorizer = useUpstream('authorizer', (_, response) => response.end())
 const names = Object.keys(tracings) as Name[]

@@ -201,4 +201,13 @@ describe('spans over HTTP [Tracing.protocol=HTTP] [Tracing.backendRef]', () => {
     httpCollector.answerWith(200)
     await byHttp.server(path)
   })
+
+  it('are sent only if the filter keeps the request, to the path of the policy', async () => {
+    const [left, kept] = [fresh('/nobody'), fresh('/api')]
+    expect((await send('kept', { path: left })).status).toBe(503)
+    await send('kept', { path: kept })
+    await byHttp.server(kept)
+    expect(byHttp.spans.some(({ attributes }) => attributes['http.path'] === left)).toBe(false)
+    expect([...byHttp.contentTypes]).toContain('POST /otlp/traces application/x-protobuf')
+  })
 })

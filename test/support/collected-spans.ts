@@ -51,7 +51,7 @@ export class Collected {
 
 export const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
 
-function plain(attributes: readonly KeyValue[]): Record<string, unknown> {
+export function plain(attributes: readonly KeyValue[]): Record<string, unknown> {
   return Object.fromEntries(attributes.map(({ key, value }) => [key, plainValue(value)]))
 }
 
@@ -67,12 +67,14 @@ function plainValue(value: AnyValue | undefined): unknown {
 }
 
 /** A collector over HTTP that accepts everything; pass it to `useListening`. */
-export function collectingServer(collected: Collected): Server {
+export function collectingServer(collected: {
+  take(body: Uint8Array, url?: string): void
+}): Server {
   return createServer((request, response) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
     request.on('end', () => {
-      collected.take(Buffer.concat(chunks))
+      collected.take(Buffer.concat(chunks), request.url)
       response.end()
     })
   })

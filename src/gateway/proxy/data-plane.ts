@@ -1,11 +1,10 @@
 /** The data plane applies configuration, and handles the requests and connections of the engine. */
 import { portChangeOf } from '../../engines/http/limits/port-change.ts'
 import type { ModelCatalog } from '../../engines/messages/catalog/catalog.ts'
-import type { DesiredDelta, DirectTarget } from '../../ground/model/resources.ts'
-import { resolveCollector } from './callouts/destination.ts'
+import type { DesiredDelta } from '../../ground/model/resources.ts'
+import { Collectors } from './collectors.ts'
 import type { HeaderReferences } from './config/header-references.ts'
 import type { PortUse } from './config/listener-tables.ts'
-import type { ListenerPlacement } from './config/placement.ts'
 import { loadPolicyAppliers } from './config/policies.ts'
 import type { ApplyResult } from './config/store.ts'
 import type { DecisionRecorder } from './decisions/recorder.ts'
@@ -14,7 +13,6 @@ import { PlaneRuntime, type RuntimeParts } from './plane-runtime.ts'
 import type { JudgedUse, RecordedUse } from './request/backend-kind.ts'
 import type { RequestContext } from './request/request-context.ts'
 import { StreamForwarder } from './streams.ts'
-import { SpanExporters } from './telemetry/otlp/exporter.ts'
 
 interface DataPlaneParts extends RuntimeParts {
   /** Makes the recorder of decisions; if omitted, nothing is recorded. */
@@ -27,13 +25,10 @@ export type DataPlane = Awaited<ReturnType<typeof createDataPlane>>
 export async function createDataPlane(parts: DataPlaneParts) {
   const runtime = new PlaneRuntime(parts, await loadPolicyAppliers())
   const { config, kinds } = runtime
-  const exporters = new SpanExporters<ListenerPlacement>({
-    version: runtime.version,
-    resolve: ({ target }, listener) => resolveCollector(runtime, target as DirectTarget, listener),
-    onSpans: (exported, dropped) => parts.telemetry.onSpans(exported, dropped),
-  })
+  const collectors = new Collectors(runtime, parts.telemetry)
+  const recorder = parts.recorder?.(config.headers)
   return {
-    handler: new PhaseRunner(runtime, parts.telemetry, exporters, parts.recorder?.(config.headers)),
+    handler: new PhaseRunner(runtime, parts.telemetry, collectors, recorder),
     streamHandler: new StreamForwarder(runtime, parts.telemetry),
     /** Applies a change set. Only new requests see it. */
     apply(delta: DesiredDelta): ApplyResult {
@@ -64,7 +59,7 @@ export async function createDataPlane(parts: DataPlaneParts) {
     stop(): void {
       for (const kind of kinds.all()) kind.stop?.()
     },
-    /** Sends waiting spans before the process ends. */
-    flush: () => exporters.flush(),
+    /** Sends what waits for collectors, before the process ends. */
+    flush: () => collectors.flush(),
   }
 }

@@ -8,7 +8,7 @@ import type { BufferedBody, Peer, RespondVerdict } from '../../ground/exchange/e
 import { takeResponse } from '../../ground/exchange/interruption.ts'
 import { accessRecordOf } from './access-record.ts'
 import { informSteps, learn, moveAttempt, retryDelay } from './attempts.ts'
-import type { ListenerPlacement } from './config/placement.ts'
+import type { Collectors } from './collectors.ts'
 import type { DecisionRecorder } from './decisions/recorder.ts'
 import { type PhaseResult, requestPhases, retryPhases, startOverPhases } from './phases.ts'
 import type { Received, ReportedFailure } from './request/backend-call.ts'
@@ -24,8 +24,7 @@ import { contextOf, idHeader, nameRetry, RequestContext } from './request/reques
 import { changeResponse, forgetResponseChanges, LocalExchange } from './request/response.ts'
 import { placementAhead } from './request/route.ts'
 import type { GatewayRuntime } from './request/runtime.ts'
-import { endAttemptSpan, finishTrace } from './request/tracing.ts'
-import type { SpanExporters } from './telemetry/otlp/exporter.ts'
+import { endAttemptSpan } from './request/tracing.ts'
 import type { Telemetry } from './telemetry/types.ts'
 
 /** Maximum number of bytes of a response to wait for before any of it is sent. */
@@ -34,18 +33,18 @@ const maxBeginning = 64 * 1024
 export class PhaseRunner implements RequestHandler {
   readonly #runtime: GatewayRuntime
   readonly #telemetry: Telemetry
-  readonly #exporters: SpanExporters<ListenerPlacement>
+  readonly #collectors: Collectors
   readonly #recorder: DecisionRecorder | undefined
 
   constructor(
     runtime: GatewayRuntime,
     telemetry: Telemetry,
-    exporters: SpanExporters<ListenerPlacement>,
+    collectors: Collectors,
     recorder: DecisionRecorder | undefined,
   ) {
     this.#runtime = runtime
     this.#telemetry = telemetry
-    this.#exporters = exporters
+    this.#collectors = collectors
     this.#recorder = recorder
   }
 
@@ -225,10 +224,7 @@ export class PhaseRunner implements RequestHandler {
     const access = accessRecordOf(context, this.#runtime.kinds)
     this.#telemetry.onDone(exchange, access)
     this.#recorder?.record(context, access)
-    const { tracing } = context.observers
-    if (tracing === undefined || context.trace === undefined || context.listener === undefined)
-      return
-    this.#exporters.add(tracing, context.listener, finishTrace(context, access))
+    this.#collectors.add(context, exchange, access)
   }
 
   onBadHead(port: number, error: GatewayError, peer: Peer, scheme: 'http' | 'https'): void {

@@ -12,5 +12,6 @@
  */
 export { BoundAttributes, observedParts } from './attributes.ts'
 export { type BodyNeeds, bufferBodies } from './bodies.ts'
+export { Condition } from './condition.ts'
 export { Expression, textOfResult, toBytes, toFieldValue } from './expression.ts'
 export { grpcStatus } from './fields.ts'

@@ -29,14 +29,22 @@ export interface AttributeChanges {
   added(exchange: Exchange): readonly Attribute[]
 }
 
-/** A tracing policy whose expressions are compiled. */
-export interface TracingRules {
+/** How a collector is called. */
+export interface ExportRules {
   /** The backend of the collector, which the proxy resolves. */
   readonly target: unknown
   readonly protocol: 'HTTP' | 'GRPC'
+  /** Path of requests over HTTP; that of the OpenTelemetry protocol if undefined. */
+  readonly path?: string | undefined
   /** Attributes that describe the proxy. */
   readonly resources: readonly Attribute[]
+}
+
+/** A tracing policy whose expressions are compiled. */
+export interface TracingRules extends ExportRules {
   readonly parts: ObservedParts
+  /** Returns true if the spans of the exchange are sent. Called when the exchange is over. */
+  accepts(exchange: Exchange): boolean
   /** Share of requests like this one that get a span, 0 to 1. `hasTrace`: the request already has a trace. */
   share(exchange: Exchange, hasTrace: boolean): number
   readonly changes: AttributeChanges | undefined
@@ -49,4 +57,9 @@ export interface AccessLogRules {
   accepts(exchange: Exchange): boolean
   /** Undefined if lines have only the default attributes. */
   readonly changes: AttributeChanges | undefined
+  /** Where entries are sent in addition to the log; undefined if nowhere. */
+  readonly export: AccessLogExport | undefined
 }
+
+/** Sends entries of the access log to a collector. */
+export interface AccessLogExport extends ExportRules, Pick<AccessLogRules, 'accepts' | 'changes'> {}

@@ -65,7 +65,7 @@ const ignore = () => undefined
 export const noTelemetry: Telemetry = {
   onDone: ignore,
   onEjected: ignore,
-  onSpans: ignore,
+  onExport: ignore,
   onCallout: ignore,
   onLookup: ignore,
   onStreamDone: ignore,

@@ -27,6 +27,7 @@ const rows: readonly [Place, Readonly<Record<string, unknown>>, readonly string[
     ['group', 'kind', 'matchLabels'],
   ],
   [policyPlace('spec.frontend.tracing'), { backendRef }, ['backendRef']],
+  [policyPlace('spec.frontend.accessLog.otlp'), { backendRef }, ['backendRef']],
   [policyPlace('spec.traffic.directResponse'), { status: 200 }, ['status']],
   [policyPlace('spec.traffic.hostRewrite'), { mode: 'Auto' }, ['mode']],
   [policyPlace('spec.traffic.extProc'), { backendRef }, ['backendRef']],

@@ -1,29 +1,52 @@
-import { type Infer, optional, record, text } from '../../../ground/base/shape.ts'
-import { attributeChanges } from '../../../ground/model/shapes.ts'
-import { BoundAttributes, Expression, observedParts } from '../../variables/index.ts'
+import { choice, type Infer, optional, record, text } from '../../../ground/base/shape.ts'
+import { attributeChanges, directTarget } from '../../../ground/model/shapes.ts'
+import { BoundAttributes, Condition, observedParts } from '../../variables/index.ts'
 import type { PolicyApply } from '../define.ts'
 
-/** The compiled form that proxies receive: the fields as the user wrote them. */
-const shape = record({
-  /** A log entry is written only if this expression is true. If omitted, all are written. */
+const selection = {
+  /** Only requests for which this expression is true have an entry. If omitted, all have one. */
   filter: optional(text),
   attributes: optional(attributeChanges),
+}
+
+/** The compiled form that proxies receive. */
+const shape = record({
+  ...selection,
+  /** The collector that gets entries too. Without its own filter or attributes, those of the log count. */
+  otlp: optional(
+    record({
+      ...selection,
+      target: directTarget,
+      protocol: choice('HTTP', 'GRPC'),
+      path: optional(text),
+    }),
+  ),
 })
 
 const apply: PolicyApply<Infer<typeof shape>> = {
   shape,
-  bind({ filter, attributes }) {
-    const condition = filter === undefined ? undefined : new Expression(filter)
-    const changes = attributes && new BoundAttributes(attributes)
-    const expressions = [...(condition ? [condition] : []), ...(changes?.expressions ?? [])]
+  bind({ otlp, ...log }) {
+    const own = bindSelection(log)
+    const sent = otlp && bindSelection({ ...log, ...otlp })
     return {
       accessLog: {
-        parts: observedParts(expressions),
-        accepts: (exchange) => condition === undefined || condition.evaluate(exchange) === true,
-        changes,
+        parts: observedParts([...own.expressions, ...(sent?.expressions ?? [])]),
+        accepts: own.accepts,
+        changes: own.changes,
+        export: otlp && sent && { ...otlp, ...sent, resources: [] },
       },
     }
   },
+}
+
+function bindSelection({ filter, attributes }: Infer<typeof shape>) {
+  const condition = new Condition(filter)
+  const changes = attributes && new BoundAttributes(attributes)
+  return {
+    expressions: [...condition.expressions, ...(changes?.expressions ?? [])],
+    accepts: condition.holds.bind(condition),
+    changes,
+  }
 }
 
 export default apply

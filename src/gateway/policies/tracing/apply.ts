@@ -2,14 +2,17 @@ import type { CelResult } from '../../../engines/cel/index.ts'
 import { choice, type Infer, list, optional, record, text } from '../../../ground/base/shape.ts'
 import type { Exchange } from '../../../ground/exchange/exchange.ts'
 import { attributeChanges, directTarget, namedExpression } from '../../../ground/model/shapes.ts'
-import { BoundAttributes, Expression, observedParts } from '../../variables/index.ts'
+import { BoundAttributes, Condition, Expression, observedParts } from '../../variables/index.ts'
 import type { PolicyApply } from '../define.ts'
 
 /** The compiled form that proxies receive. Its version is `configVersion` of the definition. */
 const shape = record({
   target: directTarget,
   protocol: choice('HTTP', 'GRPC'),
+  path: optional(text),
   attributes: optional(attributeChanges),
+  /** Spans of a request are sent only if this expression is true. If omitted, all are sent. */
+  filter: optional(text),
   resources: list(namedExpression),
   /** Expression for the fraction of requests without a trace that start one; none if omitted. */
   randomSampling: optional(text),
@@ -19,7 +22,8 @@ const shape = record({
 
 const apply: PolicyApply<Infer<typeof shape>> = {
   shape,
-  bind({ target, protocol, attributes, resources, randomSampling, clientSampling }) {
+  bind({ target, protocol, path, attributes, filter, resources, randomSampling, clientSampling }) {
+    const kept = new Condition(filter)
     const changes = attributes && new BoundAttributes(attributes)
     const random = share(randomSampling, 0)
     const client = share(clientSampling, 1)
@@ -27,9 +31,11 @@ const apply: PolicyApply<Infer<typeof shape>> = {
       tracing: {
         target,
         protocol,
+        path,
         // Resource attributes describe the proxy, so they are evaluated once, without a request.
         resources: new BoundAttributes({ add: resources }).added(),
-        parts: observedParts(changes?.expressions ?? []),
+        parts: observedParts([...kept.expressions, ...(changes?.expressions ?? [])]),
+        accepts: (exchange) => kept.holds(exchange),
         share: (exchange, hasTrace) => (hasTrace ? client : random)(exchange),
         changes,
       },

@@ -1,6 +1,10 @@
-import { choice, list, object, optional, required } from '../../../ground/schema/field.ts'
+import { list, object, optional, required } from '../../../ground/schema/field.ts'
 import { backendObjectReference } from '../../../ground/schema/shapes/references.ts'
-import { logTracingAttributes } from '../../../ground/schema/shapes/telemetry.ts'
+import {
+  exportPath,
+  exportProtocol,
+  logTracingAttributes,
+} from '../../../ground/schema/shapes/telemetry.ts'
 import { celExpression, shortString } from '../../../ground/schema/strings.ts'
 import { definePolicy } from '../define.ts'
 
@@ -11,10 +15,12 @@ const resourceAdd = object('ResourceAdd', {
 
 const tracingSchema = object('Tracing', {
   backendRef: required(backendObjectReference, 'Service or GatewayBackend that receives OTLP.'),
-  protocol: optional(
-    choice('TracingProtocol', { HTTP: 'OTLP over HTTP', GRPC: 'OTLP over gRPC' }),
-    { doc: 'How spans are sent.', default: 'HTTP' },
-  ),
+  protocol: optional(exportProtocol, { doc: 'How spans are sent.', default: 'HTTP' }),
+  path: optional(exportPath, {
+    doc: 'Path of requests over HTTP.',
+    default: '/v1/traces',
+  }),
+  filter: optional(celExpression, 'Spans of a request are sent only if this is true.'),
   attributes: optional(logTracingAttributes, 'Changes to the attributes of spans.'),
   resources: optional(list(resourceAdd, { max: 256 }), 'Attributes that describe the proxy.'),
   randomSampling: optional(celExpression, {
@@ -36,6 +42,7 @@ export const tracing = definePolicy({
   security: false,
   expressions: [
     { path: 'attributes', point: 'observation' },
+    { path: 'filter', point: 'observation' },
     { path: 'resources', point: 'process' },
     { path: '', point: 'sampling' },
   ],

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import type { CalloutSubtype, Exchange, RequestHead } from '../../../ground/exchange/exchange.ts'
 import type { Attribute } from '../../../ground/exchange/observe.ts'
-import type { FinishedSpan } from '../telemetry/otlp/encode.ts'
+import type { FinishedSpan } from '../telemetry/otlp/spans.ts'
 
 interface TraceParent {
   readonly traceId: string

@@ -2,8 +2,8 @@
 import type { UpstreamAddress } from '../../../engines/http/sockets/upstream-address.ts'
 import type { Attribute } from '../../../ground/exchange/observe.ts'
 import type { RouteEntry } from '../config/port-table.ts'
-import { eachField } from '../telemetry/access-fields.ts'
-import type { FinishedSpan } from '../telemetry/otlp/encode.ts'
+import { requestAttributes } from '../telemetry/otlp/attributes.ts'
+import type { FinishedSpan } from '../telemetry/otlp/spans.ts'
 import type { AccessRecord } from '../telemetry/types.ts'
 import type { RequestContext } from './request-context.ts'
 import { openSpan, outboundAttributes, RequestTrace, rememberTrace } from './request-trace.ts'
@@ -97,8 +97,12 @@ export function finishTrace(
   const { trace, exchange } = context
   if (trace === undefined) return []
   endAttemptSpan(context, undefined, access.error)
-  if (!trace.isExported) return []
-  const attributes = attributesOf(context, access)
+  if (!trace.isExported || context.observers.tracing?.accepts(exchange) === false) return []
+  const changes = context.observers.tracing?.changes
+  const attributes = requestAttributes(access, exchange, changes, notOfSpans, [
+    ['url.scheme', access.protocol],
+    ['network.protocol.version', exchange.request.version],
+  ])
   const given = attributes.find(([name]) => name === 'span.name')?.[1]
   trace.finished.push({
     traceId: trace.traceId,
@@ -115,28 +119,8 @@ export function finishTrace(
   return trace.finished
 }
 
+/** Fields of the access log that are no attributes of spans. */
 const notOfSpans = new Set(['error', 'trace.id', 'span.id'])
-
-/**
- * Returns the fields of the access log and two fields that only spans have, with the changes of the policy.
- */
-function attributesOf(context: RequestContext, access: AccessRecord): Attribute[] {
-  const { exchange, observers } = context
-  const attributes: Attribute[] = []
-  eachField(access, exchange, (name, value) => {
-    if (value === undefined || value === '' || notOfSpans.has(name)) return
-    attributes.push([name, Number.isInteger(value) ? BigInt(value) : value])
-  })
-  attributes.push(['url.scheme', access.protocol])
-  attributes.push(['network.protocol.version', exchange.request.version])
-  const changes = observers.tracing?.changes
-  if (changes === undefined) return attributes
-  const added = changes.added(exchange)
-  const kept = attributes.filter(
-    ([name]) => !changes.removed.has(name) && !added.some(([replaced]) => replaced === name),
-  )
-  return [...kept, ...added]
-}
 
 /**
  * Returns the name of the request's span. It has the path pattern of the route and not the path itself,

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { ServerExchange } from '../../../engines/http/contracts/requests.ts'
 import { GatewayError } from '../../../ground/errors/index.ts'
 import { Learned } from '../../../ground/exchange/learned.ts'
-import type { AttributeChanges } from '../../../ground/exchange/observe.ts'
+import type { AccessLogRules, AttributeChanges } from '../../../ground/exchange/observe.ts'
 import { AccessLines, type AccessLogFormat } from './access-line.ts'
 import type { AccessLog } from './access-log.ts'
 import { LineBytes } from './line-bytes.ts'
@@ -183,6 +183,7 @@ describe('an access log line that a policy changes', () => {
         parts: noParts,
         accepts: () => true,
         changes: { removed: new Set(), added: () => [], ...changes },
+        export: undefined,
       },
     })
   const rich: AccessRecord = {
@@ -206,7 +207,12 @@ describe('an access log line that a policy changes', () => {
   )
 
   it('is not written if the policy skips the exchange', () => {
-    const accessLog = { parts: noParts, accepts: () => false, changes: undefined }
+    const accessLog: AccessLogRules = {
+      parts: noParts,
+      accepts: () => false,
+      changes: undefined,
+      export: undefined,
+    }
     expect(new Written('text').request(exchange(), { ...full, accessLog })).toBe('')
   })
 

@@ -306,6 +306,10 @@ export const metricDefinitions = {
   trace_spans_dropped_total: counter(
     'Spans dropped because a collector refused them or was too slow.',
   ),
+  access_log_records_exported_total: counter('Entries of the access log sent to a collector.'),
+  access_log_records_dropped_total: counter(
+    'Entries of the access log that no collector got, because it refused them or was too slow.',
+  ),
   config_sequence: gauge(
     'Version of the configuration that is active in all workers: the log position, or the change-set number if a controller configures the proxy.',
   ),

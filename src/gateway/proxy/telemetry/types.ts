@@ -95,13 +95,16 @@ export interface AccessRecord extends StreamRecord {
   readonly path: string
 }
 
+/** What is sent to collectors about requests. */
+export type ExportedSignal = 'spans' | 'logs'
+
 export interface Telemetry {
   /** Called once for each exchange. Keep no reference to it: the object is reused. */
   onDone(exchange: ServerExchange, access: AccessRecord): void
   /** Called when an endpoint was ejected. `ejection` describes an endpoint with a named provider. */
   onEjected(ejection?: Ejection): void
-  /** Called when spans were sent to a collector or were dropped. */
-  onSpans(exported: number, dropped: number): void
+  /** Called when spans or entries of the access log were sent to a collector or were dropped. */
+  onExport(signal: ExportedSignal, sent: number, dropped: number): void
   /** Called when a call of a policy to another service has ended, with its duration. */
   onCallout(subtype: CalloutSubtype, seconds: number): void
   /** Called after each lookup of a host name. */

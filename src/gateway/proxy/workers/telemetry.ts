@@ -21,7 +21,13 @@ import {
 import { StreamTelemetry } from '../telemetry/stream-telemetry.ts'
 import { type Label, timedCounters } from '../telemetry/timed-counters.ts'
 import { Timestamps } from '../telemetry/timestamp.ts'
-import type { AccessRecord, Ejection, StreamRecord, Telemetry } from '../telemetry/types.ts'
+import type {
+  AccessRecord,
+  Ejection,
+  ExportedSignal,
+  StreamRecord,
+  Telemetry,
+} from '../telemetry/types.ts'
 
 /** Methods that are label values. Clients may send others, which are counted as OTHER. */
 const methods = new Set([
@@ -136,8 +142,7 @@ export class WorkerTelemetry implements Telemetry {
   readonly #identities = new IdentityRequests()
   readonly #lookups = { ok: 0, failed: 0 }
   #ejections = 0
-  #spansExported = 0
-  #spansDropped = 0
+  readonly #exports = { spans: { sent: 0, dropped: 0 }, logs: { sent: 0, dropped: 0 } }
   /** Labels of the current request. The array is reused for each request. */
   readonly #labels: Label[] = metricDefinitions.requests_total.labels.map(() => '')
 
@@ -169,9 +174,10 @@ export class WorkerTelemetry implements Telemetry {
     this.#onBug(text)
   }
 
-  onSpans(exported: number, dropped: number): void {
-    this.#spansExported += exported
-    this.#spansDropped += dropped
+  onExport(signal: ExportedSignal, sent: number, dropped: number): void {
+    const counts = this.#exports[signal]
+    counts.sent += sent
+    counts.dropped += dropped
   }
 
   onLookup(result: 'ok' | 'failed'): void {
@@ -224,8 +230,10 @@ export class WorkerTelemetry implements Telemetry {
       retries_total: this.#retries.sums(),
       identity_requests_total: this.#identities.series(),
       tls_handshake_duration_seconds: this.#handshakes.durations(),
-      trace_spans_exported_total: number(this.#spansExported),
-      trace_spans_dropped_total: number(this.#spansDropped),
+      trace_spans_exported_total: number(this.#exports.spans.sent),
+      trace_spans_dropped_total: number(this.#exports.spans.dropped),
+      access_log_records_exported_total: number(this.#exports.logs.sent),
+      access_log_records_dropped_total: number(this.#exports.logs.dropped),
       access_log_dropped_lines_total: number(this.#log.droppedLines),
       upstream_connect_duration_seconds: this.#connects.durations(),
       upstream_call_duration_seconds: this.#callouts.durations(),

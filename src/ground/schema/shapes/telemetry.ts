@@ -1,4 +1,4 @@
-import { list, object, optional, required } from '../field.ts'
+import { choice, list, object, optional, required, text } from '../field.ts'
 import { atLeastOneOf } from '../rules.ts'
 import { celExpression, shortString, tinyString } from '../strings.ts'
 
@@ -8,6 +8,21 @@ const attributeAdd = object('AttributeAdd', {
     celExpression,
     'Value of the attribute. If evaluation fails, the attribute is omitted.',
   ),
+})
+
+/** How a collector is called. */
+export const exportProtocol = choice('TracingProtocol', {
+  HTTP: 'OTLP over HTTP',
+  GRPC: 'OTLP over gRPC',
+})
+
+/** Where a collector takes data over HTTP. */
+export const exportPath = text({
+  name: 'ExportPath',
+  min: 1,
+  max: 1024,
+  pattern: '^/[!-~]*$',
+  expects: 'a path such as /otlp/v1/logs',
 })
 
 /** Changes to the attributes of log lines and spans. If `add` repeats a name, the last entry counts. */

@@ -1,10 +1,9 @@
 /**
- * Sends spans to a collector in batches. If the collector is slow, spans are dropped, so requests never
- * wait.
+ * Sends spans and entries of the access log to collectors in batches. If a collector is slow, they are dropped, so
+ * requests never wait.
  */
 import { hostname } from 'node:os'
-import type { Attribute, TracingRules } from '../../../../ground/exchange/observe.ts'
-import { encodeSpans, type FinishedSpan } from './encode.ts'
+import type { Attribute, ExportRules } from '../../../../ground/exchange/observe.ts'
 import {
   type CollectorAddress,
   GrpcSender,
@@ -13,61 +12,78 @@ import {
   type SendResult,
 } from './senders.ts'
 
-/** Maximum number of spans that wait for one collector. */
-const maxWaitingSpans = 2_048
-const maxBatchSpans = 512
+/** Maximum number of items that wait for one collector. */
+const maxWaiting = 2_048
+const maxBatch = 512
 const batchEveryMs = 500
 const firstBackoffMs = 500
 const maxBackoffMs = 30_000
 /** Idle time after which the connection is closed. */
 const idleMs = 60_000
 
-interface ExporterOptions {
-  readonly rules: TracingRules
-  /** Resource attributes of the proxy and of the Gateway that the spans belong to. */
+/** A kind of items that are exported. */
+export interface Signal<Item> {
+  /** Path of requests over HTTP, if the policy has none. */
+  readonly path: string
+  /** Path of the gRPC method. */
+  readonly method: string
+  encode(
+    resource: readonly Attribute[],
+    items: readonly Item[],
+    scope: { readonly name: string; readonly version: string },
+  ): Uint8Array
+}
+
+interface ExporterOptions<Item> {
+  readonly signal: Signal<Item>
+  readonly rules: ExportRules
+  /** Resource attributes of the proxy and of the Gateway that the items belong to. */
   readonly resource: readonly Attribute[]
   readonly version: string
   /** Resolves the address of the collector. Rejects if that fails. */
   readonly resolve: () => Promise<CollectorAddress>
-  readonly onSpans: (exported: number, dropped: number) => void
+  readonly onExport: (sent: number, dropped: number) => void
 }
 
-class SpanExporter {
-  readonly #options: ExporterOptions
+class Exporter<Item> {
+  readonly #options: ExporterOptions<Item>
   readonly #resource: readonly Attribute[]
   readonly #sender: Sender
-  #waiting: FinishedSpan[] = []
+  #waiting: Item[] = []
   #timer: NodeJS.Timeout | undefined
   #sending: Promise<void> | undefined
   #backoffMs = 0
 
-  constructor(options: ExporterOptions) {
+  constructor(options: ExporterOptions<Item>) {
     this.#options = options
-    const { rules, resource } = options
+    const { rules, resource, signal } = options
     const names = new Set(rules.resources.map(([name]) => name))
     this.#resource = [...resource.filter(([name]) => !names.has(name)), ...rules.resources]
-    this.#sender = rules.protocol === 'GRPC' ? new GrpcSender() : new HttpSender()
+    this.#sender =
+      rules.protocol === 'GRPC'
+        ? new GrpcSender(signal.method)
+        : new HttpSender(rules.path ?? signal.path)
   }
 
-  add(span: FinishedSpan): void {
-    if (this.#waiting.length >= maxWaitingSpans) {
-      this.#options.onSpans(0, 1)
+  add(item: Item): void {
+    if (this.#waiting.length >= maxWaiting) {
+      this.#options.onExport(0, 1)
       return
     }
-    this.#waiting.push(span)
+    this.#waiting.push(item)
     if (this.#sending !== undefined) return
-    const isFull = this.#waiting.length === maxBatchSpans && this.#backoffMs === 0
+    const isFull = this.#waiting.length === maxBatch && this.#backoffMs === 0
     if (isFull) this.#sendSoon(0)
     else if (this.#waiting.length === 1) this.#sendSoon(batchEveryMs)
   }
 
-  /** Sends all waiting spans once, without retries. Called before the process ends. */
+  /** Sends all waiting items once, without retries. Called before the process ends. */
   async flush(): Promise<void> {
     await this.#sending
     while (this.#waiting.length > 0) {
       if ((await this.#sendBatch()) === 'again') break
     }
-    this.#options.onSpans(0, this.#waiting.length)
+    this.#options.onExport(0, this.#waiting.length)
     this.#waiting = []
     clearTimeout(this.#timer)
     this.#sender.close()
@@ -96,60 +112,64 @@ class SpanExporter {
     this.#timer.unref()
   }
 
-  /** Sends one batch. Never rejects. Spans that can be sent again return to the front of the queue. */
+  /** Sends one batch. Never rejects. Items that can be sent again return to the front of the queue. */
   async #sendBatch(): Promise<SendResult> {
-    const { resolve, version, onSpans } = this.#options
-    const batch = this.#waiting.splice(0, maxBatchSpans)
+    const { signal, resolve, version, onExport } = this.#options
+    const batch = this.#waiting.splice(0, maxBatch)
     let result: SendResult
     try {
       const address = await resolve()
-      result = await this.#sender.send(address, encodeSpans(this.#resource, batch, version))
+      result = await this.#sender.send(
+        address,
+        signal.encode(this.#resource, batch, { name: 'sluice', version }),
+      )
     } catch {
       // The collector cannot be resolved now, but that may change with its endpoints or policies.
       result = 'again'
     }
     if (result === 'again') {
-      const room = maxWaitingSpans - this.#waiting.length
+      const room = maxWaiting - this.#waiting.length
       this.#waiting.unshift(...batch.slice(0, room))
-      onSpans(0, Math.max(0, batch.length - room))
-    } else if (result === 'sent') onSpans(batch.length, 0)
-    else onSpans(0, batch.length)
+      onExport(0, Math.max(0, batch.length - room))
+    } else if (result === 'sent') onExport(batch.length, 0)
+    else onExport(0, batch.length)
     return result
   }
 }
 
-/** A listener with its Gateway (`namespace/name`), whose policy enables tracing. */
-interface TracedListener {
+/** A listener with its Gateway (`namespace/name`), whose policy exports the items. */
+interface ObservedListener {
   readonly place: { readonly gateway: string }
 }
 
-interface ExportersOptions<Listener> {
+interface ExportersOptions<Item, Listener> {
+  readonly signal: Signal<Item>
   readonly version: string
-  readonly resolve: (rules: TracingRules, listener: Listener) => Promise<CollectorAddress>
-  readonly onSpans: (exported: number, dropped: number) => void
+  readonly resolve: (rules: ExportRules, listener: Listener) => Promise<CollectorAddress>
+  readonly onExport: (sent: number, dropped: number) => void
 }
 
-/** Manages one exporter for each tracing policy and Gateway. Unused exporters are garbage collected. */
-export class SpanExporters<Listener extends TracedListener> {
-  readonly #options: ExportersOptions<Listener>
-  readonly #byRules = new WeakMap<TracingRules, Map<string, SpanExporter>>()
-  readonly #all = new Set<WeakRef<SpanExporter>>()
+/** Manages one exporter for each policy and Gateway. Unused exporters are garbage collected. */
+export class Exporters<Item, Listener extends ObservedListener> {
+  readonly #options: ExportersOptions<Item, Listener>
+  readonly #byRules = new WeakMap<ExportRules, Map<string, Exporter<Item>>>()
+  readonly #all = new Set<WeakRef<Exporter<Item>>>()
 
-  constructor(options: ExportersOptions<Listener>) {
+  constructor(options: ExportersOptions<Item, Listener>) {
     this.#options = options
   }
 
-  add(rules: TracingRules, listener: Listener, spans: readonly FinishedSpan[]): void {
+  add(rules: ExportRules, listener: Listener, items: readonly Item[]): void {
     const exporter = this.#of(rules, listener)
-    for (const span of spans) exporter.add(span)
+    for (const item of items) exporter.add(item)
   }
 
-  /** Sends all waiting spans. Called before the process ends. */
+  /** Sends all waiting items. Called before the process ends. */
   async flush(): Promise<void> {
     await Promise.all([...this.#all].map((exporter) => exporter.deref()?.flush()))
   }
 
-  #of(rules: TracingRules, listener: Listener): SpanExporter {
+  #of(rules: ExportRules, listener: Listener): Exporter<Item> {
     const { gateway } = listener.place
     let exporters = this.#byRules.get(rules)
     if (exporters === undefined) {
@@ -158,11 +178,12 @@ export class SpanExporters<Listener extends TracedListener> {
     }
     let exporter = exporters.get(gateway)
     if (exporter === undefined) {
-      const { version, resolve, onSpans } = this.#options
-      exporter = new SpanExporter({
+      const { signal, version, resolve, onExport } = this.#options
+      exporter = new Exporter({
+        signal,
         rules,
         version,
-        onSpans,
+        onExport,
         resource: describe(gateway, version),
         resolve: () => resolve(rules, listener),
       })

@@ -17,7 +17,7 @@ export interface CollectorAddress {
   readonly authority: string
 }
 
-/** `again` means that the same spans should be sent again later. */
+/** `again` means that the same items should be sent again later. */
 export type SendResult = 'sent' | 'again' | 'refused'
 
 export interface Sender {
@@ -30,7 +30,12 @@ const timeoutMs = 10_000
 export const retryableStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504])
 
 export class HttpSender implements Sender {
+  readonly #path: string
   readonly #agents = new Map<UpstreamTls | undefined, HttpAgent>()
+
+  constructor(path: string) {
+    this.#path = path
+  }
 
   send({ address, authority }: CollectorAddress, body: Uint8Array): Promise<SendResult> {
     const { host, port, tls } = address
@@ -38,7 +43,7 @@ export class HttpSender implements Sender {
       host,
       port,
       method: 'POST',
-      path: '/v1/traces',
+      path: this.#path,
       agent: this.#agent(tls),
       timeout: timeoutMs,
       headers: {
@@ -97,7 +102,6 @@ function tlsOptions(tls: UpstreamTls) {
 type Grpc = typeof import('@grpc/grpc-js')
 type GrpcClient = InstanceType<Grpc['Client']>
 
-const exportMethod = '/opentelemetry.proto.collector.trace.v1.TraceService/Export'
 /**
  * gRPC statuses after which the same data may be sent again: CANCELLED, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED,
  * ABORTED, OUT_OF_RANGE, UNAVAILABLE, DATA_LOSS.
@@ -107,7 +111,12 @@ export const retryableCodes: ReadonlySet<number> = new Set([1, 4, 8, 10, 11, 14,
 const identity = (bytes: Buffer): Buffer => bytes
 
 export class GrpcSender implements Sender {
+  readonly #method: string
   #client: { readonly target: string; readonly client: GrpcClient } | undefined
+
+  constructor(method: string) {
+    this.#method = method
+  }
 
   async send(to: CollectorAddress, body: Uint8Array): Promise<SendResult> {
     const grpc = await import('@grpc/grpc-js')
@@ -120,7 +129,7 @@ export class GrpcSender implements Sender {
         else resolve(retryableCodes.has(error.code ?? 14) ? 'again' : 'refused')
       }
       client.makeUnaryRequest(
-        exportMethod,
+        this.#method,
         identity,
         identity,
         bytes,
