@@ -149,6 +149,16 @@ interface McpExample {
   drive(url: URL, print: (line: string) => void): Promise<void>
 }
 
+/** What the scripts of examples/a2a export. */
+interface A2aExample {
+  startAgents(ports: {
+    readonly weather: number
+    readonly translator: number
+    readonly keys: number
+  }): Promise<HttpServer[]>
+  drive(base: string, print: (line: string) => void): Promise<void>
+}
+
 describe('the example', () => {
   it('quickstart answers as npm start prints', async () => {
     const [shop, echo] = await Promise.all([startUpstream('shop'), startUpstream('echo')])
@@ -192,6 +202,31 @@ describe('the example', () => {
     }
     expect(said.length).toBeGreaterThan(5)
     expect(readFileSync(join(folder, 'mcp', 'README.md'), 'utf8')).toContain(said.join('\n'))
+  })
+
+  it('a2a prints the output that its README shows', async () => {
+    const [notes, orders] = await Promise.all([freePort(), freePort()])
+    const [weather, translator, keys] = await Promise.all([freePort(), freePort(), freePort()])
+    const { startServers } = (await import(join(folder, 'mcp', 'servers.mjs'))) as McpExample
+    const { startAgents } = (await import(join(folder, 'a2a', 'agents.mjs'))) as A2aExample
+    const { drive } = (await import(join(folder, 'a2a', 'client.mjs'))) as A2aExample
+    const servers = await Promise.all([
+      startServers({ notes, orders }),
+      startAgents({ weather, translator, keys }),
+    ])
+    const moved = { 8101: notes, 8111: weather, 8112: translator, 8113: keys }
+    const { gateway, ports } = await start('a2a', moved)
+    const path = '/agents/weather/.well-known/agent-card.json'
+    const card = { path, headers: { 'a2a-version': '1.0' } }
+    await gateway.sendUntil(ports[8080] ?? 0, card, ({ status }) => status === 200)
+    const said: string[] = []
+    await drive(`http://127.0.0.1:${ports[8080]}`, (line) => said.push(line))
+    for (const server of servers.flat()) {
+      server.close()
+      server.closeAllConnections()
+    }
+    expect(said.length).toBeGreaterThan(5)
+    expect(readFileSync(join(folder, 'a2a', 'README.md'), 'utf8')).toContain(said.join('\n'))
   })
 
   it('redirects-rewrites redirects in three ways, and rewrites path, host and headers', async () => {
