@@ -11,6 +11,7 @@ interface ModelUsage {
 }
 
 const modelLabels = ['route', 'gen_ai_request_model', 'gen_ai_provider_name']
+const cacheRequests = 'sluice_model_cache_requests_total'
 const providerLabels = ['backend', 'provider', 'reason']
 
 /** The use of each model by each route; the most requests first. */
@@ -22,11 +23,19 @@ function modelUse(samples: readonly Sample[]): Rows {
     ]).map(({ labels, value }) => [JSON.stringify(labels), value]),
   )
   const costs = costsBy(samples, modelLabels)
+  const isHit = ({ name, labels }: Sample) => name === cacheRequests && labels.result === 'hit'
+  const hitsBy = new Map(
+    sumBy(samples.filter(isHit), cacheRequests, modelLabels).map(({ labels, value }) => [
+      JSON.stringify(labels),
+      value,
+    ]),
+  )
   return sumBy(samples, 'sluice_gen_ai_client_operation_duration_count', modelLabels).map(
     ({ labels, value }) => {
       const tokensOf = (type: string) => tokens.get(JSON.stringify([...labels, type])) ?? 0
       const cost = costText(costs.get(JSON.stringify(labels)))
-      return [...labels, value, tokensOf('input'), tokensOf('output'), cost]
+      const hits = hitsBy.get(JSON.stringify(labels)) ?? 0
+      return [...labels, value, tokensOf('input'), tokensOf('output'), cost, hits]
     },
   )
 }

@@ -1,6 +1,7 @@
+import { join } from 'node:path'
 import OpenAI from 'openai'
 import { beforeEach } from 'vitest'
-import { useFixture, useGateway } from '../support/fixture.ts'
+import { useFixture, useFolder, useGateway } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
 import {
   aiBackend,
@@ -28,6 +29,8 @@ export const a = useFixture(startVendorA)
 export const c = useFixture(startVendorC)
 export const hook = useFixture(startWebhook)
 const port = await freePort()
+export const admin = `127.0.0.1:${await freePort()}`
+export const records = join(useFolder('sluice-cache-'), 'records')
 const stats = `127.0.0.1:${await freePort()}`
 export const metrics = async () => (await fetch(`http://${stats}/metrics`)).text()
 
@@ -72,6 +75,7 @@ export const manifests = (masked: string) => [
   ...stored('judged', 'a', {
     promptGuard: { response: [{ webhook: { backendRef: toBackend('hook') } }] },
   }),
+  ...stored('brief', 'a'),
   ...stored('limited', 'a'),
   policy('limited', 'HTTPRoute/limited', {
     traffic: { rateLimit: { local: [{ tokens: 20, unit: 'Hours' }] } },
@@ -81,14 +85,17 @@ export const manifests = (masked: string) => [
     traffic: { retry: { codes: [500], attempts: 1, backoff: '1ms' } },
   }),
   budget('retried', 'HTTPRoute/retried', {
-    limit: { unit: 'Tokens', amount: '300' },
+    limit: { unit: 'Tokens', amount: '3000' },
     window: { unit: 'Month' },
   }),
 ]
 
 export const running = useGateway(() => ({
   manifests: manifests('token-\\d{4}'),
-  args: ['--access-log', 'json', '--workers', '2', '--stats-address', stats],
+  args: [
+    ...['--access-log', 'json', '--workers', '2', '--stats-address', stats],
+    ...['--admin-address', admin, '--record', 'all', '--record-dir', records],
+  ],
 }))
 
 beforeEach(() => {

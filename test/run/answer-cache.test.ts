@@ -1,5 +1,7 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { describe, expect, it } from 'vitest'
+import type { SeriesAnswer } from '../../src/past/series/answer.ts'
+import { sluice } from '../support/gateway.ts'
 import { manifest } from '../support/manifests.ts'
 import { acts } from '../support/vendors/guard-services.ts'
 import { json, openStream, sendEvent } from '../support/vendors/vendor.ts'
@@ -7,6 +9,7 @@ import { calls, chunk, completes, completion } from '../support/vendors/vendor-a
 import { eventually, waitFor } from '../support/wait-for.ts'
 import {
   a,
+  admin,
   base,
   c,
   hit,
@@ -17,6 +20,7 @@ import {
   newAsk,
   openai,
   post,
+  records,
   running,
 } from './answer-cache-rig.ts'
 
@@ -230,8 +234,44 @@ describe('hits of the cache of answers', () => {
     expect(text).toMatch(/sluice_model_cache_saved_usd_total\{.*route="default\/limited"/)
   })
 
+  it('are shown with what they saved by spend, top and explain, and are in no sum of costs', async () => {
+    const ask = newAsk()
+    await post('brief', ask)
+    await hit('brief', ask)
+    await hit('brief', ask)
+    const csv = await eventually(async () => {
+      const { stdout } = await sluice(
+        ...['spend', '--record-dir', records, '--by', 'route,status', '-o', 'csv'],
+      )
+      expect(stdout).toContain('default/brief,exact,1,')
+      expect(stdout).toMatch(/default\/brief,hit,0,.*,2,/)
+      return stdout
+    })
+    const [, cost] = /default\/brief,exact,(?:\d+,){5}([\d.]+),/.exec(csv) ?? []
+    const saved = `${(Number(cost) * 2).toFixed(12)}`.replace(/0+$/, '')
+    expect(csv).toContain(`default/brief,hit,0,0,0,0,0,0,0,0,0,2,${saved}\n`)
+    const sums = await eventually(async () => {
+      const { stdout } = await sluice('top', '--admin', admin, '--json', '--since', '1h')
+      const groups = JSON.parse(stdout).groups as SeriesAnswer[]
+      const routes = groups.find(({ by }) => by === 'route')
+      const found = routes?.series.find(({ name }) => name === 'default/brief')
+      expect(found?.sums.hits).toBe(2)
+      return found?.sums
+    })
+    expect(sums?.requests).toBe(3)
+    expect(sums?.saved).toBeCloseTo(Number(saved), 9)
+    expect(sums?.cost).toBeCloseTo(Number(cost), 9)
+    const { stdout } = await sluice('decisions', '--record-dir', records, '-o', 'json')
+    const lines = stdout.split('\n').slice(0, -1)
+    const { id } = lines
+      .map((line) => JSON.parse(line))
+      .findLast(({ details }) => details['model.cache'] === 'hit')
+    const told = await sluice('explain', 'request', '--id', id, '--record-dir', records)
+    expect(told.stdout).toMatch(/cost +0 USD +\(a stored answer that had cost 0\.\d+ USD\)/)
+  })
+
   it('release what an earlier attempt has reserved in a budget', async () => {
-    const ask = newAsk({ max_tokens: 100 })
+    const ask = newAsk({ max_tokens: 1_000 })
     const held = Promise.withResolvers<void>()
     a.next.push((_call, response) => {
       void held.promise.then(() => json(response, 500, { error: { message: 'broken' } }))
@@ -243,8 +283,8 @@ describe('hits of the cache of answers', () => {
     await hit('retried', ask)
     held.resolve()
     expect((await retried).cache).toBe('hit')
-    // The budget has 300 tokens: this fits only if nothing else was charged.
-    expect((await post('retried', newAsk({ max_tokens: 220 }))).status).toBe(200)
+    // The budget has 3,000 tokens: this fits only if nothing else was charged.
+    expect((await post('retried', newAsk({ max_tokens: 2_200 }))).status).toBe(200)
   })
 
   it('are judged by services again, and are not served after a guard has changed', async () => {

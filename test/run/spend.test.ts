@@ -166,10 +166,10 @@ describe('sluice spend', () => {
   it('adds up by dimensions of the identity and by day, exactly, in CSV and JSON', async () => {
     const csv = await spend('--by', 'team,day', '-o', 'csv')
     expect(csv.stdout.split('\n').filter((line) => line !== '')).toEqual([
-      'team,day,requests,inputTokens,cacheReadTokens,cacheWriteTokens,outputTokens,costUsd,unknown,partial,estimated',
+      'team,day,requests,inputTokens,cacheReadTokens,cacheWriteTokens,outputTokens,costUsd,unknown,partial,estimated,hits,savedUsd',
       // A spreadsheet must not take a name for a formula.
-      `'=red,${today},2,2000,800,0,200,0.0044,0,0,0`,
-      `blue,${today},3,2210,800,200,220,0.00328,1,0,0`,
+      `'=red,${today},2,2000,800,0,200,0.0044,0,0,0,0,0`,
+      `blue,${today},3,2210,800,200,220,0.00328,1,0,0,0,0`,
     ])
     const { stdout } = await spend('--by', 'user', '--model', 'c-1', '-o', 'json')
     expect(JSON.parse(stdout)).toMatchObject({

@@ -44,23 +44,29 @@ interface SpendTableProps {
   readonly series: readonly AnsweredSeries[]
 }
 
-const SpendTable = ({ title, column, series }: SpendTableProps) => (
-  <CountTable
-    title={title}
-    columns={[column, 'Requests', 'Tokens', 'Cost']}
-    names={1}
-    rows={series
-      .filter(({ sums }) => sums.tokens > 0 || sums.cost > 0 || sums.unpriced > 0)
-      .sort((a, b) => b.sums.cost - a.sums.cost)
-      .map(({ name, isOther, sums }) => [
-        isOther ? 'all others' : name,
-        sums.requests,
-        sums.tokens,
-        costText(sums.cost, sums.unpriced),
-      ])}
-    none={none}
-  />
-)
+function SpendTable({ title, column, series }: SpendTableProps) {
+  const hasHits = series.some(({ sums }) => sums.hits > 0)
+  return (
+    <CountTable
+      title={title}
+      columns={[column, 'Requests', 'Tokens', 'Cost', ...(hasHits ? ['Cache hits', 'Saved'] : [])]}
+      names={1}
+      rows={series
+        .filter(
+          ({ sums }) => sums.tokens > 0 || sums.cost > 0 || sums.unpriced > 0 || sums.hits > 0,
+        )
+        .sort((a, b) => b.sums.cost - a.sums.cost)
+        .map(({ name, isOther, sums }) => [
+          isOther ? 'all others' : name,
+          sums.requests,
+          sums.tokens,
+          costText(sums.cost, sums.unpriced),
+          ...(hasHits ? [sums.hits, usdFormat(sums.saved)] : []),
+        ])}
+      none={none}
+    />
+  )
+}
 
 const costText = (cost: number, unpriced: number): string =>
   unpriced === 0 ? usdFormat(cost) : `${usdFormat(cost)} and ${unpriced} of unknown price`

@@ -16,6 +16,7 @@ const usageColumns = [
   'Input tokens',
   'Output tokens',
   'Cost',
+  'Cache hits',
 ]
 
 /** Models: how much they are used, which providers are ejected, and what guards have found. */

@@ -124,6 +124,12 @@ function Figures({ all }: { all: SeriesAnswer }) {
     ['p99', sums?.p99Ms === undefined ? '–' : formatMs(sums.p99Ms)],
     ['tokens', formatNumber(sums?.tokens ?? 0)],
     ['cost', usdFormat(sums?.cost ?? 0)],
+    ...(sums === undefined || sums.hits === 0
+      ? []
+      : ([
+          ['cache hits', formatNumber(sums.hits)],
+          ['saved by hits', usdFormat(sums.saved)],
+        ] as const)),
   ]
   return (
     <>

@@ -44,7 +44,10 @@ export type StoredGroup = (typeof storedGroups)[number]
  */
 export type Counts = Map<string, number>
 
-/** Cost is in USD; `unpriced` counts billed requests whose cost is not fully known. */
+/**
+ * Cost is in USD; `unpriced` counts billed requests whose cost is not fully known. `hits` counts answers of the cache,
+ * and `saved` is what they had cost, in USD.
+ */
 export const countNames = [
   'requests',
   'errors',
@@ -56,6 +59,8 @@ export const countNames = [
   'unpriced',
   'toolCalls',
   'toolErrors',
+  'hits',
+  'saved',
 ] as const
 export type CountName = (typeof countNames)[number]
 

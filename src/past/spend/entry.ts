@@ -23,6 +23,12 @@ export interface SpendEntry {
   readonly batch?: { readonly id: string; readonly results: number }
 }
 
+/** A request that a stored answer has served, so that no provider has billed anything. */
+export interface CacheHit extends Pick<SpendEntry, 'decision' | 'provider' | 'model'> {
+  /** What the stored answer had cost; undefined if that is not known. */
+  readonly saved: Money | undefined
+}
+
 type Details = RecordedDecision['details']
 
 const textOf = (details: Details, name: string): string | undefined =>
@@ -51,6 +57,18 @@ export function spendOf(decision: RecordedDecision): SpendEntry | undefined {
     ...(batch !== undefined && {
       batch: { id: batch, results: Number(details['model.batch.results'] ?? 0) },
     }),
+  }
+}
+
+/** Returns undefined for a request that no stored answer has served. */
+export function cacheHitOf(decision: RecordedDecision): CacheHit | undefined {
+  const { details } = decision
+  if (details['model.cache'] !== 'hit') return undefined
+  return {
+    decision,
+    provider: textOf(details, 'gen_ai.provider.name') ?? '',
+    model: textOf(details, 'gen_ai.response.model') ?? requestedModel(details),
+    saved: readUsd(textOf(details, 'model.cache.saved') ?? ''),
   }
 }
 

@@ -1,7 +1,7 @@
 /** Adds up recorded spend by any dimensions. */
 import { inputWithCache } from '../../engines/messages/chat.ts'
 import type { Money } from '../../engines/messages/cost/money.ts'
-import type { SpendEntry } from './entry.ts'
+import type { CacheHit, SpendEntry } from './entry.ts'
 
 /** Counts are bigints, because a record may have any count. */
 export interface SpendSum {
@@ -18,6 +18,10 @@ export interface SpendSum {
   partial: bigint
   /** Requests whose usage the provider did not report as a whole. */
   estimated: bigint
+  /** Requests that stored answers have served; they are not part of `requests`. */
+  hits: bigint
+  /** What is known of the cost of these stored answers. */
+  saved: Money
 }
 
 export const newSum = (): SpendSum => ({
@@ -30,6 +34,8 @@ export const newSum = (): SpendSum => ({
   unknown: 0n,
   partial: 0n,
   estimated: 0n,
+  hits: 0n,
+  saved: 0n,
 })
 
 export function addTo(sum: SpendSum, { usage, status, cost = 0n }: SpendEntry): void {
@@ -42,23 +48,27 @@ export function addTo(sum: SpendSum, { usage, status, cost = 0n }: SpendEntry): 
   if (status !== 'exact') sum[status]++
 }
 
+/** A billed request or a hit, which has neither usage nor a status of its cost. */
+type Recorded = Pick<SpendEntry, 'decision' | 'provider' | 'model'> &
+  Partial<Pick<SpendEntry, 'usage' | 'status'>>
+
 /** How a dimension is read; other names are dimensions of the identity. */
-const dimensions: Readonly<Record<string, (entry: SpendEntry) => string | undefined>> = {
+const dimensions: Readonly<Record<string, (entry: Recorded) => string | undefined>> = {
   provider: ({ provider }) => provider,
   model: ({ model }) => model,
   gateway: ({ decision }) => decision.route.gateway,
   route: ({ decision }) => decision.route.route?.split(' ').at(-1),
   backend: ({ decision }) => decision.route.backend,
   proxy: ({ decision }) => decision.proxy,
-  service: ({ usage }) => usage.service,
-  status: ({ status }) => status,
+  service: ({ usage }) => usage?.service,
+  status: ({ status = 'hit' }) => status,
   hour: ({ decision }) => `${decision.time.slice(0, 13)}:00Z`,
   day: ({ decision }) => decision.time.slice(0, 10),
   month: ({ decision }) => decision.time.slice(0, 7),
 }
 
 /** Returns the value of a request in a dimension; undefined if it has none. */
-function valueIn(entry: SpendEntry, dimension: string): string | undefined {
+function valueIn(entry: Recorded, dimension: string): string | undefined {
   if (Object.hasOwn(dimensions, dimension)) return dimensions[dimension]?.(entry)
   const value = entry.decision.details[`identity.${dimension.replace(/^identity\./, '')}`]
   return value === undefined ? undefined : `${value}`
@@ -90,6 +100,20 @@ export class SpendTable {
   }
 
   add(entry: SpendEntry, whatIf: SpendEntry | undefined): void {
+    for (const one of [this.#rowOf(entry), this.total]) {
+      addTo(one.recorded, entry)
+      if (whatIf !== undefined && one.whatIf !== undefined) addTo(one.whatIf, whatIf)
+    }
+  }
+
+  addHit(hit: CacheHit): void {
+    for (const { recorded } of [this.#rowOf(hit), this.total]) {
+      recorded.hits++
+      recorded.saved += hit.saved ?? 0n
+    }
+  }
+
+  #rowOf(entry: Recorded): SpendRow {
     const values = this.dimensions.map((name) => valueIn(entry, name) ?? '')
     const key = JSON.stringify(values)
     let row = this.#rows.get(key)
@@ -97,10 +121,7 @@ export class SpendTable {
       row = this.#newRow(values)
       this.#rows.set(key, row)
     }
-    for (const one of [row, this.total]) {
-      addTo(one.recorded, entry)
-      if (whatIf !== undefined && one.whatIf !== undefined) addTo(one.whatIf, whatIf)
-    }
+    return row
   }
 
   /** Times are in ascending order, and everything else by cost, highest first. */

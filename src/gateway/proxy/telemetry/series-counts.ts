@@ -36,6 +36,7 @@ export function countsOf(snapshot: MetricsSnapshot): Groups {
   }
   addRequests(snapshot, add)
   addModels(snapshot, add)
+  addHits(snapshot, add)
   addKeys(snapshot, add)
   addTools(snapshot, add)
   for (const { labels, value } of samplesOf(snapshot, 'guardrail_checks_total')) {
@@ -79,6 +80,12 @@ const modelOf = (labels: Labels): string =>
       : labels.gen_ai_response_model,
   )
 
+const namesOf = (labels: Labels): Names => [
+  all,
+  ['model', modelOf(labels)],
+  ['route', nameOf(labels.route)],
+]
+
 function addModels(snapshot: MetricsSnapshot, add: Add): void {
   for (const { labels, values } of histogramsOf(snapshot, 'gen_ai_server_request_duration')) {
     const names = [['model', modelOf(labels)]] as const
@@ -88,11 +95,6 @@ function addModels(snapshot: MetricsSnapshot, add: Add): void {
     add(names, 'errors', count)
     add(names, `cause:${type}`, count)
   }
-  const namesOf = (labels: Labels): Names => [
-    all,
-    ['model', modelOf(labels)],
-    ['route', nameOf(labels.route)],
-  ]
   for (const { labels, values } of histogramsOf(snapshot, 'gen_ai_client_token_usage')) {
     const { gen_ai_token_type: type } = labels
     // Those of caches are a part of the input.
@@ -107,6 +109,15 @@ function addModels(snapshot: MetricsSnapshot, add: Add): void {
   for (const { labels, value } of samplesOf(snapshot, 'model_cost_lookups_total')) {
     const { status } = labels
     if (status === 'unknown' || status === 'partial') add(namesOf(labels), 'unpriced', value)
+  }
+}
+
+function addHits(snapshot: MetricsSnapshot, add: Add): void {
+  for (const { labels, value } of samplesOf(snapshot, 'model_cache_requests_total')) {
+    if (labels.result === 'hit') add(namesOf(labels), 'hits', value)
+  }
+  for (const { labels, value } of samplesOf(snapshot, 'model_cache_saved_usd_total')) {
+    add(namesOf(labels), 'saved', value)
   }
 }
 

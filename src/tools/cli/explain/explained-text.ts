@@ -3,7 +3,7 @@
 import { usdText } from '../../../engines/messages/cost/money.ts'
 import { budgetsOf, isOfBudget } from '../../../past/decisions/budgets.ts'
 import type { RecordedDecision } from '../../../past/decisions/record.ts'
-import { costLines, spendOf } from '../../../past/spend/entry.ts'
+import { cacheHitOf, costLines, spendOf } from '../../../past/spend/entry.ts'
 import { backendText, requestLine, ruleText } from '../decisions/text.ts'
 import { table } from '../shared/output.ts'
 import { printable } from '../shared/printable.ts'
@@ -126,6 +126,12 @@ const detailRows = ({ details }: RecordedDecision): Row[] =>
 
 /** Lists the cost of a request to a language model, and what it is made of. */
 function costRows(decision: RecordedDecision): Row[] {
+  const hit = cacheHitOf(decision)
+  if (hit !== undefined) {
+    const saved =
+      hit.saved === undefined ? 'of unknown cost' : `that had cost ${usdText(hit.saved)} USD`
+    return [['cost', '0 USD', `(a stored answer ${saved})`]]
+  }
   const entry = spendOf(decision)
   if (entry === undefined) return []
   const { cost, status, usage } = entry

@@ -3,7 +3,14 @@ import type { ModelCatalog } from '../../../engines/messages/catalog/catalog.ts'
 import { BatchesOnce } from '../../../past/spend/batches.ts'
 import { type BillLine, readBill } from '../../../past/spend/bills.ts'
 import { BillComparison } from '../../../past/spend/compare.ts'
-import { type OtherModel, repriced, type SpendEntry, spendOf } from '../../../past/spend/entry.ts'
+import {
+  type CacheHit,
+  cacheHitOf,
+  type OtherModel,
+  repriced,
+  type SpendEntry,
+  spendOf,
+} from '../../../past/spend/entry.ts'
 import { SpendTable } from '../../../past/spend/sums.ts'
 import { readCatalogs, readText } from '../catalog/files.ts'
 import { type DecisionSource, eachDecision, timeOf } from '../decisions/source.ts'
@@ -43,6 +50,8 @@ export async function spend(options: SpendOptions, out: Output): Promise<number>
     if (one.setting !== 'all') samples.add(one.setting ?? 'errors')
     const entry = spendOf(one)
     if (entry !== undefined && accepts(entry) && batches.counts(entry)) add(entry)
+    const hit = cacheHitOf(one)
+    if (hit !== undefined && accepts(hit)) table.addHit(hit)
   })
   for (const entry of batches.entries()) add(entry)
   if (!isReadable) return exitCode.usage
@@ -69,7 +78,7 @@ function dimensionsOf(by: string): string[] {
   throw new UsageError(`--by: ${JSON.stringify(wrong)} is not the name of a dimension`)
 }
 
-function testOf({ until, model: models }: SpendOptions): (entry: SpendEntry) => boolean {
+function testOf({ until, model: models }: SpendOptions): (entry: SpendEntry | CacheHit) => boolean {
   const end = until === undefined ? undefined : timeOf(until, '--until')
   return ({ decision: { time }, model }) =>
     (end === undefined || time < end) && (models === undefined || models.includes(model))

@@ -29,11 +29,13 @@ export function spendOutput(table: SpendTable, format: SpendFormat): readonly st
 
 function spendText(table: SpendTable): string[] {
   const { dimensions, total } = table
+  const hasHits = total.recorded.hits > 0n
   const head = [
     ...dimensions,
     ...counts.map(([, name]) => name),
     'USD',
     'without price',
+    ...(hasHits ? ['hits', 'saved USD'] : []),
     ...(total.whatIf ? ['what-if USD', 'difference', 'without price'] : []),
   ]
   const line = ({ values, recorded, whatIf }: SpendRow) => [
@@ -41,6 +43,7 @@ function spendText(table: SpendTable): string[] {
     ...counts.map(([name]) => `${recorded[name]}`),
     usdRounded(recorded.cost, shownPlaces),
     `${recorded.unknown}`,
+    ...(hasHits ? [`${recorded.hits}`, usdRounded(recorded.saved, shownPlaces)] : []),
     ...(whatIf ? whatIfCells(recorded, whatIf) : []),
   ]
   const sum = line({ ...total, values: ['total'] })
@@ -75,6 +78,8 @@ function spendCsv(table: SpendTable): string[] {
     ...counts.map(([name]) => name),
     'costUsd',
     ...doubts,
+    'hits',
+    'savedUsd',
     ...(total.whatIf ? ['whatIfCostUsd', 'whatIfUnknown'] : []),
   ]
   const row = ({ values, recorded, whatIf }: SpendRow) =>
@@ -83,6 +88,8 @@ function spendCsv(table: SpendTable): string[] {
       ...counts.map(([name]) => `${recorded[name]}`),
       usdText(recorded.cost),
       ...doubts.map((name) => `${recorded[name]}`),
+      `${recorded.hits}`,
+      usdText(recorded.saved),
       ...(whatIf ? [usdText(whatIf.cost), `${whatIf.unknown}`] : []),
     ])
   return [csvRow(names), ...table.rows().map(row)]
@@ -103,6 +110,8 @@ const sumJson = (sum: SpendSum) => ({
   ...Object.fromEntries(counts.map(([name]) => [name, Number(sum[name])])),
   costUsd: usdText(sum.cost),
   ...Object.fromEntries(doubts.map((name) => [name, Number(sum[name])])),
+  hits: Number(sum.hits),
+  savedUsd: usdText(sum.saved),
 })
 
 export function comparisonOutput(found: SpendComparison, format: SpendFormat): readonly string[] {

@@ -18,6 +18,7 @@ const share = (part: number, { requests }: SeriesSums): string =>
   part === 0 || requests === 0 ? '-' : `${figures.format((100 * part) / requests)} %`
 const ms = (value: number | undefined): string =>
   value === undefined ? '-' : `${figures.format(value)} ms`
+const usd = (value: number): string => (value < 1 ? cents : dollars).format(value)
 const count = (value: number): string => (value === 0 ? '-' : wholes.format(value))
 
 const columns = {
@@ -36,7 +37,12 @@ const columns = {
     of: ({ cost, unpriced }) =>
       cost === 0 && unpriced === 0
         ? '-'
-        : `${(cost < 1 ? cents : dollars).format(cost)}${unpriced > 0 ? ` + ${unpriced} of unknown price` : ''}`,
+        : `${usd(cost)}${unpriced > 0 ? ` + ${unpriced} of unknown price` : ''}`,
+  },
+  hits: {
+    title: 'CACHE HITS',
+    of: ({ hits, saved }) =>
+      hits === 0 ? '-' : `${count(hits)}${saved === 0 ? '' : ` (${usd(saved)})`}`,
   },
   cause: {
     title: 'MOST FREQUENT ERROR',
@@ -49,12 +55,12 @@ const columns = {
 } satisfies Readonly<Record<string, Column>>
 
 const { requests, calls, messages, checks, rate, errors, refused } = columns
-const { p50, p99, tokens, cost, cause, verdicts } = columns
+const { p50, p99, tokens, cost, hits, cause, verdicts } = columns
 const columnsOf: Readonly<Record<SeriesGroup, readonly Column[]>> = {
   all: [requests, rate, errors, refused, p50, p99, tokens, cost, cause],
   route: [requests, rate, errors, refused, p50, p99, tokens, cost, cause],
   backend: [requests, rate, errors, p50, p99, cause],
-  model: [requests, rate, errors, p50, p99, tokens, cost, cause],
+  model: [requests, rate, errors, p50, p99, tokens, cost, hits, cause],
   key: [requests, rate, errors, tokens, cost],
   tool: [calls, rate, errors, p50, p99],
   guard: [checks, verdicts],
