@@ -51,6 +51,7 @@ export function findAnswer(
   const key = directives.mayStore
     ? keyFor(call, outgoing, cache)
     : { whyNot: 'the client opts out' }
+  if (call.seat?.key !== key) leaveSeat(call)
   if (typeof key !== 'string') {
     const { whyNot: detail } = key
     call.answer = { result: 'bypass', detail, key: undefined, ttlMs: 0, hit: undefined }
@@ -69,25 +70,72 @@ function serveFound(
 ): RespondVerdict | undefined | Promise<RespondVerdict | undefined> {
   if (call.context.over) return undefined
   const ageMs = found === undefined ? 0 : Date.now() - found.storedAt
-  if (found === undefined || ageMs > directives.maxAgeMs || directives.maxAgeMs === 0)
-    return missed(directives)
-  call.answer = { result: 'hit', detail: undefined, key: undefined, ttlMs: 0, hit: found }
-  if (!isJudgedByService(call)) return hitOf(found, ageMs, found.body)
+  if (directives.maxAgeMs === 0) return missed(directives)
+  if (found === undefined || ageMs > directives.maxAgeMs) {
+    return missed(directives) ?? collapse(call, outgoing)
+  }
+  call.seat?.land(found)
+  return serve(found, ageMs, call, outgoing)
+}
+
+/**
+ * Waits for the answer to an equal request that is under way, if there is one. A stream does not wait: it would get
+ * its first token only after the last one of the other stream.
+ */
+function collapse(
+  call: ModelCall,
+  outgoing: OutgoingRequest,
+): RespondVerdict | undefined | Promise<RespondVerdict | undefined> {
+  const { answer, seat: before, policy } = call
+  const waitMs = policy?.config.cache?.collapseMs ?? 0
+  // A retry goes on to lead.
+  if (waitMs === 0 || outgoing.isStream || answer?.key === undefined || before !== undefined) {
+    return undefined
+  }
+  const seat = call.flights.join(answer.key, waitMs)
+  call.seat = seat
+  return seat?.answer?.then((found) => {
+    if (found === undefined || call.context.over) return undefined
+    const ageMs = Date.now() - found.storedAt
+    return serve(found, ageMs, call, outgoing, 'waited for an equal request')
+  })
+}
+
+function leaveSeat(call: ModelCall): void {
+  call.seat?.leave()
+  call.seat = undefined
+}
+
+function serve(
+  found: StoredAnswer,
+  ageMs: number,
+  call: ModelCall,
+  outgoing: OutgoingRequest,
+  wait?: string,
+): RespondVerdict | Promise<RespondVerdict> {
+  call.answer = { result: 'hit', detail: wait, key: undefined, ttlMs: 0, hit: found }
+  const status = wait === undefined ? 'hit' : 'fwd=miss; collapsed'
+  if (!isJudgedByService(call)) return hitOf(found, ageMs, found.body, status)
   return judgeAgain(call, found, outgoing).then((judged) => {
-    if (!('kind' in judged)) return hitOf(found, ageMs, judged)
+    if (!('kind' in judged)) return hitOf(found, ageMs, judged, status)
     const detail = 'a guard refuses the stored answer'
     call.answer = { result: 'bypass', detail, key: undefined, ttlMs: 0, hit: undefined }
     return judged
   })
 }
 
-function hitOf(found: StoredAnswer, ageMs: number, body: Uint8Array): RespondVerdict {
+function hitOf(
+  found: StoredAnswer,
+  ageMs: number,
+  body: Uint8Array,
+  status: string,
+): RespondVerdict {
   const age = Math.floor(ageMs / 1_000)
   const left = Math.floor((found.expiresAt - found.storedAt - ageMs) / 1_000)
   const headers: FieldPair[] = [
     ['content-type', found.contentType],
     ['age', `${age}`],
-    ['cache-status', `sluice; hit; ttl=${left}`],
+    ['cache-status', `sluice; ${status}; ttl=${left}`],
   ]
   return { kind: 'respond', status: 200, headers, body, reason: 'CacheHit' }
 }
@@ -195,17 +243,21 @@ export function keepAnswer(call: ModelCall): void {
   response.headers.add('cache-status', `sluice; fwd=${answer.key ? 'miss' : 'bypass'}`)
   if (answer.key === undefined || outgoing === undefined || responseBody === undefined) return
   const known = call.stream === undefined ? responseBody.known : undefined
-  if (response.status !== 200) skip(answer, 'the status is not 200')
-  else if (forbidsStoring(response.headers)) skip(answer, 'the provider forbids it')
+  if (response.status !== 200) {
+    // The next equal request may succeed.
+    leaveSeat(call)
+    skip(call, answer, 'the status is not 200')
+  } else if (forbidsStoring(response.headers)) skip(call, answer, 'the provider forbids it')
   else if (known === undefined) responseBody.through(new AnswerCopy(call, answer))
   else if (known.complete && isWholeAnswer(call, outgoing, known.bytes)) {
     keep(call, answer, known.bytes)
-  } else skip(answer, incomplete)
+  } else skip(call, answer, incomplete)
 }
 
 const incomplete = 'the answer was cut, filtered or refused'
 
-function skip(answer: AnswerUse, detail: string): void {
+function skip({ seat }: ModelCall, answer: AnswerUse, detail: string): void {
+  seat?.land(undefined)
   answer.detail = `not stored: ${detail}`
 }
 
@@ -224,7 +276,7 @@ function keep(call: ModelCall, answer: AnswerUse, body: Uint8Array): void {
   const storedAt = Date.now()
   const { cost } = call
   answer.result = 'stored'
-  call.answers.store({
+  const stored: StoredAnswer = {
     key: answer.key ?? '',
     contentType: response?.headers.get('content-type') ?? 'application/json',
     body,
@@ -232,7 +284,9 @@ function keep(call: ModelCall, answer: AnswerUse, body: Uint8Array): void {
     cost: cost === undefined || cost.status === 'unknown' ? undefined : cost.total,
     storedAt,
     expiresAt: storedAt + answer.ttlMs,
-  })
+  }
+  call.answers.store(stored)
+  call.seat?.land(stored)
 }
 
 /** Largest answer that is copied while it passes, in bytes. */
@@ -263,13 +317,13 @@ class AnswerCopy implements BodyTransform {
     this.#pieces = undefined
     const { completeness, stream } = this.#call
     const isGood = completeness?.isComplete === true && stream?.hasFailed === false
-    if (pieces === undefined) skip(this.#answer, 'the answer is too large')
+    if (pieces === undefined) skip(this.#call, this.#answer, 'the answer is too large')
     else if (isGood) keep(this.#call, this.#answer, Buffer.concat(pieces))
-    else skip(this.#answer, incomplete)
+    else skip(this.#call, this.#answer, incomplete)
   }
 
   fail(): void {
     this.#pieces = undefined
-    skip(this.#answer, incomplete)
+    skip(this.#call, this.#answer, incomplete)
   }
 }

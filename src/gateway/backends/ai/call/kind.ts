@@ -22,6 +22,7 @@ import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
 import type { Ejection } from '../../../proxy/telemetry/types.ts'
 import { now } from '../../../proxy/upstream/endpoint.ts'
 import { AnswerMemory } from '../answers/answer-memory.ts'
+import { Flights } from '../answers/flights.ts'
 import { RemoteAnswers } from '../answers/remote-answers.ts'
 import { RespClient } from '../answers/resp-client.ts'
 import { keepAnswer } from './answers.ts'
@@ -51,6 +52,7 @@ export function aiKind(runtime: GatewayRuntime): BackendKind {
   const ids = new IdSeal(runtime.sessionKey)
   const placeholders = new IdSeal(runtime.sessionKey, 'sluice placeholders of masked texts')
   const memory = new AnswerMemory(runtime.answerCacheBytes)
+  const flights = new Flights()
   const { answerServer, sessionKey } = runtime
   const answers =
     answerServer === undefined
@@ -71,6 +73,7 @@ export function aiKind(runtime: GatewayRuntime): BackendKind {
           ids,
           placeholders,
           answers,
+          flights,
         }),
         runtime,
       ),

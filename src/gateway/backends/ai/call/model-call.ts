@@ -25,6 +25,7 @@ import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import { now } from '../../../proxy/upstream/endpoint.ts'
 import type { AnswerStore } from '../answers/answer-memory.ts'
 import type { AnswerUse } from '../answers/answer-use.ts'
+import type { Flights, Seat } from '../answers/flights.ts'
 import type { GuardCheck } from '../guards/guard-call.ts'
 import { AiStep } from '../policy/apply.ts'
 import type { PlacedGuard } from '../policy/bind-guard.ts'
@@ -64,6 +65,7 @@ interface CallServices {
   readonly ids: IdSeal
   readonly placeholders: IdSeal
   readonly answers: AnswerStore
+  readonly flights: Flights
 }
 
 export class ModelCall {
@@ -76,6 +78,8 @@ export class ModelCall {
   readonly credentials: ClientCredentials
   /** Answers that may be served again. */
   readonly answers: AnswerStore
+  /** Equal requests that are under way. */
+  readonly flights: Flights
   readonly #ids: IdSeal
   /** Seals the texts of placeholders (reversible masks). */
   readonly placeholders: IdSeal
@@ -124,6 +128,8 @@ export class ModelCall {
   #restorer: PlaceholderRestorer | undefined
   /** What the cache of answers does for the request; undefined if there is no cache. */
   answer: AnswerUse | undefined
+  /** The place of the request among equal ones that are under way; undefined if it has none. */
+  seat: Seat | undefined
   /** Judges the response for the cache; undefined if it is not kept. */
   completeness: Completeness | undefined
   /** The policy whose audits have read the request; undefined before that. */
@@ -160,13 +166,14 @@ export class ModelCall {
     context: RequestContext,
     backends: Backends,
     name: string,
-    { catalog, ids, placeholders, answers }: CallServices,
+    { catalog, ids, placeholders, answers, flights }: CallServices,
   ) {
     this.context = context
     this.catalog = catalog
     this.#ids = ids
     this.placeholders = placeholders
     this.answers = answers
+    this.flights = flights
     this.#backends = backends
     this.#name = name
     const { exchange } = context
@@ -252,6 +259,7 @@ export class ModelCall {
   /** Called at the end of the exchange; releases memory of the core. */
   end(): void {
     this.stream?.dispose()
+    this.seat?.leave()
     this.restorer = undefined
     this.access = undefined
   }

@@ -9,10 +9,12 @@ import { type AnswerCacheSpec, type BackendAiSpec, backendAiSchema } from './sch
 const unguardedTypes = new Set(['Passthrough', 'Realtime'])
 
 const defaultTtlMs = 300_000
+const defaultCollapseMs = 10_000
 
-const cacheOf = ({ ttl, scope = 'Principal' }: AnswerCacheSpec): CacheConfig => ({
+const cacheOf = ({ ttl, scope = 'Principal', collapseTimeout }: AnswerCacheSpec): CacheConfig => ({
   ttlMs: parseDurationMs(ttl ?? '') ?? defaultTtlMs,
   scope,
+  collapseMs: parseDurationMs(collapseTimeout ?? '') ?? defaultCollapseMs,
 })
 
 /** If a guard cannot be enforced, the backend rejects all requests, so that nothing passes unguarded. */

@@ -17,7 +17,12 @@ import {
 import { atLeastOneOf, exactlyOneOf } from '../../../../ground/schema/rules.ts'
 import { httpHeaderMatch } from '../../../../ground/schema/shapes/headers.ts'
 import { backendObjectReference } from '../../../../ground/schema/shapes/references.ts'
-import { duration, longString, shortString } from '../../../../ground/schema/strings.ts'
+import {
+  duration,
+  durationOrZero,
+  longString,
+  shortString,
+} from '../../../../ground/schema/strings.ts'
 import { backendSimple } from '../../../policies/backend-simple/schema.ts'
 import { serviceActions, serviceFields } from '../guards/services/schema.ts'
 
@@ -74,6 +79,10 @@ const answerCache = object('AnswerCache', {
     }),
     { doc: 'Who gets a stored answer.', default: 'Principal' },
   ),
+  collapseTimeout: optional(durationOrZero, {
+    doc: 'How long a request waits for the answer to an equal one that began before it; 0s: it does not wait. Streams never wait.',
+    default: '10s',
+  }),
 })
 export type AnswerCacheSpec = Infer<typeof answerCache>
 
