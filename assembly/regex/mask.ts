@@ -6,6 +6,7 @@
 // or died. If a match has accepted and is longer than that bound, its beginning is decided: its replacement
 // is written, and the rest is dropped until the match ends.
 import { DETECT_EMAIL, REGEX_TOO_MUCH_WORK } from '../abi'
+import { blockEnd, mapTriggers, nextTriggered, TRIGGER_AT, TRIGGER_DIGIT } from './builtin-triggers'
 import { checkedEnd } from './check'
 import { DETECT_COUNT, detectIn, detectNumber, emailAround, emailStart, isLocal, LOCAL_LIMIT, numbersAt, ranOut } from './detect'
 import { UNBOUNDED } from './hold'
@@ -14,7 +15,7 @@ import { candidatesAt, nextCandidates } from './prefilter'
 import { runBackward } from './run'
 import { beginScan, scan, scanIdle, scanLast, scanMeta, scanPosition } from './scan'
 import { bytesRead } from './step'
-import { MEMBER_DETECT, MEMBER_REGEX, MEMBER_TEXT, MEMBER_TEXT_LENGTH, memberOf, SET_DETECTS, SET_MEMBERS } from './set'
+import { MEMBER_DETECT, MEMBER_REGEX, MEMBER_TEXT, MEMBER_TEXT_LENGTH, memberOf, SET_DETECTS, SET_MEMBERS, SET_TRIGGERS } from './set'
 import { addEdit, addFound, appendToWindow, failStream, FOUND_BYTES, foundAt, M_FROM, M_HOLD, M_IDLE, M_LAST, M_META, M_POSITION, M_START, M_THREADS, output, progressOf, S_COUNT, S_DETECT_AT, S_DETECT_HOLD, S_EDIT_COUNT, S_EMITTED, S_FAILURE, S_FOUND, S_FOUND_COUNT, S_LENGTH, S_MASKED, S_OUT_LENGTH, S_READ, S_RESUME, S_SET, S_TAKEN, S_WINDOW, sortFound } from './stream'
 
 /** Text is processed in chunks of this size, which keeps the window small if possible. */
@@ -181,23 +182,36 @@ function localBefore(stream: usize, end: i32): i32 {
   return start
 }
 
+/** '+' or '(', which may begin a telephone number. */
+function isBeforeDigit(byte: u32): bool {
+  return byte == 43 || byte == 40
+}
+
 /** Runs the detectors `kinds` (bits) from `from` on. Returns the position that needs more text, or the end. */
 function detectFrom(stream: usize, from: i32, kinds: u32, isEnd: bool): i32 {
   const window = <usize>load<u32>(stream, S_WINDOW)
   const length = load<i32>(stream, S_LENGTH)
   const hasEmail = ((kinds >> DETECT_EMAIL) & 1) != 0
   const numbers = kinds & ~(<u32>1 << DETECT_EMAIL)
-  for (let next = from; next < length; next = candidatesAt + 16) {
-    let bits = nextCandidates(window, next, length, numbers != 0, hasEmail)
-    if (bits == 0) break
-    for (; bits != 0; bits &= bits - 1) {
-      const at = candidatesAt + ctz(bits)
-      detectIn(window, length)
-      const isDone = load<u8>(window + at) == 64 ? detectEmail(stream, at, isEnd) : detectNumbers(stream, at, numbers, isEnd)
-      if (!isDone) return at
+  const groups = (numbers != 0 ? TRIGGER_DIGIT : 0) | (hasEmail ? TRIGGER_AT : 0)
+  let done = from
+  for (let block = nextTriggered(groups, from, length); block < length; block = nextTriggered(groups, done, length)) {
+    // A '+' or '(' may be the last byte of the block before its digit.
+    const low = max(done, block - 1)
+    done = blockEnd(block, length)
+    for (let next = low; next < done; next = candidatesAt + 16) {
+      let bits = nextCandidates(window, next, done, numbers != 0, hasEmail)
+      if (bits == 0) break
+      for (; bits != 0; bits &= bits - 1) {
+        const at = candidatesAt + ctz(bits)
+        detectIn(window, length)
+        const isDone = load<u8>(window + at) == 64 ? detectEmail(stream, at, isEnd) : detectNumbers(stream, at, numbers, isEnd)
+        if (!isDone) return at
+      }
     }
   }
-  return length
+  // Its digit has not arrived.
+  return numbers != 0 && !isEnd && length > from && isBeforeDigit(load<u8>(window + length - 1)) ? length - 1 : length
 }
 
 function advanceDetectors(stream: usize, kinds: u32, isEnd: bool): void {
@@ -319,6 +333,9 @@ function takePiece(stream: usize, text: usize, length: i32, isEnd: bool): void {
   compact(stream)
   appendToWindow(stream, text, length)
   if (load<i32>(stream, S_FAILURE) != 0) return
+  const triggers = load<u32>(set, SET_TRIGGERS)
+  // The last byte before the text may be the first one of a pair.
+  if (triggers != 0) mapTriggers(load<u32>(stream, S_WINDOW), max(0, load<i32>(stream, S_LENGTH) - length - 1), load<i32>(stream, S_LENGTH), triggers)
   const taken = load<u64>(stream, S_TAKEN) + <u64>length
   const read = load<u64>(stream, S_READ)
   store<u64>(stream, taken, S_TAKEN)

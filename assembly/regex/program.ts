@@ -12,6 +12,7 @@
 // and `high` are bytes; in the finished one they are classes.
 import { blockAlloc } from '../arena'
 import { ERROR_MEMORY, REGEX_PROGRAM_TOO_LARGE } from '../abi'
+import { isWord } from './ascii'
 import { errorCode, fail, MAX_INSTRUCTIONS } from './codes'
 import { Vector, vectorPush, vectorStart } from './vector'
 
@@ -150,10 +151,6 @@ function cut(low: u32, high: u32): void {
   store<u8>(CUTS + high + 1, 1)
 }
 
-function isWordByte(byte: u32): bool {
-  return byte - 48 < 10 || (byte | 32) - 97 < 26 || byte == 95
-}
-
 function findCuts(bits: u32, isSearch: bool): void {
   memory.fill(CUTS, 0, 272)
   for (let i: u32 = 0; i < instructionCount(); i++) {
@@ -184,7 +181,7 @@ function numberClasses(program: usize): void {
   for (let byte: u32 = 0; byte < 256; byte++) {
     if (byte > 0 && load<u8>(CUTS + byte)) current++
     store<u8>(program + byte, current, P_CLASS_OF)
-    let facts: u32 = isWordByte(byte) ? FACT_WORD : 0
+    let facts: u32 = isWord(byte) ? FACT_WORD : 0
     if (byte == 10) facts |= FACT_NEWLINE
     if ((byte & 0xc0) == 0x80) facts |= FACT_CONTINUATION
     store<u8>(program + current, facts, P_FACTS)

@@ -4,6 +4,7 @@
 //   +16 members, 16 bytes each:  regex record or 0 | DETECT_* or -1 | replacement address | its length
 import { blockAlloc, blockFree } from '../arena'
 import { ERROR_ARGUMENT, ERROR_MEMORY, REGEX_NO_SPANS } from '../abi'
+import { groupsOf, prepareTriggers } from './builtin-filter'
 import { compileBuiltin } from './builtin-patterns'
 import { DETECT_COUNT, REACH } from './detect'
 import { dropHandle, HANDLE_SET, newHandle, recordOf } from './handles'
@@ -15,7 +16,8 @@ const SET_USERS: usize = 0
 export const SET_MEMBERS: usize = 4
 export const SET_DETECTS: usize = 8
 export const SET_HOLD: usize = 12
-const SET_HEAD: usize = 16
+export const SET_TRIGGERS: usize = 16
+const SET_HEAD: usize = 24
 /** The DETECT_* of a pattern of the user. */
 const NO_DETECT: i32 = -1
 export const MEMBER_REGEX: usize = 0
@@ -95,6 +97,8 @@ function addRegex(handle: i32, regexHandle: i32, detect: i32, text: usize, lengt
 export function addDetector(handle: i32, detect: i32, text: usize, length: i32): i32 {
   const set = setOf(handle)
   if (set == 0 || detect < 0) return ERROR_ARGUMENT
+  prepareTriggers()
+  store<u32>(set, load<u32>(set, SET_TRIGGERS) | groupsOf(detect), SET_TRIGGERS)
   if (detect >= DETECT_COUNT) {
     const regex = compileBuiltin(detect)
     if (regex < 0) return regex

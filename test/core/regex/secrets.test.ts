@@ -95,6 +95,34 @@ const found: Readonly<Record<(typeof names)[number], readonly string[]>> = {
     `glsa_${filler(32)}_${hex(8)}`,
     `PMAK-${hex(24)}-${hex(34)}`,
     `tskey-auth-${filler(30)}`,
+    `sk-svcacct-${filler(40)}`,
+    `ASIA${upper(16)}`,
+    `gldt-${filler(20)}`,
+    `glagent-${filler(50)}`,
+    `xoxe-1-${filler(40)}`,
+    `xapp-1-${filler(40)}`,
+    `whsec_${filler(32)}`,
+    `ya29.${filler(60)}`,
+    `rubygems_${hex(48)}`,
+    `pplx-${filler(48)}`,
+    `r8_${filler(37)}`,
+    `key-${hex(32)}`,
+    `dor_v1_${hex(64)}`,
+    ...['at', 'ca', 'pa', 'ss'].map((kind) => `shp${kind}_${hex(32)}`),
+    `sq0atp-${filler(22)}`,
+    `sq0csp-${filler(43)}`,
+    `hvb.${filler(60)}`,
+    `dp.pt.${filler(43)}`,
+    `dckr_pat_${filler(27)}`,
+    `glc_${filler(60)}`,
+    `sntrys_${filler(60)}`,
+    `NRAK-${upper(27)}`,
+    `lin_api_${filler(40)}`,
+    `ntn_${filler(46)}`,
+    `figd_${filler(40)}`,
+    `pscale_tkn_${filler(43)}`,
+    `sbp_${hex(40)}`,
+    `ATATT3${filler(180)}`,
     ...['alg', 'typ', 'kid', 'cty', 'enc', 'x5t', 'jku', 'jwk', 'zip'].map((name) =>
       jwt({ [name]: 'HS256xyz', b: 1 }),
     ),
@@ -170,6 +198,20 @@ describe('builtins of accounts, addresses and keys', () => {
       }
     })
   }
+
+  // A scan notes in which blocks of 64 bytes a match can begin.
+  it('mask each text at any distance from the start of the text', () => {
+    for (const name of names) {
+      for (const text of found[name]) {
+        for (let before = 0; before <= 130; before++) {
+          const filler = ' a'.repeat(66).slice(-before - 1, -1)
+          expect(mask.apply(`${filler} ${text}`).text).toBe(
+            `${filler} ${builtinReplacements[name]}`,
+          )
+        }
+      }
+    }
+  })
 
   it('mask nothing that has a wrong check digit, another length or another meaning', () => {
     for (const text of passed) expect(mask.apply(`${text} `).text).toBe(`${text} `)
