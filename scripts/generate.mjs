@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
 const generators = [
+  './generators/agentgateway-fields.mjs',
   './generators/api.mjs',
   './generators/chart.mjs',
   './generators/core-abi.mjs',

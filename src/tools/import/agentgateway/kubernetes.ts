@@ -7,75 +7,30 @@ import type { Conversion, ImportedManifest } from '../conversion.ts'
 import { isProtection, type SourceDocument, type SourceField } from '../field.ts'
 import { convertClass, isStandard, openObject, wholeObject } from '../kubernetes.ts'
 import { objectKind } from '../source.ts'
+import { differenceAt } from './differences.ts'
+import { kindNames, nameInSluice, originalPath, valueInSluice } from './names.ts'
 
 export const sourceGroup = 'agentgateway.dev'
 
-const kinds: Readonly<Record<string, string>> = {
-  AgentgatewayBackend: 'GatewayBackend',
-  AgentgatewayModel: 'AgentgatewayModel',
-  AgentgatewayPolicy: 'GatewayPolicy',
-  AgentgatewayParameters: 'GatewayParameters',
-}
-
-const vendors: Readonly<Record<string, string>> = {
-  openai: 'vendorA',
-  azureopenai: 'vendorB',
-  anthropic: 'vendorC',
-  gemini: 'vendorD',
-  vertexai: 'vendorE',
-  bedrock: 'vendorF',
-}
-
-/** New names of fields and values, by the end of the path at which they occur. */
-const renames: readonly {
-  readonly at: RegExp
-  readonly names: Readonly<Record<string, string>>
-}[] = [
-  { at: /\.ai\.provider$|\.providers\.\d+$/, names: vendors },
-  { at: /\.promptGuard\.request\.\d+$/, names: { openAIModeration: 'vendorAModeration' } },
-]
-const values: typeof renames = [
-  {
-    at: /\.ai\.routes\.[^.]*$|\.custom\.formats\.\d+\.type$/,
-    names: { AnthropicTokenCount: 'VendorCTokenCount' },
-  },
-  {
-    at: /\.mcp\.authentication\.provider$|\.jwtAuthentication\.mcp\.provider$/,
-    names: { Auth0: 'IdpA', Keycloak: 'IdpB' },
-  },
-  // The condition of the source is that there are several targets, without which Always has no prefixes either.
-  { at: /\.mcp\.prefixMode$/, names: { Conditional: 'Always' } },
-]
-
-const rename = (table: typeof renames, path: string, name: string): string => {
-  const names = table.find(({ at }) => at.test(path))?.names ?? {}
-  return entryOf(names, name) ?? name
-}
-
 /** A copy with Sluice's names of fields, enumeration values and references. */
 function renamed(value: unknown, path: string): unknown {
-  if (typeof value === 'string') return rename(values, path, value)
+  if (typeof value === 'string') return valueInSluice(path, value)
   if (Array.isArray(value)) return value.map((item, index) => renamed(item, `${path}.${index}`))
   if (!isObject(value)) return value
   const copy: JsonObject = Object.fromEntries(
     Object.entries(value).map(([name, field]) => [
-      rename(renames, path, name),
+      nameInSluice(path, name),
       renamed(field, `${path}.${name}`),
     ]),
   )
   if (copy.group === sourceGroup && typeof copy.kind === 'string') {
-    return { ...copy, group: ownGroup, kind: entryOf(kinds, copy.kind) ?? copy.kind }
+    return { ...copy, group: ownGroup, kind: entryOf(kindNames, copy.kind) ?? copy.kind }
   }
   const { appProtocol } = copy
   return typeof appProtocol === 'string' && appProtocol.startsWith(`${sourceGroup}/`)
     ? { ...copy, appProtocol: appProtocol.replace(sourceGroup, ownGroup) }
     : copy
 }
-
-/** The names of the source, so that findings name the fields that the user wrote. */
-const originalNames = Object.entries({ ...vendors, openAIModeration: 'vendorAModeration' })
-const originalPath = (path: string): string =>
-  originalNames.reduce((text, [source, name]) => text.replaceAll(`.${name}`, `.${source}`), path)
 
 /** Models of the source have their guards beside their other policies. */
 function withGuards(model: ImportedManifest): ImportedManifest {
@@ -101,36 +56,53 @@ function withKnownFields(
     // An unknown field comes before the rules that it breaks by being there.
     const unknown = outcome.problems.find(({ message }) => message.includes('unknown'))
     const problem = unknown ?? outcome.problems[0]
-    if (problem === undefined || !removeAt(copy, problem.path)) return copy
-    const path = originalPath(problem.path)
-    const reason = `has no counterpart: ${problem.message}`
-    result.report(isProtection(path) ? 'protection' : 'lost', origin, reason, path)
+    if (problem === undefined) return copy
+    const removed = removeAt(copy, problem.path)
+    if (removed === undefined) return copy
+    reportRemoval(problem, removed.value, origin, result)
   }
   return copy
 }
 
-/** Removes the field at a path. Returns false for the outermost fields, which an object must have. */
-function removeAt(object: unknown, path: string): boolean {
+/** Reports a removed field, unless Sluice always does what its value says. */
+function reportRemoval(
+  { path: ownPath, message }: { readonly path: string; readonly message: string },
+  value: unknown,
+  origin: SourceField,
+  result: Conversion,
+): void {
+  const path = originalPath(ownPath)
+  const difference = message.includes('unknown') ? differenceAt(path) : undefined
+  if (difference?.status === 'default' && difference.values.includes(value)) return
+  const kind = difference?.loss ?? (isProtection(path) ? 'protection' : 'lost')
+  const why = difference === undefined ? message : `${message}; ${difference.reason}`
+  result.report(kind, origin, `has no counterpart: ${why}`, path)
+}
+
+/** Removes the field at a path, and returns its value; undefined for the outermost fields, which an object must have. */
+function removeAt(object: unknown, path: string): { readonly value: unknown } | undefined {
   const steps = [...path.matchAll(/\[(\d+)\]|\["([^"]*)"\]|([^.[\]]+)/g)].map(
     ([, index, quoted, name]) => index ?? quoted ?? name ?? '',
   )
   const last = steps.pop()
-  if (last === undefined || steps.length === 0) return false
+  if (last === undefined || steps.length === 0) return undefined
   let parent: unknown = object
   for (const step of steps) parent = (parent as Record<string, unknown> | undefined)?.[step]
-  if (Array.isArray(parent)) return parent.splice(Number(last), 1).length === 1
-  return (
-    isObject(parent) &&
-    Object.hasOwn(parent, last) &&
-    delete (parent as Record<string, unknown>)[last]
-  )
+  if (Array.isArray(parent)) {
+    const [value] = parent.splice(Number(last), 1)
+    return { value }
+  }
+  if (!isObject(parent) || !Object.hasOwn(parent, last)) return undefined
+  const value = parent[last]
+  delete (parent as Record<string, unknown>)[last]
+  return { value }
 }
 
 function convertObject(document: SourceDocument, result: Conversion): void {
   const field = openObject(document, result)
   if (field === undefined) return
   const { group = '', kind = '' } = objectKind(document) ?? {}
-  if (group === sourceGroup && entryOf(kinds, kind) === undefined) {
+  if (group === sourceGroup && entryOf(kindNames, kind) === undefined) {
     field.refuse('protection', `${kind} has no counterpart; it may protect something`)
     return
   }
@@ -139,7 +111,7 @@ function convertObject(document: SourceDocument, result: Conversion): void {
     const own = {
       ...object,
       apiVersion: `${ownGroup}/v1alpha1`,
-      kind: entryOf(kinds, kind) ?? kind,
+      kind: entryOf(kindNames, kind) ?? kind,
     }
     const placed = kind === 'AgentgatewayModel' ? withGuards(own) : own
     result.add(withKnownFields(placed, field, result), field)

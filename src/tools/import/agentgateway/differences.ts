@@ -1,0 +1,314 @@
+/**
+ * Fields and values of agentgateway's custom resources that Sluice does not have under the same path. A test compares
+ * the schemas with the list of the source (`config/agentgateway-fields.json`), and fails if an entry is missing.
+ */
+
+interface Difference {
+  /** Matches the path of the field, such as `.spec.backend.tunnel`, at its end. */
+  readonly at: RegExp
+  readonly reason: string
+  /** What the import loses with the field. If omitted, a protection or a setting, as its name suggests. */
+  readonly loss?: 'stricter'
+}
+
+/** Sluice accepts one value only, which the import removes, because it says nothing. */
+interface DefaultDifference extends Difference {
+  readonly status: 'default'
+  readonly values: readonly unknown[]
+}
+
+/** The import moves the field. */
+interface MovedDifference extends Difference {
+  readonly status: 'moved'
+  readonly to: string
+}
+
+interface MissingDifference extends Difference {
+  readonly status: 'refused' | 'not applicable'
+  /** Only these values of the field. */
+  readonly only?: readonly string[]
+}
+
+type FieldDifference = DefaultDifference | MovedDifference | MissingDifference
+
+const ending = (...paths: string[]) => new RegExp(`\\.(?:${paths.join('|')})$`)
+const credential =
+  '(?:secretRef|clientSecretRef|certificateRef|signingKeyRef|mtlsCertificateRef(?:\\.0)?)'
+const isSecret = 'a credential is always a Secret; operators can fill one from another store'
+
+const removedDefaults: readonly FieldDifference[] = [
+  { at: ending(`${credential}\\.group`), status: 'default', values: [''], reason: isSecret },
+  {
+    at: ending(`${credential}\\.kind`),
+    status: 'default',
+    values: ['', 'Secret'],
+    reason: isSecret,
+  },
+  {
+    at: ending('promptGuard\\.streaming'),
+    status: 'default',
+    values: ['Enabled'],
+    reason: 'guards always check streams and realtime messages',
+  },
+]
+
+/** Fields of backends with models, and of their policies. */
+const models: readonly FieldDifference[] = [
+  {
+    at: ending('promptGuard\\.request\\.0\\.scope'),
+    status: 'refused',
+    reason: 'a guard reads the whole conversation',
+  },
+  {
+    at: ending('openai\\.moderation'),
+    status: 'refused',
+    reason: 'use a guard with `openAIModeration`, which also protects the models of other vendors',
+  },
+  {
+    at: ending('finalTransformations', 'transformations'),
+    status: 'refused',
+    reason: 'use `overrides` for fixed values, and `traffic.transformation` for expressions',
+  },
+  {
+    at: ending('promptCaching\\.cacheMessageOffset'),
+    status: 'refused',
+    reason: 'the cache point is always at the last message but one',
+  },
+  {
+    at: ending('webhook\\.headers'),
+    status: 'refused',
+    reason:
+      "name the headers to forward in `forwardHeaderMatches`; a policy on the webhook's Service can set others",
+  },
+  {
+    at: ending('formats\\.0\\.type'),
+    status: 'not applicable',
+    reason: 'realtime sessions pass without a format of their own',
+    only: ['Realtime'],
+  },
+  {
+    at: ending('ai\\.routes'),
+    status: 'not applicable',
+    reason: 'the paths that SDKs use need no map; name the type of other paths',
+    only: ['Detect'],
+  },
+  {
+    at: /^\.spec\.policies\.(?:headers|authorization)$/,
+    status: 'refused',
+    reason: 'write a GatewayPolicy for the route of the models',
+  },
+  {
+    at: /^\.spec\.aws$/,
+    status: 'refused',
+    reason:
+      'a static backend for the host of the runtime, with `auth.aws`, calls Bedrock AgentCore',
+  },
+  {
+    at: ending('static\\.backendRef'),
+    status: 'refused',
+    reason: 'write the name of the Service in `host`, or select the Service with `selector`',
+  },
+  {
+    at: ending('remote\\.url', 'jwks\\.url'),
+    status: 'refused',
+    reason: 'a static GatewayBackend for the URL, named in `backendRef`, does the same',
+  },
+  {
+    at: ending('(?:bedrockGuardrails|googleModelArmor)\\.policies\\.(?:http|tcp)'),
+    status: 'refused',
+    reason: "the guard's own limits of time apply",
+  },
+  {
+    at: ending('openAIModeration\\.policies\\.auth\\.location'),
+    status: 'refused',
+    reason: 'the service reads its key from `Authorization`',
+  },
+]
+
+/** Fields about connections to backends. */
+const connections: readonly FieldDifference[] = [
+  {
+    at: ending('tls\\.certificateSource'),
+    status: 'refused',
+    reason: 'the gateway has no SPIFFE identity; name a Secret in `mtlsCertificateRef`',
+  },
+  {
+    at: ending('keyExchangeGroups'),
+    status: 'refused',
+    reason: 'TLS offers the default groups of OpenSSL',
+  },
+  {
+    at: ending('tunnel'),
+    status: 'refused',
+    reason: 'proxies between the gateway and backends are not supported',
+  },
+  { at: ending('unixPath'), status: 'refused', reason: 'backends have a host and a port' },
+  {
+    at: ending(`${credential}\\.key`),
+    status: 'refused',
+    reason: 'the entry of the Secret has a fixed name',
+  },
+  {
+    at: ending('caCertificateRefs\\.0\\.kind'),
+    status: 'default',
+    values: ['ConfigMap'],
+    reason: 'put the certificate authority into a ConfigMap',
+  },
+  {
+    at: /\.(?:backend|policies)\.(?:extAuth|transformation)$/,
+    status: 'refused',
+    reason: 'write it in `traffic` of a policy for the routes that use the backend',
+  },
+  {
+    at: ending('requestedTokenType'),
+    status: 'refused',
+    reason: '`crossAppAccess` gets an ID-JAG and exchanges it',
+    only: ['IdJag'],
+  },
+]
+
+/** Fields about connections of clients. */
+const clients: readonly FieldDifference[] = [
+  {
+    at: /^\.spec\.target(?:Refs|Selectors)\.0\.port$/,
+    status: 'refused',
+    reason: 'name the listener in `sectionName`',
+  },
+  {
+    at: /^\.spec\.strategy$/,
+    status: 'refused',
+    reason: 'protections of a Gateway always apply; a more specific policy replaces other settings',
+  },
+  {
+    at: ending('accessLog\\.otlp'),
+    status: 'refused',
+    reason: 'access logs are written to standard output, where a collector reads them',
+  },
+  { at: ending('frontend\\.connect'), status: 'refused', reason: 'CONNECT is answered with 405' },
+  {
+    at: ending('http1HeaderCase'),
+    status: 'refused',
+    reason: 'names of fields are written in lower case',
+  },
+  {
+    at: ending('frontend\\.metrics'),
+    status: 'refused',
+    reason: 'labels of metrics are fixed, so that the number of series is bounded',
+  },
+  {
+    at: ending('networkAuthorization'),
+    status: 'refused',
+    reason:
+      'use `traffic.authorization` with `source.address`, which refuses requests instead of connections',
+  },
+  {
+    at: ending('frontend\\.proxyProtocol'),
+    status: 'refused',
+    reason: 'the option `--proxy-protocol-from` names the load balancers that send it',
+  },
+  {
+    at: ending('tracing\\.filter', 'tracing\\.path', 'tracing\\.url'),
+    status: 'refused',
+    reason: '`backendRef` names the collector, and `randomSampling` selects traces',
+  },
+]
+
+/** Fields about requests. */
+const requests: readonly FieldDifference[] = [
+  {
+    at: ending('apiKeyAuthentication\\.mode'),
+    status: 'refused',
+    reason: 'use Optional, which refuses keys that are not valid',
+    only: ['Permissive'],
+  },
+  {
+    at: ending('traffic\\.(?:buffer|delay)'),
+    status: 'refused',
+    reason: 'bodies are streamed and requests are not delayed',
+  },
+  {
+    at: ending('extAuth\\.cache', 'extAuth\\..*\\.cache'),
+    status: 'refused',
+    reason: 'every request is checked',
+  },
+  {
+    at: ending('(?:extAuth|extProc|rateLimit)\\..*failureMode'),
+    status: 'default',
+    values: ['FailClosed'],
+    reason: 'requests are refused if the service fails',
+    loss: 'stricter',
+  },
+  {
+    at: ending('extAuth\\..*http\\.body'),
+    status: 'refused',
+    reason: '`forwardBody` sends the body of the request',
+  },
+  {
+    at: ending('(?:extAuth|extProc|rateLimit|remote)\\..*url', 'remote\\.url'),
+    status: 'refused',
+    reason: 'a static GatewayBackend for the URL, named in `backendRef`, does the same',
+  },
+  {
+    at: ending(
+      'extProc\\..*(?:metadataContext|processingOptions|requestAttributes|responseAttributes)',
+    ),
+    status: 'refused',
+    reason: 'the service gets heads and bodies in the default modes',
+  },
+  {
+    at: ending('descriptors\\.0\\.(?:cost|limitOverride)'),
+    status: 'refused',
+    reason: 'each request counts once, against the limit of the service',
+  },
+  {
+    at: ending('retry\\.(?:precondition|condition)'),
+    status: 'refused',
+    reason:
+      '`codes` selects responses, and requests that may have had an effect are never repeated',
+  },
+  {
+    at: ending('transformation\\..*metadata'),
+    status: 'refused',
+    reason: 'repeat the expression where its value is needed',
+  },
+]
+
+/** Fields about deployments of the proxy. */
+const deployments: readonly FieldDifference[] = [
+  {
+    at: /^\.spec\.(?:daemonSet|workload)$/,
+    status: 'refused',
+    reason: 'proxies run as a Deployment',
+  },
+  {
+    at: /^\.spec\.istio$/,
+    status: 'not applicable',
+    reason: 'the gateway is not a part of an Istio mesh',
+  },
+  {
+    at: /^\.spec\.spiffe$/,
+    status: 'not applicable',
+    reason: 'the gateway reads certificates from Secrets',
+  },
+]
+
+export const differences: readonly FieldDifference[] = [
+  ...removedDefaults,
+  {
+    at: /^\.spec\.policies\.promptGuard$/,
+    status: 'moved',
+    to: '.spec.policies.ai.promptGuard',
+    reason: 'guards are a part of the policies for models',
+  },
+  ...models,
+  ...connections,
+  ...clients,
+  ...requests,
+  ...deployments,
+]
+
+/** The difference about a field, by its path with the names of the source, such as `spec.backend.tls.sni[0]`. */
+export function differenceAt(path: string): FieldDifference | undefined {
+  const dotted = `.${path.replaceAll(/\[(\d+)\]/g, '.0')}`
+  return differences.find(({ at, ...rest }) => !('only' in rest) && at.test(dotted))
+}
