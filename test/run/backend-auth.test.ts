@@ -71,6 +71,9 @@ const running = useGateway(() => ({
       secret('aws-half', { accessKey }),
       ...reached('inline', { key: inlineKey }),
       ...reached('inline-schemed', { key: 'Token abc' }),
+      secret('odd', { token: 'odd-4711', Authorization: 'other' }),
+      ...reached('stored-key', { secretRef: { name: 'odd', key: 'token' } }),
+      ...reached('bad-key', { secretRef: { name: 'odd', key: 'tokens' } }),
       ...reached('stored', { secretRef: { name: 'bare' } }),
       ...reached('stored-schemed', { secretRef: { name: 'schemed' } }),
       ...reached('restored', { passthrough: {} }),
@@ -117,8 +120,10 @@ describe('credentials for backends', () => {
     expect(schemed.headers.authorization).toBe('Token abc')
   })
 
-  it('[BackendAuth.secretRef] sends the value of the entry Authorization of a Secret', async () => {
+  it('[BackendAuth.secretRef] sends the value of an entry of a Secret, by default Authorization', async () => {
     expect((await received('stored')).headers.authorization).toBe(`Bearer ${storedKey}`)
+    expect((await received('stored-key')).headers.authorization).toBe('Bearer odd-4711')
+    expect((await send('bad-key')).status).toBe(500)
     const schemed = await received('stored-schemed')
     expect(schemed.headers.authorization).toBe('Basic dXNlcjpwYXNz')
     expect((await received('targeted')).headers.authorization).toBe(`Bearer ${storedKey}`)

@@ -62,6 +62,8 @@ function routed(name: string, backendRef: object) {
 
 const ca = { caCertificateRefs: [{ name: 'ca' }] }
 
+const inSecret = (name: string) => ({ caCertificateRefs: [{ kind: 'Secret', name }] })
+
 function tlsPolicy(name: string, target: string, validation: object, metadata: object = {}) {
   const [service = '', sectionName] = target.split('#')
   const targetRef = {
@@ -112,12 +114,17 @@ function manifests(): Record<string, string> {
       secret('client-with-ca', { ...pair(clients.known), 'ca.cert': authority.certificate }),
       secret('client-with-strange', { ...pair(clients.known), 'ca.cert': stranger.certificate }),
       secret('mismatched', { ...pair(clients.known), 'tls.key': clients.other.key }),
+      secret('authorities', { ...pair(clients.other), 'ca.crt': authority.certificate }),
+      secret('strangers', { ...pair(clients.other), 'ca.crt': stranger.certificate }),
       secret('half', { 'tls.crt': clients.known.certificate }),
     ),
     'backends.yaml': manifest(
       ...reached('system', local, {}, 'localhost'),
       ...reached('address', local, ca),
       ...reached('pinned', local, ca, 'localhost'),
+      ...reached('pinned-by-secret', local, inSecret('authorities'), 'localhost'),
+      ...reached('untrusted-by-secret', local, inSecret('strangers'), 'localhost'),
+      ...reached('bad-authorities', local, inSecret('half'), 'localhost'),
       ...reached('untrusted', foreign, ca, 'localhost'),
       ...reached('misnamed', named, ca),
       ...reached('any', foreign, { insecureSkipVerify: 'All' }),

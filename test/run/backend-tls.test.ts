@@ -26,6 +26,15 @@ describe('TLS to backends', () => {
     expect(upstreams.foreign?.received).toEqual([])
   })
 
+  it('[BackendTLS.caCertificateRefs] trusts the authorities of a Secret, and fails without them', async () => {
+    expect(seen(await get('pinned-by-secret')).upstream).toBe('local')
+    expect((await get('untrusted-by-secret')).status).toBe(503)
+    expect((await get('bad-authorities')).status).toBe(500)
+    expect((await conditionOf('GatewayBackend', 'bad-authorities', 'Accepted'))?.message).toContain(
+      'has no ca.crt',
+    )
+  })
+
   it('verifies an IP address against the certificate, and sends no SNI', async () => {
     expect(seen(await get('address')).tls?.serverName).toBeUndefined()
     expect((await get('misnamed')).status).toBe(503)

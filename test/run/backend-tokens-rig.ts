@@ -121,6 +121,7 @@ export const running = useGateway(() => ({
     'all.yaml': manifest(
       gateway(port),
       secret('client', { clientSecret: `${endpoint.clientSecret}\n` }),
+      secret('odd-client', { secret: endpoint.clientSecret, clientSecret: 'wrong' }),
       secret('wrong-client', { clientSecret: 'wrong' }),
       secret('keys', { rsa: rsa.privateKey, ec: ec.privateKey, bad: 'no key' }),
       secret('own', { Authorization: 'own-value', other: 'Basic abc' }),
@@ -158,6 +159,10 @@ export const running = useGateway(() => ({
       ),
       ...ofClient('down', at('/down')),
       ...ofClient('closed', { url: `http://127.0.0.1:${closedPort}/` }),
+      ...ofClient('odd-entry', {
+        ...at('/odd-entry'),
+        clientAuth: { clientId: 'gateway', secretRef: { name: 'odd-client', key: 'secret' } },
+      }),
       ...ofClient('refused', {
         ...at('/refused'),
         clientAuth: { clientId: 'gateway', secretRef: { name: 'wrong-client' } },

@@ -120,6 +120,7 @@ describe('client credentials [BackendAuth.oauthClientCredentials]', () => {
     for (let count = 0; count < 10; count++) expect((await send('refused')).status).toBe(500)
     expect(callsOf('/refused').length).toBeLessThanOrEqual(4)
     expect(upstream.received).toEqual([])
+    expect((await send('odd-entry')).status).toBe(200)
   })
 
   it('refuses settings that cannot work, and requests with them', async () => {

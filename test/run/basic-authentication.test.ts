@@ -51,6 +51,7 @@ const running = useGateway(() => ({
     secret('people', {
       '.htaccess': `# staff\nann:${hashes.bcrypt}\n\nplain:secret-password\nann:${hashes.sha1}\n`,
     }),
+    ...guarded('named-entry', { secretRef: { name: 'misnamed', key: 'htpasswd' } }),
     ...guarded('absent', { secretRef: { name: 'nobody' } }),
     ...guarded('misnamed', { secretRef: { name: 'misnamed' } }),
     secret('misnamed', { htpasswd: `ann:${hashes.sha1}` }),
@@ -138,6 +139,8 @@ describe('basicAuthentication [Traffic.basicAuthentication]', () => {
   it('[BasicAuthentication.secretRef] reads an htpasswd file, and reports the lines that it ignores', async () => {
     expect((await login('file', 'ann', 'pw')).status).toBe(200)
     expect((await login('file', 'plain', 'secret-password')).status).toBe(401)
+    expect((await login('named-entry', 'ann', 'pw')).status).toBe(200)
+    expect((await login('named-entry', 'ann', 'wrong')).status).toBe(401)
     const { message } = await running.condition('GatewayPolicy', 'file', 'Accepted', 'True')
     expect(message).toContain('line 4 of .htaccess of Secret default/people')
   })

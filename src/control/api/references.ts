@@ -98,10 +98,12 @@ function selectionOf(node: Node, value: unknown): Reference['by'] | undefined {
 
 /** Group and kind of what a value refers to; undefined if it is no reference. */
 function targetOf(node: Node, value: unknown) {
+  const isPlain = node.type !== 'object' || !isObject(value)
   if (node.refersTo !== undefined) {
-    return kinds.find(({ kind }) => kind === node.refersTo)
+    const named = isPlain ? undefined : textOf(node, value, 'kind')
+    return kinds.find(({ kind }) => kind === (named ?? node.refersTo))
   }
-  if (node.type !== 'object' || !isObject(value)) return undefined
+  if (isPlain) return undefined
   const [group, kind] = [textOf(node, value, 'group'), textOf(node, value, 'kind')]
   return group === undefined || kind === undefined ? undefined : { group, kind }
 }

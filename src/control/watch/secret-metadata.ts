@@ -56,7 +56,8 @@ function parseEntry(name: string, value: Uint8Array): ParsedEntry {
 
 function metadataOf(entry: ParsedEntry, leaves: Leaves, digestKey: DigestKey): SecretEntryMetadata {
   const { name, value, text, certificates } = entry
-  const lines = name === '.htaccess' ? htpasswdMetadata(text ?? '') : undefined
+  const lines =
+    name === '.htaccess' || isPasswordFile(text) ? htpasswdMetadata(text ?? '') : undefined
   const privateKey = privateKeyMetadata(text ?? '', leaves)
   return {
     digest: digestKey.digest(value),
@@ -128,6 +129,10 @@ function privateKeyMetadata(text: string, leaves: Leaves): SecretEntryMetadata['
     return { type: 'unreadable', pairsWith: [] }
   }
 }
+
+/** Whether an entry with another name than `.htaccess` can be meant as an htpasswd file. */
+const isPasswordFile = (text = ''): boolean =>
+  text.includes(':') && htpasswdLines(text).some(({ hash }) => passwordHashKind(hash) !== undefined)
 
 function htpasswdMetadata(text: string): HtpasswdLineMetadata[] {
   return htpasswdLines(text).map(({ line, user, hash }) => ({

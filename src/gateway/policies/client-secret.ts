@@ -3,15 +3,18 @@ import { missingEntry, type References } from '../../ground/model/references.ts'
 import type { SecretRef } from '../../ground/model/resources.ts'
 
 /** Returns the client secret in a Secret, or why there is none. */
-export function clientSecretOf(name: string, references: References): SecretRef | string {
+export function clientSecretOf(
+  { name, key: given }: { readonly name: string; readonly key?: string },
+  references: References,
+): SecretRef | string {
   const secret = references.secret(name)
   if (secret === undefined) return `Secret ${name} does not exist`
-  for (const key of ['clientSecret', 'client-secret']) {
+  for (const key of given === undefined ? ['clientSecret', 'client-secret'] : [given]) {
     const ref = secret.ref(key)
     if (ref === undefined) continue
     return secret.entries[key]?.isEmpty === true ? `Secret ${secret.label}: ${key} is empty` : ref
   }
-  return missingEntry(secret, 'clientSecret')
+  return missingEntry(secret, given ?? 'clientSecret')
 }
 
 /** Returns the keys, the one that seals first, or why there are none. */

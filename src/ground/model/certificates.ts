@@ -56,6 +56,25 @@ export function authoritiesOf(
   return { authorities: text }
 }
 
+/** The entry of a Secret with CA certificates, or the reason why it cannot be used. */
+export function authoritiesOfSecret(
+  name: string,
+  references: References,
+): { readonly secret: SecretRef } | AuthoritiesProblem {
+  const secret = references.secret(name)
+  if (secret === undefined) return { problem: `Secret ${name} does not exist`, own: [] }
+  const reference = secret.ref(authoritiesEntry)
+  const label = `Secret ${secret.label}`
+  if (reference === undefined) return { problem: `${label} has no ${authoritiesEntry}` }
+  const found = secret.entries[authoritiesEntry]?.certificates ?? []
+  if (found.length === 0) {
+    return { problem: `${label}: ${authoritiesEntry} contains no certificate in PEM` }
+  }
+  return found.every(({ isValid }) => isValid)
+    ? { secret: reference }
+    : { problem: `${label}: ${authoritiesEntry} has a certificate that cannot be read` }
+}
+
 /** Splits a PEM text into its certificates; text between them is dropped. */
 export function pemCertificates(text: string): readonly string[] {
   return text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? []

@@ -4,7 +4,7 @@
  * the listener is not accepted and refuses all clients.
  */
 
-import { authoritiesEntry, authoritiesOf } from '../../../ground/model/certificates.ts'
+import { authoritiesOf, authoritiesOfSecret } from '../../../ground/model/certificates.ts'
 import type { ObjectRef } from '../../../ground/model/names.ts'
 import type { Authority, ClientValidation } from '../../../ground/model/resources.ts'
 import type { SecretObjectRef } from '../../api/gateway-api/common.ts'
@@ -86,18 +86,11 @@ function ofConfigMap(namespace: string, name: string, read: Reader): Authority |
 }
 
 function ofSecret(namespace: string, name: string, read: Reader): Authority | Failure {
-  const secret = referencesFrom(namespace, read).secret(name)
-  if (secret === undefined) {
+  const references = referencesFrom(namespace, read)
+  if (references.secret(name) === undefined) {
     return { ...invalid(`Secret ${namespace}/${name} does not exist`), ...notOwn }
   }
-  const label = `Secret ${secret.label}`
-  const reference = secret.ref(authoritiesEntry)
-  if (reference === undefined) return invalid(`${label} has no ${authoritiesEntry}`)
-  const found = secret.entries[authoritiesEntry]?.certificates ?? []
-  if (found.length === 0) {
-    return invalid(`${label}: ${authoritiesEntry} contains no certificate in PEM`)
-  }
-  const isGood = found.every(({ isValid }) => isValid)
-  if (!isGood) return invalid(`${label}: ${authoritiesEntry} has a certificate that cannot be read`)
-  return { secret: reference }
+  const found = authoritiesOfSecret(name, references)
+  if ('secret' in found) return found
+  return invalid(found.problem)
 }

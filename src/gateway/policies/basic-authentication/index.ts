@@ -6,7 +6,7 @@ import type { SecretRef } from '../../../ground/model/resources.ts'
 import { type Infer, list, object, optional, text } from '../../../ground/schema/field.ts'
 import { exactlyOneOf } from '../../../ground/schema/rules.ts'
 import { credentialLocation, credentialMode } from '../../../ground/schema/shapes/authentication.ts'
-import { localReference } from '../../../ground/schema/shapes/references.ts'
+import { secretKeyReference } from '../../../ground/schema/shapes/references.ts'
 import { compileLocation } from '../../tokens/compile-location.ts'
 import { definePolicy, type PolicyProblem } from '../define.ts'
 
@@ -16,6 +16,8 @@ const htpasswdLine = text({
   pattern: htpasswdLinePattern,
   expects: 'a line <user>:<hash> with an apr1, bcrypt, crypt or SHA-1 hash, never a plain password',
 })
+
+const entryName = '.htaccess'
 
 const basicAuthenticationSchema = object(
   'BasicAuthentication',
@@ -37,15 +39,13 @@ const basicAuthenticationSchema = object(
       'Where the credentials are: `USER:PASSWORD` in base64. If not set, in `Authorization` with the scheme `Basic`.',
     ),
     secretRef: optional(
-      localReference('Secret'),
-      'Secret whose key .htaccess holds a whole htpasswd file.',
+      secretKeyReference('HtpasswdReference', entryName),
+      'Secret with a whole htpasswd file.',
     ),
   },
   { rules: [exactlyOneOf('users', 'secretRef')] },
 )
 type BasicAuthenticationSpec = Infer<typeof basicAuthenticationSchema>
-
-const entryName = '.htaccess'
 
 interface Credentials {
   readonly files: readonly SecretRef[]
@@ -64,7 +64,7 @@ function compile(spec: BasicAuthenticationSpec, references: References) {
   const { files, problems } =
     spec.secretRef === undefined
       ? inlineUsers(spec.users ?? [])
-      : fromSecret(spec.secretRef.name, references)
+      : fromSecret(spec.secretRef, references)
   const config = {
     mode,
     realm,
@@ -80,18 +80,21 @@ function inlineUsers(users: readonly string[]): Credentials {
   return { files, problems: [] }
 }
 
-function fromSecret(name: string, references: References): Credentials {
+function fromSecret(
+  { name, key = entryName }: { readonly name: string; readonly key?: string },
+  references: References,
+): Credentials {
   const secret = references.secret(name)
   const unusable = (message: string): Credentials => ({
     files: [],
     problems: [{ path: 'secretRef', message: `${message}; no credentials are accepted` }],
   })
   if (secret === undefined) return unusable(`Secret ${name} does not exist`)
-  const ref = secret.ref(entryName)
-  if (ref === undefined) return unusable(missingEntry(secret, entryName))
-  const lines = secret.entries[entryName]?.htpasswd ?? []
+  const ref = secret.ref(key)
+  if (ref === undefined) return unusable(missingEntry(secret, key))
+  const lines = secret.entries[key]?.htpasswd ?? []
   const bad = lines.filter(({ hash }) => hash === 'unsupported' || hash === 'malformed')
-  const where = `${entryName} of Secret ${secret.label}`
+  const where = `${key} of Secret ${secret.label}`
   if (lines.length === bad.length) {
     return unusable(`${where} has no line <user>:<hash> with an apr1, bcrypt, crypt or SHA-1 hash`)
   }

@@ -137,7 +137,7 @@ function compileIntrospection(
   found: Found,
 ): IntrospectionConfig | undefined {
   const target = calledBackend(references, backendRef)
-  const secret = clientSecretOf(clientAuth.secretRef.name, references)
+  const secret = clientSecretOf(clientAuth.secretRef, references)
   if (typeof target === 'string') refuseTokens(found, `${place}.backendRef`, target, path)
   if (typeof secret === 'string') refuseTokens(found, `${place}.clientAuth.secretRef`, secret, path)
   if (typeof target === 'string' || typeof secret === 'string') return undefined

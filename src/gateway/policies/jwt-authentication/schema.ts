@@ -17,7 +17,10 @@ import {
   jwtMode,
   remoteJwks,
 } from '../../../ground/schema/shapes/authentication.ts'
-import { backendObjectReference, localReference } from '../../../ground/schema/shapes/references.ts'
+import {
+  backendObjectReference,
+  clientSecretReference,
+} from '../../../ground/schema/shapes/references.ts'
 import { duration, shortString, tinyString } from '../../../ground/schema/strings.ts'
 import { mcpSignIn } from '../../backends/mcp/auth/schema.ts'
 
@@ -54,10 +57,7 @@ const introspection = object('TokenIntrospection', {
   clientAuth: required(
     object('IntrospectionClientAuth', {
       clientId: required(shortString, 'Client id of the gateway at the authorization server.'),
-      secretRef: required(
-        localReference('Secret'),
-        'Secret whose key `clientSecret` (or `client-secret`) is the client secret.',
-      ),
+      secretRef: required(clientSecretReference, 'Secret with the client secret.'),
       method: optional(
         choice('IntrospectionClientAuthMethod', {
           ClientSecretBasic: 'in the Authorization header',

@@ -12,7 +12,11 @@ import {
   required,
   text,
 } from '../../../ground/schema/field.ts'
-import { backendObjectReference, localReference } from '../../../ground/schema/shapes/references.ts'
+import {
+  backendObjectReference,
+  clientSecretReference,
+  localReference,
+} from '../../../ground/schema/shapes/references.ts'
 import {
   duration,
   plainHeaderName,
@@ -57,8 +61,8 @@ const oidcSchema = object('OIDC', {
   issuer: required(url, 'Issuer of the provider. Its endpoints are discovered.'),
   clientId: required(shortString, 'Client id of the gateway at the provider.'),
   clientSecretRef: optional(
-    localReference('Secret'),
-    'Secret whose key `clientSecret` (or `client-secret`) is the client secret. If not set, the gateway is a public client.',
+    clientSecretReference,
+    'Secret with the client secret. If not set, the gateway is a public client.',
   ),
   tokenEndpointAuth: optional(
     choice('OIDCTokenEndpointAuth', {
@@ -174,7 +178,7 @@ function compile(spec: OidcSpec, references: References): Compiled<OidcConfig> {
   }
   const secret =
     spec.clientSecretRef &&
-    found('clientSecretRef', clientSecretOf(spec.clientSecretRef.name, references))
+    found('clientSecretRef', clientSecretOf(spec.clientSecretRef, references))
   const keys =
     spec.sessionKeysRef &&
     found('sessionKeysRef', sealingKeysOf(spec.sessionKeysRef.name, references))

@@ -1,5 +1,5 @@
 /** References from one object to another. */
-import { type Infer, integer, object, optional, required, text } from '../field.ts'
+import { choice, type Infer, integer, object, optional, required, text } from '../field.ts'
 import { rule } from '../rules.ts'
 import { groupName, kindName, namespaceName, sectionName } from '../strings.ts'
 
@@ -29,6 +29,22 @@ export const secretKeyReference = (name: string, byDefault: string) =>
     },
     { refersTo: 'Secret' },
   )
+
+/** A reference to certificates of authorities, in a ConfigMap or a Secret of the same namespace. */
+export const certificateAuthorityReference = object(
+  'CACertificateReference',
+  {
+    kind: optional(choice('CACertificateKind', { ConfigMap: 'a ConfigMap', Secret: 'a Secret' }), {
+      doc: 'Kind of the object.',
+      default: 'ConfigMap',
+    }),
+    ...localFields,
+  },
+  { refersTo: 'ConfigMap' },
+)
+
+/** A reference to the client secret in a Secret. */
+export const clientSecretReference = secretKeyReference('ClientSecretReference', 'clientSecret')
 
 interface PortedReference {
   readonly group?: string

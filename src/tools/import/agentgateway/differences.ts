@@ -144,17 +144,6 @@ const connections: readonly FieldDifference[] = [
   },
   { at: ending('unixPath'), status: 'refused', reason: 'backends have a host and a port' },
   {
-    at: ending(`${credential}\\.key`),
-    status: 'refused',
-    reason: 'the entry of the Secret has a fixed name',
-  },
-  {
-    at: ending('caCertificateRefs\\.0\\.kind'),
-    status: 'default',
-    values: ['ConfigMap'],
-    reason: 'put the certificate authority into a ConfigMap',
-  },
-  {
     at: /\.(?:backend|policies)\.(?:extAuth|transformation)$/,
     status: 'refused',
     reason: 'write it in `traffic` of a policy for the routes that use the backend',

@@ -2,7 +2,7 @@
 import type { References } from '../../../../ground/model/references.ts'
 import type { SecretRef } from '../../../../ground/model/resources.ts'
 import { choice, type Infer, json, map, object, optional } from '../../../../ground/schema/field.ts'
-import { localReference } from '../../../../ground/schema/shapes/references.ts'
+import { clientSecretReference } from '../../../../ground/schema/shapes/references.ts'
 import { shortString } from '../../../../ground/schema/strings.ts'
 import { clientSecretOf } from '../../../policies/client-secret.ts'
 import type { PolicyProblem } from '../../../policies/define.ts'
@@ -35,8 +35,8 @@ export const signInFields = {
     'Client id that clients get when they register, for providers at which they cannot register.',
   ),
   clientSecretRef: optional(
-    localReference('Secret'),
-    'Secret of `clientId`, in its key `clientSecret`. The gateway adds it to requests for tokens.',
+    clientSecretReference,
+    'Secret of `clientId`. The gateway adds it to requests for tokens.',
   ),
 }
 
@@ -60,7 +60,7 @@ export function compileSignIn(
   references: References,
   { path, problems, notes, secrets }: Report,
 ): McpSignInConfig {
-  const secret = clientSecretRef && clientSecretOf(clientSecretRef.name, references)
+  const secret = clientSecretRef && clientSecretOf(clientSecretRef, references)
   if (typeof secret === 'string') {
     problems.push({ path: `${path}.clientSecretRef`, message: secret, partial: true })
   } else if (secret !== undefined) secrets.push(secret)

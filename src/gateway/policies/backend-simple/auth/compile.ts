@@ -319,7 +319,7 @@ export class AuthCompiler {
   #clientAuth(spec: ClientAuthSpec, path: string): ClientAuthConfig | undefined {
     const { clientId, method = 'ClientSecretBasic', secretRef, privateKeyJwt } = spec
     if (secretRef !== undefined) {
-      const found = clientSecretOf(secretRef.name, this.#references)
+      const found = clientSecretOf(secretRef, this.#references)
       if (typeof found === 'string') return this.#refuse(`${path}.secretRef`, found)
       this.secrets.push(found)
       return { clientId, method, secret: found.digest }

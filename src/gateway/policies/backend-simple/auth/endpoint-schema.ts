@@ -3,7 +3,7 @@ import { choice, object, optional, required, text } from '../../../../ground/sch
 import { exactlyOneOf, rule } from '../../../../ground/schema/rules.ts'
 import {
   backendObjectReference,
-  localReference,
+  clientSecretReference,
   secretKeyReference,
 } from '../../../../ground/schema/shapes/references.ts'
 import { longString, shortString } from '../../../../ground/schema/strings.ts'
@@ -46,10 +46,7 @@ export const clientAuth = object(
   'OAuthClientAuth',
   {
     clientId: required(shortString, 'Client id of the gateway at the authorization server.'),
-    secretRef: optional(
-      localReference('Secret'),
-      'Secret whose key `clientSecret` (or `client-secret`) is the client secret.',
-    ),
+    secretRef: optional(clientSecretReference, 'Secret with the client secret.'),
     method: optional(
       choice('OAuthClientAuthMethod', {
         ClientSecretBasic: 'the client secret in the Authorization header',

@@ -34,7 +34,11 @@ function methodOf(spec: BackendAuthSpec, compiler: AuthCompiler): BackendAuthCon
     return { type: 'value', digest: ref.digest, ...compiler.placed(spec.location, '') }
   }
   if (spec.secretRef !== undefined) {
-    const digest = compiler.entry(spec.secretRef.name, valueEntry, 'secretRef')
+    const digest = compiler.entry(
+      spec.secretRef.name,
+      spec.secretRef.key ?? valueEntry,
+      'secretRef',
+    )
     return digest === undefined
       ? undefined
       : { type: 'value', digest, ...compiler.placed(spec.location, '') }

@@ -279,8 +279,8 @@ const keyFields = {
     secret: 'value',
   }),
   secretRef: optional(
-    localReference('Secret'),
-    'Secret whose key Authorization holds the value of the Authorization header.',
+    secretKeyReference('AuthorizationReference', 'Authorization'),
+    'Secret with the value of the Authorization header.',
   ),
   passthrough: optional(
     object('BackendAuthPassthrough', {}),

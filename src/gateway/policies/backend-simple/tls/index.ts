@@ -1,10 +1,17 @@
 import type { BackendTlsConfig, VerifyMode } from '../../../../ground/model/backend-tls.ts'
-import { authoritiesOf, certificatePair } from '../../../../ground/model/certificates.ts'
+import {
+  authoritiesOf,
+  authoritiesOfSecret,
+  certificatePair,
+} from '../../../../ground/model/certificates.ts'
 import type { References } from '../../../../ground/model/references.ts'
 import type { SecretRef } from '../../../../ground/model/resources.ts'
 import { choice, type Infer, list, object, optional } from '../../../../ground/schema/field.ts'
 import { atMostOneOf } from '../../../../ground/schema/rules.ts'
-import { localReference } from '../../../../ground/schema/shapes/references.ts'
+import {
+  certificateAuthorityReference,
+  localReference,
+} from '../../../../ground/schema/shapes/references.ts'
 import { shortString, sni, tinyString } from '../../../../ground/schema/strings.ts'
 import { type Compiled, definePolicy, type PolicyProblem } from '../../define.ts'
 
@@ -16,8 +23,8 @@ const schema = object(
       'Secret with tls.crt and tls.key that the proxy presents; its ca.cert, if present, verifies the server. No client certificate if not set.',
     ),
     caCertificateRefs: optional(
-      list(localReference('ConfigMap'), { max: 1 }),
-      'ConfigMap whose ca.crt verifies the server; the certificates of the system if not set.',
+      list(certificateAuthorityReference, { max: 1 }),
+      'ConfigMap or Secret whose ca.crt verifies the server; the certificates of the system if not set.',
     ),
     insecureSkipVerify: optional(
       choice('InsecureTLSMode', {
@@ -84,18 +91,23 @@ function clientCertificate(
   return { chain: pair.certificate.digest, key: pair.privateKey.digest }
 }
 
-/** Returns the CA certificates of the ConfigMap; if it has none, those of the client certificate's Secret or of the system. */
+/** Returns the CA certificates of `caCertificateRefs`; if it is not set, those of the client certificate's Secret or of the system. */
 function authorities(
   { caCertificateRefs, mtlsCertificateRef }: BackendTlsSpec,
   references: References,
   problems: PolicyProblem[],
   secrets: SecretRef[],
 ): Pick<BackendTlsConfig, 'authorities' | 'authoritiesDigest'> {
-  const name = caCertificateRefs?.[0]?.name
-  if (name !== undefined) {
-    const found = authoritiesOf(name, references)
-    if ('authorities' in found) return found
-    problems.push({ path: 'caCertificateRefs[0]', message: found.problem })
+  const given = caCertificateRefs?.[0]
+  if (given !== undefined) {
+    const isSecret = given.kind === 'Secret'
+    const found = (isSecret ? authoritiesOfSecret : authoritiesOf)(given.name, references)
+    if ('problem' in found) problems.push({ path: 'caCertificateRefs[0]', message: found.problem })
+    else if ('authorities' in found) return { authorities: found.authorities }
+    else {
+      secrets.push(found.secret)
+      return { authoritiesDigest: found.secret.digest }
+    }
     return {}
   }
   const client = mtlsCertificateRef?.[0]?.name
