@@ -21,7 +21,7 @@ import type {
   Verdict,
 } from '../../ground/exchange/exchange.ts'
 import type { McpRules } from '../../ground/exchange/mcp.ts'
-import type { AccessLogRules, TracingRules } from '../../ground/exchange/observe.ts'
+import type { AccessLogRules, MetricRules, TracingRules } from '../../ground/exchange/observe.ts'
 import type { PolicyHost } from '../../ground/exchange/rate-limits.ts'
 import type { References } from '../../ground/model/references.ts'
 import type { SecretRef } from '../../ground/model/resources.ts'
@@ -59,6 +59,8 @@ export interface Step {
   readonly client?: ClientSettings
   /** Access log settings of a frontend policy. */
   readonly accessLog?: AccessLogRules
+  /** Labels of metrics that a frontend policy adds. */
+  readonly metrics?: MetricRules
   /** Tracing settings of a frontend policy. */
   readonly tracing?: TracingRules
   /**

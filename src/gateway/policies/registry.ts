@@ -32,6 +32,7 @@ import { headerModifiers } from './header-modifiers/index.ts'
 import { hostRewrite } from './host-rewrite/index.ts'
 import { identity } from './identity/index.ts'
 import { jwtAuthentication } from './jwt-authentication/index.ts'
+import { metrics } from './metrics/index.ts'
 import { oidc } from './oidc/index.ts'
 import { rateLimit } from './rate-limit/index.ts'
 import { retry } from './retry/index.ts'
@@ -82,8 +83,9 @@ const frontendPolicies = [
   frontendTls,
   // Limits of heads and bodies are protections, too.
   frontendHttp,
-  // The last two only observe requests.
+  // The last three only observe requests.
   accessLog,
+  metrics,
   tracing,
 ] as const
 

@@ -31,6 +31,7 @@ const record: { -readonly [Name in keyof AccessRecord]: AccessRecord[Name] } = {
   spanId: undefined,
   record: undefined,
   accessLog: undefined,
+  metrics: undefined,
   protocol: 'http',
   method: '',
   host: '',
@@ -69,6 +70,7 @@ export function accessRecordOf(context: RequestContext, kinds: BackendKinds): Ac
   record.spanId = context.trace?.spanId
   record.record = call?.record
   record.accessLog = context.observers.accessLog
+  record.metrics = context.observers.metrics
   record.protocol = exchange.tls === undefined ? 'http' : 'https'
   record.method = method
   record.host = host

@@ -50,6 +50,16 @@ export interface TracingRules extends ExportRules {
   readonly changes: AttributeChanges | undefined
 }
 
+/** A label of a metric. */
+export type MetricLabel = readonly [name: string, value: string]
+
+/** A metrics policy whose expressions are compiled. */
+export interface MetricRules {
+  readonly parts: ObservedParts
+  /** Returns the labels that the exchange adds to the metrics of requests, each name once. */
+  labels(exchange: Exchange): readonly MetricLabel[]
+}
+
 /** An access log policy whose expressions are compiled. */
 export interface AccessLogRules {
   readonly parts: ObservedParts

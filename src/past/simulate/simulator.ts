@@ -192,9 +192,12 @@ const misdirected = errorCatalogue.misdirected.status
 const noGeneration = () => undefined
 
 /** Leaves out policies that only observe requests: they would read unknown inputs and send spans. */
+/** Policies that only observe requests. */
+const observing: ReadonlySet<string> = new Set(['accessLog', 'metrics', 'tracing'])
+
 function isRelevant({ resource }: VersionedResource): boolean {
   if (resource.type !== 'policy' || resource.section !== 'frontend') return true
-  return resource.field !== 'accessLog' && resource.field !== 'tracing'
+  return !observing.has(resource.field)
 }
 
 const listenerIn = ({ resource }: VersionedResource): ListenerResource[] =>

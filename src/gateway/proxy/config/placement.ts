@@ -3,6 +3,7 @@ import type { TlsChoice } from '../../../engines/http/tls/tls-choice.ts'
 import type { RoutePlace } from '../../../ground/exchange/exchange.ts'
 import type {
   AccessLogRules,
+  MetricRules,
   ObservedParts,
   TracingRules,
 } from '../../../ground/exchange/observe.ts'
@@ -23,11 +24,12 @@ import { type Certificates, ListenerTls } from './listener-tls.ts'
 import type { BoundPolicies, PolicyIndex } from './policies.ts'
 import type { CompiledRule, NamedTarget } from './rules.ts'
 
-/** The access log and tracing settings of one Gateway's frontend policies. */
+/** What one Gateway's frontend policies observe of requests. */
 export interface Observers {
   readonly accessLog: AccessLogRules | undefined
+  readonly metrics: MetricRules | undefined
   readonly tracing: TracingRules | undefined
-  /** The parts of messages that the access log and spans contain. */
+  /** The parts of messages that any of them contains. */
   readonly parts: ObservedParts
 }
 
@@ -39,21 +41,23 @@ const noParts: ObservedParts = {
 
 export const noObservers: Observers = {
   accessLog: undefined,
+  metrics: undefined,
   tracing: undefined,
   parts: noParts,
 }
 
 function observersOf(steps: readonly Step[]): Observers {
   const accessLog = steps.find((step) => step.accessLog !== undefined)?.accessLog
+  const metrics = steps.find((step) => step.metrics !== undefined)?.metrics
   const tracing = steps.find((step) => step.tracing !== undefined)?.tracing
-  if (accessLog === undefined && tracing === undefined) return noObservers
-  const both = [accessLog?.parts ?? noParts, tracing?.parts ?? noParts]
+  const all = [accessLog, metrics, tracing].flatMap((one) => (one === undefined ? [] : [one.parts]))
+  if (all.length === 0) return noObservers
   const parts: ObservedParts = {
-    requestBody: both.some(({ requestBody }) => requestBody),
-    responseBody: both.some(({ responseBody }) => responseBody),
-    modelTexts: both.some(({ modelTexts }) => modelTexts),
+    requestBody: all.some(({ requestBody }) => requestBody),
+    responseBody: all.some(({ responseBody }) => responseBody),
+    modelTexts: all.some(({ modelTexts }) => modelTexts),
   }
-  return { accessLog, tracing, parts }
+  return { accessLog, metrics, tracing, parts }
 }
 
 /** A listener that is served, with its merged policies. */

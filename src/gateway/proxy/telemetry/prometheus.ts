@@ -1,5 +1,6 @@
 /** Adds up the snapshots of workers, and writes them in the text format of Prometheus. */
 import { labelText, metricHead } from '../../../ground/base/prometheus.ts'
+import { allLabels } from './added-labels.ts'
 import {
   type MetricDefinition,
   type MetricName,
@@ -8,12 +9,12 @@ import {
   type Series,
 } from './metric-definitions.ts'
 
-const names = Object.keys(metricDefinitions) as MetricName[]
+const metricNames = Object.keys(metricDefinitions) as MetricName[]
 
 /** Adds up snapshots series by series. */
 export function sumSnapshots(snapshots: readonly MetricsSnapshot[]): MetricsSnapshot {
   const sums: Partial<Record<MetricName, readonly Series[]>> = {}
-  for (const name of names) {
+  for (const name of metricNames) {
     const present = snapshots.map((snapshot) => snapshot[name] ?? [])
     const filled = present.filter((series) => series.length > 0)
     if (filled.length > 0) sums[name] = filled.length === 1 ? filled[0] : sumSeries(filled.flat())
@@ -23,7 +24,7 @@ export function sumSnapshots(snapshots: readonly MetricsSnapshot[]): MetricsSnap
 
 /** What is left of a thread that has ended: its counters, which must not fall, but not its gauges. */
 export function countersOf(snapshot: MetricsSnapshot): MetricsSnapshot {
-  const counters = names.filter((name) => metricDefinitions[name].type !== 'gauge')
+  const counters = metricNames.filter((name) => metricDefinitions[name].type !== 'gauge')
   return Object.fromEntries(counters.map((name) => [name, snapshot[name] ?? []]))
 }
 
@@ -42,24 +43,29 @@ function sumSeries(all: readonly Series[]): Series[] {
 }
 
 function histogramLines(name: string, definition: MetricDefinition, series: Series): string {
-  const { labels } = definition
+  const { names, values } = allLabels(definition, series)
   let total = 0
   let lines = ''
   const bounds = [...(definition.buckets ?? []), Number.POSITIVE_INFINITY]
   bounds.forEach((bound, at) => {
     total += series.values[at] ?? 0
     const le = bound === Number.POSITIVE_INFINITY ? '+Inf' : String(bound)
-    lines += `${name}_bucket${labelText(labels, series.labels, `le="${le}"`)} ${total}\n`
+    lines += `${name}_bucket${labelText(names, values, `le="${le}"`)} ${total}\n`
   })
-  const own = labelText(labels, series.labels)
+  const own = labelText(names, values)
   const sum = series.values[bounds.length] ?? 0
   return `${lines}${name}_sum${own} ${sum}\n${name}_count${own} ${total}\n`
+}
+
+function sampleLine(name: string, definition: MetricDefinition, series: Series): string {
+  const { names, values } = allLabels(definition, series)
+  return `${name}${labelText(names, values)} ${series.values[0] ?? 0}\n`
 }
 
 /** Writes a snapshot as text. Metrics without series are omitted. */
 export function writePrometheus(snapshot: MetricsSnapshot): string {
   let text = ''
-  for (const short of names) {
+  for (const short of metricNames) {
     const all = snapshot[short]
     if (all === undefined || all.length === 0) continue
     const definition: MetricDefinition = metricDefinitions[short]
@@ -69,7 +75,7 @@ export function writePrometheus(snapshot: MetricsSnapshot): string {
       text +=
         definition.type === 'histogram'
           ? histogramLines(name, definition, series)
-          : `${name}${labelText(definition.labels, series.labels)} ${series.values[0] ?? 0}\n`
+          : sampleLine(name, definition, series)
     }
   }
   return text

@@ -3,7 +3,7 @@ import type { ServerExchange } from '../../../engines/http/contracts/requests.ts
 import type { ServerStream } from '../../../engines/http/contracts/streams.ts'
 import type { GatewayError } from '../../../ground/errors/index.ts'
 import type { CalloutSubtype, Peer } from '../../../ground/exchange/exchange.ts'
-import type { AccessLogRules } from '../../../ground/exchange/observe.ts'
+import type { AccessLogRules, MetricRules } from '../../../ground/exchange/observe.ts'
 import type { MetricsSnapshot } from './metric-definitions.ts'
 import type { Label } from './timed-counters.ts'
 
@@ -26,7 +26,7 @@ export interface BackendRecord {
 
 /** The metrics of one kind of backends. */
 export interface BackendTelemetry {
-  /** Counts a finished request. `labels` has the labels of `requests_total`, in order. */
+  /** Counts a finished request. `labels` has the labels of `requests_total`, in order, and last those that policies add. */
   count(
     record: BackendRecord,
     exchange: ServerExchange,
@@ -87,6 +87,8 @@ export interface AccessRecord extends StreamRecord {
   readonly spanId?: string
   /** Settings of the access log policy, if there is one. */
   readonly accessLog?: AccessLogRules
+  /** The policy that adds labels to metrics, if there is one. */
+  readonly metrics?: MetricRules
   readonly record?: BackendRecord
   /** Method, host and path are as the client sent them. */
   readonly method: string

@@ -90,6 +90,8 @@ describe('the telemetry of a worker', () => {
             'unknown',
             'unknown',
             'unknown',
+            // No policy adds labels.
+            '',
           ],
           values: [2],
         },

@@ -12,6 +12,7 @@ import { backendTelemetry } from '../../backends/registry.ts'
 import { statusOf } from '../telemetry/access-fields.ts'
 import { AccessLines, type AccessLogFormat } from '../telemetry/access-line.ts'
 import type { AccessLog } from '../telemetry/access-log.ts'
+import { AddedLabels } from '../telemetry/added-labels.ts'
 import { IdentityRequests } from '../telemetry/identity-requests.ts'
 import {
   type MetricsSnapshot,
@@ -102,10 +103,12 @@ function engineSeries(engine: Readonly<EngineCounters>): MetricsSnapshot {
 
 /** Position of the label `bind`. It is recorded as a port, to which `labelTexts` adds the Gateway. */
 const bindAt = 5
+/** Position of the labels that policies add. */
+const addedAt = metricDefinitions.requests_total.labels.length
 
 /** Returns the texts of labels: `unknown` if empty, and `port/namespace/gateway` for a bind. */
 function labelTexts(labels: readonly Label[]): readonly string[] {
-  const texts = labels.map((label) => String(label) || 'unknown')
+  const texts = labels.map((label, at) => String(label) || (at === addedAt ? '' : 'unknown'))
   const gateway = labels[bindAt + 1]
   if (gateway !== '') texts[bindAt] = sharedText(`${labels[bindAt]}/${gateway}`)
   return texts
@@ -140,6 +143,7 @@ export class WorkerTelemetry implements Telemetry {
   readonly #callouts = timedCounters('upstream_call_duration_seconds')
   readonly #backends = backendTelemetry(labelTexts)
   readonly #identities = new IdentityRequests()
+  readonly #added = new AddedLabels()
   readonly #lookups = { ok: 0, failed: 0 }
   #ejections = 0
   readonly #exports = { spans: { sent: 0, dropped: 0 }, logs: { sent: 0, dropped: 0 } }
@@ -158,6 +162,8 @@ export class WorkerTelemetry implements Telemetry {
     if (access.bug !== undefined) this.#reportBug(access.bug)
     const labels = this.#labels
     fillLabels(labels, exchange, access)
+    labels[addedAt] =
+      access.metrics === undefined ? '' : this.#added.textOf(access.metrics.labels(exchange))
     this.#requests.record(labels, access.durationMs / 1_000, exchange.responseBytes)
     if (access.retries > 0) this.#retries.record(labels, 0, access.retries)
     this.#identities.count(exchange, statusOf(exchange, access))

@@ -168,21 +168,11 @@ const clients: readonly FieldDifference[] = [
     status: 'refused',
     reason: 'protections of a Gateway always apply; a more specific policy replaces other settings',
   },
-  {
-    at: ending('accessLog\\.otlp'),
-    status: 'refused',
-    reason: 'access logs are written to standard output, where a collector reads them',
-  },
   { at: ending('frontend\\.connect'), status: 'refused', reason: 'CONNECT is answered with 405' },
   {
     at: ending('http1HeaderCase'),
     status: 'refused',
     reason: 'names of fields are written in lower case',
-  },
-  {
-    at: ending('frontend\\.metrics'),
-    status: 'refused',
-    reason: 'labels of metrics are fixed, so that the number of series is bounded',
   },
   {
     at: ending('networkAuthorization'),
@@ -196,9 +186,9 @@ const clients: readonly FieldDifference[] = [
     reason: 'the option `--proxy-protocol-from` names the load balancers that send it',
   },
   {
-    at: ending('tracing\\.filter', 'tracing\\.path', 'tracing\\.url'),
+    at: ending('accessLog\\.otlp\\.url', 'tracing\\.url'),
     status: 'refused',
-    reason: '`backendRef` names the collector, and `randomSampling` selects traces',
+    reason: 'a static GatewayBackend for the URL, named in `backendRef`, does the same',
   },
 ]
 

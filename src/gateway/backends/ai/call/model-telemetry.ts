@@ -45,10 +45,18 @@ export class ModelTelemetry implements BackendTelemetry {
   readonly #labelList: Label[] = []
   #port = 0
   #gateway = ''
+  /** Labels of the request that policies add. */
+  #added: Label = ''
   #portLabel = ''
 
-  count(record: BackendRecord, exchange: ServerExchange, access: AccessRecord): void {
+  count(
+    record: BackendRecord,
+    exchange: ServerExchange,
+    access: AccessRecord,
+    request: readonly Label[],
+  ): void {
     if (!(record instanceof ModelRecord)) return
+    this.#added = request.at(-1) ?? ''
     const model = record.details
     for (const check of model.checks) this.#countCheck(check)
     const { operation, failure, operationSeconds, usage } = model
@@ -175,6 +183,7 @@ export class ModelTelemetry implements BackendTelemetry {
     labels[7] = access.listener ?? 'unknown'
     labels[8] = access.route ?? 'unknown'
     labels[9] = access.rule ?? 'unknown'
+    labels[10] = this.#added
     return labels
   }
 

@@ -6,6 +6,7 @@ import {
   type MetricSchema,
   type NumberDataPointSchema,
 } from '../../../../../proto/gen/called/otlp_metrics_pb.ts'
+import { allLabels } from '../added-labels.ts'
 import {
   type MetricDefinition,
   type MetricName,
@@ -142,8 +143,12 @@ function metricOf(
 }
 
 /** A label without a value is no attribute, as in Prometheus. */
-const attributesOf = ({ labels: names }: MetricDefinition, { labels }: Series) =>
-  keyValues(names.map((name, at) => [name, labels[at] ?? ''] as const).filter(([, text]) => text))
+function attributesOf(definition: MetricDefinition, series: Series) {
+  const { names, values } = allLabels(definition, series)
+  return keyValues(
+    names.map((name, at) => [name, values[at] ?? ''] as const).filter(([, text]) => text),
+  )
+}
 
 const keyValues = (attributes: Attributes) =>
   attributes.map(([key, value]) => ({

@@ -1,0 +1,56 @@
+import { list, object, optional, required, text } from '../../../ground/schema/field.ts'
+import { celExpression } from '../../../ground/schema/strings.ts'
+import { definePolicy, type PolicyProblem } from '../define.ts'
+
+const labelName = text({
+  name: 'MetricLabelName',
+  min: 1,
+  max: 128,
+  pattern: '^([a-zA-Z]|_[a-zA-Z0-9])[a-zA-Z0-9_]*$',
+  expects: 'a name such as team_name',
+})
+
+const labelAdd = object('MetricLabelAdd', {
+  name: required(labelName, 'Name of the label.'),
+  expression: required(celExpression, 'Value of the label; `unknown` if evaluation fails.'),
+})
+
+const metricsSchema = object('FrontendMetrics', {
+  attributes: optional(
+    object('MetricAttributes', {
+      add: optional(list(labelAdd, { min: 1, max: 16 }), 'Labels that are added.'),
+    }),
+    'Changes to the labels of the metrics of requests.',
+  ),
+})
+
+/** Labels that the metrics of requests have without a policy, and that of buckets. */
+const reserved: ReadonlySet<string> = new Set([
+  ...['backend', 'protocol', 'method', 'status', 'reason'],
+  ...['bind', 'gateway', 'listener', 'route', 'route_rule', 'le'],
+])
+
+/** Adds labels to the metrics of requests. */
+export const metrics = definePolicy({
+  section: 'frontend',
+  field: 'metrics',
+  schema: metricsSchema,
+  doc: 'Labels of the metrics of requests.',
+  security: false,
+  expressions: [{ path: '', point: 'observation' }],
+  compile({ attributes }) {
+    const problems: PolicyProblem[] = []
+    const labels = new Map<string, string>()
+    for (const [at, { name, expression }] of (attributes?.add ?? []).entries()) {
+      const path = `attributes.add[${at}].name`
+      if (reserved.has(name)) problems.push({ path, message: `every request has a label ${name}` })
+      else if (labels.has(name)) problems.push({ path, message: `${name} is there twice` })
+      else labels.set(name, expression)
+    }
+    return {
+      config: { labels: [...labels].map(([name, expression]) => ({ name, expression })) },
+      problems,
+    }
+  },
+  apply: () => import('./apply.ts'),
+})
