@@ -25,6 +25,7 @@ const sources = {
   go: { program: 'go' },
   wazero: { variable: 'SLUICE_WAZERO' },
   python3: { program: 'python3' },
+  'python-a2a': { variable: 'SLUICE_PYTHON_A2A' },
   'python-mcp': { variable: 'SLUICE_PYTHON_MCP' },
   'python-tools': { variable: 'SLUICE_PYTHON_TOOLS' },
   'javascript-hosts': { variable: 'SLUICE_JAVASCRIPT_HOSTS' },
