@@ -39,6 +39,13 @@ const answer: RequestListener = (request, response) => {
   response.writeHead(served.status, { ...tag, ...location }).end(served.text)
 }
 const api = useListening(createServer(answer))
+/** The document is another one each time. */
+let versions = 0
+const restless = useListening(
+  createServer((_, response) => {
+    response.end(JSON.stringify(documentOf('listPets', `Lists pets, version ${versions++}.`)))
+  }),
+)
 const authority = useAuthority()
 const { certificate, key } = authority.issue(['api.example.com'])
 const secure = useListening(createTlsServer({ cert: certificate, key }, answer))
@@ -69,6 +76,7 @@ const running = useGateway(() => ({
           policies: { tls: { caCertificateRefs: [{ name: 'ca' }], sni: 'api.example.com' } },
         }),
         clear: target(secure),
+        restless: target(restless),
         metadata: target(api, { host: '169.254.169.254', port: 80 }),
       },
       [configMap('ca', { 'ca.crt': authority.certificate })],
@@ -147,6 +155,10 @@ it('asks whether the document has changed, and keeps the last one while it canno
     ['openapi: 3.1.0\npaths: [\n', 'the response is not a document: '],
     ['- 1', 'the response is not an OpenAPI document'],
     ['{"openapi":"3.1.0","paths":{}}', 'the document has no operations'],
+    [
+      '{"openapi":"3.1.0","paths":{"/a":{"get":{"parameters":[{"$ref":"b.yaml#/c"}]}}}}',
+      'no operation becomes a tool; GET /a: ',
+    ],
     ['{"openapi":"4.0.0","paths":{}}', 'the document has version "4.0.0"'],
     [
       `{"paths":${'['.repeat(200)}${']'.repeat(200)}}`,
@@ -167,6 +179,18 @@ it('asks whether the document has changed, and keeps the last one while it canno
   await listed('/plain', 'findPets')
   Object.assign(served, good)
   await listed('/plain', 'listPets')
+})
+
+it('records at most 20 changes of a document in an hour, and says so', async () => {
+  const problem = 'the document has changed more than 20 times within an hour. The last document'
+  await logged('restless', problem)
+  await waitFor('the condition', async () =>
+    (await messageOf('restless', 'True')).includes(problem),
+  )
+  const events = await sluiceOf('log', '-o', 'json')
+  const recorded = events.match(/Lists pets, version \d+\./g) ?? []
+  expect(new Set(recorded).size).toBe(20)
+  expect(await namesAt('/restless')).toEqual(['listPets'])
 })
 
 it('records a changed document and the change of its tools, and withholds what is not approved', async () => {

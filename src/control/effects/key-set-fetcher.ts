@@ -45,6 +45,8 @@ interface Fetching {
   failures: number
   /** The entity tag of the last document that was fetched. */
   etag?: string | undefined
+  /** When the last changes of the document were recorded, as `performance.now()`. */
+  changes?: readonly number[]
 }
 
 const source = '/sluice/key-sets'
@@ -52,6 +54,9 @@ const source = '/sluice/key-sets'
 const shortestMs = 100
 const firstRetryMs = 1_000
 const longestRetryMs = 60_000
+/** Maximum number of changes of a document in `changesMs` milliseconds; each one adds up to 1 MB to the log. */
+const maxChanges = 20
+const changesMs = 3_600_000
 
 export class KeySetFetcher {
   readonly #options: KeySetFetcherOptions
@@ -126,7 +131,7 @@ export class KeySetFetcher {
       const address = calledAddress(request, resources(), clusterDomain, Math.random)
       const etag = known(uri) === undefined ? undefined : fetching.etag
       const found = await fetchApiDocument(address, path, etag, secret, stop)
-      if (found !== undefined) await this.#record(uri, found.document)
+      if (found !== undefined) await this.#recordDocument(fetching, request, found.document)
       fetching.etag = found === undefined ? etag : found.etag
       if (known(problemUri(uri)) !== undefined) await this.#record(problemUri(uri), {})
       if (fetching.failures > 0) onRecovered(`${text}: it can be fetched again`)
@@ -137,6 +142,24 @@ export class KeySetFetcher {
       if (fetching.failures === 1) await this.#recordFailure(uri, text, failureText(error))
     }
     this.#schedule(fetching, delayOf(fetching))
+  }
+
+  /** @throws Error if the target cannot use the document, or if it changes too often */
+  async #recordDocument(
+    fetching: Fetching,
+    { uri, problemOf }: ApiDocumentRequest,
+    document: PublicKeySet,
+  ): Promise<void> {
+    if (this.#options.known(uri) === digestOf(canonicalJson(document))) return
+    const problem = problemOf(document)
+    if (problem !== undefined) throw new Error(problem)
+    const now = performance.now()
+    const changes = (fetching.changes ?? []).filter((at) => at > now - changesMs)
+    if (changes.length >= maxChanges) {
+      throw new Error(`the document has changed more than ${maxChanges} times within an hour`)
+    }
+    await this.#record(uri, document)
+    fetching.changes = [...changes, now]
   }
 
   async #recordFailure(uri: string, text: string, problem: string): Promise<void> {

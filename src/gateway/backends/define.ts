@@ -117,6 +117,8 @@ export interface ServedDocument {
   readonly path: string
   /** Interval between fetches in milliseconds. */
   readonly cacheMs: number
+  /** Returns why the target cannot use a document; undefined if it can. A new document is only recorded if it can. */
+  readonly problemOf: (document: unknown) => string | undefined
 }
 
 export interface FetchedDocument {

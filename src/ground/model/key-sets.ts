@@ -38,6 +38,8 @@ export interface IssuerRequest {
 export interface ApiDocumentRequest extends KeySetRequest {
   /** The target, whose policies apply. */
   readonly section: string
+  /** Returns why the target cannot use a document; undefined if it can. */
+  readonly problemOf: (document: unknown) => string | undefined
 }
 
 const apiDocumentScheme = 'openapi:'

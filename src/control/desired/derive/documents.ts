@@ -41,14 +41,14 @@ export function readDocument(
 
 /** Requests that the document of a target's server is fetched, and returns the last one that was. */
 export function fetchedDocument(
-  { section, host, port, path, cacheMs }: ServedDocument,
+  { section, host, port, path, cacheMs, problemOf }: ServedDocument,
   { namespace, name }: ObjectName,
   read: Reader,
 ): FetchedDocument {
   const address = { host, port }
   const uri = apiDocumentUri({ namespace, name }, section, address, path)
   const target = { type: 'backend', namespace, name } as const
-  read.requestKeySet({ uri, target, address, section, path, cacheMs })
+  read.requestKeySet({ uri, target, address, section, path, cacheMs, problemOf })
   const value = read.input<FetchedKeys>(keySetInput(uri))?.keySet
   const problem = read.input<FetchedKeys>(keySetInput(problemUri(uri)))?.keySet.problem
   return {

@@ -53,7 +53,14 @@ function servedDocument(
   const cacheMs = parseDurationMs(openapi.cacheDuration) ?? defaultCacheMs
   const { path: given = '/' } = openapi
   const path = given.startsWith('/') ? given : `/${given}`
-  const found = reader.fetchedDocument({ section: name, host, port, path, cacheMs })
+  const references = referencesOf(openapi, reader)
+  const problemOf = (document: unknown) => {
+    // Without its references, no document can be judged.
+    if (typeof references === 'string') return undefined
+    const found = compiled(name, openapi, { document, ...references })
+    return typeof found === 'string' ? found : undefined
+  }
+  const found = reader.fetchedDocument({ section: name, host, port, path, cacheMs, problemOf })
   const { value, origin, problem = 'it has not been fetched yet' } = found
   const at = `${place}.path: ${origin}`
   if (value === undefined && found.isPending) {
@@ -67,7 +74,7 @@ function servedDocument(
   return { ...read, notes: [...read.notes, note] }
 }
 
-/** Reads the documents to which the document refers, and checks it. */
+/** Checks a document with those to which it refers. */
 function checked(
   name: string,
   openapi: OpenApiSpec,
@@ -75,17 +82,11 @@ function checked(
   place: string,
   reader: BackendReader,
 ): ReadOpenApi {
-  const { references = [] } = openapi
-  const others: [string, unknown][] = []
-  for (const { ref, configMap: other } of references) {
-    const found = reader.document(other.name, other.key ?? defaultKey)
-    if (typeof found === 'string') return refused(place, `references ${ref}: ${found}`)
-    others.push([ref, found.value])
-  }
+  const references = referencesOf(openapi, reader)
+  if (typeof references === 'string') return refused(place, references)
   // The results of a document do not cover changes of others.
-  if (references.length > 0) {
-    const documents = { document: read.value, references: Object.fromEntries(others) }
-    return check(name, openapi, documents, place)
+  if (references.references !== undefined) {
+    return check(name, openapi, { document: read.value, ...references }, place)
   }
   const results = resultsOf(read.value)
   const key = JSON.stringify([place, name, openapi])
@@ -94,6 +95,20 @@ function checked(
   const found = check(name, openapi, { document: read.value }, place)
   results?.set(key, found)
   return found
+}
+
+type References = Pick<OpenApiSource, 'references'>
+
+/** Reads the documents to which the document refers. Returns the reason as a text if one is missing. */
+function referencesOf({ references }: OpenApiSpec, reader: BackendReader): References | string {
+  if (references === undefined) return {}
+  const others: [string, unknown][] = []
+  for (const { ref, configMap } of references) {
+    const found = reader.document(configMap.name, configMap.key ?? defaultKey)
+    if (typeof found === 'string') return `references ${ref}: ${found}`
+    others.push([ref, found.value])
+  }
+  return { references: Object.fromEntries(others) }
 }
 
 const defaultKey = 'openapi.yaml'
@@ -115,9 +130,26 @@ function resultsOf(document: unknown): Map<string, ReadOpenApi> | undefined {
 function check(
   name: string,
   openapi: OpenApiSpec,
-  documents: Pick<OpenApiSource, 'document' | 'references'>,
+  documents: Documents,
   place: string,
 ): ReadOpenApi {
+  const found = compiled(name, openapi, documents)
+  if (typeof found === 'string') return refused(place, found)
+  const { json, problems } = found
+  const more = problems.length > maxNamed ? [`${problems.length - maxNamed} more`] : []
+  const named = [...problems.slice(0, maxNamed), ...more].join('; ')
+  const notes = named === '' ? [] : [`${place}: operations that are no tools: ${named}`]
+  return { member: { openapi: json }, notes, problems: [] }
+}
+
+type Documents = Pick<OpenApiSource, 'document' | 'references'>
+
+/** Returns the reason as a text if the document cannot be used. */
+function compiled(
+  name: string,
+  openapi: OpenApiSpec,
+  documents: Documents,
+): { readonly json: string; readonly problems: readonly string[] } | string {
   const { maxResultSize, maxPages, outputSchemas, include, exclude, tools: renamed } = openapi
   const source: OpenApiSource = {
     ...documents,
@@ -129,18 +161,14 @@ function check(
     ...(outputSchemas === true && { hasOutputSchemas: true }),
   }
   const json = JSON.stringify(source)
-  if (json.length > maxLength)
-    return refused(place, `the document has more than ${maxLength} characters`)
+  if (json.length > maxLength) return `the document has more than ${maxLength} characters`
   try {
     const { tools, problems } = compileDocument(source, name)
-    if (tools.size === 0)
-      return refused(place, ['no operation becomes a tool', ...problems].join('; '))
-    const more = problems.length > maxNamed ? [`${problems.length - maxNamed} more`] : []
-    const named = [...problems.slice(0, maxNamed), ...more].join('; ')
-    const notes = named === '' ? [] : [`${place}: operations that are no tools: ${named}`]
-    return { member: { openapi: json }, notes, problems: [] }
+    return tools.size === 0
+      ? ['no operation becomes a tool', ...problems.slice(0, maxNamed)].join('; ')
+      : { json, problems }
   } catch (error) {
     if (!(error instanceof DocumentProblem)) throw error
-    return refused(place, error.message)
+    return error.message
   }
 }
