@@ -55,6 +55,11 @@ async function refusal({ headers, method, path }: ReceivedRequest): Promise<stri
 
 async function serve(request: ReceivedRequest, response: ServerResponse, body: () => string) {
   const error = await refusal(request).catch((thrown: Error) => thrown.message)
+  if (error === undefined && failures > 0) {
+    failures--
+    response.writeHead(503).end()
+    return
+  }
   response.setHeader('content-type', 'application/json')
   response.setHeader('dpop-nonce', nonce ?? `other-${issued++}`)
   if (error === undefined) {
@@ -64,6 +69,8 @@ async function serve(request: ReceivedRequest, response: ServerResponse, body: (
   response.writeHead(401, { 'www-authenticate': `DPoP error="${error}", algs="ES256"` }).end()
 }
 
+/** Number of requests with a valid proof that fail. */
+let failures = 0
 /** Requests to the API wait for it. */
 let gate = Promise.resolve()
 const api = useUpstream('api', (request, response) => {
@@ -92,7 +99,7 @@ const ofCertified = () => ({
 const bySecret = { clientId: 'gateway', secretRef: { name: 'client' } }
 const reached = (name: string, auth: object) => [
   staticBackend(name, api.port, { auth }),
-  routeByHost(name, toBackend(name)),
+  routeByHost(name, toBackend(name), { retry: { codes: [503], attempts: 1 } }),
 ]
 
 const running = useGateway(() => ({
@@ -199,6 +206,14 @@ describe('tokens that are bound to a key of the gateway [OAuthClientCredentials.
     nonce = 'second'
     expect((await send('own', request)).status).toBe(200)
     expect(api.received).toHaveLength(5)
+  })
+
+  it('are sent again with a nonce without using up the retries of the route', async () => {
+    nonce = 'before-a-failure'
+    failures = 1
+    const { status, body } = await send('own')
+    const { headers } = JSON.parse(body) as ReceivedRequest
+    expect([status, headers['x-retry-attempt'], api.received.length]).toEqual([200, '1', 3])
   })
 
   it('are sent twice at most to a server that never accepts a nonce', async () => {

@@ -62,7 +62,9 @@ export class PhaseRunner implements RequestHandler {
     const asksAgain = informSteps(context)
     if (context.trace !== undefined) endAttemptSpan(context, status)
     if (asksAgain && exchange.isReplayable) {
-      this.#sendAgain(context, status, 0)
+      // Not a retry: the route's number of retries is for failures.
+      this.#endAttempt(context, status)
+      this.#run(context, 0, furtherPhases(context))
       return
     }
     if (this.#askAnother(context, status)) return

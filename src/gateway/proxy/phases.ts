@@ -377,7 +377,7 @@ function forward(
   const { address, endpoint } = destination
   endpoint?.begin(runtime.cap)
   // If the body was prepared, it has already arrived, so the time that the client needed does not count.
-  const isFirst = context.retries === 0 && call?.prepare === undefined
+  const isFirst = context.failedAttempts === undefined && call?.prepare === undefined
   context.attempt = new Attempt(address, endpoint, isFirst ? exchange.startedAt : now())
   if (context.trace !== undefined) startAttemptSpan(context, address)
   exchange.forward(address, forwardOptions(context))
