@@ -1,8 +1,16 @@
 /** The grants of users in a key-value bucket of a NATS server, for several replicas. */
-import { type GrantStore, grantText, kindOfKey, readGrant } from '../../ground/model/grants.ts'
+import {
+  type GrantEntry,
+  type GrantStore,
+  grantText,
+  kindOfKey,
+  readGrant,
+} from '../../ground/model/grants.ts'
 import { NatsRecord } from './nats-record.ts'
 
 const timeoutMs = 5_000
+/** Maximum number of entries that a list reads at once, so that each is read within the timeout. */
+const pageSize = 64
 
 /** `servers` are addresses of servers of one cluster, separated by commas. Nothing is opened before the first call. */
 export function openGrantBucket(servers: string): GrantStore {
@@ -18,7 +26,14 @@ export function openGrantBucket(servers: string): GrantStore {
     async list(kind, limit) {
       const keys = await bucket.keys(timeoutMs, kind === 'grant' ? '*' : `${kind}.>`)
       const listed = limit === undefined ? [...keys].sort() : randomSlice(keys, limit)
-      return Promise.all(listed.map(async (key) => [key, await get(key)] as const))
+      const entries: GrantEntry[] = []
+      for (let first = 0; first < listed.length; first += pageSize) {
+        const page = listed.slice(first, first + pageSize)
+        entries.push(
+          ...(await Promise.all(page.map(async (key) => [key, await get(key)] as const))),
+        )
+      }
+      return entries
     },
     async remove(key) {
       if (kindOfKey(key) !== 'grant') await bucket.remove(timeoutMs, key)
