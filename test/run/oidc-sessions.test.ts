@@ -115,9 +115,9 @@ describe('signing out', () => {
     const copy = browser.copy()
     const location = new URL(await browser.start(at('/logout')))
     expect(location.origin + location.pathname).toBe(`${provider.issuer}/end`)
-    expect(Object.fromEntries(location.searchParams)).toMatchObject({
+    // No address that may not be registered at the provider.
+    expect(Object.fromEntries(location.searchParams)).toEqual({
       client_id: 'app',
-      post_logout_redirect_uri: at('/'),
       id_token_hint: expect.stringMatching(/^ey/),
     })
     expect(sessionCookies(browser)).toEqual([])

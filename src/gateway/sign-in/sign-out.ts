@@ -8,7 +8,7 @@ import type { Exchange, RequestHead, RespondVerdict } from '../../ground/exchang
 import { nameOfSubject } from '../../ground/model/ended-sessions.ts'
 import type { OidcConfig } from './config.ts'
 import { deletePieces, type RequestCookies } from './cookies.ts'
-import { absolute, isSameSite, originOf } from './navigation.ts'
+import { absolute, isSameSite } from './navigation.ts'
 import type { OpenedSession } from './opened-sessions.ts'
 import { type Provider, ProviderError } from './provider.ts'
 import { empty, jsonResponse, page, parametersOf, problem, redirect } from './responses.ts'
@@ -79,10 +79,8 @@ export class SignOut {
     searchParams.set('client_id', clientId)
     const hint = opened?.session.idToken
     if (hint !== undefined) searchParams.set('id_token_hint', hint)
-    searchParams.set(
-      'post_logout_redirect_uri',
-      after ? absolute(after, request) : `${originOf(request)}/`,
-    )
+    // Providers refuse an address that is not registered there, and keep the user signed in.
+    if (after !== undefined) searchParams.set('post_logout_redirect_uri', absolute(after, request))
     return url.href
   }
 

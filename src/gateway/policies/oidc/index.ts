@@ -123,7 +123,7 @@ const oidcSchema = object('OIDC', {
   logoutPath: optional(path, { doc: 'Path that signs the user out.', default: '/logout' }),
   postLogoutRedirectURI: optional(
     pathOrURL,
-    'Where the provider sends the browser after the sign-out; `/` if not set.',
+    'Where the provider sends the browser after the sign-out. It must be registered at the provider. If not set, the provider shows its own page.',
   ),
   backChannelLogoutPath: optional(
     path,
