@@ -8,6 +8,7 @@ import { secretPaths } from '../../src/control/api/fields.ts'
 import { validateObject } from '../../src/control/api/validate.ts'
 import { MemoryLog } from '../../src/control/log/index.ts'
 import { randomDigestKey } from '../../src/control/watch/digest-key.ts'
+import { FileRecords } from '../../src/control/watch/file-records.ts'
 import { FileSource, type FileSourceOptions } from '../../src/control/watch/files.ts'
 import { ResourceIndex } from '../../src/control/watch/resource-index.ts'
 import { formatProblem } from '../../src/control/watch/source-problem.ts'
@@ -30,6 +31,7 @@ afterEach(async () => {
   await log.close()
   chmodSync(folder, 0o755)
   rmSync(folder, { recursive: true, force: true })
+  rmSync(recordsFile(), { force: true })
 })
 
 export interface Running {
@@ -41,6 +43,9 @@ export interface Running {
 }
 
 const digestKey = randomDigestKey()
+
+/** File with the records of the test that runs, which all sources of the test share, as restarts do. */
+export const recordsFile = () => `${folder}.manifests`
 
 /** A source that appends to the log of the test, after the events that it holds. */
 export async function run(
@@ -57,6 +62,7 @@ export async function run(
     digestKey,
     validate: validateObject,
     secretPaths,
+    records: new FileRecords(recordsFile(), '1'),
     clock: { now: () => 1_767_323_045_678 },
     onProblem: (problem) => problems.push(formatProblem(problem).replaceAll(`${folder}/`, '')),
     onChange: async (events) => {

@@ -14,10 +14,11 @@ import { type RunningProxy, startProxy } from '../../gateway/proxy/workers/super
 import { trimWhenIdle } from '../../ground/base/idle-trim.ts'
 import { within } from '../../ground/base/within.ts'
 import { defaultClusterDomain } from '../../ground/model/service-host.ts'
-import type { Fold, FoldChange } from '../actors/fold.ts'
+import { type Fold, type FoldChange, foldVersion } from '../actors/fold.ts'
 import { Lease } from '../lease/lease.ts'
 import { NatsLeaseStore } from '../lease/nats.ts'
 import { type EventLog, LogError } from '../log/index.ts'
+import { FileRecords } from '../watch/file-records.ts'
 import { FileSource } from '../watch/files.ts'
 import type { SourceProblem } from '../watch/source-problem.ts'
 import { InProcessChannel } from '../xds/channel.ts'
@@ -199,6 +200,10 @@ function openPlane(
         paths,
         builtIn: stdioNetwork === undefined ? builtInObjects : objectsWithStdio(stdioNetwork),
         isShared: shared !== undefined,
+        records:
+          log.path === undefined
+            ? undefined
+            : new FileRecords(`${log.path}.manifests`, foldVersion),
         references: { variable: (name) => process.env[name], folderOf: dirname, isOfGateway: true },
         onProblem,
       }),

@@ -5,7 +5,8 @@ import { folder, route } from '../../../test/support/file-source-rig.ts'
 import { secretPaths } from '../api/fields.ts'
 import { validateObject } from '../api/validate.ts'
 import { randomDigestKey } from './digest-key.ts'
-import { everyFile, FileSet } from './file-set.ts'
+import { everyFile } from './file-change.ts'
+import { FileSet } from './file-set.ts'
 
 const whole = `${route('a')}---\n${route('b')}`
 const changed = `${route('a')}---\n${route('b', 'new.example')}`

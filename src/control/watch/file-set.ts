@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { SetMap } from '../../ground/base/set-map.ts'
 import { ClaimBook } from './claim-book.ts'
+import { FileChange, noFile, type Refreshed, type SecondRead } from './file-change.ts'
 import { isReplaced, readFile } from './file-read.ts'
 import {
   danglingState,
@@ -20,6 +21,8 @@ import type { SourceProblem } from './source-problem.ts'
 import { endsLine, losesObjects, mayBeUnfinished } from './unfinished.ts'
 
 type Parsed = Omit<FileState, 'stamp' | 'hash'>
+/** What a manifest defines. */
+export type ParsedFile = Omit<Parsed, 'endsLine'>
 
 const isWarning = ({ severity }: SourceProblem) => severity === 'warning'
 
@@ -28,34 +31,18 @@ interface FileSetOptions extends ObserveOptions {
   readonly paths: readonly string[]
   /** Returns the objects in the log, which are kept for files that cannot be read now. */
   readonly known: () => Iterable<IndexEntry>
-}
-
-/** Result of a refresh. */
-export interface Refreshed {
-  /** Keys of the objects whose definition changed in some file. */
-  readonly keys: ReadonlySet<string>
-  /** Files with new content, which is used only if a second read finds it again. */
-  readonly unconfirmed: readonly string[]
-  /** Files that are gone, or were replaced by files with fewer objects. Their second read comes later. */
-  readonly unsettled: readonly string[]
-  /** Files whose content may be unfinished. Their second read comes once they are quiet for longer. */
-  readonly unfinished: readonly string[]
-  /** Whether folders or links may have been created, removed or replaced. */
-  readonly mayHaveMoved: boolean
+  /** Returns what a file defines if the log has exactly that; `parse` is called only if it is needed after all. */
+  readonly recorded?: (
+    file: string,
+    content: Uint8Array,
+    parse: () => ParsedFile,
+  ) => ParsedFile | undefined
 }
 
 interface FoundContent {
   readonly hash: string
   parsed?: Parsed
 }
-
-/** The files that are being read for the second time, after a wait. */
-interface SecondRead {
-  has(file: string): boolean
-}
-
-export const everyFile: SecondRead = { has: () => true }
-const noFile: SecondRead = { has: () => false }
 
 /** Used as the hash of a file that does not exist. */
 const gone = 'gone'
@@ -96,6 +83,11 @@ export class FileSet {
   problems(): SourceProblem[] {
     const ofFiles = [...this.#problems.values()].flat()
     return [...this.#treeProblems.values(), ...ofFiles, ...this.book.duplicates(existsSync)]
+  }
+
+  /** The files as last read. */
+  states(): Iterable<readonly [string, FileState]> {
+    return this.#files
   }
 
   /** Every claim in use, and those of new content that is not confirmed yet. */
@@ -305,14 +297,13 @@ export class FileSet {
   }
 
   #parse(content: Uint8Array, file: string, before: FileState | undefined): Parsed {
-    return { ...this.#observe(content, file, before), endsLine: endsLine(content) }
+    const parse = () => this.#observe(content, file, before)
+    const isFirst = before === undefined
+    const recorded = isFirst ? this.#options.recorded?.(file, content, parse) : undefined
+    return { ...(recorded ?? parse()), endsLine: endsLine(content) }
   }
 
-  #observe(
-    content: Uint8Array,
-    file: string,
-    before: FileState | undefined,
-  ): Omit<Parsed, 'endsLine'> {
+  #observe(content: Uint8Array, file: string, before: FileState | undefined): ParsedFile {
     const parsed = parseManifest(content, file)
     if (!parsed.ok) {
       const claims = before?.claims ?? this.#retainedClaims(file)
@@ -382,19 +373,5 @@ export class FileSet {
       })
     }
     return claims
-  }
-}
-
-class FileChange implements Refreshed {
-  readonly keys = new Set<string>()
-  readonly unconfirmed: string[] = []
-  readonly unsettled: string[] = []
-  readonly unfinished: string[] = []
-  readonly second: SecondRead
-  readonly seen = new Set<string>()
-  mayHaveMoved = false
-
-  constructor(second: SecondRead) {
-    this.second = second
   }
 }

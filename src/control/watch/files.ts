@@ -4,7 +4,9 @@ import { type Clock, systemClock } from '../../ground/base/clock.ts'
 import { builtInFile, inOrder } from './claim-book.ts'
 import { asRelist, differences, type SourceChange } from './difference.ts'
 import { DirectoryWatch } from './directory-watch.ts'
-import { everyFile, FileSet, type Refreshed } from './file-set.ts'
+import { everyFile, type Refreshed } from './file-change.ts'
+import type { FileRecords } from './file-records.ts'
+import { FileSet } from './file-set.ts'
 import { digestsOf, type ObjectClaim, type ObserveOptions, observe } from './observed.ts'
 import { type IndexEntry, keyOf, ResourceIndex } from './resource-index.ts'
 import { formatProblem, type SourceProblem } from './source-problem.ts'
@@ -18,6 +20,8 @@ export interface FileSourceOptions extends ObserveOptions {
   readonly isShared?: boolean
   /** Objects that exist although no file defines them; a file may define them differently. */
   readonly builtIn?: readonly object[]
+  /** Spares the source from parsing files again whose objects the log has. If omitted, it parses all files. */
+  readonly records?: FileRecords | undefined
   /** Called with events to append, in order and all or none. Resolves once they are in the log. */
   onChange(events: readonly ResourceEvent[]): Promise<void>
   /** Called once for each problem, when it appears. */
@@ -84,6 +88,8 @@ export class FileSource {
   #running: Promise<void> = Promise.resolve()
   readonly #unwatched = new Set<string>()
   readonly #warned = new Set<string>()
+  /** Whether the records may differ from the log. */
+  #isUnsaved = false
   #isClosed = false
 
   constructor(options: FileSourceOptions) {
@@ -139,12 +145,20 @@ export class FileSource {
     const context = this.#context()
     const changes = differences(index, this.#changeOf(this.#allKeys(), 'relist'), context)
     await this.#append(this.#asListing(changes, context))
+    this.#saveRecords()
     this.#report()
     this.#scheduleRescan()
   }
 
   #createFileSet(): FileSet {
-    return new FileSet({ ...this.#options, known: () => this.#index.entries() })
+    const { records } = this.#options
+    return new FileSet({
+      ...this.#options,
+      known: () => this.#index.entries(),
+      ...(records && {
+        recorded: (file, content, parse) => records.find(this.#index, file, content, parse),
+      }),
+    })
   }
 
   /** All current problems. */
@@ -174,6 +188,12 @@ export class FileSource {
     this.#watch.close()
     this.#clearTimers()
     await this.#running
+    if (this.#isUnsaved) this.#saveRecords()
+  }
+
+  #saveRecords(): void {
+    this.#isUnsaved = false
+    if (this.#epoch !== undefined) this.#options.records?.save(this.#index, this.#files.states())
   }
 
   #clearTimers(): void {
@@ -332,6 +352,7 @@ export class FileSource {
   async #append(events: readonly ResourceEvent[]): Promise<void> {
     if (this.#epoch !== undefined) await this.#options.onChange(events)
     this.#index.applyAll(events)
+    this.#isUnsaved = true
   }
 
   #asListing(events: readonly ResourceEvent[], context: EventContext): ResourceEvent[] {
