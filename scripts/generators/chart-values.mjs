@@ -165,6 +165,10 @@ const controller = {
       { type: 'string' },
       'Authorities (PEM) that have signed the certificate in `existingSecret`.',
     ),
+    clientCaBundle: value(
+      { type: 'string' },
+      'Authorities (PEM) of client certificates. If set, the webhook only answers clients that present one, as [the API server](safe-change.md#only-the-api-server) can.',
+    ),
     annotations: value(
       { type: 'object', additionalProperties: { type: 'string' } },
       'Annotations of the ValidatingWebhookConfiguration, such as `cert-manager.io/inject-ca-from`.',

@@ -22,6 +22,8 @@ export interface ApiAnswer {
   readonly status: number
   // biome-ignore lint/suspicious/noExplicitAny: objects of every kind, looked into by tests
   readonly body: any
+  /** The header `warning`, such as of webhooks; empty if there is none. */
+  readonly warning: string
 }
 
 export interface ApiServer {
@@ -58,6 +60,8 @@ export interface ApiServerOptions {
   readonly isAudited?: boolean
   /** The address that the server binds and that its certificate names. Default 127.0.0.1. */
   readonly address?: string
+  /** The client certificate (PEM) that the server presents to admission webhooks. */
+  readonly webhookClient?: { readonly certificate: string; readonly key: string }
 }
 
 const startAttempts = 3
@@ -81,6 +85,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
 async function startOnce({
   isAudited = false,
   address = '127.0.0.1',
+  webhookClient,
 }: ApiServerOptions): Promise<ApiServer> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-api-server-'))
   const programs: Program[] = []
@@ -94,8 +99,12 @@ async function startOnce({
     const token = randomBytes(24).toString('hex')
     writeKeys(folder, token)
     programs.push(startEtcd(folder, etcdPort))
+    const more = [
+      ...(isAudited ? auditOptions(folder) : []),
+      ...(webhookClient ? webhookOptions(folder, webhookClient) : []),
+    ]
     const start = (): Promise<string> => {
-      programs[1] = startKubeApiServer(folder, etcdPort, new URL(url), isAudited)
+      programs[1] = startKubeApiServer(folder, etcdPort, new URL(url), more)
       return whenReady(join(folder, 'apiserver.crt'), programs, (certificate) =>
         send({ url, token, ca: certificate }, 'GET', '/readyz'),
       )
@@ -174,11 +183,38 @@ function auditOptions(folder: string): string[] {
   return [`--audit-policy-file=${file}`, `--audit-log-path=${auditLogIn(folder)}`]
 }
 
+/** Options with which the server presents a client certificate to every webhook. */
+function webhookOptions(
+  folder: string,
+  { certificate, key }: NonNullable<ApiServerOptions['webhookClient']>,
+): string[] {
+  const [kubeconfig, file] = [join(folder, 'webhooks.json'), join(folder, 'admission.json')]
+  const base64 = (text: string) => Buffer.from(text).toString('base64')
+  const user = { 'client-certificate-data': base64(certificate), 'client-key-data': base64(key) }
+  const users = [{ name: '*', user }]
+  writeFileSync(kubeconfig, JSON.stringify({ apiVersion: 'v1', kind: 'Config', users }), {
+    mode: 0o600,
+  })
+  const configuration = {
+    apiVersion: 'apiserver.config.k8s.io/v1',
+    kind: 'WebhookAdmissionConfiguration',
+    kubeConfigFile: kubeconfig,
+  }
+  const plugins = [{ name: 'ValidatingAdmissionWebhook', configuration }]
+  const admission = {
+    apiVersion: 'apiserver.config.k8s.io/v1',
+    kind: 'AdmissionConfiguration',
+    plugins,
+  }
+  writeFileSync(file, JSON.stringify(admission))
+  return [`--admission-control-config-file=${file}`]
+}
+
 function startKubeApiServer(
   folder: string,
   etcdPort: number,
   { hostname, port }: URL,
-  isAudited: boolean,
+  more: readonly string[],
 ): Program {
   return startProgram(
     partPath('kube-apiserver'),
@@ -198,7 +234,7 @@ function startKubeApiServer(
       // Without a controller manager no ServiceAccount exists that a Pod could be given.
       '--disable-admission-plugins=ServiceAccount',
       '--allow-privileged=true',
-      ...(isAudited ? auditOptions(folder) : []),
+      ...more,
     ],
     join(folder, 'kube-apiserver.log'),
   )
@@ -285,7 +321,9 @@ function send(
         incoming.once('end', () => {
           const text = Buffer.concat(chunks).toString()
           const isJson = (incoming.headers['content-type'] ?? '').includes('json')
-          resolve({ status: incoming.statusCode ?? 0, body: isJson ? JSON.parse(text) : text })
+          const { warning = '' } = incoming.headers
+          const body = isJson ? JSON.parse(text) : text
+          resolve({ status: incoming.statusCode ?? 0, body, warning: `${warning}` })
         })
       },
     )

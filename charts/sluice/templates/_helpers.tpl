@@ -150,6 +150,7 @@ the release writes into files/image-digests.yaml.
 -}}
 {{- if .Values.controller.xds.tls.enabled }}{{ $_ := set $fixed "SLUICE_XDS_TLS_ENABLED" true }}{{ end -}}
 {{- if .Values.controller.admission.enabled }}{{ $_ := merge $fixed (dict "SLUICE_ADMISSION_ADDRESS" (printf ":%d" (int $ports.admission)) "SLUICE_ADMISSION_MODE" .Values.controller.admission.mode) }}{{ end -}}
+{{- if and .Values.controller.admission.enabled .Values.controller.admission.clientCaBundle }}{{ $_ := set $fixed "SLUICE_ADMISSION_CLIENT_CA" "/etc/admission-clients/ca.crt" }}{{ end -}}
 {{- if ne .Values.controller.console.signIn "token" }}{{ $_ := set $fixed "SLUICE_CONSOLE_SIGN_IN" .Values.controller.console.signIn }}{{ end -}}
 {{- if .Values.controller.console.actions }}{{ $_ := set $fixed "SLUICE_CONSOLE_ACTIONS" true }}{{ end -}}
 {{- if not .Values.controller.kubernetesEvents.enabled }}{{ $_ := set $fixed "SLUICE_KUBERNETES_EVENTS" false }}{{ end -}}

@@ -201,6 +201,7 @@ export class ControllerSession {
     let opened: Promise<Judge> | undefined
     return new AdmissionJudge({
       plane: this.#plane,
+      source: this.#plane.parts.source,
       refuses: this.#options.settings.admissionMode === 'deny',
       judge: async () => {
         records = (await judging.records?.()) ?? (() => [])

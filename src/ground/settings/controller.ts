@@ -114,7 +114,11 @@ export const controllerSettings = {
     flag: 'admission-tls-dir',
     env: 'SLUICE_ADMISSION_TLS_DIR',
     default: '/etc/admission-tls',
-    doc: 'Folder with the certificate of the webhook (`tls.crt` and `tls.key`). The files are reloaded when they change.',
+    doc: 'Folder with the certificate of the webhook (`tls.crt` and `tls.key`). These files are reloaded when they change. If it has a file `token`, the path of the webhook is `/validate/TOKEN`.',
+  }),
+  admissionClientCa: row(path, {
+    env: 'SLUICE_ADMISSION_CLIENT_CA',
+    doc: 'File with the authorities of client certificates (PEM). If set, the webhook only answers clients that present one, as [the API server](safe-change.md#only-the-api-server) can.',
   }),
   admissionMode: row(oneOf('deny', 'warn'), {
     env: 'SLUICE_ADMISSION_MODE',

@@ -12,11 +12,14 @@ import { deletedEvent, parseVersion } from '../../watch/difference.ts'
 import { clusterDifferences } from '../../watch/kubernetes/differences.ts'
 import { watchedKinds } from '../../watch/kubernetes/kinds.ts'
 import { observeObject } from '../../watch/kubernetes/observe.ts'
+import type { KubernetesSource } from '../../watch/kubernetes/source.ts'
 import type { StartedPlane } from '../parts.ts'
 import type { AdmissionAnswer, AdmissionRequest } from './review.ts'
 
 interface AdmissionJudgeOptions {
   readonly plane: Pick<StartedPlane, 'fold' | 'index' | 'sourceOptions'>
+  /** Whether objects of a namespace are read at all; in a cluster, selectors may exclude it. */
+  readonly source: Pick<KubernetesSource, 'isRelevant'>
   readonly judge: () => Promise<Judge>
   /** Called if a judgement fails, because the judge may be in no state to make another one. */
   readonly forget?: () => void
@@ -68,11 +71,13 @@ export class AdmissionJudge {
     return { warnings: [...invalid, ...unmet, ...conditionProblems(plane.fold, next, ref)] }
   }
 
-  /** The event that the log would get; undefined if it has the spec already, or if the kind is not read. */
+  /** The event that the log would get; undefined if it has the spec already, or if the object is not read. */
   #eventOf({ operation, kind, object }: AdmissionRequest): ResourceEvent | undefined {
-    const { plane } = this.#options
+    const { plane, source } = this.#options
     const watched = watchedKinds.find((one) => one.kind === kind.kind && one.group === kind.group)
     if (watched === undefined) return undefined
+    const { namespace = '', name, labels = {} } = object.metadata
+    if (!source.isRelevant({ kind: watched, namespace, name, labels })) return undefined
     const { keepSecret: _, ...options } = plane.sourceOptions
     const claim = observeObject(watched, kind.version, object, options)
     const context = {

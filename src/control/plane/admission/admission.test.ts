@@ -59,6 +59,7 @@ const sourceOptions = {
 const open = (refuses: boolean) =>
   new AdmissionJudge({
     plane: { fold: story.fold, index, sourceOptions },
+    source: { isRelevant: () => true },
     refuses,
     judge: () =>
       Promise.resolve(
@@ -230,6 +231,7 @@ it('admits an object with a warning if the judge fails, and asks another judge t
   let opened: Judge | undefined
   server.judge = new AdmissionJudge({
     plane: { fold: story.fold, index, sourceOptions },
+    source: { isRelevant: () => true },
     refuses: true,
     judge: async () => {
       if (opened === undefined) judges++

@@ -1,7 +1,9 @@
 /**
- * Serves the webhook `/validate` over TLS. It fails open: an object that cannot be judged in time is admitted with a
+ * Serves the webhook `/validate` over TLS, only to clients with a certificate or the token if one is configured. It
+ * fails open: an object that cannot be judged in time is admitted with a
  * warning, and is then judged like every other change.
  */
+import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Server } from 'node:https'
 import { hostAndPort } from '../../../ground/base/listen-hosts.ts'
@@ -19,6 +21,10 @@ interface AdmissionServerOptions {
   /** `host:port` or `:port`. */
   readonly address: string
   readonly tls: TlsSource
+  /** Authorities (PEM) of client certificates. If omitted, clients need none. */
+  readonly clientAuthorities?: Uint8Array
+  /** Reads the last segment of the path, which only the API server knows; empty if there is none. */
+  readonly token?: () => Promise<string>
   /** Milliseconds after which an object is admitted without a judgement. */
   readonly timeoutMs: number
   readonly notify: (severity: 'warn', text: string) => void
@@ -43,7 +49,7 @@ export class AdmissionServer {
 
   /** @throws `port_in_use` or `address_unusable` if the address cannot be bound */
   async start(): Promise<this> {
-    const { address, tls } = this.#options
+    const { address, tls, clientAuthorities: ca } = this.#options
     const { certificate, privateKey } = tls.current()
     const { createServer } = await import('node:https')
     const context = (pair: {
@@ -53,9 +59,15 @@ export class AdmissionServer {
       cert: Buffer.from(pair.certificate),
       key: Buffer.from(pair.privateKey),
       minVersion: 'TLSv1.2' as const,
+      ...(ca && { ca: Buffer.from(ca) }),
     })
     const server = createServer(
-      { ...context({ certificate, privateKey }), requestTimeout: 10_000 },
+      {
+        ...context({ certificate, privateKey }),
+        requestTimeout: 10_000,
+        requestCert: ca !== undefined,
+        rejectUnauthorized: ca !== undefined,
+      },
       (request, response) => {
         this.#handle(request, response).catch(() => response.destroy())
       },
@@ -89,7 +101,8 @@ export class AdmissionServer {
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname } = new URL(request.url ?? '/', 'https://admission')
-    if (pathname !== '/validate') return send(response, 404, 'not found\n')
+    const token = await this.#options.token?.()
+    if (!isPath(pathname, token)) return send(response, 404, 'not found\n')
     if (request.method !== 'POST') {
       response.setHeader('allow', 'POST')
       return send(response, 405, 'method not allowed\n')
@@ -128,6 +141,12 @@ export class AdmissionServer {
       this.#waiting--
     }
   }
+}
+
+function isPath(pathname: string, token = ''): boolean {
+  const given = Buffer.from(pathname)
+  const expected = Buffer.from(token === '' ? '/validate' : `/validate/${token}`)
+  return given.length === expected.length && timingSafeEqual(given, expected)
 }
 
 const notJudged = (reason: string): AdmissionAnswer => ({

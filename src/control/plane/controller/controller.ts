@@ -3,6 +3,7 @@
  * be read and written. After a failure (the stream was deleted, a bug), it opens the log again for a new
  * session. Proxies only notice that their stream ends.
  */
+import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as after } from 'node:timers/promises'
@@ -28,6 +29,7 @@ import { Backoff } from '../../watch/kubernetes/backoff.ts'
 import { assertFree } from '../../xds/bind.ts'
 import { tlsFiles } from '../../xds/credentials.ts'
 import type { AdmissionServer } from '../admission/server.ts'
+import { readTokenIn } from '../admission/token.ts'
 import { LockedError } from '../file-lock.ts'
 import {
   type ControllerSession,
@@ -128,12 +130,20 @@ export class Controller {
   /** @throws if the certificate of the webhook cannot be used, or the address cannot be bound */
   async #startAdmission(): Promise<AdmissionServer | undefined> {
     const { settings, notify } = this.#options
-    const { admissionAddress: address, admissionTlsDir: folder } = settings
+    const { admissionAddress: address, admissionTlsDir: folder, admissionClientCa } = settings
     if (address === 'off') return undefined
     const { AdmissionServer } = await import('../admission/server.ts')
     const onProblem = (text: string) => notify('warn', text)
     const tls = tlsFiles(join(folder, 'tls.crt'), join(folder, 'tls.key'), { onProblem })
-    const server = new AdmissionServer({ address, tls, timeoutMs: admissionTimeoutMs, notify })
+    const clientAuthorities = admissionClientCa && readFileSync(admissionClientCa)
+    const server = new AdmissionServer({
+      address,
+      tls,
+      ...(clientAuthorities && { clientAuthorities }),
+      token: () => readTokenIn(folder),
+      timeoutMs: admissionTimeoutMs,
+      notify,
+    })
     await server.start()
     notify('info', `admission webhook: https://${server.address}/validate`)
     return server

@@ -12,6 +12,9 @@ export interface ScopeOptions {
   readonly ownNamespace: string
 }
 
+/** What decides whether an object is relevant. */
+export type ScopedObject = Pick<CollectionEntry, 'kind' | 'namespace' | 'name' | 'labels'>
+
 /** Kinds whose objects are relevant only if something refers to them. */
 const narrowedKinds = ['Secret', 'ConfigMap', 'Service', 'EndpointSlice'] as const
 const narrowed: ReadonlySet<string> = new Set(narrowedKinds)
@@ -38,7 +41,7 @@ export class WatchScope {
   }
 
   /** Whether an object is relevant now. */
-  includes(entry: CollectionEntry): boolean {
+  includes(entry: ScopedObject): boolean {
     const { kind, namespace, name } = entry
     if (kind.namespaced && !this.#includesNamespace(namespace)) {
       const isOfClass =
@@ -68,7 +71,7 @@ export class WatchScope {
     return touched
   }
 
-  #isReferenced({ kind, name, namespace, labels }: CollectionEntry): boolean {
+  #isReferenced({ kind, name, namespace, labels }: ScopedObject): boolean {
     if (kind.kind === 'EndpointSlice') {
       const service = labels[serviceLabel]
       if (service === undefined) return false

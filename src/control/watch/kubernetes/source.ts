@@ -22,7 +22,7 @@ import { clusterDifferences, kindsInDoubt } from './differences.ts'
 import { isSameReport, type KindSink, type KindState, KindWatch } from './kind-watch.ts'
 import { inferenceKinds, pathOf, type WatchedKind, watchedKinds } from './kinds.ts'
 import { claimNow, observeObject } from './observe.ts'
-import { WatchScope } from './scope.ts'
+import { type ScopedObject, WatchScope } from './scope.ts'
 import type { KubernetesSourceOptions } from './source-options.ts'
 
 /** Source attribute of the events, the same for every replica of a cluster. */
@@ -197,6 +197,11 @@ export class KubernetesSource {
   /** Keys of all objects whose status this controller writes. */
   *liveKeys(): Iterable<string> {
     for (const { key, live } of this.#collection.entries()) if (live !== undefined) yield key
+  }
+
+  /** Whether an object would be read, by its namespace and by references to it. */
+  isRelevant(object: ScopedObject): boolean {
+    return this.#scope.includes(object)
   }
 
   /** Stores the object that a write of its status has returned. */
