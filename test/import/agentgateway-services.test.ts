@@ -69,14 +69,17 @@ const config = () => `binds:
 `
 
 describe('sluice import of policies of the standalone agentgateway that call a service', () => {
-  const { gateway, imported } = useImport(() => ({ content: config() }))
+  const { gateway, imported } = useImport(() => ({
+    content: config(),
+    args: ['--allow-stricter'],
+  }))
   const ask = (path: string, headers: Record<string, string> = {}) =>
     gateway.send(port, { method: 'POST', path, headers, body: 'hello' })
 
   it('loses no protection, and reports that requests are refused if a service fails', () => {
     expect(imported()).toMatchObject({ code: 0, validation: { code: 0 } })
     expect(outline(imported())).toEqual([
-      'changed: binds[0].listeners[0].routes[0].policies.extAuthz.failureMode',
+      'stricter: binds[0].listeners[0].routes[0].policies.extAuthz.failureMode',
     ])
   })
 
@@ -125,7 +128,7 @@ describe('sluice import of policies of the standalone agentgateway that call a s
         remoteRateLimit: { backend: limits, domain: a, descriptors: [] }
       backends: [{ host: "127.0.0.1:1" }]
 `)
-    expect(result).toMatchObject({ code: 1, manifests: {} })
+    expect(result).toMatchObject({ code: 3, manifests: {} })
     const protections = outline(result).filter((line) => line.startsWith('protection: '))
     expect(protections).toEqual([
       expect.stringContaining('.extAuthz.host'),

@@ -182,7 +182,7 @@ describe('what the standalone agentgateway has and Sluice has not', () => {
       backends:
       - mcp: { targets: [{ name: run, stdio: { cmd: npx } }] }
 `)
-    expect(result).toMatchObject({ code: 1, manifests: {} })
+    expect(result).toMatchObject({ code: 3, manifests: {} })
     const policies = 'binds[0].listeners[1].routes[0].policies'
     expect(outline(result)).toEqual([
       'changed: binds[0].listeners[1].routes[0].backends[0].mcp.targets[0].stdio',

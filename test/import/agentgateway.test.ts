@@ -168,7 +168,7 @@ spec: { a2a: { host: agent.example.com, port: 443 } }
 
   it('that protect something stop the conversion unless --allow-loss is given', async () => {
     const refused = await runImport(guarded)
-    expect(refused).toMatchObject({ code: 1, manifests: {} })
+    expect(refused).toMatchObject({ code: 3, manifests: {} })
     expect(outline(refused)).toContain('protection: spec.policies.auth.vault')
     const allowed = await runImport(guarded, '--allow-loss')
     expect(allowed).toMatchObject({ code: 0, validation: { code: 0 } })

@@ -66,7 +66,7 @@ services:
     expect(routes).toContain('method: POST')
   })
 
-  it('end the import with 1 if one of them is lost', async () => {
+  it('end the import with 4 if one of them is lost', async () => {
     const imported = await runImport(`
 apiVersion: networking.k8s.io/v1
 kind: Ingress
@@ -75,7 +75,7 @@ spec:
   rules:
     - http: { paths: [{ path: /, pathType: Prefix, backend: { service: { name: app, port: { name: web } } } }] }
 `)
-    expect(imported.code).toBe(1)
+    expect(imported.code).toBe(4)
     expect(imported.findings.map(({ kind }) => kind)).toContain('route')
     expect(imported.manifests).toEqual({})
   })

@@ -303,7 +303,7 @@ kind: EnvoyProxy
 metadata: { name: d }
 `,
     )
-    expect(result.code).toBe(1)
+    expect(result.code).toBe(3)
     expect(outline(result)).toEqual([
       'lost: ',
       'lost: spec.loadBalancer',

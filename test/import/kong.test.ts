@@ -243,7 +243,7 @@ services:
     url: tcp://127.0.0.1:9000
     routes: [{ name: shop, paths: [/], unknown_field: 1 }]
 `)
-    expect(result.code).toBe(1)
+    expect(result.code).toBe(3)
     expect(outline(result)).toEqual([
       'lost: plugins[0]',
       'lost: services[0].routes[0]',

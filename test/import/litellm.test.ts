@@ -132,9 +132,37 @@ litellm_settings: { max_budget: 100.5, budget_duration: ${duration} }
     })
   })
 
+  it('of teams count the keys of the team; their other limits are lost protections', async () => {
+    const teams = `general_settings: { master_key: sk-1 }
+model_list: [{ model_name: m, litellm_params: { model: openai/gpt-4o, api_key: os.environ/K } }]
+litellm_settings:
+  default_team_params: { max_budget: 5, budget_duration: 1d }
+  default_team_settings: [{ team_id: red, max_budget: 10, budget_duration: 30d }]
+default_settings_of_a_later_version: { soft: { budget_of_team: 3 } }
+`
+    const refused = await runImport(teams)
+    expect(refused.code).toBe(3)
+    expect(outline(refused)).toContain('protection: default_settings_of_a_later_version')
+    const { manifests, code } = await runImport(teams.replace('budget_of_team', 'amount'))
+    expect(code).toBe(0)
+    const documents = parseAllDocuments(manifests['policies.yaml'] ?? '').map((one) => one.toJS())
+    const budgets = documents.filter(({ kind }) => kind === 'GatewayBudget')
+    expect(budgets.map(({ metadata, spec }) => [metadata.name, spec.each, spec.when])).toEqual([
+      ['teams', 'apiKey.team', 'has(apiKey.team)'],
+      ['team-red', undefined, 'has(apiKey.team) && apiKey.team == "red"'],
+    ])
+    const limited = await runImport(teams.replace('30d', '30d, rpm_limit: 5, models: [m]'))
+    expect(outline(limited)).toEqual(
+      expect.arrayContaining([
+        'protection: litellm_settings.default_team_settings[0].models',
+        'protection: litellm_settings.default_team_settings[0].rpm_limit',
+      ]),
+    )
+  })
+
   it('with another period is a lost protection', async () => {
     const { code, findings } = await withBudget('36h')
-    expect(code).toBe(1)
+    expect(code).toBe(3)
     expect(findings.find(({ kind }) => kind === 'protection')).toMatchObject({
       field: 'litellm_settings.max_budget',
       reason: expect.stringContaining('is renewed after 36h'),
@@ -154,7 +182,7 @@ guardrails:
   - guardrail_name: custom
     litellm_params: { guardrail: aporia, mode: pre_call }
 `)
-    expect(result).toMatchObject({ code: 1, manifests: {} })
+    expect(result).toMatchObject({ code: 3, manifests: {} })
     expect(outline(result)).toEqual([
       'changed: model_list[0].litellm_params.rpm',
       'lost: litellm_settings.cache',

@@ -171,7 +171,7 @@ describe('annotations without counterpart', () => {
         'unknown-thing': '1',
       }),
     )
-    expect(result).toMatchObject({ code: 1, manifests: {} })
+    expect(result).toMatchObject({ code: 3, manifests: {} })
     const field = (name: string) => `metadata.annotations["nginx.ingress.kubernetes.io/${name}"]`
     expect(outline(result)).toEqual([
       `lost: ${field('proxy-body-size')}`,

@@ -82,7 +82,7 @@ describe('annotations of an Ingress that nginx does not read', () => {
     expect(unknown.code).toBe(0)
     expect(reported(unknown, 'colour')).toEqual(['lost'])
     const guarded = await runImport(ingress('a', 'waf.example.com/allow-list: internal'))
-    expect(guarded.code).toBe(1)
+    expect(guarded.code).toBe(3)
     expect(reported(guarded, 'allow-list')).toEqual(['protection'])
   })
 

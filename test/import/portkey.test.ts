@@ -119,7 +119,7 @@ describe('what Portkey has and Sluice lacks', () => {
   "targets": [{ "virtual_key": "my-key" }, { "virtual_key": "openai-prod", "strange": 1 }]
 }`,
     )
-    expect(result.code).toBe(1)
+    expect(result.code).toBe(3)
     expect(outline(result)).toEqual([
       'changed: strategy.on_status_codes',
       'lost: cache',

@@ -16,7 +16,7 @@ services:
     url: http://localhost:32000
     routes: [{ name: app, paths: [/a], plugins: [${plugin}] }]
 `
-const envoy = (rule: string) => `
+const envoy = (rule: string, type = 'Local') => `
 apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
 metadata: { name: app }
@@ -27,7 +27,7 @@ kind: BackendTrafficPolicy
 metadata: { name: app }
 spec:
   targetRefs: [{ group: gateway.networking.k8s.io, kind: HTTPRoute, name: app }]
-  rateLimit: { type: Global, global: { rules: [${rule}] } }
+  rateLimit: { type: ${type}, ${type.toLowerCase()}: { rules: [${rule}] } }
 `
 const agentgateway = (limit: string) => `
 binds:
@@ -62,7 +62,7 @@ describe('a limit that would refuse requests which the source lets pass', () => 
     const refused = await runImport(source)
     expect(refused.findings.map(({ kind }) => kind)).toContain('stricter')
     expect(refused.findings.map(({ kind }) => kind)).not.toContain('protection')
-    expect(refused.code).toBe(1)
+    expect(refused.code).toBe(6)
     expect(refused.manifests).toEqual({})
     expect(refused.stderr).toMatch(/\d stricter/)
     expect(refused.stderr).toContain('--allow-stricter')
@@ -104,11 +104,25 @@ describe('a limit that would refuse requests which the source lets pass', () => 
     expect(Object.values(manifests).join('\n')).toMatch(/requests: 48\n\s+unit: Days/)
   })
 
+  it('differs from one that lets more requests pass, which needs --allow-looser', async () => {
+    const source = envoy(perUser, 'Global')
+    const refused = await runImport(source, '--allow-stricter')
+    expect(refused).toMatchObject({ code: 5, manifests: {} })
+    expect(refused.findings).toContainEqual(
+      expect.objectContaining({ kind: 'looser', reason: 'each proxy keeps its own limit' }),
+    )
+    const both = await runImport(source)
+    expect(both.code).toBe(5)
+    expect(both.stderr).toContain('use --allow-looser --allow-stricter.')
+    const allowed = await runImport(source, '--allow-looser', '--allow-stricter')
+    expect(allowed.code).toBe(0)
+  })
+
   it('does not excuse lost protections', async () => {
     const annotations =
       'nginx.ingress.kubernetes.io/limit-rps: "10", nginx.ingress.kubernetes.io/limit-connections: "2"'
     const { code, stderr } = await runImport(ingress(annotations), '--allow-stricter')
-    expect(code).toBe(1)
+    expect(code).toBe(3)
     expect(stderr).toContain('protections would be lost')
   })
 

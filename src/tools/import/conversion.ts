@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { validateObject } from '../../control/api/validate.ts'
+import { isObject } from '../../ground/base/json-object.ts'
 import { ownGroup } from '../../ground/model/api-names.ts'
 import { type FindingKind, isProtection, type SourceDocument, SourceField } from './field.ts'
 
@@ -50,10 +51,8 @@ export class Conversion {
   readonly findings: ImportFinding[] = []
   /** Findings that are counted, but not listed. */
   omitted = 0
-  /** How many protections and routes were lost, and how many limits became stricter. */
-  lostProtections = 0
-  lostRoutes = 0
-  stricterLimits = 0
+  /** How many findings of each kind there are. */
+  readonly counts = new Map<FindingKind, number>()
   /** Headers of requests, with expressions as values, that the source sets for every backend. */
   forwardedHeaders: readonly Fields[] = []
   readonly #roots: { readonly root: SourceField; readonly prefix: string }[] = []
@@ -87,9 +86,7 @@ export class Conversion {
     const reported = this.#reported.get(field.document) ?? new Set()
     if (reported.has(key)) return
     this.#reported.set(field.document, reported.add(key))
-    if (kind === 'protection') this.lostProtections++
-    if (kind === 'route') this.lostRoutes++
-    if (kind === 'stricter') this.stricterLimits++
+    this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1)
     if (this.findings.length >= maxFindings) {
       this.omitted++
       return
@@ -214,7 +211,9 @@ export class Conversion {
   finish(): ImportedManifest[] {
     for (const { root, prefix } of this.#roots) {
       for (const field of root.unread()) {
-        const kind = isProtection(`${prefix}.${field.path}`) ? 'protection' : 'lost'
+        const names = fieldNames(field.value)
+        const isGuard = isProtection(`${prefix}.${field.path}`) || names.some(isProtection)
+        const kind = isGuard ? 'protection' : 'lost'
         this.report(kind, field, 'has no counterpart, or is unknown')
       }
     }
@@ -239,6 +238,13 @@ export class Conversion {
       this.report(isGuard ? 'protection' : loss, origin, reason)
     }
   }
+}
+
+/** The names of the fields of a value, at every level. */
+function fieldNames(value: unknown): string[] {
+  if (Array.isArray(value)) return value.flatMap(fieldNames)
+  if (!isObject(value)) return []
+  return Object.entries(value).flatMap(([name, field]) => [name, ...fieldNames(field)])
 }
 
 /** A copy without the fields that are undefined, at every level. */

@@ -10,11 +10,19 @@ export interface SourceDocument {
 
 /**
  * `protection`: the source refuses or limits requests that the result would let pass. `route`: the source serves
- * requests that the result would not. `stricter`: a limit refuses requests that the source lets pass. `lost`:
+ * requests that the result would not. `looser`: a limit lets more requests pass than that of the source. `stricter`: a
+ * limit refuses requests that the source lets pass. `lost`:
  * another setting has no counterpart. `changed`: the setting is converted with another difference. `secret`: a
  * Secret has a value of the source, or waits for one.
  */
-export type FindingKind = 'protection' | 'route' | 'stricter' | 'lost' | 'changed' | 'secret'
+export type FindingKind =
+  | 'protection'
+  | 'route'
+  | 'looser'
+  | 'stricter'
+  | 'lost'
+  | 'changed'
+  | 'secret'
 
 /** Adds a line about a field to the report of the conversion. */
 type Report = (kind: FindingKind, field: SourceField, reason: string) => void

@@ -23,15 +23,19 @@ export interface ImportOptions {
   readonly output: string
   /** Write the report to this file, as JSON if its name ends with `.json`. */
   readonly report?: string
-  /** Write the manifests although protections or routes are lost, or limits are stricter. */
+  /** Write the manifests although protections are lost, or in spite of any other difference. */
   readonly allowLoss?: boolean
+  /** Write the manifests although routes are lost. */
+  readonly allowDropped?: boolean
+  /** Write the manifests although limits are looser. */
+  readonly allowLooser?: boolean
   /** Write the manifests although limits are stricter. */
   readonly allowStricter?: boolean
   readonly namespace?: string
   readonly port?: string
 }
 
-/** The exit code is 1 if a protection or a route is lost or a limit is stricter, and 2 if the input cannot be read. */
+/** The exit code is 1 if the result is invalid, 2 if the input cannot be read, and 3 to 6 if a difference needs consent. */
 export async function importConfiguration(
   options: ImportOptions,
   { print, report }: Output,
@@ -45,10 +49,15 @@ export async function importConfiguration(
   const manifests = result.finish()
   writeReport(options, result, report)
   report(summarize(source.name, manifests, result))
-  const refusal = missingConsent(options, result)
-  if (refusal !== undefined) {
-    report(`No manifest was written, because ${refusal}`)
-    return exitCode.negative
+  const refused = missingConsents(options, result)
+  const [worst] = refused
+  if (worst !== undefined) {
+    const problems = refused.map(({ problem }) => problem).join(', and ')
+    const needed = refused.map(({ option }) => `--allow-${option}`).join(' ')
+    report(
+      `No manifest was written, because ${problems}. To write the manifests anyway, use ${needed}.`,
+    )
+    return worst.code
   }
   const written = manifests.map((object) => ({ kind: object.kind, text: writeYaml(object) }))
   const invalid = await checkManifests(written, report)
@@ -57,18 +66,24 @@ export async function importConfiguration(
   return invalid
 }
 
-/** Why nothing may be written without another option; undefined if it may. */
-function missingConsent(
-  { allowLoss = false, allowStricter = false }: ImportOptions,
-  { lostProtections, lostRoutes, stricterLimits }: Conversion,
-): string | undefined {
-  if (allowLoss) return undefined
-  if (lostProtections + lostRoutes > 0) {
-    const what = lostProtections > 0 ? 'protections' : 'routes'
-    return `${what} would be lost. To write the manifests anyway, use --allow-loss.`
+/** What needs consent, the worst first, and the exit code without it. `--allow-loss` consents to all of them. */
+const consents = [
+  { kind: 'protection', code: 3, option: 'loss', problem: 'protections would be lost' },
+  { kind: 'route', code: 4, option: 'dropped', problem: 'routes would be lost' },
+  { kind: 'looser', code: 5, option: 'looser', problem: 'limits would become looser' },
+  { kind: 'stricter', code: 6, option: 'stricter', problem: 'limits would become stricter' },
+] as const
+
+/** The differences to which the options do not consent. */
+function missingConsents(options: ImportOptions, { counts }: Conversion) {
+  const allowed = {
+    loss: options.allowLoss,
+    dropped: options.allowDropped,
+    looser: options.allowLooser,
+    stricter: options.allowStricter,
   }
-  if (stricterLimits === 0 || allowStricter) return undefined
-  return 'limits would become stricter. To write the manifests anyway, use --allow-stricter.'
+  if (allowed.loss === true) return []
+  return consents.filter(({ kind, option }) => counts.has(kind) && allowed[option] !== true)
 }
 
 async function readDocuments(file: readonly string[]): Promise<SourceDocument[]> {

@@ -8,11 +8,11 @@ export function addImport(program: Command): void {
   program
     .command('import')
     .description(
-      'convert the configuration of another gateway to manifests; exit with 1 if a protection would be lost or a limit stricter',
+      'convert the configuration of another gateway to manifests; exit with 3 if a protection would be lost, 4 if a route would be lost, 5 or 6 if a limit would be looser or stricter',
     )
     .option(
       '--from <source>',
-      'agentgateway, envoy-gateway, kong, litellm, nginx-ingress or portkey (default: detected)',
+      'agentgateway, envoy-gateway, istio, kong, litellm, nginx-ingress, portkey or traefik (default: detected)',
     )
     .addOption(
       manifests(
@@ -26,8 +26,10 @@ export function addImport(program: Command): void {
     )
     .option(
       '--allow-loss',
-      'write the manifests even if protections or routes are lost, or limits become stricter',
+      'write the manifests even if protections are lost; implies the other --allow options',
     )
+    .option('--allow-dropped', 'write the manifests even if routes are lost')
+    .option('--allow-looser', 'write the manifests even if limits become looser')
     .option('--allow-stricter', 'write the manifests even if limits become stricter')
     .option('--namespace <namespace>', 'namespace of the created objects')
     .option('--port <port>', 'port of the created Gateway (default: the port of the source)')

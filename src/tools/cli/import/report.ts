@@ -6,6 +6,7 @@ import { printable } from '../shared/printable.ts'
 const titles: Readonly<Record<ImportFinding['kind'], string>> = {
   protection: 'protection lost',
   route: 'route lost',
+  looser: 'looser',
   stricter: 'stricter',
   lost: 'not converted',
   changed: 'changed',
@@ -29,14 +30,21 @@ export function formatReport({ findings, omitted }: Conversion): string[] {
 export function summarize(
   source: string,
   manifests: readonly ImportedManifest[],
-  { findings, omitted, lostProtections, lostRoutes, stricterLimits }: Conversion,
+  { counts }: Conversion,
 ): string {
   const kinds = Map.groupBy(manifests, ({ kind }) => kind)
   const objects = [...kinds].map(([kind, list]) => `${list.length} ${kind}`).join(', ')
-  const count = (kind: ImportFinding['kind']) =>
-    findings.filter((entry) => entry.kind === kind).length
-  const routes = lostRoutes > 0 ? `${lostRoutes} routes lost, ` : ''
-  const stricter = stricterLimits > 0 ? `${stricterLimits} stricter, ` : ''
-  const counts = `${lostProtections} protections lost, ${routes}${stricter}${count('lost') + omitted} settings not converted, ${count('changed')} changed, ${count('secret')} secrets`
-  return `${source}: ${objects || 'no object'}; ${counts}`
+  const count = (kind: ImportFinding['kind']) => counts.get(kind) ?? 0
+  const unless0 = (kind: ImportFinding['kind'], what: string) =>
+    count(kind) > 0 ? [`${count(kind)} ${what}`] : []
+  const parts = [
+    `${count('protection')} protections lost`,
+    ...unless0('route', 'routes lost'),
+    ...unless0('looser', 'looser'),
+    ...unless0('stricter', 'stricter'),
+    `${count('lost')} settings not converted`,
+    `${count('changed')} changed`,
+    `${count('secret')} secrets`,
+  ]
+  return `${source}: ${objects || 'no object'}; ${parts.join(', ')}`
 }

@@ -28,7 +28,7 @@ function serviceOf(field: SourceField, { result }: RouteScene) {
 function failureOf(field: SourceField): void {
   const mode = field.get('failureMode')
   if (!mode.isSet || mode.value === 'deny' || mode.value === 'failClosed') return
-  mode.refuse('changed', 'requests are refused if the service fails')
+  mode.refuse('stricter', 'requests are refused if the service fails')
 }
 
 const textsOf = (field: SourceField): Fields | undefined =>

@@ -55,7 +55,7 @@ function rateLimitOf(rateLimit: SourceField): Fields | undefined {
     ...rateLimit.at('local', 'rules').items(),
   ]
   if (rateLimit.has('global')) {
-    rateLimit.get('global').report('changed', 'each proxy keeps its own limit')
+    rateLimit.get('global').report('looser', 'each proxy keeps its own limit')
   }
   const local = rules.flatMap((rule) => {
     rule.ignore('shared', 'xRateLimitHeaders')

@@ -125,7 +125,12 @@ function convertTlsPolicy(
       sni: validation.hostname,
       verifySubjectAltNames: [validation.hostname],
     }),
-    ...(refs.length > 0 && { caCertificateRefs: refs.map(({ name }) => ({ name })) }),
+    ...(refs.length > 0 && {
+      caCertificateRefs: refs.map(({ name, kind }) => ({
+        ...(kind === 'Secret' && { kind }),
+        name,
+      })),
+    }),
   }
   if (refs.length > 1) field.report('changed', 'only one reference to certificates is possible')
   if (own.length > 0) {

@@ -155,7 +155,7 @@ function extAuthOf(auth: SourceField, backends: Backends): Fields | undefined {
   }
   const failOpen = auth.get('failOpen')
   if (failOpen.flag() === true)
-    failOpen.report('changed', 'requests are refused if the service fails')
+    failOpen.report('stricter', 'requests are refused if the service fails')
   const service = auth.has('grpc') ? auth.get('grpc') : auth.get('http')
   const refs = service.items('backendRefs')
   const ref = (refs[0] ?? service.get('backendRef')).object()

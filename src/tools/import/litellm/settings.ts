@@ -1,10 +1,9 @@
 /** Reads the settings of a LiteLLM configuration that are not about one model. */
-import { ownGroup } from '../../../ground/model/api-names.ts'
-import { budgetFields, budgetOf, differsInSpend } from '../budgets.ts'
 import type { Conversion, Fields } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
 import type { KeySource } from '../models.ts'
-import { addSecret, duration, toGateway } from '../targets.ts'
+import { addSecret, duration } from '../targets.ts'
+import { addBudgets } from './budgets.ts'
 
 interface Fallback {
   readonly name: string
@@ -111,23 +110,10 @@ export function clientAuthentication(root: SourceField, result: Conversion): Fie
   return { apiKeyAuthentication: { secretRef } }
 }
 
-/** Converts the limits of the whole proxy. */
+/** Converts the limits of the whole proxy and of teams. */
 export function addProxyLimits(root: SourceField, result: Conversion): void {
-  addBudget(root.get('litellm_settings'), root, result)
+  addBudgets(root, result)
   const general = root.get('general_settings')
   const parallel = general.get('global_max_parallel_requests')
   parallel.lose('a limit of parallel requests has no counterpart')
-}
-
-function addBudget(settings: SourceField, root: SourceField, result: Conversion): void {
-  const [amount, duration] = [settings.get('max_budget'), settings.get('budget_duration')]
-  const budget = budgetOf(amount.text(), duration.text())
-  if (!amount.isSet) return
-  if (typeof budget === 'string') {
-    amount.report('protection', budget)
-    return
-  }
-  amount.report('changed', differsInSpend)
-  const spec = { targetRefs: [toGateway], ...budgetFields(budget) }
-  result.create(`${ownGroup}/v1alpha1`, 'GatewayBudget', 'proxy', { spec }, root)
 }
