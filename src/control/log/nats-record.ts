@@ -15,6 +15,8 @@ interface NatsRecordOptions {
   readonly key: string
   /** Milliseconds after which entries expire. If omitted, they stay. */
   readonly lifeMs?: number
+  /** Size of the bucket in bytes, beyond which the oldest entries are dropped. If omitted, it is not limited. */
+  readonly maxBytes?: number
 }
 
 interface Connection extends Pick<Link, 'connection' | 'client' | 'manager'> {
@@ -77,9 +79,9 @@ export class NatsRecord {
   }
 
   /** Writes without a condition. @throws LogError `storage` if the server does not answer */
-  async put(text: string, timeoutMs: number): Promise<void> {
+  async put(text: string, timeoutMs: number, key = this.#options.key): Promise<void> {
     await this.#within(timeoutMs, async ({ client }) => {
-      await client.publish(this.#subjectOf(this.#options.key), text, { timeout: timeoutMs })
+      await client.publish(this.#subjectOf(key), text, { timeout: timeoutMs })
     })
   }
 
@@ -144,8 +146,8 @@ export class NatsRecord {
     try {
       // Most gateways have no NATS server, and its client takes memory.
       const client = await import('./nats-connection.ts')
-      const { connectTo, findOrCreateStream, jetstream, jetstreamManager } = client
-      const { servers, lifeMs } = this.#options
+      const { connectTo, DiscardPolicy, findOrCreateStream, jetstream, jetstreamManager } = client
+      const { servers, lifeMs, maxBytes } = this.#options
       const connection = await connectTo(servers)
       const manager = await jetstreamManager(connection, { timeout: 2_000 })
       await findOrCreateStream(manager, {
@@ -154,6 +156,7 @@ export class NatsRecord {
         max_msgs_per_subject: 1,
         allow_rollup_hdrs: true,
         ...(lifeMs !== undefined && { max_age: lifeMs * nanosPerMs }),
+        ...(maxBytes !== undefined && { max_bytes: maxBytes, discard: DiscardPolicy.Old }),
       })
       return {
         connection,

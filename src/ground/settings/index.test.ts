@@ -56,7 +56,16 @@ describe('reading the settings of a proxy', () => {
 
 describe('settings with passwords', () => {
   it('are refused if they cannot be decoded, and messages do not show them', () => {
-    expect(readSettings({ answerStore: 'redis://me:p%40ss@[::1]:6379/3' }, {}).ok).toBe(true)
+    for (const answerStore of [
+      'redis://me:p%40ss@[::1]:6379/3',
+      'nats://a:4222,nats://me:p%40ss@b:4222',
+      'tls://nats',
+    ]) {
+      expect(readSettings({ answerStore }, {}).ok).toBe(true)
+    }
+    for (const answerStore of ['nats://', 'nats://a,redis://b', 'nats://a:%ff@b']) {
+      expect(readSettings({ answerStore }, {}).ok).toBe(false)
+    }
     const wrong = [
       ['SLUICE_ANSWER_STORE', 'redis://:pass%word@host'],
       ['SLUICE_ANSWER_STORE', 'redis://:pass%ff@host'],

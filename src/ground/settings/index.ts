@@ -7,6 +7,7 @@ import { metricExportSettings } from './metric-export.ts'
 import { row, type ValuesOf } from './table.ts'
 import {
   address,
+  answerServer,
   count,
   delay,
   host,
@@ -21,7 +22,6 @@ import {
   ranges,
   rate,
   recordShare,
-  redisServer,
   sessionLifetime,
   text,
   workers,
@@ -230,11 +230,11 @@ export const settings = {
     default: 64,
     doc: 'Memory for answers of models that are served again (`backend.ai.cache`), in MB, of all workers together. The oldest answers are dropped first.',
   }),
-  answerStore: row(redisServer, {
+  answerStore: row(answerServer, {
     flag: 'answer-store',
     env: 'SLUICE_ANSWER_STORE',
     defaultText: 'memory only',
-    doc: 'Redis-compatible server that keeps answers of models (`backend.ai.cache`) for several proxies, sealed with their session key: `redis://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE]`, or `rediss://` for TLS. Set the variable, not the flag, if the address has a password.',
+    doc: 'Server that keeps answers of models (`backend.ai.cache`) for several proxies, sealed with their session key: `redis://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE]` for one that is compatible with Redis, `nats://[USER:PASSWORD@]HOST[:PORT]` for NATS with JetStream, `rediss://` and `tls://` for TLS. Set the variable, not the flag, if the address has a password.',
   }),
   ...metricExportSettings,
   minTerminationMs: row(delay, {

@@ -56,14 +56,22 @@ const integer = (form: string, min: number, max: number): SettingType<number> =>
   })
 
 export const text = (form: string) => matching(form, (value) => value.trim() !== '')
-/** URL of a Redis-compatible server, whose case counts. User and password are percent-encoded. */
-export const redisServer = secret(
-  matching('redis://HOST or rediss://HOST', (value) => {
+/**
+ * URL of a Redis-compatible server, or of NATS servers separated by commas; case counts. User and password are
+ * percent-encoded.
+ */
+export const answerServer = secret(
+  matching('redis://HOST, rediss://HOST, nats://HOST or tls://HOST', (value) => {
+    if (isNatsServer(value)) return isPercentEncoded(value)
     if (!/^rediss?:\/\/[^/?#]+(?:\/\d*)?$/.test(value) || !URL.canParse(value)) return false
     const { username, password } = new URL(value)
     return isPercentEncoded(`${username} ${password}`)
   }),
 )
+
+const isNatsServer = (value: string): boolean =>
+  /^(?:nats|tls):\/\/[^/?#\s,]+(?:,(?:nats|tls):\/\/[^/?#\s,]+)*$/.test(value)
+
 export const path = text('a path')
 /** Paths, whose case counts. */
 export const paths: SettingType<readonly string[]> = {

@@ -182,6 +182,10 @@ export const metricDefinitions = {
     'What hits of the cache of answers would have cost, in USD, as far as it is known.',
     modelLabels,
   ),
+  model_cache_store_requests_total: counter(
+    'Requests to the server that keeps answers for several proxies (`--answer-store`). `operation` is `get` or `set`; `result` is `found`, `missing`, `stored` or `failed` (the server did not answer, or was not asked soon after that).',
+    ['operation', 'result'],
+  ),
   gen_ai_client_operation_duration: histogram(
     'Seconds from the request to the provider that answered to the end of its response.',
     ['error_type', ...modelLabels],

@@ -1,5 +1,6 @@
 /** What a proxy is started with, and what it tells the process. */
 import type { ConfigChannel } from '../../../control/wire/channel.ts'
+import type { AnswerValues } from '../../../ground/model/answer-values.ts'
 import type { ConnectLedger } from '../../../ground/model/budgets.ts'
 import type { ReportEnded } from '../../../ground/model/ended-sessions.ts'
 import type { GrantStore } from '../../../ground/model/grants.ts'
@@ -66,6 +67,8 @@ export interface ProxyOptions extends TrafficSettings {
   readonly reportEnded?: ReportEnded
   /** What users allow the gateway to do for them; if omitted, backends that need it cannot be used. */
   readonly grants?: GrantStore
+  /** Where workers keep answers of models, if it is NATS. */
+  readonly answers?: AnswerValues
   /** Paths of catalogs of language models, of which the later ones win. */
   readonly modelCatalogs?: readonly string[]
   /** Where metrics are sent; if omitted, they are only scraped. */

@@ -18,6 +18,7 @@ import { MetricExporter } from '../telemetry/otlp/metric-exporter.ts'
 import { processMetrics } from '../telemetry/process-metrics.ts'
 import { sumSnapshots, writePrometheus } from '../telemetry/prometheus.ts'
 import { Acknowledgements } from './acknowledgements.ts'
+import { sendReply } from './answer-replies.ts'
 import { openRecordFolder, type RecordSettings } from './decision-records.ts'
 import { GrantAnswers } from './grant-answers.ts'
 import { flushLogs } from './last-flush.ts'
@@ -220,6 +221,9 @@ class Supervisor {
       case 'ended':
         this.#options.reportEnded?.(message.report)
         break
+      case 'answer':
+        void sendReply(this.#threads[worker], this.#options.answers, message)
+        break
       case 'grant':
         void this.#grants.answer(message).then((answer) => this.#threads[worker]?.send(answer))
         break
@@ -355,8 +359,8 @@ class Supervisor {
     const { minMs, maxMs } = this.#options.drain ?? { minMs: 0, maxMs: 5_000 }
     await Promise.all(this.#threads.map((thread) => thread.drain(minMs, maxMs)))
     await Promise.all([this.#series.close(), this.#exporter?.close()])
-    await this.#budgets.close()
-    await Promise.all([this.#options.publisher?.close(), this.#options.grants?.close()])
+    const { publisher, grants, answers } = this.#options
+    for (const one of [this.#budgets, publisher, grants, answers]) await one?.close()
     await this.#closeServers()
   }
 

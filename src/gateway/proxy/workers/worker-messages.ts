@@ -3,6 +3,7 @@
 import type { Rejection } from '../../../control/wire/channel.ts'
 import type { TicketSecrets } from '../../../engines/http/tls/session-tickets.ts'
 import type { CatalogText } from '../../../engines/messages/catalog/shipped.ts'
+import type { AnswerQuestion, AnswerReply } from '../../../ground/model/answer-values.ts'
 import type { EndedEntry, EndedReport } from '../../../ground/model/ended-sessions.ts'
 import type { GrantAnswer, GrantQuestion } from '../../../ground/model/grants.ts'
 import type { ListReport } from '../../../ground/model/mcp-lists.ts'
@@ -14,6 +15,7 @@ export type PortName = number | `${number}/udp`
 
 export type ToWorker =
   | BudgetMessage
+  | AnswerReply
   | GrantAnswer
   | {
       readonly type: 'config'
@@ -60,6 +62,7 @@ export const lastMetrics = 0
 
 export type FromWorker =
   | BudgetQuestion
+  | AnswerQuestion
   | GrantQuestion
   /** The worker has started. `rateOwners` identify its rate-limit locks, which are released if it dies. */
   | { readonly type: 'started'; readonly rateOwners: readonly number[] }

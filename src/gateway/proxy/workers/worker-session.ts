@@ -13,6 +13,7 @@ import { GatewayError } from '../../../ground/errors/index.ts'
 import type { DesiredDelta, ResourceKey } from '../../../ground/model/resources.ts'
 import { receiveGrant } from '../../consent/store.ts'
 import { refused } from '../../tokens/refused.ts'
+import { receiveAnswer } from '../asked-answers.ts'
 import type { WorkerBudgets } from '../budgets/worker-budgets.ts'
 import type { DataPlane } from '../data-plane.ts'
 import type { AccessLog } from '../telemetry/access-log.ts'
@@ -81,6 +82,9 @@ export class WorkerSession {
         break
       case 'catalogs':
         this.#parts.plane.catalog = catalogWith(message.catalogs).catalog
+        break
+      case 'answer':
+        receiveAnswer(message)
         break
       case 'grant':
         receiveGrant(message)

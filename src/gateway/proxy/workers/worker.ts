@@ -11,6 +11,7 @@ import { addressRanges } from '../../../ground/base/destination-rules.ts'
 import { trimWhenIdle } from '../../../ground/base/idle-trim.ts'
 import { askGrantsAt } from '../../consent/store.ts'
 import { reportEndedTo } from '../../tokens/refused.ts'
+import { askAnswersAt } from '../asked-answers.ts'
 import { WorkerBudgets } from '../budgets/worker-budgets.ts'
 import { createDataPlane } from '../data-plane.ts'
 import { RateBuckets } from '../rate-buckets.ts'
@@ -55,6 +56,7 @@ async function startWorker(
   const buckets = new RateBuckets(settings.rateMemory)
   const budgets = new WorkerBudgets(send)
   askGrantsAt(send)
+  askAnswersAt(send)
   reportEndedTo((report) => send({ type: 'ended', report }))
   const tickets = new TicketKeyring([], settings.tlsSessionSeconds)
   const records = openRecords(settings, core, send)

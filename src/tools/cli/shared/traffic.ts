@@ -1,6 +1,6 @@
 /** The settings and log lines of the commands that serve traffic. */
 import { hostname } from 'node:os'
-
+import { openAnswerBucket } from '../../../control/log/answer-bucket.ts'
 import { DecisionPublisher } from '../../../control/log/nats-decisions.ts'
 import type { ProxyEvent, ProxyOptions } from '../../../gateway/proxy/workers/proxy-options.ts'
 import type { RunningProxy } from '../../../gateway/proxy/workers/supervisor.ts'
@@ -136,6 +136,7 @@ export function trafficOptions(
     answerServer: settings.answerStore,
     records: kept,
     ...grantsOf(settings.grantStore ?? grants),
+    ...answersOf(settings.answerStore),
     ...(seriesFolder !== undefined && { seriesFolder }),
     ...(stdio && { stdio }),
     ...metricExport(settings),
@@ -226,6 +227,10 @@ export function logAddresses({ addresses }: RunningProxy, log: OperationalLog): 
   if (stats !== undefined) log.write('info', `metrics: http://${stats}/metrics`)
   if (admin !== undefined) log.write('info', `admin: http://${admin}`)
 }
+
+/** Workers themselves have connections to servers of the Redis protocol. */
+const answersOf = (server: string | undefined): Pick<ProxyOptions, 'answers'> =>
+  server === undefined || server.startsWith('redis') ? {} : { answers: openAnswerBucket(server) }
 
 /** The store is opened when the first user needs it, because most gateways have no grants. */
 function grantsOf(place: string | undefined): Pick<ProxyOptions, 'grants'> {

@@ -7,13 +7,10 @@ import { createHmac, hkdfSync } from 'node:crypto'
 import { isObject, parseJson } from '../../../../engines/messages/json/json.ts'
 import { Seal } from '../../../../ground/secrets/seal.ts'
 import { type AnswerMemory, type AnswerStore, isFresh, type StoredAnswer } from './answer-memory.ts'
-import type { RespClient } from './resp-client.ts'
+import { countStore, type SharedValues } from './shared-values.ts'
 
 const purpose = 'sluice stored answers'
 const lineBreak = 0x0a
-
-/** Changed if older answers on a server must not be read. */
-const prefix = 'sluice:answer:1:'
 
 interface Keys {
   readonly secret: Uint8Array
@@ -23,18 +20,14 @@ interface Keys {
 
 export class RemoteAnswers implements AnswerStore {
   readonly #memory: AnswerMemory
-  readonly #client: Pick<RespClient, 'send'>
+  readonly #values: SharedValues
   readonly #secret: () => Uint8Array | undefined
   #keys: Keys | undefined
 
   /** `secret` returns the key that all proxies share; undefined until it has arrived. */
-  constructor(
-    memory: AnswerMemory,
-    client: Pick<RespClient, 'send'>,
-    secret: () => Uint8Array | undefined,
-  ) {
+  constructor(memory: AnswerMemory, values: SharedValues, secret: () => Uint8Array | undefined) {
     this.#memory = memory
-    this.#client = client
+    this.#values = values
     this.#secret = secret
   }
 
@@ -51,14 +44,18 @@ export class RemoteAnswers implements AnswerStore {
     const head = JSON.stringify({ ...metadata, cost: cost?.toString() })
     const sealed = keys.seal.seal(Buffer.concat([Buffer.from(`${head}\n`), body]), key)
     const ttl = Math.max(1, answer.expiresAt - Date.now())
-    void this.#client.send('SET', nameOf(key, keys), sealed, 'PX', `${ttl}`)
+    void this.#values
+      .set(nameOf(key, keys), sealed, ttl)
+      .then((isStored) => countStore('set', isStored ? 'stored' : 'failed'))
   }
 
   async #fetch(key: string, keys: Keys): Promise<StoredAnswer | undefined> {
-    const reply = await this.#client.send('GET', nameOf(key, keys))
-    const plain = reply ? keys.seal.open(reply.toString('latin1'), key) : undefined
+    const sealed = await this.#values.get(nameOf(key, keys))
+    const plain = sealed ? keys.seal.open(sealed, key) : undefined
     const found = plain && readAnswer(key, plain)
-    if (found === undefined || !isFresh(found, Date.now())) return undefined
+    const isFound = found !== undefined && isFresh(found, Date.now())
+    countStore('get', isFound ? 'found' : sealed === undefined ? 'failed' : 'missing')
+    if (!isFound) return undefined
     this.#memory.store(found)
     return found
   }
@@ -76,7 +73,7 @@ export class RemoteAnswers implements AnswerStore {
 
 /** With a plain digest, a reader of the server could check guesses of requests. */
 const nameOf = (key: string, { names }: Keys): string =>
-  prefix + createHmac('sha256', names).update(key).digest('base64url')
+  createHmac('sha256', names).update(key).digest('base64url')
 
 /** Returns undefined if the text is of another version. */
 function readAnswer(key: string, plain: Buffer): StoredAnswer | undefined {

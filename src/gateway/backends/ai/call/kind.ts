@@ -5,6 +5,7 @@ import { andThen } from '../../../../ground/base/and-then.ts'
 import { GatewayError } from '../../../../ground/errors/index.ts'
 import type { BufferedBody } from '../../../../ground/exchange/exchange.ts'
 import { addNote } from '../../../../ground/exchange/notes.ts'
+import { askedValues } from '../../../proxy/asked-answers.ts'
 import { backendPolicies } from '../../../proxy/config/placement.ts'
 import type { NamedTarget } from '../../../proxy/config/rules.ts'
 import type { ConfigStore } from '../../../proxy/config/store.ts'
@@ -25,6 +26,7 @@ import { AnswerMemory } from '../answers/answer-memory.ts'
 import { Flights } from '../answers/flights.ts'
 import { RemoteAnswers } from '../answers/remote-answers.ts'
 import { RespClient } from '../answers/resp-client.ts'
+import { redisValues } from '../answers/shared-values.ts'
 import { keepAnswer } from './answers.ts'
 import { providerOutcome, resolveProvider } from './choose-provider.ts'
 import { isFailoverStatus } from './failover.ts'
@@ -57,7 +59,7 @@ export function aiKind(runtime: GatewayRuntime): BackendKind {
   const answers =
     answerServer === undefined
       ? memory
-      : new RemoteAnswers(memory, new RespClient(new URL(answerServer)), sessionKey)
+      : new RemoteAnswers(memory, valuesAt(answerServer), sessionKey)
   return {
     type: 'ai',
     protocol: 'llm',
@@ -94,6 +96,10 @@ export function aiKind(runtime: GatewayRuntime): BackendKind {
     },
   }
 }
+
+/** Workers have connections to Redis of their own; the main thread has the one to NATS. */
+const valuesAt = (server: string) =>
+  server.startsWith('redis') ? redisValues(new RespClient(new URL(server))) : askedValues
 
 /** Keeps the response of the provider if the client gets it. */
 function keepUnlessReplaced(received: Received, call: ModelCall): Received {

@@ -10,6 +10,7 @@ import type {
   BackendTelemetry,
   Ejection,
 } from '../../../proxy/telemetry/types.ts'
+import { storeCounts } from '../answers/shared-values.ts'
 import type { GuardCheck } from '../guards/guard-call.ts'
 import { IdentityCounters } from './identity-counters.ts'
 import { type ModelDetails, ModelRecord } from './model-record.ts'
@@ -129,6 +130,7 @@ export class ModelTelemetry implements BackendTelemetry {
       model_cost_lookups_total: this.#lookups.counts(),
       model_cache_requests_total: this.#answers.counts(),
       model_cache_saved_usd_total: this.#saved.series(),
+      model_cache_store_requests_total: storeCounts(),
       gen_ai_client_operation_duration: this.#operations.durations(),
       gen_ai_server_request_duration: this.#requests.durations(),
       gen_ai_server_time_to_first_token: this.#firstTokens.durations(),

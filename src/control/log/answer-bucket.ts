@@ -1,0 +1,27 @@
+/** Sealed answers of models in a key-value bucket of a NATS server, for several proxies. */
+import { type AnswerValues, answerFormat } from '../../ground/model/answer-values.ts'
+import { NatsRecord } from './nats-record.ts'
+
+const timeoutMs = 500
+/** Answers expire earlier, as they say themselves. This only removes the rest. */
+const lifeMs = 7 * 24 * 3_600_000
+/** Size of the bucket, unless an operator has created it. The oldest answers are dropped first. */
+const maxBytes = 256 * 1024 * 1024
+/** Largest value in bytes: the default limit of a message, less its head. */
+const maxValue = 1_000_000
+
+const keyOf = (name: string): string => `${answerFormat}.${name}`
+
+/** `servers` are addresses of servers of one cluster, separated by commas. Nothing is opened before the first call. */
+export function openAnswerBucket(servers: string): AnswerValues {
+  const bucket = new NatsRecord({ servers, bucket: 'sluice_answers', key: '', lifeMs, maxBytes })
+  return {
+    get: async (name) => (await bucket.read(timeoutMs, keyOf(name)))?.text,
+    async put(name, value) {
+      if (value.length > maxValue) return false
+      await bucket.put(value, timeoutMs, keyOf(name))
+      return true
+    },
+    close: () => bucket.close(),
+  }
+}

@@ -1,0 +1,39 @@
+/** Where sealed answers are kept for several proxies. */
+import { answerFormat } from '../../../../ground/model/answer-values.ts'
+import type { RespClient } from './resp-client.ts'
+
+/** A server with sealed values. It never rejects. */
+export interface SharedValues {
+  /** Resolves to null if there is no value, and to undefined if the server has failed. */
+  get(name: string): Promise<string | null | undefined>
+  /** Resolves to false if the server has not stored the value. */
+  set(name: string, value: string, ttlMs: number): Promise<boolean>
+}
+
+const nameOf = (name: string): string => `sluice:answer:${answerFormat}:${name}`
+
+export const redisValues = (client: RespClient): SharedValues => ({
+  async get(name) {
+    const reply = await client.send('GET', nameOf(name))
+    return reply ? reply.toString('latin1') : reply
+  },
+  set: async (name, value, ttlMs) =>
+    (await client.send('SET', nameOf(name), value, 'PX', `${ttlMs}`)) !== undefined,
+})
+
+const operations = ['get', 'set'] as const
+const results = ['found', 'missing', 'stored', 'failed'] as const
+type Result = (typeof results)[number]
+
+const counts = new Map<string, { readonly labels: readonly string[]; count: number }>()
+
+/** Counts what a server did, for the metrics of this thread. */
+export function countStore(operation: (typeof operations)[number], result: Result): void {
+  const key = `${operation} ${result}`
+  const known = counts.get(key)
+  if (known === undefined) counts.set(key, { labels: [operation, result], count: 1 })
+  else known.count++
+}
+
+export const storeCounts = () =>
+  [...counts.values()].map(({ labels, count }) => ({ labels, values: [count] }))

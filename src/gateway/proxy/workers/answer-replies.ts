@@ -1,0 +1,34 @@
+/** Answers the questions of workers to the store of answers, which only the main thread has open. */
+import type {
+  AnswerQuestion,
+  AnswerReply,
+  AnswerValues,
+} from '../../../ground/model/answer-values.ts'
+
+interface Worker {
+  send(reply: AnswerReply): void
+}
+
+/** Answers a question of a worker, which may have ended. */
+export async function sendReply(
+  worker: Worker | undefined,
+  store: AnswerValues | undefined,
+  question: AnswerQuestion,
+): Promise<void> {
+  worker?.send(await replyFrom(store, question))
+}
+
+/** Never rejects: a store that fails is a problem of the reply. */
+async function replyFrom(
+  store: AnswerValues | undefined,
+  { id, name, put }: AnswerQuestion,
+): Promise<AnswerReply> {
+  if (store === undefined) return { type: 'answer', id, problem: 'this proxy has none' }
+  try {
+    if (put === undefined) return { type: 'answer', id, value: await store.get(name) }
+    return { type: 'answer', id, isStored: await store.put(name, put) }
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error)
+    return { type: 'answer', id, problem }
+  }
+}
