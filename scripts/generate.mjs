@@ -12,6 +12,7 @@ const generators = [
   './generators/core-abi.mjs',
   './generators/errors-page.mjs',
   './generators/events-page.mjs',
+  './generators/guard-scopes.mjs',
   './generators/metrics-page.mjs',
   './generators/phases.mjs',
   './generators/protobuf.mjs',

@@ -38,7 +38,8 @@ function placeOf({ target, policy }: PolicyResource): Pick<GuardList, 'policy' |
 }
 
 /** What a note of the step `backend.ai` says, such as `request guard 0 (regex): Mask, builtin Email ×2`. */
-const noted = /^(request|response) guard (\d+) \((\w+)\): (\w+)(?:, (.*))?$/s
+const noted =
+  /^(request|response) guard (\d+) \((?:[^)]*, )?(\w+)(?:, scope [\w+]+)?\): (\w+)(?:, (.*))?$/s
 
 /** A row for each policy, guard, action and finding, with the number of recorded requests. */
 export function guardFindings(

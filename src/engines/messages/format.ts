@@ -23,7 +23,8 @@ import type { LabelRules, ToolLabels } from './common/tool-labels.ts'
 import type { ConverseOptions } from './formats/converse/options.ts'
 import type { EmbeddingsRequest, EmbeddingsResponse } from './formats/embeddings/embeddings.ts'
 import type { JsonObject } from './json/json.ts'
-import type { ReadEvent } from './mask/event-texts.ts'
+import type { NamedPiece, ReadEvent } from './mask/event-texts.ts'
+import type { FormatPlaces } from './mask/places.ts'
 import type { ResponseSlots, RoleText } from './mask/slot.ts'
 import type { OwnTexts } from './mask/text-fields.ts'
 import type { ResponseTexts } from './mask/texts.ts'
@@ -169,6 +170,8 @@ export interface ChatFormat<Name extends string = string> extends RequestFormat<
     before: readonly AddedMessage[],
     after: readonly AddedMessage[],
   ): JsonObject
+  /** The members with texts by their place, for the documentation and for tests. */
+  readonly places: FormatPlaces
   /** The texts of whole responses, which guards read. */
   readonly texts: ResponseTexts
   /** The same texts as webhooks see them. */
@@ -206,6 +209,8 @@ export interface EventFormat {
   withModel(event: JsonObject, model: string): JsonObject
   /** Finds the texts in an event. */
   readonly read: ReadEvent
+  /** Finds the pieces that guards read only if their scope names the place. Those that come whole are in `read`. */
+  named(event: JsonObject): readonly NamedPiece[]
   /** Adds the pieces of calls of tools in an event. */
   addCalls(event: JsonObject, add: AddCall): void
   /** Whether later events repeat the texts of ended parts. */

@@ -6,7 +6,8 @@
 import { isObject, type JsonObject } from '../json/json.ts'
 import { encodedText } from './encoded-texts.ts'
 import { isLabel, isSkipped, putText, responseScope, textField, textOfPart } from './text-fields.ts'
-import { mapEntries, mapResponseField, type TextsMap } from './texts.ts'
+import { mapResponseField } from './texts.ts'
+import { mapEntries, type TextsMap } from './texts-map.ts'
 
 /** Names of members and positions in lists, from an event to one of its strings. */
 export type Path = readonly (string | number)[]

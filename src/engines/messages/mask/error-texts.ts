@@ -1,7 +1,7 @@
 /** Texts of errors that providers send. Errors may quote prompts and responses anywhere, so each of their texts is mapped. */
 import { isObject, type JsonObject, mapField, objectAt, withFields } from '../json/json.ts'
 import type { RoleText } from './slot.ts'
-import { mapEvery, type TextsMap } from './texts.ts'
+import { mapEvery, type TextsMap } from './texts-map.ts'
 
 /** Maps every text of an error. @throws LlmError 502 if it is nested too deeply. */
 export const mapEveryOfError = (error: unknown, map: TextsMap): unknown => mapEvery(error, map, 502)

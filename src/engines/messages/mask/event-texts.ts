@@ -1,7 +1,10 @@
 /** The texts of events of a streamed response, and those of them that continue inside deltas. */
-import { type JsonObject, withFields } from '../json/json.ts'
+import { isObject, type JsonObject, withFields } from '../json/json.ts'
 import { type DeltaMap, keepPieces, mapAsides, mapAsidesOf, type Path } from './delta-texts.ts'
-import { mapEntries, mapResponseField, type TextsMap } from './texts.ts'
+import type { Place } from './places.ts'
+import { isLabel, responseScope } from './text-fields.ts'
+import { mapResponseField } from './texts.ts'
+import { mapEntries, type TextsMap } from './texts-map.ts'
 
 /** A piece of text in an event. */
 export interface Piece {
@@ -12,6 +15,18 @@ export interface Piece {
   readonly text: string
   /** True if it is no text of a message, but one inside a delta, which continues at the same path. */
   readonly isAside?: true
+  /** Where the text is; `Messages` if omitted. */
+  readonly place?: Place
+  /** True if guards read the text only if their scope names the place. */
+  readonly isNamed?: true
+}
+
+/** A piece of text that guards read only if their scope names its place, and that continues in later events. */
+export interface NamedPiece {
+  readonly place: Place
+  /** Name of the text that the piece belongs to. */
+  readonly part: string
+  readonly path: Path
 }
 
 /** The texts of an event, and the names of the parts that the event ends. */
@@ -77,6 +92,56 @@ export function withAsides(
     put,
     repeat: (map) => mapMembers(base.repeat(map), { ...keepPieces, whole: map }),
   }
+}
+
+/** Adds pieces that guards read only if their scope names the place. */
+export function withNamedPieces(
+  base: EventTexts,
+  event: JsonObject,
+  named: readonly NamedPiece[],
+): EventTexts {
+  if (named.length === 0) return base
+  const { pieces = [] } = base
+  const added = named.map(({ place, part, path }): Piece => {
+    const name = asidesPrefix + part
+    return {
+      run: name,
+      part: name,
+      text: String(valueAt(event, path)),
+      isAside: true,
+      place,
+      isNamed: true,
+    }
+  })
+  const put = (texts: readonly string[], written: JsonObject) => {
+    const next = base.put?.(texts.slice(0, pieces.length), written) ?? written
+    return named.reduce<JsonObject>(
+      (one, { path }, at) => withValueAt(one, path, texts[pieces.length + at]) as JsonObject,
+      next,
+    )
+  }
+  return { ...base, pieces: [...pieces, ...added], put }
+}
+
+const valueAt = (value: unknown, path: Path): unknown =>
+  path.reduce((inner, name) => Reflect.get(Object(inner), name), value)
+
+function withValueAt(value: unknown, [name, ...rest]: Path, text: unknown): unknown {
+  if (name === undefined) return text
+  const inside = withValueAt(Reflect.get(Object(value), name), rest, text)
+  return Array.isArray(value)
+    ? value.map((item, at) => (at === name ? inside : item))
+    : { ...Object(value), [name]: inside }
+}
+
+/** Returns the strings below `path` that are no labels. */
+export function textPaths(value: unknown, path: Path): Path[] {
+  if (typeof value === 'string') return value === '' ? [] : [path]
+  if (Array.isArray(value)) return value.flatMap((item, at) => textPaths(item, [...path, at]))
+  if (!isObject(value)) return []
+  return Object.entries(value).flatMap(([name, item]) =>
+    isLabel(value, name, responseScope) || name === 'data' ? [] : textPaths(item, [...path, name]),
+  )
 }
 
 /** Reads an event whose `delta`, or all of it, is no text that is known here. */

@@ -6,21 +6,24 @@
 import type { Mask } from '../../core/index.ts'
 import type { StreamEvent } from '../chat.ts'
 import type { ChatFormat } from '../format.ts'
-import type { JsonObject } from '../json/json.ts'
+import { type JsonObject, parseJson } from '../json/json.ts'
 import { mapErrorsBeside } from './error-texts.ts'
-import type { EventTexts } from './event-texts.ts'
+import type { EventTexts, Piece } from './event-texts.ts'
 import {
   maskEvents,
   nameOfEvent,
+  needUnsignedReasoning,
   type ParsedEvent,
   readGuarded,
   readGuardedEvent,
 } from './masked-events.ts'
 import type { OnMatch } from './match-counts.ts'
 import { maskTexts } from './parts-masker.ts'
+import type { Place, Places } from './places.ts'
 import { emptyTexts, keepTexts, mapRepeatedTexts } from './repeated-texts.ts'
+import { jsonAware, scopedMap, withNamed } from './scoped-texts.ts'
 import type { RoleText } from './slot.ts'
-import type { TextsMap } from './texts.ts'
+import type { NamedTexts, TextsMap } from './texts-map.ts'
 
 export function readHeld({ event, data }: StreamEvent): ParsedEvent {
   const parsed = readGuarded(data)
@@ -32,12 +35,18 @@ const mapHeld = (held: ParsedEvent, map: TextsMap): ParsedEvent => ({
   parsed: held.parsed && mapRepeatedTexts(held.parsed, map),
 })
 
+const isJson = (text: string): boolean => typeof parseJson(text) === 'object'
+
 /** Texts that guards see as one text: all texts of a choice or of a message. */
 interface Group {
   /** Keys of the streamed texts, in order. */
   readonly keys: string[]
   /** Original of a text that an event repeats, but that was not streamed in this form. */
   readonly repeated?: string
+  /** Where the text is; undefined for errors, which every guard reads. */
+  readonly place: Place | undefined
+  /** Whether guards read the text only if their scope names the place. */
+  readonly isNamed: boolean
 }
 
 /** What the provider streamed of a part, and what the client gets of it. */
@@ -56,9 +65,16 @@ interface ReleasedTexts {
 
 const nothingReleased: ReleasedTexts = { parts: new Map(), isChanged: false }
 
+interface HeldOptions {
+  readonly released?: ReleasedTexts
+  readonly hasNamed?: boolean
+}
+
 export class HeldStream {
   readonly #format: ChatFormat
   readonly #released: ReleasedTexts
+  /** Whether texts are read that guards read only if their scope names the place. */
+  readonly #hasNamed: boolean
   #events: readonly ParsedEvent[] = []
   /** Current streamed texts, by key. */
   #texts = new Map<string, string>()
@@ -72,9 +88,10 @@ export class HeldStream {
   constructor(
     format: ChatFormat,
     events: readonly (StreamEvent | ParsedEvent)[],
-    released = nothingReleased,
+    { released = nothingReleased, hasNamed = false }: HeldOptions = {},
   ) {
     this.#format = format
+    this.#hasNamed = hasNamed
     this.#released = released
     this.#load(events.map((event) => ('parsed' in event ? event : readHeld(event))))
     if (released.isChanged) this.#emptyCitations()
@@ -85,38 +102,50 @@ export class HeldStream {
     return [...this.#texts.values()].reduce((sum, text) => sum + text.length, 0)
   }
 
-  /** The texts that are sent to webhooks, one for each group. */
-  texts(): RoleText[] {
-    return [...this.#groups.values()].map((group) => ({
+  /** The texts that are sent to webhooks, one for each group; those in `scope` if it is set. */
+  texts(scope?: Places): RoleText[] {
+    return this.#groupsIn(scope).map((group) => ({
       role: 'assistant',
       content: this.#contentOf(group),
     }))
   }
 
+  #groupsIn(scope: Places | undefined): readonly Group[] {
+    const isInScope = ({ place, isNamed }: Group) =>
+      scope === undefined ? !isNamed : place === undefined || scope.has(place)
+    return [...this.#groups.values()].filter(isInScope)
+  }
+
   /** Masks the texts like a stream that is not held, unless it only counts for an audit. Returns whether anything was masked. */
-  mask(mask: Mask, onMatch?: OnMatch, isAudit = false): boolean {
+  mask(mask: Mask, onMatch?: OnMatch, isAudit = false, scope?: Places): boolean {
     let hasMasked = false
-    const through =
-      (onFound?: OnMatch): TextsMap =>
-      (texts) => {
+    const through = (onFound?: OnMatch): TextsMap => {
+      const map: TextsMap = (texts) => {
         const masked = maskTexts(mask, texts, onFound)
         hasMasked ||= masked.count > 0
         return masked.texts
       }
+      return scopedMap(jsonAware(map), scope)
+    }
     // Matches in texts that events repeat are not counted again.
     const masked = maskEvents(this.#current(), this.#format, through(onMatch), through())
     if (!isAudit) this.#load(masked)
     return hasMasked
   }
 
-  /** Replaces the texts of all groups; returns false if the number of texts differs. */
-  replace(texts: readonly RoleText[]): boolean {
-    if (texts.length !== this.#groups.size) return false
-    let at = 0
+  /** Replaces the texts of all groups, or of those in `scope`; returns false if the texts do not fit. */
+  replace(texts: readonly RoleText[], scope?: Places): boolean {
+    const groups = this.#groupsIn(scope)
+    if (texts.length !== groups.length) return false
     let isChanged = false
-    for (const group of this.#groups.values()) {
-      const text = texts[at++]?.content ?? ''
-      if (text === this.#contentOf(group)) continue
+    for (const [at, group] of groups.entries()) {
+      const text = texts[at]?.content ?? ''
+      const before = this.#contentOf(group)
+      if (text === before) continue
+      if (group.place === 'Reasoning') needUnsignedReasoning(this.#events)
+      if (group.isNamed && group.place === 'ToolInput' && isJson(before) && !isJson(text)) {
+        return false
+      }
       this.#put(group, text)
       isChanged = true
     }
@@ -175,37 +204,47 @@ export class HeldStream {
   }
 
   #read(event: JsonObject): EventTexts {
-    return readGuardedEvent(this.#format, event)
+    return readGuardedEvent(this.#format, event, this.#hasNamed)
   }
 
   #collect(event: JsonObject): void {
     const { groups } = this.#format.events
     for (const name of groups.in(event)) this.#group(name)
-    for (const { part: key, text, isAside } of this.#read(event).pieces ?? []) {
+    for (const piece of this.#read(event).pieces ?? []) {
+      const { part: key, text, isAside } = piece
       const before = this.#texts.get(key)
-      if (before === undefined) this.#group(isAside ? key : groups.of(key)).keys.push(key)
+      if (before === undefined) {
+        this.#group(isAside ? key : groups.of(key), piece).keys.push(key)
+      }
       this.#texts.set(key, (before ?? '') + text)
     }
   }
 
   /** Collects texts that the provider repeats in another form than it streamed: guards must see them too. */
   #collectRepeated(event: JsonObject): void {
-    const collect: TextsMap = (texts) => {
-      for (const text of texts) {
-        if (text === '' || this.#keyOf.has(text) || this.#repeated.has(text)) continue
-        this.#repeated.set(text, text)
-        this.#groups.set(`repeated ${text}`, { keys: [], repeated: text })
-      }
-      return texts
+    const add = (text: string, place: Place | undefined, isNamed: boolean) => {
+      if (text === '' || this.#keyOf.has(text) || this.#repeated.has(text)) return text
+      this.#repeated.set(text, text)
+      this.#groups.set(`repeated ${text}`, { keys: [], repeated: text, place, isNamed })
+      return text
     }
+    const collect = this.#withNamed(
+      (texts, _, place) => texts.map((text) => add(text, place, false)),
+      (text, place) => add(text, place, true),
+    )
     this.#read(event).repeat(collect)
     mapErrorsBeside(event, collect)
   }
 
-  #group(name: string): Group {
+  /** Adds to a map what maps texts that are read only if their place is named. */
+  #withNamed(map: TextsMap, named: NamedTexts['map']): TextsMap {
+    return withNamed(map, this.#hasNamed ? { has: () => true, map: named } : undefined)
+  }
+
+  #group(name: string, { place = 'Messages', isNamed }: Partial<Piece> = {}): Group {
     let group = this.#groups.get(name)
     if (group === undefined) {
-      group = { keys: [] }
+      group = { keys: [], place, isNamed: isNamed === true }
       this.#groups.set(name, group)
     }
     return group
@@ -230,7 +269,10 @@ export class HeldStream {
   }
 
   #withTexts(event: JsonObject, written: Set<string>): JsonObject {
-    const current: TextsMap = (all) => all.map((text) => this.#currentOf(text))
+    const current = this.#withNamed(
+      (all) => all.map((text) => this.#currentOf(text)),
+      (text) => this.#currentOf(text),
+    )
     return mapErrorsBeside(this.#withContent(event, written, current), current)
   }
 

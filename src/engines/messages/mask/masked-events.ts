@@ -7,10 +7,19 @@ import type { ChatFormat, EventFormat } from '../format.ts'
 import { isObject, type JsonObject, numberAt, parseJson } from '../json/json.ts'
 import { LlmError } from '../llm-error.ts'
 import { mapErrorResponse, mapErrorsBeside } from './error-texts.ts'
-import { asidesPrefix, type EventTexts, message, type Piece } from './event-texts.ts'
+import {
+  asidesPrefix,
+  type EventTexts,
+  message,
+  type Piece,
+  withNamedPieces,
+} from './event-texts.ts'
 import { needEventForm } from './message-forms.ts'
+import { signedReasoning } from './named-texts.ts'
+import type { Place } from './places.ts'
 import { mapRepeatedTexts } from './repeated-texts.ts'
-import type { TextsMap } from './texts.ts'
+import { withNamed } from './scoped-texts.ts'
+import type { TextsMap } from './texts-map.ts'
 
 /** An event of a streamed response; `parsed` is omitted if it has no JSON. */
 export interface ParsedEvent {
@@ -21,6 +30,7 @@ export interface ParsedEvent {
 
 /** A part of a text: a content block, a content part, or a field of a choice. */
 interface TextPart {
+  readonly place: Place
   original: string
   masked: string
   /** The piece that gets the text if it changes: the first one in a delta, because blocks begin empty. */
@@ -48,12 +58,27 @@ export const nameOfEvent = (name: string | undefined, event: JsonObject): string
 
 /**
  * Reads an event that guards judge: an error has a text in each of its strings, and anything else than an event of
- * the format is refused. @throws LlmError 502
+ * the format is refused. `hasNamed` adds what guards read only if their scope names its place. @throws LlmError 502
  */
-export const readGuardedEvent = (format: ChatFormat, event: JsonObject): EventTexts =>
-  needEventForm(event, format) === 'event'
-    ? format.events.read(event)
-    : { repeat: (map) => mapErrorResponse(event, map), isWhole: true }
+export function readGuardedEvent(
+  format: ChatFormat,
+  event: JsonObject,
+  hasNamed = false,
+): EventTexts {
+  if (needEventForm(event, format) === 'error') {
+    return { repeat: (map) => mapErrorResponse(event, map), isWhole: true }
+  }
+  const { events } = format
+  const texts = events.read(event)
+  return hasNamed ? withNamedPieces(texts, event, events.named(event)) : texts
+}
+
+const signature = /"signature"\s*:\s*"[^"]/
+
+/** @throws LlmError 502 if reasoning with a signature would be changed */
+export function needUnsignedReasoning(events: readonly ParsedEvent[]): void {
+  if (events.some(({ data }) => signature.test(data))) throw signedReasoning(true)
+}
 
 interface ReadEvent {
   readonly held: ParsedEvent
@@ -69,24 +94,29 @@ export function maskEvents(
   mask: TextsMap,
   maskOther: TextsMap,
 ): ParsedEvent[] {
-  const streamed = new StreamedTexts()
+  const streamed = new StreamedTexts(mask.named !== undefined)
   const read = events.map((held) => {
     const { event, data, parsed: whole } = held
     const parsed = whole && mapErrorsBeside(mapRepeatedTexts(whole, maskOther), maskOther)
-    const texts = parsed && readGuardedEvent(format, parsed)
+    const texts = parsed && readGuardedEvent(format, parsed, mask.named !== undefined)
     return { held: { event, data, parsed }, texts, parts: streamed.add(texts) }
   })
-  streamed.mask(mask)
+  if (streamed.mask(mask)) needUnsignedReasoning(events)
   const writer = new MaskedEventWriter(format.events, maskOther)
   return read.flatMap((event) => writer.write(event))
 }
 
 /** Finds the parts of the texts in a stream. */
 class StreamedTexts {
+  readonly #hasScope: boolean
   readonly #parts = new NamedItems<TextPart>()
   /** The parts of each text. */
   readonly #texts = new NamedItems<TextPart[]>()
   readonly #all: TextPart[][] = []
+
+  constructor(hasScope: boolean) {
+    this.#hasScope = hasScope
+  }
 
   /** Adds the pieces of the next event; returns their parts. */
   add(texts: EventTexts | undefined): readonly TextPart[] {
@@ -100,17 +130,28 @@ class StreamedTexts {
     return parts
   }
 
-  /** Masks each text as a whole. */
-  mask(mask: TextsMap): void {
+  /** Masks each text as a whole. Returns whether reasoning has changed. */
+  mask(mask: TextsMap): boolean {
+    let hasChanged = false
     for (const parts of this.#all) {
-      const masked = mask(parts.map(({ original }) => original))
-      for (const [at, part] of parts.entries()) part.masked = masked[at] ?? ''
+      const place = parts[0]?.place
+      const masked = mask(
+        parts.map(({ original }) => original),
+        false,
+        place,
+      )
+      for (const [at, part] of parts.entries()) {
+        part.masked = masked[at] ?? ''
+        if (place === 'Reasoning' && part.masked !== part.original) hasChanged = true
+      }
     }
+    return hasChanged
   }
 
   #add(piece: Piece, begins: boolean): TextPart {
     const part = this.#parts.get(piece.part, () => {
-      const created = { original: '', masked: '', first: undefined, firstDelta: undefined }
+      const { place = 'Messages' } = piece
+      const created = { place, original: '', masked: '', first: undefined, firstDelta: undefined }
       this.#textOf(piece).push(created)
       return created
     })
@@ -120,12 +161,15 @@ class StreamedTexts {
     return part
   }
 
-  #textOf({ run }: Piece): TextPart[] {
-    return this.#texts.get(run, () => {
-      const parts: TextPart[] = []
-      this.#all.push(parts)
-      return parts
-    })
+  #textOf({ run, place }: Piece): TextPart[] {
+    return this.#texts.get(
+      place !== undefined && this.#hasScope ? `${run} at ${place}` : run,
+      () => {
+        const parts: TextPart[] = []
+        this.#all.push(parts)
+        return parts
+      },
+    )
   }
 
   #end(prefix: string): void {
@@ -172,6 +216,7 @@ class NamedItems<Item> {
 class MaskedEventWriter {
   readonly #format: EventFormat
   readonly #maskOther: TextsMap
+  readonly #maskRepeated: TextsMap
   /** Masked texts by their originals, for later events that repeat the text of a part. */
   readonly #repeated = new Map<string, string>()
   /** Indexes of blocks for the client by those of the provider; undefined for removed blocks. */
@@ -182,6 +227,7 @@ class MaskedEventWriter {
   constructor(format: EventFormat, maskOther: TextsMap) {
     this.#format = format
     this.#maskOther = maskOther
+    this.#maskRepeated = withNamed((...text) => this.#repeat(...text), maskOther.named)
   }
 
   /** Returns the event, or nothing if its block is removed. */
@@ -190,7 +236,7 @@ class MaskedEventWriter {
     if (texts === undefined || parsed === undefined) return [held]
     if (this.#format.repeatsTexts) this.#remember(texts, parts)
     const { pieces = [], put, repeat, isWhole } = texts
-    const rest = repeat(isWhole === true ? this.#maskOther : this.#repeat)
+    const rest = repeat(isWhole === true ? this.#maskOther : this.#maskRepeated)
     const all = pieces.map((piece, at) => textOf(piece, parts[at]))
     const isSame = put === undefined || all.every((text, at) => text === pieces[at]?.text)
     const begun = texts.begins === true ? parts[0] : undefined
@@ -219,9 +265,9 @@ class MaskedEventWriter {
   }
 
   /** Returns the masked forms of texts that were streamed; masks texts that were not. */
-  readonly #repeat: TextsMap = (texts) => {
+  #repeat(texts: readonly string[], isContent?: boolean, place?: Place): readonly string[] {
     const known = texts.flatMap((text) => this.#repeated.get(text) ?? [])
-    return known.length === texts.length ? known : this.#maskOther(texts)
+    return known.length === texts.length ? known : this.#maskOther(texts, isContent, place)
   }
 }
 

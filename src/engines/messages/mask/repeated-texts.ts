@@ -6,7 +6,7 @@
 import { isObject, type JsonObject, mapList } from '../json/json.ts'
 import { LlmError } from '../llm-error.ts'
 import { citationFields } from './text-fields.ts'
-import { mapEntries, type TextsMap } from './texts.ts'
+import { mapEntries, type TextsMap } from './texts-map.ts'
 
 /** Fields with arguments and settings, which repeat no text. */
 export const otherFields = new Set(
@@ -62,7 +62,7 @@ function withoutTokens(value: unknown): unknown {
 
 function mapTexts(value: unknown, map: TextsMap, depth: number): unknown {
   checkDepth(depth)
-  if (typeof value === 'string') return map([value])[0] ?? ''
+  if (typeof value === 'string') return map([value], false, 'Documents')[0] ?? ''
   if (Array.isArray(value)) return mapList(value, (item) => mapTexts(item, map, depth + 1))
   if (!isObject(value)) return value
   return mapEntries(value, (name, item) =>

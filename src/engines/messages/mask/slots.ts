@@ -4,28 +4,67 @@
  */
 import type { ChatFormat, ClientFormat } from '../format.ts'
 import { isObject, type JsonObject, listAt, objectAt, parseJson } from '../json/json.ts'
+import type { Places } from './places.ts'
+import { namedMap } from './scoped-texts.ts'
 import { hasText, type MapField, otherSlots, type RoleText, type Slot, slotOf } from './slot.ts'
 import { isSetting, type OwnTexts } from './text-fields.ts'
 import {
   isMessageField,
   mapMessageField,
   mapRequestField,
+  mapRequestTexts,
+  mapResponseTexts,
   mapVariable,
-  type TextsMap,
 } from './texts.ts'
+import type { NamedTexts, TextsMap } from './texts-map.ts'
 
-/** Returns all texts of a request; a separate system prompt comes first. */
-export function requestTexts(body: JsonObject, own?: OwnTexts): RoleText[] {
-  return requestSlots(body, own).map(({ role, content }) => ({ role, content }))
+/** Returns all texts of a request, or those in `scope`; a separate system prompt comes first. */
+export function requestTexts(body: JsonObject, own?: OwnTexts, scope?: Places): RoleText[] {
+  return [
+    ...requestSlots(body, own, scope).map(({ role, content }) => ({ role, content })),
+    ...namedTexts(scope, (map) => mapRequestTexts(body, map, own)),
+  ]
+}
+
+/** Returns the texts that are read only if their place is named: those of tools are JSON. */
+function namedTexts(scope: Places | undefined, mapAll: (map: TextsMap) => unknown): RoleText[] {
+  const found: RoleText[] = []
+  if (scope === undefined) return found
+  const collect: NamedTexts['map'] = (text, place) => {
+    if (text !== '')
+      found.push({ role: place === 'ToolDefinition' ? 'system' : 'assistant', content: text })
+    return text
+  }
+  mapAll(namedMap(collect, scope))
+  return found
+}
+
+/** Puts texts back in the order of `namedTexts`. */
+function putNamed<Value>(
+  scope: Places | undefined,
+  texts: readonly RoleText[],
+  mapAll: (map: TextsMap) => Value,
+): Value {
+  let at = 0
+  const put: NamedTexts['map'] = (text) => (text === '' ? text : (texts[at++]?.content ?? ''))
+  return mapAll(namedMap(put, scope ?? new Set()))
 }
 
 /**
  * Returns the texts of a response: one for each choice, content or message, depending on the format, and then
  * one for each other field with a text.
  */
-export function responseTexts(body: JsonObject, format: ChatFormat): RoleText[] {
-  return responseSlots(body, format).map(({ role, content }) => ({ role, content }))
+export function responseTexts(body: JsonObject, format: ChatFormat, scope?: Places): RoleText[] {
+  return [
+    ...responseSlots(body, format, scope).map(({ role, content }) => ({ role, content })),
+    ...namedTexts(scope, mapResponse(body, format)),
+  ]
 }
+
+const mapResponse =
+  (body: JsonObject, { texts, ownTexts }: ChatFormat) =>
+  (map: TextsMap): JsonObject =>
+    mapResponseTexts(body, texts, map, ownTexts)
 
 /** Returns the texts of the messages of a response: one for each choice, content or message. */
 export function messageTexts(body: JsonObject, format: ChatFormat): string[] {
@@ -41,13 +80,20 @@ export function withRequestTexts(
   body: JsonObject,
   format: ClientFormat,
   texts: readonly RoleText[],
+  scope?: Places,
 ): JsonObject | undefined {
-  const slots = requestSlots(body, format.ownTexts)
+  const own = format.ownTexts
+  const shown = requestTexts(body, own, scope)
   const isSame =
-    slots.length === texts.length &&
-    slots.every(({ role }, at) => texts[at]?.role === role || texts[at]?.role === '')
-  if (isSame) return withSlots(body, (copy) => requestSlots(copy, format.ownTexts), texts)
-  return rebuildRequest(body, format, texts)
+    shown.length === texts.length &&
+    shown.every(({ role }, at) => texts[at]?.role === role || texts[at]?.role === '')
+  if (isSame) {
+    const { length } = requestSlots(body, own, scope)
+    const put = withSlots(body, (copy) => requestSlots(copy, own, scope), texts)
+    return putNamed(scope, texts.slice(length), (map) => mapRequestTexts(put, map, own))
+  }
+  // A guard that has not seen everything cannot replace everything.
+  return scope === undefined ? rebuildRequest(body, format, texts) : undefined
 }
 
 /** Returns the response with other texts; undefined if the number of texts differs. */
@@ -55,9 +101,12 @@ export function withResponseTexts(
   body: JsonObject,
   format: ChatFormat,
   texts: readonly RoleText[],
+  scope?: Places,
 ): JsonObject | undefined {
-  if (responseSlots(body, format).length !== texts.length) return undefined
-  return withSlots(body, (copy) => responseSlots(copy, format), texts)
+  if (responseTexts(body, format, scope).length !== texts.length) return undefined
+  const { length } = responseSlots(body, format, scope)
+  const put = withSlots(body, (copy) => responseSlots(copy, format, scope), texts)
+  return putNamed(scope, texts.slice(length), mapResponse(put, format))
 }
 
 function withSlots(
@@ -82,30 +131,37 @@ function replaceAll({ last }: Slot, text: string): TextsMap {
 /** Fields that come first, in this order; the first two are system prompts. */
 const firstFields = ['system', 'instructions', 'prompt']
 
-function requestSlots(body: JsonObject, own: OwnTexts | undefined): Slot[] {
+function requestSlots(body: JsonObject, own: OwnTexts | undefined, scope?: Places): Slot[] {
   const first = own === undefined ? firstFields : [...own.system, ...firstFields]
   const others = Object.keys(body).filter((name) => !first.includes(name))
   const names = [...first.filter((name) => Object.hasOwn(body, name)), ...others]
-  return names.flatMap((name) => slotsOfField(body, name, own)).filter(hasText)
+  return names.flatMap((name) => slotsOfField(body, name, own, scope)).filter(hasText)
 }
 
-function slotsOfField(body: JsonObject, name: string, own: OwnTexts | undefined): Slot[] {
+function slotsOfField(
+  body: JsonObject,
+  name: string,
+  own: OwnTexts | undefined,
+  scope?: Places,
+): Slot[] {
   const value = body[name]
-  if (name === 'prompt' && isObject(value)) return promptSlots(value)
+  if (name === 'prompt' && isObject(value)) return promptSlots(value, scope)
   if (!isMessageField(name, own) || !Array.isArray(value)) {
     const isSystem = name === 'system' || name === 'instructions' || own?.system.includes(name)
     const role = isSystem === true ? 'system' : 'user'
-    return [slotOf(body, name, role, (holder, at, map) => mapRequestField(holder, at, map, own))]
+    return [
+      slotOf(body, name, role, (holder, at, map) => mapRequestField(holder, at, map, own), scope),
+    ]
   }
   return value.flatMap((message: unknown, at): Slot[] => {
     if (!isObject(message)) {
       const mapItem: MapField = (list, index, map) =>
         mapRequestField({ input: Reflect.get(list, index) }, 'input', map)
-      return [slotOf(value as unknown as JsonObject, `${at}`, 'user', mapItem)]
+      return [slotOf(value as unknown as JsonObject, `${at}`, 'user', mapItem, scope)]
     }
     const role = roleOf(message, own)
     const mapField: MapField = (holder, key, map) => mapMessageField(holder, key, map, own)
-    return Object.keys(message).map((key) => slotOf(message, key, role, mapField))
+    return Object.keys(message).map((key) => slotOf(message, key, role, mapField, scope))
   })
 }
 
@@ -115,27 +171,33 @@ function roleOf({ role }: JsonObject, own: OwnTexts | undefined): string {
 }
 
 /** Returns the slots of a template that the vendor stores: one for each variable, and the other fields. */
-function promptSlots(prompt: JsonObject): Slot[] {
+function promptSlots(prompt: JsonObject, scope: Places | undefined): Slot[] {
   const variables = objectAt(prompt, 'variables') ?? {}
   const others = Object.keys(prompt).filter((name) => name !== 'variables')
   return [
-    ...Object.keys(variables).map((name) => slotOf(variables, name, 'user', mapVariable)),
-    ...others.map((name) => slotOf(prompt, name, 'user', mapMessageField)),
+    ...Object.keys(variables).map((name) => slotOf(variables, name, 'user', mapVariable, scope)),
+    ...others.map((name) => slotOf(prompt, name, 'user', mapMessageField, scope)),
   ]
 }
 
-const responseSlots = (body: JsonObject, format: ChatFormat): Slot[] => [
-  ...format.slots.messages(body),
-  ...slotsBesideMessages(body, format),
+const responseSlots = (body: JsonObject, format: ChatFormat, scope?: Places): Slot[] => [
+  ...format.slots.messages(body, scope),
+  ...slotsBesideMessages(body, format, scope),
 ]
 
 /** Returns the slots of all other fields with a text. */
-function slotsBesideMessages(body: JsonObject, { texts, slots, ownTexts }: ChatFormat): Slot[] {
+function slotsBesideMessages(
+  body: JsonObject,
+  { texts, slots, ownTexts }: ChatFormat,
+  scope: Places | undefined,
+): Slot[] {
   const settings = Object.keys(body).filter((name) => isSetting(name, body[name]))
   const { besideMessage } = slots
   return [
-    ...(besideMessage === undefined ? [] : listAt(body, texts.field).flatMap(besideMessage)),
-    ...otherSlots(body, [texts.field, ...settings], ownTexts),
+    ...(besideMessage === undefined
+      ? []
+      : listAt(body, texts.field).flatMap((item) => besideMessage(item, scope))),
+    ...otherSlots(body, [texts.field, ...settings], ownTexts, scope),
   ]
 }
 

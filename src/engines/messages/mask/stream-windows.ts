@@ -109,10 +109,8 @@ export class StreamWindows {
 
   #held(end: number): HeldStream {
     const events = this.#events.slice(0, end).map(({ held }) => held)
-    return new HeldStream(this.#format, events, {
-      parts: this.#parts,
-      isChanged: this.#isChanged,
-    })
+    const released = { parts: this.#parts, isChanged: this.#isChanged }
+    return new HeldStream(this.#format, events, { released })
   }
 
   /** Returns the number of events whose texts were checked together with the `windowOverlap` characters after them. */

@@ -4,6 +4,8 @@
  * kernel (assembly/texts/fields.ts) are made from these.
  */
 import { isObject, type JsonObject } from '../json/json.ts'
+import type { Place } from './places.ts'
+import type { TextsMap } from './texts-map.ts'
 
 /** Whose texts are read. */
 export interface TextScope {
@@ -26,10 +28,9 @@ export interface TextScope {
  */
 export type MemberRule = 'setting' | 'reasoning' | 'label' | 'data' | 'content' | MapValue
 
-type MapTexts = (texts: readonly string[], isContent?: boolean) => readonly string[]
 type MapValue = (
   value: JsonObject,
-  reading: { readonly map: MapTexts; readonly scope: TextScope },
+  reading: { readonly map: TextsMap; readonly scope: TextScope; readonly place?: Place },
 ) => JsonObject
 
 /** The texts of a format that the core does not know, in addition to the rules for all formats. */

@@ -4,8 +4,17 @@
  * else is kept; if no text changes, the result is the same object.
  */
 import { isObject, type JsonObject, mapList } from '../json/json.ts'
-import { LlmError } from '../llm-error.ts'
 import { decoded, encoded, encodedText } from './encoded-texts.ts'
+import { mapNamed } from './named-texts.ts'
+import {
+  namedOnly,
+  type Place,
+  placeOfDocument,
+  placeOfMember,
+  placeOfMessage,
+  placeOfObject,
+  placeOfSetting,
+} from './places.ts'
 import {
   contentFields,
   isLabel,
@@ -21,20 +30,22 @@ import {
   textField,
   textOfPart,
 } from './text-fields.ts'
-
-/**
- * Maps the parts of one text, which guards read as a whole. Most texts have a single part. `isContent` is true
- * if the parts are contents of messages.
- */
-export type TextsMap = (texts: readonly string[], isContent?: boolean) => readonly string[]
-
-const mapOne = (text: string, map: TextsMap, isContent = false): string =>
-  map([text], isContent)[0] ?? ''
+import { mapEntries, mapEvery, mapNames, mapOne, type TextsMap } from './texts-map.ts'
 
 /** How texts are mapped, and where they are. */
 export interface Reading {
   readonly map: TextsMap
   readonly scope: TextScope
+  /** Where the texts are; `Messages` if omitted. */
+  readonly place?: Place
+}
+
+/** The reading of a member of an object. Places matter only to guards with a scope. */
+function readingOf(holder: JsonObject, name: string, reading: Reading): Reading {
+  const { map, scope, place = 'Messages' } = reading
+  if (map.named === undefined) return reading
+  const inside = placeOfMember(holder, name, place, scope.own)
+  return inside === place ? reading : { map, scope, place: inside }
 }
 
 /** How the text parts of a list are read. */
@@ -48,21 +59,6 @@ interface ListRules {
 const contentRules: ListRules = { removesEmpty: true }
 export const responseRules: ListRules = { removesEmpty: true, areOneText: true }
 const otherRules: ListRules = {}
-
-/** Maps the values of an object; returns the same object if nothing changes. */
-export function mapEntries(
-  object: JsonObject,
-  map: (name: string, value: unknown) => unknown,
-): JsonObject {
-  let changed: Record<string, unknown> | undefined
-  for (const name of Object.keys(object)) {
-    const mapped = map(name, object[name])
-    if (mapped === object[name]) continue
-    changed ??= { ...object }
-    changed[name] = mapped
-  }
-  return changed ?? object
-}
 
 /** Maps the texts of an object except those in the field `skipped`. `key` is the field that contains it. */
 export function mapObject(
@@ -82,11 +78,15 @@ export function mapMember(
   key: string | undefined,
   name: string,
   value: unknown,
-  reading: Reading,
+  outer: Reading,
 ): unknown {
-  if (value === null || isSkipped(holder, key, name, reading.scope)) return value
+  if (value === null) return value
+  const reading = readingOf(holder, name, outer)
+  if (isSkipped(holder, key, name, reading.scope)) {
+    return mapSkipped(holder, name, value, reading)
+  }
   const rule = ruleOf(reading.scope, name)
-  if (rule === 'data') return mapData(value, reading.map)
+  if (rule === 'data') return mapData(value, reading)
   if (typeof rule === 'function' && isObject(value)) return rule(value, reading)
   if (typeof value === 'string') return mapString(holder, name, value, reading)
   if (Array.isArray(value)) {
@@ -102,51 +102,38 @@ export function mapMember(
   return mapEntries(value, (_name, variable) => mapContent(variable, reading))
 }
 
+/** Maps what is read only if the scope of a guard names its place. */
+function mapSkipped(
+  holder: JsonObject,
+  name: string,
+  value: unknown,
+  { map: { named }, scope, place = 'Messages' }: Reading,
+): unknown {
+  return named !== undefined && namedOnly.has(place) && named.has(place)
+    ? mapNamed(holder, name, value, place, named, scope)
+    : value
+}
+
 function mapString(
   holder: JsonObject,
   name: string,
   value: string,
-  { map, scope }: Reading,
+  { map, scope, place = 'Messages' }: Reading,
 ): string {
   const data = encodedText(holder, name, scope)
   if (data === 'notText') return value
   if (data !== undefined) {
     const text = decoded(data)
-    const mapped = mapOne(text, map)
+    const mapped = mapOne(text, map, false, placeOfDocument(place))
     return mapped === text ? value : encoded(data, mapped)
   }
-  return isLabel(holder, name, scope) ? value : mapOne(value, map, contentFields.has(name))
+  return isLabel(holder, name, scope) ? value : mapOne(value, map, contentFields.has(name), place)
 }
 
 /** Maps data of a tool, whose names are texts, too. @throws LlmError 400 if it is nested too deeply. */
-function mapData(value: unknown, map: TextsMap): unknown {
-  const mapped = mapEvery(value, map, 400)
-  return mapNames(mapped, map)
-}
-
-function mapNames(value: unknown, map: TextsMap): unknown {
-  if (Array.isArray(value)) return mapList(value, (item) => mapNames(item, map))
-  if (!isObject(value)) return value
-  let isSame = true
-  const entries = Object.entries(value).map(([name, item]) => {
-    const entry = [mapOne(name, map), mapNames(item, map)] as const
-    isSame &&= entry[0] === name && entry[1] === item
-    return entry
-  })
-  return isSame ? value : Object.fromEntries(entries)
-}
-
-const maxDepth = 100
-
-/** Maps every text of a value. @throws LlmError of the status if it is nested too deeply. */
-export function mapEvery(value: unknown, map: TextsMap, status: number, depth = 0): unknown {
-  if (typeof value === 'string') return mapOne(value, map)
-  if (depth > maxDepth) {
-    throw new LlmError(status, `a value deeper than ${maxDepth} cannot be guarded`)
-  }
-  const mapItem = (item: unknown) => mapEvery(item, map, status, depth + 1)
-  if (Array.isArray(value)) return mapList(value, mapItem)
-  return isObject(value) ? mapEntries(value, (_, item) => mapItem(item)) : value
+function mapData(value: unknown, { map, place }: Reading): unknown {
+  const atPlace: TextsMap = (texts, isContent) => map(texts, isContent, place ?? 'Messages')
+  return mapNames(mapEvery(value, atPlace, 400), atPlace)
 }
 
 /** Maps the texts of a list: of its text parts, and of everything else in them. */
@@ -160,14 +147,9 @@ export function mapParts(
   const texts = new Map<number, string>()
   const changed: unknown[] = []
   let isSame = true
-  let isMapped = false
   for (const [at, part] of parts.entries()) {
     const text = textOfPart(part, scope)
-    const isNext = areOneText ? isMapped : texts.has(at)
-    if (text !== undefined && !isNext) {
-      mapRun(parts, at, reading, areOneText, texts)
-      isMapped = true
-    }
+    if (text !== undefined && !texts.has(at)) mapRun(parts, at, reading, areOneText, texts)
     const mapped = text === undefined ? undefined : (texts.get(at) ?? '')
     if (removesEmpty && mapped === '' && text !== '') {
       isSame = false
@@ -187,22 +169,29 @@ const isPart = (value: unknown): boolean => isObject(value) || Array.isArray(val
 function mapRun(
   parts: readonly unknown[],
   from: number,
-  { map, scope }: Reading,
+  { map, scope, place: outer = 'Messages' }: Reading,
   areOneText: boolean,
   texts: Map<number, string>,
 ): void {
-  const places: number[] = []
+  const placeAt = (at: number): Place =>
+    map.named === undefined ? outer : placeOfObject(parts[at], outer, scope.own)
+  const place = placeAt(from)
+  const indexes: number[] = []
   const run: string[] = []
   for (let at = from; at < parts.length; at++) {
     const text = textOfPart(parts[at], scope)
     // Numbers and null are no parts, so that they end no text.
     if (isPart(parts[at]) && text === undefined && !areOneText) break
     if (text === undefined) continue
-    places.push(at)
+    if (placeAt(at) !== place) {
+      if (areOneText) continue
+      break
+    }
+    indexes.push(at)
     run.push(text)
   }
-  const mapped = map(run, true)
-  for (const [index, at] of places.entries()) texts.set(at, mapped[index] ?? '')
+  const mapped = map(run, true, place)
+  for (const [index, at] of indexes.entries()) texts.set(at, mapped[index] ?? '')
 }
 
 /** Maps what a part contains besides its text. */
@@ -213,16 +202,18 @@ export function mapRest(part: unknown, key: string | undefined, reading: Reading
 
 /** Maps a content: a text, a list of parts, or a single part. */
 export function mapContent(content: unknown, reading: Reading, rules = contentRules): unknown {
-  if (typeof content === 'string') return mapOne(content, reading.map, true)
+  if (typeof content === 'string')
+    return mapOne(content, reading.map, true, reading.place ?? 'Messages')
   if (isObject(content)) return mapObject(content, undefined, reading)
   return Array.isArray(content) ? mapParts(content, undefined, reading, rules) : content
 }
 
 /** Maps a message. A string in place of a message is an input of embeddings. */
 function mapMessage(message: unknown, { map, scope }: Reading): unknown {
-  if (typeof message === 'string') return mapOne(message, map, true)
+  if (typeof message === 'string') return mapOne(message, map, true, 'Messages')
   if (!isObject(message)) return message
-  return mapObject(message, undefined, { map, scope: scopeOf(message, scope) })
+  const place = placeOfMessage(message)
+  return mapObject(message, undefined, { map, scope: scopeOf(message, scope), place })
 }
 
 /** Fields of requests that contain messages. */
@@ -239,8 +230,10 @@ export function mapRequestField(
   own?: OwnTexts,
 ): unknown {
   const value = body[name]
-  if (isSetting(name, value)) return value
   const reading = { map, scope: requestScopeOf(own) }
+  if (isSetting(name, value)) {
+    return mapSkipped(body, name, value, { ...reading, place: placeOfSetting(name) })
+  }
   if (isMessageField(name, own)) {
     return Array.isArray(value)
       ? mapList(value, (message) => mapMessage(message, reading))
@@ -259,6 +252,7 @@ export const mapMessageField = (
   mapMember(message, undefined, name, message[name], {
     map,
     scope: scopeOf(message, requestScopeOf(own)),
+    place: placeOfMessage(message),
   })
 
 /** Maps a variable of a template, whatever its name is. */

@@ -1,15 +1,27 @@
 /** The texts in events. */
 import {
+  field,
   isObject,
   type JsonObject,
   listAt,
   mapList,
   numberAt,
+  objectAt,
+  stringAt,
   withFields,
 } from '../../json/json.ts'
 import { type DeltaMap, keepPieces, mapDelta } from '../../mask/delta-texts.ts'
-import { asideOf, mapRestOfEvent, type Piece, type ReadEvent } from '../../mask/event-texts.ts'
-import { mapEntries, mapResponseField, type TextsMap } from '../../mask/texts.ts'
+import {
+  asideOf,
+  mapRestOfEvent,
+  type NamedPiece,
+  type Piece,
+  type ReadEvent,
+  textPaths,
+} from '../../mask/event-texts.ts'
+import { reasoningFields } from '../../mask/text-fields.ts'
+import { mapResponseField } from '../../mask/texts.ts'
+import { mapEntries, type TextsMap } from '../../mask/texts-map.ts'
 import { isFinished } from './ending.ts'
 import { mapMessageOfChoice } from './texts.ts'
 
@@ -77,3 +89,32 @@ export const readCompletionsEvent: ReadEvent = (event) => {
   }
   return { pieces, put, repeat }
 }
+
+/** Reasoning, and the arguments of calls. */
+export const namedOfCompletions = (event: JsonObject): readonly NamedPiece[] =>
+  listAt(event, 'choices').flatMap((choice, at) => {
+    const delta = objectAt(choice, 'delta') ?? {}
+    const prefix = `${numberAt(choice, 'index') ?? 0}/`
+    const base = ['choices', at, 'delta']
+    const reasoning = Object.keys(delta)
+      .filter((name) => reasoningFields.has(name))
+      .flatMap((name) => textPaths(delta[name], [...base, name]))
+      .map((path) => ({ place: 'Reasoning', part: prefix + JSON.stringify(path), path }) as const)
+    const call = textPaths(field(objectAt(delta, 'function_call'), 'arguments'), [
+      ...[...base, 'function_call', 'arguments'],
+    ]).map((path) => ({ place: 'ToolInput', part: `${prefix}call`, path }) as const)
+    const calls = listAt(delta, 'tool_calls').flatMap((one, index) => {
+      const part = `${prefix}calls/${numberAt(one, 'index') ?? index}`
+      return callInputs.flatMap(([kind, name]) => {
+        const path = [...base, 'tool_calls', index, kind, name]
+        const isText = stringAt(objectAt(one, kind), name) !== undefined
+        return isText ? [{ place: 'ToolInput', part, path } as const] : []
+      })
+    })
+    return [...reasoning, ...call, ...calls]
+  })
+
+const callInputs = [
+  ['function', 'arguments'],
+  ['custom', 'input'],
+] as const

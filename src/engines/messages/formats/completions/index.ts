@@ -6,6 +6,7 @@ import { callsInCompletion } from './calls.ts'
 import { asksForUsage, complete, isComplete, withoutUsage } from './completion.ts'
 import { completionsEvents } from './events.ts'
 import { completionsHistory, maxIdLength } from './history.ts'
+import { completionsPlaces } from './places.ts'
 import { readCompletionsRequest } from './read-request.ts'
 import {
   readCompletion,
@@ -65,6 +66,7 @@ export const completions: ChatFormat<'Completions'> = {
     ...body,
     messages: [...before, ...needList(body, 'messages'), ...after],
   }),
+  places: completionsPlaces,
   texts: completionsTexts,
   slots: completionsSlots,
   callsIn: callsInCompletion,

@@ -1,9 +1,10 @@
 /** The texts of choices as webhooks see them. */
 import { isObject, type JsonObject, listAt, objectAt } from '../../json/json.ts'
+import type { Places } from '../../mask/places.ts'
 import { otherSlots, type ResponseSlots, responseSlot, type Slot } from '../../mask/slot.ts'
 
 export const completionsSlots: ResponseSlots = {
-  messages: (body) => listAt(body, 'choices').map(choiceSlot),
+  messages: (body, scope) => listAt(body, 'choices').map((choice) => choiceSlot(choice, scope)),
   besideMessage: otherSlotsOfChoice,
 }
 
@@ -18,13 +19,16 @@ function placeOfChoice(choice: unknown): { readonly holder: JsonObject; readonly
   return { holder: message ?? {}, name: 'refusal' }
 }
 
-function choiceSlot(choice: unknown): Slot {
+function choiceSlot(choice: unknown, scope: Places | undefined): Slot {
   const { holder, name } = placeOfChoice(choice)
-  return responseSlot(holder, name)
+  return responseSlot(holder, name, undefined, scope)
 }
 
-function otherSlotsOfChoice(choice: unknown): Slot[] {
+function otherSlotsOfChoice(choice: unknown, scope: Places | undefined): Slot[] {
   const { holder, name } = placeOfChoice(choice)
-  if (holder === choice) return otherSlots(choice, [name])
-  return [...otherSlots(holder, [name]), ...otherSlots(choice, ['message'])]
+  if (holder === choice) return otherSlots(choice, [name], undefined, scope)
+  return [
+    ...otherSlots(holder, [name], undefined, scope),
+    ...otherSlots(choice, ['message'], undefined, scope),
+  ]
 }

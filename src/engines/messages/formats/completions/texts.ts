@@ -3,14 +3,13 @@ import { isObject, type JsonObject, mapList } from '../../json/json.ts'
 import { responseScope } from '../../mask/text-fields.ts'
 import {
   mapContent,
-  mapEntries,
   mapMember,
   mapParts,
   type Reading,
   type ResponseTexts,
   responseRules,
-  type TextsMap,
 } from '../../mask/texts.ts'
+import { mapEntries, type TextsMap } from '../../mask/texts-map.ts'
 
 export const completionsTexts: ResponseTexts = {
   field: 'choices',

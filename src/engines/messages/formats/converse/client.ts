@@ -7,6 +7,7 @@ import type { RoleText } from '../../mask/slot.ts'
 import { converseEvents } from './events.ts'
 import { converseTexts, messageOf } from './own-texts.ts'
 import { readModelPath } from './path.ts'
+import { conversePlaces } from './places.ts'
 import { readConverseRequest } from './read-request.ts'
 import { readConverseError } from './response.ts'
 import { converseShape } from './shape.ts'
@@ -96,6 +97,7 @@ export const converseClient: ChatFormat<'Converse'> = {
   writeResponse: writeConverse,
   writer: () => new ConverseEventWriter(),
   enrich,
+  places: conversePlaces,
   texts: outputTexts,
   slots: outputSlots,
   callsIn: callsInOutput,

@@ -11,8 +11,9 @@ import {
   textsAt,
   withFields,
 } from '../../json/json.ts'
-import { type EventTexts, message } from '../../mask/event-texts.ts'
-import { mapEntries, mapMember, mapResponseField, type TextsMap } from '../../mask/texts.ts'
+import { type EventTexts, message, type NamedPiece } from '../../mask/event-texts.ts'
+import { mapMember, mapResponseField } from '../../mask/texts.ts'
+import { mapEntries, type TextsMap } from '../../mask/texts-map.ts'
 import { converseTexts as own } from './own-texts.ts'
 import { readConverseUsage } from './usage.ts'
 
@@ -41,6 +42,7 @@ export const converseEvents: EventFormat = {
   details: () => details,
   withModel: (event) => event,
   read: readEvent,
+  named,
   addCalls(event, add) {
     const key = `${numberAt(event, 'contentBlockIndex') ?? 0}`
     const start = objectAt(objectAt(event, 'start'), 'toolUse')
@@ -54,6 +56,24 @@ export const converseEvents: EventFormat = {
   groups: { in: () => [whole], of: () => whole },
 }
 
+/** Members of a delta that continue in later ones, and that guards read only if their scope names the place. */
+const continued = new Set(['toolUse', 'reasoningContent'])
+
+function named(event: JsonObject): readonly NamedPiece[] {
+  const delta = objectAt(event, 'delta')
+  const index = numberAt(event, 'contentBlockIndex') ?? 0
+  const pieces: NamedPiece[] = []
+  if (stringAt(objectAt(delta, 'toolUse'), 'input') !== undefined) {
+    const path = ['delta', 'toolUse', 'input']
+    pieces.push({ place: 'ToolInput', part: `${index}/input`, path })
+  }
+  if (stringAt(objectAt(delta, 'reasoningContent'), 'text') !== undefined) {
+    const path = ['delta', 'reasoningContent', 'text']
+    pieces.push({ place: 'Reasoning', part: `${index}/reasoning`, path })
+  }
+  return pieces
+}
+
 function readEvent(event: JsonObject): EventTexts {
   const index = numberAt(event, 'contentBlockIndex')
   const delta = objectAt(event, 'delta')
@@ -63,7 +83,7 @@ function readEvent(event: JsonObject): EventTexts {
       if (name !== 'delta' || !isObject(value)) return mapResponseField(event, name, map, own)
       const reading = { map, scope: own.scopes.response }
       return mapEntries(value, (inner, one) =>
-        inner === 'text' && text !== undefined
+        (inner === 'text' && text !== undefined) || continued.has(inner)
           ? one
           : mapMember(value, 'delta', inner, one, reading),
       )

@@ -2,8 +2,10 @@
 import { isObject, type JsonObject, objectAt, stringAt } from '../../json/json.ts'
 import { LlmError } from '../../llm-error.ts'
 import { decoded, isReadable, isTextData } from '../../mask/encoded-texts.ts'
+import type { Place } from '../../mask/places.ts'
 import { defineOwnTexts, type MemberRule } from '../../mask/text-fields.ts'
-import { mapEntries, mapMember, type Reading } from '../../mask/texts.ts'
+import { mapMember, type Reading } from '../../mask/texts.ts'
+import { mapEntries } from '../../mask/texts-map.ts'
 import { isTextFormat } from './media.ts'
 
 const namesByRule = {
@@ -26,11 +28,16 @@ const rules = Object.entries(namesByRule).flatMap(([rule, names]) =>
 function mapDocument(document: JsonObject, reading: Reading): JsonObject {
   const isText = hasTextBytes(document)
   return mapEntries(document, (name, value) => {
-    if (name === 'name' && typeof value === 'string') return reading.map([value])[0] ?? ''
+    if (name === 'name' && typeof value === 'string')
+      return reading.map([value], false, placeInside(reading, 'FileNames'))[0] ?? ''
     if (name === 'source' && isText && isObject(value)) return mapSource(value, reading)
     return mapMember(document, 'document', name, value, reading)
   })
 }
+
+/** Documents in results of tools are results. */
+const placeInside = ({ place }: Reading, inside: Place): Place =>
+  place === 'ToolOutput' ? place : inside
 
 /** Whether the bytes of a document are a text. Formats without texts are judged by their bytes, except for PDFs. */
 function hasTextBytes(document: JsonObject): boolean {
@@ -50,7 +57,7 @@ function mapSource(source: JsonObject, reading: Reading): JsonObject {
       throw new LlmError(400, 'bytes: a text document must be UTF-8 in plain base64 to be guarded')
     }
     const text = decoded(data)
-    const mapped = reading.map([text])[0] ?? ''
+    const mapped = reading.map([text], false, placeInside(reading, 'Documents'))[0] ?? ''
     return mapped === text ? value : Buffer.from(mapped).toString('base64')
   })
 }

@@ -3,13 +3,13 @@ import { type OutputCall, textAt } from '../../common/output-call.ts'
 import { field, isObject, type JsonObject, listAt, objectAt } from '../../json/json.ts'
 import { otherSlots, type ResponseSlots, responseSlot } from '../../mask/slot.ts'
 import {
-  mapEntries,
   mapMember,
   mapParts,
   type Reading,
   type ResponseTexts,
   responseRules,
 } from '../../mask/texts.ts'
+import { mapEntries } from '../../mask/texts-map.ts'
 import { messageOf, converseTexts as own } from './own-texts.ts'
 
 export const outputTexts: ResponseTexts = {
@@ -32,13 +32,13 @@ const mapMessage = (message: JsonObject, reading: Reading): JsonObject =>
   )
 
 export const outputSlots: ResponseSlots = {
-  messages: (body) => {
+  messages: (body, scope) => {
     const message = messageOf(body)
     if (message === undefined) return []
-    const beside = otherSlots(field(body, 'output'), ['message'], own)
+    const beside = otherSlots(field(body, 'output'), ['message'], own, scope)
     return [
-      responseSlot(message, 'content', own),
-      ...otherSlots(message, ['content'], own),
+      responseSlot(message, 'content', own, scope),
+      ...otherSlots(message, ['content'], own, scope),
       ...beside,
     ]
   },

@@ -4,6 +4,7 @@ import type { ChatFormat } from '../../format.ts'
 import { isObjects, type JsonObject, listAt, needList, objectAt } from '../../json/json.ts'
 import type { RoleText } from '../../mask/slot.ts'
 import { generateContentEvents, modelField, usageField } from './events.ts'
+import { generateContentPlaces } from './places.ts'
 import { readGenerateContentRequest } from './read-request.ts'
 import { generateContentRequests } from './requests.ts'
 import { callsInCandidates, candidateSlots, candidateTexts } from './texts.ts'
@@ -67,6 +68,7 @@ export const generateContentClient: ChatFormat<'GenerateContent'> = {
   writeResponse: writeGenerateContent,
   writer: (context) => new GenerateContentWriter(context),
   enrich,
+  places: generateContentPlaces,
   texts: candidateTexts,
   slots: candidateSlots,
   callsIn: callsInCandidates,

@@ -12,8 +12,9 @@ import {
   stringAt,
   withFields,
 } from '../../json/json.ts'
-import type { Piece, ReadEvent } from '../../mask/event-texts.ts'
-import { mapEntries, mapMember, mapResponseField, type TextsMap } from '../../mask/texts.ts'
+import type { NamedPiece, Piece, ReadEvent } from '../../mask/event-texts.ts'
+import { mapMember, mapResponseField } from '../../mask/texts.ts'
+import { mapEntries, type TextsMap } from '../../mask/texts-map.ts'
 import { generateContentTexts as own } from './own-texts.ts'
 import { callOfPart, partsOf } from './texts.ts'
 import { readGenerateContentUsage } from './usage.ts'
@@ -34,6 +35,18 @@ const hasEnded = (candidate: unknown): boolean => stringAt(candidate, 'finishRea
 const isTextPart = (part: unknown): part is JsonObject & { readonly text: string } =>
   isObject(part) && typeof part.text === 'string' && part.thought !== true
 
+const isThought = (part: unknown): part is JsonObject =>
+  isObject(part) && part.thought === true && typeof part.text === 'string'
+
+/** Thoughts. Arguments of functions come whole. */
+const named = (event: JsonObject): readonly NamedPiece[] =>
+  listAt(event, 'candidates').flatMap((candidate, at) =>
+    partsOf(candidate).flatMap((part, index): NamedPiece[] => {
+      const path = ['candidates', at, 'content', 'parts', index, 'text']
+      return isThought(part) ? [{ place: 'Reasoning', part: `${nameOf(candidate)}/`, path }] : []
+    }),
+  )
+
 export const generateContentEvents: EventFormat = {
   isEvent: ({ candidates, usageMetadata, promptFeedback, error }) =>
     error == null && (isObjects(candidates) || isObject(usageMetadata) || isObject(promptFeedback)),
@@ -48,6 +61,7 @@ export const generateContentEvents: EventFormat = {
   details: () => details,
   withModel: (event, model) => withModel(event, model, modelField),
   read: readEvent,
+  named,
   addCalls(event, add) {
     for (const candidate of listAt(event, 'candidates')) {
       for (const part of partsOf(candidate)) {
@@ -81,6 +95,11 @@ function mapCandidate(
   if (!isObject(candidate)) return mapResponseField({ candidate }, 'candidate', mapOther, own)
   const reading = { map: mapOther, scope: own.scopes.response }
   const mapPart = (part: unknown) => {
+    if (isThought(part)) {
+      return mapEntries(part, (name, value) =>
+        name === 'text' ? value : mapMember(part, undefined, name, value, reading),
+      )
+    }
     if (!isTextPart(part)) return mapMember({ part }, undefined, 'part', part, reading)
     return mapEntries(part, (name, value) =>
       name === 'text' ? mapText(part.text) : mapMember(part, undefined, name, value, reading),

@@ -4,13 +4,13 @@ import { textAt } from '../../common/output-call.ts'
 import { field, isObject, type JsonObject, listAt, mapList, objectAt } from '../../json/json.ts'
 import { otherSlots, type ResponseSlots, responseSlot, type Slot } from '../../mask/slot.ts'
 import {
-  mapEntries,
   mapMember,
   mapParts,
   type Reading,
   type ResponseTexts,
   responseRules,
 } from '../../mask/texts.ts'
+import { mapEntries } from '../../mask/texts-map.ts'
 import { generateContentTexts as own } from './own-texts.ts'
 
 export const candidateTexts: ResponseTexts = {
@@ -37,13 +37,13 @@ const mapContent = (content: JsonObject, reading: Reading): JsonObject =>
   )
 
 export const candidateSlots: ResponseSlots = {
-  messages: (body) =>
+  messages: (body, scope) =>
     listAt(body, 'candidates').map((candidate): Slot => {
-      return responseSlot(objectAt(candidate, 'content') ?? {}, 'parts', own)
+      return responseSlot(objectAt(candidate, 'content') ?? {}, 'parts', own, scope)
     }),
-  besideMessage: (candidate) => [
-    ...otherSlots(objectAt(candidate, 'content'), ['parts'], own),
-    ...otherSlots(candidate, ['content'], own),
+  besideMessage: (candidate, scope) => [
+    ...otherSlots(objectAt(candidate, 'content'), ['parts'], own, scope),
+    ...otherSlots(candidate, ['content'], own, scope),
   ],
 }
 

@@ -6,19 +6,15 @@ import {
   isDelta,
   mapRestOfEvent,
   message,
+  type NamedPiece,
   type Piece,
   type ReadEvent,
   readDelta,
   withAsides,
 } from '../../mask/event-texts.ts'
 import { isLabel, isSkipped, responseScope } from '../../mask/text-fields.ts'
-import {
-  mapBlock,
-  mapEntries,
-  mapResponseField,
-  mapResponseTexts,
-  type TextsMap,
-} from '../../mask/texts.ts'
+import { mapBlock, mapResponseField, mapResponseTexts } from '../../mask/texts.ts'
+import { mapEntries, type TextsMap } from '../../mask/texts-map.ts'
 import { messagesTexts } from './texts.ts'
 
 export const readMessagesEvent: ReadEvent = (event) => {
@@ -100,5 +96,17 @@ function readBlock(
     return delta === undefined
       ? one
       : withFields(one, { [key]: mapAsidesOf(delta, key, [key], map, found) })
+  })
+}
+
+const placesOfDelta = { partial_json: 'ToolInput', thinking: 'Reasoning' } as const
+
+/** Thinking, and the input of tools. */
+export function namedOfMessages(event: JsonObject): readonly NamedPiece[] {
+  if (event.type !== 'content_block_delta') return []
+  const delta = objectAt(event, 'delta')
+  return Object.entries(placesOfDelta).flatMap(([name, place]) => {
+    const part = `${numberAt(event, 'index') ?? 0}/${name}`
+    return stringAt(delta, name) === undefined ? [] : [{ place, part, path: ['delta', name] }]
   })
 }

@@ -6,6 +6,7 @@ import { responseSlot } from '../../mask/slot.ts'
 import { callsInMessage } from './calls.ts'
 import { messagesEvents } from './events.ts'
 import { maxIdLength, messagesHistory } from './history.ts'
+import { messagesPlaces } from './places.ts'
 import { readMessagesRequest } from './read-request.ts'
 import { readMessage, readMessagesError, writeMessage, writeMessagesError } from './response.ts'
 import { messagesShape } from './shape.ts'
@@ -59,8 +60,9 @@ export const messages: ChatFormat<'Messages'> = {
   responseFields: ['content'],
   hasResponse: ({ content }) => Array.isArray(content) || typeof content === 'string',
   enrich: enrichMessages,
+  places: messagesPlaces,
   texts: messagesTexts,
-  slots: { messages: (body) => [responseSlot(body, 'content')] },
+  slots: { messages: (body, scope) => [responseSlot(body, 'content', undefined, scope)] },
   callsIn: callsInMessage,
   events: messagesEvents,
 }

@@ -12,16 +12,13 @@ import {
   isDelta,
   mapRestOfEvent,
   message,
+  type NamedPiece,
   type ReadEvent,
   readDelta,
 } from '../../mask/event-texts.ts'
-import {
-  mapBlock,
-  mapEntries,
-  mapResponseField,
-  mapResponseTexts,
-  type TextsMap,
-} from '../../mask/texts.ts'
+import type { Place } from '../../mask/places.ts'
+import { mapBlock, mapResponseField, mapResponseTexts } from '../../mask/texts.ts'
+import { mapEntries, type TextsMap } from '../../mask/texts-map.ts'
 import { responsesTexts } from './texts.ts'
 
 /** Events with arguments of calls, reasoning or audio. */
@@ -30,6 +27,37 @@ const unreadTypes =
 /** Fields of such events that are not read. */
 const unreadFields = new Set(['delta', 'text', 'arguments', 'input', 'command', 'diff'])
 
+/** The place of an event with texts that are read only if the place is named; undefined for sound. */
+const placeOfUnread = (type: string): Place | undefined =>
+  type.startsWith('response.audio.')
+    ? undefined
+    : reasoningType.test(type)
+      ? 'Reasoning'
+      : 'ToolInput'
+
+const reasoningType = /^response\.reasoning/
+
+/** Maps a text that repeats what was streamed. */
+function mapUnread(type: string, field: string, value: unknown, { named }: TextsMap): unknown {
+  const place = placeOfUnread(type)
+  if (field === 'delta' || typeof value !== 'string' || place === undefined) return value
+  return named?.has(place) === true ? named.map(value, place) : value
+}
+
+/** Reasoning, and the arguments of calls. */
+export function namedOfResponses(event: JsonObject): readonly NamedPiece[] {
+  const { type } = event
+  if (typeof type !== 'string' || !unreadTypes.test(type) || stringAt(event, 'delta') === undefined)
+    return []
+  const place = placeOfUnread(type)
+  const indexes = ['output_index', 'content_index', 'summary_index'].map(
+    (name) => numberAt(event, name) ?? 0,
+  )
+  return place === undefined
+    ? []
+    : [{ place, part: `${indexes.join('/')}/${type}`, path: ['delta'] }]
+}
+
 export const readResponsesEvent: ReadEvent = (event) => {
   const { type } = event
   const output = `${numberAt(event, 'output_index') ?? 0}/`
@@ -37,7 +65,9 @@ export const readResponsesEvent: ReadEvent = (event) => {
   if (typeof type === 'string' && unreadTypes.test(type)) {
     const mapRead = (map: TextsMap) =>
       mapEntries(event, (field, value) =>
-        unreadFields.has(field) ? value : mapResponseField(event, field, map),
+        unreadFields.has(field)
+          ? mapUnread(type, field, value, map)
+          : mapResponseField(event, field, map),
       )
     return { repeat: mapRead }
   }
@@ -63,7 +93,8 @@ export const readResponsesEvent: ReadEvent = (event) => {
   }
   const put = ([delta = '']: readonly string[], written: JsonObject) => ({ ...written, delta })
   const repeat = (map: TextsMap) => mapRestOfEvent(event, map, 'delta')
-  return { pieces: [{ run: message, part, text }], put, repeat }
+  const ofCall = type.includes('_call') ? ({ place: 'ToolInput' } as const) : {}
+  return { pieces: [{ run: message, part, text, ...ofCall }], put, repeat }
 }
 
 /** Reads an event that contains the whole response, or one without text that continues. */

@@ -6,6 +6,7 @@ import { readCompletionsError } from '../completions/response.ts'
 import { callsInResponse } from './calls.ts'
 import { responsesEvents } from './events.ts'
 import { responsesHistory } from './history.ts'
+import { responsesPlaces } from './places.ts'
 import { readResponsesRequest } from './read-request.ts'
 import { readResponse } from './read-response.ts'
 import { ResponsesReader } from './reader.ts'
@@ -53,6 +54,7 @@ export const responses: ChatFormat<'Responses'> = {
     const items = textOrList(body, 'input', (content) => ({ role: 'user', content }))
     return { ...body, input: [...before, ...items, ...after] }
   },
+  places: responsesPlaces,
   texts: responsesTexts,
   slots: responsesSlots,
   callsIn: callsInResponse,

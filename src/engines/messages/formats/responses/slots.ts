@@ -5,11 +5,11 @@ const isMessage = ({ type }: JsonObject): boolean => type === 'message'
 
 /** The texts of items as webhooks see them. */
 export const responsesSlots: ResponseSlots = {
-  messages: (body) =>
+  messages: (body, scope) =>
     listAt(body, 'output')
       .filter(isObject)
       .filter(isMessage)
-      .map((item) => responseSlot(item, 'content')),
-  besideMessage: (item) =>
-    isObject(item) && isMessage(item) ? otherSlots(item, ['content']) : otherSlots(item, []),
+      .map((item) => responseSlot(item, 'content', undefined, scope)),
+  besideMessage: (item, scope) =>
+    otherSlots(item, isObject(item) && isMessage(item) ? ['content'] : [], undefined, scope),
 }

@@ -17,11 +17,11 @@ export const responsesTexts: ResponseTexts = {
 
 /** Maps the text parts of all items as one text. Keeps empty parts, because events refer to positions. */
 function mapOutput(output: readonly unknown[], reading: Reading): readonly unknown[] {
-  const { map, scope } = reading
+  const { map, scope, place = 'Messages' } = reading
   const texts = output.flatMap((item) =>
     listAt(item, 'content').flatMap((part) => textOfPart(part, scope) ?? []),
   )
-  const mapped = texts.length === 0 ? [] : map(texts, true)
+  const mapped = texts.length === 0 ? [] : map(texts, true, place)
   let next = 0
   const mapPart = (part: unknown): unknown => {
     const isText = textOfPart(part, scope) !== undefined

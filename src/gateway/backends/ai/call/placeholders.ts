@@ -90,7 +90,8 @@ export class PlaceholderRestorer {
     }))
     const acting = policy.responseGuards.filter((placed) => !isAudit(placed))
     const guards = [...acting, ...this.#guards].map(({ guard }) => guard)
-    this.chain = guards.every(isRegex) ? new RegexChain(guards) : undefined
+    const hasScope = acting.some(({ scope }) => scope !== undefined)
+    this.chain = !hasScope && guards.every(isRegex) ? new RegexChain(guards) : undefined
   }
 
   /** Masks that put the texts back. */

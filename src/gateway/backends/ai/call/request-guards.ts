@@ -12,8 +12,10 @@ import { MatchCounts, type OnMatch } from '../../../../engines/messages/mask/mat
 import { maskTexts, replaceMatches } from '../../../../engines/messages/mask/parts-masker.ts'
 import { needPlainKeys } from '../../../../engines/messages/mask/plain-keys.ts'
 import type { RegexGuard } from '../../../../engines/messages/mask/regex-guard.ts'
+import { jsonAware, scopedMap } from '../../../../engines/messages/mask/scoped-texts.ts'
 import { requestTexts, withRequestTexts } from '../../../../engines/messages/mask/slots.ts'
-import { mapRequestTexts, type TextsMap } from '../../../../engines/messages/mask/texts.ts'
+import { mapRequestTexts } from '../../../../engines/messages/mask/texts.ts'
+import type { TextsMap } from '../../../../engines/messages/mask/texts-map.ts'
 import type { SettledBody } from '../../../../engines/messages/request/body.ts'
 import { bufferOf } from '../../../../ground/base/buffers.ts'
 import type { RespondVerdict } from '../../../../ground/exchange/exchange.ts'
@@ -160,7 +162,7 @@ interface GuardedRequest {
 }
 
 async function run(
-  { guard, settings }: PlacedGuard,
+  { guard, settings, scope }: PlacedGuard,
   { body, call, format, placeholders }: GuardedRequest,
 ): Promise<Decision<JsonObject>> {
   if (!isRegex(guard)) {
@@ -169,19 +171,21 @@ async function run(
     const { headers } = exchange.request
     const question = {
       direction: 'request' as const,
-      texts: requestTexts(body, format.ownTexts),
+      texts: requestTexts(body, format.ownTexts, scope),
       exchange,
       // `forwardHeaderMatches` applies to all headers of the client, credentials included.
       headers: { getAll: (name: string) => [...credentials.getAll(name), ...headers.getAll(name)] },
     }
-    return askGuard(guard, settings, question, (texts) => withRequestTexts(body, format, texts))
+    return askGuard(guard, settings, question, (texts) =>
+      withRequestTexts(body, format, texts, scope),
+    )
   }
   const counts = new MatchCounts()
   const isReversible = guard.action === 'Reversible' && placeholders !== undefined
   const mask: TextsMap = isReversible
     ? (texts) => maskReversibly(guard, texts, placeholders, counts.add)
     : (texts) => maskTexts(guard.mask, texts, counts.add).texts
-  const masked = mapRequestTexts(body, mask, format.ownTexts)
+  const masked = mapRequestTexts(body, scopedMap(jsonAware(mask), scope), format.ownTexts)
   // Matches are counted instead of comparing texts, because a match may equal its replacement.
   const detail = counts.textOf(guard.mask)
   const matches = counts.namesOf(guard.mask)

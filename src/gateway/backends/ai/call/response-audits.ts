@@ -3,12 +3,18 @@ import type { StreamEvent } from '../../../../engines/messages/chat.ts'
 import type { ChatFormat } from '../../../../engines/messages/format.ts'
 import { isObject, parseJson, utf8Text } from '../../../../engines/messages/json/json.ts'
 import { LlmError } from '../../../../engines/messages/llm-error.ts'
-import { HeldStream } from '../../../../engines/messages/mask/held-stream.ts'
+import type { HeldStream } from '../../../../engines/messages/mask/held-stream.ts'
 import { otherResponse } from '../../../../engines/messages/mask/message-forms.ts'
 import type { RespondVerdict } from '../../../../ground/exchange/exchange.ts'
 import { recordCheck } from './guard-checks.ts'
 import type { ModelCall } from './model-call.ts'
-import { actsOnResponse, guardHeld, guardResponse, responseGuardsOf } from './response-guards.ts'
+import {
+  actsOnResponse,
+  guardHeld,
+  guardResponse,
+  holdStream,
+  responseGuardsOf,
+} from './response-guards.ts'
 
 /** Whether guards read the response, but none of them may change it. */
 export const hasAuditsOnly = (call: ModelCall): boolean =>
@@ -22,7 +28,7 @@ export async function judgeHeld(
 ): Promise<HeldStream | RespondVerdict | undefined> {
   const isActing = actsOnResponse(call)
   try {
-    const held = new HeldStream(format, events)
+    const held = holdStream(call, format, events)
     const refusal = await guardHeld(call, held)
     return isActing ? (refusal ?? held) : undefined
   } catch (error) {

@@ -3,6 +3,7 @@
  * a stream is checked in windows, or held until all guards have checked all of it.
  */
 import type { Mask } from '../../../../engines/core/index.ts'
+import type { StreamEvent } from '../../../../engines/messages/chat.ts'
 import type { ChatFormat } from '../../../../engines/messages/format.ts'
 import type { JsonObject } from '../../../../engines/messages/json/json.ts'
 import { LlmError } from '../../../../engines/messages/llm-error.ts'
@@ -12,20 +13,22 @@ import {
   textOfErrorsBeside,
   textOfEvery,
 } from '../../../../engines/messages/mask/error-texts.ts'
-import type { HeldStream } from '../../../../engines/messages/mask/held-stream.ts'
+import { HeldStream } from '../../../../engines/messages/mask/held-stream.ts'
 import { MatchCounts, type OnMatch } from '../../../../engines/messages/mask/match-counts.ts'
 import { maskTexts } from '../../../../engines/messages/mask/parts-masker.ts'
+import type { Places } from '../../../../engines/messages/mask/places.ts'
 import type { RegexChain } from '../../../../engines/messages/mask/regex-chain.ts'
 import {
   emptyTexts,
   keepTexts,
   mapRepeatedTexts,
 } from '../../../../engines/messages/mask/repeated-texts.ts'
+import { jsonAware, scopedMap } from '../../../../engines/messages/mask/scoped-texts.ts'
 import type { RoleText } from '../../../../engines/messages/mask/slot.ts'
 import { responseTexts, withResponseTexts } from '../../../../engines/messages/mask/slots.ts'
 import { StreamAudits } from '../../../../engines/messages/mask/stream-audits.ts'
 import { StreamGuard } from '../../../../engines/messages/mask/stream-guard.ts'
-import { mapResponseTexts, type TextsMap } from '../../../../engines/messages/mask/texts.ts'
+import { mapResponseTexts } from '../../../../engines/messages/mask/texts.ts'
 import type { RespondVerdict } from '../../../../ground/exchange/exchange.ts'
 import { FieldPairs } from '../../../../ground/exchange/memory-message.ts'
 import { askGuard, type Decision } from '../guards/ask-guard.ts'
@@ -55,6 +58,7 @@ export function holdsResponse(call: ModelCall): boolean {
   const { policy, outgoing } = call
   if (policy === undefined || guards.length === 0) return false
   if (!guards.every(({ guard }) => isRegex(guard))) return windowGuardsOf(call).length === 0
+  if (guards.some(({ scope }) => scope !== undefined)) return true
   if (outgoing?.format.core === undefined) return true
   return actsOnResponse(call) && chainFor(call) === undefined
 }
@@ -112,11 +116,11 @@ export function streamAuditsOf(
 
 /** The texts of a response, which guards read and change. */
 interface GuardableResponse {
-  texts(): readonly RoleText[]
+  texts(scope?: Places): readonly RoleText[]
   /** Masks the texts, or only counts matches for an audit; returns true if anything was masked. */
-  mask(mask: Mask, onMatch: OnMatch, isAudit: boolean): boolean
+  mask(mask: Mask, onMatch: OnMatch, isAudit: boolean, scope?: Places): boolean
   /** Replaces the texts; returns false if their number differs. */
-  replace(texts: readonly RoleText[]): boolean
+  replace(texts: readonly RoleText[], scope?: Places): boolean
 }
 
 /** The guarded response; `refusal` is set if a guard rejects it. */
@@ -133,13 +137,18 @@ export async function guardResponse(
 ): Promise<GuardedResponse> {
   let current = mapRepeatedTexts(body, keepTexts)
   const guarded: GuardableResponse = {
-    texts() {
-      return [...responseTexts(current, format), ...textOfErrorsBeside(current)]
+    texts(scope) {
+      return [...responseTexts(current, format, scope), ...textOfErrorsBeside(current)]
     },
-    mask(mask, onMatch, isAudit) {
+    mask(mask, onMatch, isAudit, scope) {
       const before = current
-      const map: TextsMap = (texts) => maskTexts(mask, texts).texts
-      const counting: TextsMap = (texts) => maskTexts(mask, texts, onMatch).texts
+      const mapOf = (onFound?: OnMatch) =>
+        scopedMap(
+          jsonAware((texts) => maskTexts(mask, texts, onFound).texts),
+          scope,
+        )
+      const map = mapOf()
+      const counting = mapOf(onMatch)
       const texts = mapResponseTexts(
         mapRepeatedTexts(current, map),
         format.texts,
@@ -150,11 +159,11 @@ export async function guardResponse(
       if (!isAudit) current = masked
       return masked !== before
     },
-    replace(texts) {
-      const shown = guarded.texts()
+    replace(texts, scope) {
+      const shown = guarded.texts(scope)
       if (texts.length !== shown.length) return false
-      const count = responseTexts(current, format).length
-      const replaced = withResponseTexts(current, format, texts.slice(0, count))
+      const count = responseTexts(current, format, scope).length
+      const replaced = withResponseTexts(current, format, texts.slice(0, count), scope)
       if (replaced === undefined) return false
       const isChanged = texts.some(({ content }, at) => content !== shown[at]?.content)
       // Citations and errors are emptied, because the guard did not see their texts as they are.
@@ -205,6 +214,16 @@ interface GuardedText {
   readonly refusal: RespondVerdict | undefined
 }
 
+/** Returns a held stream with the texts that the guards of the call read. */
+export function holdStream(
+  call: ModelCall,
+  format: ChatFormat,
+  events: readonly StreamEvent[],
+): HeldStream {
+  const hasNamed = responseGuardsOf(call).some(({ scope }) => scope !== undefined)
+  return new HeldStream(format, events, { hasNamed })
+}
+
 /** Runs the guards on a text and on the texts that repeat it in pieces. If they change any, the text must be whole. */
 export async function guardText(
   call: ModelCall,
@@ -213,6 +232,7 @@ export async function guardText(
 ): Promise<GuardedText> {
   let current = [text, ...pieces]
   let isChanged = false
+  const isRead = (scope: Places | undefined) => scope?.has('Messages') !== false
   const put = (texts: readonly string[]): boolean => {
     const differs = texts.some((one, at) => one !== current[at])
     isChanged ||= differs
@@ -220,12 +240,15 @@ export async function guardText(
     return differs
   }
   const refusal = await judge(call, {
-    texts: () => current.map((content) => ({ role: 'assistant', content })),
-    mask(mask, onMatch, isAudit) {
+    texts: (scope) =>
+      isRead(scope) ? current.map((content) => ({ role: 'assistant', content })) : [],
+    mask(mask, onMatch, isAudit, scope) {
+      if (!isRead(scope)) return false
       const masked = current.map((one) => maskTexts(mask, [one], onMatch).texts[0] ?? '')
       return isAudit ? masked.some((one, at) => one !== current[at]) : put(masked)
     },
-    replace(texts) {
+    replace(texts, scope) {
+      if (!isRead(scope)) return texts.length === 0
       if (texts.length !== current.length) return false
       put(texts.map(({ content }) => content))
       return true
@@ -273,12 +296,12 @@ export async function judge(
 /** Masks are put into the response at once. */
 async function decide(
   { context: { exchange }, answer }: ModelCall,
-  { guard, settings }: PlacedGuard,
+  { guard, settings, scope }: PlacedGuard,
   guarded: GuardableResponse,
 ): Promise<Decision<true>> {
   if (isRegex(guard)) {
     const counts = new MatchCounts()
-    const hasMasked = guarded.mask(guard.mask, counts.add, settings.isAudit === true)
+    const hasMasked = guarded.mask(guard.mask, counts.add, settings.isAudit === true, scope)
     const action = settings.isAudit === true ? 'Audit' : 'Mask'
     const detail = counts.textOf(guard.mask)
     return { action: hasMasked ? action : 'Allow', detail, matches: counts.namesOf(guard.mask) }
@@ -287,6 +310,11 @@ async function decide(
   const headers =
     exchange.response?.headers ??
     new FieldPairs(hit === undefined ? [] : [['content-type', hit.contentType]])
-  const question = { direction: 'response' as const, texts: guarded.texts(), exchange, headers }
-  return askGuard(guard, settings, question, (texts) => guarded.replace(texts) || undefined)
+  const question = {
+    direction: 'response' as const,
+    texts: guarded.texts(scope),
+    exchange,
+    headers,
+  }
+  return askGuard(guard, settings, question, (texts) => guarded.replace(texts, scope) || undefined)
 }

@@ -7,13 +7,12 @@ import { chatFormatOf } from '../../../../engines/messages/format.ts'
 import { eventEncoder } from '../../../../engines/messages/framing/encoder.ts'
 import { SseDecoder } from '../../../../engines/messages/framing/sse.ts'
 import { utf8Text } from '../../../../engines/messages/json/json.ts'
-import { HeldStream } from '../../../../engines/messages/mask/held-stream.ts'
 import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
 import { needObject } from '../../../../engines/messages/response/provider-error.ts'
 import type { RespondVerdict } from '../../../../ground/exchange/exchange.ts'
 import type { StoredAnswer } from '../answers/answer-memory.ts'
 import type { ModelCall } from './model-call.ts'
-import { guardHeld, guardResponse } from './response-guards.ts'
+import { guardHeld, guardResponse, holdStream } from './response-guards.ts'
 
 /** Whether a service judges responses, and may change them. */
 export const isJudgedByService = ({ policy }: ModelCall): boolean =>
@@ -38,7 +37,7 @@ export async function judgeAgain(
   const events: StreamEvent[] = []
   const decoder = new SseDecoder(Number.POSITIVE_INFINITY)
   decoder.push(body, (event) => void events.push(event))
-  const held = new HeldStream(chat, events)
+  const held = holdStream(call, chat, events)
   const refusal = await guardHeld(call, held)
   const encoder = eventEncoder('sse')
   return refusal ?? Buffer.concat([encoder.encode(held.release()), encoder.end()])

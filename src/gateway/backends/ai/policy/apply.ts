@@ -63,8 +63,8 @@ export class AiStep implements Step {
     this.restores = this.requestGuards.some(
       ({ guard }) => isRegex(guard) && guard.action === 'Reversible',
     )
-    this.requestChain = chainOf(this.requestGuards.map(({ guard }) => guard))
-    this.responseChain = chainOf(acting.map(({ guard }) => guard))
+    this.requestChain = chainOf(usual(this.requestGuards))
+    this.responseChain = chainOf(usual(acting))
     this.isWindowed = areWindowed(this.responseGuards)
     const masks = acting.map(({ guard }) => guard).filter(isRegex)
     this.leadingChain = this.isWindowed ? chainOf(masks) : undefined
@@ -107,6 +107,10 @@ export class AiStep implements Step {
     this.leadingChain?.dispose()
   }
 }
+
+/** Returns the guards for the core, which knows no scopes: none if one of them has a scope. */
+const usual = (guards: readonly PlacedGuard[]): readonly PlacedGuard['guard'][] =>
+  guards.every(({ scope }) => scope === undefined) ? guards.map(({ guard }) => guard) : []
 
 const apply: PolicyApply<BackendAiConfig> = {
   shape,

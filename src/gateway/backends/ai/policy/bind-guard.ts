@@ -1,4 +1,5 @@
 /** Binds the compiled guards of a policy to what they need. */
+import { namedOnly, type Place, type Places } from '../../../../engines/messages/mask/places.ts'
 import { RegexGuard } from '../../../../engines/messages/mask/regex-guard.ts'
 import type { Callouts, SecretValues } from '../../../../ground/exchange/exchange.ts'
 import type { PolicyHost } from '../../../../ground/exchange/rate-limits.ts'
@@ -14,6 +15,7 @@ import { ServiceGuard } from '../guards/service-guard.ts'
 import { serviceOf } from '../guards/services/index.ts'
 import { WebhookGuard } from '../guards/webhook.ts'
 import type { GuardConfig, GuardSettings } from './config.ts'
+import { isModelPlace } from './scope.ts'
 
 type Guard = RegexGuard | AskingGuard
 
@@ -25,6 +27,8 @@ export interface PlacedGuard {
   readonly at: number
   readonly guard: Guard
   readonly settings: GuardSettings
+  /** The places that the guard reads; undefined for the usual ones. */
+  readonly scope?: Places | undefined
 }
 
 export const isAudit = ({ settings }: PlacedGuard): boolean => settings.isAudit === true
@@ -33,6 +37,10 @@ export const isAudit = ({ settings }: PlacedGuard): boolean => settings.isAudit 
 export function areWindowed(guards: readonly PlacedGuard[]): boolean {
   const first = guards.findIndex(({ guard }) => !isRegex(guard))
   if (first < 0) return false
+  // Texts that are read only if their place is named are judged whole, and the core masks the usual ones.
+  const isUsual = ({ guard, scope }: PlacedGuard) =>
+    scope === undefined || (!isRegex(guard) && [...namedOnly].every((place) => !scope.has(place)))
+  if (!guards.every(isUsual)) return false
   return guards.slice(first).every(({ guard }) => !isRegex(guard) && guard.readsWindows)
 }
 
@@ -74,7 +82,10 @@ export const bindGuards = (
   phase: PlacedGuard['phase'],
   services: GuardServices,
 ): PlacedGuard[] =>
-  configs.map((settings, at) => ({ phase, at, guard: bindGuard(settings, services), settings }))
+  configs.map((settings, at) => {
+    const scope = settings.scope && new Set<Place>(settings.scope.filter(isModelPlace))
+    return { phase, at, guard: bindGuard(settings, services), settings, scope }
+  })
 
 /** Returns the guards for one message: an audit may read only a share of them. */
 export function sampled(guards: readonly PlacedGuard[]): readonly PlacedGuard[] {
@@ -114,7 +125,8 @@ export function checkText(
   action: GuardAction,
   finding: string | undefined,
 ): string {
-  const named = settings.name === undefined ? guard.type : `${settings.name}, ${guard.type}`
+  const scope = settings.scope && `scope ${settings.scope.join('+')}`
+  const named = [settings.name, guard.type, scope].filter((part) => part !== undefined).join(', ')
   const text = `${phase.toLowerCase()} guard ${at} (${named}): ${action}`
   return finding === undefined ? text : `${text}, ${finding}`
 }

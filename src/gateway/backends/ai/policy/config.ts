@@ -28,6 +28,7 @@ import { shape as tcp } from '../../../policies/backend-simple/tcp/apply.ts'
 import { shape as tls } from '../../../policies/backend-simple/tls/apply.ts'
 import { type ServiceName, serviceNames, serviceShapes } from '../guards/services/config.ts'
 import type { Routes } from './route-types.ts'
+import { type ScopeName, scopeNames } from './scope.ts'
 
 /** `backend.ai` in the form that the proxy receives (version 1). */
 export interface BackendAiConfig {
@@ -73,6 +74,8 @@ const settings = {
   failsOpen: optional(flag),
   /** Percentage of the messages that an audit reads; all if omitted. */
   percent: optional(integer(1, 100)),
+  /** Names of the places that the guard reads; the usual ones if omitted. */
+  scope: optional(list(choice(...scopeNames))),
 } as const
 
 export interface GuardSettings {
@@ -81,6 +84,7 @@ export interface GuardSettings {
   readonly isAudit?: boolean | undefined
   readonly failsOpen?: boolean | undefined
   readonly percent?: number | undefined
+  readonly scope?: readonly ScopeName[] | undefined
 }
 
 const regex = record({

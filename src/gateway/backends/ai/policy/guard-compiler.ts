@@ -12,6 +12,7 @@ import { compileService, serviceNameOf } from '../guards/services/compile.ts'
 import type { ServiceName } from '../guards/services/config.ts'
 import type { GuardConfig, GuardSettings, ServiceConfig } from './config.ts'
 import type { BackendAiSpec } from './schema.ts'
+import { placesOf } from './scope.ts'
 
 /** A request guard; response guards have the same fields, except for moderation. */
 type GuardSpec = NonNullable<NonNullable<BackendAiSpec['promptGuard']>['request']>[number]
@@ -77,6 +78,7 @@ export class GuardCompiler {
     if (percent !== undefined && !isAudit) {
       this.#refuse(`${path}.percent`, 'is only for action Audit: other guards read every message')
     }
+    this.#checkScope(guard, list, path)
     const refusal = {
       status: response?.statusCode ?? 403,
       message: response?.message ?? `The ${list} was rejected due to inappropriate content`,
@@ -85,8 +87,20 @@ export class GuardCompiler {
     return {
       refusal,
       ...(name !== undefined && { name }),
+      ...(guard.scope !== undefined && { scope: [...new Set(guard.scope)] }),
       ...(isAudit && { isAudit, ...(percent !== undefined && { percent }) }),
       ...(service?.failureMode === 'FailOpen' && { failsOpen: true }),
+    }
+  }
+
+  /** Reports places that the messages do not have. */
+  #checkScope({ scope = [] }: GuardSpec, list: 'request' | 'response', path: string): void {
+    const kind = this.#mayStream ? 'model' : 'mcp'
+    const known = placesOf(kind, list)
+    const messages = kind === 'mcp' ? `MCP ${list}s` : `${list}s of models`
+    for (const [at, place] of scope.entries()) {
+      if (known.includes(place)) continue
+      this.#refuse(`${path}.scope[${at}]`, `${messages} have no ${place}: use ${known.join(', ')}`)
     }
   }
 

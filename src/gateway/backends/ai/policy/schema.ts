@@ -25,6 +25,7 @@ import {
 } from '../../../../ground/schema/strings.ts'
 import { backendSimple } from '../../../policies/backend-simple/schema.ts'
 import { serviceActions, serviceFields } from '../guards/services/schema.ts'
+import type { ScopeName } from './scope.ts'
 
 const serviceNames = Object.keys(serviceFields)
 
@@ -147,8 +148,27 @@ const moderation = object('VendorAModeration', {
   ...serviceActions,
 })
 
+const scopeName = choice('GuardScope', {
+  SystemPrompt: 'system prompts',
+  Messages: 'texts of users and models',
+  ToolDefinition: 'tools and schemas',
+  ToolInput: 'input of tools',
+  ToolOutput: 'results of tools',
+  Reasoning: 'reasoning',
+  Documents: 'documents, citations',
+  FileNames: 'file names',
+  Arguments: 'MCP: arguments',
+  Results: 'MCP: results',
+  Resources: 'MCP: resources',
+  Prompts: 'MCP: prompts',
+} satisfies Readonly<Record<ScopeName, string>>)
+
 /** What every guard has. */
 const common = {
+  scope: optional(
+    list(scopeName, { min: 1, max: 16 }),
+    'What the guard reads. If not set, all but ToolDefinition, ToolInput and Reasoning.',
+  ),
   name: optional(shortString, 'Name in records and in the header of a refusal.'),
   percent: optional(
     integer({ min: 1, max: 100 }),

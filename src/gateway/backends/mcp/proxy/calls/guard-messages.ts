@@ -14,7 +14,7 @@ import type { McpTargetEntry } from '../target/targets.ts'
 import type { ReceivedResponse } from '../target/transport.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
 import { refusedCall } from './call-refusal.ts'
-import { responseTexts, serverTexts, withTexts } from './guarded-texts.ts'
+import { placeOfMethod, responseTexts, serverTexts, withTexts } from './guarded-texts.ts'
 import { maskNow, runGuards } from './run-guards.ts'
 
 /** Returns the response after the guards, or a refusal. `note` gets their findings. */
@@ -28,7 +28,8 @@ export async function guardResponse(
 ): Promise<ReceivedResponse | ClientResponse> {
   const groups = guards.length === 0 ? [] : responseTexts(received.response)
   if (groups.length === 0) return received
-  const outcome = await runGuards(guards, groups, 'response', exchange.client)
+  const place = placeOfMethod(request.method) ?? 'Results'
+  const outcome = await runGuards(guards, groups, 'response', exchange.client, place)
   for (const finding of outcome.findings) note(finding)
   for (const check of outcome.checks) exchange.noteCheck(entry, check)
   if (outcome.refusal !== undefined) {

@@ -32,6 +32,14 @@ const notInParams: ReadonlySet<string> = new Set([
   'total',
 ])
 
+/** The place of the texts of these methods; undefined for calls of tools. */
+export const placeOfMethod = (method: string): 'Resources' | 'Prompts' | undefined =>
+  method.startsWith('resources/')
+    ? 'Resources'
+    : method.startsWith('prompts/')
+      ? 'Prompts'
+      : undefined
+
 const single = (one: JsonText): TextGroup => [one]
 
 /** The texts of the arguments of a request, with the keys. */

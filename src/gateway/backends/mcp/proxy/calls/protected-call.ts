@@ -16,7 +16,7 @@ import { Approval, type ApprovalOutcome } from './approval.ts'
 import { refusedCall } from './call-refusal.ts'
 import { isOpen, recordCall } from './circuit-breaker.ts'
 import { guardResponse, orRefused, withResponse } from './guard-messages.ts'
-import { argumentTexts, withTexts } from './guarded-texts.ts'
+import { argumentTexts, placeOfMethod, withTexts } from './guarded-texts.ts'
 import { cutResult } from './large-results.ts'
 import type { LocatedItem } from './located-item.ts'
 import { processItem } from './processed-item.ts'
@@ -200,7 +200,9 @@ export class ProtectedCall {
     if (requestGuards.length === 0) return request
     const groups = argumentTexts(request.text, request.params)
     if (groups.length === 0) return request
-    const outcome = await runGuards(requestGuards, groups, 'request', this.#exchange.client)
+    const place = placeOfMethod(request.method) ?? 'Arguments'
+    const { client } = this.#exchange
+    const outcome = await runGuards(requestGuards, groups, 'request', client, place)
     for (const finding of outcome.findings) this.#note(request, finding)
     const { entry } = this.#parts.located
     for (const check of outcome.checks) this.#exchange.noteCheck(entry, check)

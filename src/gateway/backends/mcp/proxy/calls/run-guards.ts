@@ -6,6 +6,7 @@ import { GatewayError } from '../../../../../ground/errors/index.ts'
 import type { Exchange } from '../../../../../ground/exchange/exchange.ts'
 import { askGuard, type Decision, type Direction } from '../../../ai/guards/ask-guard.ts'
 import { checkText, isRegex, type PlacedGuard, sampled } from '../../../ai/policy/bind-guard.ts'
+import type { McpPlace } from '../../../ai/policy/scope.ts'
 import type { McpGuardCheck } from '../exchange/guard-checks.ts'
 import type { TextGroup } from './guarded-texts.ts'
 
@@ -25,13 +26,14 @@ export async function runGuards(
   groups: readonly TextGroup[],
   direction: Direction,
   exchange: Exchange,
+  place: McpPlace,
 ): Promise<GuardOutcome> {
   const sizes = groups.map(({ length }) => length)
   const before = groups.flat().map(({ value }) => value)
   const findings: string[] = []
   const checks: McpGuardCheck[] = []
   let texts: readonly string[] = before
-  for (const placed of sampled(guards)) {
+  for (const placed of sampled(inScope(guards, place))) {
     const { phase, guard, at: rule, settings } = placed
     const note = (action: McpGuardCheck['action'], detail: string | undefined) => {
       checks.push({ phase, guard: guard.type, rule, action })
@@ -54,6 +56,10 @@ export async function runGuards(
   }
   return { texts: texts === before ? undefined : texts, refusal: undefined, findings, checks }
 }
+
+/** Returns the guards that read a place of the messages. */
+const inScope = (guards: readonly PlacedGuard[], place: McpPlace): readonly PlacedGuard[] =>
+  guards.filter(({ settings: { scope } }) => scope === undefined || scope.includes(place))
 
 async function run(
   { guard, settings }: PlacedGuard,
@@ -100,7 +106,7 @@ export function maskNow(
   const sizes = groups.map(({ length }) => length)
   const before = groups.flat().map(({ value }) => value)
   let texts: readonly string[] = before
-  for (const { guard, settings } of guards) {
+  for (const { guard, settings } of inScope(guards, 'Results')) {
     if (isRegex(guard) && settings.isAudit !== true) texts = maskAll(guard, texts, sizes).texts
   }
   return texts === before ? undefined : texts

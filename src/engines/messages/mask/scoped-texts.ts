@@ -1,0 +1,69 @@
+/** Maps of the texts at the places that the scope of a guard names. */
+import { isObject, mapList, parseJson } from '../json/json.ts'
+import { LlmError } from '../llm-error.ts'
+import type { Place, Places } from './places.ts'
+import {
+  mapEntries,
+  mapEvery,
+  mapNames,
+  maxDepth,
+  type NamedTexts,
+  type TextsMap,
+} from './texts-map.ts'
+
+/** Returns a map of the texts in scope; the same map if there is no scope. Texts without a place are always mapped. */
+export function scopedMap(map: TextsMap, scope: Places | undefined): TextsMap {
+  if (scope === undefined) return map
+  const named: NamedTexts = {
+    has: (place) => scope.has(place),
+    map: (text, place) => map([text], false, place)[0] ?? '',
+  }
+  return withNamed(inScope(map, scope), named)
+}
+
+const inScope =
+  (map: TextsMap, scope: Places): TextsMap =>
+  (texts, isContent, place) =>
+    place === undefined || scope.has(place) ? map(texts, isContent, place) : texts
+
+export const withNamed = (map: TextsMap, named: NamedTexts | undefined): TextsMap =>
+  named === undefined ? map : Object.assign(map, { named })
+
+const nothingNamed: NamedTexts = { has: () => false, map: (text) => text }
+
+/** Like `scopedMap`, without the texts that are read only if their place is named. */
+export const usualMap = (map: TextsMap, scope: Places | undefined): TextsMap =>
+  scope === undefined ? map : withNamed(inScope(map, scope), nothingNamed)
+
+/** Maps only the texts that are read only if their place is named. */
+export const namedMap = (map: NamedTexts['map'], scope: Places): TextsMap =>
+  withNamed((texts) => texts, { has: (place) => scope.has(place), map })
+
+/** Returns a map that masks inside of the JSON of tools, so that it stays JSON. */
+export const jsonAware =
+  (map: TextsMap): TextsMap =>
+  (texts, isContent, place) =>
+    place === 'ToolInput' || place === 'ToolDefinition'
+      ? texts.map((text) => mapInJson(text, map, place))
+      : map(texts, isContent, place)
+
+function mapInJson(text: string, map: TextsMap, place: Place): string {
+  const value = parseJson(text)
+  if (typeof value !== 'object' || value === null) return map([text], false, place)[0] ?? ''
+  const mapped = mapNames(mapEvery(mapNumbers(value, map), map, 400), map)
+  if (mapped !== value) return JSON.stringify(mapped)
+  // A repeated key may hide a text from the parser.
+  return map([text], false, place)[0] === text ? text : JSON.stringify(value)
+}
+
+/** Maps numbers: a number that changes becomes a text. */
+function mapNumbers(value: unknown, map: TextsMap, depth = 0): unknown {
+  if (typeof value === 'number') {
+    const text = `${value}`
+    const mapped = map([text])[0]
+    return mapped === text ? value : mapped
+  }
+  if (depth > maxDepth) throw new LlmError(400, `a value deeper than ${maxDepth} cannot be guarded`)
+  if (Array.isArray(value)) return mapList(value, (item) => mapNumbers(item, map, depth + 1))
+  return isObject(value) ? mapEntries(value, (_, item) => mapNumbers(item, map, depth + 1)) : value
+}
