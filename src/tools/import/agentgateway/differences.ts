@@ -55,11 +55,6 @@ const removedDefaults: readonly FieldDifference[] = [
 /** Fields of backends with models, and of their policies. */
 const models: readonly FieldDifference[] = [
   {
-    at: ending('promptGuard\\.request\\.0\\.scope'),
-    status: 'refused',
-    reason: 'a guard reads the whole conversation',
-  },
-  {
     at: ending('openai\\.moderation'),
     status: 'refused',
     reason: 'use a guard with `openAIModeration`, which also protects the models of other vendors',
