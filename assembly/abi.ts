@@ -69,6 +69,19 @@ export const DETECT_IBAN: i32 = 5 // international bank account numbers, with th
 export const DETECT_IP: i32 = 6 // IP addresses of both versions
 export const DETECT_API_KEY: i32 = 7 // API keys and tokens with the prefix of their issuer, and JSON web tokens
 export const DETECT_PRIVATE_KEY: i32 = 8 // private keys in PEM, and of age
+export const DETECT_VAT: i32 = 9 // VAT numbers of 14 countries, with their check digits
+export const DETECT_TAX_ID: i32 = 10 // tax ids of Germany, with their check digit
+export const DETECT_NIR: i32 = 11 // social security numbers of France, with their check digits
+export const DETECT_NIF: i32 = 12 // DNI and NIE of Spain, with their check letter
+export const DETECT_FISCAL_CODE: i32 = 13 // codici fiscali of Italy, with their check letter
+export const DETECT_BSN: i32 = 14 // citizen service numbers of the Netherlands, with their check digit
+export const DETECT_PESEL: i32 = 15 // national ids of Poland, with their check digit
+export const DETECT_PERSONNUMMER: i32 = 16 // personal identity numbers of Sweden, with their check digit
+export const DETECT_NINO: i32 = 17 // national insurance numbers of the United Kingdom
+export const DETECT_NHS: i32 = 18 // NHS numbers of the United Kingdom, with their check digit
+export const DETECT_AADHAAR: i32 = 19 // Aadhaar numbers of India, with their check digit
+export const DETECT_CPF: i32 = 20 // tax ids of people in Brazil, with their check digits
+export const DETECT_CNPJ: i32 = 21 // tax ids of companies in Brazil, with their check digits
 
 // --- codes: rate buckets ----------------------------------------------------------------------------
 export const RATE_FULL: i32 = -301 // every cell of the key's group is in use: make a larger table

@@ -344,7 +344,10 @@ describe('source and test files', () => {
     const styles = globSync('console/**/*.css', { cwd: root })
     const long = [...production, ...tests, ...styles]
       .filter((file) => !file.startsWith('proto/gen/') && !file.includes('/generated/'))
-      .filter((file) => readFileSync(join(root, file), 'utf8').split('\n').length > 401)
+      .filter((file) => {
+        const text = readFileSync(join(root, file), 'utf8')
+        return !text.startsWith('// Generated ') && text.split('\n').length > 401
+      })
     expect(long).toEqual([])
   })
 })

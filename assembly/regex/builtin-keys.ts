@@ -97,6 +97,7 @@ function addCodeKeys(): void {
   key(TRIGGER_DASH, 'pyp', 'i', '-', '[\\w-]{50,}') // PyPI
   key(TRIGGER_UNDERSCORE, 'rubygem', 's', '_', '[0-9a-f]{48,}') // RubyGems
   key(TRIGGER_UNDERSCORE, 'dck', 'r', '_', '(?:oat|pat)_[\\w-]{27,}') // Docker
+  key(TRIGGER_UNDERSCORE, 'sg', 'p', '_', '(?:[0-9a-f]{16}_|local_)?[0-9a-f]{40,}') // Sourcegraph
   key(TRIGGER_DASH, 'PMA', 'K', '-', '[0-9a-f]{24}-[0-9a-f]{34,}') // Postman
   // JSON web tokens: the Base64 of {" and alg, typ, kid, cty, enc, x5t, jku, jwk or zip, then ":".
   key(TRIGGER_RARE, 'e', 'y', 'J', '(?:hbGc|0eXA|raWQ|jdHk|lbmM|4NXQ|qa3U|qd2s|6aXA)iO[\\w-]{8,}(?:\\.[\\w-]+)*')
@@ -113,6 +114,9 @@ function addServiceKeys(): void {
   key(TRIGGER_UNDERSCORE, 'shp[acp]', 'at', '_', '[0-9A-Fa-f]{32,}') // Shopify
   key(TRIGGER_UNDERSCORE, 'shps', 's', '_', '[0-9A-Fa-f]{32,}')
   key(TRIGGER_DASH, 'sq0[ac][ts]', 'p', '-', '[\\w-]{22,}') // Square
+  // LaunchDarkly
+  key(TRIGGER_DASH, 'ap', 'i', '-', '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\\b')
+  key(TRIGGER_DASH, 'sd', 'k', '-', '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\\b')
   key(TRIGGER_UNDERSCORE, 'li', 'n', '_', 'api_[A-Za-z0-9]{40,}') // Linear
   key(TRIGGER_UNDERSCORE, 'nt', 'n', '_', '[A-Za-z0-9]{40,}') // Notion
   key(TRIGGER_UNDERSCORE, 'fig', 'd', '_', '[\\w-]{40,}') // Figma

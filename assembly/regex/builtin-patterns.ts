@@ -27,6 +27,11 @@ function addPrivateKey(): void {
   add('|\\bAGE-SECRET-KEY-1[A-Z0-9]{58}')
 }
 
+/** Returns whether the builtin is a pattern. */
+export function isPattern(detect: i32): bool {
+  return detect >= DETECT_IBAN && detect <= DETECT_PRIVATE_KEY
+}
+
 /** Compiles the pattern of a builtin. Returns a handle, or a code. */
 export function compileBuiltin(detect: i32): i32 {
   if (!beginPattern()) return ERROR_MEMORY

@@ -65,10 +65,11 @@ function isAddress(text: usize, length: i32, start: i32, end: i32): bool {
   return isVersion4(text, start, end)
 }
 
-/** Exactly four numbers up to 255. */
+/** Exactly four numbers up to 255, not all 0. */
 function isVersion4(text: usize, start: i32, end: i32): bool {
   let dots = 0
   let value: u32 = 0
+  let any: u32 = 0
   for (let i = start; i < end; i++) {
     const byte = <u32>load<u8>(text + i)
     if (byte == 46) {
@@ -76,8 +77,9 @@ function isVersion4(text: usize, start: i32, end: i32): bool {
       value = 0
     } else value = byte - 48 < 10 ? value * 10 + byte - 48 : 256
     if (value > 255) return false
+    any |= value
   }
-  return dots == 3
+  return dots == 3 && any != 0
 }
 
 /**

@@ -1,14 +1,17 @@
-// The five builtins, written by hand: counted repetitions of digits make large automata, and no automaton can
+// The builtins of numbers and email addresses, written by hand: counted repetitions of digits make large automata, and no automaton can
 // verify check digits. The comment of each function defines its matches; docs/regex.md describes them for users.
 //
 // All are word-bounded: there is no ASCII letter, digit or underscore directly before or after a match. A detector
 // reads bytes with `at`, which records reads beyond the text that has arrived. After such a read, the result is
 // not final until more text arrives. No detector reads more than REACH bytes from its start.
 
-import { DETECT_CARD, DETECT_PHONE, DETECT_SIN, DETECT_SSN } from '../abi'
+import { DETECT_CARD, DETECT_CNPJ, DETECT_PHONE, DETECT_SIN, DETECT_SSN, DETECT_VAT } from '../abi'
 import { isAlphanumeric, isDigit, isLetter, isWord } from './ascii'
+import { at, clearRanOut, ranOut } from './detect-text'
+import { nationalAfter, nationalEnd } from './national'
 
-export const DETECT_COUNT: i32 = 5
+/** One more than the greatest DETECT_* of a builtin that is not a pattern. */
+export const DETECT_COUNT: i32 = DETECT_CNPJ + 1
 
 /** Maximum length of the local part of an address (RFC 5321, 4.5.3.1.1). */
 export const LOCAL_LIMIT: i32 = 64
@@ -17,27 +20,8 @@ const DOMAIN_LIMIT: i32 = 253
 /** Maximum number of bytes that a detector reads, from its first byte to the one after its last. */
 export const REACH: i32 = LOCAL_LIMIT + 1 + DOMAIN_LIMIT + 1
 
-let text: usize = 0
-let length: i32 = 0
-/** True if a byte after the end was read since `detectIn`. */
-export let ranOut: bool = false
 /** Start of the last email address that `emailAround` found. */
 export let emailStart: i32 = 0
-
-/** Sets the text for the next detections. */
-export function detectIn(start: usize, bytes: i32): void {
-  text = start
-  length = bytes
-  ranOut = false
-}
-
-// @ts-ignore: decorator
-@inline
-function at(offset: i32): u32 {
-  if (offset < length) return <u32>load<u8>(text + offset)
-  ranOut = true
-  return 0
-}
 
 /** Returns the number of consecutive digits from `offset` on, at most `limit`. */
 function digitsFrom(offset: i32, limit: i32): i32 {
@@ -68,16 +52,18 @@ export function numbersAt(offset: i32): u32 {
   const next = at(offset + digits)
   if (ranOut) {
     // Each detector decides whether it needs the bytes that have not arrived.
-    ranOut = false
-    return SSN | CARD | PHONE | SIN
+    clearRanOut()
+    return -1
   }
-  if (isWord(next)) return 0
-  const kinds = <u32>load<u8>(BY_DIGITS + digits - 1)
-  return digits < 13 && next != 32 && next != 45 ? kinds & ~CARD : kinds
+  const national = nationalAfter(digits, next)
+  if (isWord(next)) return national
+  const kinds = national | <u32>load<u8>(BY_DIGITS + digits - 1)
+  return digits < 13 && next != 32 && next != 45 ? kinds & ~(<u32>CARD) : kinds
 }
 
 /** Returns the end of the match of a digit detector that begins at `offset`, or 0. */
 export function detectNumber(kind: i32, offset: i32): i32 {
+  if (kind >= DETECT_VAT) return nationalEnd(kind, offset)
   if (kind == DETECT_SSN) return ssnAt(offset)
   if (kind == DETECT_CARD) return cardAt(offset)
   return kind == DETECT_SIN ? sinAt(offset) : phoneAt(offset)
@@ -124,7 +110,8 @@ function dashedSsnAt(offset: i32): i32 {
 // --- cards ---------------------------------------------------------------------------------------
 
 /**
- * 13 to 19 digits that begin with 1 to 6 and pass the Luhn check, not all equal; bare, or in groups of
+ * 13 to 19 digits that begin with 1 to 6 and pass the Luhn check, not all equal (with 1 exactly 15, because times in
+ * milliseconds have 13); bare, or in groups of
  * three and more (the first of four and more) with single spaces or single dashes between, one kind in
  * a number. The longest that fits.
  */
@@ -161,7 +148,7 @@ function cardAt(offset: i32): i32 {
 // `even` doubles the digits at even places, which is correct for an even count.
     const isGroup = separator == 0 || group >= 3
     const sum = digits & 1 ? odd : even
-    if (digits >= 13 && isGroup && isVaried && sum % 10 == 0 && !isWord(byte)) best = i
+    if (digits >= 13 && (first != 49 || digits == 15) && isGroup && isVaried && sum % 10 == 0 && !isWord(byte)) best = i
     if (byte != 32 && byte != 45) break
     if ((separator != 0 && byte != separator) || group < (separator == 0 ? 4 : 3)) break
     separator = byte
@@ -279,12 +266,12 @@ export function isLocal(byte: u32): bool {
  * parts, address literals and names outside ASCII do not match. Returns the end, or 0, and sets emailStart.
  */
 export function emailAround(offset: i32, from: i32): i32 {
-  if (offset == from || !isLocal(load<u8>(text + offset - 1))) return 0
+  if (offset == from || !isLocal(at(offset - 1))) return 0
   const end = domainEnd(offset + 1)
   if (end == 0) return 0
   let start = offset - 1
   const low = max(from, offset - LOCAL_LIMIT)
-  while (start > low && isLocal(load<u8>(text + start - 1))) start--
+  while (start > low && isLocal(at(start - 1))) start--
   emailStart = start
   return end
 }

@@ -5,18 +5,18 @@
 // but never more than its bound of undecided bytes (hold.ts), because every earlier thread has accepted
 // or died. If a match has accepted and is longer than that bound, its beginning is decided: its replacement
 // is written, and the rest is dropped until the match ends.
-import { DETECT_EMAIL, REGEX_TOO_MUCH_WORK } from '../abi'
-import { blockEnd, mapTriggers, nextTriggered, TRIGGER_AT, TRIGGER_DIGIT } from './builtin-triggers'
+import { REGEX_TOO_MUCH_WORK } from '../abi'
+import { mapTriggers } from './builtin-triggers'
 import { checkedEnd } from './check'
-import { DETECT_COUNT, detectIn, detectNumber, emailAround, emailStart, isLocal, LOCAL_LIMIT, numbersAt, ranOut } from './detect'
+import { DETECT_COUNT } from './detect'
 import { UNBOUNDED } from './hold'
 import { afterCharacter, holdOf, readsAllowed } from './index'
-import { candidatesAt, nextCandidates } from './prefilter'
+import { advanceDetectors, resumeOf } from './mask-detect'
 import { runBackward } from './run'
 import { beginScan, scan, scanIdle, scanLast, scanMeta, scanPosition } from './scan'
 import { bytesRead } from './step'
 import { MEMBER_DETECT, MEMBER_REGEX, MEMBER_TEXT, MEMBER_TEXT_LENGTH, memberOf, SET_DETECTS, SET_MEMBERS, SET_TRIGGERS } from './set'
-import { addEdit, addFound, appendToWindow, failStream, FOUND_BYTES, foundAt, M_FROM, M_HOLD, M_IDLE, M_LAST, M_META, M_POSITION, M_START, M_THREADS, output, progressOf, S_COUNT, S_DETECT_AT, S_DETECT_HOLD, S_EDIT_COUNT, S_EMITTED, S_FAILURE, S_FOUND, S_FOUND_COUNT, S_LENGTH, S_MASKED, S_OUT_LENGTH, S_READ, S_RESUME, S_SET, S_TAKEN, S_WINDOW, sortFound } from './stream'
+import { addEdit, addFound, appendToWindow, failStream, FOUND_BYTES, foundAt, M_FROM, M_HOLD, M_IDLE, M_LAST, M_META, M_POSITION, M_START, M_THREADS, output, progressOf, S_COUNT, S_DETECT_AT, S_DETECT_HOLD, S_EDIT_COUNT, S_EMITTED, S_FAILURE, S_FOUND, S_FOUND_COUNT, S_LENGTH, S_MASKED, S_OUT_LENGTH, S_READ, S_SET, S_TAKEN, S_WINDOW, sortFound } from './stream'
 
 /** Text is processed in chunks of this size, which keeps the window small if possible. */
 const PIECE: i32 = 1 << 16
@@ -120,105 +120,6 @@ function advancePattern(stream: usize, index: i32, regex: usize, isEnd: bool): v
     }
   }
   store<i32>(progress, min(length, load<i32>(progress, M_FROM)), M_HOLD)
-}
-
-// --- builtins ----------------------------------------------------------------------------------
-
-/** The set's members by DETECT_*, -1 if it has none; and their results at one position. */
-const members = memory.data(4 * 8)
-const ends = memory.data(4 * 8)
-
-/** The first member of each builtin; others of the same builtin would find the same spans. */
-function findMembers(set: usize): void {
-  memory.fill(members, 255, 32)
-  for (let i = load<i32>(set, SET_MEMBERS) - 1; i >= 0; i--) {
-    const member = memberOf(set, i)
-    if (load<u32>(member, MEMBER_REGEX) == 0) store<i32>(members + (<usize>load<u32>(member, MEMBER_DETECT) << 2), i)
-  }
-}
-
-function resumeOf(stream: usize, kind: i32): usize {
-  return stream + S_RESUME + (<usize>kind << 2)
-}
-
-function takeDetected(stream: usize, kind: i32, start: i32, end: i32): void {
-  addFound(stream, start, end, load<i32>(members + (<usize>kind << 2)))
-  store<i32>(resumeOf(stream, kind), end)
-}
-
-/** Runs the detector for an '@'. Returns false if its result needs more text. */
-function detectEmail(stream: usize, at: i32, isEnd: bool): bool {
-  const from = load<i32>(resumeOf(stream, DETECT_EMAIL))
-  if (at < from) return true
-  const end = emailAround(at, from)
-  if (ranOut && !isEnd) return false
-  if (end > 0) takeDetected(stream, DETECT_EMAIL, emailStart, end)
-  return true
-}
-
-/** Runs the detectors `kinds` (bits) for a digit, '+' or '('. Returns false, without a result, if one needs more text. */
-function detectNumbers(stream: usize, at: i32, kinds: u32, isEnd: bool): bool {
-  const possible = numbersAt(at) & kinds
-  for (let rest = possible; rest != 0; rest &= rest - 1) {
-    const kind = <i32>ctz(rest)
-    const end = at >= load<i32>(resumeOf(stream, kind)) ? detectNumber(kind, at) : 0
-    if (ranOut && !isEnd) return false
-    store<i32>(ends + (<usize>kind << 2), end)
-  }
-  for (let rest = possible; rest != 0; rest &= rest - 1) {
-    const kind = <i32>ctz(rest)
-    const end = load<i32>(ends + (<usize>kind << 2))
-    if (end > 0) takeDetected(stream, kind, at, end)
-  }
-  return true
-}
-
-/** Returns the start of the letters and digits that an '@' at `end` would have before it. */
-function localBefore(stream: usize, end: i32): i32 {
-  const window = <usize>load<u32>(stream, S_WINDOW)
-  const low = max(load<i32>(resumeOf(stream, DETECT_EMAIL)), end - LOCAL_LIMIT)
-  let start = end
-  while (start > low && isLocal(load<u8>(window + start - 1))) start--
-  return start
-}
-
-/** '+' or '(', which may begin a telephone number. */
-function isBeforeDigit(byte: u32): bool {
-  return byte == 43 || byte == 40
-}
-
-/** Runs the detectors `kinds` (bits) from `from` on. Returns the position that needs more text, or the end. */
-function detectFrom(stream: usize, from: i32, kinds: u32, isEnd: bool): i32 {
-  const window = <usize>load<u32>(stream, S_WINDOW)
-  const length = load<i32>(stream, S_LENGTH)
-  const hasEmail = ((kinds >> DETECT_EMAIL) & 1) != 0
-  const numbers = kinds & ~(<u32>1 << DETECT_EMAIL)
-  const groups = (numbers != 0 ? TRIGGER_DIGIT : 0) | (hasEmail ? TRIGGER_AT : 0)
-  let done = from
-  for (let block = nextTriggered(groups, from, length); block < length; block = nextTriggered(groups, done, length)) {
-    // A '+' or '(' may be the last byte of the block before its digit.
-    const low = max(done, block - 1)
-    done = blockEnd(block, length)
-    for (let next = low; next < done; next = candidatesAt + 16) {
-      let bits = nextCandidates(window, next, done, numbers != 0, hasEmail)
-      if (bits == 0) break
-      for (; bits != 0; bits &= bits - 1) {
-        const at = candidatesAt + ctz(bits)
-        detectIn(window, length)
-        const isDone = load<u8>(window + at) == 64 ? detectEmail(stream, at, isEnd) : detectNumbers(stream, at, numbers, isEnd)
-        if (!isDone) return at
-      }
-    }
-  }
-  // Its digit has not arrived.
-  return numbers != 0 && !isEnd && length > from && isBeforeDigit(load<u8>(window + length - 1)) ? length - 1 : length
-}
-
-function advanceDetectors(stream: usize, kinds: u32, isEnd: bool): void {
-  findMembers(load<u32>(stream, S_SET))
-  const at = detectFrom(stream, load<i32>(stream, S_DETECT_AT), kinds, isEnd)
-  store<i32>(stream, at, S_DETECT_AT)
-  store<i32>(stream, (kinds >> DETECT_EMAIL) & 1 ? localBefore(stream, at) : at, S_DETECT_HOLD)
 }
 
 // --- output --------------------------------------------------------------------------------------

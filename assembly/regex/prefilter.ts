@@ -1,6 +1,6 @@
 // Vector loops that skip text in which no match can begin. They read whole vectors: up to 15 bytes after
 // the text are read (every block has this slack), but never returned as a result.
-import { isWord } from './ascii'
+import { isLetter, isWord } from './ascii'
 import { nextOfBuiltin } from './builtin-filter'
 import { isLocal } from './detect'
 import { P_ANCHORED, P_CLASS_OF } from './program'
@@ -19,11 +19,12 @@ export let candidatesAt: i32 = 0
  * Finds the next 16 bytes, from `from` on, that contain a candidate: a position at which a builtin may match. Returns a
  * bit for each candidate, the lowest for the byte at `candidatesAt`, or 0 if there is none.
  *
- * With `numbers`, candidates are digits, '+' and '(' without a word character before. With `emails`, they are '@'
+ * With `numbers`, candidates are digits, '+' and '(' without a word character before; with `lettered`, also digits
+ * after a letter. With `emails`, they are '@'
  * between a character of a local part and a letter or digit. The next byte is not checked at the end of the text or of
  * the 16 bytes.
  */
-export function nextCandidates(text: usize, from: i32, length: i32, numbers: bool, emails: bool): i32 {
+export function nextCandidates(text: usize, from: i32, length: i32, numbers: bool, lettered: bool, emails: bool): i32 {
   for (let i = from; i < length; i += 16) {
     const v = v128.load(text + i)
     const digits = i8x16.lt_u(i8x16.sub(v, i8x16.splat(48)), i8x16.splat(10))
@@ -36,10 +37,11 @@ export function nextCandidates(text: usize, from: i32, length: i32, numbers: boo
     const local = v128.or(v128.or(word, equal(v, 46)), v128.or(equal(v, 37), v128.or(equal(v, 43), equal(v, 45))))
     const previous: u32 = i == 0 ? 0 : load<u8>(text + i - 1)
     const afterWord = (i8x16.bitmask(word) << 1) | <i32>isWord(previous)
+    const afterLetter = lettered ? (i8x16.bitmask(letters) << 1) | <i32>isLetter(previous) : 0
     const afterLocal = (i8x16.bitmask(local) << 1) | <i32>isLocal(previous)
     const last = min(length - i, 16) - 1
     const beforeLabel = (i8x16.bitmask(alphanumeric) >> 1) | (1 << last)
-    const found = (i8x16.bitmask(starts) & ~afterWord) | (i8x16.bitmask(at) & afterLocal & beforeLabel)
+    const found = (i8x16.bitmask(starts) & ~afterWord) | (i8x16.bitmask(digits) & afterLetter) | (i8x16.bitmask(at) & afterLocal & beforeLabel)
     const bits = found & ((2 << last) - 1)
     if (bits != 0) {
       candidatesAt = i

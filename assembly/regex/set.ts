@@ -5,7 +5,7 @@
 import { blockAlloc, blockFree } from '../arena'
 import { ERROR_ARGUMENT, ERROR_MEMORY, REGEX_NO_SPANS } from '../abi'
 import { groupsOf, prepareTriggers } from './builtin-filter'
-import { compileBuiltin } from './builtin-patterns'
+import { compileBuiltin, isPattern } from './builtin-patterns'
 import { DETECT_COUNT, REACH } from './detect'
 import { dropHandle, HANDLE_SET, newHandle, recordOf } from './handles'
 import { UNBOUNDED } from './hold'
@@ -96,10 +96,10 @@ function addRegex(handle: i32, regexHandle: i32, detect: i32, text: usize, lengt
 /** Adds a builtin. */
 export function addDetector(handle: i32, detect: i32, text: usize, length: i32): i32 {
   const set = setOf(handle)
-  if (set == 0 || detect < 0) return ERROR_ARGUMENT
+  if (set == 0 || detect < 0 || detect >= DETECT_COUNT) return ERROR_ARGUMENT
   prepareTriggers()
   store<u32>(set, load<u32>(set, SET_TRIGGERS) | groupsOf(detect), SET_TRIGGERS)
-  if (detect >= DETECT_COUNT) {
+  if (isPattern(detect)) {
     const regex = compileBuiltin(detect)
     if (regex < 0) return regex
     const code = addRegex(handle, regex, detect, text, length)

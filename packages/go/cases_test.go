@@ -170,7 +170,22 @@ func TestPatterns(t *testing.T) {
 
 var caseBuiltins = map[string]Builtin{
 	"DETECT_SSN": SSN, "DETECT_CARD": CreditCard, "DETECT_PHONE": PhoneNumber, "DETECT_EMAIL": Email,
-	"DETECT_SIN": CanadaSIN,
+	"DETECT_SIN":          CanadaSIN,
+	"DETECT_IBAN":         IBAN,
+	"DETECT_IP":           IPAddress,
+	"DETECT_VAT":          VATNumber,
+	"DETECT_TAX_ID":       GermanyTaxID,
+	"DETECT_NIR":          FranceNIR,
+	"DETECT_NIF":          SpainNIF,
+	"DETECT_FISCAL_CODE":  ItalyFiscalCode,
+	"DETECT_BSN":          NetherlandsBSN,
+	"DETECT_PESEL":        PolandPESEL,
+	"DETECT_PERSONNUMMER": SwedenPersonnummer,
+	"DETECT_NINO":         UKNINO,
+	"DETECT_NHS":          UKNHS,
+	"DETECT_AADHAAR":      IndiaAadhaar,
+	"DETECT_CPF":          BrazilCPF,
+	"DETECT_CNPJ":         BrazilCNPJ,
 }
 
 func rulesOf(list []caseRule) (rules []Matcher) {

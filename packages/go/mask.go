@@ -11,30 +11,56 @@ type Builtin int
 
 // The detectors, with the replacements that the gateway uses.
 const (
-	Email       Builtin = iota + 1 // <EMAIL_ADDRESS>
-	CreditCard                     // <CREDIT_CARD>
-	PhoneNumber                    // <PHONE_NUMBER>
-	SSN                            // <SSN>
-	CanadaSIN                      // <CA_SIN>
-	IBAN                           // <IBAN>
-	IPAddress                      // <IP_ADDRESS>
-	APIKey                         // <API_KEY>
-	PrivateKey                     // <PRIVATE_KEY>
+	Email              Builtin = iota + 1 // <EMAIL_ADDRESS>
+	CreditCard                            // <CREDIT_CARD>
+	PhoneNumber                           // <PHONE_NUMBER>
+	SSN                                   // <SSN>
+	CanadaSIN                             // <CA_SIN>
+	IBAN                                  // <IBAN>
+	IPAddress                             // <IP_ADDRESS>
+	APIKey                                // <API_KEY>
+	PrivateKey                            // <PRIVATE_KEY>
+	VATNumber                             // <VAT_NUMBER>
+	GermanyTaxID                          // <DE_TAX_ID>
+	FranceNIR                             // <FR_NIR>
+	SpainNIF                              // <ES_NIF>
+	ItalyFiscalCode                       // <IT_FISCAL_CODE>
+	NetherlandsBSN                        // <NL_BSN>
+	PolandPESEL                           // <PL_PESEL>
+	SwedenPersonnummer                    // <SE_PERSONNUMMER>
+	UKNINO                                // <UK_NINO>
+	UKNHS                                 // <UK_NHS>
+	IndiaAadhaar                          // <IN_AADHAAR>
+	BrazilCPF                             // <BR_CPF>
+	BrazilCNPJ                            // <BR_CNPJ>
 )
 
 var builtins = map[Builtin]struct {
 	detector    int32
 	replacement string
 }{
-	Email:       {abi.DetectEmail, "<EMAIL_ADDRESS>"},
-	CreditCard:  {abi.DetectCard, "<CREDIT_CARD>"},
-	PhoneNumber: {abi.DetectPhone, "<PHONE_NUMBER>"},
-	SSN:         {abi.DetectSsn, "<SSN>"},
-	CanadaSIN:   {abi.DetectSin, "<CA_SIN>"},
-	IBAN:        {abi.DetectIban, "<IBAN>"},
-	IPAddress:   {abi.DetectIp, "<IP_ADDRESS>"},
-	APIKey:      {abi.DetectApiKey, "<API_KEY>"},
-	PrivateKey:  {abi.DetectPrivateKey, "<PRIVATE_KEY>"},
+	Email:              {abi.DetectEmail, "<EMAIL_ADDRESS>"},
+	CreditCard:         {abi.DetectCard, "<CREDIT_CARD>"},
+	PhoneNumber:        {abi.DetectPhone, "<PHONE_NUMBER>"},
+	SSN:                {abi.DetectSsn, "<SSN>"},
+	CanadaSIN:          {abi.DetectSin, "<CA_SIN>"},
+	IBAN:               {abi.DetectIban, "<IBAN>"},
+	IPAddress:          {abi.DetectIp, "<IP_ADDRESS>"},
+	APIKey:             {abi.DetectApiKey, "<API_KEY>"},
+	PrivateKey:         {abi.DetectPrivateKey, "<PRIVATE_KEY>"},
+	VATNumber:          {abi.DetectVat, "<VAT_NUMBER>"},
+	GermanyTaxID:       {abi.DetectTaxId, "<DE_TAX_ID>"},
+	FranceNIR:          {abi.DetectNir, "<FR_NIR>"},
+	SpainNIF:           {abi.DetectNif, "<ES_NIF>"},
+	ItalyFiscalCode:    {abi.DetectFiscalCode, "<IT_FISCAL_CODE>"},
+	NetherlandsBSN:     {abi.DetectBsn, "<NL_BSN>"},
+	PolandPESEL:        {abi.DetectPesel, "<PL_PESEL>"},
+	SwedenPersonnummer: {abi.DetectPersonnummer, "<SE_PERSONNUMMER>"},
+	UKNINO:             {abi.DetectNino, "<UK_NINO>"},
+	UKNHS:              {abi.DetectNhs, "<UK_NHS>"},
+	IndiaAadhaar:       {abi.DetectAadhaar, "<IN_AADHAAR>"},
+	BrazilCPF:          {abi.DetectCpf, "<BR_CPF>"},
+	BrazilCNPJ:         {abi.DetectCnpj, "<BR_CNPJ>"},
 }
 
 // Rule replaces the matches of a pattern or of a builtin with a text.

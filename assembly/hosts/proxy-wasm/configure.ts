@@ -1,5 +1,5 @@
 // Reads the configuration of the filter: JSON in the words of GatewayPolicy and GatewayBackend.
-import { DETECT_API_KEY, DETECT_CARD, DETECT_EMAIL, DETECT_IBAN, DETECT_IP, DETECT_PHONE, DETECT_PRIVATE_KEY, DETECT_SIN, DETECT_SSN, REGEX_CASE_INSENSITIVE, REGEX_MATCH_ONLY } from '../../abi'
+import { DETECT_API_KEY, DETECT_VAT, DETECT_TAX_ID, DETECT_NIR, DETECT_NIF, DETECT_FISCAL_CODE, DETECT_BSN, DETECT_PESEL, DETECT_PERSONNUMMER, DETECT_NINO, DETECT_NHS, DETECT_AADHAAR, DETECT_CPF, DETECT_CNPJ, DETECT_CARD, DETECT_EMAIL, DETECT_IBAN, DETECT_IP, DETECT_PHONE, DETECT_PRIVATE_KEY, DETECT_SIN, DETECT_SSN, REGEX_CASE_INSENSITIVE, REGEX_MATCH_ONLY } from '../../abi'
 import { addDetector, addPattern, freeSet, newSet } from '../../regex/set'
 import { regexCompile, regexFree } from '../../regex/index'
 import { append, appendAscii, appendByte, appendNumber, Bytes, clear, clearFailure, failure, newBytes, newRecord } from '../../texts/bytes'
@@ -280,6 +280,19 @@ function readBuiltin(item: i32): i32 {
   if (isText(item, 'IpAddress')) return builtin(DETECT_IP, '<IP_ADDRESS>')
   if (isText(item, 'ApiKey')) return builtin(DETECT_API_KEY, '<API_KEY>')
   if (isText(item, 'PrivateKey')) return builtin(DETECT_PRIVATE_KEY, '<PRIVATE_KEY>')
+  if (isText(item, 'VatNumber')) return builtin(DETECT_VAT, '<VAT_NUMBER>')
+  if (isText(item, 'DeTaxId')) return builtin(DETECT_TAX_ID, '<DE_TAX_ID>')
+  if (isText(item, 'FrNir')) return builtin(DETECT_NIR, '<FR_NIR>')
+  if (isText(item, 'EsNif')) return builtin(DETECT_NIF, '<ES_NIF>')
+  if (isText(item, 'ItFiscalCode')) return builtin(DETECT_FISCAL_CODE, '<IT_FISCAL_CODE>')
+  if (isText(item, 'NlBsn')) return builtin(DETECT_BSN, '<NL_BSN>')
+  if (isText(item, 'PlPesel')) return builtin(DETECT_PESEL, '<PL_PESEL>')
+  if (isText(item, 'SePersonnummer')) return builtin(DETECT_PERSONNUMMER, '<SE_PERSONNUMMER>')
+  if (isText(item, 'UkNino')) return builtin(DETECT_NINO, '<UK_NINO>')
+  if (isText(item, 'UkNhs')) return builtin(DETECT_NHS, '<UK_NHS>')
+  if (isText(item, 'InAadhaar')) return builtin(DETECT_AADHAAR, '<IN_AADHAAR>')
+  if (isText(item, 'BrCpf')) return builtin(DETECT_CPF, '<BR_CPF>')
+  if (isText(item, 'BrCnpj')) return builtin(DETECT_CNPJ, '<BR_CNPJ>')
   refuse(item, 'unknown builtin')
   return -1
 }

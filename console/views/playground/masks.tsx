@@ -15,6 +15,19 @@ const builtins: readonly { readonly name: Builtin; readonly replacement: string 
   { name: 'IpAddress', replacement: '<IP_ADDRESS>' },
   { name: 'ApiKey', replacement: '<API_KEY>' },
   { name: 'PrivateKey', replacement: '<PRIVATE_KEY>' },
+  { name: 'VatNumber', replacement: '<VAT_NUMBER>' },
+  { name: 'DeTaxId', replacement: '<DE_TAX_ID>' },
+  { name: 'FrNir', replacement: '<FR_NIR>' },
+  { name: 'EsNif', replacement: '<ES_NIF>' },
+  { name: 'ItFiscalCode', replacement: '<IT_FISCAL_CODE>' },
+  { name: 'NlBsn', replacement: '<NL_BSN>' },
+  { name: 'PlPesel', replacement: '<PL_PESEL>' },
+  { name: 'SePersonnummer', replacement: '<SE_PERSONNUMMER>' },
+  { name: 'UkNino', replacement: '<UK_NINO>' },
+  { name: 'UkNhs', replacement: '<UK_NHS>' },
+  { name: 'InAadhaar', replacement: '<IN_AADHAAR>' },
+  { name: 'BrCpf', replacement: '<BR_CPF>' },
+  { name: 'BrCnpj', replacement: '<BR_CNPJ>' },
 ]
 
 const sample = `Hi, this is Ada. Please move my order to the new address.

@@ -21,6 +21,19 @@ export type BuiltinName =
   | 'IpAddress'
   | 'ApiKey'
   | 'PrivateKey'
+  | 'VatNumber'
+  | 'DeTaxId'
+  | 'FrNir'
+  | 'EsNif'
+  | 'ItFiscalCode'
+  | 'NlBsn'
+  | 'PlPesel'
+  | 'SePersonnummer'
+  | 'UkNino'
+  | 'UkNhs'
+  | 'InAadhaar'
+  | 'BrCpf'
+  | 'BrCnpj'
 
 /** Replaces the matches of a pattern, with `<masked>` if there is no replacement. */
 export interface PatternRule {
@@ -49,6 +62,19 @@ export const Builtin: { readonly [Name in BuiltinName]: BuiltinRule } = {
   IpAddress: { builtin: 'IpAddress' },
   ApiKey: { builtin: 'ApiKey' },
   PrivateKey: { builtin: 'PrivateKey' },
+  VatNumber: { builtin: 'VatNumber' },
+  DeTaxId: { builtin: 'DeTaxId' },
+  FrNir: { builtin: 'FrNir' },
+  EsNif: { builtin: 'EsNif' },
+  ItFiscalCode: { builtin: 'ItFiscalCode' },
+  NlBsn: { builtin: 'NlBsn' },
+  PlPesel: { builtin: 'PlPesel' },
+  SePersonnummer: { builtin: 'SePersonnummer' },
+  UkNino: { builtin: 'UkNino' },
+  UkNhs: { builtin: 'UkNhs' },
+  InAadhaar: { builtin: 'InAadhaar' },
+  BrCpf: { builtin: 'BrCpf' },
+  BrCnpj: { builtin: 'BrCnpj' },
 }
 
 /** @throws TypeError that names the rule, if it is none. Callers in JavaScript have no types. */

@@ -59,9 +59,28 @@ const builtins = {
   DETECT_SIN: 'CaSin',
 }
 const allBuiltins = Object.values(builtins).map((builtin) => ({ builtin }))
+const otherBuiltins = {
+  DETECT_IBAN: 'Iban',
+  DETECT_IP: 'IpAddress',
+  DETECT_VAT: 'VatNumber',
+  DETECT_TAX_ID: 'DeTaxId',
+  DETECT_NIR: 'FrNir',
+  DETECT_NIF: 'EsNif',
+  DETECT_FISCAL_CODE: 'ItFiscalCode',
+  DETECT_BSN: 'NlBsn',
+  DETECT_PESEL: 'PlPesel',
+  DETECT_PERSONNUMMER: 'SePersonnummer',
+  DETECT_NINO: 'UkNino',
+  DETECT_NHS: 'UkNhs',
+  DETECT_AADHAAR: 'InAadhaar',
+  DETECT_CPF: 'BrCpf',
+  DETECT_CNPJ: 'BrCnpj',
+}
 
 const ruleOf = ({ pattern, builtin, replacement }) =>
-  pattern === undefined ? { builtin: builtins[builtin], replacement } : { pattern, replacement }
+  pattern === undefined
+    ? { builtin: builtins[builtin] ?? otherBuiltins[builtin], replacement }
+    : { pattern, replacement }
 
 function maskProblem({ rules, masked, maskedHex, repeat, hold, ...example }) {
   const mask = new Mask(rules?.map(ruleOf) ?? allBuiltins)

@@ -20,6 +20,7 @@ builtins = {"DETECT_" + name: each for name, each in [
     ("EMAIL", Builtin.EMAIL),
     ("SIN", Builtin.CA_SIN),
 ]}
+by_code = {each.value[0]: each for each in Builtin}
 
 
 def cases(name: str) -> Iterator[dict[str, Any]]:
@@ -42,7 +43,7 @@ def bytes_of(case: dict[str, Any]) -> bytes:
 
 
 def rule_of(rule: dict[str, Any]) -> Rule:
-    return Rule(rule["pattern"] if "pattern" in rule else builtins[rule["builtin"]], rule["replacement"])
+    return Rule(rule["pattern"] if "pattern" in rule else by_code[rule["builtin"]], rule["replacement"])
 
 
 class CaseFiles(unittest.TestCase):

@@ -2,7 +2,7 @@ use crate::abi;
 use crate::error::Result;
 use crate::instance::Core;
 use crate::pattern::compile_pattern;
-use crate::pool::{CORE, Object, Session};
+use crate::pool::{Object, Session, CORE};
 use std::sync::Arc;
 use wasmtime::Val;
 
@@ -21,6 +21,19 @@ pub enum Builtin {
     IpAddress,
     ApiKey,
     PrivateKey,
+    VatNumber,
+    DeTaxId,
+    FrNir,
+    EsNif,
+    ItFiscalCode,
+    NlBsn,
+    PlPesel,
+    SePersonnummer,
+    UkNino,
+    UkNhs,
+    InAadhaar,
+    BrCpf,
+    BrCnpj,
 }
 
 impl Builtin {
@@ -36,6 +49,19 @@ impl Builtin {
             Builtin::IpAddress => (abi::DETECT_IP, "<IP_ADDRESS>"),
             Builtin::ApiKey => (abi::DETECT_API_KEY, "<API_KEY>"),
             Builtin::PrivateKey => (abi::DETECT_PRIVATE_KEY, "<PRIVATE_KEY>"),
+            Builtin::VatNumber => (abi::DETECT_VAT, "<VAT_NUMBER>"),
+            Builtin::DeTaxId => (abi::DETECT_TAX_ID, "<DE_TAX_ID>"),
+            Builtin::FrNir => (abi::DETECT_NIR, "<FR_NIR>"),
+            Builtin::EsNif => (abi::DETECT_NIF, "<ES_NIF>"),
+            Builtin::ItFiscalCode => (abi::DETECT_FISCAL_CODE, "<IT_FISCAL_CODE>"),
+            Builtin::NlBsn => (abi::DETECT_BSN, "<NL_BSN>"),
+            Builtin::PlPesel => (abi::DETECT_PESEL, "<PL_PESEL>"),
+            Builtin::SePersonnummer => (abi::DETECT_PERSONNUMMER, "<SE_PERSONNUMMER>"),
+            Builtin::UkNino => (abi::DETECT_NINO, "<UK_NINO>"),
+            Builtin::UkNhs => (abi::DETECT_NHS, "<UK_NHS>"),
+            Builtin::InAadhaar => (abi::DETECT_AADHAAR, "<IN_AADHAAR>"),
+            Builtin::BrCpf => (abi::DETECT_CPF, "<BR_CPF>"),
+            Builtin::BrCnpj => (abi::DETECT_CNPJ, "<BR_CNPJ>"),
         }
     }
 }

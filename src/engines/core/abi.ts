@@ -91,6 +91,32 @@ export const DETECT_IP = 6
 export const DETECT_API_KEY = 7
 /** private keys in PEM, and of age */
 export const DETECT_PRIVATE_KEY = 8
+/** VAT numbers of 14 countries, with their check digits */
+export const DETECT_VAT = 9
+/** tax ids of Germany, with their check digit */
+export const DETECT_TAX_ID = 10
+/** social security numbers of France, with their check digits */
+export const DETECT_NIR = 11
+/** DNI and NIE of Spain, with their check letter */
+export const DETECT_NIF = 12
+/** codici fiscali of Italy, with their check letter */
+export const DETECT_FISCAL_CODE = 13
+/** citizen service numbers of the Netherlands, with their check digit */
+export const DETECT_BSN = 14
+/** national ids of Poland, with their check digit */
+export const DETECT_PESEL = 15
+/** personal identity numbers of Sweden, with their check digit */
+export const DETECT_PERSONNUMMER = 16
+/** national insurance numbers of the United Kingdom */
+export const DETECT_NINO = 17
+/** NHS numbers of the United Kingdom, with their check digit */
+export const DETECT_NHS = 18
+/** Aadhaar numbers of India, with their check digit */
+export const DETECT_AADHAAR = 19
+/** tax ids of people in Brazil, with their check digits */
+export const DETECT_CPF = 20
+/** tax ids of companies in Brazil, with their check digits */
+export const DETECT_CNPJ = 21
 /** every cell of the key's group is in use: make a larger table */
 export const RATE_FULL = -301
 /** another thread holds the key's group or has just grown the memory; call again */

@@ -1,13 +1,26 @@
 import {
+  DETECT_AADHAAR,
   DETECT_API_KEY,
+  DETECT_BSN,
   DETECT_CARD,
+  DETECT_CNPJ,
+  DETECT_CPF,
   DETECT_EMAIL,
+  DETECT_FISCAL_CODE,
   DETECT_IBAN,
   DETECT_IP,
+  DETECT_NHS,
+  DETECT_NIF,
+  DETECT_NINO,
+  DETECT_NIR,
+  DETECT_PERSONNUMMER,
+  DETECT_PESEL,
   DETECT_PHONE,
   DETECT_PRIVATE_KEY,
   DETECT_SIN,
   DETECT_SSN,
+  DETECT_TAX_ID,
+  DETECT_VAT,
 } from './abi.ts'
 import { CoreError } from './errors.ts'
 import { flagsOf, type RegexOptions } from './regex.ts'
@@ -25,6 +38,19 @@ const builtins = {
   IpAddress: DETECT_IP,
   ApiKey: DETECT_API_KEY,
   PrivateKey: DETECT_PRIVATE_KEY,
+  VatNumber: DETECT_VAT,
+  DeTaxId: DETECT_TAX_ID,
+  FrNir: DETECT_NIR,
+  EsNif: DETECT_NIF,
+  ItFiscalCode: DETECT_FISCAL_CODE,
+  NlBsn: DETECT_BSN,
+  PlPesel: DETECT_PESEL,
+  SePersonnummer: DETECT_PERSONNUMMER,
+  UkNino: DETECT_NINO,
+  UkNhs: DETECT_NHS,
+  InAadhaar: DETECT_AADHAAR,
+  BrCpf: DETECT_CPF,
+  BrCnpj: DETECT_CNPJ,
 } as const
 
 /** Built-in detectors of the core; docs/regex.md says what each matches. */
@@ -44,6 +70,19 @@ export const builtinReplacements: Readonly<Record<Builtin, string>> = {
   IpAddress: '<IP_ADDRESS>',
   ApiKey: '<API_KEY>',
   PrivateKey: '<PRIVATE_KEY>',
+  VatNumber: '<VAT_NUMBER>',
+  DeTaxId: '<DE_TAX_ID>',
+  FrNir: '<FR_NIR>',
+  EsNif: '<ES_NIF>',
+  ItFiscalCode: '<IT_FISCAL_CODE>',
+  NlBsn: '<NL_BSN>',
+  PlPesel: '<PL_PESEL>',
+  SePersonnummer: '<SE_PERSONNUMMER>',
+  UkNino: '<UK_NINO>',
+  UkNhs: '<UK_NHS>',
+  InAadhaar: '<IN_AADHAAR>',
+  BrCpf: '<BR_CPF>',
+  BrCnpj: '<BR_CNPJ>',
 }
 
 /** The replacement for matches of patterns unless a rule has another one. */

@@ -92,9 +92,29 @@ interface StreamCase extends CaseText {
   readonly maskedHex?: string
 }
 
+/** Builtins by the numbers that the core gives them. */
+const byNumber: Readonly<Record<string, Builtin>> = {
+  DETECT_EMAIL: 'Email',
+  DETECT_IBAN: 'Iban',
+  DETECT_IP: 'IpAddress',
+  DETECT_VAT: 'VatNumber',
+  DETECT_TAX_ID: 'DeTaxId',
+  DETECT_NIR: 'FrNir',
+  DETECT_NIF: 'EsNif',
+  DETECT_FISCAL_CODE: 'ItFiscalCode',
+  DETECT_BSN: 'NlBsn',
+  DETECT_PESEL: 'PlPesel',
+  DETECT_PERSONNUMMER: 'SePersonnummer',
+  DETECT_NINO: 'UkNino',
+  DETECT_NHS: 'UkNhs',
+  DETECT_AADHAAR: 'InAadhaar',
+  DETECT_CPF: 'BrCpf',
+  DETECT_CNPJ: 'BrCnpj',
+}
 const builtinOf = (name = ''): Builtin => {
-  if (name === 'DETECT_EMAIL') return 'Email'
-  throw new Error(`no rule has ${name} yet`)
+  const builtin = byNumber[name]
+  if (builtin === undefined) throw new Error(`no rule has ${name} yet`)
+  return builtin
 }
 
 const streamFiles = readCaseFiles<StreamCase>('regex/masks').filter(({ cases }) => cases)

@@ -64,6 +64,7 @@ const found: Readonly<Record<(typeof names)[number], readonly string[]>> = {
     '::ffff:192.0.2.128',
     '64:ff9b::192.0.2.33',
     '1:2:3:4:5:6:7:8',
+    '2345:0425:2CA1:0000:0000:0567:5673:23b5',
   ],
   ApiKey: [
     `sk-ant-api03-${filler(90)}AA`,
@@ -96,6 +97,13 @@ const found: Readonly<Record<(typeof names)[number], readonly string[]>> = {
     `PMAK-${hex(24)}-${hex(34)}`,
     `tskey-auth-${filler(30)}`,
     `sk-svcacct-${filler(40)}`,
+    // Reported as missed by gitleaks (issues 2158, 1697 and 1366).
+    `sk-ant-oat01-${filler(95)}`,
+    `sk-ant-ort01-${filler(95)}`,
+    `sgp_${hex(40)}`,
+    `sgp_${hex(16)}_${hex(40)}`,
+    `api-${[8, 4, 4, 4, 12].map(hex).join('-')}`,
+    `sdk-${[8, 4, 4, 4, 12].map(hex).join('-')}`,
     `ASIA${upper(16)}`,
     `gldt-${filler(20)}`,
     `glagent-${filler(50)}`,
@@ -150,6 +158,9 @@ const passed: readonly string[] = [
   'DE89 3704-0044 0532-0130 00',
   // Versions, times, parts of programs and hardware addresses.
   '1.2.3',
+  '0.0.0.0',
+  'dead::',
+  '1::',
   '1.2.3.4.5',
   'v1.2.3.4.5',
   '256.1.1.1',
@@ -219,6 +230,8 @@ describe('builtins of accounts, addresses and keys', () => {
 
   it('find a match after one that is not verified', () => {
     expect(mask.apply('AB12 DE89 3704 0044 0532 0130 00').text).toBe('AB12 <IBAN>')
+    expect(mask.apply('DE89 3704 0044 0532 0130 00 ABCD EFGH').text).toBe('<IBAN> ABCD EFGH')
+    expect(mask.apply('DE89370400440532013000 failed').text).toBe('<IBAN> failed')
     expect(mask.apply('cafe:10.0.0.1').text).toBe('cafe:<IP_ADDRESS>')
     expect(mask.apply('10.0.0.1-10.0.0.9 [2001:db8::1]:443').text).toBe(
       '<IP_ADDRESS>-<IP_ADDRESS> [<IP_ADDRESS>]:443',
