@@ -125,7 +125,7 @@ export function processorReaders(): Reader[] {
     trip('pieces', (pieces) => {
       const side = new MessageSide('request', conversation, large, true)
       const source = new MessageBody(heads, { resumeBody: ignore })
-      side.openBody(Object.assign(source, { divert: () => outlet }), true)
+      side.openBody(Object.assign(source, { divert: () => outlet }), 'by piece')
       for (const piece of pieces) side.push(piece)
       for (const _ of pieces) side.onBodyResponse(answered)
     }),

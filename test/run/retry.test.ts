@@ -87,6 +87,30 @@ const running = useGateway(async () => {
       policy('big', 'HTTPRoute/big', retry({ codes: [503], attempts: 2 })),
       policy('small', 'HTTPRoute/small', retry({ codes: [503], attempts: 2 })),
       policy('other-code', 'HTTPRoute/other-code', retry({ attempts: 2 })),
+      ...['careful', 'asked', 'spent', 'rich'].map((name) => routeByHost(name, toBackend('main'))),
+      policy(
+        'careful',
+        'HTTPRoute/careful',
+        retry({
+          codes: [503],
+          precondition: 'request.method == "GET" || json(request.body).again',
+        }),
+      ),
+      policy(
+        'asked',
+        'HTTPRoute/asked',
+        retry({ condition: 'response.code == 409 && request.path == "/again"' }),
+      ),
+      policy(
+        'spent',
+        'HTTPRoute/spent',
+        retry({ codes: [503], budget: { percent: 0, minRetryRate: { count: 0 } } }),
+      ),
+      policy(
+        'rich',
+        'HTTPRoute/rich',
+        retry({ codes: [503], budget: { percent: 100, minRetryRate: { count: 0 } } }),
+      ),
       policy('levels', 'Gateway/edge#second', retry({ codes: [418], attempts: 3 })),
       routeByHost('inside', toBackend('main'), { retry: { codes: [502], attempts: 1 } }),
       policy('inside', 'HTTPRoute/inside', retry({ codes: [418], attempts: 5 })),
@@ -131,6 +155,25 @@ describe('retries', () => {
   it('does not retry after a code that is not listed', async () => {
     expect((await send('other-code', [503, 200])).status).toBe(503)
     expect(receivedBy('other-code')).toHaveLength(1)
+  })
+
+  it('[Retry.precondition] sends requests for which the precondition is not true only once', async () => {
+    expect((await send('careful', [503, 200])).status).toBe(200)
+    const post = (body: string) => send('careful', [503, 200], { method: 'POST', body })
+    expect((await post('{"again": true}')).status).toBe(200)
+    expect((await post('{"again": false}')).status).toBe(503)
+    expect((await post('{')).status).toBe(503)
+  })
+
+  it('[Retry.condition] retries responses for which the condition is true', async () => {
+    expect((await send('asked', [409, 200], { path: '/again' })).status).toBe(200)
+    expect((await send('asked', [409, 200], { path: '/other' })).status).toBe(409)
+  })
+
+  it('[Retry.budget] [RetryBudget.percent] [RetryBudget.minRetryRate] retries no more requests than the budget allows', async () => {
+    expect((await send('spent', [503, 200])).status).toBe(503)
+    expect((await send('rich', [503, 200])).status).toBe(200)
+    expect((await send('rich', [503, 200])).status).toBe(200)
   })
 
   it('applies from a listener, and the retry of a rule replaces it', async () => {

@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file called/rate_limit.proto.
  */
 export const file_called_rate_limit: GenFile = /*@__PURE__*/
-  fileDesc("ChdjYWxsZWQvcmF0ZV9saW1pdC5wcm90bxIXc2x1aWNlLmNhbGxlZC5yYXRlbGltaXQicQoQUmF0ZUxpbWl0UmVxdWVzdBIOCgZkb21haW4YASABKAkSOAoLZGVzY3JpcHRvcnMYAiADKAsyIy5zbHVpY2UuY2FsbGVkLnJhdGVsaW1pdC5EZXNjcmlwdG9yEhMKC2hpdHNfYWRkZW5kGAMgASgNInAKCkRlc2NyaXB0b3ISLwoHZW50cmllcxgBIAMoCzIeLnNsdWljZS5jYWxsZWQucmF0ZWxpbWl0LkVudHJ5EjEKC2hpdHNfYWRkZW5kGAMgASgLMhwuZ29vZ2xlLnByb3RvYnVmLlVJbnQ2NFZhbHVlIiMKBUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCSKFAgoRUmF0ZUxpbWl0UmVzcG9uc2USFAoMb3ZlcmFsbF9jb2RlGAEgASgFEjsKCHN0YXR1c2VzGAIgAygLMikuc2x1aWNlLmNhbGxlZC5yYXRlbGltaXQuRGVzY3JpcHRvclN0YXR1cxJFChdyZXNwb25zZV9oZWFkZXJzX3RvX2FkZBgDIAMoCzIkLnNsdWljZS5jYWxsZWQucmF0ZWxpbWl0LkhlYWRlclZhbHVlEkQKFnJlcXVlc3RfaGVhZGVyc190b19hZGQYBCADKAsyJC5zbHVpY2UuY2FsbGVkLnJhdGVsaW1pdC5IZWFkZXJWYWx1ZRIQCghyYXdfYm9keRgFIAEoDCKtAQoQRGVzY3JpcHRvclN0YXR1cxIMCgRjb2RlGAEgASgFEjkKDWN1cnJlbnRfbGltaXQYAiABKAsyIi5zbHVpY2UuY2FsbGVkLnJhdGVsaW1pdC5SYXRlTGltaXQSFwoPbGltaXRfcmVtYWluaW5nGAMgASgNEjcKFGR1cmF0aW9uX3VudGlsX3Jlc2V0GAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIjQKCVJhdGVMaW1pdBIZChFyZXF1ZXN0c19wZXJfdW5pdBgBIAEoDRIMCgR1bml0GAIgASgFIjwKC0hlYWRlclZhbHVlEgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCRIRCglyYXdfdmFsdWUYAyABKAxiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_wrappers]);
+  fileDesc("ChdjYWxsZWQvcmF0ZV9saW1pdC5wcm90bxIXc2x1aWNlLmNhbGxlZC5yYXRlbGltaXQicQoQUmF0ZUxpbWl0UmVxdWVzdBIOCgZkb21haW4YASABKAkSOAoLZGVzY3JpcHRvcnMYAiADKAsyIy5zbHVpY2UuY2FsbGVkLnJhdGVsaW1pdC5EZXNjcmlwdG9yEhMKC2hpdHNfYWRkZW5kGAMgASgNIqsBCgpEZXNjcmlwdG9yEi8KB2VudHJpZXMYASADKAsyHi5zbHVpY2UuY2FsbGVkLnJhdGVsaW1pdC5FbnRyeRI5CgVsaW1pdBgCIAEoCzIqLnNsdWljZS5jYWxsZWQucmF0ZWxpbWl0LlJhdGVMaW1pdE92ZXJyaWRlEjEKC2hpdHNfYWRkZW5kGAMgASgLMhwuZ29vZ2xlLnByb3RvYnVmLlVJbnQ2NFZhbHVlIjwKEVJhdGVMaW1pdE92ZXJyaWRlEhkKEXJlcXVlc3RzX3Blcl91bml0GAEgASgNEgwKBHVuaXQYAiABKAUiIwoFRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJIoUCChFSYXRlTGltaXRSZXNwb25zZRIUCgxvdmVyYWxsX2NvZGUYASABKAUSOwoIc3RhdHVzZXMYAiADKAsyKS5zbHVpY2UuY2FsbGVkLnJhdGVsaW1pdC5EZXNjcmlwdG9yU3RhdHVzEkUKF3Jlc3BvbnNlX2hlYWRlcnNfdG9fYWRkGAMgAygLMiQuc2x1aWNlLmNhbGxlZC5yYXRlbGltaXQuSGVhZGVyVmFsdWUSRAoWcmVxdWVzdF9oZWFkZXJzX3RvX2FkZBgEIAMoCzIkLnNsdWljZS5jYWxsZWQucmF0ZWxpbWl0LkhlYWRlclZhbHVlEhAKCHJhd19ib2R5GAUgASgMIq0BChBEZXNjcmlwdG9yU3RhdHVzEgwKBGNvZGUYASABKAUSOQoNY3VycmVudF9saW1pdBgCIAEoCzIiLnNsdWljZS5jYWxsZWQucmF0ZWxpbWl0LlJhdGVMaW1pdBIXCg9saW1pdF9yZW1haW5pbmcYAyABKA0SNwoUZHVyYXRpb25fdW50aWxfcmVzZXQYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iNAoJUmF0ZUxpbWl0EhkKEXJlcXVlc3RzX3Blcl91bml0GAEgASgNEgwKBHVuaXQYAiABKAUiPAoLSGVhZGVyVmFsdWUSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJEhEKCXJhd192YWx1ZRgDIAEoDGIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_wrappers]);
 
 /**
  * @generated from message sluice.called.ratelimit.RateLimitRequest
@@ -54,6 +54,13 @@ export type Descriptor = Message<"sluice.called.ratelimit.Descriptor"> & {
   entries: Entry[];
 
   /**
+   * Replaces the limit that the server has for the descriptor.
+   *
+   * @generated from field: sluice.called.ratelimit.RateLimitOverride limit = 2;
+   */
+  limit?: RateLimitOverride | undefined;
+
+  /**
    * What this descriptor costs; absent: hits_addend of the request, and one where that is 0.
    *
    * @generated from field: google.protobuf.UInt64Value hits_addend = 3;
@@ -67,6 +74,30 @@ export type Descriptor = Message<"sluice.called.ratelimit.Descriptor"> & {
  */
 export const DescriptorSchema: GenMessage<Descriptor> = /*@__PURE__*/
   messageDesc(file_called_rate_limit, 1);
+
+/**
+ * @generated from message sluice.called.ratelimit.RateLimitOverride
+ */
+export type RateLimitOverride = Message<"sluice.called.ratelimit.RateLimitOverride"> & {
+  /**
+   * @generated from field: uint32 requests_per_unit = 1;
+   */
+  requestsPerUnit: number;
+
+  /**
+   * 1 second, 2 minute, 3 hour, 4 day, 5 month, 6 year
+   *
+   * @generated from field: int32 unit = 2;
+   */
+  unit: number;
+};
+
+/**
+ * Describes the message sluice.called.ratelimit.RateLimitOverride.
+ * Use `create(RateLimitOverrideSchema)` to create a new message.
+ */
+export const RateLimitOverrideSchema: GenMessage<RateLimitOverride> = /*@__PURE__*/
+  messageDesc(file_called_rate_limit, 2);
 
 /**
  * @generated from message sluice.called.ratelimit.Entry
@@ -88,7 +119,7 @@ export type Entry = Message<"sluice.called.ratelimit.Entry"> & {
  * Use `create(EntrySchema)` to create a new message.
  */
 export const EntrySchema: GenMessage<Entry> = /*@__PURE__*/
-  messageDesc(file_called_rate_limit, 2);
+  messageDesc(file_called_rate_limit, 3);
 
 /**
  * @generated from message sluice.called.ratelimit.RateLimitResponse
@@ -127,7 +158,7 @@ export type RateLimitResponse = Message<"sluice.called.ratelimit.RateLimitRespon
  * Use `create(RateLimitResponseSchema)` to create a new message.
  */
 export const RateLimitResponseSchema: GenMessage<RateLimitResponse> = /*@__PURE__*/
-  messageDesc(file_called_rate_limit, 3);
+  messageDesc(file_called_rate_limit, 4);
 
 /**
  * @generated from message sluice.called.ratelimit.DescriptorStatus
@@ -159,7 +190,7 @@ export type DescriptorStatus = Message<"sluice.called.ratelimit.DescriptorStatus
  * Use `create(DescriptorStatusSchema)` to create a new message.
  */
 export const DescriptorStatusSchema: GenMessage<DescriptorStatus> = /*@__PURE__*/
-  messageDesc(file_called_rate_limit, 4);
+  messageDesc(file_called_rate_limit, 5);
 
 /**
  * @generated from message sluice.called.ratelimit.RateLimit
@@ -181,7 +212,7 @@ export type RateLimit = Message<"sluice.called.ratelimit.RateLimit"> & {
  * Use `create(RateLimitSchema)` to create a new message.
  */
 export const RateLimitSchema: GenMessage<RateLimit> = /*@__PURE__*/
-  messageDesc(file_called_rate_limit, 5);
+  messageDesc(file_called_rate_limit, 6);
 
 /**
  * @generated from message sluice.called.ratelimit.HeaderValue
@@ -208,5 +239,5 @@ export type HeaderValue = Message<"sluice.called.ratelimit.HeaderValue"> & {
  * Use `create(HeaderValueSchema)` to create a new message.
  */
 export const HeaderValueSchema: GenMessage<HeaderValue> = /*@__PURE__*/
-  messageDesc(file_called_rate_limit, 6);
+  messageDesc(file_called_rate_limit, 7);
 

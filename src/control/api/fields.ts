@@ -54,11 +54,18 @@ export function secretPaths(kind: string): readonly SecretField[] {
   })
 }
 
+interface ExpressionPath extends Pick<FieldStatus, 'path' | 'security'> {
+  /** Whether the field may have a duration instead. */
+  readonly orDuration: boolean
+}
+
 /** Paths of all CEL expressions of a kind, including list items and map values. */
-export function expressionPaths(kind: string): Pick<FieldStatus, 'path' | 'security'>[] {
-  return fieldsOfKind(kind)
-    .filter(({ content }) => content.node.name === 'CELExpression')
-    .map(({ content, security }) => ({ path: content.path, security }))
+export function expressionPaths(kind: string): ExpressionPath[] {
+  return fieldsOfKind(kind).flatMap(({ content, security }) => {
+    const { path, node } = content
+    const orDuration = node.name === 'DurationOrCELExpression'
+    return orDuration || node.name === 'CELExpression' ? [{ path, security, orDuration }] : []
+  })
 }
 
 const fieldsOfKind = (kind: string) => kinds.filter((row) => row.kind === kind).flatMap(fieldsOf)

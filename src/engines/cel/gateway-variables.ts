@@ -256,7 +256,7 @@ export const expressionPoints = {
     has: early,
   },
   earlyAuthorization: {
-    title: '`authorization` in phase PreRouting',
+    title: '`authorization` and `extProc` in phase PreRouting',
     when: beforeRouting,
     has: [...early, 'extAuth'],
   },
@@ -266,9 +266,10 @@ export const expressionPoints = {
     has: [...early, 'extAuth', 'extProc'],
   },
   earlyAuthAnswer: {
-    title: '`extAuth.http.responseMetadata` in phase PreRouting; `response` is that of the service',
+    title:
+      '`extAuth.http.responseMetadata` and `extAuth.cache.ttl` in phase PreRouting; `response` is that of the service',
     when: `in extAuth of phase PreRouting, ${beforeRouting}`,
-    has: [...early, 'response'],
+    has: [...early, 'extAuth', 'response'],
   },
   traffic: {
     title: 'all other expressions of `traffic`',
@@ -276,7 +277,8 @@ export const expressionPoints = {
     has: late,
   },
   authAnswer: {
-    title: '`extAuth.http.responseMetadata`; `response` is that of the service',
+    title:
+      '`extAuth.http.responseMetadata` and `extAuth.cache.ttl`; `response` is that of the service',
     when: 'in policies of the route, before the request is forwarded',
     has: [...late, 'response'],
   },
@@ -328,7 +330,7 @@ export const expressionPoints = {
     has: [...late, 'backend', 'modelRequest', 'response'],
   },
   response: {
-    title: '`transformation.response`',
+    title: '`transformation.response` and `extProc.responseAttributes`',
     when: 'when a response is changed',
     has: [...answered, 'mcpMessage', 'mcpItem', 'a2aMessage', 'response'],
   },

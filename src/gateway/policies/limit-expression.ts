@@ -2,7 +2,13 @@
  * Expressions of limits and budgets. Those of token limits are evaluated before the request is changed for a
  * provider, and their results are kept.
  */
-import { type CelError, type CelResult, isAvailable, isCelError } from '../../engines/cel/index.ts'
+import {
+  type CelError,
+  type CelResult,
+  CelUint,
+  isAvailable,
+  isCelError,
+} from '../../engines/cel/index.ts'
 import type { Exchange } from '../../ground/exchange/exchange.ts'
 import { Expression, textOfResult } from '../variables/index.ts'
 
@@ -57,4 +63,12 @@ export class LimitExpression {
     const result = this.resultFor(exchange)
     return isCelError(result) && result.kind !== 'missing' ? result : textOfResult(result)
   }
+}
+
+/** Returns a result as a number; undefined if it is none, or negative. */
+export function numberOf(result: CelResult | undefined): number | undefined {
+  const value = result instanceof CelUint ? result.value : result
+  if (typeof value !== 'number' && typeof value !== 'bigint') return undefined
+  const number = Number(value)
+  return number >= 0 ? number : undefined
 }

@@ -6,6 +6,7 @@ import { GatewayError } from '../../ground/errors/index.ts'
 import type { HealthRules } from '../../ground/exchange/connection.ts'
 import type { ResponseHead } from '../../ground/exchange/exchange.ts'
 import { forwardingExtensions, type RetryPlan } from '../../ground/exchange/forwarding.ts'
+import { addNote } from '../../ground/exchange/notes.ts'
 import type { RequestContext } from './request/request-context.ts'
 import { retryAfterMs } from './request/retry-after.ts'
 import { moveAttemptSpan } from './request/tracing.ts'
@@ -120,8 +121,14 @@ export function retryDelay(
   const plan = exchange.extensions.get(forwardingExtensions.retry) as RetryPlan | undefined
   if (plan === undefined || context.retries >= plan.attempts) return undefined
   const isReason =
-    typeof failure === 'number' ? plan.codes.includes(failure) : isConnectionFailure(failure)
+    typeof failure === 'number'
+      ? plan.codes.includes(failure) || plan.isFailure?.(exchange) === true
+      : isConnectionFailure(failure)
   if (!isReason || !exchange.isReplayable) return undefined
+  if (plan.budget?.take() === false) {
+    addNote(exchange, 'traffic.retry', 'not retried: the retry budget is used up')
+    return undefined
+  }
   const backoff = plan.backoffMs * Math.min(2 ** context.retries, maxBackoffFactor)
   return timerDelay(backoff * (1 + jitter * random()))
 }

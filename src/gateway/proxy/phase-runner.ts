@@ -68,7 +68,7 @@ export class PhaseRunner implements RequestHandler {
       return
     }
     if (this.#askAnother(context, status)) return
-    const delay = status < 400 ? undefined : retryDelay(context, status, this.#runtime.random)
+    const delay = retryDelay(context, status, this.#runtime.random)
     if (delay !== undefined) {
       this.#sendAgain(context, status, delay)
       return

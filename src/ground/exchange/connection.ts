@@ -29,6 +29,10 @@ export interface HealthRules {
   isUnhealthy?(exchange: object): boolean
   /** If omitted, endpoints are not ejected, and unhealthy ones get fewer requests. */
   readonly eviction?: EvictionRules
+  /** If fewer percent of the endpoints are usable, all are used, also those that are ejected. */
+  readonly panicPercent?: number
+  /** Time in milliseconds in which a new or returning endpoint gets its full part of the requests. */
+  readonly slowStartMs?: number
 }
 
 export interface EvictionRules {

@@ -1,4 +1,4 @@
-import type { HeaderFields } from './exchange.ts'
+import type { Exchange, HeaderFields } from './exchange.ts'
 
 /** Keys of `Exchange.extensions` that policies set to control how a request is forwarded. */
 export const forwardingExtensions = {
@@ -67,6 +67,16 @@ export interface RetryPlan {
   readonly attempts: number
   /** Minimum time before a retry, in milliseconds; 0 means at once. */
   readonly backoffMs: number
+  /** Returns whether a response causes a retry although `codes` does not have its status. */
+  isFailure?(exchange: Exchange): boolean
+  /** Limits the retries of all requests with this plan. */
+  readonly budget?: RetryBudget
+}
+
+/** Limits retries to a part of the requests. */
+export interface RetryBudget {
+  /** Takes a retry; returns false if the budget is used up. */
+  take(): boolean
 }
 
 /** The region and service for which a signature is valid (AWS Signature Version 4). */

@@ -12,6 +12,9 @@ export const celExpression = text({ name: 'CELExpression', min: 1, max: 16_384 }
 const label = '[a-z0-9]([-a-z0-9]*[a-z0-9])?'
 const dnsName = `${label}(\\.${label})*`
 
+/** A duration (GEP-2257), or else source text of an expression. */
+export const durationOrExpression = text({ name: 'DurationOrCELExpression', min: 1, max: 16_384 })
+
 export const sni = text({
   name: 'SNI',
   min: 1,

@@ -249,7 +249,12 @@ const header = { name: 'x-a', value: "'b'" }
 const atLeastOneOf: readonly CaseGroup[] = [
   atLeastOne(
     'BackendHealth',
-    { unhealthyCondition: 'response.code >= 500', eviction: {} },
+    {
+      unhealthyCondition: 'response.code >= 500',
+      eviction: {},
+      panicThreshold: 50,
+      slowStart: { window: '30s' },
+    },
     policyPlace('spec.backend.health'),
   ),
   atLeastOne(

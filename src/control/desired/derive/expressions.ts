@@ -9,6 +9,7 @@ import {
 } from '../../../engines/cel/index.ts'
 import type { ExpressionPoints } from '../../../gateway/policies/define.ts'
 import { findPolicy } from '../../../gateway/policies/registry.ts'
+import { parseDurationMs } from '../../../ground/base/duration.ts'
 import { type PolicyPhase, policySections } from '../../../ground/model/resources.ts'
 import { expressionPaths } from '../../api/fields.ts'
 import type { Finding } from './finding.ts'
@@ -17,6 +18,8 @@ interface Place {
   /** Path from the top of the object: field names, `[]` for list items, `{}` for map values. */
   readonly segments: readonly string[]
   readonly security: boolean
+  /** Whether the field may have a duration instead. */
+  readonly orDuration: boolean
   /** When it runs in each phase. */
   readonly points: Points | undefined
 }
@@ -29,9 +32,9 @@ const placesByKind = new Map<string, readonly Place[]>()
 function placesOf(kind: string): readonly Place[] {
   const known = placesByKind.get(kind)
   if (known !== undefined) return known
-  const places = expressionPaths(kind).map(({ path, security }) => {
+  const places = expressionPaths(kind).map(({ path, ...place }) => {
     const segments = segmentsOf(path)
-    return { segments, security, points: pointsOf(segments) ?? ownPointsOf(kind, segments) }
+    return { ...place, segments, points: pointsOf(segments) ?? ownPointsOf(kind, segments) }
   })
   placesByKind.set(kind, places)
   return places
@@ -111,13 +114,15 @@ export function expressionProblems(
   except?: string,
 ): ExpressionProblem[] {
   const start = segmentsOf(path)
-  return placesOf(kind).flatMap(({ segments, security, points }) => {
+  return placesOf(kind).flatMap(({ segments, security, orDuration, points }) => {
     const isBelow = start.every((segment, i) => segments[i] === segment)
     const rest = segments.slice(start.length)
     if (!isBelow || (except !== undefined && rest[0] === except)) return []
-    return findExpressions(part, rest, path).flatMap(({ at, source }) =>
-      problemsOf(source, points?.[phase]).map((message) => ({ path: at, message, security })),
-    )
+    return findExpressions(part, rest, path).flatMap(({ at, source }) => {
+      if (orDuration && parseDurationMs(source) !== undefined) return []
+      const problems = problemsOf(source, points?.[phase])
+      return problems.map((message) => ({ path: at, message, security }))
+    })
   })
 }
 

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import type { Exchange, SecretValues, Verdict } from '../../../ground/exchange/exchange.ts'
+import type { Callouts, Exchange, SecretValues } from '../../../ground/exchange/exchange.ts'
 import { revealLiterals } from '../../../ground/model/inline-secrets.ts'
 import type { PolicyApply } from '../define.ts'
-import type { Authorizer } from './authorizer.ts'
-import { CallerReader } from './caller.ts'
+import { Authorization } from './authorization.ts'
 import type { RequestStamps } from './check-request.ts'
 import { type ExtAuthConfig, type HttpAuthorization, shape } from './config.ts'
 import { GrpcAuthorizer } from './grpc.ts'
 import { HttpAuthorizer } from './http.ts'
+import type { Clock } from './verdict-cache.ts'
 
 /** Numbers the policies, so that those of both phases store their changes under different keys. */
 let policies = 0
@@ -17,24 +17,19 @@ const stamps: RequestStamps = {
   uniqueId: randomUUID,
 }
 
+const clock: Clock = { monotonicMs: () => performance.now(), epochMs: () => Date.now() }
+
 const apply: PolicyApply<ExtAuthConfig> = {
   shape,
   bind(config, callouts, secrets) {
-    const { http, grpc } = config
-    if (grpc !== undefined) {
-      const extension = `extAuth.${policies++}`
-      const authorizer = new GrpcAuthorizer(config, grpc, callouts, extension, stamps)
-      const { allowedRequestHeaders: allowed } = grpc
-      const sent = allowed && new Set(allowed)
-      return {
-        onRequest: (exchange: Exchange) => ask(authorizer, exchange, sent),
-        onResponse: (exchange: Exchange) => authorizer.changeResponse(exchange),
-      }
+    const extension = `extAuth.${policies++}`
+    const authorization = authorizationOf(config, callouts, secrets, extension)
+    return {
+      onRequest: (exchange: Exchange) => authorization.decide(exchange),
+      ...(mayChangeResponse(config) && {
+        onResponse: (exchange: Exchange) => authorization.changeResponse(exchange),
+      }),
     }
-    if (http === undefined) throw new Error('extAuth says neither HTTP nor gRPC')
-    const authorizer = new HttpAuthorizer(config, revealed(http, secrets), callouts)
-    const sent = new Set(['authorization', ...http.allowedRequestHeaders])
-    return { onRequest: (exchange: Exchange) => ask(authorizer, exchange, sent) }
   },
 }
 
@@ -50,17 +45,23 @@ function revealed(http: HttpAuthorization, secrets: SecretValues): HttpAuthoriza
   return { ...http, addRequestHeaders: Object.fromEntries(added) }
 }
 
-/** Calls the service, and records the identity of the caller if the request is allowed. */
-async function ask(
-  authorizer: Authorizer,
-  exchange: Exchange,
-  sent: ReadonlySet<string> | undefined,
-): Promise<Verdict> {
-  const caller = new CallerReader(exchange, sent)
-  const verdict = await authorizer.authorize(exchange)
-  const { learned, isOver } = exchange
-  if (verdict.kind === 'next' && !isOver) {
-    learned.authorizedCaller = caller.read(exchange, learned.authorizedCaller)
+function authorizationOf(
+  config: ExtAuthConfig,
+  callouts: Callouts,
+  secrets: SecretValues,
+  extension: string,
+) {
+  const { http, grpc } = config
+  if (grpc !== undefined) {
+    const authorizer = new GrpcAuthorizer(config, grpc, callouts, stamps)
+    const sent = grpc.allowedRequestHeaders && new Set(grpc.allowedRequestHeaders)
+    return new Authorization(config, authorizer, sent, extension, clock)
   }
-  return verdict
+  if (http === undefined) throw new Error('extAuth says neither HTTP nor gRPC')
+  const authorizer = new HttpAuthorizer(config, revealed(http, secrets), callouts)
+  const sent = new Set(['authorization', ...http.allowedRequestHeaders])
+  return new Authorization(config, authorizer, sent, extension, clock)
 }
+
+const mayChangeResponse = ({ grpc, http }: ExtAuthConfig): boolean =>
+  grpc !== undefined || (http?.allowedClientHeadersOnSuccess ?? []).length > 0

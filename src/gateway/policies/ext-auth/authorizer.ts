@@ -4,14 +4,53 @@ import {
   refuse,
   type Verdict,
 } from '../../../ground/exchange/exchange.ts'
+import type { BodyNeeds } from '../../variables/index.ts'
+import type { FieldChange } from './field-changes.ts'
+
+/** The part of a request body that the service receives. */
+export interface SentBody {
+  readonly bytes: Uint8Array
+  /** Whether the body has more bytes. */
+  readonly isPartial: boolean
+}
+
+/** The service could not be asked, or its answer is not a decision. `detail` says why. */
+export class ServiceFailure {
+  readonly detail: string
+
+  constructor(detail: string) {
+    this.detail = detail
+  }
+}
 
 /** Calls an authorization service over HTTP or gRPC. */
-export interface Authorizer {
-  authorize(exchange: Exchange): Promise<Verdict>
+export interface Authorizer<Answer> extends BodyNeeds {
+  /** Asks the service. Resolves to a verdict if the policy itself refuses the request. */
+  ask(
+    exchange: Exchange,
+    body: SentBody | undefined,
+  ): Promise<Answer | RespondVerdict | ServiceFailure>
+  /** Applies an answer, also one of an earlier request that was cached. */
+  judge(exchange: Exchange, answer: Answer): Judgement | ServiceFailure
+  /** Removes what only the service may set from a request that passes without it. */
+  passUnasked(exchange: Exchange): void
+  /** Returns the exchange for expressions about the answer. */
+  seenWith(exchange: Exchange, answer: Answer): Exchange
+  /** Returns the approximate number of bytes of an answer in memory. */
+  sizeOf(answer: Answer): number
+}
+
+/** What an answer means. `forResponse` are the changes of the response to the client. */
+export interface Judgement {
+  readonly verdict: Verdict
+  readonly forResponse?: readonly FieldChange[]
 }
 
 /** Default timeout of the call. A timeout of the backend overrides it. */
 export const timeoutMs = 2_000
+
+/** Header in which services read whether the body is only a part. */
+export const partialBodyName = 'x-envoy-auth-partial-body'
 
 /** Returns the response if the service cannot be reached, or if its refusal cannot be sent to the client. */
 export const failed = (detail: string): RespondVerdict =>
@@ -26,10 +65,14 @@ const tooLarge = (maxBytes: number): RespondVerdict => ({
 export async function bodyFor(
   { requestBody }: Exchange,
   maxBytes: number | undefined,
-): Promise<Uint8Array | RespondVerdict | undefined> {
+  allowsPartial: boolean,
+): Promise<SentBody | RespondVerdict | undefined> {
   if (maxBytes === undefined) return undefined
   const { length } = requestBody
-  if (length !== undefined && length > maxBytes) return tooLarge(maxBytes)
+  if (!allowsPartial && length !== undefined && length > maxBytes) return tooLarge(maxBytes)
   const body = await requestBody.buffer(maxBytes)
-  return body.complete && body.bytes.length <= maxBytes ? body.bytes : tooLarge(maxBytes)
+  const bytes = body.complete ? body.bytes : body.prefix
+  if (body.complete && bytes.length <= maxBytes) return { bytes, isPartial: false }
+  if (!allowsPartial) return tooLarge(maxBytes)
+  return { bytes: bytes.subarray(0, maxBytes), isPartial: true }
 }

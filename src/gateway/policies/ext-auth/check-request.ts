@@ -10,6 +10,7 @@ import {
   type RequestHead,
 } from '../../../ground/exchange/exchange.ts'
 import type { LearnedRecord } from '../../../ground/exchange/learned.ts'
+import { partialBodyName, type SentBody } from './authorizer.ts'
 import type { GrpcAuthorization } from './config.ts'
 import { evaluateAll, type Named } from './expressions.ts'
 
@@ -26,9 +27,9 @@ export interface RequestStamps {
 /** Builds the CheckRequest that describes a request to an authorization service. */
 export function checkRequest(
   exchange: Exchange,
-  { contextExtensions, allowedRequestHeaders }: GrpcAuthorization,
+  { contextExtensions, allowedRequestHeaders, packAsBytes }: GrpcAuthorization,
   metadata: Named | undefined,
-  body: Uint8Array | undefined,
+  body: SentBody | undefined,
   { epochMs, uniqueId }: RequestStamps,
 ): CheckRequest {
   const { request, source, local, peerCertificate, startedAt } = exchange
@@ -42,13 +43,13 @@ export function checkRequest(
         http: {
           id: traceIdOf(request) ?? uniqueId(),
           method: request.method,
-          headers: headersOf(request, allowedRequestHeaders),
+          headers: headersOf(request, allowedRequestHeaders, body),
           path: pathAndQuery(request),
           host: withoutRootDot(request.authority),
           scheme: request.scheme,
-          size: BigInt(body?.length ?? exchange.requestBody.length ?? -1),
+          size: BigInt(sizeOf(exchange, body)),
           protocol: request.version === '2' ? 'HTTP/2' : `HTTP/${request.version}`,
-          ...bodyFields(body),
+          ...bodyFields(body?.bytes, packAsBytes === true),
         },
       },
       contextExtensions: { ...contextExtensions },
@@ -61,10 +62,16 @@ const peer = ({ address, port }: Peer) => ({
   address: { socketAddress: { address, portValue: port } },
 })
 
+/** Size of the whole body in bytes; -1 if unknown. */
+function sizeOf({ requestBody }: Exchange, body: SentBody | undefined): number {
+  if (body !== undefined && !body.isPartial) return body.bytes.length
+  return requestBody.length ?? -1
+}
+
 /** Sends the body as text if it is UTF-8, else as bytes, since protobuf strings must be UTF-8. */
-function bodyFields(body: Uint8Array | undefined) {
+function bodyFields(body: Uint8Array | undefined, asBytes: boolean) {
   if (body === undefined) return {}
-  return isUtf8(body) ? { body: Buffer.from(body).toString() } : { rawBody: body }
+  return !asBytes && isUtf8(body) ? { body: Buffer.from(body).toString() } : { rawBody: body }
 }
 
 /** The trace id of the request (W3C Trace Context 3.2). */
@@ -77,6 +84,7 @@ function traceIdOf({ headers }: RequestHead): string | undefined {
 function headersOf(
   request: RequestHead,
   allowed: readonly string[] | undefined,
+  body: SentBody | undefined,
 ): Record<string, string> {
   const found: Record<string, string> = Object.create(null)
   found[':method'] = request.method
@@ -90,6 +98,9 @@ function headersOf(
     const before = found[key]
     found[key] = before === undefined ? text : `${before}${key === 'cookie' ? '; ' : ', '}${text}`
   }
+  // Only the gateway may say whether the body is whole.
+  delete found[partialBodyName]
+  if (body !== undefined) found[partialBodyName] = `${body.isPartial}`
   return found
 }
 

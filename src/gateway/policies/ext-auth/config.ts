@@ -2,6 +2,7 @@ import {
   choice,
   count,
   either,
+  flag,
   type Infer,
   list,
   map,
@@ -28,6 +29,12 @@ const http = record({
   digests: optional(list(text)),
   /** `all` means all headers except those about the content or the connection of the service's response. */
   allowedResponseHeaders: either(list(text), choice('all')),
+  /** Names of headers of a refusal that clients get. If omitted, all. */
+  allowedClientHeaders: optional(list(text)),
+  /** Names of headers of the service's answer that are added to the response of an allowed request. */
+  allowedClientHeadersOnSuccess: optional(list(text)),
+  /** Expression for the body of the check request. If omitted, the body of the request is sent as configured. */
+  body: optional(text),
   responseMetadata: optional(expressions),
 })
 export type HttpAuthorization = Infer<typeof http>
@@ -38,8 +45,19 @@ const grpc = record({
   requestMetadata: optional(expressions),
   /** Lower-case names of the headers to send. If omitted, all are sent. */
   allowedRequestHeaders: optional(list(text)),
+  /** Whether bodies are sent as bytes even if they are UTF-8. */
+  packAsBytes: optional(flag),
 })
 export type GrpcAuthorization = Infer<typeof grpc>
+
+const cache = record({
+  /** Expressions whose values are the key. */
+  key: list(text),
+  /** A duration, or an expression that gives a duration or a timestamp. */
+  ttl: text,
+  maxEntries: count,
+})
+export type CacheConfig = Infer<typeof cache>
 
 /** The compiled form that proxies receive. Its version is `configVersion` of the definition. */
 export const shape = where(
@@ -47,6 +65,11 @@ export const shape = where(
     target: calloutTarget,
     /** Maximum size of the body to send. If omitted, no body is sent. */
     maxBodyBytes: optional(count),
+    /** Whether only the first `maxBodyBytes` of a larger body are sent. If not, the request is refused. */
+    allowsPartialBody: optional(flag),
+    /** Whether requests pass if the service fails. */
+    failsOpen: optional(flag),
+    cache: optional(cache),
     http: optional(http),
     grpc: optional(grpc),
   }),

@@ -11,19 +11,27 @@ import {
   pathAndQuery,
   type RespondVerdict,
   type ResponseHead,
-  type Verdict,
 } from '../../../ground/exchange/exchange.ts'
 import { FieldPairs, MemoryBody } from '../../../ground/exchange/memory-message.ts'
 import { isFieldValue } from '../../../ground/model/header-changes.ts'
-import { type BodyNeeds, bufferBodies, Expression, toFieldValue } from '../../variables/index.ts'
-import { type Authorizer, bodyFor, failed, timeoutMs } from './authorizer.ts'
+import { Expression, toBytes, toFieldValue } from '../../variables/index.ts'
+import { forResponse } from './authorization.ts'
+import {
+  type Authorizer,
+  failed,
+  type Judgement,
+  partialBodyName,
+  type SentBody,
+  ServiceFailure,
+  timeoutMs,
+} from './authorizer.ts'
 import type { ExtAuthConfig, HttpAuthorization } from './config.ts'
 import { bindAll, evaluateAll, type Named } from './expressions.ts'
 
 type Pair = readonly [name: string, value: string]
 
 /** Authorization over HTTP: the request is allowed if and only if the service responds with 200. */
-export class HttpAuthorizer implements Authorizer, BodyNeeds {
+export class HttpAuthorizer implements Authorizer<HttpCalloutResponse> {
   readonly request: boolean
   readonly response = false
   readonly #config: ExtAuthConfig
@@ -31,6 +39,7 @@ export class HttpAuthorizer implements Authorizer, BodyNeeds {
   readonly #http: HttpAuthorization
   readonly #path: Expression | undefined
   readonly #redirect: Expression | undefined
+  readonly #body: Expression | undefined
   readonly #added: Named
   readonly #metadata: Named
   /** Names of the client's headers that are sent to the service. */
@@ -44,27 +53,36 @@ export class HttpAuthorizer implements Authorizer, BodyNeeds {
     this.#http = http
     this.#path = http.path === undefined ? undefined : new Expression(http.path)
     this.#redirect = http.redirect === undefined ? undefined : new Expression(http.redirect)
+    this.#body = http.body === undefined ? undefined : new Expression(http.body)
     this.#added = bindAll(http.addRequestHeaders)
     this.#metadata = bindAll(http.responseMetadata)
-    this.#sent = new Set(['authorization', ...http.allowedRequestHeaders])
+    // Only the gateway may say whether the body is whole.
+    const named = http.allowedRequestHeaders.filter((name) => name !== partialBodyName)
+    this.#sent = new Set(['authorization', ...named])
     this.#sentWithBody = new Set([...this.#sent, 'content-encoding'])
     const all = [...this.#added, ...this.#metadata].map(({ expression }) => expression)
-    this.request = [this.#path, this.#redirect, ...all].some((one) => one?.request === true)
+    this.request = [this.#path, this.#redirect, this.#body, ...all].some(
+      (one) => one?.request === true,
+    )
   }
 
-  async authorize(exchange: Exchange): Promise<Verdict> {
-    const body = await bodyFor(exchange, this.#config.maxBodyBytes)
-    if (body !== undefined && 'kind' in body) return body
-    await bufferBodies(exchange, this)
+  async ask(
+    exchange: Exchange,
+    sent: SentBody | undefined,
+  ): Promise<HttpCalloutResponse | RespondVerdict | ServiceFailure> {
     const path = this.#pathFor(exchange)
     if (path === undefined) return failed('the path expression has no usable value')
-    let response: HttpCalloutResponse
+    const own = this.#body && toBytes(this.#body.evaluate(exchange))
+    if (this.#body !== undefined && own === undefined) {
+      return failed('the body expression has no usable value')
+    }
+    const body = own ?? sent?.bytes
     try {
-      response = await this.#callouts.http({
+      return await this.#callouts.http({
         target: this.#config.target,
         method: exchange.request.method,
         path,
-        headers: this.#headersFor(exchange, body !== undefined),
+        headers: this.#headersFor(exchange, own === undefined ? sent : undefined),
         ...(body !== undefined && body.length > 0 && { body }),
         exchange,
         subtype: 'ExtAuthz',
@@ -72,12 +90,29 @@ export class HttpAuthorizer implements Authorizer, BodyNeeds {
         maxResponseBytes: exchange.bufferLimit,
       })
     } catch (error) {
-      if (error instanceof GatewayError) return failed(`the service failed: ${error.message}`)
-      throw error
+      if (!(error instanceof GatewayError)) throw error
+      return new ServiceFailure(`the service failed: ${error.message}`)
     }
+  }
+
+  judge(exchange: Exchange, response: HttpCalloutResponse): Judgement | ServiceFailure {
     return response.status === 200
       ? this.#allow(exchange, response)
       : this.#refuse(exchange, response)
+  }
+
+  passUnasked({ request: { headers } }: Exchange): void {
+    const { allowedResponseHeaders: allowed } = this.#http
+    if (allowed === 'all') return
+    for (const name of allowed) if (!this.#sent.has(name)) headers.remove(name)
+  }
+
+  seenWith(exchange: Exchange, response: HttpCalloutResponse): Exchange {
+    return new AuthResponseExchange(exchange, response, new FieldPairs(response.headers))
+  }
+
+  sizeOf({ headers, body }: HttpCalloutResponse): number {
+    return headers.reduce((sum, [name, value]) => sum + name.length + value.length, body.length)
   }
 
   #pathFor(exchange: Exchange): string | undefined {
@@ -88,14 +123,14 @@ export class HttpAuthorizer implements Authorizer, BodyNeeds {
     return path !== undefined && /^\/[\x21-\x7e\x80-\xff]*$/.test(path) ? path : undefined
   }
 
-  #headersFor(exchange: Exchange, withBody: boolean): Pair[] {
+  #headersFor(exchange: Exchange, body: SentBody | undefined): Pair[] {
     const { headers, authority } = exchange.request
     const pairs: Pair[] = []
-    for (const name of withBody ? this.#sentWithBody : this.#sent) {
+    for (const name of body === undefined ? this.#sent : this.#sentWithBody) {
       const values = name === 'host' ? [withoutRootDot(authority)] : headers.getAll(name)
       for (const value of values) pairs.push([name, value])
     }
-    if (withBody) pairs.push(['x-envoy-auth-partial-body', 'false'])
+    if (body !== undefined) pairs.push([partialBodyName, `${body.isPartial}`])
     for (const { name, expression } of this.#added) {
       const value = toFieldValue(expression.evaluate(exchange))
       const key = name.toLowerCase()
@@ -106,7 +141,7 @@ export class HttpAuthorizer implements Authorizer, BodyNeeds {
     return pairs
   }
 
-  #allow(exchange: Exchange, response: HttpCalloutResponse): Verdict {
+  #allow(exchange: Exchange, response: HttpCalloutResponse): Judgement {
     const fields = new FieldPairs(response.headers)
     const { headers } = exchange.request
     const { allowedResponseHeaders: allowed } = this.#http
@@ -121,27 +156,53 @@ export class HttpAuthorizer implements Authorizer, BodyNeeds {
       const made = evaluateAll(this.#metadata, new AuthResponseExchange(exchange, response, fields))
       exchange.learned.extauthz = { ...exchange.learned.extauthz, ...made }
     }
-    return next
+    const shown = this.#http.allowedClientHeadersOnSuccess ?? []
+    const added = shown.flatMap((name) =>
+      fields.getAll(name).map((value, at) => ({
+        name,
+        value,
+        action: at === 0 ? ('overwrite' as const) : ('append' as const),
+      })),
+    )
+    return { verdict: next, forResponse: forResponse(added) }
   }
 
-  #refuse(exchange: Exchange, response: HttpCalloutResponse): RespondVerdict {
+  #refuse(exchange: Exchange, response: HttpCalloutResponse): Judgement | ServiceFailure {
     const { status, body } = response
     const detail = `the service answered ${status}`
     if (this.#redirect !== undefined) {
       const result = this.#redirect.evaluate(exchange)
       const location = isCelError(result) ? undefined : toFieldValue(result)
       if (location === undefined || location === '' || !isFieldValue(location)) {
-        return failed(`${detail}, and the redirect expression has no usable value`)
+        return { verdict: failed(`${detail}, and the redirect expression has no usable value`) }
       }
       const headers = [['location', location]] as const
-      return { kind: 'respond', status: 302, headers, reason: 'ExtAuth', detail }
+      return { verdict: { kind: 'respond', status: 302, headers, reason: 'ExtAuth', detail } }
     }
     // A refusal must not look like a success, or like a backend failure that clients retry.
-    if (status < 300 || status >= 500) return failed(detail)
-    const headers = endToEnd(response.headers)
-    return { kind: 'respond', status, headers, body, reason: 'ExtAuth', detail }
+    if (status >= 500) return new ServiceFailure(detail)
+    if (status < 300) return { verdict: failed(detail) }
+    const headers = this.#forClient(endToEnd(response.headers))
+    return { verdict: { kind: 'respond', status, headers, body, reason: 'ExtAuth', detail } }
+  }
+
+  #forClient(headers: readonly Pair[]): readonly Pair[] {
+    const { allowedClientHeaders: allowed } = this.#http
+    if (allowed === undefined) return headers
+    return headers.filter(([name]) => {
+      const key = name.toLowerCase()
+      return allowed.includes(key) || alwaysForClients.has(key)
+    })
   }
 }
+
+/** Headers of a refusal without which clients could not read or follow it. */
+const alwaysForClients = new Set([
+  'content-encoding',
+  'content-type',
+  'location',
+  'www-authenticate',
+])
 
 /** Headers that concern only the connection to the service (RFC 9110 7.6.1). */
 const hopByHop = new Set([

@@ -1,8 +1,11 @@
 import { secretsOfLiterals } from '../../../ground/model/inline-secrets.ts'
 import { calledBackend, type References } from '../../../ground/model/references.ts'
 import {
+  boolean,
   byteSize,
+  choice,
   type Infer,
+  integer,
   list,
   map,
   object,
@@ -12,16 +15,21 @@ import {
 } from '../../../ground/schema/field.ts'
 import { exactlyOneOf } from '../../../ground/schema/rules.ts'
 import { backendObjectReference } from '../../../ground/schema/shapes/references.ts'
-import { celExpression, shortString } from '../../../ground/schema/strings.ts'
+import { celExpression, durationOrExpression, shortString } from '../../../ground/schema/strings.ts'
 import { type Compiled, definePolicy, type PolicyProblem } from '../define.ts'
-import type { ExtAuthConfig, HttpAuthorization } from './config.ts'
+import type { ExtAuthConfig, GrpcAuthorization, HttpAuthorization } from './config.ts'
 import { compileFilter, type ExternalAuthFilter } from './filter.ts'
 import { lowerNames, nameProblem, nameProblems } from './names.ts'
 
 const expressions = map(celExpression, { max: 64 })
 const headerNames = list(shortString, { max: 64 })
+const defaultEntries = 10_000
 
 const grpc = object('AgentExtAuthGRPC', {
+  allowedRequestHeaders: optional(
+    headerNames,
+    'Client headers that are sent to the service. If not set, all are sent.',
+  ),
   contextExtensions: optional(
     map(text({ max: 4096 }), { max: 64 }),
     'Pairs sent in context_extensions of the check request.',
@@ -50,10 +58,37 @@ const http = object('AgentExtAuthHTTP', {
     headerNames,
     'Headers of the answer that are copied into the request to the backend.',
   ),
+  allowedClientHeaders: optional(
+    headerNames,
+    'Headers of a refusal that the client gets, in addition to Content-Type, Location and WWW-Authenticate. If not set, it gets all.',
+  ),
+  allowedClientHeadersOnSuccess: optional(
+    headerNames,
+    'Headers of the answer that are added to the response of an allowed request.',
+  ),
+  body: optional(
+    celExpression,
+    'Body of the check request, in place of that of the request. A request for which it fails is refused.',
+  ),
   responseMetadata: optional(
     expressions,
     'Values computed from the answer. Later expressions can read them as extauthz.',
   ),
+})
+
+const cache = object('ExtAuthCache', {
+  key: required(
+    list(celExpression, { min: 1, max: 16 }),
+    'Expressions whose values select a cached answer. They must cover everything that the service looks at. Unless they read jwt, apiKey, basicAuth, identity, or the Authorization or Cookie header, the key also has the caller. If one fails, the service is asked.',
+  ),
+  ttl: required(
+    durationOrExpression,
+    'How long an answer is valid: a duration such as 30s, or an expression that gives a duration or a timestamp. It may read response (over HTTP) and extauthz.',
+  ),
+  maxEntries: optional(integer({ min: 0, max: 1_000_000 }), {
+    doc: 'Maximum number of answers that each worker keeps, of at most 16 MiB together.',
+    default: defaultEntries,
+  }),
 })
 
 const extAuthSchema = object(
@@ -74,8 +109,30 @@ const extAuthSchema = object(
           doc: 'Maximum size of the body that is buffered and sent. Requests with larger bodies get 413.',
           unit: 'bytes',
         }),
+        allowPartialMessage: optional(boolean(), {
+          doc: 'Sends the first maxSize bytes of larger bodies instead of refusing them. The service does not see the rest.',
+          default: false,
+        }),
+        packAsBytes: optional(boolean(), {
+          doc: 'Sends bodies over gRPC as raw_body even if they are UTF-8.',
+          default: false,
+        }),
       }),
       'Sends the request body too. If not set, no body is sent.',
+    ),
+    failureMode: optional(
+      choice('ExtAuthFailureMode', {
+        FailClosed: 'the request is refused with 403',
+        FailOpen: 'the request passes, which is recorded',
+      }),
+      {
+        doc: 'What happens if the service cannot be reached, answers with 5xx, or answers with a gRPC status other than PERMISSION_DENIED and UNAUTHENTICATED.',
+        default: 'FailClosed',
+      },
+    ),
+    cache: optional(
+      cache,
+      'Applies answers of the service to later requests. Failures are never cached.',
     ),
   },
   { rules: [exactlyOneOf('grpc', 'http')] },
@@ -91,7 +148,10 @@ function compile(
 ): Compiled<ExtAuthConfig> {
   if ('protocol' in spec) return compileFilter(spec, references)
   const { backendRef, http, grpc, forwardBody } = spec
-  const problems = http === undefined ? [] : headerProblems(http)
+  const problems = [
+    ...(http === undefined ? [] : headerProblems(http)),
+    ...nameProblems('grpc.allowedRequestHeaders', grpc?.allowedRequestHeaders),
+  ]
   const target = calledBackend(references, backendRef)
   if (typeof target === 'string') {
     return { problems: [{ path: 'backendRef', message: target }, ...problems] }
@@ -100,10 +160,35 @@ function compile(
   const config = {
     target,
     maxBodyBytes: forwardBody?.maxSize,
+    ...(forwardBody?.allowPartialMessage === true && { allowsPartialBody: true }),
+    ...(spec.failureMode === 'FailOpen' && { failsOpen: true }),
+    ...(spec.cache && { cache: { maxEntries: defaultEntries, ...spec.cache } }),
     http: http && httpConfig(http),
-    grpc: grpc && { contextExtensions: {}, ...grpc },
+    grpc: grpc && grpcConfig(grpc, forwardBody?.packAsBytes),
   }
-  return { config, problems, secrets: addedSecrets(http?.addRequestHeaders) }
+  const secrets = addedSecrets(http?.addRequestHeaders)
+  return { config, problems, secrets, notes: notesOf(spec) }
+}
+
+/** Hints about a cache whose key misses what the service receives. */
+function notesOf({ cache: { key } = { key: [], ttl: '' }, forwardBody }: ExtAuthSpec): string[] {
+  const isMissing =
+    key.length > 0 && forwardBody !== undefined && key.every((one) => !one.includes('request.body'))
+  return isMissing
+    ? ['cache.key: no expression reads request.body, but the service receives the body']
+    : []
+}
+
+function grpcConfig(
+  { allowedRequestHeaders, ...grpc }: NonNullable<ExtAuthSpec['grpc']>,
+  packAsBytes = false,
+): GrpcAuthorization {
+  return {
+    contextExtensions: {},
+    ...grpc,
+    ...(allowedRequestHeaders && { allowedRequestHeaders: lowerNames(allowedRequestHeaders) }),
+    ...(packAsBytes && { packAsBytes }),
+  }
 }
 
 function headerProblems(http: HttpSpec): PolicyProblem[] {
@@ -114,6 +199,8 @@ function headerProblems(http: HttpSpec): PolicyProblem[] {
   return [
     ...nameProblems('http.allowedRequestHeaders', http.allowedRequestHeaders),
     ...nameProblems('http.allowedResponseHeaders', http.allowedResponseHeaders),
+    ...nameProblems('http.allowedClientHeaders', http.allowedClientHeaders),
+    ...nameProblems('http.allowedClientHeadersOnSuccess', http.allowedClientHeadersOnSuccess),
     ...added,
   ]
 }
@@ -123,8 +210,11 @@ const addedSecrets = (added: HttpSpec['addRequestHeaders'] = {}) =>
 
 function httpConfig(http: HttpSpec): HttpAuthorization {
   const digests = addedSecrets(http.addRequestHeaders).map(({ digest }) => digest)
+  const { allowedClientHeaders: refused, allowedClientHeadersOnSuccess: allowed } = http
   return {
     ...http,
+    ...(refused && { allowedClientHeaders: lowerNames(refused) }),
+    ...(allowed && { allowedClientHeadersOnSuccess: lowerNames(allowed) }),
     ...(digests.length > 0 && { digests }),
     allowedRequestHeaders: lowerNames(http.allowedRequestHeaders),
     addRequestHeaders: http.addRequestHeaders ?? {},
@@ -144,6 +234,7 @@ export const extAuth = definePolicy({
   seesAllHeaders: true,
   expressions: [
     { path: 'http.responseMetadata', point: 'authAnswer', early: 'earlyAuthAnswer' },
+    { path: 'cache.ttl', point: 'authAnswer', early: 'earlyAuthAnswer' },
     { path: '', point: 'traffic', early: 'earlyExtAuth' },
   ],
   compile,

@@ -1,36 +1,39 @@
-import { type Infer, record } from '../../../ground/base/shape.ts'
 import { onExchangeEnd } from '../../../ground/exchange/cleanup.ts'
 import {
   type Callouts,
-  type CalloutTarget,
   type Exchange,
   next,
   type Verdict,
 } from '../../../ground/exchange/exchange.ts'
 import { takeResponse } from '../../../ground/exchange/interruption.ts'
-import { calloutTarget } from '../../../ground/model/shapes.ts'
+import { addNote } from '../../../ground/exchange/notes.ts'
 import type { PolicyApply } from '../define.ts'
-import { claimsMetadata } from '../ext-auth/check-request.ts'
+import { BodyLedger } from './body-ledger.ts'
+import { type ExtProcConfig, shape } from './config.ts'
+import { ContextExpressions } from './context.ts'
 import { isOwnAnswer, sendRequest, sendResponse } from './converse.ts'
 import { takeOver } from './immediate.ts'
+import { allOfExchange, bodyModes, type ExchangeModes } from './modes.ts'
+import { Observation } from './observation.ts'
 import { Processing, responseIn } from './processing.ts'
-
-/** The compiled form that proxies receive. Its version is `configVersion` of the definition. */
-const shape = record({ target: calloutTarget })
 
 /** Numbers the policies, so that those of both phases store their conversations under different keys. */
 let policies = 0
 
-const apply: PolicyApply<Infer<typeof shape>> = {
+const stepName = 'traffic.extProc'
+
+const apply: PolicyApply<ExtProcConfig> = {
   shape,
-  bind({ target }, callouts) {
+  bind(config, callouts) {
     const extension = `extProc.${policies++}`
+    if (config.observes === true) return observing(config, callouts, extension)
+    const processor = new Processor(config, callouts, extension)
     return {
-      onRequest: (exchange) => processRequest(exchange, target, callouts, extension),
+      onRequest: (exchange) => processor.processRequest(exchange),
       onResponse(exchange) {
         const processing = exchange.extensions.get(extension) as Processing | undefined
         if (processing === undefined || isOwnAnswer(exchange) || processing.hasPassed) return
-        return processResponse(exchange, processing)
+        return processor.processResponse(exchange, processing)
       },
     }
   },
@@ -38,45 +41,122 @@ const apply: PolicyApply<Infer<typeof shape>> = {
 
 export default apply
 
-async function processRequest(
-  exchange: Exchange,
-  target: CalloutTarget,
-  callouts: Callouts,
-  extension: string,
-): Promise<Verdict> {
-  const { learned } = exchange
-  const processing = new Processing({
-    target,
-    exchange,
-    callouts,
-    learn: (metadata) => {
-      learned.extproc = { ...learned.extproc, ...metadata }
+function modesOf({ modes }: ExtProcConfig): ExchangeModes {
+  if (modes === undefined) return allOfExchange
+  const { request, response, allowsOverride } = modes
+  return {
+    request: { ...request, body: bodyModes[request.body] },
+    response: { ...response, body: bodyModes[response.body] },
+    allowsOverride,
+  }
+}
+
+function observing(config: ExtProcConfig, callouts: Callouts, extension: string) {
+  const { target, timeoutMs } = config
+  const modes = modesOf(config)
+  const context = new ContextExpressions(config)
+  return {
+    async onRequest(exchange: Exchange): Promise<Verdict> {
+      const ofRequest = await context.ofRequest(exchange)
+      const observation = new Observation({ target, exchange, callouts, modes, timeoutMs })
+      exchange.extensions.set(extension, observation)
+      onExchangeEnd(exchange, () => observation.close())
+      observation.request(ofRequest)
+      return next
     },
-  })
-  exchange.extensions.set(extension, processing)
-  onExchangeEnd(exchange, () => processing.close())
-  try {
-    await sendRequest(exchange, processing, claimsMetadata(exchange))
-    // The processor may have been lost at once after its answer.
-    processing.requireIntact()
+    onResponse(exchange: Exchange): void {
+      const observation = exchange.extensions.get(extension) as Observation | undefined
+      if (observation !== undefined && !isOwnAnswer(exchange)) {
+        observation.response(context.ofResponse(exchange))
+      }
+    },
+  }
+}
+
+class Processor {
+  readonly #config: ExtProcConfig
+  readonly #callouts: Callouts
+  readonly #extension: string
+  readonly #modes: ExchangeModes
+  readonly #context: ContextExpressions
+
+  constructor(config: ExtProcConfig, callouts: Callouts, extension: string) {
+    this.#config = config
+    this.#callouts = callouts
+    this.#extension = extension
+    this.#modes = modesOf(config)
+    this.#context = new ContextExpressions(config)
+  }
+
+  async processRequest(exchange: Exchange): Promise<Verdict> {
+    const context = await this.#context.ofRequest(exchange)
+    const processing = this.#converse(exchange)
+    try {
+      await sendRequest(exchange, processing, context)
+      // The processor may have been lost at once after its answer.
+      processing.requireIntact()
+    } catch (error) {
+      const response = responseIn(error)
+      if (response !== undefined) {
+        takeResponse(exchange)
+        return response
+      }
+      this.#continueWithout(exchange, processing, 'request', error)
+    }
     return next
-  } catch (error) {
-    return answerInstead(exchange, error)
+  }
+
+  #converse(exchange: Exchange): Processing {
+    const { learned, bufferLimit } = exchange
+    const { target, timeoutMs, failsOpen } = this.#config
+    const processing = new Processing({
+      target,
+      exchange,
+      callouts: this.#callouts,
+      modes: this.#modes,
+      timeoutMs,
+      learn: (metadata) => {
+        learned.extproc = { ...learned.extproc, ...metadata }
+      },
+    })
+    if (failsOpen === true) {
+      processing.request.ledger = new BodyLedger(bufferLimit)
+      processing.response.ledger = new BodyLedger(bufferLimit)
+    }
+    exchange.extensions.set(this.#extension, processing)
+    onExchangeEnd(exchange, () => processing.close())
+    return processing
+  }
+
+  async processResponse(exchange: Exchange, processing: Processing): Promise<void> {
+    try {
+      await sendResponse(exchange, processing, this.#context.ofResponse(exchange))
+    } catch (error) {
+      const response = responseIn(error)
+      if (response !== undefined) {
+        takeResponse(exchange)
+        takeOver(exchange, response, stepName)
+        return
+      }
+      this.#continueWithout(exchange, processing, 'response', error)
+    }
+  }
+
+  /**
+   * Continues if the policy says so and the message is unchanged. Throws the error otherwise: a processor that has
+   * changed a part of a body has not agreed to the rest.
+   */
+  #continueWithout(
+    exchange: Exchange,
+    processing: Processing,
+    name: 'request' | 'response',
+    error: unknown,
+  ): void {
+    if (this.#config.failsOpen !== true || !processing.hasFailed(error)) throw error
+    if (!processing[name].continueAlone()) throw error
+    addNote(exchange, stepName, `continues without the processor (FailOpen): ${messageOf(error)}`)
+    processing.close()
   }
 }
 
-function answerInstead(exchange: Exchange, error: unknown): Verdict {
-  const response = responseIn(error)
-  if (response === undefined) throw error
-  takeResponse(exchange)
-  return response
-}
-
-async function processResponse(exchange: Exchange, processing: Processing): Promise<void> {
-  try {
-    await sendResponse(exchange, processing)
-  } catch (error) {
-    const verdict = answerInstead(exchange, error)
-    if (verdict.kind === 'respond') takeOver(exchange, verdict, 'traffic.extProc')
-  }
-}
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : '')

@@ -1,109 +1,128 @@
-import type { JsonObject } from '@bufbuild/protobuf'
 import type { CommonResponse } from '../../../../proto/gen/called/ext_proc_pb.ts'
-import type { Body, Exchange, ResponseHead } from '../../../ground/exchange/exchange.ts'
+import type { Body, Exchange } from '../../../ground/exchange/exchange.ts'
 import { BodyLedger } from './body-ledger.ts'
 import { changeRequest, changeResponse, requestFields, responseFields } from './fields.ts'
-import { bodyModes } from './modes.ts'
+import type { MessageSide } from './message-side.ts'
+import type { SentContext } from './message-writer.ts'
+import { bodyModes, wantsAny } from './modes.ts'
 import type { Processing } from './processing.ts'
 import { continueAndReplace } from './understood.ts'
 import { sendWhole } from './whole-body.ts'
 
-/** Metadata by the name of the Envoy filter that it belongs to. */
-export type FilterMetadata = Readonly<Record<string, JsonObject>>
-
-/**
- * Sends head and body of a request to the processor. Resolves after the processor's changes were applied
- * to the head. Rejects if the processor fails or responds to the client itself.
- */
-export function sendRequest(
-  { request, requestBody }: Exchange,
-  processing: Processing,
-  metadata: FilterMetadata | undefined,
-): Promise<void> {
-  const hasBody = requestBody.length !== 0
-  const value = { headers: requestFields(request), endOfStream: !hasBody }
-  processing.send({ case: 'requestHeaders', value }, metadata)
-  const side = processing.request
-  const answered = side.headersSent((common) => {
-    changeRequest(request, common?.headerMutation)
-    const bytes = replacement(common)
-    if (bytes !== undefined) side.replaceBody(requestBody, bytes)
-  })
-  // The body is sent without waiting for an answer, because a processor may need all of it to answer.
-  if (hasBody) side.openBody(requestBody)
-  processing.onStateChange()
-  return answered
+/** A message of an exchange, as it is sent to a processor. */
+interface Message {
+  readonly side: MessageSide
+  readonly body: Body
+  readonly hasBody: boolean
+  readonly bufferLimit: number
+  sendHead(endOfStream: boolean): void
+  /** Applies changes of the processor to the head. */
+  change(common: CommonResponse | undefined): void
 }
 
 /**
- * Sends head and body of the response according to `modes`; `metadata` is sent with the head. Rejects if
- * the processor fails, has failed since it answered the request, or responds to the client itself.
+ * Sends a request to the processor, according to the modes. Resolves after the processor's changes were applied to the
+ * head. Rejects if the processor fails or responds to the client itself.
+ */
+export async function sendRequest(
+  { request, requestBody, bufferLimit }: Exchange,
+  processing: Processing,
+  context?: SentContext,
+): Promise<void> {
+  const message: Message = {
+    side: processing.request,
+    body: requestBody,
+    hasBody: requestBody.length !== 0,
+    bufferLimit,
+    sendHead(endOfStream) {
+      const value = { headers: requestFields(request), endOfStream }
+      processing.send({ case: 'requestHeaders', value }, context)
+    },
+    change: (common) => changeRequest(request, common?.headerMutation),
+  }
+  processing.isSendingRequest = true
+  try {
+    if (processing.modes.request.sendsHeaders) await sendHead(message, processing)
+    const hasMore = message.hasBody && !processing.request.isReplaced && !processing.isOver
+    if (hasMore) await sendBody(message, processing)
+  } finally {
+    processing.isSendingRequest = false
+    processing.onStateChange()
+  }
+}
+
+/**
+ * Sends a response to the processor, according to the modes. Rejects if the processor fails, has failed since it
+ * answered the request, or responds to the client itself.
  */
 export async function sendResponse(
-  exchange: Exchange,
+  { response, responseBody, bufferLimit }: Exchange,
   processing: Processing,
-  metadata?: FilterMetadata,
+  context?: SentContext,
 ): Promise<void> {
-  const { response, responseBody } = exchange
   if (response === undefined || responseBody === undefined) return
   processing.requireIntact()
-  processing.beginResponse()
-  const hasBody = responseBody.length !== 0 && response.status !== 101
-  if (processing.modes.sendsHeaders) {
-    const { bufferLimit } = exchange
-    await sendHead(response, responseBody, processing, { hasBody, metadata, bufferLimit })
+  if (wantsAny(processing.modes.response)) processing.beginResponse()
+  const side = processing.response
+  const message: Message = {
+    side,
+    body: responseBody,
+    hasBody: responseBody.length !== 0 && response.status !== 101,
+    bufferLimit,
+    sendHead(endOfStream) {
+      const value = { headers: responseFields(response), endOfStream }
+      processing.send({ case: 'responseHeaders', value }, context)
+    },
+    change: (common) => changeResponse(response, common?.headerMutation),
   }
-  if (hasBody && !processing.response.isReplaced) {
+  if (processing.modes.response.sendsHeaders) {
+    // Keeps the body until the first answer, since the processor may end the stream without one.
+    const { ledger } = side
+    side.ledger ??= new BodyLedger(bufferLimit)
+    await sendHead(message, processing, () => {
+      side.ledger = ledger
+    })
+  }
+  if (message.hasBody && !side.isReplaced) {
     // A body that is being sent already has got the error of a processor that has failed.
-    if (!processing.response.isSending) processing.requireIntact()
-    if (!processing.isOver) await sendBody(exchange, responseBody, processing)
+    if (!side.isSending) processing.requireIntact()
+    if (!processing.isOver) await sendBody(message, processing)
   }
   processing.endWhenDone()
 }
 
 function sendHead(
-  response: ResponseHead,
-  responseBody: Body,
+  message: Message,
   processing: Processing,
-  {
-    hasBody,
-    metadata,
-    bufferLimit,
-  }: {
-    readonly hasBody: boolean
-    readonly metadata: FilterMetadata | undefined
-    readonly bufferLimit: number
-  },
+  onAnswer: () => void = () => {},
 ): Promise<void> {
-  const side = processing.response
-  // Keeps the body until the first answer, since the processor may end the stream without one.
-  const { ledger } = side
-  side.ledger ??= new BodyLedger(bufferLimit)
-  const value = { headers: responseFields(response), endOfStream: !hasBody }
-  processing.send({ case: 'responseHeaders', value }, metadata)
+  const { side, body, hasBody } = message
+  message.sendHead(!hasBody)
   const answered = side.headersSent((common) => {
-    side.ledger = ledger
-    changeResponse(response, common?.headerMutation)
+    onAnswer()
+    message.change(common)
     const bytes = replacement(common)
-    if (bytes !== undefined) side.replaceBody(responseBody, bytes)
+    if (bytes !== undefined) side.replaceBody(body, bytes)
   })
-  if (hasBody && processing.modes.body === bodyModes.fullDuplex) side.openBody(responseBody)
+  // The body is sent without waiting for an answer, because a processor may need all of it to answer.
+  if (hasBody && processing.modes[side.name].body === bodyModes.fullDuplex) side.openBody(body)
   processing.onStateChange()
   return answered
 }
 
-async function sendBody(
-  exchange: Exchange,
-  responseBody: Body,
-  processing: Processing,
-): Promise<void> {
-  const { body: mode, sendsHeaders } = processing.modes
-  const side = processing.response
-  if (mode === bodyModes.streamed) side.openBody(responseBody, true)
-  // If headers are sent, `sendHead` has already opened the body.
-  else if (mode === bodyModes.fullDuplex && !sendsHeaders) side.openBody(responseBody)
-  else if (mode === bodyModes.buffered || mode === bodyModes.bufferedPartial) {
-    await sendWhole(exchange, processing, mode === bodyModes.bufferedPartial)
+async function sendBody(message: Message, processing: Processing): Promise<void> {
+  const { side, body } = message
+  // `sendHead` has opened the body in full duplex mode.
+  if (side.isSending) return
+  const { body: mode, sendsTrailers } = processing.modes[side.name]
+  if (mode === bodyModes.streamed) side.openBody(body, 'by piece')
+  else if (mode === bodyModes.fullDuplex) side.openBody(body)
+  else {
+    const mayHaveTrailers =
+      mode === bodyModes.none ||
+      (await sendWhole(message, processing, mode === bodyModes.bufferedPartial))
+    // The rest passes; only its trailers are sent.
+    if (mayHaveTrailers && sendsTrailers && !processing.isOver) side.openBody(body, 'passing')
   }
 }
 

@@ -3,6 +3,7 @@
  * and returned at the same time, then its trailers.
  *
  *   headers --> answered? --+--> body pieces out ... body pieces back --> end
+ *                           |--> passing: the body is not sent, only its trailers are
  *                           '--> replaced: no more answers about this message
  *
  * If it has a `ledger`, the body continues unchanged when the processor fails.
@@ -19,6 +20,7 @@ import type { GatewayError } from '../../../ground/errors/index.ts'
 import type { Body } from '../../../ground/exchange/exchange.ts'
 import type { ReturnStream, SideStream } from '../../../ground/exchange/side-stream.ts'
 import type { BodyLedger } from './body-ledger.ts'
+import { divertInto } from './diverted.ts'
 import { changeTrailers } from './fields.ts'
 
 /** What a message side needs from the conversation with the processor. */
@@ -41,7 +43,7 @@ interface PendingResponse {
   reject(error: unknown): void
 }
 
-type State = 'before' | 'headers' | 'body' | 'alone' | 'done'
+type State = 'before' | 'headers' | 'body' | 'passing' | 'alone' | 'done'
 
 /**
  * How a processor answers a body: with one answer for each piece that it receives, or with a stream of
@@ -92,7 +94,7 @@ export class MessageSide implements SideStream {
   }
 
   get isDone(): boolean {
-    return this.#state === 'done' || this.#state === 'before'
+    return this.#state === 'done' || this.#state === 'before' || this.#state === 'alone'
   }
 
   /** Whether the body was opened for pieces, which then get the error of a processor that fails. */
@@ -122,9 +124,19 @@ export class MessageSide implements SideStream {
     return answered
   }
 
-  /** Starts to send the body to the processor. If `isByPiece` is set, each piece gets its own answer. */
-  openBody(body: Body, isByPiece = false): void {
-    if (isByPiece) this.#bodyResponses = 'by piece'
+  /**
+   * Starts to send the body to the processor. `by piece`: each piece gets its own answer. `passing`: the body passes
+   * unchanged, and only its trailers are sent.
+   */
+  openBody(body: Body, how?: 'by piece' | 'passing'): void {
+    if (how === 'by piece') this.#bodyResponses = 'by piece'
+    if (how === 'passing') {
+      this.#state = 'passing'
+      divertInto(body, this, (returned) => {
+        this.#returnStream = returned
+      })
+      return
+    }
     if (this.#state === 'before' || this.#state === 'done') this.#state = 'body'
     this.#returnStream = body.divert?.(this)
   }
@@ -133,7 +145,7 @@ export class MessageSide implements SideStream {
 
   push(bytes: Uint8Array): boolean {
     if (this.isReplaced) return true
-    if (this.#state === 'alone') return this.#returnStream?.write(bytes) !== false
+    if (this.#passes) return this.#returnStream?.write(bytes) !== false
     this.ledger?.sent(bytes)
     this.#keep(bytes)
     const hasRoom = this.#conversation.sendBody(this, bytes, false)
@@ -145,9 +157,10 @@ export class MessageSide implements SideStream {
     if (this.isReplaced) return
     this.#isSent = true
     this.#trailers = trailers
-    if (this.#state === 'alone') {
+    if (this.#passes) {
       this.#returnStream?.write(bytes)
-      this.#finish(trailers)
+      if (this.#state === 'alone' || !this.#endsWithTrailers) this.#finish(trailers)
+      else this.#sendTrailers(trailers)
       return
     }
     this.ledger?.sent(bytes)
@@ -156,8 +169,19 @@ export class MessageSide implements SideStream {
       this.#keep(bytes)
       this.#conversation.sendBody(this, bytes, isLast)
     }
-    if (!isLast) this.#conversation.sendTrailers(this, trailers)
+    if (isLast) this.#conversation.onStateChange()
+    else this.#sendTrailers(trailers)
+  }
+
+  #sendTrailers(trailers: string): void {
+    if (this.#state === 'passing') this.#state = 'body'
+    this.#conversation.sendTrailers(this, trailers)
     this.#conversation.onStateChange()
+  }
+
+  /** Whether the body passes without the processor. */
+  get #passes(): boolean {
+    return this.#state === 'alone' || this.#state === 'passing'
   }
 
   /** Whether trailers are sent behind the body. */
@@ -192,7 +216,7 @@ export class MessageSide implements SideStream {
   }
 
   drained(): void {
-    if (this.#state === 'alone') this.#returnStream?.resume()
+    if (this.#passes) this.#returnStream?.resume()
     if (!this.isFull) return
     this.isFull = false
     this.#conversation.onStateChange()
@@ -317,7 +341,14 @@ export class MessageSide implements SideStream {
     this.#state = 'done'
     this.#awaited = undefined
     if (state === 'headers') awaited?.reject(error)
-    else if (state === 'body' && !this.continueAlone()) this.#returnStream?.abort(error)
+    else if ((state === 'body' || state === 'passing') && !this.continueAlone()) {
+      this.#returnStream?.abort(error)
+    }
+  }
+
+  /** Called if the processor has ended the stream in order: a body that passes needs no answer any more. */
+  stopPassing(): void {
+    if (this.#state === 'passing') this.#state = 'alone'
   }
 
   /**

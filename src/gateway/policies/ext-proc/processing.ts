@@ -1,12 +1,6 @@
+import { fromBinary } from '@bufbuild/protobuf'
 import {
-  create,
-  fromBinary,
-  type JsonObject,
-  type MessageInitShape,
-  toBinary,
-} from '@bufbuild/protobuf'
-import {
-  ProcessingRequestSchema,
+  type ProcessingMode,
   type ProcessingResponse,
   ProcessingResponseSchema,
 } from '../../../../proto/gen/called/ext_proc_pb.ts'
@@ -25,15 +19,13 @@ import type { LearnedRecord } from '../../../ground/exchange/learned.ts'
 import { trailerFields } from './fields.ts'
 import { immediateResponse } from './immediate.ts'
 import { type Conversation, MessageSide } from './message-side.ts'
-import { allOfResponse, bodyModes, overridden, type ResponseModes } from './modes.ts'
+import { MessageWriter, type SentContext, type SentPart } from './message-writer.ts'
+import { allOfExchange, type ExchangeModes, overridden, wantsAny } from './modes.ts'
 import { notUnderstood } from './understood.ts'
 
-const method = '/envoy.service.ext_proc.v3.ExternalProcessor/Process'
-/** Maximum time to wait for an expected answer. A timeout of the backend overrides it. */
-const timeoutMs = 10_000
-
-type Sent = MessageInitShape<typeof ProcessingRequestSchema>
-type Metadata = Readonly<Record<string, JsonObject>>
+export const method = '/envoy.service.ext_proc.v3.ExternalProcessor/Process'
+/** Default of the maximum time to wait for an expected answer. A timeout of the backend overrides it. */
+export const defaultTimeoutMs = 10_000
 
 interface ProcessingOptions extends Pick<GrpcStreamCallout, 'defaultTls'> {
   readonly target: CalloutTarget
@@ -43,6 +35,10 @@ interface ProcessingOptions extends Pick<GrpcStreamCallout, 'defaultTls'> {
   learn(metadata: LearnedRecord): void
   /** Whether the processor is an endpoint picker. */
   readonly isPicker?: true
+  /** Default: everything is sent. */
+  readonly modes?: ExchangeModes | undefined
+  /** Maximum time to wait for an expected answer. */
+  readonly timeoutMs?: number | undefined
 }
 
 /** Cause of the error with which a pending answer is rejected if the processor responds to the client. */
@@ -66,17 +62,20 @@ export class Processing implements Conversation, GrpcStreamListener {
   readonly #exchange: Exchange
   readonly #learn: ProcessingOptions['learn']
   readonly #failure: ErrorCode
+  readonly #isPicker: boolean
   readonly #stream: GrpcStream
   readonly request: MessageSide
   readonly response: MessageSide
-  modes: ResponseModes = allOfResponse
-  #isFirst = true
+  readonly #writer: MessageWriter
+  modes: ExchangeModes
   #isSlow = false
   #isPaused = false
   #hasResponse = false
   /** Whether the processor ended the stream in order: the rest of the exchange passes without it. */
   hasPassed = false
   #endsWhenDone = false
+  /** Whether a part of the request has not begun. */
+  isSendingRequest = false
   /** Whether nothing more is sent. The processor may end the stream after its last expected answer. */
   isOver = false
   /** The error with which the conversation ended; undefined if it ended in order or is not over. */
@@ -84,43 +83,34 @@ export class Processing implements Conversation, GrpcStreamListener {
 
   constructor(options: ProcessingOptions) {
     const { target, exchange, callouts, learn, isPicker, defaultTls } = options
+    this.modes = options.modes ?? allOfExchange
     this.#exchange = exchange
     const { bufferLimit } = exchange
-    const sendsTrailers = isPicker !== true
-    this.request = new MessageSide('request', this, bufferLimit, sendsTrailers)
-    this.response = new MessageSide('response', this, bufferLimit, sendsTrailers)
+    const { request, response } = this.modes
+    const sends = (wanted: boolean) => wanted && isPicker !== true
+    this.request = new MessageSide('request', this, bufferLimit, sends(request.sendsTrailers))
+    this.response = new MessageSide('response', this, bufferLimit, sends(response.sendsTrailers))
     this.#learn = learn
+    this.#isPicker = isPicker === true
     this.#failure = isPicker ? 'endpoint_picker_failed' : 'ext_proc_failed'
     this.#stream = callouts.stream({
       target,
       path: method,
       exchange,
       subtype: isPicker ? 'EndpointPicker' : 'ExtProc',
-      timeoutMs,
+      timeoutMs: options.timeoutMs ?? defaultTimeoutMs,
       defaultTls,
       listener: this,
     })
+    this.#writer = new MessageWriter(this.#stream, this.modes)
+    this.#endsWhenDone = !wantsAny(response)
   }
 
   // --- to the processor ---
 
-  send(request: NonNullable<Sent['request']>, metadata?: Metadata): boolean {
+  send(request: SentPart, context?: SentContext): boolean {
     if (this.isOver) return true
-    const message: Sent = {
-      request,
-      ...(metadata && { metadataContext: { filterMetadata: { ...metadata } } }),
-      ...(this.#isFirst && {
-        protocolConfig: {
-          requestBodyMode: bodyModes.fullDuplex,
-          responseBodyMode: bodyModes.fullDuplex,
-        },
-      }),
-    }
-    this.#isFirst = false
-    const isAccepted = this.#stream.send(
-      toBinary(ProcessingRequestSchema, create(ProcessingRequestSchema, message)),
-    )
-    if (!isAccepted) this.#isSlow = true
+    if (!this.#writer.write(request, context)) this.#isSlow = true
     return !this.#isSlow
   }
 
@@ -154,6 +144,11 @@ export class Processing implements Conversation, GrpcStreamListener {
     if (this.#error !== undefined) throw this.#error
   }
 
+  /** Whether an error is a failure of the processor, and not one of the message, such as a body that is too large. */
+  hasFailed(error: unknown): boolean {
+    return error instanceof GatewayError && error.code === this.#failure
+  }
+
   /** Call when the last part was begun. The stream ends once the processor has answered everything. */
   endWhenDone(): void {
     this.#endsWhenDone = true
@@ -173,7 +168,7 @@ export class Processing implements Conversation, GrpcStreamListener {
    */
   onStateChange(): void {
     if (this.isOver) return
-    if (this.#endsWhenDone && this.#isDone) {
+    if (this.#endsWhenDone && this.#isDone && !this.isSendingRequest) {
       this.#end()
       return
     }
@@ -208,18 +203,12 @@ export class Processing implements Conversation, GrpcStreamListener {
 
   #take({ response, modeOverride }: ProcessingResponse): void {
     switch (response.case) {
-      case 'requestHeaders': {
-        const modes = modeOverride && overridden(modeOverride)
-        if (modes !== undefined) {
-          this.modes = modes
-          this.response.sendsTrailers &&= modes.sendsTrailers
-          // A processor that wants nothing of the response may be lost after its answer to the request.
-          this.#endsWhenDone = !modes.sendsHeaders && modes.body === bodyModes.none
-        }
+      case 'requestHeaders':
+        if (modeOverride !== undefined) this.#override(modeOverride, this.request)
         this.request.onHeadersResponse(response.value)
         break
-      }
       case 'responseHeaders':
+        if (modeOverride !== undefined) this.#override(modeOverride, this.response)
         this.response.onHeadersResponse(response.value)
         break
       case 'requestBody':
@@ -246,6 +235,20 @@ export class Processing implements Conversation, GrpcStreamListener {
     }
   }
 
+  /** Changes the modes of what has not begun when the processor answers the headers of `answered`. */
+  #override(mode: ProcessingMode, answered: MessageSide): void {
+    if (!this.modes.allowsOverride) return
+    for (const side of [this.request, this.response]) {
+      const hasBegun = side === answered
+      if (side.isSending || (side === this.request && answered === this.response)) continue
+      const modes = overridden(this.modes[side.name], mode, side.name, hasBegun)
+      this.modes = { ...this.modes, [side.name]: modes }
+      side.sendsTrailers = modes.sendsTrailers && !this.#isPicker
+    }
+    // A processor that wants nothing of the response may be lost after its answer to the request.
+    if (answered === this.request) this.#endsWhenDone = !wantsAny(this.modes.response)
+  }
+
   #respondInstead(verdict: RespondVerdict): void {
     this.#end()
     // If the request was already forwarded, its error is turned into this response.
@@ -266,6 +269,8 @@ export class Processing implements Conversation, GrpcStreamListener {
       this.#fail(new GatewayError(this.#failure, error.message, error))
       return
     }
+    this.request.stopPassing()
+    this.response.stopPassing()
     this.isOver = this.request.isDone
     this.hasPassed =
       this.isOver && (this.response.isDone || this.response.continueWithoutResponse())

@@ -1,38 +1,51 @@
+import type { CommonResponse } from '../../../../proto/gen/called/ext_proc_pb.ts'
 import { GatewayError } from '../../../ground/errors/index.ts'
-import type { BodyTransform, Exchange } from '../../../ground/exchange/exchange.ts'
-import { changeResponse } from './fields.ts'
+import type { Body, BodyTransform } from '../../../ground/exchange/exchange.ts'
+import type { MessageSide } from './message-side.ts'
 import type { Processing } from './processing.ts'
 
-/** Sends the response body in one piece. If `isPartial` is set, sends only the start of a large body. */
+interface WholeMessage {
+  readonly side: MessageSide
+  readonly body: Body
+  readonly bufferLimit: number
+  change(common: CommonResponse | undefined): void
+}
+
+/**
+ * Sends a body in one piece. If `isPartial` is set, sends only the start of a large body. Resolves to whether trailers
+ * may follow, which were not sent.
+ */
 export async function sendWhole(
-  { response, responseBody, bufferLimit }: Exchange,
+  message: WholeMessage,
   processing: Processing,
   isPartial: boolean,
-): Promise<void> {
-  if (response === undefined || responseBody === undefined) return
-  const body = await responseBody.buffer(bufferLimit)
-  if (!body.complete && !isPartial) {
-    throw new GatewayError('ext_proc_failed', `a body of more than ${bufferLimit} bytes to buffer`)
+): Promise<boolean> {
+  const { side, body, bufferLimit } = message
+  const buffered = await body.buffer(bufferLimit)
+  if (!buffered.complete && !isPartial) {
+    const detail = `a body of more than ${bufferLimit} bytes to buffer`
+    throw new GatewayError(side.name === 'request' ? 'body_too_large' : 'ext_proc_failed', detail)
   }
   // The processor may have ended the stream while the body was read.
   processing.requireIntact()
-  if (processing.isOver) return
-  const bytes = body.complete ? body.bytes : body.prefix
-  const side = processing.response
+  if (processing.isOver) return false
+  const bytes = buffered.complete ? buffered.bytes : buffered.prefix
   const answered = side.wholeSent((common) => {
     const mutation = common?.bodyMutation?.mutation
     if (mutation?.case === 'streamedResponse') {
       throw new GatewayError('ext_proc_failed', 'it answered a whole body with streamed_response')
     }
-    changeResponse(response, common?.headerMutation)
+    message.change(common)
     if (mutation?.case !== 'body' && mutation?.case !== 'clearBody') return
     const instead = mutation.case === 'body' ? mutation.value : new Uint8Array()
-    if (body.complete) responseBody.replace(instead)
-    else responseBody.through(new ReplacedPrefix(bytes.length, instead))
+    if (buffered.complete) body.replace(instead)
+    else body.through(new ReplacedPrefix(bytes.length, instead))
   })
-  processing.sendBody(side, bytes, body.complete)
+  const hasTrailers = side.sendsTrailers && body.trailers !== ''
+  processing.sendBody(side, bytes, buffered.complete && !hasTrailers)
   processing.onStateChange()
   await answered
+  return hasTrailers || !buffered.complete
 }
 
 /** Replaces the first `length` bytes of a body. */

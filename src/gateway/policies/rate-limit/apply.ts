@@ -63,7 +63,7 @@ function tokenLimits(own: LocalLimits, shared: GlobalLimits | undefined): TokenL
 
 async function askShared(limits: GlobalLimits, exchange: Exchange): Promise<Verdict> {
   await bufferBodies(exchange, limits)
-  const decision = await limits.ask(exchange, 'requests', 1)
+  const decision = await limits.ask(exchange, 'requests')
   if (decision === undefined) return next
   if (isRefusal(decision)) return decision
   setAll(exchange.request.headers, decision.forRequest)

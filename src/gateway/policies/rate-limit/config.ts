@@ -1,6 +1,7 @@
 import {
   choice,
   count,
+  flag,
   type Infer,
   list,
   optional,
@@ -25,7 +26,18 @@ export type LocalLimit = Infer<typeof local>
 const global = record({
   target: calloutTarget,
   domain: text,
-  descriptors: list(record({ counts, entries: list(namedExpression) })),
+  descriptors: list(
+    record({
+      counts,
+      entries: list(namedExpression),
+      /** Expression for the hits of a request. If omitted, one. */
+      cost: optional(text),
+      /** Expression for the limit that replaces that of the server. */
+      limitOverride: optional(text),
+    }),
+  ),
+  /** Whether requests pass if the server fails. */
+  failsOpen: optional(flag),
 })
 export type GlobalLimit = Infer<typeof global>
 

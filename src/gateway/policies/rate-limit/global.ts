@@ -12,10 +12,12 @@ import type {
   HeaderFields,
   RespondVerdict,
 } from '../../../ground/exchange/exchange.ts'
+import { addNote } from '../../../ground/exchange/notes.ts'
 import { isFieldName, isFieldValue } from '../../../ground/model/header-changes.ts'
 import type { BodyNeeds } from '../../variables/index.ts'
-import { LimitExpression } from '../limit-expression.ts'
+import { LimitExpression, numberOf } from '../limit-expression.ts'
 import type { GlobalLimit, LimitUnit } from './config.ts'
+import { LimitOverride, type OverriddenLimit } from './limit-override.ts'
 
 import { failedLimit, limited, type RateLimitStatus } from './status.ts'
 
@@ -28,6 +30,8 @@ const codes = { ok: 1, overLimit: 2 } as const
 interface BoundDescriptor {
   readonly counts: LimitUnit
   readonly entries: readonly { readonly key: string; readonly expression: LimitExpression }[]
+  readonly cost: LimitExpression | undefined
+  readonly limit: LimitOverride | undefined
 }
 
 /** The server's answer if the request is allowed. */
@@ -54,17 +58,20 @@ export class GlobalLimits implements BodyNeeds {
   constructor(limit: GlobalLimit, callouts: Callouts) {
     this.#limit = limit
     this.#callouts = callouts
-    this.#descriptors = limit.descriptors.map(({ counts, entries }) => ({
+    this.#descriptors = limit.descriptors.map(({ counts, entries, cost, limitOverride }) => ({
       counts,
+      cost: cost === undefined ? undefined : new LimitExpression(cost),
+      limit: limitOverride === undefined ? undefined : new LimitOverride(limitOverride),
       entries: entries.map(({ name, expression }) => ({
         key: name,
         expression: new LimitExpression(expression),
       })),
     }))
-    const all = this.#descriptors.flatMap(({ entries }) => entries)
-    this.request = all.some(({ expression }) => expression.readsBody)
-    this.hasLateTokens = this.#descriptors.some(({ counts, entries }) => {
-      return counts === 'tokens' && entries.some(({ expression }) => expression.isLate)
+    this.request = this.#descriptors.some((one) => {
+      return expressionsOf(one).some(({ readsBody }) => readsBody)
+    })
+    this.hasLateTokens = this.#descriptors.some((one) => {
+      return one.counts === 'tokens' && expressionsOf(one).some(({ isLate }) => isLate)
     })
   }
 
@@ -73,26 +80,28 @@ export class GlobalLimits implements BodyNeeds {
   }
 
   /**
-   * Charges `cost` units to the limits of one unit at the server. Resolves to undefined if there is nothing
-   * to ask, because no descriptor has all of its values. If the server or an expression fails, the request is
-   * refused with 500, since otherwise requests over the limit could pass.
+   * Charges `cost` units to the limits of one unit at the server, or what an expression says if it is omitted.
+   * Resolves to undefined if there is nothing to ask, because no descriptor has all of its values. If an expression
+   * fails, or the server unless `failureMode` is FailOpen, the request is refused with 500, since otherwise requests
+   * over the limit could pass.
    */
   async ask(
     exchange: Exchange,
     what: LimitUnit,
-    cost: number,
+    cost?: number,
   ): Promise<Permission | RespondVerdict | undefined> {
-    const descriptors = this.#values(exchange, what)
+    const descriptors = this.#values(exchange, what, cost)
     if ('kind' in descriptors) return descriptors
     if (descriptors.length === 0) return undefined
-    const hitsAddend = BigInt(Math.max(0, Math.trunc(cost)))
+    // For servers that only know the field of the whole request.
+    const most = Math.max(...descriptors.map(({ hits }) => hits))
     const request = create(RateLimitRequestSchema, {
       domain: this.#limit.domain,
       // Some servers do not support the field. Its default is 1, so it is left out for 1.
-      descriptors: descriptors.map((entries) =>
-        hitsAddend === 1n ? { entries } : { entries, hitsAddend },
+      descriptors: descriptors.map(({ hits, ...descriptor }) =>
+        hits === 1 && most === 1 ? descriptor : { ...descriptor, hitsAddend: BigInt(hits) },
       ),
-      hitsAddend: Number(hitsAddend),
+      hitsAddend: most,
     })
     try {
       const response = await this.#callouts.grpc({
@@ -103,12 +112,15 @@ export class GlobalLimits implements BodyNeeds {
         subtype: 'RateLimit',
         timeoutMs,
         // The server would count it twice.
-        isOnce: cost > 0,
+        isOnce: most > 0,
       })
       return toPermission(fromBinary(RateLimitResponseSchema, response), this.#limit.domain)
     } catch (error) {
-      if (error instanceof Error) return unavailable(error)
-      throw error
+      if (!(error instanceof Error)) throw error
+      if (this.#limit.failsOpen !== true) return unavailable(error)
+      const note = `not counted, continues without the server (FailOpen): ${error.message}`
+      if (!exchange.isOver) addNote(exchange, 'traffic.rateLimit', note)
+      return undefined
     }
   }
 
@@ -123,9 +135,9 @@ export class GlobalLimits implements BodyNeeds {
   }
 
   #note(exchange: Exchange, late: boolean): void {
-    for (const { counts, entries } of this.#descriptors) {
-      if (counts !== 'tokens') continue
-      for (const { expression } of entries) {
+    for (const descriptor of this.#descriptors) {
+      if (descriptor.counts !== 'tokens') continue
+      for (const expression of expressionsOf(descriptor)) {
         if (expression.isLate === late) expression.note(exchange)
       }
     }
@@ -135,9 +147,14 @@ export class GlobalLimits implements BodyNeeds {
    * Returns the entries of each descriptor that has all of its values, or a refusal if an expression fails, such as
    * for a body over the limit.
    */
-  #values(exchange: Exchange, what: LimitUnit): DescriptorEntry[][] | RespondVerdict {
-    const found: DescriptorEntry[][] = []
-    for (const { counts, entries } of this.#descriptors) {
+  #values(
+    exchange: Exchange,
+    what: LimitUnit,
+    given: number | undefined,
+  ): SentDescriptor[] | RespondVerdict {
+    const found: SentDescriptor[] = []
+    for (const descriptor of this.#descriptors) {
+      const { counts, entries, cost, limit } = descriptor
       if (counts !== what) continue
       const values: DescriptorEntry[] = []
       for (const { key, expression } of entries) {
@@ -145,10 +162,35 @@ export class GlobalLimits implements BodyNeeds {
         if (isCelError(value)) return failedEntry(key, value)
         if (value !== undefined) values.push({ key, value })
       }
-      if (values.length === entries.length) found.push(values)
+      if (values.length !== entries.length) continue
+      const hits = hitsOf(given ?? costOf(descriptor, exchange))
+      if (hits === undefined) return failedLimit(`the cost ${cost?.source} gives no number`)
+      const overridden = limit?.valueFor(exchange)
+      found.push({ entries: values, hits, ...(overridden && { limit: overridden }) })
     }
     return found
   }
+}
+
+/** Largest number of hits that Envoy's rate limit service accepts for a descriptor. */
+const maxHits = 1_000_000_000
+
+const hitsOf = (cost: number | undefined): number | undefined =>
+  cost === undefined ? undefined : Math.min(maxHits, Math.max(0, Math.trunc(cost)))
+
+const costOf = ({ cost }: BoundDescriptor, exchange: Exchange): number | undefined =>
+  cost === undefined ? 1 : numberOf(cost.resultFor(exchange))
+
+const expressionsOf = ({ entries, cost, limit }: BoundDescriptor) => [
+  ...entries.map(({ expression }) => expression),
+  ...(cost === undefined ? [] : [cost]),
+  ...(limit === undefined ? [] : [limit]),
+]
+
+interface SentDescriptor {
+  readonly entries: DescriptorEntry[]
+  readonly hits: number
+  readonly limit?: OverriddenLimit
 }
 
 interface DescriptorEntry {

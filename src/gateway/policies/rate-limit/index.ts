@@ -62,6 +62,14 @@ const descriptorSchema = object('RateLimitDescriptor', {
     }),
     { doc: 'Whether the limit counts requests or tokens.', default: 'Requests' },
   ),
+  cost: optional(
+    celExpression,
+    'Number that each request costs instead of one. Requests for which it gives no number get 500. Only with unit Requests.',
+  ),
+  limitOverride: optional(
+    celExpression,
+    'Map that replaces the limit of the server, such as {"requestsPerUnit": 10, "unit": "minute"}. The limit of the server applies if it gives none.',
+  ),
 })
 
 const globalRateLimit = object('GlobalRateLimit', {
@@ -70,6 +78,13 @@ const globalRateLimit = object('GlobalRateLimit', {
   descriptors: required(
     list(descriptorSchema, { min: 1, max: 16 }),
     'Descriptors that are sent to the server.',
+  ),
+  failureMode: optional(
+    choice('GlobalRateLimitFailureMode', {
+      FailClosed: 'the request is refused with 500',
+      FailOpen: 'the request passes uncounted, which is recorded',
+    }),
+    { doc: 'What happens if the server fails.', default: 'FailClosed' },
   ),
 })
 
@@ -87,6 +102,8 @@ export const rateLimitSchema = object(
 export type RateLimitSpec = Infer<typeof rateLimitSchema>
 type GlobalSpec = NonNullable<RateLimitSpec['global']>
 
+const failsOpen = { failsOpen: true } as const
+
 /** Compiles limits, without checks of their expressions. A server that does not exist is treated like one that fails. */
 export function compileLimits({ local = [], global }: RateLimitSpec, references: References) {
   const limits = local.map(({ requests, tokens, unit, burst = 0, key }) => {
@@ -98,12 +115,13 @@ export function compileLimits({ local = [], global }: RateLimitSpec, references:
   if (typeof target === 'string') {
     return { problems: [{ path: 'global.backendRef', message: target }] }
   }
-  const descriptors = global.descriptors.map(({ entries, unit }) => {
+  const descriptors = global.descriptors.map(({ unit, ...descriptor }) => {
     const counts = unit === 'Tokens' ? ('tokens' as const) : ('requests' as const)
-    return { counts, entries }
+    return { counts, ...descriptor }
   })
-  const { domain } = global
-  return { config: { local: limits, global: { target, domain, descriptors } }, problems: [] }
+  const { domain, failureMode } = global
+  const shared = { target, domain, descriptors, ...(failureMode === 'FailOpen' && failsOpen) }
+  return { config: { local: limits, global: shared }, problems: [] }
 }
 
 function compile(spec: RateLimitSpec, references: References) {
@@ -119,14 +137,20 @@ function compile(spec: RateLimitSpec, references: References) {
 
 /** Returns the problems of descriptors that count requests and read what is known only of requests to models. */
 function requestProblems({ descriptors }: GlobalSpec): PolicyProblem[] {
-  return descriptors.flatMap(({ entries, unit }, at) =>
-    unit === 'Tokens'
-      ? []
-      : entries.flatMap(({ expression }, entry) => {
-          const path = `global.descriptors[${at}].entries[${entry}].expression`
-          return earlyProblems(expression, path)
-        }),
-  )
+  return descriptors.flatMap(({ entries, unit, cost, limitOverride }, at) => {
+    const path = `global.descriptors[${at}]`
+    if (unit === 'Tokens') {
+      const message = 'only with unit Requests: the tokens of a request are its cost'
+      return cost === undefined ? [] : [{ path: `${path}.cost`, message }]
+    }
+    return [
+      ...entries.flatMap(({ expression }, entry) =>
+        earlyProblems(expression, `${path}.entries[${entry}].expression`),
+      ),
+      ...(cost === undefined ? [] : earlyProblems(cost, `${path}.cost`)),
+      ...(limitOverride === undefined ? [] : earlyProblems(limitOverride, `${path}.limitOverride`)),
+    ]
+  })
 }
 
 /** Problems of an expression that is evaluated before the request to a model is read. */

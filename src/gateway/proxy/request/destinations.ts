@@ -1,7 +1,7 @@
 /** Makes the destination of one attempt from the endpoints of a backend. */
 import type { UpstreamAddress } from '../../../engines/http/sockets/upstream-address.ts'
 import { GatewayError } from '../../../ground/errors/index.ts'
-import type { UpstreamVersion } from '../../../ground/exchange/connection.ts'
+import type { HealthRules, UpstreamVersion } from '../../../ground/exchange/connection.ts'
 import type { BackendAccess, BackendPart } from '../config/backend-access.ts'
 import type { RulePlacement } from '../config/placement.ts'
 import type { NamedTarget } from '../config/rules.ts'
@@ -50,8 +50,15 @@ export function choose(
   { random, cap }: ResolveContext,
   endpoints: EndpointSet,
   { avoid, host, port }: DestinationOptions,
+  health?: HealthRules,
 ): UpstreamEndpoint | undefined {
-  const chance = { random, now, most: cap?.most }
+  const chance = {
+    random,
+    now,
+    most: cap?.most,
+    panicPercent: health?.panicPercent,
+    slowStartMs: health?.slowStartMs,
+  }
   const kept = host === undefined ? undefined : endpointAt(endpoints, host, port, chance)
   return kept ?? chooseEndpoint(endpoints, chance, avoid)
 }
@@ -97,7 +104,7 @@ export function atHost(
   place: HostPlace,
   options: DestinationOptions,
 ): Destination {
-  const endpoint = choose(context, endpoints, options)
+  const endpoint = choose(context, endpoints, options, place.access.policies.connection.health)
   if (endpoint === undefined) throw new GatewayError('dns_failed', place.host)
   requireRoom(context, endpoint)
   const profile = place.access.profiles.of(place.host)

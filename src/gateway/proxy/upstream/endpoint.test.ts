@@ -45,6 +45,37 @@ describe('chooseEndpoint', () => {
     expect(share(slow, set)).toBeLessThan(0.2)
   })
 
+  it('uses all endpoints, also ejected ones, if fewer are usable than the panic threshold', () => {
+    const [first, second, up] = [endpoint(1), endpoint(2), endpoint(3)]
+    for (const down of [first, second]) down.record({ kind: 'unreachable' }, () => 0)
+    const all = setOf(first, second, up)
+    const chosenWith = (panicPercent: number) =>
+      new Set(pairs.map((pair) => chooseEndpoint(all, { ...chance(pair), panicPercent })))
+    expect(chosenWith(34)).toEqual(new Set([first, second, up]))
+    expect(chosenWith(33)).toEqual(new Set([up]))
+  })
+
+  it('gives new and returning endpoints fewer requests during a slow start', () => {
+    const [old, fresh] = [endpoint(1), endpoint(2)]
+    fresh.outstanding = -1
+    const shareOfFresh = (now: number) => {
+      const numbers = draws.flatMap((first) => draws.flatMap((second) => [first, second, 0.3]))
+      let count = 0
+      const random = () => numbers[count++ % numbers.length] ?? 0
+      const options = { random, now: () => now, slowStartMs: 1_000 }
+      const found = pairs.map(() => chooseEndpoint(setOf(old, fresh), options))
+      return found.filter((one) => one === fresh).length / pairs.length
+    }
+    old.warmth(() => -10_000, 1_000)
+    const cold = shareOfFresh(0)
+    const warm = shareOfFresh(1_000)
+    expect(cold).toBeLessThan(warm)
+    fresh.record({ kind: 'unreachable' }, () => 1_000)
+    expect(fresh.isEjected(() => 5_000)).toBe(false)
+    expect(fresh.warmth(() => 5_000, 1_000)).toBe(0.1)
+    expect(fresh.warmth(() => 5_500, 1_000)).toBe(0.5)
+  })
+
   it('returns the only endpoint, or undefined if there is none', () => {
     const only = endpoint(1, 9)
     expect(chosen(setOf(only))).toEqual(new Set([only]))

@@ -15,6 +15,9 @@ const maxEjectionMs = 60_000
 /** Maximum Retry-After of an endpoint. Longer times are cut to it. */
 const maxRetryAfterMs = 300_000
 
+/** Part of its requests that an endpoint gets at the beginning of a slow start. */
+const minWarmth = 0.1
+
 /** The result of one attempt for the health of an endpoint. */
 export type AttemptOutcome =
   | { readonly kind: 'answered'; readonly latencyMs: number }
@@ -46,6 +49,8 @@ export class UpstreamEndpoint {
   #ejectionsInARow = 0
   /** When the ejection ends, by the clock that is passed to `isEjected`; 0 if the endpoint is not ejected. */
   #ejectedUntil = 0
+  /** When it was first considered, or the last ejection ended; undefined before. */
+  #usableSince: number | undefined
 
   constructor(address: UpstreamAddress) {
     this.address = address
@@ -92,7 +97,15 @@ export class UpstreamEndpoint {
     if (this.#ejectedUntil === 0) return false
     if (this.#ejectedUntil > now()) return true
     this.#ejectedUntil = 0
+    this.#usableSince = undefined
     return false
+  }
+
+  /** Returns the part of a slow start that has passed, from 0.1 to 1. */
+  warmth(now: () => number, slowStartMs: number): number {
+    const at = now()
+    this.#usableSince ??= at
+    return Math.min(1, Math.max(minWarmth, (at - this.#usableSince) / slowStartMs))
   }
 
   /** Records the outcome of an attempt. Returns true if that ejects the endpoint. */
@@ -172,7 +185,9 @@ export interface Chance {
   /** Returns the time of a monotonic clock, in milliseconds. */
   readonly now: () => number
   /** Maximum number of concurrent requests to one endpoint; no limit if omitted. */
-  readonly most?: number
+  readonly most?: number | undefined
+  readonly panicPercent?: number | undefined
+  readonly slowStartMs?: number | undefined
 }
 
 /** The endpoints of one port of a backend. */
@@ -192,6 +207,7 @@ export function chooseEndpoint(
   chance: Chance,
   avoid?: UpstreamEndpoint,
 ): UpstreamEndpoint | undefined {
+  if (isPanic(all, chance)) return randomOf(all, chance.random)
   const near = betterOfTwo(preferred, chance)
   if (near === undefined || (near !== avoid && isUsable(near, chance))) return near
   for (const group of [preferred, all]) {
@@ -200,6 +216,13 @@ export function chooseEndpoint(
   }
   const others = all.filter((one) => one !== avoid)
   return betterOfTwo(others.length > 0 ? others : all, chance)
+}
+
+/** Whether too few endpoints are usable to carry all requests. */
+function isPanic(all: readonly UpstreamEndpoint[], { panicPercent, now }: Chance): boolean {
+  if (panicPercent === undefined) return false
+  const usable = all.reduce((sum, one) => (one.isEjected(now) ? sum : sum + 1), 0)
+  return usable * 100 < panicPercent * all.length
 }
 
 /** Returns the endpoint at an address, if it exists and is usable. */
@@ -229,7 +252,7 @@ const randomOf = (endpoints: readonly UpstreamEndpoint[], random: () => number) 
  */
 export function betterOfTwo(
   endpoints: readonly UpstreamEndpoint[],
-  { random, now }: Chance,
+  { random, now, slowStartMs }: Chance,
 ): UpstreamEndpoint | undefined {
   const count = endpoints.length
   if (count < 2) return endpoints[0]
@@ -237,5 +260,8 @@ export function betterOfTwo(
   const [a, b] = [randomOf(endpoints, random), randomOf(endpoints, random)]
   if (a === undefined || b === undefined) return a ?? b
   if (a.isEjected(now) !== b.isEjected(now)) return a.isEjected(now) ? b : a
-  return b.score > a.score ? b : a
+  const [better, other] = b.score > a.score ? [b, a] : [a, b]
+  if (slowStartMs === undefined || better.warmth(now, slowStartMs) > random()) return better
+  const instead = other === better ? randomOf(endpoints, random) : other
+  return instead === undefined || instead.isEjected(now) ? better : instead
 }

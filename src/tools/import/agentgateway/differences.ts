@@ -201,44 +201,9 @@ const requests: readonly FieldDifference[] = [
     reason: 'bodies are streamed and requests are not delayed',
   },
   {
-    at: ending('extAuth\\.cache', 'extAuth\\..*\\.cache'),
-    status: 'refused',
-    reason: 'every request is checked',
-  },
-  {
-    at: ending('(?:extAuth|extProc|rateLimit)\\..*failureMode'),
-    status: 'default',
-    values: ['FailClosed'],
-    reason: 'requests are refused if the service fails',
-    loss: 'stricter',
-  },
-  {
-    at: ending('extAuth\\..*http\\.body'),
-    status: 'refused',
-    reason: '`forwardBody` sends the body of the request',
-  },
-  {
-    at: ending('(?:extAuth|extProc|rateLimit|remote)\\..*url', 'remote\\.url'),
+    at: ending('(?:extAuth|extProc|rateLimit|remote)\\..*url', 'remote\\.url', 'otlp\\.url'),
     status: 'refused',
     reason: 'a static GatewayBackend for the URL, named in `backendRef`, does the same',
-  },
-  {
-    at: ending(
-      'extProc\\..*(?:metadataContext|processingOptions|requestAttributes|responseAttributes)',
-    ),
-    status: 'refused',
-    reason: 'the service gets heads and bodies in the default modes',
-  },
-  {
-    at: ending('descriptors\\.0\\.(?:cost|limitOverride)'),
-    status: 'refused',
-    reason: 'each request counts once, against the limit of the service',
-  },
-  {
-    at: ending('retry\\.(?:precondition|condition)'),
-    status: 'refused',
-    reason:
-      '`codes` selects responses, and requests that may have had an effect are never repeated',
   },
   {
     at: ending('transformation\\..*metadata'),

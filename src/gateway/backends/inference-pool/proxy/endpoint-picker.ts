@@ -4,7 +4,7 @@ import type { TlsSettings } from '../../../../ground/exchange/connection.ts'
 import type { CalloutTarget } from '../../../../ground/exchange/exchange.ts'
 import type { LearnedRecord } from '../../../../ground/exchange/learned.ts'
 import { settingsOf } from '../../../policies/backend-simple/tls/apply.ts'
-import type { FilterMetadata } from '../../../policies/ext-proc/converse.ts'
+import type { FilterValues } from '../../../policies/ext-proc/message-writer.ts'
 import type { ConfigStore } from '../../../proxy/config/store.ts'
 import type { UpstreamEndpoint } from '../../../proxy/upstream/endpoint.ts'
 import { now } from '../../../proxy/upstream/endpoint.ts'
@@ -48,7 +48,7 @@ export function pickedFrom(
  * Lists the endpoints that are neither ejected nor at their request limit, or all ready endpoints if none
  * qualifies.
  */
-export function candidates(pool: Pool, maxLoad = Number.POSITIVE_INFINITY): FilterMetadata {
+export function candidates(pool: Pool, maxLoad = Number.POSITIVE_INFINITY): FilterValues {
   const all: string[] = []
   const usable: string[] = []
   for (const [label, endpoint] of pool.endpoints()) {
@@ -59,7 +59,7 @@ export function candidates(pool: Pool, maxLoad = Number.POSITIVE_INFINITY): Filt
 }
 
 /** Metadata with which the picker learns which endpoint responded. */
-export function servedBy({ address }: UpstreamEndpoint): FilterMetadata {
+export function servedBy({ address }: UpstreamEndpoint): FilterValues {
   return { [namespace]: { [servedKey]: address.label ?? address.pool } }
 }
 

@@ -142,7 +142,8 @@ export class PoolCall implements BackendCall, BackendRecord {
     // Only the picker may choose the endpoint, so remove the header if the client sent it.
     exchange.request.headers.remove(destinationKey)
     try {
-      await sendRequest(exchange, processing, candidates(pool, this.#runtime.cap?.most))
+      const metadata = candidates(pool, this.#runtime.cap?.most)
+      await sendRequest(exchange, processing, { metadata })
       const text = named ?? exchange.request.headers.get(destinationKey)
       const picked = pickedFrom(text, pool.endpoints())
       if (typeof picked !== 'string') {
@@ -262,7 +263,7 @@ async function changeByPicker(
   endpoint: UpstreamEndpoint,
 ): Promise<void> {
   try {
-    await sendResponse(exchange, processing, servedBy(endpoint))
+    await sendResponse(exchange, processing, { metadata: servedBy(endpoint) })
   } catch (error) {
     const answer = responseIn(error)
     if (answer !== undefined) {

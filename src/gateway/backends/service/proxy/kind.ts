@@ -42,10 +42,10 @@ function resolveService(
   const { port } = target
   const access = usableAccess(placement, named, () => portPart(service.ports, port, transport))
   const endpoints = config.services.endpoints(name, port, transport)
-  const endpoint = choose(context, endpoints, options)
+  const { connection } = access.policies
+  const endpoint = choose(context, endpoints, options, connection.health)
   if (endpoint === undefined) throw new GatewayError('no_endpoints', `${name}:${port}`)
   const host = serviceHost(service.name, service.namespace, resolver.clusterDomain)
-  const { connection } = access.policies
   const version = upstreamVersion(connection, request, config.services.version(name, port))
   return atMember(context, { host, port, access, version }, endpoint)
 }

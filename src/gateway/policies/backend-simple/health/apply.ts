@@ -1,4 +1,11 @@
-import { count, type Infer, optional, record, text } from '../../../../ground/base/shape.ts'
+import {
+  count,
+  type Infer,
+  integer,
+  optional,
+  record,
+  text,
+} from '../../../../ground/base/shape.ts'
 import type { Exchange } from '../../../../ground/exchange/exchange.ts'
 import { milliseconds } from '../../../../ground/model/shapes.ts'
 import { Expression } from '../../../variables/index.ts'
@@ -15,11 +22,13 @@ const shape = record({
       healthThreshold: optional(count),
     }),
   ),
+  panicPercent: optional(integer(0, 100)),
+  slowStartMs: optional(milliseconds),
 })
 
 const apply: PolicyApply<Infer<typeof shape>> = {
   shape,
-  bind({ unhealthyCondition, eviction }) {
+  bind({ unhealthyCondition, ...rules }) {
     const condition =
       unhealthyCondition === undefined ? undefined : new Expression(unhealthyCondition)
     return {
@@ -28,7 +37,7 @@ const apply: PolicyApply<Infer<typeof shape>> = {
           ...(condition && {
             isUnhealthy: (exchange) => condition.evaluate(exchange as Exchange) === true,
           }),
-          ...(eviction && { eviction }),
+          ...rules,
         },
       },
     }

@@ -1,5 +1,5 @@
 import { parseDurationMs } from '../../../../ground/base/duration.ts'
-import { type Infer, integer, object, optional } from '../../../../ground/schema/field.ts'
+import { type Infer, integer, object, optional, required } from '../../../../ground/schema/field.ts'
 import { atLeastOneOf, rule } from '../../../../ground/schema/rules.ts'
 import { celExpression, duration } from '../../../../ground/schema/strings.ts'
 import { definePolicy } from '../../define.ts'
@@ -55,17 +55,30 @@ const schema = object(
       eviction,
       'When endpoints with unhealthy responses are ejected. If not set, they only get fewer requests. If neither consecutiveFailures nor healthThreshold is set, the first unhealthy response ejects. If all endpoints are ejected, they are used anyway.',
     ),
+    panicThreshold: optional(
+      integer({ min: 0, max: 100 }),
+      'If fewer percent of the endpoints are usable, requests go to all, also to ejected ones. If not set, only if none is usable.',
+    ),
+    slowStart: optional(
+      object('SlowStart', {
+        window: required(duration, 'Time until the endpoint gets its full part.'),
+      }),
+      'Gives endpoints that are new, or return after an ejection, fewer requests at first.',
+    ),
   },
-  { rules: [atLeastOneOf('unhealthyCondition', 'eviction')] },
+  { rules: [atLeastOneOf('unhealthyCondition', 'eviction', 'panicThreshold', 'slowStart')] },
 )
 
-function compile({ unhealthyCondition, eviction: given }: Infer<typeof schema>) {
+function compile(spec: Infer<typeof schema>) {
+  const { unhealthyCondition, eviction: given, panicThreshold, slowStart } = spec
   const { duration: text, ...limits } = given ?? {}
   const durationMs = parseDurationMs(text) ?? defaultEvictionMs
   return {
     config: {
       ...(unhealthyCondition !== undefined && { unhealthyCondition }),
       ...(given !== undefined && { eviction: { ...limits, durationMs } }),
+      ...(panicThreshold !== undefined && { panicPercent: panicThreshold }),
+      ...(slowStart && { slowStartMs: parseDurationMs(slowStart.window) ?? 0 }),
     },
     problems: [],
   }

@@ -1,0 +1,48 @@
+import type { Body } from '../../../ground/exchange/exchange.ts'
+import type { ReturnStream, SideStream } from '../../../ground/exchange/side-stream.ts'
+
+/**
+ * Diverts a body into a stream that writes to the return stream at once. What has arrived already is passed to it only
+ * after `open` has got the return stream.
+ */
+export function divertInto(
+  body: Body,
+  stream: SideStream,
+  open: (returned: ReturnStream | undefined) => void,
+): void {
+  const delayed = new DelayedStream(stream)
+  open(body.divert?.(delayed))
+  delayed.begin()
+}
+
+class DelayedStream implements SideStream {
+  readonly #stream: SideStream
+  #hasBegun = false
+  readonly #pieces: Uint8Array[] = []
+  #end: readonly [bytes: Uint8Array, trailers: string] | undefined
+
+  constructor(stream: SideStream) {
+    this.#stream = stream
+  }
+
+  push(bytes: Uint8Array): boolean {
+    if (this.#hasBegun) return this.#stream.push(bytes)
+    this.#pieces.push(bytes)
+    return true
+  }
+
+  end(bytes: Uint8Array, trailers: string): void {
+    if (this.#hasBegun) this.#stream.end(bytes, trailers)
+    else this.#end = [bytes, trailers]
+  }
+
+  drained(): void {
+    this.#stream.drained()
+  }
+
+  begin(): void {
+    this.#hasBegun = true
+    for (const piece of this.#pieces.splice(0)) this.#stream.push(piece)
+    if (this.#end !== undefined) this.#stream.end(...this.#end)
+  }
+}
