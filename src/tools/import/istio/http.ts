@@ -13,7 +13,10 @@ interface Scene {
 export function convertHttp(entry: SourceField, scene: Scene): Fields[] | undefined {
   entry.ignore('name')
   entry.get('delegate').lose('use route delegation of Sluice', 'route')
-  const matches: Fields[] = entry.items('match').flatMap((match) => matchOf(match) ?? [])
+  const matches = entry
+    .items('match')
+    .map(matchOf)
+    .filter((match) => match !== undefined)
   // A route of which no match is left would serve every request.
   if (entry.items('match').length > 0 && matches.length === 0) return undefined
   entry.get('fault').lose('faults are not injected', 'lost')
