@@ -71,14 +71,14 @@ function takenBack(runs: number, seconds: number, share: number, factor: number)
 export default function rollout({ quick, note }: BenchContext): Row[] {
   const runs = quick ? 500 : 10_000
   const row = (share: number, factor: number, seconds: number, bound?: Row['bound']): Row => {
-    const id = `rollout.${factor === 1 ? 'false-alarms' : 'doubled'}.${100 * share}-percent`
+    const id = `rollout.${factor === 1 ? 'false-alarms' : 'doubled'}.${Math.round(1_000 * share) / 10}-percent`
     const value = takenBack(runs, seconds, share, factor)
     note(`${id}: ${value.toFixed(2)} % of ${runs} rollouts are taken back within ${seconds} s`)
     return { id, unit: '%', own: [value], ...(bound && { bound }) }
   }
   return [
+    ...[0.01, 0.02, 0.05, 0.07, 0.1, 0.12].map((share) => row(share, 2, 60)),
+    ...[0.13].map((share) => row(share, 2, 60, { atLeast: 99 })),
     ...[0.001, 0.01, 0.1, 0.3].map((share) => row(share, 1, 600, { atMost: 100 * falseAlarmRate })),
-    ...[0.01, 0.02, 0.05, 0.1].map((share) => row(share, 2, 60)),
-    ...[0.15, 0.2].map((share) => row(share, 2, 60, { atLeast: 99 })),
   ]
 }

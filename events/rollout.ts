@@ -9,7 +9,14 @@ export interface RolloutPlan {
   readonly steps: readonly (number | string)[]
   readonly holdSeconds: number
   /** Figures that are compared. */
-  readonly analysis: readonly ('Errors' | 'Refusals')[]
+  readonly analysis: readonly (
+    | 'Errors'
+    | 'Refusals'
+    | 'ClientErrors'
+    | 'Latency'
+    | 'Resets'
+    | 'Guards'
+  )[]
 }
 
 export interface RolloutStartedData {

@@ -40,7 +40,8 @@ export type StoredGroup = (typeof storedGroups)[number]
 
 /**
  * The counts of a series, by name: those of `countNames`, `le:SECONDS` for requests that took at most so long (but
- * longer than the next smaller bound), `cause:REASON STATUS` for failed requests, and `verdict:ACTION` for guards.
+ * longer than the next smaller bound), `clientErrors` for those with 4xx, `resets` for those whose connection to the
+ * backend failed, `cause:REASON STATUS` for failed ones, and `verdict:ACTION` for guards.
  */
 export type Counts = Map<string, number>
 

@@ -1,12 +1,12 @@
 /**
  * A sequential test of whether a share, such as that of failed requests, is higher at some proxies than at others in
- * the same time. It may be evaluated after every bucket: a mixture of likelihood ratios for two proportions (mSPRT).
+ * the same time. It may be evaluated after every bucket: a mixture of likelihood ratios (mSPRT).
  *
  * In each bucket, only the division of the failed requests between the two sides counts, given how many requests each
- * side had. So the share may change over time. If it is the same on both sides in each bucket, the expected value of
- * the evidence is at most 1 at any time, and by Ville's inequality the probability that it ever reaches 1/α is at
- * most α. (Given the totals, the failed requests of one side are hypergeometric, which is less dispersed than the
- * binomial distribution of the ratios below; Hoeffding 1963.)
+ * side had. So the share may change over time. If requests fail equally often on both sides of a bucket, the failed
+ * requests of one side are hypergeometric; if the odds are higher on one side, they are Fisher's noncentral
+ * hypergeometric. Each ratio of these two has the expected value 1, so by Ville's inequality the probability that the
+ * evidence ever reaches 1/α is at most α.
  */
 
 /** How many of some requests were counted, such as failed ones. */
@@ -15,7 +15,7 @@ export interface Proportion {
   readonly total: number
 }
 
-/** Factors by which the share may be higher, with equal weights. Smaller differences are not tested. */
+/** Factors by which the odds may be higher, with equal weights. Smaller differences are not tested. */
 const ratios = [1.25, 1.5, 2, 3, 5, 10, 100, 10_000]
 
 export class RateComparison {
@@ -28,12 +28,9 @@ export class RateComparison {
     this.#changed = sumOf(this.#changed, changed)
     this.#others = sumOf(this.#others, others)
     if (changed.total === 0 || others.total === 0) return
-    const total = changed.total + others.total
+    const expected = logMeansOf(changed.count + others.count, changed.total, others.total)
     for (const [at, ratio] of ratios.entries()) {
-      const weighted = changed.total * ratio + others.total
-      const log =
-        changed.count * Math.log((ratio * total) / weighted) +
-        others.count * Math.log(total / weighted)
+      const log = changed.count * Math.log(ratio) - (expected[at] ?? 0)
       this.#logs[at] = (this.#logs[at] ?? 0) + log
     }
   }
@@ -47,6 +44,36 @@ export class RateComparison {
   get totals(): { readonly changed: Proportion; readonly others: Proportion } {
     return { changed: this.#changed, others: this.#others }
   }
+}
+
+/** More failed requests than this are not summed over: they need no exact value. */
+const maxExact = 1_000
+
+/**
+ * For each ratio, the logarithm of the expected value of `ratio ** X`, where X is the number of failed requests on the
+ * side of `changed`. With many failures, that of the binomial distribution, which is larger (Hoeffding 1963).
+ */
+function logMeansOf(failed: number, changed: number, others: number): readonly number[] {
+  if (failed === 0) return ratios.map(() => 0)
+  const share = changed / (changed + others)
+  if (failed > maxExact) return ratios.map((ratio) => failed * Math.log1p(share * (ratio - 1)))
+  const least = Math.max(0, failed - others)
+  const logs = [0]
+  for (let x = least; x < Math.min(failed, changed); x++) {
+    const odds = ((failed - x) * (changed - x)) / ((x + 1) * (others - failed + x + 1))
+    logs.push((logs.at(-1) ?? 0) + Math.log(odds))
+  }
+  const all = logSum(logs, 0)
+  return ratios.map((ratio) => least * Math.log(ratio) + logSum(logs, Math.log(ratio)) - all)
+}
+
+/** The logarithm of the sum of `exp(log + at * slope)` over all logs. */
+function logSum(logs: readonly number[], slope: number): number {
+  let most = Number.NEGATIVE_INFINITY
+  for (let at = 0; at < logs.length; at++) most = Math.max(most, (logs[at] ?? 0) + at * slope)
+  let sum = 0
+  for (let at = 0; at < logs.length; at++) sum += Math.exp((logs[at] ?? 0) + at * slope - most)
+  return most + Math.log(sum)
 }
 
 const sumOf = (a: Proportion, b: Proportion): Proportion => ({

@@ -15,10 +15,67 @@ export interface FigureSample {
 /** The largest probability that a rollout is taken back although its proxies are not worse. */
 export const falseAlarmRate = 0.01
 
-const kinds = {
-  Errors: { count: 'errors', text: 'failed' },
-  Refusals: { count: 'refused', text: 'were refused' },
-} as const
+type Kind = RolloutPlan['analysis'][number]
+
+/** A share that is compared, in total and for each series of a group. */
+interface Figure {
+  readonly group: 'route' | 'guard'
+  /** What is counted, after the numbers. */
+  readonly text: string
+  readonly of: (counts: Counts) => Proportion
+}
+
+const shareOf = (name: string, text: string): Figure => ({
+  group: 'route',
+  text,
+  of: (counts) => {
+    const total = counts.get('requests') ?? 0
+    // A request may be counted as failed in a later bucket than as a request.
+    return { count: Math.min(counts.get(name) ?? 0, total), total }
+  },
+})
+
+/** Seconds; a subset of the buckets of `request_duration_seconds`. Shorter ones are no reason to take back a change. */
+const latencies = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+/** Sums the counts whose name has a prefix, and those of them whose rest meets a condition. */
+function sumsOf(counts: Counts, prefix: string, isCounted: (rest: string) => boolean): Proportion {
+  let [count, total] = [0, 0]
+  for (const [name, value] of counts) {
+    if (!name.startsWith(prefix)) continue
+    total += value
+    if (isCounted(name.slice(prefix.length))) count += value
+  }
+  return { count, total }
+}
+
+const slowerThan = (seconds: number): Figure => ({
+  group: 'route',
+  text: `requests took longer than ${seconds}s`,
+  of: (counts) => sumsOf(counts, 'le:', (bound) => Number(bound) > seconds),
+})
+
+const guardHits: Figure = {
+  group: 'guard',
+  text: 'checks of guards had a match',
+  of: (counts) => sumsOf(counts, 'verdict:', (action) => action !== 'Allow'),
+}
+
+const figures: Readonly<Record<Kind, readonly Figure[]>> = {
+  Errors: [shareOf('errors', 'requests failed')],
+  Refusals: [shareOf('refused', 'requests were refused')],
+  ClientErrors: [shareOf('clientErrors', 'requests got a 4xx')],
+  Latency: latencies.map(slowerThan),
+  Resets: [shareOf('resets', 'requests were reset by their backend')],
+  Guards: [guardHits],
+}
+
+/** The weight of a kind: other kinds never take more than half of the weight from `Errors`. */
+function weightOf(kind: Kind, analysis: readonly Kind[]): number {
+  const others = analysis.length - 1
+  if (others === 0 || !analysis.includes('Errors')) return 1 / analysis.length
+  return kind === 'Errors' ? 1 / 2 : 1 / 2 / others
+}
 
 /** A series in the comparison: everything, or a route. */
 interface SeriesName {
@@ -44,7 +101,10 @@ export function problemOf(
 ): string | undefined {
   const comparisons = new Comparisons()
   const buckets = Map.groupBy(samples, ({ startMs }) => startMs)
-  const names = new Map([['', everything]])
+  const names = {
+    route: new Map([['', everything]]),
+    guard: new Map([['', { ...everything, text: 'all guards' }]]),
+  }
   for (const [startMs, bucket] of [...buckets].sort(([a], [b]) => a - b)) {
     const step = steps.findLast(({ since }) => Date.parse(since) <= startMs)
     if (step === undefined) continue
@@ -52,13 +112,16 @@ export function problemOf(
     const changed = bucket.filter(({ proxy }) => chosen.has(proxy))
     const others = bucket.filter(({ proxy }) => !chosen.has(proxy))
     if (changed.length === 0 || others.length === 0) continue
-    addRoutes(names, bucket)
+    addSeries(names.route, 'route', bucket)
+    addSeries(names.guard, 'guard', bucket)
     for (const kind of analysis) {
-      for (const series of names.values()) {
-        const { count, text } = kinds[kind]
-        const of = (part: readonly FigureSample[]) => proportionIn(part, series, count)
-        const weight = series.weight / analysis.length
-        comparisons.of(`${series.text}: %s requests ${text}`, weight).add(of(changed), of(others))
+      const share = weightOf(kind, analysis) / figures[kind].length
+      for (const figure of figures[kind]) {
+        for (const series of names[figure.group].values()) {
+          const of = (part: readonly FigureSample[]) => proportionIn(part, series, figure)
+          const name = `${series.text}: %s ${figure.text}`
+          comparisons.of(name, series.weight * share).add(of(changed), of(others))
+        }
       }
     }
   }
@@ -71,12 +134,16 @@ export function problemOf(
 const shareText = ({ count, total }: Proportion = { count: 0, total: 0 }): string =>
   `${count} of ${total}`
 
-/** Adds the routes of a bucket, those with the most requests first. */
-function addRoutes(names: Map<string, SeriesName>, bucket: readonly FigureSample[]): void {
+/** Adds the series of a group in a bucket, those with the most requests first. */
+function addSeries(
+  names: Map<string, SeriesName>,
+  group: Figure['group'],
+  bucket: readonly FigureSample[],
+): void {
   const requests = new Map<string, number>()
   for (const { groups } of bucket) {
-    for (const [route, counts] of groups.get('route') ?? []) {
-      if (names.has(`route ${route}`)) continue
+    for (const [route, counts] of groups.get(group) ?? []) {
+      if (names.has(`${group} ${route}`)) continue
       requests.set(route, (requests.get(route) ?? 0) + (counts.get('requests') ?? 0))
     }
   }
@@ -84,24 +151,24 @@ function addRoutes(names: Map<string, SeriesName>, bucket: readonly FigureSample
   const before = names.size
   const ranked = [...requests].sort(([, a], [, b]) => b - a)
   for (const [at, [route]] of ranked.entries()) {
-    const text = `route ${route}`
+    const text = `${group} ${route}`
     const weight = isFirst ? firstWeight(ranked.length) : laterWeight(before - 1 + at)
-    names.set(text, { text, weight, find: (groups) => groups.get('route')?.get(route) })
+    names.set(text, { text, weight, find: (groups) => groups.get(group)?.get(route) })
   }
 }
 
 function proportionIn(
   samples: readonly FigureSample[],
   { find }: SeriesName,
-  name: 'errors' | 'refused',
+  figure: Figure,
 ): Proportion {
-  let count = 0
-  let total = 0
+  let [count, total] = [0, 0]
   for (const { groups } of samples) {
     const counts = find(groups)
-    count += counts?.get(name) ?? 0
-    total += counts?.get('requests') ?? 0
+    if (counts === undefined) continue
+    const share = figure.of(counts)
+    count += share.count
+    total += share.total
   }
-  // A request may be counted as failed in a later bucket than as a request.
-  return { count: Math.min(count, total), total }
+  return { count, total }
 }

@@ -67,6 +67,8 @@ function addRequests(snapshot: MetricsSnapshot, add: Add): void {
     const count = addHistogram(names, values, add)
     const { status = '', reason = '' } = labels
     if (isRefused(labels)) add(names, 'refused', count)
+    if (status.startsWith('4')) add(names, 'clientErrors', count)
+    if (reason === 'UpstreamFailure') add(names, 'resets', count)
     if (!isFailed(status)) continue
     add(names, 'errors', count)
     add(names, `cause:${reason} ${status}`, count)
