@@ -311,6 +311,15 @@ export const chartValues = {
     size: quantity('Size of its volume.'),
     resources: freeObject('Its requests and limits.'),
   },
+  networkPolicy: {
+    enabled: flag(
+      'Restrict who may connect by NetworkPolicies: to the controller only at its ports, and to the NATS server of this chart only the controller, and proxies if `controller.grantStore` is set.',
+    ),
+    apiServerCidrs: value(
+      { type: 'array', items: { type: 'string' } },
+      'Addresses of the API server (CIDR), which alone may then connect to the admission webhook. Empty: any address, because no selector matches the API server.',
+    ),
+  },
   tests: {
     listenerPort: port('Port of the Gateway that `helm test` makes and sends a request through.'),
   },

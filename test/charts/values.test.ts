@@ -1,5 +1,4 @@
 /** Every value of the chart `sluice`: its effect in the rendered objects, or its refusal. */
-import { X509Certificate } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { only, type Rendered, template } from '../support/helm.ts'
 import { describeWithParts } from '../support/parts.ts'
@@ -154,50 +153,6 @@ describeWithParts(['helm'], 'the values of the chart', () => {
         rollingUpdate: { ...quarter, maxUnavailable: 0 },
       })
       expect(await strategyOf({ type: 'Recreate' })).toEqual({ type: 'Recreate' })
-    })
-
-    it('[values.controller.admission.enabled] [values.controller.admission.mode] [values.controller.admission.timeoutSeconds] [values.controller.admission.existingSecret] [values.controller.admission.caBundle] [values.controller.admission.clientCaBundle] [values.controller.admission.annotations] [values.controller.service.ports.admission] installs a webhook that fails open, with a certificate for its Service', async () => {
-      expect(plain.some(({ kind }) => kind === 'ValidatingWebhookConfiguration')).toBe(false)
-      const service = { ports: { admission: 9500 } }
-      const objects = await render({ controller: { service, admission: { enabled: true } } })
-      const [webhook] = only(objects, 'ValidatingWebhookConfiguration').webhooks
-      expect(webhook).toMatchObject({ failurePolicy: 'Ignore', timeoutSeconds: 5 })
-      expect(webhook.clientConfig.service).toMatchObject({ port: 9500 })
-      const { data } = only(objects, 'Secret')
-      const token = Buffer.from(data.token, 'base64').toString()
-      expect(token).toHaveLength(40)
-      expect(webhook.clientConfig.service.path).toBe(`/validate/${token}`)
-      expect(webhook.clientConfig.caBundle).toBe(data['ca.crt'])
-      const pem = Buffer.from(data['tls.crt'], 'base64').toString()
-      const { name, namespace } = webhook.clientConfig.service
-      expect(new X509Certificate(pem).checkHost(`${name}.${namespace}.svc`)).toBeDefined()
-      expect(textOf(objects, 'SLUICE_ADMISSION_ADDRESS')).toBe(':9500')
-      expect(textOf(objects, 'SLUICE_ADMISSION_MODE')).toBe('deny')
-      const annotations = { 'cert-manager.io/inject-ca-from': 'ns/cert' }
-      const given = {
-        existingSecret: 'mine',
-        caBundle: 'CA',
-        clientCaBundle: 'PEM',
-        mode: 'warn',
-        timeoutSeconds: 3,
-      }
-      const admission = { enabled: true, annotations, ...given }
-      const own = await render({ controller: { admission } })
-      const configuration = only(own, 'ValidatingWebhookConfiguration')
-      expect(configuration.metadata.annotations).toEqual(annotations)
-      expect(configuration.webhooks[0]).toMatchObject({
-        timeoutSeconds: 3,
-        clientConfig: {
-          caBundle: Buffer.from('CA').toString('base64'),
-          service: { path: '/validate' },
-        },
-      })
-      expect(only(own, 'ConfigMap').data).toEqual({ 'ca.crt': 'PEM' })
-      expect(textOf(own, 'SLUICE_ADMISSION_CLIENT_CA')).toBe('/etc/admission-clients/ca.crt')
-      expect(JSON.stringify(podOf(own).spec.volumes)).toContain('admission-clients')
-      expect(own.some(({ kind }) => kind === 'Secret')).toBe(false)
-      expect(JSON.stringify(podOf(own).spec.volumes)).toContain('{"secretName":"mine"}')
-      expect(textOf(own, 'SLUICE_ADMISSION_MODE')).toBe('warn')
     })
 
     it('[values.controller.xds.tls.enabled] serves configuration over TLS with the Secret sluice-xds-cert', async () => {
