@@ -17,7 +17,7 @@ export interface Crd {
 }
 
 const crdPath = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
-const establishedWithinMs = 30_000
+const establishedWithinMs = 120_000
 
 /** Every CustomResourceDefinition in the YAML files of a folder, not of its subfolders. */
 export function readCrds(folder: string): readonly Crd[] {

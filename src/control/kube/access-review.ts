@@ -42,15 +42,20 @@ export async function userOfToken(
 interface ResourceAccess {
   readonly verb: string
   readonly group: string
+  /** The plural name, with `/status` or another subresource if it is about that. */
   readonly resource: string
+  /** If omitted, all namespaces. */
+  readonly namespace?: string
 }
 
 /** @throws KubeError if the API server does not answer */
 export async function isAllowed(
   client: KubeClient,
   { username, uid, groups, extra }: KubeUser,
-  resourceAttributes: ResourceAccess,
+  { resource, ...access }: ResourceAccess,
 ): Promise<boolean> {
+  const [plural, subresource] = resource.split('/')
+  const resourceAttributes = { ...access, resource: plural, ...(subresource && { subresource }) }
   const { status } = await client.create<AccessReview>(
     'apis/authorization.k8s.io/v1/subjectaccessreviews',
     {

@@ -152,6 +152,18 @@ export class KubeClient {
     return withFreshToken((isFresh) => this.#once<T>(method, path, options, isFresh))
   }
 
+  /** The time of the API server to the second, in milliseconds since 1970; NaN if it does not say. */
+  async serverDate(): Promise<number> {
+    const signal = AbortSignal.timeout(defaultTimeoutMs)
+    try {
+      const response = await this.#open('GET', 'version', { signal }, false)
+      await readAll(response)
+      return Date.parse(response.headers.date ?? '')
+    } catch (cause) {
+      throw asKubeError(cause)
+    }
+  }
+
   async #once<T>(
     method: string,
     path: string,

@@ -14,11 +14,13 @@ interface Validity {
   readonly to: number
 }
 
-interface CertificateProblem {
+export interface CertificateProblem {
   readonly ref: ObjectRef
   /** Name of the entry of the Secret or ConfigMap. */
   readonly entry: string
   readonly message: string
+  /** Whether the certificate is valid now. */
+  readonly isValid: boolean
 }
 
 const dayMs = 24 * 3_600_000
@@ -29,9 +31,10 @@ const soonShare = 1 / 5
 /** Problems of the certificates in a Secret or ConfigMap at a time in milliseconds since 1970. */
 export function certificateProblems(state: ObjectState, now: number): CertificateProblem[] {
   return certificateEntries(state).flatMap(([entry, certificates]) => {
-    const message =
+    const problem =
       entry === authoritiesEntry ? bundle(certificates, now) : chain(certificates, now)
-    return message === undefined ? [] : [{ ref: state.ref, entry, message: `${entry} ${message}` }]
+    if (problem === undefined) return []
+    return [{ ref: state.ref, entry, ...problem, message: `${entry} ${problem.message}` }]
   })
 }
 
@@ -68,7 +71,7 @@ function parse(pem: string): Validity[] {
 }
 
 /** Every certificate of a chain must be valid. */
-function chain(certificates: readonly Validity[], now: number): string | undefined {
+function chain(certificates: readonly Validity[], now: number): DateProblem | undefined {
   const [first] = certificates
   if (first === undefined) return undefined
   const latest = certificates.reduce((a, b) => (b.from > a.from ? b : a))
@@ -77,7 +80,7 @@ function chain(certificates: readonly Validity[], now: number): string | undefin
 }
 
 /** One valid authority in a bundle is enough, because bundles often keep old ones. */
-function bundle(certificates: readonly Validity[], now: number): string | undefined {
+function bundle(certificates: readonly Validity[], now: number): DateProblem | undefined {
   const [first] = certificates
   if (first === undefined) return undefined
   const current = certificates.filter(({ from, to }) => from <= now && now < to)
@@ -87,13 +90,15 @@ function bundle(certificates: readonly Validity[], now: number): string | undefi
 
 const timeText = (ms: number): string => new Date(ms).toISOString().replace('.000Z', 'Z')
 
-const ended = ({ to }: Validity, now: number): string | undefined =>
-  to <= now ? `expired at ${timeText(to)}` : undefined
+type DateProblem = Pick<CertificateProblem, 'message' | 'isValid'>
 
-const notBegun = ({ from }: Validity, now: number): string | undefined =>
-  from > now ? `is not valid before ${timeText(from)}` : undefined
+const ended = ({ to }: Validity, now: number): DateProblem | undefined =>
+  to <= now ? { message: `expired at ${timeText(to)}`, isValid: false } : undefined
 
-function endsSoon({ from, to }: Validity, now: number): string | undefined {
+const notBegun = ({ from }: Validity, now: number): DateProblem | undefined =>
+  from > now ? { message: `is not valid before ${timeText(from)}`, isValid: false } : undefined
+
+function endsSoon({ from, to }: Validity, now: number): DateProblem | undefined {
   const limit = Math.min(soonMs, (to - from) * soonShare)
-  return to - now < limit ? `expires at ${timeText(to)}` : undefined
+  return to - now < limit ? { message: `expires at ${timeText(to)}`, isValid: true } : undefined
 }

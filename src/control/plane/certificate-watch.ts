@@ -2,7 +2,7 @@
 
 import { objectKey, objectText } from '../../ground/model/names.ts'
 import type { ObjectState } from '../desired/object-state.ts'
-import { certificateProblems } from './certificate-dates.ts'
+import { type CertificateProblem, certificateProblems } from './certificate-dates.ts'
 
 /** Changes come in groups, and each may touch many certificates. */
 const settleMs = 1_000
@@ -11,6 +11,11 @@ const repeatMs = 3_600_000
 interface CertificateWatchOptions {
   readonly objects: () => Iterable<ObjectState>
   readonly onNotice: (text: string) => void
+  /** Called after each check with all problems, and with those that the check before did not find. */
+  readonly onChecked?: (
+    all: readonly CertificateProblem[],
+    fresh: readonly CertificateProblem[],
+  ) => void
 }
 
 export class CertificateWatch {
@@ -39,16 +44,22 @@ export class CertificateWatch {
   #check(): void {
     this.#isDue = false
     const found = new Set<string>()
+    const all: CertificateProblem[] = []
+    const fresh: CertificateProblem[] = []
     for (const state of this.#options.objects()) {
-      for (const { ref, message } of certificateProblems(state, Date.now())) {
+      for (const problem of certificateProblems(state, Date.now())) {
+        const { ref, message } = problem
+        all.push(problem)
         const key = `${objectKey(ref)} ${message}`
         found.add(key)
         if (this.#logged.has(key)) continue
+        fresh.push(problem)
         const use = 'The gateway uses it unchanged, but peers that verify it may refuse it.'
         this.#options.onNotice(`${objectText(ref)}: ${message}. ${use}`)
       }
     }
     this.#logged = found
+    this.#options.onChecked?.(all, fresh)
     this.#checkAfter(repeatMs)
   }
 

@@ -154,7 +154,7 @@ export class ControlPlane<Chosen extends ControlPlaneParts> implements StartedPl
       onNotice: (text: string) => options.notify('warn', text),
       onRecovered: (text: string) => options.notify('info', text),
     }
-    const rollouts = { targets: this.parts.targets, differs: this.#candidate.differs }
+    const rollouts = { parts: this.parts, differs: this.#candidate.differs }
     this.effects = new Effects({ ...options, ...writing, ...rollouts, secrets: this.#secrets })
     this.#heartbeat = openHeartbeat({
       ...writing,

@@ -9,17 +9,15 @@ import { Timers } from '../effects/timers.ts'
 import type { AppendQueue } from './append-queue.ts'
 import { CertificateWatch } from './certificate-watch.ts'
 import { ChangeJudge } from './change-judge.ts'
-import type { ControlPlaneOptions } from './parts.ts'
+import type { ControlPlaneOptions, ControlPlaneParts } from './parts.ts'
 import { RolloutLeader } from './rollout/rollout-leader.ts'
-import type { RolloutTargets } from './rollout/targets.ts'
 
 interface EffectsOptions
   extends Pick<ControlPlaneOptions, 'clusterDomain' | 'timing' | 'judging' | 'notify'> {
   readonly fold: Fold
   readonly secrets: SecretStore
   readonly writer: Pick<AppendQueue, 'append'>
-  /** Which proxies can get a change before others. If undefined, changes reach all proxies together. */
-  readonly targets: RolloutTargets | undefined
+  readonly parts: Pick<ControlPlaneParts, 'sinks' | 'targets'>
   readonly differs: (key: string) => boolean
   /** The epoch under which this replica may write the log now; undefined if it may not. */
   readonly epoch: () => number | undefined
@@ -52,13 +50,17 @@ export class Effects {
     })
     this.#rollouts = new RolloutLeader({
       fold,
-      targets: options.targets ?? { of: () => [] },
+      targets: options.parts.targets ?? { of: () => [] },
       differs: options.differs,
       epoch,
       append: (events) => writer.append('decision', events),
       notify: options.notify,
     })
-    this.#certificates = new CertificateWatch({ objects: () => fold.graph.objects(), onNotice })
+    this.#certificates = new CertificateWatch({
+      objects: () => fold.graph.objects(),
+      onNotice,
+      onChecked: (all, fresh) => options.parts.sinks?.certificates(all, fresh),
+    })
     this.#keySets = new KeySetFetcher({
       epoch: () => epoch() ?? 0,
       resources: () => fold.resources().map(({ resource }) => resource),

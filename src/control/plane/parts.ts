@@ -1,4 +1,5 @@
 /** The parts of the control plane that differ between one machine and a cluster. */
+
 import type { ProtectionSetData, ResourceEvent, SluiceEvent } from '../../../events/index.ts'
 import type { Diversion } from '../../ground/model/diversion.ts'
 import type { EndedEntry } from '../../ground/model/ended-sessions.ts'
@@ -12,6 +13,7 @@ import type { ResourceIndex } from '../watch/resource-index.ts'
 import type { ProxyReports } from '../xds/delivery-recorder.ts'
 import type { AppendQueue } from './append-queue.ts'
 import type { BudgetLedger } from './budget-ledger.ts'
+import type { CertificateProblem } from './certificate-dates.ts'
 import type { ControllerMetrics } from './controller/metrics.ts'
 import type { OpenedLog } from './open-log.ts'
 import type { RolloutTargets } from './rollout/targets.ts'
@@ -53,6 +55,8 @@ interface Channel {
 export interface Sinks {
   folded(event: SluiceEvent): void
   decided(change: FoldChange): void
+  /** Called when certificates were checked, with all problems and with the new ones. */
+  certificates(all: readonly CertificateProblem[], fresh: readonly CertificateProblem[]): void
   /** Called when this replica begins to write; all earlier events are folded by then. */
   lead(): void
   /** Called when this replica stops writing. */

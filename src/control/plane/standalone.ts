@@ -246,6 +246,7 @@ function openPlane(
 const noSinks: Sinks = {
   folded: () => undefined,
   decided: () => undefined,
+  certificates: () => undefined,
   lead: () => undefined,
   follow: () => undefined,
   close: async () => undefined,

@@ -13,6 +13,7 @@ import { addController } from './controller/index.ts'
 import { addCrds } from './crds.ts'
 import { addDecisions } from './decisions/index.ts'
 import { addDiff } from './diff/index.ts'
+import { addDoctor } from './doctor/index.ts'
 import { addExplain } from './explain/index.ts'
 import { addFilterConfig } from './filter-config/index.ts'
 import { addGrants } from './grants/index.ts'
@@ -53,6 +54,7 @@ const commands: readonly ((program: Command) => void)[] = [
   addStdio,
   addValidate,
   addStatus,
+  addDoctor,
   addTop,
   addLog,
   addReplay,

@@ -22,6 +22,7 @@ import type { KindState } from '../../watch/kubernetes/kind-watch.ts'
 import type { WatchedKind } from '../../watch/kubernetes/kinds.ts'
 import { KubernetesSource, kubernetesSource } from '../../watch/kubernetes/source.ts'
 import type { BudgetLedger } from '../budget-ledger.ts'
+import type { CertificateProblem } from '../certificate-dates.ts'
 import type { Sinks, StartedPlane } from '../parts.ts'
 import { Deployments, type DeploymentsOptions } from './deployments.ts'
 import { GatewayClassReconciler } from './gateway-class.ts'
@@ -108,6 +109,20 @@ export class ClusterSinks implements Sinks {
     const { status, of } = decided
     const spend = of && status && this.#ledger.spend.of(of.uid)
     return spend === undefined ? decided : { of, status: withSpend(status ?? {}, spend) }
+  }
+
+  certificates(all: readonly CertificateProblem[], fresh: readonly CertificateProblem[]): void {
+    const { metrics } = this.#options
+    const valid = all.filter(({ isValid }) => isValid).length
+    metrics.set('certificate_problems', valid, 'expiring')
+    metrics.set('certificate_problems', all.length - valid, 'invalid')
+    for (const { ref, message, isValid } of fresh) {
+      const uid = this.#plane.index.get(objectKey(ref))?.uid
+      if (uid === undefined) continue
+      const reason = isValid ? 'CertificateExpiring' : 'CertificateInvalid'
+      const regarding = { apiVersion: 'v1', ...ref, uid }
+      this.#events?.record({ regarding, type: 'Warning', action: 'Check', reason, note: message })
+    }
   }
 
   folded(event: SluiceEvent): void {

@@ -75,6 +75,10 @@ export const controllerMetrics = {
     'desired',
     'status',
   ),
+  certificate_problems: gauge(
+    'Certificates in Secrets and ConfigMaps that are not valid now (`invalid`), or whose end is near (`expiring`).',
+    'state',
+  ),
   session_restarts_total: counter('How often the controller restarted its control loop.'),
   log_losses_total: counter('How often events were removed from the log externally.'),
   ...ledgerMetrics,
