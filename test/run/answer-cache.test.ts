@@ -95,7 +95,13 @@ describe('the cache of answers', () => {
     expect((await send({})).cache).toBe('miss')
     await hit('own', ask)
     await hit('own', ask, { 'cache-control': 'only-if-cached, max-age=60' })
-    expect((await send({ 'cache-control': 'max-age=0' })).cache).toBe('miss')
+    await hit('own', ask, { 'cache-control': 'min-fresh=1' })
+    const stricter = ['max-age=0', 'max-age=0, max-age=60', 'min-fresh=301', 'min-fresh=soon']
+    for (const value of stricter) {
+      expect((await send({ 'cache-control': value })).cache, value).toBe('miss')
+    }
+    expect((await send({ pragma: 'no-cache' })).cache).toBe('miss')
+    await hit('own', ask, { pragma: 'no-cache', 'cache-control': 'max-age=60' })
     a.answer = completes('Newer')
     expect((await send({ 'cache-control': 'no-cache' })).cache).toBe('miss')
     await eventually(async () => expect((await hit('own', ask)).text).toContain('Newer'))
@@ -132,6 +138,11 @@ describe('the cache of answers', () => {
     expect((await post('own', failed)).status).toBe(500)
     expect((await post('own', failed)).cache).toBe('miss')
     const streams: ((write: (data: unknown) => void) => void)[] = [
+      // An end of the stream without an end of the answer.
+      (write) => {
+        write(chunk('gpt-4o', { content: 'Half' }))
+        write('[DONE]')
+      },
       // Cut before the end, and an error after it.
       (write) => write(chunk('gpt-4o', { content: 'Half' })),
       (write) => {

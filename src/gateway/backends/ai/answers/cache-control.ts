@@ -13,6 +13,8 @@ export interface CacheDirectives {
   readonly isOnlyCached: boolean
   /** Maximum age of a stored answer in milliseconds. */
   readonly maxAgeMs: number
+  /** How long a stored answer must still be fresh, in milliseconds. */
+  readonly minFreshMs: number
 }
 
 const noDirectives: CacheDirectives = {
@@ -20,25 +22,32 @@ const noDirectives: CacheDirectives = {
   mayStore: true,
   isOnlyCached: false,
   maxAgeMs: Number.POSITIVE_INFINITY,
+  minFreshMs: 0,
 }
 
 const noCache: CacheDirectives = { ...noDirectives, mayServe: false, mayStore: false }
 
-/** Reads Cache-Control, and removes the opt-out header. An unreadable `max-age` is 0, as RFC 9111 advises. */
+/**
+ * Reads Cache-Control, and removes the opt-out header. Of a directive that is repeated or unreadable, the strictest
+ * meaning applies, as RFC 9111 advises. Without Cache-Control, `Pragma: no-cache` is read.
+ */
 export function readCacheDirectives(headers: HeaderFields): CacheDirectives {
   const optOut = headers.get(optOutHeader)
   if (optOut !== undefined) headers.remove(optOutHeader)
   if (optOut?.trim().toLowerCase() === 'off') return noCache
   const fields = headers.getAll('cache-control')
-  if (fields.length === 0) return noDirectives
+  if (fields.length === 0) {
+    const isPragma = headers.getAll('pragma').some((value) => /\bno-cache\b/i.test(value))
+    return isPragma ? { ...noDirectives, mayServe: false } : noDirectives
+  }
   const directives = directivesOf(fields.join(','))
-  const age = directives.get('max-age')
   const isStoreRefused = directives.has('no-store')
   return {
     mayServe: !isStoreRefused && !directives.has('no-cache'),
     mayStore: !isStoreRefused,
     isOnlyCached: directives.has('only-if-cached'),
-    maxAgeMs: age === undefined ? Number.POSITIVE_INFINITY : secondsOf(age) * 1_000,
+    maxAgeMs: Math.min(...secondsOf(directives, 'max-age', 0)) * 1_000,
+    minFreshMs: Math.max(0, ...secondsOf(directives, 'min-fresh', Infinity)) * 1_000,
   }
 }
 
@@ -46,13 +55,23 @@ export function readCacheDirectives(headers: HeaderFields): CacheDirectives {
 export const forbidsStoring = (headers: HeaderFields): boolean =>
   directivesOf(headers.getAll('cache-control').join(',')).has('no-store')
 
-function directivesOf(text: string): ReadonlyMap<string, string> {
-  const found = new Map<string, string>()
+/** Returns the values of each directive; one without a value has an empty text. */
+function directivesOf(text: string): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, string[]>()
   for (const part of text.split(',')) {
     const [name = '', value = ''] = part.split('=', 2)
-    found.set(name.trim().toLowerCase(), value.trim().replaceAll('"', ''))
+    const key = name.trim().toLowerCase()
+    const values = found.get(key) ?? []
+    values.push(value.trim().replaceAll('"', ''))
+    found.set(key, values)
   }
   return found
 }
 
-const secondsOf = (text: string): number => (/^\d+$/.test(text) ? Number(text) : 0)
+/** Returns the values of a directive in seconds; an unreadable one is `otherwise`. */
+const secondsOf = (
+  directives: ReturnType<typeof directivesOf>,
+  name: string,
+  otherwise: number,
+): readonly number[] =>
+  (directives.get(name) ?? []).map((text) => (/^\d+$/.test(text) ? Number(text) : otherwise))

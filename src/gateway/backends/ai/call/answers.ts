@@ -70,8 +70,10 @@ function serveFound(
 ): RespondVerdict | undefined | Promise<RespondVerdict | undefined> {
   if (call.context.over) return undefined
   const ageMs = found === undefined ? 0 : Date.now() - found.storedAt
-  if (directives.maxAgeMs === 0) return missed(directives)
-  if (found === undefined || ageMs > directives.maxAgeMs) {
+  const { maxAgeMs, minFreshMs } = directives
+  if (maxAgeMs === 0 || minFreshMs > (call.answer?.ttlMs ?? 0)) return missed(directives)
+  const leftMs = found === undefined ? 0 : found.expiresAt - found.storedAt - ageMs
+  if (found === undefined || ageMs > maxAgeMs || leftMs < minFreshMs) {
     return missed(directives) ?? collapse(call, outgoing)
   }
   call.seat?.land(found)
