@@ -107,6 +107,18 @@ describeWithParts(['chromium'], 'the console with --console-sign-in oidc', async
     await button('Sign in').waitFor()
   })
 
+  it('ends the sessions of a user whom an operator revokes, and lets the user sign in again', async () => {
+    groups = ['viewers']
+    await button('Sign in').click()
+    await eventually(async () => (await ask('about', await key())).status).toBe(200)
+    const old = await key()
+    const who = ['--issuer', provider.issuer, '--sub', 'ann', '--reason', 'left']
+    await sluice('revoke', ...who, '--for', '1h', '--log-file', gw.logFile)
+    await eventually(async () => (await ask('about', old)).status).toBe(401)
+    await console.page.reload()
+    await button('Sign in').waitFor()
+  })
+
   it('completes a sign-in only in the browser that began it, and once', async () => {
     const begun = await fetch(`${origin}/sign-in`, { redirect: 'manual' })
     const location = new URL(begun.headers.get('location') ?? '')

@@ -14,6 +14,11 @@ export class EndedSessions {
     receive(this.#list.all())
   }
 
+  /** Whether something with one of these ids has ended that was issued at a time, in seconds. */
+  has(ids: readonly string[], issuedAt: number, nowMs: number): boolean {
+    return this.#list.has(ids, issuedAt, nowMs)
+  }
+
   /** Returns whether the event is about sessions. Entries end by the times of events, as all clocks do. */
   apply(event: SluiceEvent): boolean {
     if (event.type !== 'dev.sluice.sessions.ended.v1') return false

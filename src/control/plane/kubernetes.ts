@@ -5,8 +5,10 @@
  *
  * When the log cannot be read or written any more, `controller.ts` begins another session.
  */
+
 import type { UnknownEventTypeError } from '../../../events/index.ts'
 import { trimWhenIdle } from '../../ground/base/idle-trim.ts'
+import type { HasEnded } from '../../ground/model/ended-sessions.ts'
 import type { Judge, JudgeOptions } from '../../past/what-if/judge.ts'
 import { type KubeClient, reviewToken } from '../kube/index.ts'
 import { LeaseObjectStore } from '../lease/kubernetes.ts'
@@ -188,6 +190,10 @@ export class ControllerSession {
   get log(): OpenedLog {
     return this.#plane.log
   }
+
+  /** Whether a session of a user has ended, by events of the log. */
+  readonly hasEnded: HasEnded = (ids, issuedAt) =>
+    this.#plane.fold.endedSessions.has(ids, issuedAt, Date.now())
 
   /** The configuration server. */
   get xds(): XdsServer {

@@ -13,6 +13,7 @@ import type { ProxyOptions } from '../../gateway/proxy/workers/proxy-options.ts'
 import { type RunningProxy, startProxy } from '../../gateway/proxy/workers/supervisor.ts'
 import { trimWhenIdle } from '../../ground/base/idle-trim.ts'
 import { within } from '../../ground/base/within.ts'
+import type { HasEnded } from '../../ground/model/ended-sessions.ts'
 import { defaultClusterDomain } from '../../ground/model/service-host.ts'
 import { type Fold, type FoldChange, foldVersion } from '../actors/fold.ts'
 import { Lease } from '../lease/lease.ts'
@@ -70,6 +71,8 @@ export interface Standalone {
   readonly proxy: RunningProxy
   readonly log: EventLog
   readonly logPath: string | undefined
+  /** Whether a session of a user has ended, by events of the log. */
+  readonly hasEnded: HasEnded
   /**
    * Drains the proxy, stores a snapshot and closes the log. Resolves to false if the log does not answer in
    * time: history is lost, and connections to the log may still be open.
@@ -154,7 +157,9 @@ async function startOn(log: OpenedLog, options: StandaloneOptions): Promise<Stan
       await plane.stop()
     })
   }
-  return { proxy, log: log.log, logPath: log.path, stop }
+  const { endedSessions } = plane.fold
+  const hasEnded: HasEnded = (ids, issuedAt) => endedSessions.has(ids, issuedAt, Date.now())
+  return { proxy, log: log.log, logPath: log.path, hasEnded, stop }
 }
 
 /** Rejects if the log ends because its events are damaged; stays pending otherwise. */

@@ -24,6 +24,9 @@ export interface EndedReport {
   }[]
 }
 
+/** Whether something with one of these ids has ended that was issued at a time, in seconds. */
+export type HasEnded = (ids: readonly string[], issuedAt: number) => boolean
+
 export type ReportEnded = (report: EndedReport) => void
 
 /** Maximum number of entries. If there are more, the oldest one is dropped. */

@@ -4,6 +4,7 @@
  * session. Proxies only notice that their stream ends.
  */
 import { readFileSync } from 'node:fs'
+
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as after } from 'node:timers/promises'
@@ -15,6 +16,7 @@ import {
 } from '../../../engines/local-server/server.ts'
 import { prometheusContentType } from '../../../ground/base/prometheus.ts'
 import { isAboutAddress } from '../../../ground/errors/listening.ts'
+import type { HasEnded } from '../../../ground/model/ended-sessions.ts'
 import type { ControllerSettings } from '../../../ground/settings/controller.ts'
 import type { SeriesAnswer, SeriesQuestion } from '../../../past/series/answer.ts'
 import {
@@ -95,6 +97,12 @@ export class Controller {
   /** The event log of the current session; undefined while it is being opened. */
   get log(): OpenedLog | undefined {
     return this.#session?.log
+  }
+
+  /** Whether a session of a user has ended. @throws Error while the event log is being opened */
+  readonly hasEnded: HasEnded = (ids, issuedAt) => {
+    if (this.#session === undefined) throw new Error('the event log is not open yet')
+    return this.#session.hasEnded(ids, issuedAt)
   }
 
   /** Answers with the sum of all proxies; undefined while the event log is being opened. */

@@ -15,6 +15,7 @@ import type {
   SendRequest,
   Tokens,
 } from '../../../gateway/sign-in/provider.ts'
+import { endedId, type HasEnded, nameOfSubject } from '../../../ground/model/ended-sessions.ts'
 import { UsageError } from '../shared/output.ts'
 import type { Person, Role, SignIn, SignInStep } from './server/sign-in.ts'
 
@@ -73,7 +74,7 @@ class Expiring<Value> {
 }
 
 /** @throws UsageError if a setting is missing, or if the file of the secret cannot be read */
-export async function oidcSignIn(settings: OidcSettings): Promise<SignIn> {
+export async function oidcSignIn(settings: OidcSettings, hasEnded: HasEnded): Promise<SignIn> {
   const { consoleOidcIssuer: issuer, consoleOidcClient: clientId } = settings
   if (issuer === undefined || clientId === undefined) {
     throw new UsageError(
@@ -93,7 +94,7 @@ export async function oidcSignIn(settings: OidcSettings): Promise<SignIn> {
   const { ProviderError } = loaded
   const unavailable = (message: string) => new ProviderError('unavailable', message)
   const provider = new loaded.Provider(config, sender(unavailable), secretIn(settings))
-  return new OidcSignIn(settings, provider)
+  return new OidcSignIn(settings, provider, hasEnded)
 }
 
 function secretIn({ consoleOidcSecretFile: path }: OidcSettings): string | undefined {
@@ -142,24 +143,38 @@ async function limited({ body }: Response): Promise<Uint8Array<ArrayBuffer> | nu
   return new Uint8Array(Buffer.concat(pieces))
 }
 
+interface Session {
+  readonly person: Person
+  /** Digests under which the session can be ended. */
+  readonly ids: readonly string[]
+  /** When the ID token was issued, in seconds by the clock of the provider. */
+  readonly issuedAt: number
+}
+
 class OidcSignIn implements SignIn {
   readonly method = 'oidc'
   readonly #settings: OidcSettings
   readonly #provider: Provider
   readonly #pending = new Expiring<ExpectedAnswer>(signInMs, maxPending)
-  readonly #sessions = new Expiring<Person>(sessionMs, maxSessions)
+  readonly #hasEnded: HasEnded
+  readonly #sessions = new Expiring<Session>(sessionMs, maxSessions)
   readonly pages: NonNullable<SignIn['pages']> = {
     '/sign-in': (origin) => this.#begin(origin),
     '/signed-in': (origin, answer, cookies) => this.#finish(origin, answer, cookies),
   }
 
-  constructor(settings: OidcSettings, provider: Provider) {
+  constructor(settings: OidcSettings, provider: Provider, hasEnded: HasEnded) {
     this.#settings = settings
     this.#provider = provider
+    this.#hasEnded = hasEnded
   }
 
   async review(token: string): Promise<Person | undefined> {
-    return this.#sessions.get(token)
+    const session = this.#sessions.get(token)
+    if (session === undefined) return undefined
+    if (!this.#hasEnded(session.ids, session.issuedAt)) return session.person
+    this.#sessions.take(token)
+    return undefined
   }
 
   end(token: string): void {
@@ -202,11 +217,19 @@ class OidcSignIn implements SignIn {
     }
     try {
       const tokens = await this.#provider.redeem(answer, expected)
-      const key = this.#sessions.add(this.#personOf(tokens))
+      const key = this.#sessions.add(this.#sessionOf(tokens))
       return { location: `/#s=${key}`, cookie: cookieText(origin, '', 0) }
     } catch (error) {
       return { status: 403, problem: `The sign-in failed: ${(error as Error).message}` }
     }
+  }
+
+  #sessionOf(tokens: Tokens): Session {
+    const { consoleOidcIssuer: issuer = '', consoleOidcClient: client } = this.#settings
+    const { iss = issuer, sub = '', iat = Date.now() / 1_000 } = tokens.claims ?? {}
+    const name = nameOfSubject(sub)
+    const ids = [endedId(iss, undefined, name), endedId(iss, client, name)]
+    return { person: this.#personOf(tokens), ids, issuedAt: iat }
   }
 
   #personOf({ claims }: Tokens): Person {

@@ -5,6 +5,7 @@ import { LogError } from '../../../control/log/index.ts'
 import { Controller } from '../../../control/plane/controller/controller.ts'
 import { LockedError } from '../../../control/plane/file-lock.ts'
 import { within } from '../../../ground/base/within.ts'
+import type { HasEnded } from '../../../ground/model/ended-sessions.ts'
 import { controllerConsoleSettings } from '../../../ground/settings/console.ts'
 import {
   type ControllerSettingName,
@@ -34,7 +35,8 @@ export async function controller(
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   const log = new OperationalLog(output, settings.logLevel)
   handleSignals(end, log)
-  const oidc = access.consoleSignIn === 'oidc' ? await oidcSignIn(access) : undefined
+  const hasEnded: HasEnded = (...session) => running.hasEnded(...session)
+  const oidc = access.consoleSignIn === 'oidc' ? await oidcSignIn(access, hasEnded) : undefined
   const cluster = await reportUserErrors(async () => openCluster(settings.kubeconfig))
   const running = await reportUserErrors(async () =>
     new Controller({

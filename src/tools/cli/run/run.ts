@@ -1,4 +1,5 @@
 /** `sluice run` runs a standalone gateway from manifests until a signal stops it. */
+
 import { existsSync } from 'node:fs'
 import { LockedError } from '../../../control/plane/file-lock.ts'
 import { defaultLogPath } from '../../../control/plane/open-log.ts'
@@ -6,6 +7,7 @@ import type { Standalone } from '../../../control/plane/standalone.ts'
 import { formatProblem } from '../../../control/watch/source-problem.ts'
 import { prepareThreads } from '../../../gateway/proxy/workers/prepared-threads.ts'
 import type { ProxyOptions } from '../../../gateway/proxy/workers/proxy-options.ts'
+import type { HasEnded } from '../../../ground/model/ended-sessions.ts'
 import { gatewayConsoleSettings } from '../../../ground/settings/console.ts'
 import { controllerSettings } from '../../../ground/settings/controller.ts'
 import type { SettingName } from '../../../ground/settings/index.ts'
@@ -60,7 +62,8 @@ export async function run(options: RunOptions, output: Output): Promise<number> 
   })
   const access = valuesOf(readTable(gatewayConsoleSettings, options, process.env))
   const { consoleAddress, consoleActions } = access
-  const signIn = access.consoleSignIn === 'oidc' ? await oidcSignIn(access) : undefined
+  const hasEnded: HasEnded = (...session) => gateway.hasEnded(...session)
+  const signIn = access.consoleSignIn === 'oidc' ? await oidcSignIn(access, hasEnded) : undefined
   handleSignals(end, log)
   prepareThreads(proxy.workers)
   const gateway = await start(options, proxy, log, commands?.network).catch(async (error) => {
