@@ -51,6 +51,28 @@ const running = useGateway(() => ({
       warn: { targets: [target('w', warned, 'Warn')] },
       block: { targets: [target('b', blocked, 'Block')] },
       both: { targets: [target('b', blocked, 'Block'), target('o', open)] },
+      calls: { targets: [target('o', open)] },
+    }),
+    'access.yaml': manifest({
+      apiVersion: 'agentic.networking.x-k8s.io/v1alpha1',
+      kind: 'XAccessPolicy',
+      metadata: { name: 'calls' },
+      spec: {
+        targetRefs: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: 'calls' }],
+        action: 'Allow',
+        rules: [
+          {
+            name: 'list',
+            authorization: {
+              type: 'Inline',
+              mcp: {
+                mcpBaseProtocolMethodsOption: 'MATCH_BASE_PROTOCOL_METHODS',
+                methods: [{ name: 'tools/call', params: ['list'] }],
+              },
+            },
+          },
+        ],
+      },
     }),
     'rules.yaml': manifest(
       policy('rules', 'GatewayBackend/both', {
@@ -213,6 +235,14 @@ describe('pinning: Block', () => {
     expect(extra).toMatch(/version [0-9a-f]{12} approved by \S+: read/)
     expect(extra).toContain('approval revoked by')
     expect((await sluice('explain', 'tool', 'none', ...local())).code).toBe(1)
+    const client = await connectClient(port, '/calls')
+    expect(await listed(client)).toContain('pay')
+    await expect(client.callTool({ name: 'pay' })).rejects.toThrow('forbidden')
+    await becomes('calls', 'pay', 'approved')
+    const pay = await explain('pay')
+    expect(pay).toContain('HTTPRoute default/calls rule 0: visible, calls are refused\n')
+    expect(pay).toContain('Require rule of XAccessPolicy default/calls: ')
+    expect(await explain('list')).toContain('HTTPRoute default/calls rule 0: visible\n')
   })
 
   it('records each call with the tool, the digest of its version, and why it was refused', async () => {

@@ -66,9 +66,15 @@ function targetText({ kind, namespace, name, section, inline }: PolicyResource['
   return `${kind} ${namespace}/${name}${part}${inline === true ? ' (inline)' : ''}`
 }
 
+/** The kind of object that a policy is from. */
+function kindOf({ target, section, field }: PolicyResource): string {
+  if (target.inline === true) return target.kind
+  return section === 'traffic' && field === 'access' ? 'XAccessPolicy' : 'GatewayPolicy'
+}
+
 function policyTrace(resource: PolicyResource, applies: boolean, originOf: OriginOf): TracedPolicy {
   const { policy: name, target, unenforceable, config } = resource
-  const policy = { kind: target.inline === true ? target.kind : 'GatewayPolicy', ...name }
+  const policy = { kind: kindOf(resource), ...name }
   return {
     policy,
     attachedTo: targetText(target),

@@ -35,8 +35,9 @@ export async function explainAgent(
   }
   const explained = methods.map((name) => {
     const known = { a2a: { method: name, agent } }
-    const question = { backend: agent, sections: [], field: 'a2a', known } as const
-    return { method: name, routes: routeVerdicts(resources, question) }
+    const [sections, field] = [[], 'a2a'] as const
+    const question = { backend: agent, sections, field, known, knownOfMessage: known }
+    return { method: name, routes: routeVerdicts(resources, question).map(joined) }
   })
   const [first] = explained
   return {
@@ -48,13 +49,22 @@ export async function explainAgent(
   }
 }
 
+/** XAccessPolicies decide about methods as rules do. */
+function joined({ access, ...route }: RouteVerdict): Explained {
+  const both = [route.verdict, access]
+  const verdict = both.find((one) => one === 'refused') ?? both.find((one) => one !== 'allowed')
+  return { ...route, verdict: verdict ?? 'allowed' }
+}
+
+type Explained = Omit<RouteVerdict, 'access'>
+
 function methodOf(name: string): string {
   const found = a2aMethods.find((one) => one === name) ?? methodNamed(name)
   if (found !== undefined) return found
   throw new UsageError(`A2A has no method ${name}; it has ${a2aMethods.join(', ')}`)
 }
 
-const textOf = ({ route, hosts, verdict, rules }: RouteVerdict): string[] => [
+const textOf = ({ route, hosts, verdict, rules }: Explained): string[] => [
   `  ${route}${hosts.length === 0 ? '' : ` (${hosts.join(', ')})`}: ${verdict}`,
   ...rules.map((rule) => `    ${rule}`),
 ]

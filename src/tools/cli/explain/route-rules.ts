@@ -1,8 +1,18 @@
 /** Evaluates the authorization rules of each route to a backend for one of its items or methods. */
 import { activationOf, type CelResult, compileCel } from '../../../engines/cel/index.ts'
-import { backendLevels, type ListenerPlace, ruleLevels } from '../../../gateway/policies/merge.ts'
+import type { AccessConfig } from '../../../gateway/policies/access/config.ts'
+import {
+  backendLevels,
+  type Levels,
+  type ListenerPlace,
+  ruleLevels,
+} from '../../../gateway/policies/merge.ts'
 import { objectText } from '../../../ground/model/names.ts'
-import type { RouteResource, VersionedResource } from '../../../ground/model/resources.ts'
+import type {
+  PolicySection,
+  RouteResource,
+  VersionedResource,
+} from '../../../ground/model/resources.ts'
 import { fieldsAt, policiesByTarget } from '../../../past/explain/effective-policies.ts'
 
 export type Verdict = 'allowed' | 'refused' | 'depends on the client'
@@ -16,8 +26,12 @@ interface RuleQuestion {
   /** The field of `backend` in policies that has the rules. */
   readonly field: 'mcp' | 'a2a'
   /** The variables of expressions that do not depend on a client. */
-  readonly known: Readonly<Record<string, CelResult>>
+  readonly known: Known
+  /** The same for XAccessPolicies, which read the message of the client. */
+  readonly knownOfMessage: Known
 }
+
+type Known = Readonly<Record<string, CelResult>>
 
 /** The verdict for clients of one rule of a route. */
 export interface RouteVerdict {
@@ -25,6 +39,8 @@ export interface RouteVerdict {
   readonly route: string
   readonly hosts: readonly string[]
   readonly verdict: Verdict
+  /** The verdict of XAccessPolicies, which refuse requests but remove nothing from lists. */
+  readonly access: Verdict
   /** The rules that decide, with the policies that they are from. */
   readonly rules: readonly string[]
 }
@@ -35,7 +51,7 @@ export function routeVerdicts(
 ): RouteVerdict[] {
   return resources.flatMap(({ resource }) => {
     if (resource.type !== 'route' || !leadsTo(resource, question.backend)) return []
-    const rules = rulesFor(resources, resource, question)
+    const { rules, access } = rulesFor(resources, resource, question)
     const { route, ruleIndex, attachments } = resource
     const hosts = attachments.flatMap(({ hostnames }) => hostnames).filter((host) => host !== '')
     return [
@@ -43,7 +59,8 @@ export function routeVerdicts(
         route: `${objectText(route)} rule ${ruleIndex}`,
         hosts: [...new Set(hosts)],
         verdict: verdictOf(rules),
-        rules: rules.map(({ action, expressions, policy, result }) => {
+        access: verdictOf(access),
+        rules: [...rules, ...access].map(({ action, expressions, policy, result }) => {
           return `${action} rule of ${policy}: ${expressions.join(' || ')} (${result})`
         }),
       },
@@ -63,31 +80,67 @@ interface JudgedRule {
   readonly result: 'true' | 'false' | 'depends on the client'
 }
 
+interface RouteRules {
+  readonly rules: readonly JudgedRule[]
+  /** Those of XAccessPolicies. */
+  readonly access: readonly JudgedRule[]
+}
+
 /** The rules that apply to clients of a route, with their results. */
 function rulesFor(
   resources: readonly VersionedResource[],
   route: RouteResource,
-  { backend, sections, field, known }: RuleQuestion,
-): JudgedRule[] {
+  { backend, sections, field, known, knownOfMessage }: RuleQuestion,
+): RouteRules {
   const context = { policies: policiesByTarget(resources), originOf: () => undefined }
   const places = route.attachments.flatMap(({ listener }) => placeOf(resources, listener) ?? [])
   const [namespace = '', name = ''] = backend.split('/')
   const object = { kind: 'GatewayBackend', namespace, name }
-  const found = places.flatMap((place) => {
-    const levels = backendLevels(ruleLevels(place, route), { backend: object, sections })
-    return fieldsAt(context, 'backend', 'PostRouting', levels)
-      .filter((one) => one.field === field)
+  const inForce = (section: PolicySection, wanted: string, levels: Levels) =>
+    fieldsAt(context, section, 'PostRouting', levels)
+      .filter((one) => one.field === wanted)
       .flatMap(({ policies }) => policies.filter(({ state }) => state === 'in force'))
-  })
-  const rules = new Map(found.map((one) => [objectText(one.policy), one.config]))
-  return [...rules].flatMap(([policy, config]) => {
-    const { authorization } = (config ?? {}) as { authorization?: RuleConfig }
-    if (authorization === undefined) return []
-    return [{ ...authorization, policy, result: resultOf(authorization.expressions, known) }]
-  })
+  const levels = places.map((place) => ruleLevels(place, route))
+  const found = levels.flatMap((above) =>
+    inForce('backend', field, backendLevels(above, { backend: object, sections })),
+  )
+  const access = levels.flatMap((above) => inForce('traffic', 'access', above))
+  return {
+    rules: judged(found, ({ authorization }: { authorization?: RuleConfig }) =>
+      authorization === undefined
+        ? []
+        : [{ ...authorization, result: resultOf(authorization.expressions, known) }],
+    ),
+    access: judged(access, (config: AccessConfig) => accessRules(config, knownOfMessage)),
+  }
 }
 
 type RuleConfig = Pick<JudgedRule, 'action' | 'expressions'>
+type PolicyInForce = ReturnType<typeof fieldsAt>[number]['policies'][number]
+
+/** Judges each policy once. All requests to which a policy applies that cannot be enforced are refused. */
+function judged<Config>(
+  policies: readonly PolicyInForce[],
+  judge: (config: Config) => readonly Omit<JudgedRule, 'policy'>[],
+): JudgedRule[] {
+  const byName = new Map(policies.map((one) => [objectText(one.policy), one]))
+  return [...byName].flatMap(([policy, { config, unenforceable }]) => {
+    if (unenforceable !== undefined) {
+      const expressions = [`cannot be applied, because ${unenforceable}`]
+      return [{ action: 'Require' as const, expressions, policy, result: 'false' as const }]
+    }
+    return judge((config ?? {}) as Config).map((rule) => ({ ...rule, policy }))
+  })
+}
+
+function accessRules({ rules, extAuth }: AccessConfig, known: Known): Omit<JudgedRule, 'policy'>[] {
+  const result = rules === undefined ? 'true' : resultOf(rules, known)
+  const expressions = rules ?? ['every request']
+  if (extAuth === undefined) return [{ action: 'Require', expressions, result }]
+  // The service decides about requests that match.
+  if (result === 'false') return []
+  return [{ action: 'Require', expressions, result: 'depends on the client' }]
+}
 
 function placeOf(resources: readonly VersionedResource[], key: string): ListenerPlace | undefined {
   const found = resources.find(({ resource }) => resource.key === key)?.resource
@@ -96,10 +149,7 @@ function placeOf(resources: readonly VersionedResource[], key: string): Listener
 }
 
 /** Evaluates the expressions with the variables that do not depend on a client. */
-function resultOf(
-  expressions: readonly string[],
-  known: RuleQuestion['known'],
-): JudgedRule['result'] {
+function resultOf(expressions: readonly string[], known: Known): JudgedRule['result'] {
   const results = expressions.map((source) => {
     const compiled = compileCel(source)
     return compiled.ok ? compiled.value.evaluate(activationOf(known)) : undefined

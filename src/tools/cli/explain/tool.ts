@@ -9,9 +9,9 @@ import { type ItemHistory, readItemHistory } from '../tools/listed-items.ts'
 import { type RouteVerdict, routeVerdicts, type Verdict } from './route-rules.ts'
 import { type ItemOffer, type OfferingBackend, offerLines, offerOf } from './tool-offer.ts'
 
-type Visibility = 'visible' | 'hidden' | 'depends on the client'
+type Visibility = 'visible' | 'visible, calls are refused' | 'hidden' | 'depends on the client'
 
-interface ToolRoute extends Omit<RouteVerdict, 'verdict'> {
+interface ToolRoute extends Omit<RouteVerdict, 'verdict' | 'access'> {
   readonly visible: Visibility
 }
 
@@ -42,7 +42,7 @@ export async function explainTool(
   const explained = rows.map((row) => {
     const pinning = targetOf(history.fold, row)?.pinning ?? 'Off'
     const offer = offers.get(row)
-    const routes = routesTo(history.fold, row).map((route) =>
+    const routes = routesTo(history.fold, row, offer?.clientName).map((route) =>
       offer?.hiddenBy === undefined ? route : { ...route, visible: 'hidden' as const },
     )
     return { row, pinning, offer, routes, events: eventsOf(history, row) }
@@ -137,22 +137,31 @@ function backendOf(fold: Fold, { backend }: ListedItemRow): OfferingBackend | un
   return undefined
 }
 
-function routesTo(fold: Fold, row: ListedItemRow): ToolRoute[] {
+function routesTo(fold: Fold, row: ListedItemRow, clientName = row.name): ToolRoute[] {
   const { backend, list, target, name } = row
-  const item = { name, target, uri: name }
-  const known = { mcp: { target, [typeOf[list] ?? 'resource']: item } }
+  const { type, method } = typeOf[list] ?? resource
+  const known = { mcp: { target, [type]: { name, target, uri: name } } }
+  const item = { name: clientName, uri: clientName }
+  const knownOfMessage = {
+    request: { method: 'POST' },
+    mcp: { method, methodName: method, [type]: item },
+  }
   const sections = targetOf(fold, row)?.sections ?? []
-  const question = { backend, sections, field: 'mcp', known } as const
-  return routeVerdicts(fold.resources(), question).map(({ verdict, ...route }) => ({
+  const question = { backend, sections, field: 'mcp', known, knownOfMessage } as const
+  return routeVerdicts(fold.resources(), question).map(({ verdict, access, ...route }) => ({
     ...route,
-    visible: visibilities[verdict],
+    visible: visibilityOf(verdict, access),
   }))
 }
 
-const typeOf: Readonly<Record<string, string>> = { tools: 'tool', prompts: 'prompt' }
+const resource = { type: 'resource', method: 'resources/read' }
+const typeOf: Readonly<Record<string, typeof resource>> = {
+  tools: { type: 'tool', method: 'tools/call' },
+  prompts: { type: 'prompt', method: 'prompts/get' },
+}
 
-const visibilities: Readonly<Record<Verdict, Visibility>> = {
-  allowed: 'visible',
-  refused: 'hidden',
-  'depends on the client': 'depends on the client',
+function visibilityOf(verdict: Verdict, access: Verdict): Visibility {
+  if (verdict === 'refused') return 'hidden'
+  if (access === 'refused' && verdict === 'allowed') return 'visible, calls are refused'
+  return verdict === 'allowed' && access === 'allowed' ? 'visible' : 'depends on the client'
 }
