@@ -78,28 +78,6 @@ const running = useGateway(async () => {
         backendRef: toBackend('down'),
         descriptors: [{ entries: [team] }],
       }),
-      ...limited('costly', {
-        descriptors: [
-          {
-            entries: [team],
-            cost: 'int(request.headers["x-cost"])',
-            limitOverride: '{"requestsPerUnit": 7 + 1, "unit": "Minutes"}',
-          },
-          { entries: [entry('fixed', '"yes"')], limitOverride: 'jwt.limit' },
-        ],
-      }),
-      ...limited('open', {
-        backendRef: toBackend('down'),
-        failureMode: 'FailOpen',
-        descriptors: [{ entries: [team] }, { entries: [team], unit: 'Tokens' }],
-      }),
-      ...limited('open-answered', {
-        failureMode: 'FailOpen',
-        descriptors: [{ entries: [entry('missing', 'json("{").a')] }],
-      }),
-      ...limited('bad-cost', {
-        descriptors: [{ entries: [team], unit: 'Tokens', cost: '2' }],
-      }),
       ...limited('nowhere', {
         backendRef: toBackend('nowhere'),
         descriptors: [{ entries: [team] }],
@@ -212,26 +190,6 @@ describe('rateLimit.global [RateLimits.global]', () => {
         ['flag', 'true'],
       ],
     ])
-  })
-
-  it('[RateLimitDescriptor.cost] [RateLimitDescriptor.limitOverride] sends the cost and the limit that expressions give', async () => {
-    expect((await ask('costly', { 'x-team': 'red', 'x-cost': '5' })).status).toBe(200)
-    expect(server.asked.at(-1)).toMatchObject({
-      hitsAddend: 5,
-      descriptors: [{ hitsAddend: 5n, limit: { requestsPerUnit: 8, unit: 2 } }, { hitsAddend: 1n }],
-    })
-    expect(server.asked.at(-1)?.descriptors[1]?.limit).toBeUndefined()
-    for (const cost of ['-1', 'many']) {
-      const headers = { 'x-team': 'red', 'x-cost': cost }
-      expect(await ask('costly', headers)).toMatchObject({ status: 500, body: 'rate limit failed' })
-    }
-    const { message } = await running.condition('GatewayPolicy', 'bad-cost', 'Accepted', 'False')
-    expect(message).toContain('rateLimit.global.descriptors[0].cost: only with unit Requests')
-  })
-
-  it('[GlobalRateLimit.failureMode] lets requests pass uncounted if the server fails, but not if an expression does', async () => {
-    expect((await ask('open', { 'x-team': 'red' })).status).toBe(200)
-    expect((await ask('open-answered')).status).toBe(500)
   })
 
   it('[RateLimitDescriptor.unit=Tokens] charges the tokens of a model once they are known', async () => {

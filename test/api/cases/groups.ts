@@ -249,12 +249,7 @@ const header = { name: 'x-a', value: "'b'" }
 const atLeastOneOf: readonly CaseGroup[] = [
   atLeastOne(
     'BackendHealth',
-    {
-      unhealthyCondition: 'response.code >= 500',
-      eviction: {},
-      panicThreshold: 50,
-      slowStart: { window: '30s' },
-    },
+    { unhealthyCondition: 'true', eviction: {}, panicThreshold: 50, slowStart: { window: '30s' } },
     policyPlace('spec.backend.health'),
   ),
   atLeastOne(

@@ -1,6 +1,6 @@
 import type { RetryBudget } from '../../../ground/exchange/forwarding.ts'
 
-export interface BudgetConfig {
+interface BudgetConfig {
   readonly percent: number
   readonly intervalMs: number
   readonly minRetries: { readonly count: number; readonly intervalMs: number }
