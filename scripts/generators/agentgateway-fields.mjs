@@ -54,9 +54,7 @@ function compareField(comparison, definition, node, field) {
 }
 
 function addDifference(comparison, definition, field, values) {
-  const difference = differences.find(
-    (one) => one.at.test(field.path) && (values === undefined) === (one.only === undefined),
-  )
+  const difference = differenceOf(field.path, values)
   if (difference === undefined) {
     comparison.undecided.push(values === undefined ? field.path : `${field.path}: ${values}`)
     return
@@ -65,6 +63,15 @@ function addDifference(comparison, definition, field, values) {
   if (difference.status !== 'moved') return
   const node = nodeAt(comparison.kind, difference.to)
   compareField(comparison, definition, node, { path: field.path, own: difference.to })
+}
+
+/** The entry for a field, or for one around it that Sluice supports in part. */
+function differenceOf(path, values) {
+  const found = differences.find(
+    (one) => one.at.test(path) && (values === undefined) === (one.only === undefined),
+  )
+  const around = path.slice(0, path.lastIndexOf('.'))
+  return found ?? (around === '' || values !== undefined ? undefined : differenceOf(around, values))
 }
 
 function nodeAt(kind, path) {
