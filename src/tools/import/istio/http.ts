@@ -18,7 +18,10 @@ export function convertHttp(entry: SourceField, scene: Scene): Fields[] | undefi
     .map(matchOf)
     .filter((match) => match !== undefined)
   // A route of which no match is left would serve every request.
-  if (entry.items('match').length > 0 && matches.length === 0) return undefined
+  if (entry.items('match').length > 0 && matches.length === 0) {
+    entry.take()
+    return undefined
+  }
   entry.get('fault').lose('faults are not injected', 'lost')
   addPolicies(entry, scene.plan)
   const redirect = entry.get('redirect')
