@@ -8,20 +8,26 @@ import {
   optional,
   record,
   text,
+  where,
 } from '../../ground/base/shape.ts'
 import { calloutTarget } from '../../ground/model/shapes.ts'
 
+const url = where(text, 'a URL', (value) => URL.canParse(value))
+const pathOrURL = where(text, 'a path or a URL', (value) => {
+  return value.startsWith('/') || URL.canParse(value)
+})
+
 /** The compiled form that proxies receive. Its version is `configVersion` of the definition. */
 export const shape = record({
-  issuer: text,
+  issuer: url,
   clientId: text,
   /** Digest of the client secret; omitted for a public client. */
   clientSecret: optional(text),
   tokenEndpointAuth: choice('ClientSecretBasic', 'ClientSecretPost'),
-  authorizationEndpoint: optional(text),
-  tokenEndpoint: optional(text),
-  endSessionEndpoint: optional(text),
-  jwksURI: optional(text),
+  authorizationEndpoint: optional(url),
+  tokenEndpoint: optional(url),
+  endSessionEndpoint: optional(url),
+  jwksURI: optional(url),
   /** Backend through which the issuer's own origin is reached; if omitted, its host name is resolved. */
   target: optional(calloutTarget),
   scopes: list(text),
@@ -29,11 +35,9 @@ export const shape = record({
   authorizationParameters: map(text),
   acrValues: list(text),
   maxAgeMs: optional(amount),
-  /** A path, or an absolute URL. */
-  redirectURI: text,
+  redirectURI: pathOrURL,
   logoutPath: text,
-  /** A path, or an absolute URL. */
-  postLogoutRedirectURI: optional(text),
+  postLogoutRedirectURI: optional(pathOrURL),
   backChannelLogoutPath: optional(text),
   frontChannelLogoutPath: optional(text),
   signInMs: amount,

@@ -170,7 +170,12 @@ const ownParameters: ReadonlySet<string> = new Set([
 
 /** If a Secret or backend is missing, all requests fail: the policy cannot check sessions or sign in. */
 function compile(spec: OidcSpec, references: References): Compiled<OidcConfig> {
-  const problems: PolicyProblem[] = [...pathProblems(spec), ...parameterProblems(spec)]
+  const invalid = urlProblems(spec)
+  const problems: PolicyProblem[] = [
+    ...invalid,
+    ...(invalid.length > 0 ? [] : pathProblems(spec)),
+    ...parameterProblems(spec),
+  ]
   const found = <Value>(path: string, value: Value | string): Value | undefined => {
     if (typeof value !== 'string') return value
     problems.push({ path, message: value })
@@ -248,6 +253,19 @@ function defaultsOf(spec: OidcSpec): Omit<OidcConfig, 'keys'> {
     forwardIDToken: spec.forwardIDToken?.header.toLowerCase(),
   }
 }
+
+const urlFields = [
+  ...(['issuer', 'authorizationEndpoint', 'tokenEndpoint', 'endSessionEndpoint'] as const),
+  ...(['jwksURI', 'redirectURI', 'postLogoutRedirectURI'] as const),
+]
+
+/** Finds URLs that the schema cannot tell from valid ones, for example with the port 99999. */
+const urlProblems = (spec: OidcSpec): PolicyProblem[] =>
+  urlFields.flatMap((path) => {
+    const url = spec[path]
+    const isValid = url === undefined || url.startsWith('/') || URL.canParse(url)
+    return isValid ? [] : [{ path, message: `${url} is not a valid URL` }]
+  })
 
 /** The gateway answers each of these paths itself, so they must differ. */
 function pathProblems(spec: OidcSpec): PolicyProblem[] {
