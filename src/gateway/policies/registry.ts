@@ -22,6 +22,7 @@ import { consentPages } from './consent-pages/index.ts'
 import { cors } from './cors/index.ts'
 import { csrf } from './csrf/index.ts'
 import type { PolicyDefinition } from './define.ts'
+import { delay } from './delay/index.ts'
 import { directResponse } from './direct-response/index.ts'
 import { extAuth } from './ext-auth/index.ts'
 import { extProc } from './ext-proc/index.ts'
@@ -67,6 +68,8 @@ const trafficPolicies = [
   transformation,
   // After transformation, which may set Origin or Host, and before changes for the backend.
   csrf,
+  // After every policy that may refuse the request, so that refusals do not wait.
+  delay,
   // After all policies that decide by the client's original headers.
   headerModifiers,
   // The next two only set options of the forwarding step, so no later policy depends on them.

@@ -2,12 +2,20 @@
 
 import type { PolicyApply, Step } from '../../gateway/policies/define.ts'
 import type { PolicyAppliers } from '../../gateway/proxy/config/policies.ts'
-import type { Exchange, SecretValues, Verdict } from '../../ground/exchange/exchange.ts'
+import {
+  type Exchange,
+  next,
+  type SecretValues,
+  type Verdict,
+} from '../../ground/exchange/exchange.ts'
 import { SimulatedExchange } from './exchange.ts'
 
 const missingSecret = 'the value of its Secret is unknown'
 const missingKeys = 'the keys of its token provider were not fetched'
 const missingAnswer = 'its token provider would be asked about the token'
+
+/** A simulated request does not wait. */
+const waiting = 'traffic.delay'
 
 /** Policies that only configure connections. They cannot refuse a request, so they need no step. */
 const isConnectionPolicy = new Set(['backend.tls', 'backend.gatewayCertificate'])
@@ -33,6 +41,7 @@ function tolerant(name: string, applier: PolicyApply<unknown>): PolicyApply<unkn
       }
       try {
         const step = applier.bind(config, callouts, known, host)
+        if (name === waiting) return { ...step, onRequest: () => next }
         return lacksKeys(name, config) ? withoutKeys(step, config) : step
       } catch (error) {
         if (!isMissing) throw error

@@ -21,6 +21,7 @@ const harmless: ReadonlySet<string> = new Set([
   'traffic.retry',
   'traffic.rateLimit',
   'traffic.csrf',
+  'traffic.delay',
   'traffic.hostRewrite',
   'traffic.timeouts',
   'traffic.directResponse',

@@ -35,6 +35,7 @@ const alwaysPasses = new Set([
   'traffic.headerModifiers',
   'traffic.hostRewrite',
   'traffic.timeouts',
+  'traffic.delay',
   'traffic.retry',
 ])
 

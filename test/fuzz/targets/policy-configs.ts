@@ -43,6 +43,7 @@ const configs: Readonly<Record<string, readonly object[]>> = {
     },
   ],
   csrf: [{ additionalOrigins: ['https://a:443'] }],
+  delay: [{ duration: '1ms' }, { duration: 'request.path' }],
   directResponse: [{ status: 200, body: 'a' }],
   extAuth: [{ target, grpc: { contextExtensions: { a: 'b' } } }],
   extProc: [{ target }],
@@ -99,6 +100,7 @@ const configs: Readonly<Record<string, readonly object[]>> = {
   tcp: [{ keepalive: { retries: 9, timeMs: 1, intervalMs: 1 } }],
   timeouts: [{ requestMs: 5 }],
   tls: [{ verify: 'none' }, { minVersion: '1.2', maxVersion: '1.3' }],
+  metrics: [{ labels: [expression] }],
   tracing: [{ target, protocol: 'GRPC', resources: [expression] }],
   transformation: [{ request: { add: [expression], set: [], remove: [], body: '"a"' } }],
 }

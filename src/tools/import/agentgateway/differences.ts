@@ -196,9 +196,9 @@ const requests: readonly FieldDifference[] = [
     only: ['Permissive'],
   },
   {
-    at: ending('traffic\\.(?:buffer|delay)'),
+    at: ending('traffic\\.buffer'),
     status: 'refused',
-    reason: 'bodies are streamed and requests are not delayed',
+    reason: 'bodies are streamed',
   },
   {
     at: ending('(?:extAuth|extProc|rateLimit|remote)\\..*url', 'remote\\.url', 'otlp\\.url'),
