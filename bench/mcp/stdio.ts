@@ -20,6 +20,8 @@ import { loadCore, startProxyProcess } from '../proxy/process.ts'
 import { McpBenchClient } from './client.ts'
 
 const callsPerSecond = 200
+/** Calls before the first that counts: V8 compiles what runs often. */
+const warmUp = 3_000
 const command = [process.execPath, join(import.meta.dirname, 'stdio-server.mjs')] as const
 
 /** Sends calls at a fixed rate, one after the other, and returns the median of their milliseconds. */
@@ -87,6 +89,8 @@ export default async function stdio({ rounds, quick, note }: BenchContext): Prom
   await client.initialize()
   const seconds = quick ? 0.5 : 2
   try {
+    for (let n = 0; n < warmUp; n++) await client.send(client.call)
+    for (let n = 0; n < warmUp; n++) await direct.call()
     const latency = await interleave(rounds, {
       through: () => medianOf(() => client.send(client.call), seconds),
       direct: () => medianOf(() => direct.call(), seconds),
@@ -97,7 +101,7 @@ export default async function stdio({ rounds, quick, note }: BenchContext): Prom
         unit: 'ms',
         own: latency.through.map((one, at) => one - (latency.direct[at] ?? Number.NaN)),
         bound: { atMost: 0.3 },
-        note: `median at ${callsPerSecond} calls/s; without the gateway ${median(latency.direct).toFixed(3)} ms`,
+        note: `median at ${callsPerSecond} calls/s after ${warmUp} calls; without the gateway ${median(latency.direct).toFixed(3)} ms`,
       },
     ]
   } finally {
