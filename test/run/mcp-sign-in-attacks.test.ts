@@ -37,7 +37,7 @@ const refused = (text: string) => ({
 
 const evil = 'https://evil.example.com/steal'
 
-it('an attacker cannot have a user sent to a redirect URI that the client has not registered', async () => {
+it('an attacker cannot have a user sent to a redirect URI that the client has not registered [CVE-2026-27124]', async () => {
   const client_id = await at.newClient('/b', redirect)
   const uris = [
     evil,

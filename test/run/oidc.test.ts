@@ -82,6 +82,19 @@ describe('signing in', () => {
     expect((await new Browser().send(at('/'), { headers })).status).toBe(status)
   })
 
+  it('decides by the request itself, not by what headers say about another one [CVE-2026-40575]', async () => {
+    const headers = {
+      accept: 'application/json',
+      'x-forwarded-uri': '/oauth2/callback',
+      'x-original-url': '/oauth2/callback',
+      'x-forwarded-method': 'OPTIONS',
+      'x-forwarded-host': hostOf('open'),
+      origin: 'https://a.example',
+      'access-control-request-method': 'PUT',
+    }
+    expect((await new Browser().send(at('/'), { headers })).status).toBe(401)
+  })
+
   it('lets questions about CORS pass, but no other OPTIONS', async () => {
     const asks = { origin: 'https://a.example', 'access-control-request-method': 'PUT' }
     const browser = new Browser()
@@ -175,7 +188,7 @@ describe('attacks on the sign-in', () => {
     ['an unknown code', { code: 'x' }, 403],
     ['another state', { state: 'abc.def' }, 400],
     ['no state', { state: '' }, 400],
-  ])('refuses an answer with %s', async (_, answer, status) => {
+  ])('refuses an answer with %s [CVE-2023-27496]', async (_, answer, status) => {
     provider.behaviour.answer = answer
     const browser = new Browser()
     expect((await browser.open(at('/'))).status).toBe(status)
@@ -227,20 +240,23 @@ describe('attacks on the sign-in', () => {
     'javascript:alert(1)',
     '',
     `/${'a'.repeat(3_000)}`,
-  ])('returns to the own host for the return path %j', async (path) => {
-    const browser = new Browser()
-    const visit = await browser.open(at(`/oauth2/callback?return_to=${encodeURIComponent(path)}`))
-    expect(visit.url).toBe(at('/'))
-    expect(
-      (await browser.open(at(`/oauth2/callback?return_to=${encodeURIComponent(path)}`))).url,
-    ).toBe(at('/'))
-  })
+  ])(
+    'returns to the own host for the return path %j [CVE-2020-4037, CVE-2020-11053, GHSA-qqxw-m5fj-f7gv]',
+    async (path) => {
+      const browser = new Browser()
+      const visit = await browser.open(at(`/oauth2/callback?return_to=${encodeURIComponent(path)}`))
+      expect(visit.url).toBe(at('/'))
+      expect(
+        (await browser.open(at(`/oauth2/callback?return_to=${encodeURIComponent(path)}`))).url,
+      ).toBe(at('/'))
+    },
+  )
 
   it('returns to the page itself if its path has two slashes', async () => {
     expect((await new Browser().open(at('//evil.example/'))).url).toMatch(/localhost/)
   })
 
-  it('refuses sessions that were changed, cut, mixed or taken from others', async () => {
+  it('refuses sessions that were changed, cut, mixed or taken from others [CVE-2022-29226]', async () => {
     provider.behaviour.claims = { groups: groupsOf(200) }
     const ann = await signedIn()
     provider.behaviour.user = 'bob'

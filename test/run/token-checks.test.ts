@@ -160,7 +160,7 @@ describe('the place of a token [JWTAuthentication.location]', () => {
 describe('introspection [JWTProvider.introspection]', () => {
   const active = { active: true, sub: 'ann', aud: 'api', exp: inSeconds(300) }
 
-  it('[TokenIntrospection.path] [TokenIntrospection.backendRef] [IntrospectionClientAuth.clientId] [IntrospectionClientAuth.secretRef] asks once about a token, and sends tokens of other issuers nowhere', async () => {
+  it('[TokenIntrospection.path] [TokenIntrospection.backendRef] [IntrospectionClientAuth.clientId] [IntrospectionClientAuth.secretRef] asks once about a token, and sends tokens of other issuers nowhere [CVE-2026-35030]', async () => {
     answers.set('good', active)
     const all = await Promise.all(Array.from({ length: 5 }, () => ask('opaque', bearer('good'))))
     expect(all.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
@@ -182,7 +182,7 @@ describe('introspection [JWTProvider.introspection]', () => {
     expect((await ask('opaque', bearer('good2'))).status).toBe(401)
   })
 
-  it('accepts only an active token of the issuer and the audience', async () => {
+  it('accepts only an active token of the issuer and the audience [CVE-2026-58425]', async () => {
     const wrong: Record<string, object> = {
       inactive: { active: false, sub: 'ann', aud: 'api' },
       'active-text': { active: 'true', aud: 'api' },
