@@ -9,7 +9,7 @@ import { exportJWK, generateKeyPair } from 'jose'
 
 const legacyCompat = { enabled: true }
 
-/** An agent answers each message with a task that works and then completes with a text. */
+/** Returns an executor that answers each message with a task, which works and then completes with a text. */
 const executor = (answer) => ({
   async execute({ taskId, contextId, userMessage }, bus) {
     const update = (state, text) => {
@@ -65,7 +65,7 @@ function serve(card, port, answer, sign = (unsigned) => unsigned) {
   return listen(app, port)
 }
 
-/** Starts all three; `ports` may move them. */
+/** Starts both agents and the server of the keys, at these ports. */
 export async function startAgents({ weather = 8111, translator = 8112, keys = 8113 } = {}) {
   const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true })
   const named = { alg: 'ES256', kid: 'weather-1' }

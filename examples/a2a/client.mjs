@@ -48,7 +48,7 @@ export async function drive(base, print) {
   }
   print(`weather, a stream: ${states.join(', ')}`)
   const canceled = await weather.cancelTask({ id: task.id, tenant: '' }).catch((error) => error)
-  print(`weather, to cancel: ${canceled.message}`)
+  print(`weather, cancel a task: ${canceled.message}`)
 
   const translator = await agents.createFromUrl(`${base}/agents/translator/`)
   print(`translator 0.3, one answer: ${textOf(await translator.sendMessage(message('lamp')))}`)

@@ -22,7 +22,7 @@ const gateway = spawn(join(root, 'bin', 'sluice'), ['run', '-f', 'examples/a2a',
 process.on('exit', () => gateway.kill())
 gateway.on('exit', (code) => process.exit(code ?? 1))
 
-/** The gateway is ready, and has the keys that sign cards. */
+/** Waits until the gateway is ready, and has the keys that verify cards. */
 async function waitUntilReady() {
   for (;;) {
     const card = 'http://127.0.0.1:8080/agents/weather/.well-known/agent-card.json'
