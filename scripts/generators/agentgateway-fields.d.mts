@@ -1,4 +1,4 @@
-/** Fields by name: `true` for one of no enumeration, the values of an enumeration, the fields of an object, or `#NAME` for a shared type. */
+/** Fields by name. The value is a list for an enumeration, the fields of an object, `#NAME` for a shared type, and otherwise `true`. */
 export interface SourceFields {
   readonly [name: string]: boolean | string | readonly string[] | SourceFields
 }

@@ -65,7 +65,7 @@ function addDifference(comparison, definition, field, values) {
   compareField(comparison, definition, node, { path: field.path, own: difference.to })
 }
 
-/** The entry for a field, or for one around it that Sluice supports in part. */
+/** Returns the entry for a field, or for the nearest field around it that has one. */
 function differenceOf(path, values) {
   const found = differences.find(
     (one) => one.at.test(path) && (values === undefined) === (one.only === undefined),
@@ -80,7 +80,7 @@ function nodeAt(kind, path) {
   return names.reduce((node, name) => node.fields[name].schema.node, body[first].schema.node)
 }
 
-/** The value inside lists and maps, and the part of the path for them. */
+/** Returns the schema inside lists and maps, and the suffix of the path for them. */
 function contentOf(node, suffix = '') {
   if (node.type === 'list') return contentOf(node.items, `${suffix}.0`)
   if (node.type === 'map') return contentOf(node.values, `${suffix}.*`)
@@ -137,7 +137,7 @@ function sectionOf(comparison) {
   ].join('\n')
 }
 
-/** The supported fields by the first two names below `spec`. */
+/** Groups the supported fields by the first two names below `spec`. */
 function groupsOf({ supported, different }) {
   const groups = new Map()
   const depth = (path) => path.split('.').slice(0, 4).join('.')
@@ -165,6 +165,7 @@ const statusOf = ({ status, values, to }) => {
   return named.length === 0 ? 'default (empty)' : `default ${named.map((one) => `\`${one}\``)}`
 }
 
+/** Maximum number of paths that a row lists. */
 const maxPaths = 2
 
 function pathsOf(fields) {

@@ -158,7 +158,7 @@ describe('what Traefik has and Sluice has not', () => {
     ['Path(`/a`', 'is not a rule of Traefik'],
     ['Path(`/a`) &&', 'is not a rule of Traefik'],
     ['ClientIP(`10.0.0.0/8`)', 'ClientIP has no counterpart in matches'],
-    ['PathPrefix(`/a`) && PathRegexp(`b$`)', 'two conditions for the path'],
+    ['PathPrefix(`/a`) && PathRegexp(`b$`)', 'only one condition for the path'],
     [`${'('.repeat(100)}Path(\`/a\`)${')'.repeat(100)}`, 'is nested too deep'],
     [
       Array.from({ length: 7 }, () => '(Method(`A`) || Header(`a`, `b`))').join(' && '),

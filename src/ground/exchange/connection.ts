@@ -29,9 +29,9 @@ export interface HealthRules {
   isUnhealthy?(exchange: object): boolean
   /** If omitted, endpoints are not ejected, and unhealthy ones get fewer requests. */
   readonly eviction?: EvictionRules
-  /** If fewer percent of the endpoints are usable, all are used, also those that are ejected. */
+  /** Percentage of usable endpoints below which all endpoints are used, also ejected ones. */
   readonly panicPercent?: number
-  /** Time in milliseconds in which a new or returning endpoint gets its full part of the requests. */
+  /** Time after which a new or returning endpoint gets its full share of requests, in milliseconds. */
   readonly slowStartMs?: number
 }
 

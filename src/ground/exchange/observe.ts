@@ -67,7 +67,7 @@ export interface AccessLogRules {
   accepts(exchange: Exchange): boolean
   /** Undefined if lines have only the default attributes. */
   readonly changes: AttributeChanges | undefined
-  /** Where entries are sent in addition to the log; undefined if nowhere. */
+  /** The collector that gets entries too; undefined if they are only logged. */
   readonly export: AccessLogExport | undefined
 }
 

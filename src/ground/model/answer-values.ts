@@ -1,4 +1,4 @@
-/** Questions of workers to a store of sealed answers that only the main thread has open. */
+/** Questions of workers to a store of sealed answers. Only the main thread is connected to the store. */
 
 /** Part of the names of stored answers. Changed if older answers must not be read. */
 export const answerFormat = '1'
@@ -15,7 +15,7 @@ export interface AnswerQuestion {
   readonly type: 'answer'
   readonly id: number
   readonly name: string
-  /** Set if the value is stored. */
+  /** The value to store; not set for a lookup. */
   readonly put?: string
 }
 

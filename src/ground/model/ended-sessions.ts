@@ -24,7 +24,10 @@ export interface EndedReport {
   }[]
 }
 
-/** Whether something with one of these ids has ended that was issued at a time, in seconds. */
+/**
+ * Returns whether a session or token with one of these ids has ended. `issuedAt` is when it was issued, in seconds since
+ * 1970.
+ */
 export type HasEnded = (ids: readonly string[], issuedAt: number) => boolean
 
 export type ReportEnded = (report: EndedReport) => void
@@ -91,7 +94,7 @@ export class EndedList {
     return known !== undefined && known.at >= at && known.until >= until
   }
 
-  /** Whether something with one of these ids has ended that was issued at a time, in seconds. */
+  /** Returns whether a session or token with one of these ids has ended that was issued at `issuedAt`, in seconds. */
   has(ids: Iterable<string>, issuedAt: number, nowMs: number): boolean {
     for (const id of ids) {
       const entry = this.#entries.get(id)

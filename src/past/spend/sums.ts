@@ -20,7 +20,7 @@ export interface SpendSum {
   estimated: bigint
   /** Requests that stored answers have served; they are not part of `requests`. */
   hits: bigint
-  /** What is known of the cost of these stored answers. */
+  /** Sum of the known costs of these stored answers. */
   saved: Money
 }
 

@@ -51,7 +51,7 @@ export class Conversion {
   readonly findings: ImportFinding[] = []
   /** Findings that are counted, but not listed. */
   omitted = 0
-  /** How many findings of each kind there are. */
+  /** Number of findings of each kind. */
   readonly counts = new Map<FindingKind, number>()
   /** Headers of requests, with expressions as values, that the source sets for every backend. */
   forwardedHeaders: readonly Fields[] = []
@@ -240,7 +240,7 @@ export class Conversion {
   }
 }
 
-/** The names of the fields of a value, at every level. */
+/** Returns the names of all fields of a value, at every level. */
 function fieldNames(value: unknown): string[] {
   if (Array.isArray(value)) return value.flatMap(fieldNames)
   if (!isObject(value)) return []

@@ -16,7 +16,7 @@ export const exportProtocol = choice('TracingProtocol', {
   GRPC: 'OTLP over gRPC',
 })
 
-/** Where a collector takes data over HTTP. */
+/** Path at which a collector receives data over HTTP. */
 export const exportPath = text({
   name: 'ExportPath',
   min: 1,

@@ -9,11 +9,11 @@ interface Access {
   readonly verb: string
   readonly group: string
   readonly resource: string
-  /** Empty: in all namespaces. */
+  /** If omitted, all namespaces. */
   readonly namespace?: string
 }
 
-/** What the controller does in every cluster. */
+/** Returns the permissions that the controller needs in every cluster. */
 function neededAccess(namespace: string): Access[] {
   const optional = new Set(['inferencepools', 'xaccesspolicies'])
   return [
@@ -34,7 +34,7 @@ function neededAccess(namespace: string): Access[] {
   ]
 }
 
-/** Asks for the service account of the pod that leads. */
+/** Checks the permissions of the leader's service account by SubjectAccessReviews. */
 export async function accessFindings(
   client: KubeClient,
   namespace: string,

@@ -23,7 +23,7 @@ import { checkWebhook } from './webhook.ts'
 
 type Result = Omit<Check, 'name'>
 
-/** More Secrets and ConfigMaps are not read. */
+/** Maximum number of Secrets and ConfigMaps that are read. */
 const maxSecrets = 1_000
 /** The Secret of the configuration server, if it uses TLS. */
 const xdsSecret = 'sluice-xds-cert'
@@ -109,7 +109,10 @@ function statusFindings(objects: readonly KubeObject[]): Finding[] {
   })
 }
 
-/** The certificates in Secrets and ConfigMaps that objects refer to, and those of the controller. */
+const skippedSecrets = (count: number): string =>
+  `only ${maxSecrets} of ${count} Secrets and ConfigMaps were read`
+
+/** Checks the certificates in Secrets and ConfigMaps that objects refer to, and those of the controller. */
 async function checkSecrets(
   client: KubeClient,
   namespace: string,
@@ -146,6 +149,6 @@ async function checkSecrets(
       object: content,
     } as unknown as ObjectState)
   }
-  const notChecked = denied ?? (wanted.size > maxSecrets ? `more than ${maxSecrets}` : undefined)
+  const notChecked = denied ?? (wanted.size > maxSecrets ? skippedSecrets(wanted.size) : undefined)
   return { findings: certificatesOf(states), ...(notChecked !== undefined && { notChecked }) }
 }

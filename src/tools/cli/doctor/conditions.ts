@@ -4,10 +4,10 @@ import { type ObjectRef, objectText } from '../../../ground/model/names.ts'
 import { checkStatus, isRefusal } from '../../../past/explain/health.ts'
 import type { Finding } from './finding.ts'
 
-/** Where a command of this project finds the state, such as `--log-file FILE`. */
+/** Options with which `sluice` commands find the state, such as `--log-file FILE`. */
 export type SourceOptions = string
 
-/** One finding for each condition that is not as it should be. */
+/** Returns a finding for each condition that reports a problem. */
 export function conditionFindings(
   ref: ObjectRef,
   status: object | undefined,
@@ -27,7 +27,7 @@ export function conditionFindings(
   })
 }
 
-/** The parts of a status in a cluster that this controller writes; other controllers have parts of their own. */
+/** Returns the parts of a status that this controller has written, without those of other controllers. */
 export function ownStatus(
   status: Readonly<Record<string, unknown>> | undefined,
 ): Readonly<Record<string, unknown>> | undefined {

@@ -23,7 +23,7 @@ const definedGroups: ReadonlySet<string> = new Set([
   agenticGroup,
 ])
 
-/** Kinds that a definition adds to the cluster. */
+/** Kinds that CustomResourceDefinitions add to a cluster. */
 export const definitionRows = kinds.filter(({ group }) => definedGroups.has(group))
 
 interface Version {
@@ -36,6 +36,15 @@ const versionsOf = (definition: KubeObject | undefined): readonly Version[] =>
   ((definition?.spec as { versions?: readonly Version[] } | undefined)?.versions ?? []).filter(
     ({ served }) => served,
   )
+
+function adviceFor(group: string, versions: readonly string[]): string {
+  if (group === ownGroup) {
+    return 'install the chart sluice-crds of this version (or `sluice crds | kubectl apply --server-side -f -`)'
+  }
+  return group === gatewayGroup
+    ? 'install the standard channel of the Gateway API'
+    : `install a release of its project that serves ${versions.join(' or ')}`
+}
 
 export async function checkDefinitions(client: KubeClient): Promise<Omit<Check, 'name'>> {
   const place = {
@@ -50,12 +59,10 @@ export async function checkDefinitions(client: KubeClient): Promise<Omit<Check, 
     const name = `${plural}.${group}`
     const subject = `CustomResourceDefinition ${name}`
     const isOwn = group === ownGroup
-    const advice = isOwn
-      ? 'install the chart sluice-crds of this version (or `sluice crds | kubectl apply --server-side -f -`)'
-      : 'install the standard channel of the Gateway API'
+    const advice = adviceFor(group, versions)
     const found = versionsOf(known.get(name))
     if (found.length === 0) {
-      // Other projects are optional.
+      // The definitions of other projects are optional.
       if (!isOwn && group !== gatewayGroup) return []
       return [(isOwn ? errorAbout : warningAbout)(subject, 'it is not installed', advice)]
     }

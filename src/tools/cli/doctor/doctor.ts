@@ -15,7 +15,7 @@ export interface DoctorOptions {
   readonly namespace?: string
 }
 
-/** Exits with 1 if there is an error, or if a check could not run because of one. */
+/** Runs the checks. The exit code is 1 if there is an error; a check that cannot run does not change it. */
 export async function doctor(options: DoctorOptions): Promise<CommandResult> {
   const checks = await runChecks(await plansOf(options))
   const findings = checks.flatMap(({ name, findings: found }) =>

@@ -13,17 +13,17 @@ export interface Finding {
 export interface Check {
   readonly name: string
   readonly findings: readonly Finding[]
-  /** Why nothing, or only a part, was checked. */
+  /** Why nothing, or only a part, was checked; omitted if the check is complete. */
   readonly notChecked?: string
 }
 
-/** A check that is under way; `name` is a word of the output. */
+/** A check that has not run yet; `name` is shown in the output. */
 export interface CheckPlan {
   readonly name: string
   readonly run: () => Promise<Omit<Check, 'name'>> | Omit<Check, 'name'>
 }
 
-/** Runs checks one after another. A check that fails is one that did not check anything. */
+/** Runs checks one after another. If a check throws, its message becomes `notChecked`. */
 export async function runChecks(plans: readonly CheckPlan[]): Promise<Check[]> {
   const checks: Check[] = []
   for (const { name, run } of plans) {

@@ -1,4 +1,4 @@
-/** Reads the lease of the controller, and other objects that may not exist. */
+/** Reads objects of a cluster that may not exist, such as the lease of the controller. */
 import {
   type KubeClient,
   KubeError,
@@ -12,7 +12,7 @@ interface LeaseSpec {
   readonly renewTime?: string
 }
 
-/** The Lease object of the replicas of a controller; undefined if there is none. */
+/** Returns the spec of the lease for which the replicas of a controller compete; undefined if it does not exist. */
 export async function leaseIn(
   client: KubeClient,
   namespace: string,

@@ -11,7 +11,7 @@ import { unresolvedReferences } from '../recording/unresolved-references.ts'
 import { conditionFindings, type SourceOptions } from './conditions.ts'
 import { type CheckPlan, errorAbout, type Finding, warningAbout } from './finding.ts'
 
-/** Checks of manifests that a gateway would read. */
+/** Returns the checks of manifests. */
 export async function manifestChecks(file: readonly string[]): Promise<CheckPlan[]> {
   const places = new FieldPlaces()
   const recording = await readRecording({ file, places }, () => undefined)
@@ -37,7 +37,7 @@ export async function manifestChecks(file: readonly string[]): Promise<CheckPlan
   ]
 }
 
-/** Checks of the state that an event log has. @throws UsageError if the log cannot be read */
+/** Returns the checks of an event log. @throws UsageError if the log cannot be read */
 export async function logChecks(
   options: { readonly logFile?: string; readonly nats?: string },
   source: SourceOptions,
@@ -67,7 +67,7 @@ function conditions(fold: Fold, source: SourceOptions): Finding[] {
     .flatMap(([ref, status]) =>
       conditionFindings(ref, isUnasked ? withUnaskedProxies(status) : status, source),
     )
-    // What only a running gateway decides is no finding about manifests.
+    // Conditions that only a running gateway can decide are not findings about manifests.
     .filter(({ message }) => !isUnasked || !message.includes('(NotAsked)'))
   return [...refused, ...decided]
 }

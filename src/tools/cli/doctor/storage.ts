@@ -11,7 +11,7 @@ import { isLocked } from '../../../control/plane/file-lock.ts'
 import { type Check, errorAbout, type Finding, warningAbout } from './finding.ts'
 
 const mebibyte = 1024 * 1024
-/** Free bytes below which writes may fail at any time, and below which it is time to act. */
+/** Free bytes: below `error`, writes may fail at any time; below `warning`, an operator should act. */
 const leastFree = { error: 64 * mebibyte, warning: 1024 * mebibyte }
 /** Share of a limit at which a stream is nearly full. */
 const nearlyFull = 0.8
@@ -27,11 +27,13 @@ export async function checkDisk(logFile: string): Promise<Omit<Check, 'name'>> {
   const about = free < leastFree.error ? errorAbout : warningAbout
   const findings =
     free < leastFree.warning ? [about(logFile, `its disk has ${amount(free)} left`, advice)] : []
-  const notChecked = isLocked(logFile) ? {} : { notChecked: 'no gateway runs with this log now' }
+  const notChecked = isLocked(logFile)
+    ? {}
+    : { notChecked: 'only the disk was checked, because no gateway runs with this log' }
   return { findings, ...notChecked }
 }
 
-/** Whether the server can be reached, has the streams, and room in them. */
+/** Checks whether the server can be reached, and has room in its streams and in its account. */
 export async function checkNats(servers: string): Promise<Omit<Check, 'name'>> {
   const place = withoutPasswords(servers)
   try {
@@ -73,7 +75,7 @@ function streamFindings({ config, state, cluster }: StreamInfo): Finding[] {
   ]
 }
 
-/** A limit of 0 or -1 is none. */
+/** Returns a finding if little room is left. A limit of 0 or -1 means that there is none. */
 function fullness(subject: string, what: string, used: number, limit: number): Finding[] {
   if (limit <= 0 || used < nearlyFull * limit) return []
   const about = used >= 0.95 * limit ? errorAbout : warningAbout

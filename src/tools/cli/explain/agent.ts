@@ -49,7 +49,7 @@ export async function explainAgent(
   }
 }
 
-/** XAccessPolicies decide about methods as rules do. */
+/** Returns the route with one verdict, of the authorization rules and of XAccessPolicies. */
 function joined({ access, ...route }: RouteVerdict): Explained {
   const both = [route.verdict, access]
   const verdict = both.find((one) => one === 'refused') ?? both.find((one) => one !== 'allowed')

@@ -27,7 +27,7 @@ interface RuleQuestion {
   readonly field: 'mcp' | 'a2a'
   /** The variables of expressions that do not depend on a client. */
   readonly known: Known
-  /** The same for XAccessPolicies, which read the message of the client. */
+  /** The variables that XAccessPolicies read, with the names that the client uses in its message. */
   readonly knownOfMessage: Known
 }
 
@@ -118,7 +118,7 @@ function rulesFor(
 type RuleConfig = Pick<JudgedRule, 'action' | 'expressions'>
 type PolicyInForce = ReturnType<typeof fieldsAt>[number]['policies'][number]
 
-/** Judges each policy once. All requests to which a policy applies that cannot be enforced are refused. */
+/** Judges each policy once. If a policy cannot be enforced, all requests to which it applies are refused. */
 function judged<Config>(
   policies: readonly PolicyInForce[],
   judge: (config: Config) => readonly Omit<JudgedRule, 'policy'>[],
@@ -126,7 +126,7 @@ function judged<Config>(
   const byName = new Map(policies.map((one) => [objectText(one.policy), one]))
   return [...byName].flatMap(([policy, { config, unenforceable }]) => {
     if (unenforceable !== undefined) {
-      const expressions = [`cannot be applied, because ${unenforceable}`]
+      const expressions = [`the policy cannot be applied, because ${unenforceable}`]
       return [{ action: 'Require' as const, expressions, policy, result: 'false' as const }]
     }
     return judge((config ?? {}) as Config).map((rule) => ({ ...rule, policy }))

@@ -23,11 +23,11 @@ export interface ImportOptions {
   readonly output: string
   /** Write the report to this file, as JSON if its name ends with `.json`. */
   readonly report?: string
-  /** Write the manifests although protections are lost, or in spite of any other difference. */
+  /** Write the manifests even if protections or routes are lost, or limits change. */
   readonly allowLoss?: boolean
-  /** Write the manifests although routes are lost. */
+  /** Write the manifests even if routes are lost. */
   readonly allowDropped?: boolean
-  /** Write the manifests although limits are looser. */
+  /** Write the manifests even if limits become looser. */
   readonly allowLooser?: boolean
   /** Write the manifests although limits are stricter. */
   readonly allowStricter?: boolean
@@ -66,7 +66,7 @@ export async function importConfiguration(
   return invalid
 }
 
-/** What needs consent, the worst first, and the exit code without it. `--allow-loss` consents to all of them. */
+/** Kinds of differences that need consent, the worst first, each with its exit code. `--allow-loss` allows all. */
 const consents = [
   { kind: 'protection', code: 3, option: 'loss', problem: 'protections would be lost' },
   { kind: 'route', code: 4, option: 'dropped', problem: 'routes would be lost' },
@@ -74,7 +74,7 @@ const consents = [
   { kind: 'stricter', code: 6, option: 'stricter', problem: 'limits would become stricter' },
 ] as const
 
-/** The differences to which the options do not consent. */
+/** Returns the kinds of differences that the options do not allow. */
 function missingConsents(options: ImportOptions, { counts }: Conversion) {
   const allowed = {
     loss: options.allowLoss,

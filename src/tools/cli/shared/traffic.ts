@@ -228,7 +228,7 @@ export function logAddresses({ addresses }: RunningProxy, log: OperationalLog): 
   if (admin !== undefined) log.write('info', `admin: http://${admin}`)
 }
 
-/** Workers themselves have connections to servers of the Redis protocol. */
+/** Opens the store of answers on NATS. For Redis, each worker opens its own connection. */
 const answersOf = (server: string | undefined): Pick<ProxyOptions, 'answers'> =>
   server === undefined || server.startsWith('redis') ? {} : { answers: openAnswerBucket(server) }
 

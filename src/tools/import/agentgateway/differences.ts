@@ -7,17 +7,17 @@ interface Difference {
   /** Matches the path of the field, such as `.spec.backend.tunnel`, at its end. */
   readonly at: RegExp
   readonly reason: string
-  /** What the import loses with the field. If omitted, a protection or a setting, as its name suggests. */
+  /** The kind of the finding if the field is lost. If omitted, it is `protection` or `lost`, as the name suggests. */
   readonly loss?: 'stricter'
 }
 
-/** Sluice accepts one value only, which the import removes, because it says nothing. */
+/** Sluice has no such field, and always does what these values say. The import removes them without a report. */
 interface DefaultDifference extends Difference {
   readonly status: 'default'
   readonly values: readonly unknown[]
 }
 
-/** The import moves the field. */
+/** Sluice has the field at another path, to which the import moves it. */
 interface MovedDifference extends Difference {
   readonly status: 'moved'
   readonly to: string
@@ -25,7 +25,7 @@ interface MovedDifference extends Difference {
 
 interface MissingDifference extends Difference {
   readonly status: 'refused' | 'not applicable'
-  /** Only these values of the field. */
+  /** The values that Sluice does not have. If omitted, it does not have the field. */
   readonly only?: readonly string[]
 }
 
@@ -111,7 +111,7 @@ const models: readonly FieldDifference[] = [
   {
     at: ending('(?:bedrockGuardrails|googleModelArmor)\\.policies\\.(?:http|tcp)'),
     status: 'refused',
-    reason: "the guard's own limits of time apply",
+    reason: 'the time limits of the guard apply',
   },
   {
     at: ending('openAIModeration\\.policies\\.auth\\.location'),
@@ -246,7 +246,7 @@ export const differences: readonly FieldDifference[] = [
   ...deployments,
 ]
 
-/** The difference about a field, by its path with the names of the source, such as `spec.backend.tls.sni[0]`. */
+/** Returns the difference for a field, by its path with the names of the source, such as `spec.backend.tls.sni[0]`. */
 export function differenceAt(path: string): FieldDifference | undefined {
   const dotted = `.${path.replaceAll(/\[(\d+)\]/g, '.0')}`
   return differences.find(({ at, ...rest }) => !('only' in rest) && at.test(dotted))

@@ -79,7 +79,7 @@ function reportRemoval(
   result.report(kind, origin, `has no counterpart: ${why}`, path)
 }
 
-/** Removes the field at a path, and returns its value; undefined for the outermost fields, which an object must have. */
+/** Removes the field at a path, and returns its value; undefined for top-level fields, which an object must have. */
 function removeAt(object: unknown, path: string): { readonly value: unknown } | undefined {
   const steps = [...path.matchAll(/\[(\d+)\]|\["([^"]*)"\]|([^.[\]]+)/g)].map(
     ([, index, quoted, name]) => index ?? quoted ?? name ?? '',

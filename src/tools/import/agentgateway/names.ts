@@ -1,4 +1,4 @@
-/** What the kinds, fields and values of agentgateway are called in Sluice. */
+/** Names in Sluice of the kinds, fields and values of agentgateway. */
 
 import { entryOf } from '../../../ground/base/json-object.ts'
 
@@ -37,7 +37,7 @@ const values: Names = [
     at: /\.mcp\.authentication\.provider$|\.jwtAuthentication\.mcp\.provider$/,
     names: { Auth0: 'IdpA', Keycloak: 'IdpB' },
   },
-  // The condition of the source is that there are several targets, without which Always has no prefixes either.
+  // Conditional adds prefixes only if there are several targets. In Sluice, Always does the same.
   { at: /\.mcp\.prefixMode$/, names: { Conditional: 'Always' } },
 ]
 
@@ -46,14 +46,14 @@ const rename = (table: Names, path: string, name: string): string => {
   return entryOf(names, name) ?? name
 }
 
-/** The name in Sluice of a field of the object at a path, such as `.spec.ai.provider`. */
+/** Returns the name in Sluice of a field. `path` is that of the object, such as `.spec.ai.provider`. */
 export const nameInSluice = (path: string, name: string): string => rename(fields, path, name)
 
-/** A value in Sluice of the field at a path. */
+/** Returns the value in Sluice of the field at a path. */
 export const valueInSluice = (path: string, value: string): string => rename(values, path, value)
 
 const originalNames = Object.entries({ ...vendors, openAIModeration: 'vendorAModeration' })
 
-/** The path with the names that the user wrote. */
+/** Returns the path with the names of agentgateway. */
 export const originalPath = (path: string): string =>
   originalNames.reduce((text, [source, name]) => text.replaceAll(`.${name}`, `.${source}`), path)

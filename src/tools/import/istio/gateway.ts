@@ -20,7 +20,7 @@ export function convertGateway(field: SourceField, result: Conversion): void {
   result.namespace = home
 }
 
-/** One listener for each host of a server; hosts are written as HOST or NAMESPACE/HOST. */
+/** Returns a listener for each host of a server. Hosts are written as HOST or NAMESPACE/HOST. */
 function listenersOf(server: SourceField): Fields[] {
   const port = server.at('port', 'number').number()
   const protocol = server.at('port', 'protocol').text()?.toUpperCase() ?? ''
@@ -32,7 +32,9 @@ function listenersOf(server: SourceField): Fields[] {
     return server.refuse('route', `protocol ${protocol} is not converted`) ?? []
   }
   if (tls.flag('httpsRedirect') === true) {
-    tls.get('httpsRedirect').report('protection', 'write an HTTPRoute with RequestRedirect')
+    tls
+      .get('httpsRedirect')
+      .report('protection', 'write an HTTPRoute with a RequestRedirect filter')
   }
   const mode = tls.text('mode')
   if (isSecure && mode !== 'SIMPLE') {

@@ -9,7 +9,7 @@ interface Scene {
   readonly namespace: string | undefined
 }
 
-/** The rules of an HTTP route; undefined if it is left out, which is reported. */
+/** Returns the rules of an HTTP route. Returns undefined, and reports it, if the route is left out. */
 export function convertHttp(entry: SourceField, scene: Scene): Fields[] | undefined {
   entry.ignore('name')
   entry.get('delegate').lose('use route delegation of Sluice', 'route')
@@ -17,7 +17,7 @@ export function convertHttp(entry: SourceField, scene: Scene): Fields[] | undefi
     .items('match')
     .map(matchOf)
     .filter((match) => match !== undefined)
-  // A route of which no match is left would serve every request.
+  // Without any of its matches, the route would serve every request.
   if (entry.items('match').length > 0 && matches.length === 0) {
     entry.take()
     return undefined
@@ -44,7 +44,7 @@ export function convertHttp(entry: SourceField, scene: Scene): Fields[] | undefi
   })
 }
 
-/** A text match as type and value of the Gateway API; undefined if it has none of the known fields. */
+/** Returns a text match as in the Gateway API; undefined if it is not set. An empty match accepts every value. */
 function textMatch(field: SourceField): { type: string; value: string } | undefined {
   const exact = field.text('exact')
   if (exact !== undefined) return { type: 'Exact', value: exact }
@@ -68,10 +68,11 @@ const unsupported = [
   'statPrefix',
 ]
 
-/** Returns undefined, and reports it, for a match that would match too much without one of its conditions. */
+/** Converts a match. Returns undefined, and reports it, if a condition cannot be converted: the rest would match too much. */
 function matchOf(match: SourceField): Fields | undefined {
   match.ignore('name')
-  if (match.flag('ignoreUriCase') === true) return match.refuse('route', 'matches regard the case')
+  if (match.flag('ignoreUriCase') === true)
+    return match.refuse('route', 'paths are matched case-sensitively')
   for (const name of unsupported) {
     if (match.has(name)) {
       match.refuse('route', `${name} has no counterpart in matches`)
@@ -168,7 +169,7 @@ function backendOf(route: SourceField, scene: Scene): Fields[] {
   return [compact({ ...ref, weight: route.number('weight'), filters: filled(filters) })]
 }
 
-/** A Service by its short or full name. */
+/** Returns a reference to a Service, which is named by its short or full name. */
 function destinationOf(destination: SourceField, { namespace }: Scene): Fields | undefined {
   const host = destination.text('host') ?? ''
   const port = destination.at('port', 'number').number()
@@ -179,7 +180,7 @@ function destinationOf(destination: SourceField, { namespace }: Scene): Fields |
   if (given !== undefined && service !== 'svc') {
     return destination.refuse('route', `${host} is not a Service; write a GatewayBackend`)
   }
-  if (port === undefined) return destination.refuse('route', 'the port of the Service is not named')
+  if (port === undefined) return destination.refuse('route', 'names no port of the Service')
   if (given !== undefined && given !== namespace) {
     destination.report('changed', `needs a ReferenceGrant in namespace ${given}`)
   }
@@ -197,13 +198,22 @@ function addPolicies(entry: SourceField, plan: RoutePlan): void {
   if (cors.isSet) {
     const origins = cors.items('allowOrigins').flatMap((origin) => {
       const exact = origin.text('exact')
-      return exact ?? origin.refuse('stricter', 'an origin that is a pattern is not allowed') ?? []
+      return (
+        exact ??
+        origin.refuse(
+          'stricter',
+          'origins that are patterns cannot be converted, and are not allowed',
+        ) ??
+        []
+      )
     })
     plan.traffic.cors = compact({ ...corsFields(cors), allowOrigins: origins })
   }
   const retries = entry.get('retries')
   const attempts = retries.number('attempts')
-  retries.get('retryOn').lose('requests are retried if they had no effect', 'lost')
+  retries
+    .get('retryOn')
+    .lose('a request is retried only if the failed attempt had no effect', 'lost')
   retries.ignore('perTryTimeout', 'retryRemoteLocalities')
   if (attempts !== undefined) plan.traffic.retry = { attempts }
   const direct = entry.get('directResponse')

@@ -21,7 +21,7 @@ export const istio: ImportSource = {
   convert: convertAll,
 }
 
-/** Kinds that change neither who may send requests nor where they go. */
+/** Kinds that neither protect anything nor route requests. */
 const harmless = ['WorkloadEntry', 'WorkloadGroup', 'ProxyConfig']
 
 function convertAll(documents: readonly SourceDocument[], result: Conversion): void {
@@ -54,7 +54,7 @@ function convertService(service: SourceField, result: Conversion): void {
   const hostnames = spec.texts('hosts').filter((host) => host !== '*')
   const entries = spec.items('http')
   if (entries.length > 1) {
-    spec.get('http').report('changed', 'the most specific match comes first, whatever the order')
+    spec.get('http').report('changed', 'the most specific match is used, regardless of the order')
   }
   for (const entry of entries) {
     const label = entries.length === 1 ? name : `${name}-${entries.indexOf(entry) + 1}`
@@ -73,7 +73,7 @@ function convertService(service: SourceField, result: Conversion): void {
   result.namespace = home
 }
 
-/** The Gateways of a VirtualService, written as NAME or NAMESPACE/NAME. */
+/** Returns references to the Gateways of a VirtualService, which are written as NAME or NAMESPACE/NAME. */
 function parentsOf(spec: SourceField, home: string | undefined): Fields[] {
   const gateways = spec.items('gateways')
   if (gateways.length === 0) {

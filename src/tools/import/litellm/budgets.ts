@@ -8,8 +8,8 @@ import { quote, toGateway } from '../targets.ts'
 export function addBudgets(root: SourceField, result: Conversion): void {
   const settings = root.get('litellm_settings')
   addBudget(settings, 'proxy', {}, result)
-  const each = settings.get('default_team_params')
-  addTeam(each, 'teams', { when: 'has(apiKey.team)', each: 'apiKey.team' }, result)
+  const defaults = settings.get('default_team_params')
+  addTeam(defaults, 'teams', { when: 'has(apiKey.team)', each: 'apiKey.team' }, result)
   const named = [...root.items('default_team_settings'), ...settings.items('default_team_settings')]
   for (const team of named) {
     const id = team.text('team_id') ?? ''

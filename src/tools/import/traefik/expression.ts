@@ -63,7 +63,7 @@ class RuleReader {
   }
 
   read(): readonly Alternative[] {
-    const found = this.#either(0)
+    const found = this.#disjunction(0)
     if (this.#at < this.#tokens.length) throw new RuleError('is not a rule of Traefik')
     return found
   }
@@ -75,26 +75,26 @@ class RuleReader {
     return fits
   }
 
-  #either(depth: number): readonly Alternative[] {
+  #disjunction(depth: number): readonly Alternative[] {
     if (depth > maxDepth) throw new RuleError('is nested too deep')
-    const found = [...this.#both(depth)]
-    while (this.#accepts('||')) found.push(...this.#both(depth))
+    const found = [...this.#conjunction(depth)]
+    while (this.#accepts('||')) found.push(...this.#conjunction(depth))
     return bounded(found)
   }
 
-  #both(depth: number): readonly Alternative[] {
-    let found = this.#one(depth)
+  #conjunction(depth: number): readonly Alternative[] {
+    let found = this.#term(depth)
     while (this.#accepts('&&')) {
-      const others = this.#one(depth)
+      const others = this.#term(depth)
       found = bounded(found.flatMap((left) => others.flatMap((right) => joined(left, right))))
     }
     return found
   }
 
-  #one(depth: number): readonly Alternative[] {
+  #term(depth: number): readonly Alternative[] {
     if (this.#accepts('!')) throw new RuleError('`!` has no counterpart in matches')
     if (this.#accepts('(')) {
-      const found = this.#either(depth + 1)
+      const found = this.#disjunction(depth + 1)
       if (!this.#accepts(')')) throw new RuleError('is not a rule of Traefik')
       return found
     }
@@ -122,14 +122,14 @@ function bounded(found: readonly Alternative[]): readonly Alternative[] {
   return found
 }
 
-/** Both at once; empty if no request can match both. */
+/** Returns the alternative that requires both; none if no request can match both. */
 function joined(left: Alternative, right: Alternative): Alternative[] {
-  const isApart =
+  const areDisjoint =
     (left.host !== undefined && right.host !== undefined && left.host !== right.host) ||
     (left.method !== undefined && right.method !== undefined && left.method !== right.method)
-  if (isApart) return []
+  if (areDisjoint) return []
   if (left.path !== undefined && right.path !== undefined) {
-    throw new RuleError('two conditions for the path have no counterpart in matches')
+    throw new RuleError('a match can have only one condition for the path')
   }
   return [
     {
@@ -176,7 +176,7 @@ function matcher(name: string, values: readonly string[]): readonly Alternative[
   }
 }
 
-/** Patterns of Traefik match any part; those of routes match the whole value. */
+/** Converts a pattern, which Traefik searches in the value, to one that matches the whole value. */
 const wholePattern = (pattern: string): string => {
   const start = pattern.startsWith('^') ? pattern.slice(1) : `.*${pattern}`
   return start.endsWith('$') ? start.slice(0, -1) : `${start}.*`

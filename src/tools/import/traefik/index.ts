@@ -14,13 +14,13 @@ import { TraefikServices } from './services.ts'
 
 const groups = ['traefik.io', 'traefik.containo.us']
 
-const isOurs = (document: SourceDocument): boolean =>
+const isTraefik = (document: SourceDocument): boolean =>
   groups.includes(objectKind(document)?.group ?? '')
 
 export const traefik: ImportSource = {
   name: 'traefik',
   port: 80,
-  detects: isOurs,
+  detects: isTraefik,
   convert: convertAll,
 }
 
@@ -35,7 +35,7 @@ function convertAll(documents: readonly SourceDocument[], result: Conversion): v
     opened.filter((entry) => entry.kind === kind).map(({ field }) => field)
   for (const { field, kind, document } of opened) {
     if (isStandard(document)) result.add(wholeObject(field), field)
-    else if (!isOurs(document)) field.refuse('lost', 'is not a kind that Sluice reads')
+    else if (!isTraefik(document)) field.refuse('lost', 'is not a kind that Sluice reads')
     else if (!handled.includes(kind)) refuseKind(field, kind)
   }
   const routers = of('IngressRoute')
@@ -59,7 +59,7 @@ function convertAll(documents: readonly SourceDocument[], result: Conversion): v
   addIngressGateway(result, scene.tls, {}, first)
 }
 
-/** TCP and UDP routers serve something; options of TLS and of connections may protect something. */
+/** TCP and UDP routers are routes; options of TLS and of connections may protect something. */
 function refuseKind(field: SourceField, kind: string): void {
   const isRoute = kind === 'IngressRouteTCP' || kind === 'IngressRouteUDP'
   field.refuse(isRoute ? 'route' : 'protection', `${kind} has no counterpart`)
@@ -92,7 +92,7 @@ function convertRouter(router: SourceField, scene: Scene): void {
   tls.get('certResolver').lose('issue the certificate with cert-manager', 'lost')
   tls.get('domains').lose('certificates are named by secretName', 'lost')
   if (tls.isSet && secret === undefined) {
-    tls.report('protection', 'there is no Secret, so that the routes are served without TLS')
+    tls.report('protection', 'names no Secret, so the routes are served without TLS')
   }
   const routes = spec.items('routes')
   for (const route of routes) {
@@ -142,7 +142,10 @@ function convertRoute(route: SourceField, router: Router, scene: Scene): void {
   const names = [...byHost].flatMap(([host, list]) => {
     const isSecure = secret !== undefined && host !== undefined
     if (secret !== undefined && host === undefined) {
-      route.report('protection', 'TLS needs a host in the rule; the route is served without it')
+      route.report(
+        'protection',
+        'the rule has no host, which TLS needs; the route is served without TLS',
+      )
     }
     if (isSecure) scene.tls.push({ host, secret, namespace, field: tls })
     const parent = {
@@ -186,7 +189,7 @@ function ruleOf(
 
 const maxChain = 8
 
-/** Applies a middleware by reference; those of a chain in their order. */
+/** Applies the middleware that a reference names. A chain applies its middlewares in order. */
 function apply(
   reference: SourceField,
   home: string | undefined,
@@ -210,11 +213,11 @@ function apply(
     } else if (Object.hasOwn(middlewareKinds, name)) middlewareKinds[name]?.(field, settings)
     else field.refuse('protection', `${name} is not converted; it may protect something`)
   }
-  reportDistance(reference, middleware, namespace, home, settings)
+  reportSecretNamespace(reference, middleware, namespace, home, settings)
 }
 
-/** Secrets of basic authentication are read in the namespace of the route. */
-function reportDistance(
+/** Reports a Secret of basic authentication that is in another namespace than the route, where it is read. */
+function reportSecretNamespace(
   reference: SourceField,
   middleware: SourceField,
   namespace: string | undefined,

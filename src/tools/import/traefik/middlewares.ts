@@ -6,13 +6,13 @@ import type { RoutePlan } from '../plan.ts'
 import { addStatic, parseAddress, quote, sourceIn } from '../targets.ts'
 import type { Alternative } from './expression.ts'
 
-/** What middlewares do to one route. */
+/** What the middlewares of one route change. */
 export interface RouteScene {
   readonly plan: RoutePlan
   readonly result: Conversion
-  /** Changes of the path, by the path that a rule matches; undefined if it stays. */
+  /** Each returns the path change for the path that a rule matches; undefined if the path stays the same. */
   readonly pathChanges: ((path: Alternative['path']) => Fields | undefined)[]
-  /** A redirect in place of the backend. */
+  /** Replaces the backend; undefined if requests are not redirected. */
   redirect: Fields | undefined
 }
 
@@ -124,7 +124,8 @@ function allowAddresses(field: SourceField, { plan }: RouteScene): void {
   const condition = sourceIn(field.texts('sourceRange'))
   field.get('ipStrategy').lose('the address is that of the connection', 'protection')
   field.get('rejectStatusCode').lose('requests are refused with 403', 'lost')
-  if (condition === undefined) field.report('stricter', 'is no list of ranges; all are refused')
+  if (condition === undefined)
+    field.report('stricter', 'is not a list of address ranges; all requests are refused')
   plan.authorization.push({ action: 'Require', expressions: [condition ?? 'false'] })
 }
 
@@ -210,7 +211,7 @@ export const middlewareKinds: Readonly<Record<string, Convert>> = {
     field.lose('`maxBufferSize` of `frontend.http` limits bodies', 'protection'),
   contentType: (field) => field.ignore('autoDetect'),
   circuitBreaker: (field) => field.lose('`backend.health` ejects endpoints that fail', 'lost'),
-  errors: (field) => field.lose('responses of backends are passed on', 'lost'),
+  errors: (field) => field.lose('error responses of backends are passed on unchanged', 'lost'),
   replacePathRegex: (field) => field.lose('paths cannot be rewritten by a pattern', 'route'),
   redirectRegex: (field) => field.lose('redirects cannot be made by a pattern', 'route'),
   stripPrefixRegex: (field) => field.lose('prefixes cannot be stripped by a pattern', 'route'),

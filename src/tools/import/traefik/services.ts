@@ -23,12 +23,12 @@ export class TraefikServices {
     }
   }
 
-  /** The backends of a list of services with their weights. */
+  /** Returns the backends of a list of services, with their weights. */
   backends(services: readonly SourceField[], namespace: string | undefined, depth = 0): Fields[] {
     return services.flatMap((service) => {
       const weight = service.number('weight') ?? 1
       const found = this.#backendsOf(service, namespace, depth)
-      // Weights of several backends of one service are shares of its weight.
+      // If a service has several backends, they divide its weight.
       const total = found.reduce((sum, { weight: own }) => sum + Number(own), 0)
       const scale = found.length > 1 ? 100 : 1
       return found.map((ref) => ({
@@ -99,7 +99,7 @@ export class TraefikServices {
     })
   }
 
-  /** A Service of another namespace needs a ReferenceGrant. */
+  /** Adds the ReferenceGrant that a Service of another namespace needs. */
   #grant(
     name: string,
     namespace: string | undefined,
