@@ -14,7 +14,7 @@ export class EndedSessions {
     receive(this.#list.all())
   }
 
-  /** Whether something with one of these ids has ended that was issued at a time, in seconds. */
+  /** Returns whether a session or token with one of these ids has ended. `issuedAt` is when it was issued, in seconds. */
   has(ids: readonly string[], issuedAt: number, nowMs: number): boolean {
     return this.#list.has(ids, issuedAt, nowMs)
   }

@@ -54,7 +54,7 @@ const source = '/sluice/key-sets'
 const shortestMs = 100
 const firstRetryMs = 1_000
 const longestRetryMs = 60_000
-/** Maximum number of changes of a document in `changesMs` milliseconds; each one adds up to 1 MB to the log. */
+/** Maximum number of changes of a document in `changesMs` milliseconds, because each one adds up to 1 MB to the log. */
 const maxChanges = 20
 const changesMs = 3_600_000
 

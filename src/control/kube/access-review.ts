@@ -42,7 +42,7 @@ export async function userOfToken(
 interface ResourceAccess {
   readonly verb: string
   readonly group: string
-  /** The plural name, with `/status` or another subresource if it is about that. */
+  /** The plural name, with the subresource if there is one, such as `gateways/status`. */
   readonly resource: string
   /** If omitted, all namespaces. */
   readonly namespace?: string

@@ -3,11 +3,11 @@ import { type AnswerValues, answerFormat } from '../../ground/model/answer-value
 import { NatsRecord } from './nats-record.ts'
 
 const timeoutMs = 500
-/** Answers expire earlier, as they say themselves. This only removes the rest. */
+/** Maximum age of an entry in milliseconds. Each answer contains its own expiry, which is earlier. */
 const lifeMs = 7 * 24 * 3_600_000
 /** Size of the bucket, unless an operator has created it. The oldest answers are dropped first. */
 const maxBytes = 256 * 1024 * 1024
-/** Largest value in bytes: the default limit of a message, less its head. */
+/** Largest value in bytes: the default limit of a NATS message, less room for its headers. */
 const maxValue = 1_000_000
 
 const keyOf = (name: string): string => `${answerFormat}.${name}`

@@ -1,4 +1,4 @@
-/** What a refresh of the files has found. */
+/** The result of a refresh of the files. */
 
 /** Result of a refresh. */
 export interface Refreshed {

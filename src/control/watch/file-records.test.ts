@@ -40,7 +40,7 @@ const credential = `${route('six')}  rules:
           requestHeaderModifier: { set: [{ name: Authorization, value: Bearer x }] }
 `
 
-it('validates only files after a restart whose content has changed or that are not recorded', async () => {
+it('validates after a restart only files whose content has changed or that are not recorded', async () => {
   write('a.yaml', `${route('one')}---\n${route('two')}`)
   write('b.yaml', route('three'))
   write('c.yaml', `${route('four')}---\n${secret}`)

@@ -1,7 +1,7 @@
 /**
- * Remembers which content of manifests is in the log, so that a restart need not parse and validate it again. Only
- * files without problems, Secrets and ConfigMaps are remembered: their objects depend on nothing but their bytes and
- * the build of this program. A record is used only if the log has each of its objects in the recorded version.
+ * Records which content of manifests is in the log, so that a restart need not parse and validate it again. A file is
+ * recorded only if it has no problems, no Secrets and no ConfigMaps: then its objects depend only on its bytes and on the
+ * build of this program. A record is used only if the log has each of its objects in the recorded version.
  */
 import { readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { hexDigest } from '../../ground/base/digest.ts'
@@ -15,7 +15,7 @@ import type { IndexEntry, ResourceIndex } from './resource-index.ts'
 type RecordedObject = readonly [key: string, resourceVersion: string, line: number, column: number]
 type FileRecord = readonly [hash: string, ...objects: RecordedObject[]]
 
-/** Objects of these kinds may have values of the environment or of other files, or secret ones. */
+/** Objects of these kinds may have values of the environment, values of other files, or secret values. */
 const otherInputs = new Set(['Secret', 'ConfigMap'])
 
 export class FileRecords {
@@ -25,8 +25,8 @@ export class FileRecords {
   #records: ReadonlyMap<string, FileRecord> = new Map()
 
   /**
-   * `path` is the file that has the records, which is replaced if it cannot be read. Records of another version, or of
-   * another build of it, are not used.
+   * `path` is the file with the records, which is replaced if it cannot be read. Records that another version or build
+   * has written are not used.
    */
   constructor(path: string, version: string) {
     const build = `${version} ${stampOf(process.argv[1] ?? '')}`
@@ -40,7 +40,7 @@ export class FileRecords {
     }
   }
 
-  /** What a file with this content defines; undefined if that is not known, or not what the log has. */
+  /** Returns what a file with this content defines; undefined if there is no record, or if the log differs from it. */
   find(
     index: ResourceIndex,
     file: string,
@@ -64,7 +64,7 @@ export class FileRecords {
     return { claims, problems: [], references: [] }
   }
 
-  /** Stores what the log has. Failures are ignored: the next start takes longer. */
+  /** Writes the records of all files. Failures are ignored: they only make the next start slower. */
   save(index: ResourceIndex, files: Iterable<readonly [string, FileState]>): void {
     const records: [string, FileRecord][] = []
     for (const [file, state] of files) {
@@ -78,7 +78,7 @@ export class FileRecords {
       writeFileSync(`${this.#path}.new`, text, { mode: 0o600 })
       renameSync(`${this.#path}.new`, this.#path)
     } catch {
-      // The disk is full or read-only, which the log reports.
+      // The disk is full or read-only. Writes of the event log fail too, and report it.
     }
   }
 }
@@ -89,7 +89,7 @@ function stampOf(path: string): string {
   return [path, mtimeMs, ctimeMs, size].join(' ')
 }
 
-/** @throws if the text is no JSON */
+/** @throws if the text is not JSON */
 function recordsIn(text: string, build: string): ReadonlyMap<string, FileRecord> {
   const stored = JSON.parse(text) as { build?: unknown; records?: [string, FileRecord][] }
   return new Map(stored.build === build ? stored.records : [])
@@ -123,7 +123,7 @@ function recordOf(
   return [hash, ...objects]
 }
 
-/** An object as the log has it. The file is parsed when the object itself is read, for example by an event. */
+/** Returns the claim of a recorded object. Its file is parsed only if the object itself is read, for example for an event. */
 function claimOf(
   { kind, namespace, name, resourceVersion }: IndexEntry,
   file: string,

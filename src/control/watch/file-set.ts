@@ -31,7 +31,7 @@ interface FileSetOptions extends ObserveOptions {
   readonly paths: readonly string[]
   /** Returns the objects in the log, which are kept for files that cannot be read now. */
   readonly known: () => Iterable<IndexEntry>
-  /** Returns what a file defines if the log has exactly that; `parse` is called only if it is needed after all. */
+  /** Returns what a file defines if the log has exactly that. `parse` is called later if an object of it is read. */
   readonly recorded?: (
     file: string,
     content: Uint8Array,

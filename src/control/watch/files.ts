@@ -20,7 +20,7 @@ export interface FileSourceOptions extends ObserveOptions {
   readonly isShared?: boolean
   /** Objects that exist although no file defines them; a file may define them differently. */
   readonly builtIn?: readonly object[]
-  /** Spares the source from parsing files again whose objects the log has. If omitted, it parses all files. */
+  /** Records of files whose objects the log has, which need not be parsed again. If omitted, all files are parsed. */
   readonly records?: FileRecords | undefined
   /** Called with events to append, in order and all or none. Resolves once they are in the log. */
   onChange(events: readonly ResourceEvent[]): Promise<void>

@@ -130,7 +130,7 @@ function privateKeyMetadata(text: string, leaves: Leaves): SecretEntryMetadata['
   }
 }
 
-/** Whether an entry with another name than `.htaccess` can be meant as an htpasswd file. */
+/** Returns whether the text looks like an htpasswd file, for entries with other names than `.htaccess`. */
 const isPasswordFile = (text = ''): boolean =>
   text.includes(':') && htpasswdLines(text).some(({ hash }) => passwordHashKind(hash) !== undefined)
 

@@ -18,7 +18,7 @@ import type { AdmissionAnswer, AdmissionRequest } from './review.ts'
 
 interface AdmissionJudgeOptions {
   readonly plane: Pick<StartedPlane, 'fold' | 'index' | 'sourceOptions'>
-  /** Whether objects of a namespace are read at all; in a cluster, selectors may exclude it. */
+  /** Knows which objects are read: in a cluster, selectors may exclude a namespace. */
   readonly source: Pick<KubernetesSource, 'isRelevant'>
   readonly judge: () => Promise<Judge>
   /** Called if a judgement fails, because the judge may be in no state to make another one. */
@@ -71,7 +71,7 @@ export class AdmissionJudge {
     return { warnings: [...invalid, ...unmet, ...conditionProblems(plane.fold, next, ref)] }
   }
 
-  /** The event that the log would get; undefined if it has the spec already, or if the object is not read. */
+  /** Returns the event that the log would get; undefined if it has the spec already, or if the object is not read. */
   #eventOf({ operation, kind, object }: AdmissionRequest): ResourceEvent | undefined {
     const { plane, source } = this.#options
     const watched = watchedKinds.find((one) => one.kind === kind.kind && one.group === kind.group)

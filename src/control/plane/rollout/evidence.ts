@@ -15,7 +15,7 @@ export interface Proportion {
   readonly total: number
 }
 
-/** Factors by which the odds may be higher, with equal weights. Smaller differences are not tested. */
+/** Factors by which the odds may be higher, with equal weights. Smaller factors are not tested. */
 const ratios = [1.25, 1.5, 2, 3, 5, 10, 100, 10_000]
 
 export class RateComparison {
@@ -46,12 +46,13 @@ export class RateComparison {
   }
 }
 
-/** More failed requests than this are not summed over: they need no exact value. */
+/** Maximum number of failed requests for which the exact value is computed. */
 const maxExact = 1_000
 
 /**
  * For each ratio, the logarithm of the expected value of `ratio ** X`, where X is the number of failed requests on the
- * side of `changed`. With many failures, that of the binomial distribution, which is larger (Hoeffding 1963).
+ * side of `changed`. With many failures, the value of the binomial distribution is used instead. It is larger (Hoeffding
+ * 1963), so the evidence is never overstated.
  */
 function logMeansOf(failed: number, changed: number, others: number): readonly number[] {
   if (failed === 0) return ratios.map(() => 0)

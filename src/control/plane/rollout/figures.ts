@@ -20,7 +20,7 @@ type Kind = RolloutPlan['analysis'][number]
 /** A share that is compared, in total and for each series of a group. */
 interface Figure {
   readonly group: 'route' | 'guard'
-  /** What is counted, after the numbers. */
+  /** Text for messages, after `COUNT of TOTAL`. */
   readonly text: string
   readonly of: (counts: Counts) => Proportion
 }
@@ -30,15 +30,15 @@ const shareOf = (name: string, text: string): Figure => ({
   text,
   of: (counts) => {
     const total = counts.get('requests') ?? 0
-    // A request may be counted as failed in a later bucket than as a request.
+    // A failure may be counted in a later bucket than its request.
     return { count: Math.min(counts.get(name) ?? 0, total), total }
   },
 })
 
-/** Seconds; a subset of the buckets of `request_duration_seconds`. Shorter ones are no reason to take back a change. */
+/** Bounds in seconds, of the buckets of `request_duration_seconds`. Faster requests are no reason to take back a change. */
 const latencies = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** Sums the counts whose name has a prefix, and those of them whose rest meets a condition. */
+/** Sums all counts whose names begin with a prefix, and those of them that `isCounted` accepts by the rest of the name. */
 function sumsOf(counts: Counts, prefix: string, isCounted: (rest: string) => boolean): Proportion {
   let [count, total] = [0, 0]
   for (const [name, value] of counts) {
@@ -70,7 +70,7 @@ const figures: Readonly<Record<Kind, readonly Figure[]>> = {
   Guards: [guardHits],
 }
 
-/** The weight of a kind: other kinds never take more than half of the weight from `Errors`. */
+/** Returns the weight of a kind. `Errors` keep half of the total weight, however many other kinds there are. */
 function weightOf(kind: Kind, analysis: readonly Kind[]): number {
   const others = analysis.length - 1
   if (others === 0 || !analysis.includes('Errors')) return 1 / analysis.length

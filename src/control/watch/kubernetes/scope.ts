@@ -12,7 +12,7 @@ export interface ScopeOptions {
   readonly ownNamespace: string
 }
 
-/** What decides whether an object is relevant. */
+/** The parts of an object that decide whether it is read. */
 export type ScopedObject = Pick<CollectionEntry, 'kind' | 'namespace' | 'name' | 'labels'>
 
 /** Kinds whose objects are relevant only if something refers to them. */
