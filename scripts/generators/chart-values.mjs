@@ -313,11 +313,11 @@ export const chartValues = {
   },
   networkPolicy: {
     enabled: flag(
-      'Restrict who may connect by NetworkPolicies: to the controller only at its ports, and to the NATS server of this chart only the controller, and proxies if `controller.grantStore` is set.',
+      'Create NetworkPolicies. The controller then accepts connections only at its ports. The NATS server of this chart accepts them only from the controller, and from proxies if `controller.grantStore` is set.',
     ),
     apiServerCidrs: value(
       { type: 'array', items: { type: 'string' } },
-      'Addresses of the API server (CIDR), which alone may then connect to the admission webhook. Empty: any address, because no selector matches the API server.',
+      'Addresses of the API server (CIDR). Only they may then connect to the admission webhook. If empty, any address may, because no selector matches the API server.',
     ),
   },
   tests: {

@@ -69,8 +69,10 @@ describe('labels that a policy adds', () => {
   it('are refused if requests have them already, or twice', async () => {
     const status = JSON.stringify(await running.status('GatewayPolicy', 'labels'))
     expect(status).toContain(
-      'spec.frontend.metrics.attributes.add[2].name: every request has a label route',
+      'spec.frontend.metrics.attributes.add[2].name: every request already has a label route',
     )
-    expect(status).toContain('spec.frontend.metrics.attributes.add[3].name: team is there twice')
+    expect(status).toContain(
+      'spec.frontend.metrics.attributes.add[3].name: a label team is added twice',
+    )
   })
 })

@@ -117,7 +117,7 @@ export interface ServedDocument {
   readonly path: string
   /** Interval between fetches in milliseconds. */
   readonly cacheMs: number
-  /** Returns why the target cannot use a document; undefined if it can. A new document is only recorded if it can. */
+  /** Returns why the target cannot use a document; undefined if it can. A document that cannot be used is not recorded. */
   readonly problemOf: (document: unknown) => string | undefined
 }
 

@@ -183,7 +183,7 @@ export class UserGrants {
       if ((await putGrant(key, next, version)) !== undefined) return this.#keep(key, tokens)
       // If the grant was removed meanwhile, the queued revocation has the old tokens, so the new ones are queued, too.
       if ((await getGrant(key)).record === undefined) {
-        // The user may have been erased, and the queued revocation of the old tokens names a user who was not.
+        // The user may have been erased, so this entry has no name. Unless the user was, that of the old tokens has it.
         const removed = { record: next, nowMs: Date.now(), isErased: true }
         await queueRevocation(workerStore, `${key}.${version}.renewed`, removed)
       }

@@ -65,7 +65,7 @@ export class LimitExpression {
   }
 }
 
-/** Returns a result as a number; undefined if it is none, or negative. */
+/** Returns a result as a number; undefined if it is not a number, or is negative. */
 export function numberOf(result: CelResult | undefined): number | undefined {
   const value = result instanceof CelUint ? result.value : result
   if (typeof value !== 'number' && typeof value !== 'bigint') return undefined

@@ -1,11 +1,11 @@
 /** The store of answers as a worker sees it, if the main thread has the connection (NATS). */
 import type { AnswerQuestion, AnswerReply } from '../../ground/model/answer-values.ts'
 
-/** How long a worker waits for a reply, and the limits of what waits. */
+/** How long a worker waits for a reply, and how many questions and bytes may wait. */
 const timeoutMs = 600
 const maxQuestions = 1_024
 const maxWaitingBytes = 16 * 1024 * 1024
-/** Pauses after a failure, in which nothing is asked. */
+/** Length of the pauses after failures, during which nothing is asked. */
 const firstPauseMs = 100
 const maxPauseMs = 10_000
 
@@ -16,7 +16,7 @@ let last = 0
 let pauseMs = firstPauseMs
 let pausedUntil = 0
 
-/** Sets who answers the questions of this worker. */
+/** Sets the function that sends questions of this worker to the main thread. */
 export function askAnswersAt(ask: (question: AnswerQuestion) => void): void {
   send = ask
 }
@@ -41,23 +41,24 @@ function ask(question: Omit<AnswerQuestion, 'type' | 'id'>): Promise<AnswerReply
     clearTimeout(timer)
     waiting.delete(id)
     waitingBytes -= bytes
-    settle(reply.problem === undefined)
+    updatePause(reply.problem === undefined)
     resolve(reply.problem === undefined ? reply : undefined)
   })
   send({ type: 'answer', id, ...question })
   return promise
 }
 
-function settle(isGood: boolean): void {
+/** Ends or lengthens the pauses after the success or failure of a question. */
+function updatePause(hasSucceeded: boolean): void {
   const now = performance.now()
-  if (isGood) pauseMs = firstPauseMs
+  if (hasSucceeded) pauseMs = firstPauseMs
   else if (now >= pausedUntil) {
     pausedUntil = now + pauseMs
     pauseMs = Math.min(maxPauseMs, pauseMs * 2)
   }
 }
 
-/** As `SharedValues`. */
+/** The store with the methods of `SharedValues`. */
 export const askedValues = {
   async get(name: string): Promise<string | null | undefined> {
     const reply = await ask({ name })

@@ -62,7 +62,7 @@ export class PhaseRunner implements RequestHandler {
     const asksAgain = informSteps(context)
     if (context.trace !== undefined) endAttemptSpan(context, status)
     if (asksAgain && exchange.isReplayable) {
-      // Not a retry: the route's number of retries is for failures.
+      // This is not a retry, so the route's number of retries does not apply.
       this.#endAttempt(context, status)
       this.#run(context, 0, furtherPhases(context))
       return

@@ -79,7 +79,7 @@ export class SignOut {
     searchParams.set('client_id', clientId)
     const hint = opened?.session.idToken
     if (hint !== undefined) searchParams.set('id_token_hint', hint)
-    // Providers refuse an address that is not registered there, and keep the user signed in.
+    // A provider that does not know the address refuses the request, and keeps the user signed in.
     if (after !== undefined) searchParams.set('post_logout_redirect_uri', absolute(after, request))
     return url.href
   }

@@ -1,7 +1,7 @@
 import type { Exchange } from '../../ground/exchange/exchange.ts'
 import { Expression } from './expression.ts'
 
-/** An expression that decides, or none, which holds for every exchange. */
+/** A condition on exchanges. Without an expression, it holds for every exchange. */
 export class Condition {
   readonly expressions: readonly Expression[]
 

@@ -4,7 +4,7 @@ import { BoundAttributes, Condition, observedParts } from '../../variables/index
 import type { PolicyApply } from '../define.ts'
 
 const selection = {
-  /** Only requests for which this expression is true have an entry. If omitted, all have one. */
+  /** A request gets an entry only if this expression is true for it. If omitted, every request gets one. */
   filter: optional(text),
   attributes: optional(attributeChanges),
 }
@@ -12,7 +12,7 @@ const selection = {
 /** The compiled form that proxies receive. */
 const shape = record({
   ...selection,
-  /** The collector that gets entries too. Without its own filter or attributes, those of the log count. */
+  /** The collector that gets entries too. If its filter or attributes are omitted, those of the log apply. */
   otlp: optional(
     record({
       ...selection,

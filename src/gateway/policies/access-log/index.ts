@@ -14,15 +14,15 @@ const otlp = object('OtlpAccessLog', {
   path: optional(exportPath, { doc: 'Path of requests over HTTP.', default: '/v1/logs' }),
   filter: optional(
     celExpression,
-    'An entry is sent only if this is true; accessLog.filter if not set.',
+    'An entry is sent only if this is true. If not set, accessLog.filter applies.',
   ),
   attributes: optional(
     logTracingAttributes,
-    'Changes to the attributes of entries; accessLog.attributes if not set.',
+    'Changes to the attributes of entries. If not set, accessLog.attributes apply.',
   ),
 })
 
-/** Decides which requests are logged, which attributes log entries have, and who gets them too. */
+/** Decides which requests are logged, which attributes log entries have, and which collector gets them too. */
 export const accessLog = definePolicy({
   section: 'frontend',
   field: 'accessLog',

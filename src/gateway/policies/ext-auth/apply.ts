@@ -57,7 +57,7 @@ function authorizationOf(
     const sent = grpc.allowedRequestHeaders && new Set(grpc.allowedRequestHeaders)
     return new Authorization(config, authorizer, sent, extension, clock)
   }
-  if (http === undefined) throw new Error('extAuth says neither HTTP nor gRPC')
+  if (http === undefined) throw new Error('the extAuth policy has neither http nor grpc')
   const authorizer = new HttpAuthorizer(config, revealed(http, secrets), callouts)
   const sent = new Set(['authorization', ...http.allowedRequestHeaders])
   return new Authorization(config, authorizer, sent, extension, clock)

@@ -9,7 +9,7 @@ import { type Clock, VerdictCache } from './verdict-cache.ts'
 
 const step = 'traffic.extAuth'
 
-/** What both protocols share: the body, the cache of verdicts, and what happens if the service fails. */
+/** Authorizes requests over either protocol: reads the body, caches answers, and handles failures of the service. */
 export class Authorization<Answer extends object> {
   readonly #config: ExtAuthConfig
   readonly #authorizer: Authorizer<Answer>
@@ -61,13 +61,13 @@ export class Authorization<Answer extends object> {
   #keep(key: string, answer: Answer, exchange: Exchange): void {
     if (exchange.isOver) return
     const bytes = this.#authorizer.sizeOf(answer)
-    this.#cache?.put(key, answer, bytes, this.#authorizer.seenWith(exchange, answer))
+    this.#cache?.put(key, answer, bytes, this.#authorizer.withAnswer(exchange, answer))
   }
 
   #fail(exchange: Exchange, { detail }: ServiceFailure): Verdict {
     if (this.#config.failsOpen !== true) return failed(detail)
     addNote(exchange, step, `continues without the service (FailOpen): ${detail}`)
-    this.#authorizer.passUnasked(exchange)
+    this.#authorizer.removeServiceHeaders(exchange)
     return next
   }
 
@@ -78,7 +78,7 @@ export class Authorization<Answer extends object> {
   }
 }
 
-/** Changes of a response. Cookies of the service are added to those of the upstream. */
+/** Returns changes for the response to the client. Cookies of the service are added to those of the upstream. */
 export const forResponse = (changes: readonly FieldChange[]): readonly FieldChange[] =>
   changes.map((change) =>
     change.name.toLowerCase() === 'set-cookie' ? { ...change, action: 'append' as const } : change,

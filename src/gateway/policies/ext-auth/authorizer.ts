@@ -30,17 +30,17 @@ export interface Authorizer<Answer> extends BodyNeeds {
     exchange: Exchange,
     body: SentBody | undefined,
   ): Promise<Answer | RespondVerdict | ServiceFailure>
-  /** Applies an answer, also one of an earlier request that was cached. */
+  /** Applies an answer, which may be the cached answer to an earlier request. */
   judge(exchange: Exchange, answer: Answer): Judgement | ServiceFailure
   /** Removes what only the service may set from a request that passes without it. */
-  passUnasked(exchange: Exchange): void
+  removeServiceHeaders(exchange: Exchange): void
   /** Returns the exchange for expressions about the answer. */
-  seenWith(exchange: Exchange, answer: Answer): Exchange
+  withAnswer(exchange: Exchange, answer: Answer): Exchange
   /** Returns the approximate number of bytes of an answer in memory. */
   sizeOf(answer: Answer): number
 }
 
-/** What an answer means. `forResponse` are the changes of the response to the client. */
+/** The decision in an answer. `forResponse` has the changes to the response for the client. */
 export interface Judgement {
   readonly verdict: Verdict
   readonly forResponse?: readonly FieldChange[]
@@ -49,7 +49,7 @@ export interface Judgement {
 /** Default timeout of the call. A timeout of the backend overrides it. */
 export const timeoutMs = 2_000
 
-/** Header in which services read whether the body is only a part. */
+/** Header that says whether the service gets only a part of the body. */
 export const partialBodyName = 'x-envoy-auth-partial-body'
 
 /** Returns the response if the service cannot be reached, or if its refusal cannot be sent to the client. */

@@ -29,7 +29,7 @@ const http = record({
   digests: optional(list(text)),
   /** `all` means all headers except those about the content or the connection of the service's response. */
   allowedResponseHeaders: either(list(text), choice('all')),
-  /** Names of headers of a refusal that clients get. If omitted, all. */
+  /** Names of headers of a refusal that clients get. If omitted, they get all. */
   allowedClientHeaders: optional(list(text)),
   /** Names of headers of the service's answer that are added to the response of an allowed request. */
   allowedClientHeadersOnSuccess: optional(list(text)),
@@ -65,7 +65,7 @@ export const shape = where(
     target: calloutTarget,
     /** Maximum size of the body to send. If omitted, no body is sent. */
     maxBodyBytes: optional(count),
-    /** Whether only the first `maxBodyBytes` of a larger body are sent. If not, the request is refused. */
+    /** Whether the first `maxBodyBytes` of a larger body are sent. Otherwise, a request with such a body is refused. */
     allowsPartialBody: optional(flag),
     /** Whether requests pass if the service fails. */
     failsOpen: optional(flag),

@@ -31,7 +31,7 @@ import { changeFields, fieldChanges } from './field-changes.ts'
 
 const method = '/envoy.service.auth.v3.Authorization/Check'
 
-/** Codes of gRPC that refuse a request: PERMISSION_DENIED and UNAUTHENTICATED. Others say that the service failed. */
+/** gRPC status codes that refuse a request: PERMISSION_DENIED and UNAUTHENTICATED. Others mean that the service failed. */
 const refusals = new Set([7, 16])
 
 /** Authorization over gRPC: Envoy's external authorization, version 3. */
@@ -105,10 +105,10 @@ export class GrpcAuthorizer implements Authorizer<CheckResponse> {
     return { verdict: next }
   }
 
-  /** The service may set any header, so there is none that only it may set. */
-  passUnasked(): void {}
+  /** Removes nothing, because the policy does not list the headers that the service may set. */
+  removeServiceHeaders(): void {}
 
-  seenWith(exchange: Exchange): Exchange {
+  withAnswer(exchange: Exchange): Exchange {
     return exchange
   }
 

@@ -101,13 +101,13 @@ export class HttpAuthorizer implements Authorizer<HttpCalloutResponse> {
       : this.#refuse(exchange, response)
   }
 
-  passUnasked({ request: { headers } }: Exchange): void {
+  removeServiceHeaders({ request: { headers } }: Exchange): void {
     const { allowedResponseHeaders: allowed } = this.#http
     if (allowed === 'all') return
     for (const name of allowed) if (!this.#sent.has(name)) headers.remove(name)
   }
 
-  seenWith(exchange: Exchange, response: HttpCalloutResponse): Exchange {
+  withAnswer(exchange: Exchange, response: HttpCalloutResponse): Exchange {
     return new AuthResponseExchange(exchange, response, new FieldPairs(response.headers))
   }
 
@@ -196,7 +196,7 @@ export class HttpAuthorizer implements Authorizer<HttpCalloutResponse> {
   }
 }
 
-/** Headers of a refusal without which clients could not read or follow it. */
+/** Headers that clients need to read or follow a refusal, so they always get them. */
 const alwaysForClients = new Set([
   'content-encoding',
   'content-type',

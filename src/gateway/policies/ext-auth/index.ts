@@ -68,7 +68,7 @@ const http = object('AgentExtAuthHTTP', {
   ),
   body: optional(
     celExpression,
-    'Body of the check request, in place of that of the request. A request for which it fails is refused.',
+    'Body of the check request. If not set, forwardBody applies. If the expression fails, the request is refused.',
   ),
   responseMetadata: optional(
     expressions,
@@ -79,7 +79,7 @@ const http = object('AgentExtAuthHTTP', {
 const cache = object('ExtAuthCache', {
   key: required(
     list(celExpression, { min: 1, max: 16 }),
-    'Expressions whose values select a cached answer. They must cover everything that the service looks at. Unless they read jwt, apiKey, basicAuth, identity, or the Authorization or Cookie header, the key also has the caller. If one fails, the service is asked.',
+    'Expressions whose values select a cached answer. They must cover everything that the service looks at. Unless one reads jwt, apiKey, basicAuth, identity, or the Authorization or Cookie header, the key also has the caller. If one fails, the service is asked.',
   ),
   ttl: required(
     durationOrExpression,
@@ -170,7 +170,7 @@ function compile(
   return { config, problems, secrets, notes: notesOf(spec) }
 }
 
-/** Hints about a cache whose key misses what the service receives. */
+/** Returns a note if the key of a cache does not cover the body that the service receives. */
 function notesOf({ cache: { key } = { key: [], ttl: '' }, forwardBody }: ExtAuthSpec): string[] {
   const isMissing =
     key.length > 0 && forwardBody !== undefined && key.every((one) => !one.includes('request.body'))

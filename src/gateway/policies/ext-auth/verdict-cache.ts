@@ -17,13 +17,13 @@ import type { CacheConfig } from './config.ts'
 const maxBytes = 16 * 1024 * 1024
 const maxAnswerBytes = 64 * 1024
 
-/** What names the caller. A key that reads one of them is shared by the callers for whom it is equal. */
+/** Values that identify the caller. If a key reads one of them, callers with equal keys share answers. */
 const callerPaths = [
   ...['jwt', 'apiKey', 'basicAuth', 'identity'],
   ...['request.headers.authorization', 'request.headers.cookie'],
 ]
 
-/** Provides time, so that this file stays free of side effects. */
+/** The clocks of a cache. */
 export interface Clock {
   /** Milliseconds of a monotonic clock. */
   readonly monotonicMs: () => number
@@ -89,13 +89,13 @@ export class VerdictCache<Answer> implements BodyNeeds {
     return found.answer
   }
 
-  /** Stores an answer, unless it is valid for no time. `seen` is the exchange for the expression of the time. */
-  put(key: string, answer: Answer, bytes: number, seen: Exchange): void {
-    const ms = this.#ttlMs ?? this.#timeLeftMs(seen)
-    const isFit = ms > 0 && bytes <= maxAnswerBytes && this.#maxEntries > 0
+  /** Stores an answer, unless its lifetime is 0. `answered` is the exchange for the expression of the lifetime. */
+  put(key: string, answer: Answer, bytes: number, answered: Exchange): void {
+    const ms = this.#ttlMs ?? this.#lifetimeMs(answered)
+    const isStorable = ms > 0 && bytes <= maxAnswerBytes && this.#maxEntries > 0
     const before = this.#entries.get(key)
     if (before !== undefined) this.#remove(key, before)
-    if (isFit) this.#add(key, { answer, bytes, until: this.#clock.monotonicMs() + ms })
+    if (isStorable) this.#add(key, { answer, bytes, until: this.#clock.monotonicMs() + ms })
   }
 
   #add(key: string, entry: Entry<Answer>): void {
@@ -112,8 +112,8 @@ export class VerdictCache<Answer> implements BodyNeeds {
   }
 
   /** Returns the milliseconds that the expression allows; 0 if it gives neither a duration nor a timestamp. */
-  #timeLeftMs(seen: Exchange): number {
-    const value = this.#ttl?.evaluate(seen)
+  #lifetimeMs(answered: Exchange): number {
+    const value = this.#ttl?.evaluate(answered)
     if (value instanceof CelDuration) return Number(value.nanoseconds) / 1e6
     return value instanceof CelTimestamp ? value.milliseconds - this.#clock.epochMs() : 0
   }

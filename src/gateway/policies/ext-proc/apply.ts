@@ -93,7 +93,7 @@ class Processor {
     const processing = this.#converse(exchange)
     try {
       await sendRequest(exchange, processing, context)
-      // The processor may have been lost at once after its answer.
+      // The connection to the processor may have failed right after its answer.
       processing.requireIntact()
     } catch (error) {
       const response = responseIn(error)
@@ -143,8 +143,8 @@ class Processor {
   }
 
   /**
-   * Continues if the policy says so and the message is unchanged. Throws the error otherwise: a processor that has
-   * changed a part of a body has not agreed to the rest.
+   * Continues if the policy fails open and the message is unchanged. Otherwise throws the error: if the processor has
+   * changed a part of a body, the rest cannot pass unchanged.
    */
   #continueWithout(
     exchange: Exchange,

@@ -5,7 +5,7 @@ import { bindAll, evaluateAll, type Named } from '../ext-auth/expressions.ts'
 import type { ExtProcConfig } from './config.ts'
 import type { FilterValues, SentContext } from './message-writer.ts'
 
-/** Key of the attributes, under which Envoy's filter sends its own. */
+/** Key of the attributes: the name of Envoy's filter, which sends its attributes under it. */
 const filter = 'envoy.filters.http.ext_proc'
 
 /** Computes the metadata and attributes that a processor gets with the headers of a message. */
@@ -33,7 +33,7 @@ export class ContextExpressions implements BodyNeeds {
     return { metadata: this.#metadataOf(exchange), attributes }
   }
 
-  /** Values that were not requested for responses are not sent again. */
+  /** Returns the attributes for a response. Metadata is sent only with requests. */
   ofResponse(exchange: Exchange): SentContext {
     return { attributes: attributesOf(this.#responseAttributes, exchange) }
   }

@@ -2,8 +2,8 @@ import type { Body } from '../../../ground/exchange/exchange.ts'
 import type { ReturnStream, SideStream } from '../../../ground/exchange/side-stream.ts'
 
 /**
- * Diverts a body into a stream that writes to the return stream at once. What has arrived already is passed to it only
- * after `open` has got the return stream.
+ * Diverts a body into a stream that may write to the return stream at once. Bytes that have already arrived are passed
+ * to the stream only after `open` was called with the return stream.
  */
 export function divertInto(
   body: Body,

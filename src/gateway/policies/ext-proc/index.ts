@@ -37,7 +37,7 @@ const processingOptions = object('ExtProcProcessingOptions', {
   responseBodyMode: optional(bodyMode, body),
   responseTrailerMode: optional(partMode, trailers),
   allowModeOverride: optional(boolean(), {
-    doc: 'Whether mode_override of an answer to headers changes the modes of what has not begun.',
+    doc: 'Whether mode_override in an answer to headers changes the modes of parts that have not begun.',
     default: false,
   }),
 })
@@ -58,7 +58,7 @@ const extProcSchema = object('ExtProc', {
   ),
   metadataContext: optional(
     map(expressions, { max: 16 }),
-    'Values sent in metadata_context, by filter and name. If not set, the claims of a JWT policy are sent as envoy.filters.http.jwt_authn.',
+    'Values sent in metadata_context, by filter and name. If not set, the claims of a verified JWT are sent as envoy.filters.http.jwt_authn.',
   ),
   requestAttributes: optional(expressions, 'Attributes sent with the headers of requests.'),
   responseAttributes: optional(expressions, 'Attributes sent with the headers of responses.'),
@@ -67,7 +67,7 @@ const extProcSchema = object('ExtProc', {
     default: '10s',
   }),
   observabilityMode: optional(boolean(), {
-    doc: 'Only sends the messages, and ignores answers and failures of the processor.',
+    doc: 'Whether messages are only sent, and answers and failures of the processor are ignored.',
     default: false,
   }),
 })
@@ -97,7 +97,7 @@ function modesOf(options: Options): NonNullable<ExtProcConfig['modes']> {
   }
 }
 
-/** In full duplex mode, trailers mark the end of the body. */
+/** Reports modes that skip trailers in full duplex mode, in which trailers mark the end of the body. */
 function trailerProblems(options: Options): PolicyProblem[] {
   const modes = modesOf(options)
   return (['request', 'response'] as const).flatMap((name): PolicyProblem[] => {

@@ -39,13 +39,13 @@ export const allOfExchange: ExchangeModes = {
   allowsOverride: true,
 }
 
-/** Whether any part of a message is sent. */
+/** Returns whether any part of a message is sent. */
 export const wantsAny = ({ sendsHeaders, body, sendsTrailers }: MessageModes): boolean =>
   sendsHeaders || body !== bodyModes.none || sendsTrailers
 
 /**
- * Returns the modes of a message after a processor has requested others. `hasBegun`: its headers were sent, so that
- * only the body and the trailers can change. Returns the same modes for an unknown body mode.
+ * Returns the modes of a message after a processor has requested others. `hasBegun` is true if its headers were sent, so
+ * that only the modes of the body and the trailers can change. Returns the same modes for an unknown body mode.
  */
 export function overridden(
   modes: MessageModes,

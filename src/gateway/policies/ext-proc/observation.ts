@@ -102,7 +102,7 @@ export class Observation implements GrpcStreamListener {
     for (const body of this.#bodies) body.resume()
   }
 
-  /** Call when the exchange is over. */
+  /** Must be called when the exchange is over. */
   close(): void {
     if (!this.#isOver) this.#stream.end()
     this.#isOver = true
@@ -115,7 +115,7 @@ interface ObservedParts {
   readonly sendsTrailers: boolean
 }
 
-/** A body that passes at once, and of which the processor gets a copy. */
+/** A body that passes without waiting, and of which the processor gets a copy. */
 class ObservedBody implements SideStream {
   readonly #observation: Observation
   readonly #parts: ObservedParts

@@ -74,7 +74,7 @@ export class Processing implements Conversation, GrpcStreamListener {
   /** Whether the processor ended the stream in order: the rest of the exchange passes without it. */
   hasPassed = false
   #endsWhenDone = false
-  /** Whether a part of the request has not begun. */
+  /** Whether parts of the request may still have to be sent. */
   isSendingRequest = false
   /** Whether nothing more is sent. The processor may end the stream after its last expected answer. */
   isOver = false
@@ -144,7 +144,7 @@ export class Processing implements Conversation, GrpcStreamListener {
     if (this.#error !== undefined) throw this.#error
   }
 
-  /** Whether an error is a failure of the processor, and not one of the message, such as a body that is too large. */
+  /** Returns whether an error is a failure of the processor, not of the message, such as a body that is too large. */
   hasFailed(error: unknown): boolean {
     return error instanceof GatewayError && error.code === this.#failure
   }
@@ -235,7 +235,7 @@ export class Processing implements Conversation, GrpcStreamListener {
     }
   }
 
-  /** Changes the modes of what has not begun when the processor answers the headers of `answered`. */
+  /** Changes the modes of parts that have not begun. `answered` is the message whose headers the processor answers. */
   #override(mode: ProcessingMode, answered: MessageSide): void {
     if (!this.modes.allowsOverride) return
     for (const side of [this.request, this.response]) {
@@ -245,7 +245,7 @@ export class Processing implements Conversation, GrpcStreamListener {
       this.modes = { ...this.modes, [side.name]: modes }
       side.sendsTrailers = modes.sendsTrailers && !this.#isPicker
     }
-    // A processor that wants nothing of the response may be lost after its answer to the request.
+    // If no part of the response is sent, the stream may end after the answer to the request.
     if (answered === this.request) this.#endsWhenDone = !wantsAny(this.modes.response)
   }
 

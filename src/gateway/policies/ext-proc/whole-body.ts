@@ -12,8 +12,8 @@ interface WholeMessage {
 }
 
 /**
- * Sends a body in one piece. If `isPartial` is set, sends only the start of a large body. Resolves to whether trailers
- * may follow, which were not sent.
+ * Sends a body in one piece. If `isPartial` is set, sends only the start of a large body. Resolves to true if the body
+ * may have trailers that were not sent.
  */
 export async function sendWhole(
   message: WholeMessage,
@@ -23,7 +23,7 @@ export async function sendWhole(
   const { side, body, bufferLimit } = message
   const buffered = await body.buffer(bufferLimit)
   if (!buffered.complete && !isPartial) {
-    const detail = `a body of more than ${bufferLimit} bytes to buffer`
+    const detail = `the body has more than ${bufferLimit} bytes, the limit of mode Buffered`
     throw new GatewayError(side.name === 'request' ? 'body_too_large' : 'ext_proc_failed', detail)
   }
   // The processor may have ended the stream while the body was read.

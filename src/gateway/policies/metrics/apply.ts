@@ -4,7 +4,7 @@ import { namedExpression } from '../../../ground/model/shapes.ts'
 import { Expression, observedParts, textOfResult } from '../../variables/index.ts'
 import type { PolicyApply } from '../define.ts'
 
-/** The compiled form that proxies receive. No name is there twice. */
+/** The compiled form that proxies receive. Each name occurs once. */
 const shape = record({ labels: list(namedExpression) })
 
 const unknown = 'unknown'

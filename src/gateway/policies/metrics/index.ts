@@ -24,7 +24,7 @@ const metricsSchema = object('FrontendMetrics', {
   ),
 })
 
-/** Labels that the metrics of requests have without a policy, and that of buckets. */
+/** Labels that the metrics of requests have without a policy, and the label of buckets. */
 const reserved: ReadonlySet<string> = new Set([
   ...['backend', 'protocol', 'method', 'status', 'reason'],
   ...['bind', 'gateway', 'listener', 'route', 'route_rule', 'le'],
@@ -43,8 +43,13 @@ export const metrics = definePolicy({
     const labels = new Map<string, string>()
     for (const [at, { name, expression }] of (attributes?.add ?? []).entries()) {
       const path = `attributes.add[${at}].name`
-      if (reserved.has(name)) problems.push({ path, message: `every request has a label ${name}` })
-      else if (labels.has(name)) problems.push({ path, message: `${name} is there twice` })
+      if (reserved.has(name))
+        problems.push({
+          path,
+          message: `every request already has a label ${name}; choose another name`,
+        })
+      else if (labels.has(name))
+        problems.push({ path, message: `a label ${name} is added twice; remove one` })
       else labels.set(name, expression)
     }
     return {

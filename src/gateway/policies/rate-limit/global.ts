@@ -80,7 +80,8 @@ export class GlobalLimits implements BodyNeeds {
   }
 
   /**
-   * Charges `cost` units to the limits of one unit at the server, or what an expression says if it is omitted.
+   * Charges `cost` units to the limits of one unit at the server. If `cost` is omitted, the expression of each descriptor
+   * gives its cost.
    * Resolves to undefined if there is nothing to ask, because no descriptor has all of its values. If an expression
    * fails, or the server unless `failureMode` is FailOpen, the request is refused with 500, since otherwise requests
    * over the limit could pass.
@@ -93,7 +94,7 @@ export class GlobalLimits implements BodyNeeds {
     const descriptors = this.#values(exchange, what, cost)
     if ('kind' in descriptors) return descriptors
     if (descriptors.length === 0) return undefined
-    // For servers that only know the field of the whole request.
+    // Servers that do not know `hitsAddend` of descriptors read that of the request.
     const most = Math.max(...descriptors.map(({ hits }) => hits))
     const request = create(RateLimitRequestSchema, {
       domain: this.#limit.domain,
@@ -164,7 +165,8 @@ export class GlobalLimits implements BodyNeeds {
       }
       if (values.length !== entries.length) continue
       const hits = hitsOf(given ?? costOf(descriptor, exchange))
-      if (hits === undefined) return failedLimit(`the cost ${cost?.source} gives no number`)
+      if (hits === undefined)
+        return failedLimit(`the cost expression ${cost?.source} does not give a number`)
       const overridden = limit?.valueFor(exchange)
       found.push({ entries: values, hits, ...(overridden && { limit: overridden }) })
     }

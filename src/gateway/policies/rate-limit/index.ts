@@ -64,11 +64,11 @@ const descriptorSchema = object('RateLimitDescriptor', {
   ),
   cost: optional(
     celExpression,
-    'Number that each request costs instead of one. Requests for which it gives no number get 500. Only with unit Requests.',
+    'Number that each request costs instead of one. A request for which it does not give a number gets 500. Only with unit Requests.',
   ),
   limitOverride: optional(
     celExpression,
-    'Map that replaces the limit of the server, such as {"requestsPerUnit": 10, "unit": "minute"}. The limit of the server applies if it gives none.',
+    'Map that replaces the limit of the server, such as {"requestsPerUnit": 10, "unit": "minute"}. If it gives no such map, the limit of the server applies.',
   ),
 })
 

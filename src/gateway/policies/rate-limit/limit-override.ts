@@ -30,14 +30,14 @@ export class LimitOverride {
     return this.#expression.isLate
   }
 
-  /** Evaluates it now, so that later changes of the request do not change the limit. */
+  /** Evaluates the expression and stores the limit, so that later changes of the request do not change it. */
   note(exchange: Exchange): void {
     const noted = notedIn(exchange) ?? new Map<LimitOverride, OverriddenLimit | undefined>()
     noted.set(this, this.#limitFor(exchange))
     exchange.extensions.set(extension, noted)
   }
 
-  /** Returns undefined if the expression gives no limit; the server then applies its own. */
+  /** Returns the limit; undefined if the expression gives none, so that the server applies its own. */
   valueFor(exchange: Exchange): OverriddenLimit | undefined {
     const noted = notedIn(exchange)
     return noted?.has(this) === true ? noted.get(this) : this.#limitFor(exchange)

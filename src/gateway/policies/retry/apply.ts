@@ -12,14 +12,14 @@ import { forwardingExtensions, type RetryPlan } from '../../../ground/exchange/f
 import { milliseconds } from '../../../ground/model/shapes.ts'
 import { bufferBodies, Expression } from '../../variables/index.ts'
 import type { PolicyApply } from '../define.ts'
-import { RequestsBudget } from './budget.ts'
+import { SlidingRetryBudget } from './budget.ts'
 
 /** The compiled form that proxies receive. Its version is `configVersion` of the definition. */
 const shape = record({
   codes: list(integer(100, 599)),
   attempts: count,
   backoffMs: milliseconds,
-  /** Expressions. */
+  /** Expressions: `precondition` about the request, `condition` about the response. */
   precondition: optional(text),
   condition: optional(text),
   budget: optional(
@@ -36,7 +36,7 @@ const apply: PolicyApply<Infer<typeof shape>> = {
   bind({ precondition, condition, budget: limit, ...settings }) {
     const before = precondition === undefined ? undefined : new Expression(precondition)
     const after = condition === undefined ? undefined : new Expression(condition)
-    const budget = limit && new RequestsBudget(limit, () => performance.now())
+    const budget = limit && new SlidingRetryBudget(limit, () => performance.now())
     const plan: RetryPlan = {
       ...settings,
       ...(after && { isFailure: (exchange) => after.evaluate(exchange) === true }),

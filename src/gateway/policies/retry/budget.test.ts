@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest'
-import { RequestsBudget } from './budget.ts'
+import { SlidingRetryBudget } from './budget.ts'
 
 it('permits the minimum rate, and then a percentage of the requests of the last interval', () => {
   let now = 0
   const minRetries = { count: 2, intervalMs: 1_000 }
-  const budget = new RequestsBudget({ percent: 20, intervalMs: 10_000, minRetries }, () => now)
+  const budget = new SlidingRetryBudget({ percent: 20, intervalMs: 10_000, minRetries }, () => now)
   const takeMany = (count: number) => Array.from({ length: count }, () => budget.take())
   expect(takeMany(3)).toEqual([true, true, false])
   for (let request = 0; request < 25; request++) budget.countRequest()

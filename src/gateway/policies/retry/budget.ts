@@ -10,8 +10,8 @@ interface BudgetConfig {
 class SlidingCount {
   readonly #lengthMs: number
   #beganAt = Number.NEGATIVE_INFINITY
-  #before = 0
-  #now = 0
+  #previous = 0
+  #current = 0
 
   constructor(lengthMs: number) {
     this.#lengthMs = lengthMs
@@ -19,26 +19,26 @@ class SlidingCount {
 
   add(at: number): void {
     this.#roll(at)
-    this.#now++
+    this.#current++
   }
 
-  /** The events of the current period, and the part of those of the previous one that is still within the length. */
-  at(at: number): number {
+  /** Returns the events of the current period, and the share of the previous ones that is still within the length. */
+  count(at: number): number {
     this.#roll(at)
-    return this.#now + this.#before * (1 - (at - this.#beganAt) / this.#lengthMs)
+    return this.#current + this.#previous * (1 - (at - this.#beganAt) / this.#lengthMs)
   }
 
   #roll(at: number): void {
     const periods = Math.floor((at - this.#beganAt) / this.#lengthMs)
     if (periods < 1) return
-    this.#before = periods === 1 ? this.#now : 0
-    this.#now = 0
+    this.#previous = periods === 1 ? this.#current : 0
+    this.#current = 0
     this.#beganAt = periods === 1 ? this.#beganAt + this.#lengthMs : at
   }
 }
 
 /** Permits retries up to a percentage of the requests, and always up to a minimum rate (GEP-3388). */
-export class RequestsBudget implements RetryBudget {
+export class SlidingRetryBudget implements RetryBudget {
   readonly #percent: number
   readonly #minRetries: number
   readonly #requests: SlidingCount
@@ -63,8 +63,8 @@ export class RequestsBudget implements RetryBudget {
 
   take(): boolean {
     const at = this.#now()
-    const isWithin = (this.#retries.at(at) + 1) * 100 <= this.#requests.at(at) * this.#percent
-    if (!isWithin && this.#recent.at(at) + 1 > this.#minRetries) return false
+    const isWithin = (this.#retries.count(at) + 1) * 100 <= this.#requests.count(at) * this.#percent
+    if (!isWithin && this.#recent.count(at) + 1 > this.#minRetries) return false
     this.#retries.add(at)
     this.#recent.add(at)
     return true

@@ -10,10 +10,13 @@ const defaultRate = { count: 10, intervalMs: 1_000 }
 
 const budget = object('RetryBudget', {
   percent: optional(integer({ min: 0, max: 100 }), {
-    doc: 'Maximum number of retries, as percent of the requests of the interval.',
+    doc: 'Maximum number of retries, in percent of the requests in the interval.',
     default: defaultPercent,
   }),
-  interval: optional(duration, { doc: 'Time over which is counted.', default: '10s' }),
+  interval: optional(duration, {
+    doc: 'Time over which requests and retries are counted.',
+    default: '10s',
+  }),
   minRetryRate: optional(
     object('RetryRate', {
       count: optional(integer({ min: 0, max: 1_000_000 }), {
@@ -22,7 +25,7 @@ const budget = object('RetryBudget', {
       }),
       interval: optional(duration, { doc: 'Length of the period.', default: '1s' }),
     }),
-    'Retries that are always possible, even if there are few requests. Default: 10 in 1s.',
+    'Number of retries that the budget always permits, even if there are few requests. Default: 10 in 1s.',
   ),
 })
 
@@ -30,11 +33,11 @@ const retrySchema = object('Retry', {
   ...retryFields,
   precondition: optional(
     celExpression,
-    'Requests for which it is not true are sent only once, such as request.method == "GET".',
+    'Only requests for which this is true are retried, such as request.method == "GET".',
   ),
   condition: optional(
     celExpression,
-    'Responses for which it is true are retried, as well as those with one of the codes.',
+    'Requests are retried if this is true for the response, as well as after a response with one of the codes.',
   ),
   budget: optional(
     budget,

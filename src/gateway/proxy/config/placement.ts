@@ -24,7 +24,7 @@ import { type Certificates, ListenerTls } from './listener-tls.ts'
 import type { BoundPolicies, PolicyIndex } from './policies.ts'
 import type { CompiledRule, NamedTarget } from './rules.ts'
 
-/** What one Gateway's frontend policies observe of requests. */
+/** The rules of one Gateway's frontend policies that observe requests. */
 export interface Observers {
   readonly accessLog: AccessLogRules | undefined
   readonly metrics: MetricRules | undefined

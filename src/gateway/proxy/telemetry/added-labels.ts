@@ -1,9 +1,9 @@
-/** Labels that policies add to the metrics of requests. A series has all of them as one more text. */
+/** Labels that policies add to the metrics of requests. A series keeps all of them in one more label, as JSON. */
 import type { MetricLabel } from '../../../ground/exchange/observe.ts'
 import { LabelValues } from './label-values.ts'
 import type { MetricDefinition, Series } from './metric-definitions.ts'
 
-/** Maximum number of values of one label, because each has series of its own. */
+/** Maximum number of values of one label, because each value adds series. */
 const maxValues = 100
 
 export class AddedLabels {
@@ -30,7 +30,7 @@ export function allLabels(
   { labels }: Series,
 ): { readonly names: readonly string[]; readonly values: readonly string[] } {
   const text = labels[names.length]
-  // Neither if there are none, nor for the series of all combinations beyond the limit.
+  // A series without added labels has no such text; the overflow series has another one.
   if (text === undefined || !text.startsWith('[')) return { names, values: labels }
   const added = JSON.parse(text) as readonly MetricLabel[]
   return {

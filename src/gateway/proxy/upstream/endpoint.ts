@@ -15,7 +15,7 @@ const maxEjectionMs = 60_000
 /** Maximum Retry-After of an endpoint. Longer times are cut to it. */
 const maxRetryAfterMs = 300_000
 
-/** Part of its requests that an endpoint gets at the beginning of a slow start. */
+/** Share of its requests that an endpoint gets at the beginning of a slow start. */
 const minWarmth = 0.1
 
 /** The result of one attempt for the health of an endpoint. */
@@ -49,7 +49,7 @@ export class UpstreamEndpoint {
   #ejectionsInARow = 0
   /** When the ejection ends, by the clock that is passed to `isEjected`; 0 if the endpoint is not ejected. */
   #ejectedUntil = 0
-  /** When it was first considered, or the last ejection ended; undefined before. */
+  /** When the endpoint was first considered, or its last ejection ended; undefined before that. */
   #usableSince: number | undefined
 
   constructor(address: UpstreamAddress) {
@@ -101,7 +101,7 @@ export class UpstreamEndpoint {
     return false
   }
 
-  /** Returns the part of a slow start that has passed, from 0.1 to 1. */
+  /** Returns the part of the slow start that has passed, from 0.1 to 1, as the share of requests that the endpoint gets. */
   warmth(now: () => number, slowStartMs: number): number {
     const at = now()
     this.#usableSince ??= at
@@ -218,7 +218,7 @@ export function chooseEndpoint(
   return betterOfTwo(others.length > 0 ? others : all, chance)
 }
 
-/** Whether too few endpoints are usable to carry all requests. */
+/** Returns whether fewer endpoints are usable than the panic threshold. */
 function isPanic(all: readonly UpstreamEndpoint[], { panicPercent, now }: Chance): boolean {
   if (panicPercent === undefined) return false
   const usable = all.reduce((sum, one) => (one.isEjected(now) ? sum : sum + 1), 0)

@@ -1,4 +1,4 @@
-/** Answers the questions of workers to the store of answers, which only the main thread has open. */
+/** Answers the questions of workers to the store of answers. Only the main thread is connected to the store. */
 import type {
   AnswerQuestion,
   AnswerReply,
@@ -18,12 +18,13 @@ export async function sendReply(
   worker?.send(await replyFrom(store, question))
 }
 
-/** Never rejects: a store that fails is a problem of the reply. */
+/** Never rejects: if the store fails, `problem` of the reply says why. */
 async function replyFrom(
   store: AnswerValues | undefined,
   { id, name, put }: AnswerQuestion,
 ): Promise<AnswerReply> {
-  if (store === undefined) return { type: 'answer', id, problem: 'this proxy has none' }
+  if (store === undefined)
+    return { type: 'answer', id, problem: 'this proxy has no store of answers' }
   try {
     if (put === undefined) return { type: 'answer', id, value: await store.get(name) }
     return { type: 'answer', id, isStored: await store.put(name, put) }

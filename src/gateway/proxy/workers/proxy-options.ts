@@ -67,7 +67,7 @@ export interface ProxyOptions extends TrafficSettings {
   readonly reportEnded?: ReportEnded
   /** What users allow the gateway to do for them; if omitted, backends that need it cannot be used. */
   readonly grants?: GrantStore
-  /** Where workers keep answers of models, if it is NATS. */
+  /** Store of the answers of models, if it is NATS. */
   readonly answers?: AnswerValues
   /** Paths of catalogs of language models, of which the later ones win. */
   readonly modelCatalogs?: readonly string[]

@@ -28,8 +28,8 @@ const noDirectives: CacheDirectives = {
 const noCache: CacheDirectives = { ...noDirectives, mayServe: false, mayStore: false }
 
 /**
- * Reads Cache-Control, and removes the opt-out header. Of a directive that is repeated or unreadable, the strictest
- * meaning applies, as RFC 9111 advises. Without Cache-Control, `Pragma: no-cache` is read.
+ * Reads Cache-Control, and removes the opt-out header. If a directive is repeated or unreadable, its strictest meaning
+ * applies, as RFC 9111 advises. `Pragma: no-cache` is read only if there is no Cache-Control.
  */
 export function readCacheDirectives(headers: HeaderFields): CacheDirectives {
   const optOut = headers.get(optOutHeader)
@@ -55,7 +55,7 @@ export function readCacheDirectives(headers: HeaderFields): CacheDirectives {
 export const forbidsStoring = (headers: HeaderFields): boolean =>
   directivesOf(headers.getAll('cache-control').join(',')).has('no-store')
 
-/** Returns the values of each directive; one without a value has an empty text. */
+/** Returns the values of each directive. The value of a directive without one is an empty text. */
 function directivesOf(text: string): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>()
   for (const part of text.split(',')) {
@@ -68,10 +68,10 @@ function directivesOf(text: string): ReadonlyMap<string, readonly string[]> {
   return found
 }
 
-/** Returns the values of a directive in seconds; an unreadable one is `otherwise`. */
+/** Returns the values of a directive in seconds. An unreadable value becomes `fallback`. */
 const secondsOf = (
   directives: ReturnType<typeof directivesOf>,
   name: string,
-  otherwise: number,
+  fallback: number,
 ): readonly number[] =>
-  (directives.get(name) ?? []).map((text) => (/^\d+$/.test(text) ? Number(text) : otherwise))
+  (directives.get(name) ?? []).map((text) => (/^\d+$/.test(text) ? Number(text) : fallback))

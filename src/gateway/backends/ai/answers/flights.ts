@@ -1,32 +1,33 @@
 /**
- * Equal requests that are under way at the same time, in one thread (request collapsing). The first one leads: it asks the
- * provider, and the others wait for its answer. If it fails, or its client leaves, the next one leads. If that one
- * fails too, all others ask the provider themselves, so that failures do not add up.
+ * Equal requests that are under way at the same time, in one thread (request collapsing). The first one is the leader: it
+ * asks the provider, and the others wait for its answer. If it fails, or its client disconnects, the next one becomes the
+ * leader. If that one fails too, all others ask the provider themselves, so that failures do not add up.
  */
 import type { StoredAnswer } from './answer-memory.ts'
 
-/** Maximum number of requests that wait for one answer, and for all answers of a thread. */
+/** Maximum number of requests that wait for one answer, and that wait in a thread. */
 const maxWaiters = 256
 const maxWaiting = 4_096
 /** Number of leaders that may fail before all requests ask the provider. */
 const maxFailures = 2
 
+/** One request to the provider, and the equal requests that wait for it. */
 interface Flight {
   readonly key: string
   /** Undefined once the flight is over. */
-  leader: Seat | undefined
+  leader: FlightMember | undefined
   /** In the order of arrival. */
-  readonly waiting: Set<WaitingSeat>
+  readonly waiting: Set<WaitingMember>
   failures: number
 }
 
-/** The part of one request in a flight. */
-export interface Seat {
+/** A request that leads a flight or waits for its answer. */
+export interface FlightMember {
   readonly key: string
   /** The answer of the leader; undefined if the request has to ask the provider. Not set for the first leader. */
   readonly answer: Promise<StoredAnswer | undefined> | undefined
   /** Ends the flight with an answer, or without one that others can use. Has an effect only for the leader. */
-  land(answer: StoredAnswer | undefined): void
+  complete(answer: StoredAnswer | undefined): void
   /** Called if the request fails, or is over. Idempotent. */
   leave(): void
 }
@@ -35,64 +36,64 @@ export class Flights {
   readonly #flights = new Map<string, Flight>()
   #waiting = 0
 
-  /** Returns the seat of a request, which waits at most `waitMs`; undefined if too many requests wait. */
-  join(key: string, waitMs: number): Seat | undefined {
+  /** Returns the member for a request, which waits at most `waitMs`; undefined if too many requests wait. */
+  join(key: string, waitMs: number): FlightMember | undefined {
     const flight = this.#flights.get(key)
     if (flight === undefined) return this.#lead(key)
     if (flight.waiting.size >= maxWaiters || this.#waiting >= maxWaiting) return undefined
     return this.#wait(flight, waitMs)
   }
 
-  #lead(key: string): Seat {
+  #lead(key: string): FlightMember {
     const flight: Flight = { key, leader: undefined, waiting: new Set(), failures: 0 }
-    const seat: Seat = {
+    const member: FlightMember = {
       key,
       answer: undefined,
-      land: (answer) => this.#land(flight, seat, answer),
-      leave: () => this.#fail(flight, seat),
+      complete: (answer) => this.#complete(flight, member, answer),
+      leave: () => this.#fail(flight, member),
     }
-    flight.leader = seat
+    flight.leader = member
     this.#flights.set(key, flight)
-    return seat
+    return member
   }
 
-  #wait(flight: Flight, waitMs: number): Seat {
+  #wait(flight: Flight, waitMs: number): FlightMember {
     const { promise, resolve } = Promise.withResolvers<StoredAnswer | undefined>()
     const end = (answer: StoredAnswer | undefined) => {
-      if (!flight.waiting.delete(seat)) return
+      if (!flight.waiting.delete(member)) return
       this.#waiting--
       clearTimeout(timer)
       resolve(answer)
     }
-    const seat: WaitingSeat = {
+    const member: WaitingMember = {
       key: flight.key,
       answer: promise,
       end,
-      land: (answer) => this.#land(flight, seat, answer),
+      complete: (answer) => this.#complete(flight, member, answer),
       leave: () => {
         end(undefined)
-        this.#fail(flight, seat)
+        this.#fail(flight, member)
       },
     }
     const timer = setTimeout(end, waitMs, undefined).unref()
-    flight.waiting.add(seat)
+    flight.waiting.add(member)
     this.#waiting++
-    return seat
+    return member
   }
 
-  #land(flight: Flight, seat: Seat, answer: StoredAnswer | undefined): void {
-    if (flight.leader !== seat) return
+  #complete(flight: Flight, member: FlightMember, answer: StoredAnswer | undefined): void {
+    if (flight.leader !== member) return
     flight.leader = undefined
     this.#flights.delete(flight.key)
     for (const one of flight.waiting) one.end(answer)
   }
 
-  #fail(flight: Flight, seat: Seat): void {
-    if (flight.leader !== seat) return
+  #fail(flight: Flight, member: FlightMember): void {
+    if (flight.leader !== member) return
     flight.failures++
     const [next] = flight.waiting
     if (next === undefined || flight.failures >= maxFailures) {
-      this.#land(flight, seat, undefined)
+      this.#complete(flight, member, undefined)
       return
     }
     flight.leader = next
@@ -100,7 +101,7 @@ export class Flights {
   }
 }
 
-interface WaitingSeat extends Seat {
+interface WaitingMember extends FlightMember {
   /** Ends the wait. Idempotent. */
   end(answer: StoredAnswer | undefined): void
 }

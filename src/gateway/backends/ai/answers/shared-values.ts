@@ -1,4 +1,4 @@
-/** Where sealed answers are kept for several proxies. */
+/** Servers that keep sealed answers for several proxies. */
 import { answerFormat } from '../../../../ground/model/answer-values.ts'
 import type { RespClient } from './resp-client.ts'
 
@@ -27,7 +27,7 @@ type Result = (typeof results)[number]
 
 const counts = new Map<string, { readonly labels: readonly string[]; count: number }>()
 
-/** Counts what a server did, for the metrics of this thread. */
+/** Counts a request to a server and its result, for the metrics of this thread. */
 export function countStore(operation: (typeof operations)[number], result: Result): void {
   const key = `${operation} ${result}`
   const known = counts.get(key)

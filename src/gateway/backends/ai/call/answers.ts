@@ -51,7 +51,7 @@ export function findAnswer(
   const key = directives.mayStore
     ? keyFor(call, outgoing, cache)
     : { whyNot: 'the client opts out' }
-  if (call.seat?.key !== key) leaveSeat(call)
+  if (call.flightMember?.key !== key) leaveFlight(call)
   if (typeof key !== 'string') {
     const { whyNot: detail } = key
     call.answer = { result: 'bypass', detail, key: undefined, ttlMs: 0, hit: undefined }
@@ -76,7 +76,7 @@ function serveFound(
   if (found === undefined || ageMs > maxAgeMs || leftMs < minFreshMs) {
     return missed(directives) ?? collapse(call, outgoing)
   }
-  call.seat?.land(found)
+  call.flightMember?.complete(found)
   return serve(found, ageMs, call, outgoing)
 }
 
@@ -88,24 +88,24 @@ function collapse(
   call: ModelCall,
   outgoing: OutgoingRequest,
 ): RespondVerdict | undefined | Promise<RespondVerdict | undefined> {
-  const { answer, seat: before, policy } = call
+  const { answer, flightMember: before, policy } = call
   const waitMs = policy?.config.cache?.collapseMs ?? 0
-  // A retry goes on to lead.
+  // A retry is a member of the flight already.
   if (waitMs === 0 || outgoing.isStream || answer?.key === undefined || before !== undefined) {
     return undefined
   }
-  const seat = call.flights.join(answer.key, waitMs)
-  call.seat = seat
-  return seat?.answer?.then((found) => {
+  const member = call.flights.join(answer.key, waitMs)
+  call.flightMember = member
+  return member?.answer?.then((found) => {
     if (found === undefined || call.context.over) return undefined
     const ageMs = Date.now() - found.storedAt
     return serve(found, ageMs, call, outgoing, 'waited for an equal request')
   })
 }
 
-function leaveSeat(call: ModelCall): void {
-  call.seat?.leave()
-  call.seat = undefined
+function leaveFlight(call: ModelCall): void {
+  call.flightMember?.leave()
+  call.flightMember = undefined
 }
 
 function serve(
@@ -247,7 +247,7 @@ export function keepAnswer(call: ModelCall): void {
   const known = call.stream === undefined ? responseBody.known : undefined
   if (response.status !== 200) {
     // The next equal request may succeed.
-    leaveSeat(call)
+    leaveFlight(call)
     skip(call, answer, 'the status is not 200')
   } else if (forbidsStoring(response.headers)) skip(call, answer, 'the provider forbids it')
   else if (known === undefined) responseBody.through(new AnswerCopy(call, answer))
@@ -258,8 +258,8 @@ export function keepAnswer(call: ModelCall): void {
 
 const incomplete = 'the answer was cut, filtered or refused'
 
-function skip({ seat }: ModelCall, answer: AnswerUse, detail: string): void {
-  seat?.land(undefined)
+function skip({ flightMember }: ModelCall, answer: AnswerUse, detail: string): void {
+  flightMember?.complete(undefined)
   answer.detail = `not stored: ${detail}`
 }
 
@@ -288,7 +288,7 @@ function keep(call: ModelCall, answer: AnswerUse, body: Uint8Array): void {
     expiresAt: storedAt + answer.ttlMs,
   }
   call.answers.store(stored)
-  call.seat?.land(stored)
+  call.flightMember?.complete(stored)
 }
 
 /** Largest answer that is copied while it passes, in bytes. */

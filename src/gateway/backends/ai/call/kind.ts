@@ -97,7 +97,7 @@ export function aiKind(runtime: GatewayRuntime): BackendKind {
   }
 }
 
-/** Workers have connections to Redis of their own; the main thread has the one to NATS. */
+/** Each worker has its own connection to Redis. For NATS, workers ask the main thread. */
 const valuesAt = (server: string) =>
   server.startsWith('redis') ? redisValues(new RespClient(new URL(server))) : askedValues
 

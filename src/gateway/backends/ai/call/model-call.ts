@@ -25,7 +25,7 @@ import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import { now } from '../../../proxy/upstream/endpoint.ts'
 import type { AnswerStore } from '../answers/answer-memory.ts'
 import type { AnswerUse } from '../answers/answer-use.ts'
-import type { Flights, Seat } from '../answers/flights.ts'
+import type { FlightMember, Flights } from '../answers/flights.ts'
 import type { GuardCheck } from '../guards/guard-call.ts'
 import { AiStep } from '../policy/apply.ts'
 import type { PlacedGuard } from '../policy/bind-guard.ts'
@@ -128,8 +128,8 @@ export class ModelCall {
   #restorer: PlaceholderRestorer | undefined
   /** What the cache of answers does for the request; undefined if there is no cache. */
   answer: AnswerUse | undefined
-  /** The place of the request among equal ones that are under way; undefined if it has none. */
-  seat: Seat | undefined
+  /** The request as a member of a flight of equal requests; undefined if it is in none. */
+  flightMember: FlightMember | undefined
   /** Judges the response for the cache; undefined if it is not kept. */
   completeness: Completeness | undefined
   /** The policy whose audits have read the request; undefined before that. */
@@ -259,7 +259,7 @@ export class ModelCall {
   /** Called at the end of the exchange; releases memory of the core. */
   end(): void {
     this.stream?.dispose()
-    this.seat?.leave()
+    this.flightMember?.leave()
     this.restorer = undefined
     this.access = undefined
   }

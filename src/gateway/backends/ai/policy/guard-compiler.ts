@@ -27,6 +27,11 @@ interface ConnectionPolicies {
   readonly auth?: Parameters<typeof compileAuth>[0] | undefined
 }
 
+const messagesText = {
+  model: { request: 'requests to models', response: 'responses of models' },
+  mcp: { request: 'MCP requests', response: 'MCP responses' },
+} as const
+
 export class GuardCompiler {
   readonly problems: PolicyProblem[] = []
   readonly secrets: SecretRef[] = []
@@ -97,7 +102,7 @@ export class GuardCompiler {
   #checkScope({ scope = [] }: GuardSpec, list: 'request' | 'response', path: string): void {
     const kind = this.#mayStream ? 'model' : 'mcp'
     const known = placesOf(kind, list)
-    const messages = kind === 'mcp' ? `MCP ${list}s` : `${list}s of models`
+    const messages = messagesText[kind][list]
     for (const [at, place] of scope.entries()) {
       if (known.includes(place)) continue
       this.#refuse(`${path}.scope[${at}]`, `${messages} have no ${place}: use ${known.join(', ')}`)

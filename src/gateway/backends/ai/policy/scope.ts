@@ -1,4 +1,4 @@
-/** What the `scope` of a guard may name. */
+/** The places that the `scope` of a guard may name. */
 import {
   modelPlaces,
   type Place,

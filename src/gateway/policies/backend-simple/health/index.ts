@@ -57,13 +57,13 @@ const schema = object(
     ),
     panicThreshold: optional(
       integer({ min: 0, max: 100 }),
-      'If fewer percent of the endpoints are usable, requests go to all, also to ejected ones. If not set, only if none is usable.',
+      'Percentage of usable endpoints below which requests go to all endpoints, also to ejected ones. If not set, they do only if none is usable.',
     ),
     slowStart: optional(
       object('SlowStart', {
-        window: required(duration, 'Time until the endpoint gets its full part.'),
+        window: required(duration, 'Time after which an endpoint gets its full share of requests.'),
       }),
-      'Gives endpoints that are new, or return after an ejection, fewer requests at first.',
+      'Gives fewer requests at first to endpoints that are new or return after an ejection.',
     ),
   },
   { rules: [atLeastOneOf('unhealthyCondition', 'eviction', 'panicThreshold', 'slowStart')] },

@@ -24,7 +24,7 @@ const schema = object(
     ),
     caCertificateRefs: optional(
       list(certificateAuthorityReference, { max: 1 }),
-      'ConfigMap or Secret whose ca.crt verifies the server; the certificates of the system if not set.',
+      'ConfigMap or Secret whose ca.crt verifies the server. If not set, the certificates of the system do.',
     ),
     insecureSkipVerify: optional(
       choice('InsecureTLSMode', {

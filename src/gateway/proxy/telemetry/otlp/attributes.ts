@@ -5,8 +5,8 @@ import { eachField } from '../access-fields.ts'
 import type { AccessRecord } from '../types.ts'
 
 /**
- * Returns the fields of an exchange, except `without`, followed by `more` and with the changes of the policy. The
- * values may be kept.
+ * Returns the fields of an exchange, except `without`, followed by `more`, with the changes of the policy. The result
+ * may be kept after the exchange is over.
  */
 export function requestAttributes(
   access: AccessRecord,

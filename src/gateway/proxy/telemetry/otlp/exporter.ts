@@ -21,7 +21,7 @@ const maxBackoffMs = 30_000
 /** Idle time after which the connection is closed. */
 const idleMs = 60_000
 
-/** A kind of items that are exported. */
+/** A kind of exported items, such as spans, and its encoding. */
 export interface Signal<Item> {
   /** Path of requests over HTTP, if the policy has none. */
   readonly path: string

@@ -1,4 +1,4 @@
-/** Entries of the access log, and how a collector gets them (OTLP). */
+/** Entries of the access log, and their encoding for collectors (OTLP). */
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
 import {
   ExportLogsServiceRequestSchema,
@@ -39,7 +39,8 @@ export function logRecordOf(
   }
 }
 
-const information = 9
+/** Severity number of INFO. */
+const infoSeverity = 9
 
 export const logSignal: Signal<LogRecord> = {
   path: '/v1/logs',
@@ -62,9 +63,9 @@ function logRecord(from: LogRecord): MessageInitShape<typeof LogRecordSchema> {
   return {
     timeUnixNano: time,
     observedTimeUnixNano: time,
-    severityNumber: information,
+    severityNumber: infoSeverity,
     severityText: 'INFO',
-    // Says nothing about the request, because policies can remove every attribute.
+    // The body does not describe the request, because policies can remove every attribute.
     body: { value: { case: 'stringValue', value: 'request' } },
     eventName: 'sluice.request',
     attributes: from.attributes.map(keyValue),

@@ -1,4 +1,4 @@
-/** Spans, and how a collector gets them (OTLP). */
+/** Spans, and their encoding for collectors (OTLP). */
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
 import {
   ExportTraceServiceRequestSchema,
