@@ -23,7 +23,7 @@ import type { LabelRules, ToolLabels } from './common/tool-labels.ts'
 import type { ConverseOptions } from './formats/converse/options.ts'
 import type { EmbeddingsRequest, EmbeddingsResponse } from './formats/embeddings/embeddings.ts'
 import type { JsonObject } from './json/json.ts'
-import type { NamedPiece, ReadEvent } from './mask/event-texts.ts'
+import type { OptInPiece, ReadEvent } from './mask/event-texts.ts'
 import type { FormatPlaces } from './mask/places.ts'
 import type { ResponseSlots, RoleText } from './mask/slot.ts'
 import type { OwnTexts } from './mask/text-fields.ts'
@@ -209,8 +209,8 @@ export interface EventFormat {
   withModel(event: JsonObject, model: string): JsonObject
   /** Finds the texts in an event. */
   readonly read: ReadEvent
-  /** Finds the pieces that guards read only if their scope names the place. Those that come whole are in `read`. */
-  named(event: JsonObject): readonly NamedPiece[]
+  /** Finds the opt-in pieces (`optInPlaces`) that continue in later events. Texts that come whole are found by `read`. */
+  optIn(event: JsonObject): readonly OptInPiece[]
   /** Adds the pieces of calls of tools in an event. */
   addCalls(event: JsonObject, add: AddCall): void
   /** Whether later events repeat the texts of ended parts. */

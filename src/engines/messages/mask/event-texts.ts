@@ -17,12 +17,12 @@ export interface Piece {
   readonly isAside?: true
   /** Where the text is; `Messages` if omitted. */
   readonly place?: Place
-  /** True if guards read the text only if their scope names the place. */
-  readonly isNamed?: true
+  /** True for an opt-in text, which guards read only if their scope names the place. */
+  readonly isOptIn?: true
 }
 
-/** A piece of text that guards read only if their scope names its place, and that continues in later events. */
-export interface NamedPiece {
+/** A piece of an opt-in text, which continues in later events. */
+export interface OptInPiece {
   readonly place: Place
   /** Name of the text that the piece belongs to. */
   readonly part: string
@@ -94,15 +94,15 @@ export function withAsides(
   }
 }
 
-/** Adds pieces that guards read only if their scope names the place. */
-export function withNamedPieces(
+/** Adds opt-in pieces to the texts of an event. */
+export function withOptInPieces(
   base: EventTexts,
   event: JsonObject,
-  named: readonly NamedPiece[],
+  optIn: readonly OptInPiece[],
 ): EventTexts {
-  if (named.length === 0) return base
+  if (optIn.length === 0) return base
   const { pieces = [] } = base
-  const added = named.map(({ place, part, path }): Piece => {
+  const added = optIn.map(({ place, part, path }): Piece => {
     const name = asidesPrefix + part
     return {
       run: name,
@@ -110,12 +110,12 @@ export function withNamedPieces(
       text: String(valueAt(event, path)),
       isAside: true,
       place,
-      isNamed: true,
+      isOptIn: true,
     }
   })
   const put = (texts: readonly string[], written: JsonObject) => {
     const next = base.put?.(texts.slice(0, pieces.length), written) ?? written
-    return named.reduce<JsonObject>(
+    return optIn.reduce<JsonObject>(
       (one, { path }, at) => withValueAt(one, path, texts[pieces.length + at]) as JsonObject,
       next,
     )
@@ -134,7 +134,7 @@ function withValueAt(value: unknown, [name, ...rest]: Path, text: unknown): unkn
     : { ...Object(value), [name]: inside }
 }
 
-/** Returns the strings below `path` that are no labels. */
+/** Returns the paths of all strings below `path` that are not labels. */
 export function textPaths(value: unknown, path: Path): Path[] {
   if (typeof value === 'string') return value === '' ? [] : [path]
   if (Array.isArray(value)) return value.flatMap((item, at) => textPaths(item, [...path, at]))

@@ -21,9 +21,9 @@ import type { OnMatch } from './match-counts.ts'
 import { maskTexts } from './parts-masker.ts'
 import type { Place, Places } from './places.ts'
 import { emptyTexts, keepTexts, mapRepeatedTexts } from './repeated-texts.ts'
-import { jsonAware, scopedMap, withNamed } from './scoped-texts.ts'
+import { jsonAware, scopedMap, withOptIn } from './scoped-texts.ts'
 import type { RoleText } from './slot.ts'
-import type { NamedTexts, TextsMap } from './texts-map.ts'
+import type { OptInTexts, TextsMap } from './texts-map.ts'
 
 export function readHeld({ event, data }: StreamEvent): ParsedEvent {
   const parsed = readGuarded(data)
@@ -43,10 +43,10 @@ interface Group {
   readonly keys: string[]
   /** Original of a text that an event repeats, but that was not streamed in this form. */
   readonly repeated?: string
-  /** Where the text is; undefined for errors, which every guard reads. */
+  /** The place of the text; undefined for errors, which every guard reads. */
   readonly place: Place | undefined
-  /** Whether guards read the text only if their scope names the place. */
-  readonly isNamed: boolean
+  /** Whether guards read the text only if their scope names the place (`optInPlaces`). */
+  readonly isOptIn: boolean
 }
 
 /** What the provider streamed of a part, and what the client gets of it. */
@@ -67,14 +67,14 @@ const nothingReleased: ReleasedTexts = { parts: new Map(), isChanged: false }
 
 interface HeldOptions {
   readonly released?: ReleasedTexts
-  readonly hasNamed?: boolean
+  readonly hasOptIn?: boolean
 }
 
 export class HeldStream {
   readonly #format: ChatFormat
   readonly #released: ReleasedTexts
-  /** Whether texts are read that guards read only if their scope names the place. */
-  readonly #hasNamed: boolean
+  /** Whether opt-in texts are read as well. */
+  readonly #hasOptIn: boolean
   #events: readonly ParsedEvent[] = []
   /** Current streamed texts, by key. */
   #texts = new Map<string, string>()
@@ -88,10 +88,10 @@ export class HeldStream {
   constructor(
     format: ChatFormat,
     events: readonly (StreamEvent | ParsedEvent)[],
-    { released = nothingReleased, hasNamed = false }: HeldOptions = {},
+    { released = nothingReleased, hasOptIn = false }: HeldOptions = {},
   ) {
     this.#format = format
-    this.#hasNamed = hasNamed
+    this.#hasOptIn = hasOptIn
     this.#released = released
     this.#load(events.map((event) => ('parsed' in event ? event : readHeld(event))))
     if (released.isChanged) this.#emptyCitations()
@@ -111,8 +111,8 @@ export class HeldStream {
   }
 
   #groupsIn(scope: Places | undefined): readonly Group[] {
-    const isInScope = ({ place, isNamed }: Group) =>
-      scope === undefined ? !isNamed : place === undefined || scope.has(place)
+    const isInScope = ({ place, isOptIn }: Group) =>
+      scope === undefined ? !isOptIn : place === undefined || scope.has(place)
     return [...this.#groups.values()].filter(isInScope)
   }
 
@@ -143,7 +143,7 @@ export class HeldStream {
       const before = this.#contentOf(group)
       if (text === before) continue
       if (group.place === 'Reasoning') needUnsignedReasoning(this.#events)
-      if (group.isNamed && group.place === 'ToolInput' && isJson(before) && !isJson(text)) {
+      if (group.isOptIn && group.place === 'ToolInput' && isJson(before) && !isJson(text)) {
         return false
       }
       this.#put(group, text)
@@ -204,7 +204,7 @@ export class HeldStream {
   }
 
   #read(event: JsonObject): EventTexts {
-    return readGuardedEvent(this.#format, event, this.#hasNamed)
+    return readGuardedEvent(this.#format, event, this.#hasOptIn)
   }
 
   #collect(event: JsonObject): void {
@@ -222,13 +222,13 @@ export class HeldStream {
 
   /** Collects texts that the provider repeats in another form than it streamed: guards must see them too. */
   #collectRepeated(event: JsonObject): void {
-    const add = (text: string, place: Place | undefined, isNamed: boolean) => {
+    const add = (text: string, place: Place | undefined, isOptIn: boolean) => {
       if (text === '' || this.#keyOf.has(text) || this.#repeated.has(text)) return text
       this.#repeated.set(text, text)
-      this.#groups.set(`repeated ${text}`, { keys: [], repeated: text, place, isNamed })
+      this.#groups.set(`repeated ${text}`, { keys: [], repeated: text, place, isOptIn })
       return text
     }
-    const collect = this.#withNamed(
+    const collect = this.#withOptIn(
       (texts, _, place) => texts.map((text) => add(text, place, false)),
       (text, place) => add(text, place, true),
     )
@@ -236,15 +236,15 @@ export class HeldStream {
     mapErrorsBeside(event, collect)
   }
 
-  /** Adds to a map what maps texts that are read only if their place is named. */
-  #withNamed(map: TextsMap, named: NamedTexts['map']): TextsMap {
-    return withNamed(map, this.#hasNamed ? { has: () => true, map: named } : undefined)
+  /** Adds a map of opt-in texts to a map. */
+  #withOptIn(map: TextsMap, optIn: OptInTexts['map']): TextsMap {
+    return withOptIn(map, this.#hasOptIn ? { has: () => true, map: optIn } : undefined)
   }
 
-  #group(name: string, { place = 'Messages', isNamed }: Partial<Piece> = {}): Group {
+  #group(name: string, { place = 'Messages', isOptIn }: Partial<Piece> = {}): Group {
     let group = this.#groups.get(name)
     if (group === undefined) {
-      group = { keys: [], place, isNamed: isNamed === true }
+      group = { keys: [], place, isOptIn: isOptIn === true }
       this.#groups.set(name, group)
     }
     return group
@@ -269,7 +269,7 @@ export class HeldStream {
   }
 
   #withTexts(event: JsonObject, written: Set<string>): JsonObject {
-    const current = this.#withNamed(
+    const current = this.#withOptIn(
       (all) => all.map((text) => this.#currentOf(text)),
       (text) => this.#currentOf(text),
     )

@@ -12,13 +12,13 @@ import {
   type EventTexts,
   message,
   type Piece,
-  withNamedPieces,
+  withOptInPieces,
 } from './event-texts.ts'
 import { needEventForm } from './message-forms.ts'
-import { signedReasoning } from './named-texts.ts'
+import { signedReasoning } from './opt-in-texts.ts'
 import type { Place } from './places.ts'
 import { mapRepeatedTexts } from './repeated-texts.ts'
-import { withNamed } from './scoped-texts.ts'
+import { withOptIn } from './scoped-texts.ts'
 import type { TextsMap } from './texts-map.ts'
 
 /** An event of a streamed response; `parsed` is omitted if it has no JSON. */
@@ -58,19 +58,19 @@ export const nameOfEvent = (name: string | undefined, event: JsonObject): string
 
 /**
  * Reads an event that guards judge: an error has a text in each of its strings, and anything else than an event of
- * the format is refused. `hasNamed` adds what guards read only if their scope names its place. @throws LlmError 502
+ * the format is refused. `hasOptIn` adds opt-in texts. @throws LlmError 502
  */
 export function readGuardedEvent(
   format: ChatFormat,
   event: JsonObject,
-  hasNamed = false,
+  hasOptIn = false,
 ): EventTexts {
   if (needEventForm(event, format) === 'error') {
     return { repeat: (map) => mapErrorResponse(event, map), isWhole: true }
   }
   const { events } = format
   const texts = events.read(event)
-  return hasNamed ? withNamedPieces(texts, event, events.named(event)) : texts
+  return hasOptIn ? withOptInPieces(texts, event, events.optIn(event)) : texts
 }
 
 const signature = /"signature"\s*:\s*"[^"]/
@@ -94,11 +94,11 @@ export function maskEvents(
   mask: TextsMap,
   maskOther: TextsMap,
 ): ParsedEvent[] {
-  const streamed = new StreamedTexts(mask.named !== undefined)
+  const streamed = new StreamedTexts(mask.optIn !== undefined)
   const read = events.map((held) => {
     const { event, data, parsed: whole } = held
     const parsed = whole && mapErrorsBeside(mapRepeatedTexts(whole, maskOther), maskOther)
-    const texts = parsed && readGuardedEvent(format, parsed, mask.named !== undefined)
+    const texts = parsed && readGuardedEvent(format, parsed, mask.optIn !== undefined)
     return { held: { event, data, parsed }, texts, parts: streamed.add(texts) }
   })
   if (streamed.mask(mask)) needUnsignedReasoning(events)
@@ -227,7 +227,7 @@ class MaskedEventWriter {
   constructor(format: EventFormat, maskOther: TextsMap) {
     this.#format = format
     this.#maskOther = maskOther
-    this.#maskRepeated = withNamed((...text) => this.#repeat(...text), maskOther.named)
+    this.#maskRepeated = withOptIn((...text) => this.#repeat(...text), maskOther.optIn)
   }
 
   /** Returns the event, or nothing if its block is removed. */

@@ -1,10 +1,10 @@
 /**
- * Where the texts of messages are. A guard with a `scope` reads only the places that it names. Members that are not
- * listed here are at the place of what contains them. The `places` of each format list its members for the documentation.
+ * The places of texts in messages. A guard with a `scope` reads only the places that it names. A member that is not
+ * listed here is at the place of what contains it. The `places` of each format list its members for the documentation.
  */
 import type { JsonObject } from '../json/json.ts'
 
-/** What a format says of its parts. */
+/** Rules of a format about its parts. */
 interface PartRules {
   isReasoning(part: JsonObject): boolean
 }
@@ -37,10 +37,10 @@ type PathsAt = Readonly<Partial<Record<Place, readonly string[]>>>
 export const responsePlaces: Places = new Set<Place>([
   ...(['Messages', 'ToolInput', 'ToolOutput', 'Reasoning', 'Documents', 'FileNames'] as const),
 ])
-/** Places that have texts which guards read only if their scope names the place. */
-export const namedOnly: Places = new Set<Place>(['ToolDefinition', 'ToolInput', 'Reasoning'])
+/** Opt-in places: they have texts that guards read only if their scope names the place. */
+export const optInPlaces: Places = new Set<Place>(['ToolDefinition', 'ToolInput', 'Reasoning'])
 
-/** Everything in these places stays there: a document in the result of a tool is a result. */
+/** Places that contain no other place: a document in the result of a tool is part of the result. */
 const closed: Places = new Set<Place>(['ToolDefinition', 'ToolInput', 'ToolOutput', 'Reasoning'])
 
 const membersAt: Readonly<Record<Exclude<Place, 'Messages'>, string>> = {
@@ -54,7 +54,7 @@ const membersAt: Readonly<Record<Exclude<Place, 'Messages'>, string>> = {
   Reasoning:
     'thinking reasoning reasoning_content reasoning_details thinking_blocks reasoningContent',
   Documents:
-    'document documents file_data fileData file_data annotations annotation citations citation search_results',
+    'document documents file_data fileData annotations annotation citations citation search_results',
   FileNames: 'filename file_name fileName displayName display_name',
 }
 const byMember = new Map(
@@ -79,7 +79,7 @@ const byType: readonly (readonly [RegExp, Place])[] = [
   [/(?:tool_use|_call)$/, 'ToolInput'],
 ]
 
-/** The place of what is in an object of this type at `place`. */
+/** Returns the place of what an object contains, by its type. `place` is that of the object. */
 export function placeOfObject(object: unknown, place: Place, own: PartRules | undefined): Place {
   if (closed.has(place) || typeof object !== 'object' || object === null) return place
   const { type } = object as JsonObject
@@ -88,10 +88,10 @@ export function placeOfObject(object: unknown, place: Place, own: PartRules | un
   return byType.find(([pattern]) => pattern.test(type))?.[1] ?? place
 }
 
-/** The place of a message by its role. */
+/** Returns the place of a message by its role. */
 export const placeOfMessage = ({ role }: JsonObject): Place => byRole.get(role) ?? 'Messages'
 
-/** The place of a member of an object at `place`. */
+/** Returns the place of a member of an object at `place`. */
 export function placeOfMember(
   holder: JsonObject,
   name: string,
@@ -100,15 +100,15 @@ export function placeOfMember(
 ): Place {
   if (closed.has(place)) return place
   const inside = placeOfObject(holder, place, own)
-  // Items of calls that the vendor runs have their results, too.
+  // An item about a call that the vendor runs contains the result as well.
   const member = byMember.get(name)
   if (member === undefined || (closed.has(inside) && member !== 'ToolOutput')) return inside
   return inside === 'ToolOutput' ? inside : member
 }
 
-/** The place of a top-level setting of a request. `text` has the schema of the response. */
+/** Returns the place of a top-level setting of a request. The setting `text` has the schema of the response. */
 export const placeOfSetting = (name: string): Place =>
   name === 'text' || byMember.get(name) === 'ToolDefinition' ? 'ToolDefinition' : 'Messages'
 
-/** The place of a document that a string at `place` contains. */
+/** Returns the place of a document that a string at `place` contains. */
 export const placeOfDocument = (place: Place): Place => (closed.has(place) ? place : 'Documents')

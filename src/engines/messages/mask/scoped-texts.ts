@@ -7,18 +7,18 @@ import {
   mapEvery,
   mapNames,
   maxDepth,
-  type NamedTexts,
+  type OptInTexts,
   type TextsMap,
 } from './texts-map.ts'
 
 /** Returns a map of the texts in scope; the same map if there is no scope. Texts without a place are always mapped. */
 export function scopedMap(map: TextsMap, scope: Places | undefined): TextsMap {
   if (scope === undefined) return map
-  const named: NamedTexts = {
+  const optIn: OptInTexts = {
     has: (place) => scope.has(place),
     map: (text, place) => map([text], false, place)[0] ?? '',
   }
-  return withNamed(inScope(map, scope), named)
+  return withOptIn(inScope(map, scope), optIn)
 }
 
 const inScope =
@@ -26,20 +26,20 @@ const inScope =
   (texts, isContent, place) =>
     place === undefined || scope.has(place) ? map(texts, isContent, place) : texts
 
-export const withNamed = (map: TextsMap, named: NamedTexts | undefined): TextsMap =>
-  named === undefined ? map : Object.assign(map, { named })
+export const withOptIn = (map: TextsMap, optIn: OptInTexts | undefined): TextsMap =>
+  optIn === undefined ? map : Object.assign(map, { optIn })
 
-const nothingNamed: NamedTexts = { has: () => false, map: (text) => text }
+const noOptIn: OptInTexts = { has: () => false, map: (text) => text }
 
-/** Like `scopedMap`, without the texts that are read only if their place is named. */
+/** Like `scopedMap`, but does not map opt-in texts. */
 export const usualMap = (map: TextsMap, scope: Places | undefined): TextsMap =>
-  scope === undefined ? map : withNamed(inScope(map, scope), nothingNamed)
+  scope === undefined ? map : withOptIn(inScope(map, scope), noOptIn)
 
-/** Maps only the texts that are read only if their place is named. */
-export const namedMap = (map: NamedTexts['map'], scope: Places): TextsMap =>
-  withNamed((texts) => texts, { has: (place) => scope.has(place), map })
+/** Returns a map of only the opt-in texts in scope. */
+export const optInMap = (map: OptInTexts['map'], scope: Places): TextsMap =>
+  withOptIn((texts) => texts, { has: (place) => scope.has(place), map })
 
-/** Returns a map that masks inside of the JSON of tools, so that it stays JSON. */
+/** Returns a map that masks the values inside the JSON of tools, so that it stays JSON. */
 export const jsonAware =
   (map: TextsMap): TextsMap =>
   (texts, isContent, place) =>

@@ -23,7 +23,7 @@ export interface Slot extends RoleText {
 
 export type MapField = (holder: JsonObject, name: string, map: TextsMap) => unknown
 
-/** Returns the slot of a field, with the texts in `scope`; without those that guards read only if their place is named. */
+/** Returns the slot of a field, with the texts in `scope`, but without opt-in texts. */
 export function slotOf(
   holder: JsonObject,
   name: string,

@@ -5,7 +5,7 @@
 import type { ChatFormat, ClientFormat } from '../format.ts'
 import { isObject, type JsonObject, listAt, objectAt, parseJson } from '../json/json.ts'
 import type { Places } from './places.ts'
-import { namedMap } from './scoped-texts.ts'
+import { optInMap } from './scoped-texts.ts'
 import { hasText, type MapField, otherSlots, type RoleText, type Slot, slotOf } from './slot.ts'
 import { isSetting, type OwnTexts } from './text-fields.ts'
 import {
@@ -16,38 +16,38 @@ import {
   mapResponseTexts,
   mapVariable,
 } from './texts.ts'
-import type { NamedTexts, TextsMap } from './texts-map.ts'
+import type { OptInTexts, TextsMap } from './texts-map.ts'
 
 /** Returns all texts of a request, or those in `scope`; a separate system prompt comes first. */
 export function requestTexts(body: JsonObject, own?: OwnTexts, scope?: Places): RoleText[] {
   return [
     ...requestSlots(body, own, scope).map(({ role, content }) => ({ role, content })),
-    ...namedTexts(scope, (map) => mapRequestTexts(body, map, own)),
+    ...optInTexts(scope, (map) => mapRequestTexts(body, map, own)),
   ]
 }
 
-/** Returns the texts that are read only if their place is named: those of tools are JSON. */
-function namedTexts(scope: Places | undefined, mapAll: (map: TextsMap) => unknown): RoleText[] {
+/** Returns the opt-in texts in scope. Those of tools are JSON. */
+function optInTexts(scope: Places | undefined, mapAll: (map: TextsMap) => unknown): RoleText[] {
   const found: RoleText[] = []
   if (scope === undefined) return found
-  const collect: NamedTexts['map'] = (text, place) => {
+  const collect: OptInTexts['map'] = (text, place) => {
     if (text !== '')
       found.push({ role: place === 'ToolDefinition' ? 'system' : 'assistant', content: text })
     return text
   }
-  mapAll(namedMap(collect, scope))
+  mapAll(optInMap(collect, scope))
   return found
 }
 
-/** Puts texts back in the order of `namedTexts`. */
-function putNamed<Value>(
+/** Puts texts back in the order of `optInTexts`. */
+function putOptIn<Value>(
   scope: Places | undefined,
   texts: readonly RoleText[],
   mapAll: (map: TextsMap) => Value,
 ): Value {
   let at = 0
-  const put: NamedTexts['map'] = (text) => (text === '' ? text : (texts[at++]?.content ?? ''))
-  return mapAll(namedMap(put, scope ?? new Set()))
+  const put: OptInTexts['map'] = (text) => (text === '' ? text : (texts[at++]?.content ?? ''))
+  return mapAll(optInMap(put, scope ?? new Set()))
 }
 
 /**
@@ -57,7 +57,7 @@ function putNamed<Value>(
 export function responseTexts(body: JsonObject, format: ChatFormat, scope?: Places): RoleText[] {
   return [
     ...responseSlots(body, format, scope).map(({ role, content }) => ({ role, content })),
-    ...namedTexts(scope, mapResponse(body, format)),
+    ...optInTexts(scope, mapResponse(body, format)),
   ]
 }
 
@@ -90,9 +90,9 @@ export function withRequestTexts(
   if (isSame) {
     const { length } = requestSlots(body, own, scope)
     const put = withSlots(body, (copy) => requestSlots(copy, own, scope), texts)
-    return putNamed(scope, texts.slice(length), (map) => mapRequestTexts(put, map, own))
+    return putOptIn(scope, texts.slice(length), (map) => mapRequestTexts(put, map, own))
   }
-  // A guard that has not seen everything cannot replace everything.
+  // A guard that got only a part of the texts cannot replace the whole request.
   return scope === undefined ? rebuildRequest(body, format, texts) : undefined
 }
 
@@ -106,7 +106,7 @@ export function withResponseTexts(
   if (responseTexts(body, format, scope).length !== texts.length) return undefined
   const { length } = responseSlots(body, format, scope)
   const put = withSlots(body, (copy) => responseSlots(copy, format, scope), texts)
-  return putNamed(scope, texts.slice(length), mapResponse(put, format))
+  return putOptIn(scope, texts.slice(length), mapResponse(put, format))
 }
 
 function withSlots(

@@ -1,10 +1,10 @@
-/** How texts are mapped, and the values that contain them. */
+/** Maps of texts, and of the values that contain them. */
 import { isObject, type JsonObject, mapList } from '../json/json.ts'
 import { LlmError } from '../llm-error.ts'
 import type { Place } from './places.ts'
 
-/** How texts are mapped that guards read only if their scope names the place. */
-export interface NamedTexts {
+/** Maps opt-in texts, which guards read only if their scope names the place. */
+export interface OptInTexts {
   has(place: Place): boolean
   /** Maps a text. That of a tool definition or tool input is JSON. */
   map(text: string, place: Place): string
@@ -17,7 +17,7 @@ export interface NamedTexts {
 export interface TextsMap {
   (texts: readonly string[], isContent?: boolean, place?: Place): readonly string[]
   /** Set if a guard has a scope. */
-  readonly named?: NamedTexts
+  readonly optIn?: OptInTexts
 }
 
 export const mapOne = (text: string, map: TextsMap, isContent: boolean, place?: Place): string =>

@@ -5,9 +5,9 @@
  */
 import { isObject, type JsonObject, mapList } from '../json/json.ts'
 import { decoded, encoded, encodedText } from './encoded-texts.ts'
-import { mapNamed } from './named-texts.ts'
+import { mapOptIn } from './opt-in-texts.ts'
 import {
-  namedOnly,
+  optInPlaces,
   type Place,
   placeOfDocument,
   placeOfMember,
@@ -43,7 +43,7 @@ export interface Reading {
 /** The reading of a member of an object. Places matter only to guards with a scope. */
 function readingOf(holder: JsonObject, name: string, reading: Reading): Reading {
   const { map, scope, place = 'Messages' } = reading
-  if (map.named === undefined) return reading
+  if (map.optIn === undefined) return reading
   const inside = placeOfMember(holder, name, place, scope.own)
   return inside === place ? reading : { map, scope, place: inside }
 }
@@ -102,15 +102,15 @@ export function mapMember(
   return mapEntries(value, (_name, variable) => mapContent(variable, reading))
 }
 
-/** Maps what is read only if the scope of a guard names its place. */
+/** Maps a member that guards skip, unless it is at an opt-in place that the scope names. */
 function mapSkipped(
   holder: JsonObject,
   name: string,
   value: unknown,
-  { map: { named }, scope, place = 'Messages' }: Reading,
+  { map: { optIn }, scope, place = 'Messages' }: Reading,
 ): unknown {
-  return named !== undefined && namedOnly.has(place) && named.has(place)
-    ? mapNamed(holder, name, value, place, named, scope)
+  return optIn !== undefined && optInPlaces.has(place) && optIn.has(place)
+    ? mapOptIn(holder, name, value, place, optIn, scope)
     : value
 }
 
@@ -174,7 +174,7 @@ function mapRun(
   texts: Map<number, string>,
 ): void {
   const placeAt = (at: number): Place =>
-    map.named === undefined ? outer : placeOfObject(parts[at], outer, scope.own)
+    map.optIn === undefined ? outer : placeOfObject(parts[at], outer, scope.own)
   const place = placeAt(from)
   const indexes: number[] = []
   const run: string[] = []

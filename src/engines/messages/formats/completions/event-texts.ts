@@ -14,7 +14,7 @@ import { type DeltaMap, keepPieces, mapDelta } from '../../mask/delta-texts.ts'
 import {
   asideOf,
   mapRestOfEvent,
-  type NamedPiece,
+  type OptInPiece,
   type Piece,
   type ReadEvent,
   textPaths,
@@ -90,8 +90,8 @@ export const readCompletionsEvent: ReadEvent = (event) => {
   return { pieces, put, repeat }
 }
 
-/** Reasoning, and the arguments of calls. */
-export const namedOfCompletions = (event: JsonObject): readonly NamedPiece[] =>
+/** Finds reasoning, and the arguments of calls. */
+export const optInOfCompletions = (event: JsonObject): readonly OptInPiece[] =>
   listAt(event, 'choices').flatMap((choice, at) => {
     const delta = objectAt(choice, 'delta') ?? {}
     const prefix = `${numberAt(choice, 'index') ?? 0}/`

@@ -7,7 +7,7 @@ import { EventCallIndexes } from './call-indexes.ts'
 import { addCompletionsCalls } from './calls.ts'
 import { messageTexts } from './content.ts'
 import { isFinished } from './ending.ts'
-import { namedOfCompletions, readCompletionsEvent } from './event-texts.ts'
+import { optInOfCompletions, readCompletionsEvent } from './event-texts.ts'
 import { readCompletionsUsage } from './usage.ts'
 
 /** Each event is a piece of the response. */
@@ -24,7 +24,7 @@ export const completionsEvents: EventFormat = {
   details: () => details,
   withModel,
   read: readCompletionsEvent,
-  named: namedOfCompletions,
+  optIn: optInOfCompletions,
   addCalls: addCompletionsCalls,
   repeatsTexts: false,
   losesEmptyParts: false,

@@ -11,7 +11,7 @@ import {
   textsAt,
   withFields,
 } from '../../json/json.ts'
-import { type EventTexts, message, type NamedPiece } from '../../mask/event-texts.ts'
+import { type EventTexts, message, type OptInPiece } from '../../mask/event-texts.ts'
 import { mapMember, mapResponseField } from '../../mask/texts.ts'
 import { mapEntries, type TextsMap } from '../../mask/texts-map.ts'
 import { converseTexts as own } from './own-texts.ts'
@@ -42,7 +42,7 @@ export const converseEvents: EventFormat = {
   details: () => details,
   withModel: (event) => event,
   read: readEvent,
-  named,
+  optIn,
   addCalls(event, add) {
     const key = `${numberAt(event, 'contentBlockIndex') ?? 0}`
     const start = objectAt(objectAt(event, 'start'), 'toolUse')
@@ -56,13 +56,13 @@ export const converseEvents: EventFormat = {
   groups: { in: () => [whole], of: () => whole },
 }
 
-/** Members of a delta that continue in later ones, and that guards read only if their scope names the place. */
+/** Members of a delta with opt-in texts, which continue in later deltas. */
 const continued = new Set(['toolUse', 'reasoningContent'])
 
-function named(event: JsonObject): readonly NamedPiece[] {
+function optIn(event: JsonObject): readonly OptInPiece[] {
   const delta = objectAt(event, 'delta')
   const index = numberAt(event, 'contentBlockIndex') ?? 0
-  const pieces: NamedPiece[] = []
+  const pieces: OptInPiece[] = []
   if (stringAt(objectAt(delta, 'toolUse'), 'input') !== undefined) {
     const path = ['delta', 'toolUse', 'input']
     pieces.push({ place: 'ToolInput', part: `${index}/input`, path })

@@ -12,7 +12,7 @@ import {
   stringAt,
   withFields,
 } from '../../json/json.ts'
-import type { NamedPiece, Piece, ReadEvent } from '../../mask/event-texts.ts'
+import type { OptInPiece, Piece, ReadEvent } from '../../mask/event-texts.ts'
 import { mapMember, mapResponseField } from '../../mask/texts.ts'
 import { mapEntries, type TextsMap } from '../../mask/texts-map.ts'
 import { generateContentTexts as own } from './own-texts.ts'
@@ -38,10 +38,10 @@ const isTextPart = (part: unknown): part is JsonObject & { readonly text: string
 const isThought = (part: unknown): part is JsonObject =>
   isObject(part) && part.thought === true && typeof part.text === 'string'
 
-/** Thoughts. Arguments of functions come whole. */
-const named = (event: JsonObject): readonly NamedPiece[] =>
+/** Finds thoughts. Arguments of functions come whole, so they are not pieces. */
+const optIn = (event: JsonObject): readonly OptInPiece[] =>
   listAt(event, 'candidates').flatMap((candidate, at) =>
-    partsOf(candidate).flatMap((part, index): NamedPiece[] => {
+    partsOf(candidate).flatMap((part, index): OptInPiece[] => {
       const path = ['candidates', at, 'content', 'parts', index, 'text']
       return isThought(part) ? [{ place: 'Reasoning', part: `${nameOf(candidate)}/`, path }] : []
     }),
@@ -61,7 +61,7 @@ export const generateContentEvents: EventFormat = {
   details: () => details,
   withModel: (event, model) => withModel(event, model, modelField),
   read: readEvent,
-  named,
+  optIn,
   addCalls(event, add) {
     for (const candidate of listAt(event, 'candidates')) {
       for (const part of partsOf(candidate)) {

@@ -1,4 +1,4 @@
-/** Where requests and responses have texts, by the name that scopes of guards use. */
+/** The members of requests and responses that have texts, by the names that scopes of guards use. */
 import type { FormatPlaces } from '../../mask/places.ts'
 
 export const generateContentPlaces: FormatPlaces = {

@@ -6,7 +6,7 @@ import {
   isDelta,
   mapRestOfEvent,
   message,
-  type NamedPiece,
+  type OptInPiece,
   type Piece,
   type ReadEvent,
   readDelta,
@@ -101,8 +101,8 @@ function readBlock(
 
 const placesOfDelta = { partial_json: 'ToolInput', thinking: 'Reasoning' } as const
 
-/** Thinking, and the input of tools. */
-export function namedOfMessages(event: JsonObject): readonly NamedPiece[] {
+/** Finds thinking, and the input of tools. */
+export function optInOfMessages(event: JsonObject): readonly OptInPiece[] {
   if (event.type !== 'content_block_delta') return []
   const delta = objectAt(event, 'delta')
   return Object.entries(placesOfDelta).flatMap(([name, place]) => {

@@ -9,7 +9,7 @@ import { LatestCounts } from '../../common/usage.ts'
 import type { EventFormat } from '../../format.ts'
 import { objectAt, textsAt } from '../../json/json.ts'
 import { addMessagesCalls } from './calls.ts'
-import { namedOfMessages, readMessagesEvent } from './event-texts.ts'
+import { optInOfMessages, readMessagesEvent } from './event-texts.ts'
 import { readMessagesUsage } from './usage.ts'
 
 const types = new Set<unknown>([
@@ -32,7 +32,7 @@ export const messagesEvents: EventFormat = {
   details: () => new MessagesEventDetails(),
   withModel: (event, model) => withModelIn(event, 'message', model),
   read: readMessagesEvent,
-  named: namedOfMessages,
+  optIn: optInOfMessages,
   addCalls: addMessagesCalls,
   repeatsTexts: false,
   losesEmptyParts: true,

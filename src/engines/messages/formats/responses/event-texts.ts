@@ -12,7 +12,7 @@ import {
   isDelta,
   mapRestOfEvent,
   message,
-  type NamedPiece,
+  type OptInPiece,
   type ReadEvent,
   readDelta,
 } from '../../mask/event-texts.ts'
@@ -27,7 +27,7 @@ const unreadTypes =
 /** Fields of such events that are not read. */
 const unreadFields = new Set(['delta', 'text', 'arguments', 'input', 'command', 'diff'])
 
-/** The place of an event with texts that are read only if the place is named; undefined for sound. */
+/** Returns the place of the opt-in texts of an event; undefined for audio, which has none. */
 const placeOfUnread = (type: string): Place | undefined =>
   type.startsWith('response.audio.')
     ? undefined
@@ -37,15 +37,15 @@ const placeOfUnread = (type: string): Place | undefined =>
 
 const reasoningType = /^response\.reasoning/
 
-/** Maps a text that repeats what was streamed. */
-function mapUnread(type: string, field: string, value: unknown, { named }: TextsMap): unknown {
+/** Maps an opt-in text that repeats what was streamed. */
+function mapUnread(type: string, field: string, value: unknown, { optIn }: TextsMap): unknown {
   const place = placeOfUnread(type)
   if (field === 'delta' || typeof value !== 'string' || place === undefined) return value
-  return named?.has(place) === true ? named.map(value, place) : value
+  return optIn?.has(place) === true ? optIn.map(value, place) : value
 }
 
-/** Reasoning, and the arguments of calls. */
-export function namedOfResponses(event: JsonObject): readonly NamedPiece[] {
+/** Finds reasoning, and the arguments of calls. */
+export function optInOfResponses(event: JsonObject): readonly OptInPiece[] {
   const { type } = event
   if (typeof type !== 'string' || !unreadTypes.test(type) || stringAt(event, 'delta') === undefined)
     return []

@@ -4,7 +4,7 @@ import { detailsIn, withModelIn } from '../../common/response-details.ts'
 import type { EventFormat } from '../../format.ts'
 import { objectAt, stringAt, textsAt } from '../../json/json.ts'
 import { addResponsesCalls } from './calls.ts'
-import { namedOfResponses, readResponsesEvent } from './event-texts.ts'
+import { optInOfResponses, readResponsesEvent } from './event-texts.ts'
 import { readResponsesCalls, readResponsesUsage } from './usage.ts'
 
 const facts = { readUsage: readResponsesUsage, readCalls: readResponsesCalls }
@@ -25,7 +25,7 @@ export const responsesEvents: EventFormat = {
   details: () => details,
   withModel: (event, model) => withModelIn(event, 'response', model),
   read: readResponsesEvent,
-  named: namedOfResponses,
+  optIn: optInOfResponses,
   addCalls: addResponsesCalls,
   repeatsTexts: true,
   losesEmptyParts: false,

@@ -220,8 +220,8 @@ export function holdStream(
   format: ChatFormat,
   events: readonly StreamEvent[],
 ): HeldStream {
-  const hasNamed = responseGuardsOf(call).some(({ scope }) => scope !== undefined)
-  return new HeldStream(format, events, { hasNamed })
+  const hasOptIn = responseGuardsOf(call).some(({ scope }) => scope !== undefined)
+  return new HeldStream(format, events, { hasOptIn })
 }
 
 /** Runs the guards on a text and on the texts that repeat it in pieces. If they change any, the text must be whole. */

@@ -1,5 +1,5 @@
 /** Binds the compiled guards of a policy to what they need. */
-import { namedOnly, type Place, type Places } from '../../../../engines/messages/mask/places.ts'
+import { optInPlaces, type Place, type Places } from '../../../../engines/messages/mask/places.ts'
 import { RegexGuard } from '../../../../engines/messages/mask/regex-guard.ts'
 import type { Callouts, SecretValues } from '../../../../ground/exchange/exchange.ts'
 import type { PolicyHost } from '../../../../ground/exchange/rate-limits.ts'
@@ -37,9 +37,9 @@ export const isAudit = ({ settings }: PlacedGuard): boolean => settings.isAudit 
 export function areWindowed(guards: readonly PlacedGuard[]): boolean {
   const first = guards.findIndex(({ guard }) => !isRegex(guard))
   if (first < 0) return false
-  // Texts that are read only if their place is named are judged whole, and the core masks the usual ones.
+  // Opt-in texts are judged only as a whole. The core masks in all usual places, so it cannot apply a scope.
   const isUsual = ({ guard, scope }: PlacedGuard) =>
-    scope === undefined || (!isRegex(guard) && [...namedOnly].every((place) => !scope.has(place)))
+    scope === undefined || (!isRegex(guard) && [...optInPlaces].every((place) => !scope.has(place)))
   if (!guards.every(isUsual)) return false
   return guards.slice(first).every(({ guard }) => !isRegex(guard) && guard.readsWindows)
 }
@@ -126,7 +126,7 @@ export function checkText(
   finding: string | undefined,
 ): string {
   const scope = settings.scope && `scope ${settings.scope.join('+')}`
-  const named = [settings.name, guard.type, scope].filter((part) => part !== undefined).join(', ')
-  const text = `${phase.toLowerCase()} guard ${at} (${named}): ${action}`
+  const names = [settings.name, guard.type, scope].filter((part) => part !== undefined).join(', ')
+  const text = `${phase.toLowerCase()} guard ${at} (${names}): ${action}`
   return finding === undefined ? text : `${text}, ${finding}`
 }
