@@ -178,6 +178,9 @@ function matcher(name: string, values: readonly string[]): readonly Alternative[
 
 /** Converts a pattern, which Traefik searches in the value, to one that matches the whole value. */
 const wholePattern = (pattern: string): string => {
+  // The anchors of one alternative say nothing about the others.
+  if (pattern.includes('|')) return `.*(?:${pattern}).*`
   const start = pattern.startsWith('^') ? pattern.slice(1) : `.*${pattern}`
-  return start.endsWith('$') ? start.slice(0, -1) : `${start}.*`
+  const isAnchored = /(?:^|[^\\])(?:\\\\)*\$$/.test(start)
+  return isAnchored ? start.slice(0, -1) : `${start}.*`
 }
