@@ -74,6 +74,15 @@ describe('sluice import of Istio', () => {
 })
 
 describe('what Istio has and Sluice has not', () => {
+  it('keeps fractions of a percent of mirrors', async () => {
+    const mirror = 'mirror: { host: next, port: { number: 80 } }, mirrorPercentage: { value: 0.4 }'
+    const http = `{ route: [${to('main')}], ${mirror} }`
+    const { manifests } = await runImport(virtualService('mirrored', http))
+    expect(JSON.stringify(manifests)).toMatch(
+      /fraction:\\n\s+numerator: 400\\n\s+denominator: 100000/,
+    )
+  })
+
   it('is a lost route for matches that would match too much, and a lost protection for policies', async () => {
     const dropped = await runImport(
       virtualService(

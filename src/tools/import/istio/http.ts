@@ -158,7 +158,10 @@ function mirrors(entry: SourceField, scene: Scene): Fields[] {
   return all.flatMap(({ destination, percent }) => {
     const backendRef = destinationOf(destination, scene)
     if (backendRef === undefined) return []
-    return [{ type: 'RequestMirror', requestMirror: { backendRef, percent: Math.round(percent) } }]
+    const part = Number.isInteger(percent)
+      ? { percent }
+      : { fraction: { numerator: Math.round(percent * 1_000), denominator: 100_000 } }
+    return [{ type: 'RequestMirror', requestMirror: { backendRef, ...part } }]
   })
 }
 
