@@ -47,7 +47,8 @@ const cache = record({
   ttlMs: integer(1, Number.MAX_SAFE_INTEGER),
   scope: choice('Principal', 'Shared'),
   /** How long a request waits for the answer to an equal one; 0 if it does not wait. */
-  collapseMs: integer(0, Number.MAX_SAFE_INTEGER),
+  /** How long a request waits for the answer to an equal one; 0 or omitted if it does not wait. */
+  collapseMs: optional(integer(0, Number.MAX_SAFE_INTEGER)),
 })
 /** Which answers are served again, and to whom. */
 export type CacheConfig = Infer<typeof cache>
