@@ -3,6 +3,7 @@
  * asks the provider, and the others wait for its answer. If it fails, or its client disconnects, the next one becomes the
  * leader. If that one fails too, all others ask the provider themselves, so that failures do not add up.
  */
+import { timerDelay } from '../../../../ground/base/timer-delay.ts'
 import type { StoredAnswer } from './answer-memory.ts'
 
 /** Maximum number of requests that wait for one answer, and that wait in a thread. */
@@ -75,7 +76,7 @@ export class Flights {
         this.#fail(flight, member)
       },
     }
-    const timer = setTimeout(end, waitMs, undefined).unref()
+    const timer = setTimeout(end, timerDelay(waitMs), undefined).unref()
     flight.waiting.add(member)
     this.#waiting++
     return member
