@@ -115,9 +115,10 @@ export function withOptInPieces(
   })
   const put = (texts: readonly string[], written: JsonObject) => {
     const next = base.put?.(texts.slice(0, pieces.length), written) ?? written
-    return optIn.reduce<JsonObject>(
-      (one, { path }, at) => withValueAt(one, path, texts[pieces.length + at]) as JsonObject,
+    return withValuesAt(
       next,
+      optIn.map(({ path }) => path),
+      texts.slice(pieces.length),
     )
   }
   return { ...base, pieces: [...pieces, ...added], put }
@@ -126,12 +127,30 @@ export function withOptInPieces(
 const valueAt = (value: unknown, path: Path): unknown =>
   path.reduce((inner, name) => Reflect.get(Object(inner), name), value)
 
-function withValueAt(value: unknown, [name, ...rest]: Path, text: unknown): unknown {
-  if (name === undefined) return text
-  const inside = withValueAt(Reflect.get(Object(value), name), rest, text)
-  return Array.isArray(value)
-    ? value.map((item, at) => (at === name ? inside : item))
-    : { ...Object(value), [name]: inside }
+/** Returns an object with other values at paths. Each container is copied once, however many paths lead through it. */
+function withValuesAt(
+  object: JsonObject,
+  paths: readonly Path[],
+  values: readonly unknown[],
+): JsonObject {
+  const copies = new Set<unknown>()
+  const copyOf = (value: unknown): object => {
+    if (copies.has(value)) return value as object
+    const copy: object = Array.isArray(value) ? [...value] : { ...Object(value) }
+    copies.add(copy)
+    return copy
+  }
+  const result = copyOf(object)
+  for (const [at, path] of paths.entries()) {
+    let holder = result
+    for (const name of path.slice(0, -1)) {
+      const inside = copyOf(Reflect.get(holder, name))
+      Reflect.set(holder, name, inside)
+      holder = inside
+    }
+    Reflect.set(holder, path.at(-1) ?? '', values[at])
+  }
+  return result as JsonObject
 }
 
 /** Returns the paths of all strings below `path` that are not labels. */

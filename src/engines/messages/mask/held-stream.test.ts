@@ -196,3 +196,28 @@ it.each<[string, ChatFormatName, readonly object[], readonly object[]]>([
 ])('masks %s', (_, format, events, expected) => {
   expect(maskedData(format, events)).toEqual(expected)
 })
+
+it('replaces many texts of one event in linear time', () => {
+  const count = 8_000
+  const details = Array.from({ length: count }, (_, at) => ({
+    type: 'reasoning.text',
+    text: `t${at}`,
+  }))
+  const delta = { reasoning_details: details }
+  const data = JSON.stringify({ object: 'chat.completion.chunk', choices: [{ index: 0, delta }] })
+  const scope = new Set(['Reasoning'] as const)
+  const held = new HeldStream(clientFormats.Completions, [{ event: undefined, data }], {
+    hasOptIn: true,
+  })
+  const texts = held.texts(scope)
+  expect(texts).toHaveLength(count)
+  held.replace(
+    texts.map((one) => ({ ...one, content: `${one.content}!` })),
+    scope,
+  )
+  const [written] = dataOf(held.release())
+  expect(written.choices[0].delta.reasoning_details.at(-1)).toEqual({
+    type: 'reasoning.text',
+    text: `t${count - 1}!`,
+  })
+})

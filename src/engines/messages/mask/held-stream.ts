@@ -138,11 +138,15 @@ export class HeldStream {
     const groups = this.#groupsIn(scope)
     if (texts.length !== groups.length) return false
     let isChanged = false
+    let hasReasoning = false
     for (const [at, group] of groups.entries()) {
       const text = texts[at]?.content ?? ''
       const before = this.#contentOf(group)
       if (text === before) continue
-      if (group.place === 'Reasoning') needUnsignedReasoning(this.#events)
+      if (group.place === 'Reasoning' && !hasReasoning) {
+        needUnsignedReasoning(this.#events)
+        hasReasoning = true
+      }
       if (group.isOptIn && group.place === 'ToolInput' && isJson(before) && !isJson(text)) {
         return false
       }
