@@ -15,6 +15,9 @@ import {
 /** Maximum number of items that wait for one collector. */
 const maxWaiting = 2_048
 const maxBatch = 512
+/** The same in bytes. Collectors accept 4 MiB over gRPC by default. */
+const maxWaitingBytes = 16 * 1024 * 1024
+const maxBatchBytes = 3 * 1024 * 1024
 const batchEveryMs = 500
 const firstBackoffMs = 500
 const maxBackoffMs = 30_000
@@ -27,6 +30,8 @@ export interface Signal<Item> {
   readonly path: string
   /** Path of the gRPC method. */
   readonly method: string
+  /** Returns the approximate size of an item when it is sent, in bytes. */
+  sizeOf(item: Item): number
   encode(
     resource: readonly Attribute[],
     items: readonly Item[],
@@ -45,11 +50,18 @@ interface ExporterOptions<Item> {
   readonly onExport: (sent: number, dropped: number) => void
 }
 
+interface WaitingItem<Item> {
+  readonly item: Item
+  readonly bytes: number
+}
+
 class Exporter<Item> {
   readonly #options: ExporterOptions<Item>
   readonly #resource: readonly Attribute[]
   readonly #sender: Sender
-  #waiting: Item[] = []
+  #waiting: WaitingItem<Item>[] = []
+  /** Size of what waits or is being sent. */
+  #bytes = 0
   #timer: NodeJS.Timeout | undefined
   #sending: Promise<void> | undefined
   #backoffMs = 0
@@ -66,14 +78,17 @@ class Exporter<Item> {
   }
 
   add(item: Item): void {
-    if (this.#waiting.length >= maxWaiting) {
+    const bytes = this.#options.signal.sizeOf(item)
+    if (this.#waiting.length >= maxWaiting || this.#bytes + bytes > maxWaitingBytes) {
       this.#options.onExport(0, 1)
       return
     }
-    this.#waiting.push(item)
+    const wasFull = this.#bytes >= maxBatchBytes
+    this.#waiting.push({ item, bytes })
+    this.#bytes += bytes
     if (this.#sending !== undefined) return
-    const isFull = this.#waiting.length === maxBatch && this.#backoffMs === 0
-    if (isFull) this.#sendSoon(0)
+    const isFull = this.#waiting.length === maxBatch || (!wasFull && this.#bytes >= maxBatchBytes)
+    if (isFull && this.#backoffMs === 0) this.#sendSoon(0)
     else if (this.#waiting.length === 1) this.#sendSoon(batchEveryMs)
   }
 
@@ -85,6 +100,7 @@ class Exporter<Item> {
     }
     this.#options.onExport(0, this.#waiting.length)
     this.#waiting = []
+    this.#bytes = 0
     clearTimeout(this.#timer)
     this.#sender.close()
   }
@@ -112,26 +128,45 @@ class Exporter<Item> {
     this.#timer.unref()
   }
 
+  #nextBatch(): WaitingItem<Item>[] {
+    let bytes = 0
+    const end = this.#waiting.findIndex((one, at) => {
+      bytes += one.bytes
+      return at === maxBatch || (at > 0 && bytes > maxBatchBytes)
+    })
+    return this.#waiting.splice(0, end < 0 ? this.#waiting.length : end)
+  }
+
   /** Sends one batch. Never rejects. Items that can be sent again return to the front of the queue. */
   async #sendBatch(): Promise<SendResult> {
     const { signal, resolve, version, onExport } = this.#options
-    const batch = this.#waiting.splice(0, maxBatch)
+    const batch = this.#nextBatch()
+    const bytes = batch.reduce((sum, one) => sum + one.bytes, 0)
     let result: SendResult
     try {
       const address = await resolve()
       result = await this.#sender.send(
         address,
-        signal.encode(this.#resource, batch, { name: 'sluice', version }),
+        signal.encode(
+          this.#resource,
+          batch.map(({ item }) => item),
+          { name: 'sluice', version },
+        ),
       )
     } catch {
       // The collector cannot be resolved now, but that may change with its endpoints or policies.
       result = 'again'
     }
-    if (result === 'again') {
-      const room = maxWaiting - this.#waiting.length
-      this.#waiting.unshift(...batch.slice(0, room))
-      onExport(0, Math.max(0, batch.length - room))
-    } else if (result === 'sent') onExport(batch.length, 0)
+    // A collector may never accept an item that is too large, and others must not wait for it.
+    if (result === 'again' && bytes <= maxBatchBytes) {
+      const kept = batch.slice(0, maxWaiting - this.#waiting.length)
+      this.#waiting.unshift(...kept)
+      for (const one of batch.slice(kept.length)) this.#bytes -= one.bytes
+      onExport(0, batch.length - kept.length)
+      return result
+    }
+    this.#bytes -= bytes
+    if (result === 'sent') onExport(batch.length, 0)
     else onExport(0, batch.length)
     return result
   }

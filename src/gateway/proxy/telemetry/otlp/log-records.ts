@@ -9,7 +9,7 @@ import type { AccessLogExport, Attribute } from '../../../../ground/exchange/obs
 import type { AccessRecord } from '../types.ts'
 import { requestAttributes } from './attributes.ts'
 import type { Signal } from './exporter.ts'
-import { keyValue, unixNanoseconds } from './values.ts'
+import { keyValue, sizeOfAttributes, unixNanoseconds } from './values.ts'
 
 /** An entry of the access log, kept until it is exported. */
 export interface LogRecord {
@@ -42,9 +42,13 @@ export function logRecordOf(
 /** Severity number of INFO. */
 const infoSeverity = 9
 
+/** Bytes of ids, times and constants. */
+const perRecord = 96
+
 export const logSignal: Signal<LogRecord> = {
   path: '/v1/logs',
   method: '/opentelemetry.proto.collector.logs.v1.LogsService/Export',
+  sizeOf: ({ attributes }) => perRecord + sizeOfAttributes(attributes),
   encode(resource, records, scope) {
     const message = create(ExportLogsServiceRequestSchema, {
       resourceLogs: [

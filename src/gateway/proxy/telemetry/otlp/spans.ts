@@ -6,7 +6,7 @@ import {
 } from '../../../../../proto/gen/called/otlp_trace_pb.ts'
 import type { Attribute } from '../../../../ground/exchange/observe.ts'
 import type { Signal } from './exporter.ts'
-import { keyValue, unixNanoseconds } from './values.ts'
+import { keyValue, sizeOfAttributes, unixNanoseconds } from './values.ts'
 
 /** A finished span, kept until it is exported. */
 export interface FinishedSpan {
@@ -31,9 +31,14 @@ export interface FinishedSpan {
 const kinds = { server: 2, client: 3 } as const
 const errorCode = 2
 
+/** Bytes of ids and times. */
+const perSpan = 96
+
 export const spanSignal: Signal<FinishedSpan> = {
   path: '/v1/traces',
   method: '/opentelemetry.proto.collector.trace.v1.TraceService/Export',
+  sizeOf: ({ attributes, name, error = '' }) =>
+    perSpan + name.length + error.length + sizeOfAttributes(attributes),
   encode(resource, spans, scope) {
     const message = create(ExportTraceServiceRequestSchema, {
       resourceSpans: [

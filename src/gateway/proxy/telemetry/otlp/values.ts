@@ -39,3 +39,17 @@ function anyValue(value: AttributeValue): MessageInitShape<typeof AnyValueSchema
         : { value: { case: 'kvlistValue', value: { values: Object.entries(value).map(keyValue) } } }
   }
 }
+
+/** Returns the approximate size of attributes in bytes. */
+export const sizeOfAttributes = (attributes: readonly Attribute[]): number =>
+  attributes.reduce((sum, [name, value]) => sum + name.length + sizeOf(value), 0)
+
+/** Type, length and number of a field. */
+const perValue = 8
+
+function sizeOf(value: AttributeValue): number {
+  if (typeof value === 'string') return perValue + Buffer.byteLength(value)
+  if (typeof value !== 'object') return 2 * perValue
+  if (!Array.isArray(value)) return perValue + sizeOfAttributes(Object.entries(value))
+  return value.reduce<number>((sum, item) => sum + sizeOf(item), perValue)
+}
