@@ -135,4 +135,12 @@ describe('scopes of guards', () => {
       }
     })
   }
+
+  it('masks a match of a name with its value in the input of tools', () => {
+    const map = jsonAware((texts) => texts.map((text) => text.replace(/"pin":"\d+"|.secret/, '')))
+    const masked = (text: string) => map([text], false, 'ToolInput')[0]
+    expect(masked('{"pin":"1234"}')).toBe('{}')
+    expect(masked('{"a":"a secret","a":"b"}')).toBe('{"a":"b"}')
+    expect(masked('{"a":"a secret"}')).toBe('{"a":"a"}')
+  })
 })

@@ -52,8 +52,11 @@ function mapInJson(text: string, map: TextsMap, place: Place): string {
   if (typeof value !== 'object' || value === null) return map([text], false, place)[0] ?? ''
   const mapped = mapNames(mapEvery(mapNumbers(value, map), map, 400), map)
   if (mapped !== value) return JSON.stringify(mapped)
-  // A repeated key may hide a text from the parser.
-  return map([text], false, place)[0] === text ? text : JSON.stringify(value)
+  const mapText = (whole: string): string => map([whole], false, place)[0] ?? ''
+  if (mapText(text) === text) return text
+  // A repeated key may have hidden a text from the parser. Otherwise, the match is of more than one value.
+  const written = JSON.stringify(value)
+  return /[\p{L}\p{N}]/u.test(written) ? mapText(written) : written
 }
 
 /** Maps numbers: a number that changes becomes a text. */
