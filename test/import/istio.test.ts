@@ -101,4 +101,19 @@ describe('what Istio has and Sluice has not', () => {
     )
     expect(guarded.code).toBe(3)
   })
+
+  it('admits only routes of the namespace that a host of a Gateway names', async () => {
+    const gateway = `apiVersion: networking.istio.io/v1
+kind: Gateway
+metadata: { name: edge, namespace: shop }
+spec: { servers: [{ port: { number: 80, name: http, protocol: HTTP }, hosts: ["team-a/a.example.com", "./b.example.com"] }] }
+`
+    const { manifests } = await runImport(gateway)
+    const text = Object.values(manifests).join('\n')
+    expect(text).toMatch(
+      /from: Selector\s+selector:\s+matchLabels:\s+kubernetes.io\/metadata.name: team-a/,
+    )
+    expect(text).toContain('from: Same')
+    expect(text).not.toContain('from: All')
+  })
 })

@@ -57,7 +57,15 @@ function listenersOf(server: SourceField): Fields[] {
       protocol: isSecure ? 'HTTPS' : 'HTTP',
       hostname: isAny ? undefined : host,
       tls: isSecure ? { certificateRefs: [{ name: certificate }] } : undefined,
-      allowedRoutes: { namespaces: { from: scope === '.' ? 'Same' : 'All' } },
+      allowedRoutes: { namespaces: namespacesOf(scope) },
     })
   })
+}
+
+/** The namespaces whose routes may use a host: `.` is that of the Gateway. */
+function namespacesOf(scope = '*'): Fields {
+  if (scope === '.') return { from: 'Same' }
+  if (scope === '*') return { from: 'All' }
+  const matchLabels = { 'kubernetes.io/metadata.name': scope }
+  return { from: 'Selector', selector: { matchLabels } }
 }
