@@ -154,6 +154,24 @@ describe('what Traefik has and Sluice has not', () => {
     )
   })
 
+  it('reports protections of which a route has only one, entry points, and further changes of paths', async () => {
+    const basic = (name: string) =>
+      middleware(name, `{ basicAuth: { secret: ${name} }, stripPrefix: { prefixes: [/a] } }`)
+    const inside = router('r', route('PathPrefix(`/a`)', uses('one', 'two'))).replace(
+      'entryPoints: [web]',
+      'entryPoints: [web, internal]',
+    )
+    const { code, findings } = await runImport([inside, basic('one'), basic('two')].join('---\n'))
+    expect(code).toBe(3)
+    expect(findings.filter(({ kind }) => kind !== 'changed')).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ kind: 'protection', field: 'spec.entryPoints[1]' }),
+        expect.objectContaining({ kind: 'protection', field: 'spec.basicAuth' }),
+        expect.objectContaining({ kind: 'route', field: 'spec.routes[0].match' }),
+      ]),
+    )
+  })
+
   it.each([
     ['Path(`/a`', 'is not a rule of Traefik'],
     ['Path(`/a`) &&', 'is not a rule of Traefik'],

@@ -86,7 +86,7 @@ function convertRouter(router: SourceField, scene: Scene): void {
   reportAnnotations(router, annotations)
   scene.result.namespace = namespace
   const spec = router.get('spec')
-  spec.ignore('entryPoints')
+  reportEntryPoints(spec)
   const tls = spec.get('tls')
   const secret = tls.text('secretName')
   tls.get('certResolver').lose('issue the certificate with cert-manager', 'lost')
@@ -98,6 +98,17 @@ function convertRouter(router: SourceField, scene: Scene): void {
   for (const route of routes) {
     const label = routes.length === 1 ? name : `${name}-${routes.indexOf(route) + 1}`
     convertRoute(route, { label, namespace, secret, tls }, scene)
+  }
+}
+
+/** Entry points that usually everybody reaches. */
+const publicPoints = new Set(['web', 'websecure', 'http', 'https'])
+
+function reportEntryPoints(spec: SourceField): void {
+  for (const field of spec.items('entryPoints')) {
+    const name = field.text() ?? ''
+    if (publicPoints.has(name)) continue
+    field.report('protection', `who reaches ${name} is not known; the Gateway serves the routes`)
   }
 }
 
@@ -181,7 +192,8 @@ function ruleOf(
   if (redirect !== undefined) {
     return { matches, filters: [{ type: 'RequestRedirect', requestRedirect: redirect }] }
   }
-  const change = pathChanges.map((of) => of(path)).find((found) => found !== undefined)
+  const [change, ...others] = pathChanges.flatMap((of) => of(path) ?? [])
+  if (others.length > 0) match.report('route', 'only the first change of the path is made')
   const filters =
     change === undefined ? undefined : [{ type: 'URLRewrite', urlRewrite: { path: change } }]
   return compact({ matches, filters, backendRefs })

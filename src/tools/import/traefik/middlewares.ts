@@ -1,4 +1,5 @@
 /** Converts the middlewares of a route to filters of its rules and to policies. */
+import { isDeepStrictEqual } from 'node:util'
 import { type Conversion, compact, type Fields, filled } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
 import { byAddress, byHeader, limitOf, reportShared } from '../limits.ts'
@@ -14,6 +15,21 @@ export interface RouteScene {
   readonly pathChanges: ((path: Alternative['path']) => Fields | undefined)[]
   /** Replaces the backend; undefined if requests are not redirected. */
   redirect: Fields | undefined
+}
+
+/** Sets a part of the policy, of which a route has one. */
+function setTraffic(
+  { traffic }: RoutePlan,
+  name: string,
+  value: unknown,
+  field: SourceField,
+  kind: 'protection' | 'lost' = 'protection',
+): void {
+  const before = traffic[name]
+  if (before !== undefined && !isDeepStrictEqual(before, value)) {
+    field.report(kind, 'replaces another one; a route of Sluice has one of this kind')
+  }
+  traffic[name] = value
 }
 
 type Convert = (field: SourceField, scene: RouteScene) => void
@@ -116,7 +132,7 @@ function addCors(field: SourceField, plan: RoutePlan): void {
     maxAge: field.number('accessControlMaxAge'),
   })
   field.ignore('addVaryHeader')
-  if (Object.keys(cors).length > 0) plan.traffic.cors = cors
+  if (Object.keys(cors).length > 0) setTraffic(plan, 'cors', cors, field)
 }
 
 /** Without `ipStrategy`, the source of a request is the address of its connection, as in Sluice. */
@@ -132,10 +148,11 @@ function allowAddresses(field: SourceField, { plan }: RouteScene): void {
 function basicAuth(field: SourceField, { plan }: RouteScene): void {
   field.ignore('removeHeader')
   field.get('headerField').lose('backends get no user name', 'lost')
-  plan.traffic.basicAuthentication = compact({
+  const basic = compact({
     realm: field.text('realm'),
     secretRef: { name: field.text('secret') ?? '', key: 'users' },
   })
+  setTraffic(plan, 'basicAuthentication', basic, field)
 }
 
 function forwardAuth(field: SourceField, { plan, result }: RouteScene): void {
@@ -150,7 +167,10 @@ function forwardAuth(field: SourceField, { plan, result }: RouteScene): void {
   field.ignore('trustForwardHeader', 'maxBodySize', 'preserveLocationHeader')
   field.report('changed', 'only the answer 200 allows a request; Traefik accepts every 2xx')
   const names = field.texts('authRequestHeaders')
-  plan.traffic.extAuth = {
+  if (names.length === 0) {
+    field.report('changed', 'the service gets authorization, cookie, user-agent and accept only')
+  }
+  const external = {
     backendRef: addStatic(result, address, field),
     http: compact({
       path: quote(address.path === '' ? '/' : address.path),
@@ -165,6 +185,7 @@ function forwardAuth(field: SourceField, { plan, result }: RouteScene): void {
       allowedResponseHeaders: filled(field.texts('authResponseHeaders')),
     }),
   }
+  setTraffic(plan, 'extAuth', external, field)
 }
 
 const unitSeconds: Readonly<Record<string, number>> = { ms: 0.001, s: 1, m: 60, h: 3600 }
@@ -191,7 +212,8 @@ function rateLimit(field: SourceField, { plan }: RouteScene): void {
 
 function retry(field: SourceField, { plan }: RouteScene): void {
   field.ignore('initialInterval')
-  plan.traffic.retry = compact({ attempts: Math.max(0, (field.number('attempts') ?? 1) - 1) })
+  const attempts = Math.max(0, (field.number('attempts') ?? 1) - 1)
+  setTraffic(plan, 'retry', { attempts }, field, 'lost')
 }
 
 export const middlewareKinds: Readonly<Record<string, Convert>> = {
