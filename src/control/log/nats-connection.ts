@@ -127,11 +127,12 @@ export async function openLink(options: NatsLogOptions): Promise<Link> {
 }
 
 /** Removes user and password from the addresses of servers. */
-export const withoutPasswords = (servers: string): string => servers.replace(/\/\/[^/@,]*@/g, '//')
+export const withoutPasswords = (servers: string): string =>
+  servers.replace(/(^|,)(\s*(?:\w+:\/\/)?)[^,]*@/g, '$1$2')
 
 /** @throws LogError `storage` */
 export async function connectTo(servers: string): Promise<NatsConnection> {
-  const [, user, pass] = /^\w+:\/\/([^/@:]+)(?::([^/@]*))?@/.exec(servers) ?? []
+  const [, user, pass] = /^(?:\w+:\/\/)?([^@:,]+)(?::([^,]*))?@/.exec(servers) ?? []
   const addresses = withoutPasswords(servers)
   try {
     return await connect({
