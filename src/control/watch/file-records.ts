@@ -92,7 +92,8 @@ function stampOf(path: string): string {
 /** @throws if the text is not JSON */
 function recordsIn(text: string, build: string): ReadonlyMap<string, FileRecord> {
   const stored = JSON.parse(text) as { build?: unknown; records?: [string, FileRecord][] }
-  return new Map(stored.build === build ? stored.records : [])
+  const records = stored.build === build ? (stored.records ?? []) : []
+  return new Map(records.filter(([, [, ...objects]]) => objects.every(Array.isArray)))
 }
 
 const isRecorded = (entry: IndexEntry, file: string, resourceVersion: string) =>
