@@ -85,6 +85,7 @@ typedef uint64_t sluice_u64x2 __attribute__((vector_size(16)));
 #define simde_wasm_i8x16_splat(x) ((v128){0} + (uint8_t)(x))
 #define simde_wasm_i32x4_splat(x) ((v128)((sluice_u32x4){0} + (uint32_t)(x)))
 #define simde_wasm_i32x4_extract_lane(v, lane) (((sluice_u32x4)(v))[lane])
+#define simde_wasm_i64x2_extract_lane(v, lane) (((sluice_u64x2)(v))[lane])
 #define simde_wasm_v128_and(a, b) ((a) & (b))
 #define simde_wasm_v128_andnot(a, b) ((a) & ~(b))
 #define simde_wasm_v128_or(a, b) ((a) | (b))
