@@ -78,7 +78,7 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   },
   'a processor gets trailers that it has not asked for': {
     file: 'src/gateway/policies/ext-proc/processing.ts',
-    from: 'this.response.sendsTrailers &&= modes.sendsTrailers',
+    from: 'side.sendsTrailers = modes.sendsTrailers && !this.#isPicker',
     to: '',
   },
   'the refusal of a processor passes through the translation of a stream': {
@@ -123,13 +123,13 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   },
   'a rate limit service is asked again about a request that it may have counted': {
     file: 'src/gateway/policies/rate-limit/global.ts',
-    from: 'isOnce: cost > 0',
+    from: 'isOnce: most > 0',
     to: 'isOnce: false',
   },
   'a rate limit service that fails lets requests pass': {
     file: 'src/gateway/policies/rate-limit/global.ts',
-    from: 'if (error instanceof Error) return unavailable(error)',
-    to: 'return undefined',
+    from: 'if (this.#limit.failsOpen !== true) return unavailable(error)',
+    to: '',
   },
   'an unknown code of a rate limit service admits a request': {
     file: 'src/gateway/policies/rate-limit/global.ts',
@@ -168,7 +168,7 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   },
   'a processor that wants nothing of the response may fail it': {
     file: 'src/gateway/policies/ext-proc/processing.ts',
-    from: 'this.#endsWhenDone = !modes.sendsHeaders && modes.body === bodyModes.none',
+    from: 'if (answered === this.request) this.#endsWhenDone = !wantsAny(this.modes.response)',
     to: '',
   },
   'a write buffer is leased again before it is sent': {

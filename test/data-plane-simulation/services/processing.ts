@@ -181,7 +181,8 @@ export class Processing {
 
   /** Whether it wants a part of the response. */
   get wantsResponse(): boolean {
-    return this.wants.headers || this.wants.body !== bodyModes.none
+    const { headers, body, trailers } = this.wants
+    return headers || trailers || body !== bodyModes.none
   }
 
   /** Whether it has answered any part of the response that binds it to answer the rest. */

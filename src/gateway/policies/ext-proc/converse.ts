@@ -42,7 +42,12 @@ export async function sendRequest(
   }
   processing.isSendingRequest = true
   try {
-    if (processing.modes.request.sendsHeaders) await sendHead(message, processing)
+    if (processing.modes.request.sendsHeaders) {
+      const answered = sendHead(message, processing)
+      // The body is on its way, or there is none: the stream may end with the last answer, before this continues.
+      processing.isSendingRequest = message.hasBody && !processing.request.isSending
+      await answered
+    }
     const hasMore = message.hasBody && !processing.request.isReplaced && !processing.isOver
     if (hasMore) await sendBody(message, processing)
   } finally {
