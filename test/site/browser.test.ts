@@ -45,7 +45,7 @@ describeWithParts(['chromium'], 'the documentation site in a browser', () => {
     await buildSite(site)
     addVersion(folder, site, 'v0.2.0')
     server = await serveFiles(site)
-  })
+  }, 300_000)
   afterAll(async () => {
     await server.close()
     rmSync(folder, { recursive: true, force: true })
