@@ -269,6 +269,7 @@ describe('the policy registry', () => {
       'extProc',
       'transformation',
       'csrf',
+      'delay',
       'headerModifiers',
       'hostRewrite',
       'timeouts',

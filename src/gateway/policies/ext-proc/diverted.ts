@@ -11,13 +11,15 @@ export function divertInto(
   open: (returned: ReturnStream | undefined) => void,
 ): void {
   const delayed = new DelayedStream(stream)
-  open(body.divert?.(delayed))
+  const returned = body.divert?.(delayed)
+  open(returned && delayed.returning(returned))
   delayed.begin()
 }
 
 class DelayedStream implements SideStream {
   readonly #stream: SideStream
   #hasBegun = false
+  #isPaused = false
   readonly #pieces: Uint8Array[] = []
   #end: readonly [bytes: Uint8Array, trailers: string] | undefined
 
@@ -25,10 +27,28 @@ class DelayedStream implements SideStream {
     this.#stream = stream
   }
 
+  /** Resumes the body only if it has been paused: what arrived before `begin` could not pause it. */
+  returning(returned: ReturnStream): ReturnStream {
+    return {
+      write: (bytes) => returned.write(bytes),
+      end: (trailers) => returned.end(trailers),
+      abort: (error) => returned.abort(error),
+      resume: () => {
+        if (!this.#isPaused) return
+        this.#isPaused = false
+        returned.resume()
+      },
+    }
+  }
+
   push(bytes: Uint8Array): boolean {
-    if (this.#hasBegun) return this.#stream.push(bytes)
-    this.#pieces.push(bytes)
-    return true
+    if (!this.#hasBegun) {
+      this.#pieces.push(bytes)
+      return true
+    }
+    const hasRoom = this.#stream.push(bytes)
+    this.#isPaused = !hasRoom
+    return hasRoom
   }
 
   end(bytes: Uint8Array, trailers: string): void {

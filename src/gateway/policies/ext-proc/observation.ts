@@ -165,6 +165,7 @@ class ObservedBody implements SideStream {
 
   /** Called when the processor takes more. */
   resume(): void {
+    if (!this.#isSlow) return
     this.#isSlow = false
     this.#continue()
   }
