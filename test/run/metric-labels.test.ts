@@ -10,6 +10,8 @@ const add = [
   { name: 'code', expression: 'response.code / 100' },
   { name: 'route', expression: '"reserved"' },
   { name: 'team', expression: '"twice"' },
+  // Metrics of language models have it.
+  { name: 'gen_ai_system', expression: '"reserved"' },
 ]
 const running = useGateway(() => ({
   manifests: [
@@ -70,6 +72,9 @@ describe('labels that a policy adds', () => {
     const status = JSON.stringify(await running.status('GatewayPolicy', 'labels'))
     expect(status).toContain(
       'spec.frontend.metrics.attributes.add[2].name: every request already has a label route',
+    )
+    expect(status).toContain(
+      'spec.frontend.metrics.attributes.add[4].name: every request already has a label gen_ai_system',
     )
     expect(status).toContain(
       'spec.frontend.metrics.attributes.add[3].name: a label team is added twice',

@@ -24,11 +24,14 @@ const metricsSchema = object('FrontendMetrics', {
   ),
 })
 
-/** Labels that the metrics of requests have without a policy, and the label of buckets. */
-const reserved: ReadonlySet<string> = new Set([
-  ...['backend', 'protocol', 'method', 'status', 'reason'],
-  ...['bind', 'gateway', 'listener', 'route', 'route_rule', 'le'],
-])
+/** Labels that metrics of requests have without a policy, and that of buckets. A test compares them with the metrics. */
+export const reservedLabels: ReadonlySet<string> = new Set(
+  [
+    'backend binding error_type gen_ai_operation_name gen_ai_provider_name gen_ai_request_model',
+    'gen_ai_response_model gen_ai_system gen_ai_token_type method protocol reason result state status target type',
+    'bind gateway listener route route_rule le',
+  ].flatMap((line) => line.split(' ')),
+)
 
 /** Adds labels to the metrics of requests. */
 export const metrics = definePolicy({
@@ -43,7 +46,7 @@ export const metrics = definePolicy({
     const labels = new Map<string, string>()
     for (const [at, { name, expression }] of (attributes?.add ?? []).entries()) {
       const path = `attributes.add[${at}].name`
-      if (reserved.has(name))
+      if (reservedLabels.has(name))
         problems.push({
           path,
           message: `every request already has a label ${name}; choose another name`,
