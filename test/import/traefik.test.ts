@@ -55,7 +55,7 @@ const objects = () =>
       'slow',
       '{ rateLimit: { average: 2, period: 1h, sourceCriterion: { requestHeaderName: X-Team } } }',
     ),
-    middleware('nobody', '{ ipAllowList: { sourceRange: [10.0.0.0/8] } }'),
+    middleware('internal', '{ ipAllowList: { sourceRange: [10.0.0.0/8] } }'),
     middleware(
       'safe',
       '{ headers: { frameDeny: true, customRequestHeaders: { X-Edge: "1", X-Old: "" } } }',
@@ -68,7 +68,7 @@ const objects = () =>
         route(`${host} && (Path(\`/a\`) || Path(\`/b\`))`, uses('both')) +
         route(`${host} && Path(\`/session\`)`, uses('session')) +
         route(`${host} && Path(\`/slow\`)`, uses('slow')) +
-        route(`${host} && Path(\`/nobody\`)`, uses('nobody')) +
+        route(`${host} && Path(\`/internal\`)`, uses('internal')) +
         route(`${host} && Header(\`x-beta\`, \`1\`)`, '', '{ name: split, kind: TraefikService }'),
     ),
   ].join('---\n')
@@ -115,7 +115,7 @@ describe('sluice import of Traefik', () => {
     expect(received.headers).not.toHaveProperty('x-old')
     expect((await get('/session')).status).toBe(401)
     expect((await seen('/session', { cookie: 'session=good' })).headers['x-user']).toBe('ann')
-    expect((await get('/nobody')).status).toBe(403)
+    expect((await get('/internal')).status).toBe(403)
     const statuses = ['a', 'a', 'a', 'b'].map((team) => get('/slow', { 'x-team': team }))
     expect((await Promise.all(statuses)).map(({ status }) => status).sort()).toEqual([
       200, 200, 200, 429,

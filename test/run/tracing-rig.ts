@@ -118,7 +118,7 @@ export const running = useGateway(async () => {
         traffic: { extAuth: { backendRef: toBackend('authorizer'), http: {} } },
       }),
       staticBackend('down', await freePort()),
-      staticBackend('nobody', await freePort()),
+      staticBackend('unreachable', await freePort()),
       ...service('grpc-collector', [grpcCollector.port]),
       httpRoute('pattern', {
         hostnames: ['pattern.example.com'],
@@ -135,7 +135,10 @@ export const running = useGateway(async () => {
         rules: [
           { matches: [{ path: { value: '/api' } }], backendRefs },
           { matches: [{ path: { type: 'Exact', value: '/exact' } }], backendRefs },
-          { matches: [{ path: { value: '/nobody' } }], backendRefs: [toBackend('nobody')] },
+          {
+            matches: [{ path: { value: '/unreachable' } }],
+            backendRefs: [toBackend('unreachable')],
+          },
           { backendRefs },
         ],
       }),

@@ -146,7 +146,7 @@ describe('spans over HTTP [Tracing.protocol=HTTP] [Tracing.backendRef]', () => {
   })
 
   it('name the error of the gateway, and of the attempt', async () => {
-    const path = fresh('/nobody')
+    const path = fresh('/unreachable')
     expect((await send('http', { path, headers: { sample: '1' } })).status).toBe(503)
     const server = await byHttp.server(path)
     expect(server.span.status).toMatchObject({ code: 2 })
@@ -203,7 +203,7 @@ describe('spans over HTTP [Tracing.protocol=HTTP] [Tracing.backendRef]', () => {
   })
 
   it('are sent only if the filter keeps the request, to the path of the policy', async () => {
-    const [left, kept] = [fresh('/nobody'), fresh('/api')]
+    const [left, kept] = [fresh('/unreachable'), fresh('/api')]
     expect((await send('kept', { path: left })).status).toBe(503)
     await send('kept', { path: kept })
     await byHttp.server(kept)

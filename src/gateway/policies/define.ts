@@ -76,7 +76,7 @@ export interface Step {
   onRequest?(exchange: Exchange): Verdict | Promise<Verdict>
   onResponse?(exchange: Exchange): void | Promise<void>
   /**
-   * Called for each 401 response of the backend; for every response if `connection.bindsTokens` is set. Returns whether
+   * Called for 401 responses of the backend, or for all responses if `connection.bindsTokens` is set. Returns whether
    * the request should be sent again at once.
    */
   onBackendResponse?(

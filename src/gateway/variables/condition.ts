@@ -1,7 +1,7 @@
 import type { Exchange } from '../../ground/exchange/exchange.ts'
 import { Expression } from './expression.ts'
 
-/** A condition on exchanges. Without an expression, it holds for every exchange. */
+/** Decides by an expression; without one, the answer is always yes. */
 export class Condition {
   readonly expressions: readonly Expression[]
 

@@ -4,9 +4,9 @@ import type { Fields } from '../conversion.ts'
 
 /** What one alternative of a rule matches. */
 export interface Alternative {
-  /** Undefined for every host. */
+  /** Undefined: any host. */
   readonly host?: string
-  /** The path of an HTTPRoute match; undefined for every path. */
+  /** The path of an HTTPRoute match. Undefined: any path. */
   readonly path?: { readonly type: string; readonly value: string }
   readonly method?: string
   readonly headers: readonly Fields[]
