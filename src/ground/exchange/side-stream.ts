@@ -17,7 +17,7 @@ export interface ReturnStream {
   write(bytes: Uint8Array): boolean
   /** Completes the body, with trailer field lines if any. */
   end(trailers?: string): void
-  /** Called when the side stream is ready for more of the body. */
+  /** Called when the side stream is ready for more of the body. Does nothing if no `push` returned false before. */
   resume(): void
   /** Fails the exchange with this error, because the rest of the body will not come. */
   abort(error: GatewayError): void

@@ -64,6 +64,7 @@ export class ExchangeBody extends MessageBody {
     this.stopRecording()
     const sink = new SideStreamSink(this.#parts, stream, returned)
     returned.resume = () => {
+      if (!sink.isSlow) return
       sink.isSlow = false
       this.drained()
     }

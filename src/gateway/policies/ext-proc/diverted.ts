@@ -12,14 +12,13 @@ export function divertInto(
 ): void {
   const delayed = new DelayedStream(stream)
   const returned = body.divert?.(delayed)
-  open(returned && delayed.returning(returned))
+  open(returned)
   delayed.begin()
 }
 
 class DelayedStream implements SideStream {
   readonly #stream: SideStream
   #hasBegun = false
-  #isPaused = false
   readonly #pieces: Uint8Array[] = []
   #end: readonly [bytes: Uint8Array, trailers: string] | undefined
 
@@ -27,28 +26,12 @@ class DelayedStream implements SideStream {
     this.#stream = stream
   }
 
-  /** Resumes the body only if it has been paused: what arrived before `begin` could not pause it. */
-  returning(returned: ReturnStream): ReturnStream {
-    return {
-      write: (bytes) => returned.write(bytes),
-      end: (trailers) => returned.end(trailers),
-      abort: (error) => returned.abort(error),
-      resume: () => {
-        if (!this.#isPaused) return
-        this.#isPaused = false
-        returned.resume()
-      },
-    }
-  }
-
   push(bytes: Uint8Array): boolean {
     if (!this.#hasBegun) {
       this.#pieces.push(bytes)
       return true
     }
-    const hasRoom = this.#stream.push(bytes)
-    this.#isPaused = !hasRoom
-    return hasRoom
+    return this.#stream.push(bytes)
   }
 
   end(bytes: Uint8Array, trailers: string): void {

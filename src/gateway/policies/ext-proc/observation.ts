@@ -165,7 +165,6 @@ class ObservedBody implements SideStream {
 
   /** Called when the processor takes more. */
   resume(): void {
-    if (!this.#isSlow) return
     this.#isSlow = false
     this.#continue()
   }
