@@ -193,3 +193,36 @@ describe('what the standalone agentgateway has and Sluice has not', () => {
     expect(result.findings.find(({ kind }) => kind === 'protection')).toMatchObject({ line: 7 })
   })
 })
+
+describe('policies of the standalone agentgateway that would be weaker', () => {
+  const route = (policies: string) => `
+binds:
+- port: 3000
+  listeners:
+  - routes: [{ policies: ${policies}, backends: [{ host: 127.0.0.1:8080 }] }]
+`
+  const imported = async (policies: string, ...options: string[]) => {
+    const { code, findings, manifests } = await runImport(route(policies), ...options)
+    const documents = parseAllDocuments(manifests['policies.yaml'] ?? '')
+    return { code, findings, policies: documents.map((one) => one.toJS()) }
+  }
+
+  it('reports a pattern of guards that Sluice does not know', async () => {
+    const guard = (rules: string) =>
+      `{ ai: { promptGuard: { request: [{ regex: { action: mask, rules: ${rules} } }] } } }`
+    const alone = await imported(guard('[{ builtin: passport }]'), '--allow-loss')
+    expect(alone.findings.map(({ kind, reason }) => `${kind}: ${reason}`)).toContain(
+      'protection: no built-in pattern has the name passport',
+    )
+    expect(JSON.stringify(alone.policies)).not.toContain('promptGuard')
+    const { code } = await imported(guard('[{ builtin: passport }, { builtin: email }]'))
+    expect(code).not.toBe(0)
+  })
+
+  it('keeps a bucket that is smaller than what is filled at once', async () => {
+    const { policies } = await imported(
+      '{ localRateLimit: [{ maxTokens: 3, tokensPerFill: 100, fillInterval: 1m }] }',
+    )
+    expect(policies[0]?.spec.traffic.rateLimit.local).toEqual([{ requests: 3, unit: 'Minutes' }])
+  })
+})

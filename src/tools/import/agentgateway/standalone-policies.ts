@@ -161,7 +161,8 @@ function localLimits(field: SourceField, { plan }: RouteScene): void {
   for (const limit of field.oneOrMore()) {
     const unit = limit.text('type') === 'tokens' ? 'tokens' : 'requests'
     const most = limit.number('maxTokens') ?? 0
-    const fill = limit.number('tokensPerFill') ?? most
+    // The bucket of the source never holds more than `maxTokens`.
+    const fill = Math.min(limit.number('tokensPerFill') ?? most, most)
     const seconds = secondsOf(limit.text('fillInterval') ?? '')
     const converted = limitOf({ amount: fill, seconds, unit }, limit)
     if (converted === undefined) {
@@ -206,10 +207,18 @@ function guardOf(field: SourceField): Fields[] {
   const rules = regex.items('rules')
   const fields = {
     action: action === undefined ? undefined : `${action[0]?.toUpperCase()}${action.slice(1)}`,
-    builtins: filled(rules.flatMap((rule) => builtins[rule.text('builtin') ?? ''] ?? [])),
+    builtins: filled(rules.flatMap((rule) => builtinOf(rule.get('builtin')) ?? [])),
     matches: filled(rules.flatMap((rule) => rule.text('pattern') ?? [])),
   }
-  return [{ regex: compact(fields) }]
+  const isEmpty = fields.builtins === undefined && fields.matches === undefined
+  return isEmpty ? [] : [{ regex: compact(fields) }]
+}
+
+function builtinOf(field: SourceField): string | undefined {
+  const name = field.text()
+  if (name === undefined) return undefined
+  const found = entryOf(builtins, name)
+  return found ?? field.refuse('protection', `no built-in pattern has the name ${name}`)
 }
 
 const readers: Readonly<Record<string, PolicyReader>> = {
