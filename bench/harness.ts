@@ -6,6 +6,10 @@
  */
 import { spawnSync } from 'node:child_process'
 import { cpus, release, totalmem } from 'node:os'
+import { join } from 'node:path'
+
+/** The command line of this checkout. */
+export const launcher = join(import.meta.dirname, '..', 'bin', 'sluice')
 
 export interface BenchContext {
   /** `--quick`: smaller sizes and fewer rounds; for trying a bench, not for figures to quote. */

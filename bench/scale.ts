@@ -12,10 +12,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { freePort } from '../test/support/gateway.ts'
 import { gateway, httpRoute, manifest } from '../test/support/manifests.ts'
 import type { BenchContext, Row } from './harness.ts'
+import { launcher } from './harness.ts'
 import { cpuTime, memoryOf } from './proxy/process.ts'
 import type { SceneObject } from './scenes.ts'
 
-const launcher = join(import.meta.dirname, '..', 'bin', 'sluice')
 const routesPerSet = 20
 
 const group = 'gateway.networking.k8s.io'

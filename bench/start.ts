@@ -8,24 +8,23 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '../test/support/gateway.ts'
 import { manifest } from '../test/support/manifests.ts'
-import { type BenchContext, interleave, type Row } from './harness.ts'
+import { type BenchContext, interleave, launcher, type Row } from './harness.ts'
 import { routeObject, surroundings } from './scenes.ts'
 
 const root = join(import.meta.dirname, '..')
-const launcher = join(root, 'bin', 'sluice')
-
 interface Started {
   readonly ms: number
   /** Ends it with a signal. */
   end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>
 }
 
-function start(manifests: string, logFile: string): Promise<Started> {
+/** Starts a gateway, and waits until it is ready. */
+export function start(manifests: string, logFile: string, program = launcher): Promise<Started> {
   const addresses = ['--stats-address', '127.0.0.1:0', '--readiness-address', '127.0.0.1:0']
   const more = ['--bind-address', '127.0.0.1', '--admin-address', 'off', ...addresses]
   const begun = performance.now()
   const child: ChildProcess = spawn(
-    launcher,
+    program,
     ['run', '-f', manifests, '--log-file', logFile, ...more],
     { stdio: ['ignore', 'ignore', 'pipe'] },
   )
@@ -45,7 +44,7 @@ function start(manifests: string, logFile: string): Promise<Started> {
 }
 
 /** The quick start on a port that is free. */
-function writeQuickStart(folder: string, port: number): void {
+export function writeQuickStart(folder: string, port: number): void {
   cpSync(join(root, 'examples', 'quickstart'), folder, { recursive: true })
   const file = join(folder, 'gateway.yaml')
   writeFileSync(file, readFileSync(file, 'utf8').replace('port: 8080', `port: ${port}`))

@@ -11,10 +11,8 @@ import { regexProblem } from '../src/control/plane/api-binding.ts'
 import { loadState, restoreState } from '../src/control/plane/stored-state.ts'
 import { foldVersion, Timeline } from '../src/past/replay/index.ts'
 import { changeLog } from './change-log.ts'
-import { type BenchContext, milliseconds, quantile, type Row } from './harness.ts'
+import { type BenchContext, launcher, milliseconds, quantile, type Row } from './harness.ts'
 import { memoryOf } from './proxy/process.ts'
-
-const launcher = join(import.meta.dirname, '..', 'bin', 'sluice')
 
 interface Finished {
   readonly ms: number

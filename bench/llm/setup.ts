@@ -10,12 +10,10 @@ import {
   staticBackend,
   toBackend,
 } from '../../test/support/manifests.ts'
+import { launcher } from '../harness.ts'
 import type { Scenario } from '../proxy/load.ts'
 import { installPackages } from '../proxy/peers.ts'
 import { type MeasuredProxy, startProxyProcess } from '../proxy/process.ts'
-
-const launcher = join(import.meta.dirname, '..', '..', 'bin', 'sluice')
-
 /** Where each thing that is measured is served. */
 export const paths = {
   plain: '/plain/v1/chat/completions',
@@ -30,7 +28,11 @@ export const paths = {
 const builtins = ['Ssn', 'CreditCard', 'PhoneNumber', 'Email', 'CaSin']
 
 /** Ourselves: a plain proxy, a model without guards and one with, all to the same upstream. */
-export async function startSluice(folder: string, upstream: number): Promise<MeasuredProxy> {
+export async function startSluice(
+  folder: string,
+  upstream: number,
+  program = launcher,
+): Promise<MeasuredProxy> {
   const port = await freePort()
   const manifests = join(folder, 'manifests')
   mkdirSync(manifests)
@@ -58,7 +60,7 @@ export async function startSluice(folder: string, upstream: number): Promise<Mea
   writeFileSync(join(manifests, 'all.yaml'), all)
   const off = ['--admin-address', 'off', '--stats-address', '127.0.0.1:0']
   const more = ['--readiness-address', '127.0.0.1:0', '--bind-address', '127.0.0.1']
-  const run = [launcher, 'run', '-f', manifests, '--ephemeral', '--workers', '1']
+  const run = [program, 'run', '-f', manifests, '--ephemeral', '--workers', '1']
   return startProxyProcess({
     name: 'sluice',
     version: '',

@@ -10,14 +10,13 @@ import {
   staticBackend,
   toBackend,
 } from '../../test/support/manifests.ts'
+import { launcher } from '../harness.ts'
 import { type MeasuredProxy, startProxyProcess } from '../proxy/process.ts'
-
-const launcher = join(import.meta.dirname, '..', '..', 'bin', 'sluice')
-
 export async function startMcpSluice(
   folder: string,
   upstreams: readonly number[],
   settings: Readonly<Record<string, unknown>> = {},
+  program = launcher,
 ): Promise<MeasuredProxy> {
   const manifests = join(folder, 'manifests')
   mkdirSync(manifests)
@@ -46,6 +45,6 @@ export async function startMcpSluice(
   const own = ['--admin-address', 'off', '--stats-address', '127.0.0.1:0']
   const more = ['--readiness-address', '127.0.0.1:0', '--bind-address', '127.0.0.1']
   const options = ['--ephemeral', '--workers', '1', ...own, ...more]
-  const command = [launcher, 'run', '-f', manifests, ...options]
+  const command = [program, 'run', '-f', manifests, ...options]
   return startProxyProcess({ name: 'sluice', version: '', port, command })
 }

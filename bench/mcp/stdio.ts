@@ -15,7 +15,7 @@ import {
   mcpBackend,
   toBackend,
 } from '../../test/support/manifests.ts'
-import { type BenchContext, interleave, median, pinSelf, type Row } from '../harness.ts'
+import { type BenchContext, interleave, launcher, median, pinSelf, type Row } from '../harness.ts'
 import { loadCore, startProxyProcess } from '../proxy/process.ts'
 import { McpBenchClient } from './client.ts'
 
@@ -72,7 +72,6 @@ async function startGateway(folder: string) {
     httpRoute('mcp', { rules: [{ backendRefs: [toBackend('mcp')] }] }),
   ]
   writeFileSync(join(manifests, 'all.yaml'), manifest(...objects))
-  const launcher = join(import.meta.dirname, '..', '..', 'bin', 'sluice')
   const own = ['--admin-address', 'off', '--stats-address', '127.0.0.1:0']
   const more = ['--readiness-address', '127.0.0.1:0', '--bind-address', '127.0.0.1']
   const options = ['--ephemeral', '--workers', '1', '--stdio-servers', 'true', ...own, ...more]

@@ -22,12 +22,12 @@ import {
   type BenchContext,
   cpuNanoseconds,
   interleave,
+  launcher,
   milliseconds,
   type Row,
 } from '../harness.ts'
 import { type MeasuredProxy, startProxyProcess } from '../proxy/process.ts'
 
-const launcher = join(import.meta.dirname, '..', '..', 'bin', 'sluice')
 const megabyte = 1024 * 1024
 
 const keyText = (number: number): string => `sk-bench-${number}`

@@ -8,7 +8,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { BenchContext, Row } from '../harness.ts'
+import { type BenchContext, launcher, type Row } from '../harness.ts'
 import { chat, paths, startSluice as startModels } from '../llm/setup.ts'
 import { startVendorUpstream } from '../llm/upstream.ts'
 import { callsThrough } from '../mcp/calls.ts'
@@ -19,7 +19,7 @@ import { connections } from './cost.ts'
 import { socketOf } from './heap-probe.ts'
 import { type Load, type Scenario, scenarios, startBenchUpstream, startLoad } from './load.ts'
 import type { MeasuredProxy } from './process.ts'
-import { startSluice } from './sluice.ts'
+import { type SluiceOptions, startSluice } from './sluice.ts'
 
 /** Requests before the first measurement: compiled code allocates less. */
 const warmUpUnits = 15_000
@@ -95,56 +95,67 @@ const rowOf = (id: string, own: readonly number[], atMost: number): Row => ({
 const loadOf = ({ proxy }: Probed, scenario: Scenario) =>
   startLoad(proxy.port, scenario, connections)
 
-async function plainRows({ rounds, quick }: BenchContext): Promise<Row[]> {
+type Allocations = Pick<BenchContext, 'rounds' | 'quick'>
+
+/** Bytes for a GET of a gateway with these options. */
+async function bytesOfGet(
+  { rounds, quick }: Allocations,
+  options: SluiceOptions,
+  scenario: Scenario = scenarios.get,
+): Promise<number[]> {
   const upstream = await startBenchUpstream()
-  const units = quick ? 20_000 : 50_000
-  const plain = await withProbe((folder) => startSluice(folder, upstream.port, 10))
-  const get = await bytesPer(plain, { load: loadOf(plain, scenarios.get), rounds, units })
-  await end(plain)
-  const record = 'sample'
-  const sampling = await withProbe((folder) => startSluice(folder, upstream.port, 10, { record }))
-  const sampled = await bytesPer(sampling, { load: loadOf(sampling, scenarios.get), rounds, units })
-  await end(sampling)
-  const options = { objects: guarded }
-  const full = await withProbe((folder) => startSluice(folder, upstream.port, 10, options))
-  const policies = await bytesPer(full, { load: loadOf(full, withToken()), rounds, units })
-  await end(full)
+  const probed = await withProbe((folder) => startSluice(folder, upstream.port, 10, options))
+  const load = loadOf(probed, scenario)
+  const own = await bytesPer(probed, { load, rounds, units: quick ? 20_000 : 50_000 })
+  await end(probed)
   upstream.close()
-  return [rowOf('get', get, 100), rowOf('sampled', sampled, 110), rowOf('policies', policies, 300)]
+  return own
 }
 
-async function modelRows({ rounds, quick }: BenchContext): Promise<Row[]> {
+async function bytesOfChat({ rounds, quick }: Allocations, program: string): Promise<number[]> {
   const upstream = await startVendorUpstream()
-  const units = quick ? 5_000 : 10_000
+  const probed = await withProbe((folder) => startModels(folder, upstream.port, program))
+  const load = loadOf(probed, chat(paths.ai))
+  const own = await bytesPer(probed, { load, rounds, units: quick ? 5_000 : 10_000 })
+  await end(probed)
+  upstream.close()
+  return own
+}
+
+async function eventRows({ rounds, quick }: BenchContext, bytesPerResponse: number) {
+  const upstream = await startVendorUpstream()
   const models = await withProbe((folder) => startModels(folder, upstream.port))
-  const whole = await bytesPer(models, { load: loadOf(models, chat(paths.ai)), rounds, units })
-  const bytesPerResponse = Math.min(...whole)
-  const perEvent = (scenario: Scenario) => {
+  const units = quick ? 5_000 : 10_000
+  const perEvent = async (scenario: Scenario) => {
     const load = loadOf(models, scenario)
-    return bytesPer(models, { load, rounds, units, done: upstream.events, bytesPerResponse })
+    const done = upstream.events
+    const own = await bytesPer(models, { load, rounds, units, done, bytesPerResponse })
+    upstream.endStreams()
+    return own
   }
   const asked = await perEvent(chat(paths.ai, { stream: true }))
-  upstream.endStreams()
   const guardedEvents = await perEvent(chat(paths.guarded, { stream: true }))
-  upstream.endStreams()
   await end(models)
   upstream.close()
-  return [
-    rowOf('chat', whole, 4_096),
-    rowOf('event', asked, 200),
-    rowOf('event.guarded', guardedEvents, 400),
-  ]
+  return [rowOf('event', asked, 200), rowOf('event.guarded', guardedEvents, 400)]
 }
 
-async function toolRow({ rounds, quick }: BenchContext): Promise<Row> {
+async function bytesOfCall({ rounds, quick }: Allocations, program: string): Promise<number[]> {
   const upstream = await startMcpBenchUpstream({ tools: 50 })
-  const probed = await withProbe((folder) => startMcpSluice(folder, [upstream.port]))
+  const probed = await withProbe((folder) => startMcpSluice(folder, [upstream.port], {}, program))
   const { load } = await callsThrough(probed.proxy, '/mcp')
   const own = await bytesPer(probed, { load, rounds, units: quick ? 5_000 : 10_000 })
   await end(probed)
   upstream.close()
-  return rowOf('mcp-call', own, 8_192)
+  return own
 }
+
+/** Bytes that a build allocates for a unit of work, once a round. */
+export const allocations = {
+  get: (context: Allocations, program = launcher) => bytesOfGet(context, { program }),
+  chat: (context: Allocations, program = launcher) => bytesOfChat(context, program),
+  'mcp-call': (context: Allocations, program = launcher) => bytesOfCall(context, program),
+} as const
 
 async function end({ proxy, folder }: Probed): Promise<void> {
   await proxy.stop()
@@ -152,5 +163,15 @@ async function end({ proxy, folder }: Probed): Promise<void> {
 }
 
 export default async function garbage(context: BenchContext): Promise<Row[]> {
-  return [...(await plainRows(context)), ...(await modelRows(context)), await toolRow(context)]
+  const sampled = await bytesOfGet(context, { record: 'sample' })
+  const policies = await bytesOfGet(context, { objects: guarded }, withToken())
+  const whole = await allocations.chat(context)
+  return [
+    rowOf('get', await allocations.get(context), 100),
+    rowOf('sampled', sampled, 110),
+    rowOf('policies', policies, 300),
+    rowOf('chat', whole, 4_096),
+    ...(await eventRows(context, Math.min(...whole))),
+    rowOf('mcp-call', await allocations['mcp-call'](context), 8_192),
+  ]
 }

@@ -31,7 +31,7 @@ const boundsOf = (scenario: ScenarioName) => (peer: string) => {
 const turnSeconds = 0.4
 
 /** Streams cannot pause, so each turn opens new ones. A sample has several turns. */
-async function streamCosts(
+export async function streamCosts(
   running: readonly MeasuredProxy[],
   upstream: BenchUpstream,
   rounds: number,

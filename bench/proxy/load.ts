@@ -64,15 +64,24 @@ export const scenarios = {
 
 export type ScenarioName = keyof typeof scenarios
 
-const names = Object.keys(scenarios) as ScenarioName[]
-/** The request line, such as `GET /api/get `, by which the upstream distinguishes the scenarios. */
-const marks = new Map(names.map((name) => [`${routing.path}${name}`, name]))
+/** A GET of a response with so many bytes; the upstream must be started with this scenario. */
+export const getOfSize = (bytes: number): Scenario => ({
+  name: `GET, ${bytes} B response`,
+  request: request('GET', `size-${bytes}`),
+  response: response(bytes),
+})
 
-export function startBenchUpstream(): Promise<BenchUpstream> {
+/** The path, by which the upstream distinguishes the scenarios. */
+const pathOf = ({ request: bytes }: Scenario): string =>
+  bytes.toString('latin1', 0, bytes.indexOf('\r\n')).split(' ')[1] ?? ''
+
+/** `more`: scenarios that it answers besides those above. */
+export function startBenchUpstream(more: readonly Scenario[] = []): Promise<BenchUpstream> {
+  const all = [...Object.values(scenarios), ...more]
+  const byPath = new Map<string, Scenario>(all.map((scenario) => [pathOf(scenario), scenario]))
   const stream = { event: eventChunk, ending: lastChunk, countsEnding: false }
   return startEventUpstream(stream, (socket, begin) => {
-    answerAll(socket, (name) => {
-      const ready = scenarios[name].response
+    answerAll(socket, byPath, ({ response: ready }) => {
       if (ready !== undefined) return socket.write(ready)
       begin()
       return socket.write(streamHead)
@@ -81,9 +90,13 @@ export function startBenchUpstream(): Promise<BenchUpstream> {
 }
 
 /** Calls back for each whole request; knows Content-Length and chunked bodies of one piece. */
-function answerAll(socket: Socket, answer: (name: ScenarioName) => unknown): void {
+function answerAll(
+  socket: Socket,
+  byPath: ReadonlyMap<string, Scenario>,
+  answer: (scenario: Scenario) => unknown,
+): void {
   let missing = 0
-  let current: ScenarioName = 'get'
+  let current: Scenario = scenarios.get
   let isChunked = false
   let pending: Buffer | undefined
   socket.on('data', (piece: Buffer) => {
@@ -104,8 +117,8 @@ function answerAll(socket: Socket, answer: (name: ScenarioName) => unknown): voi
     if (end < 0) return
     const head = bytes.toString('latin1', 0, end)
     const from = head.indexOf(' ') + 1
-    current = marks.get(head.slice(from, head.indexOf(' ', from))) ?? 'get'
-    if (current === 'post') {
+    current = byPath.get(head.slice(from, head.indexOf(' ', from))) ?? scenarios.get
+    if (current === scenarios.post) {
       if (/transfer-encoding: *chunked/i.test(head)) {
         isChunked = !bytes.subarray(-5).equals(lastChunk)
         if (isChunked) return

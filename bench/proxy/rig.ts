@@ -5,9 +5,7 @@ import { join } from 'node:path'
 import { type BenchContext, pinSelf, type Row } from '../harness.ts'
 import { type StartedPeers, startPeers } from './peers.ts'
 import { loadCore, type MeasuredProxy, type Peer } from './process.ts'
-import { startSluice } from './sluice.ts'
-
-type SluiceOptions = Parameters<typeof startSluice>[3]
+import { type SluiceOptions, startSluice } from './sluice.ts'
 
 export class Rig {
   readonly #disposals: (() => unknown)[] = []

@@ -3,7 +3,7 @@
  * virtual machine can be half as fast for some seconds, and must be so for all of them alike.
  * Connections stay open from slice to slice.
  */
-import { connections } from './cost.ts'
+import { connections as usualConnections } from './cost.ts'
 import { type Dial, type PausableLoad, type Scenario, startLoad } from './load.ts'
 import type { MeasuredProxy } from './process.ts'
 
@@ -26,7 +26,12 @@ export interface SlicedLoad {
 /** Microseconds per response of one scenario, once a round, in the order of the proxies. */
 export function slicedCosts(
   proxies: readonly MeasuredProxy[],
-  { scenario, dial, ...options }: SliceOptions & { scenario: Scenario; dial?: Dial },
+  {
+    scenario,
+    dial,
+    connections = usualConnections,
+    ...options
+  }: SliceOptions & { scenario: Scenario; dial?: Dial; connections?: number },
 ): Promise<number[][]> {
   const loads = proxies.map((proxy) => ({
     proxy,

@@ -11,12 +11,12 @@ import {
   tlsSecret,
   toBackend,
 } from '../../test/support/manifests.ts'
+import { launcher } from '../harness.ts'
 import { routing } from './load.ts'
 import { type MeasuredProxy, startProxyProcess } from './process.ts'
-
-const launcher = join(import.meta.dirname, '..', '..', 'bin', 'sluice')
-
-interface SluiceOptions {
+export interface SluiceOptions {
+  /** The command line of the build; that of this checkout if omitted. */
+  readonly program?: string
   /** Policies of the backend. */
   readonly policies?: Readonly<Record<string, unknown>>
   /** Default: one. */
@@ -36,7 +36,14 @@ export async function startSluice(
   folder: string,
   upstream: number,
   others: number,
-  { policies, workers = 1, certificate, record = 'off', objects: more = [] }: SluiceOptions = {},
+  {
+    policies,
+    workers = 1,
+    certificate,
+    record = 'off',
+    objects: more = [],
+    program = launcher,
+  }: SluiceOptions = {},
 ): Promise<MeasuredProxy> {
   const name = workers === 1 ? 'sluice' : `sluice with ${workers} workers`
   const manifests = join(folder, `manifests-${others}-${workers}-${record}`)
@@ -74,7 +81,7 @@ export async function startSluice(
   const own = ['--admin-address', 'off', '--stats-address', '127.0.0.1:0']
   const probe = ['--readiness-address', '127.0.0.1:0', '--bind-address', '127.0.0.1']
   const command = [
-    launcher,
+    program,
     'run',
     '-f',
     manifests,
