@@ -40,6 +40,8 @@ function offer(server: McpServer): void {
     }
     const logged = { level: 'error' as const, data: { deep: [`log ${ssn}`] } }
     await extra.sendNotification({ method: 'notifications/message', params: logged })
+    const text = { level: 'error' as const, data: `text ${ssn}` }
+    await extra.sendNotification({ method: 'notifications/message', params: text })
     return {
       content: [
         { type: 'text', text: 'split 123-45' },
@@ -195,7 +197,7 @@ describe('guards of legacy clients', () => {
       { type: 'resource', resource: { uri: 'test://r', text: 'in <SSN>' } },
     ])
     expect(result.structuredContent).toMatchObject({ list: [{ '<SSN>': [1.5, '<SSN>', 100] }] })
-    expect([steps, logs]).toEqual([['at <SSN>'], [{ deep: ['log <SSN>'] }]])
+    expect([steps, logs]).toEqual([['at <SSN>'], [{ deep: ['log <SSN>'] }, 'text <SSN>']])
   })
 
   it('mask resources, and refuse results', async () => {

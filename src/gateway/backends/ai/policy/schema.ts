@@ -174,13 +174,14 @@ const scopeName = choice('GuardScope', {
   Results: 'MCP: results',
   Resources: 'MCP: resources',
   Prompts: 'MCP: prompts',
+  Definitions: 'MCP: lists, instructions',
 } satisfies Readonly<Record<ScopeName, string>>)
 
 /** What every guard has. */
 const common = {
   scope: optional(
     list(scopeName, { min: 1, max: 16 }),
-    'What the guard reads. If not set, all but ToolDefinition, ToolInput and Reasoning.',
+    'What the guard reads. If not set, all but ToolDefinition, ToolInput, Reasoning and Definitions.',
   ),
   name: optional(shortString, 'Name in records and in the header of a refusal.'),
   percent: optional(

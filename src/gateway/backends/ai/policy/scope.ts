@@ -5,9 +5,12 @@ import {
   responsePlaces,
 } from '../../../../engines/messages/mask/places.ts'
 
-/** Places in messages of MCP. */
-const mcpPlaces = ['Arguments', 'Results', 'Resources', 'Prompts'] as const
+/** Places in messages of MCP. Guards read `Definitions` only if their scope names it. */
+const mcpPlaces = ['Arguments', 'Results', 'Resources', 'Prompts', 'Definitions'] as const
 export type McpPlace = (typeof mcpPlaces)[number]
+
+const mcpRequestPlaces: readonly McpPlace[] = ['Arguments', 'Prompts']
+const mcpResponsePlaces = mcpPlaces.filter((place) => place !== 'Arguments')
 
 export const scopeNames = [...modelPlaces, ...mcpPlaces] as const
 export type ScopeName = (typeof scopeNames)[number]
@@ -21,7 +24,7 @@ export function placesOf(
   list: 'request' | 'response',
 ): readonly ScopeName[] {
   if (kind === 'mcp') {
-    return list === 'request' ? ['Arguments', 'Prompts'] : ['Results', 'Resources', 'Prompts']
+    return list === 'request' ? mcpRequestPlaces : mcpResponsePlaces
   }
   return list === 'request' ? modelPlaces : [...responsePlaces]
 }

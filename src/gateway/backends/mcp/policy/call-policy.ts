@@ -1,4 +1,5 @@
 /** The settings for calls, bound to what they need. The same for all requests that they apply to. */
+import { ExpiringMap } from '../../../../ground/base/bounded-map.ts'
 import type { Callouts, SecretValues } from '../../../../ground/exchange/exchange.ts'
 import type { PolicyHost, RateBucket } from '../../../../ground/exchange/rate-limits.ts'
 import { GlobalLimits } from '../../../policies/rate-limit/global.ts'
@@ -9,6 +10,19 @@ import type { CallsConfig } from './calls-config.ts'
 import { Processor } from './processor.ts'
 import { RepeatedCalls } from './repeated-calls.ts'
 import { ToolScan } from './tool-scan.ts'
+
+/** A definition after the guards. */
+export interface GuardedDefinition {
+  /** Undefined if clients must not get it. */
+  readonly text: string | undefined
+  readonly findings: readonly string[]
+  /** Whether a guard has failed, so that the definition must be judged again. */
+  readonly hasFailed: boolean
+}
+
+const maxDefinitions = 4_096
+/** How long a verdict about a definition is used again. */
+const verdictMs = 300_000
 
 export class CallPolicy {
   readonly config: CallsConfig
@@ -26,6 +40,8 @@ export class CallPolicy {
   readonly approvals: RateBucket | undefined
   readonly needsApproval: Expression | undefined
   readonly callouts: Callouts
+  /** What guards have decided about definitions, by the digest of their JSON. A service may have other rules later. */
+  readonly definitions = new ExpiringMap<string, GuardedDefinition>(maxDefinitions, verdictMs)
 
   /** @throws Error if a secret has not arrived. */
   constructor(config: CallsConfig, callouts: Callouts, secrets: SecretValues, host: PolicyHost) {

@@ -78,7 +78,7 @@ export function guardServerMessage(
   if (policy.withholdsProgress && withheld.has(message.method)) return undefined
   const guards = policy.responseGuards
   if (guards.length === 0) return message
-  const groups = serverTexts(message.text, message.params)
+  const groups = serverTexts(message)
   const texts = maskNow(guards, groups)
   if (texts === undefined) return message
   return orRefused(() => readMessage(withTexts(message, groups, texts)))

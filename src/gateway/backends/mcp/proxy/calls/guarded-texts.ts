@@ -1,7 +1,7 @@
 /** The texts of messages that guards read and change. */
 import { type Edit, type JsonNode, member, splice, textOf } from '../../json/node.ts'
 import { type JsonText, textsIn } from '../../json/texts.ts'
-import type { McpMessage, McpResponse } from '../../message.ts'
+import type { McpMessage, McpRequest, McpResponse } from '../../message.ts'
 
 /** Texts that a model reads as one. Each of them is at its place in the message. */
 export type TextGroup = readonly JsonText[]
@@ -30,6 +30,14 @@ const notInParams: ReadonlySet<string> = new Set([
   'maxTokens',
   'progress',
   'total',
+])
+
+const logMethod = 'notifications/message'
+/** `data` of a log message is its text, and not that of an image. */
+const notInLog: ReadonlySet<string> = new Set([...notInParams].filter((name) => name !== 'data'))
+/** Members of an item in a list by which clients use it, or that models do not read. */
+const notInItem: ReadonlySet<string> = new Set([
+  ...['name', 'uri', 'uriTemplate', 'mimeType', 'size', 'icons', '_meta', 'execution'],
 ])
 
 /** The place of the texts of these methods; undefined for calls of tools. */
@@ -82,9 +90,22 @@ function blockTexts(text: string, list: JsonNode): readonly TextGroup[] {
   return joined.length === 0 ? others : [joined, ...others]
 }
 
+/** The texts of an item in a list, with the keys of its schemas. */
+export function definitionTexts(text: string, item: JsonNode): readonly TextGroup[] {
+  return (item.keys ?? []).flatMap((key, at) => {
+    const value = item.values?.[at]
+    return value === undefined || notInItem.has(key) ? [] : textsIn(text, value).map(single)
+  })
+}
+
 /** The texts of a request or notification of a server. */
-export function serverTexts(text: string, params: JsonNode | undefined): readonly TextGroup[] {
-  return params === undefined ? [] : textsIn(text, params, notInParams).map(single)
+export function serverTexts({
+  text,
+  method,
+  params,
+}: Pick<McpRequest, 'text' | 'method' | 'params'>): readonly TextGroup[] {
+  if (params === undefined) return []
+  return textsIn(text, params, method === logMethod ? notInLog : notInParams).map(single)
 }
 
 /** Replaces texts. `changed` has the new values in the order of the groups. */

@@ -11,7 +11,7 @@ import type { McpGuardCheck } from '../exchange/guard-checks.ts'
 import type { TextGroup } from './guarded-texts.ts'
 
 /** `findings` are for the record of the decision, and contain no part of a text. */
-interface GuardOutcome {
+export interface GuardOutcome {
   /** The texts of all groups in order; undefined if no guard has changed any. */
   readonly texts: readonly string[] | undefined
   /** Why the message is refused, for the client. */
@@ -57,9 +57,9 @@ export async function runGuards(
   return { texts: texts === before ? undefined : texts, refusal: undefined, findings, checks }
 }
 
-/** Returns the guards that read a place of the messages. */
-const inScope = (guards: readonly PlacedGuard[], place: McpPlace): readonly PlacedGuard[] =>
-  guards.filter(({ settings: { scope } }) => scope === undefined || scope.includes(place))
+/** Returns the guards that read a place of the messages. Only a scope that names `Definitions` contains them. */
+export const inScope = (guards: readonly PlacedGuard[], place: McpPlace): readonly PlacedGuard[] =>
+  guards.filter(({ settings: { scope } }) => scope?.includes(place) ?? place !== 'Definitions')
 
 async function run(
   { guard, settings }: PlacedGuard,

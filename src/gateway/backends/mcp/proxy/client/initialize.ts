@@ -4,6 +4,7 @@ import {
   inSupportedVersion,
   keptParams,
   mergeInitializeResults,
+  readInitializeResult,
   requestedVersion,
   withKnownVersion,
 } from '../../eras/initialize.ts'
@@ -11,6 +12,7 @@ import { legacyVersions, versionFor } from '../../eras/versions.ts'
 import { newId } from '../../ids.ts'
 import { codes, errorCodeOf, resultText } from '../../json-rpc.ts'
 import type { McpRequest } from '../../message.ts'
+import { guardInstructions } from '../calls/guard-definitions.ts'
 import { chainsFor, checkRequest, checkResponse } from '../calls/joined-processors.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
 import { jsonRefusal, jsonResponse, verdictOf } from '../exchange/refusals.ts'
@@ -150,7 +152,10 @@ async function beginAll(
     try {
       const begun = await begin(exchange, entry, request, onAbandon, held, limitMs)
       const isRefused = begun.response.error !== undefined && !isOnly
-      return [name, isRefused ? new TargetFailure('the server refuses to initialize') : begun]
+      if (isRefused) return [name, new TargetFailure('the server refuses to initialize')]
+      const response = await guardInstructions(exchange, entry, begun.response)
+      if (response === begun.response) return [name, begun]
+      return [name, { ...begun, response, result: readInitializeResult(response) }]
     } catch (thrown) {
       return [name, toFailure(thrown)]
     }

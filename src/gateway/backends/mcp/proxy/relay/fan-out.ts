@@ -10,6 +10,7 @@ import { codes, errorText, resultText } from '../../json-rpc.ts'
 import type { ListPart } from '../../lists.ts'
 import type { McpRequest, McpResponse } from '../../message.ts'
 import type { ListMethod, ProtocolEra } from '../../methods.ts'
+import { guardInstructions, guardList } from '../calls/guard-definitions.ts'
 import { consentError } from '../exchange/consent.ts'
 import type { ClientResponse } from '../exchange/message-stream.ts'
 import { cachedList, cacheList } from '../target/cached-lists.ts'
@@ -39,14 +40,14 @@ interface Joined<Part> {
 async function askAll<Part extends object>(
   entries: readonly McpTargetEntry[],
   send: (entry: McpTargetEntry) => Promise<ReceivedResponse>,
-  read: (entry: McpTargetEntry, response: McpResponse) => Part | undefined,
+  read: (entry: McpTargetEntry, response: McpResponse) => Promise<Part | undefined>,
 ): Promise<Joined<Part>> {
   let consent: TargetFailure['consent']
   const outcomes = await Promise.all(
     entries.map(async (entry) => {
       try {
         const { response } = await send(entry)
-        return read(entry, response)
+        return await read(entry, response)
       } catch (thrown) {
         if (thrown instanceof SessionEnded) return thrown
         consent ??= toFailure(thrown).consent
@@ -109,13 +110,13 @@ export async function askLists(
       const text = withCursor(request, cursors?.get(entry.target.name))
       return send(entry, { text, id: request.id, method: request.method })
     },
-    (entry, response) => {
+    async (entry, response) => {
       if (upstreams.era === 'modern') cacheList(entry, questionOf(entry), response)
       return listOfTarget(upstreams, method, entry, response, isPage)
     },
   )
   const { parts: fresh, missing } = joined
-  const found = cached.size === 0 ? fresh : inOrder(asked, fresh, cached, upstreams, method)
+  const found = cached.size === 0 ? fresh : await inOrder(asked, fresh, cached, upstreams, method)
   const { sessionId, shared, backend } = upstreams.exchange
   if (sessionId !== undefined) {
     for (const name of missing) shared.notices.reportMissing(sessionId, name, method.name)
@@ -132,46 +133,40 @@ export async function askLists(
 }
 
 /** Joins lists that were asked for and cached ones, in the order of the targets. */
-function inOrder(
+async function inOrder(
   asked: readonly McpTargetEntry[],
   fresh: readonly TargetList[],
   cached: ReadonlyMap<McpTargetEntry, Pick<TargetList, 'response' | 'hints'>>,
   { exchange }: Upstreams,
   method: ListMethod,
-): readonly TargetList[] {
+): Promise<readonly TargetList[]> {
   const byEntry = new Map(fresh.map((one) => [one.entry, one]))
-  return asked.flatMap((entry) => {
+  const lists = asked.map(async (entry) => {
     const known = cached.get(entry)
     if (known === undefined) return byEntry.get(entry) ?? []
-    return [
-      {
-        entry,
-        ...known,
-        keeps: knownFilter(
-          exchange,
-          entry,
-          method,
-          known.response === undefined ? [] : [known.response],
-        ),
-      },
-    ]
+    const { response, hints } = known
+    const keeps = knownFilter(exchange, entry, method, response === undefined ? [] : [response])
+    const guarded = response && (await guardList(exchange, entry, method, response))
+    return { entry, keeps, ...(hints && { hints }), ...(guarded && { response: guarded }) }
   })
+  return (await Promise.all(lists)).flat()
 }
 
-/** Returns undefined for an error. */
-function listOfTarget(
+/** Resolves to undefined for an error. */
+async function listOfTarget(
   { exchange }: Upstreams,
   method: ListMethod,
   entry: McpTargetEntry,
   response: McpResponse,
   isPage: boolean,
-): TargetList | undefined {
+): Promise<TargetList | undefined> {
   if (response.error !== undefined) {
     const code = member(response.error, 'code')
     const isUnknown = code && jsonValue(response.text, code) === codes.methodNotFound
     return isUnknown === true ? { entry } : undefined
   }
-  return { entry, response, keeps: listFilter(exchange, entry, method, response, isPage) }
+  const keeps = listFilter(exchange, entry, method, response, isPage)
+  return { entry, response: await guardList(exchange, entry, method, response), keeps }
 }
 
 /**
@@ -200,7 +195,8 @@ export async function askDiscover(
   const joined = await askAll<DiscoverResult>(
     backend.targets,
     (entry) => send(entry, request),
-    ({ target }, response) => readDiscoverResult(target.name, response),
+    async (entry, response) =>
+      readDiscoverResult(entry.target.name, await guardInstructions(exchange, entry, response)),
   )
   const { parts, missing } = joined
   if (parts.length === 0 || (missing.length > 0 && backend.isFailClosed)) {

@@ -20,6 +20,7 @@ import {
 import { saysUnknown } from '../../results.ts'
 import { isSearch } from '../../tool-search/tools.ts'
 import { callBudgetsOf, withinBudgets } from '../calls/call-budgets.ts'
+import { guardInstructions, guardList } from '../calls/guard-definitions.ts'
 import { guardResponse } from '../calls/guard-messages.ts'
 import { chainsFor, serveChecked } from '../calls/joined-processors.ts'
 import { type LocatedItem, refusal, unknownItem } from '../calls/located-item.ts'
@@ -173,7 +174,8 @@ export class MessageHandler {
     const send: Send = (entry, one) => this.#sender.sendJoined(entry, one)
     if (only === undefined) return { text: await askDiscover(this.upstreams, send, request) }
     const { response, status } = await this.#sender.send(only, request)
-    return { text: withSupportedVersions(response), status }
+    const guarded = await guardInstructions(this.exchange, only, response)
+    return { text: withSupportedVersions(guarded), status }
   }
 
   // --- lists ---
@@ -191,9 +193,10 @@ export class MessageHandler {
     if (searched !== undefined) return searched.list(request)
     const only = this.#only
     if (only !== undefined) {
-      const { response, eventFields, status } = await this.#sender.send(only, request)
+      const { response: own, eventFields, status } = await this.#sender.send(only, request)
       const isPage = member(request.params, 'cursor') !== undefined
-      const keeps = listFilter(this.exchange, only, method, response, isPage)
+      const keeps = listFilter(this.exchange, only, method, own, isPage)
+      const response = await guardList(this.exchange, only, method, own)
       const { view } = this.exchange
       const isShown = keeps === undefined && !view.isChanged(only, method.member)
       const present = view.presenter(only, method.member, keeps)

@@ -9,13 +9,14 @@ import { toolsMethod } from '../../methods.ts'
 import { matchesAny } from '../../patterns.ts'
 import { ToolIndex, type ToolTexts } from '../../tool-search/index.ts'
 import { searchDefinitions } from '../../tool-search/tools.ts'
+import { guardList } from '../calls/guard-definitions.ts'
 import { chainsFor, serveChecked } from '../calls/joined-processors.ts'
 import { refusal } from '../calls/located-item.ts'
 import type { McpExchange } from '../exchange/mcp-exchange.ts'
 import type { ClientResponse } from '../exchange/message-stream.ts'
 import { TargetFailure, toFailure } from '../target/target-failure.ts'
 import type { McpBackend, McpTargetEntry } from '../target/targets.ts'
-import { keepToolList, knownToolList, type ToolList } from '../target/tool-lists.ts'
+import { keepToolList, knownToolList, type ToolList, toolListOf } from '../target/tool-lists.ts'
 import { SessionEnded } from '../upstream/client-session.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
 import type { Send } from './fan-out.ts'
@@ -210,9 +211,9 @@ export class SearchedTools {
     const found = await Promise.all(
       asked.map(async (entry) => {
         const known = mayBeKnown ? knownToolList(entry, client) : undefined
-        if (known !== undefined) return [{ entry, list: known }]
         try {
-          return [{ entry, list: keepToolList(entry, client, await this.#ask(entry, request)) }]
+          const own = known ?? keepToolList(entry, client, await this.#ask(entry, request))
+          return [{ entry, list: await this.#guarded(entry, own) }]
         } catch (thrown) {
           if (thrown instanceof SessionEnded) throw thrown
           toFailure(thrown)
@@ -233,6 +234,14 @@ export class SearchedTools {
       pages.push(response)
     })
     return pages
+  }
+
+  async #guarded(entry: McpTargetEntry, list: ToolList): Promise<ToolList> {
+    const pages: McpResponse[] = []
+    for (const page of list.pages) {
+      pages.push(await guardList(this.#exchange, entry, toolsMethod, page))
+    }
+    return pages.every((page, at) => page === list.pages[at]) ? list : toolListOf(pages)
   }
 
   #indexOf(lists: GatheredTools['lists']): IndexedTools {

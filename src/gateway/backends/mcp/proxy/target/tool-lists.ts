@@ -38,17 +38,21 @@ export function knownToolList(entry: McpTargetEntry, client: string): ToolList |
   return digest === undefined ? undefined : byDigest.get(digest)
 }
 
+export function toolListOf(pages: readonly McpResponse[]): ToolList {
+  const texts = pages.map(({ text, result }) => {
+    const tools = member(result, 'tools')
+    return tools === undefined ? '' : rawOf(text, tools)
+  })
+  return { digest: hexDigest('sha256', texts.join('\n')), pages }
+}
+
 /** Keeps a list, unless it is too long. Clients with the same tools share one. */
 export function keepToolList(
   entry: McpTargetEntry,
   client: string,
   pages: readonly McpResponse[],
 ): ToolList {
-  const texts = pages.map(({ text, result }) => {
-    const tools = member(result, 'tools')
-    return tools === undefined ? '' : rawOf(text, tools)
-  })
-  const digest = hexDigest('sha256', texts.join('\n'))
+  const { digest } = toolListOf(pages)
   const { byClient, byDigest } = memory.of(entry).lists
   const list = byDigest.get(digest) ?? { digest, pages }
   if (pages.reduce((sum, { text }) => sum + text.length, 0) > maxLength) return list
