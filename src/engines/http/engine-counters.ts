@@ -36,6 +36,7 @@ export function startCounters(
     connectionsRefused: 0,
     upstreamConnectionsTotal: 0,
     upstreamConnectionsOpen: 0,
+    tunnelsOpen: 0,
     upstreamRaceAttempts: 0,
     upstreamRacesWon: { ipv4: 0, ipv6: 0 },
     get readBuffersInUse() {

@@ -26,6 +26,7 @@ import { delay } from './delay/index.ts'
 import { directResponse } from './direct-response/index.ts'
 import { extAuth } from './ext-auth/index.ts'
 import { extProc } from './ext-proc/index.ts'
+import { frontendConnect } from './frontend-connect/index.ts'
 import { frontendHttp } from './frontend-http/index.ts'
 import { frontendTcp } from './frontend-tcp/index.ts'
 import { frontendTls } from './frontend-tls/index.ts'
@@ -86,6 +87,8 @@ const frontendPolicies = [
   frontendTls,
   // Limits of heads and bodies are protections, too.
   frontendHttp,
+  // Decides which requests may become tunnels, so it comes with the limits of requests.
+  frontendConnect,
   // The last three only observe requests.
   accessLog,
   metrics,

@@ -25,6 +25,7 @@ import { changeResponse, forgetResponseChanges, LocalExchange } from './request/
 import { placementAhead } from './request/route.ts'
 import type { GatewayRuntime } from './request/runtime.ts'
 import { endAttemptSpan } from './request/tracing.ts'
+import { endTunnel, refusalByProxy } from './request/tunnels.ts'
 import type { Telemetry } from './telemetry/types.ts'
 
 /** Maximum number of bytes of a response to wait for before any of it is sent. */
@@ -220,6 +221,7 @@ export class PhaseRunner implements RequestHandler {
     context.over = true
     cleanUp(exchange)
     context.call?.finish?.()
+    endTunnel(context, this.#runtime)
     budgetsOf(exchange)?.end(wasServed(context))
     clearTimeout(context.backoff)
     context.attempt?.end()
@@ -301,7 +303,10 @@ export class PhaseRunner implements RequestHandler {
   #send(context: RequestContext, response: LocalResponse): void {
     const { exchange } = context
     context.isGrpc = response.headers.some(isGrpcType)
-    const named = this.#withId(context, response)
+    const named = this.#withId(
+      context,
+      context.tunnel === undefined ? response : refusalByProxy(response),
+    )
     if (!context.changesResponse) {
       exchange.respond(named.status, named.headers, named.body)
       return

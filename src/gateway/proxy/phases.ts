@@ -15,6 +15,7 @@ import { limitForwards } from './max-forwards.ts'
 import type { EarlyResponse } from './request/backend-call.ts'
 import type { BackendKind, BackendKinds } from './request/backend-kind.ts'
 import { hideSignIn } from './request/beside-sign-in.ts'
+import { startMirrors } from './request/mirrors.ts'
 import { Attempt, type RequestContext } from './request/request-context.ts'
 import { settlePath } from './request/request-path.ts'
 import { findListener, findRoute, placementAhead, placementNow } from './request/route.ts'
@@ -22,6 +23,7 @@ import type { GatewayRuntime } from './request/runtime.ts'
 import { resumeSession } from './request/session-persistence.ts'
 import { nameReading, progressOf, runSteps } from './request/steps.ts'
 import { startAttemptSpan, startTrace } from './request/tracing.ts'
+import { admitTunnel, tunnelOptions } from './request/tunnels.ts'
 import type { Destination } from './upstream/destination.ts'
 import { now } from './upstream/endpoint.ts'
 
@@ -44,6 +46,9 @@ export const requestPhases: readonly Phase[] = [
   // Before the route is selected, because policies of a Gateway apply to its listeners.
   // Fails with listener_not_found, misdirected.
   selectListener,
+  // Before any policy runs, because these rules are those of the listener, and credentials of CONNECT move.
+  // Fails with method_not_allowed, tunnel_refused, tunnel_limit.
+  admitTunnel,
   // Before routing, because these policies may change what routes match on, or refuse the request.
   // Fails with policy_unenforceable.
   applyPreRouting,
@@ -265,6 +270,10 @@ function resolveBackend(
   if (backend === undefined || placement === undefined) throw new GatewayError('no_backends')
   const kind = runtime.kinds.of(backend)
   exchange.backend = chosenBackend(backend, kind)
+  // A kind that makes calls answers requests; a tunnel has none that it could read.
+  if (context.tunnel !== undefined && kind?.begin !== undefined) {
+    throw new GatewayError('method_not_allowed', `CONNECT to a backend of type ${kind.type}`)
+  }
   if (kind?.begin !== undefined) context.call ??= kind.begin(context, backend)
   if (context.call !== undefined) return context.call.resolve()
   const options =
@@ -295,31 +304,6 @@ function chosenBackend(named: NamedTarget, kind: BackendKind | undefined): Chose
 
 function authenticateClient({ call }: RequestContext): EarlyResponse | Promise<EarlyResponse> {
   return call?.authenticate?.()
-}
-
-function startMirrors(
-  context: RequestContext,
-  runtime: GatewayRuntime,
-): undefined | Promise<undefined> {
-  const { placement } = context
-  if (placement === undefined || placement.rule.mirrors.length === 0) return undefined
-  return sendMirrors(context, runtime)
-}
-
-async function sendMirrors(context: RequestContext, runtime: GatewayRuntime): Promise<undefined> {
-  const { placement, exchange } = context
-  if (placement === undefined) return
-  for (const mirror of placement.rule.mirrors) {
-    const { numerator, denominator } = mirror.filter
-    if (runtime.random() * denominator >= numerator) continue
-    try {
-      const found = await runtime.kinds.resolve(placement, mirror, exchange.request)
-      if (!context.over) exchange.mirror(found.address, found.race)
-    } catch (error) {
-      // A mirror that cannot be resolved is skipped, because mirrors must not affect the request.
-      if (!(error instanceof GatewayError)) throw error
-    }
-  }
 }
 
 function applyBackendFilters(context: RequestContext): undefined {
@@ -385,13 +369,15 @@ function forward(
 }
 
 /** Timeouts of the rule override those of a policy. If the rule sets 0, there is no limit. */
-function forwardOptions({ placement, exchange, destination, call }: RequestContext) {
+function forwardOptions(context: RequestContext) {
+  const { placement, exchange, destination, call } = context
   const rule = placement?.rule.resource
   const settings = destination?.settings
   const byPolicy = exchange.extensions.get(forwardingExtensions.requestTimeoutMs)
   return {
     connectTimeoutMs: settings?.connectTimeoutMs ?? 0,
     race: destination?.race,
+    tunnel: tunnelOptions(context),
     ...call?.firstEventTimeouts?.(),
     // A policy of the backend overrides the rule, because it is more specific.
     attemptTimeoutMs: settings?.requestTimeoutMs ?? rule?.backendTimeoutMs ?? 0,

@@ -26,6 +26,7 @@ import type { AmbiguousPaths } from './request/request-path.ts'
 import { MatchableHeads } from './request/route.ts'
 import type { GatewayRuntime, RequestMaker, StdioHostSettings } from './request/runtime.ts'
 import { SessionTokens } from './request/session-tokens.ts'
+import { TunnelCounts } from './request/tunnels.ts'
 import type { Telemetry } from './telemetry/types.ts'
 import { now } from './upstream/endpoint.ts'
 import { HostResolver } from './upstream/host-resolver.ts'
@@ -93,6 +94,7 @@ const callStep: GatewayRuntime['runStep'] = (step, exchange) => step.onRequest?.
 
 export class PlaneRuntime implements GatewayRuntime {
   readonly kinds = new BackendKinds()
+  readonly tunnels = new TunnelCounts()
   readonly models: GatewayRuntime['models'] = { catalog: shippedCatalog }
   readonly callouts: Callouts
   readonly config: ConfigStore

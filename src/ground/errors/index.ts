@@ -66,7 +66,7 @@ export const errorCatalogue = {
   method_not_allowed: invalid(
     405,
     'method not allowed',
-    'The method is not allowed; CONNECT is always refused.',
+    'The method is not allowed. CONNECT is refused unless `frontend.connect` of the Gateway allows it.',
   ),
   body_too_large: invalid(
     413,
@@ -203,6 +203,34 @@ export const errorCatalogue = {
     'destination is not allowed',
     'The destination of a dynamic forward proxy request is not allowed.',
   ),
+  tunnel_refused: downstream(
+    403,
+    'http_request_denied',
+    'Authorization',
+    'tunnel is not allowed',
+    'A CONNECT request names a port that `frontend.connect.ports` does not list.',
+  ),
+  tunnel_limit: downstream(
+    503,
+    'connection_limit_reached',
+    'Overloaded',
+    'too many tunnels',
+    'The listener has as many open tunnels as `frontend.connect.maxTunnels` allows.',
+  ),
+  tunnel_expired: downstream(
+    504,
+    'connection_timeout',
+    'Timeout',
+    'tunnel open for too long',
+    'A tunnel was open for `frontend.connect.maxDuration` and was cut. No status is sent.',
+  ),
+  server_name_refused: downstream(
+    403,
+    'http_request_denied',
+    'Authorization',
+    'TLS server name is not that of the tunnel',
+    'The client of a tunnel did not begin with TLS for the host of its CONNECT request, as `frontend.connect.serverName` demands. The tunnel was cut. No status is sent.',
+  ),
   upstream_reset: upstream(
     503,
     'connection_terminated',
@@ -248,7 +276,7 @@ export const errorCatalogue = {
     'connection_timeout',
     'Timeout',
     'no bytes for too long',
-    'A forwarded TCP or TLS connection was idle for too long and was reset. No status is sent.',
+    'A forwarded TCP or TLS connection, or a tunnel, was idle for too long and was reset. No status is sent.',
   ),
   callout_failed: failed(
     'a service that decides on requests failed',

@@ -6,6 +6,7 @@ export type ProxyError =
   | 'destination_not_found'
   | 'destination_unavailable'
   | 'destination_ip_prohibited'
+  | 'connection_limit_reached'
   | 'connection_terminated'
   | 'connection_timeout'
   | 'tls_protocol_error'

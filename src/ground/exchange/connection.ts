@@ -50,6 +50,21 @@ export interface ClientSettings {
   readonly keepalive?: KeepaliveSettings
   readonly tls?: ClientTlsSettings
   readonly http?: ClientHttpSettings
+  readonly connect?: ConnectRules
+}
+
+/** Rules for requests for tunnels (CONNECT). Without them, such requests are refused. */
+export interface ConnectRules {
+  readonly mode: 'Deny' | 'Route'
+  /** Ports that a request may name. */
+  readonly ports: readonly number[]
+  /** Milliseconds without bytes, and since the tunnel was opened, after which it is cut; 0 means no limit. */
+  readonly idleTimeoutMs: number
+  readonly maxDurationMs: number
+  /** Maximum number of tunnels of a port in one worker; no limit if omitted. */
+  readonly maxTunnels?: number
+  /** Whether the client must begin with TLS for the host of the request. */
+  readonly matchesServerName?: true
 }
 
 export interface ClientTlsSettings {

@@ -68,14 +68,20 @@ export interface DownstreamStream {
    * been sent.
    */
   takeBack(): boolean
-  /** Switches to a tunnel. `head` is that of the 101 response, which selects `protocol`. */
-  startTunnel(head: string, protocol: string): TunnelEnd
+  /**
+   * Switches to a tunnel. `head` is that of the 101 response, which selects `protocol`, or that of a
+   * response to CONNECT, which selects none.
+   */
+  startTunnel(head: string, protocol: string | undefined): TunnelEnd
   /** Called when the tunnel is ready for the client's bytes. */
   openTunnel(): void
   /** Called when one side of the tunnel has ended its stream; limits the time for the other side. */
   limitTunnel(): void
-  /** Breaks off a response that was sent in part, so that the client notices. */
-  cut(isCloseDelimited: boolean): void
+  /**
+   * Breaks off a response that was sent in part, so that the client notices. `isRaw`: only the end of the
+   * connection ends the content, as in tunnels.
+   */
+  cut(isRaw: boolean): void
   /** Called once for each exchange, when it has ended. */
   exchangeOver(exchange: DownstreamHandler): void
 }

@@ -24,6 +24,8 @@ export interface EngineCounters extends RaceCounters {
   connectionsRefused: number
   upstreamConnectionsTotal: number
   upstreamConnectionsOpen: number
+  /** Tunnels of CONNECT requests that are open or being opened. */
+  tunnelsOpen: number
   /** Number of read buffers of upstream connections in use. */
   readonly readBuffersInUse: number
   badHeads: number

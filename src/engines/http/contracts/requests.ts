@@ -32,6 +32,19 @@ export interface ForwardOptions extends ConnectOptions {
   readonly idleTimeoutMs?: number
   /** Milliseconds for the exchange since the first forward, including the body; 0 means no limit. */
   readonly requestTimeoutMs: number
+  /** Set for a CONNECT: the address gets the bytes of the tunnel instead of the request. */
+  readonly tunnel?: TunnelOptions | undefined
+}
+
+/** How the tunnel of a CONNECT is limited. */
+export interface TunnelOptions {
+  /** Milliseconds without bytes, and since the tunnel was opened, after which it is cut; 0 means no limit. */
+  readonly idleTimeoutMs: number
+  readonly maxDurationMs: number
+  /** Whether the client talks to the destination itself, so that the gateway adds no TLS. */
+  readonly isPlain?: boolean
+  /** If set, the client must begin with TLS for this name. Its first bytes are held until that is known. */
+  readonly serverName?: string | undefined
 }
 
 /** Called with bytes [start, end) of a connection's buffer, which is overwritten after the call. */

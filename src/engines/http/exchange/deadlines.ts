@@ -1,10 +1,10 @@
 import { GatewayError } from '../../../ground/errors/index.ts'
-import type { ForwardOptions } from '../contracts/requests.ts'
+import type { ForwardOptions, TunnelOptions } from '../contracts/requests.ts'
 import { Timer, type TimerOwner, type TimerWheel } from '../time/timer-wheel.ts'
 
 /**
  * The deadlines of an exchange: of all attempts together, of the current attempt, and of the time until the
- * response of the current attempt is relayed.
+ * response of the current attempt is relayed. Those of a tunnel replace them once it is open.
  */
 export class Deadlines implements TimerOwner {
   readonly #timers: TimerWheel
@@ -15,6 +15,10 @@ export class Deadlines implements TimerOwner {
   readonly #idle = new Timer(this)
   #idleMs = 0
   #hasBegun = false
+  /** Set while the tunnel of a CONNECT is open. */
+  #tunnel: TunnelOptions | undefined
+  #bytesOf: (() => number) | undefined
+  #tunnelBytes = 0
 
   constructor(timers: TimerWheel, onPassed: (error: GatewayError) => void) {
     this.#timers = timers
@@ -59,7 +63,20 @@ export class Deadlines implements TimerOwner {
     return this.#errorOf(timer)
   }
 
+  /** Ends all deadlines, and begins those of a tunnel. `bytesOf` returns the bytes that it has carried. */
+  beginTunnel(tunnel: TunnelOptions | undefined, bytesOf: () => number): void {
+    this.end()
+    if (tunnel === undefined) return
+    this.#tunnel = tunnel
+    this.#bytesOf = bytesOf
+    this.#tunnelBytes = bytesOf()
+    if (tunnel.idleTimeoutMs > 0) this.#timers.arm(this.#idle, tunnel.idleTimeoutMs)
+    if (tunnel.maxDurationMs > 0) this.#timers.arm(this.#request, tunnel.maxDurationMs)
+  }
+
   end(): void {
+    this.#tunnel = undefined
+    this.#bytesOf = undefined
     this.#hasBegun = false
     this.#timers.disarm(this.#request)
     this.#timers.disarm(this.#attempt)
@@ -67,10 +84,17 @@ export class Deadlines implements TimerOwner {
   }
 
   onTimer(timer: Timer): void {
-    this.#onPassed(this.#errorOf(timer))
+    const bytes = timer === this.#idle ? this.#bytesOf?.() : undefined
+    if (this.#tunnel !== undefined && bytes !== undefined && bytes !== this.#tunnelBytes) {
+      this.#tunnelBytes = bytes
+      this.#timers.arm(this.#idle, this.#tunnel.idleTimeoutMs)
+    } else this.#onPassed(this.#errorOf(timer))
   }
 
   #errorOf(timer: Timer): GatewayError {
+    if (this.#tunnel !== undefined) {
+      return new GatewayError(timer === this.#idle ? 'stream_idle' : 'tunnel_expired')
+    }
     return new GatewayError(timer === this.#request ? 'route_timeout' : 'upstream_timeout')
   }
 }

@@ -16,7 +16,7 @@ import type { BodySource } from '../bytes/body-sink.ts'
 import { Tunnel } from '../bytes/tunnel.ts'
 import type { DownstreamStream } from '../contracts/downstream.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
-import type { Ending, ReceivedFields, TunnelWatcher } from '../contracts/requests.ts'
+import type { Ending, ReceivedFields, TunnelOptions, TunnelWatcher } from '../contracts/requests.ts'
 import type { UpstreamStream } from '../contracts/upstream.ts'
 import {
   admitsContent,
@@ -33,9 +33,10 @@ import { peerOf } from '../sockets/connection-ends.ts'
 import type { AddressRace, UpstreamAddress } from '../sockets/upstream-address.ts'
 import { certificateOf } from '../tls/client-certificate.ts'
 import type { TlsChoice } from '../tls/tls-choice.ts'
-import type { MirrorTarget } from '../upstream/mirror.ts'
+import { type MirrorTarget, startMirror } from '../upstream/mirror.ts'
 import { ExchangeBody, type SideStreamOwner } from './exchange-body.ts'
 import type { OwnStream } from './own-response.ts'
+import { ServerNameCheck } from './server-name-check.ts'
 
 const noPlace: RoutePlace = { gateway: '', listener: '' }
 const nothing = new Uint8Array()
@@ -78,6 +79,10 @@ export abstract class ExchangeView implements SideStreamOwner {
   #clientSource: Peer = unknownPeer
   protected tunnel: Tunnel | undefined
   protected tunnelWatcher: TunnelWatcher | undefined
+  /** Options of the tunnel of a CONNECT; undefined for other requests. */
+  protected tunnelOptions: TunnelOptions | undefined
+  /** Set until the first bytes of the tunnel's client have been checked. */
+  #serverNameCheck: ServerNameCheck | undefined
   protected hasResponse = false
   /** The read of the response's body that the data plane waits for. */
   protected responseRead: BodyRead | undefined
@@ -99,6 +104,8 @@ export abstract class ExchangeView implements SideStreamOwner {
 
   abstract onReturned(): void
   abstract onReturnFailed(error: GatewayError): void
+  /** Breaks off what is under way because of an error. */
+  protected abstract stop(error: GatewayError, ending: Ending): void
 
   mirror(address: UpstreamAddress, race?: AddressRace): void {
     // The head is copied now: fields that are added later, such as credentials, are only for the
@@ -106,6 +113,11 @@ export abstract class ExchangeView implements SideStreamOwner {
     const head = this.request.unframedText()
     this.mirrors ??= []
     this.mirrors.push({ address, race, head })
+  }
+
+  protected startMirrors(parts: EngineParts): void {
+    if (this.mirrors !== undefined) startMirror(parts, this.mirrors, this)
+    this.mirrors = undefined
   }
 
   get receivedFields(): ReceivedFields {
@@ -193,6 +205,9 @@ export abstract class ExchangeView implements SideStreamOwner {
     return this.ownBytes + this.responseBody.sentBytes + (this.tunnel?.bytesDown ?? 0)
   }
 
+  /** Returns the bytes that were moved on the client connection. */
+  protected readonly movedBytes = (): number => this.requestBytes + this.responseBytes
+
   watchTunnel(watcher: TunnelWatcher): void {
     this.tunnelWatcher = watcher
   }
@@ -225,10 +240,18 @@ export abstract class ExchangeView implements SideStreamOwner {
     return this.client?.bufferHolder
   }
 
+  /** Whether a response with this status opens the tunnel that the request asks for. */
+  protected opensTunnel(status: number): boolean {
+    return status === 101 || (this.tunnelOptions !== undefined && status < 300)
+  }
+
   /** Starts the tunnel, which copies bytes both ways from now on. */
   protected startTunnel(client: DownstreamStream, upstream: UpstreamStream): void {
     const head = this.responseHead
-    const clientEnd = client.startTunnel(head.text('none'), head.upgrade ?? '')
+    const { serverName } = this.tunnelOptions ?? {}
+    this.#serverNameCheck = serverName === undefined ? undefined : new ServerNameCheck(serverName)
+    const protocol = this.tunnelOptions === undefined ? (head.upgrade ?? '') : undefined
+    const clientEnd = client.startTunnel(head.text('none'), protocol)
     this.tunnel = new Tunnel(clientEnd, upstream.tunnelEnd)
     client.mustClose = true
     upstream.startTunnel()
@@ -251,11 +274,21 @@ export abstract class ExchangeView implements SideStreamOwner {
   }
 
   onClientTunnelBytes(bytes: Buffer, start: number, end: number): void {
-    this.tunnel?.fromClient(bytes, start, end)
+    if (this.#serverNameCheck === undefined) this.tunnel?.fromClient(bytes, start, end)
+    else this.#checkServerName(this.#serverNameCheck, bytes.subarray(start, end))
+  }
+
+  #checkServerName(check: ServerNameCheck, bytes: Buffer): void {
+    const checked = check.take(bytes)
+    if (checked === undefined) return
+    this.#serverNameCheck = undefined
+    if (checked instanceof GatewayError) this.stop(checked, 'client-closed')
+    else this.tunnel?.fromClient(checked, 0, checked.length)
   }
 
   onClientTunnelEnd(): void {
-    this.tunnel?.clientEnded()
+    if (this.#serverNameCheck === undefined) this.tunnel?.clientEnded()
+    else this.stop(this.#serverNameCheck.end(), 'client-closed')
   }
 
   protected markOwnResponse(): void {
@@ -293,7 +326,8 @@ export abstract class ExchangeView implements SideStreamOwner {
   /** Decides how a relayed response is framed, after all edits. */
   protected frame(client: DownstreamStream): Framing {
     const { request, responseHead, responseBody } = this
-    const status = statusForClient(request, responseHead.status)
+    const { status: wanted } = responseHead
+    const status = this.opensTunnel(wanted) ? wanted : statusForClient(request, wanted)
     if (status !== responseHead.status) responseHead.status = status
     const framing = frameResponse(request, responseHead, responseBody, client.framesBodies)
     if (framing.isCloseDelimited) client.mustClose = true
@@ -330,6 +364,8 @@ export abstract class ExchangeView implements SideStreamOwner {
     this.sentStatus = 0
     this.tunnel = undefined
     this.tunnelWatcher = undefined
+    this.tunnelOptions = undefined
+    this.#serverNameCheck = undefined
     this.mirrors = undefined
     this.hasResponse = false
     this.responseRead = undefined

@@ -12,7 +12,6 @@ import type {
 import type { UpstreamHandler, UpstreamStream } from '../contracts/upstream.ts'
 import type { UpstreamAddress } from '../sockets/upstream-address.ts'
 import { Attempt } from '../upstream/attempt.ts'
-import { startMirror } from '../upstream/mirror.ts'
 import { Deadlines } from './deadlines.ts'
 import type { ExchangePhase } from './exchange-phase.ts'
 import type { ExchangePool } from './exchange-pool.ts'
@@ -48,7 +47,7 @@ export class HttpExchange
     this.#pool = pool
     this.#attempt = new Attempt(parts, this)
     this.#upload = new RequestUpload(parts.timers, this)
-    this.#deadlines = new Deadlines(parts.timers, (error) => this.#stop(error, 'timeout'))
+    this.#deadlines = new Deadlines(parts.timers, (error) => this.stop(error, 'timeout'))
   }
 
   /** Called when a head has been read; notifies the data plane. */
@@ -114,8 +113,8 @@ export class HttpExchange
     this.#phase = 'forwarding'
     this.#upload.stop()
     this.#deadlines.begin(options)
-    if (this.mirrors !== undefined) startMirror(this.#parts, this.mirrors, this)
-    this.mirrors = undefined
+    this.tunnelOptions = options.tunnel
+    this.startMirrors(this.#parts)
     const refused = this.#attempt.start(address, options)
     if (refused !== undefined) this.#reportError(refused)
   }
@@ -132,7 +131,7 @@ export class HttpExchange
     this.framing = this.frame(client)
     this.respondedBy = 'upstream'
     this.sentStatus = head.status
-    if (head.status === 101) {
+    if (this.opensTunnel(head.status)) {
       this.#startTunnel(client)
       return
     }
@@ -218,17 +217,16 @@ export class HttpExchange
     if (stream !== this.#attempt.stream || this.isUpstreamDone) return
     this.#attempt.stream = undefined
     this.#upload.stop()
-    if (this.#phase === 'tunnel') {
+    if (this.#phase === 'tunnel' && stream.wasReset !== true) {
       this.#complete()
       return
     }
     this.responseSource.failAll(error)
-    if (this.#phase === 'relaying') this.#breakOff(error, 'upstream-cut')
+    if (this.#phase === 'relaying' || this.#phase === 'tunnel') this.stop(error, 'upstream-cut')
     else if (this.#phase !== 'forwarding' || !this.#attempt.retry(stream, error))
       this.#reportError(error)
   }
 
-  /** Called when everything that was written has been sent. */
   onClientDrain(): void {
     if (this.#phase === 'relaying') this.responseBody.drained()
     else if (this.#phase === 'tunnel') this.tunnel?.clientDrained()
@@ -264,12 +262,13 @@ export class HttpExchange
 
   onReturnFailed(error: GatewayError): void {
     if (this.#phase === 'deciding') this.#reportError(error)
-    else this.#stop(error, 'upstream-cut')
+    else this.stop(error, 'upstream-cut')
   }
 
-  #stop(error: GatewayError, ending: Ending): void {
+  protected stop(error: GatewayError, ending: Ending): void {
     if (this.#phase === 'forwarding' || this.#phase === 'responding') this.#reportError(error)
     else if (this.#phase === 'relaying' || this.#phase === 'flushing') this.#breakOff(error, ending)
+    else if (this.#phase === 'tunnel') this.#cut(ending, error)
   }
 
   /** Responds with an error if a deadline has passed. Otherwise returns false. */
@@ -287,7 +286,7 @@ export class HttpExchange
     const upstream = this.#attempt.stream
     if (upstream === undefined) return
     this.#phase = 'tunnel'
-    this.#deadlines.end()
+    this.#deadlines.beginTunnel(this.tunnelOptions, this.movedBytes)
     this.startTunnel(client, upstream)
   }
 
@@ -304,8 +303,8 @@ export class HttpExchange
 
   /** Calls the data plane: onError if there is an error, otherwise the method for the phase. */
   #notify(error: GatewayError | undefined, whole?: BufferedBody): void {
+    const { generation } = this
     const { handler } = this.#parts
-    const generation = this.generation
     // The whole body continues the decision of onResponse.
     if (whole === undefined) this.#openDecisions++
     try {
@@ -359,9 +358,10 @@ export class HttpExchange
   }
 
   /** Closes the connection, which alone shows that a response that was sent in part is incomplete. */
-  #cut(ending: Ending): void {
+  #cut(ending: Ending, tunnelError?: GatewayError): void {
     this.ending = ending
-    this.client?.cut(this.framing.isCloseDelimited)
+    this.error = tunnelError ?? this.error
+    this.client?.cut(tunnelError !== undefined || this.framing.isCloseDelimited)
     this.#over()
   }
 

@@ -180,8 +180,9 @@ export class DownstreamConnection implements OpenConnection, TransportOwner, Tim
     exchange.request.scheme = this.#scheme
     this.#unread.start += reader.headLength
     this.#exchange = exchange
-    const isLast = this.#parts.isDraining || this.#isLast || !exchange.request.isPersistent
-    this.#stream.begin(isLast)
+    const { isPersistent, isConnect } = exchange.request
+    // After a refused CONNECT, bytes that the client meant for the tunnel must not become a request.
+    this.#stream.begin(this.#parts.isDraining || this.#isLast || !isPersistent || isConnect)
     exchange.begin(this.#stream, exchange.request.bodyKind)
     if (this.isBusy && !exchange.requestSource.ended) this.#watch.begin(exchange)
     return true

@@ -114,8 +114,9 @@ export class Http1DownstreamStream implements DownstreamStream {
     return request.isHttp10 ? 'connection: keep-alive\r\n' : ''
   }
 
-  startTunnel(head: string, protocol: string): Transport {
-    this.#transport.appendText(`${head}connection: upgrade\r\nupgrade: ${protocol}\r\n\r\n`)
+  startTunnel(head: string, protocol: string | undefined): Transport {
+    const upgrade = protocol === undefined ? '' : `connection: upgrade\r\nupgrade: ${protocol}\r\n`
+    this.#transport.appendText(`${head}${upgrade}\r\n`)
     this.#transport.flush()
     return this.#transport
   }
@@ -128,9 +129,9 @@ export class Http1DownstreamStream implements DownstreamStream {
     this.connection.limitTunnel()
   }
 
-  cut(isCloseDelimited: boolean): void {
+  cut(isRaw: boolean): void {
     this.#transport.flush()
-    if (isCloseDelimited) this.#transport.reset()
+    if (isRaw) this.#transport.reset()
     // The client still gets the earlier responses, and the end of the connection shows that this one is cut off.
     else if (this.#followsUnsent) this.mustClose = true
     else this.#transport.destroy()

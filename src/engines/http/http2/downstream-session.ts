@@ -213,9 +213,9 @@ class DownstreamSession
     request.load(reader, reader.textBytes, reader.textStart)
     request.scheme = this.#scheme
     request.isHttp2 = true
-    request.wasConnect = fields.protocol !== undefined
+    request.wasConnect = fields.isConnect
     request.sensitiveNames = fields.sensitiveNames
-    const hasBody = !isLast && fields.protocol === undefined
+    const hasBody = !isLast && !fields.isConnect
     if (hasBody) this.#slow.onBody(stream)
     stream.begin(exchange, hasBody ? 'stream' : 'none')
   }

@@ -178,8 +178,9 @@ export class Http2DownstreamStream extends Http2Stream<ClientSession> implements
     if (this.#exchange === undefined) this.#endStream()
   }
 
-  cut(_isCloseDelimited: boolean): void {
-    this.session.reset(this, errorCodes.internal)
+  cut(isRaw: boolean): void {
+    // A tunnel that breaks off is reported as RFC 9113 8.5 asks.
+    this.session.reset(this, isRaw ? errorCodes.connect : errorCodes.internal)
   }
 
   exchangeOver(exchange: DownstreamHandler): void {
@@ -205,8 +206,8 @@ export class Http2DownstreamStream extends Http2Stream<ClientSession> implements
 
   // --- the tunnel ---
 
-  /** Accepts an extended CONNECT with 200, in place of the 101 of an upgrade (RFC 8441 4). */
-  startTunnel(head: string, _protocol: string): TunnelEnd {
+  /** Accepts a CONNECT with 200; an extended one in place of the 101 of an upgrade (RFC 8441 4). */
+  startTunnel(head: string, _protocol: string | undefined): TunnelEnd {
     const fields = head.slice(head.indexOf('\r\n') + 2)
     const kept = fields.replace(/^(?:sec-websocket-accept|content-length):.*\r\n/gim, '')
     const date = /^date:/im.test(kept) ? '' : dateLine()

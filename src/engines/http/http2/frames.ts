@@ -33,6 +33,7 @@ export const errorCodes = {
   refusedStream: 7,
   cancel: 8,
   compression: 9,
+  connect: 10,
   enhanceYourCalm: 11,
 } as const
 

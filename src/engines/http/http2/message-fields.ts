@@ -180,8 +180,10 @@ export class RequestFields implements FieldSink {
     const authority = this.#authority ?? this.#host
     const host = authority === undefined ? '' : `host: ${authority}\r\n`
     const cookie = this.#cookies === '' ? '' : `cookie: ${this.#cookies}\r\n`
-    const coding = hasBody && !this.#hasLength ? 'transfer-encoding: chunked\r\n' : ''
-    const start = `${this.#method} ${this.#path} HTTP/1.1\r\n`
+    const coding =
+      hasBody && !this.#hasLength && !this.isConnect ? 'transfer-encoding: chunked\r\n' : ''
+    const target = this.isConnect ? (authority ?? '') : this.#path
+    const start = `${this.#method} ${target} HTTP/1.1\r\n`
     return `${start}${host}${this.#lines}${cookie}${coding}\r\n`
   }
 }
@@ -198,7 +200,8 @@ export function readHttp2Request(
 ): GatewayError | undefined {
   if (fields.isTooLarge) return new GatewayError('headers_too_large')
   const { protocol } = fields
-  if (fields.isConnect && protocol !== 'websocket') return new GatewayError('method_not_allowed')
+  const isServed = protocol === undefined ? limits.allowsConnect : protocol === 'websocket'
+  if (fields.isConnect && !isServed) return new GatewayError('method_not_allowed')
   const text =
     protocol === undefined
       ? fields.text(!isLast)

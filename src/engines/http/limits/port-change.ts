@@ -15,7 +15,7 @@ const defaultHeadBytes = 16 * 1024
 const headBytesLimit = 64 * 1024 - 1
 
 /** Converts the settings of client connections, which come from policies, to the change of a port. */
-export function portChangeOf({ keepalive, tls, http }: ClientSettings): PortChange {
+export function portChangeOf({ keepalive, tls, http, connect }: ClientSettings): PortChange {
   const limits: Partial<EngineLimits> = {
     ...(http?.maxHeaders !== undefined && headLimits(http.maxHeaders)),
     ...(http?.idleTimeoutMs !== undefined && { idleTimeoutMs: http.idleTimeoutMs }),
@@ -23,6 +23,7 @@ export function portChangeOf({ keepalive, tls, http }: ClientSettings): PortChan
       connectionDurationMs: http.connectionDurationMs,
     }),
     ...(http?.http2 !== undefined && { http2: { ...defaultHttp2Limits, ...http.http2 } }),
+    ...(connect?.mode === 'Route' && { allowsConnect: true }),
     ...(tls?.handshakeTimeoutMs !== undefined && { handshakeTimeoutMs: tls.handshakeTimeoutMs }),
   }
   return { limits, ...(keepalive && { keepalive }) }

@@ -1,7 +1,13 @@
 /** Maps refused heads to errors of the catalogue. */
 
 import { type ErrorCode, GatewayError } from '../../../ground/errors/index.ts'
-import { FLAG_EXPECT_OTHER, METHOD_CONNECT, nameOfCode, statusOfRefusal } from '../../core/index.ts'
+import {
+  FLAG_CHUNKED,
+  FLAG_EXPECT_OTHER,
+  METHOD_CONNECT,
+  nameOfCode,
+  statusOfRefusal,
+} from '../../core/index.ts'
 import type { EngineLimits } from '../limits/engine-limits.ts'
 import type { HeadReader } from './head-reader.ts'
 
@@ -30,11 +36,17 @@ export function refusedResponse(refusal: number): GatewayError {
  */
 export function unservedHead(
   reader: HeadReader,
-  { underscoreHeaders }: Pick<EngineLimits, 'underscoreHeaders'>,
+  { underscoreHeaders, allowsConnect }: Pick<EngineLimits, 'underscoreHeaders' | 'allowsConnect'>,
   maxHeaders = Number.POSITIVE_INFINITY,
 ): GatewayError | undefined {
   if (reader.fieldCount > maxHeaders) return new GatewayError('headers_too_large')
-  if (reader.methodId === METHOD_CONNECT) return new GatewayError('method_not_allowed')
+  if (reader.methodId === METHOD_CONNECT) {
+    if (!allowsConnect) return new GatewayError('method_not_allowed')
+    // What follows the head belongs to the tunnel, so content would be read twice (RFC 9110 9.3.6).
+    if (reader.contentLength > 0 || (reader.flags & FLAG_CHUNKED) !== 0) {
+      return new GatewayError('bad_request', 'a CONNECT request with content')
+    }
+  }
   if ((reader.flags & FLAG_EXPECT_OTHER) !== 0) return new GatewayError('expectation_failed')
   if (underscoreHeaders === 'keep') {
     if (!reader.hasFramingAlias()) return undefined

@@ -14,6 +14,7 @@ import {
   HEAD_PATH,
   HEAD_QUERY,
   HEAD_UPGRADE,
+  METHOD_CONNECT,
   METHOD_GET,
   METHOD_HEAD,
   METHOD_POST,
@@ -70,7 +71,7 @@ export class RequestHeadView implements RequestHead {
   contentLength = -1
   /** Whether the request arrived over HTTP/2. */
   isHttp2 = false
-  /** Whether the request is an extended CONNECT (RFC 8441 4), for which every 2xx opens the tunnel. */
+  /** Whether the request is a CONNECT, perhaps an extended one (RFC 8441 4), so that every 2xx opens the tunnel. */
   wasConnect = false
   /** Lower-case names of fields that must not enter an HPACK table (RFC 7541 7.1.3). */
   sensitiveNames: ReadonlySet<string> | undefined
@@ -99,11 +100,11 @@ export class RequestHeadView implements RequestHead {
     this.#bytes = this.#room(size)
     bytes.copy(this.#bytes, 0, base, base + size)
     this.isHttp2 = false
-    this.wasConnect = false
     this.sensitiveNames = undefined
     this.#flags = reader.flags
     this.#minor = reader.minor
     this.#methodId = reader.methodId
+    this.wasConnect = this.isConnect
     this.contentLength = reader.contentLength
     this.wasHead = reader.methodId === METHOD_HEAD
     this.isHead = this.wasHead
@@ -151,6 +152,11 @@ export class RequestHeadView implements RequestHead {
   get version(): string {
     if (this.isHttp2) return '2'
     return this.#minor === 0 ? '1.0' : '1.1'
+  }
+
+  /** Whether the request asks for a tunnel to its authority (RFC 9110 9.3.6). */
+  get isConnect(): boolean {
+    return this.#methodId === METHOD_CONNECT
   }
 
   get isHttp10(): boolean {
@@ -204,8 +210,8 @@ export class RequestHeadView implements RequestHead {
 
   set method(method: string) {
     // The response to a CONNECT would be a tunnel instead of a message (RFC 9110 9.3.6).
-    if (!tokenPattern.test(method) || connect.test(method)) {
-      throw new GatewayError('filter_failed', 'the new method is not a token')
+    if (!tokenPattern.test(method) || connect.test(method) || this.isConnect) {
+      throw new GatewayError('filter_failed', 'the new method is not a token, or was or is CONNECT')
     }
     this.#method = method
     this.#lineEdited = true

@@ -10,8 +10,9 @@ import { type AcceptedSocket, acceptTransport } from '../sockets/accept-transpor
 import { sourceOf } from '../sockets/connection-ends.ts'
 import { dialError, lostError } from '../sockets/dial.ts'
 import { type OpeningOwner, openTransport } from '../sockets/open-transport.ts'
+import { forBytes, raceForBytes } from '../sockets/raw-address.ts'
 import type { Transport, TransportOwner } from '../sockets/transport.ts'
-import type { AddressRace, ConnectOptions, UpstreamAddress } from '../sockets/upstream-address.ts'
+import type { ConnectOptions, UpstreamAddress } from '../sockets/upstream-address.ts'
 import { Timer, type TimerOwner } from '../time/timer-wheel.ts'
 import type { TlsChoice } from '../tls/tls-choice.ts'
 
@@ -192,21 +193,6 @@ export class StreamConnection implements ServerStream, TransportOwner, TimerOwne
     streamCounters.sent[this.protocol] += this.sentBytes
     streamHandler.onStreamDone(this)
     this.#parts.onActivityEnded()
-  }
-}
-
-/** Offers only configured ALPN protocols, because the content of a stream is unknown (RFC 7301 3.2). */
-function forBytes(address: UpstreamAddress): UpstreamAddress {
-  const { tls } = address
-  return tls === undefined ? address : { ...address, tls: { ...tls, alpn: tls.statedAlpn } }
-}
-
-/** Returns the same race, between addresses as `forBytes` returns them. */
-function raceForBytes(race: AddressRace): AddressRace {
-  return {
-    isPatient: race.isPatient,
-    rivalsOf: (lead) => race.rivalsOf(lead).map(forBytes),
-    won: (winner, beaten) => race.won(winner, beaten),
   }
 }
 

@@ -1,9 +1,13 @@
 import { GatewayError } from '../../../ground/errors/index.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
+import type { ForwardOptions } from '../contracts/requests.ts'
 import type { UpstreamHandler, UpstreamStream } from '../contracts/upstream.ts'
 import type { MessageBody } from '../message/message-body.ts'
 import type { ConnectOptions, UpstreamAddress } from '../sockets/upstream-address.ts'
 import { currentLoopTick } from '../time/loop-ticks.ts'
+import { TunnelConnection } from './tunnel-connection.ts'
+
+type AttemptOptions = ConnectOptions & Pick<ForwardOptions, 'tunnel'>
 
 /** A handler that sends a request with a body. */
 interface Sender extends UpstreamHandler {
@@ -19,7 +23,7 @@ export class Attempt {
   readonly #parts: EngineParts
   readonly #sender: Sender
   #address: UpstreamAddress | undefined
-  #options: ConnectOptions = { connectTimeoutMs: 0 }
+  #options: AttemptOptions = { connectTimeoutMs: 0 }
   readonly #resends = new Resends()
   stream: UpstreamStream | undefined
 
@@ -32,7 +36,7 @@ export class Attempt {
    * Starts an attempt; `onUpstreamReady` is called, perhaps at once. Returns an error if memory is too
    * short for a connection.
    */
-  start(address: UpstreamAddress, options: ConnectOptions): GatewayError | undefined {
+  start(address: UpstreamAddress, options: AttemptOptions): GatewayError | undefined {
     this.drop()
     this.#address = address
     this.#options = options
@@ -56,6 +60,12 @@ export class Attempt {
 
   #connect(address: UpstreamAddress, after: UpstreamStream | undefined): void {
     const { requestBody } = this.#sender
+    const { tunnel } = this.#options
+    if (tunnel !== undefined) {
+      const isPlain = tunnel.isPlain === true
+      this.stream = new TunnelConnection(this.#parts, address, this.#sender, this.#options, isPlain)
+      return
+    }
     requestBody.rewind()
     const stream = this.#parts.upstreams.acquire(address, this.#sender, this.#options, after)
     this.stream = stream

@@ -21,7 +21,8 @@ export async function resolveAuthority(
   const target = splitAuthority(request.authority)
   if (target === undefined) throw new GatewayError('bad_request', 'no host to forward to')
   const { host } = target
-  const port = target.port ?? defaultPort(access.profiles.of(host).scheme)
+  const isTunnel = request.method === 'CONNECT'
+  const port = target.port ?? defaultPort(isTunnel ? 'https' : access.profiles.of(host).scheme)
   // Read this before the lookup, because the request may end during the lookup.
   const version = upstreamVersion(access.policies.connection, request)
   const place = { host, port, access, version }

@@ -1,4 +1,4 @@
-import type { ServerExchange } from '../../../engines/http/contracts/requests.ts'
+import type { ServerExchange, TunnelOptions } from '../../../engines/http/contracts/requests.ts'
 import type { UpstreamAddress } from '../../../engines/http/sockets/upstream-address.ts'
 import type { GatewayError } from '../../../ground/errors/index.ts'
 import type { RespondVerdict } from '../../../ground/exchange/exchange.ts'
@@ -23,6 +23,12 @@ interface OriginalRequest {
   readonly method: string
   readonly host: string
   readonly path: string
+}
+
+/** The tunnel that a CONNECT asks for. */
+interface RequestedTunnel extends TunnelOptions {
+  /** Port of the listener, which counts the tunnel. */
+  readonly listenerPort: number
 }
 
 interface FailedAttempt {
@@ -111,6 +117,8 @@ export class RequestContext {
   routeId = -1
   /** Whether `routeId` is still valid. False if the head may have changed since the route was found. */
   isRouteKnown = false
+  /** The tunnel that a CONNECT asks for, once the listener has admitted it. */
+  tunnel: RequestedTunnel | undefined
   /** The matched rule, once it is settled. */
   routed: RouteEntry | undefined
   backend: CompiledBackend | undefined

@@ -8,6 +8,7 @@ import type { ResolveContext } from './destinations.ts'
 import type { AmbiguousPaths } from './request-path.ts'
 import type { MatchableHeads } from './route.ts'
 import type { SessionTokens } from './session-tokens.ts'
+import type { TunnelCounts } from './tunnels.ts'
 
 /** Sends requests that the gateway makes itself. Failures are passed to the listener. */
 export interface RequestMaker {
@@ -42,6 +43,7 @@ export interface GatewayRuntime extends RequestMaker, ResolveContext {
   /** Returns the key that encrypts sessions; undefined until the control plane has sent it. */
   readonly sessionKey: () => Uint8Array | undefined
   readonly sessions: SessionTokens
+  readonly tunnels: TunnelCounts
   readonly callouts: Callouts
   /** The process that runs MCP servers that are commands; undefined if none does. */
   readonly stdio?: StdioHostSettings | undefined

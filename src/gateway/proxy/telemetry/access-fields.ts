@@ -5,6 +5,7 @@ import { SocketPeer } from '../../../engines/http/sockets/connection-ends.ts'
 import { BoundedMap } from '../../../ground/base/bounded-map.ts'
 import type { Exchange } from '../../../ground/exchange/exchange.ts'
 import { principalName } from '../../principal/principal.ts'
+import { wasTunnel } from './tunnel-telemetry.ts'
 import type { AccessRecord, StreamRecord, VisitField } from './types.ts'
 
 /** Returns the protocol that the gateway reads: that of the backend's kind, or else `http` or `https`. */
@@ -47,6 +48,10 @@ export function eachField(access: AccessRecord, exchange: ServerExchange, visit:
   visit('protocol', protocolOf(access), false)
   access.record?.eachField(visit)
   visit('retry.attempt', access.retries || undefined, false)
+  if (wasTunnel(exchange, access)) {
+    visit('bytes.received', exchange.requestBytes, false)
+    visit('bytes.sent', exchange.responseBytes, false)
+  }
   visitOutcome(access, visit)
 }
 

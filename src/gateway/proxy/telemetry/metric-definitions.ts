@@ -36,6 +36,8 @@ const modelLabels = [
   ...routeLabels,
 ] as const
 
+const tunnelLabels = ['reason', 'gateway', 'listener', 'route'] as const
+
 const identityLabels = [
   'dimension',
   'value',
@@ -111,6 +113,14 @@ export const metricDefinitions = {
     streamLabels,
     streamDurations,
   ),
+  tunnels: gauge('Tunnels of CONNECT requests that are open or being opened.'),
+  tunnel_duration_seconds: histogram(
+    'Time from a CONNECT request to the end of its tunnel. Requests without a tunnel are only in `requests_total`.',
+    tunnelLabels,
+    streamDurations,
+  ),
+  tunnel_received_bytes_total: counter('Bytes that clients have sent into tunnels.', tunnelLabels),
+  tunnel_sent_bytes_total: counter('Bytes that clients got from tunnels.', tunnelLabels),
   datagrams_dropped_total: counter('Dropped datagrams: too many sessions, or a full queue.', [
     'reason',
   ]),

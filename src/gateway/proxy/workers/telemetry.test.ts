@@ -26,6 +26,7 @@ const counters = {
   connectionsRefused: 0,
   upstreamConnectionsTotal: 2,
   upstreamConnectionsOpen: 1,
+  tunnelsOpen: 0,
   readBuffersInUse: 1,
   badHeads: 0,
   http2Connections: 0,

@@ -22,6 +22,7 @@ import {
 import { StreamTelemetry } from '../telemetry/stream-telemetry.ts'
 import { type Label, timedCounters } from '../telemetry/timed-counters.ts'
 import { Timestamps } from '../telemetry/timestamp.ts'
+import { TunnelTelemetry, wasTunnel } from '../telemetry/tunnel-telemetry.ts'
 import type {
   AccessRecord,
   Ejection,
@@ -135,6 +136,7 @@ export class WorkerTelemetry implements Telemetry {
   readonly #onBug: (text: string) => void
   readonly #reportedBugs = new Set<string>()
   readonly #streams: StreamTelemetry
+  readonly #tunnels = new TunnelTelemetry()
   readonly #requests = timedCounters('request_duration_seconds', labelTexts)
   /** Records retries in place of bytes. */
   readonly #retries = timedCounters('retries_total', labelTexts)
@@ -166,6 +168,7 @@ export class WorkerTelemetry implements Telemetry {
       access.metrics === undefined ? '' : this.#added.textOf(access.metrics.labels(exchange))
     this.#requests.record(labels, access.durationMs / 1_000, exchange.responseBytes)
     if (access.retries > 0) this.#retries.record(labels, 0, access.retries)
+    if (wasTunnel(exchange, access)) this.#tunnels.onDone(exchange, access)
     this.#identities.count(exchange, statusOf(exchange, access))
     if (access.record === undefined) return
     for (const part of this.#backends) part.count(access.record, exchange, access, labels)
@@ -250,6 +253,7 @@ export class WorkerTelemetry implements Telemetry {
       ],
       ...poolSeries(pools),
       ...this.#streams.snapshot(requests, streams),
+      ...this.#tunnels.snapshot(engine.tunnelsOpen),
     }
     for (const part of this.#backends) Object.assign(snapshot, part.snapshot())
     return snapshot
