@@ -3,8 +3,8 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { useFixture, useGateway } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
 import { aiBackend, gateway, policy, routeByPath, secret } from '../support/manifests.ts'
-import { json } from '../support/vendors/vendor.ts'
-import { completes, completion, startVendorA } from '../support/vendors/vendor-a.ts'
+import { json, openStream, sendEvent } from '../support/vendors/vendor.ts'
+import { chunk, completes, completion, startVendorA } from '../support/vendors/vendor-a.ts'
 import { waitFor } from '../support/wait-for.ts'
 
 const a = useFixture(startVendorA)
@@ -117,6 +117,32 @@ describe('equal requests at the same time', () => {
     await expect(cancelled.leader).rejects.toThrow()
     for (const one of await Promise.all(cancelled.others)) expect(one.status).toBe(200)
     expect(calls(left)).toHaveLength(2)
+  })
+
+  it('wait for the next one if the body of the first answer breaks', async () => {
+    for (const stream of [false, true]) {
+      a.calls.length = 0
+      const ask = newAsk()
+      const breakNow = holdNext((_, response) => {
+        // Some servers stream although they were not asked to.
+        if (stream) {
+          openStream(response)
+          sendEvent(response, chunk('gpt-4o', { content: 'Half' }))
+        } else {
+          response.writeHead(200, { 'content-type': 'application/json', 'content-length': '500' })
+          response.write('{"id":')
+        }
+        setImmediate(() => response.destroy())
+      })
+      const leader = post('own', ask).catch(() => undefined)
+      await waitFor('the leader at the provider', () => a.calls.length === 1)
+      const others = Array.from({ length: 8 }, () => post('own', ask))
+      await post('own', newAsk())
+      breakNow()
+      await leader
+      for (const one of await Promise.all(others)) expect(one.text).toContain('Hello')
+      expect(calls(ask), `stream: ${stream}`).toHaveLength(2)
+    }
   })
 
   it('all ask the provider after two failures, and after an answer that is not for them', async () => {

@@ -56,12 +56,13 @@ async function ask(at: 0 | 1, content: string): Promise<{ text: string; isHit: b
   return { text: await response.text(), isHit }
 }
 
-const failures = async (): Promise<number> => {
+const counted = async (operation: string, result: string): Promise<number> => {
   const text = await (await fetch(`http://${stats}/metrics`)).text()
-  const name = 'sluice_model_cache_store_requests_total'
-  const found = new RegExp(`${name}\\{operation="get",result="failed"\\} (\\d+)`).exec(text)
+  const labels = `operation="${operation}",result="${result}"`
+  const found = new RegExp(`model_cache_store_requests_total\\{${labels}\\} (\\d+)`).exec(text)
   return Number(found?.[1] ?? 0)
 }
+const failures = () => counted('get', 'failed')
 
 it('serves answers that another proxy has sealed on NATS, and goes on without the server', async () => {
   a.answer = completes('Hello from A')
@@ -75,16 +76,31 @@ it('serves answers that another proxy has sealed on NATS, and goes on without th
   const connection = await connect({ servers: nats.url })
   const manager = await jetstreamManager(connection)
   const { config, state } = await manager.streams.info('KV_sluice_answers')
-  expect(config).toMatchObject({ discard: 'old', max_bytes: 256 * 1024 * 1024 })
-  const { data, subject } = await waitFor('the sealed answer', () =>
+  expect(config).toMatchObject({
+    discard: 'old',
+    max_bytes: 256 * 1024 * 1024,
+    allow_msg_ttl: true,
+  })
+  const { data, subject, ttl } = await waitFor('the sealed answer', () =>
     manager.streams
       .getMessage('KV_sluice_answers', { seq: state.first_seq })
       .catch(() => undefined),
-  ).then((message) => ({ data: message?.string() ?? '', subject: message?.subject ?? '' }))
+  ).then((message) => ({
+    data: message?.string() ?? '',
+    subject: message?.subject ?? '',
+    ttl: message?.header.get('Nats-TTL'),
+  }))
+  expect(ttl).toBe('3600s')
   expect(subject).toMatch(/^\$KV\.sluice_answers\.1\.[\w-]{43}$/)
   expect(data).toMatch(/^[\w-]+$/)
   expect(Buffer.from(data, 'base64url').includes('Hello')).toBe(false)
   await connection.close()
+
+  a.answer = completes('x'.repeat(800_000))
+  await ask(0, 'a long answer')
+  await eventually(async () => expect(await counted('set', 'too_large')).toBe(1))
+  expect(await counted('set', 'failed')).toBe(0)
+  expect((await ask(0, 'a long answer')).isHit).toBe(true)
 
   await nats.kill()
   const before = await failures()

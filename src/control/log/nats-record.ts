@@ -17,10 +17,14 @@ interface NatsRecordOptions {
   readonly lifeMs?: number
   /** Size of the bucket in bytes, beyond which the oldest entries are dropped. If omitted, it is not limited. */
   readonly maxBytes?: number
+  /** Whether entries may have lives of their own, if the server supports that (2.11 and later). */
+  readonly hasEntryLife?: boolean
 }
 
 interface Connection extends Pick<Link, 'connection' | 'client' | 'manager'> {
   readonly ApiError: typeof JetStreamApiError
+  /** Whether entries may have lives of their own. */
+  readonly expiresEntries: boolean
 }
 
 const nanosPerMs = 1_000_000
@@ -78,10 +82,20 @@ export class NatsRecord {
     })
   }
 
-  /** Writes without a condition. @throws LogError `storage` if the server does not answer */
-  async put(text: string, timeoutMs: number, key = this.#options.key): Promise<void> {
-    await this.#within(timeoutMs, async ({ client }) => {
-      await client.publish(this.#subjectOf(key), text, { timeout: timeoutMs })
+  /**
+   * Writes without a condition. The entry expires after `lifeMs`, at least a second, if the bucket supports that.
+   * @throws LogError `storage` if the server does not answer
+   */
+  async put(
+    text: string,
+    timeoutMs: number,
+    key = this.#options.key,
+    lifeMs?: number,
+  ): Promise<void> {
+    await this.#within(timeoutMs, async ({ client, expiresEntries }) => {
+      const ttl = lifeMs === undefined ? undefined : `${Math.max(1, Math.ceil(lifeMs / 1_000))}s`
+      const options = { timeout: timeoutMs, ...(expiresEntries && ttl && { ttl }) }
+      await client.publish(this.#subjectOf(key), text, options)
     })
   }
 
@@ -147,15 +161,17 @@ export class NatsRecord {
       // Most gateways have no NATS server, and its client takes memory.
       const client = await import('./nats-connection.ts')
       const { connectTo, DiscardPolicy, findOrCreateStream, jetstream, jetstreamManager } = client
-      const { servers, lifeMs, maxBytes } = this.#options
+      const { servers, lifeMs, maxBytes, hasEntryLife } = this.#options
       const connection = await connectTo(servers)
       const manager = await jetstreamManager(connection, { timeout: 2_000 })
-      await findOrCreateStream(manager, {
+      const mayExpire = hasEntryLife === true && isAtLeast211(connection.info?.version)
+      const { config } = await findOrCreateStream(manager, {
         name: this.#stream,
         subjects: [this.#subjectOf('>')],
         max_msgs_per_subject: 1,
         allow_rollup_hdrs: true,
         ...(lifeMs !== undefined && { max_age: lifeMs * nanosPerMs }),
+        ...(mayExpire && { allow_msg_ttl: true }),
         ...(maxBytes !== undefined && { max_bytes: maxBytes, discard: DiscardPolicy.Old }),
       })
       return {
@@ -163,10 +179,17 @@ export class NatsRecord {
         client: jetstream(connection),
         manager,
         ApiError: client.JetStreamApiError,
+        expiresEntries: config.allow_msg_ttl === true,
       }
     } catch (error) {
       this.#connection = undefined
       throw error
     }
   }
+}
+
+/** Servers refuse lives of single messages before version 2.11. */
+function isAtLeast211(version = ''): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  return major > 2 || (major === 2 && minor >= 11)
 }

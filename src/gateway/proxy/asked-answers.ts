@@ -27,7 +27,7 @@ export function receiveAnswer(reply: AnswerReply): void {
 
 /** Resolves to undefined if the store has failed, or is paused after a failure. */
 function ask(question: Omit<AnswerQuestion, 'type' | 'id'>): Promise<AnswerReply | undefined> {
-  const bytes = question.put?.length ?? 0
+  const bytes = question.put?.value.length ?? 0
   const isFull = waiting.size >= maxQuestions || waitingBytes + bytes > maxWaitingBytes
   if (send === undefined || isFull || performance.now() < pausedUntil) {
     return Promise.resolve(undefined)
@@ -64,6 +64,9 @@ export const askedValues = {
     const reply = await ask({ name })
     return reply && (reply.value ?? null)
   },
-  set: async (name: string, value: string): Promise<boolean> =>
-    (await ask({ name, put: value }))?.isStored === true,
+  async set(name: string, value: string, ttlMs: number) {
+    const reply = await ask({ name, put: { value, ttlMs } })
+    if (reply === undefined) return 'failed' as const
+    return reply.isStored === true ? ('stored' as const) : ('too_large' as const)
+  },
 }

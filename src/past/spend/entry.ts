@@ -27,6 +27,8 @@ export interface SpendEntry {
 export interface CacheHit extends Pick<SpendEntry, 'decision' | 'provider' | 'model'> {
   /** What the stored answer had cost; undefined if that is not known. */
   readonly saved: Money | undefined
+  /** How similar the request was that had got the answer, such as `0.97`; undefined if it was equal. */
+  readonly similarity: string | undefined
 }
 
 type Details = RecordedDecision['details']
@@ -60,6 +62,24 @@ export function spendOf(decision: RecordedDecision): SpendEntry | undefined {
   }
 }
 
+/** Returns what the embedding of a request has cost by which it was compared with similar ones; undefined without one. */
+export function embeddingSpendOf(decision: RecordedDecision): SpendEntry | undefined {
+  const { details } = decision
+  const read = (name: string) => textOf(details, `model.cache.embedding.${name}`)
+  const model = read('model')
+  if (model === undefined) return undefined
+  const input = Number(read('tokens') ?? 0)
+  const cost = readUsd(read('cost') ?? '')
+  return {
+    decision,
+    provider: read('provider') ?? '',
+    model,
+    usage: { input, uncachedInput: input, output: 0 },
+    status: cost === undefined ? 'unknown' : 'exact',
+    cost,
+  }
+}
+
 /** Returns undefined for a request that no stored answer has served. */
 export function cacheHitOf(decision: RecordedDecision): CacheHit | undefined {
   const { details } = decision
@@ -69,6 +89,7 @@ export function cacheHitOf(decision: RecordedDecision): CacheHit | undefined {
     provider: textOf(details, 'gen_ai.provider.name') ?? '',
     model: textOf(details, 'gen_ai.response.model') ?? requestedModel(details),
     saved: readUsd(textOf(details, 'model.cache.saved') ?? ''),
+    similarity: textOf(details, 'model.cache.similarity'),
   }
 }
 

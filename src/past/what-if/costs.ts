@@ -41,6 +41,7 @@ const reasons = {
   newCalls: 'they would be sent to a model for the first time, so their tokens are unknown',
   undecided: 'their outcome is undecided',
   otherFields: 'model aliases, defaults or overrides change',
+  answerCache: 'the cache of answers changes, and which answers it would serve is unknown',
   severalProviders: 'one of several providers would answer',
   otherBackend: 'another backend would answer',
 }
@@ -77,13 +78,17 @@ export class RequestCosts {
   readonly #after: ResourceTable
   readonly #prices: PriceList
   readonly #hasOtherFields: boolean
+  readonly #hasOtherCache: boolean
   readonly #same = new Map<string, boolean>()
 
   constructor(before: ResourceTable, after: ResourceTable, prices: PriceList) {
     this.#before = before
     this.#after = after
     this.#prices = prices
-    this.#hasOtherFields = modelFieldsOf(before) !== modelFieldsOf(after)
+    const differs = (fields: readonly string[]) =>
+      modelFieldsOf(before, fields) !== modelFieldsOf(after, fields)
+    this.#hasOtherFields = differs(nameFields)
+    this.#hasOtherCache = differs(['cache'])
   }
 
   /**
@@ -126,6 +131,7 @@ export class RequestCosts {
     if (a.verdict === 'forward' && b.verdict === 'answer') return refused
     if (a.verdict !== 'forward' || b.verdict !== 'forward') return { unknown: reasons.undecided }
     if (this.#hasOtherFields) return { unknown: reasons.otherFields }
+    if (this.#hasOtherCache) return { unknown: reasons.answerCache }
     const [before, after] = [modelsOf(this.#before, a), modelsOf(this.#after, b)]
     if (after === undefined) return { unknown: reasons.otherBackend }
     if (this.#isSame(`${a.backend} ${b.backend}`, before, after)) return same
@@ -200,13 +206,17 @@ function modelsOf(
 const hasTokens = ({ decision: { details } }: SpendEntry): boolean =>
   details['gen_ai.usage.input_tokens'] !== undefined
 
-/** The settings of policies that may change the names of models, as text. */
-const modelFieldsOf = (table: ResourceTable): string =>
+/** Settings of models that may change their names. */
+const nameFields = ['modelAliases', 'defaults', 'overrides']
+
+/** The settings of models in policies, as text. */
+const modelFieldsOf = (table: ResourceTable, fields: readonly string[]): string =>
   table.policies
     .filter(({ section, field }) => section === 'backend' && field === 'ai')
-    .map(({ key, config }) => {
-      const { modelAliases, defaults, overrides } = JSON.parse(config) ?? {}
-      return `${key} ${canonicalJson({ modelAliases, defaults, overrides })}`
+    .flatMap(({ key, config }) => {
+      const settings = JSON.parse(config) ?? {}
+      const values = fields.map((name) => settings[name] ?? null)
+      return values.every((value) => value === null) ? [] : [`${key} ${canonicalJson(values)}`]
     })
     .sort()
     .join()

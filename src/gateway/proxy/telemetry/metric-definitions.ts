@@ -192,8 +192,12 @@ export const metricDefinitions = {
     'What hits of the cache of answers would have cost, in USD, as far as it is known.',
     modelLabels,
   ),
+  model_cache_embeddings_total: counter(
+    'Embeddings of requests, for answers to similar ones. `result` is `made` or `failed` (the backend did not answer, or was not asked soon after that).',
+    ['result', ...modelLabels],
+  ),
   model_cache_store_requests_total: counter(
-    'Requests to the server that keeps answers for several proxies (`--answer-store`). `operation` is `get` or `set`; `result` is `found`, `missing`, `stored` or `failed` (the server did not answer, or was not asked soon after that).',
+    'Requests to the server that keeps answers for several proxies (`--answer-store`). `operation` is `get` or `set`; `result` is `found`, `missing`, `stored`, `too_large` (the server does not take answers of this size) or `failed` (the server did not answer, or was not asked soon after that).',
     ['operation', 'result'],
   ),
   gen_ai_client_operation_duration: histogram(

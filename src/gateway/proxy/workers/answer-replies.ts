@@ -27,7 +27,7 @@ async function replyFrom(
     return { type: 'answer', id, problem: 'this proxy has no store of answers' }
   try {
     if (put === undefined) return { type: 'answer', id, value: await store.get(name) }
-    return { type: 'answer', id, isStored: await store.put(name, put) }
+    return { type: 'answer', id, isStored: await store.put(name, put.value, put.ttlMs) }
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error)
     return { type: 'answer', id, problem }

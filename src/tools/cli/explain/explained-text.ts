@@ -3,7 +3,7 @@
 import { usdText } from '../../../engines/messages/cost/money.ts'
 import { budgetsOf, isOfBudget } from '../../../past/decisions/budgets.ts'
 import type { RecordedDecision } from '../../../past/decisions/record.ts'
-import { cacheHitOf, costLines, spendOf } from '../../../past/spend/entry.ts'
+import { cacheHitOf, costLines, embeddingSpendOf, spendOf } from '../../../past/spend/entry.ts'
 import { backendText, requestLine, ruleText } from '../decisions/text.ts'
 import { table } from '../shared/output.ts'
 import { printable } from '../shared/printable.ts'
@@ -124,16 +124,27 @@ const detailRows = ({ details }: RecordedDecision): Row[] =>
     name.startsWith('cost.') || isOfBudget(name) ? [] : [[name, `${value}`]],
   )
 
+/** Shows the cost of the embedding by which a request was compared with similar ones. */
+function embeddingRows(decision: RecordedDecision): Row[] {
+  const entry = embeddingSpendOf(decision)
+  if (entry === undefined) return []
+  const { model, usage, cost } = entry
+  const total = cost === undefined ? 'unknown' : `${usdText(cost)} USD`
+  return [['embedding', total, `(${usage.input} tokens of ${model})`]]
+}
+
 /** Lists the cost of a request to a language model, and what it is made of. */
 function costRows(decision: RecordedDecision): Row[] {
   const hit = cacheHitOf(decision)
   if (hit !== undefined) {
     const saved =
       hit.saved === undefined ? 'of unknown cost' : `that had cost ${usdText(hit.saved)} USD`
-    return [['cost', '0 USD', `(a stored answer ${saved})`]]
+    const { similarity } = hit
+    const similar = similarity === undefined ? '' : ` to a similar request (${similarity})`
+    return [['cost', '0 USD', `(a stored answer${similar} ${saved})`], ...embeddingRows(decision)]
   }
   const entry = spendOf(decision)
-  if (entry === undefined) return []
+  if (entry === undefined) return embeddingRows(decision)
   const { cost, status, usage } = entry
   const lines = costLines(entry)
   const ofTokens = lines.reduce((sum, line) => sum + (line.cost ?? 0n), 0n)
@@ -151,6 +162,7 @@ function costRows(decision: RecordedDecision): Row[] {
     ...(calls.length > 0 && cost !== undefined
       ? [['calls', calls.join(', '), '', `${usdText(cost - ofTokens)} USD`]]
       : []),
+    ...embeddingRows(decision),
   ]
 }
 

@@ -1,7 +1,7 @@
 /** When API keys were used and what their requests have cost, from decision records. */
 import { type Money, usdRounded } from '../../../engines/messages/cost/money.ts'
 import { BatchesOnce } from '../../../past/spend/batches.ts'
-import { type SpendEntry, spendOf } from '../../../past/spend/entry.ts'
+import { embeddingSpendOf, type SpendEntry, spendOf } from '../../../past/spend/entry.ts'
 import { eachDecision } from '../decisions/source.ts'
 
 export interface KeyUsage {
@@ -43,7 +43,7 @@ export async function usageOfKeys(
     byKey.set(name, {
       lastUsed: before !== undefined && before.lastUsed > time ? before.lastUsed : time,
       requests: (before?.requests ?? 0) + 1,
-      cost: (before?.cost ?? 0n) + costOf(spendOf(decision)),
+      cost: (before?.cost ?? 0n) + costOf(spendOf(decision)) + costOf(embeddingSpendOf(decision)),
     })
   })
   for (const { decision, cost = 0n } of batches.entries()) {

@@ -6,6 +6,7 @@ import { BillComparison } from '../../../past/spend/compare.ts'
 import {
   type CacheHit,
   cacheHitOf,
+  embeddingSpendOf,
   type OtherModel,
   repriced,
   type SpendEntry,
@@ -50,6 +51,8 @@ export async function spend(options: SpendOptions, out: Output): Promise<number>
     if (one.setting !== 'all') samples.add(one.setting ?? 'errors')
     const entry = spendOf(one)
     if (entry !== undefined && accepts(entry) && batches.counts(entry)) add(entry)
+    const embedding = embeddingSpendOf(one)
+    if (embedding !== undefined && accepts(embedding)) add(embedding)
     const hit = cacheHitOf(one)
     if (hit !== undefined && accepts(hit)) table.addHit(hit)
   })

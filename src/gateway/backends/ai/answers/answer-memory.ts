@@ -18,6 +18,8 @@ export interface StoredAnswer {
   readonly storedAt: number
   /** In milliseconds since the epoch. */
   readonly expiresAt: number
+  /** How similar the request is that has got the answer (cosine); omitted if it is the same request. Not stored. */
+  readonly similarity?: number
 }
 
 /** Where answers are kept. */

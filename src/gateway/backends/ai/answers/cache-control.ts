@@ -1,12 +1,17 @@
 /** Reads what a client asks of the cache of answers (RFC 9111 section 5.2.1). */
 import type { HeaderFields } from '../../../../ground/exchange/exchange.ts'
 
-/** Header with which a client opts out: `off` neither reads nor stores. It is not sent to providers. */
+/**
+ * Header with which a client opts out: `off` neither reads nor stores, and `exact` gets no answer to a similar request.
+ * It is not sent to providers.
+ */
 const optOutHeader = 'x-sluice-cache'
 
 export interface CacheDirectives {
   /** Whether a stored answer may be served. */
   readonly mayServe: boolean
+  /** Whether the answer to a similar request may be served. */
+  readonly maySimilar: boolean
   /** Whether the new answer may be stored. */
   readonly mayStore: boolean
   /** Whether the request fails unless an answer is stored. */
@@ -19,6 +24,7 @@ export interface CacheDirectives {
 
 const noDirectives: CacheDirectives = {
   mayServe: true,
+  maySimilar: true,
   mayStore: true,
   isOnlyCached: false,
   maxAgeMs: Number.POSITIVE_INFINITY,
@@ -34,7 +40,13 @@ const noCache: CacheDirectives = { ...noDirectives, mayServe: false, mayStore: f
 export function readCacheDirectives(headers: HeaderFields): CacheDirectives {
   const optOut = headers.get(optOutHeader)
   if (optOut !== undefined) headers.remove(optOutHeader)
-  if (optOut?.trim().toLowerCase() === 'off') return noCache
+  const asked = optOut?.trim().toLowerCase()
+  if (asked === 'off') return noCache
+  const directives = readCacheControl(headers)
+  return asked === 'exact' ? { ...directives, maySimilar: false } : directives
+}
+
+function readCacheControl(headers: HeaderFields): CacheDirectives {
   const fields = headers.getAll('cache-control')
   if (fields.length === 0) {
     const isPragma = headers.getAll('pragma').some((value) => /\bno-cache\b/i.test(value))
@@ -43,6 +55,7 @@ export function readCacheDirectives(headers: HeaderFields): CacheDirectives {
   const directives = directivesOf(fields.join(','))
   const isStoreRefused = directives.has('no-store')
   return {
+    ...noDirectives,
     mayServe: !isStoreRefused && !directives.has('no-cache'),
     mayStore: !isStoreRefused,
     isOnlyCached: directives.has('only-if-cached'),

@@ -46,7 +46,7 @@ export class RemoteAnswers implements AnswerStore {
     const ttl = Math.max(1, answer.expiresAt - Date.now())
     void this.#values
       .set(nameOf(key, keys), sealed, ttl)
-      .then((isStored) => countStore('set', isStored ? 'stored' : 'failed'))
+      .then((result) => countStore('set', result))
   }
 
   async #fetch(key: string, keys: Keys): Promise<StoredAnswer | undefined> {

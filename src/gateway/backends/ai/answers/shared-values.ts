@@ -2,12 +2,14 @@
 import { answerFormat } from '../../../../ground/model/answer-values.ts'
 import type { RespClient } from './resp-client.ts'
 
+/** `too_large`: the server does not take values of this size. */
+export type SetResult = 'stored' | 'too_large' | 'failed'
+
 /** A server with sealed values. It never rejects. */
 export interface SharedValues {
   /** Resolves to null if there is no value, and to undefined if the server has failed. */
   get(name: string): Promise<string | null | undefined>
-  /** Resolves to false if the server has not stored the value. */
-  set(name: string, value: string, ttlMs: number): Promise<boolean>
+  set(name: string, value: string, ttlMs: number): Promise<SetResult>
 }
 
 const nameOf = (name: string): string => `sluice:answer:${answerFormat}:${name}`
@@ -18,17 +20,17 @@ export const redisValues = (client: RespClient): SharedValues => ({
     return reply ? reply.toString('latin1') : reply
   },
   set: async (name, value, ttlMs) =>
-    (await client.send('SET', nameOf(name), value, 'PX', `${ttlMs}`)) !== undefined,
+    (await client.send('SET', nameOf(name), value, 'PX', `${ttlMs}`)) === undefined
+      ? 'failed'
+      : 'stored',
 })
 
-const operations = ['get', 'set'] as const
-const results = ['found', 'missing', 'stored', 'failed'] as const
-type Result = (typeof results)[number]
+type Result = SetResult | 'found' | 'missing'
 
 const counts = new Map<string, { readonly labels: readonly string[]; count: number }>()
 
 /** Counts a request to a server and its result, for the metrics of this thread. */
-export function countStore(operation: (typeof operations)[number], result: Result): void {
+export function countStore(operation: 'get' | 'set', result: Result): void {
   const key = `${operation} ${result}`
   const known = counts.get(key)
   if (known === undefined) counts.set(key, { labels: [operation, result], count: 1 })

@@ -32,6 +32,7 @@ import { whyNotCacheable } from '../answers/cacheable.ts'
 import type { CacheConfig } from '../policy/config.ts'
 import type { ModelCall } from './model-call.ts'
 import { canJudgeAgain, isJudgedByService, judgeAgain } from './served-answers.ts'
+import { findSimilar, keepVector } from './similar-answers.ts'
 
 /** Changed if answers of this version must not be served by another one. */
 const keyVersion = 1
@@ -74,10 +75,35 @@ function serveFound(
   if (maxAgeMs === 0 || minFreshMs > (call.answer?.ttlMs ?? 0)) return missed(directives)
   const leftMs = found === undefined ? 0 : found.expiresAt - found.storedAt - ageMs
   if (found === undefined || ageMs > maxAgeMs || leftMs < minFreshMs) {
-    return missed(directives) ?? collapse(call, outgoing)
+    if (!directives.maySimilar || call.policy?.config.cache?.semantic === undefined) {
+      return missed(directives) ?? collapse(call, outgoing)
+    }
+    const joined = directives.isOnlyCached ? undefined : collapse(call, outgoing)
+    return andThen(joined, serveSimilar, call, outgoing, directives)
   }
   call.flightMember?.complete(found)
   return serve(found, ageMs, call, outgoing)
+}
+
+/** Serves the answer to a similar request, unless the answer to an equal one is served. */
+async function serveSimilar(
+  joined: RespondVerdict | undefined,
+  call: ModelCall,
+  outgoing: OutgoingRequest,
+  directives: CacheDirectives,
+): Promise<RespondVerdict | undefined> {
+  const cache = call.policy?.config.cache
+  const owner = cache && ownerOf(call, cache)
+  if (joined !== undefined || call.context.over || owner === undefined) return joined
+  const since = Date.now() - directives.maxAgeMs
+  const found = await findSimilar(call, outgoing, inputsOf(call, outgoing, owner), since)
+  if (call.context.over) return undefined
+  if (found === undefined || found.expiresAt - Date.now() < directives.minFreshMs) {
+    if (call.answer !== undefined) call.answer.detail = call.comparison?.problem
+    return missed(directives)
+  }
+  call.flightMember?.complete(found)
+  return serve(found, Date.now() - found.storedAt, call, outgoing)
 }
 
 /**
@@ -137,7 +163,7 @@ function hitOf(
   const headers: FieldPair[] = [
     ['content-type', found.contentType],
     ['age', `${age}`],
-    ['cache-status', `sluice; ${status}; ttl=${left}`],
+    ['cache-status', `sluice; ${status}; ttl=${left}${found.similarity ? '; detail=similar' : ''}`],
   ]
   return { kind: 'respond', status: 200, headers, body, reason: 'CacheHit' }
 }
@@ -288,6 +314,7 @@ function keep(call: ModelCall, answer: AnswerUse, body: Uint8Array): void {
     expiresAt: storedAt + answer.ttlMs,
   }
   call.answers.store(stored)
+  keepVector(call, stored)
   call.flightMember?.complete(stored)
 }
 
@@ -321,11 +348,14 @@ class AnswerCopy implements BodyTransform {
     const isGood = completeness?.isComplete === true && stream?.hasFailed === false
     if (pieces === undefined) skip(this.#call, this.#answer, 'the answer is too large')
     else if (isGood) keep(this.#call, this.#answer, Buffer.concat(pieces))
+    else if (stream?.hasFailed === true) this.fail()
     else skip(this.#call, this.#answer, incomplete)
   }
 
   fail(): void {
     this.#pieces = undefined
+    // The next equal request may succeed, and the others wait for it.
+    leaveFlight(this.#call)
     skip(this.#call, this.#answer, incomplete)
   }
 }

@@ -27,8 +27,10 @@ import { Flights } from '../answers/flights.ts'
 import { RemoteAnswers } from '../answers/remote-answers.ts'
 import { RespClient } from '../answers/resp-client.ts'
 import { redisValues } from '../answers/shared-values.ts'
+import { SimilarRequests } from '../answers/similar-requests.ts'
 import { keepAnswer } from './answers.ts'
 import { providerOutcome, resolveProvider } from './choose-provider.ts'
+import { BackendEmbedder } from './embed.ts'
 import { isFailoverStatus } from './failover.ts'
 import { ModelCall, routeTypesOf } from './model-call.ts'
 import { finishModelCall } from './model-details.ts'
@@ -41,6 +43,9 @@ import { type Prepared, prepareModelRequest } from './prepare.ts'
 import { providerName } from './provider-endpoint.ts'
 import { beginningOfResponse, receiveResponse, wholeResponseLimit } from './receive.ts'
 import { resolveSelected } from './select-model.ts'
+
+/** Memory for vectors of requests, as a part of the memory for answers, in addition to it. */
+const vectorPart = 1 / 4
 
 export function aiKind(runtime: GatewayRuntime): BackendKind {
   const { kinds } = runtime
@@ -55,6 +60,8 @@ export function aiKind(runtime: GatewayRuntime): BackendKind {
   const placeholders = new IdSeal(runtime.sessionKey, 'sluice placeholders of masked texts')
   const memory = new AnswerMemory(runtime.answerCacheBytes)
   const flights = new Flights()
+  const similarRequests = new SimilarRequests(runtime.answerCacheBytes * vectorPart)
+  const embedder = new BackendEmbedder((name) => backends.find(name), runtime)
   const { answerServer, sessionKey } = runtime
   const answers =
     answerServer === undefined
@@ -76,6 +83,8 @@ export function aiKind(runtime: GatewayRuntime): BackendKind {
           placeholders,
           answers,
           flights,
+          similarRequests,
+          embedder,
         }),
         runtime,
       ),
@@ -90,6 +99,7 @@ export function aiKind(runtime: GatewayRuntime): BackendKind {
     },
     warmUp({ namespace, name }) {
       memory.open()
+      similarRequests.open()
       runtime.models.catalog.prepare()
       const backend = backends.find(`${namespace}/${name}`)
       if (backend !== undefined) warmCredentials(backend, runtime.config)

@@ -26,6 +26,7 @@ import { now } from '../../../proxy/upstream/endpoint.ts'
 import type { AnswerStore } from '../answers/answer-memory.ts'
 import type { AnswerUse } from '../answers/answer-use.ts'
 import type { FlightMember, Flights } from '../answers/flights.ts'
+import type { SimilarRequests } from '../answers/similar-requests.ts'
 import type { GuardCheck } from '../guards/guard-call.ts'
 import { AiStep } from '../policy/apply.ts'
 import type { PlacedGuard } from '../policy/bind-guard.ts'
@@ -34,6 +35,7 @@ import { defaultRouteTypes, type RouteTypes } from '../policy/route-types.ts'
 import type { BatchResults } from './batch-results.ts'
 import { costOfCall } from './call-cost.ts'
 import { ClientCredentials } from './client-credentials.ts'
+import type { Embedder } from './embed.ts'
 import type { FailoverReason } from './failover.ts'
 import type { FirstEvent } from './first-event.ts'
 import type { ModelBackend } from './model-providers.ts'
@@ -42,6 +44,7 @@ import type { PlaceholderRestorer } from './placeholders.ts'
 import type { ProviderEndpoint, Suits } from './provider-endpoint.ts'
 import type { ModelSelection } from './served-models.ts'
 import type { Affinity } from './session-affinity.ts'
+import type { Comparison } from './similar-answers.ts'
 
 const noDetails: ResponseDetails = {}
 const noProviders: readonly ProviderEndpoint[] = []
@@ -66,6 +69,8 @@ interface CallServices {
   readonly placeholders: IdSeal
   readonly answers: AnswerStore
   readonly flights: Flights
+  readonly similarRequests: SimilarRequests
+  readonly embedder: Embedder
 }
 
 export class ModelCall {
@@ -80,6 +85,11 @@ export class ModelCall {
   readonly answers: AnswerStore
   /** Equal requests that are under way. */
   readonly flights: Flights
+  /** Requests with stored answers, for similar ones. */
+  readonly similarRequests: SimilarRequests
+  readonly embedder: Embedder
+  /** The comparison with similar requests; undefined if there was none. */
+  comparison: Comparison | undefined
   readonly #ids: IdSeal
   /** Seals the texts of placeholders (reversible masks). */
   readonly placeholders: IdSeal
@@ -162,18 +172,15 @@ export class ModelCall {
   /** Time of the last piece of content, in milliseconds of `performance.now()`. */
   lastContentAt: number | undefined
 
-  constructor(
-    context: RequestContext,
-    backends: Backends,
-    name: string,
-    { catalog, ids, placeholders, answers, flights }: CallServices,
-  ) {
+  constructor(context: RequestContext, backends: Backends, name: string, services: CallServices) {
     this.context = context
-    this.catalog = catalog
-    this.#ids = ids
-    this.placeholders = placeholders
-    this.answers = answers
-    this.flights = flights
+    this.catalog = services.catalog
+    this.#ids = services.ids
+    this.placeholders = services.placeholders
+    this.answers = services.answers
+    this.flights = services.flights
+    this.similarRequests = services.similarRequests
+    this.embedder = services.embedder
     this.#backends = backends
     this.#name = name
     const { exchange } = context

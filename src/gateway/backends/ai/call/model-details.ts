@@ -227,6 +227,7 @@ function modelDetailsOf(call: ModelCall): ModelDetails {
     failedAttempts: failedText(context.failedAttempts),
     skipped: call.skipped?.map(providerName).join(', '),
     answer: call.answer,
+    comparison: call.comparison,
   }
 }
 

@@ -11,6 +11,7 @@ import type { NamedProvider } from '../../../proxy/request/backend-call.ts'
 import type { BackendRecord, VisitField } from '../../../proxy/telemetry/types.ts'
 import type { AnswerUse } from '../answers/answer-use.ts'
 import type { GuardCheck } from '../guards/guard-call.ts'
+import type { Comparison } from './similar-answers.ts'
 
 /** The details about a request to a language model. */
 export interface ModelDetails {
@@ -52,6 +53,8 @@ export interface ModelDetails {
   readonly skipped: string | undefined
   /** What the cache of answers did; undefined if there is none. */
   readonly answer: AnswerUse | undefined
+  /** The comparison with similar requests; undefined if there was none. */
+  readonly comparison: Pick<Comparison, 'use' | 'problem'> | undefined
 }
 
 /** The telemetry record of a request to a language model. */
@@ -100,6 +103,14 @@ const modelFields: readonly ModelField[] = [
   field('model.cache.saved', ({ answer }) =>
     answer?.hit?.cost === undefined ? undefined : usdText(answer.hit.cost),
   ),
+  field('model.cache.similarity', ({ answer }) => roundedTo(answer?.hit?.similarity, 1e4)),
+  field('model.cache.embedding.provider', ({ comparison }) => comparison?.use?.provider),
+  field('model.cache.embedding.model', ({ comparison }) => comparison?.use?.model),
+  field('model.cache.embedding.tokens', ({ comparison }) => comparison?.use?.usage.input),
+  field('model.cache.embedding.cost', ({ comparison }) => {
+    const cost = comparison?.use?.cost
+    return cost === undefined || cost.status === 'unknown' ? undefined : usdText(cost.total)
+  }),
   field('model.catalog', ({ catalog }) => catalog),
   field('model.assumed', ({ assumedModel }) => assumedModel),
   field('gen_ai.request.model', ({ requestModel }) => requestModel),
@@ -163,7 +174,8 @@ function eachRate(cost: Cost | undefined, visit: VisitField): void {
   }
 }
 
+const roundedTo = (value: number | undefined, parts: number): number | undefined =>
+  value === undefined ? undefined : Math.round(value * parts) / parts
+
 /** Rounds seconds to microseconds. */
-function rounded(seconds: number | undefined): number | undefined {
-  return seconds === undefined ? undefined : Math.round(seconds * 1e6) / 1e6
-}
+const rounded = (seconds: number | undefined): number | undefined => roundedTo(seconds, 1e6)

@@ -37,6 +37,7 @@ export class ModelTelemetry implements BackendTelemetry {
   readonly #lookups = timedCounters('model_cost_lookups_total')
   readonly #answers = timedCounters('model_cache_requests_total')
   readonly #saved = new MoneyCounters('model_cache_saved_usd_total')
+  readonly #embeddings = timedCounters('model_cache_embeddings_total')
   readonly #checks: Counts = new Map()
   readonly #ruleChecks = new RuleCounts()
   readonly #ruleMatches = new RuleCounts()
@@ -87,6 +88,24 @@ export class ModelTelemetry implements BackendTelemetry {
     this.#answers.record(this.#withFirst(answer.result, labels), 0, 0)
     const saved = answer.hit?.cost
     if (saved !== undefined) this.#saved.add(labels, { status: 'exact', total: saved })
+    this.#countEmbedding(model, exchange, access)
+  }
+
+  #countEmbedding(model: ModelDetails, exchange: ServerExchange, access: AccessRecord): void {
+    const { comparison } = model
+    if (comparison === undefined) return
+    const { use } = comparison
+    const names = use && {
+      provider: use.provider,
+      requestModel: use.model,
+      responseModel: use.model,
+    }
+    const labels = this.#labels(exchange, access, { ...model, operation: 'embeddings', ...names })
+    this.#embeddings.record(this.#withFirst(use === undefined ? 'failed' : 'made', labels), 0, 0)
+    if (use === undefined) return
+    this.#countTokens('input', use.usage.input, labels)
+    this.#costs.add(labels, use.cost)
+    this.#identities.count(exchange, labels[1] ?? '', labels[4] ?? '', use.usage.input, use.cost)
   }
 
   #countCheck({ phase, guard, action, step, at, matches = [] }: GuardCheck): void {
@@ -131,6 +150,7 @@ export class ModelTelemetry implements BackendTelemetry {
       model_cache_requests_total: this.#answers.counts(),
       model_cache_saved_usd_total: this.#saved.series(),
       model_cache_store_requests_total: storeCounts(),
+      model_cache_embeddings_total: this.#embeddings.counts(),
       gen_ai_client_operation_duration: this.#operations.durations(),
       gen_ai_server_request_duration: this.#requests.durations(),
       gen_ai_server_time_to_first_token: this.#firstTokens.durations(),

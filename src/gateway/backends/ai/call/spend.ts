@@ -6,6 +6,7 @@ import { answersAsked, outputLimit } from '../../../../engines/messages/request/
 import { budgetsOf, type Spend } from '../../../../ground/exchange/budgets.ts'
 import type { RespondVerdict } from '../../../../ground/exchange/exchange.ts'
 import { costOfCall, type PricedCall } from './call-cost.ts'
+import type { EmbeddingUse } from './embed.ts'
 import type { ModelCall } from './model-call.ts'
 
 /** Bytes of a request per token. Texts have about four, and everything else has more. */
@@ -36,6 +37,24 @@ export class UsageSpend implements Spend {
     this.#cost ??= costOfCall(this.#call, this.#usage)
     const { status, total } = this.#cost
     return status === 'exact' ? total : undefined
+  }
+}
+
+/** The spend of a request and of the embedding by which it was compared with similar ones. */
+class ComparedSpend implements Spend {
+  readonly tokens: bigint
+  readonly #own: UsageSpend
+  readonly #cost: Cost
+
+  constructor(own: UsageSpend, { usage, cost }: EmbeddingUse) {
+    this.tokens = own.tokens + integerOf(usage.input)
+    this.#own = own
+    this.#cost = cost
+  }
+
+  usd(): bigint | undefined {
+    const own = this.#own.usd()
+    return own === undefined || this.#cost.status !== 'exact' ? own : own + this.#cost.total
   }
 }
 
@@ -90,7 +109,9 @@ export function noteSpend(call: ModelCall, usage: Usage | undefined): void {
   if (budgets === undefined || call.outgoing === undefined) return
   if (usage !== undefined && call.request !== undefined)
     learnOutput(call.request.model, usage.output)
-  budgets.used(usage && new UsageSpend(call, usage))
+  const own = usage && new UsageSpend(call, usage)
+  const embedding = call.comparison?.use
+  budgets.used(own && embedding ? new ComparedSpend(own, embedding) : own)
 }
 
 function learnOutput(model: string, output: number): void {

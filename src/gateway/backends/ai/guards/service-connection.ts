@@ -66,7 +66,7 @@ export class HostConnection implements ServiceConnection {
 }
 
 /** The exchange that the policies of the connection process: the call to the service. */
-class ServiceExchange extends CopiedExchange {
+export class ServiceExchange extends CopiedExchange {
   readonly request: RequestHead
   readonly requestBody: MemoryBody
   readonly peerCertificate: Exchange['peerCertificate']

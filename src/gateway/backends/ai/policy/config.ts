@@ -43,12 +43,27 @@ export interface BackendAiConfig {
   readonly cache?: CacheConfig
 }
 
+const semantic = record({
+  /** The backend that makes embeddings. */
+  target: directTarget,
+  /** The model of embeddings. */
+  model: text,
+  dimensions: optional(integer(1, 8_192)),
+  /** Least similarity in percent (cosine). */
+  threshold: integer(50, 100),
+  /** Number of requests with which one is compared. */
+  maxEntries: integer(1, 10_000),
+  timeoutMs: integer(1, Number.MAX_SAFE_INTEGER),
+})
+/** How answers to similar requests are found. */
+export type SemanticConfig = Infer<typeof semantic>
+
 const cache = record({
   ttlMs: integer(1, Number.MAX_SAFE_INTEGER),
   scope: choice('Principal', 'Shared'),
-  /** How long a request waits for the answer to an equal one; 0 if it does not wait. */
   /** How long a request waits for the answer to an equal one; 0 or omitted if it does not wait. */
   collapseMs: optional(integer(0, Number.MAX_SAFE_INTEGER)),
+  semantic: optional(semantic),
 })
 /** Which answers are served again, and to whom. */
 export type CacheConfig = Infer<typeof cache>

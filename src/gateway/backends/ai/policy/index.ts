@@ -1,7 +1,7 @@
 import { parseDurationMs } from '../../../../ground/base/duration.ts'
 import type { References } from '../../../../ground/model/references.ts'
 import { type Compiled, definePolicy } from '../../../policies/define.ts'
-import type { BackendAiConfig, CacheConfig } from './config.ts'
+import type { BackendAiConfig, CacheConfig, SemanticConfig } from './config.ts'
 import { GuardCompiler } from './guard-compiler.ts'
 import { type AnswerCacheSpec, type BackendAiSpec, backendAiSchema } from './schema.ts'
 
@@ -11,11 +11,44 @@ const unguardedTypes = new Set(['Passthrough', 'Realtime'])
 const defaultTtlMs = 300_000
 const defaultCollapseMs = 10_000
 
-const cacheOf = ({ ttl, scope = 'Principal', collapseTimeout }: AnswerCacheSpec): CacheConfig => ({
-  ttlMs: parseDurationMs(ttl ?? '') ?? defaultTtlMs,
-  scope,
-  collapseMs: parseDurationMs(collapseTimeout ?? '') ?? defaultCollapseMs,
-})
+const defaultThreshold = 95
+const defaultEntries = 1_000
+const defaultEmbeddingMs = 1_000
+
+function cacheOf(
+  { ttl, scope = 'Principal', collapseTimeout, semantic }: AnswerCacheSpec,
+  references: References,
+  guards: GuardCompiler,
+): CacheConfig {
+  const compared = semantic && semanticOf(semantic, references, guards)
+  return {
+    ttlMs: parseDurationMs(ttl ?? '') ?? defaultTtlMs,
+    scope,
+    collapseMs: parseDurationMs(collapseTimeout ?? '') ?? defaultCollapseMs,
+    ...(compared && { semantic: compared }),
+  }
+}
+
+/** Returns undefined if the backend of embeddings does not exist: only answers to equal requests are served then. */
+function semanticOf(
+  spec: NonNullable<AnswerCacheSpec['semantic']>,
+  references: References,
+  guards: GuardCompiler,
+): SemanticConfig | undefined {
+  const target = references.backend(spec.backendRef)
+  if (typeof target === 'string') {
+    guards.remark('cache.semantic.backendRef', target)
+    return undefined
+  }
+  return {
+    target,
+    model: spec.model,
+    ...(spec.dimensions !== undefined && { dimensions: spec.dimensions }),
+    threshold: spec.threshold ?? defaultThreshold,
+    maxEntries: spec.maxEntries ?? defaultEntries,
+    timeoutMs: parseDurationMs(spec.timeout ?? '') ?? defaultEmbeddingMs,
+  }
+}
 
 /** If a guard cannot be enforced, the backend rejects all requests, so that nothing passes unguarded. */
 function compile(spec: BackendAiSpec, references: References): Compiled<BackendAiConfig> {
@@ -36,7 +69,7 @@ function compile(spec: BackendAiSpec, references: References): Compiled<BackendA
     ...(modelAliases && { modelAliases }),
     ...(caching && { caching }),
     ...(routes && { routes }),
-    ...(cache && { cache: cacheOf(cache) }),
+    ...(cache && { cache: cacheOf(cache, references, guards) }),
   }
   for (const [ending, type] of Object.entries(routes ?? {})) {
     if (promptGuard === undefined || !unguardedTypes.has(type)) continue

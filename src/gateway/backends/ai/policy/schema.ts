@@ -84,6 +84,23 @@ const answerCache = object('AnswerCache', {
     doc: 'How long a request waits for the answer to an equal one that began before it; 0s: it does not wait. Streams never wait.',
     default: '10s',
   }),
+  semantic: optional(
+    object('SemanticCache', {
+      backendRef: required(backendObjectReference, 'GatewayBackend of type ai for embeddings.'),
+      model: required(text({ max: 1024 }), 'Embeddings model.'),
+      dimensions: optional(integer({ min: 1, max: 8192 }), 'Requested size of embeddings.'),
+      threshold: optional(integer({ min: 50, max: 100 }), {
+        doc: 'Least similarity in percent (cosine).',
+        default: 95,
+      }),
+      maxEntries: optional(integer({ min: 1, max: 10_000 }), {
+        doc: 'With how many requests one is compared.',
+        default: 1000,
+      }),
+      timeout: optional(duration, { doc: 'Limit of an embedding.', default: '1s' }),
+    }),
+    'Also serves the answer to a similar request: only the last message of the user may differ.',
+  ),
 })
 export type AnswerCacheSpec = Infer<typeof answerCache>
 

@@ -1,0 +1,213 @@
+/** Asks a backend for the embedding of a text, for the cache of answers to similar requests. */
+import type { Usage } from '../../../../engines/messages/chat.ts'
+import type { Cost } from '../../../../engines/messages/cost/cost.ts'
+import { invokeTokensHeader } from '../../../../engines/messages/formats/embeddings/embeddings.ts'
+import { embeddings } from '../../../../engines/messages/formats/embeddings/index.ts'
+import { embeddingsFormats } from '../../../../engines/messages/formats/index.ts'
+import { parseJson, utf8Text } from '../../../../engines/messages/json/json.ts'
+import { LlmError } from '../../../../engines/messages/llm-error.ts'
+import {
+  type OutgoingRequest,
+  outgoingRequest,
+} from '../../../../engines/messages/request/outgoing.ts'
+import { GatewayError } from '../../../../ground/errors/index.ts'
+import { forwardingExtensions } from '../../../../ground/exchange/forwarding.ts'
+import { type BackendAccess, httpAccess } from '../../../proxy/config/backend-access.ts'
+import { backendPolicies } from '../../../proxy/config/placement.ts'
+import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
+import { chooseEndpoint, now } from '../../../proxy/upstream/endpoint.ts'
+import { unitVector } from '../answers/similar-requests.ts'
+import { ServiceExchange } from '../guards/service-connection.ts'
+import type { SemanticConfig } from '../policy/config.ts'
+import { costOfCall } from './call-cost.ts'
+import type { ModelCall } from './model-call.ts'
+import { chooseProvider, type ModelBackend } from './model-providers.ts'
+import { type ProviderEndpoint, providerName } from './provider-endpoint.ts'
+
+/** What an embedding has used. */
+export interface EmbeddingUse {
+  /** `gen_ai.provider.name`, such as `openai`. */
+  readonly provider: string
+  readonly model: string
+  readonly usage: Usage
+  readonly cost: Cost
+}
+
+interface Embedding {
+  /** Of length 1. */
+  readonly vector: Float32Array
+  readonly use: EmbeddingUse
+}
+
+/** Makes embeddings. */
+export interface Embedder {
+  /** Never rejects: resolves to the reason if there is no embedding. */
+  embed(call: ModelCall, config: SemanticConfig, text: string): Promise<Embedding | string>
+}
+
+/** A vector of 8,192 numbers has about 180 kB. */
+const maxResponseBytes = 1024 * 1024
+/** Length of the pauses after failures, during which a backend is not asked. */
+const firstPauseMs = 100
+const maxPauseMs = 10_000
+
+interface Pause {
+  readonly until: number
+  readonly lengthMs: number
+}
+
+interface KnownAccess {
+  readonly generation: number
+  readonly access: BackendAccess
+}
+
+export class BackendEmbedder implements Embedder {
+  readonly #find: (name: string) => ModelBackend | undefined
+  readonly #runtime: GatewayRuntime
+  /** By backend. */
+  readonly #pauses = new Map<string, Pause>()
+  readonly #access = new WeakMap<ProviderEndpoint, KnownAccess>()
+
+  /** `find` returns a backend by `namespace/name`. */
+  constructor(find: (name: string) => ModelBackend | undefined, runtime: GatewayRuntime) {
+    this.#find = find
+    this.#runtime = runtime
+  }
+
+  async embed(call: ModelCall, config: SemanticConfig, text: string): Promise<Embedding | string> {
+    const { target } = config
+    if (target.type === 'invalid') return target.message
+    const name = `${target.namespace}/${target.name}`
+    const pause = this.#pauses.get(name)
+    if (pause !== undefined && now() < pause.until) return 'the backend of embeddings has failed'
+    try {
+      const found = await this.#ask(call, name, config, text)
+      this.#pauses.delete(name)
+      return found
+    } catch (error) {
+      if (!(error instanceof GatewayError || error instanceof LlmError)) throw error
+      const lengthMs = Math.min(maxPauseMs, pause === undefined ? firstPauseMs : pause.lengthMs * 2)
+      this.#pauses.set(name, { until: now() + lengthMs, lengthMs })
+      return error.message
+    }
+  }
+
+  /** @throws GatewayError, or LlmError if the provider makes no embeddings or its response cannot be read */
+  async #ask(
+    call: ModelCall,
+    name: string,
+    config: SemanticConfig,
+    text: string,
+  ): Promise<Embedding> {
+    const backend = this.#find(name)
+    if (backend === undefined) throw new LlmError(502, `${name} is not a backend of type ai`)
+    if (backend.models !== undefined) throw new LlmError(502, `${name} serves certain models only`)
+    const provider = this.#choose(backend)
+    const outgoing = outgoingFor(call, provider, config, text)
+    const { status, headers, body } = await this.#send(call, provider, outgoing, config.timeoutMs)
+    if (status !== 200) throw new LlmError(502, `${providerName(provider)} answered ${status}`)
+    const counted = Number(headers.find(([key]) => key.toLowerCase() === invokeTokensHeader)?.[1])
+    return readEmbedding(call, provider, outgoing, utf8Text(body), counted)
+  }
+
+  #choose({ groups }: ModelBackend): ProviderEndpoint {
+    const { random } = this.#runtime
+    const provider = chooseProvider(
+      { groups, tried: [], suits: undefined, session: undefined },
+      { random, now },
+    )
+    if (provider === undefined) throw new GatewayError('no_endpoints')
+    if (provider.pool !== undefined) throw new LlmError(502, 'an InferencePool makes no embeddings')
+    return provider
+  }
+
+  /** Sends a request with the policies that target the backend. */
+  async #send(
+    { context, policy }: ModelCall,
+    provider: ProviderEndpoint,
+    { plan, body }: OutgoingRequest,
+    timeoutMs: number,
+  ) {
+    const { policies, profiles, steps, problem } = this.#accessTo(provider)
+    if (problem !== undefined) throw new GatewayError(problem.code, problem.detail)
+    const { random, callouts } = this.#runtime
+    const pod = provider.pods && chooseEndpoint(provider.pods(), { random, now })
+    if (provider.pods !== undefined && pod === undefined) throw new GatewayError('no_endpoints')
+    const { host, port } = pod?.address ?? provider
+    const authority = provider.authority[profiles.of(provider.host).scheme]
+    const path = provider.provider.path ?? plan.path
+    const bytes = Buffer.from(JSON.stringify(body))
+    const call = new ServiceExchange(context.exchange, authority, path, bytes)
+    const scope = provider.vendor.signingScope?.(provider.provider.config)
+    if (scope !== undefined) call.extensions.set(forwardingExtensions.signingScope, scope)
+    for (const step of steps) {
+      if (step === policy) continue
+      const verdict = await step.onRequest?.(call)
+      if (verdict?.kind === 'respond') throw new LlmError(502, 'a policy has refused the call')
+    }
+    provider.vendor.adaptHeaders(call.request.headers, call.request.path)
+    return callouts.http({
+      target: { type: 'server', host, port, settings: policies.connection },
+      method: 'POST',
+      path,
+      headers: [['host', authority], ...call.request.headers.entries()],
+      body: bytes,
+      timeoutMs,
+      maxResponseBytes,
+      exchange: context.exchange,
+    })
+  }
+
+  #accessTo(provider: ProviderEndpoint): BackendAccess {
+    const { policies } = this.#runtime.config
+    const { generation } = policies
+    const known = this.#access.get(provider)
+    if (known?.generation === generation) return known.access
+    const { named, part } = provider
+    const access = httpAccess(backendPolicies(policies, [], named, part), part)
+    this.#access.set(provider, { generation, access })
+    return access
+  }
+}
+
+/** @throws LlmError 400 if the provider makes no embeddings */
+function outgoingFor(
+  call: ModelCall,
+  { vendor, provider, catalogId }: ProviderEndpoint,
+  { model: configured, dimensions }: SemanticConfig,
+  text: string,
+): OutgoingRequest & { readonly body: object } {
+  const model = provider.config.model ?? provider.config.deploymentName ?? configured
+  const asked = { model, input: text, ...(dimensions !== undefined && { dimensions }) }
+  const settled = { body: asked, model, asked: undefined, isChanged: true }
+  const outgoing = outgoingRequest(settled, embeddings, {
+    ...{ vendor, provider: provider.config, catalog: call.catalog, catalogId },
+    isPathFixed: provider.path !== undefined,
+    settings: undefined,
+    headers: call.context.exchange.request.headers,
+    path: '/v1/embeddings',
+    newId: () => '',
+  })
+  if ('count' in outgoing) throw new Error('embeddings are no token counts')
+  return { ...outgoing, body: outgoing.body ?? asked }
+}
+
+/** `counted` is the number of tokens in a header. @throws LlmError 502 if there is no vector */
+function readEmbedding(
+  { catalog, context }: ModelCall,
+  provider: ProviderEndpoint,
+  outgoing: OutgoingRequest,
+  text: string,
+  counted: number,
+): Embedding {
+  const { plan, model } = outgoing
+  const format = plan.kind === 'embeddings' ? plan.format : 'vectors'
+  const inHeader = counted > 0 ? counted : undefined
+  const found = embeddingsFormats[format].readResponse(parseJson(text), model, inHeader)
+  const vector = unitVector(found.vectors[0] ?? [])
+  if (vector === undefined) throw new LlmError(502, 'the response has no vector')
+  const input = found.tokens ?? inHeader ?? 0
+  const usage = { input, uncachedInput: input, output: 0 }
+  const cost = costOfCall({ catalog, details: { model }, provider, outgoing, context }, usage)
+  return { vector, use: { provider: provider.vendor.systemName, model, usage, cost } }
+}

@@ -1,0 +1,105 @@
+/** Finds the stored answer to a similar request: one that is equal except for the last message of the user. */
+import { hash } from 'node:crypto'
+import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
+import { canonicalBytes } from '../../../../ground/base/canonical.ts'
+import { isFresh, type StoredAnswer } from '../answers/answer-memory.ts'
+import { lastMessageOf, wordFacts } from '../answers/last-message.ts'
+import type { RequestVector } from '../answers/similar-requests.ts'
+import type { SemanticConfig } from '../policy/config.ts'
+import type { EmbeddingUse } from './embed.ts'
+import type { ModelCall } from './model-call.ts'
+
+/** The comparison of a request with stored ones. */
+export interface Comparison {
+  /** Identifies everything that must be equal. */
+  readonly group: string
+  readonly text: string
+  readonly facts: ReturnType<typeof wordFacts>
+  /** Undefined if there is no embedding. */
+  vector: RequestVector | undefined
+  use: EmbeddingUse | undefined
+  /** Why the request could not be compared. */
+  problem: string | undefined
+}
+
+/** How many requests are looked up whose answers may have been dropped. */
+const maxLookups = 3
+
+/**
+ * Returns the stored answer to the most similar request; undefined if there is none, or if the request cannot be
+ * compared. `inputs` is everything that the answer depends on, except for the body of the request.
+ */
+export async function findSimilar(
+  call: ModelCall,
+  { format }: OutgoingRequest,
+  inputs: unknown,
+  since: number,
+): Promise<StoredAnswer | undefined> {
+  const semantic = call.policy?.config.cache?.semantic
+  const body = call.request?.body.whole
+  // Placeholders are different in each request, and only this one can restore its own.
+  if (semantic === undefined || body === undefined || call.restorer !== undefined) return undefined
+  const last = format.operation === 'chat' ? lastMessageOf(body) : undefined
+  if (last === undefined) return undefined
+  const facts = wordFacts(last.text)
+  const { figures, negations } = facts
+  const group = digestOf(['similar', inputs, last.rest, figures, negations])
+  const comparison = await compared(call, semantic, { group, text: last.text, facts })
+  const { vector } = comparison
+  return vector === undefined || call.context.over
+    ? undefined
+    : answerTo(call, semantic, comparison.group, vector, since)
+}
+
+const digestOf = (value: unknown): string => hash('sha256', canonicalBytes(value), 'base64url')
+
+/** Asks for the embedding of a request, unless an earlier attempt has. */
+async function compared(
+  call: ModelCall,
+  semantic: SemanticConfig,
+  { group, text, facts }: Pick<Comparison, 'group' | 'text' | 'facts'>,
+): Promise<Comparison> {
+  const known = call.comparison
+  if (known?.text === text) {
+    call.comparison = { ...known, group }
+    return call.comparison
+  }
+  const found = await call.embedder.embed(call, semantic, text)
+  const { words, sequence } = facts
+  call.comparison =
+    typeof found === 'string'
+      ? { group, text, facts, vector: undefined, use: undefined, problem: found }
+      : {
+          ...{ group, text, facts, use: found.use, problem: undefined },
+          vector: { vector: found.vector, words, sequence },
+        }
+  return call.comparison
+}
+
+async function answerTo(
+  { answers, similarRequests }: ModelCall,
+  { threshold }: SemanticConfig,
+  group: string,
+  vector: RequestVector,
+  since: number,
+): Promise<StoredAnswer | undefined> {
+  for (let count = 0; count < maxLookups; count++) {
+    const found = similarRequests.find(group, vector, { threshold: threshold / 100, since })
+    if (found === undefined) return undefined
+    const answer = await answers.find(found.key)
+    if (answer !== undefined && isFresh(answer, Date.now())) {
+      return { ...answer, similarity: found.similarity }
+    }
+    similarRequests.forget(group, found.key)
+  }
+  return undefined
+}
+
+/** Stores the vector of a request whose answer was stored. */
+export function keepVector(call: ModelCall, { key, storedAt, expiresAt }: StoredAnswer): void {
+  const { comparison, similarRequests } = call
+  const most = call.policy?.config.cache?.semantic?.maxEntries
+  if (comparison?.vector === undefined || most === undefined) return
+  const { group, vector } = comparison
+  similarRequests.add({ ...vector, group, key, storedAt, expiresAt }, most)
+}
