@@ -76,11 +76,11 @@ it('serves answers that another proxy has sealed on NATS, and goes on without th
   const connection = await connect({ servers: nats.url })
   const manager = await jetstreamManager(connection)
   const { config, state } = await manager.streams.info('KV_sluice_answers')
-  expect(config).toMatchObject({
-    discard: 'old',
-    max_bytes: 256 * 1024 * 1024,
-    allow_msg_ttl: true,
-  })
+  expect(config).toMatchObject({ discard: 'old', max_bytes: 256 * 1024 * 1024 })
+  // Earlier servers, such as that of Debian, do not expire messages one by one.
+  const [major = 0, minor = 0] = (connection.info?.version ?? '').split('.').map(Number)
+  const mayExpire = major > 2 || minor >= 11
+  expect(config.allow_msg_ttl === true).toBe(mayExpire)
   const { data, subject, ttl } = await waitFor('the sealed answer', () =>
     manager.streams
       .getMessage('KV_sluice_answers', { seq: state.first_seq })
@@ -90,7 +90,7 @@ it('serves answers that another proxy has sealed on NATS, and goes on without th
     subject: message?.subject ?? '',
     ttl: message?.header.get('Nats-TTL'),
   }))
-  expect(ttl).toBe('3600s')
+  expect(ttl).toBe(mayExpire ? '3600s' : '')
   expect(subject).toMatch(/^\$KV\.sluice_answers\.1\.[\w-]{43}$/)
   expect(data).toMatch(/^[\w-]+$/)
   expect(Buffer.from(data, 'base64url').includes('Hello')).toBe(false)
