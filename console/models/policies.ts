@@ -2,7 +2,7 @@
 
 import {
   backendLevels,
-  gatewayLevels,
+  frontendLevels,
   type Levels,
   listenerLevels,
   ruleLevels,
@@ -91,12 +91,13 @@ const placeOf = (listener: ListenerResource) => ({
   gateway: gatewayOf(listener),
   owner: listener.owner,
   section: listener.section,
+  port: listener.port,
 })
 
 function listenerParts(listener: ListenerResource): Place['parts'] {
   const levels = listenerLevels(placeOf(listener))
   return [
-    ['frontend', 'PostRouting', gatewayLevels(gatewayOf(listener))],
+    ['frontend', 'PostRouting', frontendLevels(placeOf(listener))],
     ['traffic', 'PreRouting', levels],
     ['traffic', 'PostRouting', levels],
     ['backend', 'PostRouting', levels],

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { useUpstream } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
+import { waitFor } from '../support/wait-for.ts'
 import { answerAs } from './model-upstream.ts'
 import { outline, runImport, useImport } from './rig.ts'
 
@@ -130,6 +131,7 @@ metadata: { name: edge }
 spec:
   targetRefs: [{ group: gateway.networking.k8s.io, kind: Gateway, name: edge }]
   timeout: { http: { idleTimeout: 30s } }
+  clientIPDetection: { xForwardedFor: { numTrustedHops: 1 } }
   headers: { lateResponseHeaders: { set: [{ name: x-edge, value: "1" }] } }
 ---`,
     provider('first', 'key-of-first'),
@@ -164,6 +166,16 @@ describe('sluice import of Envoy Gateway resources', () => {
     const answer = await get('/open/a')
     expect(JSON.parse(answer.body)).toMatchObject({ upstream: 'shop', path: '/open/a' })
     expect(answer.headers['x-edge']).toBe('1')
+  })
+
+  it('tells backends who the client is, as ClientTrafficPolicy says', async () => {
+    const sent = { 'x-forwarded-for': '1.1.1.1, 203.0.113.9', 'x-real-ip': '1.1.1.1' }
+    const { headers } = JSON.parse((await get('/open/a', sent)).body) as {
+      headers: Record<string, string>
+    }
+    expect(headers['x-forwarded-for']).toBe('1.1.1.1, 203.0.113.9, 127.0.0.1')
+    expect(headers['x-forwarded-proto']).toBe('http')
+    await waitFor('the log', () => gateway.stdout.includes('src.addr=203.0.113.9:0'))
   })
 
   it('asks for API keys and the external service', async () => {

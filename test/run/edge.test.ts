@@ -13,6 +13,7 @@ import {
   tlsSecret,
   toBackend,
 } from '../support/manifests.ts'
+import { answerTo } from '../support/raw-answer.ts'
 import { echo, startTcpUpstream } from '../support/stream-upstream.ts'
 import { clientHello } from '../support/tls-client.ts'
 import { waitFor } from '../support/wait-for.ts'
@@ -33,23 +34,7 @@ const stats = `127.0.0.1:${await freePort()}`
 const line = (address: string) => `PROXY TCP4 ${address} 198.51.100.1 4711 443\r\n`
 const request = 'GET / HTTP/1.1\r\nhost: a.example.com\r\nconnection: close\r\n\r\n'
 
-/** The response to these bytes; `reset` if the connection is reset. */
-async function answer(to: number, ...parts: string[]): Promise<string> {
-  const socket = connect({ port: to, host: '127.0.0.1' })
-  let text = ''
-  socket.on('data', (chunk: Buffer) => {
-    text += chunk.toString('latin1')
-  })
-  const over = new Promise<string>((resolve) => {
-    socket.once('end', () => resolve(text))
-    socket.once('error', () => resolve('reset'))
-  })
-  for (const part of parts) {
-    socket.write(part, 'latin1')
-    await new Promise((resolve) => setImmediate(resolve))
-  }
-  return over
-}
+const answer = (to: number, ...parts: string[]) => answerTo({ port: to }, ...parts)
 
 function options(port: (typeof ports)['plain'], ...args: string[]): GatewayOptions {
   const tls = { certificateRefs: [{ name: 'cert' }] }

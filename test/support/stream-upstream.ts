@@ -92,10 +92,11 @@ export class UdpClient {
   readonly #socket: Datagrams = createSocket('udp4')
   readonly answers: string[] = []
 
-  constructor(port: number) {
+  /** `from`: loopback address of the client. */
+  constructor(port: number, from = '127.0.0.1') {
     this.#socket.on('message', (message) => this.answers.push(message.toString()))
     this.#socket.on('error', () => {})
-    this.#socket.connect(port, '127.0.0.1')
+    this.#socket.bind({ address: from }, () => this.#socket.connect(port, '127.0.0.1'))
   }
 
   /** The client's own port, once it has sent something. */

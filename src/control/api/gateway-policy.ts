@@ -9,13 +9,14 @@ import {
   type AnyProperty,
   choice,
   type Infer,
+  integer,
   list,
   object,
   optional,
   required,
   type Schema,
 } from '../../ground/schema/field.ts'
-import { exactlyOneOf } from '../../ground/schema/rules.ts'
+import { atMostOneOf, exactlyOneOf } from '../../ground/schema/rules.ts'
 import { conditions } from '../../ground/schema/shapes/conditions.ts'
 import { parentReference, referenceName } from '../../ground/schema/shapes/references.ts'
 import { labels } from '../../ground/schema/shapes/selectors.ts'
@@ -31,18 +32,35 @@ const section = optional(
   'Part of the target: a listener, an entry of a ListenerSet, a route rule, a Service port (name or number), a provider or an MCP target.',
 )
 
-export const policyTargetReference = object('LocalPolicyTargetReferenceWithSectionName', {
-  ...targetFields,
-  name: required(referenceName, 'Name of the target, in the namespace of the policy.'),
-  sectionName: section,
-})
+const port = optional(
+  integer({ min: 1, max: 65_535 }),
+  'Port of a Gateway: the policy applies to all listeners on it. Only with kind Gateway, and not with sectionName.',
+)
+
+const eitherPart = { rules: [atMostOneOf('sectionName', 'port')] }
+
+export const policyTargetReference = object(
+  'LocalPolicyTargetReferenceWithSectionName',
+  {
+    ...targetFields,
+    name: required(referenceName, 'Name of the target, in the namespace of the policy.'),
+    sectionName: section,
+    port,
+  },
+  eitherPart,
+)
 export type PolicyTargetReference = Infer<typeof policyTargetReference>
 
-const policyTargetSelector = object('LocalPolicyTargetSelectorWithSectionName', {
-  ...targetFields,
-  matchLabels: required(labels, 'Labels that a target in the namespace of the policy must have.'),
-  sectionName: section,
-})
+const policyTargetSelector = object(
+  'LocalPolicyTargetSelectorWithSectionName',
+  {
+    ...targetFields,
+    matchLabels: required(labels, 'Labels that a target in the namespace of the policy must have.'),
+    sectionName: section,
+    port,
+  },
+  eitherPart,
+)
 type PolicyTargetSelector = Infer<typeof policyTargetSelector>
 
 const policyPhase = choice('PolicyPhase', {
@@ -81,7 +99,7 @@ export const gatewayPolicySpec = object(
     ),
     frontend: optional(
       object('Frontend', sectionProperties('frontend')),
-      'Incoming connections, access log and traces. Targets: Gateway.',
+      'Incoming connections, access log and traces. Targets: Gateway, or a port of it.',
     ),
     traffic: optional(
       object('Traffic', traffic),

@@ -39,7 +39,7 @@ function validations(): Validation[] {
     {
       expression:
         '!has(object.spec.frontend) || !has(object.spec.targetRefs) || object.spec.targetRefs.all(one, !has(one.sectionName))',
-      message: 'spec.frontend may target only a whole Gateway, without sectionName',
+      message: 'spec.frontend may target only a whole Gateway or a port of it, without sectionName',
     },
     {
       expression: `!variables.isEarly || variables.kinds.all(kind, kind in ${list(early)})`,

@@ -9,6 +9,7 @@ export type Variables = ReadonlyMap<string, Variables | undefined>
 /** What has to happen before a field has a value, and how docs/expressions.md says it. */
 export const stages = {
   process: 'always, also without a request',
+  connection: 'with every connection of a client',
   arrival: 'with every request',
   authentication: 'after a policy for JWT, basic authentication or API keys',
   extAuth: 'after external authorization',
@@ -60,6 +61,12 @@ const items: readonly [string, VariableEntry][] = [
   ['resource', { stage: 'mcpItem', fields: fieldsOf(some('mcpItem', 'name uri target')) }],
 ]
 
+/** Fields of the header with which a load balancer begins a connection. */
+const proxyProtocol = some(
+  'connection',
+  'version authority uniqueId awsVpcEndpointId azurePrivateEndpointLinkId gcpPscConnectionId tlvs',
+)
+
 const route: VariableEntry = {
   stage: 'routing',
   fields: fieldsOf(some('routing', 'namespace name rule')),
@@ -104,10 +111,11 @@ export const variableTable: ReadonlyMap<string, VariableEntry> = new Map<string,
   [
     'source',
     {
-      stage: 'arrival',
+      stage: 'connection',
       fields: fieldsOf(
-        some('arrival', 'address port rawAddress rawPort identity subjectAltNames issuer subject'),
-        some('arrival', 'subjectCn spiffeId certificate'),
+        some('connection', 'address port rawAddress rawPort'),
+        [['proxyProtocol', { stage: 'connection', fields: fieldsOf(proxyProtocol) }]],
+        some('arrival', 'identity subjectAltNames issuer subject subjectCn spiffeId certificate'),
         some('never', 'unverifiedWorkload connectHeaders'),
       ),
     },
@@ -115,8 +123,8 @@ export const variableTable: ReadonlyMap<string, VariableEntry> = new Map<string,
   [
     'destination',
     {
-      stage: 'arrival',
-      fields: fieldsOf(some('arrival', 'address port'), some('never', 'hostname')),
+      stage: 'connection',
+      fields: fieldsOf(some('connection', 'address port'), some('never', 'hostname')),
     },
   ],
   [
@@ -225,7 +233,7 @@ export interface ExpressionPoint {
   readonly has: readonly ExpressionStage[]
 }
 
-const early = ['process', 'arrival', 'body', 'authentication'] as const
+const early = ['process', 'connection', 'arrival', 'body', 'authentication'] as const
 const late = [...early, 'extAuth', 'extProc', 'routing'] as const
 const answered = [...late, 'backend', 'modelRequest', 'modelResponse'] as const
 const beforeRouting = 'before the route is selected'
@@ -240,15 +248,20 @@ export const expressionPoints = {
     when: 'without a request',
     has: ['process'],
   },
+  connection: {
+    title: '`frontend.networkAuthorization`',
+    when: 'when a client connects, before TLS and HTTP',
+    has: ['process', 'connection'],
+  },
   sampling: {
     title: '`tracing.randomSampling` and `.clientSampling`',
     when: 'when a request arrives',
-    has: ['process', 'arrival'],
+    has: ['process', 'connection', 'arrival'],
   },
   credentials: {
     title: '`location.expression` of authentication policies',
     when: 'when the credentials of a client are read',
-    has: ['process', 'arrival'],
+    has: ['process', 'connection', 'arrival'],
   },
   earlyExtAuth: {
     title: '`extAuth`, and the conditions of variants, in phase PreRouting',
@@ -296,7 +309,15 @@ export const expressionPoints = {
     title: '`backend.auth`',
     when: 'when credentials are added to a request for a backend',
     has: [
-      ...(['process', 'arrival', 'authentication', 'extAuth', 'extProc', 'routing'] as const),
+      ...([
+        'process',
+        'connection',
+        'arrival',
+        'authentication',
+        'extAuth',
+        'extProc',
+        'routing',
+      ] as const),
       ...(['backend', 'modelRequest', 'mcpMessage', 'mcpItem', 'a2aMessage'] as const),
     ],
   },
@@ -304,7 +325,7 @@ export const expressionPoints = {
     title: '`virtualServers[].when` of MCP backends',
     when: 'when the virtual server of an MCP client is chosen',
     has: [
-      ...(['process', 'arrival', 'authentication', 'extAuth', 'extProc'] as const),
+      ...(['process', 'connection', 'arrival', 'authentication', 'extAuth', 'extProc'] as const),
       ...(['routing', 'backend'] as const),
     ],
   },
@@ -312,7 +333,15 @@ export const expressionPoints = {
     title: '`authorization`, `rateLimit` and `approval` of `backend.mcp`',
     when: 'in rules about MCP tools, prompts and resources, and in limits and approvals of calls',
     has: [
-      ...(['process', 'arrival', 'authentication', 'extAuth', 'extProc', 'routing'] as const),
+      ...([
+        'process',
+        'connection',
+        'arrival',
+        'authentication',
+        'extAuth',
+        'extProc',
+        'routing',
+      ] as const),
       ...(['backend', 'mcpMessage', 'mcpItem'] as const),
     ],
   },
@@ -320,7 +349,15 @@ export const expressionPoints = {
     title: '`backend.a2a.authorization`',
     when: 'in rules about requests of A2A clients',
     has: [
-      ...(['process', 'arrival', 'authentication', 'extAuth', 'extProc', 'routing'] as const),
+      ...([
+        'process',
+        'connection',
+        'arrival',
+        'authentication',
+        'extAuth',
+        'extProc',
+        'routing',
+      ] as const),
       ...(['backend', 'a2aMessage'] as const),
     ],
   },

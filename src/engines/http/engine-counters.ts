@@ -34,6 +34,7 @@ export function startCounters(
     tlsSessionsResumed: 0,
     proxyHeadersRefused: 0,
     connectionsRefused: 0,
+    connectionsUnauthorized: 0,
     upstreamConnectionsTotal: 0,
     upstreamConnectionsOpen: 0,
     tunnelsOpen: 0,

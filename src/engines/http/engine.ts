@@ -1,6 +1,7 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import { hostAndPort } from '../../ground/base/listen-hosts.ts'
 import { GatewayError } from '../../ground/errors/index.ts'
+import type { ProxyProtocolSettings } from '../../ground/exchange/connection.ts'
 import { CoreTrap, type HeadRecord, type IoCore } from '../core/index.ts'
 import { ReadBuffers } from './bytes/read-buffers.ts'
 import { WriteBuffers } from './bytes/write-buffers.ts'
@@ -23,15 +24,15 @@ import {
   receiveBudgets,
   type StreamLimits,
 } from './limits/engine-limits.ts'
-import type { PortChange } from './limits/port-change.ts'
+import { type PortChange, PortSettings } from './limits/port-change.ts'
 import { CallResponses } from './message/call-response.ts'
 import { HeadReader } from './message/head-reader.ts'
 import { findNodeHandles } from './node-handles/node-handles.ts'
 import type { ConnectionCap } from './sockets/connection-cap.ts'
-import { peerOf } from './sockets/connection-ends.ts'
+import { endsOf, peerOf } from './sockets/connection-ends.ts'
 import { FlushQueue } from './sockets/flush-queue.ts'
 import { ProxyHeaderReader } from './sockets/proxy-header-reader.ts'
-import { defaultKeepalive, setKeepalive } from './sockets/tcp-keepalive.ts'
+import { setKeepalive } from './sockets/tcp-keepalive.ts'
 import { DatagramPort } from './streams/datagram-port.ts'
 import { StreamConnection } from './streams/stream-connection.ts'
 import { type EngineClock, platformClock, Timer, TimerWheel } from './time/timer-wheel.ts'
@@ -72,6 +73,8 @@ export interface EngineOptions {
 }
 
 const flushPollMs = 20
+
+const everyProxyHeader: ProxyProtocolSettings = { versions: [1, 2], isOptional: false }
 
 /** An I/O engine on this thread: listening ports, connections to upstreams, and the gateway's own calls. */
 export class Engine {
@@ -212,24 +215,25 @@ export class Engine {
     settings: PortSettings,
     accept: (socket: Socket, bound: number, server: Server, wasRead?: boolean) => void,
   ): Promise<number> {
-    const { bindAddress, reusePort, expectsProxyHeader } = this.#options
+    const { bindAddress, reusePort } = this.#options
     let bound = port
     const options = { allowHalfOpen: true, noDelay: true, highWaterMark: socketHighWaterMark }
     const server = createServer(options, (socket: Socket) => {
       if (this.#options.connectionCap?.admit(this.#open) === false) {
-        this.#parts.counters.connectionsRefused++
-        socket.on('error', () => {})
-        socket.resetAndDestroy()
+        this.#drop(socket, 'connectionsRefused')
         return
       }
       setKeepalive(socket, settings.keepalive)
-      if (expectsProxyHeader?.(peerOf(socket).address) !== true) {
-        accept(socket, bound, server)
-        return
+      const admit = (wasRead?: boolean) => {
+        if (settings.refusal?.(endsOf(socket)) === undefined) accept(socket, bound, server, wasRead)
+        else this.#drop(socket, 'connectionsUnauthorized')
       }
-      new ProxyHeaderReader(this.#parts, settings.limits, socket, () => {
-        accept(socket, bound, server, true)
-      })
+      const header = this.#proxyHeaderOf(socket, settings)
+      if (header === undefined) admit()
+      else {
+        const expected = { socket, settings: header }
+        new ProxyHeaderReader(this.#parts, settings.limits, expected, () => admit(true))
+      }
     })
     return new Promise((resolve, reject) => {
       server.once('error', (error: NodeJS.ErrnoException) => {
@@ -247,6 +251,21 @@ export class Engine {
         resolve(bound)
       })
     })
+  }
+
+  #drop(socket: Socket, counter: 'connectionsRefused' | 'connectionsUnauthorized'): void {
+    this.#parts.counters[counter]++
+    socket.on('error', () => {})
+    socket.resetAndDestroy()
+  }
+
+  /** Returns whether and how a connection begins with a PROXY header. */
+  #proxyHeaderOf(socket: Socket, { proxyProtocol }: PortSettings) {
+    const { expectsProxyHeader } = this.#options
+    if (expectsProxyHeader === undefined && proxyProtocol === undefined) return undefined
+    const { address } = peerOf(socket)
+    if (expectsProxyHeader?.(address) === true) return everyProxyHeader
+    return proxyProtocol?.isSender?.(address) === false ? undefined : proxyProtocol
   }
 
   #tlsConnections(): number {
@@ -374,26 +393,5 @@ export class Engine {
     const drain = this.#drain
     this.#drain = undefined
     drain?.resolve()
-  }
-}
-
-/**
- * Settings of one port. Its connections share the object `limits`, so that changes reach open ones.
- * The limits of HTTP/2 are replaced as an object, because a connection keeps those that it has
- * announced to its peer.
- */
-class PortSettings {
-  readonly limits: EngineLimits
-  keepalive = defaultKeepalive
-  readonly #defaults: EngineLimits
-
-  constructor(defaults: EngineLimits) {
-    this.#defaults = defaults
-    this.limits = { ...defaults }
-  }
-
-  change({ limits, keepalive = defaultKeepalive }: PortChange): void {
-    Object.assign(this.limits, this.#defaults, limits)
-    this.keepalive = keepalive
   }
 }

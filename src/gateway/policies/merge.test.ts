@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { portSection } from '../../ground/model/port-section.ts'
 import type { PolicyPhase, PolicyResource, PolicyTarget } from '../../ground/model/resources.ts'
 import {
   backendLevels,
@@ -15,8 +16,8 @@ const gateway = { kind: 'Gateway', namespace: 'infra', name: 'edge' }
 const listenerSet = { kind: 'ListenerSet', namespace: 'shop', name: 'extra' }
 const route = { kind: 'HTTPRoute', namespace: 'shop', name: 'cart' }
 const service = { kind: 'Service', namespace: 'shop', name: 'cart' }
-const onGateway = { gateway, owner: gateway, section: 'web' }
-const onEntry = { gateway, owner: listenerSet, section: 'web' }
+const onGateway = { gateway, owner: gateway, section: 'web', port: 80 }
+const onEntry = { gateway, owner: listenerSet, section: 'web', port: 80 }
 const rulePlace = { route, ruleIndex: 0, ruleName: 'add' }
 
 interface Written {
@@ -95,7 +96,8 @@ describe('merging traffic policies', () => {
   })
 
   it.each([
-    ['Gateway', 'listener', gateway, listener],
+    ['Gateway', 'port', gateway, { ...gateway, section: portSection(80) }],
+    ['port', 'listener', { ...gateway, section: portSection(80) }, listener],
     ['listener', 'route', listener, route],
     ['route', 'route rule', route, rule],
   ])('gives a policy on the %s lower precedence than one on the %s', (_low, _high, low, high) => {

@@ -3,8 +3,8 @@
  * them to report overridden ones. For each field of a section, the most specific level that sets it
  * provides the whole value; within a level, the oldest policy does. Values are never merged.
  *
- *   frontend   Gateway
- *   traffic    Gateway < ListenerSet < listener or entry < route < route rule
+ *   frontend   Gateway < port of the Gateway
+ *   traffic    Gateway < port of the Gateway < ListenerSet < listener or entry < route < route rule
  *                        < inline in the rule (its CORS filter); if other rules delegate to it, each of
  *                        them comes before it with the same three levels
  *   backend    the same  < backend or Service < Service port or sub-backend
@@ -12,6 +12,7 @@
  */
 import type { ObjectRef } from '../../ground/model/names.ts'
 import { compareAge, objectKey } from '../../ground/model/names.ts'
+import { portSection } from '../../ground/model/port-section.ts'
 import type { PolicyPhase, PolicyResource, PolicyTarget } from '../../ground/model/resources.ts'
 import type { PolicyDefinition } from './define.ts'
 
@@ -32,6 +33,7 @@ export interface ListenerPlace {
   readonly owner: ObjectRef
   /** Name of the listener, or of the ListenerSet's entry. */
   readonly section: string
+  readonly port: number
 }
 
 interface RulePlace {
@@ -52,9 +54,15 @@ export function gatewayLevels(gateway: ObjectRef): Levels {
   return [[targetKey(gateway)]]
 }
 
+/** Levels of the section `frontend` on one port of a Gateway. */
+export function frontendLevels({ gateway, port }: Pick<ListenerPlace, 'gateway' | 'port'>) {
+  const onPort = targetKey({ ...refOf(gateway), section: portSection(port) })
+  return [...gatewayLevels(gateway), [onPort]] satisfies Levels
+}
+
 /** Levels of a listener. Policies in phase PreRouting use only these levels. */
-export function listenerLevels({ gateway, owner, section }: ListenerPlace): Levels {
-  const levels = [[targetKey(gateway)]]
+export function listenerLevels({ gateway, owner, section, port }: ListenerPlace): Levels {
+  const levels = [...frontendLevels({ gateway, port })]
   const isEntry = objectKey(owner) !== objectKey(gateway)
   if (isEntry) levels.push([targetKey(owner)])
   levels.push([targetKey({ ...refOf(owner), section })])

@@ -27,7 +27,10 @@ import { directResponse } from './direct-response/index.ts'
 import { extAuth } from './ext-auth/index.ts'
 import { extProc } from './ext-proc/index.ts'
 import { frontendConnect } from './frontend-connect/index.ts'
+import { frontendForwarded } from './frontend-forwarded/index.ts'
 import { frontendHttp } from './frontend-http/index.ts'
+import { frontendNetworkAuthorization } from './frontend-network-authorization/index.ts'
+import { frontendProxyProtocol } from './frontend-proxy-protocol/index.ts'
 import { frontendTcp } from './frontend-tcp/index.ts'
 import { frontendTls } from './frontend-tls/index.ts'
 import { headerModifiers } from './header-modifiers/index.ts'
@@ -83,12 +86,18 @@ const trafficPolicies = [
 const frontendPolicies = [
   // Sets socket options of accepted connections.
   frontendTcp,
+  // The header precedes everything else. Without it, clients would have the address of the load balancer.
+  frontendProxyProtocol,
+  // Its rules read the client of the header, and refuse a connection before the handshake.
+  frontendNetworkAuthorization,
   // The handshake precedes HTTP. A minimum version or cipher list is a protection.
   frontendTls,
   // Limits of heads and bodies are protections, too.
   frontendHttp,
   // Decides which requests may become tunnels, so it comes with the limits of requests.
   frontendConnect,
+  // Says who the client is, and removes what it may have forged, so it fails closed.
+  frontendForwarded,
   // The last three only observe requests.
   accessLog,
   metrics,

@@ -31,6 +31,15 @@ export function forwardedClient(
   return client
 }
 
+/**
+ * Returns the entry of X-Forwarded-For at a place from its end; undefined if there is none, or if it is invalid. All
+ * `hops` proxies are trusted: each one has appended an entry.
+ */
+export function clientBeforeHops({ headers }: RequestHead, hops: number): Peer | undefined {
+  const hop = headers.getAll('x-forwarded-for').join(',').split(',').at(-hops)
+  return hop === undefined ? undefined : readHop(hop.trim())
+}
+
 /** Parses an IP address with or without a port. Returns undefined for other texts. */
 function readHop(text: string): Peer | undefined {
   if (isIP(text) !== 0) return { address: shortestAddress(text), port: 0 }

@@ -10,19 +10,19 @@ import { routeRefusal } from '../../ground/exchange/route-refusal.ts'
 import { type CompiledRule, type NamedTarget, pickBackend } from './config/rules.ts'
 import { editRequest } from './filters/edit.ts'
 import { redirectLocation } from './filters/redirect.ts'
-import { forwardedClient } from './forwarded-client.ts'
 import { limitForwards } from './max-forwards.ts'
+import { identifyClient, judgeForwarded, selectListener } from './request/arrival.ts'
 import type { EarlyResponse } from './request/backend-call.ts'
 import type { BackendKind, BackendKinds } from './request/backend-kind.ts'
 import { hideSignIn } from './request/beside-sign-in.ts'
 import { startMirrors } from './request/mirrors.ts'
 import { Attempt, type RequestContext } from './request/request-context.ts'
 import { settlePath } from './request/request-path.ts'
-import { findListener, findRoute, placementAhead, placementNow } from './request/route.ts'
+import { findRoute, placementAhead, placementNow } from './request/route.ts'
 import type { GatewayRuntime } from './request/runtime.ts'
 import { resumeSession } from './request/session-persistence.ts'
 import { nameReading, progressOf, runSteps } from './request/steps.ts'
-import { startAttemptSpan, startTrace } from './request/tracing.ts'
+import { startAttemptSpan } from './request/tracing.ts'
 import { admitTunnel, tunnelOptions } from './request/tunnels.ts'
 import type { Destination } from './upstream/destination.ts'
 import { now } from './upstream/endpoint.ts'
@@ -44,8 +44,10 @@ export const requestPhases: readonly Phase[] = [
   // Before any phase that may use the client's address, and before any change of the head.
   identifyClient,
   // Before the route is selected, because policies of a Gateway apply to its listeners.
-  // Fails with listener_not_found, misdirected.
+  // Fails with listener_not_found, misdirected, network_unauthorized.
   selectListener,
+  // Before any policy, because all of them may read the address of the client and the headers.
+  judgeForwarded,
   // Before any policy runs, because these rules are those of the listener, and credentials of CONNECT move.
   // Fails with method_not_allowed, tunnel_refused, tunnel_limit.
   admitTunnel,
@@ -115,32 +117,8 @@ export const startOverPhases: readonly Phase[] = [
   forward,
 ]
 
-function identifyClient(
-  { exchange }: RequestContext,
-  { isTrustedProxy }: GatewayRuntime,
-): undefined {
-  if (isTrustedProxy === undefined) return
-  exchange.forwardedFor = forwardedClient(exchange.request, exchange.source, isTrustedProxy)
-}
-
 function resolvePath(context: RequestContext, { ambiguousPaths }: GatewayRuntime): undefined {
   if (ambiguousPaths !== 'keep') settlePath(context, ambiguousPaths)
-}
-
-function selectListener(
-  context: RequestContext,
-  { config, heads, random }: GatewayRuntime,
-): undefined {
-  findListener(context, config, heads)
-  if (context.listener === undefined) throw new GatewayError('listener_not_found')
-  context.exchange.place = context.listener.place
-  const { http } = context.listener.frontend().client
-  if (http?.maxBufferBytes !== undefined) context.exchange.bufferLimit = http.maxBufferBytes
-  context.observers = context.listener.observers()
-  if (context.observers.parts.requestBody) {
-    context.exchange.requestBody.record(context.exchange.bufferLimit)
-  }
-  if (context.observers.tracing !== undefined) startTrace(context, random)
 }
 
 function applyPreRouting(

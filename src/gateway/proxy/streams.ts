@@ -60,8 +60,10 @@ export class StreamForwarder implements StreamHandler {
     if (placement === undefined) throw new GatewayError('route_not_found')
     context.placement = placement
     context.place = placement.place
-    const { closed } = placement.listener.frontend()
+    const { closed, client } = placement.listener.frontend()
     if (closed !== undefined) throw new GatewayError('policy_unenforceable', closed)
+    const refused = client.refusal?.(stream)
+    if (refused !== undefined) throw new GatewayError('network_unauthorized', refused)
     context.backend = pickBackend(placement, random())
     if (context.backend === undefined) throw new GatewayError('no_backends')
     const authority = joinAuthority(stream.serverName ?? '', stream.port, 'https')

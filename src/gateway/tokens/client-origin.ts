@@ -1,6 +1,7 @@
 /** How the client of a request sees the gateway. */
 import { withoutRootDot } from '../../ground/base/root-dot.ts'
-import type { Peer, RequestHead } from '../../ground/exchange/exchange.ts'
+import type { Exchange } from '../../ground/exchange/exchange.ts'
+import { forwardingExtensions } from '../../ground/exchange/forwarding.ts'
 
 /** Says whether an address is that of a proxy whose forwarding headers count. Undefined: none is. */
 interface TrustedProxies {
@@ -12,15 +13,15 @@ interface TrustedProxies {
  * the scheme. `authority` is that of the request unless a filter has replaced it.
  */
 export function clientOrigin(
-  request: RequestHead,
-  rawSource: Peer,
+  { request, rawSource, extensions }: Pick<Exchange, 'request' | 'rawSource' | 'extensions'>,
   { isTrustedProxy }: TrustedProxies,
   authority: string = request.authority,
 ): string {
   const forwardedScheme = request.headers.get('x-forwarded-proto')?.trim().toLowerCase()
   const isForwarded =
     (forwardedScheme === 'https' || forwardedScheme === 'http') &&
-    isTrustedProxy?.(rawSource.address) === true
+    (extensions.get(forwardingExtensions.trustsPeer) ?? isTrustedProxy?.(rawSource.address)) ===
+      true
   const scheme = isForwarded ? forwardedScheme : request.scheme
   return `${scheme}://${withoutRootDot(authority)}`
 }

@@ -15,6 +15,7 @@ import {
   pathAndQuery,
 } from '../../ground/exchange/exchange.ts'
 import { codingOf, decodedBytes } from './decoded.ts'
+import { proxyHeaderRecord } from './proxy-header.ts'
 
 export type Fields = Readonly<Record<string, (exchange: Exchange) => CelResult | undefined>>
 
@@ -54,6 +55,8 @@ export const sourceFields: Fields = {
   port: ({ source }) => BigInt(source.port),
   rawAddress: ({ rawSource }) => rawSource.address,
   rawPort: ({ rawSource }) => BigInt(rawSource.port),
+  proxyProtocol: ({ rawSource }) =>
+    rawSource.proxyHeader && proxyHeaderRecord(rawSource.proxyHeader),
   identity: ({ peerCertificate }) => workloadOf(peerCertificate?.spiffeId),
   subjectAltNames: ({ peerCertificate }) => peerCertificate?.subjectAltNames,
   issuer: ({ peerCertificate }) => peerCertificate?.issuer,

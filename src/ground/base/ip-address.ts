@@ -23,4 +23,11 @@ export function isIpv6(text: string): boolean {
   return tail === undefined ? count === 8 : count < 8
 }
 
+/** Whether a text is an IP address without a zone, or a CIDR. */
+export function isAddressRange(text: string): boolean {
+  const [address = '', bits = '0', ...rest] = text.split('/')
+  if (rest.length > 0 || address.includes('%') || !/^\d{1,3}$/.test(bits)) return false
+  return isIpv4(address) ? Number(bits) <= 32 : isIpv6(address) && Number(bits) <= 128
+}
+
 const groupsOf = (part: string): readonly string[] => (part === '' ? [] : part.split(':'))

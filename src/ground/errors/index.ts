@@ -101,6 +101,13 @@ export const errorCatalogue = {
     'misdirected request',
     'The TLS connection was made for another listener.',
   ),
+  network_unauthorized: downstream(
+    403,
+    'http_request_denied',
+    'Authorization',
+    'connection not allowed',
+    'Rules of `frontend.networkAuthorization` refuse the addresses of the connection.',
+  ),
   no_backends: internal(
     500,
     'proxy_configuration_error',

@@ -1,5 +1,25 @@
 /** Connection settings, which policies decide before any request. Types only. */
 import type { SecureContext } from 'node:tls'
+import type { ConnectionEnds } from './peer.ts'
+
+/** Which connections to a port begin with a PROXY header. */
+export interface ProxyProtocolSettings {
+  readonly versions: readonly (1 | 2)[]
+  /** Whether connections without a header are accepted. */
+  readonly isOptional: boolean
+  /** Whether connections from an address may have a header. If omitted, those from all addresses may. */
+  isSender?(address: string): boolean
+}
+
+/** Which proxies in front of the gateway are trusted, and what backends get of their headers. */
+export interface ForwardedRules {
+  /** `Keep`: as sent. `Append`: the peer is added to X-Forwarded-For. `Replace`: it has the client alone. */
+  readonly headers: 'Keep' | 'Append' | 'Replace'
+  /** Number of proxies in front of the gateway, all of which are trusted. */
+  readonly trustedHops: number | undefined
+  /** Returns whether the address is that of a trusted proxy. If omitted, the setting of the process decides. */
+  isTrusted?(address: string): boolean
+}
 
 /** Settings of connections to a backend. A field is set by one policy, and omitted if no policy sets it. */
 export interface ConnectionSettings {
@@ -51,6 +71,10 @@ export interface ClientSettings {
   readonly tls?: ClientTlsSettings
   readonly http?: ClientHttpSettings
   readonly connect?: ConnectRules
+  readonly proxyProtocol?: ProxyProtocolSettings
+  readonly forwarded?: ForwardedRules
+  /** Returns why a connection is refused; undefined if it is allowed. If omitted, all are allowed. */
+  refusal?(connection: ConnectionEnds): string | undefined
 }
 
 /** Rules for requests for tunnels (CONNECT). Without them, such requests are refused. */

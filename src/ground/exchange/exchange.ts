@@ -9,7 +9,10 @@ import type { GatewayError } from '../errors/index.ts'
 import type { ConnectionSettings, TlsSettings } from './connection.ts'
 import type { Extensions } from './extensions.ts'
 import type { Learned } from './learned.ts'
+import type { ConnectionEnds } from './peer.ts'
 import type { ReturnStream, SideStream } from './side-stream.ts'
+
+export type { Peer } from './peer.ts'
 
 export type FieldPair = readonly [name: string, value: string]
 
@@ -145,12 +148,6 @@ export interface Body {
   divert?(stream: SideStream): ReturnStream
 }
 
-/** The address of one end of a connection. */
-export interface Peer {
-  readonly address: string
-  readonly port: number
-}
-
 /** A client certificate that was verified against the listener's CAs. */
 export interface PeerCertificate {
   /** The certificate in PEM. */
@@ -188,16 +185,12 @@ export interface RoutePlace {
   readonly rule?: string
 }
 
-export interface Exchange {
+export interface Exchange extends ConnectionEnds {
   readonly request: RequestHead
   readonly requestBody: Body
   /** Set once there is a response, from the upstream or from the gateway. */
   readonly response: ResponseHead | undefined
   readonly responseBody: Body | undefined
-  readonly source: Peer
-  /** Peer of the TCP connection. `source` may be an address that a proxy in front of the gateway reports. */
-  readonly rawSource: Peer
-  readonly local: Peer
   /** Undefined if the client presented no certificate, or one that the listener does not trust. */
   readonly peerCertificate: PeerCertificate | undefined
   readonly place: RoutePlace

@@ -123,6 +123,15 @@ export const kindName = text({
   expects: 'a kind, such as Service',
 })
 
+/** An IP address or a CIDR. `compile` of a policy checks the numbers. */
+export const addressRange = text({
+  name: 'AddressRange',
+  min: 1,
+  max: 49,
+  pattern: '^[0-9A-Fa-f.:]+(/[0-9]{1,3})?$',
+  expects: 'an IP address or a CIDR',
+})
+
 /** `domain/path`, such as `sluice.dev/gateway-controller`. */
 export const controllerName = text({
   name: 'GatewayController',

@@ -2,6 +2,7 @@
 import { isIP } from 'node:net'
 import { bareHost } from '../base/bare-host.ts'
 import { parseDurationMs } from '../base/duration.ts'
+import { isAddressRange } from '../base/ip-address.ts'
 import * as shape from '../base/shape.ts'
 import type { LabelSelector } from '../model/label-selector.ts'
 import { parseLogFilter } from './log-filter.ts'
@@ -176,11 +177,7 @@ export const localAddress = type('an IP address or `localhost`', (text) => {
 })
 
 /** Each range is validated here, so that a typo cannot allow or refuse the wrong addresses. */
-export const ranges = list('comma-separated IP addresses and CIDRs', (range) => {
-  const [address = '', bits = '0', ...rest] = range.split('/')
-  const maxBits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1
-  return rest.length === 0 && /^[0-9]{1,3}$/.test(bits) && Number(bits) <= maxBits
-})
+export const ranges = list('comma-separated IP addresses and CIDRs', isAddressRange)
 
 /** DNS servers, such as `192.0.2.53`, `[::1]:5353` or `::1`. */
 export const nameServers = list(

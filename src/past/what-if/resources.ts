@@ -67,10 +67,16 @@ export class ResourceTable {
   }
 }
 
-export const listenerPlace = ({ gateway, owner, section }: ListenerResource): ListenerPlace => ({
+export const listenerPlace = ({
+  gateway,
+  owner,
+  section,
+  port,
+}: ListenerResource): ListenerPlace => ({
   gateway: { kind: 'Gateway', ...gateway },
   owner,
   section,
+  port,
 })
 
 /** The object that contains a policy, as `Kind/namespace/name`. */

@@ -53,8 +53,8 @@ export class Conversion {
   omitted = 0
   /** Number of findings of each kind. */
   readonly counts = new Map<FindingKind, number>()
-  /** Headers of requests, with expressions as values, that the source sets for every backend. */
-  forwardedHeaders: readonly Fields[] = []
+  /** `frontend.forwarded` of a policy: how the source tells backends who the client is. */
+  forwarded: Fields | undefined
   readonly #roots: { readonly root: SourceField; readonly prefix: string }[] = []
   readonly #objects = new Map<
     string,

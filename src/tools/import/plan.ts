@@ -68,13 +68,6 @@ export class RoutePlan {
       request: this.computedRequest.length > 0 ? { set: this.computedRequest } : undefined,
       response: this.computedResponse.length > 0 ? { set: this.computedResponse } : undefined,
     }
-    // A transformation of the route replaces that of the Gateway, which sets these headers otherwise.
-    if (
-      (computed.request ?? computed.response) !== undefined &&
-      result.forwardedHeaders.length > 0
-    ) {
-      computed.request = { set: [...result.forwardedHeaders, ...this.computedRequest] }
-    }
     const local = filled(this.limits)
     const traffic = compact({
       ...this.traffic,

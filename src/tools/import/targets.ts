@@ -26,35 +26,20 @@ export function addGateway(
     listeners: listeners ?? [{ name: 'http', port: result.port, protocol: 'HTTP' }],
   }
   result.create(gatewayVersion, 'Gateway', gatewayName, compact({ annotations, spec }), origin)
-  if (result.forwardedHeaders.length === 0) return
-  const transformation = { request: { set: result.forwardedHeaders } }
-  result.policy('forwarded-headers', [toGateway], { traffic: { transformation } }, origin)
+  if (result.forwarded === undefined) return
+  const frontend = { forwarded: result.forwarded }
+  result.policy('forwarded-headers', [toGateway], { frontend }, origin)
 }
 
 const header = (name: string, value: string): Fields => ({ name, value })
-const originalFields = [
-  header('x-real-ip', 'source.address'),
-  header('x-forwarded-proto', 'request.scheme'),
-  header('x-forwarded-host', 'request.host'),
-  header('x-forwarded-port', 'string(destination.port)'),
-]
 
-/** The headers in which a proxy tells backends who the client is, in place of those of the client. */
-export const replacedForwardedHeaders: readonly Fields[] = [
-  ...originalFields,
-  header('x-forwarded-for', 'source.address'),
-  header('x-forwarded-scheme', 'request.scheme'),
-]
-
-const appended =
-  '"x-forwarded-for" in request.headers' +
-  ' ? request.headers["x-forwarded-for"] + ", " + source.address : source.address'
-
-/** The same for proxies that append the client's address to the list that the client has sent. */
-export const appendedForwardedHeaders: readonly Fields[] = [
-  ...originalFields,
-  header('x-forwarded-for', appended),
-]
+/** How a proxy tells backends who the client is: the field `frontend.forwarded` of a policy. */
+export const forwardedHeaders = {
+  /** In place of what the client has sent. */
+  replaced: { headers: 'Replace' },
+  /** The list of addresses is that of the client, with its own address at the end. */
+  appended: { headers: 'Append' },
+} as const
 
 export const toGateway = { group: gatewayGroup, kind: 'Gateway', name: gatewayName }
 export const toRoute = (name: string) => ({ group: gatewayGroup, kind: 'HTTPRoute', name })

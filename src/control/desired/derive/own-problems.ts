@@ -19,7 +19,13 @@ import { requestRouteKinds } from '../../api/kinds.ts'
 import { inlinePlaces } from './backend.ts'
 import { expressionProblems } from './expressions.ts'
 import type { CheckRegex } from './http-rule.ts'
-import { phaseProblem, sectionProblem, targetKindProblem } from './policy-targets.ts'
+import {
+  phaseProblem,
+  portProblem,
+  sectionOf,
+  sectionProblem,
+  targetKindProblem,
+} from './policy-targets.ts'
 
 interface OwnProblem {
   /** Path from the top of the object, such as `spec.rules[0].matches[1].path.value`. */
@@ -82,15 +88,16 @@ function earlyProblems({ traffic }: GatewayPolicySpec): OwnProblem[] {
 function targetProblems(spec: GatewayPolicySpec, set: readonly PolicySection[]): OwnProblem[] {
   return (['targetRefs', 'targetSelectors'] as const).flatMap((list) =>
     (spec[list] ?? []).flatMap((target, at) => {
-      const { kind, sectionName } = target
-      const place = { kind, namespace: '', name: '', ...(sectionName && { section: sectionName }) }
+      const { kind } = target
+      const section = sectionOf(target)
+      const place = { kind, namespace: '', name: '', ...(section && { section }) }
       const misplaced = set.map((section) => sectionProblem(section, place))
       const early = phaseProblem(
         spec.traffic?.phase === 'PreRouting' ? 'PreRouting' : 'PostRouting',
         kind,
       )
-      return [targetKindProblem(target), early, ...misplaced].flatMap((message) =>
-        message === undefined ? [] : [{ path: `spec.${list}[${at}]`, message }],
+      return [targetKindProblem(target), portProblem(target), early, ...misplaced].flatMap(
+        (message) => (message === undefined ? [] : [{ path: `spec.${list}[${at}]`, message }]),
       )
     }),
   )

@@ -2,6 +2,7 @@
 
 import { gatewayGroup, inferenceGroup, ownGroup } from '../../../ground/model/api-names.ts'
 import { type ObjectRef, objectKey } from '../../../ground/model/names.ts'
+import { isPortSection, portSection } from '../../../ground/model/port-section.ts'
 import type {
   PolicyPhase,
   PolicyResource,
@@ -43,6 +44,10 @@ interface TargetKind {
   /** End of the message about a target that affects no Gateway, after its name. */
   readonly unattachedMessage: string
 }
+
+/** The listeners of a Gateway, and its ports. */
+const listenersAndPorts = (object: ObservedObject) =>
+  specOf<'Gateway'>(object).listeners.flatMap(({ name, port }) => [name, portSection(port)])
 
 const listenerNames = (object: ObservedObject) =>
   specOf<'Gateway' | 'ListenerSet'>(object).listeners.map(({ name }) => name)
@@ -108,7 +113,7 @@ const targetKinds: ReadonlyMap<string, TargetKind> = new Map(
       sections: ['frontend', 'traffic', 'backend'],
       sectionNoun: 'listener',
       unattachedMessage: 'is of a class of another controller, or has no valid version',
-      sectionNames: listenerNames,
+      sectionNames: listenersAndPorts,
       gateways: gatewayOfOwner,
     },
     ListenerSet: {
@@ -204,8 +209,8 @@ export function sectionProblem(section: PolicySection, target: PolicyTarget): st
   if (targetKinds.get(target.kind)?.sections.includes(section) === false) {
     return `spec.${section} cannot target ${target.kind}; use ${kindsOfSection(section).join(', ')}`
   }
-  if (section === 'frontend' && target.section !== undefined) {
-    return 'spec.frontend may target only a whole Gateway, without sectionName'
+  if (section === 'frontend' && target.section !== undefined && !isPortSection(target.section)) {
+    return 'spec.frontend may target only a whole Gateway or a port of it, without sectionName'
   }
   return undefined
 }
@@ -233,6 +238,19 @@ export function targetKindProblem({ group, kind }: Pick<PolicyTargetReference, '
   return findTargetKind(group, kind) === undefined ? noTarget(group, kind) : undefined
 }
 
+/** Why the target may not have a port; undefined if it may. */
+export const portProblem = ({ kind, port }: Pick<PolicyTargetReference, 'kind' | 'port'>) =>
+  port === undefined || kind === 'Gateway'
+    ? undefined
+    : `port can only be set for a Gateway, not for a ${kind}`
+
+/** Returns the section of a target, which may be a port. */
+export const sectionOf = ({
+  sectionName,
+  port,
+}: Pick<PolicyTargetReference, 'sectionName' | 'port'>): string | undefined =>
+  sectionName ?? (port === undefined ? undefined : portSection(port))
+
 /** Whether the section names of the object depend on other objects, which may be missing. */
 function hasOpenSections(object: ObservedObject, target: ObjectRef, read: Reader): boolean {
   if (findRouteKind(target.kind) !== undefined) return routeView(target, read) === undefined
@@ -246,12 +264,15 @@ function resolveOne(
   namespace: string,
   read: Reader,
 ): ResolvedTarget {
-  const { group, kind, name, sectionName } = reference
+  const { group, kind, name } = reference
+  const sectionName = sectionOf(reference)
   const ref = { kind, namespace, name }
   const target = { ...ref, ...(sectionName !== undefined && { section: sectionName }) }
   const unresolved = (problem: TargetProblem) => ({ target, exists: false, gateways: [], problem })
   const known = findTargetKind(group, kind)
   if (known === undefined) return unresolved({ message: noTarget(group, kind) })
+  const misplaced = portProblem(reference)
+  if (misplaced !== undefined) return unresolved({ message: misplaced })
   const state = read.object(kind, namespace, name)
   if (state?.object === undefined) {
     const missing = state === undefined ? 'does not exist' : 'has no valid version'
@@ -259,7 +280,10 @@ function resolveOne(
   }
   const sections = sectionName === undefined ? [] : known.sectionNames(state.object, ref, read)
   if (sectionName !== undefined && !sections.includes(sectionName)) {
-    const names = [...sections].sort().join(', ')
+    const names = sections
+      .filter((name) => isPortSection(name) === isPortSection(sectionName))
+      .sort()
+      .join(', ')
     const found = names === '' ? 'it has none with a name' : `it has ${names}`
     const message = `${kind} ${namespace}/${name} has no ${known.sectionNoun} ${sectionName}; ${found}`
     return unresolved({ message, ...(hasOpenSections(state.object, ref, read) && notOwn) })
@@ -292,20 +316,15 @@ export function resolveTargets(
   read: Reader,
 ): readonly ResolvedTarget[] {
   const resolved = (spec.targetRefs ?? []).map((ref) => resolveOne(ref, namespace, read))
-  for (const { group, kind, matchLabels, sectionName } of spec.targetSelectors ?? []) {
+  for (const { matchLabels, ...reference } of spec.targetSelectors ?? []) {
+    const { kind } = reference
     const found = read
       .index('labelled', `${kind}/${namespace}`)
       .filter(({ object }) => {
         const labels = object?.metadata.labels ?? {}
         return Object.entries(matchLabels).every(([key, value]) => labels[key] === value)
       })
-      .map(({ ref }) =>
-        resolveOne(
-          { group, kind, name: ref.name, ...(sectionName && { sectionName }) },
-          namespace,
-          read,
-        ),
-      )
+      .map(({ ref }) => resolveOne({ ...reference, name: ref.name }, namespace, read))
     resolved.push(...found)
     if (found.length === 0) {
       const target = { kind, namespace, name: '' }

@@ -22,6 +22,8 @@ export interface EngineCounters extends RaceCounters {
   proxyHeadersRefused: number
   /** Connections that were dropped because the maximum was reached. */
   connectionsRefused: number
+  /** Connections that were dropped because rules about their addresses refuse them. */
+  connectionsUnauthorized: number
   upstreamConnectionsTotal: number
   upstreamConnectionsOpen: number
   /** Tunnels of CONNECT requests that are open or being opened. */

@@ -8,7 +8,7 @@
  *   engine:  both sides are gone ----> onStreamDone (exactly once)
  */
 import type { GatewayError } from '../../../ground/errors/index.ts'
-import type { Peer } from '../../../ground/exchange/exchange.ts'
+import type { ConnectionEnds } from '../../../ground/exchange/peer.ts'
 import type { ConnectOptions, UpstreamAddress } from '../sockets/upstream-address.ts'
 import type { TlsChoice } from '../tls/tls-choice.ts'
 
@@ -16,7 +16,7 @@ import type { TlsChoice } from '../tls/tls-choice.ts'
 export type StreamProtocol = 'tcp' | 'tls' | 'udp'
 
 /** One connection or one session of datagrams. */
-export interface ServerStream {
+export interface ServerStream extends ConnectionEnds {
   /** Port of the listener. */
   readonly port: number
   readonly protocol: StreamProtocol
@@ -24,7 +24,6 @@ export interface ServerStream {
   readonly tls: TlsChoice | undefined
   /** The server name that the client sent (SNI, RFC 6066 3), unchanged. */
   readonly serverName: string | undefined
-  readonly source: Peer
   /** `performance.now()` when the connection was made, after the TLS handshake if there is one. */
   readonly startedAt: number
   /** Bytes from the client, and bytes to the client. The headers of datagrams do not count. */

@@ -1,11 +1,37 @@
 import type { ClientSettings, KeepaliveSettings } from '../../../ground/exchange/connection.ts'
+import { defaultKeepalive } from '../sockets/tcp-keepalive.ts'
 import { defaultHttp2Limits, type EngineLimits } from './engine-limits.ts'
 
 /** Settings of a port that can change while it is bound. */
-export interface PortChange {
+export interface PortChange extends Pick<ClientSettings, 'proxyProtocol' | 'refusal'> {
   /** Limits to set; omitted ones get their defaults. */
   readonly limits: Partial<EngineLimits>
   readonly keepalive?: KeepaliveSettings
+}
+
+/**
+ * Settings of one port. Its connections share the object `limits`, so that changes reach open ones.
+ * The limits of HTTP/2 are replaced as an object, because a connection keeps those that it has
+ * announced to its peer.
+ */
+export class PortSettings {
+  readonly limits: EngineLimits
+  keepalive = defaultKeepalive
+  proxyProtocol: PortChange['proxyProtocol']
+  refusal: PortChange['refusal']
+  readonly #defaults: EngineLimits
+
+  constructor(defaults: EngineLimits) {
+    this.#defaults = defaults
+    this.limits = { ...defaults }
+  }
+
+  change({ limits, keepalive = defaultKeepalive, proxyProtocol, refusal }: PortChange): void {
+    Object.assign(this.limits, this.#defaults, limits)
+    this.keepalive = keepalive
+    this.proxyProtocol = proxyProtocol
+    this.refusal = refusal
+  }
 }
 
 /** Default limits of a head: number of fields, and bytes. */
@@ -15,7 +41,8 @@ const defaultHeadBytes = 16 * 1024
 const headBytesLimit = 64 * 1024 - 1
 
 /** Converts the settings of client connections, which come from policies, to the change of a port. */
-export function portChangeOf({ keepalive, tls, http, connect }: ClientSettings): PortChange {
+export function portChangeOf(settings: ClientSettings): PortChange {
+  const { keepalive, tls, http, connect, proxyProtocol, refusal } = settings
   const limits: Partial<EngineLimits> = {
     ...(http?.maxHeaders !== undefined && headLimits(http.maxHeaders)),
     ...(http?.idleTimeoutMs !== undefined && { idleTimeoutMs: http.idleTimeoutMs }),
@@ -26,7 +53,7 @@ export function portChangeOf({ keepalive, tls, http, connect }: ClientSettings):
     ...(connect?.mode === 'Route' && { allowsConnect: true }),
     ...(tls?.handshakeTimeoutMs !== undefined && { handshakeTimeoutMs: tls.handshakeTimeoutMs }),
   }
-  return { limits, ...(keepalive && { keepalive }) }
+  return { limits, ...(keepalive && { keepalive }), proxyProtocol, refusal }
 }
 
 /** Returns the limits for a number of fields. The maximum number of bytes grows with it. */

@@ -1,17 +1,19 @@
 import type { Socket } from 'node:net'
 import { hostAndPort } from '../../../ground/base/listen-hosts.ts'
-import type { Peer } from '../../../ground/exchange/exchange.ts'
+import type { ConnectionEnds, Peer, ProxyHeader } from '../../../ground/exchange/peer.ts'
 import { canonicalAddress } from './canonical-address.ts'
 
 /** The peer of a socket. Caches its text, which is often needed. */
 export class SocketPeer implements Peer {
   readonly address: string
   readonly port: number
+  readonly proxyHeader: ProxyHeader | undefined
   #text: string | undefined
 
-  constructor(address: string, port: number) {
+  constructor(address: string, port: number, proxyHeader?: ProxyHeader) {
     this.address = address
     this.port = port
+    this.proxyHeader = proxyHeader
   }
 
   /** `address:port`, with brackets around IPv6. */
@@ -22,12 +24,19 @@ export class SocketPeer implements Peer {
   }
 }
 
-/** The clients that PROXY headers name, by the sockets of the load balancers that forward them. */
-const announced = new WeakMap<Socket, Peer>()
+/** What a PROXY header says about a connection. */
+interface Announced {
+  /** The client; undefined if the header names none. */
+  readonly source: Peer | undefined
+  readonly header: ProxyHeader
+}
 
-/** Sets the client of a connection that a load balancer forwards. */
-export function announceSource(socket: Socket, source: Peer): void {
-  announced.set(socket, source)
+/** By the sockets of the load balancers that forward connections. */
+const announced = new WeakMap<Socket, Announced>()
+
+/** Sets what the PROXY header of a connection says. */
+export function announceSource(socket: Socket, source: Peer | undefined, header: ProxyHeader) {
+  announced.set(socket, { source, header })
 }
 
 /** Copies the client of the socket `below` to `socket`. */
@@ -38,12 +47,33 @@ export function inheritSource(socket: Socket, below: Socket): void {
 
 /** The client of a connection: that of the PROXY header, otherwise the peer of the socket. */
 export function sourceOf(socket: Socket): Peer {
-  return announced.get(socket) ?? peerOf(socket)
+  return announced.get(socket)?.source ?? peerOf(socket)
 }
 
 /** The peer of the socket itself, which may be a load balancer. */
-export function peerOf({ remoteAddress, remotePort }: Socket): Peer {
-  return new SocketPeer(canonicalAddress(remoteAddress ?? ''), remotePort ?? 0)
+export function peerOf(socket: Socket): Peer {
+  const { remoteAddress, remotePort } = socket
+  const header = announced.get(socket)?.header
+  return new SocketPeer(canonicalAddress(remoteAddress ?? ''), remotePort ?? 0, header)
+}
+
+/** The ends of a connection, read from the system when first needed. */
+export function endsOf(socket: Socket): ConnectionEnds {
+  return {
+    get source() {
+      return sourceOf(socket)
+    },
+    get rawSource() {
+      return peerOf(socket)
+    },
+    get local() {
+      return localOf(socket)
+    },
+  }
+}
+
+function localOf({ localAddress, localPort }: Socket): Peer {
+  return { address: canonicalAddress(localAddress ?? ''), port: localPort ?? 0 }
 }
 
 /** The addresses of a connection, which are read from the system when first needed, and cached. */
@@ -62,10 +92,7 @@ export class ConnectionAddresses {
   }
 
   get local(): Peer {
-    if (this.#local === undefined) {
-      const { localAddress, localPort } = this.#socket
-      this.#local = { address: canonicalAddress(localAddress ?? ''), port: localPort ?? 0 }
-    }
+    this.#local ??= localOf(this.#socket)
     return this.#local
   }
 }

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { GrowingBytes } from '../../../ground/base/growing-bytes.ts'
+import type { ProxyProtocolSettings } from '../../../ground/exchange/connection.ts'
 import type { EngineLimits } from '../limits/engine-limits.ts'
 import { Timer, type TimerOwner, type TimerWheel } from '../time/timer-wheel.ts'
 import { announceSource } from './connection-ends.ts'
@@ -13,19 +14,26 @@ interface ReaderParts {
 }
 
 /**
- * Reads the PROXY header of a connection from a load balancer. A connection without a header is
- * dropped, because its client would be unknown.
+ * Reads the PROXY header of a connection from a load balancer. Unless the header is optional, a connection without
+ * one is dropped, because its client would be unknown.
  */
 export class ProxyHeaderReader implements TimerOwner {
   readonly #parts: ReaderParts
+  readonly #settings: ProxyProtocolSettings
   readonly #socket: Socket
   readonly #timer = new Timer(this)
   readonly #onRead: () => void
   readonly #bytes = new GrowingBytes()
   #isOver = false
 
-  constructor(parts: ReaderParts, limits: EngineLimits, socket: Socket, onRead: () => void) {
+  constructor(
+    parts: ReaderParts,
+    limits: EngineLimits,
+    { socket, settings }: { readonly socket: Socket; readonly settings: ProxyProtocolSettings },
+    onRead: () => void,
+  ) {
     this.#parts = parts
+    this.#settings = settings
     this.#socket = socket
     this.#onRead = onRead
     socket.on('readable', this.#read)
@@ -42,13 +50,23 @@ export class ProxyHeaderReader implements TimerOwner {
     this.#bytes.add(chunk, 0, chunk.length)
     const header = readProxyHeader(this.#bytes.content)
     if (header === 'incomplete') return
-    if (header === 'malformed') {
+    if (header === 'absent' && this.#settings.isOptional) {
+      this.#pass(0)
+      return
+    }
+    if (typeof header === 'string' || !this.#settings.versions.includes(header.version)) {
       this.#failed()
       return
     }
+    const { length, source, version, tlvs } = header
+    announceSource(this.#socket, source, { version, tlvs })
+    this.#pass(length)
+  }
+
+  /** Hands the connection on with the bytes after the header. */
+  #pass(headerLength: number): void {
     this.#over()
-    if (header.source !== undefined) announceSource(this.#socket, header.source)
-    const rest = this.#bytes.content.subarray(header.length)
+    const rest = this.#bytes.content.subarray(headerLength)
     if (rest.length > 0) this.#socket.unshift(rest)
     this.#onRead()
   }

@@ -8,15 +8,18 @@
  * ```
  */
 import { isIP } from 'node:net'
-import type { Peer } from '../../../ground/exchange/exchange.ts'
+import type { Peer, ProxyHeader } from '../../../ground/exchange/peer.ts'
 import { shortestAddress } from './canonical-address.ts'
 
-interface ProxyHeader {
+interface ReadHeader extends ProxyHeader {
   /** Size of the header in bytes; the bytes after it belong to the connection. */
   readonly length: number
   /** The client; undefined for a LOCAL header, or an address family without addresses. */
   readonly source: Peer | undefined
 }
+
+/** `absent`: the connection does not begin with a header. */
+type Reading = ReadHeader | 'incomplete' | 'malformed' | 'absent'
 
 const signature = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1')
 const fixedLength = 16
@@ -26,9 +29,13 @@ const maxBodyBytes = 4_096
 
 const inet = 1
 const inet6 = 2
+/** Size of the addresses and ports, by family: unspecified, IPv4, IPv6 and Unix. */
+const addressBytes: readonly number[] = [0, 12, 36, 216]
+
+const noTlvs: ProxyHeader['tlvs'] = new Map()
 
 /** Reads the header from the bytes that have arrived so far. */
-export function readProxyHeader(bytes: Buffer): ProxyHeader | 'incomplete' | 'malformed' {
+export function readProxyHeader(bytes: Buffer): Reading {
   const known = Math.min(bytes.length, signature.length)
   if (bytes.subarray(0, known).equals(signature.subarray(0, known))) {
     return bytes.length < fixedLength ? 'incomplete' : readBinary(bytes)
@@ -36,21 +43,40 @@ export function readProxyHeader(bytes: Buffer): ProxyHeader | 'incomplete' | 'ma
   return readLine(bytes)
 }
 
-function readBinary(bytes: Buffer): ProxyHeader | 'incomplete' | 'malformed' {
+function readBinary(bytes: Buffer): Reading {
   const command = bytes.readUInt8(12)
   const family = bytes.readUInt8(13) >> 4
   const bodyLength = bytes.readUInt16BE(14)
   if (command >> 4 !== 2 || (command & 15) > 1 || bodyLength > maxBodyBytes) return 'malformed'
   const length = fixedLength + bodyLength
   if (bytes.length < length) return 'incomplete'
-  if ((command & 15) === 0 || (family !== inet && family !== inet6)) {
-    return { length, source: undefined }
-  }
+  if ((command & 15) === 0) return { length, version: 2, source: undefined, tlvs: noTlvs }
+  const addresses = addressBytes[family]
+  // The extensions of other families cannot be found, because the size of their addresses is not known.
+  if (addresses === undefined) return { length, version: 2, source: undefined, tlvs: noTlvs }
+  const start = fixedLength + addresses
+  const tlvs = start > length ? undefined : readTlvs(bytes.subarray(start, length))
+  if (tlvs === undefined) return 'malformed'
+  if (family !== inet && family !== inet6) return { length, version: 2, source: undefined, tlvs }
   const size = family === inet ? 4 : 16
-  if (bodyLength < 2 * size + 4) return 'malformed'
-  const address = bytes.subarray(fixedLength, fixedLength + size)
+  const address = addressText(bytes.subarray(fixedLength, fixedLength + size))
   const port = bytes.readUInt16BE(fixedLength + 2 * size)
-  return { length, source: { address: addressText(address), port } }
+  return { length, version: 2, source: { address, port }, tlvs }
+}
+
+/** Reads the extensions: type 1 | length 2 | value. */
+function readTlvs(bytes: Buffer): ReadonlyMap<number, Uint8Array> | undefined {
+  const found = new Map<number, Uint8Array>()
+  for (let at = 0; at < bytes.length; ) {
+    if (at + 3 > bytes.length) return undefined
+    const end = at + 3 + bytes.readUInt16BE(at + 1)
+    if (end > bytes.length) return undefined
+    const type = bytes.readUInt8(at)
+    // A copy, because the bytes belong to a buffer that grows.
+    if (!found.has(type)) found.set(type, Uint8Array.from(bytes.subarray(at + 3, end)))
+    at = end
+  }
+  return found
 }
 
 function addressText(bytes: Buffer): string {
@@ -61,21 +87,22 @@ function addressText(bytes: Buffer): string {
 
 const linePattern = /^PROXY (?:UNKNOWN(?: .*)?|(TCP[46]) (\S+) (\S+) ([0-9]{1,5}) ([0-9]{1,5}))$/
 
-function readLine(bytes: Buffer): ProxyHeader | 'incomplete' | 'malformed' {
+function readLine(bytes: Buffer): Reading {
   const end = bytes.subarray(0, longestLine).indexOf('\r\n')
-  if (end < 0) return isBeginning(bytes) ? 'incomplete' : 'malformed'
+  if (!isBeginning(bytes)) return 'absent'
+  if (end < 0) return bytes.length < longestLine ? 'incomplete' : 'malformed'
   const parts = linePattern.exec(bytes.toString('latin1', 0, end))
   if (parts === null) return 'malformed'
   const length = end + 2
   const [, family, address = '', , digits] = parts
-  if (family === undefined) return { length, source: undefined }
+  if (family === undefined) return { length, version: 1, source: undefined, tlvs: noTlvs }
   const port = Number(digits)
   if (isIP(address) !== (family === 'TCP4' ? 4 : 6) || port > 65_535) return 'malformed'
-  return { length, source: { address: shortestAddress(address), port } }
+  return { length, version: 1, source: { address: shortestAddress(address), port }, tlvs: noTlvs }
 }
 
 function isBeginning(bytes: Buffer): boolean {
   const word = 'PROXY '
   const text = bytes.toString('latin1', 0, word.length)
-  return bytes.length < longestLine && word.startsWith(text.slice(0, word.length))
+  return word.startsWith(text)
 }

@@ -29,6 +29,8 @@ export class DatagramSession implements ServerStream, TimerOwner {
   readonly tls = undefined
   readonly serverName = undefined
   readonly source: Peer
+  readonly rawSource: Peer
+  readonly local: Peer
   readonly startedAt = performance.now()
   readonly #timer = new Timer(this)
   #socket: Socket | undefined
@@ -47,6 +49,9 @@ export class DatagramSession implements ServerStream, TimerOwner {
     this.#options = options
     this.port = options.port
     this.source = options.source
+    this.rawSource = options.source
+    // The address to which a datagram was sent is not known.
+    this.local = { address: '', port: options.port }
     parts.datagramSessions.add(this)
     parts.streamCounters.total.udp++
     parts.streamCounters.open.udp++

@@ -7,7 +7,7 @@ import type { EngineParts } from '../contracts/engine-parts.ts'
 import type { ServerStream, StreamProtocol } from '../contracts/streams.ts'
 import { connectTimeout } from '../limits/engine-limits.ts'
 import { type AcceptedSocket, acceptTransport } from '../sockets/accept-transport.ts'
-import { sourceOf } from '../sockets/connection-ends.ts'
+import { endsOf } from '../sockets/connection-ends.ts'
 import { dialError, lostError } from '../sockets/dial.ts'
 import { type OpeningOwner, openTransport } from '../sockets/open-transport.ts'
 import { forBytes, raceForBytes } from '../sockets/raw-address.ts'
@@ -39,6 +39,8 @@ export class StreamConnection implements ServerStream, TransportOwner, TimerOwne
   readonly serverName: string | undefined
   readonly startedAt = performance.now()
   readonly source: Peer
+  readonly rawSource: Peer
+  readonly local: Peer
   readonly #client: Transport
   readonly #clientMeter = { received: 0, sent: 0 }
   readonly #timer = new Timer(this)
@@ -59,7 +61,10 @@ export class StreamConnection implements ServerStream, TransportOwner, TimerOwne
     this.protocol = protocol
     this.tls = tls
     this.serverName = serverName
-    this.source = sourceOf(raw ?? socket)
+    const { source, rawSource, local } = endsOf(raw ?? socket)
+    this.source = source
+    this.rawSource = rawSource
+    this.local = local
     this.#client = acceptTransport(parts, accepted, this, this.#clientMeter)
     this.#client.pause()
     this.#first = first

@@ -172,9 +172,10 @@ class JwtStep implements Step {
 }
 
 /** The policy runs before anything changes the request, so its head is what the client sent. */
-function clientView({ request, rawSource }: Exchange, host: PolicyHost): ClientView {
+function clientView(exchange: Exchange, host: PolicyHost): ClientView {
+  const { request } = exchange
   return {
-    origin: clientOrigin(request, rawSource, host),
+    origin: clientOrigin(exchange, host),
     path: request.path,
     query: request.query ?? '',
     sessionKey: host.sessionKey ?? noKey,

@@ -13,6 +13,7 @@ import type { ListenerResource } from '../../../ground/model/resources.ts'
 import type { Step } from '../../policies/define.ts'
 import {
   backendLevels,
+  frontendLevels,
   gatewayLevels,
   type Levels,
   type ListenerPlace,
@@ -76,9 +77,9 @@ export class ListenerPlacement {
     this.resource = resource
     this.scope = scope
     this.#policies = policies
-    const { gateway, section, owner } = resource
+    const { gateway, section, owner, port } = resource
     this.place = { gateway: `${gateway.namespace}/${gateway.name}`, listener: section }
-    this.levels = { gateway: { kind: 'Gateway', ...gateway }, owner, section }
+    this.levels = { gateway: { kind: 'Gateway', ...gateway }, owner, section, port }
     this.#tls = new ListenerTls(this.place)
   }
 
@@ -117,7 +118,7 @@ export class ListenerPlacement {
     const { generation } = this.#policies
     if (this.#merged?.generation === generation) return this.#merged
     const merge = this.#policies.merge.bind(this.#policies)
-    const frontend = merge('frontend', 'PostRouting', gatewayLevels(this.levels.gateway))
+    const frontend = merge('frontend', 'PostRouting', frontendLevels(this.levels))
     const traffic = merge('traffic', 'PreRouting', listenerLevels(this.levels))
     const preRouting = { ...traffic, closed: frontend.closed ?? traffic.closed }
     const observers = observersOf(frontend.steps)

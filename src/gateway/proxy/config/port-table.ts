@@ -108,15 +108,9 @@ export class PortTable {
     return { first: this.#claims.get(hostname)?.[0], serving: this.#serving.get(hostname) }
   }
 
-  /** Returns the served listener with the smallest key. */
-  first(): ListenerPlacement | undefined {
-    let first: ListenerPlacement | undefined
-    for (const serving of this.#serving.values()) {
-      if (first === undefined || compareText(serving.resource.key, first.resource.key) < 0) {
-        first = serving
-      }
-    }
-    return first
+  /** Returns the served listeners. */
+  listeners(): Iterable<ListenerPlacement> {
+    return this.#serving.values()
   }
 
   /** Returns the listener for a server name. `name` is undefined for clients that send none. */

@@ -176,12 +176,9 @@ export class ConfigStore {
     return isRouted && choice ? choice : table?.hasStreams() ? 'close' : undefined
   }
 
-  /**
-   * Settings of client connections. If Gateways share a port, the one with the smallest listener key
-   * decides.
-   */
+  /** Settings of the client connections of a port. */
   clientSettings(port: number, use: PortUse): ClientSettings {
-    return this.#tables.deciding(port, use)?.frontend().client ?? {}
+    return this.#tables.clientSettings(port, use)
   }
 
   /** Finds the listener of a connection or UDP session that is forwarded without being read. */

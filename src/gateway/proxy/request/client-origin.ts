@@ -8,8 +8,7 @@ export function clientOrigin(
   { exchange, original }: RequestContext,
   { isTrustedProxy }: Pick<GatewayRuntime, 'isTrustedProxy'>,
 ): string {
-  const { request, rawSource } = exchange
-  return originOf(request, rawSource, { isTrustedProxy }, original?.host)
+  return originOf(exchange, { isTrustedProxy }, original?.host)
 }
 
 /** Path as the client sent it, without the query. */

@@ -286,6 +286,9 @@ export const metricDefinitions = {
   downstream_connections_refused_total: counter(
     'Client connections that were reset because the connection limit was reached.',
   ),
+  downstream_connections_unauthorized_total: counter(
+    'Client connections that were reset because `frontend.networkAuthorization` refuses their address.',
+  ),
   upstream_race_attempts_total: counter(
     'Additional connection attempts to a backend name with several addresses, made because an earlier attempt failed or took longer than 250 ms.',
   ),

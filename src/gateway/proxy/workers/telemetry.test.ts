@@ -24,6 +24,7 @@ const counters = {
   tlsSessionsResumed: 0,
   proxyHeadersRefused: 0,
   connectionsRefused: 0,
+  connectionsUnauthorized: 0,
   upstreamConnectionsTotal: 2,
   upstreamConnectionsOpen: 1,
   tunnelsOpen: 0,

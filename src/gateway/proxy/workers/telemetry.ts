@@ -79,6 +79,7 @@ function engineSeries(engine: Readonly<EngineCounters>): MetricsSnapshot {
     tls_sessions_resumed_total: number(engine.tlsSessionsResumed),
     proxy_headers_refused_total: number(engine.proxyHeadersRefused),
     downstream_connections_refused_total: number(engine.connectionsRefused),
+    downstream_connections_unauthorized_total: number(engine.connectionsUnauthorized),
     downstream_http2_connections: number(engine.http2Connections),
     downstream_http2_streams: number(engine.http2Streams),
     downstream_http2_streams_stalled_total: [

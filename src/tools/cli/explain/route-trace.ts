@@ -7,7 +7,7 @@ import type { HeadRecord } from '../../../engines/core/head-record.ts'
 import type { IoCore } from '../../../engines/core/io-core.ts'
 import {
   backendLevels,
-  gatewayLevels,
+  frontendLevels,
   type Levels,
   listenerLevels,
   ruleLevels,
@@ -92,7 +92,7 @@ function traceOn(
   if (listener === undefined) return undefined
   const { owner, section: name, hostname } = listener.resource
   const fields = [
-    ...fieldsAt(context, 'frontend', 'PostRouting', gatewayLevels(listener.levels.gateway)),
+    ...fieldsAt(context, 'frontend', 'PostRouting', frontendLevels(listener.levels)),
     ...fieldsAt(context, 'traffic', 'PreRouting', listenerLevels(listener.levels)),
   ]
   const trace = { port, listener: { owner, name, hostname } }

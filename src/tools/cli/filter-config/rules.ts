@@ -139,8 +139,8 @@ class RuleCompiler {
   }
 
   #compile(resource: RouteResource, listener: ListenerResource): Compiled {
-    const { gateway, owner, section } = listener
-    const place = { gateway: { kind: 'Gateway', ...gateway }, owner, section }
+    const { gateway, owner, section, port } = listener
+    const place = { gateway: { kind: 'Gateway', ...gateway }, owner, section, port }
     const levels = ruleLevels(place, resource)
     const compiler = new ActionCompiler()
     const before = fieldsAt(this.#context, 'traffic', 'PreRouting', listenerLevels(place))

@@ -3,7 +3,7 @@
 import {
   backendLevels,
   concerns,
-  gatewayLevels,
+  frontendLevels,
   type Levels,
   listenerLevels,
   mergePolicies,
@@ -74,14 +74,14 @@ const bySection = {
 }
 
 function* placesOf(table: ResourceTable): Iterable<Place> {
-  const gateways = new Set<string>()
+  const ports = new Set<string>()
   for (const listener of table.listeners) {
     const place = listenerPlace(listener)
     yield { section: 'traffic', phase: 'PreRouting', levels: listenerLevels(place) }
-    const gateway = objectKey(place.gateway)
-    if (gateways.has(gateway)) continue
-    gateways.add(gateway)
-    yield { section: 'frontend', phase: 'PostRouting', levels: gatewayLevels(place.gateway) }
+    const port = `${objectKey(place.gateway)} ${place.port}`
+    if (ports.has(port)) continue
+    ports.add(port)
+    yield { section: 'frontend', phase: 'PostRouting', levels: frontendLevels(place) }
   }
   for (const route of table.routes) {
     for (const attachment of route.attachments) {

@@ -154,11 +154,6 @@ const connections: readonly FieldDifference[] = [
 /** Fields about connections of clients. */
 const clients: readonly FieldDifference[] = [
   {
-    at: /^\.spec\.target(?:Refs|Selectors)\.0\.port$/,
-    status: 'refused',
-    reason: 'name the listener in `sectionName`',
-  },
-  {
     at: /^\.spec\.strategy$/,
     status: 'refused',
     reason: 'protections of a Gateway always apply; a more specific policy replaces other settings',
@@ -174,17 +169,6 @@ const clients: readonly FieldDifference[] = [
     at: ending('http1HeaderCase'),
     status: 'refused',
     reason: 'names of fields are written in lower case',
-  },
-  {
-    at: ending('networkAuthorization'),
-    status: 'refused',
-    reason:
-      'use `traffic.authorization` with `source.address`, which refuses requests instead of connections',
-  },
-  {
-    at: ending('frontend\\.proxyProtocol'),
-    status: 'refused',
-    reason: 'the option `--proxy-protocol-from` names the load balancers that send it',
   },
   {
     at: ending('accessLog\\.otlp\\.url', 'tracing\\.url'),

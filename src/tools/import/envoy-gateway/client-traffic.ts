@@ -1,13 +1,15 @@
 /** Converts ClientTrafficPolicy. */
 import { type Conversion, compact, type Fields, filled } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
+import { forwardedHeaders } from '../targets.ts'
 import { keepaliveOf } from './backend-traffic.ts'
 import { enter, targetsOf } from './targets.ts'
 
 /** A size in bytes, or a Kubernetes quantity. */
 const size = (field: SourceField): unknown => (field.isSet ? field.take() : undefined)
 
-export function convertClientTrafficPolicy(field: SourceField, result: Conversion): void {
+/** Returns the Gateways, as `namespace/name`, for which the policy says which proxies are trusted. */
+export function convertClientTrafficPolicy(field: SourceField, result: Conversion): string[] {
   const name = enter(field, result)
   const spec = field.get('spec')
   const refs = targetsOf(spec).map((ref) => {
@@ -16,16 +18,45 @@ export function convertClientTrafficPolicy(field: SourceField, result: Conversio
     const { sectionName: _section, ...gateway } = ref
     return gateway
   })
-  const frontend = { tcp: tcpOf(spec), tls: tlsOf(spec.get('tls')), http: httpOf(spec) }
+  const forwarded = forwardedOf(spec)
+  const frontend = {
+    tcp: tcpOf(spec),
+    proxyProtocol: proxyProtocolOf(spec),
+    tls: tlsOf(spec.get('tls')),
+    http: httpOf(spec),
+    forwarded,
+  }
   if (refs.length > 0) result.policy(`${name}-clients`, refs, { frontend }, field)
+  const gateways = refs.map(({ name: gateway }) => `${result.namespace ?? ''}/${String(gateway)}`)
   const early = spec.at('headers', 'earlyRequestHeaders')
   const late = spec.at('headers', 'lateResponseHeaders')
-  if (!early.isSet && !late.isSet) return
+  const judged = forwarded === undefined ? [] : gateways
+  if (!early.isSet && !late.isSet) return judged
   const headerModifiers = compact({
     request: early.isSet ? early.take() : undefined,
     response: late.isSet ? late.take() : undefined,
   })
   result.policy(`${name}-headers`, refs, { traffic: { headerModifiers } }, field)
+  return judged
+}
+
+/** Which entry of X-Forwarded-For is the client. */
+function forwardedOf(spec: SourceField): Fields | undefined {
+  const detection = spec.at('clientIPDetection', 'xForwardedFor')
+  const fields = filled(
+    compact({
+      trustedHops: detection.number('numTrustedHops'),
+      trustedProxies: detection.list('trustedCIDRs'),
+    }),
+  )
+  return fields && { ...forwardedHeaders.appended, ...fields }
+}
+
+/** Envoy accepts both versions. */
+function proxyProtocolOf(spec: SourceField): Fields | undefined {
+  const isOptional = spec.at('proxyProtocol', 'optional').flag()
+  const isSet = spec.get('proxyProtocol').isSet || spec.flag('enableProxyProtocol') === true
+  return isSet ? { version: 'All', mode: isOptional === true ? 'Optional' : 'Strict' } : undefined
 }
 
 function tcpOf(spec: SourceField): Fields | undefined {

@@ -6,7 +6,7 @@ import type { Conversion, Fields, ImportedManifest } from '../conversion.ts'
 import type { SourceDocument, SourceField } from '../field.ts'
 import { convertClass, isObjectOf, isStandard, openObject, wholeObject } from '../kubernetes.ts'
 import { type ImportSource, objectKind } from '../source.ts'
-import { appendedForwardedHeaders } from '../targets.ts'
+import { forwardedHeaders } from '../targets.ts'
 import { convertModelRoute } from './ai-routes.ts'
 import { convertBackendTrafficPolicy } from './backend-traffic.ts'
 import { Backends } from './backends.ts'
@@ -43,14 +43,16 @@ function convertAll(documents: readonly SourceDocument[], result: Conversion): v
     of('BackendSecurityPolicy'),
     result,
   )
+  const judged = new Set(
+    of('ClientTrafficPolicy').flatMap((field) => convertClientTrafficPolicy(field, result)),
+  )
   for (const { field, kind, document } of opened.toSorted((a, b) => order(a) - order(b))) {
-    if (isStandard(document)) addStandard(field, kind, backends, result)
+    if (isStandard(document)) addStandard(field, kind, { backends, judged }, result)
     else if (kind === 'AIGatewayRoute') convertModelRoute(field, backends, result)
     else if (!policyKinds.includes(kind) && !backends.kinds.includes(kind)) reportKind(field, kind)
   }
   for (const field of of('SecurityPolicy')) convertSecurityPolicy(field, backends, result)
   for (const field of of('BackendTrafficPolicy')) convertBackendTrafficPolicy(field, result)
-  for (const field of of('ClientTrafficPolicy')) convertClientTrafficPolicy(field, result)
 }
 
 /** Kinds that describe the Deployment of Envoy protect nothing; patches and extensions may. */
@@ -63,7 +65,7 @@ function reportKind(field: SourceField, kind: string): void {
 function addStandard(
   field: SourceField,
   kind: string,
-  backends: Backends,
+  { backends, judged }: { backends: Backends; judged: ReadonlySet<string> },
   result: Conversion,
 ): void {
   const object = convertClass(wholeObject(field), group)
@@ -76,7 +78,10 @@ function addStandard(
     )
   } else if (kind === 'Gateway' || kind === 'GatewayClass') {
     result.add(withoutParameters(object, field), field)
-    if (kind === 'Gateway') addForwardedHeaders(object, field, result)
+    const { namespace = '', name } = object.metadata
+    if (kind === 'Gateway' && !judged.has(`${namespace}/${name}`)) {
+      addForwardedHeaders(object, field, result)
+    }
   } else if (kind === 'BackendTLSPolicy') {
     const targetRefs = (Array.isArray(spec.targetRefs) ? (spec.targetRefs as Fields[]) : []).map(
       (ref) => (ref.group === group ? { ...ref, group: ownGroup, kind: 'GatewayBackend' } : ref),
@@ -94,13 +99,8 @@ function addForwardedHeaders(
   const home = result.namespace
   result.namespace = metadata.namespace
   const target = { group: gatewayGroup, kind: 'Gateway', name: metadata.name }
-  const transformation = { request: { set: appendedForwardedHeaders } }
-  result.policy(
-    `${metadata.name}-forwarded-headers`,
-    [target],
-    { traffic: { transformation } },
-    field,
-  )
+  const frontend = { forwarded: forwardedHeaders.appended }
+  result.policy(`${metadata.name}-forwarded-headers`, [target], { frontend }, field)
   result.namespace = home
 }
 

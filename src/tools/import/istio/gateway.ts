@@ -3,7 +3,7 @@ import { gatewayGroup } from '../../../ground/model/api-names.ts'
 import { type Conversion, compact, type Fields } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
 import { namesOf } from '../kubernetes.ts'
-import { appendedForwardedHeaders } from '../targets.ts'
+import { forwardedHeaders } from '../targets.ts'
 
 export function convertGateway(field: SourceField, result: Conversion): void {
   const home = result.namespace
@@ -14,9 +14,9 @@ export function convertGateway(field: SourceField, result: Conversion): void {
   const listeners = spec.items('servers').flatMap((server) => listenersOf(server))
   const object = { spec: { gatewayClassName: 'agentgateway', listeners } }
   result.create(`${gatewayGroup}/v1`, 'Gateway', name, object, field)
-  const transformation = { request: { set: appendedForwardedHeaders } }
+  const frontend = { forwarded: forwardedHeaders.appended }
   const target = { group: gatewayGroup, kind: 'Gateway', name }
-  result.policy(`${name}-forwarded-headers`, [target], { traffic: { transformation } }, field)
+  result.policy(`${name}-forwarded-headers`, [target], { frontend }, field)
   result.namespace = home
 }
 

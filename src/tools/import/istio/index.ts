@@ -5,7 +5,7 @@ import type { SourceDocument, SourceField } from '../field.ts'
 import { isStandard, namesOf, openObject, wholeObject } from '../kubernetes.ts'
 import { RoutePlan } from '../plan.ts'
 import { type ImportSource, objectKind } from '../source.ts'
-import { addRoute, appendedForwardedHeaders } from '../targets.ts'
+import { addRoute, forwardedHeaders } from '../targets.ts'
 import { convertGateway } from './gateway.ts'
 import { convertHttp } from './http.ts'
 
@@ -38,7 +38,7 @@ function convertAll(documents: readonly SourceDocument[], result: Conversion): v
       field.refuse(loss, `${kind} is not converted`)
     }
   }
-  result.forwardedHeaders = appendedForwardedHeaders
+  result.forwarded = forwardedHeaders.appended
   for (const service of services) convertService(service, result)
 }
 

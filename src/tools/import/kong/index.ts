@@ -8,8 +8,8 @@ import {
   addGateway,
   addRoute,
   addStatic,
-  appendedForwardedHeaders,
   duration,
+  forwardedHeaders,
   parseAddress,
 } from '../targets.ts'
 import { Consumers } from './consumers.ts'
@@ -43,7 +43,7 @@ function convertConfig(document: SourceDocument, result: Conversion): void {
   )
   const consumers = new Consumers(root, result)
   const plugins = new Plugins(root)
-  result.forwardedHeaders = appendedForwardedHeaders
+  result.forwarded = forwardedHeaders.appended
   addGateway(result, root)
   for (const { route, service } of routesOf(root, services)) {
     convertRoute(route, service, { upstreams, consumers, plugins }, result)

@@ -4,7 +4,7 @@ import type { SourceDocument, SourceField } from '../field.ts'
 import { isStandard, openObject, wholeObject } from '../kubernetes.ts'
 import { RoutePlan } from '../plan.ts'
 import { type ImportSource, labelOf, objectKind } from '../source.ts'
-import { addRoute, gatewayName, replacedForwardedHeaders, toRoute } from '../targets.ts'
+import { addRoute, forwardedHeaders, gatewayName, toRoute } from '../targets.ts'
 import { applyAnnotations } from './annotations.ts'
 import { type Canaries, canaryOf } from './canary.ts'
 import { addIngressGateway, type TlsHost } from './gateway.ts'
@@ -47,7 +47,7 @@ function convertAll(documents: readonly SourceDocument[], result: Conversion): v
   const [first] = ingresses
   if (first === undefined) return
   result.namespace = home
-  result.forwardedHeaders = replacedForwardedHeaders
+  result.forwarded = forwardedHeaders.replaced
   addIngressGateway(
     result,
     ingresses.flatMap(({ tls }) => tls),

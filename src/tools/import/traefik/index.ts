@@ -7,7 +7,7 @@ import { addIngressGateway, type TlsHost } from '../nginx-ingress/gateway.ts'
 import { listenerOf } from '../nginx-ingress/listeners.ts'
 import { RoutePlan } from '../plan.ts'
 import { type ImportSource, objectKind } from '../source.ts'
-import { addRoute, gatewayName, replacedForwardedHeaders } from '../targets.ts'
+import { addRoute, forwardedHeaders, gatewayName } from '../targets.ts'
 import { type Alternative, alternativesOf } from './expression.ts'
 import { middlewareKinds, type RouteScene } from './middlewares.ts'
 import { TraefikServices } from './services.ts'
@@ -51,7 +51,7 @@ function convertAll(documents: readonly SourceDocument[], result: Conversion): v
     used: new Set(),
     tls: [],
   }
-  result.forwardedHeaders = replacedForwardedHeaders
+  result.forwarded = forwardedHeaders.replaced
   for (const router of routers) convertRouter(router, scene)
   for (const [key, field] of scene.middlewares) if (!scene.used.has(key)) field.take('spec')
   for (const field of of('TraefikService')) field.take('spec')
