@@ -1,47 +1,14 @@
 /** The shapes of events, to check those that come from files which anyone may have written. */
 
-/** Thrown if an event has a shape that no version writes: the log was damaged or edited. */
-export class DamagedEventError extends Error {
-  constructor(message: string) {
-    super(message)
-    this.name = 'DamagedEventError'
-  }
-}
-
-type Fields = Readonly<Record<string, unknown>>
-
-/** Checks a value at a path such as `event.data.name`. @throws DamagedEventError */
-type Check = (value: unknown, at: string) => void
-
-/** The type of a field; `?` marks a field that may be missing. A list checks all of its items. */
-type FieldShape = 'string' | 'number' | 'boolean' | 'object' | Check | readonly [FieldShape]
-
-/** Fields of an object. Those whose names end with `?` may be missing. Other fields are not checked. */
-type Shape = Readonly<Record<string, FieldShape>>
-
-function assertField(value: unknown, shape: FieldShape, at: string): void {
-  if (typeof shape === 'function') {
-    shape(value, at)
-  } else if (typeof shape === 'string') {
-    const isType = typeof value === shape && value !== null && !Array.isArray(value)
-    if (!isType) throw new DamagedEventError(`${at} is missing or no ${shape}`)
-  } else if (Array.isArray(value)) {
-    for (const [index, item] of value.entries()) assertField(item, shape[0], `${at}[${index}]`)
-  } else throw new DamagedEventError(`${at} is missing or no list`)
-}
-
-/** @throws DamagedEventError that names the field */
-export function assertShape(value: unknown, shape: Shape, at: string): void {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new DamagedEventError(`${at} is no object`)
-  }
-  for (const [name, type] of Object.entries(shape)) {
-    const isOptional = name.endsWith('?')
-    const field = isOptional ? name.slice(0, -1) : name
-    const found = Object.hasOwn(value, field) ? (value as Fields)[field] : undefined
-    if (!isOptional || found !== undefined) assertField(found, type, `${at}.${field}`)
-  }
-}
+import {
+  assertField,
+  assertShape,
+  type Check,
+  DamagedEventError,
+  type FieldShape,
+  type Fields,
+  type Shape,
+} from './assert-shape.ts'
 
 const record =
   (shape: Shape): Check =>

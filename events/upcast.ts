@@ -1,5 +1,6 @@
+import { assertShape } from './assert-shape.ts'
 import type { AnyCloudEvent } from './envelope.ts'
-import { assertEvent, assertShape } from './shapes.ts'
+import { assertEvent } from './shapes.ts'
 import { type SluiceEvent, vocabulary } from './vocabulary.ts'
 
 /** Converts an event of an old version to the next version; envelope attributes are kept. */
@@ -38,6 +39,7 @@ const dataShapes: Readonly<Record<string, Parameters<typeof assertShape>[1]>> = 
   'dev.sluice.resource.deleted.v1': { ...nameShape, uid: 'string' },
   'dev.sluice.resource.refused.v1': { ...nameShape, problems: [() => undefined] },
 }
+const objectShape = { metadata: 'object' } as const
 
 /**
  * Converts an event from a log to its current version.
@@ -59,7 +61,7 @@ export function upcast(
   if (shape !== undefined) assertShape(current.data, shape, 'event.data')
   if (current.type === 'dev.sluice.resource.applied.v1') {
     const { object } = current.data as { readonly object: unknown }
-    assertShape(object, { metadata: 'object' }, 'event.data.object')
+    assertShape(object, objectShape, 'event.data.object')
   }
   return current as SluiceEvent
 }

@@ -81,6 +81,13 @@ const objects = fc.oneof(
                 name,
                 namespace,
               }),
+              fc.record({
+                group: fc.constant(group),
+                kind: fc.constant('HTTPRoute'),
+                name,
+                namespace,
+              }),
+              fc.constant({ group: 'sluice.dev', kind: 'AgentgatewayModel', name: '*' }),
             ),
             { maxLength: 2 },
           ),

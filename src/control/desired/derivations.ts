@@ -38,7 +38,8 @@ export interface DerivationOptions {
   readonly keySetsArePending?: boolean
 }
 
-function stages({ checkRegex }: DerivationOptions): readonly Stage[] {
+/** @internal */
+export function stages({ checkRegex }: DerivationOptions): readonly Stage[] {
   return [
     // First, since objects of many kinds refer to Services.
     serviceStage,
@@ -80,7 +81,8 @@ function stages({ checkRegex }: DerivationOptions): readonly Stage[] {
   ]
 }
 
-const indexes: readonly IndexDefinition[] = [
+/** @internal */
+export const indexes: readonly IndexDefinition[] = [
   {
     name: 'listener-sets',
     kinds: ['ListenerSet'],

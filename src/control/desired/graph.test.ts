@@ -101,6 +101,18 @@ describe('a changed object in the graph', () => {
     expect(afterwards(change)).toEqual(['a'])
   })
 
+  it('is not derived by a stage that reads none of what changed', () => {
+    const inputs = ({ object }: ObjectState) => [(object?.spec as LeafSpec | undefined)?.shown]
+    graph = new Graph([watched({ ...leafStage, inputs })], [])
+    expect(afterwards(() => graph.setObject(state('Leaf', 'a', { shown: 1 })))).toEqual(['a'])
+    const hide = () => graph.setObject(state('Leaf', 'a', { shown: 1, hidden: 2 }))
+    expect(afterwards(hide)).toEqual(['a'])
+    const show = () => graph.setObject(state('Leaf', 'a', { shown: 2, hidden: 2 }))
+    expect(afterwards(show)).toEqual(['a', 'a'])
+    expect(afterwards(() => graph.removeObject(ref('Leaf', 'a')))).toEqual(['a', 'a'])
+    expect(afterwards(show)).toEqual(['a', 'a', 'a'])
+  })
+
   it('causes the derivation of readers that found it missing', () => {
     graph.setObject(state('Tree', 'ash', { leaf: 'new' }))
     graph.settle()

@@ -26,8 +26,11 @@ import { type IndexDefinition, ObjectIndexes } from './object-indexes.ts'
 import type { ObjectState } from './object-state.ts'
 import { OutputStore } from './output-store.ts'
 import { type PartOwner, PartStore } from './parts.ts'
+import { type Contribution, Relations } from './relations.ts'
 import { hasSameContent } from './same-content.ts'
 import { namesOfReads, Sources, type SourceType } from './sources.ts'
+
+export type { Contribution } from './relations.ts'
 
 export interface Reader {
   /** The state of an object, even if all its versions were refused; undefined if the object is unknown. */
@@ -55,8 +58,6 @@ export interface Reader {
   requestKeySet(request: DocumentRequest): void
 }
 
-export type Contribution = readonly [relation: string, key: string, member: string]
-
 /** What a stage derives for one object. */
 export interface Derived {
   readonly resources?: readonly Resource[]
@@ -72,6 +73,11 @@ export interface Derived {
 export interface Stage {
   readonly name: string
   readonly kinds: readonly string[]
+  /**
+   * What `derive` reads of its object, if it is only a part of the object. A new version whose inputs have the same
+   * content is not derived, unless something else that the stage has read changes. Such a stage derives no status.
+   */
+  inputs?(self: ObjectState): readonly unknown[]
   derive(self: ObjectState, read: Reader): Derived
 }
 
@@ -91,11 +97,11 @@ interface GraphNode extends PartOwner {
   readonly id: string
   /** Parts whose content did not change are the same objects as before. */
   derived: Derived
-  /** What the stage returned, which is the same object if its only part was not derived again. */
-  given?: Derived
 }
 
 const nothing: readonly never[] = []
+/** What many stages derive for most objects. */
+const noOutput: Derived = {}
 
 export class Graph {
   readonly outputs = new OutputStore()
@@ -111,9 +117,7 @@ export class Graph {
   readonly #nodesById = new Map<string, GraphNode>()
   readonly #sources = new Sources<GraphNode>()
   readonly #parts = new PartStore(this.#sources)
-  readonly #relationStages = new Map<string, RelationStages>()
-  /** `relation \0 key` -> member -> number of times that it was contributed. */
-  readonly #relations = new Map<string, Map<string, number>>()
+  readonly #relations = new Relations((name) => this.#wake('relation', name))
   /** For each stage, keys of the objects that must be derived again. */
   readonly #dirty: readonly Set<ObjectKey>[]
   /** For each stage, the reader that its derivations use; only one runs at a time. */
@@ -178,7 +182,15 @@ export class Graph {
     for (const entry of this.#indexes.replace(before, after)) this.#wake('index', entry)
     this.#wake('object', key)
     const kind = (after ?? before)?.ref.kind ?? ''
-    for (const stage of this.#stagesOf(kind)) this.#dirty[stage]?.add(key)
+    for (const stage of this.#stagesOf(kind)) {
+      if (!this.#hasSameInputs(stage, before, after)) this.#dirty[stage]?.add(key)
+    }
+  }
+
+  #hasSameInputs(stage: number, before: ObjectState | undefined, after: ObjectState | undefined) {
+    const inputs = this.#stages[stage]?.inputs
+    if (inputs === undefined || before === undefined || after === undefined) return false
+    return hasSameContent(inputs(before), inputs(after))
   }
 
   /** Inputs are compared by identity. Setting an input to undefined removes it. */
@@ -194,7 +206,13 @@ export class Graph {
     for (let stage = 0; stage < this.#stages.length; stage++) {
       const dirty = this.#dirty[stage]
       if (dirty === undefined || dirty.size === 0) continue
-      const keys = dirty.size === 1 ? [...dirty] : [...dirty].sort()
+      if (dirty.size === 1) {
+        const [key] = dirty as Set<ObjectKey> & [ObjectKey]
+        dirty.clear()
+        this.#derive(stage, key)
+        continue
+      }
+      const keys = [...dirty].sort()
       dirty.clear()
       for (const key of keys) this.#derive(stage, key)
     }
@@ -215,7 +233,7 @@ export class Graph {
     this.#sources.begin(node)
     this.#parts.begin(node)
     const view = this.#views[position] as Reader
-    const derived = deriveObject<Derived>((self) => stage.derive(self, view), state, {})
+    const derived = deriveObject<Derived>((self) => stage.derive(self, view), state, noOutput)
     this.#parts.end(node)
     this.#sources.end(node)
     this.keySets.set(node.id, this.#requested)
@@ -224,7 +242,7 @@ export class Graph {
 
   #addNode(stage: number, key: ObjectKey): GraphNode {
     const id = [this.#stages[stage]?.name, key].join(':')
-    const node: GraphNode = { stage, key, id, reads: nothing, parts: nothing, derived: {} }
+    const node: GraphNode = { stage, key, id, reads: nothing, parts: nothing, derived: noOutput }
     this.#nodes[stage]?.set(key, node)
     this.#nodesById.set(id, node)
     return node
@@ -235,96 +253,38 @@ export class Graph {
     this.#nodesById.delete(node.id)
     this.#sources.forget(node)
     this.keySets.set(node.id, nothing)
-    this.#replace(node, {})
+    this.#replace(node, noOutput)
   }
 
   #replace(node: GraphNode, derived: Derived): void {
     const { derived: before, key, id } = node
-    if (derived === node.given) return
-    node.given = derived
+    if (derived === before) return
     const { contributions = nothing, resources = nothing, status, value, deployment } = derived
     const hasSameValue = hasSameContent(before.value, value)
     const hasSameStatus = hasSameContent(before.status, status)
-    node.derived = {
-      contributions: this.#recontribute(node.stage, before.contributions ?? nothing, contributions),
+    const kept = {
+      contributions: this.#relations.replace(
+        node.stage,
+        before.contributions ?? nothing,
+        contributions,
+      ),
       resources: this.outputs.replaceResources(id, before.resources ?? nothing, resources),
       status: hasSameStatus ? before.status : status,
       value: hasSameValue ? before.value : value,
       ...(deployment && { deployment }),
     }
+    node.derived = isEmpty(derived) ? noOutput : kept
     // With the same conditions as before, the stored status and its transition times are kept.
     if (!hasSameStatus) this.outputs.replaceStatus(key, status)
     this.outputs.replaceDeployment(key, before.deployment, deployment)
     if (!hasSameValue) this.#wake('value', id)
   }
 
-  #recontribute(
-    position: number,
-    before: readonly Contribution[],
-    after: readonly Contribution[],
-  ): readonly Contribution[] {
-    if (hasSameContent(before, after)) return before
-    this.#contribute(before, after)
-    for (const [relation] of after) this.#noteContributor(relation, position)
-    return after
-  }
-
-  #contribute(before: readonly Contribution[], after: readonly Contribution[]): void {
-    const change = new Map<string, { relation: string; member: string; by: number }>()
-    const count = ([name, key, member]: Contribution, by: number) => {
-      const relation = `${name}\0${key}`
-      const id = `${relation}\0${member}`
-      const entry = change.get(id) ?? { relation, member, by: 0 }
-      entry.by += by
-      change.set(id, entry)
-    }
-    for (const contribution of before) count(contribution, -1)
-    for (const contribution of after) count(contribution, 1)
-    for (const { relation, member, by } of change.values()) {
-      if (by !== 0) this.#adjust(relation, member, by)
-    }
-  }
-
-  #noteContributor(relation: string, position: number): void {
-    const stages = this.#stagesOfRelation(relation)
-    if (position > stages.last) stages.last = position
-    assertComplete(relation, stages)
-  }
-
-  #noteReader(relation: string, position: number): void {
-    const stages = this.#stagesOfRelation(relation)
-    if (position < stages.first) stages.first = position
-    assertComplete(relation, stages)
-  }
-
-  #stagesOfRelation(relation: string): RelationStages {
-    let stages = this.#relationStages.get(relation)
-    if (stages === undefined) {
-      stages = { last: -1, first: Number.POSITIVE_INFINITY }
-      this.#relationStages.set(relation, stages)
-    }
-    return stages
-  }
-
-  #adjust(relation: string, member: string, by: number): void {
-    const members = this.#relations.get(relation) ?? new Map<string, number>()
-    this.#relations.set(relation, members)
-    const before = members.get(member) ?? 0
-    const total = before + by
-    if (total === 0) members.delete(member)
-    else members.set(member, total)
-    if (members.size === 0) this.#relations.delete(relation)
-    // Only the set of members is visible to readers, not how often each was contributed.
-    if ((before === 0) !== (total === 0)) this.#wake('relation', relation)
-  }
-
   #reader(position: number): Reader {
     const sources = this.#sources
     const parts = this.#parts
-    const membersOf = (relation: string, key: string) => {
-      this.#noteReader(relation, position)
-      return this.#relations.get(sources.read('relation', relation, key))
-    }
+    const membersOf = (relation: string, key: string) =>
+      this.#relations.read(position, relation, sources.read('relation', relation, key))
     const read: Reader = {
       object: (kind, namespace, name) =>
         this.#objects.get(sources.read('object', kind, namespace, name)),
@@ -380,10 +340,7 @@ export class Graph {
   }
 }
 
-/** The last stage that contributes to a relation, and the first that reads it. */
-type RelationStages = { last: number; first: number }
-
-/** Throws if a stage reads a relation that is not complete: the result would depend on batching. */
-function assertComplete(relation: string, { first, last }: RelationStages): void {
-  if (first <= last) throw new Error(`relation ${relation} is not complete yet`)
+function isEmpty(derived: Derived): boolean {
+  for (const _ in derived) return false
+  return true
 }

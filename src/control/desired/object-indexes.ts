@@ -1,4 +1,4 @@
-import { type ObjectKey, objectKey } from '../../ground/model/names.ts'
+import { type ObjectKey, type ObjectRef, objectKey } from '../../ground/model/names.ts'
 import type { ObjectState } from './object-state.ts'
 
 /** Defines an index: `keys` computes the keys of an object from the object alone. */
@@ -45,18 +45,27 @@ export class ObjectIndexes {
     const ref = (after ?? before)?.ref
     const definitions = ref && this.#byKind.get(ref.kind)
     if (ref === undefined || definitions === undefined) return none
-    const affected = new Set<string>()
+    const affected: string[] = []
     for (const { name, keys } of definitions) {
       const old = before === undefined ? none : keys(before)
       const fresh = after === undefined ? none : keys(after)
-      if (old.length === 0 && fresh.length === 0) continue
-      for (const key of new Set([...old, ...fresh])) {
-        const entry = `${name}\0${key}`
-        affected.add(entry)
-        this.#set(entry, objectKey(ref), fresh.includes(key))
-      }
+      for (const key of fresh) affected.push(this.#enter(name, key, ref, old))
+      for (const key of old) if (!fresh.includes(key)) affected.push(this.#leave(name, key, ref))
     }
     return affected
+  }
+
+  /** Adds an object to an entry, unless it was there before. Returns the name of the entry. */
+  #enter(name: string, key: string, ref: ObjectRef, old: readonly string[]): string {
+    const entry = `${name}\0${key}`
+    if (!old.includes(key)) this.#set(entry, objectKey(ref), true)
+    return entry
+  }
+
+  #leave(name: string, key: string, ref: ObjectRef): string {
+    const entry = `${name}\0${key}`
+    this.#set(entry, objectKey(ref), false)
+    return entry
   }
 
   #set(name: string, key: ObjectKey, isPresent: boolean): void {

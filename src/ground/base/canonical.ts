@@ -95,12 +95,10 @@ function writeList(list: readonly unknown[]): void {
   writeByte(0x5d)
 }
 
-/** Many records are already in order. Their keys need no list. */
 function writeRecord(record: Readonly<Record<string, unknown>>): void {
   writeByte(0x7b)
   const begin = end
-  if (isInOrder(record)) for (const key in record) writeMember(key, record[key], begin)
-  else for (const key of sortedKeys(record)) writeMember(key, record[key], begin)
+  for (const key of sortedKeys(record)) writeMember(key, record[key], begin)
   writeByte(0x7d)
 }
 
@@ -112,26 +110,61 @@ function writeMember(key: string, value: unknown, begin: number): void {
   writeValue(value)
 }
 
-function isInOrder(record: Readonly<Record<string, unknown>>): boolean {
-  let before = ''
-  for (const key in record) {
-    if (key < before) return false
-    before = key
+/**
+ * A sequence of keys. Most records have the same keys in the same order as earlier ones, and find their sorted keys
+ * along a tree of such sequences without comparing texts.
+ */
+class KeySequence {
+  readonly #keys: readonly string[]
+  #sorted: readonly string[] | undefined
+  /** Most sequences continue in one way. */
+  #lastKey: string | undefined
+  #last: KeySequence | undefined
+  readonly #others = new Map<string, KeySequence>()
+
+  constructor(keys: readonly string[]) {
+    this.#keys = keys
   }
-  return true
+
+  get sorted(): readonly string[] {
+    this.#sorted ??= this.#keys.toSorted()
+    return this.#sorted
+  }
+
+  /** This sequence and one more key; undefined if the tree would become too large. */
+  with(key: string): KeySequence | undefined {
+    if (key === this.#lastKey) return this.#last
+    let found = this.#others.get(key)
+    if (found === undefined) {
+      if (this.#keys.length >= maxKeys || key.length > maxKeyLength) return undefined
+      found = new KeySequence([...this.#keys, key])
+      this.#others.set(key, found)
+      sequences++
+    }
+    this.#lastKey = key
+    this.#last = found
+    return found
+  }
 }
 
-/** `sort` allocates several times what a short list needs. */
+/** Longer records and keys, which users may have written, are sorted each time. */
+const maxKeys = 24
+const maxKeyLength = 64
+/** The tree begins anew when it has more sequences than this. */
+const maxSequences = 4_096
+
+let sequences = 0
+let noKeys = new KeySequence([])
+
 function sortedKeys(record: Readonly<Record<string, unknown>>): readonly string[] {
-  const keys = Object.keys(record)
-  if (keys.length > 16) return keys.sort()
-  for (let at = 1; at < keys.length; at++) {
-    const key = keys[at] as string
-    let place = at
-    for (; place > 0 && (keys[place - 1] as string) > key; place--) {
-      keys[place] = keys[place - 1] as string
-    }
-    keys[place] = key
+  if (sequences > maxSequences) {
+    sequences = 0
+    noKeys = new KeySequence([])
   }
-  return keys
+  let sequence: KeySequence | undefined = noKeys
+  for (const key in record) {
+    sequence = sequence.with(key)
+    if (sequence === undefined) return Object.keys(record).sort()
+  }
+  return sequence.sorted
 }

@@ -50,6 +50,11 @@ const relation = 'delegates'
 export const delegationStage: Stage = {
   name: 'delegation',
   kinds: [kind],
+  inputs({ ref, object }) {
+    if (object === undefined) return []
+    const { rules = [] } = specOf<typeof kind>(object)
+    return [ref, ...rules.map(({ backendRefs }) => backendRefs)]
+  },
   derive({ ref, object }: ObjectState, read: Reader): Derived {
     if (object === undefined) return {}
     const value: Record<number, Delegation> = {}

@@ -42,6 +42,10 @@ interface Member {
 export const modelSetStage: Stage = {
   name: modelSetStageName,
   kinds: ['Gateway', 'ListenerSet', 'HTTPRoute'],
+  inputs: ({ ref, object }) => [
+    object === undefined,
+    ref.kind === 'HTTPRoute' ? rulesOf(object).map(servesModels) : [],
+  ],
   derive(self: ObjectState, read: Reader): Derived {
     if (self.object === undefined) return {}
     const members = read.index(modelIndex, objectKey(self.ref)).flatMap(({ ref }): Member[] => {
@@ -77,13 +81,15 @@ function setsOfOwner(members: readonly Member[]): readonly ModelSet[] {
   })
 }
 
+const rulesOf = (route: ObjectState['object']) =>
+  (route === undefined ? undefined : specOf<'HTTPRoute'>(route).rules) ?? []
+
 /** A rule without models has an empty set, whose requests fail with 404. */
 function setsOfRoute(
   { ref, object }: ObjectState,
   members: readonly Member[],
 ): readonly ModelSet[] {
-  const { rules = [] } = object === undefined ? {} : specOf<'HTTPRoute'>(object)
-  return rules.flatMap((rule, at) => {
+  return rulesOf(object).flatMap((rule, at) => {
     const name = modelSetName(ref, at)
     return servesModels(rule) ? [{ name, members: membersOf(name, members) }] : []
   })

@@ -92,10 +92,15 @@ function deriveClaims(
 export const routeClaimsStage: Stage = {
   name: 'route-claims',
   kinds: requestRouteKinds,
+  inputs({ ref, age, object }) {
+    if (object === undefined) return []
+    const { parentRefs, hostnames } = specOf<'HTTPRoute'>(object)
+    return [ref, age, hostnames, parentRefs]
+  },
   derive({ ref, age, object }: ObjectState, read: Reader): Derived {
     if (object === undefined) return {}
     const { parentRefs = [], hostnames = [] } = specOf<'HTTPRoute'>(object)
-    return read.part(deriveClaims, ref, age, hostnames, parentRefs)
+    return deriveClaims(read, ref, age, hostnames, parentRefs)
   },
 }
 
