@@ -7,6 +7,7 @@ import type { Write } from './api-server.ts'
 import type { Cluster } from './cluster.ts'
 import { KeptVersions } from './kept-versions.ts'
 import type { StoredMessage } from './nats-server.ts'
+import { PinnedState } from './pinned-state.ts'
 import type { SimulatedProxy } from './proxy.ts'
 import { Reference } from './reference.ts'
 
@@ -51,6 +52,7 @@ export class Checks {
   /** Called once with the next decision about a pin, a change or a rollout. */
   atDecision: (() => void) | undefined
   readonly #kept: KeptVersions
+  readonly #pinned = new PinnedState()
   /** Ids of acknowledged events, whose position the server told later than the append. */
   acknowledgements = 0
 
@@ -146,16 +148,36 @@ export class Checks {
   #checkEffect(recorded: Recorded): void {
     const { fold } = this.reference
     const contentOf = (key: ObjectKey) => JSON.stringify(fold.graph.object(key)?.object)
+    this.#checkRollout(recorded)
     const kept = this.#kept.keys(recorded.event).map((key) => [key, contentOf(key)] as const)
     this.reference.fold1(recorded)
     for (const [key, before] of kept) {
       if (contentOf(key) === before) continue
       this.#fail(`position ${recorded.position} puts ${key} in force, which must wait`)
     }
-    if (!this.#kept.take(recorded)) return
+    const isDecision = this.#kept.take(recorded)
+    const target = this.#cluster.operators.targets.get(recorded.event.id)
+    const problem = this.#pinned.problemWith(fold, recorded, this.#kept.isPinned, target)
+    if (problem !== undefined) this.#fail(`position ${recorded.position}: ${problem}`)
+    if (!isDecision) return
     const { atDecision } = this
     this.atDecision = undefined
     atDecision?.()
+  }
+
+  /** A leader does not finish a rollout whose proxies fail more often than the others. */
+  #checkRollout({ position, event }: Recorded): void {
+    const { world, traffic } = this.#cluster
+    if (event.type === 'dev.sluice.rollout.stepped.v1') traffic.stepped(position, world.wallMs())
+    if (event.type !== 'dev.sluice.rollout.ended.v1') return
+    const { rollout, outcome, author } = event.data
+    const { rollouts } = this.reference.fold
+    const running = rollouts.rollouts.get(rollout)
+    const isStale = event.epoch > 0 && event.epoch < this.#epoch
+    if (running === undefined || author !== undefined || isStale) return
+    const gateway = traffic.failingGateway(running, world.wallMs())
+    if (outcome !== 'Finished' || gateway === undefined) return
+    this.#fail(`position ${position} finishes rollout ${rollout}, whose proxies of ${gateway} fail`)
   }
 
   #compare(position: number, of: number, desired: string, status: string, version: string): void {

@@ -9,6 +9,7 @@ import { Network } from './network.ts'
 import { Operators } from './operators.ts'
 import { SimulatedProxy } from './proxy.ts'
 import { Replica } from './replica.ts'
+import { Traffic } from './traffic.ts'
 import { Users } from './users.ts'
 import { XdsNetwork } from './xds-network.ts'
 
@@ -21,6 +22,7 @@ export class Cluster {
   readonly xds: XdsNetwork
   readonly users: Users
   readonly operators: Operators
+  readonly traffic: Traffic
   readonly checks: Checks
   readonly replicas: readonly Replica[]
   readonly proxies: readonly SimulatedProxy[]
@@ -43,6 +45,7 @@ export class Cluster {
       logRetention: this.random.pick([0, 1, 100]),
       every: { snapshot: this.random.pick([50, 150, 10_000]), digests: this.random.pick([16, 64]) },
     }
+    this.traffic = new Traffic(new Random(seed, 'traffic').pick([0, 500, 3_000]))
     this.checks = new Checks(this)
     this.nats.onStored = (message) => this.checks.stored(message)
     this.apiServer.onWrite = (write) => this.checks.written(write)

@@ -16,11 +16,16 @@ const free = new Set([
 const decisions =
   /\.(pin\.set|pin\.lifted|change\.(passed|held|approved|rejected)|rollout\.[a-z]+)\.v1$/
 
+/** Whether a pin, a protection or a rollout can keep objects of a kind. */
+export const isKeptKind = (kind: string): boolean => !free.has(kind)
+
 export class KeptVersions {
   readonly #modeInForce: () => string
   readonly #isStepped: () => boolean
   readonly #waiting: () => Iterable<ObjectKey>
   #isPinned = false
+  /** When the pin ends by itself. */
+  #until: string | undefined
   #isListed = false
 
   /**
@@ -46,7 +51,7 @@ export class KeptVersions {
       case 'dev.sluice.resource.refused.v1':
       case 'dev.sluice.resource.deleted.v1': {
         const { kind, namespace, name } = event.data as ObjectRef
-        const isKept = !free.has(kind) && (this.#isPinned || isProtected)
+        const isKept = isKeptKind(kind) && (this.#isPinned || isProtected)
         return isKept ? [objectKey({ kind, namespace, name })] : []
       }
       case 'dev.sluice.change.held.v1':
@@ -70,11 +75,19 @@ export class KeptVersions {
     }
   }
 
+  get isPinned(): boolean {
+    return this.#isPinned
+  }
+
   /** Returns whether the event decides about a pin or a change. */
   take({ event }: Recorded): boolean {
-    if (event.type === 'dev.sluice.pin.set.v1') this.#isPinned = true
-    if (event.type === 'dev.sluice.pin.lifted.v1') this.#isPinned = false
+    if (event.type === 'dev.sluice.pin.set.v1') {
+      this.#isPinned = true
+      this.#until = event.data.until
+    }
+    const isOver = event.type === 'dev.sluice.timer.fired.v1' && event.data.dueAt === this.#until
+    if (isOver || event.type === 'dev.sluice.pin.lifted.v1') this.#isPinned = false
     if (event.type === 'dev.sluice.relist.finished.v1') this.#isListed = true
-    return decisions.test(event.type)
+    return isOver || decisions.test(event.type)
   }
 }

@@ -14,7 +14,10 @@ import { isHeldKind } from '../../src/control/actors/pin.ts'
 import type { Position } from '../../src/control/log/index.ts'
 import { openNatsLog } from '../../src/control/log/nats.ts'
 import { newEvent } from '../../src/control/log/new-event.ts'
+import { regexProblem } from '../../src/control/plane/api-binding.ts'
 import { objectKey } from '../../src/ground/model/names.ts'
+import { createFold, type Fold, type FoldSnapshot } from '../../src/past/replay/index.ts'
+import { differenceOf } from '../../src/tools/cli/rollback/rollback.ts'
 import { Random } from '../virtual-time/random.ts'
 import { Machine } from '../virtual-time/world.ts'
 import type { Cluster } from './cluster.ts'
@@ -28,6 +31,10 @@ export class Operators {
   readonly #cluster: Cluster
   readonly #random: Random
   readonly #machine = new Machine('operator')
+  /** Earlier states to which operators return. */
+  readonly #moments: FoldSnapshot[] = []
+  /** The states to which they have returned, by the ids of the events. */
+  readonly targets = new Map<string, Fold>()
   #count = 0
   #isBusy = false
 
@@ -41,8 +48,11 @@ export class Operators {
     const random = this.#random
     const { fold } = this.#cluster.checks.reference
     const held = [...fold.changes.held.values()].filter(({ rejected }) => rejected === undefined)
+    const [moment] = this.#moments.length > 0 ? [random.pick(this.#moments)] : []
+    if (fold.pin === undefined && random.chance(0.3)) this.#moments.push(fold.snapshot())
     if (fold.pin !== undefined && random.chance(0.3)) this.#append(this.#lift())
-    else if (random.chance(0.15)) this.#append(this.#freeze())
+    else if (random.chance(0.12)) this.#append(this.#freeze())
+    else if (moment !== undefined && random.chance(0.12)) this.#append(this.#rollBack(moment))
     else if (held.length > 0) {
       const { position } = random.pick(held)
       this.#append(random.chance(0.7) ? this.#approve(position) : this.#reject(position))
@@ -69,8 +79,11 @@ export class Operators {
     const { fold } = checks.reference
     // Nothing may be written shortly before everything is compared.
     if (world.now >= endMs - 30_000) return
-    if (fold.pin !== undefined) this.#append(this.#lift())
-    else if (fold.changes.waiting.size + fold.rollouts.waiting.size > 0) {
+    // A pin with an end is lifted by the leader.
+    if (fold.pin !== undefined) {
+      const endsSoon = Date.parse(fold.pin.until ?? '') < world.wallMs() + 30_000
+      if (!endsSoon) this.#append(this.#lift())
+    } else if (fold.changes.waiting.size + fold.rollouts.waiting.size > 0) {
       this.#append(this.#approve())
     }
     world.schedule(world.outside, 1_000, () => this.settle(endMs))
@@ -101,8 +114,27 @@ export class Operators {
     const objects = states
       .filter(({ ref }) => ref.kind === 'HTTPRoute' && this.#random.chance(0.3))
       .map(({ ref }) => ref)
-    const data = { to: fold.position, objects, ...about }
+    const data = { to: fold.position, objects, ...this.#until(), ...about }
     return newEvent(pinSet, writer, subject, { id: this.#id(), data })
+  }
+
+  /** Puts an earlier state in force. */
+  #rollBack(moment: FoldSnapshot): SluiceEvent {
+    const now = this.#cluster.checks.reference.fold
+    const target = createFold({ checkRegex: regexProblem }, structuredClone(moment))
+    const { objects } = differenceOf({ target, now }, undefined)
+    const id = this.#id()
+    this.targets.set(id, target)
+    const data = { to: target.position, objects, ...this.#until(), ...about }
+    return newEvent(pinSet, writer, subject, { id, data })
+  }
+
+  /** When the leader lifts a pin, for some of them. */
+  #until(): { readonly until?: string } {
+    if (this.#random.chance(0.6)) return {}
+    const { world } = this.#cluster
+    const endMs = world.wallMs() + this.#random.between(2_000, 28_000)
+    return { until: new Date(endMs).toISOString() }
   }
 
   /** Appends at the position of the state that was looked at. A conflict or a fault leaves the decision out. */

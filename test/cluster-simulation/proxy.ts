@@ -6,10 +6,15 @@ import { assembleDelta } from '../../src/control/wire/encode.ts'
 import { splitDelta } from '../../src/control/wire/pieces.ts'
 import type { LastGood } from '../../src/gateway/proxy/remote/last-good.ts'
 import { RemoteChannel } from '../../src/gateway/proxy/remote/remote-channel.ts'
-import type { ResourceKey } from '../../src/ground/model/resources.ts'
+import type { ResourceKey, VersionedResource } from '../../src/ground/model/resources.ts'
 import { Machine } from '../virtual-time/world.ts'
 import type { Cluster } from './cluster.ts'
 import { fingerprintOf } from './reference.ts'
+import { failingPath } from './traffic.ts'
+
+/** Whether it is a route to a path that fails. */
+const fails = ({ resource }: VersionedResource): boolean =>
+  resource.type === 'route' && resource.matches.some(({ path }) => path?.value === failingPath)
 
 type Disk = Pick<LastGood, 'load' | 'save'>
 
@@ -21,6 +26,8 @@ export class SimulatedProxy {
   fingerprints = new Set<string>()
   /** Versions by key, as the worker has them. */
   versions = new Map<ResourceKey, string>()
+  /** Routes in force to a path that fails. */
+  readonly #failing = new Set<ResourceKey>()
   /** Whether it accepts no listener any more, as if their ports were taken. */
   rejectsListeners = false
   isDiskFull = false
@@ -50,6 +57,7 @@ export class SimulatedProxy {
     this.startedAt = world.now
     this.position = 0
     this.versions = new Map()
+    this.#failing.clear()
     this.fingerprints = new Set()
     this.#rejected = new Set()
     this.#applied = 0
@@ -73,6 +81,20 @@ export class SimulatedProxy {
       this.#channel = channel
       channel.start()
       channel.subscribe((update) => this.#receive(channel, update))
+    })
+    this.#countNext()
+  }
+
+  get failingRoutes(): number {
+    return this.#failing.size
+  }
+
+  /** Counts requests each second. */
+  #countNext(): void {
+    const { world, traffic } = this.#cluster
+    world.schedule(this.machine, 1_000 - (world.now % 1_000), () => {
+      if (this.position > 0) traffic.count(this, world.wallMs(this.machine))
+      this.#countNext()
     })
   }
 
@@ -117,8 +139,14 @@ export class SimulatedProxy {
     for (const part of [base, bytes]) {
       if (part === undefined) continue
       for (const { key, version } of splitDelta(part)) this.versions.set(key, version)
-      for (const key of decodeDelta(part).removed) {
+      const { upserted, removed } = decodeDelta(part)
+      for (const one of upserted) {
+        if (fails(one)) this.#failing.add(one.resource.key)
+        else this.#failing.delete(one.resource.key)
+      }
+      for (const key of removed) {
         this.versions.delete(key)
+        this.#failing.delete(key)
         if (this.#rejected.delete(key)) channel.recover(name, sequence, key)
       }
     }

@@ -94,7 +94,7 @@ export class Replica {
   }
 
   async #runSession(): Promise<unknown> {
-    const { apiServer, network, xds, options } = this.#cluster
+    const { world, apiServer, network, xds, options, traffic } = this.#cluster
     const { machine } = this
     const session = await openSession(
       {
@@ -109,6 +109,7 @@ export class Replica {
         metrics: new ControllerMetrics(),
         listen: xds.listenOn(machine),
         every: options.every,
+        figures: async (...question) => traffic.figures(...question, world.wallMs(machine)),
         // There is no traffic, so that changes are judged by what they take away.
         judging: { load: async () => Judge },
         notify: (severity, text) => this.#notify(severity, text),

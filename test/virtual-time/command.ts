@@ -113,6 +113,8 @@ function* between(from: number, to: number): Generator<number> {
   for (let seed = from; seed <= to; seed++) yield seed
 }
 
+/** Seconds between two lines about seeds that pass. */
+const progressSeconds = 30
 /** Lines of the trace that are printed for a failure. */
 const traceLines = 60
 
@@ -131,6 +133,7 @@ async function runSeeds<Outcome extends Run>(
   const sums = Object.keys(counts).map((name) => ({ name, count: 0 }))
   let [failures, count] = [0, 0]
   const [began, before] = [realSeconds(), process.cpuUsage()]
+  let printedAt = began
   const sum = () => [`${count} seeds`, ...sums.map(counted), `${failures} failed`].join(', ')
   for (const seed of seeds) {
     if (realSeconds() - began >= limit * 60) break
@@ -141,7 +144,10 @@ async function runSeeds<Outcome extends Run>(
     if (outcome.failure !== undefined) failures++
     report(simulation, seed, outcome, isTraced, isOnly, print)
     if (failures >= until) return 1
-    if (count % 10_000 === 0) print(sum())
+    if (realSeconds() - printedAt >= progressSeconds) {
+      printedAt = realSeconds()
+      print(`until seed ${seed}: ${sum()}`)
+    }
   }
   const { user, system } = process.cpuUsage(before)
   const cpu = ((user + system) / 1e6 / count).toFixed(3)

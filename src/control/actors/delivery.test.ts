@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { createEvent, leaseAcquired, proxyDisconnected, timerFired } from '../../../events/index.ts'
+import {
+  createEvent,
+  leaseAcquired,
+  pinSet,
+  proxyDisconnected,
+  timerFired,
+} from '../../../events/index.ts'
 import { DeliveryStory, edgeGateway as gateway } from '../../../test/support/delivery-story.ts'
 import type { StoryObject } from '../../../test/support/fold-story.ts'
 import { createGraph } from '../desired/derivations.ts'
@@ -64,6 +70,21 @@ describe('a Gateway', () => {
     story.disconnect('q').connect('q').apply(gateway(81)).ack('p')
     expect(story.programmed()).toEqual(waiting)
     expect(story.ack('q').programmed()).toEqual(yes)
+  })
+
+  it('is not Programmed with a generation that a rollback puts in force again, before proxies have it', () => {
+    const story = new DeliveryStory().apply(gateway()).connect('p').ack('p').connect('q').ack('q')
+    const first = story.fold.graph.object('Gateway/default/edge')
+    if (first?.object === undefined) throw new Error('the Gateway is missing')
+    const { ref, uid, resourceVersion, generation, age, object } = first
+    story.apply(gateway(81)).ack('p')
+    story.record((context) => {
+      const pinned = { ...ref, version: { uid, resourceVersion, generation, age, object } }
+      const data = { to: 1, objects: [pinned], reason: 'it broke', author: 'ops' }
+      return createEvent(pinSet, context, { id: 'pin', subject: 'pin', data })
+    })
+    expect(story.ack('q').programmed()).toEqual(waiting)
+    expect(story.ack('p').programmed()).toEqual(yes)
   })
 
   it('is Programmed once a proxy has its generation in force, and shows the address', () => {

@@ -195,7 +195,8 @@ interface Difference {
   readonly invalid: readonly ObjectRef[]
 }
 
-function differenceOf(
+/** Returns the objects that a rollback to a state pins: all that differ, or those of `only`. */
+export function differenceOf(
   { target, now }: RollbackStates,
   only: readonly ObjectRef[] | undefined,
 ): Difference {
