@@ -75,4 +75,54 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     from: 'if (!this.#isActive || !isHeldKind(kind) || isSameObject(passed, newest)) {',
     to: 'if (!this.#isActive || !isHeldKind(kind) || before?.held !== undefined) {',
   },
+  'a generation that takes effect again counts as programmed at once': {
+    file: 'src/control/actors/delivery.ts',
+    from: 'return before?.generationSequence === after.generationSequence ? latched : otherGeneration',
+    to: 'return latched',
+  },
+  'the chosen proxies of a rollout without parameters get other changes at once': {
+    file: 'src/control/actors/version-stages.ts',
+    from: 'if (this.rollouts.isOnlyInCandidate(key)) return',
+    to: '',
+  },
+  'a rollout finishes although its proxies fail': {
+    file: 'src/control/plane/rollout/figures.ts',
+    from: 'if (comparisons.evidence < 1 / falseAlarmRate) return undefined',
+    to: 'return undefined',
+  },
+  'a change that was rolled back takes effect': {
+    file: 'src/control/actors/rollouts.ts',
+    from: "if (outcome === 'RolledBack') {",
+    to: "if (outcome === 'RolledBack' && data.author !== undefined) {",
+  },
+  'a change is in force everywhere with its first step': {
+    file: 'src/control/actors/rollouts.ts',
+    from: 'if (this.#isCandidate && !this.#versions.isPinned(ref)) this.#versions.pass(key, newest)',
+    to: 'if (!this.#versions.isPinned(ref)) this.#versions.pass(key, newest)',
+  },
+  'a snapshot forgets a pin': {
+    file: 'src/control/actors/pin.ts',
+    from: 'this.#state = stored?.pin',
+    to: 'this.#state = undefined',
+  },
+  'a snapshot forgets when a pin ends': {
+    file: 'src/control/actors/pin.ts',
+    from: 'this.#timers.restore(stored?.timers ?? [])',
+    to: 'this.#timers.restore([])',
+  },
+  'a second rollback forgets what waits since the first': {
+    file: 'src/control/actors/pin.ts',
+    from: 'const newest = before.get(key) ?? this.#actors.get(key) ?? absentResource(refOf(one))',
+    to: 'const newest = this.#actors.get(key) ?? absentResource(refOf(one))',
+  },
+  'an approval releases every held change': {
+    file: 'src/control/actors/protected-changes.ts',
+    from: 'if (held !== undefined && one.held !== held) continue',
+    to: '',
+  },
+  'a rejected change takes effect': {
+    file: 'src/control/actors/protected-changes.ts',
+    from: 'this.#held.set(held, { ...change, rejected })',
+    to: 'this.#release(held, change.position)',
+  },
 }

@@ -50,9 +50,10 @@ export class Operators {
     const held = [...fold.changes.held.values()].filter(({ rejected }) => rejected === undefined)
     const [moment] = this.#moments.length > 0 ? [random.pick(this.#moments)] : []
     if (fold.pin === undefined && random.chance(0.3)) this.#moments.push(fold.snapshot())
+    const draw = random.between(0, 1)
     if (fold.pin !== undefined && random.chance(0.3)) this.#append(this.#lift())
-    else if (random.chance(0.12)) this.#append(this.#freeze())
-    else if (moment !== undefined && random.chance(0.12)) this.#append(this.#rollBack(moment))
+    else if (draw < 0.12) this.#append(this.#freeze())
+    else if (draw < 0.24 && moment !== undefined) this.#append(this.#rollBack(moment))
     else if (held.length > 0) {
       const { position } = random.pick(held)
       this.#append(random.chance(0.7) ? this.#approve(position) : this.#reject(position))

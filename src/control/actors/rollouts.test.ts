@@ -155,6 +155,15 @@ describe('changes that are delivered in steps', () => {
     expect(hosts(story.fold)).toEqual(['late.example', 'three.example'])
   })
 
+  it('wait at the chosen proxies too, if these get parameters without a rollout', () => {
+    const story = steppedStory().apply({ ...parameters, spec: {} })
+    step(story, start(story))
+    const candidate = candidateOf(story)
+    story.apply(route('two.example'))
+    candidate.apply(story.events.at(-1) as never)
+    expect([hosts(story.fold), hosts(candidate)]).toEqual([['one.example'], ['one.example']])
+  })
+
   it('are paused and resumed, and a step never goes back', () => {
     const story = steppedStory()
     story.apply(route('two.example'))

@@ -100,6 +100,11 @@ export class Rollouts {
     else this.#mark(key)
   }
 
+  /** Whether this fold is a candidate that has a version of the running rollout in force. */
+  isOnlyInCandidate(key: ObjectKey): boolean {
+    return this.#isCandidate && this.#waiting.get(key)?.rollout !== undefined
+  }
+
   /** Notes an object in force, which may be the parameters of Gateways. */
   noteObject(key: ObjectKey, state: ObjectState | undefined): void {
     if (!key.startsWith('GatewayParameters/')) return

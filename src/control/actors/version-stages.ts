@@ -78,8 +78,12 @@ export class VersionStages {
     return true
   }
 
-  /** Notes an object in force, which may be the parameters of Gateways. */
+  /**
+   * Notes an object in force, which may be the parameters of Gateways. What only the chosen proxies of a rollout have does
+   * not count, so that all other changes wait at these proxies as they do at the others.
+   */
   noteObject(key: ObjectKey, state: ObjectState | undefined): void {
+    if (this.rollouts.isOnlyInCandidate(key)) return
     this.changes.noteObject(key, state)
     this.rollouts.noteObject(key, state)
   }
