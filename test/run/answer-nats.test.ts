@@ -101,6 +101,7 @@ it('serves answers that another proxy has sealed on NATS, and goes on without th
   await eventually(async () => expect(await counted('set', 'too_large')).toBe(1))
   expect(await counted('set', 'failed')).toBe(0)
   expect((await ask(0, 'a long answer')).isHit).toBe(true)
+  a.answer = completes('Hello from A')
 
   await nats.kill()
   const before = await failures()
