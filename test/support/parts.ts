@@ -12,6 +12,7 @@ import { describe, it } from 'vitest'
 /** Where each part is looked for: a program by its name, a folder by the variable that names it. */
 const sources = {
   'nats-server': { program: 'nats-server' },
+  redis: { variable: 'SLUICE_REDIS' },
   etcd: { program: 'etcd' },
   'kube-apiserver': { program: 'kube-apiserver' },
   kubectl: { program: 'kubectl' },

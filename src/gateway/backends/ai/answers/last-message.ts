@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import { isObject, type JsonObject } from '../../../../engines/messages/json/json.ts'
 
-export interface LastMessage {
+interface LastMessage {
   readonly text: string
   /** The request without the text. */
   readonly rest: JsonObject

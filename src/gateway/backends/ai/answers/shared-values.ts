@@ -3,7 +3,7 @@ import { answerFormat } from '../../../../ground/model/answer-values.ts'
 import type { RespClient } from './resp-client.ts'
 
 /** `too_large`: the server does not take values of this size. */
-export type SetResult = 'stored' | 'too_large' | 'failed'
+type SetResult = 'stored' | 'too_large' | 'failed'
 
 /** A server with sealed values. It never rejects. */
 export interface SharedValues {

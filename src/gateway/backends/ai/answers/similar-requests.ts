@@ -25,7 +25,7 @@ interface StoredVector extends RequestVector {
 }
 
 /** A stored answer to a similar request. */
-export interface SimilarRequest {
+interface SimilarRequest {
   readonly key: string
   /** Cosine of the angle between the vectors. */
   readonly similarity: number

@@ -1,4 +1,5 @@
 /** Asks a backend for the embedding of a text, for the cache of answers to similar requests. */
+import type { ModelCatalog } from '../../../../engines/messages/catalog/catalog.ts'
 import type { Usage } from '../../../../engines/messages/chat.ts'
 import type { Cost } from '../../../../engines/messages/cost/cost.ts'
 import { invokeTokensHeader } from '../../../../engines/messages/formats/embeddings/embeddings.ts'
@@ -14,13 +15,14 @@ import { GatewayError } from '../../../../ground/errors/index.ts'
 import { forwardingExtensions } from '../../../../ground/exchange/forwarding.ts'
 import { type BackendAccess, httpAccess } from '../../../proxy/config/backend-access.ts'
 import { backendPolicies } from '../../../proxy/config/placement.ts'
+import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
 import { chooseEndpoint, now } from '../../../proxy/upstream/endpoint.ts'
 import { unitVector } from '../answers/similar-requests.ts'
 import { ServiceExchange } from '../guards/service-connection.ts'
+import type { AiStep } from '../policy/apply.ts'
 import type { SemanticConfig } from '../policy/config.ts'
 import { costOfCall } from './call-cost.ts'
-import type { ModelCall } from './model-call.ts'
 import { chooseProvider, type ModelBackend } from './model-providers.ts'
 import { type ProviderEndpoint, providerName } from './provider-endpoint.ts'
 
@@ -39,10 +41,17 @@ interface Embedding {
   readonly use: EmbeddingUse
 }
 
+/** What an embedding needs of the request for which it is made. */
+interface EmbeddingCall {
+  readonly catalog: ModelCatalog
+  readonly context: RequestContext
+  readonly policy: AiStep | undefined
+}
+
 /** Makes embeddings. */
 export interface Embedder {
   /** Never rejects: resolves to the reason if there is no embedding. */
-  embed(call: ModelCall, config: SemanticConfig, text: string): Promise<Embedding | string>
+  embed(call: EmbeddingCall, config: SemanticConfig, text: string): Promise<Embedding | string>
 }
 
 /** A vector of 8,192 numbers has about 180 kB. */
@@ -74,7 +83,11 @@ export class BackendEmbedder implements Embedder {
     this.#runtime = runtime
   }
 
-  async embed(call: ModelCall, config: SemanticConfig, text: string): Promise<Embedding | string> {
+  async embed(
+    call: EmbeddingCall,
+    config: SemanticConfig,
+    text: string,
+  ): Promise<Embedding | string> {
     const { target } = config
     if (target.type === 'invalid') return target.message
     const name = `${target.namespace}/${target.name}`
@@ -94,7 +107,7 @@ export class BackendEmbedder implements Embedder {
 
   /** @throws GatewayError, or LlmError if the provider makes no embeddings or its response cannot be read */
   async #ask(
-    call: ModelCall,
+    call: EmbeddingCall,
     name: string,
     config: SemanticConfig,
     text: string,
@@ -123,7 +136,7 @@ export class BackendEmbedder implements Embedder {
 
   /** Sends a request with the policies that target the backend. */
   async #send(
-    { context, policy }: ModelCall,
+    { context, policy }: EmbeddingCall,
     provider: ProviderEndpoint,
     { plan, body }: OutgoingRequest,
     timeoutMs: number,
@@ -172,7 +185,7 @@ export class BackendEmbedder implements Embedder {
 
 /** @throws LlmError 400 if the provider makes no embeddings */
 function outgoingFor(
-  call: ModelCall,
+  call: EmbeddingCall,
   { vendor, provider, catalogId }: ProviderEndpoint,
   { model: configured, dimensions }: SemanticConfig,
   text: string,
@@ -194,7 +207,7 @@ function outgoingFor(
 
 /** `counted` is the number of tokens in a header. @throws LlmError 502 if there is no vector */
 function readEmbedding(
-  { catalog, context }: ModelCall,
+  { catalog, context }: EmbeddingCall,
   provider: ProviderEndpoint,
   outgoing: OutgoingRequest,
   text: string,

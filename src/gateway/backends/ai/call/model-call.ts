@@ -35,6 +35,7 @@ import { defaultRouteTypes, type RouteTypes } from '../policy/route-types.ts'
 import type { BatchResults } from './batch-results.ts'
 import { costOfCall } from './call-cost.ts'
 import { ClientCredentials } from './client-credentials.ts'
+import type { Comparison } from './comparison.ts'
 import type { Embedder } from './embed.ts'
 import type { FailoverReason } from './failover.ts'
 import type { FirstEvent } from './first-event.ts'
@@ -44,7 +45,6 @@ import type { PlaceholderRestorer } from './placeholders.ts'
 import type { ProviderEndpoint, Suits } from './provider-endpoint.ts'
 import type { ModelSelection } from './served-models.ts'
 import type { Affinity } from './session-affinity.ts'
-import type { Comparison } from './similar-answers.ts'
 
 const noDetails: ResponseDetails = {}
 const noProviders: readonly ProviderEndpoint[] = []

@@ -11,7 +11,7 @@ import type { NamedProvider } from '../../../proxy/request/backend-call.ts'
 import type { BackendRecord, VisitField } from '../../../proxy/telemetry/types.ts'
 import type { AnswerUse } from '../answers/answer-use.ts'
 import type { GuardCheck } from '../guards/guard-call.ts'
-import type { Comparison } from './similar-answers.ts'
+import type { Comparison } from './comparison.ts'
 
 /** The details about a request to a language model. */
 export interface ModelDetails {

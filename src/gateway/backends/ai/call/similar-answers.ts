@@ -6,21 +6,8 @@ import { isFresh, type StoredAnswer } from '../answers/answer-memory.ts'
 import { lastMessageOf, wordFacts } from '../answers/last-message.ts'
 import type { RequestVector } from '../answers/similar-requests.ts'
 import type { SemanticConfig } from '../policy/config.ts'
-import type { EmbeddingUse } from './embed.ts'
+import type { Comparison } from './comparison.ts'
 import type { ModelCall } from './model-call.ts'
-
-/** The comparison of a request with stored ones. */
-export interface Comparison {
-  /** Identifies everything that must be equal. */
-  readonly group: string
-  readonly text: string
-  readonly facts: ReturnType<typeof wordFacts>
-  /** Undefined if there is no embedding. */
-  vector: RequestVector | undefined
-  use: EmbeddingUse | undefined
-  /** Why the request could not be compared. */
-  problem: string | undefined
-}
 
 /** How many requests are looked up whose answers may have been dropped. */
 const maxLookups = 3

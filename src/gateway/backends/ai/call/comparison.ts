@@ -1,0 +1,16 @@
+import type { wordFacts } from '../answers/last-message.ts'
+import type { RequestVector } from '../answers/similar-requests.ts'
+import type { EmbeddingUse } from './embed.ts'
+
+/** The comparison of a request with stored ones. */
+export interface Comparison {
+  /** Identifies everything that must be equal. */
+  readonly group: string
+  readonly text: string
+  readonly facts: ReturnType<typeof wordFacts>
+  /** Undefined if there is no embedding. */
+  vector: RequestVector | undefined
+  use: EmbeddingUse | undefined
+  /** Why the request could not be compared. */
+  problem: string | undefined
+}
