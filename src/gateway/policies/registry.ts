@@ -16,6 +16,7 @@ import { backendHealth } from './backend-simple/health/index.ts'
 import { backendHttp } from './backend-simple/http/index.ts'
 import { backendTcp } from './backend-simple/tcp/index.ts'
 import { backendTls } from './backend-simple/tls/index.ts'
+import { backendTunnel } from './backend-simple/tunnel/index.ts'
 import { basicAuthentication } from './basic-authentication/index.ts'
 import { budgets } from './budgets/index.ts'
 import { consentPages } from './consent-pages/index.ts'
@@ -107,6 +108,8 @@ const frontendPolicies = [
 const backendPolicies = [
   // In the order in which a connection to a backend is set up.
   backendTcp,
+  // TLS to the backend begins inside the connection that the proxy has made.
+  backendTunnel,
   // A security policy: without it, credentials and data would be sent in plain text.
   backendTls,
   backendHttp,

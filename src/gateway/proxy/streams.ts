@@ -85,6 +85,12 @@ export class StreamForwarder implements StreamHandler {
 
   #connect(stream: ServerStream, context: StreamContext, destination: Destination): void {
     try {
+      if (stream.protocol === 'udp' && destination.settings.tunnel !== undefined) {
+        throw new GatewayError(
+          'backend_unsupported',
+          'datagrams cannot pass a proxy (`backend.tunnel`)',
+        )
+      }
       destination.endpoint?.begin(this.#runtime.cap)
     } catch (error) {
       this.#refuse(stream, context, error)

@@ -238,6 +238,14 @@ export const errorCatalogue = {
     'TLS server name is not that of the tunnel',
     'The client of a tunnel did not begin with TLS for the host of its CONNECT request, as `frontend.connect.serverName` demands. The tunnel was cut. No status is sent.',
   ),
+  proxy_failed: upstream(
+    502,
+    'destination_unavailable',
+    'yes',
+    'UpstreamFailure',
+    'upstream call failed: the proxy before the backend failed',
+    'The proxy of `backend.tunnel` cannot be reached, or refused the connection to the backend. The log has its answer.',
+  ),
   upstream_reset: upstream(
     503,
     'connection_terminated',

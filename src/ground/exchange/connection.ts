@@ -1,4 +1,5 @@
 /** Connection settings, which policies decide before any request. Types only. */
+import type { X509Certificate } from 'node:crypto'
 import type { SecureContext } from 'node:tls'
 import type { ConnectionEnds } from './peer.ts'
 
@@ -41,6 +42,26 @@ export interface ConnectionSettings {
   /** Timeout of one attempt, until its response is complete, in milliseconds. */
   readonly requestTimeoutMs?: number
   readonly health?: HealthRules
+  /** The proxy through which connections are made. */
+  readonly tunnel?: ProxySettings
+}
+
+/** A proxy between the gateway and backends. */
+export interface ProxySettings {
+  /** Equal for settings whose connections are interchangeable. */
+  readonly identity: string
+  readonly protocol: 'http' | 'socks5'
+  readonly host: string
+  readonly port: number
+  /** TLS to the proxy itself. */
+  readonly tls?: {
+    readonly context: SecureContext
+    readonly alpn: readonly string[]
+    readonly serverName: string
+    readonly requiresTrust: boolean
+    readonly checkName: (certificate: X509Certificate) => string | undefined
+  }
+  readonly credentials?: { readonly username: string; readonly password: string }
 }
 
 /** Which responses count against the health of an endpoint, and when it is ejected. */

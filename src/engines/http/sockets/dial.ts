@@ -3,15 +3,20 @@ import { connect as connectTcp, type NetConnectOpts, type Socket } from 'node:ne
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
 import { GatewayError } from '../../../ground/errors/index.ts'
 import type { HttpVersion } from '../../../ground/exchange/connection.ts'
-import { handshakeOptions } from '../../tls-client/handshake.ts'
+import { type ClientTls, handshakeOptions } from '../../tls-client/handshake.ts'
 import type { ReadInto } from '../bytes/read-buffers.ts'
 import { socketHighWaterMark } from '../bytes/write-limits.ts'
 import { defaultKeepalive, setKeepalive } from './tcp-keepalive.ts'
 import type { UpstreamAddress } from './upstream-address.ts'
 
+/** What a socket is opened to: a backend, or a proxy before it. */
+interface SocketAddress extends Pick<UpstreamAddress, 'host' | 'port' | 'keepalive'> {
+  readonly tls?: ClientTls
+}
+
 /** Begins to connect. Failures are events of the socket, which `dialError` converts to an error. */
 export function openSocket(
-  { host, port, tls, keepalive = defaultKeepalive }: UpstreamAddress,
+  { host, port, tls, keepalive = defaultKeepalive }: SocketAddress,
   onread: ReadInto | undefined,
 ): Socket {
   const common = {
@@ -31,7 +36,11 @@ export function openSocket(
 }
 
 /** Calls `onReady` once, when bytes of the application may be written. */
-export function whenReady(socket: Socket, { tls }: UpstreamAddress, onReady: () => void): void {
+export function whenReady(
+  socket: Socket,
+  { tls }: { readonly tls?: object | undefined },
+  onReady: () => void,
+): void {
   socket.once(tls === undefined ? 'connect' : 'secureConnect', onReady)
 }
 
@@ -42,6 +51,7 @@ export function selectedVersion(socket: Socket): HttpVersion {
 
 /** Returns the error of a connection that failed before it was ready. */
 export function dialError(address: UpstreamAddress, error: Error | undefined): GatewayError {
+  if (error instanceof GatewayError) return error
   const call = (error as NodeJS.ErrnoException | undefined)?.syscall
   if (call === 'getaddrinfo') return new GatewayError('dns_failed', error?.message, error)
   const isTls =

@@ -3,8 +3,9 @@ import type { Socket } from 'node:net'
 import { type ReadBuffer, type ReadInto, readBufferSize } from '../bytes/read-buffers.ts'
 import { ConnectionRace, type RaceParts } from './connection-race.ts'
 import { openSocket, whenReady } from './dial.ts'
+import { openThroughProxy } from './through-proxy.ts'
 import { type ByteMeter, Transport, type TransportOwner, type TransportParts } from './transport.ts'
-import type { AddressRace, UpstreamAddress } from './upstream-address.ts'
+import type { AddressRace, UpstreamAddress, UpstreamProxy } from './upstream-address.ts'
 
 /** The owner of the connection. If `onClose` is called before `onReady`, no connection was made. */
 export interface OpeningOwner extends TransportOwner {
@@ -33,6 +34,10 @@ export function openTransport(parts: OpeningParts, opening: Opening): Transport 
   const rivals = race?.rivalsOf(asked) ?? []
   const transport = new Transport(parts, undefined, owner, parts.upstreamMeter)
   transport.readsAfterWriteError = true
+  if (asked.via !== undefined) {
+    connectThroughProxy(asked.via, opening, transport)
+    return transport
+  }
   const into = readInto(parts, opening, transport)
   const adopt = (socket: Socket): void => {
     transport.adopt(socket)
@@ -61,6 +66,28 @@ export function openTransport(parts: OpeningParts, opening: Opening): Transport 
   })
   transport.cancelOpening = () => runners.cancel()
   return transport
+}
+
+/** The socket is read and written as a stream, because TLS may run over TLS, which has no handle. */
+function connectThroughProxy(
+  proxy: UpstreamProxy,
+  { address, owner }: Opening,
+  transport: Transport,
+): void {
+  transport.writesStream = true
+  transport.cancelOpening = openThroughProxy(proxy, address, {
+    onSocket(socket) {
+      transport.adopt(socket)
+      transport.readEvents()
+      socket.resume()
+      if (address.tls === undefined) owner.onReady()
+      else whenReady(socket, address, () => owner.onReady())
+    },
+    onFailed(error) {
+      transport.closed = true
+      owner.onClose(error)
+    },
+  })
 }
 
 /** Returns undefined if the socket is read by its events. */

@@ -64,6 +64,8 @@ export class Transport implements BodySink, WriterOwner {
    * closed. A server that responds to a request early and closes makes our writes fail (RFC 9112 9.6).
    */
   readsAfterWriteError = false
+  /** Whether to write by the stream of the socket, because its handle is not that of a connection. */
+  writesStream = false
   /** Cancels connecting; set until a socket is adopted. */
   cancelOpening: (() => void) | undefined
 
@@ -315,7 +317,8 @@ export class Transport implements BodySink, WriterOwner {
   }
 
   #makeWriter(socket: Socket): SocketWriter {
-    return this.#parts.handleWrites?.writerFor(socket, this) ?? new StreamWriter(socket, this)
+    const writes = this.writesStream ? undefined : this.#parts.handleWrites
+    return writes?.writerFor(socket, this) ?? new StreamWriter(socket, this)
   }
 
   onWritten(): void {

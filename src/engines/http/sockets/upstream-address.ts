@@ -1,6 +1,9 @@
 /** Addresses of upstreams, and options for connecting to them. */
-import type { KeepaliveSettings } from '../../../ground/exchange/connection.ts'
+import type { KeepaliveSettings, ProxySettings } from '../../../ground/exchange/connection.ts'
 import type { ClientTls } from '../../tls-client/handshake.ts'
+
+/** A proxy through which connections to an address are made. */
+export type UpstreamProxy = Omit<ProxySettings, 'identity'>
 
 /** A concrete address to connect to. Addresses with an equal `pool` share connections. */
 export interface UpstreamAddress {
@@ -15,6 +18,8 @@ export interface UpstreamAddress {
   readonly negotiates?: boolean
   /** `host:port` for logs; if omitted, `pool` is used. */
   readonly label?: string
+  /** Set if connections are made through a proxy. `host` may then be a name that only the proxy resolves. */
+  readonly via?: UpstreamProxy
   /** Set if the connection uses TLS. */
   readonly tls?: UpstreamTls
   /** Keepalive probes. If omitted: after 180 s, every 180 s, 9 times. */

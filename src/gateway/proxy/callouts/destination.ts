@@ -8,7 +8,7 @@ import { backendPolicies, type ListenerPlacement } from '../config/placement.ts'
 import { noPolicies } from '../config/policies.ts'
 import { nameTarget } from '../config/rules.ts'
 import { resolveAuthority } from '../request/authority-destination.ts'
-import { atAddress, type PolicyPlace } from '../request/destinations.ts'
+import { atAddress, endpointsOfName, type PolicyPlace } from '../request/destinations.ts'
 import type { GatewayRuntime } from '../request/runtime.ts'
 import type { Destination } from '../upstream/destination.ts'
 import { chooseEndpoint, now } from '../upstream/endpoint.ts'
@@ -59,7 +59,7 @@ async function resolveServer(
     access = streamAccess({ ...noPolicies, connection: settings })
     accessBySettings.set(settings, access)
   }
-  const endpoints = await resolver.hosts.endpoints(host, port)
+  const endpoints = await endpointsOfName({ resolver }, settings, host, port)
   const endpoint = chooseEndpoint(endpoints, { random, now, most: cap?.most })
   if (endpoint === undefined) throw new GatewayError('dns_failed', host)
   const version = statedVersion(settings) ?? '1.1'

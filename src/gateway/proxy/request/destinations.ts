@@ -1,7 +1,11 @@
 /** Makes the destination of one attempt from the endpoints of a backend. */
 import type { UpstreamAddress } from '../../../engines/http/sockets/upstream-address.ts'
 import { GatewayError } from '../../../ground/errors/index.ts'
-import type { HealthRules, UpstreamVersion } from '../../../ground/exchange/connection.ts'
+import type {
+  ConnectionSettings,
+  HealthRules,
+  UpstreamVersion,
+} from '../../../ground/exchange/connection.ts'
 import type { BackendAccess, BackendPart } from '../config/backend-access.ts'
 import type { RulePlacement } from '../config/placement.ts'
 import type { NamedTarget } from '../config/rules.ts'
@@ -69,6 +73,17 @@ interface HostPlace {
   readonly port: number
   readonly access: BackendAccess
   readonly version: UpstreamVersion
+}
+
+/** Resolves a name, unless connections are made through a proxy, which resolves it. */
+export function endpointsOfName(
+  { resolver }: { readonly resolver: Pick<DestinationResolver, 'hosts'> },
+  { tunnel }: ConnectionSettings,
+  host: string,
+  port: number,
+): NameEndpoints | Promise<NameEndpoints> {
+  const { hosts } = resolver
+  return tunnel === undefined ? hosts.endpoints(host, port) : hosts.unresolved(host, port)
 }
 
 export function atAddress(

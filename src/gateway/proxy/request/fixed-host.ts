@@ -11,6 +11,7 @@ import {
   atAddress,
   atHost,
   type DestinationOptions,
+  endpointsOfName,
   type ResolveContext,
   requireRoom,
 } from './destinations.ts'
@@ -45,7 +46,13 @@ export function atFixedHost(
     return keptDestination(backend, endpoint, access, version)
   }
   const place = { host, port, access, version }
-  return andThen(context.resolver.hosts.endpoints(host, port), atHost, context, place, options)
+  return andThen(
+    endpointsOfName(context, access.policies.connection, host, port),
+    atHost,
+    context,
+    place,
+    options,
+  )
 }
 
 /** The destination of a host with an IP address, cached until the configuration changes. */

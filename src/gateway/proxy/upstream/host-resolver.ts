@@ -49,6 +49,7 @@ interface HostResolverOptions {
 export class HostResolver {
   readonly #options: HostResolverOptions
   readonly #hosts = new BoundedMap<string, HostEntry>(maxHosts)
+  readonly #unresolved = new BoundedMap<string, NameEndpoints>(maxHosts)
 
   constructor(options: HostResolverOptions) {
     this.#options = options
@@ -86,6 +87,17 @@ export class HostResolver {
       return addresses.then((found) => this.#endpointsOf(host, port, found))
     }
     return this.#endpointsOf(host, port, addresses)
+  }
+
+  /** Returns the endpoint of a name that a proxy resolves. */
+  unresolved(host: string, port: number): NameEndpoints {
+    const key = `${host}:${port}`
+    let endpoints = this.#unresolved.get(key)
+    if (endpoints === undefined) {
+      endpoints = new NameEndpoints([host], port, undefined, this.#options.now)
+      this.#unresolved.set(key, endpoints)
+    }
+    return endpoints
   }
 
   /** Looks up a host that will be needed soon. IP addresses need no lookup. */

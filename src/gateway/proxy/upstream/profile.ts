@@ -7,6 +7,7 @@ import { serverIdentity } from '../../../engines/tls-client/handshake.ts'
 import type {
   ConnectionSettings,
   KeepaliveSettings,
+  ProxySettings,
   TlsSettings,
   UpstreamVersion,
 } from '../../../ground/exchange/connection.ts'
@@ -16,6 +17,7 @@ class UpstreamProfile {
   readonly scheme: 'http' | 'https'
   readonly #tls: UpstreamTls | undefined
   readonly #keepalive: KeepaliveSettings | undefined
+  readonly #proxy: ProxySettings | undefined
   /** Appended to the key of connection pools; empty for plaintext connections. */
   readonly #suffix: string
   readonly #known: Readonly<Record<UpstreamVersion, KnownAddresses>> = {
@@ -25,13 +27,15 @@ class UpstreamProfile {
   }
 
   /** `host` is the name of the destination, which TLS sends and verifies by default. */
-  constructor({ tls, keepalive }: ConnectionSettings, host: string) {
+  constructor({ tls, keepalive, tunnel }: ConnectionSettings, host: string) {
     this.scheme = tls === undefined ? 'http' : 'https'
     this.#tls = tls && upstreamTls(tls, host)
     this.#keepalive = keepalive
+    this.#proxy = tunnel
     const parts: string[] = []
     if (this.#tls !== undefined) parts.push(`tls ${tls?.identity} ${this.#tls.serverName}`)
     if (keepalive !== undefined) parts.push(`keepalive ${Object.values(keepalive).join(' ')}`)
+    if (tunnel !== undefined) parts.push(`via ${tunnel.identity}`)
     this.#suffix = parts.map((part) => `|${part}`).join('')
   }
 
@@ -43,6 +47,7 @@ class UpstreamProfile {
     if (address === undefined) {
       const tls = this.#tls && { ...this.#tls, alpn: alpnFor(this.#tls.statedAlpn, version) }
       const keepalive = this.#keepalive
+      const via = this.#proxy
       const { suffix, ...properties } = byVersion[version]
       const pool = `${plain.pool}${this.#suffix}${suffix}`
       address = {
@@ -50,6 +55,7 @@ class UpstreamProfile {
         pool,
         ...(tls && { tls }),
         ...(keepalive && { keepalive }),
+        ...(via && { via }),
         ...properties,
       }
       known.set(plain, address)
@@ -127,7 +133,8 @@ export class UpstreamProfiles {
 
   constructor(settings: ConnectionSettings) {
     this.#settings = settings
-    this.#isPlain = settings.tls === undefined && settings.keepalive === undefined
+    const { tls, keepalive, tunnel } = settings
+    this.#isPlain = tls === undefined && keepalive === undefined && tunnel === undefined
   }
 
   of(host: string): UpstreamProfile {

@@ -4,7 +4,7 @@ import { GatewayError } from '../../../../ground/errors/index.ts'
 import type { FieldPair, ResponseHead } from '../../../../ground/exchange/exchange.ts'
 import { forwardingExtensions } from '../../../../ground/exchange/forwarding.ts'
 import type { BackendAccess } from '../../../proxy/config/backend-access.ts'
-import { requireUsable } from '../../../proxy/request/destinations.ts'
+import { endpointsOfName, requireUsable } from '../../../proxy/request/destinations.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
 import type { AttemptOutcome, UpstreamEndpoint } from '../../../proxy/upstream/endpoint.ts'
@@ -84,7 +84,7 @@ function aimAtName(
     const first = chooseEndpoint(found, { random, now })
     return aim(context, provider, access, first && { first, found })
   }
-  const found = resolver.hosts.endpoints(host, port)
+  const found = endpointsOfName({ resolver }, access.policies.connection, host, port)
   if (!(found instanceof Promise)) return aimAt(found)
   // If the name does not resolve, connecting fails, and the next provider is tried.
   return found.then(aimAt, () => aim(context, provider, access, undefined))

@@ -14,7 +14,7 @@ import type { BackendAccess, BackendPart } from '../../../../proxy/config/backen
 import type { RulePlacement } from '../../../../proxy/config/placement.ts'
 import { type NamedTarget, nameTarget } from '../../../../proxy/config/rules.ts'
 import type { BackendName } from '../../../../proxy/request/backend-kind.ts'
-import type { ResolveContext } from '../../../../proxy/request/destinations.ts'
+import { endpointsOfName, type ResolveContext } from '../../../../proxy/request/destinations.ts'
 import { joinAuthority } from '../../../../proxy/upstream/authority.ts'
 import {
   chooseEndpoint,
@@ -175,7 +175,7 @@ export function placeOf(
   access: BackendAccess,
   pinned: string | undefined,
 ): McpPlace | Promise<McpPlace> {
-  const found = entry.endpoints ?? endpointsOf(context, entry.target)
+  const found = entry.endpoints ?? endpointsOf(context, entry.target, access)
   return found instanceof Promise
     ? found.then((endpoints) => placeAt(context, entry, access, pinned, endpoints))
     : placeAt(context, entry, access, pinned, found)
@@ -184,11 +184,12 @@ export function placeOf(
 function endpointsOf(
   { config, resolver }: ResolveContext,
   target: McpTarget,
+  { policies }: BackendAccess,
 ): EndpointSet | Promise<EndpointSet> {
   const { destination } = target
   if (destination.type === 'static') {
     const found = hostsOf(target).map(({ host, port }) =>
-      resolver.hosts.endpoints(bareHost(host), port),
+      endpointsOfName({ resolver }, policies.connection, bareHost(host), port),
     )
     const [only] = found
     return found.length === 1 && only !== undefined ? only : joinEndpoints(found)
