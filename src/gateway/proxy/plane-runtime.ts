@@ -6,6 +6,7 @@ import { TicketKeyring } from '../../engines/http/tls/session-tickets.ts'
 import { shippedCatalog } from '../../engines/messages/catalog/shipped.ts'
 import {
   addressRanges,
+  clientDestinationFilter,
   type DestinationRules,
   destinationFilter,
 } from '../../ground/base/destination-rules.ts'
@@ -35,7 +36,7 @@ import type { RequestCap } from './upstream/request-cap.ts'
 import type { Locality } from './upstream/services.ts'
 
 export interface DataPlaneSettings {
-  /** Decides which addresses a dynamic forward proxy may connect to. */
+  /** Decides which addresses may be connected to if clients, or URLs of other servers, name them. */
   readonly destinations: DestinationRules
   /** Version of the gateway software, for spans. */
   readonly version?: string
@@ -163,6 +164,7 @@ function openResolver({ settings, telemetry }: RuntimeParts): DestinationResolve
       onLookup: (result) => telemetry.onLookup(result),
     }),
     isAllowed: destinationFilter(settings.destinations),
+    mayClientsReach: clientDestinationFilter(settings.destinations),
     clusterDomain: settings.clusterDomain ?? defaultClusterDomain,
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { destinationFilter } from './destination-rules.ts'
+import { clientDestinationFilter, destinationFilter } from './destination-rules.ts'
 
 const none = { allow: [], refuse: [] }
 
@@ -57,4 +57,26 @@ describe('destinationFilter [CVE-2026-55245]', () => {
     expect(() => destinationFilter({ ...none, refuse: ['10.0.0/8'], loopback: true })).toThrow(
       '10.0.0/8 is not an IP address or CIDR',
     ))
+})
+
+describe('clientDestinationFilter', () => {
+  const isAllowed = clientDestinationFilter({ ...none, loopback: true })
+
+  it.each([
+    ...['10.0.0.1', '100.64.0.1', '172.16.5.4', '172.31.255.255', '192.168.1.1', '198.19.0.1'],
+    ...['0.1.2.3', '224.0.0.1', '255.255.255.255', 'fd00::1', 'fec0::1', 'ff02::1', '2001::1'],
+    ...['::ffff:10.0.0.1', '64:ff9b::10.0.0.1', '2002:0a00:0001::1', '169.254.169.254'],
+  ])('refuses %s, which is inside a network', (address) => expect(isAllowed(address)).toBe(false))
+
+  it.each(['127.0.0.1', '172.32.0.1', '93.184.216.34', '2606:4700::1111', '2001:db8::1'])(
+    'allows %s',
+    (address) => expect(isAllowed(address)).toBe(true),
+  )
+
+  it('allows ranges that a setting allows', () => {
+    const rules = { ...none, allow: ['10.1.0.0/16'], loopback: false }
+    expect(clientDestinationFilter(rules)('10.1.2.3')).toBe(true)
+    expect(clientDestinationFilter(rules)('10.2.2.3')).toBe(false)
+    expect(clientDestinationFilter(rules)('127.0.0.1')).toBe(false)
+  })
 })

@@ -27,6 +27,34 @@ const loopbackRanges = ['127.0.0.0/8', '::1']
 /** Connections to these addresses reach the machine itself, so they are refused if loopback is. */
 const unspecified = ['0.0.0.0/8', '::']
 
+/**
+ * Addresses inside networks, and those that no connection to another machine should have (RFC 6890): private,
+ * shared, benchmark, multicast and reserved ones, and Teredo, which hides an IPv4 address.
+ */
+const internalRanges = [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+  '2001::/32',
+  'fc00::/7',
+  'fec0::/10',
+  'ff00::/8',
+]
+
+/**
+ * Like `destinationFilter`, for destinations that clients name: they do not reach inside networks by default.
+ * @throws RangeError
+ */
+export function clientDestinationFilter(rules: DestinationRules): (address: string) => boolean {
+  return destinationFilter({ ...rules, refuse: [...internalRanges, ...rules.refuse] })
+}
+
 /** Returns a predicate over IP addresses. @throws RangeError if a rule is not an address or CIDR */
 export function destinationFilter(rules: DestinationRules): (address: string) => boolean {
   const allowed = blockList(rules.allow)

@@ -79,14 +79,14 @@ export const settings = {
     env: 'SLUICE_DYNAMIC_ALLOW',
     default: [],
     defaultText: 'none',
-    doc: 'Destinations that dynamic forward proxies may reach although they are refused by default, such as `127.0.0.0/8`.',
+    doc: 'Destinations that dynamic forward proxies and tunnels may reach although they are refused by default, such as `10.20.0.0/16`.',
   }),
   dynamicRefuse: row(ranges, {
     flag: 'dynamic-refuse',
     env: 'SLUICE_DYNAMIC_REFUSE',
     default: [],
     defaultText: 'none',
-    doc: 'Destinations that dynamic forward proxies may not reach, in addition to link-local and cloud metadata addresses.',
+    doc: 'Destinations that dynamic forward proxies and tunnels may not reach, in addition to link-local and cloud metadata addresses, private and other internal addresses and, in a cluster, loopback.',
   }),
   clusterDomain: row(host('a domain name'), {
     flag: 'cluster-domain',

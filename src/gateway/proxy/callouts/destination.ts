@@ -37,7 +37,7 @@ export async function resolveCallout(
   return runtime.kinds.resolve(place, nameTarget(target), isGrpc ? grpcCall : plainCall)
 }
 
-/** Resolves a server by host name, as if a client had named it. The same addresses are refused. */
+/** Resolves a server by host name. Link-local addresses and metadata services are refused. */
 function resolveHost(
   runtime: GatewayRuntime,
   { host, port, isSecure }: HostTarget,
@@ -45,7 +45,7 @@ function resolveHost(
   const defaultTls = isSecure ? machineTls : undefined
   const access = httpAccess(noPolicies, { needsTls: isSecure, defaultTls })
   const asked = { authority: `${host}:${port}`, scheme: 'http' as const }
-  return resolveAuthority(runtime, access, asked, undefined)
+  return resolveAuthority(runtime, access, asked, undefined, runtime.resolver.isAllowed)
 }
 
 const accessBySettings = new WeakMap<ConnectionSettings, BackendAccess>()

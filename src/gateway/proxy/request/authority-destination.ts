@@ -9,7 +9,8 @@ import { type RequestTraits, upstreamVersion } from '../upstream/http-version.ts
 import { atAddress, atHost, endpointsOfName, type ResolveContext } from './destinations.ts'
 
 /**
- * Resolves the authority of a request. A name is refused unless all of its addresses are allowed, and
+ * Resolves the authority of a request. `isAllowed` decides about addresses; the default is for authorities of clients.
+ * A name is refused unless all of its addresses are allowed, and
  * connections go only to the addresses that were checked.
  */
 export async function resolveAuthority(
@@ -17,8 +18,8 @@ export async function resolveAuthority(
   access: BackendAccess,
   request: RequestTraits,
   avoid: UpstreamEndpoint | undefined,
+  isAllowed = context.resolver.mayClientsReach,
 ): Promise<Destination> {
-  const { isAllowed } = context.resolver
   const { connection } = access.policies
   const target = splitAuthority(request.authority)
   if (target === undefined) throw new GatewayError('bad_request', 'no host to forward to')

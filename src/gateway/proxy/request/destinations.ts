@@ -20,8 +20,10 @@ import type { RequestCap } from '../upstream/request-cap.ts'
 
 export interface DestinationResolver {
   readonly hosts: HostResolver
-  /** Whether requests whose destination the client names may go to this address. */
+  /** Whether a call of the gateway may go to this address if a URL from elsewhere names it. */
   readonly isAllowed: (address: string) => boolean
+  /** Whether a request whose destination the client names may go to this address. */
+  readonly mayClientsReach: (address: string) => boolean
   /** The last part of the host names of Services, such as `cluster.local`. */
   readonly clusterDomain: string
 }

@@ -133,9 +133,14 @@ const connections: readonly FieldDifference[] = [
     reason: 'TLS offers the default groups of OpenSSL',
   },
   {
-    at: ending('tunnel'),
+    at: ending('tunnel\\.backendRef'),
     status: 'refused',
-    reason: 'proxies between the gateway and backends are not supported',
+    reason: 'name the proxy in `url`',
+  },
+  {
+    at: ending('(?:bedrockGuardrails|googleModelArmor|openAIModeration)\\.policies\\.tunnel'),
+    status: 'refused',
+    reason: 'guards call services of vendors directly',
   },
   { at: ending('unixPath'), status: 'refused', reason: 'backends have a host and a port' },
   {

@@ -98,6 +98,7 @@ export type ProviderSpec = Infer<typeof llmProvider>
 /** Policies of one provider. */
 export const providerPolicies = backendSectionSchema('BackendWithAI', [
   'tcp',
+  'tunnel',
   'tls',
   'http',
   'auth',
