@@ -24,13 +24,14 @@ import {
   receiveBudgets,
   type StreamLimits,
 } from './limits/engine-limits.ts'
-import { type PortChange, PortSettings } from './limits/port-change.ts'
+import type { PortChange } from './limits/port-change.ts'
 import { CallResponses } from './message/call-response.ts'
 import { HeadReader } from './message/head-reader.ts'
 import { findNodeHandles } from './node-handles/node-handles.ts'
 import type { ConnectionCap } from './sockets/connection-cap.ts'
 import { endsOf, peerOf } from './sockets/connection-ends.ts'
 import { FlushQueue } from './sockets/flush-queue.ts'
+import { PortSettings } from './sockets/port-settings.ts'
 import { ProxyHeaderReader } from './sockets/proxy-header-reader.ts'
 import { setKeepalive } from './sockets/tcp-keepalive.ts'
 import { DatagramPort } from './streams/datagram-port.ts'

@@ -314,11 +314,6 @@ const atLeastOneOf: readonly CaseGroup[] = [
     { authorization, cardSignature: { jwks } },
     policyPlace('spec.backend.a2a'),
   ),
-  atLeastOne(
-    'FrontendForwarded',
-    { trustedHops: 1, headers: 'Append' },
-    policyPlace('spec.frontend.forwarded'),
-  ),
   atLeastOne('FrontendTCP', { keepalive: {} }, policyPlace('spec.frontend.tcp')),
   atLeastOne(
     'FrontendTLS',

@@ -1,5 +1,4 @@
 import type { ClientSettings, KeepaliveSettings } from '../../../ground/exchange/connection.ts'
-import { defaultKeepalive } from '../sockets/tcp-keepalive.ts'
 import { defaultHttp2Limits, type EngineLimits } from './engine-limits.ts'
 
 /** Settings of a port that can change while it is bound. */
@@ -7,31 +6,6 @@ export interface PortChange extends Pick<ClientSettings, 'proxyProtocol' | 'refu
   /** Limits to set; omitted ones get their defaults. */
   readonly limits: Partial<EngineLimits>
   readonly keepalive?: KeepaliveSettings
-}
-
-/**
- * Settings of one port. Its connections share the object `limits`, so that changes reach open ones.
- * The limits of HTTP/2 are replaced as an object, because a connection keeps those that it has
- * announced to its peer.
- */
-export class PortSettings {
-  readonly limits: EngineLimits
-  keepalive = defaultKeepalive
-  proxyProtocol: PortChange['proxyProtocol']
-  refusal: PortChange['refusal']
-  readonly #defaults: EngineLimits
-
-  constructor(defaults: EngineLimits) {
-    this.#defaults = defaults
-    this.limits = { ...defaults }
-  }
-
-  change({ limits, keepalive = defaultKeepalive, proxyProtocol, refusal }: PortChange): void {
-    Object.assign(this.limits, this.#defaults, limits)
-    this.keepalive = keepalive
-    this.proxyProtocol = proxyProtocol
-    this.refusal = refusal
-  }
 }
 
 /** Default limits of a head: number of fields, and bytes. */

@@ -46,7 +46,7 @@ export function inheritSource(socket: Socket, below: Socket): void {
 }
 
 /** The client of a connection: that of the PROXY header, otherwise the peer of the socket. */
-export function sourceOf(socket: Socket): Peer {
+function sourceOf(socket: Socket): Peer {
   return announced.get(socket)?.source ?? peerOf(socket)
 }
 

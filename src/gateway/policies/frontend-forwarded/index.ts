@@ -1,5 +1,5 @@
 import { choice, integer, list, object, optional } from '../../../ground/schema/field.ts'
-import { atLeastOneOf, atMostOneOf } from '../../../ground/schema/rules.ts'
+import { atMostOneOf } from '../../../ground/schema/rules.ts'
 import { addressRange } from '../../../ground/schema/strings.ts'
 import { rangeProblems } from '../address-ranges.ts'
 import { definePolicy } from '../define.ts'
@@ -33,10 +33,7 @@ export const frontendForwarded = definePolicy({
       ),
     },
     {
-      rules: [
-        atLeastOneOf('trustedProxies', 'trustedHops', 'headers'),
-        atMostOneOf('trustedProxies', 'trustedHops'),
-      ],
+      rules: [atMostOneOf('trustedProxies', 'trustedHops')],
     },
   ),
   doc: 'Addresses of clients that come through proxies, and the X-Forwarded-* headers.',

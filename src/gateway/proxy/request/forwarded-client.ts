@@ -4,8 +4,8 @@
  * (RFC 7239 8.1).
  */
 import { isIP } from 'node:net'
-import { shortestAddress } from '../../engines/http/sockets/canonical-address.ts'
-import type { Peer, RequestHead } from '../../ground/exchange/exchange.ts'
+import { shortestAddress } from '../../../engines/http/sockets/canonical-address.ts'
+import type { Peer, RequestHead } from '../../../ground/exchange/exchange.ts'
 
 /** Maximum number of hops that are read, because clients can send long lists. */
 const maxHops = 32
