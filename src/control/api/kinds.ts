@@ -57,6 +57,14 @@ const conditionColumn = (name: string, path: string, description: string): Print
   jsonPath: `${path}[?(@.type=="${name}")].status`,
 })
 
+/** Why the object is not accepted, or `Accepted`. */
+const reasonColumn = (path: string): PrinterColumn => ({
+  name: 'Reason',
+  type: 'string',
+  description: 'Why it is accepted or not.',
+  jsonPath: `${path}[?(@.type=="Accepted")].reason`,
+})
+
 const specOnly = <T>(spec: Schema<T>) => ({ spec: required(spec, 'Desired state.'), status })
 
 const ownRow = { group: ownGroup, versions: ['v1alpha1'], namespaced: true, own: true } as const
@@ -69,6 +77,7 @@ const gatewayBackend = defineKind({
   shortNames: ['gwbe'],
   columns: [
     conditionColumn('Accepted', '.status.conditions', 'Whether the backend can be used.'),
+    reasonColumn('.status.conditions'),
     age,
   ],
   body: {
@@ -85,6 +94,7 @@ const agentgatewayModel = defineKind({
   shortNames: ['agmodel'],
   columns: [
     conditionColumn('Accepted', '.status.parents[*].conditions', 'Whether it can be used.'),
+    reasonColumn('.status.parents[*].conditions'),
     age,
   ],
   body: {
@@ -102,6 +112,7 @@ const gatewayPolicy = defineKind({
   columns: [
     conditionColumn('Accepted', '.status.ancestors[*].conditions', 'Whether it is valid.'),
     conditionColumn('Attached', '.status.ancestors[*].conditions', 'Whether it is in force.'),
+    reasonColumn('.status.ancestors[*].conditions'),
     age,
   ],
   body: {
@@ -138,6 +149,7 @@ const gatewayBudget = defineKind({
     },
     conditionColumn('Accepted', '.status.ancestors[*].conditions', 'Whether it is valid.'),
     conditionColumn('Attached', '.status.ancestors[*].conditions', 'Whether it is in force.'),
+    reasonColumn('.status.ancestors[*].conditions'),
     age,
   ],
   body: {
