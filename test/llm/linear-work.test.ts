@@ -8,6 +8,7 @@ import {
 import { LlmError, requestTexts, translateRequest } from '../../src/engines/messages/index.ts'
 import { HeldStream } from '../../src/engines/messages/mask/held-stream.ts'
 import { responseTexts, withRequestTexts } from '../../src/engines/messages/mask/slots.ts'
+import { StreamWindows } from '../../src/engines/messages/mask/stream-windows.ts'
 import { mapRequestTexts } from '../../src/engines/messages/mask/texts.ts'
 import { settleMediaTypes } from '../../src/engines/messages/request/media-types.ts'
 import { SseReader } from '../../src/engines/sse/reader.ts'
@@ -51,6 +52,37 @@ function expectLinear(prepare: (n: number) => () => void): void {
   }
   expect(more).toBeLessThan(Math.max(harmless, less * maxGrowth))
 }
+
+describe('a response that guards check in windows', () => {
+  const event = (type: string, output_index: number, fields: object) => {
+    const item_id = `item ${output_index}`
+    const data = { type, item_id, output_index, content_index: 0, ...fields }
+    return { event: type, data: JSON.stringify(data) }
+  }
+  const letters = 'lorem ipsum '.repeat(90)
+  it.each([
+    ['is one long text', () => 0],
+    ['has many texts', (at: number) => at],
+  ])('%s, and takes linear time', (_, itemOf) => {
+    expectLinear((n) => () => {
+      const windows = new StreamWindows(clientFormats.Responses, 1 << 30)
+      let released = 0
+      for (let at = 0; at < n; at++) {
+        const item = itemOf(at)
+        const delta = `${letters} ${at}`
+        windows.add(event('response.output_text.delta', item, { delta }))
+        if (item !== itemOf(at + 1)) {
+          const content = [{ type: 'output_text', text: delta, annotations: [] }]
+          windows.add(
+            event('response.output_item.done', item, { item: { type: 'message', content } }),
+          )
+        }
+        if (windows.isDue) released += windows.close(windows.open(), false).length
+      }
+      expect(released).toBeGreaterThan(n / 2)
+    })
+  })
+})
 
 const clients = ['Completions', 'Messages', 'Responses'] as const
 

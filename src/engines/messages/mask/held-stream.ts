@@ -18,6 +18,7 @@ import {
   readGuardedEvent,
 } from './masked-events.ts'
 import type { OnMatch } from './match-counts.ts'
+import { type PartText, ReleasedTexts } from './part-texts.ts'
 import { maskTexts } from './parts-masker.ts'
 import type { Place, Places } from './places.ts'
 import { emptyTexts, keepTexts, mapRepeatedTexts } from './repeated-texts.ts'
@@ -49,23 +50,8 @@ interface Group {
   readonly isOptIn: boolean
 }
 
-/** What the provider streamed of a part, and what the client gets of it. */
-export interface PartText {
-  readonly original: string
-  readonly current: string
-}
-
-/** What earlier windows of the stream have released. */
-interface ReleasedTexts {
-  /** Texts by the names of their parts; later events may repeat them. */
-  readonly parts: ReadonlyMap<string, PartText>
-  /** Whether guards have changed a text. */
-  readonly isChanged: boolean
-}
-
-const nothingReleased: ReleasedTexts = { parts: new Map(), isChanged: false }
-
 interface HeldOptions {
+  /** What earlier windows have released. */
   readonly released?: ReleasedTexts
   readonly hasOptIn?: boolean
 }
@@ -79,8 +65,8 @@ export class HeldStream {
   /** Current streamed texts, by key. */
   #texts = new Map<string, string>()
   #original: ReadonlyMap<string, string> = new Map()
-  /** Key of each original text; if several texts are equal, the key of the first one. */
-  #keyOf: ReadonlyMap<string, string> = new Map()
+  /** Returns the key of an original text; if several texts are equal, the key of the first one. */
+  #keyOf: (text: string) => string | undefined = () => undefined
   #groups = new Map<string, Group>()
   /** Current texts by their originals, for repeated texts that were not streamed. */
   #repeated = new Map<string, string>()
@@ -88,7 +74,7 @@ export class HeldStream {
   constructor(
     format: ChatFormat,
     events: readonly (StreamEvent | ParsedEvent)[],
-    { released = nothingReleased, hasOptIn = false }: HeldOptions = {},
+    { released = new ReleasedTexts(), hasOptIn = false }: HeldOptions = {},
   ) {
     this.#format = format
     this.#hasOptIn = hasOptIn
@@ -198,12 +184,7 @@ export class HeldStream {
     this.#events = events.map((event) => mapHeld(event, keepTexts))
     for (const { parsed } of this.#events) if (parsed !== undefined) this.#collect(parsed)
     this.#original = new Map(this.#texts)
-    const { parts } = this.#released
-    const keys = [...new Set([...parts.keys(), ...this.#original.keys()])]
-    const whole = (key: string) =>
-      (parts.get(key)?.original ?? '') + (this.#original.get(key) ?? '')
-    // Reversed, so that equal texts get the key of the first one.
-    this.#keyOf = new Map(keys.reverse().map((key) => [whole(key), key]))
+    this.#keyOf = this.#released.index(this.#original)
     for (const { parsed } of this.#events) if (parsed !== undefined) this.#collectRepeated(parsed)
   }
 
@@ -227,7 +208,7 @@ export class HeldStream {
   /** Collects texts that the provider repeats in another form than it streamed: guards must see them too. */
   #collectRepeated(event: JsonObject): void {
     const add = (text: string, place: Place | undefined, isOptIn: boolean) => {
-      if (text === '' || this.#keyOf.has(text) || this.#repeated.has(text)) return text
+      if (text === '' || this.#repeated.has(text) || this.#keyOf(text) !== undefined) return text
       this.#repeated.set(text, text)
       this.#groups.set(`repeated ${text}`, { keys: [], repeated: text, place, isOptIn })
       return text
@@ -301,9 +282,9 @@ export class HeldStream {
   #currentOf(text: string): string {
     const repeated = this.#repeated.get(text)
     if (repeated !== undefined) return repeated
-    const key = this.#keyOf.get(text)
+    const key = this.#keyOf(text)
     if (key === undefined) return text
-    return (this.#released.parts.get(key)?.current ?? '') + (this.#texts.get(key) ?? '')
+    return (this.#released.get(key)?.current ?? '') + (this.#texts.get(key) ?? '')
   }
 
   /** Empties citations, because guards have not checked them. */

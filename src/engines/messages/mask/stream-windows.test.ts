@@ -104,7 +104,11 @@ it.each(formats)(
       const { text: got, events: released } = pass(format, events, mask)
       expect(got, `seed ${seed}`).toBe(mask(text))
       // Later events repeat the text.
-      for (const { data } of released) expect(data).not.toContain(secret)
+      for (const { data } of released) {
+        expect(data).not.toContain(secret)
+        if (!data.includes('"response.output_text.done"')) continue
+        expect(JSON.parse(data)).toMatchObject({ text: mask(text) })
+      }
     }
   },
 )

@@ -6,8 +6,9 @@ import type { StreamEvent } from '../chat.ts'
 import type { ChatFormat } from '../format.ts'
 import { LlmError } from '../llm-error.ts'
 import { asidesPrefix } from './event-texts.ts'
-import { HeldStream, type PartText, readHeld } from './held-stream.ts'
+import { HeldStream, readHeld } from './held-stream.ts'
 import { type ParsedEvent, readGuardedEvent } from './masked-events.ts'
+import { ReleasedTexts } from './part-texts.ts'
 
 /** Number of new characters after which a window is checked. */
 export const windowLength = 1_000
@@ -39,8 +40,7 @@ export class StreamWindows {
   #originals: ReadonlyMap<string, string> = new Map()
   /** Number of events in the open window. */
   #opened = 0
-  readonly #parts = new Map<string, PartText>()
-  #isChanged = false
+  readonly #released = new ReleasedTexts()
   #hasClosed = false
 
   /** `limit` is the maximum number of characters to hold. */
@@ -109,8 +109,7 @@ export class StreamWindows {
 
   #held(end: number): HeldStream {
     const events = this.#events.slice(0, end).map(({ held }) => held)
-    const released = { parts: this.#parts, isChanged: this.#isChanged }
-    return new HeldStream(this.#format, events, { released })
+    return new HeldStream(this.#format, events, { released: this.#released })
   }
 
   /** Returns the number of events whose texts were checked together with the `windowOverlap` characters after them. */
@@ -175,14 +174,10 @@ export class StreamWindows {
   }
 
   #release(settled: HeldStream, end: number): StreamEvent[] {
-    for (const [key, { original, current }] of settled.parts) {
-      if (original !== current) this.#isChanged = true
-      if (!this.#format.events.repeatsTexts) continue
-      const before = this.#parts.get(key) ?? { original: '', current: '' }
-      this.#parts.set(key, {
-        original: before.original + original,
-        current: before.current + current,
-      })
+    const events = settled.release()
+    for (const [key, text] of settled.parts) {
+      if (text.original !== text.current) this.#released.isChanged = true
+      if (this.#format.events.repeatsTexts) this.#released.add(key, text)
     }
     this.#events = this.#events.slice(end)
     this.#length = 0
@@ -190,7 +185,7 @@ export class StreamWindows {
       for (const [, length] of lengths) this.#length += length
     }
     this.#setDue()
-    return settled.release()
+    return events
   }
 }
 
