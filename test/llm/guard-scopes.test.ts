@@ -143,4 +143,20 @@ describe('scopes of guards', () => {
     expect(masked('{"a":"a secret","a":"b"}')).toBe('{"a":"b"}')
     expect(masked('{"a":"a secret"}')).toBe('{"a":"a"}')
   })
+
+  it('masks a match of a name with its value also beside a match inside of a value', () => {
+    const map = jsonAware((texts) =>
+      texts.map((text) => text.replace(/"pin":\s?"\d+"|secret/g, 'gone')),
+    )
+    const masked = (text: string) => map([text], false, 'ToolInput')[0]
+    expect(masked('{"a":"secret","pin":"1234"}')).toBe('{"a":"gone",gone}')
+    expect(masked('{"pin":"1234","secret":[1]}')).toBe('{gone,"gone":[1]}')
+  })
+
+  it('masks a match with the white space between a name and its value', () => {
+    const map = jsonAware((texts) => texts.map((text) => text.replace(/"pin": "\d+"/, 'gone')))
+    const masked = (text: string) => map([text], false, 'ToolInput')[0]
+    expect(masked('{"a": "b  c\\" ",\n "pin": "1234"}')).toBe('{"a": "b  c\\" ",\n gone}')
+    expect(masked('{"a":"\\"pin\\": \\"1\\""}')).toBe('{"a":"gone"}')
+  })
 })

@@ -51,13 +51,20 @@ function mapInJson(text: string, map: TextsMap, place: Place): string {
   const value = parseJson(text)
   if (typeof value !== 'object' || value === null) return map([text], false, place)[0] ?? ''
   const mapped = mapNames(mapEvery(mapNumbers(value, map), map, 400), map)
-  if (mapped !== value) return JSON.stringify(mapped)
   const mapText = (whole: string): string => map([whole], false, place)[0] ?? ''
-  if (mapText(text) === text) return text
-  // A repeated key may have hidden a text from the parser. Otherwise, the match is of more than one value.
-  const written = JSON.stringify(value)
-  return /[\p{L}\p{N}]/u.test(written) ? mapText(written) : written
+  const asSent = mapped === value ? mapText(text) : ''
+  if (asSent === text) return text
+  // A match may be of more than one value, such as a name with its value, also beside a match inside of a value.
+  const written = JSON.stringify(mapped)
+  const masked = hasCharacters.test(written) ? mapText(written) : written
+  if (masked !== written || mapped !== value) return masked
+  // Either white space is a part of the match, or a repeated key has hidden the text from the parser.
+  return text.replaceAll(spaceOutside, '$1') === written ? asSent : written
 }
+
+const hasCharacters = /[\p{L}\p{N}]/u
+/** White space outside of strings, and strings. */
+const spaceOutside = /[ \t\r\n]+|("(?:[^"\\]|\\.)*")/g
 
 /** Maps numbers: a number that changes becomes a text. */
 function mapNumbers(value: unknown, map: TextsMap, depth = 0): unknown {
