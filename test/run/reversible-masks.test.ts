@@ -57,6 +57,7 @@ useGateway(() => ({
     ...guarded('plain'),
     ...guarded('masked', { regex: { builtins: ['Email', 'PhoneNumber'] } }),
     ...guarded('judged', { webhook: { backendRef: toBackend('hook') } }),
+    ...guarded('stored-judged', { webhook: { backendRef: toBackend('hook') } }, { cache: {} }),
     ...guarded('stored', undefined, { cache: { scope: 'Shared' } }),
     aiBackend(
       'several',
@@ -221,6 +222,22 @@ describe('reversible masks', () => {
     const placeholder = placeholderIn(sentToVendor())
     const known = await chat(`I am ${placeholder}`, 'key-of-bob', 'stored')
     expect(textsOf(known)).toContain(`You said ${placeholder}.`)
+  })
+
+  it('show guards that judge a stored answer again the placeholders, as in the first answer', async () => {
+    for (const stream of [false, true]) {
+      const said = formats.Completions?.('I am hit+1@example.com (c*)', stream) ?? ['', {}]
+      a.calls.length = 0
+      hook.calls.length = 0
+      for (let at = 0; at < 2; at++) {
+        const answer = await post('stored-judged', said)
+        expect(textsOf(answer)).toContain('You said hit+1@example.com.')
+      }
+      expect([a.calls.length, hook.calls.length]).toEqual([1, 2])
+      const [first, second] = hook.calls.map(({ text }) => text)
+      expect(first).toContain('[EMAIL_ADDRESS:')
+      expect(second).toBe(first)
+    }
   })
 
   it('keep no guard of another provider from masking, which gets the request after a failure', async () => {

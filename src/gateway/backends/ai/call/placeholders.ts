@@ -59,11 +59,9 @@ export class Placeholders {
     return this.#texts.has(text)
   }
 
-  get rules(): MaskRule[] {
-    return [...this.#texts].map(([placeholder, replacement]) => ({
-      pattern: placeholder.replaceAll(/[[\]]/g, '\\$&'),
-      replacement,
-    }))
+  /** Texts by their placeholders. */
+  get texts(): ReadonlyMap<string, string> {
+    return this.#texts
   }
 }
 
@@ -71,40 +69,54 @@ export class Placeholders {
 export class PlaceholderRestorer {
   /** The policy whose response guards run before. */
   readonly policy: AiStep
-  readonly #guards: readonly PlacedGuard[]
+  /** Masks that put the texts back. */
+  readonly guards: readonly PlacedGuard[]
+  readonly #texts: ReadonlyMap<string, string>
+  #hiding: readonly PlacedGuard[] | undefined
   /** For streams; undefined if another guard needs parsed messages. */
   readonly chain: RegexChain | undefined
 
-  constructor(policy: AiStep, rules: readonly MaskRule[]) {
+  constructor(policy: AiStep, texts: ReadonlyMap<string, string>) {
     this.policy = policy
-    this.#guards = Array.from({ length: Math.ceil(rules.length / perMask) }, (_, at) => ({
-      phase: 'Response',
-      at: -1,
-      guard: new RegexGuard({
-        matches: [],
-        builtins: [],
-        action: 'Mask',
-        extraRules: rules.slice(at * perMask, (at + 1) * perMask),
-      }),
-      settings: { refusal: { status: 403, message: '' } },
-    }))
+    this.#texts = texts
+    this.guards = guardsOf([...texts].map(([from, to]) => ruleOf(from, to)))
     const acting = policy.responseGuards.filter((placed) => !isAudit(placed))
-    const guards = [...acting, ...this.#guards].map(({ guard }) => guard)
+    const guards = [...acting, ...this.guards].map(({ guard }) => guard)
     const hasScope = acting.some(({ scope }) => scope !== undefined)
     this.chain = !hasScope && guards.every(isRegex) ? new RegexChain(guards) : undefined
   }
 
-  /** Masks that put the texts back. */
-  get guards(): readonly PlacedGuard[] {
-    return this.#guards
+  /** Masks that put placeholders in place of the texts, so that guards can judge a stored response. */
+  get hidingGuards(): readonly PlacedGuard[] {
+    this.#hiding ??= guardsOf([...this.#texts].map(([to, from]) => ruleOf(from, to)))
+    return this.#hiding
   }
 
   /** Releases memory of the core. */
   dispose(): void {
     this.chain?.dispose()
-    for (const { guard } of this.#guards) guard.dispose()
+    for (const { guard } of [...this.guards, ...(this.#hiding ?? [])]) guard.dispose()
   }
 }
+
+const ruleOf = (text: string, replacement: string): MaskRule => ({
+  pattern: text.replaceAll(/[\\^$.|?*+()[\]{}]/g, '\\$&'),
+  replacement,
+})
+
+/** Returns guards with these rules. */
+const guardsOf = (rules: readonly MaskRule[]): readonly PlacedGuard[] =>
+  Array.from({ length: Math.ceil(rules.length / perMask) }, (_, at) => ({
+    phase: 'Response',
+    at: -1,
+    guard: new RegexGuard({
+      matches: [],
+      builtins: [],
+      action: 'Mask',
+      extraRules: rules.slice(at * perMask, (at + 1) * perMask),
+    }),
+    settings: { refusal: { status: 403, message: '' } },
+  }))
 
 /** Whether a guard is one of a PlaceholderRestorer. */
 export const isRestorer = ({ at }: PlacedGuard): boolean => at < 0

@@ -122,10 +122,10 @@ function prepareRestorer(
   format: ClientFormat,
   placeholders: Placeholders | undefined,
 ): void {
-  const rules = chatFormatOf(format) === undefined ? [] : (placeholders?.rules ?? [])
   const { policy } = call
-  const isNeeded = policy !== undefined && rules.length > 0
-  call.restorer = isNeeded ? new PlaceholderRestorer(policy, rules) : undefined
+  const texts = chatFormatOf(format) === undefined ? undefined : placeholders?.texts
+  const isNeeded = policy !== undefined && texts !== undefined && texts.size > 0
+  call.restorer = isNeeded ? new PlaceholderRestorer(policy, texts) : undefined
 }
 
 /** Lets a request pass with the client's bytes if no guard finds anything in them. */

@@ -81,7 +81,11 @@ export function responseGuardsOf(call: ModelCall): readonly PlacedGuard[] {
     call.sampled = { policy, guards: sampled(policy?.responseGuards ?? []) }
   }
   const { guards } = call.sampled
-  return call.restorer === undefined ? guards : [...guards, ...call.restorer.guards]
+  const { restorer, answer } = call
+  if (restorer === undefined) return guards
+  // A stored answer has the texts of the client, which guards do not see in an answer of the provider.
+  const hiding = answer?.hit === undefined ? [] : restorer.hidingGuards
+  return [...hiding, ...guards, ...restorer.guards]
 }
 
 /** Returns the guard of a response that is streamed; undefined if no guard masks it. */
