@@ -28,11 +28,20 @@ describe.each(definitions.map((crd) => [crd.spec.names.kind, crd] as const))(
       expect(crd.spec.names.listKind).toBe(`${kind}List`)
       const columns = version?.additionalPrinterColumns.map(({ name }) => name)
       const expected = {
-        GatewayBackend: ['Accepted', 'Age'],
-        AgentgatewayModel: ['Accepted', 'Age'],
-        GatewayPolicy: ['Accepted', 'Attached', 'Age'],
+        GatewayBackend: ['Accepted', 'Reason', 'Age'],
+        AgentgatewayModel: ['Accepted', 'Reason', 'Age'],
+        GatewayPolicy: ['Accepted', 'Attached', 'Reason', 'Age'],
         GatewayParameters: ['Age'],
-        GatewayBudget: ['Amount', 'Unit', 'Spent', 'Resets', 'Accepted', 'Attached', 'Age'],
+        GatewayBudget: [
+          'Amount',
+          'Unit',
+          'Spent',
+          'Resets',
+          'Accepted',
+          'Attached',
+          'Reason',
+          'Age',
+        ],
       }
       expect(columns).toEqual(expected[kind as keyof typeof expected])
       expect(version?.subresources.status).toEqual({})

@@ -35,27 +35,8 @@ import { gatewayBudgetSpec, gatewayBudgetStatus } from './gateway-budget.ts'
 import { gatewayParametersSpec, gatewayParametersStatus } from './gateway-parameters.ts'
 import { gatewayPolicySpec, gatewayPolicyStatus } from './gateway-policy.ts'
 import { inferencePoolSpec } from './inference-pool.ts'
-import {
-  type ApiKind,
-  defineKind,
-  type ObjectOfKind,
-  type PrinterColumn,
-  type RouteTraits,
-} from './kind.ts'
-
-const age: PrinterColumn = {
-  name: 'Age',
-  type: 'date',
-  description: 'Time since the object was created.',
-  jsonPath: '.metadata.creationTimestamp',
-}
-
-const conditionColumn = (name: string, path: string, description: string): PrinterColumn => ({
-  name,
-  type: 'string',
-  description,
-  jsonPath: `${path}[?(@.type=="${name}")].status`,
-})
+import { type ApiKind, defineKind, type ObjectOfKind, type RouteTraits } from './kind.ts'
+import { age, conditionColumn, reasonColumn } from './printer-columns.ts'
 
 /** Why the object is not accepted, or `Accepted`. */
 const reasonColumn = (path: string): PrinterColumn => ({
