@@ -43,6 +43,7 @@ const modelTarget = { modelRef: { name: 'a' } }
 
 const simple: Members = {
   tcp: { connectTimeout: '5s' },
+  tunnel: { url: 'http://proxy.example:3128' },
   tls: {},
   http: { version: 'HTTP2' },
   auth: { passthrough: {} },

@@ -101,6 +101,8 @@ const configs: Readonly<Record<string, readonly object[]>> = {
   rateLimit: [{ local: [{ rate: 1, unit: 'Seconds', burst: 0, counts: 'requests' }] }],
   retry: [{ codes: [503], attempts: 1, backoffMs: 0 }],
   tcp: [{ keepalive: { retries: 9, timeMs: 1, intervalMs: 1 } }],
+  connect: [{ mode: 'Route', ports: [443], idleTimeoutMs: 0, maxDurationMs: 1, maxTunnels: 2 }],
+  tunnel: [{ scheme: 'socks5', host: 'proxy', port: 1080, username: 'digest', password: 'digest' }],
   timeouts: [{ requestMs: 5 }],
   tls: [{ verify: 'none' }, { minVersion: '1.2', maxVersion: '1.3' }],
   metrics: [{ labels: [expression] }],

@@ -1,7 +1,7 @@
 import { missingEntry, type References } from '../../../../ground/model/references.ts'
 import type { SecretRef } from '../../../../ground/model/resources.ts'
 import { type Infer, object, optional, required, text } from '../../../../ground/schema/field.ts'
-import { objectName } from '../../../../ground/schema/strings.ts'
+import { localReference } from '../../../../ground/schema/shapes/references.ts'
 import { type Compiled, definePolicy, type PolicyProblem } from '../../define.ts'
 import type { BackendTunnelConfig } from './apply.ts'
 
@@ -18,7 +18,7 @@ const schema = object('BackendTunnel', {
     'The proxy: http:// or https:// (HTTP CONNECT; default ports 80 and 443), or socks5:// (default port 1080). `backendRef` is not supported.',
   ),
   secretRef: optional(
-    object('BackendTunnelSecretRef', { name: required(objectName, 'Name of the Secret.') }),
+    localReference('Secret'),
     'A Secret with `username` and `password` for the proxy. Beyond the interface of agentgateway.',
   ),
 })
@@ -26,7 +26,7 @@ const schema = object('BackendTunnel', {
 const defaultPorts = { http: 80, https: 443, socks5: 1080 }
 
 /** If the policy cannot be applied, connections fail; they never go past the proxy. */
-export function compile(
+function compile(
   { url, secretRef }: Infer<typeof schema>,
   references: References,
 ): Compiled<BackendTunnelConfig> {
