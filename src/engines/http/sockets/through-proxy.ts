@@ -133,7 +133,8 @@ const addressTypes = { ipv4: 1, name: 3, ipv6: 4 } as const
 
 function socksDialogue({ credentials }: UpstreamProxy, address: UpstreamAddress): Dialogue {
   const methods = credentials === undefined ? [noAuthentication] : [noAuthentication, byPassword]
-  const request = socksRequest(address)
+  // Made when it is sent, so that a failure is that of the connection.
+  const request = () => socksRequest(address)
   const answers = {
     method(bytes: Buffer) {
       if (bytes.length < 2) return undefined
@@ -141,13 +142,13 @@ function socksDialogue({ credentials }: UpstreamProxy, address: UpstreamAddress)
       const method = bytes[1] ?? 255
       if (!methods.includes(method)) throw failed('it accepts none of the credentials')
       read = method === byPassword ? answers.password : answers.request
-      return { used: 2, send: method === byPassword ? passwordMessage(credentials) : request }
+      return { used: 2, send: method === byPassword ? passwordMessage(credentials) : request() }
     },
     password(bytes: Buffer) {
       if (bytes.length < 2) return undefined
       if (bytes[1] !== 0) throw failed('it refused the credentials')
       read = answers.request
-      return { used: 2, send: request }
+      return { used: 2, send: request() }
     },
     request(bytes: Buffer) {
       if (bytes.length < 5) return undefined
@@ -169,16 +170,22 @@ function socksDialogue({ credentials }: UpstreamProxy, address: UpstreamAddress)
 
 function passwordMessage(credentials: UpstreamProxy['credentials']): Buffer {
   const { username = '', password = '' } = credentials ?? {}
-  const parts = [username, password].map((text) => Buffer.from(text))
+  const parts = [username, password].map((text) => bounded(Buffer.from(text), 'credentials'))
   return Buffer.concat([
     Buffer.from([1]),
     ...parts.flatMap((part) => [Buffer.from([part.length]), part]),
   ])
 }
 
+/** SOCKS 5 writes the length of a text as one byte. */
+function bounded(bytes: Buffer, what: string): Buffer {
+  if (bytes.length > 255) throw failed(`SOCKS: the ${what} has more than 255 bytes`)
+  return bytes
+}
+
 function socksRequest({ host, port }: UpstreamAddress): Buffer {
   const portBytes = Buffer.from([port >> 8, port & 255])
-  const name = Buffer.from(host)
+  const name = bounded(Buffer.from(host), 'name')
   const destination = isIPv4(host)
     ? Buffer.from([addressTypes.ipv4, ...host.split('.').map(Number)])
     : isIPv6(host)
