@@ -11,7 +11,7 @@ import type { McpGuardCheck } from '../exchange/guard-checks.ts'
 import type { TextGroup } from './guarded-texts.ts'
 
 /** `findings` are for the record of the decision, and contain no part of a text. */
-export interface GuardOutcome {
+interface GuardOutcome {
   /** The texts of all groups in order; undefined if no guard has changed any. */
   readonly texts: readonly string[] | undefined
   /** Why the message is refused, for the client. */
