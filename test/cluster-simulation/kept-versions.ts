@@ -1,5 +1,5 @@
 /** Which versions of objects must stay in force, by rules that are independent of the fold. */
-import type { SluiceEvent } from '../../events/index.ts'
+import { changeHeld, rolloutStarted, type SluiceEvent } from '../../events/index.ts'
 import type { Recorded } from '../../src/control/log/index.ts'
 import { type ObjectKey, type ObjectRef, objectKey } from '../../src/ground/model/names.ts'
 
@@ -27,6 +27,8 @@ export class KeptVersions {
   /** When the pin ends by itself. */
   #until: string | undefined
   #isListed = false
+  /** The objects of held changes and of rollouts, by the positions of the events. */
+  readonly #objects = new Map<number, readonly ObjectKey[]>()
 
   /**
    * `modeInForce` is the mode of `changeProtection`, `isStepped` says whether changes are delivered in steps, and
@@ -58,21 +60,36 @@ export class KeptVersions {
       case 'dev.sluice.change.rejected.v1':
         return [...this.#waiting()]
       case 'dev.sluice.change.passed.v1':
-        return this.#isPinned || isStepped ? [...this.#waiting()] : []
+        return this.#isPinned || isStepped
+          ? [...this.#waiting()]
+          : this.#others(event.data.changes.flat().map(objectKey))
       case 'dev.sluice.change.approved.v1': {
-        const isKept = this.#isPinned || (isStepped && event.data.emergency !== true)
-        return isKept ? [...this.#waiting()] : []
+        const { held, emergency } = event.data
+        if (this.#isPinned || (isStepped && emergency !== true)) return [...this.#waiting()]
+        return emergency === true ? [] : this.#others(this.#objects.get(held ?? 0))
       }
       case 'dev.sluice.rollout.started.v1':
       case 'dev.sluice.rollout.stepped.v1':
       case 'dev.sluice.rollout.paused.v1':
       case 'dev.sluice.rollout.resumed.v1':
         return [...this.#waiting()]
-      case 'dev.sluice.rollout.ended.v1':
-        return event.data.outcome === 'RolledBack' ? [...this.#waiting()] : []
+      case 'dev.sluice.rollout.skipped.v1':
+        return this.#others(event.data.objects.map(objectKey))
+      case 'dev.sluice.rollout.ended.v1': {
+        const { rollout, outcome } = event.data
+        return outcome === 'RolledBack'
+          ? [...this.#waiting()]
+          : this.#others(this.#objects.get(rollout))
+      }
       default:
         return []
     }
+  }
+
+  /** The objects that wait, without those that an event names. */
+  #others(named: Iterable<ObjectKey> = []): ObjectKey[] {
+    const released = new Set(named)
+    return [...this.#waiting()].filter((key) => !released.has(key))
   }
 
   get isPinned(): boolean {
@@ -80,7 +97,10 @@ export class KeptVersions {
   }
 
   /** Returns whether the event decides about a pin or a change. */
-  take({ event }: Recorded): boolean {
+  take({ position, event }: Recorded): boolean {
+    if (event.type === changeHeld.type || event.type === rolloutStarted.type) {
+      this.#objects.set(position, event.data.objects.map(objectKey))
+    }
     if (event.type === 'dev.sluice.pin.set.v1') {
       this.#isPinned = true
       this.#until = event.data.until
