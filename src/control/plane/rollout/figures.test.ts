@@ -42,6 +42,38 @@ describe('the comparison of proxies during a rollout', () => {
     expect(problemOf({ analysis: ['Refusals'] }, [step(['p1'])], samples)).toBeUndefined()
   })
 
+  it.each([
+    [Number.NaN, Number.NaN],
+    [-50, -50],
+    [-500, 10],
+    [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY],
+  ])('ignores a proxy that reports %s requests, of which %s failed', (requests, errors) => {
+    const failing = [sample('p1', 0, 50, 20), sample('p2', 0, 100, 1)]
+    const equal = [sample('p1', 0, 100, 1), sample('p2', 0, 100, 1)]
+    const forged = sample('p3', 0, requests, errors)
+    expect(problemOf(plan, [step(['p1'])], [...equal, forged])).toBeUndefined()
+    expect(problemOf(plan, [step(['p1'])], [...failing, forged])).toBe(
+      problemOf(plan, [step(['p1'])], failing),
+    )
+  })
+
+  it('believes a proxy that forges its figures only about its own requests', () => {
+    const failing = [sample('p1', 0, 50, 20), sample('p2', 0, 100, 1)]
+    // An unchanged proxy can hide failures, because its requests are those that are compared.
+    const hidden = [...failing, sample('p3', 0, 1_000_000, 900_000)]
+    expect(problemOf(plan, [step(['p1'])], hidden)).toBeUndefined()
+    // It cannot make a change look worse if the proxies with the change have no failures.
+    const good = [sample('p1', 0, 100, 0), sample('p2', 0, 100, 0)]
+    for (const errors of [0, 500_000, 1_000_000]) {
+      const forged = sample('p3', 0, 1_000_000, errors)
+      expect(problemOf(plan, [step(['p1'])], [...good, forged])).toBeUndefined()
+    }
+    // A proxy with the change can cause that it is taken back.
+    expect(
+      problemOf(plan, [step(['p1'])], [sample('p1', 0, 100, 90), ...good.slice(1)]),
+    ).toBeDefined()
+  })
+
   it('does not compare with other times, and uses the proxies of the step of each bucket', () => {
     const apart = [sample('p1', 0, 100, 50), sample('p2', 1, 100, 0)]
     expect(problemOf(plan, [step(['p1'])], apart)).toBeUndefined()

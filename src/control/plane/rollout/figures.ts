@@ -157,6 +157,9 @@ function addSeries(
   }
 }
 
+/** Whether a proxy can have counted this. A proxy that forges its figures may report any number. */
+const isCount = (value: number): boolean => value >= 0 && Number.isFinite(value)
+
 function proportionIn(
   samples: readonly FigureSample[],
   { find }: SeriesName,
@@ -167,6 +170,7 @@ function proportionIn(
     const counts = find(groups)
     if (counts === undefined) continue
     const share = figure.of(counts)
+    if (!isCount(share.count) || !isCount(share.total)) continue
     count += share.count
     total += share.total
   }
