@@ -16,6 +16,19 @@ const hidden = new Set([
   'upgrade',
 ])
 
+/** Names of fields by how clients write them; undefined for hidden ones. Most requests write them alike. */
+const keys = new Map<string, string | undefined>()
+const maxKeys = 1_000
+
+function keyOf(name: string): string | undefined {
+  const known = keys.get(name)
+  if (known !== undefined || keys.has(name)) return known
+  const lower = name.toLowerCase()
+  const key = hidden.has(lower) ? undefined : lower
+  if (keys.size < maxKeys) keys.set(name, key)
+  return key
+}
+
 /** Replaces an unknown value during route matching. No route can match this value. */
 const placeholder = '\u0001'
 
@@ -48,8 +61,8 @@ export class HeaderList implements HeaderFields {
     this.#written.clear()
     this.#allUncertain = undefined
     for (const header of headers) {
-      const key = header.name.toLowerCase()
-      if (hidden.has(key)) continue
+      const key = keyOf(header.name)
+      if (key === undefined) continue
       this.#names.push(header.name)
       this.#keys.push(key)
       this.#values.push(header.value ?? findValue(header))

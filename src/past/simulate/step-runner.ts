@@ -25,6 +25,8 @@ interface StepInfo {
   readonly from: readonly StepObject[]
   readonly config: string
   readonly effects: StepEffects
+  /** The step of every request that it was computed to let pass. */
+  passed?: SimulatedStep
 }
 
 const noResponse: Partial<RecordedDecision['response']> = {}
@@ -102,7 +104,8 @@ export class StepRunner {
       if (recorded !== undefined) return this.#takeRecorded(info, exchange, recorded)
     }
     if (verdict.kind === 'next') {
-      exchange.steps.push(stepOf(info, 'pass', 'computed'))
+      info.passed ??= stepOf(info, 'pass', 'computed')
+      exchange.steps.push(info.passed)
       return verdict
     }
     const reason = verdict.detail ?? textOf(verdict.body) ?? verdict.reason

@@ -84,11 +84,12 @@ export class RequestComparison {
     if (isOther(from.backend, to.backend) || isReplaced(a, b)) kinds.push('backend')
     if (kinds.length === 0 && before === 'answer' && this.#isOtherAnswer(a, b))
       kinds.push('verdict')
+    if (kinds.length === 0) return kinds
     const answers = [a, b].flatMap(({ steps }) =>
       steps.filter(({ verdict }) => verdict === 'answer'),
     )
-    if (kinds.length > 0 && answers.some(({ step }) => /rateLimit$/.test(step))) kinds.push('limit')
-    if (kinds.length > 0 && [from, to].some(isGuarded)) kinds.push('guard')
+    if (answers.some(({ step }) => /rateLimit$/.test(step))) kinds.push('limit')
+    if ([from, to].some(isGuarded)) kinds.push('guard')
     return kinds
   }
 

@@ -8,6 +8,7 @@ import type { Fold } from '../replay/index.ts'
 import {
   requestOf,
   type SimulatedOutcome,
+  type SimulatedRequest,
   type Simulation,
   Simulator,
   type SimulatorOptions,
@@ -95,21 +96,23 @@ export class RecordedRequests {
     { present, candidate }: Simulators,
     record: RecordedDecision,
   ): ComparedRequest | Promise<ComparedRequest> {
-    const now = present.simulate(requestOf(record))
+    const request = requestOf(record)
+    const now = present.simulate(request)
     return now instanceof Promise
-      ? now.then((a) => this.#compareWith(a, candidate, record))
-      : this.#compareWith(now, candidate, record)
+      ? now.then((a) => this.#compareWith(a, candidate, record, request))
+      : this.#compareWith(now, candidate, record, request)
   }
 
   #compareWith(
     a: Simulation,
     candidate: Simulator,
     record: RecordedDecision,
+    request: SimulatedRequest,
   ): ComparedRequest | Promise<ComparedRequest> {
     if (!this.#places.canReroute && !this.#places.isTouched(a.outcome)) {
       return this.#result(record, a, undefined, undefined)
     }
-    const then = candidate.simulate(requestOf(record))
+    const then = candidate.simulate(request)
     const result = (simulated: Simulation): ComparedRequest => {
       const b = this.#comparison.applyWeights(a, simulated)
       const difference = this.#comparison.compare(a, b)

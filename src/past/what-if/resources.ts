@@ -18,7 +18,8 @@ export class ResourceTable {
   readonly listeners: ListenerResource[] = []
   readonly routes: RouteResource[] = []
   readonly policies: PolicyResource[] = []
-  readonly #rules = new Map<string, RouteResource>()
+  /** By route and rule. */
+  readonly #rules = new Map<string | undefined, Map<number | undefined, RouteResource>>()
 
   constructor(fold: Fold) {
     for (const { resource } of fold.resources()) {
@@ -32,7 +33,9 @@ export class ResourceTable {
   #addRule(resource: RouteResource): void {
     const { route, ruleIndex } = resource
     this.routes.push(resource)
-    this.#rules.set(`${objectText(route)} ${ruleIndex}`, resource)
+    const name = objectText(route)
+    const rules = this.#rules.get(name) ?? new Map<number | undefined, RouteResource>()
+    this.#rules.set(name, rules.set(ruleIndex, resource))
   }
 
   listener(key: string): ListenerResource | undefined {
@@ -59,7 +62,7 @@ export class ResourceTable {
   }
 
   ruleOf({ route, rule }: SimulatedOutcome): RouteResource | undefined {
-    return this.#rules.get(`${route} ${rule}`)
+    return this.#rules.get(route)?.get(rule)
   }
 
   policiesByTarget(): ReadonlyMap<TargetKey, readonly PolicyResource[]> {

@@ -13,6 +13,9 @@ interface Count {
   requests: number
 }
 
+/** Characters that are hashed at once, because each call costs as much as hashing many of them. */
+const hashedAtOnce = 16_384
+
 const newCount = (): Count => ({ records: 0, requests: 0 })
 
 function addTo(count: Count, weight: number): void {
@@ -26,6 +29,7 @@ export class TriedRequests {
   readonly #costs = new Map<string, CostTally>()
   readonly #tally = new RequestTally()
   readonly #hash = createHash('sha256')
+  #unhashed = ''
   readonly #settings = new Set<string>()
   #from: string | undefined
   #to: string | undefined
@@ -45,7 +49,8 @@ export class TriedRequests {
     const { id, time, setting = 'errors', weight = 1 } = record
     addTo(counts.total, weight)
     this.#costs.get(gateway)?.add(cost, weight)
-    this.#hash.update(`${id} ${time}\n`)
+    this.#unhashed += `${id} ${time}\n`
+    if (this.#unhashed.length > hashedAtOnce) this.#hashRest()
     this.#settings.add(setting)
     if (this.#from === undefined || time < this.#from) this.#from = time
     if (this.#to === undefined || time > this.#to) this.#to = time
@@ -57,6 +62,11 @@ export class TriedRequests {
       if (difference.change.kinds.includes('allow-to-deny')) addTo(counts.refused, weight)
       this.#tally.changed(difference.change, exampleOf(record), weight)
     }
+  }
+
+  #hashRest(): void {
+    this.#hash.update(this.#unhashed)
+    this.#unhashed = ''
   }
 
   problems(): UnmetCondition[] {
@@ -109,6 +119,7 @@ export class TriedRequests {
     const sum = (field: 'total' | 'refused' | 'undecided') =>
       all.reduce((total, one) => total + one[field].records, 0)
     const limits = this.#limits()
+    this.#hashRest()
     return {
       requests: sum('total'),
       refused: sum('refused'),
