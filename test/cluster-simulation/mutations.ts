@@ -76,7 +76,7 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     to: 'if (!this.#isActive || !isHeldKind(kind) || before?.held !== undefined) {',
   },
   'a generation that takes effect again counts as programmed at once': {
-    file: 'src/control/actors/delivery.ts',
+    file: 'src/control/actors/listener-owners.ts',
     from: 'return before?.generationSequence === after.generationSequence ? latched : otherGeneration',
     to: 'return latched',
   },

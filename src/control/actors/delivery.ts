@@ -18,7 +18,7 @@ import { compareText, type ObjectKey } from '../../ground/model/names.ts'
 import type { Graph } from '../desired/graph.ts'
 import type { ObjectState } from '../desired/object-state.ts'
 import { FoldTimers, type PendingTimer } from './delivery-timers.ts'
-import { gatewayOf, ListenerOwners } from './listener-owners.ts'
+import { gatewayOf, ListenerOwners, latchAfter } from './listener-owners.ts'
 import {
   absentProxy,
   nextProxy,
@@ -34,8 +34,6 @@ const absenceMs = 30_000
 /** How long a proxy may take to answer. */
 const silenceMs = 30_000
 const absent = 'absent:'
-/** Latched if another version of the object was programmed than the one in force. Generations begin with 1. */
-const otherGeneration = 0
 /** Code of a resource that a proxy applies without the parts that its older version does not know. */
 const partlyKnown = 'resource_partly_known'
 const silent = 'silent:'
@@ -96,7 +94,7 @@ export class Delivery {
     if (ref?.kind !== 'Gateway' && ref?.kind !== 'ListenerSet') return
     this.#areTimersStale = true
     this.#owners.set(key, after)
-    this.#latch(key, this.#latchedFor(key, before, after))
+    this.#latch(key, latchAfter(this.#latched.get(key), before, after))
     if (ref.kind !== 'Gateway') return
     const gateway = `${ref.namespace}/${ref.name}`
     this.#setAddresses(gateway)
@@ -233,13 +231,6 @@ export class Delivery {
     this.#joinRejections()
     for (const gateway of this.#owners.gateways()) this.#setAddresses(gateway)
     this.#latchReached()
-  }
-
-  /** The latch of a changed object. A generation that takes effect again must be acknowledged again. */
-  #latchedFor(key: ObjectKey, before: ObjectState | undefined, after: ObjectState | undefined) {
-    const latched = before?.uid === after?.uid ? this.#latched.get(key) : undefined
-    if (latched === undefined || latched !== after?.generation) return latched
-    return before?.generationSequence === after.generationSequence ? latched : otherGeneration
   }
 
   /** Latches the owners of listeners whose generation is in force. */

@@ -74,3 +74,17 @@ export class ListenerOwners {
     return newest
   }
 }
+
+/** Latched if another version of the object was programmed than the one in force. Generations begin with 1. */
+const otherGeneration = 0
+
+/** The latch of a changed owner. A generation that takes effect again must be acknowledged again. */
+export function latchAfter(
+  latched: number | undefined,
+  before: ObjectState | undefined,
+  after: ObjectState | undefined,
+): number | undefined {
+  if (latched === undefined || before?.uid !== after?.uid) return undefined
+  if (latched !== after?.generation) return latched
+  return before?.generationSequence === after.generationSequence ? latched : otherGeneration
+}
