@@ -79,6 +79,8 @@ export default function rollout({ quick, note }: BenchContext): Row[] {
   return [
     ...[0.01, 0.02, 0.05, 0.07, 0.1, 0.12].map((share) => row(share, 2, 60)),
     ...[0.13].map((share) => row(share, 2, 60, { atLeast: 99 })),
-    ...[0.001, 0.01, 0.05, 0.1, 0.3].map((share) => row(share, 1, 600, { atMost: 100 * falseAlarmRate })),
+    ...[0.001, 0.01, 0.05, 0.1, 0.3].map((share) =>
+      row(share, 1, 600, { atMost: 100 * falseAlarmRate }),
+    ),
   ]
 }

@@ -91,9 +91,9 @@ function waysTo({ namespace, name }: McpBackend, all: readonly Resource[]): Leve
       : rule.attachments.flatMap(({ listener: key }) => {
           const listener = all.find((one) => one.type === 'listener' && one.key === key)
           if (listener?.type !== 'listener') return []
-          const { owner, section } = listener
+          const { owner, section, port } = listener
           const gateway = { kind: 'Gateway', ...listener.gateway }
-          return [ruleLevels({ gateway, owner, section }, rule)]
+          return [ruleLevels({ gateway, owner, section, port }, rule)]
         })
   })
   return ways.length === 0 ? [[]] : ways

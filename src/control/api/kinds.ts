@@ -38,14 +38,6 @@ import { inferencePoolSpec } from './inference-pool.ts'
 import { type ApiKind, defineKind, type ObjectOfKind, type RouteTraits } from './kind.ts'
 import { age, conditionColumn, reasonColumn } from './printer-columns.ts'
 
-/** Why the object is not accepted, or `Accepted`. */
-const reasonColumn = (path: string): PrinterColumn => ({
-  name: 'Reason',
-  type: 'string',
-  description: 'Why it is accepted or not.',
-  jsonPath: `${path}[?(@.type=="Accepted")].reason`,
-})
-
 const specOnly = <T>(spec: Schema<T>) => ({ spec: required(spec, 'Desired state.'), status })
 
 const ownRow = { group: ownGroup, versions: ['v1alpha1'], namespaced: true, own: true } as const

@@ -25,7 +25,14 @@ import {
 import { backendSectionSchema } from '../../../policies/section-schema.ts'
 import { failureMode, prefixMode, toolSearch, toolSelection, virtualServers } from './offer.ts'
 
-const policies = backendSectionSchema('BackendWithMCP', ['tcp', 'tunnel', 'tls', 'http', 'auth', 'mcp'])
+const policies = backendSectionSchema('BackendWithMCP', [
+  'tcp',
+  'tunnel',
+  'tls',
+  'http',
+  'auth',
+  'mcp',
+])
 
 const mcpSelector = object(
   'McpSelector',
