@@ -74,6 +74,42 @@ describe('the comparison of proxies during a rollout', () => {
     ).toBeDefined()
   })
 
+  it('does not blame a change because its proxies get more requests for a route that often fails', () => {
+    const mixed = (proxy: string, bucket: number, flaky: number, fine: number): FigureSample => {
+      const one = sample(proxy, bucket, 0, 0)
+      for (const [route, requests, errors] of [
+        ['flaky', flaky, flaky / 5],
+        ['fine', fine, 0],
+      ] as const) {
+        for (const [group, name] of [
+          ['all', ''],
+          ['route', route],
+        ] as const) {
+          addCount(one.groups, group, name, 'requests', requests)
+          addCount(one.groups, group, name, 'errors', errors)
+        }
+      }
+      return one
+    }
+    const samples = Array.from({ length: 6 }, (_, bucket) => [
+      mixed('p1', bucket, 90, 10),
+      mixed('p2', bucket, 10, 90),
+    ]).flat()
+    expect(problemOf(plan, [step(['p1'])], samples)).toBeUndefined()
+  })
+
+  it('compares requests that match no route', () => {
+    const unmatched = (proxy: string, errors: number): FigureSample => {
+      const one = sample(proxy, 0, 100, 0)
+      addCount(one.groups, 'all', '', 'requests', 100)
+      addCount(one.groups, 'all', '', 'errors', errors)
+      return one
+    }
+    expect(problemOf(plan, [step(['p1'])], [unmatched('p1', 40), unmatched('p2', 0)])).toBe(
+      'all routes: 40 of 200 requests failed with the change, 0 of 200 without',
+    )
+  })
+
   it('does not compare with other times, and uses the proxies of the step of each bucket', () => {
     const apart = [sample('p1', 0, 100, 50), sample('p2', 1, 100, 0)]
     expect(problemOf(plan, [step(['p1'])], apart)).toBeUndefined()

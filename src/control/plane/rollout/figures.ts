@@ -77,7 +77,7 @@ function weightOf(kind: Kind, analysis: readonly Kind[]): number {
   return kind === 'Errors' ? 1 / 2 : 1 / 2 / others
 }
 
-/** A series in the comparison: everything, or a route. */
+/** A series in the comparison: everything, or a part of it such as a route. */
 interface SeriesName {
   readonly text: string
   readonly weight: number
@@ -117,11 +117,9 @@ export function problemOf(
     for (const kind of analysis) {
       const share = weightOf(kind, analysis) / figures[kind].length
       for (const figure of figures[kind]) {
-        for (const series of names[figure.group].values()) {
-          const of = (part: readonly FigureSample[]) => proportionIn(part, series, figure)
-          const name = `${series.text}: %s ${figure.text}`
-          comparisons.of(name, series.weight * share).add(of(changed), of(others))
-        }
+        const [total, ...parts] = names[figure.group].values()
+        if (total !== undefined)
+          compare({ comparisons, figure, share, changed, others }, total, parts)
       }
     }
   }
@@ -129,6 +127,47 @@ export function problemOf(
   const { name = '', comparison } = comparisons.worst() ?? {}
   const { changed, others } = comparison?.totals ?? {}
   return `${name.replace('%s', shareText(changed))} with the change, ${shareText(others)} without`
+}
+
+interface Bucket {
+  readonly comparisons: Comparisons
+  readonly figure: Figure
+  /** The weight of the figure. */
+  readonly share: number
+  readonly changed: readonly FigureSample[]
+  readonly others: readonly FigureSample[]
+}
+
+/**
+ * Compares each part, such as a route, and their total. The total is compared part by part, because proxies may get
+ * different shares of requests for a route that fails often.
+ */
+function compare(
+  { comparisons, figure, share, changed, others }: Bucket,
+  total: SeriesName,
+  parts: readonly SeriesName[],
+): void {
+  const of = ({ text, weight }: SeriesName) =>
+    comparisons.of(`${text}: %s ${figure.text}`, weight * share)
+  const pairOf = (series: SeriesName) =>
+    [proportionIn(changed, series, figure), proportionIn(others, series, figure)] as const
+  const whole = of(total)
+  let [restChanged, restOthers] = pairOf(total)
+  for (const part of parts) {
+    const pair = pairOf(part)
+    of(part).add(...pair)
+    whole.add(...pair)
+    restChanged = without(restChanged, pair[0])
+    restOthers = without(restOthers, pair[1])
+  }
+  // Requests that matched no route.
+  whole.add(restChanged, restOthers)
+}
+
+/** What is left of a total; at least nothing, because a request may be counted earlier in its part than in the total. */
+function without(total: Proportion, part: Proportion): Proportion {
+  const rest = Math.max(0, total.total - part.total)
+  return { total: rest, count: Math.min(rest, Math.max(0, total.count - part.count)) }
 }
 
 const shareText = ({ count, total }: Proportion = { count: 0, total: 0 }): string =>
