@@ -221,9 +221,9 @@ describeWithParts(
     })
 
     it.each([
-      ['gwbe', { static: { host: 'a.example', port: 80 } }, ['NAME', 'ACCEPTED', 'AGE']],
-      ['agmodel', examples[2][1], ['NAME', 'ACCEPTED', 'AGE']],
-      ['gwpol', examples[1][1], ['NAME', 'ACCEPTED', 'ATTACHED', 'AGE']],
+      ['gwbe', { static: { host: 'a.example', port: 80 } }, ['NAME', 'ACCEPTED', 'REASON', 'AGE']],
+      ['agmodel', examples[2][1], ['NAME', 'ACCEPTED', 'REASON', 'AGE']],
+      ['gwpol', examples[1][1], ['NAME', 'ACCEPTED', 'ATTACHED', 'REASON', 'AGE']],
     ] as const)(
       'lists %s by its short name, with its conditions in columns',
       async (short, spec, columns) => {
@@ -255,7 +255,13 @@ describeWithParts(
           .split('\n')
           .map((line) => line.split(/\s+/))
         expect(head).toEqual(columns)
-        expect(row?.slice(0, -1)).toEqual(['shown', 'True', 'False'].slice(0, columns.length - 1))
+        const values: Readonly<Record<string, string>> = {
+          NAME: 'shown',
+          ACCEPTED: 'True',
+          ATTACHED: 'False',
+          REASON: 'Accepted',
+        }
+        expect(row?.slice(0, -1)).toEqual(columns.slice(0, -1).map((column) => values[column]))
         await server.request('DELETE', path)
       },
     )

@@ -68,16 +68,14 @@ export function readUntil(
   })
 }
 
-/** Resolves when the socket has closed: with whether it was reset. */
-export function closed(socket: Socket): Promise<boolean> {
-  return new Promise((resolve) => {
-    let isReset = false
-    socket.once('error', () => {
-      isReset = true
-    })
-    socket.once('close', () => resolve(isReset))
+/** Waits until the socket has closed; returns whether it was reset. */
+export async function closed(socket: Socket): Promise<boolean> {
+  if (!socket.closed) {
+    const end = new Promise((resolve) => socket.once('close', resolve))
     socket.resume()
-  })
+    await end
+  }
+  return socket.errored !== null
 }
 
 export async function openHttp2(port: number): Promise<ClientHttp2Session> {
