@@ -152,7 +152,7 @@ describe('backend.tunnel', () => {
     const { status, headers } = await running.send(port, { host: hostOf(name) })
     expect(status).toBe(502)
     expect(headers['proxy-status']).toBe('sluice; error=destination_unavailable')
-    const line = await logLine(hostOf(name), 'the proxy before the backend failed')
+    const line = await logLine(hostOf(name), 'the proxy in front of the backend failed')
     expect(line).not.toContain(credentials.password)
   })
 

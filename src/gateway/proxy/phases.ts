@@ -48,7 +48,7 @@ export const requestPhases: readonly Phase[] = [
   selectListener,
   // Before any policy, because all of them may read the address of the client and the headers.
   judgeForwarded,
-  // Before any policy runs, because these rules are those of the listener, and credentials of CONNECT move.
+  // Before any policy runs, because policies must find the credentials of a CONNECT in Authorization.
   // Fails with method_not_allowed, tunnel_refused, tunnel_limit.
   admitTunnel,
   // Before routing, because these policies may change what routes match on, or refuse the request.

@@ -86,10 +86,7 @@ export class StreamForwarder implements StreamHandler {
   #connect(stream: ServerStream, context: StreamContext, destination: Destination): void {
     try {
       if (stream.protocol === 'udp' && destination.settings.tunnel !== undefined) {
-        throw new GatewayError(
-          'backend_unsupported',
-          'datagrams cannot pass a proxy (`backend.tunnel`)',
-        )
+        throw new GatewayError('backend_unsupported', 'UDP is not supported with `backend.tunnel`')
       }
       destination.endpoint?.begin(this.#runtime.cap)
     } catch (error) {

@@ -86,7 +86,7 @@ export const settings = {
     env: 'SLUICE_DYNAMIC_REFUSE',
     default: [],
     defaultText: 'none',
-    doc: 'Destinations that dynamic forward proxies and tunnels may not reach, in addition to link-local and cloud metadata addresses, private and other internal addresses and, in a cluster, loopback.',
+    doc: 'Destinations that dynamic forward proxies and tunnels may not reach, in addition to the addresses that are refused by default: link-local, cloud metadata, private and other internal ones and, in a cluster, loopback.',
   }),
   clusterDomain: row(host('a domain name'), {
     flag: 'cluster-domain',

@@ -41,7 +41,7 @@ const reasons = {
   newCalls: 'they would be sent to a model for the first time, so their tokens are unknown',
   undecided: 'their outcome is undecided',
   otherFields: 'model aliases, defaults or overrides change',
-  answerCache: 'the cache of answers changes, and which answers it would serve is unknown',
+  answerCache: 'the cache of answers changes, and the answers that it would serve are unknown',
   severalProviders: 'one of several providers would answer',
   otherBackend: 'another backend would answer',
 }

@@ -1,7 +1,7 @@
 import { GatewayError } from '../../../ground/errors/index.ts'
 import { ClientHelloReader } from '../tls/client-hello.ts'
 
-/** Holds the first bytes of a tunnel until they show that its client begins TLS for the expected name. */
+/** Buffers the first bytes of a tunnel until they show that its client begins TLS for the expected name. */
 export class ServerNameCheck {
   readonly #expected: string
   readonly #reader = new ClientHelloReader()
@@ -11,7 +11,7 @@ export class ServerNameCheck {
     this.#expected = expected.toLowerCase()
   }
 
-  /** Takes bytes of the client. Returns all of them once the name is right; undefined before that. */
+  /** Takes bytes of the client. Returns all buffered bytes once the name matches; undefined before that. */
   take(bytes: Buffer): Buffer | GatewayError | undefined {
     const piece = Buffer.from(bytes)
     this.#held.push(piece)
@@ -23,9 +23,9 @@ export class ServerNameCheck {
     return refused(name === undefined ? 'TLS without a server name' : `TLS for ${name}`)
   }
 
-  /** Returns the error of a client that ends its stream before its hello is complete. */
+  /** Returns the error of a client that ends its stream before its ClientHello is complete. */
   end(): GatewayError {
-    return refused('the client ended before its TLS hello')
+    return refused('the client ended the tunnel before its ClientHello was complete')
   }
 }
 

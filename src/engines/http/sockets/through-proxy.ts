@@ -1,6 +1,6 @@
 /**
- * Connections through a proxy: the proxy is asked for a tunnel to the address (HTTP CONNECT, RFC 9110 9.3.6;
- * SOCKS 5, RFC 1928 and 1929), and then the socket carries the bytes of the destination. TLS to the
+ * Connections through a proxy: the gateway asks the proxy for a tunnel to the address (HTTP CONNECT, RFC 9110
+ * 9.3.6; SOCKS 5, RFC 1928 and 1929). Then the socket carries the bytes of the destination. TLS to the
  * destination begins inside the tunnel. Names are sent to the proxy, which resolves them.
  */
 import { isIPv4, isIPv6, type Socket, SocketAddress } from 'node:net'
@@ -16,7 +16,7 @@ interface Opened {
   onFailed(error: GatewayError): void
 }
 
-/** What the proxy is told, step by step. `read` gets all bytes that were not used yet. */
+/** The handshake with a proxy, step by step. `read` gets all received bytes that were not used yet. */
 interface Dialogue {
   readonly first: Buffer
   /** Returns the next bytes to send, the number of used bytes once the tunnel is open, or undefined. */
@@ -64,12 +64,12 @@ export function openThroughProxy(
         unused = unused.subarray(next.used)
         socket.write(next.send)
       }
-      if (unused.length > maxHeadBytes) throw failed('its answer is too long')
+      if (unused.length > maxHeadBytes) throw failed('its response is too long')
     } catch (error) {
       fail(error instanceof GatewayError ? error : failed(String(error)))
     }
   }
-  // The listener stays, because an error of a socket without listeners would end the process.
+  // This listener is never removed, because an error of a socket without listeners would end the process.
   socket.on('error', (error) => {
     failure = error
   })
@@ -106,10 +106,10 @@ function httpDialogue({ credentials }: UpstreamProxy, { host, port }: UpstreamAd
       const status = Number(
         /^HTTP\/1\.[01] (\d{3})(?: |\r)/.exec(bytes.toString('latin1', 0, end + 2))?.[1],
       )
-      if (Number.isNaN(status)) throw failed('it does not answer with HTTP/1.1')
+      if (Number.isNaN(status)) throw failed('its response is not HTTP/1.1')
       if (status < 200) return { send: Buffer.alloc(0), used: end + 4 }
       if (status >= 300) throw failed(`it answered CONNECT ${authority} with ${status}`)
-      // Content-Length and Transfer-Encoding of the answer have no meaning (RFC 9110 9.3.6).
+      // Content-Length and Transfer-Encoding of the response have no meaning (RFC 9110 9.3.6).
       return end + 4
     },
   }
@@ -133,14 +133,14 @@ const addressTypes = { ipv4: 1, name: 3, ipv6: 4 } as const
 
 function socksDialogue({ credentials }: UpstreamProxy, address: UpstreamAddress): Dialogue {
   const methods = credentials === undefined ? [noAuthentication] : [noAuthentication, byPassword]
-  // Made when it is sent, so that a failure is that of the connection.
+  // Built when it is sent, so that an error in it, such as a name that is too long, fails the connection.
   const request = () => socksRequest(address)
   const answers = {
     method(bytes: Buffer) {
       if (bytes.length < 2) return undefined
-      if (bytes[0] !== socksVersion) throw failed('it does not speak SOCKS 5')
+      if (bytes[0] !== socksVersion) throw failed('its response is not SOCKS 5')
       const method = bytes[1] ?? 255
-      if (!methods.includes(method)) throw failed('it accepts none of the credentials')
+      if (!methods.includes(method)) throw failed('it accepts none of the authentication methods')
       read = method === byPassword ? answers.password : answers.request
       return { used: 2, send: method === byPassword ? passwordMessage(credentials) : request() }
     },

@@ -21,12 +21,12 @@ const schema = object('FrontendConnect', {
     choice('FrontendConnectServerName', {
       Any: 'The gateway does not read what the tunnel carries.',
       Match:
-        'The client must begin with TLS whose server name (SNI) is the host of the CONNECT request. Other tunnels are cut before a byte of theirs is forwarded. Nothing is decrypted.',
+        'The client must begin with TLS whose server name (SNI) is the host of the CONNECT request. Other tunnels are cut before any byte is forwarded. Nothing is decrypted.',
     }),
     { doc: 'What the client must send first in a tunnel.', default: 'Any' },
   ),
   idleTimeout: optional(durationOrZero, {
-    doc: 'A tunnel without bytes for this long is cut; no limit if 0s. It may take up to twice as long.',
+    doc: 'A tunnel without bytes for this time is cut, after twice this time at the latest; no limit if 0s.',
     default: '1h',
   }),
   maxDuration: optional(duration, 'A tunnel is cut after this time; no limit if not set.'),

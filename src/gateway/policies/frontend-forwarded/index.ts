@@ -17,7 +17,7 @@ export const frontendForwarded = definePolicy({
       ),
       trustedHops: optional(
         integer({ min: 1, max: 32 }),
-        'Number of proxies in front of the gateway. The client is the entry of X-Forwarded-For at this place from its end. Use it only if clients cannot reach the gateway directly.',
+        'Number of proxies in front of the gateway. The client is the entry of X-Forwarded-For at this position from its end. Use it only if clients cannot reach the gateway directly.',
       ),
       headers: optional(
         choice('ForwardedHeaders', {

@@ -10,9 +10,9 @@ export const frontendProxyProtocol = definePolicy({
   schema: object('FrontendProxyProtocol', {
     version: optional(
       choice('ProxyProtocolVersion', {
-        V1: 'the text form',
-        V2: 'the binary form',
-        All: 'both forms',
+        V1: 'version 1, the text form',
+        V2: 'version 2, the binary form',
+        All: 'both versions',
       }),
       { doc: 'Accepted versions.', default: 'V2' },
     ),
@@ -25,10 +25,10 @@ export const frontendProxyProtocol = definePolicy({
     ),
     from: optional(
       list(addressRange, { min: 1, max: 64 }),
-      'Addresses and CIDRs of the load balancers. Connections from others have no header. If not set, all connections have one.',
+      'Addresses and CIDRs of the load balancers. No header is read from others. If not set, a header is read from all.',
     ),
   }),
-  doc: 'Reads the address of the client from the header of the PROXY protocol, with which a load balancer begins connections. Applies to the whole port.',
+  doc: 'Reads the address of the client from the PROXY protocol header that a load balancer sends at the start of a connection. Applies to the whole port.',
   security: true,
   compile: ({ version = 'V2', mode = 'Strict', from }) => ({
     config: {

@@ -119,8 +119,8 @@ export const metricDefinitions = {
     tunnelLabels,
     streamDurations,
   ),
-  tunnel_received_bytes_total: counter('Bytes that clients have sent into tunnels.', tunnelLabels),
-  tunnel_sent_bytes_total: counter('Bytes that clients got from tunnels.', tunnelLabels),
+  tunnel_received_bytes_total: counter('Bytes that clients have sent in tunnels.', tunnelLabels),
+  tunnel_sent_bytes_total: counter('Bytes that were sent to clients in tunnels.', tunnelLabels),
   datagrams_dropped_total: counter('Dropped datagrams: too many sessions, or a full queue.', [
     'reason',
   ]),
@@ -193,11 +193,11 @@ export const metricDefinitions = {
     modelLabels,
   ),
   model_cache_embeddings_total: counter(
-    'Embeddings of requests, for answers to similar ones. `result` is `made` or `failed` (the backend did not answer, or was not asked soon after that).',
+    'Embeddings of requests for the comparison with similar ones. `result` is `made` or `failed` (the backend failed, or was not called because it had failed shortly before).',
     ['result', ...modelLabels],
   ),
   model_cache_store_requests_total: counter(
-    'Requests to the server that keeps answers for several proxies (`--answer-store`). `operation` is `get` or `set`; `result` is `found`, `missing`, `stored`, `too_large` (the server does not take answers of this size) or `failed` (the server did not answer, or was not asked soon after that).',
+    'Requests to the server that keeps answers for several proxies (`--answer-store`). `operation` is `get` or `set`; `result` is `found`, `missing`, `stored`, `too_large` (the server does not take answers of this size) or `failed` (the server failed, or was not called because it had failed shortly before).',
     ['operation', 'result'],
   ),
   gen_ai_client_operation_duration: histogram(
@@ -287,7 +287,7 @@ export const metricDefinitions = {
     'Client connections that were reset because the connection limit was reached.',
   ),
   downstream_connections_unauthorized_total: counter(
-    'Client connections that were reset because `frontend.networkAuthorization` refuses their address.',
+    'Client connections that were reset because `frontend.networkAuthorization` refused their address.',
   ),
   upstream_race_attempts_total: counter(
     'Additional connection attempts to a backend name with several addresses, made because an earlier attempt failed or took longer than 250 ms.',

@@ -140,7 +140,7 @@ const connections: readonly FieldDifference[] = [
   {
     at: ending('(?:bedrockGuardrails|googleModelArmor|openAIModeration)\\.policies\\.tunnel'),
     status: 'refused',
-    reason: 'guards call services of vendors directly',
+    reason: 'guards call the services of vendors without a proxy',
   },
   { at: ending('unixPath'), status: 'refused', reason: 'backends have a host and a port' },
   {
@@ -166,14 +166,13 @@ const clients: readonly FieldDifference[] = [
   {
     at: ending('connect\\.mode'),
     status: 'refused',
-    reason:
-      'CONNECT is answered with 405, because the content of tunnels is not read as a connection',
+    reason: 'the gateway does not serve HTTP inside tunnels, so CONNECT requests get 405',
     only: ['Tunnel'],
   },
   {
     at: ending('http1HeaderCase'),
     status: 'refused',
-    reason: 'names of fields are written in lower case',
+    reason: 'header names are written in lower case',
   },
   {
     at: ending('accessLog\\.otlp\\.url', 'tracing\\.url'),

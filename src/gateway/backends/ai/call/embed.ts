@@ -1,4 +1,4 @@
-/** Asks a backend for the embedding of a text, for the cache of answers to similar requests. */
+/** Calls a backend for the embedding of a text, which finds stored answers to similar requests. */
 import type { ModelCatalog } from '../../../../engines/messages/catalog/catalog.ts'
 import type { Usage } from '../../../../engines/messages/chat.ts'
 import type { Cost } from '../../../../engines/messages/cost/cost.ts'
@@ -41,7 +41,7 @@ interface Embedding {
   readonly use: EmbeddingUse
 }
 
-/** What an embedding needs of the request for which it is made. */
+/** The parts of a model call that an embedding needs. */
 interface EmbeddingCall {
   readonly catalog: ModelCatalog
   readonly context: RequestContext
@@ -56,7 +56,7 @@ export interface Embedder {
 
 /** A vector of 8,192 numbers has about 180 kB. */
 const maxResponseBytes = 1024 * 1024
-/** Length of the pauses after failures, during which a backend is not asked. */
+/** First and longest pause after failures, during which a backend is not called. */
 const firstPauseMs = 100
 const maxPauseMs = 10_000
 
@@ -92,7 +92,8 @@ export class BackendEmbedder implements Embedder {
     if (target.type === 'invalid') return target.message
     const name = `${target.namespace}/${target.name}`
     const pause = this.#pauses.get(name)
-    if (pause !== undefined && now() < pause.until) return 'the backend of embeddings has failed'
+    if (pause !== undefined && now() < pause.until)
+      return 'the embeddings backend failed shortly before'
     try {
       const found = await this.#ask(call, name, config, text)
       this.#pauses.delete(name)
@@ -130,7 +131,8 @@ export class BackendEmbedder implements Embedder {
       { random, now },
     )
     if (provider === undefined) throw new GatewayError('no_endpoints')
-    if (provider.pool !== undefined) throw new LlmError(502, 'an InferencePool makes no embeddings')
+    if (provider.pool !== undefined)
+      throw new LlmError(502, 'an InferencePool cannot make embeddings')
     return provider
   }
 
@@ -201,11 +203,11 @@ function outgoingFor(
     path: '/v1/embeddings',
     newId: () => '',
   })
-  if ('count' in outgoing) throw new Error('embeddings are no token counts')
+  if ('count' in outgoing) throw new Error('an embeddings request must not become a token count')
   return { ...outgoing, body: outgoing.body ?? asked }
 }
 
-/** `counted` is the number of tokens in a header. @throws LlmError 502 if there is no vector */
+/** `counted` is the number of tokens that a header reports; NaN without one. @throws LlmError 502 if there is no vector */
 function readEmbedding(
   { catalog, context }: EmbeddingCall,
   provider: ProviderEndpoint,

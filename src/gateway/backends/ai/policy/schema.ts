@@ -87,17 +87,17 @@ const answerCache = object('AnswerCache', {
   semantic: optional(
     object('SemanticCache', {
       backendRef: required(backendObjectReference, 'GatewayBackend of type ai for embeddings.'),
-      model: required(text({ max: 1024 }), 'Embeddings model.'),
-      dimensions: optional(integer({ min: 1, max: 8192 }), 'Requested size of embeddings.'),
+      model: required(text({ max: 1024 }), 'Embedding model.'),
+      dimensions: optional(integer({ min: 1, max: 8192 }), 'Number of dimensions to request.'),
       threshold: optional(integer({ min: 50, max: 100 }), {
-        doc: 'Least similarity in percent (cosine).',
+        doc: 'Minimum cosine similarity in percent.',
         default: 95,
       }),
       maxEntries: optional(integer({ min: 1, max: 10_000 }), {
-        doc: 'With how many requests one is compared.',
+        doc: 'Maximum number of compared requests.',
         default: 1000,
       }),
-      timeout: optional(duration, { doc: 'Limit of an embedding.', default: '1s' }),
+      timeout: optional(duration, { doc: 'Timeout of an embedding call.', default: '1s' }),
     }),
     'Also serves the answer to a similar request: only the last message of the user may differ.',
   ),
@@ -191,7 +191,7 @@ const scopeName = choice('GuardScope', {
   Results: 'MCP: results',
   Resources: 'MCP: resources',
   Prompts: 'MCP: prompts',
-  Definitions: 'MCP: lists, instructions',
+  Definitions: 'MCP: listed items, instructions',
 } satisfies Readonly<Record<ScopeName, string>>)
 
 /** What every guard has. */

@@ -41,7 +41,7 @@ function proxyOf(config: BackendTunnelConfig, secrets: SecretValues): ProxySetti
   }
 }
 
-/** TLS to the proxy is verified by the authorities of the machine. */
+/** The certificate of the proxy must be signed by a CA that the machine trusts. */
 function tlsTo(host: string, secrets: SecretValues): NonNullable<ProxySettings['tls']> {
   const settings = settingsOf({ verify: 'full' }, secrets)
   return { ...serverIdentity(settings, host), context: settings.context, alpn: ['http/1.1'] }

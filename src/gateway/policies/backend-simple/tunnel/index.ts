@@ -25,7 +25,7 @@ const schema = object('BackendTunnel', {
 
 const defaultPorts = { http: 80, https: 443, socks5: 1080 }
 
-/** If the policy cannot be applied, connections fail; they never go past the proxy. */
+/** If the policy cannot be applied, connections fail; they never bypass the proxy. */
 function compile(
   { url, secretRef }: Infer<typeof schema>,
   references: References,
@@ -70,7 +70,7 @@ export const backendTunnel = definePolicy({
   field: 'tunnel',
   schema,
   doc: 'A proxy through which connections to the backend are made, as with HTTPS_PROXY.',
-  // A proxy is often the only permitted way, or the place where connections are inspected.
+  // A proxy is often the only permitted path, or inspects connections.
   security: true,
   compile,
   apply: () => import('./apply.ts'),
