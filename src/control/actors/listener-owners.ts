@@ -75,7 +75,7 @@ export class ListenerOwners {
   }
 }
 
-/** Latched if another version of the object was programmed than the one in force. Generations begin with 1. */
+/** The latch value if a version other than the one in force was programmed. Generations begin with 1. */
 const otherGeneration = 0
 
 /** The latch of a changed owner. A generation that takes effect again must be acknowledged again. */

@@ -79,8 +79,8 @@ export class VersionStages {
   }
 
   /**
-   * Notes an object in force, which may be the parameters of Gateways. What only the chosen proxies of a rollout have does
-   * not count, so that all other changes wait at these proxies as they do at the others.
+   * Notes an object in force, which may be the parameters of Gateways. A version that only the chosen proxies of a
+   * rollout have is ignored, so that all other changes wait at these proxies as they do at the others.
    */
   noteObject(key: ObjectKey, state: ObjectState | undefined): void {
     if (this.rollouts.isOnlyInCandidate(key)) return

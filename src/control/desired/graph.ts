@@ -74,8 +74,9 @@ export interface Stage {
   readonly name: string
   readonly kinds: readonly string[]
   /**
-   * What `derive` reads of its object, if it is only a part of the object. A new version whose inputs have the same
-   * content is not derived, unless something else that the stage has read changes. Such a stage derives no status.
+   * Returns what `derive` reads of its object; omitted if it reads the whole object. A new version whose inputs have
+   * the same content is not derived, unless something else that the stage has read changes. Such a stage derives no
+   * status.
    */
   inputs?(self: ObjectState): readonly unknown[]
   derive(self: ObjectState, read: Reader): Derived

@@ -3,7 +3,7 @@ import { type AnswerValues, answerFormat } from '../../ground/model/answer-value
 import { NatsRecord } from './nats-record.ts'
 
 const timeoutMs = 500
-/** Maximum age of an entry in milliseconds, for servers that do not expire entries one by one (before 2.11). */
+/** Maximum age of an entry in milliseconds, for servers without a TTL per entry (before 2.11). */
 const lifeMs = 7 * 24 * 3_600_000
 /** Size of the bucket, unless an operator has created it. The oldest answers are dropped first. */
 const maxBytes = 256 * 1024 * 1024
@@ -15,7 +15,7 @@ const keyOf = (name: string): string => `${answerFormat}.${name}`
 /** `servers` are addresses of servers of one cluster, separated by commas. Nothing is opened before the first call. */
 export function openAnswerBucket(servers: string): AnswerValues {
   const options = { servers, bucket: 'sluice_answers', key: '', lifeMs, maxBytes }
-  const bucket = new NatsRecord({ ...options, hasEntryLife: true })
+  const bucket = new NatsRecord({ ...options, hasEntryTtl: true })
   return {
     get: async (name) => (await bucket.read(timeoutMs, keyOf(name)))?.text,
     async put(name, value, ttlMs) {

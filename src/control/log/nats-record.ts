@@ -17,13 +17,13 @@ interface NatsRecordOptions {
   readonly lifeMs?: number
   /** Size of the bucket in bytes, beyond which the oldest entries are dropped. If omitted, it is not limited. */
   readonly maxBytes?: number
-  /** Whether entries may have lives of their own, if the server supports that (2.11 and later). */
-  readonly hasEntryLife?: boolean
+  /** Whether entries may have their own TTL, if the server supports that (2.11 and later). */
+  readonly hasEntryTtl?: boolean
 }
 
 interface Connection extends Pick<Link, 'connection' | 'client' | 'manager'> {
   readonly ApiError: typeof JetStreamApiError
-  /** Whether entries may have lives of their own. */
+  /** Whether entries may have their own TTL. */
   readonly expiresEntries: boolean
 }
 
@@ -161,10 +161,10 @@ export class NatsRecord {
       // Most gateways have no NATS server, and its client takes memory.
       const client = await import('./nats-connection.ts')
       const { connectTo, DiscardPolicy, findOrCreateStream, jetstream, jetstreamManager } = client
-      const { servers, lifeMs, maxBytes, hasEntryLife } = this.#options
+      const { servers, lifeMs, maxBytes, hasEntryTtl } = this.#options
       const connection = await connectTo(servers)
       const manager = await jetstreamManager(connection, { timeout: 2_000 })
-      const mayExpire = hasEntryLife === true && isAtLeast211(connection.info?.version)
+      const mayExpire = hasEntryTtl === true && isAtLeast211(connection.info?.version)
       const { config } = await findOrCreateStream(manager, {
         name: this.#stream,
         subjects: [this.#subjectOf('>')],
@@ -188,7 +188,7 @@ export class NatsRecord {
   }
 }
 
-/** Servers refuse lives of single messages before version 2.11. */
+/** Servers before version 2.11 refuse a TTL per message. */
 function isAtLeast211(version = ''): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number)
   return major > 2 || (major === 2 && minor >= 11)

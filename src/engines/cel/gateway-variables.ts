@@ -61,7 +61,7 @@ const items: readonly [string, VariableEntry][] = [
   ['resource', { stage: 'mcpItem', fields: fieldsOf(some('mcpItem', 'name uri target')) }],
 ]
 
-/** Fields of the header with which a load balancer begins a connection. */
+/** Fields of the PROXY header that a load balancer sends at the start of a connection. */
 const proxyProtocol = some(
   'connection',
   'version authority uniqueId awsVpcEndpointId azurePrivateEndpointLinkId gcpPscConnectionId tlvs',

@@ -260,7 +260,7 @@ export class Engine {
     socket.resetAndDestroy()
   }
 
-  /** Returns whether and how a connection begins with a PROXY header. */
+  /** Returns which PROXY header a connection begins with; undefined if none is read. */
   #proxyHeaderOf(socket: Socket, { proxyProtocol }: PortSettings) {
     const { expectsProxyHeader } = this.#options
     if (expectsProxyHeader === undefined && proxyProtocol === undefined) return undefined

@@ -11,7 +11,7 @@ import { type CompiledRule, type NamedTarget, pickBackend } from './config/rules
 import { editRequest } from './filters/edit.ts'
 import { redirectLocation } from './filters/redirect.ts'
 import { limitForwards } from './max-forwards.ts'
-import { identifyClient, judgeForwarded, selectListener } from './request/arrival.ts'
+import { applyForwardedRules, identifyClient, selectListener } from './request/arrival.ts'
 import type { EarlyResponse } from './request/backend-call.ts'
 import type { BackendKind, BackendKinds } from './request/backend-kind.ts'
 import { hideSignIn } from './request/beside-sign-in.ts'
@@ -47,7 +47,7 @@ export const requestPhases: readonly Phase[] = [
   // Fails with listener_not_found, misdirected, network_unauthorized.
   selectListener,
   // Before any policy, because all of them may read the address of the client and the headers.
-  judgeForwarded,
+  applyForwardedRules,
   // Before any policy runs, because policies must find the credentials of a CONNECT in Authorization.
   // Fails with method_not_allowed, tunnel_refused, tunnel_limit.
   admitTunnel,

@@ -111,13 +111,13 @@ function writeMember(key: string, value: unknown, begin: number): void {
 }
 
 /**
- * A sequence of keys. Most records have the same keys in the same order as earlier ones, and find their sorted keys
- * along a tree of such sequences without comparing texts.
+ * A sequence of keys, as a node of a tree of sequences. Most records have the same keys in the same order as an earlier
+ * record, so their sorted keys are found in the tree without comparing texts.
  */
 class KeySequence {
   readonly #keys: readonly string[]
   #sorted: readonly string[] | undefined
-  /** Most sequences continue in one way. */
+  /** The key that continued the sequence last. Most sequences continue with one key only. */
   #lastKey: string | undefined
   #last: KeySequence | undefined
   readonly #others = new Map<string, KeySequence>()
@@ -131,7 +131,7 @@ class KeySequence {
     return this.#sorted
   }
 
-  /** This sequence and one more key; undefined if the tree would become too large. */
+  /** Returns this sequence with one more key; undefined if the sequence or the key is too long. */
   with(key: string): KeySequence | undefined {
     if (key === this.#lastKey) return this.#last
     let found = this.#others.get(key)
@@ -150,7 +150,7 @@ class KeySequence {
 /** Longer records and keys, which users may have written, are sorted each time. */
 const maxKeys = 24
 const maxKeyLength = 64
-/** The tree begins anew when it has more sequences than this. */
+/** The tree is emptied when it has more sequences than this. */
 const maxSequences = 4_096
 
 let sequences = 0

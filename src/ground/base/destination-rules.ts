@@ -28,8 +28,8 @@ const loopbackRanges = ['127.0.0.0/8', '::1']
 const unspecified = ['0.0.0.0/8', '::']
 
 /**
- * Addresses inside networks, and those that no connection to another machine should have (RFC 6890): private,
- * shared, benchmark, multicast and reserved ones, and Teredo, which hides an IPv4 address.
+ * Addresses of internal networks, and addresses that no other machine on the Internet has (RFC 6890): private,
+ * shared, benchmark, multicast and reserved ones, and Teredo, which contains an IPv4 address.
  */
 const internalRanges = [
   '0.0.0.0/8',
@@ -48,7 +48,7 @@ const internalRanges = [
 ]
 
 /**
- * Like `destinationFilter`, for destinations that clients name: they do not reach inside networks by default.
+ * Like `destinationFilter`, for destinations that clients name. It refuses internal networks unless a rule allows them.
  * @throws RangeError
  */
 export function clientDestinationFilter(rules: DestinationRules): (address: string) => boolean {

@@ -12,9 +12,9 @@ export interface ProxyProtocolSettings {
   isSender?(address: string): boolean
 }
 
-/** Which proxies in front of the gateway are trusted, and what backends get of their headers. */
+/** Which proxies in front of the gateway are trusted, and which headers about the client backends get. */
 export interface ForwardedRules {
-  /** `Keep`: as sent. `Append`: the peer is added to X-Forwarded-For. `Replace`: it has the client alone. */
+  /** `Keep`: as sent. `Append`: the peer is added to X-Forwarded-For. `Replace`: it has only the client. */
   readonly headers: 'Keep' | 'Append' | 'Replace'
   /** Number of proxies in front of the gateway, all of which are trusted. */
   readonly trustedHops: number | undefined
@@ -103,8 +103,9 @@ export interface ConnectRules {
   readonly mode: 'Deny' | 'Route'
   /** Ports that a request may name. */
   readonly ports: readonly number[]
-  /** Milliseconds without bytes, and since the tunnel was opened, after which it is cut; 0 means no limit. */
+  /** Milliseconds without bytes after which a tunnel is cut; 0 means no limit. */
   readonly idleTimeoutMs: number
+  /** Milliseconds after which an open tunnel is cut; 0 means no limit. */
   readonly maxDurationMs: number
   /** Maximum number of tunnels of a port in one worker; no limit if omitted. */
   readonly maxTunnels?: number

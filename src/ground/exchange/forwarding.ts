@@ -21,7 +21,7 @@ export const forwardingExtensions = {
   allowedRoutes: 'forward.allowedRoutes',
   /** `http` or `https`: how the destination is reached. Set if its connection settings have `bindsTokens`. */
   upstreamScheme: 'forward.upstreamScheme',
-  /** Whether the peer is a trusted proxy, by a policy; if omitted, the setting of the process decides. */
+  /** Whether a policy trusts the peer as a proxy; if omitted, the setting of the process decides. */
   trustsPeer: 'forward.trustsPeer',
   /** A RetryPlan; if omitted, a request is not retried. */
   retry: 'forward.retry',

@@ -8,7 +8,7 @@ export interface Peer {
   readonly proxyHeader?: ProxyHeader | undefined
 }
 
-/** The header of the PROXY protocol with which a load balancer begins a connection that it forwards. */
+/** The PROXY protocol header that a load balancer sends at the start of a connection. */
 export interface ProxyHeader {
   readonly version: 1 | 2
   /** The extensions by type (version 2). Of several with one type, the first counts. */

@@ -16,7 +16,7 @@ const hidden = new Set([
   'upgrade',
 ])
 
-/** Names of fields by how clients write them; undefined for hidden ones. Most requests write them alike. */
+/** Lower-case names by the names that clients send; undefined for hidden fields. Most requests have the same names. */
 const keys = new Map<string, string | undefined>()
 const maxKeys = 1_000
 

@@ -25,7 +25,7 @@ interface StepInfo {
   readonly from: readonly StepObject[]
   readonly config: string
   readonly effects: StepEffects
-  /** The step of every request that it was computed to let pass. */
+  /** The recorded step, which all requests share that pass it. */
   passed?: SimulatedStep
 }
 

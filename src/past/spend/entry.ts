@@ -27,7 +27,7 @@ export interface SpendEntry {
 export interface CacheHit extends Pick<SpendEntry, 'decision' | 'provider' | 'model'> {
   /** What the stored answer had cost; undefined if that is not known. */
   readonly saved: Money | undefined
-  /** How similar the request was that had got the answer, such as `0.97`; undefined if it was equal. */
+  /** Cosine similarity to the request of the answer, such as `0.97`; undefined if the requests are equal. */
   readonly similarity: string | undefined
 }
 
@@ -62,7 +62,7 @@ export function spendOf(decision: RecordedDecision): SpendEntry | undefined {
   }
 }
 
-/** Returns what the embedding of a request has cost by which it was compared with similar ones; undefined without one. */
+/** Returns the spend of the embedding with which a request was compared with similar ones; undefined without one. */
 export function embeddingSpendOf(decision: RecordedDecision): SpendEntry | undefined {
   const { details } = decision
   const read = (name: string) => textOf(details, `model.cache.embedding.${name}`)

@@ -13,7 +13,7 @@ interface Count {
   requests: number
 }
 
-/** Characters that are hashed at once, because each call costs as much as hashing many of them. */
+/** Characters that are collected before they are hashed, because each call of `update` has a fixed cost. */
 const hashedAtOnce = 16_384
 
 const newCount = (): Count => ({ records: 0, requests: 0 })

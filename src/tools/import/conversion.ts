@@ -53,7 +53,7 @@ export class Conversion {
   omitted = 0
   /** Number of findings of each kind. */
   readonly counts = new Map<FindingKind, number>()
-  /** `frontend.forwarded` of a policy: how the source tells backends who the client is. */
+  /** The field `frontend.forwarded` that sets the same headers about the client as the source. */
   forwarded: Fields | undefined
   readonly #roots: { readonly root: SourceField; readonly prefix: string }[] = []
   readonly #objects = new Map<

@@ -33,11 +33,11 @@ export function addGateway(
 
 const header = (name: string, value: string): Fields => ({ name, value })
 
-/** How a proxy tells backends who the client is: the field `frontend.forwarded` of a policy. */
+/** Values of the field `frontend.forwarded` of a policy, by what the source does with headers about the client. */
 export const forwardedHeaders = {
-  /** In place of what the client has sent. */
+  /** Headers that the client has sent are replaced. */
   replaced: { headers: 'Replace' },
-  /** The list of addresses is that of the client, with its own address at the end. */
+  /** The address of the client is appended to the list that the client has sent. */
   appended: { headers: 'Append' },
 } as const
 

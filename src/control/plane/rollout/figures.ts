@@ -164,7 +164,7 @@ function compare(
   whole.add(restChanged, restOthers)
 }
 
-/** What is left of a total; at least nothing, because a request may be counted earlier in its part than in the total. */
+/** Returns the total without a part. It is never negative: a request may be counted in its part before the total. */
 function without(total: Proportion, part: Proportion): Proportion {
   const rest = Math.max(0, total.total - part.total)
   return { total: rest, count: Math.min(rest, Math.max(0, total.count - part.count)) }

@@ -38,12 +38,13 @@ export interface ForwardOptions extends ConnectOptions {
 
 /** How the tunnel of a CONNECT is limited. */
 export interface TunnelOptions {
-  /** Milliseconds without bytes, and since the tunnel was opened, after which it is cut; 0 means no limit. */
+  /** Milliseconds without bytes after which the tunnel is cut; 0 means no limit. */
   readonly idleTimeoutMs: number
+  /** Milliseconds after which an open tunnel is cut; 0 means no limit. */
   readonly maxDurationMs: number
-  /** Whether the client talks to the destination itself, so that the gateway adds no TLS. */
+  /** Whether the gateway adds no TLS to the destination, because the client adds it inside the tunnel if needed. */
   readonly isPlain?: boolean
-  /** If set, the client must begin with TLS for this name. Its first bytes are held until that is known. */
+  /** If set, the client must begin with TLS for this name. Its first bytes are buffered until that is checked. */
   readonly serverName?: string | undefined
 }
 

@@ -65,7 +65,7 @@ export interface UpstreamStream {
   /** Number of written bytes that have not been sent yet. */
   readonly backlog: number
   readonly tunnelEnd: TunnelEnd
-  /** Whether a tunnel has broken off instead of ending. */
+  /** Whether the connection of a tunnel was reset instead of closed. */
   readonly wasReset?: boolean
   /** Begins a request; `onUpstreamReady` is called at once. */
   use(handler: UpstreamHandler): void

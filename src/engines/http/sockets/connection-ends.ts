@@ -24,17 +24,17 @@ export class SocketPeer implements Peer {
   }
 }
 
-/** What a PROXY header says about a connection. */
-interface Announced {
+/** The content of the PROXY header of a connection. */
+interface HeaderContent {
   /** The client; undefined if the header names none. */
   readonly source: Peer | undefined
   readonly header: ProxyHeader
 }
 
 /** By the sockets of the load balancers that forward connections. */
-const announced = new WeakMap<Socket, Announced>()
+const announced = new WeakMap<Socket, HeaderContent>()
 
-/** Sets what the PROXY header of a connection says. */
+/** Sets the content of the PROXY header of a connection. */
 export function announceSource(socket: Socket, source: Peer | undefined, header: ProxyHeader) {
   announced.set(socket, { source, header })
 }

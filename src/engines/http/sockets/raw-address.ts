@@ -1,4 +1,4 @@
-/** Addresses for connections whose bytes are forwarded unread. */
+/** Addresses for connections whose bytes are forwarded without being parsed. */
 import type { AddressRace, UpstreamAddress } from './upstream-address.ts'
 
 /**

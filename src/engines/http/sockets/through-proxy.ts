@@ -10,14 +10,14 @@ import { handshakeOptions } from '../../tls-client/handshake.ts'
 import { openSocket, whenReady } from './dial.ts'
 import type { UpstreamAddress, UpstreamProxy } from './upstream-address.ts'
 
-interface Opened {
+interface TunnelCallbacks {
   /** Called with the socket, over which bytes can be sent once TLS to the destination is ready. */
   onSocket(socket: Socket, address: UpstreamAddress): void
   onFailed(error: GatewayError): void
 }
 
 /** The handshake with a proxy, step by step. `read` gets all received bytes that were not used yet. */
-interface Dialogue {
+interface ProxyHandshake {
   readonly first: Buffer
   /** Returns the next bytes to send, the number of used bytes once the tunnel is open, or undefined. */
   read(bytes: Buffer): { readonly send: Buffer; readonly used: number } | number | undefined
@@ -29,12 +29,12 @@ const maxHeadBytes = 16 * 1024
 export function openThroughProxy(
   proxy: UpstreamProxy,
   address: UpstreamAddress,
-  { onSocket, onFailed }: Opened,
+  { onSocket, onFailed }: TunnelCallbacks,
 ): () => void {
   const { host, port, tls } = proxy
   const socket = openSocket({ host, port, ...(tls && { tls }) }, undefined)
-  const dialogue =
-    proxy.protocol === 'http' ? httpDialogue(proxy, address) : socksDialogue(proxy, address)
+  const handshake =
+    proxy.protocol === 'http' ? httpHandshake(proxy, address) : socksHandshake(proxy, address)
   let isOver = false
   let failure: Error | undefined
   let unused = Buffer.alloc(0)
@@ -53,7 +53,7 @@ export function openThroughProxy(
   const onData = (chunk: Buffer) => {
     unused = Buffer.concat([unused, chunk])
     try {
-      for (let next = dialogue.read(unused); next !== undefined; next = dialogue.read(unused)) {
+      for (let next = handshake.read(unused); next !== undefined; next = handshake.read(unused)) {
         if (typeof next === 'number') {
           end()
           socket.pause()
@@ -74,7 +74,7 @@ export function openThroughProxy(
     failure = error
   })
   socket.on('data', onData).once('end', onEnd).once('close', onClose)
-  whenReady(socket, { ...address, tls }, () => socket.write(dialogue.first))
+  whenReady(socket, { ...address, tls }, () => socket.write(handshake.first))
   return () => {
     end()
     socket.destroy()
@@ -82,7 +82,11 @@ export function openThroughProxy(
 }
 
 /** Adds TLS to the destination if the address has it. */
-function handOver(socket: Socket, address: UpstreamAddress, onSocket: Opened['onSocket']): void {
+function handOver(
+  socket: Socket,
+  address: UpstreamAddress,
+  onSocket: TunnelCallbacks['onSocket'],
+): void {
   const { tls } = address
   if (tls === undefined) onSocket(socket, address)
   else onSocket(connectTls({ socket, ...handshakeOptions(tls) }), address)
@@ -90,7 +94,10 @@ function handOver(socket: Socket, address: UpstreamAddress, onSocket: Opened['on
 
 const failed = (detail: string, cause?: unknown) => new GatewayError('proxy_failed', detail, cause)
 
-function httpDialogue({ credentials }: UpstreamProxy, { host, port }: UpstreamAddress): Dialogue {
+function httpHandshake(
+  { credentials }: UpstreamProxy,
+  { host, port }: UpstreamAddress,
+): ProxyHandshake {
   const authority = `${isIPv6(host) ? `[${host}]` : host}:${port}`
   const { username = '', password = '' } = credentials ?? {}
   const basic = Buffer.from(`${username}:${password}`).toString('base64')
@@ -131,7 +138,7 @@ const replies = [
 ]
 const addressTypes = { ipv4: 1, name: 3, ipv6: 4 } as const
 
-function socksDialogue({ credentials }: UpstreamProxy, address: UpstreamAddress): Dialogue {
+function socksHandshake({ credentials }: UpstreamProxy, address: UpstreamAddress): ProxyHandshake {
   const methods = credentials === undefined ? [noAuthentication] : [noAuthentication, byPassword]
   // Built when it is sent, so that an error in it, such as a name that is too long, fails the connection.
   const request = () => socksRequest(address)
@@ -161,7 +168,7 @@ function socksDialogue({ credentials }: UpstreamProxy, address: UpstreamAddress)
       return bytes.length < end ? undefined : end
     },
   }
-  let read: Dialogue['read'] = answers.method
+  let read: ProxyHandshake['read'] = answers.method
   return {
     first: Buffer.from([socksVersion, methods.length, ...methods]),
     read: (bytes) => read(bytes),

@@ -64,7 +64,7 @@ export class Transport implements BodySink, WriterOwner {
    * closed. A server that responds to a request early and closes makes our writes fail (RFC 9112 9.6).
    */
   readsAfterWriteError = false
-  /** Whether to write by the stream of the socket, because its handle is not that of a connection. */
+  /** Whether to write with the stream of the socket, because TLS over TLS has no handle to write to. */
   writesStream = false
   /** Cancels connecting; set until a socket is adopted. */
   cancelOpening: (() => void) | undefined

@@ -13,8 +13,8 @@ import { Timer, type TimerOwner } from '../time/timer-wheel.ts'
 type State = 'connecting' | 'waiting' | 'tunnel' | 'closed'
 
 /**
- * The connection to the destination of a CONNECT. It responds with 200 once it is made, and then carries
- * bytes both ways. Nothing is read from the destination before the tunnel has begun.
+ * The connection to the destination of a CONNECT. It reports a response with 200 once it is connected, and then
+ * carries bytes both ways. Nothing is read from the destination before the tunnel has begun.
  */
 export class TunnelConnection implements UpstreamStream, OpeningOwner, TimerOwner {
   readonly #parts: EngineParts
@@ -33,7 +33,7 @@ export class TunnelConnection implements UpstreamStream, OpeningOwner, TimerOwne
   readonly #timer = new Timer(this)
   readonly #startedAt: number
   #state: State = 'connecting'
-  /** Bytes that arrived before the tunnel has begun, in spite of the pause. */
+  /** Bytes that arrived before the tunnel began, although reading was paused. */
   readonly #early = new UnreadBytes()
   #hasEnded = false
 

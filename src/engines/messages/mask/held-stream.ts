@@ -51,7 +51,7 @@ interface Group {
 }
 
 interface HeldOptions {
-  /** What earlier windows have released. */
+  /** The texts that earlier windows have released. */
   readonly released?: ReleasedTexts
   readonly hasOptIn?: boolean
 }

@@ -1,9 +1,9 @@
 /**
- * The texts of the parts of a stream, by their names and by their whole texts, which later events repeat. A text that
- * grows is known by a hash to which each piece is added, so that the work for a stream is linear in its length.
+ * The texts of the parts of a stream. They are found by name, and by the whole text, because later events repeat it.
+ * The hash of a text is updated with each piece, so that the work for a stream is linear in its length.
  */
 
-/** What the provider streamed of a part, and what the client gets of it. */
+/** The text of a part as the provider streamed it, and as the client gets it. */
 export interface PartText {
   readonly original: string
   readonly current: string
@@ -15,7 +15,7 @@ interface TextHash {
 }
 
 const emptyHash: TextHash = { length: 0, value: 0 }
-/** Unknown to providers, so that they cannot choose texts with equal hashes. */
+/** Random, so that providers cannot choose texts with equal hashes. */
 const multiplier = Math.floor(Math.random() * 0x4000_0000) * 4 + 3
 
 function withText({ length, value }: TextHash, text: string): TextHash {
@@ -43,7 +43,7 @@ class NamesByHash {
     if (names?.size === 0) this.#names.delete(idOf(hash))
   }
 
-  /** In the order in which they were added. */
+  /** Returns names in the order in which they were added. */
   get(hash: TextHash): Iterable<string> {
     return this.#names.get(idOf(hash)) ?? []
   }
@@ -51,7 +51,7 @@ class NamesByHash {
 
 const idOf = ({ length, value }: TextHash): string => `${length} ${value}`
 
-/** What earlier windows of a stream have released. */
+/** The texts that earlier windows of a stream have released. */
 export class ReleasedTexts {
   readonly #parts = new Map<string, PartText & { readonly hash: TextHash }>()
   readonly #names = new NamesByHash()
@@ -76,7 +76,7 @@ export class ReleasedTexts {
     })
   }
 
-  /** Returns what finds parts by their whole text: what was released, and then these texts. */
+  /** Returns a function that finds a part by its whole text: what was released of it, and then its entry in `texts`. */
   index(texts: ReadonlyMap<string, string>): (text: string) => string | undefined {
     const names = new NamesByHash()
     for (const [name, text] of texts) {

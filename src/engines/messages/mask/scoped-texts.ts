@@ -54,7 +54,7 @@ function mapInJson(text: string, map: TextsMap, place: Place): string {
   const mapText = (whole: string): string => map([whole], false, place)[0] ?? ''
   const asSent = mapped === value ? mapText(text) : ''
   if (asSent === text) return text
-  // A match may be of more than one value, such as a name with its value, also beside a match inside of a value.
+  // A match may span a name and its value, even if there is another match inside one of the values.
   const written = JSON.stringify(mapped)
   const masked = hasCharacters.test(written) ? mapText(written) : written
   if (masked !== written || mapped !== value) return masked

@@ -4,7 +4,7 @@ import { addressRange } from '../../../ground/schema/strings.ts'
 import { rangeProblems } from '../address-ranges.ts'
 import { definePolicy } from '../define.ts'
 
-/** Which headers of proxies in front of the gateway count, and what backends get. */
+/** Decides which proxies in front of the gateway are trusted, and which headers about the client backends get. */
 export const frontendForwarded = definePolicy({
   section: 'frontend',
   field: 'forwarded',

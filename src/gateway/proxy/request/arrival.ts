@@ -48,7 +48,7 @@ function checkConnection({ exchange, listener }: RequestContext): void {
 }
 
 /** Applies the policy about proxies in front of the gateway, if the listener has one. */
-export function judgeForwarded(
+export function applyForwardedRules(
   context: RequestContext,
   { isTrustedProxy }: GatewayRuntime,
 ): undefined {

@@ -46,7 +46,7 @@ export async function resolveAuthority(
 
 /**
  * Whether a proxy may be asked for a name. It resolves the name, so its own rules decide about the addresses. Other
- * spellings of addresses, such as `2852039166` or `0x7f.1`, are refused, and its own machine if loopback is.
+ * spellings of addresses, such as `2852039166` or `0x7f.1`, are refused, and so is `localhost` if loopback is refused.
  */
 function mayAskProxy(host: string, isAllowed: (address: string) => boolean): boolean {
   const last = withoutRootDot(host).toLowerCase().split('.').at(-1) ?? ''

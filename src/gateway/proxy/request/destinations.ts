@@ -20,7 +20,7 @@ import type { RequestCap } from '../upstream/request-cap.ts'
 
 export interface DestinationResolver {
   readonly hosts: HostResolver
-  /** Whether a call of the gateway may go to this address if a URL from elsewhere names it. */
+  /** Whether a call of the gateway may go to this address if another server names it in a URL. */
   readonly isAllowed: (address: string) => boolean
   /** Whether a request whose destination the client names may go to this address. */
   readonly mayClientsReach: (address: string) => boolean

@@ -70,7 +70,7 @@ export function endTunnel({ tunnel }: RequestContext, { tunnels }: TunnelRuntime
 
 type Fields = RespondVerdict['headers']
 
-/** Returns a refusal as a proxy sends it: 407 asks for credentials of the proxy (RFC 9110 11.7). */
+/** Converts a refusal with 401 to one with 407, which asks for credentials of the proxy (RFC 9110 11.7). */
 export function refusalByProxy<
   Response extends { readonly status: number; readonly headers: NonNullable<Fields> },
 >(response: Response): Response {

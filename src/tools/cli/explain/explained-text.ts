@@ -124,7 +124,7 @@ const detailRows = ({ details }: RecordedDecision): Row[] =>
     name.startsWith('cost.') || isOfBudget(name) ? [] : [[name, `${value}`]],
   )
 
-/** Shows the cost of the embedding by which a request was compared with similar ones. */
+/** Shows the cost of the embedding with which a request was compared with similar ones. */
 function embeddingRows(decision: RecordedDecision): Row[] {
   const entry = embeddingSpendOf(decision)
   if (entry === undefined) return []

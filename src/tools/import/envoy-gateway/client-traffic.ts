@@ -30,14 +30,14 @@ export function convertClientTrafficPolicy(field: SourceField, result: Conversio
   const gateways = refs.map(({ name: gateway }) => `${result.namespace ?? ''}/${String(gateway)}`)
   const early = spec.at('headers', 'earlyRequestHeaders')
   const late = spec.at('headers', 'lateResponseHeaders')
-  const judged = forwarded === undefined ? [] : gateways
-  if (!early.isSet && !late.isSet) return judged
+  const configured = forwarded === undefined ? [] : gateways
+  if (!early.isSet && !late.isSet) return configured
   const headerModifiers = compact({
     request: early.isSet ? early.take() : undefined,
     response: late.isSet ? late.take() : undefined,
   })
   result.policy(`${name}-headers`, refs, { traffic: { headerModifiers } }, field)
-  return judged
+  return configured
 }
 
 /** Which entry of X-Forwarded-For is the client. */

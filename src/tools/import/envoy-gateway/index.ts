@@ -43,11 +43,11 @@ function convertAll(documents: readonly SourceDocument[], result: Conversion): v
     of('BackendSecurityPolicy'),
     result,
   )
-  const judged = new Set(
+  const configured = new Set(
     of('ClientTrafficPolicy').flatMap((field) => convertClientTrafficPolicy(field, result)),
   )
   for (const { field, kind, document } of opened.toSorted((a, b) => order(a) - order(b))) {
-    if (isStandard(document)) addStandard(field, kind, { backends, judged }, result)
+    if (isStandard(document)) addStandard(field, kind, { backends, configured }, result)
     else if (kind === 'AIGatewayRoute') convertModelRoute(field, backends, result)
     else if (!policyKinds.includes(kind) && !backends.kinds.includes(kind)) reportKind(field, kind)
   }
@@ -65,7 +65,7 @@ function reportKind(field: SourceField, kind: string): void {
 function addStandard(
   field: SourceField,
   kind: string,
-  { backends, judged }: { backends: Backends; judged: ReadonlySet<string> },
+  { backends, configured }: { backends: Backends; configured: ReadonlySet<string> },
   result: Conversion,
 ): void {
   const object = convertClass(wholeObject(field), group)
@@ -79,7 +79,7 @@ function addStandard(
   } else if (kind === 'Gateway' || kind === 'GatewayClass') {
     result.add(withoutParameters(object, field), field)
     const { namespace = '', name } = object.metadata
-    if (kind === 'Gateway' && !judged.has(`${namespace}/${name}`)) {
+    if (kind === 'Gateway' && !configured.has(`${namespace}/${name}`)) {
       addForwardedHeaders(object, field, result)
     }
   } else if (kind === 'BackendTLSPolicy') {

@@ -18,7 +18,7 @@ export interface StoredAnswer {
   readonly storedAt: number
   /** In milliseconds since the epoch. */
   readonly expiresAt: number
-  /** How similar the request is that has got the answer (cosine); omitted if it is the same request. Not stored. */
+  /** Cosine similarity to the request of the answer; omitted if the requests are equal. Not stored. */
   readonly similarity?: number
 }
 

@@ -11,7 +11,7 @@ export interface CacheDirectives {
   /** Whether a stored answer may be served. */
   readonly mayServe: boolean
   /** Whether the answer to a similar request may be served. */
-  readonly maySimilar: boolean
+  readonly mayServeSimilar: boolean
   /** Whether the new answer may be stored. */
   readonly mayStore: boolean
   /** Whether the request fails unless an answer is stored. */
@@ -24,7 +24,7 @@ export interface CacheDirectives {
 
 const noDirectives: CacheDirectives = {
   mayServe: true,
-  maySimilar: true,
+  mayServeSimilar: true,
   mayStore: true,
   isOnlyCached: false,
   maxAgeMs: Number.POSITIVE_INFINITY,
@@ -43,7 +43,7 @@ export function readCacheDirectives(headers: HeaderFields): CacheDirectives {
   const asked = optOut?.trim().toLowerCase()
   if (asked === 'off') return noCache
   const directives = readCacheControl(headers)
-  return asked === 'exact' ? { ...directives, maySimilar: false } : directives
+  return asked === 'exact' ? { ...directives, mayServeSimilar: false } : directives
 }
 
 function readCacheControl(headers: HeaderFields): CacheDirectives {

@@ -9,8 +9,8 @@ interface LastMessage {
 }
 
 /**
- * Maximum number of characters of a message that is compared with others, about 500 tokens: models of embeddings ignore
- * what is longer than their limit.
+ * Maximum number of characters of a message that is compared with others, about 500 tokens. Embedding models ignore the
+ * text beyond their limit.
  */
 const maxLength = 2_000
 
@@ -56,7 +56,7 @@ function textIn(content: unknown): { readonly text: string; readonly rest: unkno
   return { text: texts.join('\n'), rest }
 }
 
-/** Words that turn the meaning of a sentence into its opposite, in the six most frequent languages of requests. */
+/** Words that negate a sentence, in English, German, French, Spanish, Portuguese and Italian. */
 const negations = new Set([
   ...['no', 'not', 'never', 'none', 'nor', 'without', 'cannot', 'except'],
   ...['nicht', 'kein', 'keine', 'keinen', 'nie', 'ohne'],
@@ -80,14 +80,14 @@ const isNegation = (word: string): boolean => negations.has(word) || /n['’]t$/
 const digest = (words: readonly string[]): string =>
   hash('sha256', words.join(' '), 'base64url').slice(0, 16)
 
-/** Numbers, and the signs of operations and currencies. */
+/** Numbers, operators and currency signs. */
 const figures = /\p{N}+|[\p{Sm}\p{Sc}%*/^-]/gu
 
 /**
- * Returns what a text says that vectors say badly. Messages with other numbers, or with another number of negations, are
- * not similar.
+ * Returns the features of a text that embeddings represent poorly. Messages with different figures, or with different
+ * numbers of negations, are not similar.
  */
-export function wordFacts(text: string) {
+export function wordFeatures(text: string) {
   const words = text.toLowerCase().match(/[\p{L}\p{M}\p{N}'’]+/gu) ?? []
   return {
     figures: text.match(figures) ?? [],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { lastMessageOf, wordFacts } from './last-message.ts'
+import { lastMessageOf, wordFeatures } from './last-message.ts'
 import { SimilarRequests, unitVector } from './similar-requests.ts'
 
 const vector = (...numbers: number[]) => unitVector(numbers) ?? new Float32Array()
@@ -48,7 +48,7 @@ describe('SimilarRequests', () => {
 })
 
 describe('unitVector', () => {
-  it('refuses what has no direction', () => {
+  it('refuses numbers without a direction', () => {
     for (const numbers of [[], [0, 0], [1, 'a'], [1, null], [Number.NaN], [1e300, 1e300]]) {
       expect(unitVector(numbers)).toBeUndefined()
     }
@@ -87,13 +87,13 @@ describe('lastMessageOf', () => {
   })
 })
 
-describe('wordFacts', () => {
-  it('tells figures, negations and the order of words', () => {
-    expect(wordFacts("Don't pay 3 + 4 €").figures).toEqual(['3', '+', '4', '€'])
-    expect(wordFacts("Don't pay, never").negations).toBe(2)
-    const [one, other] = [wordFacts('A to B'), wordFacts('b to a!')]
+describe('wordFeatures', () => {
+  it('returns figures, negations and digests of the words', () => {
+    expect(wordFeatures("Don't pay 3 + 4 €").figures).toEqual(['3', '+', '4', '€'])
+    expect(wordFeatures("Don't pay, never").negations).toBe(2)
+    const [one, other] = [wordFeatures('A to B'), wordFeatures('b to a!')]
     expect(one.words).toBe(other.words)
     expect(one.sequence).not.toBe(other.sequence)
-    expect(wordFacts('A, to B?')).toEqual(one)
+    expect(wordFeatures('A, to B?')).toEqual(one)
   })
 })

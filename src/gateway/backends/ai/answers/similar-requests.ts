@@ -1,13 +1,13 @@
 /**
- * Vectors of requests whose answers are stored, for the cache of answers to similar requests. The workers of a process
- * share the bytes, and each has its own list of them. A search compares the vectors of one group: requests that are equal
+ * Embeddings of requests whose answers are stored, by which similar requests are found. The workers of a process share
+ * the bytes, and each has its own index of them. A search compares the vectors of one group: requests that are equal
  * except for the last message of the user. It takes about 1 ms for 1,000 vectors of 1,536 dimensions.
  */
 import { BroadcastChannel } from 'node:worker_threads'
 
-/** The vector of a request, and what its words say that vectors say badly. */
+/** The embedding of the last message of a request, and digests of its words. */
 export interface RequestVector {
-  /** Of length 1. */
+  /** A unit vector. */
   readonly vector: Float32Array
   /** Identifies the words of the message, in any order. */
   readonly words: string
@@ -54,7 +54,7 @@ export class SimilarRequests {
     if (this.#channel !== undefined) return
     const channel = new BroadcastChannel(channelName)
     channel.onmessage = (event) => {
-      const { entry, most } = (event as { readonly data: Shared }).data
+      const { entry, most } = (event as { readonly data: VectorMessage }).data
       this.#keep(entry, most)
     }
     // Does not keep the thread alive.
@@ -62,7 +62,10 @@ export class SimilarRequests {
     this.#channel = channel
   }
 
-  /** Returns the most similar request of a group whose answer is at least as new as `since`; undefined if none is. */
+  /**
+   * Returns the most similar request of a group, if its similarity is at least `threshold`. Its answer is not older
+   * than `since`, in milliseconds since the epoch.
+   */
   find(
     group: string,
     asked: RequestVector,
@@ -89,7 +92,7 @@ export class SimilarRequests {
     this.#channel?.postMessage(shared)
   }
 
-  /** Forgets a request whose answer is not stored any more. */
+  /** Removes a request whose answer is no longer stored. */
   forget(group: string, key: string): void {
     const entry = this.#groups.get(group)?.get(key)
     if (entry !== undefined) this.#remove(entry)
@@ -121,8 +124,8 @@ export class SimilarRequests {
   }
 }
 
-/** What workers send each other. */
-interface Shared {
+/** The message that a worker sends to the others for each new vector. */
+interface VectorMessage {
   readonly entry: StoredVector
   readonly most: number
 }
@@ -153,7 +156,7 @@ function dotProduct(a: Float32Array, b: Float32Array): number {
 /** Largest number of dimensions of a vector. */
 const maxDimensions = 8_192
 
-/** Returns a vector of length 1 with the same direction; undefined if the numbers have none, or are too many. */
+/** Returns the unit vector with the same direction; undefined if the numbers have no direction, or are too many. */
 export function unitVector(numbers: readonly unknown[]): Float32Array | undefined {
   if (numbers.length === 0 || numbers.length > maxDimensions) return undefined
   const vector = new Float32Array(numbers.length)

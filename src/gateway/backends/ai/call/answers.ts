@@ -75,7 +75,7 @@ function serveFound(
   if (maxAgeMs === 0 || minFreshMs > (call.answer?.ttlMs ?? 0)) return missed(directives)
   const leftMs = found === undefined ? 0 : found.expiresAt - found.storedAt - ageMs
   if (found === undefined || ageMs > maxAgeMs || leftMs < minFreshMs) {
-    if (!directives.maySimilar || call.policy?.config.cache?.semantic === undefined) {
+    if (!directives.mayServeSimilar || call.policy?.config.cache?.semantic === undefined) {
       return missed(directives) ?? collapse(call, outgoing)
     }
     const joined = directives.isOnlyCached ? undefined : collapse(call, outgoing)
@@ -85,7 +85,7 @@ function serveFound(
   return serve(found, ageMs, call, outgoing)
 }
 
-/** Serves the answer to a similar request, unless the answer to an equal one is served. */
+/** Serves the answer to a similar request, unless `joined` is the answer to an equal one. */
 async function serveSimilar(
   joined: RespondVerdict | undefined,
   call: ModelCall,

@@ -1,4 +1,4 @@
-import type { wordFacts } from '../answers/last-message.ts'
+import type { wordFeatures } from '../answers/last-message.ts'
 import type { RequestVector } from '../answers/similar-requests.ts'
 import type { EmbeddingUse } from './embed.ts'
 
@@ -7,8 +7,8 @@ export interface Comparison {
   /** Identifies everything that must be equal. */
   readonly group: string
   readonly text: string
-  readonly facts: ReturnType<typeof wordFacts>
-  /** Undefined if there is no embedding. */
+  readonly features: ReturnType<typeof wordFeatures>
+  /** The embedding; undefined if there is none. */
   vector: RequestVector | undefined
   use: EmbeddingUse | undefined
   /** Why the request could not be compared. */

@@ -36,7 +36,7 @@ export interface EmbeddingUse {
 }
 
 interface Embedding {
-  /** Of length 1. */
+  /** A unit vector. */
   readonly vector: Float32Array
   readonly use: EmbeddingUse
 }

@@ -44,7 +44,7 @@ import { providerName } from './provider-endpoint.ts'
 import { beginningOfResponse, receiveResponse, wholeResponseLimit } from './receive.ts'
 import { resolveSelected } from './select-model.ts'
 
-/** Memory for vectors of requests, as a part of the memory for answers, in addition to it. */
+/** Memory for embeddings of requests, as a fraction of the memory for answers. It is added to that memory. */
 const vectorPart = 1 / 4
 
 export function aiKind(runtime: GatewayRuntime): BackendKind {

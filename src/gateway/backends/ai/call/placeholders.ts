@@ -69,7 +69,7 @@ export class Placeholders {
 export class PlaceholderRestorer {
   /** The policy whose response guards run before. */
   readonly policy: AiStep
-  /** Masks that put the texts back. */
+  /** Masks that replace placeholders with their texts. */
   readonly guards: readonly PlacedGuard[]
   readonly #texts: ReadonlyMap<string, string>
   #hiding: readonly PlacedGuard[] | undefined
@@ -86,7 +86,7 @@ export class PlaceholderRestorer {
     this.chain = !hasScope && guards.every(isRegex) ? new RegexChain(guards) : undefined
   }
 
-  /** Masks that put placeholders in place of the texts, so that guards can judge a stored response. */
+  /** Masks that replace the texts with their placeholders, so that guards can judge a stored response. */
   get hidingGuards(): readonly PlacedGuard[] {
     this.#hiding ??= guardsOf([...this.#texts].map(([to, from]) => ruleOf(from, to)))
     return this.#hiding

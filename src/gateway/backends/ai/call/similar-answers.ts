@@ -3,13 +3,13 @@ import { hash } from 'node:crypto'
 import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
 import { canonicalBytes } from '../../../../ground/base/canonical.ts'
 import { isFresh, type StoredAnswer } from '../answers/answer-memory.ts'
-import { lastMessageOf, wordFacts } from '../answers/last-message.ts'
+import { lastMessageOf, wordFeatures } from '../answers/last-message.ts'
 import type { RequestVector } from '../answers/similar-requests.ts'
 import type { SemanticConfig } from '../policy/config.ts'
 import type { Comparison } from './comparison.ts'
 import type { ModelCall } from './model-call.ts'
 
-/** How many requests are looked up whose answers may have been dropped. */
+/** Maximum number of similar requests whose answers are looked up; each answer may have been dropped. */
 const maxLookups = 3
 
 /**
@@ -28,10 +28,10 @@ export async function findSimilar(
   if (semantic === undefined || body === undefined || call.restorer !== undefined) return undefined
   const last = format.operation === 'chat' ? lastMessageOf(body) : undefined
   if (last === undefined) return undefined
-  const facts = wordFacts(last.text)
-  const { figures, negations } = facts
+  const features = wordFeatures(last.text)
+  const { figures, negations } = features
   const group = digestOf(['similar', inputs, last.rest, figures, negations])
-  const comparison = await compared(call, semantic, { group, text: last.text, facts })
+  const comparison = await compared(call, semantic, { group, text: last.text, features })
   const { vector } = comparison
   return vector === undefined || call.context.over
     ? undefined
@@ -44,7 +44,7 @@ const digestOf = (value: unknown): string => hash('sha256', canonicalBytes(value
 async function compared(
   call: ModelCall,
   semantic: SemanticConfig,
-  { group, text, facts }: Pick<Comparison, 'group' | 'text' | 'facts'>,
+  { group, text, features }: Pick<Comparison, 'group' | 'text' | 'features'>,
 ): Promise<Comparison> {
   const known = call.comparison
   if (known?.text === text) {
@@ -52,12 +52,12 @@ async function compared(
     return call.comparison
   }
   const found = await call.embedder.embed(call, semantic, text)
-  const { words, sequence } = facts
+  const { words, sequence } = features
   call.comparison =
     typeof found === 'string'
-      ? { group, text, facts, vector: undefined, use: undefined, problem: found }
+      ? { group, text, features, vector: undefined, use: undefined, problem: found }
       : {
-          ...{ group, text, facts, use: found.use, problem: undefined },
+          ...{ group, text, features, use: found.use, problem: undefined },
           vector: { vector: found.vector, words, sequence },
         }
   return call.comparison

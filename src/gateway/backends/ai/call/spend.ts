@@ -40,7 +40,7 @@ export class UsageSpend implements Spend {
   }
 }
 
-/** The spend of a request and of the embedding by which it was compared with similar ones. */
+/** The spend of a request and of the embedding with which it was compared with similar ones. */
 class ComparedSpend implements Spend {
   readonly tokens: bigint
   readonly #own: UsageSpend

@@ -46,12 +46,12 @@ export interface BackendAiConfig {
 const semantic = record({
   /** The backend that makes embeddings. */
   target: directTarget,
-  /** The model of embeddings. */
+  /** The embedding model. */
   model: text,
   dimensions: optional(integer(1, 8_192)),
-  /** Least similarity in percent (cosine). */
+  /** Minimum cosine similarity in percent. */
   threshold: integer(50, 100),
-  /** Number of requests with which one is compared. */
+  /** Maximum number of requests with which one is compared. */
   maxEntries: integer(1, 10_000),
   timeoutMs: integer(1, Number.MAX_SAFE_INTEGER),
 })

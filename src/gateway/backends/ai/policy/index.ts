@@ -29,7 +29,7 @@ function cacheOf(
   }
 }
 
-/** Returns undefined if the backend of embeddings does not exist: only answers to equal requests are served then. */
+/** Returns undefined if the embeddings backend does not exist: only answers to equal requests are served then. */
 function semanticOf(
   spec: NonNullable<AnswerCacheSpec['semantic']>,
   references: References,

@@ -21,7 +21,7 @@ export interface GuardedDefinition {
 }
 
 const maxDefinitions = 4_096
-/** How long a verdict about a definition is used again. */
+/** How long a verdict about a definition is reused. */
 const verdictMs = 300_000
 
 export class CallPolicy {
@@ -40,7 +40,7 @@ export class CallPolicy {
   readonly approvals: RateBucket | undefined
   readonly needsApproval: Expression | undefined
   readonly callouts: Callouts
-  /** What guards have decided about definitions, by the digest of their JSON. A service may have other rules later. */
+  /** Verdicts of guards by the digest of the definition's JSON. They expire, because a service may change its rules. */
   readonly definitions = new ExpiringMap<string, GuardedDefinition>(maxDefinitions, verdictMs)
 
   /** @throws Error if a secret has not arrived. */

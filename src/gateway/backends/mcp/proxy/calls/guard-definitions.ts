@@ -1,6 +1,6 @@
 /**
- * Guards what servers say of themselves: the items of lists, and instructions. Lists are long and rarely change, so each
- * definition is judged once, and an item that is refused does not withhold the others.
+ * Runs guards on the definitions of servers: the items of their lists, and their instructions. Lists are long and
+ * rarely change, so the verdict about each definition is reused. A refused item does not remove the others.
  */
 import { hexDigest } from '../../../../../ground/base/digest.ts'
 import type { PlacedGuard } from '../../../ai/policy/bind-guard.ts'
@@ -77,12 +77,12 @@ function changed(response: McpResponse, node: JsonNode, text: string): McpRespon
   return unshared(read)
 }
 
-/** Returns what judges a definition: its text after the guards, or undefined if one refuses it. */
+/** Returns a function that resolves to a definition after the guards, or to undefined if one refuses it. */
 function judgeOf(exchange: McpExchange, entry: McpTargetEntry): Judge | undefined {
   const policy = exchange.callPolicyOf(entry)
   const guards = inScope(policy?.responseGuards ?? [], 'Definitions')
   if (policy === undefined || guards.length === 0) return undefined
-  // A webhook may get headers of the client, and each message is sampled for itself.
+  // A webhook may get headers of the client, and each message is sampled separately.
   const isKept = guards.every(
     ({ guard, settings }) => guard.type !== 'webhook' && settings.percent === undefined,
   )
@@ -115,7 +115,7 @@ async function judgeDefinition(
   return { text: texts === undefined ? text : masked(text, groups, texts), findings, hasFailed }
 }
 
-/** Undefined if the masks have made two keys equal. */
+/** Returns undefined if the masks have made two keys equal. */
 function masked(
   text: string,
   groups: readonly TextGroup[],
@@ -125,7 +125,7 @@ function masked(
   return orRefused(() => readResponse(resultText('1', after))) && after
 }
 
-/** Applies an asynchronous function to all values, to a few of them at once. */
+/** Applies an asynchronous function to all values, to at most `maxAtOnce` of them at the same time. */
 async function mapAtOnce<Value, Result>(
   values: readonly Value[],
   map: (value: Value) => Promise<Result>,

@@ -1,7 +1,7 @@
 /** The members of messages that guards of MCP read, by their place, for the documentation and for tests. */
 import type { McpPlace } from '../../../ai/policy/scope.ts'
 
-/** Members of messages of clients, and of servers. `a` is any name. */
+/** Members of messages of clients (`request`) and of servers (`response`). `a` stands for any name. */
 interface PlaceMembers {
   readonly request: readonly string[]
   readonly response: readonly string[]

@@ -33,7 +33,7 @@ const notInParams: ReadonlySet<string> = new Set([
 ])
 
 const logMethod = 'notifications/message'
-/** `data` of a log message is its text, and not that of an image. */
+/** In a log message, `data` is the text. In other messages it is the content of an image. */
 const notInLog: ReadonlySet<string> = new Set([...notInParams].filter((name) => name !== 'data'))
 /** Members of an item in a list by which clients use it, or that models do not read. */
 const notInItem: ReadonlySet<string> = new Set([
