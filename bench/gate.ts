@@ -1,7 +1,7 @@
 /**
- * Claim: no usual work became slower since the last release. Ten kinds of work by this build and by that of the last
- * release (or of `SLUICE_BENCH_REFERENCE`) in turn, and the bytes that three of them allocate. Takes some seven
- * minutes; its table goes to the change log of a release.
+ * Claim: no usual workload became slower since the last release. Measures ten workloads with this build and with that
+ * of the last release (or of `SLUICE_BENCH_REFERENCE`) in turn, and the bytes that three of them allocate. Takes about
+ * seven minutes. Its table is for the changelog of a release.
  */
 import { join } from 'node:path'
 import { Authority } from '../test/support/certificates.ts'
@@ -102,7 +102,7 @@ async function startRow(gate: Gate): Promise<Row> {
   return gate.row('start', 'ms', [samples.own, samples.old])
 }
 
-/** Counted bytes vary less than times, so that their bound is closer. */
+/** Allocated bytes vary less than times, so their bound is tighter. */
 async function garbageRows({ context, programs, row }: Gate): Promise<Row[]> {
   const rows: Row[] = []
   for (const [name, measure] of Object.entries(allocations)) {

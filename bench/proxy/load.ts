@@ -64,7 +64,7 @@ export const scenarios = {
 
 export type ScenarioName = keyof typeof scenarios
 
-/** A GET of a response with so many bytes; the upstream must be started with this scenario. */
+/** A GET of a response with this number of bytes; the upstream must be started with this scenario. */
 export const getOfSize = (bytes: number): Scenario => ({
   name: `GET, ${bytes} B response`,
   request: request('GET', `size-${bytes}`),

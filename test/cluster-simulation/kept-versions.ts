@@ -24,7 +24,7 @@ export class KeptVersions {
   readonly #isStepped: () => boolean
   readonly #waiting: () => Iterable<ObjectKey>
   #isPinned = false
-  /** When the pin ends by itself. */
+  /** The time at which the pin ends without an operator. */
   #until: string | undefined
   #isListed = false
   /** The objects of held changes and of rollouts, by the positions of the events. */

@@ -31,9 +31,9 @@ export class Operators {
   readonly #cluster: Cluster
   readonly #random: Random
   readonly #machine = new Machine('operator')
-  /** Earlier states to which operators return. */
-  readonly #moments: FoldSnapshot[] = []
-  /** The states to which they have returned, by the ids of the events. */
+  /** Earlier states to which operators roll back. */
+  readonly #states: FoldSnapshot[] = []
+  /** The states to which they have rolled back, by the ids of the events. */
   readonly targets = new Map<string, Fold>()
   #count = 0
   #isBusy = false
@@ -48,12 +48,12 @@ export class Operators {
     const random = this.#random
     const { fold } = this.#cluster.checks.reference
     const held = [...fold.changes.held.values()].filter(({ rejected }) => rejected === undefined)
-    const [moment] = this.#moments.length > 0 ? [random.pick(this.#moments)] : []
-    if (fold.pin === undefined && random.chance(0.3)) this.#moments.push(fold.snapshot())
+    const [state] = this.#states.length > 0 ? [random.pick(this.#states)] : []
+    if (fold.pin === undefined && random.chance(0.3)) this.#states.push(fold.snapshot())
     const draw = random.between(0, 1)
     if (fold.pin !== undefined && random.chance(0.3)) this.#append(this.#lift())
     else if (draw < 0.12) this.#append(this.#freeze())
-    else if (draw < 0.24 && moment !== undefined) this.#append(this.#rollBack(moment))
+    else if (draw < 0.24 && state !== undefined) this.#append(this.#rollBack(state))
     else if (held.length > 0) {
       const { position } = random.pick(held)
       this.#append(random.chance(0.7) ? this.#approve(position) : this.#reject(position))
@@ -120,9 +120,9 @@ export class Operators {
   }
 
   /** Puts an earlier state in force. */
-  #rollBack(moment: FoldSnapshot): SluiceEvent {
+  #rollBack(state: FoldSnapshot): SluiceEvent {
     const now = this.#cluster.checks.reference.fold
-    const target = createFold({ checkRegex: regexProblem }, structuredClone(moment))
+    const target = createFold({ checkRegex: regexProblem }, structuredClone(state))
     const { objects } = differenceOf({ target, now }, undefined)
     const id = this.#id()
     this.targets.set(id, target)
@@ -130,7 +130,7 @@ export class Operators {
     return newEvent(pinSet, writer, subject, { id, data })
   }
 
-  /** When the leader lifts a pin, for some of them. */
+  /** Returns the time at which the leader lifts the pin, for some of the pins. */
   #until(): { readonly until?: string } {
     if (this.#random.chance(0.6)) return {}
     const { world } = this.#cluster

@@ -1,4 +1,4 @@
-/** What a pin keeps in force: all that was in force with it, until an event replaces or lifts it. */
+/** Checks that a pin keeps everything in force that was in force when it was set, until an event replaces or lifts it. */
 import type { Recorded } from '../../src/control/log/index.ts'
 import { type ObjectKey, objectKey } from '../../src/ground/model/names.ts'
 import type { Fold } from '../../src/past/replay/index.ts'
@@ -18,7 +18,7 @@ export class PinnedState {
   #specs: Specs | undefined
 
   /**
-   * Called after an event was folded. `target` is the state to which the event returns. `isPinned` says whether a pin is
+   * Called after an event was folded. `target` is the state to which the event rolls back. `isPinned` says whether a pin is
    * set, by rules that are independent of the fold. Returns what is wrong; undefined if nothing is.
    */
   problemWith(

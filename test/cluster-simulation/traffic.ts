@@ -1,6 +1,6 @@
 /**
- * What proxies count, in buckets of a second: each gets the same number of requests, of which none fail, unless its
- * configuration has a route to a path that fails. Replicas see a bucket some time after its end.
+ * The requests that proxies count, in buckets of a second. Each proxy gets the same number of requests. None fail, unless
+ * its configuration has a route to a path that fails. Replicas see a bucket some time after its end.
  */
 import type { RolloutSnapshot } from '../../src/control/actors/rollout.machine.ts'
 import type { FigureSample } from '../../src/control/plane/rollout/figures.ts'
@@ -18,7 +18,7 @@ const failures = 8
 const skewMs = 2_000
 /** Interval at which a leader decides about a rollout, with the time until the event is stored. */
 const decisionMs = 3_000
-/** Number of buckets from which a rollout must not finish although its proxies fail. */
+/** Number of buckets with failures after which a rollout must not finish. */
 const enough = 4
 
 interface Bucket extends FigureSample {
@@ -29,7 +29,7 @@ interface Bucket extends FigureSample {
 export class Traffic {
   readonly #lagMs: number
   readonly #buckets: Bucket[] = []
-  /** When the steps of rollouts were stored, by their positions. */
+  /** Times at which the steps of rollouts were stored, by their positions. */
   readonly #steppedAt = new Map<number, number>()
 
   constructor(lagMs: number) {
@@ -49,7 +49,7 @@ export class Traffic {
     this.#buckets.push({ proxy: name, gateway: `apps/${gateway}`, startMs, endMs, groups, errors })
   }
 
-  /** What a replica knows. */
+  /** Returns the buckets that a replica has received. */
   figures(
     gateway: string,
     names: readonly string[],
@@ -66,7 +66,7 @@ export class Traffic {
     this.#steppedAt.set(position, nowMs)
   }
 
-  /** Names a Gateway whose chosen proxies fail, although all others do not; undefined if there is none. */
+  /** Returns a Gateway whose chosen proxies fail while its other proxies do not; undefined if there is none. */
   failingGateway({ context }: RolloutSnapshot, nowMs: number): string | undefined {
     const last = context.steps.at(-1)
     const steppedMs = this.#steppedAt.get(last?.position ?? -1)

@@ -219,7 +219,7 @@ binds:
     expect(code).not.toBe(0)
   })
 
-  it('keeps a bucket that is smaller than what is filled at once', async () => {
+  it('keeps a bucket that is smaller than its refill', async () => {
     const { policies } = await imported(
       '{ localRateLimit: [{ maxTokens: 3, tokensPerFill: 100, fillInterval: 1m }] }',
     )

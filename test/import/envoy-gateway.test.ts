@@ -168,7 +168,7 @@ describe('sluice import of Envoy Gateway resources', () => {
     expect(answer.headers['x-edge']).toBe('1')
   })
 
-  it('tells backends who the client is, as ClientTrafficPolicy says', async () => {
+  it('sets the headers about the client as ClientTrafficPolicy says', async () => {
     const sent = { 'x-forwarded-for': '1.1.1.1, 203.0.113.9', 'x-real-ip': '1.1.1.1' }
     const { headers } = JSON.parse((await get('/open/a', sent)).body) as {
       headers: Record<string, string>

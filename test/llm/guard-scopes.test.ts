@@ -144,7 +144,7 @@ describe('scopes of guards', () => {
     expect(masked('{"a":"a secret"}')).toBe('{"a":"a"}')
   })
 
-  it('masks a match of a name with its value also beside a match inside of a value', () => {
+  it('masks a match of a name with its value, even if another match is inside a value', () => {
     const map = jsonAware((texts) =>
       texts.map((text) => text.replace(/"pin":\s?"\d+"|secret/g, 'gone')),
     )

@@ -119,12 +119,12 @@ describe('equal requests at the same time', () => {
     expect(calls(left)).toHaveLength(2)
   })
 
-  it('wait for the next one if the body of the first answer breaks', async () => {
+  it('wait for the answer to the next request if the body of the first answer breaks', async () => {
     for (const stream of [false, true]) {
       a.calls.length = 0
       const ask = newAsk()
       const breakNow = holdNext((_, response) => {
-        // Some servers stream although they were not asked to.
+        // Some servers stream although the request does not ask for it.
         if (stream) {
           openStream(response)
           sendEvent(response, chunk('gpt-4o', { content: 'Half' }))

@@ -66,7 +66,7 @@ describeWithParts(['redis'], 'answers on Redis', () => {
       return again.isHit && again.text === first.text
     })
 
-  it('are shared, sealed, and end with their time to live', async () => {
+  it('are shared and sealed, and expire after their time to live', async () => {
     // Larger than the buffers of sockets.
     a.answer = completes('x'.repeat(700_000))
     await shared()
@@ -84,7 +84,7 @@ describeWithParts(['redis'], 'answers on Redis', () => {
     await shared()
   })
 
-  it('are missed if the password is wrong or the server is gone, and are back after it', async () => {
+  it('are not served while the password is wrong or the server is down, and are served again after a restart', async () => {
     a.answer = completes('Hello from A')
     expect((await ask(2, `question ${count}`)).isHit).toBe(false)
     await redis.kill()

@@ -1,4 +1,4 @@
-/** Stored answers to similar requests, by a backend of embeddings. */
+/** Stored answers to similar requests, which an embeddings backend finds. */
 import { join } from 'node:path'
 import OpenAI from 'openai'
 import { beforeEach, describe, expect, it } from 'vitest'
@@ -129,7 +129,7 @@ async function post(
 }
 
 describe('answers to similar requests', () => {
-  it('are served without asking the provider, and are not stored for the request', async () => {
+  it('are served without a call of the provider, and are not stored again', async () => {
     const word = newWord()
     const first = await post('own', ask(question(word)))
     expect(first.cache).toBe('miss')
@@ -215,7 +215,7 @@ describe('answers to similar requests', () => {
     expect((await post('own', ask(text('Safe!')))).cache).toBe('similar')
   })
 
-  it('are not looked for if the last message has more than a text, or is not of the user', async () => {
+  it('are not served if the last message has more than a text, or is not a message of the user', async () => {
     const url = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }
     const call = { id: 'call_1', type: 'function', function: { name: 'get', arguments: '{}' } }
     const called = { role: 'assistant', content: null, tool_calls: [call] }
@@ -256,7 +256,7 @@ describe('answers to similar requests', () => {
     expect(a.calls).toHaveLength(asked + 1)
   })
 
-  it('obey what clients ask for, and errors are not stored', async () => {
+  it('respect the cache headers of clients, and are not served for stored errors', async () => {
     const word = newWord()
     a.next.push((_, response) => json(response, 500, { error: { message: 'broken' } }))
     expect((await post('own', ask(question(word)))).status).toBe(500)
@@ -280,8 +280,8 @@ describe('answers to similar requests', () => {
   })
 })
 
-describe('a backend of embeddings', () => {
-  it('gets texts after guards have masked them, and none with placeholders', async () => {
+describe('an embeddings backend', () => {
+  it('gets texts after guards have masked them, and no texts with placeholders', async () => {
     const text = `Write a short mail to ann@example.com about the ${newWord()} of the year`
     await post('masked', ask(text))
     expect(embeddings.calls.map(({ body }) => body.input)).toEqual([
@@ -292,13 +292,13 @@ describe('a backend of embeddings', () => {
     expect(embeddings.calls).toHaveLength(0)
   })
 
-  it('fails no request if it fails, is slow, or sends no vector', async () => {
+  it('causes a miss instead of an error if it fails, is slow or sends no vector', async () => {
     const bad = [reply(new Array(8).fill(0)), reply(['NaN', 1]), { error: { message: 'no' } }]
     for (const body of bad) {
       const word = newWord()
       embeddings.next.push((_, response) => json(response, 200, body))
       const asked = embeddings.calls.length
-      // A backend that has failed is not asked for some time.
+      // A backend that has failed is not called for some time.
       await waitFor('the question', async () => {
         expect(await post('own', ask(question(`${word} ${newWord()}`)))).toMatchObject({
           status: 200,
@@ -366,7 +366,7 @@ describe('hits by similarity', () => {
     expect(metrics).toMatch(/gen_ai_client_cost_usd_total\{.*text-embedding-3-small.*\}/)
   })
 
-  it('end with a change of the guards', async () => {
+  it('are not served after a change of the guards', async () => {
     const word = newWord()
     await post('masked', ask(question(word)))
     expect((await post('masked', ask(similar(word)))).cache).toBe('similar')

@@ -142,7 +142,7 @@ describe('backend.tunnel', () => {
     for (const { headers } of web.received) expect(headers['proxy-authorization']).toBeUndefined()
   })
 
-  it('keeps connections through a proxy, apart from those of other proxies', async () => {
+  it('reuses connections through a proxy, but not for other proxies', async () => {
     const before = proxies.socks.asked.length
     for (let at = 0; at < 3; at++) await running.send(port, { host: hostOf('plain-socks') })
     expect(proxies.socks.asked.length).toBe(before)
@@ -156,7 +156,7 @@ describe('backend.tunnel', () => {
     expect(line).not.toContain(credentials.password)
   })
 
-  it('connects to nothing without the credentials that the policy names', async () => {
+  it('does not connect if the credentials that the policy names are missing', async () => {
     expect((await running.send(port, { host: hostOf('lost') })).status).toBe(500)
     const status = await waitFor('the status', () => running.status('GatewayBackend', 'lost'))
     expect(JSON.stringify(status)).toContain('Secret absent does not exist')
@@ -173,7 +173,7 @@ describe('backend.tunnel', () => {
     )
   })
 
-  it('asks no proxy for other spellings of addresses', async () => {
+  it('does not ask the proxy for numeric forms of addresses', async () => {
     const before = proxies.http.asked.length
     expect((await askTunnel(port, `numbers.2130706433:${web.port}`)).status).toBe(403)
     expect(proxies.http.asked.length).toBe(before)

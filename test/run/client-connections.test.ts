@@ -86,7 +86,7 @@ describe('frontend.proxyProtocol', () => {
     expect(await status('strict', '127.0.0.1', line('10.1.2.3'), request('/inside'))).toBe('reset')
   })
 
-  it('accepts connections without a header if it is optional, and never a damaged one', async () => {
+  it('accepts connections without a header if it is optional, but none with a malformed header', async () => {
     const { length } = 'PROXY '
     const header = line('10.1.2.3')
     const split = [header.slice(0, length), header.slice(length)]
@@ -98,7 +98,7 @@ describe('frontend.proxyProtocol', () => {
     expect(await status('optional', '127.0.0.1', 'PROXY TCP4 x\r\n', request('/'))).toBe('reset')
   })
 
-  it('does not read headers of other addresses than those in `from`', async () => {
+  it('does not read headers from addresses that are not in `from`', async () => {
     expect(await status('optional', '127.0.1.7', binary(), request('/inside'))).toBe('200')
     expect(await status('optional', '127.0.0.2', line('10.1.2.3'), request('/inside'))).toBe('400')
     expect(await status('optional', '127.0.0.2', request('/inside'))).toBe('403')
@@ -189,14 +189,14 @@ describe('frontend.networkAuthorization', () => {
     expect(await answerTo(to('127.0.0.3'), request('/'))).toBe('reset')
     const forged = request('/', 'x-forwarded-for: 127.0.0.1')
     expect(await answerTo(to('127.0.0.2'), forged)).toBe('reset')
-    // The rules are about connections, so the address that a trusted proxy reports does not count.
+    // The rules are about connections, so they ignore the address that a trusted proxy reports.
     const reported = request('/', 'x-forwarded-for: 203.0.113.1')
     expect(await answerTo(to('127.0.0.1'), reported)).toMatch(/^HTTP\/1.1 200 /)
     const metrics = await (await fetch(`http://${stats.address}/metrics`)).text()
     expect(metrics).toMatch(/^sluice_downstream_connections_unauthorized_total 3$/m)
   })
 
-  it('refuses requests for a Gateway whose port another one shares', async () => {
+  it('refuses requests for a Gateway whose rules refuse the connection, if another Gateway shares the port', async () => {
     const send = (from: string, host: string) =>
       answerTo({ port: ports.shared, from }, request('/').replace('a.example.com', host))
     expect(await send('127.0.0.2', 'open.test')).toMatch(/^HTTP\/1.1 200 /)

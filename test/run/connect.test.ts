@@ -34,7 +34,7 @@ describe('CONNECT', () => {
     session.destroy()
   })
 
-  it('carries bytes both ways after a 200 without framing fields, also those sent with the head', async () => {
+  it('carries bytes both ways after a 200 without framing fields, including bytes that the client sent with the head', async () => {
     const { status, head, rest, socket } = await askTunnel(
       port.proxy,
       `a.example.com:${echo.port}`,
@@ -138,7 +138,7 @@ describe('CONNECT', () => {
     socket.destroy()
   })
 
-  it('refuses addresses that names stand for: metadata services, also by numbers', async () => {
+  it('refuses names of metadata services, also numeric forms of their addresses', async () => {
     const by = { 'x-address': 'yes' }
     expect((await askTunnel(port.proxy, 'metadata.example.com:443')).status).toBe(403)
     for (const host of [
@@ -170,7 +170,7 @@ describe('CONNECT', () => {
     socket.destroy()
   })
 
-  it('limits the tunnels of a listener, and cuts those without bytes', async () => {
+  it('limits the tunnels of a listener, and cuts idle tunnels', async () => {
     const to = `a.example.com:${echo.port}`
     const first = await askTunnel(port.limited, to)
     const second = await askTunnel(port.limited, to)
@@ -184,7 +184,7 @@ describe('CONNECT', () => {
     socket.destroy()
   })
 
-  it('forwards nothing unless TLS begins for the name of the tunnel, if the policy says so', async () => {
+  it('forwards nothing unless the client begins TLS for the host of the tunnel, if the policy requires it', async () => {
     const to = `a.example.com:${echo.port}`
     const open = async (first: Buffer | string) => {
       const answered = await askTunnel(port.named, to)

@@ -105,7 +105,7 @@ const schema = {
 }
 
 describe('a scope of definitions', () => {
-  it('masks descriptions, titles and schemas, keeps names and URIs, and hides only what is refused', async () => {
+  it('masks descriptions, titles and schemas, keeps names and URIs, and hides only refused items', async () => {
     const client = await connectClient(port, '/one')
     const { tools } = await client.listTools()
     expect(tools.map(({ name }) => name)).toEqual(['send', 'fine'])
@@ -165,7 +165,7 @@ describe('a scope of definitions', () => {
     await client.close()
   })
 
-  it('sends each definition to a webhook as a text, and keeps what it refuses from clients', async () => {
+  it('sends each definition to a webhook as a text, and hides refused ones from clients', async () => {
     hook.answer = (call, response) => {
       const isBad = shownTo(call).some(({ content }) => content === 'is forbidden')
       acts(isBad ? { status_code: 403, body: 'no' } : {})(call, response)

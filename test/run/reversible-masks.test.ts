@@ -224,7 +224,7 @@ describe('reversible masks', () => {
     expect(textsOf(known)).toContain(`You said ${placeholder}.`)
   })
 
-  it('show guards that judge a stored answer again the placeholders, as in the first answer', async () => {
+  it('show the placeholders to guards that judge a stored answer again', async () => {
     for (const stream of [false, true]) {
       const said = formats.Completions?.('I am hit+1@example.com (c*)', stream) ?? ['', {}]
       a.calls.length = 0

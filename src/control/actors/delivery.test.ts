@@ -72,7 +72,7 @@ describe('a Gateway', () => {
     expect(story.ack('q').programmed()).toEqual(yes)
   })
 
-  it('is not Programmed with a generation that a rollback puts in force again, before proxies have it', () => {
+  it('is not Programmed with a generation that a rollback restores until proxies have it again', () => {
     const story = new DeliveryStory().apply(gateway()).connect('p').ack('p').connect('q').ack('q')
     const first = story.fold.graph.object('Gateway/default/edge')
     if (first?.object === undefined) throw new Error('the Gateway is missing')

@@ -155,7 +155,7 @@ describe('changes that are delivered in steps', () => {
     expect(hosts(story.fold)).toEqual(['late.example', 'three.example'])
   })
 
-  it('wait at the chosen proxies too, if these get parameters without a rollout', () => {
+  it('wait at the chosen proxies too, even if the rollout gives these parameters without a rollout', () => {
     const story = steppedStory().apply({ ...parameters, spec: {} })
     step(story, start(story))
     const candidate = candidateOf(story)

@@ -101,7 +101,7 @@ describe('a changed object in the graph', () => {
     expect(afterwards(change)).toEqual(['a'])
   })
 
-  it('is not derived by a stage that reads none of what changed', () => {
+  it('is not derived by a stage whose inputs have not changed', () => {
     const inputs = ({ object }: ObjectState) => [(object?.spec as LeafSpec | undefined)?.shown]
     graph = new Graph([watched({ ...leafStage, inputs })], [])
     expect(afterwards(() => graph.setObject(state('Leaf', 'a', { shown: 1 })))).toEqual(['a'])

@@ -21,7 +21,7 @@ type Spec = Readonly<Record<string, unknown>>
 
 const specOf = ({ data }: Applied) => (data.object as { readonly spec: Spec }).spec
 
-/** The versions between two of an object: one field of its spec changes after the other. */
+/** Returns versions between two versions of an object, each of which changes one more field of the spec. */
 function versionsBetween(before: Applied, after: Applied): Applied[] {
   const versions: Applied[] = []
   let spec = specOf(before)
@@ -34,7 +34,7 @@ function versionsBetween(before: Applied, after: Applied): Applied[] {
   return versions
 }
 
-/** The same log with small changes of HTTPRoutes in place of large ones. */
+/** Returns the same log, with each change of an HTTPRoute split into changes of one field. */
 function inSmallSteps(log: readonly RecordedEvent[]): RecordedEvent[] {
   const known = new Map<string, Applied>()
   const events = log.flatMap(({ event }) => {
@@ -65,7 +65,7 @@ function expectSame(log: readonly RecordedEvent[]): void {
 }
 
 describe('a stage that reads only a part of its objects', () => {
-  it('derives the same as if it derived every version', () => {
+  it('has the same results as if it derived every version', () => {
     fc.assert(fc.property(randomLog, expectSame), { numRuns: 300 })
   })
 })

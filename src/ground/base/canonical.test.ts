@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import fc from '../../../test/support/fast-check.ts'
 import { canonicalJson } from './canonical.ts'
 
-/** The same JSON, slowly. */
+/** A simple implementation of the same JSON. */
 function expected(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(expected).join()}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
@@ -39,7 +39,7 @@ const leaf = fc.oneof(fc.string(), fc.integer(), fc.boolean(), fc.constant(null)
 const value = record(fc.oneof(leaf, record(fc.option(leaf, { nil: undefined })), fc.array(leaf)))
 
 describe('canonical JSON', () => {
-  it('has sorted keys, whatever the records before had', () => {
+  it('has sorted keys, independent of the keys of earlier records', () => {
     fc.assert(
       fc.property(fc.array(value), (values) => {
         for (const one of values) expect(canonicalJson(one)).toBe(expected(one))
@@ -48,7 +48,7 @@ describe('canonical JSON', () => {
     )
   })
 
-  it('has sorted keys after more different records than are remembered', () => {
+  it('has sorted keys after more key sequences than the tree holds', () => {
     for (let n = 0; n < 3_000; n++) {
       const made = { z: 1, [`k${n}`]: 2, a: { [`k${n}`]: 3, b: 4 } }
       expect(canonicalJson(made)).toBe(expected(made))

@@ -57,9 +57,9 @@ describe('the comparison of proxies during a rollout', () => {
     )
   })
 
-  it('believes a proxy that forges its figures only about its own requests', () => {
+  it('limits what a proxy with forged figures can cause', () => {
     const failing = [sample('p1', 0, 50, 20), sample('p2', 0, 100, 1)]
-    // An unchanged proxy can hide failures, because its requests are those that are compared.
+    // A proxy without the change can hide failures, because its requests are compared with those of the change.
     const hidden = [...failing, sample('p3', 0, 1_000_000, 900_000)]
     expect(problemOf(plan, [step(['p1'])], hidden)).toBeUndefined()
     // It cannot make a change look worse if the proxies with the change have no failures.
@@ -74,7 +74,7 @@ describe('the comparison of proxies during a rollout', () => {
     ).toBeDefined()
   })
 
-  it('does not blame a change because its proxies get more requests for a route that often fails', () => {
+  it('finds no problem if proxies with the change get more requests for a route that often fails', () => {
     const mixed = (proxy: string, bucket: number, flaky: number, fine: number): FigureSample => {
       const one = sample(proxy, bucket, 0, 0)
       for (const [route, requests, errors] of [
