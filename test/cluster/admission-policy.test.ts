@@ -79,7 +79,8 @@ describeWithParts(
           targetRefs: [target('Gateway', gatewayGroup, { sectionName: 'http' })],
           frontend: { http: { maxBufferSize: 65536 } },
         },
-        message: 'spec.frontend may target only a whole Gateway, without sectionName',
+        message:
+          'spec.frontend may target only a whole Gateway or a port of it, without sectionName',
       },
       {
         spec: { targetRefs: [target('Service', '')], traffic: { csrf: {} } },

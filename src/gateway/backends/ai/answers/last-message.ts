@@ -75,7 +75,7 @@ const negations = new Set([
     'senza',
   ],
 ])
-const isNegation = (word: string): boolean => negations.has(word) || /n['’]t$/.test(word)
+const isNegation = (word: string): boolean => negations.has(word) || /n['\u2019]t$/.test(word)
 
 const digest = (words: readonly string[]): string =>
   hash('sha256', words.join(' '), 'base64url').slice(0, 16)
@@ -88,7 +88,7 @@ const figures = /\p{N}+|[\p{Sm}\p{Sc}%*/^-]/gu
  * numbers of negations, are not similar.
  */
 export function wordFeatures(text: string) {
-  const words = text.toLowerCase().match(/[\p{L}\p{M}\p{N}'’]+/gu) ?? []
+  const words = text.toLowerCase().match(/[\p{L}\p{M}\p{N}'\u2019]+/gu) ?? []
   return {
     figures: text.match(figures) ?? [],
     negations: words.filter(isNegation).length,
