@@ -30,6 +30,7 @@ import {
 } from '../answers/cache-control.ts'
 import { whyNotCacheable } from '../answers/cacheable.ts'
 import type { CacheConfig } from '../policy/config.ts'
+import { admitCall } from './admission.ts'
 import type { ModelCall } from './model-call.ts'
 import { canJudgeAgain, isJudgedByService, judgeAgain } from './served-answers.ts'
 import { findSimilar, keepVector } from './similar-answers.ts'
@@ -76,9 +77,9 @@ function serveFound(
   const leftMs = found === undefined ? 0 : found.expiresAt - found.storedAt - ageMs
   if (found === undefined || ageMs > maxAgeMs || leftMs < minFreshMs) {
     if (!directives.mayServeSimilar || call.policy?.config.cache?.semantic === undefined) {
-      return missed(directives) ?? collapse(call, outgoing)
+      return missed(directives) ?? collapse(call, outgoing, directives)
     }
-    const joined = directives.isOnlyCached ? undefined : collapse(call, outgoing)
+    const joined = directives.isOnlyCached ? undefined : collapse(call, outgoing, directives)
     return andThen(joined, serveSimilar, call, outgoing, directives)
   }
   call.flightMember?.complete(found)
@@ -95,6 +96,9 @@ async function serveSimilar(
   const cache = call.policy?.config.cache
   const owner = cache && ownerOf(call, cache)
   if (joined !== undefined || call.context.over || owner === undefined) return joined
+  // The embedding costs something too.
+  const refused = await admitCall(call, outgoing)
+  if (refused !== undefined || call.context.over) return refused
   const since = Date.now() - directives.maxAgeMs
   const found = await findSimilar(call, outgoing, inputsOf(call, outgoing, owner), since)
   if (call.context.over) return undefined
@@ -113,6 +117,7 @@ async function serveSimilar(
 function collapse(
   call: ModelCall,
   outgoing: OutgoingRequest,
+  directives: CacheDirectives,
 ): RespondVerdict | undefined | Promise<RespondVerdict | undefined> {
   const { answer, flightMember: before, policy } = call
   const waitMs = policy?.config.cache?.collapseMs ?? 0
@@ -123,10 +128,20 @@ function collapse(
   const member = call.flights.join(answer.key, waitMs)
   call.flightMember = member
   return member?.answer?.then((found) => {
-    if (found === undefined || call.context.over) return undefined
+    if (found === undefined || call.context.over || !mayGet(found, directives)) return undefined
     const ageMs = Date.now() - found.storedAt
     return serve(found, ageMs, call, outgoing, 'waited for an equal request')
   })
+}
+
+/** Whether a client accepts the answer that an equal request has got, which may be stored and similar. */
+function mayGet(
+  { storedAt, expiresAt, similarity }: StoredAnswer,
+  { maySimilar, maxAgeMs, minFreshMs }: CacheDirectives,
+): boolean {
+  const now = Date.now()
+  const isAccepted = maySimilar || similarity === undefined
+  return isAccepted && now - storedAt <= maxAgeMs && expiresAt - now >= minFreshMs
 }
 
 function leaveFlight(call: ModelCall): void {

@@ -56,6 +56,8 @@ export interface Embedder {
 
 /** A vector of 8,192 numbers has about 180 kB. */
 const maxResponseBytes = 1024 * 1024
+/** With these statuses, a backend refuses one text, for example by a content filter. It may accept the next one. */
+const statusesOfText: ReadonlySet<number> = new Set([400, 413, 422])
 /** First and longest pause after failures, during which a backend is not called. */
 const firstPauseMs = 100
 const maxPauseMs = 10_000
@@ -100,6 +102,7 @@ export class BackendEmbedder implements Embedder {
       return found
     } catch (error) {
       if (!(error instanceof GatewayError || error instanceof LlmError)) throw error
+      if (error instanceof LlmError && error.status === 400) return error.message
       const lengthMs = Math.min(maxPauseMs, pause === undefined ? firstPauseMs : pause.lengthMs * 2)
       this.#pauses.set(name, { until: now() + lengthMs, lengthMs })
       return error.message
@@ -119,7 +122,10 @@ export class BackendEmbedder implements Embedder {
     const provider = this.#choose(backend)
     const outgoing = outgoingFor(call, provider, config, text)
     const { status, headers, body } = await this.#send(call, provider, outgoing, config.timeoutMs)
-    if (status !== 200) throw new LlmError(502, `${providerName(provider)} answered ${status}`)
+    if (status !== 200) {
+      const isOfText = statusesOfText.has(status)
+      throw new LlmError(isOfText ? 400 : 502, `${providerName(provider)} answered ${status}`)
+    }
     const counted = Number(headers.find(([key]) => key.toLowerCase() === invokeTokensHeader)?.[1])
     return readEmbedding(call, provider, outgoing, utf8Text(body), counted)
   }

@@ -125,6 +125,10 @@ export class ModelCall {
   isProbe = false
   /** True if token limits have admitted the request, which includes its later attempts. */
   isAdmitted = false
+  /** The attempt that limits and budgets have judged. */
+  judged: OutgoingRequest | undefined
+  /** Size of the body of the current attempt. */
+  bodyBytes = 0
   /** The decoded body of the client. */
   clientBody: ReadBody | undefined
   /** The request in the client's format after guards; undefined until then. */

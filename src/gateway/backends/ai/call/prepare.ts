@@ -22,9 +22,9 @@ import { isStackOverflow } from '../../../../ground/base/stack-overflow.ts'
 import { budgetsOf } from '../../../../ground/exchange/budgets.ts'
 import type { HeaderFields, RespondVerdict } from '../../../../ground/exchange/exchange.ts'
 import { forwardingExtensions } from '../../../../ground/exchange/forwarding.ts'
-import { checkTokenLimits, tokenLimitsOf } from '../../../../ground/exchange/rate-limits.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import type { StoredPath } from '../policy/stored-paths.ts'
+import { admitCall } from './admission.ts'
 import {
   allowedModelsOf,
   needAllowedMembers,
@@ -42,8 +42,6 @@ import type { ProviderEndpoint } from './provider-endpoint.ts'
 import { readClientBody } from './read-body.ts'
 import { prepareRealtime } from './realtime.ts'
 import { auditRequest, guardRequest } from './request-guards.ts'
-import { actsOnResponse } from './response-guards.ts'
-import { reserveSpend } from './spend.ts'
 import { prepareStored } from './stored-calls.ts'
 import { openStored, withSeal } from './stored-place.ts'
 import { countedResponse } from './token-count.ts'
@@ -272,10 +270,11 @@ function finishPreparing(
 ): Result | Promise<Result> {
   const outgoing = withSeal(call, planned)
   describeModelCall(call)
+  call.bodyBytes = bytes.length
   return andThen(findAnswer(call, outgoing), admitUnless, call, outgoing, bytes)
 }
 
-/** Checks limits and budgets, unless a stored answer is served, which costs nothing. */
+/** Checks limits and budgets, unless a stored answer is served. */
 function admitUnless(
   found: Result,
   call: ModelCall,
@@ -283,43 +282,7 @@ function admitUnless(
   bytes: SentBody,
 ): Result | Promise<Result> {
   if (found !== undefined || call.context.over) return found
-  const { exchange } = call.context
-  // Limits do not apply to token counts: clients use them to stay below the limits.
-  const limits = limitedBy(outgoing) ? tokenLimitsOf(exchange) : undefined
-  const budgets = limitedBy(outgoing) ? budgetsOf(exchange) : undefined
-  if (limits !== undefined || budgets !== undefined || actsOnResponse(call)) {
-    refuseBackground(call, outgoing)
-  }
-  const spent = limits && checkTokenLimits(exchange, call.isAdmitted)
-  return andThen(spent, reserveUnless, call, outgoing, bytes)
-}
-
-const limitedBy = ({ format }: OutgoingRequest): boolean => format.operation !== 'count_tokens'
-
-/** Reserves what the request may cost, unless token limits have refused it. */
-function reserveUnless(
-  spent: Result,
-  call: ModelCall,
-  outgoing: OutgoingRequest,
-  bytes: SentBody,
-): Result | Promise<Result> {
-  if (call.context.over || spent !== undefined || !limitedBy(outgoing)) {
-    return sendUnless(spent, call, outgoing, bytes)
-  }
-  return andThen(reserveSpend(call, outgoing, bytes.length), sendUnless, call, outgoing, bytes)
-}
-
-/**
- * Refuses a response in the background: its tokens and texts come with a later request, which is neither
- * charged nor guarded. @throws LlmError 400
- */
-function refuseBackground({ request }: ModelCall, { format, plan }: OutgoingRequest): void {
-  if (format.hasBackground !== true || plan.kind !== 'native') return
-  if (request?.body.fields.background !== true) return
-  throw new LlmError(
-    400,
-    'background responses are not supported where token limits or response guards apply; send the request without background',
-  )
+  return andThen(admitCall(call, outgoing), sendUnless, call, outgoing, bytes)
 }
 
 /** Sends the request unless limits have refused it. */

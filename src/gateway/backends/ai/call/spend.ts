@@ -40,20 +40,20 @@ export class UsageSpend implements Spend {
   }
 }
 
-/** The spend of a request and of the embedding with which it was compared with similar ones. */
+/** The spend of a request, if it was billed, and of the embedding with which it was compared with similar ones. */
 class ComparedSpend implements Spend {
   readonly tokens: bigint
-  readonly #own: UsageSpend
+  readonly #own: UsageSpend | undefined
   readonly #cost: Cost
 
-  constructor(own: UsageSpend, { usage, cost }: EmbeddingUse) {
-    this.tokens = own.tokens + integerOf(usage.input)
+  constructor(own: UsageSpend | undefined, { usage, cost }: EmbeddingUse) {
+    this.tokens = (own?.tokens ?? 0n) + integerOf(usage.input)
     this.#own = own
     this.#cost = cost
   }
 
   usd(): bigint | undefined {
-    const own = this.#own.usd()
+    const own = this.#own === undefined ? 0n : this.#own.usd()
     return own === undefined || this.#cost.status !== 'exact' ? own : own + this.#cost.total
   }
 }
@@ -104,14 +104,15 @@ export const usualOutput = (model: string, limit: number | undefined): number =>
 /** Tells budgets what a finished request has used. Requests that the gateway does not read have no usage. */
 export function noteSpend(call: ModelCall, usage: Usage | undefined): void {
   const budgets = budgetsOf(call.context.exchange)
-  // A stored answer costs nothing, even if an earlier attempt has reserved something.
-  if (call.answer?.hit !== undefined) budgets?.used(undefined)
-  if (budgets === undefined || call.outgoing === undefined) return
-  if (usage !== undefined && call.request !== undefined)
-    learnOutput(call.request.model, usage.output)
-  const own = usage && new UsageSpend(call, usage)
+  if (budgets === undefined) return
   const embedding = call.comparison?.use
-  budgets.used(own && embedding ? new ComparedSpend(own, embedding) : own)
+  const isSent = call.outgoing !== undefined
+  // A stored answer costs nothing but the embedding, even if an earlier attempt has reserved something.
+  if (!isSent && embedding === undefined && call.answer?.hit === undefined) return
+  if (isSent && usage !== undefined && call.request !== undefined)
+    learnOutput(call.request.model, usage.output)
+  const own = isSent && usage ? new UsageSpend(call, usage) : undefined
+  budgets.used(embedding ? new ComparedSpend(own, embedding) : own)
 }
 
 function learnOutput(model: string, output: number): void {
