@@ -137,10 +137,10 @@ function collapse(
 /** Whether a client accepts the answer that an equal request has got, which may be stored and similar. */
 function mayGet(
   { storedAt, expiresAt, similarity }: StoredAnswer,
-  { maySimilar, maxAgeMs, minFreshMs }: CacheDirectives,
+  { mayServeSimilar, maxAgeMs, minFreshMs }: CacheDirectives,
 ): boolean {
   const now = Date.now()
-  const isAccepted = maySimilar || similarity === undefined
+  const isAccepted = mayServeSimilar || similarity === undefined
   return isAccepted && now - storedAt <= maxAgeMs && expiresAt - now >= minFreshMs
 }
 
