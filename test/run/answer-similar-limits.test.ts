@@ -1,10 +1,10 @@
 /** What limits, budgets and other clients have to do with stored answers to similar requests. */
 import { beforeEach, describe, expect, it } from 'vitest'
 import { useFixture, useGateway } from '../support/fixture.ts'
-import { freePort } from '../support/gateway.ts'
+import { freePort, sluice } from '../support/gateway.ts'
 import { aiBackend, budget, gateway, policy, routeByPath, secret } from '../support/manifests.ts'
 import { json } from '../support/vendors/vendor.ts'
-import { completes, startVendorA } from '../support/vendors/vendor-a.ts'
+import { completes, startVendorA, usageA } from '../support/vendors/vendor-a.ts'
 import { waitFor } from '../support/wait-for.ts'
 
 const a = useFixture(startVendorA)
@@ -25,7 +25,7 @@ const cached = (name: string) => [
   }),
 ]
 
-useGateway(() => ({
+const running = useGateway(() => ({
   manifests: [
     gateway(port),
     secret('keys', { ann: 'key-of-ann' }),
@@ -75,6 +75,28 @@ describe('embeddings of requests', () => {
   it('are not made for requests that a budget refuses', async () => {
     expect((await post('paid', 'What is this?', { max_tokens: 9_000 })).status).toBe(429)
     expect(embeddings.calls).toHaveLength(0)
+  })
+
+  it('are charged to budgets, with the answer of a miss and alone for a hit', async () => {
+    const spent = (amount: number) =>
+      waitFor(`${amount} tokens spent`, async () => {
+        const { stdout } = await sluice(
+          'budgets',
+          'list',
+          '-o',
+          'json',
+          '--log-file',
+          running.logFile,
+        )
+        return JSON.parse(stdout).budgets.find(
+          (one: { spent: string }) => one.spent === `${amount}`,
+        )
+      })
+    const settings = { temperature: 0.5, max_tokens: 10 }
+    expect((await post('paid', 'When is it?', settings)).cache).toBe('other')
+    await spent(usageA.total_tokens + 8)
+    expect((await post('paid', 'When are they?', settings)).cache).toBe('similar')
+    await spent(usageA.total_tokens + 2 * 8)
   })
 
   it('are made for the next texts if the backend refuses some', async () => {
