@@ -46,10 +46,10 @@ export async function resolveAuthority(
 
 /**
  * Whether a proxy may be asked for a name. It resolves the name, so its own rules decide about the addresses. Other
- * spellings of addresses, such as `2852039166` or `0x7f.1`, are refused, and so is `localhost` if loopback is refused.
+ * spellings of addresses, such as `2852039166`, `0x7f.1` or `127.0.0.1..`, are refused, and so is `localhost` if loopback is refused.
  */
 function mayAskProxy(host: string, isAllowed: (address: string) => boolean): boolean {
   const last = withoutRootDot(host).toLowerCase().split('.').at(-1) ?? ''
   if (last === 'localhost') return isAllowed('127.0.0.1')
-  return !/^(?:\d+|0x[0-9a-f]*)$/.test(last)
+  return !/^(?:\d*|0x[0-9a-f]*)$/.test(last)
 }
