@@ -267,7 +267,8 @@ describe('what else extProc does', () => {
       new Set(['requestHeaders', 'requestBody', 'responseHeaders', 'responseBody']),
     )
     given.processor = answering('requestHeaders', (_, stream) => stream.end(13))
-    expect((await post('observed', body)).status).toBe(200)
+    // Some processors end before the body does, some after it.
+    for (let n = 0; n < 10; n++) expect((await post('observed', body)).status).toBe(200)
     expect((await post('observed-down', body)).status).toBe(200)
   })
 

@@ -142,6 +142,8 @@ class SideStreamSink implements BodySink, Flushable {
     const trailers = this.#trailers
     if (trailers !== undefined) {
       this.#trailers = undefined
+      // Nothing is left to resume.
+      this.isSlow = false
       this.#stream.end(this.#waiting.takeWhole(), trailers)
     } else if (this.#waiting.size > 0 && !this.#isQueued) {
       this.#isQueued = true
