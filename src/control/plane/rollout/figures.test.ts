@@ -6,16 +6,21 @@ import { type FigureSample, problemOf } from './figures.ts'
 
 const start = Date.parse('2026-01-01T00:00:00Z')
 
-/** What a proxy has counted of a route in the bucket with a number. */
-function sample(proxy: string, bucket: number, requests: number, errors: number): FigureSample {
-  const groups: Groups = new Map()
+/** Counts requests of a route, and in total. */
+function countRoute(groups: Groups, route: string, requests: number, errors: number): void {
   for (const [group, name] of [
     ['all', ''],
-    ['route', 'shop'],
+    ['route', route],
   ] as const) {
     addCount(groups, group, name, 'requests', requests)
     addCount(groups, group, name, 'errors', errors)
   }
+}
+
+/** What a proxy has counted of a route in the bucket with a number. */
+function sample(proxy: string, bucket: number, requests: number, errors: number): FigureSample {
+  const groups: Groups = new Map()
+  countRoute(groups, 'shop', requests, errors)
   const startMs = start + bucket * 10_000
   return { proxy, startMs, endMs: startMs + 10_000, groups }
 }
@@ -77,18 +82,8 @@ describe('the comparison of proxies during a rollout', () => {
   it('finds no problem if proxies with the change get more requests for a route that often fails', () => {
     const mixed = (proxy: string, bucket: number, flaky: number, fine: number): FigureSample => {
       const one = sample(proxy, bucket, 0, 0)
-      for (const [route, requests, errors] of [
-        ['flaky', flaky, flaky / 5],
-        ['fine', fine, 0],
-      ] as const) {
-        for (const [group, name] of [
-          ['all', ''],
-          ['route', route],
-        ] as const) {
-          addCount(one.groups, group, name, 'requests', requests)
-          addCount(one.groups, group, name, 'errors', errors)
-        }
-      }
+      countRoute(one.groups, 'flaky', flaky, flaky / 5)
+      countRoute(one.groups, 'fine', fine, 0)
       return one
     }
     const samples = Array.from({ length: 6 }, (_, bucket) => [

@@ -10,8 +10,7 @@ import { atAddress, atHost, endpointsOfName, type ResolveContext } from './desti
 
 /**
  * Resolves the authority of a request. `isAllowed` decides about addresses; the default is for authorities of clients.
- * A name is refused unless all of its addresses are allowed, and
- * connections go only to the addresses that were checked.
+ * A name is refused unless all of its addresses are allowed, and connections go only to the addresses that were checked.
  */
 export async function resolveAuthority(
   context: ResolveContext,
@@ -46,7 +45,8 @@ export async function resolveAuthority(
 
 /**
  * Whether a proxy may be asked for a name. It resolves the name, so its own rules decide about the addresses. Other
- * spellings of addresses, such as `2852039166`, `0x7f.1` or `127.0.0.1..`, are refused, and so is `localhost` if loopback is refused.
+ * spellings of addresses, such as `2852039166`, `0x7f.1` or `127.0.0.1..`, are refused, and so is `localhost` if loopback
+ * is refused.
  */
 function mayAskProxy(host: string, isAllowed: (address: string) => boolean): boolean {
   const last = withoutRootDot(host).toLowerCase().split('.').at(-1) ?? ''
