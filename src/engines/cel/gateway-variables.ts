@@ -233,6 +233,15 @@ export interface ExpressionPoint {
   readonly has: readonly ExpressionStage[]
 }
 
+/** Stages before the route is selected, if the body is not read. */
+const bodiless = [
+  'process',
+  'connection',
+  'arrival',
+  'authentication',
+  'extAuth',
+  'extProc',
+] as const
 const early = ['process', 'connection', 'arrival', 'body', 'authentication'] as const
 const late = [...early, 'extAuth', 'extProc', 'routing'] as const
 const answered = [...late, 'backend', 'modelRequest', 'modelResponse'] as const
@@ -308,58 +317,22 @@ export const expressionPoints = {
   backendCredentials: {
     title: '`backend.auth`',
     when: 'when credentials are added to a request for a backend',
-    has: [
-      ...([
-        'process',
-        'connection',
-        'arrival',
-        'authentication',
-        'extAuth',
-        'extProc',
-        'routing',
-      ] as const),
-      ...(['backend', 'modelRequest', 'mcpMessage', 'mcpItem', 'a2aMessage'] as const),
-    ],
+    has: [...bodiless, 'routing', 'backend', 'modelRequest', 'mcpMessage', 'mcpItem', 'a2aMessage'],
   },
   mcpServer: {
     title: '`virtualServers[].when` of MCP backends',
     when: 'when the virtual server of an MCP client is chosen',
-    has: [
-      ...(['process', 'connection', 'arrival', 'authentication', 'extAuth', 'extProc'] as const),
-      ...(['routing', 'backend'] as const),
-    ],
+    has: [...bodiless, 'routing', 'backend'],
   },
   mcpItem: {
     title: '`authorization`, `rateLimit` and `approval` of `backend.mcp`',
     when: 'in rules about MCP tools, prompts and resources, and in limits and approvals of calls',
-    has: [
-      ...([
-        'process',
-        'connection',
-        'arrival',
-        'authentication',
-        'extAuth',
-        'extProc',
-        'routing',
-      ] as const),
-      ...(['backend', 'mcpMessage', 'mcpItem'] as const),
-    ],
+    has: [...bodiless, 'routing', 'backend', 'mcpMessage', 'mcpItem'],
   },
   a2aMessage: {
     title: '`backend.a2a.authorization`',
     when: 'in rules about requests of A2A clients',
-    has: [
-      ...([
-        'process',
-        'connection',
-        'arrival',
-        'authentication',
-        'extAuth',
-        'extProc',
-        'routing',
-      ] as const),
-      ...(['backend', 'a2aMessage'] as const),
-    ],
+    has: [...bodiless, 'routing', 'backend', 'a2aMessage'],
   },
   health: {
     title: '`backend.health.unhealthyCondition`',
