@@ -18,11 +18,15 @@ import { overlayCases } from './overlay-cases.ts'
 
 const targets = {
   deployment: 'Deployment',
+  daemonSet: 'DaemonSet',
   service: 'Service',
   serviceAccount: 'ServiceAccount',
   podDisruptionBudget: 'PodDisruptionBudget',
   horizontalPodAutoscaler: 'HorizontalPodAutoscaler',
 } as const
+
+/** The Gateway whose object an overlay patches. */
+const gatewayOf = (target: string) => (target === 'daemonSet' ? 'nodes' : 'overlaid')
 
 describeWithParts(deployerParts, 'deployed proxies', () => {
   const { cluster, deployed } = useDeployer()
@@ -76,9 +80,16 @@ describeWithParts(deployerParts, 'deployed proxies', () => {
         }),
       )
       await cluster.apply(gateway('overlaid', 'default', withParameters('overlaid')))
+      await cluster.apply(
+        parameters('nodes', {
+          workload: { kind: 'DaemonSet' },
+          daemonSet: { spec: { template: { spec: pod } } },
+        }),
+      )
+      await cluster.apply(gateway('nodes', 'default', withParameters('nodes')))
       const live = Object.entries(targets).map(async ([target, kind]) => [
         target,
-        await deployed.until(kind, 'overlaid'),
+        await deployed.until(kind, gatewayOf(target)),
       ])
       base = Object.fromEntries(await Promise.all(live))
     })
@@ -86,7 +97,7 @@ describeWithParts(deployerParts, 'deployed proxies', () => {
     it.each(overlayCases)('$rule: $target $spec', async ({ target, spec }) => {
       const live = base[target]
       if (live === undefined) throw new Error(`no ${target}`)
-      const path = `${deployedPlaces[targets[target]]}/overlaid?dryRun=All`
+      const path = `${deployedPlaces[targets[target]]}/${gatewayOf(target)}?dryRun=All`
       const patch = target === 'serviceAccount' ? spec : { spec }
       const type = 'application/strategic-merge-patch+json'
       const theirs = await cluster.server.request('PATCH', path, patch, type)

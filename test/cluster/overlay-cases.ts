@@ -23,7 +23,13 @@ export const overlayCases: readonly OverlayCase[] = [
   { rule: 'scalars', target: 'podDisruptionBudget', spec: { maxUnavailable: '50%' } },
   { rule: 'scalars', target: 'horizontalPodAutoscaler', spec: { minReplicas: 2 } },
   { rule: 'scalars', target: 'deployment', spec: proxy({ args: ['proxy', '--workers', '2'] }) },
+  { rule: 'scalars', target: 'daemonSet', spec: { minReadySeconds: 3 } },
   // Lists with merge keys.
+  {
+    rule: 'merge keys',
+    target: 'daemonSet',
+    spec: pod({ containers: [{ name: 'proxy', env: [{ name: 'RUST_LOG', value: 'debug' }] }] }),
+  },
   {
     rule: 'merge keys',
     target: 'deployment',

@@ -202,7 +202,7 @@ export function deployerRules(): object[] {
   const rule = (group: string, ...resources: string[]) => ({ apiGroups: [group], resources, verbs })
   return [
     rule('', 'serviceaccounts', 'configmaps', 'services'),
-    rule('apps', 'deployments'),
+    rule('apps', 'deployments', 'daemonsets'),
     rule('policy', 'poddisruptionbudgets'),
     rule('autoscaling', 'horizontalpodautoscalers'),
   ]

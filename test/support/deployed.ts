@@ -4,6 +4,7 @@ import { waitFor } from './wait-for.ts'
 
 export const deployedPlaces = {
   Deployment: '/apis/apps/v1/namespaces/default/deployments',
+  DaemonSet: '/apis/apps/v1/namespaces/default/daemonsets',
   Service: '/api/v1/namespaces/default/services',
   ServiceAccount: '/api/v1/namespaces/default/serviceaccounts',
   ConfigMap: '/api/v1/namespaces/default/configmaps',
@@ -16,6 +17,7 @@ export type DeployedKind = keyof typeof deployedPlaces
 export interface DeployedObject {
   readonly metadata: {
     readonly resourceVersion: string
+    readonly generation: number
     readonly labels: Readonly<Record<string, string>>
     readonly ownerReferences: readonly object[]
   }
@@ -65,6 +67,20 @@ export class Deployed {
   patch(kind: DeployedKind, name: string, body: object) {
     const path = `${deployedPlaces[kind]}/${name}?fieldManager=somebody`
     return this.#cluster.server.request('PATCH', path, body)
+  }
+
+  /** Reports the status of a workload, as the controllers of Kubernetes do. */
+  async reportPods(kind: 'Deployment' | 'DaemonSet', name: string, pods: object): Promise<void> {
+    const { metadata } = await this.until(kind, name)
+    const none = { currentNumberScheduled: 0, numberMisscheduled: 0, numberReady: 0 }
+    const status = {
+      ...(kind === 'DaemonSet' && { desiredNumberScheduled: 0, ...none }),
+      ...pods,
+      observedGeneration: metadata.generation,
+    }
+    const path = `${deployedPlaces[kind]}/${name}/status`
+    const answer = await this.#cluster.server.request('PATCH', path, { status })
+    if (answer.status !== 200) throw new Error(answer.body.message)
   }
 
   /** A server-side apply by another manager, which takes fields over. */

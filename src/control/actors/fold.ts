@@ -38,7 +38,7 @@ import { VersionStages } from './version-stages.ts'
 export type { Digests, FoldSnapshot } from './fold-snapshot.ts'
 
 /** Must change if the same log gives other results. Digests are comparable within one version only. */
-export const foldVersion = '19'
+export const foldVersion = '20'
 
 /** An event with its position in the log. */
 export interface RecordedEvent {

@@ -291,6 +291,16 @@ const overlay = object('KubernetesResourceOverlay', {
   ),
 })
 
+const workload = object('ProxyWorkload', {
+  kind: required(
+    choice('ProxyWorkloadKind', {
+      Deployment: 'a number of proxies, which an autoscaler can change',
+      DaemonSet: 'one proxy on each node',
+    }),
+    'Kind of the object that runs the proxies.',
+  ),
+})
+
 export const gatewayParametersSpec = object('ParametersSpec', {
   logging: optional(logging, 'Logs of the proxy.'),
   rawConfig: optional(
@@ -324,7 +334,15 @@ export const gatewayParametersSpec = object('ParametersSpec', {
     rollout,
     'Delivers configuration changes to a part of the proxies first, and takes them back if these fail more often. Parameters of a Gateway replace those of its class as a whole.',
   ),
+  workload: optional(
+    workload,
+    'What runs the proxies. Parameters of a Gateway replace those of its class.',
+  ),
   deployment: optional(overlay, 'Changes to the generated Deployment.'),
+  daemonSet: optional(
+    overlay,
+    'Changes to the generated DaemonSet, if `workload.kind` is DaemonSet.',
+  ),
   service: optional(overlay, 'Changes to the generated Service.'),
   serviceAccount: optional(overlay, 'Changes to the generated ServiceAccount.'),
   podDisruptionBudget: optional(

@@ -15,6 +15,7 @@ import {
   type OwnedObjects,
   ownedKinds,
 } from './owned-objects.ts'
+import { isAvailable, isWorkload } from './workload.ts'
 
 export interface ObjectChange {
   readonly kind: string
@@ -81,14 +82,23 @@ export class Applier {
     return [...changes, ...(await this.remove(plan.uid, objects))]
   }
 
-  /** Removes the objects that the Gateway with this uid owns, except `kept`. */
+  /**
+   * Removes the objects that the Gateway with this uid owns, except `kept`. A workload that another kind replaces is
+   * removed when all pods of the new one can serve.
+   */
   async remove(uid: string, kept: readonly RenderedObject[] = []): Promise<ObjectChange[]> {
     const keys = new Set(kept.map(keyOf))
+    const isReplacing = kept.some(
+      (object) =>
+        isWorkload(object.kind) &&
+        !isAvailable(object.kind, this.#options.owned.get(keyOf(object))),
+    )
     const changes: ObjectChange[] = []
     for (const { kind, object } of this.#options.owned.ofOwner(uid)) {
       const { namespace = '', name, deletionTimestamp } = object.metadata
       if (deletionTimestamp !== undefined || keys.has(objectKey({ kind, namespace, name })))
         continue
+      if (isReplacing && isWorkload(kind)) continue
       await this.#delete(kind, object)
       changes.push({ kind, name, change: 'deleted' })
     }

@@ -9,6 +9,7 @@ export const ownedKinds = {
   ConfigMap: { group: '', version: 'v1', plural: 'configmaps' },
   Service: { group: '', version: 'v1', plural: 'services' },
   Deployment: { group: 'apps', version: 'v1', plural: 'deployments' },
+  DaemonSet: { group: 'apps', version: 'v1', plural: 'daemonsets' },
   PodDisruptionBudget: { group: 'policy', version: 'v1', plural: 'poddisruptionbudgets' },
   HorizontalPodAutoscaler: {
     group: 'autoscaling',

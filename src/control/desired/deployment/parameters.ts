@@ -11,6 +11,7 @@ export type Resources = NonNullable<Spec['resources']>
 
 const overlayNames = [
   'deployment',
+  'daemonSet',
   'service',
   'serviceAccount',
   'podDisruptionBudget',
@@ -79,6 +80,7 @@ export function joinParameters(levels: readonly ParametersLevel[]): ProxyParamet
       ...(env.length > 0 && { env }),
       rawConfig: above.rawConfig ?? below.rawConfig,
       shutdown: above.shutdown ?? below.shutdown,
+      workload: above.workload ?? below.workload,
       stdio: joinStdio(below.stdio, above.stdio),
       modelCatalog: above.modelCatalog ?? below.modelCatalog,
     }

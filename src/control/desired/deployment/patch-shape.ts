@@ -47,9 +47,12 @@ const podSpec: PatchShape = {
   tolerations: { mergeKey: 'key', secondKey: { field: 'effect', defaultValue: '' } },
 }
 
+const pods: PatchShape = { template: { fields: { metadata, spec: { fields: podSpec } } } }
+
 /** Shapes of what overlays patch: the spec, or for a ServiceAccount all of it except its metadata. */
 export const shapes = {
-  deployment: { template: { fields: { metadata, spec: { fields: podSpec } } } },
+  deployment: pods,
+  daemonSet: pods,
   service: { ports: { mergeKey: 'port', secondKey: protocol } },
   serviceAccount: { secrets: named },
   podDisruptionBudget: { selector: { isReplaced: true } },

@@ -1,5 +1,5 @@
 /**
- * Renders the objects of a Gateway: ServiceAccount, ConfigMap, Service and Deployment, and if requested
+ * Renders the objects of a Gateway: ServiceAccount, ConfigMap, Service and Deployment or DaemonSet, and if requested
  * a PodDisruptionBudget and a HorizontalPodAutoscaler. Overlays are applied last, first the class's,
  * then the Gateway's. They cannot change names, owner and the labels by which objects are found.
  */
@@ -15,14 +15,14 @@ import {
 } from '../../../ground/model/proxy-names.ts'
 import { configFile } from './config-file.ts'
 import { applyOverlay } from './overlay.ts'
-import type { OverlayName } from './parameters.ts'
+import type { NamedOverlay, OverlayName } from './parameters.ts'
 import type { ProxyEnvironment, ProxyPlan, RenderedObject } from './plan.ts'
 import { podTemplate } from './render-pod.ts'
 import { isMap, PatchError } from './strategic-merge.ts'
 
 type Labels = Readonly<Record<string, string>>
 
-/** Must never get more labels, since the selector of a Deployment cannot be changed. */
+/** Must never get more labels, since the selector of a workload cannot be changed. */
 function selectorLabels({ name }: ProxyPlan): Labels {
   const label = proxyObjectName(name)
   return {
@@ -83,6 +83,49 @@ function servicePorts({ ports }: ProxyPlan): object[] {
   }))
 }
 
+/**
+ * How new pods replace old ones. This is set explicitly: a default that the API server adds has no owner, so it
+ * would remain, and be refused, when an overlay changes the type. On each node, the new pod of a DaemonSet is ready
+ * before the old one is stopped.
+ */
+const workloads = {
+  Deployment: {
+    target: 'deployment',
+    update: {
+      strategy: {
+        type: 'RollingUpdate',
+        rollingUpdate: { maxSurge: '25%', maxUnavailable: '25%' },
+      },
+    },
+    disruptions: { maxUnavailable: 1 },
+  },
+  DaemonSet: {
+    target: 'daemonSet',
+    update: {
+      updateStrategy: {
+        type: 'RollingUpdate',
+        rollingUpdate: { maxSurge: '25%', maxUnavailable: 0 },
+      },
+    },
+    // Kubernetes computes `maxUnavailable` only for pods that can be scaled.
+    disruptions: { minAvailable: 1 },
+  },
+} as const
+
+type WorkloadKind = keyof typeof workloads
+
+export const workloadKind = ({ parameters }: Pick<ProxyPlan, 'parameters'>): WorkloadKind =>
+  parameters.workload?.kind ?? 'Deployment'
+
+const workloadOf = (plan: ProxyPlan) => workloads[workloadKind(plan)]
+
+/** Returns the overlays of workloads that the plan does not have. */
+export function unusedOverlays(plan: ProxyPlan): readonly NamedOverlay[] {
+  return Object.values(workloads)
+    .filter((workload) => workload !== workloadOf(plan))
+    .flatMap(({ target }) => plan.overlays[target] ?? [])
+}
+
 function specsOf(plan: ProxyPlan, environment: ProxyEnvironment, config: string) {
   const matchLabels = selectorLabels(plan)
   const name = proxyObjectName(plan.name)
@@ -94,14 +137,9 @@ function specsOf(plan: ProxyPlan, environment: ProxyEnvironment, config: string)
       ports: servicePorts(plan),
       ...(address !== undefined && { loadBalancerIP: address }),
     },
-    deployment: {
+    workload: {
       selector: { matchLabels },
-      // The default of Kubernetes, set explicitly: a default that the API server adds has no owner, so it
-      // would remain, and be refused, when an overlay changes the type.
-      strategy: {
-        type: 'RollingUpdate',
-        rollingUpdate: { maxSurge: '25%', maxUnavailable: '25%' },
-      },
+      ...workloadOf(plan).update,
       template: podTemplate(plan, environment, podLabels(plan), config),
     },
     podDisruptionBudget: { selector: { matchLabels } },
@@ -112,24 +150,34 @@ function specsOf(plan: ProxyPlan, environment: ProxyEnvironment, config: string)
 }
 
 /** Adds fields that the API server requires if an overlay does not set them. */
-function withRequiredFields(target: OverlayName, object: RenderedObject): RenderedObject {
+function withRequiredFields(
+  plan: ProxyPlan,
+  target: OverlayName,
+  object: RenderedObject,
+): RenderedObject {
   const spec = isMap(object.spec) ? object.spec : {}
   const has = (name: string) => Object.hasOwn(spec, name)
   if (target === 'podDisruptionBudget' && !has('minAvailable') && !has('maxUnavailable')) {
-    return { ...object, spec: { ...spec, maxUnavailable: 1 } }
+    return { ...object, spec: { ...spec, ...workloadOf(plan).disruptions } }
   }
   if (target === 'horizontalPodAutoscaler' && !has('maxReplicas')) {
     const { minReplicas } = spec
     const least = typeof minReplicas === 'number' ? minReplicas : 1
     return { ...object, spec: { ...spec, maxReplicas: Math.max(10, least) } }
   }
-  // `rollingUpdate` is only allowed if the type of the strategy is RollingUpdate.
-  const { strategy } = spec
-  if (target === 'deployment' && isMap(strategy) && strategy.type === 'Recreate') {
+  return isMap(object.spec) ? { ...object, spec: withoutRollingUpdate(spec) } : object
+}
+
+/** Removes `rollingUpdate`, which is only allowed if the type of the strategy is RollingUpdate. */
+function withoutRollingUpdate(spec: Readonly<Record<string, unknown>>) {
+  for (const name of ['strategy', 'updateStrategy']) {
+    const strategy = spec[name]
+    if (!isMap(strategy) || strategy.type === undefined) continue
+    if (strategy.type === 'RollingUpdate') continue
     const { rollingUpdate: _, ...kept } = strategy
-    return { ...object, spec: { ...spec, strategy: kept } }
+    return { ...spec, [name]: kept }
   }
-  return object
+  return spec
 }
 
 function overlaid(plan: ProxyPlan, target: OverlayName, object: RenderedObject): RenderedObject {
@@ -140,7 +188,7 @@ function overlaid(plan: ProxyPlan, target: OverlayName, object: RenderedObject):
   )
   const { metadata } = patched
   const labels = { ...metadata.labels, ...ownLabels(plan) }
-  return withRequiredFields(target, { ...patched, metadata: { ...metadata, labels } })
+  return withRequiredFields(plan, target, { ...patched, metadata: { ...metadata, labels } })
 }
 
 /** Renders all objects in the order in which to apply them. Fails if an overlay cannot be applied. */
@@ -177,11 +225,11 @@ export function renderProxy(
         metadata,
         spec: specs.service,
       }),
-      overlaid(plan, 'deployment', {
+      overlaid(plan, workloadOf(plan).target, {
         apiVersion: 'apps/v1',
-        kind: 'Deployment',
+        kind: workloadKind(plan),
         metadata,
-        spec: specs.deployment,
+        spec: specs.workload,
       }),
       ...optionalObjects(plan, metadata, specs),
     ])
@@ -203,7 +251,13 @@ function optionalObjects(
   specs: ReturnType<typeof specsOf>,
 ): RenderedObject[] {
   return optional.flatMap(([target, apiVersion, kind]) => {
-    if (plan.overlays[target] === undefined) return []
+    const [overlay] = plan.overlays[target] ?? []
+    if (overlay === undefined) return []
+    if (target === 'horizontalPodAutoscaler' && workloadKind(plan) === 'DaemonSet') {
+      throw new PatchError(
+        `${overlay.from}: a DaemonSet runs one proxy on each node and cannot be scaled`,
+      )
+    }
     return [overlaid(plan, target, { apiVersion, kind, metadata, spec: specs[target] })]
   })
 }

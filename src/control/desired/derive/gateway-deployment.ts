@@ -11,7 +11,7 @@ import {
   type ProxyPlan,
   type ProxyPort,
 } from '../deployment/plan.ts'
-import { renderProxy } from '../deployment/render.ts'
+import { renderProxy, unusedOverlays, workloadKind } from '../deployment/render.ts'
 import type { Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
 import { specOf } from '../specs.ts'
@@ -124,6 +124,9 @@ function deploymentOf(self: ObjectState, spec: GatewaySpec, view: GatewayView, r
     ...(isManaged ? [] : [selfManagedNote]),
     ...(note === undefined ? [] : [note]),
     ...(plan.parameters.mesh === undefined ? [] : [meshNote]),
+    ...unusedOverlays(plan).map(
+      ({ from }) => `${from} has no effect: the proxies run as a ${workloadKind(plan)}`,
+    ),
     ...hiddenSettings(plan.parameters).map(
       (name) => `rawConfig.config.${name} is ignored: the controller sets it for each proxy`,
     ),

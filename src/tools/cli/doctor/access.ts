@@ -30,7 +30,11 @@ function neededAccess(namespace: string): Access[] {
     ...['get', 'create', 'update'].map((verb) => {
       return { verb, group: 'coordination.k8s.io', resource: 'leases', namespace }
     }),
-    { verb: 'create', group: 'apps', resource: 'deployments' },
+    ...['deployments', 'daemonsets'].map((resource) => ({
+      verb: 'create',
+      group: 'apps',
+      resource,
+    })),
   ]
 }
 

@@ -209,11 +209,6 @@ const requests: readonly FieldDifference[] = [
 /** Fields about deployments of the proxy. */
 const deployments: readonly FieldDifference[] = [
   {
-    at: /^\.spec\.(?:daemonSet|workload)$/,
-    status: 'refused',
-    reason: 'proxies run as a Deployment',
-  },
-  {
     at: /^\.spec\.istio$/,
     status: 'not applicable',
     reason: 'the gateway is not a part of an Istio mesh',

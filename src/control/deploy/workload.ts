@@ -1,0 +1,35 @@
+/** Workloads: the kinds of deployed objects that run pods. */
+import type { KubeObject } from '../kube/index.ts'
+
+interface WorkloadSpec {
+  readonly replicas?: number
+}
+
+interface WorkloadStatus {
+  readonly observedGeneration?: number
+  readonly availableReplicas?: number
+  readonly desiredNumberScheduled?: number
+  readonly numberAvailable?: number
+}
+
+type Counts = (spec: WorkloadSpec, status: WorkloadStatus) => readonly [number, number | undefined]
+
+/** Pods that can serve, and pods that are wanted. */
+const counts: Readonly<Record<string, Counts>> = {
+  Deployment: ({ replicas = 1 }, { availableReplicas = 0 }) => [availableReplicas, replicas],
+  DaemonSet: (_, { numberAvailable = 0, desiredNumberScheduled }) => [
+    numberAvailable,
+    // 0 before the first pods are scheduled, and if no node matches.
+    desiredNumberScheduled || undefined,
+  ],
+}
+
+export const isWorkload = (kind: string): boolean => Object.hasOwn(counts, kind)
+
+/** Returns whether all wanted pods of a workload can serve, by its status. */
+export function isAvailable(kind: string, object: KubeObject | undefined): boolean {
+  const { observedGeneration, ...status } = (object?.status ?? {}) as WorkloadStatus
+  if (object === undefined || observedGeneration !== object.metadata.generation) return false
+  const [available, wanted] = counts[kind]?.((object.spec ?? {}) as WorkloadSpec, status) ?? [0, 1]
+  return wanted !== undefined && available >= wanted
+}
