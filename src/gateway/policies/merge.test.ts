@@ -272,6 +272,7 @@ describe('the policy registry', () => {
       'transformation',
       'csrf',
       'delay',
+      'buffer',
       'headerModifiers',
       'hostRewrite',
       'timeouts',

@@ -19,6 +19,7 @@ import { backendTls } from './backend-simple/tls/index.ts'
 import { backendTunnel } from './backend-simple/tunnel/index.ts'
 import { basicAuthentication } from './basic-authentication/index.ts'
 import { budgets } from './budgets/index.ts'
+import { buffer } from './buffer/index.ts'
 import { consentPages } from './consent-pages/index.ts'
 import { cors } from './cors/index.ts'
 import { csrf } from './csrf/index.ts'
@@ -75,6 +76,8 @@ const trafficPolicies = [
   csrf,
   // After every policy that may refuse the request, so that refusals do not wait.
   delay,
+  // After every policy that may refuse the request, so that no memory is used for refused requests.
+  buffer,
   // After all policies that decide by the client's original headers.
   headerModifiers,
   // The next two only set options of the forwarding step, so no later policy depends on them.

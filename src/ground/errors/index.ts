@@ -13,8 +13,8 @@ import {
   invalid,
   misconfigured,
   upstream,
-  withoutResponse,
 } from './row.ts'
+import { unansweredErrors } from './unanswered.ts'
 
 export const errorCatalogue = {
   bad_request: invalid(
@@ -71,7 +71,7 @@ export const errorCatalogue = {
   body_too_large: invalid(
     413,
     'request body too large',
-    'A policy needs the whole body, but the body exceeds maxBufferSize.',
+    'A policy needs the whole body, but the body exceeds its limit, such as maxBufferSize.',
   ),
   client_closed: downstream(
     499,
@@ -262,6 +262,14 @@ export const errorCatalogue = {
     'upstream call failed: malformed response',
     'The upstream sent an invalid HTTP response.',
   ),
+  response_too_large: upstream(
+    502,
+    'http_response_body_size',
+    'no',
+    'UpstreamFailure',
+    'response body too large',
+    'The policy `traffic.buffer` holds responses, and the body of this one exceeds its limit.',
+  ),
   upstream_upgrade: upstream(
     502,
     'http_upgrade_failed',
@@ -338,38 +346,7 @@ export const errorCatalogue = {
   ),
   core_trapped: failed('internal error', 'The WebAssembly core trapped; the instance was dropped.'),
   bug: failed('internal error', 'An unexpected exception; a bug.'),
-  port_in_use: withoutResponse(
-    'port is already in use',
-    'A listener port cannot be bound. The listener is not programmed.',
-  ),
-  port_not_permitted: withoutResponse(
-    'no permission to listen on the port',
-    'The process may not listen on a listener port. Ports below 1024 need a privilege: the capability CAP_NET_BIND_SERVICE, or a lower `net.ipv4.ip_unprivileged_port_start`. The listener is not programmed.',
-  ),
-  address_unusable: withoutResponse(
-    'address cannot be listened on',
-    'An address of the process itself, such as the admin address, cannot be bound. The process exits.',
-  ),
-  certificate_unusable: withoutResponse(
-    'certificate cannot be used',
-    'OpenSSL rejects a listener certificate, or the certificate has not arrived. The previous certificate stays in use; without one, handshakes fail.',
-  ),
-  resource_unreadable: withoutResponse(
-    'configuration resource cannot be read',
-    'A proxy received a resource of a type or shape that its version does not know.',
-  ),
-  resource_partly_known: withoutResponse(
-    'configuration resource has fields that are not known',
-    'A proxy received a resource with fields that its version does not know. It uses the fields that it knows.',
-  ),
-  event_too_large: withoutResponse(
-    'object is too large for the event log',
-    'The object does not fit into one event of the log.',
-  ),
-  log_conflict: withoutResponse(
-    'the log has moved on',
-    'An append named an expected version that is no longer the last.',
-  ),
+  ...unansweredErrors,
 } as const satisfies Record<string, ErrorRow>
 
 export type ErrorCode = keyof typeof errorCatalogue

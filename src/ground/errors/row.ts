@@ -12,6 +12,7 @@ export type ProxyError =
   | 'tls_protocol_error'
   | 'http_request_error'
   | 'http_request_denied'
+  | 'http_response_body_size'
   | 'http_response_timeout'
   | 'http_protocol_error'
   | 'http_upgrade_failed'

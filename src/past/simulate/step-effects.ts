@@ -22,6 +22,7 @@ const harmless: ReadonlySet<string> = new Set([
   'traffic.rateLimit',
   'traffic.csrf',
   'traffic.delay',
+  'traffic.buffer',
   'traffic.hostRewrite',
   'traffic.timeouts',
   'traffic.directResponse',

@@ -46,6 +46,7 @@ const configs: Readonly<Record<string, readonly object[]>> = {
     },
   ],
   csrf: [{ additionalOrigins: ['https://a:443'] }],
+  buffer: [{ request: { maxBytes: 64 }, response: {} }, { response: { failureMode: 'FailOpen' } }],
   delay: [{ duration: '1ms' }, { duration: 'request.path' }],
   directResponse: [{ status: 200, body: 'a' }],
   extAuth: [{ target, grpc: { contextExtensions: { a: 'b' } } }],

@@ -190,11 +190,6 @@ const requests: readonly FieldDifference[] = [
     only: ['Permissive'],
   },
   {
-    at: ending('traffic\\.buffer'),
-    status: 'refused',
-    reason: 'bodies are streamed',
-  },
-  {
     at: ending('(?:extAuth|extProc|rateLimit|remote)\\..*url', 'remote\\.url', 'otlp\\.url'),
     status: 'refused',
     reason: 'a static GatewayBackend for the URL, named in `backendRef`, does the same',

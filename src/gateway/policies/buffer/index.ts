@@ -1,0 +1,36 @@
+import { byteSize, choice, object, optional } from '../../../ground/schema/field.ts'
+import { atLeastOneOf } from '../../../ground/schema/rules.ts'
+import { definePolicy } from '../define.ts'
+
+const side = object('BufferedMessage', {
+  maxBytes: optional(byteSize({ min: 1, max: 268_435_456 }), {
+    doc: 'Maximum size of a body that is held. If not set, `maxBufferSize` of the listener.',
+    unit: 'bytes',
+  }),
+  failureMode: optional(
+    choice('BufferFailureMode', {
+      FailClosed: 'a larger request gets 413; for a larger response, the client gets 502',
+      FailOpen: 'a larger body is forwarded as it arrives',
+    }),
+    { doc: 'What happens to a larger body.', default: 'FailClosed' },
+  ),
+})
+
+/** Holds bodies until they are complete, for peers that cannot take streams or chunks. */
+export const buffer = definePolicy({
+  section: 'traffic',
+  field: 'buffer',
+  schema: object(
+    'Buffer',
+    {
+      request: optional(side, 'Holds requests until their bodies are complete.'),
+      response: optional(side, 'Holds responses until their bodies are complete.'),
+    },
+    { rules: [atLeastOneOf('request', 'response')] },
+  ),
+  doc: 'Holds bodies in memory until they are complete, and forwards them with a Content-Length. Streams and tunnels of the route arrive only when they end.',
+  security: false,
+  conditional: 'at most one',
+  compile: (config) => ({ config, problems: [] }),
+  apply: () => import('./apply.ts'),
+})
