@@ -89,7 +89,9 @@ describe('the cache of answers', () => {
     const send = (headers: Readonly<Record<string, string>>) => post('own', ask, headers)
     expect(await send({ 'cache-control': 'only-if-cached' })).toMatchObject({ status: 504 })
     expect(a.calls).toHaveLength(0)
-    expect((await send({ 'x-sluice-cache': 'off' })).cache).toBe('bypass')
+    for (const value of ['off', 'off, exact', 'off;q=1', '"off"', 'no', 'exact, off', '']) {
+      expect((await send({ 'x-sluice-cache': value })).cache, value).toBe('bypass')
+    }
     expect(a.calls.at(-1)?.headers).not.toHaveProperty('x-sluice-cache')
     expect((await send({ 'cache-control': 'no-store' })).cache).toBe('bypass')
     expect((await send({})).cache).toBe('miss')

@@ -3,7 +3,7 @@ import type { HeaderFields } from '../../../../ground/exchange/exchange.ts'
 
 /**
  * Header with which a client opts out: `off` neither reads nor stores, and `exact` gets no answer to a similar request.
- * It is not sent to providers.
+ * All other values mean `off`, so that no mistake lets a stored answer be served. It is not sent to providers.
  */
 const optOutHeader = 'x-sluice-cache'
 
@@ -38,12 +38,11 @@ const noCache: CacheDirectives = { ...noDirectives, mayServe: false, mayStore: f
  * applies, as RFC 9111 advises. `Pragma: no-cache` is read only if there is no Cache-Control.
  */
 export function readCacheDirectives(headers: HeaderFields): CacheDirectives {
-  const optOut = headers.get(optOutHeader)
-  if (optOut !== undefined) headers.remove(optOutHeader)
-  const asked = optOut?.trim().toLowerCase()
-  if (asked === 'off') return noCache
-  const directives = readCacheControl(headers)
-  return asked === 'exact' ? { ...directives, mayServeSimilar: false } : directives
+  const optOuts = headers.getAll(optOutHeader)
+  if (optOuts.length === 0) return readCacheControl(headers)
+  headers.remove(optOutHeader)
+  const isExact = optOuts.every((value) => value.trim().toLowerCase() === 'exact')
+  return isExact ? { ...readCacheControl(headers), mayServeSimilar: false } : noCache
 }
 
 function readCacheControl(headers: HeaderFields): CacheDirectives {

@@ -1,5 +1,4 @@
 /** Reads the last message of the user, the only part of a request that may differ from a similar one. */
-import { hash } from 'node:crypto'
 import { isObject, type JsonObject } from '../../../../engines/messages/json/json.ts'
 
 interface LastMessage {
@@ -54,45 +53,4 @@ function textIn(content: unknown): { readonly text: string; readonly rest: unkno
     rest.push({ ...part, text: null })
   }
   return { text: texts.join('\n'), rest }
-}
-
-/** Words that negate a sentence, in English, German, French, Spanish, Portuguese and Italian. */
-const negations = new Set([
-  ...['no', 'not', 'never', 'none', 'nor', 'without', 'cannot', 'except'],
-  ...['nicht', 'kein', 'keine', 'keinen', 'nie', 'ohne'],
-  ...['ne', 'pas', 'jamais', 'sans', 'aucun', 'aucune'],
-  ...[
-    'nunca',
-    'sin',
-    'ningún',
-    'ninguna',
-    'não',
-    'sem',
-    'nenhum',
-    'nenhuma',
-    'non',
-    'mai',
-    'senza',
-  ],
-])
-const isNegation = (word: string): boolean => negations.has(word) || /n['\u2019]t$/.test(word)
-
-const digest = (words: readonly string[]): string =>
-  hash('sha256', words.join(' '), 'base64url').slice(0, 16)
-
-/** Numbers, operators and currency signs. */
-const figures = /\p{N}+|[\p{Sm}\p{Sc}%*/^-]/gu
-
-/**
- * Returns the features of a text that embeddings represent poorly. Messages with different figures, or with different
- * numbers of negations, are not similar.
- */
-export function wordFeatures(text: string) {
-  const words = text.toLowerCase().match(/[\p{L}\p{M}\p{N}'\u2019]+/gu) ?? []
-  return {
-    figures: text.match(figures) ?? [],
-    negations: words.filter(isNegation).length,
-    words: digest(words.toSorted()),
-    sequence: digest(words),
-  }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { lastMessageOf, wordFeatures } from './last-message.ts'
+import { lastMessageOf } from './last-message.ts'
 import { SimilarRequests, unitVector } from './similar-requests.ts'
 
 const vector = (...numbers: number[]) => unitVector(numbers) ?? new Float32Array()
@@ -84,16 +84,5 @@ describe('lastMessageOf', () => {
       { contents: [{ role: 'model', parts: [{ text: 'Hi' }] }] },
     ]
     for (const body of bodies) expect(lastMessageOf(body)).toBeUndefined()
-  })
-})
-
-describe('wordFeatures', () => {
-  it('returns figures, negations and digests of the words', () => {
-    expect(wordFeatures("Don't pay 3 + 4 €").figures).toEqual(['3', '+', '4', '€'])
-    expect(wordFeatures("Don't pay, never").negations).toBe(2)
-    const [one, other] = [wordFeatures('A to B'), wordFeatures('b to a!')]
-    expect(one.words).toBe(other.words)
-    expect(one.sequence).not.toBe(other.sequence)
-    expect(wordFeatures('A, to B?')).toEqual(one)
   })
 })

@@ -1,5 +1,5 @@
-import type { wordFeatures } from '../answers/last-message.ts'
 import type { RequestVector } from '../answers/similar-requests.ts'
+import type { textFeatures } from '../answers/text-features.ts'
 import type { EmbeddingUse } from './embed.ts'
 
 /** The comparison of a request with stored ones. */
@@ -7,7 +7,7 @@ export interface Comparison {
   /** Identifies everything that must be equal. */
   readonly group: string
   readonly text: string
-  readonly features: ReturnType<typeof wordFeatures>
+  readonly features: NonNullable<ReturnType<typeof textFeatures>>
   /** The embedding; undefined if there is none. */
   vector: RequestVector | undefined
   use: EmbeddingUse | undefined

@@ -3,8 +3,9 @@ import { hash } from 'node:crypto'
 import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
 import { canonicalBytes } from '../../../../ground/base/canonical.ts'
 import { isFresh, type StoredAnswer } from '../answers/answer-memory.ts'
-import { lastMessageOf, wordFeatures } from '../answers/last-message.ts'
+import { lastMessageOf } from '../answers/last-message.ts'
 import type { RequestVector } from '../answers/similar-requests.ts'
+import { textFeatures } from '../answers/text-features.ts'
 import type { SemanticConfig } from '../policy/config.ts'
 import type { Comparison } from './comparison.ts'
 import type { ModelCall } from './model-call.ts'
@@ -27,8 +28,8 @@ export async function findSimilar(
   // Placeholders are different in each request, and only this one can restore its own.
   if (semantic === undefined || body === undefined || call.restorer !== undefined) return undefined
   const last = format.operation === 'chat' ? lastMessageOf(body) : undefined
-  if (last === undefined) return undefined
-  const features = wordFeatures(last.text)
+  const features = last && textFeatures(last.text)
+  if (last === undefined || features === undefined) return undefined
   const { figures, negations } = features
   const group = digestOf(['similar', inputs, last.rest, figures, negations])
   const comparison = await compared(call, semantic, { group, text: last.text, features })
