@@ -257,7 +257,7 @@ describe('frontend.forwarded', () => {
     }
   })
 
-  const about = /^(x-forwarded-|x-real-ip|forwarded|x-route)/
+  const about = /^(x[-_]forwarded[-_]|x[-_]real[-_]ip|forwarded|x-route)/
   async function received(to: keyof typeof ports, from: string, ...fields: string[]) {
     const answer = await answerTo({ port: ports[to], from }, request('/', ...fields))
     const { headers } = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n'))) as {
@@ -274,6 +274,9 @@ describe('frontend.forwarded', () => {
     'X-Forwarded-Client-Cert: By=x',
     'forwarded: for=1.1.1.1',
     'x-real-ip: 1.1.1.1',
+    'X_Forwarded_For: 1.1.1.1',
+    'x-forwarded_proto: https',
+    'X_Real-IP: 1.1.1.1',
   ]
 
   const own = (to: keyof typeof ports, client: string) => ({
@@ -294,7 +297,12 @@ describe('frontend.forwarded', () => {
   })
 
   it('adds a trusted proxy to the list, and keeps its other headers', async () => {
-    const fields = ['x-forwarded-for: 203.0.113.1, 192.0.2.5', 'x-forwarded-proto: https']
+    const fields = [
+      'x-forwarded-for: 203.0.113.1, 192.0.2.5',
+      'x-forwarded-proto: https',
+      // From the client of the proxy, which does not know the name.
+      'X_Forwarded_For: 1.1.1.1',
+    ]
     expect(await received('append', '127.0.0.9', ...fields)).toEqual({
       ...own('append', '203.0.113.1'),
       'x-forwarded-for': '203.0.113.1, 192.0.2.5, 127.0.0.9',

@@ -81,7 +81,7 @@ function writeForwarded(
   const { headers } = request
   context.keepOriginal()
   const list = [...headers.getAll('x-forwarded-for'), peer.address].join(', ')
-  if (!isTrusted) exchange.takeFields(isAboutClient)
+  exchange.takeFields((name) => isAlias(name) || (!isTrusted && isAboutClient(name)))
   headers.set('x-forwarded-for', mode === 'Append' ? list : source.address)
   const defaults = {
     'x-forwarded-host': request.authority,
@@ -96,6 +96,10 @@ function writeForwarded(
   // The route may match these headers.
   context.isRouteKnown = false
 }
+
+/** Some backends treat `_` as `-`. A trusted proxy does not send such names, so its client did. */
+const isAlias = (name: string): boolean =>
+  name.includes('_') && isAboutClient(name.replaceAll('_', '-'))
 
 const isAboutClient = (name: string): boolean =>
   name.startsWith('x-forwarded-') || name === 'forwarded' || name === 'x-real-ip'
