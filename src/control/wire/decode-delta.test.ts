@@ -1,7 +1,8 @@
 import { fromBinary } from '@bufbuild/protobuf'
 import { describe, expect, it } from 'vitest'
 import { DeltaSchema } from '../../../proto/gen/resource_pb.ts'
-import type { Resource } from '../../ground/model/resources.ts'
+import { portSection } from '../../ground/model/port-section.ts'
+import type { PolicyResource, Resource } from '../../ground/model/resources.ts'
 import { decodeDelta } from './decode.ts'
 import { assembleDelta, encodeDelta, encodeResource } from './encode.ts'
 
@@ -74,6 +75,35 @@ describe('a change set on the wire', () => {
         },
       ],
     })
+  })
+
+  it('contains the port of a policy in a field, for which proxies that do not know it close the Gateway', () => {
+    const target = { kind: 'Gateway', namespace: 'ns', name: 'gw' }
+    const resource: PolicyResource = {
+      type: 'policy',
+      key: 'policy/frontend/ns/a/networkAuthorization/Gateway/ns/gw#port:8443',
+      created: 1,
+      order: 0,
+      policy: { namespace: 'ns', name: 'a' },
+      section: 'frontend',
+      field: 'networkAuthorization',
+      phase: 'PostRouting',
+      target: { ...target, section: portSection(8443) },
+      configVersion: 1,
+      config: '{}',
+    }
+    const bytes = Buffer.from(
+      encodeDelta({ sequence: 1, upserted: [{ version: '1', resource }], removed: [] }),
+    )
+    expect(decodeDelta(bytes).upserted).toStrictEqual([{ version: '1', resource }])
+    // Field 4 of Target with the value 8443. A reader that does not know the field sees it like field 14.
+    const at = bytes.indexOf(Buffer.of(4 << 3, 0xfb, 0x41))
+    bytes.writeUInt8(14 << 3, at)
+    const { upserted, unreadable } = decodeDelta(bytes)
+    const unenforceable = expect.stringMatching(/has a field that this version does not know/)
+    expect(upserted).toMatchObject([{ resource: { target, unenforceable } }])
+    expect(upserted[0]?.resource).toHaveProperty('target', target)
+    expect(unreadable).toMatchObject([{ key: resource.key, code: 'resource_unreadable' }])
   })
 
   it('is rejected if it is truncated', () => {

@@ -10,10 +10,12 @@ import { aiShapes } from '../../gateway/backends/ai/wire-shapes.ts'
 import { poolShapes } from '../../gateway/backends/inference-pool/wire-shapes.ts'
 import { mcpShapes } from '../../gateway/backends/mcp/wire-shapes.ts'
 import type { ObjectName } from '../../ground/model/names.ts'
+import { portOfSection, portSection } from '../../ground/model/port-section.ts'
 import {
   type BackendTarget,
   type ListenerResource,
   type PolicyResource,
+  type PolicyTarget,
   policySections,
   type RouteFilter,
 } from '../../ground/model/resources.ts'
@@ -90,7 +92,16 @@ export const shapes: Shapes = {
       ...(dispensable === true && { dispensable }),
     }),
   },
-  'Policy.Target': { inlined: ['object'] },
+  'Policy.Target': {
+    inlined: ['object'],
+    // Ports have a field, so that readers that do not know it fail closed. They would find no section of this name.
+    toWire({ section, ...target }: PolicyTarget) {
+      const port = portOfSection(section)
+      return { ...target, ...(port === undefined ? { section } : { port }) }
+    },
+    fromWire: ({ port, ...target }: { readonly port?: number }): object =>
+      port === undefined ? target : { ...target, section: portSection(port) },
+  },
 }
 
 const codecs = codecsOf(shapes)

@@ -8,3 +8,7 @@ export const portSection = (port: number): string => `${prefix}${port}`
 
 export const isPortSection = (section: string | undefined): boolean =>
   section?.startsWith(prefix) === true
+
+/** Returns the port that the section stands for; undefined if it stands for none. */
+export const portOfSection = (section: string | undefined): number | undefined =>
+  section?.startsWith(prefix) === true ? Number(section.slice(prefix.length)) : undefined
