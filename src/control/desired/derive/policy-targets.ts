@@ -17,7 +17,7 @@ import type { Reader } from '../graph.ts'
 import type { ObservedObject } from '../object-state.ts'
 import { specOf } from '../specs.ts'
 import { type BackendView, backendStage, partsOf } from './backend.ts'
-import { readListenerOwner } from './gateway.ts'
+import { type GatewayView, gatewayStage, readListenerOwner } from './gateway.ts'
 import { type RouteView, routeStageName } from './routes.ts'
 
 export interface ResolvedTarget {
@@ -36,8 +36,13 @@ interface TargetKind {
   readonly group: string
   /** Policy sections that may be set on the kind. */
   readonly sections: readonly PolicySection[]
-  /** Names that `sectionName` may have. */
-  sectionNames(object: ObservedObject, target: ObjectRef, read: Reader): readonly string[]
+  /** Names that `sectionName` may have, and ports if `wanted` is one. */
+  sectionNames(
+    object: ObservedObject,
+    target: ObjectRef,
+    read: Reader,
+    wanted: string,
+  ): readonly string[]
   gateways(target: ObjectRef, read: Reader): readonly string[]
   /** What messages call a section of the target, such as `listener` or `rule`. */
   readonly sectionNoun: string
@@ -45,12 +50,17 @@ interface TargetKind {
   readonly unattachedMessage: string
 }
 
-/** The listeners of a Gateway, and its ports. */
-const listenersAndPorts = (object: ObservedObject) =>
-  specOf<'Gateway'>(object).listeners.flatMap(({ name, port }) => [name, portSection(port)])
-
 const listenerNames = (object: ObservedObject) =>
   specOf<'Gateway' | 'ListenerSet'>(object).listeners.map(({ name }) => name)
+
+/** The listeners of a Gateway, or its ports, which include those of its ListenerSets. */
+function listenersOrPorts(object: ObservedObject, target: ObjectRef, read: Reader, wanted: string) {
+  if (!isPortSection(wanted)) return listenerNames(object)
+  const { owners = {} } = read.value<GatewayView>(gatewayStage.name, target) ?? {}
+  const ofOwners = Object.values(owners).flatMap(({ listeners }) => listeners)
+  const ports = [...specOf<'Gateway'>(object).listeners, ...ofOwners].map(({ port }) => port)
+  return [...new Set(ports)].map(portSection)
+}
 
 /** The Gateway of a Gateway or ListenerSet. */
 function gatewayOfOwner(target: ObjectRef, read: Reader): readonly string[] {
@@ -113,7 +123,7 @@ const targetKinds: ReadonlyMap<string, TargetKind> = new Map(
       sections: ['frontend', 'traffic', 'backend'],
       sectionNoun: 'listener',
       unattachedMessage: 'is of a class of another controller, or has no valid version',
-      sectionNames: listenersAndPorts,
+      sectionNames: listenersOrPorts,
       gateways: gatewayOfOwner,
     },
     ListenerSet: {
@@ -252,7 +262,14 @@ export const sectionOf = ({
   sectionName ?? (port === undefined ? undefined : portSection(port))
 
 /** Whether the section names of the object depend on other objects, which may be missing. */
-function hasOpenSections(object: ObservedObject, target: ObjectRef, read: Reader): boolean {
+function hasOpenSections(
+  object: ObservedObject,
+  target: ObjectRef,
+  read: Reader,
+  wanted: string,
+): boolean {
+  // ListenerSets can add ports.
+  if (isPortSection(wanted)) return true
   if (findRouteKind(target.kind) !== undefined) return routeView(target, read) === undefined
   if (target.kind !== 'GatewayBackend') return false
   const kind = backendKindOf(specOf<'GatewayBackend'>(object))
@@ -278,15 +295,16 @@ function resolveOne(
     const missing = state === undefined ? 'does not exist' : 'has no valid version'
     return unresolved({ message: `${kind} ${namespace}/${name} ${missing}`, ...notOwn })
   }
-  const sections = sectionName === undefined ? [] : known.sectionNames(state.object, ref, read)
+  const sections =
+    sectionName === undefined ? [] : known.sectionNames(state.object, ref, read, sectionName)
   if (sectionName !== undefined && !sections.includes(sectionName)) {
-    const names = sections
-      .filter((name) => isPortSection(name) === isPortSection(sectionName))
-      .sort()
-      .join(', ')
+    const names = sections.toSorted().join(', ')
     const found = names === '' ? 'it has none with a name' : `it has ${names}`
     const message = `${kind} ${namespace}/${name} has no ${known.sectionNoun} ${sectionName}; ${found}`
-    return unresolved({ message, ...(hasOpenSections(state.object, ref, read) && notOwn) })
+    return unresolved({
+      message,
+      ...(hasOpenSections(state.object, ref, read, sectionName) && notOwn),
+    })
   }
   const gateways = known.gateways(ref, read)
   const problem =
