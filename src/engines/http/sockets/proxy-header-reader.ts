@@ -14,6 +14,14 @@ interface ReaderParts {
 }
 
 /**
+ * Time for an optional header. A connection that has sent less than a signature by then has none: its client may wait
+ * for the server. The specification of the protocol asks for at least 3 s, because the first packet may be lost.
+ */
+const optionalHeaderMs = 3_000
+/** Size of the signature of version 2, which is longer than that of version 1. */
+const signatureBytes = 12
+
+/**
  * Reads the PROXY header of a connection from a load balancer. Unless the header is optional, a connection without
  * one is dropped, because its client would be unknown.
  */
@@ -37,11 +45,11 @@ export class ProxyHeaderReader implements TimerOwner {
     this.#socket = socket
     this.#onRead = onRead
     socket.on('readable', this.#read)
-    socket.on('end', this.#failed)
+    socket.on('end', this.#ended)
     socket.on('close', this.#failed)
     socket.on('error', ignore)
     parts.handshakes.add(this)
-    parts.timers.arm(this.#timer, limits.headTimeoutMs)
+    parts.timers.arm(this.#timer, settings.isOptional ? optionalHeaderMs : limits.headTimeoutMs)
   }
 
   readonly #read = (): void => {
@@ -63,6 +71,16 @@ export class ProxyHeaderReader implements TimerOwner {
     this.#pass(length)
   }
 
+  /** Whether the client has not begun a header, and needs to send none. */
+  get #mayHaveNone(): boolean {
+    return this.#settings.isOptional && this.#bytes.length < signatureBytes
+  }
+
+  readonly #ended = (): void => {
+    if (this.#mayHaveNone) this.#pass(0)
+    else this.#failed()
+  }
+
   /** Hands the connection on with the bytes after the header. */
   #pass(headerLength: number): void {
     this.#over()
@@ -81,7 +99,7 @@ export class ProxyHeaderReader implements TimerOwner {
   #over(): void {
     this.#isOver = true
     this.#socket.off('readable', this.#read)
-    this.#socket.off('end', this.#failed)
+    this.#socket.off('end', this.#ended)
     this.#socket.off('close', this.#failed)
     this.#parts.timers.disarm(this.#timer)
     this.#parts.handshakes.delete(this)
@@ -93,7 +111,7 @@ export class ProxyHeaderReader implements TimerOwner {
   }
 
   onTimer(): void {
-    this.#failed()
+    this.#ended()
   }
 }
 
