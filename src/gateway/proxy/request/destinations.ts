@@ -85,7 +85,9 @@ export function endpointsOfName(
   port: number,
 ): NameEndpoints | Promise<NameEndpoints> {
   const { hosts } = resolver
-  return tunnel === undefined ? hosts.endpoints(host, port) : hosts.unresolved(host, port)
+  return tunnel === undefined
+    ? hosts.endpoints(host, port)
+    : hosts.unresolved(tunnel.identity, host, port)
 }
 
 export function atAddress(

@@ -122,3 +122,12 @@ it('the resolver keeps the statistics of an endpoint if the addresses change', a
   expect(after.all[1]).toBe(before.all[0])
   expect(after.rivalsOf('192.0.2.9')).toEqual([before.all[0]])
 })
+
+it('the resolver has an endpoint of a name for each proxy that resolves it', () => {
+  const { resolver } = rig()
+  const [endpoint] = resolver.unresolved('one', 'a.org', 443).all
+  endpoint?.record({ kind: 'unreachable' }, () => 0)
+  const isEjected = (proxy: string) =>
+    resolver.unresolved(proxy, 'a.org', 443).all.map((one) => one.isEjected(() => 1))
+  expect([isEjected('one'), isEjected('two')]).toEqual([[true], [false]])
+})

@@ -89,9 +89,14 @@ export class HostResolver {
     return this.#endpointsOf(host, port, addresses)
   }
 
-  /** Returns the endpoint of a name that a proxy resolves. */
-  unresolved(host: string, port: number): NameEndpoints {
-    const key = `${host}:${port}`
+  /**
+   * Returns the endpoint of a name that a proxy resolves. Each proxy has an endpoint, because a failure of one does not
+   * concern the connections of the others.
+   *
+   * @param proxy identity of the proxy
+   */
+  unresolved(proxy: string, host: string, port: number): NameEndpoints {
+    const key = `${proxy} ${host}:${port}`
     let endpoints = this.#unresolved.get(key)
     if (endpoints === undefined) {
       endpoints = new NameEndpoints([host], port, undefined, this.#options.now)
