@@ -1,11 +1,17 @@
+import { GrowingBytes } from '../../../ground/base/growing-bytes.ts'
 import { GatewayError } from '../../../ground/errors/index.ts'
 import { ClientHelloReader } from '../tls/client-hello.ts'
 
-/** Buffers the first bytes of a tunnel until they show that its client begins TLS for the expected name. */
+/**
+ * Buffers the first bytes of a tunnel until they show that its client begins TLS for the expected name. A client is
+ * refused once 32 KiB contain no whole ClientHello. Until then, it gets window for what is buffered (RFC 9113 6.9), so
+ * that a hello that is larger than the window can be completed.
+ */
 export class ServerNameCheck {
   readonly #expected: string
   readonly #reader = new ClientHelloReader()
-  readonly #held: Buffer[] = []
+  /** In one buffer, so that the size of the pieces does not change how much memory they take. */
+  readonly #held = new GrowingBytes()
 
   constructor(expected: string) {
     this.#expected = expected.toLowerCase()
@@ -13,13 +19,12 @@ export class ServerNameCheck {
 
   /** Takes bytes of the client. Returns all buffered bytes once the name matches; undefined before that. */
   take(bytes: Buffer): Buffer | GatewayError | undefined {
-    const piece = Buffer.from(bytes)
-    this.#held.push(piece)
-    const hello = this.#reader.push(piece)
+    this.#held.add(bytes, 0, bytes.length)
+    const hello = this.#reader.push(bytes)
     if (hello === 'incomplete') return undefined
     if (hello === 'malformed') return refused('the client does not begin with TLS')
     const name = hello.serverName?.toLowerCase()
-    if (name === this.#expected) return Buffer.concat(this.#held)
+    if (name === this.#expected) return this.#held.content
     return refused(name === undefined ? 'TLS without a server name' : `TLS for ${name}`)
   }
 

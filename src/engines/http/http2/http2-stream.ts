@@ -129,6 +129,11 @@ export abstract class Http2Stream<Session extends StreamSession = StreamSession>
 
   /** Called when data and trailers are complete. */
   endReceiving(trailers: string): void {
+    if (trailers !== '' && this.isTunnel) {
+      // RFC 9113 8.5: only DATA and frames that manage the stream may follow.
+      this.broken('trailers in a tunnel')
+      return
+    }
     this.#trailers = trailers
     if (this.isReceiveClosed || this.#close()) {
       if (this.#held.size === 0) this.#finish()
