@@ -1,3 +1,4 @@
+import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { useFixture, useGateway, useUpstream } from '../support/fixture.ts'
 import { freePort, freePorts } from '../support/gateway.ts'
@@ -11,6 +12,7 @@ import {
 } from '../support/manifests.ts'
 import { answerTo } from '../support/raw-answer.ts'
 import { echo, startTcpUpstream, startUdpUpstream, UdpClient } from '../support/stream-upstream.ts'
+import { readUntil } from '../support/tunnel-client.ts'
 import { waitFor } from '../support/wait-for.ts'
 
 const upstream = useUpstream('main')
@@ -48,11 +50,17 @@ const byPath = (name: string, expression: string) => [
 ]
 
 describe('frontend.proxyProtocol', () => {
-  const ports = { strict: 0, optional: 0 }
+  const ports = { strict: 0, optional: 0, first: 0 }
   useGateway(async () => {
-    Object.assign(ports, await freePorts('strict', 'optional'))
+    Object.assign(ports, await freePorts('strict', 'optional', 'first'))
     return {
       manifests: [
+        gateway(0, { listeners: [{ name: 'tcp', protocol: 'TCP', port: ports.first }] }, 'first'),
+        staticBackend('bytes', bytes.port),
+        streamRoute('TCPRoute', 'first', 'tcp', [toBackend('bytes')], {
+          parentRefs: [{ name: 'first' }],
+        }),
+        policy('first', 'Gateway/first', { frontend: { proxyProtocol: { mode: 'Optional' } } }),
         gateway(ports.strict),
         gateway(ports.optional, {}, 'other'),
         staticBackend('main', upstream.port),
@@ -98,6 +106,20 @@ describe('frontend.proxyProtocol', () => {
     expect(await status('optional', '127.0.0.1', 'PROXY TCP4 x\r\n', request('/'))).toBe('reset')
   })
 
+  it('forwards a connection that has not begun an optional header for 3 seconds', async () => {
+    const silent = connect({ port: ports.first, host: '127.0.0.1' })
+    const brief = connect({ port: ports.first, host: '127.0.0.1' })
+    // A signature of version 2 also begins with an empty line.
+    brief.write('\r\n')
+    expect(await readUntil(silent, 'bytes:')).toBe('bytes:')
+    expect(await readUntil(brief, '\r\n')).toBe('bytes:\r\n')
+    silent.write('later')
+    expect(await readUntil(silent, 'later')).toBe('later')
+    silent.destroy()
+    brief.destroy()
+    expect(await answerTo({ port: ports.first }, line('10.1.2.3'))).toBe('reset')
+  })
+
   it('does not read headers from addresses that are not in `from`', async () => {
     expect(await status('optional', '127.0.1.7', binary(), request('/inside'))).toBe('200')
     expect(await status('optional', '127.0.0.2', line('10.1.2.3'), request('/inside'))).toBe('400')
@@ -133,14 +155,14 @@ function onPort(name: string, port: number, frontend: object) {
 }
 
 describe('frontend.networkAuthorization', () => {
-  const ports = { http: 0, shared: 0, tcp: 0, udp: 0 }
+  const ports = { http: 0, shared: 0, tcp: 0, udp: 0, set: 0 }
   const clients: UdpClient[] = []
   const rules = (action: string, ...matchExpressions: string[]) => ({
     networkAuthorization: { action, policy: { matchExpressions } },
   })
   const stats: { address?: string } = {}
   const running = useGateway(async () => {
-    Object.assign(ports, await freePorts('http', 'shared', 'tcp', 'udp'))
+    Object.assign(ports, await freePorts('http', 'shared', 'tcp', 'udp', 'set'))
     stats.address = `127.0.0.1:${await freePort()}`
     const listener = (name: string, protocol: string, port: number, hostname?: string) => ({
       name,
@@ -158,7 +180,22 @@ describe('frontend.networkAuthorization', () => {
             listener('tcp', 'TCP', ports.tcp),
             listener('udp', 'UDP', ports.udp),
           ],
+          allowedListeners: { namespaces: { from: 'Same' } },
         }),
+        {
+          apiVersion: 'gateway.networking.k8s.io/v1',
+          kind: 'ListenerSet',
+          metadata: { name: 'more' },
+          spec: {
+            parentRef: { name: 'edge' },
+            listeners: [listener('set', 'HTTP', ports.set)],
+          },
+        },
+        httpRoute('set', {
+          parentRefs: [{ kind: 'ListenerSet', name: 'more' }],
+          rules: [{ backendRefs: [toBackend('main')] }],
+        }),
+        onPort('set', ports.set, rules('Deny', 'source.address == "127.0.0.2"')),
         staticBackend('main', upstream.port),
         staticBackend('bytes', bytes.port),
         staticBackend('datagrams', datagrams.port),
@@ -204,6 +241,12 @@ describe('frontend.networkAuthorization', () => {
     expect(await send('127.0.0.1', 'closed.test')).toMatch(/^HTTP\/1.1 200 /)
   })
 
+  it('applies to a port that only a ListenerSet has', async () => {
+    const to = (from: string) => ({ port: ports.set, from })
+    expect(await answerTo(to('127.0.0.1'), request('/'))).toMatch(/^HTTP\/1.1 200 /)
+    expect(await answerTo(to('127.0.0.2'), request('/'))).toBe('reset')
+  })
+
   it('resets forwarded connections', async () => {
     expect(await answerTo({ port: ports.tcp, from: '127.0.0.2' }, 'hello')).toBe('reset')
   })
@@ -219,6 +262,66 @@ describe('frontend.networkAuthorization', () => {
     expect(refused.answers).toEqual([])
     await waitFor('the log', () => running.stdout.includes('src.addr=127.0.0.2:'))
     for (const client of clients) client.close()
+  })
+})
+
+describe('a port that several Gateways share', () => {
+  let port = 0
+  const running = useGateway(async () => {
+    port = await freePort()
+    const of = (name: string) => [
+      gateway(
+        0,
+        { listeners: [{ name: 'http', protocol: 'HTTP', port, hostname: `${name}.test` }] },
+        name,
+      ),
+      httpRoute(name, {
+        parentRefs: [{ name }],
+        rules: [{ backendRefs: [toBackend('main')] }],
+      }),
+    ]
+    return {
+      manifests: [
+        ...of('strict'),
+        ...of('tunnels'),
+        staticBackend('main', upstream.port),
+        // The policy of the Gateway whose name comes last is the oldest.
+        policy('older', 'Gateway/tunnels', {
+          frontend: {
+            proxyProtocol: { version: 'All', mode: 'Optional' },
+            connect: { mode: 'Route' },
+          },
+        }),
+        policy('newer', 'Gateway/strict', { frontend: { proxyProtocol: {} } }),
+      ],
+    }
+  })
+  const answer = (host: string, ...parts: string[]) =>
+    answerTo({ port, from: '127.0.0.1' }, ...parts, request('/').replace('a.example.com', host))
+
+  it('has the PROXY settings of the oldest policy, and the status of the other one says so', async () => {
+    expect(await answer('tunnels.test')).toMatch(/^HTTP\/1.1 200 /)
+    const { message } = await running.condition('GatewayPolicy', 'newer', 'Programmed', 'False')
+    expect(message).toContain(
+      `connections of port ${port} have the frontend.proxyProtocol of the older policy default/older, because Gateway default/tunnels shares the port`,
+    )
+  })
+
+  it('refuses requests without a PROXY header for a Gateway that requires one', async () => {
+    expect(await answer('strict.test')).toMatch(/^HTTP\/1.1 403 /)
+    expect(await answer('strict.test', binary())).toMatch(/^HTTP\/1.1 200 /)
+  })
+
+  it('has tunnels for the Gateway that permits them', async () => {
+    const ask = (host: string) =>
+      answerTo(
+        { port, from: '127.0.0.1' },
+        binary(),
+        `CONNECT ${host}:443 HTTP/1.1\r\nhost: ${host}:443\r\n\r\n`,
+        request('/'),
+      )
+    expect(await ask('tunnels.test')).toMatch(/^HTTP\/1.1 200 /)
+    expect(await ask('strict.test')).toMatch(/^HTTP\/1.1 405 /)
   })
 })
 

@@ -51,6 +51,8 @@ export async function createDataPlane(parts: DataPlaneParts) {
       config.streamListener(port, 'tls', serverName),
     /** Returns the settings of client connections on a port, from policies. */
     portSettings: (port: number, use: PortUse) => portChangeOf(config.clientSettings(port, use)),
+    /** Returns the policies that have no effect on a port that several Gateways share. */
+    portConflicts: () => config.portConflicts,
     /** For simulations: judges what a recorded request has used. */
     judgeUse(context: RequestContext, use: RecordedUse): JudgedUse | undefined {
       return context.backend && kinds.of(context.backend)?.judgeUse?.(context, use)

@@ -5,6 +5,7 @@ import type { UpstreamAddress } from '../../engines/http/sockets/upstream-addres
 import { GatewayError } from '../../ground/errors/index.ts'
 import type { RoutePlace } from '../../ground/exchange/exchange.ts'
 import { pickBackend } from './config/rules.ts'
+import { connectionRefusal } from './config/shared-ports.ts'
 import type { CompiledStreamBackend, StreamPlacement } from './config/streams.ts'
 import { toGatewayError } from './request/error-response.ts'
 import type { GatewayRuntime } from './request/runtime.ts'
@@ -60,15 +61,19 @@ export class StreamForwarder implements StreamHandler {
     if (placement === undefined) throw new GatewayError('route_not_found')
     context.placement = placement
     context.place = placement.place
-    const { closed, client } = placement.listener.frontend()
+    const { listener } = placement
+    const { closed, client } = listener.frontend()
     if (closed !== undefined) throw new GatewayError('policy_unenforceable', closed)
-    const refused = client.refusal?.(stream)
+    const isUdp = stream.protocol === 'udp'
+    const refused = isUdp
+      ? client.refusal?.(stream)
+      : connectionRefusal(config.portConflicts, listener, stream)
     if (refused !== undefined) throw new GatewayError('network_unauthorized', refused)
     context.backend = pickBackend(placement, random())
     if (context.backend === undefined) throw new GatewayError('no_backends')
     const authority = joinAuthority(stream.serverName ?? '', stream.port, 'https')
     const name = { authority, scheme: 'https' as const }
-    const transport = stream.protocol === 'udp' ? 'UDP' : 'TCP'
+    const transport = isUdp ? 'UDP' : 'TCP'
     return this.#runtime.kinds.resolve(placement, context.backend, name, { transport })
   }
 

@@ -6,6 +6,10 @@ export const unansweredErrors = {
     'port is already in use',
     'A listener port cannot be bound. The listener is not programmed.',
   ),
+  port_shared: withoutResponse(
+    'another Gateway decides about connections of the port',
+    'Gateways that share a port have different settings for its connections. Those of the oldest policy apply.',
+  ),
   port_not_permitted: withoutResponse(
     'no permission to listen on the port',
     'The process may not listen on a listener port. Ports below 1024 need a privilege: the capability CAP_NET_BIND_SERVICE, or a lower `net.ipv4.ip_unprivileged_port_start`. The listener is not programmed.',

@@ -1,10 +1,9 @@
 import type { StreamProtocol } from '../../../engines/http/contracts/streams.ts'
 import { canonicalJson } from '../../../ground/base/canonical.ts'
 import type { ClientSettings } from '../../../ground/exchange/connection.ts'
-import type { ConnectionEnds } from '../../../ground/exchange/peer.ts'
-import { compareText } from '../../../ground/model/names.ts'
 import type { ListenerResource } from '../../../ground/model/resources.ts'
 import type { PortTable } from './port-table.ts'
+import { type PortConflict, portConflicts, portSettings } from './shared-ports.ts'
 
 /** What a port carries. HTTPS and TLS listeners can share a port, because the server name selects one. */
 export type PortUse = 'HTTP' | 'TLS' | 'TCP' | 'UDP'
@@ -38,18 +37,16 @@ export class ListenerTables {
     return this.#byUse[streamUses[protocol]].get(port)
   }
 
-  /**
-   * Returns the settings of connections of a port before the server name is known: those of the listener with the
-   * smallest key. Rules about addresses refuse a connection only if those of all listeners refuse it.
-   */
+  /** Returns the settings of connections of a port before the listener is known. */
   clientSettings(port: number, use: PortUse): ClientSettings {
-    const settings = [...(this.#byUse[use].get(port)?.listeners() ?? [])]
-      .sort((a, b) => compareText(a.resource.key, b.resource.key))
-      .map((listener) => listener.frontend().client)
-    const refusals = settings.flatMap(({ refusal }) => refusal ?? [])
-    const { refusal: _, ...first } = settings[0] ?? {}
-    if (refusals.length < settings.length || refusals.length === 0) return first
-    return { ...first, refusal: (ends) => refusalOfAll(refusals, ends) }
+    return portSettings(this.#byUse[use].get(port)?.listeners() ?? [])
+  }
+
+  /** Returns the policies that have no effect on a port, because Gateways that share it have other settings. */
+  portConflicts(): PortConflict[] {
+    return Object.values(this.#byUse).flatMap((tables) =>
+      [...tables].flatMap(([port, table]) => portConflicts(port, table.listeners())),
+    )
   }
 
   /** Returns the ports with at least one listener, ascending. */
@@ -57,18 +54,6 @@ export class ListenerTables {
     const ports = new Set(Object.values(this.#byUse).flatMap((tables) => [...tables.keys()]))
     return [...ports].sort((a, b) => a - b)
   }
-}
-
-function refusalOfAll(
-  refusals: readonly NonNullable<ClientSettings['refusal']>[],
-  ends: ConnectionEnds,
-): string | undefined {
-  let last: string | undefined
-  for (const refusal of refusals) {
-    last = refusal(ends)
-    if (last === undefined) return undefined
-  }
-  return last
 }
 
 /** Returns whether two versions of a listener differ only in the certificates that they refer to. */

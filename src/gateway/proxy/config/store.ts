@@ -32,6 +32,7 @@ import { type PolicyAppliers, PolicyIndex, type PolicyServices } from './policie
 import { enter, type InstalledRoute, isOn, leave, noEntries, PortTable } from './port-table.ts'
 import { ReceivedSecrets } from './received-secrets.ts'
 import { compileRule } from './rules.ts'
+import type { PortConflict } from './shared-ports.ts'
 import { StreamTable } from './streams.ts'
 
 /** A resource that could not be applied. */
@@ -62,6 +63,10 @@ const backendOrder = 3
 const orderOf = ({ resource }: VersionedResource): number =>
   applyOrder[resource.type] ?? backendOrder
 
+/** Whether a change of the resource may change the settings of ports. */
+const concernsPorts = ({ resource }: VersionedResource): boolean =>
+  resource.type === 'listener' || (resource.type === 'policy' && resource.section === 'frontend')
+
 /** Stores one type of resource. */
 interface ResourceStore<Stored extends Resource = Resource> {
   /** Stores a resource. Returns false if its previous version, `old`, stays in force. */
@@ -87,6 +92,8 @@ export class ConfigStore {
   generation = 0
   /** Position in the event log of the configuration in force. */
   position = 0
+  /** Policies that have no effect on a port, because Gateways that share it have other settings. */
+  portConflicts: readonly PortConflict[] = []
   readonly #core: IoCore
   readonly #backends: ResourceStore | undefined
   readonly #stores = new Map<ResourceType, ResourceStore>()
@@ -200,6 +207,9 @@ export class ConfigStore {
     for (const key of delta.removed) this.#remove(key)
     const ordered = delta.upserted.toSorted((a, b) => orderOf(a) - orderOf(b))
     for (const one of ordered) this.#upsert(one)
+    if (delta.removed.length > 0 || ordered.some(concernsPorts)) {
+      this.portConflicts = this.#tables.portConflicts()
+    }
     return { rejected: [...this.#rejected.values()], ports: this.#tables.ports() }
   }
 

@@ -3,6 +3,7 @@ import { GatewayError } from '../../../ground/errors/index.ts'
 import type { ForwardedRules } from '../../../ground/exchange/connection.ts'
 import type { Peer } from '../../../ground/exchange/exchange.ts'
 import { forwardingExtensions } from '../../../ground/exchange/forwarding.ts'
+import { connectionRefusal, type PortConflict } from '../config/shared-ports.ts'
 import { clientBeforeHops, forwardedClient } from './forwarded-client.ts'
 import type { RequestContext } from './request-context.ts'
 import { findListener } from './route.ts'
@@ -25,7 +26,7 @@ export function selectListener(
   const { exchange, listener } = context
   if (listener === undefined) throw new GatewayError('listener_not_found')
   exchange.place = listener.place
-  checkConnection(context)
+  checkConnection(context, config.portConflicts)
   const { http } = listener.frontend().client
   if (http?.maxBufferBytes !== undefined) exchange.bufferLimit = http.maxBufferBytes
   context.observers = listener.observers()
@@ -37,12 +38,15 @@ export function selectListener(
  * Applies the rules about connections again: the port accepts a connection that any of its listeners accepts, and only
  * the request says which listener it is for.
  */
-function checkConnection({ exchange, listener }: RequestContext): void {
-  const { refusal } = listener?.frontend().client ?? {}
-  if (refusal === undefined) return
+function checkConnection(
+  { exchange, listener }: RequestContext,
+  conflicts: readonly PortConflict[],
+): void {
+  if (listener === undefined) return
+  if (listener.frontend().client.refusal === undefined && conflicts.length === 0) return
   const { forwardedFor } = exchange
   exchange.forwardedFor = undefined
-  const refused = refusal(exchange)
+  const refused = connectionRefusal(conflicts, listener, exchange)
   exchange.forwardedFor = forwardedFor
   if (refused !== undefined) throw new GatewayError('network_unauthorized', refused)
 }

@@ -201,8 +201,13 @@ export class WorkerSession {
   #report(): void {
     const rejected = new Map<ResourceKey, WorkerRejection>(this.#rejected)
     for (const rejection of this.#ports.rejections()) rejected.set(rejection.key, rejection)
+    const sequence = this.#sequence ?? -1
+    for (const { policy, message } of this.#parts.plane.portConflicts()) {
+      const { key } = policy
+      if (!rejected.has(key)) rejected.set(key, { key, sequence, code: 'port_shared', message })
+    }
     const state = {
-      sequence: this.#sequence ?? -1,
+      sequence,
       rejected: [...rejected.values()].map((rejection) => ({
         ...rejection,
         sequence: Math.max(rejection.sequence, this.#firstSequence),
