@@ -16,6 +16,7 @@ export interface RolloutPlan {
     | 'Latency'
     | 'Resets'
     | 'Guards'
+    | 'Costs'
   )[]
 }
 

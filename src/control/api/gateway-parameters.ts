@@ -262,13 +262,15 @@ const rollout = object('Rollout', {
     list(
       choice('RolloutAnalysis', {
         Errors: 'responses with 5xx',
-        Refusals: 'responses with 4xx that are from the gateway itself',
+        Refusals: 'responses with 4xx that are from the gateway itself, also by policy',
         ClientErrors: 'all responses with 4xx',
         Latency: 'requests that took longer than 25ms, 50ms, 100ms and so on up to 10s',
         Resets: 'requests whose connection to the backend failed',
         Guards: 'matches of prompt guards',
+        Costs:
+          'requests to language models that cost more than 0.000001 USD, twice that, and so on',
       }),
-      { max: 6, unique: 'value' },
+      { max: 7, unique: 'value' },
     ),
     'Figures, in total and by route, in which proxies with the change must not be worse than the others in the same time. Errors and Refusals if not set; with an empty list, nothing is compared.',
   ),

@@ -1,10 +1,13 @@
 import { changeQuery } from '../../ground/base/query-string.ts'
 import type { GatewayError } from '../../ground/errors/index.ts'
+import { budgetsOf } from '../../ground/exchange/budgets.ts'
+import { notesOf } from '../../ground/exchange/notes.ts'
 import {
   isCredentialParameter,
   mayNameCredential,
   redacted,
 } from '../../ground/secrets/credential-names.ts'
+import type { Step } from '../policies/define.ts'
 import { grpcStatus } from '../variables/index.ts'
 import type { BackendKinds } from './request/backend-kind.ts'
 import { originalOf, type RequestContext } from './request/request-context.ts'
@@ -32,6 +35,7 @@ const record: { -readonly [Name in keyof AccessRecord]: AccessRecord[Name] } = {
   record: undefined,
   accessLog: undefined,
   metrics: undefined,
+  refusedBy: undefined,
   protocol: 'http',
   method: '',
   host: '',
@@ -71,11 +75,23 @@ export function accessRecordOf(context: RequestContext, kinds: BackendKinds): Ac
   record.record = call?.record
   record.accessLog = context.observers.accessLog
   record.metrics = context.observers.metrics
+  record.refusedBy = isRefusal(record) ? refusingStep(context) : undefined
   record.protocol = exchange.tls === undefined ? 'http' : 'https'
   record.method = method
   record.host = host
   record.path = withoutCredentials(path, context, kinds)
   return record
+}
+
+/** Whether the gateway refused a request that a backend could have got. Clients that leave are not refused. */
+const isRefusal = ({ status, reason }: AccessRecord): boolean =>
+  status >= 400 && status < 500 && reason !== 'Upstream' && reason !== 'ClientClosed'
+
+/** The step that was running, or one that responded later as a part of the backend. */
+function refusingStep({ steps, exchange }: RequestContext): Step | undefined {
+  const note = notesOf(exchange)?.findLast(({ source }) => source?.isResponse)
+  const step = steps?.running ?? note?.source?.step ?? budgetsOf(exchange)?.refusedBy
+  return step as Step | undefined
 }
 
 /** Redacts credentials in the query, including those that only backends of this rule accept. */

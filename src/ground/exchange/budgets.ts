@@ -65,6 +65,8 @@ export interface CallBudgets {
 
 /** The budgets of a request. The AI backend calls them like token limits; see `TokenLimits`. */
 export interface RequestBudgets {
+  /** The step of the policy, if one of its budgets has refused the request. */
+  readonly refusedBy: object | undefined
   /** Evaluates expressions on the request as the client sent it. */
   note(exchange: Exchange): void
   /** Reserves the estimate; undefined if it is not known. Returns a refusal if a budget has too little. */

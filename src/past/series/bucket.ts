@@ -41,9 +41,14 @@ export type StoredGroup = (typeof storedGroups)[number]
 /**
  * The counts of a series, by name: those of `countNames`, `le:SECONDS` for requests that took at most so long (but
  * longer than the next smaller bound), `clientErrors` for those with 4xx, `resets` for those whose connection to the
- * backend failed, `cause:REASON STATUS` for failed ones, and `verdict:ACTION` for guards.
+ * backend failed, `cause:REASON STATUS` for failed ones, and `verdict:ACTION` for guards. Series of `all` and `route`
+ * also have `refused:FIELD of POLICY` for requests that a policy refused, `billed` for those that a provider of models
+ * bills, and `cost:BOUND MODEL` for those with a known cost (see `costBuckets`).
  */
 export type Counts = Map<string, number>
+
+export const refusedPrefix = 'refused:'
+export const costPrefix = 'cost:'
 
 /**
  * Cost is in USD; `unpriced` counts billed requests whose cost is not fully known. `hits` counts answers of the cache,
@@ -76,10 +81,12 @@ export interface Bucket {
 
 /** Name of the series that sums up those that have no series of their own. */
 export const otherName = '_OTHER'
+/** Name of the series of requests without a route, or another label of the group. */
+export const noRoute = 'none'
 /** Maximum number of series of a group in one bucket. */
 const maxSeries = 1_000
 /** Maximum length of a name. Longer ones are counted under `otherName`. */
-const maxNameLength = 200
+export const maxNameLength = 200
 
 /** Adds to a count of a series, which is created if it does not exist. */
 export function addCount(

@@ -18,6 +18,18 @@ export interface Proportion {
 /** Factors by which the odds may be higher, with equal weights. Smaller factors are not tested. */
 const ratios = [1.25, 1.5, 2, 3, 5, 10, 100, 10_000]
 
+/** What one bucket of a stratum shows: the logarithm of the likelihood ratio for each of `ratios`. */
+type Logs = readonly number[]
+
+/** Returns what the counts at the proxies with a change and at the others show; undefined if they show nothing. */
+export function logRatios(changed: Proportion, others: Proportion): Logs | undefined {
+  const failed = changed.count + others.count
+  const isDivided = failed > 0 && failed < changed.total + others.total
+  if (!isDivided || changed.total === 0 || others.total === 0) return undefined
+  const expected = logMeansOf(failed, changed.total, others.total)
+  return ratios.map((ratio, at) => changed.count * Math.log(ratio) - (expected[at] ?? 0))
+}
+
 export class RateComparison {
   readonly #logs = ratios.map(() => 0)
   #changed: Proportion = { count: 0, total: 0 }
@@ -25,14 +37,20 @@ export class RateComparison {
 
   /** Adds what was counted at the proxies with a change, and at the others, in the same bucket. */
   add(changed: Proportion, others: Proportion): void {
+    this.weigh(logRatios(changed, others))
+    this.count(changed, others)
+  }
+
+  /** Adds what a bucket of a stratum shows. */
+  weigh(logs: Logs | undefined): void {
+    if (logs === undefined) return
+    for (const [at, log] of logs.entries()) this.#logs[at] = (this.#logs[at] ?? 0) + log
+  }
+
+  /** Adds to the totals only. */
+  count(changed: Proportion, others: Proportion): void {
     this.#changed = sumOf(this.#changed, changed)
     this.#others = sumOf(this.#others, others)
-    if (changed.total === 0 || others.total === 0) return
-    const expected = logMeansOf(changed.count + others.count, changed.total, others.total)
-    for (const [at, ratio] of ratios.entries()) {
-      const log = changed.count * Math.log(ratio) - (expected[at] ?? 0)
-      this.#logs[at] = (this.#logs[at] ?? 0) + log
-    }
   }
 
   /** How much more likely what was counted is if the share is higher with the change; 1 at first. */
@@ -55,7 +73,6 @@ const maxExact = 1_000
  * 1963), so the evidence is never overstated.
  */
 function logMeansOf(failed: number, changed: number, others: number): readonly number[] {
-  if (failed === 0) return ratios.map(() => 0)
   const share = changed / (changed + others)
   if (failed > maxExact) return ratios.map((ratio) => failed * Math.log1p(share * (ratio - 1)))
   const least = Math.max(0, failed - others)
@@ -103,9 +120,11 @@ export class Comparisons {
     return this.#weighted().reduce((sum, { evidence }) => sum + evidence, 0)
   }
 
-  /** The comparison that has the most evidence. */
+  /** The comparison that has the most evidence, and the latest of those with as much: sums are followed by their parts. */
   worst(): { readonly name: string; readonly comparison: RateComparison } | undefined {
-    return this.#weighted().sort((a, b) => b.evidence - a.evidence)[0]
+    return this.#weighted()
+      .sort((a, b) => a.evidence - b.evidence)
+      .at(-1)
   }
 
   #weighted() {
@@ -117,11 +136,11 @@ export class Comparisons {
   }
 }
 
-/** The weight of the sum of all routes. */
+/** The weight of the sum of all strata, such as routes. */
 export const sumWeight = 1 / 4
 
-/** The weight of each of the routes that are known when the test begins. */
-export const firstWeight = (routes: number): number => 1 / 2 / routes
+/** The weight of each of the strata, or of members such as policies, that are known when the test begins. */
+export const firstWeight = (count: number): number => 1 / 2 / count
 
-/** The weight of a route that is seen later, by its number from 0. */
+/** The weight of one that is seen later, by its number from 0. */
 export const laterWeight = (at: number): number => 1 / 4 / ((at + 1) * (at + 2))

@@ -52,6 +52,8 @@ describe('the comparison of proxies during a rollout', () => {
     [-50, -50],
     [-500, 10],
     [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY],
+    [1e308, 1e308],
+    [100.5, 50],
   ])('ignores a proxy that reports %s requests, of which %s failed', (requests, errors) => {
     const failing = [sample('p1', 0, 50, 20), sample('p2', 0, 100, 1)]
     const equal = [sample('p1', 0, 100, 1), sample('p2', 0, 100, 1)]
@@ -101,8 +103,119 @@ describe('the comparison of proxies during a rollout', () => {
       return one
     }
     expect(problemOf(plan, [step(['p1'])], [unmatched('p1', 40), unmatched('p2', 0)])).toBe(
-      'all routes: 40 of 200 requests failed with the change, 0 of 200 without',
+      'no route: 40 of 200 requests failed with the change, 0 of 200 without',
     )
+  })
+
+  it('compares requests that fail before a route is found with all requests', () => {
+    const early = sample('p1', 0, 60, 0)
+    countRoute(early.groups, 'none', 40, 40)
+    const others = sample('p2', 0, 200, 0)
+    expect(problemOf(plan, [step(['p1'])], [early, others])).toBe(
+      'no route: 40 of 100 requests failed with the change, 0 of 200 without',
+    )
+    expect(problemOf(plan, [step(['p2'])], [early, others])).toBeUndefined()
+  })
+
+  /** Adds counts of a route and of all requests. */
+  function addCounts(
+    { groups }: FigureSample,
+    route: string,
+    counts: Record<string, number>,
+  ): void {
+    for (const [name, value] of Object.entries(counts)) {
+      addCount(groups, 'all', '', name, value)
+      addCount(groups, 'route', route, name, value)
+    }
+  }
+
+  it('finds a policy that refuses a small share of all routes, among many refusals of others', () => {
+    const keys = 'refused:traffic.apiKeyAuthentication of GatewayPolicy default/keys'
+    const added = 'refused:traffic.authorization of GatewayPolicy default/added'
+    const one = (proxy: string, bucket: number, share: number): FigureSample => {
+      const found = sample(proxy, bucket, 0, 0)
+      for (let route = 0; route < 20; route++) {
+        const own = { requests: 50, refused: 5 + share, [keys]: 5, [added]: share }
+        addCounts(found, `r${route}`, own)
+      }
+      return found
+    }
+    const refusals = { analysis: ['Refusals'] as const }
+    const samples = [one('p1', 0, 1), one('p2', 0, 0), one('p3', 0, 0), one('p4', 0, 0)]
+    expect(problemOf(refusals, [step(['p1'])], samples)).toBe(
+      'traffic.authorization of GatewayPolicy default/added: 20 of 1000 requests were refused with the change, 0 of 3000 without',
+    )
+    expect(problemOf(refusals, [step(['p2'])], samples)).toBeUndefined()
+    // Without the counts by policy, the other refusals hide these.
+    for (const { groups } of samples) {
+      for (const group of groups.values()) for (const counts of group.values()) counts.delete(added)
+    }
+    expect(problemOf(refusals, [step(['p1'])], samples)).toBeUndefined()
+  })
+
+  describe('of costs', () => {
+    const costs = { analysis: ['Costs'] as const }
+    const cost = (proxy: string, counts: Record<string, number>): FigureSample => {
+      const found = sample(proxy, 0, 0, 0)
+      addCounts(found, 'chat', { requests: 100, billed: 100, ...counts })
+      return found
+    }
+
+    it('finds a model whose requests cost twice as much', () => {
+      const samples = [
+        cost('p1', { 'cost:0.000256 small': 80, 'cost:0.004096 large': 20 }),
+        cost('p2', { 'cost:0.000256 small': 80, 'cost:0.002048 large': 20 }),
+      ]
+      expect(problemOf(costs, [step(['p1'])], samples)).toBe(
+        'model large: 20 of 20 requests cost more than 0.002048 USD with the change, 0 of 20 without',
+      )
+      expect(problemOf(costs, [step(['p2'])], samples)).toBeUndefined()
+    })
+
+    it('finds a route that another, dearer model serves', () => {
+      const samples = [
+        cost('p1', { 'cost:0.004096 large': 100 }),
+        cost('p2', { 'cost:0.000256 small': 100 }),
+      ]
+      expect(problemOf(costs, [step(['p1'])], samples)).toMatch(
+        /^route chat: 100 of 100 requests cost more than 0\.\d+ USD with the change, 0 of 100 without$/,
+      )
+    })
+
+    it('finds costs that are not known any more', () => {
+      const samples = [cost('p1', { unpriced: 100 }), cost('p2', { 'cost:0.000256 small': 100 })]
+      expect(problemOf(costs, [step(['p1'])], samples)).toBe(
+        'route chat: 100 of 100 requests had a cost that is not known with the change, 0 of 100 without',
+      )
+    })
+
+    it.each([Number.NaN, -40, 1e308, Number.POSITIVE_INFINITY, 0.5])(
+      'ignores a proxy that reports %s requests with a cost',
+      (forged) => {
+        const equal = ['p1', 'p2'].map((proxy) => cost(proxy, { 'cost:0.000256 small': 100 }))
+        const other = cost('p3', { 'cost:0.000256 small': forged, 'cost:1.048576 small': 100 })
+        expect(problemOf(costs, [step(['p1'])], [...equal, other])).toBeUndefined()
+        expect(problemOf(costs, [step(['p3'])], [...equal, other])).toBeUndefined()
+      },
+    )
+
+    it('ignores costs in a bucket that does not exist', () => {
+      const samples = [
+        cost('p1', { 'cost:0.3 small': 100, 'cost:': 100, 'cost:small': 100 }),
+        cost('p2', { 'cost:0.000256 small': 100 }),
+      ]
+      expect(problemOf(costs, [step(['p1'])], samples)).toBeUndefined()
+    })
+  })
+
+  it('compares at most 1,000 policies, however many a proxy names', () => {
+    const named = sample('p3', 0, 0, 0)
+    const forged = Array.from({ length: 20_000 }, (_, at) => [`refused:p${at}`, 1] as const)
+    addCounts(named, 'shop', { requests: 20_000, ...Object.fromEntries(forged) })
+    const samples = [sample('p1', 0, 100, 0), sample('p2', 0, 100, 0), named]
+    const before = process.cpuUsage().user
+    expect(problemOf({ analysis: ['Refusals'] }, [step(['p1'])], samples)).toBeUndefined()
+    expect((process.cpuUsage().user - before) / 1e6).toBeLessThan(5)
   })
 
   it('does not compare with other times, and uses the proxies of the step of each bucket', () => {
@@ -137,7 +250,7 @@ describe('the comparison of proxies during a rollout', () => {
         'route',
         { 'le:0.1': 100 },
         { 'le:0.1': 60, 'le:1': 40 },
-        '40 of 100 requests took longer than 0.1s',
+        '40 of 100 requests took longer than 0.5s',
       ],
       [
         'Resets',

@@ -1,8 +1,16 @@
-/** The figures of proxies during a rollout, and their comparison. */
+/** The comparison of the figures of proxies during a rollout. */
 import type { RolloutPlan } from '../../../../events/index.ts'
-import type { Counts, Groups } from '../../../past/series/bucket.ts'
+import { type Groups, noRoute } from '../../../past/series/bucket.ts'
 import type { RolloutStep } from '../../actors/rollout.machine.ts'
-import { Comparisons, firstWeight, laterWeight, type Proportion, sumWeight } from './evidence.ts'
+import {
+  Comparisons,
+  firstWeight,
+  laterWeight,
+  logRatios,
+  type Proportion,
+  sumWeight,
+} from './evidence.ts'
+import { type Family, type Figure, figures, type Strata, weightOf } from './kinds.ts'
 
 /** What a proxy, or a worker of `sluice run`, has counted in a bucket. */
 export interface FigureSample {
@@ -15,79 +23,123 @@ export interface FigureSample {
 /** The largest probability that a rollout is taken back although its proxies are not worse. */
 export const falseAlarmRate = 0.01
 
-type Kind = RolloutPlan['analysis'][number]
+/** Maximum number of strata of a group, and of members of a family. Others count only in their sums. */
+const maxNames = 1_000
 
-/** A share that is compared, in total and for each series of a group. */
-interface Figure {
-  readonly group: 'route' | 'guard'
-  /** Text for messages, after `COUNT of TOTAL`. */
-  readonly text: string
-  readonly of: (counts: Counts) => Proportion
-}
+/** Names in the order in which they were seen, with the weights of their comparisons. */
+class Names {
+  readonly #weights = new Map<string, number>()
+  #bucket: Bucket | undefined
 
-const shareOf = (name: string, text: string): Figure => ({
-  group: 'route',
-  text,
-  of: (counts) => {
-    const total = counts.get('requests') ?? 0
-    // A failure may be counted in a later bucket than its request.
-    return { count: Math.min(counts.get(name) ?? 0, total), total }
-  },
-})
-
-/** Bounds in seconds, of the buckets of `request_duration_seconds`. Faster requests are no reason to take back a change. */
-const latencies = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
-
-/** Sums all counts whose names begin with a prefix, and those of them that `isCounted` accepts by the rest of the name. */
-function sumsOf(counts: Counts, prefix: string, isCounted: (rest: string) => boolean): Proportion {
-  let [count, total] = [0, 0]
-  for (const [name, value] of counts) {
-    if (!name.startsWith(prefix)) continue
-    total += value
-    if (isCounted(name.slice(prefix.length))) count += value
+  /**
+   * Returns the weights of all names up to a bucket. Its new names are added, the largest first. `sizesIn` returns the
+   * sizes at all proxies together, because weights must not depend on the proxies at which something was counted.
+   */
+  upTo(
+    bucket: Bucket,
+    sizesIn: (bucket: Bucket) => ReadonlyMap<string, number>,
+  ): ReadonlyMap<string, number> {
+    const weights = this.#weights
+    if (bucket === this.#bucket) return weights
+    this.#bucket = bucket
+    const before = weights.size
+    const ranked = [...sizesIn(bucket)]
+      .filter(([name]) => !weights.has(name))
+      .sort(([, a], [, b]) => b - a)
+      .slice(0, maxNames - before)
+    for (const [at, [name]] of ranked.entries()) {
+      const weight = before === 0 ? firstWeight(ranked.length) : laterWeight(before - 1 + at)
+      weights.set(name, weight)
+    }
+    return weights
   }
-  return { count, total }
 }
 
-const slowerThan = (seconds: number): Figure => ({
-  group: 'route',
-  text: `requests took longer than ${seconds}s`,
-  of: (counts) => sumsOf(counts, 'le:', (bound) => Number(bound) > seconds),
-})
+/** The proportions at the proxies with the change, and at the others. */
+type Pair = readonly [changed: Proportion, others: Proportion]
 
-const guardHits: Figure = {
-  group: 'guard',
-  text: 'checks of guards had a match',
-  of: (counts) => sumsOf(counts, 'verdict:', (action) => action !== 'Allow'),
+/** One bucket of all proxies. */
+interface Bucket {
+  readonly changed: readonly FigureSample[]
+  readonly others: readonly FigureSample[]
 }
 
-const figures: Readonly<Record<Kind, readonly Figure[]>> = {
-  Errors: [shareOf('errors', 'requests failed')],
-  Refusals: [shareOf('refused', 'requests were refused')],
-  ClientErrors: [shareOf('clientErrors', 'requests got a 4xx')],
-  Latency: latencies.map(slowerThan),
-  Resets: [shareOf('resets', 'requests were reset by their backend')],
-  Guards: [guardHits],
+/** Names of strata in messages. Requests outside of them have no name. */
+const textOf: Readonly<Record<Strata, (stratum: string) => string>> = {
+  route: (route) => (route === '' ? 'no route' : `route ${route}`),
+  guard: (guard) => (guard === '' ? 'no guard' : `guard ${guard}`),
 }
 
-/** Returns the weight of a kind. `Errors` keep half of the total weight, however many other kinds there are. */
-function weightOf(kind: Kind, analysis: readonly Kind[]): number {
-  const others = analysis.length - 1
-  if (others === 0 || !analysis.includes('Errors')) return 1 / analysis.length
-  return kind === 'Errors' ? 1 / 2 : 1 / 2 / others
+/** Everything that is compared for a Gateway. */
+class FigureTest {
+  readonly comparisons = new Comparisons()
+  readonly #strata: Readonly<Record<Strata, Names>> = { route: new Names(), guard: new Names() }
+  readonly #members = new Map<Family, Names>()
+
+  /** Adds a bucket to the comparison of a figure, whose weight is `share`. */
+  add(bucket: Bucket, figure: Figure, share: number): void {
+    const strata = this.#strata[figure.strata].upTo(bucket, (one) => strataIn(one, figure.strata))
+    if (figure.members !== undefined) {
+      this.#addMembers(bucket, figure, figure.members, [...strata.keys()], share)
+      return
+    }
+    const sum = this.#comparison(`all ${figure.strata}s`, figure, sumWeight * share)
+    sum.count(...allOf(bucket, figure, ''))
+    for (const [stratum, pair] of pairsOf(bucket, figure, '', strata.keys())) {
+      const weight = (strata.get(stratum) ?? 0) * share
+      const logs = logRatios(...pair)
+      sum.weigh(logs)
+      const one = this.#comparison(textOf[figure.strata](stratum), figure, weight)
+      one.weigh(logs)
+      one.count(...pair)
+    }
+  }
+
+  #addMembers(
+    bucket: Bucket,
+    figure: Figure,
+    family: Family,
+    strata: readonly string[],
+    share: number,
+  ): void {
+    const names = this.#members.get(family) ?? new Names()
+    this.#members.set(family, names)
+    for (const [member, weight] of names.upTo(bucket, (one) => membersIn(one, figure, family))) {
+      const one = this.#comparison(family.text(member), figure, weight * share)
+      one.count(...allOf(bucket, figure, member))
+      for (const [, pair] of pairsOf(bucket, figure, member, strata)) one.weigh(logRatios(...pair))
+    }
+  }
+
+  #comparison(name: string, { text }: Figure, weight: number) {
+    return this.comparisons.of(`${name}: %s ${text}`, weight)
+  }
 }
 
-/** A series in the comparison: everything, or a part of it such as a route. */
-interface SeriesName {
-  readonly text: string
-  readonly weight: number
-  readonly find: (groups: Groups) => Counts | undefined
+/** The strata in a bucket by their requests, and '' for what is outside of them. */
+function strataIn({ changed, others }: Bucket, group: Strata): ReadonlyMap<string, number> {
+  const sizes = new Map([['', 0]])
+  for (const { groups } of [...changed, ...others]) {
+    for (const [name, counts] of groups.get(group) ?? []) {
+      if (name === noRoute) continue
+      sizes.set(name, (sizes.get(name) ?? 0) + (counts.get('requests') ?? 0))
+    }
+  }
+  return sizes
 }
 
-const everything: SeriesName = {
-  text: 'all routes',
-  weight: sumWeight,
-  find: (groups) => groups.get('all')?.get(''),
+/** The members in a bucket, such as policies, by the requests that a figure counts. */
+function membersIn(bucket: Bucket, figure: Figure, family: Family): ReadonlyMap<string, number> {
+  const sizes = new Map<string, number>()
+  for (const { groups } of [...bucket.changed, ...bucket.others]) {
+    const all = groups.get('all')?.get('')
+    for (const member of all === undefined ? [] : family.of(all)) sizes.set(member, 0)
+  }
+  for (const member of sizes.keys()) {
+    const [changed, others] = allOf(bucket, figure, member)
+    sizes.set(member, changed.count + others.count)
+  }
+  return sizes
 }
 
 /**
@@ -99,12 +151,8 @@ export function problemOf(
   steps: readonly RolloutStep[],
   samples: readonly FigureSample[],
 ): string | undefined {
-  const comparisons = new Comparisons()
+  const test = new FigureTest()
   const buckets = Map.groupBy(samples, ({ startMs }) => startMs)
-  const names = {
-    route: new Map([['', everything]]),
-    guard: new Map([['', { ...everything, text: 'all guards' }]]),
-  }
   for (const [startMs, bucket] of [...buckets].sort(([a], [b]) => a - b)) {
     const step = steps.findLast(({ since }) => Date.parse(since) <= startMs)
     if (step === undefined) continue
@@ -112,104 +160,76 @@ export function problemOf(
     const changed = bucket.filter(({ proxy }) => chosen.has(proxy))
     const others = bucket.filter(({ proxy }) => !chosen.has(proxy))
     if (changed.length === 0 || others.length === 0) continue
-    addSeries(names.route, 'route', bucket)
-    addSeries(names.guard, 'guard', bucket)
     for (const kind of analysis) {
       const share = weightOf(kind, analysis) / figures[kind].length
-      for (const figure of figures[kind]) {
-        const [total, ...parts] = names[figure.group].values()
-        if (total !== undefined)
-          compare({ comparisons, figure, share, changed, others }, total, parts)
-      }
+      for (const figure of figures[kind]) test.add({ changed, others }, figure, share)
     }
   }
-  if (comparisons.evidence < 1 / falseAlarmRate) return undefined
+  const { comparisons } = test
+  // The evidence is never NaN, but if it were, the change must not be taken back.
+  if (!(comparisons.evidence >= 1 / falseAlarmRate)) return undefined
   const { name = '', comparison } = comparisons.worst() ?? {}
   const { changed, others } = comparison?.totals ?? {}
-  return `${name.replace('%s', shareText(changed))} with the change, ${shareText(others)} without`
+  return `${name.replace('%s', () => shareText(changed))} with the change, ${shareText(others)} without`
 }
 
-interface Bucket {
-  readonly comparisons: Comparisons
-  readonly figure: Figure
-  /** The weight of the figure. */
-  readonly share: number
-  readonly changed: readonly FigureSample[]
-  readonly others: readonly FigureSample[]
+/** The share in each stratum. What is outside of them is compared with all requests: see `without`. */
+function* pairsOf(
+  bucket: Bucket,
+  figure: Figure,
+  member: string,
+  strata: Iterable<string>,
+): Generator<readonly [stratum: string, pair: Pair]> {
+  let [changed, others] = allOf(bucket, figure, member)
+  for (const stratum of strata) {
+    if (stratum === '') continue
+    const pair: Pair = [
+      proportionIn(bucket.changed, figure, member, figure.strata, stratum),
+      proportionIn(bucket.others, figure, member, figure.strata, stratum),
+    ]
+    changed = without(changed, pair[0])
+    others = without(others, pair[1])
+    yield [stratum, pair]
+  }
+  yield ['', [changed, others]]
 }
 
 /**
- * Compares each part, such as a route, and their total. The total is compared part by part, because proxies may get
- * different shares of requests for a route that fails often.
+ * Returns the total without what was counted in a stratum. Its denominator remains that of all requests: those that are
+ * refused before a route is found have none, but would have got one without the change. The count is never negative: a
+ * request may be counted in its stratum before the total.
  */
-function compare(
-  { comparisons, figure, share, changed, others }: Bucket,
-  total: SeriesName,
-  parts: readonly SeriesName[],
-): void {
-  const of = ({ text, weight }: SeriesName) =>
-    comparisons.of(`${text}: %s ${figure.text}`, weight * share)
-  const pairOf = (series: SeriesName) =>
-    [proportionIn(changed, series, figure), proportionIn(others, series, figure)] as const
-  const whole = of(total)
-  let [restChanged, restOthers] = pairOf(total)
-  for (const part of parts) {
-    const pair = pairOf(part)
-    of(part).add(...pair)
-    whole.add(...pair)
-    restChanged = without(restChanged, pair[0])
-    restOthers = without(restOthers, pair[1])
-  }
-  // Requests that matched no route.
-  whole.add(restChanged, restOthers)
-}
+const without = ({ count, total }: Proportion, part: Proportion): Proportion => ({
+  count: Math.max(0, count - part.count),
+  total,
+})
 
-/** Returns the total without a part. It is never negative: a request may be counted in its part before the total. */
-function without(total: Proportion, part: Proportion): Proportion {
-  const rest = Math.max(0, total.total - part.total)
-  return { total: rest, count: Math.min(rest, Math.max(0, total.count - part.count)) }
-}
+const allOf = ({ changed, others }: Bucket, figure: Figure, member: string): Pair => [
+  proportionIn(changed, figure, member, 'all', ''),
+  proportionIn(others, figure, member, 'all', ''),
+]
 
 const shareText = ({ count, total }: Proportion = { count: 0, total: 0 }): string =>
   `${count} of ${total}`
 
-/** Adds the series of a group in a bucket, those with the most requests first. */
-function addSeries(
-  names: Map<string, SeriesName>,
-  group: Figure['group'],
-  bucket: readonly FigureSample[],
-): void {
-  const requests = new Map<string, number>()
-  for (const { groups } of bucket) {
-    for (const [route, counts] of groups.get(group) ?? []) {
-      if (names.has(`${group} ${route}`)) continue
-      requests.set(route, (requests.get(route) ?? 0) + (counts.get('requests') ?? 0))
-    }
-  }
-  const isFirst = names.size === 1
-  const before = names.size
-  const ranked = [...requests].sort(([, a], [, b]) => b - a)
-  for (const [at, [route]] of ranked.entries()) {
-    const text = `${group} ${route}`
-    const weight = isFirst ? firstWeight(ranked.length) : laterWeight(before - 1 + at)
-    names.set(text, { text, weight, find: (groups) => groups.get(group)?.get(route) })
-  }
-}
-
 /** Whether a proxy can have counted this. A proxy that forges its figures may report any number. */
-const isCount = (value: number): boolean => value >= 0 && Number.isFinite(value)
+const isPossible = ({ count, total }: Proportion): boolean =>
+  Number.isSafeInteger(count) && Number.isSafeInteger(total) && count >= 0 && count <= total
 
+/** Sums up what proxies have counted in a series. */
 function proportionIn(
   samples: readonly FigureSample[],
-  { find }: SeriesName,
   figure: Figure,
+  member: string,
+  group: Strata | 'all',
+  series: string,
 ): Proportion {
   let [count, total] = [0, 0]
   for (const { groups } of samples) {
-    const counts = find(groups)
+    const counts = groups.get(group)?.get(series)
     if (counts === undefined) continue
-    const share = figure.of(counts)
-    if (!isCount(share.count) || !isCount(share.total)) continue
+    const share = figure.of(counts, member)
+    if (!isPossible(share)) continue
     count += share.count
     total += share.total
   }

@@ -9,7 +9,7 @@ import {
 } from '../../../ground/exchange/exchange.ts'
 import { type BudgetConfig, budgetShape as shape } from '../../../ground/model/budgets.ts'
 import { type BodyNeeds, bufferBodies } from '../../variables/index.ts'
-import type { PolicyApply } from '../define.ts'
+import type { PolicyApply, Step } from '../define.ts'
 import { LimitExpression } from '../limit-expression.ts'
 import { type BoundBudget, type BoundBudgets, Budgets } from './request-budgets.ts'
 
@@ -20,14 +20,8 @@ const apply: PolicyApply<readonly BudgetConfig[]> = {
     host.begin()
     const all = distinct(configs).map(boundBudget)
     const others = all.filter((one) => !isOfCalls(one))
-    const bound = {
-      early: others.filter(isEarly),
-      late: others.filter((one) => !isEarly(one)),
-      calls: all.filter(isOfCalls),
-    }
-    const needs = bodyNeeds([...bound.early, ...bound.calls])
     const isWarning = all.some(({ config }) => config.softLimits?.some(({ header }) => header))
-    return {
+    const step: Step = {
       onRequest: (exchange) => {
         const pending = needs && bufferBodies(exchange, needs)
         return pending === undefined
@@ -36,6 +30,14 @@ const apply: PolicyApply<readonly BudgetConfig[]> = {
       },
       ...(isWarning && { onResponse: addWarnings }),
     }
+    const bound = {
+      step,
+      early: others.filter(isEarly),
+      late: others.filter((one) => !isEarly(one)),
+      calls: all.filter(isOfCalls),
+    }
+    const needs = bodyNeeds([...bound.early, ...bound.calls])
+    return step
   },
 }
 

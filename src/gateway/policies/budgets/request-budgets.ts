@@ -31,6 +31,8 @@ export interface BoundBudgets {
   readonly late: readonly BoundBudget[]
   /** Budgets of calls of tools, which MCP backends reserve for each call. */
   readonly calls: readonly BoundBudget[]
+  /** The step of the policy. */
+  readonly step: object
 }
 
 /** Maximum number of calls of one exchange whose budgets are recorded: as many as a batch may have. */
@@ -75,6 +77,10 @@ export class Budgets implements RequestBudgets {
     this.#bound = bound
     this.#host = host
     this.#clock = clock
+  }
+
+  get refusedBy(): object | undefined {
+    return this.#refused && this.#bound.step
   }
 
   note(exchange: Exchange): void {
@@ -182,9 +188,9 @@ export class Budgets implements RequestBudgets {
   }
 
   forCall(): CallBudgets | undefined {
-    const { calls } = this.#bound
+    const { calls, step } = this.#bound
     if (calls.length === 0) return undefined
-    const call = new Budgets({ early: calls, late: [], calls: [] }, this.#host, this.#clock)
+    const call = new Budgets({ early: calls, late: [], calls: [], step }, this.#host, this.#clock)
     this.#calls.push(call)
     if (this.#calls.length > maxRecordedCalls) this.#calls.shift()
     return call

@@ -191,7 +191,7 @@ export class DecisionWriter {
     block.uint(decisionFields.answersPassed, steps.directResponsesDone)
     block.uint(decisionFields.ofBackend, this.#ofBackend)
     block.uint(decisionFields.ofBackendPassed, steps.backendStepsDone)
-    block.flag(decisionFields.isInStep, steps.isInStep)
+    block.flag(decisionFields.isInStep, steps.running !== undefined)
   }
 
   #writeOutcome(

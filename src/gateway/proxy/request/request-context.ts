@@ -83,8 +83,8 @@ export class StepProgress {
   directResponsesDone = 0
   /** Number of steps that have passed of the destination of the last attempt. */
   backendStepsDone = 0
-  /** Whether a step is running. Stays true after a step that has responded or failed. */
-  isInStep = false
+  /** The step that is running. It stays set if the step responds or fails. */
+  running: Step | undefined
 
   /** Whether no further step sees the response, because one has failed. */
   isResponseDone = false

@@ -55,8 +55,8 @@ export function runSteps(
       }
       if (named !== undefined) return named
     }
-    progress.isInStep = true
     const step = steps[at]
+    progress.running = step
     const verdict = step && runtime.runStep(step, context.exchange)
     if (verdict instanceof Promise) {
       return verdict.then((settled) => {
@@ -64,14 +64,14 @@ export function runSteps(
         const response = responseOf(settled)
         if (response !== undefined) return response
         progress[count]++
-        progress.isInStep = false
+        progress.running = undefined
         return runSteps(context, runtime, steps, count, at + 1, names)
       })
     }
     const response = responseOf(verdict)
     if (response !== undefined) return response
     progress[count]++
-    progress.isInStep = false
+    progress.running = undefined
   }
   return undefined
 }

@@ -1,3 +1,6 @@
+import { costBounds } from '../../../engines/messages/cost/cost-bounds.ts'
+import { usdNumber } from '../../../engines/messages/cost/money.ts'
+
 /**
  * All metrics, for the workers, the Prometheus writer and the docs. Exported names have the prefix
  * `sluice_`.
@@ -146,6 +149,10 @@ export const metricDefinitions = {
     'Completed requests by who they belong to. `class` is the first digit of the status. Only the first values of a dimension have series of their own; all others are `_OTHER`.',
     ['dimension', 'value', 'class'],
   ),
+  policy_refusals_total: counter(
+    'Requests that a policy refused with 4xx, by policy, its field, such as `traffic.authorization`, and route. At most 2,000 combinations.',
+    ['policy', 'field', 'route'],
+  ),
   dns_lookups_total: counter('DNS lookups of backend host names. Cached answers are not counted.', [
     'result',
   ]),
@@ -167,6 +174,11 @@ export const metricDefinitions = {
   gen_ai_client_cost_usd_total: counter(
     'Cost of requests to language models in USD, as far as it is known.',
     modelLabels,
+  ),
+  gen_ai_client_request_cost_usd: histogram(
+    'Cost of each request to a language model in USD, as far as it is known.',
+    modelLabels,
+    costBounds.map(usdNumber),
   ),
   identity_model_cost_usd_total: counter(
     'Known cost in USD of requests to language models by who they belong to. Only the first values of a dimension have series of their own; all others are `_OTHER`.',

@@ -1,5 +1,14 @@
 /** Reads from the metrics of all workers what the time series count. The metrics are the only place of counting. */
-import { addCount, type Groups, otherName } from '../../../past/series/bucket.ts'
+import { costBuckets } from '../../../engines/messages/cost/cost-bounds.ts'
+import {
+  addCount,
+  costPrefix,
+  type Groups,
+  maxNameLength,
+  noRoute,
+  otherName,
+  refusedPrefix,
+} from '../../../past/series/bucket.ts'
 import {
   type MetricDefinition,
   type MetricName,
@@ -21,12 +30,12 @@ const overflow = 'overflow'
 const unknown = 'unknown'
 
 const nameOf = (label = unknown): string =>
-  label === overflow ? otherName : label === '' || label === unknown ? 'none' : label
+  label === overflow ? otherName : label === '' || label === unknown ? noRoute : label
 
 const isFailed = (status: string): boolean => status >= '5' && status.length === 3
-/** Whether the gateway refused a request that it could have served. */
+/** Whether the gateway refused a request that it could have served. Clients that leave are not refused. */
 const isRefused = ({ status = '', reason }: Labels): boolean =>
-  status.startsWith('4') && reason !== 'Upstream'
+  status.startsWith('4') && reason !== 'Upstream' && reason !== 'ClientClosed'
 
 /** Returns the sums of everything since the proxy started. */
 export function countsOf(snapshot: MetricsSnapshot): Groups {
@@ -35,6 +44,7 @@ export function countsOf(snapshot: MetricsSnapshot): Groups {
     for (const [group, name] of names) addCount(groups, group, name, count, value)
   }
   addRequests(snapshot, add)
+  addRefusals(snapshot, add)
   addModels(snapshot, add)
   addHits(snapshot, add)
   addKeys(snapshot, add)
@@ -75,6 +85,15 @@ function addRequests(snapshot: MetricsSnapshot, add: Add): void {
   }
 }
 
+function addRefusals(snapshot: MetricsSnapshot, add: Add): void {
+  for (const { labels, value } of samplesOf(snapshot, 'policy_refusals_total')) {
+    const { policy, field, route } = labels
+    const name = policy === overflow ? otherName : `${field} of ${policy}`
+    const member = name.length > maxNameLength ? otherName : name
+    add([all, ['route', nameOf(route)]], `${refusedPrefix}${member}`, value)
+  }
+}
+
 const modelOf = (labels: Labels): string =>
   nameOf(
     labels.gen_ai_response_model === unknown
@@ -108,9 +127,21 @@ function addModels(snapshot: MetricsSnapshot, add: Add): void {
   for (const { labels, value } of samplesOf(snapshot, 'gen_ai_client_cost_usd_total')) {
     add(namesOf(labels), 'cost', value)
   }
+  addRequestCosts(snapshot, add)
   for (const { labels, value } of samplesOf(snapshot, 'model_cost_lookups_total')) {
     const { status } = labels
+    add(namesOf(labels), 'billed', value)
     if (status === 'unknown' || status === 'partial') add(namesOf(labels), 'unpriced', value)
+  }
+}
+
+function addRequestCosts(snapshot: MetricsSnapshot, add: Add): void {
+  for (const { labels, values } of histogramsOf(snapshot, 'gen_ai_client_request_cost_usd')) {
+    const names = [all, ['route', nameOf(labels.route)]] as const
+    // The last value is the sum.
+    for (const [at, [, count]] of values.slice(0, -1).entries()) {
+      add(names, `${costPrefix}${costBuckets[at]} ${modelOf(labels)}`, count)
+    }
   }
 }
 

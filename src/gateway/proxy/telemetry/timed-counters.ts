@@ -125,13 +125,18 @@ export class TimedCounters {
   }
 
   record(labels: readonly Label[], seconds: number, bytes: number): void {
+    this.recordIn(this.#bucketOf(seconds), labels, seconds, bytes)
+  }
+
+  /** Like `record`, for values that do not decide the bucket. */
+  recordIn(bucket: number, labels: readonly Label[], seconds: number, bytes: number): void {
     let node: Node | undefined = this.#root
     // Loop by index, because an iterator would take most of the time.
     for (let at = 0; at < labels.length && node !== undefined; at++) {
       node = node.find(labels[at] ?? '')
     }
     const leaf = node?.leaf ?? this.#leafFor(labels)
-    leaf.record(this.#bucketOf(seconds), seconds, bytes)
+    leaf.record(bucket, seconds, bytes)
   }
 
   #leafFor(labels: readonly Label[]): Leaf {
@@ -181,7 +186,11 @@ export class TimedCounters {
 const plainTexts = (labels: readonly Label[]): readonly string[] => labels.map(String)
 
 /** Makes counters with the duration buckets of a metric. */
-export function timedCounters(metric: MetricName, describe = plainTexts): TimedCounters {
+export function timedCounters(
+  metric: MetricName,
+  describe = plainTexts,
+  maxCombinations?: number,
+): TimedCounters {
   const { buckets = [] }: MetricDefinition = metricDefinitions[metric]
-  return new TimedCounters(buckets, describe)
+  return new TimedCounters(buckets, describe, maxCombinations)
 }

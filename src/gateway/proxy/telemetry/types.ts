@@ -4,6 +4,7 @@ import type { ServerStream } from '../../../engines/http/contracts/streams.ts'
 import type { GatewayError } from '../../../ground/errors/index.ts'
 import type { CalloutSubtype, Peer } from '../../../ground/exchange/exchange.ts'
 import type { AccessLogRules, MetricRules } from '../../../ground/exchange/observe.ts'
+import type { Step } from '../../policies/define.ts'
 import type { MetricsSnapshot } from './metric-definitions.ts'
 import type { Label } from './timed-counters.ts'
 
@@ -90,6 +91,8 @@ export interface AccessRecord extends StreamRecord {
   /** The policy that adds labels to metrics, if there is one. */
   readonly metrics?: MetricRules
   readonly record?: BackendRecord
+  /** The step of the policy that refused the request with 4xx. */
+  readonly refusedBy?: Step
   /** Method, host and path are as the client sent them. */
   readonly method: string
   readonly host: string

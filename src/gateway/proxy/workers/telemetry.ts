@@ -19,6 +19,7 @@ import {
   metricDefinitions,
   type Series,
 } from '../telemetry/metric-definitions.ts'
+import { PolicyRefusals } from '../telemetry/policy-refusals.ts'
 import { StreamTelemetry } from '../telemetry/stream-telemetry.ts'
 import { type Label, timedCounters } from '../telemetry/timed-counters.ts'
 import { Timestamps } from '../telemetry/timestamp.ts'
@@ -146,6 +147,7 @@ export class WorkerTelemetry implements Telemetry {
   readonly #callouts = timedCounters('upstream_call_duration_seconds')
   readonly #backends = backendTelemetry(labelTexts)
   readonly #identities = new IdentityRequests()
+  readonly #refusals = new PolicyRefusals()
   readonly #added = new AddedLabels()
   readonly #lookups = { ok: 0, failed: 0 }
   #ejections = 0
@@ -171,6 +173,7 @@ export class WorkerTelemetry implements Telemetry {
     if (access.retries > 0) this.#retries.record(labels, 0, access.retries)
     if (wasTunnel(exchange, access)) this.#tunnels.onDone(exchange, access)
     this.#identities.count(exchange, statusOf(exchange, access))
+    this.#refusals.count(access)
     if (access.record === undefined) return
     for (const part of this.#backends) part.count(access.record, exchange, access, labels)
   }
@@ -239,6 +242,7 @@ export class WorkerTelemetry implements Telemetry {
       response_bytes_total: all.map(({ bytes }) => bytes),
       retries_total: this.#retries.sums(),
       identity_requests_total: this.#identities.series(),
+      policy_refusals_total: this.#refusals.series(),
       tls_handshake_duration_seconds: this.#handshakes.durations(),
       trace_spans_exported_total: number(this.#exports.spans.sent),
       trace_spans_dropped_total: number(this.#exports.spans.dropped),

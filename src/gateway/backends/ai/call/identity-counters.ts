@@ -12,7 +12,7 @@ const noIdentity = 'none'
 
 export class IdentityCounters {
   readonly #tokens = timedCounters('identity_model_tokens_total')
-  readonly #costs = new MoneyCounters('identity_model_cost_usd_total')
+  readonly #costs = new MoneyCounters()
   readonly #values = new IdentityValues()
   readonly #labels: Label[] = []
 
@@ -43,7 +43,7 @@ export class IdentityCounters {
     return {
       identity_model_requests_total: requests,
       identity_model_tokens_total: this.#tokens.sums(),
-      identity_model_cost_usd_total: this.#costs.series(),
+      identity_model_cost_usd_total: this.#costs.sums(),
     }
   }
 }

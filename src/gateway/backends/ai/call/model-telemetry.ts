@@ -1,6 +1,7 @@
 /** Metrics of requests to language models, by OpenTelemetry's conventions for generative AI. */
 import type { ServerExchange } from '../../../../engines/http/contracts/requests.ts'
 import { inputWithCache } from '../../../../engines/messages/chat.ts'
+import { costBounds } from '../../../../engines/messages/cost/cost-bounds.ts'
 import type { MetricsSnapshot } from '../../../proxy/telemetry/metric-definitions.ts'
 import { RuleCounts } from '../../../proxy/telemetry/rule-counts.ts'
 import { type Label, timedCounters } from '../../../proxy/telemetry/timed-counters.ts'
@@ -32,11 +33,11 @@ export class ModelTelemetry implements BackendTelemetry {
   readonly #operations = timedCounters('gen_ai_client_operation_duration')
   readonly #firstTokens = timedCounters('gen_ai_server_time_to_first_token')
   readonly #perToken = timedCounters('gen_ai_server_time_per_output_token')
-  readonly #costs = new MoneyCounters('gen_ai_client_cost_usd_total')
+  readonly #costs = new MoneyCounters(costBounds)
   readonly #identities = new IdentityCounters()
   readonly #lookups = timedCounters('model_cost_lookups_total')
   readonly #answers = timedCounters('model_cache_requests_total')
-  readonly #saved = new MoneyCounters('model_cache_saved_usd_total')
+  readonly #saved = new MoneyCounters()
   readonly #embeddings = timedCounters('model_cache_embeddings_total')
   readonly #checks: Counts = new Map()
   readonly #ruleChecks = new RuleCounts()
@@ -144,11 +145,12 @@ export class ModelTelemetry implements BackendTelemetry {
       [...all.values()].map(({ labels, count: value }) => ({ labels, values: [value] }))
     return {
       gen_ai_client_token_usage: this.#tokens.durations(),
-      gen_ai_client_cost_usd_total: this.#costs.series(),
+      gen_ai_client_cost_usd_total: this.#costs.sums(),
+      gen_ai_client_request_cost_usd: this.#costs.histograms(),
       ...this.#identities.snapshot(),
       model_cost_lookups_total: this.#lookups.counts(),
       model_cache_requests_total: this.#answers.counts(),
-      model_cache_saved_usd_total: this.#saved.series(),
+      model_cache_saved_usd_total: this.#saved.sums(),
       model_cache_store_requests_total: storeCounts(),
       model_cache_embeddings_total: this.#embeddings.counts(),
       gen_ai_client_operation_duration: this.#operations.durations(),

@@ -1,17 +1,20 @@
 /** Sums of money by labels, for metrics. */
 import type { Cost } from '../../../../engines/messages/cost/cost.ts'
-import { usdNumber } from '../../../../engines/messages/cost/money.ts'
-import type { MetricName, Series } from '../../../proxy/telemetry/metric-definitions.ts'
-import { type Label, timedCounters } from '../../../proxy/telemetry/timed-counters.ts'
+import { type Money, usdNumber } from '../../../../engines/messages/cost/money.ts'
+import type { Series } from '../../../proxy/telemetry/metric-definitions.ts'
+import { type Label, TimedCounters } from '../../../proxy/telemetry/timed-counters.ts'
 
 /** Units of `Money` in a millionth of a USD. */
 const million = 1_000_000n
 
 export class MoneyCounters {
-  readonly #counters: ReturnType<typeof timedCounters>
+  readonly #counters: TimedCounters
+  readonly #bounds: readonly Money[]
 
-  constructor(metric: MetricName) {
-    this.#counters = timedCounters(metric)
+  /** `bounds` are the upper bounds of buckets in ascending order. */
+  constructor(bounds: readonly Money[] = []) {
+    this.#counters = new TimedCounters(bounds.map(usdNumber), (labels) => labels.map(String))
+    this.#bounds = bounds
   }
 
   /**
@@ -20,14 +23,30 @@ export class MoneyCounters {
    */
   add(labels: readonly Label[], { status, total }: Pick<Cost, 'status' | 'total'>): void {
     if (status === 'unknown') return
-    this.#counters.record(labels, Number(total / million), Number(total % million))
+    const [whole, rest] = [Number(total / million), Number(total % million)]
+    this.#counters.recordIn(this.#bucketOf(total), labels, whole, rest)
   }
 
-  series(): readonly Series[] {
+  #bucketOf(amount: Money): number {
+    let bucket = 0
+    while (amount > (this.#bounds[bucket] ?? amount)) bucket++
+    return bucket
+  }
+
+  /** Returns the sums, in USD. */
+  sums(): readonly Series[] {
+    return this.histograms().map(({ labels, values }) => ({ labels, values: values.slice(-1) }))
+  }
+
+  /** Returns the number of amounts in each bucket, and their sum in USD. */
+  histograms(): readonly Series[] {
     return this.#counters.snapshot().map(({ duration, bytes }) => {
       const whole = BigInt(duration.values.at(-1) ?? 0)
       const total = whole * million + BigInt(bytes.values[0] ?? 0)
-      return { labels: duration.labels, values: [usdNumber(total)] }
+      return {
+        labels: duration.labels,
+        values: [...duration.values.slice(0, -1), usdNumber(total)],
+      }
     })
   }
 }

@@ -1,0 +1,179 @@
+/**
+ * The figures that a rollout can compare. Each kind of `analysis` is a row of a table with the shares that belong to it.
+ * A share has a numerator and a denominator in the counts of a stratum, such as a route. Only requests of the same
+ * stratum are compared with each other, because proxies may get different shares of requests for each.
+ */
+import type { RolloutPlan } from '../../../../events/index.ts'
+import { costBuckets } from '../../../engines/messages/cost/cost-bounds.ts'
+import { type Counts, costPrefix, refusedPrefix } from '../../../past/series/bucket.ts'
+import type { Proportion } from './evidence.ts'
+
+export type Kind = RolloutPlan['analysis'][number]
+export type Strata = 'route' | 'guard'
+
+/** A share that is compared. */
+export interface Figure {
+  /** The group of series whose series are the strata. */
+  readonly strata: Strata
+  /** Text for messages, after `COUNT of TOTAL`. */
+  readonly text: string
+  /**
+   * Counts that are divided among members of a stratum, such as policies. The share of each member is then compared
+   * in all strata together. If omitted, that of all is compared, in total and for each stratum.
+   */
+  readonly members?: Family
+  /** The share in a stratum, of a member if there are any. */
+  readonly of: (counts: Counts, member: string) => Proportion
+}
+
+/** The members among which counts are divided. */
+export interface Family {
+  /** Those that have counts in a series. */
+  readonly of: (counts: Counts) => Iterable<string>
+  /** Name for messages. */
+  readonly text: (member: string) => string
+}
+
+/** Computes what is read from the counts of a series only once, because many figures need it. */
+function once<Result>(read: (counts: Counts) => Result): (counts: Counts) => Result {
+  const known = new WeakMap<Counts, Result>()
+  return (counts) => {
+    let result = known.get(counts)
+    if (result === undefined) {
+      result = read(counts)
+      known.set(counts, result)
+    }
+    return result
+  }
+}
+
+/** The share of requests that a count counts. A failure may be counted in a later bucket than its request. */
+function shareIn(counts: Counts, name: string, of = 'requests'): Proportion {
+  const total = counts.get(of) ?? 0
+  return { count: Math.min(counts.get(name) ?? 0, total), total }
+}
+
+const shareOf = (name: string, text: string, of?: string): Figure => ({
+  strata: 'route',
+  text,
+  of: (counts) => shareIn(counts, name, of),
+})
+
+/** The counts whose names begin with a prefix, by the rest of the name. */
+function countsWith(counts: Counts, prefix: string): [rest: string, count: number][] {
+  const found: [string, number][] = []
+  for (const [name, value] of counts) {
+    if (name.startsWith(prefix)) found.push([name.slice(prefix.length), value])
+  }
+  return found
+}
+
+/** Sums counts, and those above a bound. */
+function sumsOf(buckets: readonly Bucket[], isCounted: (bound: number) => boolean): Proportion {
+  let [count, total] = [0, 0]
+  for (const [bound, value] of buckets) {
+    total += value
+    if (isCounted(bound)) count += value
+  }
+  return { count, total }
+}
+
+type Bucket = readonly [bound: number, count: number]
+
+/** Bounds in seconds, of the buckets of `request_duration_seconds`. Faster requests are no reason to take back a change. */
+const latencies = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+const latenciesIn = once((counts) =>
+  countsWith(counts, 'le:').map(([bound, count]): Bucket => [Number(bound), count]),
+)
+
+const slowerThan = (seconds: number): Figure => ({
+  strata: 'route',
+  text: `requests took longer than ${seconds}s`,
+  of: (counts) => sumsOf(latenciesIn(counts), (bound) => bound > seconds),
+})
+
+const checksIn = once((counts) => countsWith(counts, 'verdict:'))
+
+const guardHits: Figure = {
+  strata: 'guard',
+  text: 'checks of guards had a match',
+  of: (counts) => {
+    let [count, total] = [0, 0]
+    for (const [action, value] of checksIn(counts)) {
+      total += value
+      if (action !== 'Allow') count += value
+    }
+    return { count, total }
+  },
+}
+
+const policyRefusals: Figure = {
+  strata: 'route',
+  text: 'requests were refused',
+  members: {
+    of: once((counts) => countsWith(counts, refusedPrefix).map(([policy]) => policy)),
+    text: (policy) => policy,
+  },
+  of: (counts, policy) => shareIn(counts, `${refusedPrefix}${policy}`),
+}
+
+/** Numbers of buckets by the text of their bounds. */
+const bucketNumbers = new Map(costBuckets.map((bound, at) => [bound, at]))
+
+/** The costs of requests of a route by model, with the numbers of their buckets. */
+const costsIn = once((counts) => {
+  const found = new Map<string, Bucket[]>()
+  for (const [rest, count] of countsWith(counts, costPrefix)) {
+    const end = rest.indexOf(' ')
+    const bucket = bucketNumbers.get(rest.slice(0, end))
+    if (bucket === undefined) continue
+    const model = rest.slice(end + 1)
+    const buckets = found.get(model) ?? []
+    found.set(model, buckets)
+    buckets.push([bucket, count])
+  }
+  return found
+})
+
+const allCostsIn = once((counts) => [...costsIn(counts).values()].flat())
+
+const models: Family = {
+  of: (counts) => costsIn(counts).keys(),
+  text: (model) => `model ${model}`,
+}
+
+/** The share of requests that cost more than the bound of a bucket, of all models and of each. */
+function dearerThan(bucket: number): Figure[] {
+  const text = `requests cost more than ${costBuckets[bucket]} USD`
+  const isDearer = (one: number) => one > bucket
+  return [
+    { strata: 'route', text, of: (counts) => sumsOf(allCostsIn(counts), isDearer) },
+    {
+      strata: 'route',
+      text,
+      members: models,
+      of: (counts, model) => sumsOf(costsIn(counts).get(model) ?? [], isDearer),
+    },
+  ]
+}
+
+export const figures: Readonly<Record<Kind, readonly Figure[]>> = {
+  Errors: [shareOf('errors', 'requests failed')],
+  Refusals: [shareOf('refused', 'requests were refused'), policyRefusals],
+  ClientErrors: [shareOf('clientErrors', 'requests got a 4xx')],
+  Latency: latencies.map(slowerThan),
+  Resets: [shareOf('resets', 'requests were reset by their backend')],
+  Guards: [guardHits],
+  Costs: [
+    ...costBuckets.slice(0, -1).flatMap((_, bucket) => dearerThan(bucket)),
+    shareOf('unpriced', 'requests had a cost that is not known', 'billed'),
+  ],
+}
+
+/** Returns the weight of a kind. `Errors` keep half of the total weight, however many other kinds there are. */
+export function weightOf(kind: Kind, analysis: readonly Kind[]): number {
+  const others = analysis.length - 1
+  if (others === 0 || !analysis.includes('Errors')) return 1 / analysis.length
+  return kind === 'Errors' ? 1 / 2 : 1 / 2 / others
+}
