@@ -87,7 +87,7 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   },
   'a rollout finishes although its proxies fail': {
     file: 'src/control/plane/rollout/figures.ts',
-    from: 'if (!(comparisons.evidence >= 1 / falseAlarmRate)) return undefined',
+    from: 'if (comparisons.evidence < 1 / falseAlarmRate) return undefined',
     to: 'return undefined',
   },
   'a change that was rolled back takes effect': {

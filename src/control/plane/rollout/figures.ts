@@ -166,8 +166,7 @@ export function problemOf(
     }
   }
   const { comparisons } = test
-  // The evidence is never NaN, but if it were, the change must not be taken back.
-  if (!(comparisons.evidence >= 1 / falseAlarmRate)) return undefined
+  if (comparisons.evidence < 1 / falseAlarmRate) return undefined
   const { name = '', comparison } = comparisons.worst() ?? {}
   const { changed, others } = comparison?.totals ?? {}
   return `${name.replace('%s', () => shareText(changed))} with the change, ${shareText(others)} without`
