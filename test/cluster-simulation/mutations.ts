@@ -90,6 +90,16 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     from: 'if (comparisons.evidence < 1 / falseAlarmRate) return undefined',
     to: 'return undefined',
   },
+  'a rollout finishes although its proxies refuse more requests': {
+    file: 'src/control/plane/rollout/kinds.ts',
+    from: "Refusals: [shareOf('refused', 'requests were refused'), policyRefusals],",
+    to: 'Refusals: [],',
+  },
+  'a rollout finishes although requests at its proxies cost more': {
+    file: 'src/control/plane/rollout/kinds.ts',
+    from: '...costBuckets.slice(0, -1).flatMap((_, bucket) => dearerThan(bucket)),',
+    to: '',
+  },
   'a change that was rolled back takes effect': {
     file: 'src/control/actors/rollouts.ts',
     from: "if (outcome === 'RolledBack') {",

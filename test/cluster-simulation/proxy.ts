@@ -85,8 +85,8 @@ export class SimulatedProxy {
     this.#countNext()
   }
 
-  get failingRoutes(): number {
-    return this.#failing.size
+  get failingRoutes(): ReadonlySet<ResourceKey> {
+    return this.#failing
   }
 
   /** Counts requests each second. */

@@ -1,9 +1,11 @@
 /**
  * The requests that proxies count, in buckets of a second. Each proxy gets the same number of requests. None fail, unless
- * its configuration has a route to a path that fails. Replicas see a bucket some time after its end.
+ * its configuration has a route to a path that fails: its requests get a 5xx, are refused by a policy, or cost twice as
+ * much. Replicas see a bucket some time after its end.
  */
 import type { RolloutSnapshot } from '../../src/control/actors/rollout.machine.ts'
 import type { FigureSample } from '../../src/control/plane/rollout/figures.ts'
+import type { ResourceKey } from '../../src/ground/model/resources.ts'
 import type { Counts } from '../../src/past/series/bucket.ts'
 import type { SimulatedProxy } from './proxy.ts'
 
@@ -14,6 +16,13 @@ const bucketMs = 1_000
 const requests = 20
 /** Failed requests for each route that fails. */
 const failures = 8
+const faults = ['errors', 'refusals', 'costs'] as const
+type Fault = (typeof faults)[number]
+
+/** How the requests of a route fail. */
+const faultOf = (key: ResourceKey): Fault =>
+  faults[[...key].reduce((sum, letter) => sum + letter.charCodeAt(0), 0) % faults.length] ??
+  'errors'
 /** Largest difference between the clocks of a replica and of proxies. */
 const skewMs = 2_000
 /** Interval at which a leader decides about a rollout, with the time until the event is stored. */
@@ -23,7 +32,7 @@ const enough = 4
 
 interface Bucket extends FigureSample {
   readonly gateway: string
-  readonly errors: number
+  readonly isFailing: boolean
 }
 
 export class Traffic {
@@ -39,14 +48,29 @@ export class Traffic {
   /** Counts the last second at a proxy. */
   count({ machine: { name }, gateway, failingRoutes }: SimulatedProxy, nowMs: number): void {
     const startMs = Math.floor(nowMs / bucketMs) * bucketMs - bucketMs
-    const errors = Math.min(requests, failingRoutes * failures)
+    const found = [...failingRoutes].map(faultOf)
+    const failed = (fault: Fault) =>
+      Math.min(requests, failures * found.filter((one) => one === fault).length)
+    const cost = failed('costs') > 0 ? '0.000512' : '0.000256'
     const counts: Counts = new Map([
       ['requests', requests],
-      ['errors', errors],
+      ['errors', failed('errors')],
+      ['refused', failed('refusals')],
+      ['refused:traffic.authorization of GatewayPolicy apps/guests', failed('refusals')],
+      ['billed', requests],
+      [`cost:${cost} model`, requests],
     ])
     const groups = new Map([['all', new Map([['', counts]])]] as const)
+    const isFailing = found.length > 0
     const endMs = startMs + bucketMs
-    this.#buckets.push({ proxy: name, gateway: `apps/${gateway}`, startMs, endMs, groups, errors })
+    this.#buckets.push({
+      proxy: name,
+      gateway: `apps/${gateway}`,
+      startMs,
+      endMs,
+      groups,
+      isFailing,
+    })
   }
 
   /** Returns the buckets that a replica has received. */
@@ -76,7 +100,7 @@ export class Traffic {
         startMs >= steppedMs + skewMs && endMs <= nowMs - this.#lagMs - decisionMs,
     )
     return context.plans.find(({ gateway, analysis }) => {
-      if (!analysis.includes('Errors')) return false
+      if (analysis.length === 0) return false
       const own = known.filter((one) => one.gateway === gateway)
       const [changed, others] = [true, false].map((isChosen) =>
         own.filter(({ proxy }) => last.proxies.includes(proxy) === isChosen),
@@ -86,8 +110,8 @@ export class Traffic {
       const common = new Set(others?.map(({ startMs }) => startMs)).intersection(starts)
       return (
         isCompared(common) &&
-        changed?.every(({ errors }) => errors >= failures) === true &&
-        others?.every(({ errors }) => errors === 0) === true
+        changed?.every(({ isFailing }) => isFailing) === true &&
+        others?.every(({ isFailing }) => !isFailing) === true
       )
     })?.gateway
   }

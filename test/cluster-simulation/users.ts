@@ -90,7 +90,7 @@ export class Users {
       ['Hold', steps],
       ['Hold', undefined],
       ['Hold', { ...steps, steps: [{ proxies: '50%' }], hold: '20s' }],
-      ['Off', { steps: [{ proxies: 1 }], hold: '15s', analysis: ['Errors'] }],
+      ['Off', { steps: [{ proxies: 1 }], hold: '15s', analysis: ['Errors', 'Refusals', 'Costs'] }],
       ['Warn', undefined],
       ['Off', steps],
     ])

@@ -76,22 +76,29 @@ function logMeansOf(failed: number, changed: number, others: number): readonly n
   const share = changed / (changed + others)
   if (failed > maxExact) return ratios.map((ratio) => failed * Math.log1p(share * (ratio - 1)))
   const least = Math.max(0, failed - others)
-  const logs = [0]
-  for (let x = least; x < Math.min(failed, changed); x++) {
-    const odds = ((failed - x) * (changed - x)) / ((x + 1) * (others - failed + x + 1))
-    logs.push((logs.at(-1) ?? 0) + Math.log(odds))
+  const most = Math.min(failed, changed)
+  const odds: number[] = []
+  for (let x = least; x < most; x++) {
+    odds.push(((failed - x) * (changed - x)) / ((x + 1) * (others - failed + x + 1)))
   }
-  const all = logSum(logs, 0)
-  return ratios.map((ratio) => least * Math.log(ratio) + logSum(logs, Math.log(ratio)) - all)
+  const all = logSeries(odds, 1)
+  return ratios.map((ratio) => least * Math.log(ratio) + logSeries(odds, ratio) - all)
 }
 
-/** The logarithm of the sum of `exp(log + at * slope)` over all logs. */
-function logSum(logs: readonly number[], slope: number): number {
-  let most = Number.NEGATIVE_INFINITY
-  for (let at = 0; at < logs.length; at++) most = Math.max(most, (logs[at] ?? 0) + at * slope)
-  let sum = 0
-  for (let at = 0; at < logs.length; at++) sum += Math.exp((logs[at] ?? 0) + at * slope - most)
-  return most + Math.log(sum)
+/** Sums are divided by this number before they are too large. */
+const scale = 2 ** 512
+
+/** The logarithm of `1 + o₀r(1 + o₁r(1 + …))`. */
+function logSeries(odds: readonly number[], ratio: number): number {
+  let [sum, one, log] = [1, 1, 0]
+  for (let at = odds.length - 1; at >= 0; at--) {
+    sum = one + (odds[at] ?? 0) * ratio * sum
+    if (sum < scale) continue
+    sum /= scale
+    one /= scale
+    log += Math.log(scale)
+  }
+  return log + Math.log(sum)
 }
 
 const sumOf = (a: Proportion, b: Proportion): Proportion => ({

@@ -8,9 +8,10 @@ import {
   laterWeight,
   logRatios,
   type Proportion,
+  type RateComparison,
   sumWeight,
 } from './evidence.ts'
-import { type Family, type Figure, figures, type Strata, weightOf } from './kinds.ts'
+import { type Family, type Figure, figures, type Kind, type Strata, weightOf } from './kinds.ts'
 
 /** What a proxy, or a worker of `sluice run`, has counted in a bucket. */
 export interface FigureSample {
@@ -70,26 +71,38 @@ const textOf: Readonly<Record<Strata, (stratum: string) => string>> = {
   guard: (guard) => (guard === '' ? 'no guard' : `guard ${guard}`),
 }
 
+/** Key of the comparison of all strata; no name has a line break. */
+const sumKey = '\n'
+
 /** Everything that is compared for a Gateway. */
-class FigureTest {
+export class FigureTest {
   readonly comparisons = new Comparisons()
   readonly #strata: Readonly<Record<Strata, Names>> = { route: new Names(), guard: new Names() }
   readonly #members = new Map<Family, Names>()
+  readonly #comparisons = new Map<Figure, Map<string, RateComparison>>()
 
-  /** Adds a bucket to the comparison of a figure, whose weight is `share`. */
-  add(bucket: Bucket, figure: Figure, share: number): void {
+  /** Adds what the proxies have counted in a bucket. */
+  add(bucket: Bucket, analysis: readonly Kind[]): void {
+    for (const kind of analysis) {
+      const share = weightOf(kind, analysis) / figures[kind].length
+      for (const figure of figures[kind]) this.#compare(bucket, figure, share)
+    }
+  }
+
+  /** `share` is the weight of the figure. */
+  #compare(bucket: Bucket, figure: Figure, share: number): void {
     const strata = this.#strata[figure.strata].upTo(bucket, (one) => strataIn(one, figure.strata))
     if (figure.members !== undefined) {
       this.#addMembers(bucket, figure, figure.members, [...strata.keys()], share)
       return
     }
-    const sum = this.#comparison(`all ${figure.strata}s`, figure, sumWeight * share)
+    const sum = this.#comparison(figure, sumKey, () => `all ${figure.strata}s`, sumWeight * share)
     sum.count(...allOf(bucket, figure, ''))
     for (const [stratum, pair] of pairsOf(bucket, figure, '', strata.keys())) {
       const weight = (strata.get(stratum) ?? 0) * share
       const logs = logRatios(...pair)
       sum.weigh(logs)
-      const one = this.#comparison(textOf[figure.strata](stratum), figure, weight)
+      const one = this.#comparison(figure, stratum, textOf[figure.strata], weight)
       one.weigh(logs)
       one.count(...pair)
     }
@@ -105,14 +118,25 @@ class FigureTest {
     const names = this.#members.get(family) ?? new Names()
     this.#members.set(family, names)
     for (const [member, weight] of names.upTo(bucket, (one) => membersIn(one, figure, family))) {
-      const one = this.#comparison(family.text(member), figure, weight * share)
+      const one = this.#comparison(figure, member, family.text, weight * share)
       one.count(...allOf(bucket, figure, member))
       for (const [, pair] of pairsOf(bucket, figure, member, strata)) one.weigh(logRatios(...pair))
     }
   }
 
-  #comparison(name: string, { text }: Figure, weight: number) {
-    return this.comparisons.of(`${name}: %s ${text}`, weight)
+  /** Returns the comparison of a stratum or a member. Its name for messages is needed only once. */
+  #comparison(figure: Figure, key: string, nameOf: (key: string) => string, weight: number) {
+    let found = this.#comparisons.get(figure)
+    if (found === undefined) {
+      found = new Map()
+      this.#comparisons.set(figure, found)
+    }
+    let one = found.get(key)
+    if (one === undefined) {
+      one = this.comparisons.of(`${nameOf(key)}: %s ${figure.text}`, weight)
+      found.set(key, one)
+    }
+    return one
   }
 }
 
@@ -160,10 +184,7 @@ export function problemOf(
     const changed = bucket.filter(({ proxy }) => chosen.has(proxy))
     const others = bucket.filter(({ proxy }) => !chosen.has(proxy))
     if (changed.length === 0 || others.length === 0) continue
-    for (const kind of analysis) {
-      const share = weightOf(kind, analysis) / figures[kind].length
-      for (const figure of figures[kind]) test.add({ changed, others }, figure, share)
-    }
+    test.add({ changed, others }, analysis)
   }
   const { comparisons } = test
   if (comparisons.evidence < 1 / falseAlarmRate) return undefined

@@ -68,29 +68,44 @@ function countsWith(counts: Counts, prefix: string): [rest: string, count: numbe
   return found
 }
 
-/** Sums counts, and those above a bound. */
-function sumsOf(buckets: readonly Bucket[], isCounted: (bound: number) => boolean): Proportion {
-  let [count, total] = [0, 0]
-  for (const [bound, value] of buckets) {
-    total += value
-    if (isCounted(bound)) count += value
-  }
-  return { count, total }
+/** A histogram: the number of requests, and of those above each bound. */
+interface Histogram {
+  readonly total: number
+  readonly above: readonly number[]
 }
 
-type Bucket = readonly [bound: number, count: number]
+/** `buckets` are the numbers of requests by the position of their upper bound in the list of bounds. */
+function histogramOf(buckets: Iterable<readonly [at: number, count: number]>): Histogram {
+  let total = 0
+  const above: number[] = []
+  for (const [at, count] of buckets) {
+    total += count
+    for (let below = 0; below < at; below++) above[below] = (above[below] ?? 0) + count
+  }
+  return { total, above }
+}
+
+const shareAbove = (histogram: Histogram | undefined, bound: number): Proportion => ({
+  count: histogram?.above[bound] ?? 0,
+  total: histogram?.total ?? 0,
+})
 
 /** Bounds in seconds, of the buckets of `request_duration_seconds`. Faster requests are no reason to take back a change. */
 const latencies = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 const latenciesIn = once((counts) =>
-  countsWith(counts, 'le:').map(([bound, count]): Bucket => [Number(bound), count]),
+  histogramOf(
+    countsWith(counts, 'le:').map(([bound, count]) => [
+      latencies.filter((one) => one < Number(bound)).length,
+      count,
+    ]),
+  ),
 )
 
-const slowerThan = (seconds: number): Figure => ({
+const slowerThan = (bound: number): Figure => ({
   strata: 'route',
-  text: `requests took longer than ${seconds}s`,
-  of: (counts) => sumsOf(latenciesIn(counts), (bound) => bound > seconds),
+  text: `requests took longer than ${latencies[bound]}s`,
+  of: (counts) => shareAbove(latenciesIn(counts), bound),
 })
 
 const checksIn = once((counts) => countsWith(counts, 'verdict:'))
@@ -121,40 +136,32 @@ const policyRefusals: Figure = {
 /** Numbers of buckets by the text of their bounds. */
 const bucketNumbers = new Map(costBuckets.map((bound, at) => [bound, at]))
 
-/** The costs of requests of a route by model, with the numbers of their buckets. */
+/** The costs of requests by model, and those of all models under an empty name. */
 const costsIn = once((counts) => {
-  const found = new Map<string, Bucket[]>()
+  const found = new Map<string, [number, number][]>([['', []]])
   for (const [rest, count] of countsWith(counts, costPrefix)) {
     const end = rest.indexOf(' ')
     const bucket = bucketNumbers.get(rest.slice(0, end))
     if (bucket === undefined) continue
     const model = rest.slice(end + 1)
-    const buckets = found.get(model) ?? []
-    found.set(model, buckets)
-    buckets.push([bucket, count])
+    if (!found.has(model)) found.set(model, [])
+    for (const name of new Set(['', model])) found.get(name)?.push([bucket, count])
   }
-  return found
+  return new Map(Array.from(found, ([model, buckets]) => [model, histogramOf(buckets)]))
 })
 
-const allCostsIn = once((counts) => [...costsIn(counts).values()].flat())
-
 const models: Family = {
-  of: (counts) => costsIn(counts).keys(),
+  of: (counts) => [...costsIn(counts).keys()].filter((model) => model !== ''),
   text: (model) => `model ${model}`,
 }
 
 /** The share of requests that cost more than the bound of a bucket, of all models and of each. */
 function dearerThan(bucket: number): Figure[] {
   const text = `requests cost more than ${costBuckets[bucket]} USD`
-  const isDearer = (one: number) => one > bucket
+  const of = (counts: Counts, model: string) => shareAbove(costsIn(counts).get(model), bucket)
   return [
-    { strata: 'route', text, of: (counts) => sumsOf(allCostsIn(counts), isDearer) },
-    {
-      strata: 'route',
-      text,
-      members: models,
-      of: (counts, model) => sumsOf(costsIn(counts).get(model) ?? [], isDearer),
-    },
+    { strata: 'route', text, of },
+    { strata: 'route', text, of, members: models },
   ]
 }
 
@@ -162,7 +169,7 @@ export const figures: Readonly<Record<Kind, readonly Figure[]>> = {
   Errors: [shareOf('errors', 'requests failed')],
   Refusals: [shareOf('refused', 'requests were refused'), policyRefusals],
   ClientErrors: [shareOf('clientErrors', 'requests got a 4xx')],
-  Latency: latencies.map(slowerThan),
+  Latency: latencies.map((_, bound) => slowerThan(bound)),
   Resets: [shareOf('resets', 'requests were reset by their backend')],
   Guards: [guardHits],
   Costs: [

@@ -8,10 +8,11 @@ import {
   firstWeight,
   type Proportion,
   sumWeight,
-} from '../src/control/plane/rollout/evidence.ts'
-import { falseAlarmRate } from '../src/control/plane/rollout/figures.ts'
-import { Random } from '../test/virtual-time/random.ts'
-import type { BenchContext, Row } from './harness.ts'
+} from '../../src/control/plane/rollout/evidence.ts'
+import { falseAlarmRate } from '../../src/control/plane/rollout/figures.ts'
+import { Random } from '../../test/virtual-time/random.ts'
+import type { BenchContext, Row } from '../harness.ts'
+import { drawCount } from './draw.ts'
 
 const routes = 10
 const bucketSeconds = 10
@@ -19,15 +20,10 @@ const requests = 10 * bucketSeconds
 const others = 3
 const none: Proportion = { count: 0, total: 0 }
 
-/** Draws how many of some requests fail: the number of geometric gaps that fit. */
-function failuresOf(random: Random, total: number, share: number): Proportion {
-  let count = 0
-  const scale = Math.log(1 - share)
-  for (let at = 0; ; count++) {
-    at += Math.floor(Math.log(1 - random.next()) / scale) + 1
-    if (at > total) return { count, total }
-  }
-}
+const failuresOf = (random: Random, total: number, share: number): Proportion => ({
+  count: drawCount(random, total, share),
+  total,
+})
 
 const sumOf = (parts: readonly Proportion[]): Proportion => ({
   count: parts.reduce((sum, { count }) => sum + count, 0),
