@@ -118,6 +118,28 @@ describe('records of decisions', async () => {
     expect(first).not.toBe(second)
   })
 
+  it('have the fields of their own request, although clients send the same ones again', async () => {
+    const ask = async (value: string) => {
+      const sent = { ...blue, accept: `text/${value}`, 'x-other': value }
+      const { headers } = await gw.send(port, { headers: sent })
+      return headers['x-request-id']
+    }
+    const ids: unknown[] = []
+    // Faster than a block is written, so that the fields are repeated in one block.
+    for (const value of ['a', 'b', 'a', 'b', 'A', 'a']) ids.push(await ask(value))
+    const [a, b, a2, b2, upper, a3] = await Promise.all(
+      ids.map(async (id) => (await recordOf(folder, id)).request.headers),
+    )
+    expect(a?.map(({ name }) => name)).toEqual(expect.arrayContaining(['accept', 'x-other']))
+    expect(a2).toEqual(a)
+    expect(a3).toEqual(a)
+    expect(b2).toEqual(b)
+    const differing = (other: typeof a) =>
+      a?.flatMap((field, at) => (field.digest === other?.[at]?.digest ? [] : field.name))
+    expect(differing(b)?.sort()).toEqual(['accept', 'x-other'])
+    expect(differing(upper)?.sort()).toEqual(['accept', 'x-other'])
+  })
+
   it('describe requests over HTTP/2', async () => {
     const session = connect(`http://127.0.0.1:${port}`)
     try {

@@ -344,7 +344,9 @@ function digestOf(value: string, key: Uint8Array): string {
   const core = createIoCore({ memoryPages: 64 })
   const digests = new FieldDigests(core, key)
   const bytes = Buffer.from(`x${value}`)
-  digests.digest(bytes, 0, new Int32Array([0, 1, 1, bytes.length, 0]), 1)
+  const spans = new Int32Array([0, 1, 1, bytes.length, 0])
+  digests.load(bytes, 0, spans, 1)
+  digests.digestEach(spans)
   const at = digests.valueAt(0)
   return core.bytes.toString('hex', at, at + 8)
 }

@@ -58,7 +58,8 @@ function digests(fields: readonly (readonly [name: string, value: string])[]) {
   }
   // Not at the start of the buffer, as for a head behind another one.
   const bytes = Buffer.from(`x${text}\r\n`, 'latin1')
-  digester.digest(bytes, 1, spans, fields.length)
+  digester.load(bytes, 1, spans, fields.length)
+  digester.digestEach(spans)
   return Array.from({ length: digester.count }, (_, at) => {
     const name = Buffer.alloc(8)
     name.writeInt32LE(digester.name(at, 0), 0)

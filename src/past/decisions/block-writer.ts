@@ -2,6 +2,7 @@
  * Encodes a block of decisions (proto/decisions.proto) into a preallocated buffer, field by field. It
  * allocates no objects for a decision.
  */
+import { latin1Text } from '../../ground/base/latin1.ts'
 
 /** Space that must be free before a decision is written. Long texts are cut so that a decision fits. */
 export const mostDecisionBytes = 64 * 1024
@@ -29,6 +30,7 @@ export class BlockWriter {
   readonly #texts = new Map<string, number>()
   readonly #cutTexts = new Set<string>()
   readonly #plans = new Map<object, number>()
+  #commons = 0
 
   /** The block begins at offset `start` of the buffer. */
   constructor(size: number, start: number) {
@@ -64,6 +66,7 @@ export class BlockWriter {
     this.#texts.clear()
     this.#cutTexts.clear()
     this.#plans.clear()
+    this.#commons = 0
     this.beginDecision()
   }
 
@@ -92,6 +95,11 @@ export class BlockWriter {
   addPlan(plan: object): number {
     this.#plans.set(plan, this.#plans.size + 1)
     return this.#plans.size
+  }
+
+  /** Returns the number of the common part that is written next. */
+  addCommon(): number {
+    return ++this.#commons
   }
 
   /** Writes an integer that is not negative; 0 is the default and takes no bytes. */
@@ -123,17 +131,40 @@ export class BlockWriter {
     this.#used = from + length
   }
 
+  /** Writes the Latin-1 text at [start, end) of the bytes, without a string for it if it is ASCII. */
+  latin1(field: number, source: Buffer, start: number, end: number): void {
+    const { bytes } = this
+    const size = end - start
+    this.#varint((field << 3) | lengthDelimited)
+    const from = this.#used + lengthBytes
+    let at = size <= this.#roomFrom(from) ? 0 : size + 1
+    for (; at < size; at++) {
+      const code = source[start + at] ?? 0
+      if (code > 0x7f) break
+      bytes[from + at] = code
+    }
+    const length = at === size ? size : this.#writeText(latin1Text(source, start, end), from)
+    this.#setLength(this.#used, length)
+    this.#used = from + length
+  }
+
   /** Writes ASCII byte by byte, which is faster than a call for short texts, and other texts as UTF-8. */
   #writeText(text: string, from: number): number {
-    const room = Math.max(0, Math.min(maxTextBytes, this.#textLimit - from))
+    const { bytes } = this
+    const room = this.#roomFrom(from)
     const length = Math.min(text.length, room)
     for (let at = 0; at < length; at++) {
       const code = text.charCodeAt(at)
       if (code > 0x7f) return this.#writeUtf8(text, from, room)
-      this.bytes[from + at] = code
+      bytes[from + at] = code
     }
     if (length < text.length) this.isCut = true
     return length
+  }
+
+  /** Maximum size of a text that begins at an offset. */
+  #roomFrom(from: number): number {
+    return Math.max(0, Math.min(maxTextBytes, this.#textLimit - from))
   }
 
   /** `Buffer.write` never cuts inside a character. */
@@ -163,7 +194,10 @@ export class BlockWriter {
   /** Copies bytes, between `begin` and `end`. */
   raw(source: Uint8Array, start: number, end: number): void {
     // Bytes are copied one by one, because a view for `set` would be an object.
-    for (let at = start; at < end; at++) this.bytes[this.#used++] = source[at] ?? 0
+    const { bytes } = this
+    let to = this.#used
+    for (let at = start; at < end; at++) bytes[to++] = source[at] ?? 0
+    this.#used = to
   }
 
   #setLength(at: number, length: number): void {
@@ -173,13 +207,14 @@ export class BlockWriter {
   }
 
   #varint(value: number): void {
+    const { bytes } = this
     let rest = value
     let at = this.#used
     while (rest > 0x7f) {
-      this.bytes[at++] = (rest % 128) | 0x80
+      bytes[at++] = (rest % 128) | 0x80
       rest = rest > 0x7fff_ffff ? Math.floor(rest / 128) : rest >>> 7
     }
-    this.bytes[at++] = rest
+    bytes[at++] = rest
     this.#used = at
   }
 }

@@ -9,7 +9,8 @@ import { closeFrame, frameBytes } from './frame.ts'
 
 const blockBytes = 4 * mostDecisionBytes
 const defaultFlushMs = 100
-export const formatVersion = 1
+/** The version of the format that is written. Version 1, which had no common parts, can also be read. */
+export const formatVersion = 2
 
 /** Which requests are recorded: a weighted sample, or all that fail and this share (0 to 1) of the others. */
 export type RecordShare = 'sample' | number

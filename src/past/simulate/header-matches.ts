@@ -145,7 +145,8 @@ function digestsOf(values: readonly string[], key: Uint8Array, core: IoCore): Ma
       spans.set([end, end, end, end + value.length, 0], at * 5)
       end += value.length
     })
-    digests.digest(Buffer.from(some.join(''), 'latin1'), 0, spans, some.length)
+    digests.load(Buffer.from(some.join(''), 'latin1'), 0, spans, some.length)
+    digests.digestEach(spans)
     for (let at = 0; at < digests.count; at++) {
       const start = digests.valueAt(at)
       found.set(core.bytes.toString('hex', start, start + 8), some[at] ?? '')

@@ -7,6 +7,7 @@ import { budgetsOf } from '../../../ground/exchange/budgets.ts'
 import { notesOf } from '../../../ground/exchange/notes.ts'
 import { objectText } from '../../../ground/model/names.ts'
 import type { BlockWriter } from '../../../past/decisions/block-writer.ts'
+import { CommonFields } from '../../../past/decisions/common-fields.ts'
 import {
   attemptFields,
   blockFields,
@@ -43,6 +44,7 @@ export class DecisionWriter {
   readonly #reason = new SharedText()
   readonly #error = new SharedText()
   readonly #ending = new SharedText()
+  readonly #common = new CommonFields()
   #beforeRouting = 0
   #afterRouting = 0
   #directResponses = 0
@@ -72,14 +74,18 @@ export class DecisionWriter {
     this.#prepareOutcome(block, context, access)
     this.#prepareFindings(block, context, access)
     this.#headers.prepare(context.exchange.receivedFields, block)
+    this.#putRequest(context)
+    this.#putPlace(context)
+    this.#putSteps(context)
+    this.#putOutcome(access)
+    this.#common.prepare(block)
     const at = block.begin(blockFields.decisions)
     block.text(decisionFields.id, context.requestId ?? '')
     block.sint(decisionFields.startedUs, startedUs)
-    block.uint(decisionFields.position, context.position)
     block.text(decisionFields.path, path)
-    this.#writeRequest(block, context)
-    this.#writePlace(block, context)
-    this.#writeSteps(block, context)
+    block.text(decisionFields.source, addressText(context.exchange.source))
+    block.uint(decisionFields.commonFields, this.#common.number)
+    block.uint(decisionFields.commonHeaders, this.#headers.number)
     this.#writeOutcome(block, context, access)
     if (this.#hasFindings) this.#writeFindings(block, context)
     block.flag(decisionFields.isCut, block.isCut || this.#headers.isCut)
@@ -160,51 +166,56 @@ export class DecisionWriter {
     budgets?.eachField((name, value) => visit(name, value, false))
   }
 
-  #writeRequest(block: BlockWriter, { exchange }: RequestContext): void {
-    block.uint(decisionFields.method, this.#method.number)
-    block.uint(decisionFields.host, this.#host.number)
-    block.text(decisionFields.source, addressText(exchange.source))
-    block.uint(decisionFields.port, exchange.port)
-    block.uint(decisionFields.httpVersion, versions[exchange.request.version] ?? 11)
-    block.flag(decisionFields.isTls, exchange.tls !== undefined)
-    this.#headers.write(exchange.receivedFields, block)
+  #putRequest({ exchange, position }: RequestContext): void {
+    const fields = this.#common
+    fields.put(decisionFields.position, position)
+    fields.put(decisionFields.method, this.#method.number)
+    fields.put(decisionFields.host, this.#host.number)
+    fields.put(decisionFields.port, exchange.port)
+    fields.put(decisionFields.httpVersion, versions[exchange.request.version] ?? 11)
+    fields.put(decisionFields.isTls, exchange.tls === undefined ? 0 : 1)
   }
 
-  #writePlace(block: BlockWriter, { placement }: RequestContext): void {
-    block.uint(decisionFields.gateway, this.#gateway.number)
-    block.uint(decisionFields.listener, this.#listener.number)
-    block.uint(decisionFields.route, this.#route.number)
-    if (placement !== undefined) {
-      block.uint(decisionFields.rule, placement.rule.resource.ruleIndex + 1)
-    }
-    block.uint(decisionFields.ruleName, this.#ruleName.number)
-    block.uint(decisionFields.backend, this.#backend.number)
-    block.uint(decisionFields.endpoint, this.#endpoint.number)
+  #putPlace({ placement }: RequestContext): void {
+    const fields = this.#common
+    fields.put(decisionFields.gateway, this.#gateway.number)
+    fields.put(decisionFields.listener, this.#listener.number)
+    fields.put(decisionFields.route, this.#route.number)
+    const rule = placement === undefined ? 0 : placement.rule.resource.ruleIndex + 1
+    fields.put(decisionFields.rule, rule)
+    fields.put(decisionFields.ruleName, this.#ruleName.number)
+    fields.put(decisionFields.backend, this.#backend.number)
+    fields.put(decisionFields.endpoint, this.#endpoint.number)
   }
 
-  #writeSteps(block: BlockWriter, { steps = noSteps }: RequestContext): void {
-    block.uint(decisionFields.beforeRouting, this.#beforeRouting)
-    block.uint(decisionFields.beforeRoutingPassed, steps.preRoutingDone)
-    block.uint(decisionFields.afterRouting, this.#afterRouting)
-    block.uint(decisionFields.afterRoutingPassed, steps.postRoutingDone)
-    block.uint(decisionFields.answers, this.#directResponses)
-    block.uint(decisionFields.answersPassed, steps.directResponsesDone)
-    block.uint(decisionFields.ofBackend, this.#ofBackend)
-    block.uint(decisionFields.ofBackendPassed, steps.backendStepsDone)
-    block.flag(decisionFields.isInStep, steps.running !== undefined)
+  #putSteps({ steps = noSteps }: RequestContext): void {
+    const fields = this.#common
+    fields.put(decisionFields.beforeRouting, this.#beforeRouting)
+    fields.put(decisionFields.beforeRoutingPassed, steps.preRoutingDone)
+    fields.put(decisionFields.afterRouting, this.#afterRouting)
+    fields.put(decisionFields.afterRoutingPassed, steps.postRoutingDone)
+    fields.put(decisionFields.answers, this.#directResponses)
+    fields.put(decisionFields.answersPassed, steps.directResponsesDone)
+    fields.put(decisionFields.ofBackend, this.#ofBackend)
+    fields.put(decisionFields.ofBackendPassed, steps.backendStepsDone)
+    fields.put(decisionFields.isInStep, steps.running === undefined ? 0 : 1)
+  }
+
+  #putOutcome({ status }: AccessRecord): void {
+    const fields = this.#common
+    fields.put(decisionFields.reason, this.#reason.number)
+    fields.put(decisionFields.error, this.#error.number)
+    fields.put(decisionFields.status, status)
+    fields.put(decisionFields.ending, this.#ending.number)
   }
 
   #writeOutcome(
     block: BlockWriter,
     { exchange, verdict }: RequestContext,
-    { status, durationMs }: AccessRecord,
+    { durationMs }: AccessRecord,
   ): void {
-    block.uint(decisionFields.reason, this.#reason.number)
-    block.uint(decisionFields.error, this.#error.number)
     const detail = verdict?.detail
     if (detail !== undefined) block.text(decisionFields.detail, detail)
-    block.uint(decisionFields.status, status)
-    block.uint(decisionFields.ending, this.#ending.number)
     block.uint(decisionFields.requestBytes, exchange.requestBytes)
     block.uint(decisionFields.responseBytes, exchange.responseBytes)
     block.uint(decisionFields.durationUs, Math.round(durationMs * 1000))

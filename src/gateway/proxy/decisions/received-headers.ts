@@ -4,9 +4,10 @@ import type { FieldDigests } from '../../../engines/core/field-digests.ts'
 import type { ReceivedFields } from '../../../engines/http/contracts/requests.ts'
 import { isCredentialName } from '../../../ground/secrets/credential-names.ts'
 import type { BlockWriter } from '../../../past/decisions/block-writer.ts'
-import { decisionFields, headerFields } from '../../../past/decisions/fields.ts'
+import { blockFields, decisionFields, headerFields } from '../../../past/decisions/fields.ts'
 import { SharedText } from '../../../past/decisions/shared-text.ts'
 import type { HeaderReferences } from '../config/header-references.ts'
+import { CommonHeaders } from './common-headers.ts'
 
 /** What is recorded about a field besides its name. */
 type Part = 'nothing' | 'digest' | 'value'
@@ -30,12 +31,15 @@ const noDigest = Buffer.alloc(8)
 export class ReceivedHeaders {
   /** Whether fields of the last request are left out, because there are too many. */
   isCut = false
+  /** The number of the common part that has the fields of the last request; 0 if there are none. */
+  number = 0
   readonly #digests: FieldDigests
   readonly #references: HeaderReferences
   readonly #isHidden: (name: string) => boolean
   readonly #names = new Map<number, KnownName>()
   /** Generation of the references that the cached names were checked against. */
   #generation = -1
+  readonly #common = new CommonHeaders()
   readonly #known: (KnownName | undefined)[] = Array.from({ length: maxFields })
 
   /** `hidden` contains further names of credentials, in lower case. */
@@ -45,19 +49,26 @@ export class ReceivedHeaders {
     this.#isHidden = (name) => hidden.has(name) || isCredentialName(name)
   }
 
-  /** Reads the fields and writes their names as shared texts. Call it before `begin` of the decision. */
+  /** Reads the fields, and writes them unless the block has them. Call it before `begin` of the decision. */
   prepare(fields: ReceivedFields, block: BlockWriter): void {
     if (this.#generation !== this.#references.generation || this.#names.size > maxNames) {
       this.#generation = this.#references.generation
       this.#names.clear()
+      this.#common.clear()
     }
-    this.#digests.digest(fields.bytes, fields.base, fields.spans, fields.count)
-    this.isCut = this.#digests.count < fields.count
-    for (let at = 0; at < this.#digests.count; at++) {
-      const name = this.#nameOf(fields, at)
-      this.#known[at] = name
-      name.shared.set(block, name.text)
-    }
+    const { bytes, base, spans, count } = fields
+    this.#digests.load(bytes, base, spans, count)
+    this.isCut = this.#digests.count < count
+    this.number = 0
+    if (this.#digests.count === 0) return
+    this.#digests.digestWhole(spans)
+    const [first, second] = [this.#digests.value(0, 0), this.#digests.value(0, 1)]
+    if (!this.isCut) this.number = this.#common.find(block, first, second)
+    if (this.number !== 0) return
+    this.#write(fields, block)
+    this.number = block.addCommon()
+    // Each decision with fields that were cut must be marked.
+    if (!block.isCut && !this.isCut) this.#common.add(block, first, second, this.number)
   }
 
   #nameOf(fields: ReceivedFields, at: number): KnownName {
@@ -77,10 +88,15 @@ export class ReceivedHeaders {
     return this.#references.has(name) ? 'value' : 'digest'
   }
 
-  /** Writes the fields that `prepare` has read into the decision. */
-  write(fields: ReceivedFields, block: BlockWriter): void {
+  #write(fields: ReceivedFields, block: BlockWriter): void {
     const { count } = this.#digests
-    if (count === 0) return
+    this.#digests.digestEach(fields.spans)
+    for (let at = 0; at < count; at++) {
+      const name = this.#nameOf(fields, at)
+      this.#known[at] = name
+      name.shared.set(block, name.text)
+    }
+    const part = block.begin(blockFields.commons)
     const names = block.begin(decisionFields.headerNames)
     for (let at = 0; at < count; at++) block.packed(this.#known[at]?.shared.number ?? 0)
     block.end(names)
@@ -91,9 +107,10 @@ export class ReceivedHeaders {
       if (this.#known[at]?.part !== 'value') continue
       const value = block.begin(decisionFields.headerValues)
       block.uint(headerFields.field, at)
-      block.text(headerFields.value, spanText(fields, at * stride + 2))
+      writeValue(fields, at * stride + 2, block)
       block.end(value)
     }
+    block.end(part)
   }
 
   #writeDigest(block: BlockWriter, at: number): void {
@@ -103,6 +120,10 @@ export class ReceivedHeaders {
       block.raw(this.#digests.bytes, from, from + 8)
     }
   }
+}
+
+function writeValue({ bytes, base, spans }: ReceivedFields, at: number, block: BlockWriter): void {
+  block.latin1(headerFields.value, bytes, base + (spans[at] ?? 0), base + (spans[at + 1] ?? 0))
 }
 
 const spanText = ({ bytes, base, spans }: ReceivedFields, at: number): string =>
