@@ -1,3 +1,4 @@
+import { writeLatin1 } from '../../ground/base/latin1.ts'
 import { withoutRootDot } from '../../ground/base/root-dot.ts'
 import {
   FIELD_INFO,
@@ -265,7 +266,7 @@ export class HeadRecord {
   #write(span: number, text: string): boolean {
     if (this.#written + text.length > this.#textSize) return false
     const start = this.#text + this.#written
-    this.#core.bytes.write(text, start, 'latin1')
+    writeLatin1(this.#core.bytes, text, start)
     this.#written += text.length
     this.#set(span, start)
     this.#set(span + 4, start + text.length)
