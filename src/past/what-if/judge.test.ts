@@ -246,3 +246,68 @@ describe('a judgement', () => {
     expect(told(await judge(story))).toEqual({ passed: [['Gateway edge']], held: [], unmet: [] })
   })
 })
+
+/** Numbers that look random, the same in each run. */
+function numbersFrom(seed: number): (below: number) => number {
+  let state = seed
+  return (below) => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fff_ffff
+    return Math.floor((state / 0x8000_0000) * below)
+  }
+}
+
+describe('a judgement of several changes', () => {
+  const limited = (name: string, requests: number): StoryObject => ({
+    apiVersion: 'sluice.dev/v1alpha1',
+    kind: 'GatewayPolicy',
+    metadata: { name: `limit-${name}` },
+    spec: {
+      targetRefs: [{ group, kind: 'HTTPRoute', name }],
+      traffic: { rateLimit: { local: [{ requests, unit: 'Seconds' }] } },
+    },
+  })
+  const answered = (name: string, status: number): StoryObject => ({
+    apiVersion: 'sluice.dev/v1alpha1',
+    kind: 'GatewayPolicy',
+    metadata: { name: `answer-${name}` },
+    spec: {
+      targetRefs: [{ group, kind: 'HTTPRoute', name }],
+      traffic: { directResponse: { status } },
+    },
+  })
+
+  it.each([1, 2, 3, 4, 5, 6])(
+    'finds for each what it finds for that change alone (%i)',
+    async (seed) => {
+      const number = numbersFrom(seed)
+      const names = Array.from({ length: 3 + number(4) }, (_, at) => `r${at}`)
+      // The state of limits depends on the requests before, so that every trial must have the same ones.
+      const objects = names.flatMap((name) => [
+        route(name, `${name}.example`),
+        answered(name, 200),
+        ...(number(2) === 0 ? [limited(name, 1 + number(3))] : []),
+      ])
+      const changes = names.map((name) => answered(name, number(2) === 0 ? 204 : 403 + number(90)))
+      const records = Array.from({ length: 200 }, (_, at): RecordedDecision => {
+        const record = recordOf('default/edge')
+        const host = `${names[number(names.length)]}.example`
+        const time = new Date(Date.UTC(2026, 0, 31, 12, 0, 0, at * 40)).toISOString()
+        return { ...record, id: `${at}`, time, request: { ...record.request, host } }
+      })
+      const protect = () => protectedStory({ mode: 'Hold', maxRefused: '0%' }, ...objects)
+      const together = await judge(protect().apply(...changes), records)
+      const isRefusing = (change: StoryObject) => JSON.stringify(change).includes('"status":4')
+      expect(together.held).toHaveLength(changes.filter(isRefusing).length)
+      for (const { objects: held, verdict } of together.held) {
+        const change = changes.find(({ metadata }) => metadata.name === held[0]?.name)
+        const passed = changes.filter(
+          (one) =>
+            !isRefusing(one) && changes.indexOf(one) < changes.indexOf(change as StoryObject),
+        )
+        const alone = await judge(protect().apply(...passed, change as StoryObject), records)
+        expect(verdict.groups.length).toBeGreaterThan(0)
+        expect(alone.held[0]?.verdict).toEqual(verdict)
+      }
+    },
+  )
+})

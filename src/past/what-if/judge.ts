@@ -22,7 +22,7 @@ import type { ObjectKey } from '../../ground/model/names.ts'
 import type { RecordedDecision } from '../decisions/record.ts'
 import { compareStates, contentOf, type StateDifferences } from '../explain/differences.ts'
 import { createFold, type DerivationOptions, type Fold } from '../replay/index.ts'
-import type { SimulatorOptions } from '../simulate/index.ts'
+import type { Simulation, SimulatorOptions } from '../simulate/index.ts'
 import { openPriceList, type PriceList } from './costs.ts'
 import type { ChangeGroup } from './groups.ts'
 import { independentParts } from './parts.ts'
@@ -163,6 +163,12 @@ function judgedObjects(part: Part, { changes }: Fold): JudgedObject[] {
   })
 }
 
+/** A record, and its simulation of the state in force if it is known. */
+interface KnownResult {
+  readonly record: RecordedDecision
+  readonly now: Simulation | undefined
+}
+
 class Trial {
   readonly #options: JudgeOptions
   readonly #present: Fold
@@ -172,6 +178,9 @@ class Trial {
   #verdict: Verdict = passes
   readonly #held: { readonly part: Part; readonly verdict: Verdict }[] = []
   #trials = 0
+  #hasMoreTrials = false
+  /** The records and their simulations of the state in force, which are the same in each trial. */
+  #known: readonly KnownResult[] | undefined
 
   constructor(
     options: JudgeOptions,
@@ -186,6 +195,7 @@ class Trial {
   }
 
   async run(parts: readonly Part[]): Promise<Judgement> {
+    this.#hasMoreTrials = parts.length > 1
     if (this.#protections.size === 0) this.#passed = [...parts]
     else if (parts.length > 0) await this.#judge(parts)
     const objects = (part: Part) => judgedObjects(part, this.#present)
@@ -259,20 +269,29 @@ class Trial {
     tried: TriedRequests,
     prices: PriceList | undefined,
   ): Promise<void> {
-    const { simulator, records, pause } = this.#options
+    const { simulator, pause } = this.#options
+    const known = this.#known
+    const kept: KnownResult[] = []
     let requests: RecordedRequests | undefined
     let count = 0
     try {
-      for (const record of records()) {
+      for (const { record, now } of known ?? this.#unknownResults()) {
         if (++count % pauseEvery === 0) await pause()
         if (!this.#isProtected(record)) continue
         requests ??= new RecordedRequests(states, resources, { simulator, prices })
-        const compared = requests.compare(record)
-        tried.add(record, compared instanceof Promise ? await compared : compared)
+        const pending = requests.compare(record, now)
+        const compared = pending instanceof Promise ? await pending : pending
+        tried.add(record, compared)
+        if (this.#hasMoreTrials && known === undefined) kept.push({ record, now: compared.now })
       }
     } finally {
       requests?.close()
     }
+    if (this.#hasMoreTrials) this.#known ??= kept
+  }
+
+  *#unknownResults(): Generator<KnownResult> {
+    for (const record of this.#options.records()) yield { record, now: undefined }
   }
 
   /** In a cluster, a request without a Gateway was refused already, and belongs to none. */

@@ -30,6 +30,8 @@ export const exampleOf = ({
 /** What happens to a request now, and how the candidate differs; no difference if nothing changes. */
 export interface ComparedRequest {
   readonly outcome: SimulatedOutcome
+  /** The simulation of the present state. */
+  readonly now: Simulation
   readonly difference: RequestDifference
   /** Set for requests to models, if prices are given. */
   readonly cost?: RequestCost
@@ -73,13 +75,16 @@ export class RecordedRequests {
     this.#comparison = new RequestComparison(states, this.#places, destinations)
   }
 
-  /** Returns a promise only if a step has to wait, or if the record is the first of its Gateway. */
-  compare(record: RecordedDecision): ComparedRequest | Promise<ComparedRequest> {
+  /**
+   * Returns a promise only if a step has to wait, or if the record is the first of its Gateway.
+   * @param now the simulation of the present state, if it is known; then it must be for every record
+   */
+  compare(record: RecordedDecision, now?: Simulation): ComparedRequest | Promise<ComparedRequest> {
     const gateway = hasOwnProxies(this.#states.present) ? (record.route.gateway ?? '') : ''
     const known = this.#simulators.get(gateway)
     return known === undefined
-      ? this.#open(gateway).then((simulators) => this.#compareIn(simulators, record))
-      : this.#compareIn(known, record)
+      ? this.#open(gateway).then((simulators) => this.#compareIn(simulators, record, now))
+      : this.#compareIn(known, record, now)
   }
 
   async #open(gateway: string): Promise<Simulators> {
@@ -95,9 +100,10 @@ export class RecordedRequests {
   #compareIn(
     { present, candidate }: Simulators,
     record: RecordedDecision,
+    known: Simulation | undefined,
   ): ComparedRequest | Promise<ComparedRequest> {
     const request = requestOf(record)
-    const now = present.simulate(request)
+    const now = known ?? present.simulate(request)
     return now instanceof Promise
       ? now.then((a) => this.#compareWith(a, candidate, record, request))
       : this.#compareWith(now, candidate, record, request)
@@ -125,12 +131,13 @@ export class RecordedRequests {
 
   #result(
     record: RecordedDecision,
-    { outcome }: Simulation,
+    now: Simulation,
     after: Simulation | undefined,
     difference: RequestDifference,
   ): ComparedRequest {
+    const { outcome } = now
     const cost = this.#costs?.of(record, outcome, after?.outcome)
-    return { outcome, difference, ...(cost && { cost }) }
+    return { outcome, now, difference, ...(cost && { cost }) }
   }
 
   close(): void {
