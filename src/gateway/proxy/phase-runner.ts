@@ -217,6 +217,16 @@ export class PhaseRunner implements RequestHandler {
   }
 
   onDone(exchange: ServerExchange): void {
+    this.release(exchange)
+    const context = contextOf(exchange)
+    const access = accessRecordOf(context, this.#runtime.kinds)
+    this.#telemetry.onDone(exchange, access)
+    this.#recorder?.record(context, access)
+    this.#collectors.add(context, exchange, access)
+  }
+
+  /** Ends an exchange without reporting it. */
+  release(exchange: ServerExchange): void {
     const context = contextOf(exchange)
     context.over = true
     cleanUp(exchange)
@@ -225,10 +235,6 @@ export class PhaseRunner implements RequestHandler {
     budgetsOf(exchange)?.end(wasServed(context))
     clearTimeout(context.backoff)
     context.attempt?.end()
-    const access = accessRecordOf(context, this.#runtime.kinds)
-    this.#telemetry.onDone(exchange, access)
-    this.#recorder?.record(context, access)
-    this.#collectors.add(context, exchange, access)
   }
 
   onBadHead(port: number, error: GatewayError, peer: Peer, scheme: 'http' | 'https'): void {

@@ -140,7 +140,7 @@ export class Simulator {
     const { input, outcome, steps, backendProblem } = exchange
     const verdict = outcome ?? { verdict: 'undecided', reason: 'the simulation did not end' }
     const settled = { ...verdict, ...placeOf(exchange), ...resultOf(exchange, verdict) }
-    this.#plane.handler.onDone(exchange)
+    this.#plane.handler.release(exchange)
     this.#world.end()
     const undecided =
       verdict.verdict === 'undecided'
