@@ -1,19 +1,24 @@
 /**
  * `sluice what-if` on 50,000 records of a real gateway with 100 routes, on one core: at most 5 s, and its
  * memory does not grow with the records. Once with a change that concerns every request, so that each is
- * simulated twice, and once with one that concerns a single route.
+ * simulated twice, and once with one that concerns a single route. A judgement of `changeProtection` by the same
+ * records: at most 3 s.
  */
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { freePort, launcher, startGateway } from '../test/support/gateway.ts'
 import { type Manifest, manifest, policy } from '../test/support/manifests.ts'
 import { type BenchContext, interleave, pinned, type Row } from './harness.ts'
+import type { JudgedChanges, JudgedRun } from './judge-run.ts'
 import { cpuTime, memoryOf } from './proxy/process.ts'
 import { routeObject, surroundings } from './scenes.ts'
+
+const run = promisify(execFile)
 
 const routes = 100
 const connections = 16
@@ -97,6 +102,14 @@ interface Run {
   readonly requests: { readonly total: number; readonly changed: number }
 }
 
+/** Judges a change of every request, and then one more, in a process of its own on one core. */
+async function judged(changes: JudgedChanges): Promise<JudgedRun> {
+  const script = join(import.meta.dirname, 'judge-run.ts')
+  const command = pinned(0, [process.execPath, '--no-warnings', script, JSON.stringify(changes)])
+  const [program = '', ...args] = command
+  return JSON.parse((await run(program, args)).stdout)
+}
+
 /** Runs the command on one core, and reads its CPU time and its largest memory while it runs. */
 async function whatIf(logFile: string, records: string, candidate: string): Promise<Run> {
   const args = ['--log-file', logFile, '-f', candidate, '--overlay', '-o', 'json']
@@ -142,14 +155,27 @@ export default async function bench({ rounds, quick, note }: BenchContext): Prom
       memory.push(megabytes)
       return ms
     }
+    const second: number[] = []
+    const judge = async () => {
+      const changes = [rules('worse'), rules('good')]
+      const own = objects(port, (upstream.address() as AddressInfo).port)
+      const { ms, requests } = await judged({ records, objects: own, changes })
+      if (requests !== count) throw new Error(`${requests} of ${count} requests were judged`)
+      second.push(ms[1] ?? Number.NaN)
+      return ms[0] ?? Number.NaN
+    }
     const samples = await interleave(rounds, {
       everywhere: () => timed(everywhere),
       one: () => timed(one),
+      judge,
     })
     const bound = quick ? {} : { bound: { atMost: 5_000 } }
+    const judgeBound = quick ? {} : { bound: { atMost: 3_000 } }
     return [
       { id: `what-if.every-request.${count}`, unit: 'ms', own: samples.everywhere, ...bound },
       { id: `what-if.one-route.${count}`, unit: 'ms', own: samples.one, ...bound },
+      { id: `judge.first.${count}`, unit: 'ms', own: samples.judge, ...judgeBound },
+      { id: `judge.second.${count}`, unit: 'ms', own: second },
       { id: `what-if.memory.${count}`, unit: 'MB', own: memory },
     ]
   } finally {
