@@ -8,6 +8,17 @@ export function isVaried(count: i32): bool {
   return false
 }
 
+/** Returns the place of a byte in an ASCII text, or -1. */
+export function placeOf(byte: u32, bytes: string): i32 {
+  for (let i = 0; i < bytes.length; i++) if (<u32>bytes.charCodeAt(i) == byte) return i
+  return -1
+}
+
+/** Returns whether a byte is in an ASCII text. */
+export function isOneOf(byte: u32, bytes: string): bool {
+  return placeOf(byte, bytes) >= 0
+}
+
 /** ISO 7064, MOD 11,10: the check digit after `count` digits. Also of German VAT numbers. */
 export function isMod1110(count: i32): bool {
   let product = 10
@@ -30,13 +41,18 @@ export function isLuhn(from: i32, count: i32): bool {
 
 const NIF_LETTERS: string = 'TRWAGMYFPDXBNJZSQVHLCKE'
 
-/** Spain: DNI, eight digits; NIE, X, Y or Z (0, 1 or 2) and seven; the letter is the rest of 23. */
+/** Returns whether a letter is the one of a number: the rest of 23. */
+export function isNifLetter(number: u64, letter: u32): bool {
+  return number > 0 && letter == <u32>NIF_LETTERS.charCodeAt(<i32>(number % 23))
+}
+
+/** Spain: DNI, eight digits; NIE, X, Y or Z (0, 1 or 2) and seven; and their letter. */
 export function isNif(from: i32 = 0): bool {
   const first = characterOf(from)
   const isForeign = !isDigit(first)
   if (isForeign && (first < 88 || first > 90)) return false
   const number = isForeign ? <u64>(first - 88) * 10000000 + numberOf(from + 1, 7) : numberOf(from, 8)
-  return number > 0 && characterOf(from + 8) == <u32>NIF_LETTERS.charCodeAt(<i32>(number % 23))
+  return isNifLetter(number, characterOf(from + 8))
 }
 
 /** The Netherlands: the weight of the check digit is minus one. */

@@ -4,7 +4,7 @@ import { isDigit, isLetter, isWord } from './ascii'
 import { blockEnd, nextTriggered, TRIGGER_AT, TRIGGER_DIGIT } from './builtin-triggers'
 import { DETECT_COUNT, detectNumber, emailAround, emailStart, isLocal, LOCAL_LIMIT, numbersAt } from './detect'
 import { detectIn, ranOut } from './detect-text'
-import { LETTERED, LETTERS, nationalAfterLetters } from './national'
+import { LETTERED, LETTERS, nationalAfterLetters, VAT } from './national'
 import { isNumberSeparator } from './number-format'
 import { candidatesAt, nextCandidates } from './prefilter'
 import { MEMBER_DETECT, MEMBER_REGEX, memberOf, SET_MEMBERS } from './set'
@@ -67,6 +67,8 @@ function detectNumbers(stream: usize, at: i32, kinds: u32, isEnd: bool): bool {
     const end = start < at && isLetter(load<u8>(window + at - 1)) ? at : at - 1
     const isWhole = start < end && end - start <= LETTERS && (start == 0 || !isWord(load<u8>(window + start - 1)))
     if (isWhole && !detectAll(stream, start, nationalAfterLetters(end - start) & kinds, isEnd)) return false
+    const country = countryBefore(stream, start, end)
+    if (isWhole && country < start && !detectAll(stream, country, VAT & kinds, isEnd)) return false
   }
   if (at > 0 && isLetter(load<u8>(window + at - 1))) return true
   return detectAll(stream, at, numbersAt(at) & kinds, isEnd)
@@ -80,6 +82,23 @@ function lettersBefore(stream: usize, at: i32): i32 {
   if (start > low && isNumberSeparator(load<u8>(window + start - 1))) start--
   while (start > low && isLetter(load<u8>(window + start - 1))) start--
   return start
+}
+
+/** Returns the start of `ES` or `FR` and a separator before the one or two letters `start`..`end`, as in `ES B58378431`; or `start`. */
+function countryBefore(stream: usize, start: i32, end: i32): i32 {
+  const window = <usize>load<u32>(stream, S_WINDOW)
+  const country = start - 3
+  if (end - start > 2 || country < load<i32>(stream, S_EMITTED) || !isNumberSeparator(load<u8>(window + start - 1))) return start
+  // Little-endian, in upper case.
+  const letters = load<u16>(window + country) & ~0x2020
+  return (letters == 0x5345 || letters == 0x5246) && (country == 0 || !isWord(load<u8>(window + country - 1))) ? country : start
+}
+
+/** Returns the start of the letters before `at` that must be held back, because a number may begin with them. */
+function lettersToHold(stream: usize, at: i32): i32 {
+  const start = lettersBefore(stream, at)
+  const isSeparated = start < at && !isLetter(load<u8>(<usize>load<u32>(stream, S_WINDOW) + at - 1))
+  return countryBefore(stream, start, isSeparated ? at - 1 : at)
 }
 
 /** Returns the start of the letters and digits that an '@' at `end` would have before it. */
@@ -128,7 +147,7 @@ export function advanceDetectors(stream: usize, kinds: u32, isEnd: bool): void {
   findMembers(load<u32>(stream, S_SET))
   const at = detectFrom(stream, load<i32>(stream, S_DETECT_AT), kinds, isEnd)
   store<i32>(stream, at, S_DETECT_AT)
-  let hold = kinds & LETTERED ? lettersBefore(stream, at) : at
+  let hold = kinds & LETTERED ? lettersToHold(stream, at) : at
   if ((kinds >> DETECT_EMAIL) & 1) hold = min(hold, localBefore(stream, at))
   store<i32>(stream, hold, S_DETECT_HOLD)
 }

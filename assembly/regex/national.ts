@@ -2,7 +2,7 @@
 // and their check digits. docs/regex.md describes them for users.
 import { DETECT_AADHAAR, DETECT_BSN, DETECT_CNPJ, DETECT_CPF, DETECT_FISCAL_CODE, DETECT_NHS, DETECT_NIF, DETECT_NINO, DETECT_NIR, DETECT_PERSONNUMMER, DETECT_PESEL, DETECT_TAX_ID, DETECT_VAT } from '../abi'
 import { isDigit, isWord } from './ascii'
-import { isBsn, isLuhn, isMod1110, isNif, isVaried } from './check-digits'
+import { isBsn, isLuhn, isMod1110, isNif, isOneOf, isVaried, placeOf } from './check-digits'
 import { at } from './detect-text'
 import { characterCount, characterOf, digitOf, formEnd, nextForm, numberOf, weighted } from './number-format'
 import { isVat, VAT_FORMS } from './vat'
@@ -19,7 +19,7 @@ const NHS: u32 = 1 << DETECT_NHS
 const AADHAAR: u32 = 1 << DETECT_AADHAAR
 const CPF: u32 = 1 << DETECT_CPF
 const CNPJ: u32 = 1 << DETECT_CNPJ
-const VAT: u32 = 1 << DETECT_VAT
+export const VAT: u32 = 1 << DETECT_VAT
 
 /** The detectors whose matches begin with letters and then a digit, perhaps after a separator. */
 export const LETTERED: u32 = NIF | FISCAL_CODE | NINO | VAT
@@ -28,7 +28,7 @@ export const LETTERS: i32 = 6
 
 /** The detectors whose matches can begin with 1, 2, … 15 digits, after which another byte follows. */
 const BY_DIGITS = memory.data<u32>([
-  NIR, TAX_ID | NIF | CNPJ, BSN | NHS | CPF, BSN | AADHAAR, 0, PERSONNUMMER | NIR, 0, NIF | PERSONNUMMER, BSN | CPF,
+  NIR, TAX_ID | NIF | CNPJ, BSN | NHS | CPF, BSN | AADHAAR, 0, PERSONNUMMER | NIR, 0, NIF | PERSONNUMMER | CNPJ, BSN | CPF,
   NHS | PERSONNUMMER, TAX_ID | PESEL | CPF, PERSONNUMMER | AADHAAR, NIR, CNPJ, NIR
 ])
 /** The detectors whose matches can begin with 1 to 6 letters. */
@@ -50,7 +50,7 @@ export function nationalAfterLetters(letters: i32): u32 {
 
 function formsOf(detect: i32): string {
   if (detect == DETECT_TAX_ID) return '99~999~999~999'
-  if (detect == DETECT_NIR) return '9~99~99~9#~999~999~99|9999999999999 99'
+  if (detect == DETECT_NIR) return '9~99~99~9#~999~999~99|999999#999999 99'
   if (detect == DETECT_NIF) return '99999999~@|99.999.999-@|@~9999999~@'
   if (detect == DETECT_FISCAL_CODE) return '@@@@@@##@##@###@'
   if (detect == DETECT_BSN) return '999~999~999|9999.99.999'
@@ -69,9 +69,22 @@ export function nationalEnd(detect: i32, offset: i32): i32 {
   const forms = formsOf(detect)
   for (let form = 0; form >= 0; form = nextForm(forms, form)) {
     const end = formEnd(forms, form, offset)
-    if (end > 0 && !isWord(at(end)) && isValid(detect, offset)) return end
+    if (end == 0 || isWord(at(end)) || !isValid(detect, offset)) continue
+    if ((LETTERED >> detect) & 1 && hasWords(offset, end)) continue
+    return end
   }
   return 0
+}
+
+/** Spaces and lower-case letters: `at 123456 a` and `de 123 456 788` are parts of sentences. */
+function hasWords(offset: i32, end: i32): bool {
+  let hasSpace = false
+  let hasLower = false
+  for (let i = offset; i < end; i++) {
+    hasSpace = hasSpace || at(i) == 32
+    hasLower = hasLower || at(i) - 97 < 26
+  }
+  return hasSpace && hasLower
 }
 
 function isValid(detect: i32, offset: i32): bool {
@@ -123,6 +136,14 @@ function isNir(): bool {
 const ODD_VALUES = memory.data<u8>([1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23])
 /** The letters of months. */
 const MONTHS: string = 'ABCDEHLMPRST'
+/** The letters that replace 0 to 9. */
+const REPLACEMENTS: string = 'LMNPQRSTUV'
+
+/** The value of a digit, or of the letter that replaces it. */
+function replacedDigit(index: i32): i32 {
+  const byte = characterOf(index)
+  return isDigit(byte) ? byte - 48 : placeOf(byte, REPLACEMENTS)
+}
 
 /** Italy: digits may be replaced by letters (L to V) if two people would have the same code. */
 function isFiscalCode(): bool {
@@ -134,12 +155,16 @@ function isFiscalCode(): bool {
     const isNumber = i > 5 && i != 8 && i != 11
     if (isNumber && !isDigit(byte) && (byte < 76 || byte > 86 || byte == 79)) return false
   }
-  return isOneOf(characterOf(8), MONTHS) && characterOf(15) == 65 + sum % 26
+  // The day of a woman is 40 higher.
+  const day = replacedDigit(9) * 10 + replacedDigit(10)
+  return isDate(placeOf(characterOf(8), MONTHS) + 1, day > 40 ? day - 40 : day) && characterOf(15) == 65 + sum % 26
 }
 
-/** A month from 1 to 12 and a day from 1 to 31. */
+/** A month from 1 to 12 and a day that it has in some year. */
 function isDate(month: i32, day: i32): bool {
-  return month > 0 && month <= 12 && day > 0 && day <= 31
+  if (month <= 0 || month > 12) return false
+  const last = month == 2 ? 29 : month == 4 || month == 6 || month == 9 || month == 11 ? 30 : 31
+  return day > 0 && day <= last
 }
 
 /** Poland: the century is added to the month. */
@@ -164,11 +189,6 @@ function isNino(): bool {
   const pair = (first << 8) | second
   // BG, GB, KN, NK, NT, TN, ZZ
   return pair != 0x4247 && pair != 0x4742 && pair != 0x4b4e && pair != 0x4e4b && pair != 0x4e54 && pair != 0x544e && pair != 0x5a5a
-}
-
-function isOneOf(byte: u32, bytes: string): bool {
-  for (let i = 0; i < bytes.length; i++) if (<u32>bytes.charCodeAt(i) == byte) return true
-  return false
 }
 
 /** The permutation of Verhoeff's algorithm, whose powers are applied by place. */

@@ -1,27 +1,27 @@
 // VAT numbers with the prefix of their country, and their check digits.
-import { isBsn, isLuhn, isMod1110, isNif } from './check-digits'
+import { isBsn, isLuhn, isMod1110, isNif, isNifLetter, isOneOf } from './check-digits'
 import { at } from './detect-text'
 import { characterOf, digitOf, numberOf, weighted } from './number-format'
 
 export const VAT_FORMS: string =
-  'ATU~99999999|BE~9999999999|BE~9999~999~999|BE 9999.999.999|BE9999.999.999|DE~999999999|DE~999~999~999|DK~99999999|DK~99~99~99~99|ES~#9999999#|FI~99999999|FR~##999999999|FR~##~999~999~999|FR~##~999999999|GB~999999999|GB~999~9999~99|IT~99999999999|LU~99999999|NL~999999999B99|NL 9999.99.999.B.99|PL~9999999999|PL~999~999~99~99|PL 999-999-99-99|PT~999999999|PT~999~999~999|SE~999999999901|SE 999999-999901'
+  'ATU~99999999|BE~9999999999|BE~9999~999~999|BE 9999.999.999|BE9999.999.999|DE~999999999|DE~999~999~999|DK~99999999|DK~99~99~99~99|ES~#9999999#|FI~99999999|FR~##999999999|FR~##~999~999~999|FR~##~999999999|GB~999999999|GB~999~9999~99|GB~999999999999|IT~99999999999|LU~99999999|NL~999999999B99|NL 9999.99.999.B.99|PL~9999999999|PL~999~999~99~99|PL 999-999-99-99|PT~999999999|PT~999~999~999|SE~999999999901|SE 999999-999901|XI~999999999|XI~999~9999~99|XI~999999999999'
 
 /** Returns whether the check digits of the number that begins at `offset` fit its country. */
 export function isVat(offset: i32): bool {
   const country = ((at(offset) & ~32) << 8) | (at(offset + 1) & ~32)
   if (country == 0x4154) return isAustrian()
   if (country == 0x4245) return digitOf(0) < 2 && 97 - numberOf(0, 8) % 97 == numberOf(8, 2)
-  if (country == 0x4445) return isMod1110(8)
+  if (country == 0x4445) return digitOf(0) > 0 && isMod1110(8)
   if (country == 0x444b) return digitOf(0) > 0 && weighted(0, '27654321') % 11 == 0
   if (country == 0x4553) return isSpanish()
   if (country == 0x4649) return (weighted(0, '79:5842') + digitOf(7)) % 11 == 0
   if (country == 0x4652) return isFrench()
-  if (country == 0x4742) return isBritish()
-  if (country == 0x4954) return isLuhn(0, 11) && numberOf(0, 7) > 0
+  if (country == 0x4742 || country == 0x5849) return isBritish()
+  if (country == 0x4954) return isItalian()
   if (country == 0x4c55) return numberOf(0, 6) % 89 == numberOf(6, 2)
   if (country == 0x4e4c) return isDutch()
   if (country == 0x504c) return weighted(0, '657234567') % 11 == digitOf(9)
-  if (country == 0x5054) return ((11 - weighted(0, '98765432') % 11) % 11) % 10 == digitOf(8)
+  if (country == 0x5054) return digitOf(0) > 0 && ((11 - weighted(0, '98765432') % 11) % 11) % 10 == digitOf(8)
   return isLuhn(0, 10)
 }
 
@@ -34,10 +34,18 @@ function isAustrian(): bool {
   return (10 - sum % 10) % 10 == digitOf(7)
 }
 
-/** A person, or a company: a letter, seven digits and a check digit or its letter. */
+/** The letters of companies and other organizations. */
+const ORGANIZATIONS: string = 'ABCDEFGHJNPQRSUVW'
+
+/**
+ * A person, or an organization: its letter, seven digits and a check digit or its letter. K, L and M are people without DNI or NIE,
+ * with the letter of a DNI.
+ */
 function isSpanish(): bool {
   const first = characterOf(0)
   if (first < 65 || first > 87) return isNif()
+  if (first >= 75 && first <= 77) return isNifLetter(numberOf(1, 7), characterOf(8))
+  if (!isOneOf(first, ORGANIZATIONS)) return false
   let sum = 0
   for (let i = 1; i < 8; i++) {
     const value = digitOf(i)
@@ -48,11 +56,22 @@ function isSpanish(): bool {
   return last < 58 ? last == <u32>check + 48 : last == <u32>'JABCDEFGHI'.charCodeAt(check)
 }
 
-/** Keys with letters have no published check. */
+/** The value of a character of a key: digits, then letters without I and O; or -1. */
+function keyValue(byte: u32): i32 {
+  if (byte == 73 || byte == 79) return -1
+  return byte < 58 ? byte - 48 : <i32>byte - 55 - (byte > 79 ? 2 : byte > 73 ? 1 : 0)
+}
+
+/** A key and a SIREN; those of Monaco begin with 000 and have no Luhn check digit. */
 function isFrench(): bool {
-  if (!isLuhn(2, 9) || numberOf(2, 9) == 0) return false
-  if (characterOf(0) > 57 || characterOf(1) > 57) return characterOf(0) != 73 && characterOf(0) != 79 && characterOf(1) != 73 && characterOf(1) != 79
-  return (12 + 3 * (numberOf(2, 9) % 97)) % 97 == numberOf(0, 2)
+  const siren = numberOf(2, 9)
+  if (siren == 0 || (siren > 999999 && !isLuhn(2, 9))) return false
+  const first = keyValue(characterOf(0))
+  const second = keyValue(characterOf(1))
+  if (first < 0 || second < 0) return false
+  if (first < 10 && second < 10) return (12 + 3 * (siren % 97)) % 97 == numberOf(0, 2)
+  const key = first < 10 ? first * 24 + second - 10 : first * 34 + second - 100
+  return (siren + 1 + <u64>(key / 11)) % 11 == key % 11
 }
 
 /** Newer numbers have a sum that is 55 higher. */
@@ -61,8 +80,16 @@ function isBritish(): bool {
   return numberOf(0, 7) > 0 && (sum % 97 == 0 || (sum + 55) % 97 == 0)
 }
 
+/** Seven digits, the office that gave the number out, and a Luhn check digit. */
+function isItalian(): bool {
+  const office = numberOf(7, 3)
+  const isOffice = office > 0 && (office <= 201 || office == 888 || office == 999)
+  return isOffice && numberOf(0, 7) > 0 && isLuhn(0, 11)
+}
+
 /** Since 2020 the numbers of sole traders have their check in the last two digits, modulo 97 over NL (2321) and B (11). */
 function isDutch(): bool {
+  if (numberOf(9, 2) == 0) return false
   if (isBsn()) return true
   let rest: u64 = 2321 % 97
   for (let i = 0; i < 9; i++) rest = (rest * 10 + <u64>digitOf(i)) % 97

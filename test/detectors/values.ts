@@ -163,7 +163,7 @@ export const makers: Readonly<Record<Builtin, Maker>> = {
   VatNumber: (r) =>
     r.pick([
       `DE${mod1110(`${r.below(9) + 1}${r.digits(7)}`)}`,
-      `IT${luhn(`${r.below(9) + 1}${r.digits(9)}`)}`,
+      `IT${luhn(`${r.below(9) + 1}${r.digits(6)}${String(r.below(100) + 1).padStart(3, '0')}`)}`,
       until(() => {
         const digits = `${r.below(9) + 1}${r.digits(8)}`
         const check = sum(digits, [6, 5, 7, 2, 3, 4, 5, 6, 7]) % 11

@@ -15,9 +15,18 @@ const numbers = {
     ...['DK13585628', 'DK 13 58 56 28', 'ESX5910266W', 'FI20774740', 'FR40303265045'],
     ...['FR 40 303 265 045', 'GB980780684', 'GB 980 7806 84', 'IT00743110157', 'IT 00743110157'],
     ...['LU15027442', 'PL8567346215', 'PL 856-734-62-15', 'PT501964843', 'SE123456789701'],
+    ...['ESB58378431', 'ES B58378431', 'ES-B58378431', 'ESM1234567L', 'ESK0867756N'],
+    ...['FRK7399859412', 'FR K7 399 859 412', 'FR 4Z 123 456 782', 'FR53000004605'],
+    ...['XI980780684', 'it00743110157'],
   ],
   DeTaxId: ['86095742719', '86 095 742 719', '65929970489'],
-  FrNir: ['184127645108946', '1 84 12 76 451 089 46', '253072B07300470', '2 53 07 2B 073 004 70'],
+  FrNir: [
+    '184127645108946',
+    '1 84 12 76 451 089 46',
+    '253072B07300470',
+    '253072B073004 70',
+    '2 53 07 2B 073 004 70',
+  ],
   EsNif: ['12345678Z', '12345678-Z', '12.345.678-Z', 'X1234567L', 'X-1234567-L', 'y2345678z'],
   ItFiscalCode: ['RSSMRA85T10A562S', 'MRTMTT91D08F205J', 'mrtmtt91d08f205j'],
   NlBsn: ['111222333', '123456782', '1234.56.782', '123 456 782'],
@@ -26,10 +35,13 @@ const numbers = {
   UkNhs: ['9434765919', '943 476 5919', '943-476-5919', '4010232137'],
   InAadhaar: ['234123412346', '2341 2341 2346', '2341-2341-2346'],
   BrCpf: ['529.982.247-25', '52998224725', '111.444.777-35'],
-  BrCnpj: ['11.222.333/0001-81', '11222333000181', '11.444.777/0001-61'],
+  BrCnpj: ['11.222.333/0001-81', '11222333000181', '11222333/0001-81', '11.444.777/0001-61'],
 } as const satisfies Partial<Record<Builtin, readonly string[]>>
-/** Numbers without check digits. */
-const unchecked = ['AB123456C', 'AB 12 34 56 C', 'AB-12-34-56-C', 'JG 103759 A']
+/** Numbers with digits that no check digit covers. */
+const unchecked: readonly (readonly [Builtin, readonly string[]])[] = [
+  ['UkNino', ['AB123456C', 'AB 12 34 56 C', 'AB-12-34-56-C', 'JG 103759 A']],
+  ['VatNumber', ['GB980780684001', 'XI 980780684001', 'NL004495445B01', 'NL123456789B13']],
+]
 
 function maskOf(builtin: Builtin) {
   const outcome = compileMask([{ builtin, replacement: '#' }])
@@ -39,7 +51,7 @@ function maskOf(builtin: Builtin) {
 
 const all: readonly (readonly [Builtin, readonly string[]])[] = [
   ...(Object.entries(numbers) as [keyof typeof numbers, readonly string[]][]),
-  ['UkNino', unchecked],
+  ...unchecked,
 ]
 
 describe('builtins of national numbers', () => {
@@ -87,8 +99,17 @@ describe('builtins of national numbers', () => {
     }
   })
 
-  it('do not mask letters that are not given out, or dates that do not exist', () => {
+  it('do not mask numbers that are not given out, or dates that do not exist', () => {
     for (const [builtin, text] of [
+      ['VatNumber', 'DE040178805'],
+      ['VatNumber', 'PT098220209'],
+      ['VatNumber', 'ESI58378431'],
+      ['VatNumber', 'FRI4399859412'],
+      ['VatNumber', 'FRZA418929923'],
+      ['VatNumber', 'NL816532667B00'],
+      ['VatNumber', 'IT26835355772'],
+      ['ItFiscalCode', 'IJNTWR42S31J332A'],
+      ['PlPesel', '76093135798'],
       ['UkNino', 'QQ123456C'],
       ['UkNino', 'GB123456A'],
       ['UkNino', 'AB123456E'],
@@ -100,6 +121,22 @@ describe('builtins of national numbers', () => {
     ] as const) {
       using mask = maskOf(builtin)
       expect(mask.apply(`${text} `).count, text).toBe(0)
+    }
+  })
+
+  it('do not take words of a sentence for letters of a number', () => {
+    for (const [builtin, text] of [
+      ['VatNumber', 'un total de 136 695 976 euros'],
+      ['VatNumber', 'De 136695976 personas'],
+      ['VatNumber', 'it 00743110157 times'],
+      ['UkNino', 'sold at 123456 a share'],
+      ['UkNino', 'at 12 34 56 a'],
+      ['EsNif', 'cuesta 12345678 z'],
+      ['EsNif', 'entre 5 y 2345678 z'],
+    ] as const) {
+      using mask = maskOf(builtin)
+      expect(mask.apply(text).count, text).toBe(0)
+      expect(mask.apply(text.toUpperCase()).count, text).toBe(1)
     }
   })
 
