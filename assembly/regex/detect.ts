@@ -5,13 +5,13 @@
 // reads bytes with `at`, which records reads beyond the text that has arrived. After such a read, the result is
 // not final until more text arrives. No detector reads more than REACH bytes from its start.
 
-import { DETECT_CARD, DETECT_CNPJ, DETECT_PHONE, DETECT_SIN, DETECT_SSN, DETECT_VAT } from '../abi'
+import { DETECT_CARD, DETECT_PHONE, DETECT_SECRET, DETECT_SIN, DETECT_SSN, DETECT_VAT } from '../abi'
 import { isAlphanumeric, isDigit, isLetter, isWord } from './ascii'
 import { at, clearRanOut, ranOut } from './detect-text'
 import { nationalAfter, nationalEnd } from './national'
 
 /** One more than the greatest DETECT_* of a builtin that is not a pattern. */
-export const DETECT_COUNT: i32 = DETECT_CNPJ + 1
+export const DETECT_COUNT: i32 = DETECT_SECRET + 1
 
 /** Maximum length of the local part of an address (RFC 5321, 4.5.3.1.1). */
 export const LOCAL_LIMIT: i32 = 64

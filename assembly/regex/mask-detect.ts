@@ -1,12 +1,13 @@
 // The builtins that are not patterns, in a stream: each finds its own matches, and waits for text that has not arrived.
-import { DETECT_EMAIL } from '../abi'
+import { DETECT_EMAIL, DETECT_SECRET } from '../abi'
 import { isDigit, isLetter, isWord } from './ascii'
 import { blockEnd, nextTriggered, TRIGGER_AT, TRIGGER_DIGIT } from './builtin-triggers'
 import { DETECT_COUNT, detectNumber, emailAround, emailStart, isLocal, LOCAL_LIMIT, numbersAt } from './detect'
 import { detectIn, ranOut } from './detect-text'
 import { LETTERED, LETTERS, nationalAfterLetters, VAT } from './national'
 import { isNumberSeparator } from './number-format'
-import { candidatesAt, nextCandidates } from './prefilter'
+import { candidatesAt, letteredDigits, nextCandidates } from './prefilter'
+import { LOOKBACK, openRun, runEnd, runStart, secretEnd } from './secret'
 import { MEMBER_DETECT, MEMBER_REGEX, memberOf, SET_MEMBERS } from './set'
 import { addFound, S_DETECT_AT, S_DETECT_HOLD, S_EMITTED, S_LENGTH, S_RESUME, S_SET, S_WINDOW } from './stream'
 
@@ -142,12 +143,46 @@ function detectFrom(stream: usize, from: i32, kinds: u32, isEnd: bool): i32 {
   return numbers != 0 && !isEnd && length > from && isBeforeDigit(load<u8>(window + length - 1)) ? length - 1 : length
 }
 
+const SECRET: u32 = 1 << DETECT_SECRET
+
+/** Returns the number of written bytes that the builtins `kinds` (bits) may read again, at least 1. */
+export function lookbackOf(kinds: u32): i32 {
+  return kinds & SECRET ? LOOKBACK : 1
+}
+
+/** Finds secrets. Returns the start of undecided text. */
+function detectSecrets(stream: usize, isEnd: bool): i32 {
+  const window = <usize>load<u32>(stream, S_WINDOW)
+  const length = load<i32>(stream, S_LENGTH)
+  const decided = isEnd ? length : openRun(window, length)
+  let done = load<i32>(resumeOf(stream, DETECT_SECRET))
+  for (let block = nextTriggered(TRIGGER_DIGIT, done, decided); block < decided; block = nextTriggered(TRIGGER_DIGIT, done, decided)) {
+    const end = min(blockEnd(block, length), decided)
+    done = max(done, block)
+    for (let i = done; i < end; i += 16) {
+      for (let bits = letteredDigits(window, i, end, length); bits != 0; bits &= bits - 1) {
+        const at = i + ctz(bits)
+        if (at < done) continue
+        const start = runStart(window, at)
+        done = runEnd(window, at, length)
+        const found = secretEnd(window, start, done, length)
+        if (found > 0) takeDetected(stream, DETECT_SECRET, start, found)
+      }
+    }
+    done = max(done, end)
+  }
+  store<i32>(resumeOf(stream, DETECT_SECRET), max(done, decided))
+  return decided
+}
+
 /** Runs the builtins `kinds` (bits), which are not patterns, on the text that has arrived. */
 export function advanceDetectors(stream: usize, kinds: u32, isEnd: bool): void {
   findMembers(load<u32>(stream, S_SET))
-  const at = detectFrom(stream, load<i32>(stream, S_DETECT_AT), kinds, isEnd)
+  const others = kinds & ~SECRET
+  const at = detectFrom(stream, load<i32>(stream, S_DETECT_AT), others, isEnd)
   store<i32>(stream, at, S_DETECT_AT)
   let hold = kinds & LETTERED ? lettersToHold(stream, at) : at
   if ((kinds >> DETECT_EMAIL) & 1) hold = min(hold, localBefore(stream, at))
+  if (kinds & SECRET) hold = min(hold, detectSecrets(stream, isEnd))
   store<i32>(stream, hold, S_DETECT_HOLD)
 }

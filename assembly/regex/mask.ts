@@ -11,7 +11,7 @@ import { checkedEnd } from './check'
 import { DETECT_COUNT } from './detect'
 import { UNBOUNDED } from './hold'
 import { afterCharacter, holdOf, readsAllowed } from './index'
-import { advanceDetectors, resumeOf } from './mask-detect'
+import { advanceDetectors, lookbackOf, resumeOf } from './mask-detect'
 import { runBackward } from './run'
 import { beginScan, scan, scanIdle, scanLast, scanMeta, scanPosition } from './scan'
 import { bytesRead } from './step'
@@ -200,9 +200,9 @@ function shift(place: usize, bytes: i32): void {
   store<i32>(place, max(load<i32>(place) - bytes, 0))
 }
 
-/** Drops the written bytes from the window, except the last one. */
+/** Drops the written bytes from the window, except those that a search may read again. */
 function compact(stream: usize): void {
-  const bytes = load<i32>(stream, S_EMITTED) - 1
+  const bytes = load<i32>(stream, S_EMITTED) - lookbackOf(load<u32>(load<u32>(stream, S_SET), SET_DETECTS))
   if (bytes <= 0) return
   const window = <usize>load<u32>(stream, S_WINDOW)
   memory.copy(window, window + bytes, load<i32>(stream, S_LENGTH) - bytes)

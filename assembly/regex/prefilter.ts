@@ -51,6 +51,17 @@ export function nextCandidates(text: usize, from: i32, length: i32, numbers: boo
   return 0
 }
 
+/** Returns a bit for each digit of the 16 bytes from `i` on, before `end`, that is adjacent to a letter. */
+export function letteredDigits(text: usize, i: i32, end: i32, length: i32): i32 {
+  const v = v128.load(text + i)
+  const digits = i8x16.bitmask(i8x16.lt_u(i8x16.sub(v, i8x16.splat(48)), i8x16.splat(10)))
+  if (digits == 0) return 0
+  const letters = i8x16.bitmask(i8x16.lt_u(i8x16.sub(v128.or(v, i8x16.splat(32)), i8x16.splat(97)), i8x16.splat(26)))
+  const before = i > 0 && isLetter(load<u8>(text + i - 1)) ? 1 : 0
+  const after = i + 16 < length && isLetter(load<u8>(text + i + 16)) ? 1 << 15 : 0
+  return digits & ((letters << 1) | before | (letters >> 1) | after) & ((2 << (min(end - i, 16) - 1)) - 1)
+}
+
 // --- first bytes of a pattern --------------------------------------------------------------------
 //
 // Three sets: the possible first, second and third bytes of a match. Text is skipped up to a position at which

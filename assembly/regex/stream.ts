@@ -3,7 +3,8 @@
 // that begins first (of those, the member that comes first in the set). Empty matches mask nothing.
 // The output does not depend on where the text is split.
 //
-// A stream's window has the undecided text, after one decided byte, which assertions can read:
+// A stream's window has the undecided text, after one decided byte, which assertions can read, or as many as builtins
+// look back to (`lookbackOf`):
 //
 //       decided, written          held back             not arrived
 //     ---------------------|---|----------------------|- - - - - -
@@ -13,10 +14,10 @@
 //   +0  set          +4  window      +8  capacity    +12 length      +16 emitted    +20 masked until
 //   +24 output       +28 capacity    +32 length      +36 replacements made
 //   +40 found spans  +44 count       +48 capacity    +52 failure code
-//   +56 detectors' position          +60 their hold  +64 their resume positions (22)
-//   +152 bytes read (u64)            +160 bytes taken (u64)
-//   +168 edits      +172 count      +176 capacity
-//   +184 members, 32 bytes each: from | position | idle | last | start | meta | threads | hold
+//   +56 detectors' position          +60 their hold  +64 their resume positions (24)
+//   +160 bytes read (u64)            +168 bytes taken (u64)
+//   +176 edits      +180 count      +184 capacity
+//   +192 members, 32 bytes each: from | position | idle | last | start | meta | threads | hold
 import { blockAlloc, blockFree } from '../arena'
 import { ERROR_ARGUMENT, ERROR_MEMORY } from '../abi'
 import { dropHandle, HANDLE_STREAM, newHandle, recordOf } from './handles'
@@ -41,12 +42,12 @@ export const S_FAILURE: usize = 52
 export const S_DETECT_AT: usize = 56
 export const S_DETECT_HOLD: usize = 60
 export const S_RESUME: usize = 64
-export const S_READ: usize = 152
-export const S_TAKEN: usize = 160
-export const S_EDITS: usize = 168
-export const S_EDIT_COUNT: usize = 172
-const S_EDIT_CAPACITY: usize = 176
-const S_HEAD: usize = 184
+export const S_READ: usize = 160
+export const S_TAKEN: usize = 168
+export const S_EDITS: usize = 176
+export const S_EDIT_COUNT: usize = 180
+const S_EDIT_CAPACITY: usize = 184
+const S_HEAD: usize = 192
 export const M_FROM: usize = 0
 export const M_POSITION: usize = 4
 export const M_IDLE: usize = 8

@@ -186,6 +186,7 @@ var caseBuiltins = map[string]Builtin{
 	"DETECT_AADHAAR":      IndiaAadhaar,
 	"DETECT_CPF":          BrazilCPF,
 	"DETECT_CNPJ":         BrazilCNPJ,
+	"DETECT_SECRET":       Secret,
 }
 
 func rulesOf(list []caseRule) (rules []Matcher) {

@@ -33,6 +33,7 @@ const (
 	IndiaAadhaar                          // <IN_AADHAAR>
 	BrazilCPF                             // <BR_CPF>
 	BrazilCNPJ                            // <BR_CNPJ>
+	Secret                                // <SECRET>
 )
 
 var builtins = map[Builtin]struct {
@@ -61,6 +62,7 @@ var builtins = map[Builtin]struct {
 	IndiaAadhaar:       {abi.DetectAadhaar, "<IN_AADHAAR>"},
 	BrazilCPF:          {abi.DetectCpf, "<BR_CPF>"},
 	BrazilCNPJ:         {abi.DetectCnpj, "<BR_CNPJ>"},
+	Secret:             {abi.DetectSecret, "<SECRET>"},
 }
 
 // Rule replaces the matches of a pattern or of a builtin with a text.

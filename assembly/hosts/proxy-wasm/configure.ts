@@ -1,5 +1,5 @@
 // Reads the configuration of the filter: JSON in the words of GatewayPolicy and GatewayBackend.
-import { DETECT_API_KEY, DETECT_VAT, DETECT_TAX_ID, DETECT_NIR, DETECT_NIF, DETECT_FISCAL_CODE, DETECT_BSN, DETECT_PESEL, DETECT_PERSONNUMMER, DETECT_NINO, DETECT_NHS, DETECT_AADHAAR, DETECT_CPF, DETECT_CNPJ, DETECT_CARD, DETECT_EMAIL, DETECT_IBAN, DETECT_IP, DETECT_PHONE, DETECT_PRIVATE_KEY, DETECT_SIN, DETECT_SSN, REGEX_CASE_INSENSITIVE, REGEX_MATCH_ONLY } from '../../abi'
+import { DETECT_API_KEY, DETECT_VAT, DETECT_TAX_ID, DETECT_NIR, DETECT_NIF, DETECT_FISCAL_CODE, DETECT_BSN, DETECT_PESEL, DETECT_PERSONNUMMER, DETECT_NINO, DETECT_NHS, DETECT_AADHAAR, DETECT_CPF, DETECT_CNPJ, DETECT_CARD, DETECT_EMAIL, DETECT_IBAN, DETECT_IP, DETECT_PHONE, DETECT_PRIVATE_KEY, DETECT_SECRET, DETECT_SIN, DETECT_SSN, REGEX_CASE_INSENSITIVE, REGEX_MATCH_ONLY } from '../../abi'
 import { addDetector, addPattern, freeSet, newSet } from '../../regex/set'
 import { regexCompile, regexFree } from '../../regex/index'
 import { append, appendAscii, appendByte, appendNumber, Bytes, clear, clearFailure, failure, newBytes, newRecord } from '../../texts/bytes'
@@ -293,6 +293,7 @@ function readBuiltin(item: i32): i32 {
   if (isText(item, 'InAadhaar')) return builtin(DETECT_AADHAAR, '<IN_AADHAAR>')
   if (isText(item, 'BrCpf')) return builtin(DETECT_CPF, '<BR_CPF>')
   if (isText(item, 'BrCnpj')) return builtin(DETECT_CNPJ, '<BR_CNPJ>')
+  if (isText(item, 'Secret')) return builtin(DETECT_SECRET, '<SECRET>')
   refuse(item, 'unknown builtin')
   return -1
 }

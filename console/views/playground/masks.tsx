@@ -28,6 +28,7 @@ const builtins: readonly { readonly name: Builtin; readonly replacement: string 
   { name: 'InAadhaar', replacement: '<IN_AADHAAR>' },
   { name: 'BrCpf', replacement: '<BR_CPF>' },
   { name: 'BrCnpj', replacement: '<BR_CNPJ>' },
+  { name: 'Secret', replacement: '<SECRET>' },
 ]
 
 const sample = `Hi, this is Ada. Please move my order to the new address.

@@ -34,6 +34,7 @@ export type BuiltinName =
   | 'InAadhaar'
   | 'BrCpf'
   | 'BrCnpj'
+  | 'Secret'
 
 /** Replaces the matches of a pattern, with `<masked>` if there is no replacement. */
 export interface PatternRule {
@@ -75,6 +76,7 @@ export const Builtin: { readonly [Name in BuiltinName]: BuiltinRule } = {
   InAadhaar: { builtin: 'InAadhaar' },
   BrCpf: { builtin: 'BrCpf' },
   BrCnpj: { builtin: 'BrCnpj' },
+  Secret: { builtin: 'Secret' },
 }
 
 /** @throws TypeError that names the rule, if it is none. Callers in JavaScript have no types. */

@@ -75,6 +75,7 @@ const otherBuiltins = {
   DETECT_AADHAAR: 'InAadhaar',
   DETECT_CPF: 'BrCpf',
   DETECT_CNPJ: 'BrCnpj',
+  DETECT_SECRET: 'Secret',
 }
 
 const ruleOf = ({ pattern, builtin, replacement }) =>

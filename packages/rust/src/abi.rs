@@ -64,6 +64,7 @@ pub const DETECT_NHS: i32 = 18;
 pub const DETECT_AADHAAR: i32 = 19;
 pub const DETECT_CPF: i32 = 20;
 pub const DETECT_CNPJ: i32 = 21;
+pub const DETECT_SECRET: i32 = 22;
 pub const RATE_FULL: i32 = -301;
 pub const RATE_BUSY: i32 = -302;
 pub const RATE_GONE: i32 = -303;

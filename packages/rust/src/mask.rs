@@ -34,6 +34,8 @@ pub enum Builtin {
     InAadhaar,
     BrCpf,
     BrCnpj,
+    /// Tokens that look random, more readily after words such as `key` or `password`
+    Secret,
 }
 
 impl Builtin {
@@ -62,6 +64,7 @@ impl Builtin {
             Builtin::InAadhaar => (abi::DETECT_AADHAAR, "<IN_AADHAAR>"),
             Builtin::BrCpf => (abi::DETECT_CPF, "<BR_CPF>"),
             Builtin::BrCnpj => (abi::DETECT_CNPJ, "<BR_CNPJ>"),
+            Builtin::Secret => (abi::DETECT_SECRET, "<SECRET>"),
         }
     }
 }

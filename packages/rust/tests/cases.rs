@@ -106,6 +106,7 @@ fn builtin(code: &str) -> Builtin {
         "DETECT_AADHAAR" => Builtin::InAadhaar,
         "DETECT_CPF" => Builtin::BrCpf,
         "DETECT_CNPJ" => Builtin::BrCnpj,
+        "DETECT_SECRET" => Builtin::Secret,
         _ => panic!("{code}"),
     }
 }

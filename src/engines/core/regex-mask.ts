@@ -17,6 +17,7 @@ import {
   DETECT_PESEL,
   DETECT_PHONE,
   DETECT_PRIVATE_KEY,
+  DETECT_SECRET,
   DETECT_SIN,
   DETECT_SSN,
   DETECT_TAX_ID,
@@ -51,6 +52,7 @@ const builtins = {
   InAadhaar: DETECT_AADHAAR,
   BrCpf: DETECT_CPF,
   BrCnpj: DETECT_CNPJ,
+  Secret: DETECT_SECRET,
 } as const
 
 /** Built-in detectors of the core; docs/regex.md says what each matches. */
@@ -83,6 +85,7 @@ export const builtinReplacements: Readonly<Record<Builtin, string>> = {
   InAadhaar: '<IN_AADHAAR>',
   BrCpf: '<BR_CPF>',
   BrCnpj: '<BR_CNPJ>',
+  Secret: '<SECRET>',
 }
 
 /** The replacement for matches of patterns unless a rule has another one. */

@@ -110,6 +110,7 @@ const byNumber: Readonly<Record<string, Builtin>> = {
   DETECT_AADHAAR: 'InAadhaar',
   DETECT_CPF: 'BrCpf',
   DETECT_CNPJ: 'BrCnpj',
+  DETECT_SECRET: 'Secret',
 }
 const builtinOf = (name = ''): Builtin => {
   const builtin = byNumber[name]

@@ -65,6 +65,7 @@ const (
 	DetectAadhaar            = 19
 	DetectCpf                = 20
 	DetectCnpj               = 21
+	DetectSecret             = 22
 	RateFull                 = -301
 	RateBusy                 = -302
 	RateGone                 = -303

@@ -116,6 +116,7 @@ class Builtin(Enum):
     IN_AADHAAR = ("DETECT_AADHAAR", "<IN_AADHAAR>")
     BR_CPF = ("DETECT_CPF", "<BR_CPF>")
     BR_CNPJ = ("DETECT_CNPJ", "<BR_CNPJ>")
+    SECRET = ("DETECT_SECRET", "<SECRET>")
 
 
 @dataclass(frozen=True)
