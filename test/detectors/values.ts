@@ -264,6 +264,8 @@ export const makers: Readonly<Record<Builtin, Maker>> = {
     const two = mod11(`${digits}${one}`, [11, 10, 9, 8, 7, 6, 5, 4, 3, 2]) % 10
     return r.pick([`${digits}${one}${two}`, grouped(`${digits}${one}${two}`, '3.3.3-2')])
   },
+  // Those after a word, such as `password: `, are in the sentences of the corpus.
+  Secret: (r) => `${r.text(32, base62)}${r.pick(['aB3d', '9xK2', 'Q7wZ'])}`,
   BrCnpj: (r) => {
     const digits = `${r.digits(8)}0001`
     const one = mod11(digits, [5, 4, 3, 2, 9, 8, 7, 6, 5, 4, 3, 2]) % 10
@@ -271,6 +273,8 @@ export const makers: Readonly<Record<Builtin, Maker>> = {
     return r.pick([`${digits}${one}${two}`, grouped(`${digits}${one}${two}`, '2.3.3/4-2')])
   },
 }
+
+const camel = ['load', 'Account', 'Balance', 'With', 'Retry', 'For', 'Tenant', 'Cache'] as const
 
 /** Texts that are in prompts and logs and that no detector should find. */
 export const others: readonly Maker[] = [
@@ -297,4 +301,15 @@ export const others: readonly Maker[] = [
   (r) => `id ${r.digits(9)}`,
   (r) => `id ${r.digits(11)}`,
   (r) => `barcode ${r.digits(13)}`,
+  (r) => `un total de ${r.digits(3)} ${r.digits(3)} ${r.digits(3)} habitants`,
+  (r) => `sold at ${r.below(9) + 1}${r.digits(5)} a share, in ${r.digits(6)} d`,
+  (r) => `backup-${String(r.below(9000) + 1000)}.tar.gz of ${r.digits(4)} MB`,
+  (r) =>
+    `${r.pick(camel)}${r.pick(camel)}${r.below(99)}${r.pick(camel)}${r.pick(camel)}${r.pick(camel)}`,
+  (r) => `"integrity": "sha512-${r.text(86, `${base62}+/`)}=="`,
+  (r) => `golang.org/x/net v0.${r.below(60)}.0 h1:${r.text(43, base62)}=`,
+  (r) => `https://docs.example.com/d/${r.text(44, base62)}/edit`,
+  (r) => `<img src="data:image/png;base64,${r.text(80, base62)}==">`,
+  (r) => `ssh-ed25519 AAAA${r.text(64, base62)} ann@host`,
+  (r) => `pod web-${r.text(10, hex)}-${r.text(5, hex)}, key fast, commit ${r.text(40, hex)}`,
 ]
