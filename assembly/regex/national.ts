@@ -5,7 +5,7 @@ import { isDigit, isWord } from './ascii'
 import { isBsn, isLuhn, isMod1110, isNif, isOneOf, isVaried, placeOf } from './check-digits'
 import { at } from './detect-text'
 import { characterCount, characterOf, digitOf, formEnd, nextForm, numberOf, weighted } from './number-format'
-import { isVat, VAT_FORMS } from './vat'
+import { isVat, isVatCountry, VAT_FORMS } from './vat'
 
 const TAX_ID: u32 = 1 << DETECT_TAX_ID
 const NIR: u32 = 1 << DETECT_NIR
@@ -66,6 +66,7 @@ function formsOf(detect: i32): string {
 
 /** Returns the end of the match of a national detector that begins at `offset`, or 0: the first form that fits. */
 export function nationalEnd(detect: i32, offset: i32): i32 {
+  if (detect == DETECT_VAT && !isVatCountry(offset)) return 0
   const forms = formsOf(detect)
   for (let form = 0; form >= 0; form = nextForm(forms, form)) {
     const end = formEnd(forms, form, offset)

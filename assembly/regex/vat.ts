@@ -6,6 +6,24 @@ import { characterOf, digitOf, numberOf, weighted } from './number-format'
 export const VAT_FORMS: string =
   'ATU~99999999|BE~9999999999|BE~9999~999~999|BE 9999.999.999|BE9999.999.999|DE~999999999|DE~999~999~999|DK~99999999|DK~99~99~99~99|ES~#9999999#|FI~99999999|FR~##999999999|FR~##~999~999~999|FR~##~999999999|GB~999999999|GB~999~9999~99|GB~999999999999|IT~99999999999|LU~99999999|NL~999999999B99|NL 9999.99.999.B.99|PL~9999999999|PL~999~999~99~99|PL 999-999-99-99|PT~999999999|PT~999~999~999|SE~999999999901|SE 999999-999901|XI~999999999|XI~999~9999~99|XI~999999999999'
 
+const COUNTRIES: string = 'ATBEDEDKESFIFRGBITLUNLPLPTSEXI'
+/** A bit for each second letter of a country, by its first letter. */
+const seconds = memory.data(104)
+
+/** Returns whether the two letters at `offset` are a country with forms. */
+export function isVatCountry(offset: i32): bool {
+  // The first country, Austria, shows whether the table is filled.
+  if (load<u32>(seconds) == 0) {
+    for (let i = 0; i < COUNTRIES.length; i += 2) {
+      const row = seconds + (<usize>(COUNTRIES.charCodeAt(i) - 65) << 2)
+      store<u32>(row, load<u32>(row) | (<u32>1 << (COUNTRIES.charCodeAt(i + 1) - 65)))
+    }
+  }
+  const first = (at(offset) & ~32) - 65
+  const second = (at(offset + 1) & ~32) - 65
+  return first < 26 && second < 26 && ((load<u32>(seconds + (<usize>first << 2)) >> second) & 1) != 0
+}
+
 /** Returns whether the check digits of the number that begins at `offset` fit its country. */
 export function isVat(offset: i32): bool {
   const country = ((at(offset) & ~32) << 8) | (at(offset + 1) & ~32)
