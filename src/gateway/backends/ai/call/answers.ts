@@ -3,24 +3,17 @@
  * contains everything that an answer depends on, so that no other configuration, model, guard or client finds it. The
  * cache keeps what the client got, after all guards.
  */
-import { hash } from 'node:crypto'
-import { type ClientFormat, chatFormatOf } from '../../../../engines/messages/format.ts'
+import { chatFormatOf } from '../../../../engines/messages/format.ts'
 import { isObject, parseJson, utf8Text } from '../../../../engines/messages/json/json.ts'
 import { LlmError } from '../../../../engines/messages/llm-error.ts'
-import { ClientBody } from '../../../../engines/messages/request/client-body.ts'
 import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
 import { Completeness } from '../../../../engines/messages/response/completeness.ts'
 import { andThen } from '../../../../ground/base/and-then.ts'
-import { BoundedMap } from '../../../../ground/base/bounded-map.ts'
-import { canonicalBytes, canonicalJson } from '../../../../ground/base/canonical.ts'
 import type {
   BodyTransform,
   FieldPair,
   RespondVerdict,
 } from '../../../../ground/exchange/exchange.ts'
-import { forwardingExtensions } from '../../../../ground/exchange/forwarding.ts'
-import type { ModelProvider } from '../../../../ground/model/model-providers.ts'
-import { ownerDigest } from '../../../principal/principal.ts'
 import type { StoredAnswer } from '../answers/answer-memory.ts'
 import type { AnswerUse } from '../answers/answer-use.ts'
 import {
@@ -28,17 +21,11 @@ import {
   forbidsStoring,
   readCacheDirectives,
 } from '../answers/cache-control.ts'
-import { whyNotCacheable } from '../answers/cacheable.ts'
-import type { CacheConfig } from '../policy/config.ts'
 import { admitCall } from './admission.ts'
+import { inputsOf, keyFor, ownerOf } from './answer-key.ts'
 import type { ModelCall } from './model-call.ts'
-import { canJudgeAgain, isJudgedByService, judgeAgain } from './served-answers.ts'
+import { isJudgedByService, judgeAgain } from './served-answers.ts'
 import { findSimilar, keepVector } from './similar-answers.ts'
-
-/** Changed if answers of this version must not be served by another one. */
-const keyVersion = 1
-
-const cacheable: readonly ClientFormat['operation'][] = ['chat', 'embeddings', 'rerank']
 
 /** Returns an answer that may be served in place of the request; undefined if the provider must be asked. */
 export function findAnswer(
@@ -186,96 +173,6 @@ function hitOf(
 /** @throws LlmError 504 if the client accepts only a stored answer */
 function missed({ isOnlyCached }: CacheDirectives): undefined {
   if (isOnlyCached) throw new LlmError(504, 'no answer to this request is stored')
-}
-
-/** Returns why the cache does not apply; undefined if it does. */
-function whyNotFor(call: ModelCall, outgoing: OutgoingRequest): string | undefined {
-  const { request } = call
-  const { format, seal } = outgoing
-  if (request === undefined || !cacheable.includes(format.operation))
-    return 'the type of the request'
-  if (seal !== undefined) return 'the provider stores the response'
-  if (isJudgedByService(call) && !canJudgeAgain(outgoing))
-    return 'guards cannot read stored answers'
-  return undefined
-}
-
-/** Returns whose answers may be served; undefined if nothing says who the client is. */
-function ownerOf(
-  { context, access, restorer }: ModelCall,
-  { scope }: CacheConfig,
-): string | undefined {
-  const { exchange } = context
-  const { extensions } = exchange
-  // The provider decides by this credential, which nothing else has verified.
-  const isPassed = access?.policies.connection.credentials === 'client'
-  const sent = isPassed ? extensions.get(forwardingExtensions.clientCredential) : undefined
-  // Restored texts are the client's own, and others may know the placeholders of the request.
-  const isShared = scope === 'Shared' && restorer === undefined
-  const principal = isShared ? 'shared' : ownerDigest(exchange)
-  if (principal === undefined && sent === undefined) return undefined
-  return JSON.stringify([scope, principal ?? null, sent ?? null])
-}
-
-/** Headers of SDKs that differ between equal requests. */
-const ofTransport = /stainless|session|request|retry|timeout|device|turn|window|client/
-
-/** Keys by digests of the bytes of requests, so that repeated ones are not parsed. */
-const keysOfBytes = new BoundedMap<string, string>(4_096)
-
-/** Returns the key of the answer, or why the cache does not apply. */
-function keyFor(
-  call: ModelCall,
-  outgoing: OutgoingRequest,
-  cache: CacheConfig,
-): string | { readonly whyNot: string } {
-  const whyNot = whyNotFor(call, outgoing)
-  if (whyNot !== undefined) return { whyNot }
-  const owner = ownerOf(call, cache)
-  if (owner === undefined) return { whyNot: 'nothing says who the client is' }
-  const inputs = inputsOf(call, outgoing, owner)
-  const body = call.request?.body
-  // Guards and settings have not changed this one.
-  const bytes = body instanceof ClientBody ? digestOf([inputs, sha256(body.bytes)]) : undefined
-  const known = bytes && keysOfBytes.get(bytes)
-  if (known !== undefined) return known
-  const refused = whyNotCacheable(body?.whole ?? {})
-  if (refused !== undefined) return { whyNot: refused }
-  const key = digestOf([inputs, body?.whole])
-  if (bytes !== undefined) keysOfBytes.set(bytes, key)
-  return key
-}
-
-const sha256 = (bytes: Uint8Array): string => hash('sha256', bytes, 'base64url')
-const digestOf = (value: unknown): string => sha256(canonicalBytes(value))
-
-/** Returns everything that the answer depends on, except for the body of the request. */
-function inputsOf(call: ModelCall, outgoing: OutgoingRequest, owner: string): unknown {
-  const { context, policy, provider, catalog } = call
-  const { format, model, asked, isStream, framing, plan } = outgoing
-  const { headers, query } = context.exchange.request
-  const { vendorHeaders } = format as ClientFormat
-  const named: FieldPair[] = []
-  for (const [name, value] of headers.entries()) {
-    const lower = name.toLowerCase()
-    if (vendorHeaders.test(lower) && !ofTransport.test(lower)) named.push([lower, value])
-  }
-  return [
-    [keyVersion, context.exchange.backend?.name, owner, policy?.fingerprint],
-    [provider && fingerprintOf(provider.provider), catalog.digest, plan.path, query, named],
-    [format.name, model, asked, isStream, framing],
-  ]
-}
-
-const fingerprints = new WeakMap<ModelProvider, string>()
-
-function fingerprintOf(provider: ModelProvider): string {
-  let found = fingerprints.get(provider)
-  if (found === undefined) {
-    found = hash('sha256', canonicalJson(provider), 'base64url')
-    fingerprints.set(provider, found)
-  }
-  return found
 }
 
 /** Stores the answer that the client gets, if it may be served again. */

@@ -1,0 +1,139 @@
+/**
+ * The key of a stored answer. It contains everything that the answer depends on, so that no other configuration, model,
+ * guard or client finds it.
+ */
+import { hash } from 'node:crypto'
+import type { ClientFormat } from '../../../../engines/messages/format.ts'
+import { ClientBody } from '../../../../engines/messages/request/client-body.ts'
+import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
+import { BoundedMap } from '../../../../ground/base/bounded-map.ts'
+import { canonicalBytes, canonicalJson } from '../../../../ground/base/canonical.ts'
+import type { FieldPair } from '../../../../ground/exchange/exchange.ts'
+import { forwardingExtensions } from '../../../../ground/exchange/forwarding.ts'
+import type { ModelProvider } from '../../../../ground/model/model-providers.ts'
+import { ownerDigest } from '../../../principal/principal.ts'
+import { whyNotCacheable } from '../answers/cacheable.ts'
+import type { CacheConfig } from '../policy/config.ts'
+import type { ModelCall } from './model-call.ts'
+import { canJudgeAgain, isJudgedByService } from './served-answers.ts'
+
+/** Changed if answers of this version must not be served by another one. */
+const keyVersion = 1
+
+const cacheable: readonly ClientFormat['operation'][] = ['chat', 'embeddings', 'rerank']
+
+/** Returns why the cache does not apply; undefined if it does. */
+function whyNotFor(call: ModelCall, outgoing: OutgoingRequest): string | undefined {
+  const { request } = call
+  const { format, seal } = outgoing
+  if (request === undefined || !cacheable.includes(format.operation))
+    return 'the type of the request'
+  if (seal !== undefined) return 'the provider stores the response'
+  if (isJudgedByService(call) && !canJudgeAgain(outgoing))
+    return 'guards cannot read stored answers'
+  return undefined
+}
+
+/** Returns whose answers may be served; undefined if nothing says who the client is. */
+export function ownerOf(
+  { context, access, restorer }: ModelCall,
+  { scope }: CacheConfig,
+): string | undefined {
+  const { exchange } = context
+  const { extensions } = exchange
+  // The provider decides by this credential, which nothing else has verified.
+  const isPassed = access?.policies.connection.credentials === 'client'
+  const sent = isPassed ? extensions.get(forwardingExtensions.clientCredential) : undefined
+  // Restored texts are the client's own, and others may know the placeholders of the request.
+  const isShared = scope === 'Shared' && restorer === undefined
+  const principal = isShared ? 'shared' : ownerDigest(exchange)
+  if (principal === undefined && sent === undefined) return undefined
+  return JSON.stringify([scope, principal ?? null, sent ?? null])
+}
+
+/** Headers of SDKs that differ between equal requests. */
+const ofTransport = /stainless|session|request|retry|timeout|device|turn|window|client/
+
+/** Keys by the inputs and a digest of the bytes of requests, so that repeated ones are not parsed. */
+const keysOfBytes = new BoundedMap<string, string>(4_096)
+/** Longer inputs, which have long queries or headers, are not kept. */
+const maxKeptInputs = 2_048
+
+/** Returns the key of the answer, or why the cache does not apply. */
+export function keyFor(
+  call: ModelCall,
+  outgoing: OutgoingRequest,
+  cache: CacheConfig,
+): string | { readonly whyNot: string } {
+  const whyNot = whyNotFor(call, outgoing)
+  if (whyNot !== undefined) return { whyNot }
+  const owner = ownerOf(call, cache)
+  if (owner === undefined) return { whyNot: 'nothing says who the client is' }
+  const inputs = inputsOf(call, outgoing, owner)
+  const body = call.request?.body
+  // Guards and settings have not changed this one.
+  const bytes = body instanceof ClientBody ? bytesOf(inputs, body) : undefined
+  const known = bytes && keysOfBytes.get(bytes)
+  if (known !== undefined) return known
+  const refused = whyNotCacheable(body?.whole ?? {})
+  if (refused !== undefined) return { whyNot: refused }
+  const key = digestOf([inputs, body?.whole])
+  if (bytes !== undefined) keysOfBytes.set(bytes, key)
+  return key
+}
+
+/** Identifies the inputs and the bytes of a body; equal ones have equal keys. */
+function bytesOf(inputs: unknown, { bytes }: ClientBody): string | undefined {
+  const text = JSON.stringify(inputs)
+  return text.length > maxKeptInputs ? undefined : `${sha256(bytes)}${text}`
+}
+
+const sha256 = (bytes: Uint8Array): string => hash('sha256', bytes, 'base64url')
+const digestOf = (value: unknown): string => sha256(canonicalBytes(value))
+
+/** Whether headers with a name change answers, by the names of a format's vendor. Most names are those of earlier requests. */
+const changing = new WeakMap<RegExp, BoundedMap<string, boolean>>()
+
+function changesAnswers(name: string, vendorHeaders: RegExp): boolean {
+  let names = changing.get(vendorHeaders)
+  if (names === undefined) {
+    names = new BoundedMap(256)
+    changing.set(vendorHeaders, names)
+  }
+  let found = names.get(name)
+  if (found === undefined) {
+    const lower = name.toLowerCase()
+    found = vendorHeaders.test(lower) && !ofTransport.test(lower)
+    if (name.length < 64) names.set(name, found)
+  }
+  return found
+}
+
+/** Returns everything that the answer depends on, except for the body of the request. */
+export function inputsOf(call: ModelCall, outgoing: OutgoingRequest, owner: string): unknown {
+  const { context, policy, provider, catalog } = call
+  const { format, model, asked, isStream, framing, plan } = outgoing
+  const { headers, query } = context.exchange.request
+  const { vendorHeaders } = format as ClientFormat
+  const named: FieldPair[] = []
+  for (const [name, value] of headers.entries()) {
+    if (!changesAnswers(name, vendorHeaders)) continue
+    named.push([name.toLowerCase(), value])
+  }
+  return [
+    [keyVersion, context.exchange.backend?.name, owner, policy?.fingerprint],
+    [provider && fingerprintOf(provider.provider), catalog.digest, plan.path, query, named],
+    [format.name, model, asked, isStream, framing],
+  ]
+}
+
+const fingerprints = new WeakMap<ModelProvider, string>()
+
+function fingerprintOf(provider: ModelProvider): string {
+  let found = fingerprints.get(provider)
+  if (found === undefined) {
+    found = hash('sha256', canonicalJson(provider), 'base64url')
+    fingerprints.set(provider, found)
+  }
+  return found
+}
