@@ -23,6 +23,7 @@ import { waitFor } from '../support/wait-for.ts'
 const key = { auth: { key: 'gateway-key' } }
 const signed = { auth: { aws: { secretRef: { name: 'aws' } } } }
 const passing = { ai: { routes: { '*': 'Passthrough' } } }
+const email = { builtins: ['Email'] }
 const claude = 'anthropic.claude-sonnet-4-v1:0'
 
 const sessions = useFixture(startRealtimeVendor)
@@ -88,6 +89,24 @@ const fleet = useFleet(({ at, region }) => {
       },
     ),
     reached('talk-c', { vendorC: {}, ...talk }, { ...realtime, ...key }),
+    ...(['request', 'response'] as const).map((list) =>
+      reached(
+        `talk-guarded-${list}`,
+        { vendorA: {}, ...talk },
+        { ...key, ai: { ...realtime.ai, promptGuard: { [list]: [{ regex: email }] } } },
+      ),
+    ),
+    reached(
+      'talk-audited',
+      { vendorA: {}, ...talk },
+      {
+        ...key,
+        ai: {
+          ...realtime.ai,
+          promptGuard: { request: [{ regex: { ...email, action: 'Audit' } }] },
+        },
+      },
+    ),
     reached('cached', f, cached({})),
     reached('cached-few', f, cached({ minTokens: 0, cacheTools: true })),
     reached('cached-none', f, cached({ minTokens: 0, cacheSystem: false, cacheMessages: false })),
@@ -266,6 +285,15 @@ describe('[RouteType=Realtime] sessions', () => {
     await expect(talk('talk-c', 'gpt-rt', 1)).rejects.toThrow(/400/)
     const plain = await fetch(`${fleet.base('talk')}/v1/realtime?model=x`)
     expect(plain.status).toBe(400)
+  })
+
+  it.each(['request', 'response'])('are refused if a guard of the %s acts', async (list) => {
+    await expect(talk(`talk-guarded-${list}`, 'gpt-rt', 1)).rejects.toThrow(/403/)
+    expect(sessions.sessions).toEqual([])
+  })
+
+  it('pass if guards only report', async () => {
+    expect(await talk('talk-audited', 'gpt-rt', 1)).toBe('Hello there')
   })
 })
 

@@ -48,7 +48,7 @@ const removedDefaults: readonly FieldDifference[] = [
     at: ending('promptGuard\\.streaming'),
     status: 'default',
     values: ['Enabled'],
-    reason: 'guards always check streams and realtime messages',
+    reason: 'guards always check streams; realtime sessions are refused if there are guards',
   },
 ]
 

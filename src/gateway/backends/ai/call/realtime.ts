@@ -10,7 +10,9 @@ import { pinnedModel } from '../../../../engines/messages/request/outgoing.ts'
 import { budgetsOf } from '../../../../ground/exchange/budgets.ts'
 import type { RequestHead, RespondVerdict } from '../../../../ground/exchange/exchange.ts'
 import { checkTokenLimits, tokenLimitsOf } from '../../../../ground/exchange/rate-limits.ts'
+import { isAudit } from '../policy/bind-guard.ts'
 import { needAllowedModel } from './allowed-models.ts'
+import { recordCheck } from './guard-checks.ts'
 import { apiVersion, type ModelCall } from './model-call.ts'
 import { reserveSpend, UsageSpend } from './spend.ts'
 
@@ -27,6 +29,7 @@ export async function prepareRealtime(call: ModelCall): Promise<RespondVerdict |
   const { config } = provider.provider
   const target = provider.vendor.realtimePath?.(config)
   if (target === undefined) throw unsupportedRoute('Realtime', provider.vendor.systemName)
+  needNoGuards(call)
   const query = new URLSearchParams(request.query)
   const named = pinnedModel(config) ?? query.get('model') ?? undefined
   const model = modelOf(named, policy?.config.modelAliases)
@@ -45,6 +48,18 @@ export async function prepareRealtime(call: ModelCall): Promise<RespondVerdict |
   request.headers.remove('sec-websocket-extensions')
   countUsage(call)
   return undefined
+}
+
+/** @throws LlmError 403 if a guard may mask or refuse texts, because nothing reads those of a session. */
+function needNoGuards(call: ModelCall): void {
+  const { requestGuards = [], responseGuards = [] } = call.policy ?? {}
+  const guards = [...requestGuards, ...responseGuards]
+  if (!guards.every(isAudit)) {
+    throw new LlmError(403, 'realtime sessions are refused, because guards cannot read them')
+  }
+  for (const audit of guards) {
+    recordCheck(call, audit, 'FailOpen', { detail: 'realtime sessions cannot be read' })
+  }
 }
 
 /** Sets the provider's path and model; other parameters of the client's query are kept. */

@@ -5,8 +5,11 @@ import type { BackendAiConfig, CacheConfig, SemanticConfig } from './config.ts'
 import { GuardCompiler } from './guard-compiler.ts'
 import { type AnswerCacheSpec, type BackendAiSpec, backendAiSchema } from './schema.ts'
 
-/** Guards cannot see requests of these types, because the gateway does not read them. */
-const unguardedTypes = new Set(['Passthrough', 'Realtime'])
+/** What the status says about guards of types that the gateway does not read. */
+const unguardedTypes: ReadonlyMap<string, string> = new Map([
+  ['Passthrough', 'guards do not see requests of type Passthrough'],
+  ['Realtime', 'requests of type Realtime are refused, because guards cannot read them'],
+])
 
 const defaultTtlMs = 300_000
 const defaultCollapseMs = 10_000
@@ -72,9 +75,9 @@ function compile(spec: BackendAiSpec, references: References): Compiled<BackendA
     ...(cache && { cache: cacheOf(cache, references, guards) }),
   }
   for (const [ending, type] of Object.entries(routes ?? {})) {
-    if (promptGuard === undefined || !unguardedTypes.has(type)) continue
-    const path = `routes[${JSON.stringify(ending)}]`
-    guards.remark(path, `guards do not see requests of type ${type}`)
+    const message = unguardedTypes.get(type)
+    if (promptGuard === undefined || message === undefined) continue
+    guards.remark(`routes[${JSON.stringify(ending)}]`, message)
   }
   return { config, problems: guards.problems, secrets: guards.secrets }
 }
