@@ -271,6 +271,7 @@ describe('the policy registry', () => {
       'extProc',
       'transformation',
       'csrf',
+      'jsonGuard',
       'delay',
       'buffer',
       'headerModifiers',

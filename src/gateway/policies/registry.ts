@@ -38,6 +38,7 @@ import { frontendTls } from './frontend-tls/index.ts'
 import { headerModifiers } from './header-modifiers/index.ts'
 import { hostRewrite } from './host-rewrite/index.ts'
 import { identity } from './identity/index.ts'
+import { jsonGuard } from './json-guard/index.ts'
 import { jwtAuthentication } from './jwt-authentication/index.ts'
 import { metrics } from './metrics/index.ts'
 import { oidc } from './oidc/index.ts'
@@ -74,6 +75,8 @@ const trafficPolicies = [
   transformation,
   // After transformation, which may set Origin or Host, and before changes for the backend.
   csrf,
+  // After transformation, which may set the body, and after csrf, because a guard may ask a service.
+  jsonGuard,
   // After every policy that may refuse the request, so that refusals do not wait.
   delay,
   // After every policy that may refuse the request, so that no memory is used for refused requests.

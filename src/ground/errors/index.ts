@@ -323,6 +323,13 @@ export const errorCatalogue = {
     'prompt guard failed',
     'A prompt guard called another service and got no valid response. The guarded content does not pass.',
   ),
+  response_unguardable: internal(
+    502,
+    'proxy_internal_error',
+    'Guardrail',
+    'the response cannot be guarded',
+    'The response of the backend is not JSON that the guards of `traffic.jsonGuard` can read, or it exceeds maxBufferSize. Nothing of it passes; a stream is cut.',
+  ),
   ext_proc_failed: internal(
     500,
     'proxy_internal_error',

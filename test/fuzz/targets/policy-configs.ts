@@ -55,6 +55,24 @@ const configs: Readonly<Record<string, readonly object[]>> = {
   hostRewrite: [{ mode: 'Auto' }],
   http: [{ version: 'HTTP2' }, { maxHeaders: 5, http2: { maxFrameBytes: 16_384 } }],
   identity: [{ dimensions: [expression] }],
+  jsonGuard: [
+    {
+      request: [
+        {
+          paths: ['$..a', 'b[*].c'],
+          guard: {
+            type: 'regex',
+            refusal: { status: 403, message: 'no' },
+            matches: ['a+'],
+            builtins: ['Ssn'],
+            action: 'Reject',
+          },
+        },
+      ],
+      response: [],
+      passesOther: false,
+    },
+  ],
   jwtAuthentication: [
     {
       mode: 'Strict',

@@ -18,10 +18,8 @@ import {
   type Collection,
   storedCollections,
 } from '../../../../engines/messages/stored/collections.ts'
-import type { FieldPair, RespondVerdict } from '../../../../ground/exchange/exchange.ts'
+import type { RespondVerdict } from '../../../../ground/exchange/exchange.ts'
 import type { ErrorWriter } from '../../../proxy/request/error-response.ts'
-import type { Decision } from '../guards/ask-guard.ts'
-import type { PlacedGuard } from '../policy/bind-guard.ts'
 import type { ErrorFormName, KnownPath } from '../policy/known-paths.ts'
 import type { RouteTypes } from '../policy/route-types.ts'
 import type { StoredPath } from '../policy/stored-paths.ts'
@@ -33,9 +31,6 @@ const longWaitMs = 60_000
 export const unsupported = 'the provider does not support a part of the request'
 
 const json = ['content-type', 'application/json'] as const
-
-/** Tells the SDKs of vendors A and C not to wait and repeat a request to a language model. */
-export const noRetryHeader = ['x-should-retry', 'false'] as const
 
 export function ownResponse(status: number, body: JsonObject): RespondVerdict {
   const reason = 'DirectResponse'
@@ -169,26 +164,6 @@ export function errorWriterAt(types: RouteTypes, path: string): ErrorWriter | un
     const isFinal = finalCode !== undefined && limit !== undefined && limit.waitMs > longWaitMs
     const final = isFinal ? { kind: finalCode, code: finalCode } : undefined
     return JSON.stringify(write({ status, message: limit?.message ?? message, ...final }))
-  }
-}
-
-/** The name of the guard that has refused the request, if its policy shows it. */
-const guardHeader = 'x-sluice-guard'
-
-/** Returns the response of a guard that rejects; `given` by its service takes precedence. */
-export function guardRefusal(
-  { guard, settings: { refusal, name = guard.type } }: PlacedGuard,
-  given?: Decision<unknown>['given'],
-): RespondVerdict {
-  const { status, message, showsGuard } = refusal
-  const shown: FieldPair[] = showsGuard === true ? [[guardHeader, name]] : []
-  return {
-    kind: 'respond',
-    status: given?.status ?? status,
-    // The same request would be refused again.
-    headers: [['content-type', 'text/plain'], noRetryHeader, ...shown],
-    body: given?.body ?? message,
-    reason: 'Guardrail',
   }
 }
 

@@ -22,9 +22,9 @@ import type { RespondVerdict } from '../../../../ground/exchange/exchange.ts'
 import { ownerDigest } from '../../../principal/principal.ts'
 import { askGuard, type Decision } from '../guards/ask-guard.ts'
 import { concurrentGroups, isRegex, type PlacedGuard, sampled } from '../policy/bind-guard.ts'
+import { guardRefusal } from '../policy/guard-refusal.ts'
 import { recordCheck } from './guard-checks.ts'
 import type { GuardedBody, ModelCall } from './model-call.ts'
-import { guardRefusal } from './own-responses.ts'
 import { PlaceholderRestorer, Placeholders } from './placeholders.ts'
 
 /** Runs the guards, of which at least one may act. Returns the guarded body, or the response of a guard that rejects; undefined if the request has ended. */

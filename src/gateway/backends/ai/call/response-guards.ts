@@ -39,9 +39,9 @@ import {
   type PlacedGuard,
   sampled,
 } from '../policy/bind-guard.ts'
+import { guardRefusal } from '../policy/guard-refusal.ts'
 import { type Recorder, recordCheck } from './guard-checks.ts'
 import type { ModelCall } from './model-call.ts'
-import { guardRefusal } from './own-responses.ts'
 import { isRestorer } from './placeholders.ts'
 
 /** Returns true if the gateway may change the response: for guards, or to restore placeholders. */

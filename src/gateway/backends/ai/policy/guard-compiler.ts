@@ -32,16 +32,29 @@ const messagesText = {
   mcp: { request: 'MCP requests', response: 'MCP responses' },
 } as const
 
+/** Which messages guards read. Those of `json` have no scope, because paths name their texts. */
+export type GuardedMessages = keyof typeof messagesText | 'json'
+
 export class GuardCompiler {
   readonly problems: PolicyProblem[] = []
   readonly secrets: SecretRef[] = []
   readonly #references: References
+  readonly #messages: GuardedMessages
+  /** Path of the guards below the field of the policy. */
+  readonly #at: string
   /** Whether responses may be streamed, so that what has matched can only be masked. */
   readonly #mayStream: boolean
 
-  constructor(references: References, mayStream = true) {
+  constructor(references: References, messages: GuardedMessages = 'model') {
     this.#references = references
-    this.#mayStream = mayStream
+    this.#messages = messages
+    this.#at = messages === 'json' ? '' : 'promptGuard.'
+    this.#mayStream = messages === 'model'
+  }
+
+  /** Compiles a guard; undefined if its service does not exist. */
+  compileOne(guard: GuardSpec, list: 'request' | 'response', at: number): GuardConfig | undefined {
+    return this.#compile(guard, list, at)[0]
   }
 
   /** Compiles the guards of both directions, in their order. */
@@ -58,7 +71,7 @@ export class GuardCompiler {
   }
 
   /** Reports a problem that keeps a guard from being enforced. */
-  #refuse(path: string, message: string): void {
+  refuse(path: string, message: string): void {
     this.problems.push({ path, message })
   }
 
@@ -66,7 +79,7 @@ export class GuardCompiler {
   #compile(guard: GuardSpec, list: 'request' | 'response', at: number): GuardConfig[] {
     const { regex, webhook, vendorAModeration } = guard
     const service = serviceNameOf(guard)
-    const path = `promptGuard.${list}[${at}]`
+    const path = `${this.#at}${list}[${at}]`
     const compiled =
       (regex && this.#regex(regex, `${path}.regex`, list)) ??
       (webhook && this.#webhook(webhook, `${path}.webhook`)) ??
@@ -81,7 +94,7 @@ export class GuardCompiler {
     const service = webhook ?? vendorAModeration ?? (field && guard[field])
     const isAudit = (regex ?? service)?.action === 'Audit'
     if (percent !== undefined && !isAudit) {
-      this.#refuse(`${path}.percent`, 'is only for action Audit: other guards read every message')
+      this.refuse(`${path}.percent`, 'is only for action Audit: other guards read every message')
     }
     this.#checkScope(guard, list, path)
     const refusal = {
@@ -100,12 +113,13 @@ export class GuardCompiler {
 
   /** Reports places that the messages do not have. */
   #checkScope({ scope = [] }: GuardSpec, list: 'request' | 'response', path: string): void {
-    const kind = this.#mayStream ? 'model' : 'mcp'
+    const kind = this.#messages
+    if (kind === 'json') return
     const known = placesOf(kind, list)
     const messages = messagesText[kind][list]
     for (const [at, place] of scope.entries()) {
       if (known.includes(place)) continue
-      this.#refuse(`${path}.scope[${at}]`, `${messages} have no ${place}: use ${known.join(', ')}`)
+      this.refuse(`${path}.scope[${at}]`, `${messages} have no ${place}: use ${known.join(', ')}`)
     }
   }
 
@@ -124,7 +138,7 @@ export class GuardCompiler {
     }
     for (const [at, pattern] of matches.entries()) {
       const checked = checkRegex(pattern)
-      if (!checked.ok) this.#refuse(`${path}.matches[${at}]`, checked.message)
+      if (!checked.ok) this.refuse(`${path}.matches[${at}]`, checked.message)
       else if (isStreamed && isUnbounded(pattern)) {
         const message =
           'what it matches has no largest length: streamed responses may be held back, and those that stay undecided for too long are cut off'
@@ -142,13 +156,13 @@ export class GuardCompiler {
     const forward = forwardHeaderMatches.map(({ name, type = 'Exact', value }, at) => {
       const checked = type === 'RegularExpression' ? checkRegex(value) : undefined
       if (checked?.ok === false) {
-        this.#refuse(`${path}.forwardHeaderMatches[${at}].value`, checked.message)
+        this.refuse(`${path}.forwardHeaderMatches[${at}].value`, checked.message)
       }
       return { name: name.toLowerCase(), type, value }
     })
     const target = this.#references.backend(backendRef)
     if (typeof target !== 'string') return { type: 'webhook', target, forward } as const
-    this.#refuse(`${path}.backendRef`, target)
+    this.refuse(`${path}.backendRef`, target)
     return undefined
   }
 
@@ -167,13 +181,13 @@ export class GuardCompiler {
     const streams = spec.streams === 'Whole' ? { holdsStreams: true } : {}
     if (backendRef !== undefined) {
       if (policies !== undefined) {
-        this.#refuse(`${path}.policies`, 'backendRef has its own policies')
+        this.refuse(`${path}.policies`, 'backendRef has its own policies')
       }
       const target = this.#references.backend(backendRef)
       if (typeof target !== 'string') {
         return { type, service: name, config, target, ...streams, policies: [] }
       }
-      this.#refuse(`${path}.backendRef`, target)
+      this.refuse(`${path}.backendRef`, target)
       return undefined
     }
     const given = policies?.auth
@@ -206,7 +220,7 @@ export class GuardCompiler {
       const { config, problems = [], secrets = [] } = outcome ?? {}
       for (const { path: inside, message } of problems) {
         const at = inside === '' ? field : `${field}.${inside}`
-        this.#refuse(`${path}.${at}`, message)
+        this.refuse(`${path}.${at}`, message)
       }
       this.secrets.push(...secrets)
       return config === undefined ? [] : [{ field, config }]

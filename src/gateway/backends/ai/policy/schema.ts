@@ -195,12 +195,8 @@ const scopeName = choice('GuardScope', {
   Definitions: 'MCP: listed items, instructions',
 } satisfies Readonly<Record<ScopeName, string>>)
 
-/** What every guard has. */
-const common = {
-  scope: optional(
-    list(scopeName, { min: 1, max: 16 }),
-    'What the guard reads. If not set, all but ToolDefinition, ToolInput, Reasoning and Definitions.',
-  ),
+/** The settings of every guard. */
+const guardSettings = {
   name: optional(shortString, 'Name in records and in the header of a refusal.'),
   percent: optional(
     integer({ min: 1, max: 100 }),
@@ -208,6 +204,24 @@ const common = {
   ),
   response: optional(customResponse, 'Response to refused requests.'),
 } as const
+
+const common = {
+  scope: optional(
+    list(scopeName, { min: 1, max: 16 }),
+    'What the guard reads. If not set, all but ToolDefinition, ToolInput, Reasoning and Definitions.',
+  ),
+  ...guardSettings,
+} as const
+
+/** What guards of all messages can set, with the ways to find something. */
+export const guardFields = {
+  ...guardSettings,
+  regex: optional(regex, 'Finds patterns, and masks or refuses what matches.'),
+  webhook: optional(webhook, 'Asks a service.'),
+  ...serviceFields,
+} as const
+/** The fields of a guard of which one must be set. */
+export const guardKinds = ['regex', 'webhook', ...serviceNames] as const
 
 const requestGuard = object(
   'PromptguardRequest',
@@ -229,7 +243,7 @@ const responseGuard = object(
     webhook: optional(webhook, 'Asks a service.'),
     ...serviceFields,
   },
-  { rules: [exactlyOneOf('regex', 'webhook', ...serviceNames)] },
+  { rules: [exactlyOneOf(...guardKinds)] },
 )
 
 export const promptGuard = object(

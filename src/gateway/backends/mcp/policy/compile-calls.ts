@@ -39,7 +39,7 @@ export function compileCalls(spec: CallsSpec, references: References): CompiledC
     (one) => one !== undefined,
   )
   if (!isSet) return undefined
-  const guards = new GuardCompiler(references, false)
+  const guards = new GuardCompiler(references, 'mcp')
   const problems: PolicyProblem[] = []
   const limits = rateLimit && compileRateLimit(rateLimit, references, problems)
   const approved = approval && compileApproval(approval, references, problems)

@@ -1,0 +1,139 @@
+/**
+ * Divides a stream of JSON documents into parts: lines (NDJSON), or server-sent events (WHATWG HTML, 9.2.6), whose `data`
+ * is a document. The bytes of all parts together are those of the stream, so that a part can be sent as it came.
+ */
+import { GrowingBytes } from '../../ground/base/growing-bytes.ts'
+
+/** How documents follow one another. */
+export type DocumentFraming = 'lines' | 'events'
+
+/** A line or an event. */
+export interface StreamPart {
+  readonly bytes: Buffer
+  /** The document in it; undefined if there is none, such as in a comment or in the last event `[DONE]`. */
+  readonly document: Buffer | undefined
+  /** Returns the part with another document. */
+  with(document: Buffer): Buffer
+}
+
+/** Thrown if a part exceeds the limit. */
+export class StreamPartTooLarge extends Error {
+  override readonly name = 'StreamPartTooLarge'
+}
+
+const lineFeed = 0x0a
+const carriageReturn = 0x0d
+
+/** Reads parts from bytes in pieces of any size, in linear time. */
+export class DocumentStream {
+  readonly #framing: DocumentFraming
+  /** Maximum number of bytes of a part. */
+  readonly #limit: number
+  readonly #held = new GrowingBytes()
+  /** Number of held bytes that were searched for the end of the part. */
+  #searched = 0
+  /** Where the last line of the part begins. */
+  #lineStart = 0
+  #isFirst = true
+
+  constructor(framing: DocumentFraming, limit: number) {
+    this.#framing = framing
+    this.#limit = limit
+  }
+
+  /** Calls `onPart` for each part that the bytes complete. @throws StreamPartTooLarge */
+  push(chunk: Uint8Array, onPart: (part: StreamPart) => void): void {
+    this.#held.add(chunk, 0, chunk.length)
+    const bytes = this.#held.content
+    let start = 0
+    let at = this.#searched
+    while (at < bytes.length) {
+      const byte = bytes[at++]
+      if (byte !== lineFeed && (byte !== carriageReturn || this.#framing === 'lines')) continue
+      // The end of a line may be two bytes, of which the second one has not arrived.
+      if (byte === carriageReturn && at === bytes.length) {
+        at--
+        break
+      }
+      if (byte === carriageReturn && bytes[at] === lineFeed) at++
+      const isEnd = this.#framing === 'lines' || isBlank(bytes, this.#lineStart, at)
+      this.#lineStart = at
+      if (!isEnd) continue
+      this.#end(bytes.subarray(start, at), onPart)
+      start = at
+    }
+    this.#searched = at - start
+    this.#lineStart -= start
+    this.#keep(bytes, start)
+  }
+
+  /** Calls `onPart` for what is left. */
+  end(onPart: (part: StreamPart) => void): void {
+    const { length } = this.#held
+    if (length > 0) this.#end(Buffer.from(this.#held.content), onPart)
+    this.#held.clear()
+  }
+
+  #keep(bytes: Buffer, start: number): void {
+    if (bytes.length - start > this.#limit) throw new StreamPartTooLarge()
+    if (start === 0) return
+    const rest = Buffer.from(bytes.subarray(start))
+    this.#held.clear()
+    this.#held.add(rest, 0, rest.length)
+  }
+
+  #end(bytes: Buffer, onPart: (part: StreamPart) => void): void {
+    if (bytes.length > this.#limit) throw new StreamPartTooLarge()
+    onPart(this.#framing === 'lines' ? linePart(bytes) : eventPart(bytes, this.#isFirst))
+    this.#isFirst = false
+  }
+}
+
+const isBlank = (bytes: Buffer, start: number, end: number): boolean => {
+  const first = bytes[start]
+  return start < end && (first === lineFeed || first === carriageReturn)
+}
+
+const blank = /^[ \t\r\n]*$/
+
+function linePart(bytes: Buffer): StreamPart {
+  const end = bytes.at(-1) === lineFeed ? bytes.length - 1 : bytes.length
+  const line = bytes.subarray(0, end)
+  const document = blank.test(line.toString('latin1')) ? undefined : line
+  return { bytes, document, with: (other) => Buffer.concat([other, bytes.subarray(end)]) }
+}
+
+/** Fields and comments of an event, with their line ends. */
+const lines = /[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$/g
+const dataField = /^data(?::[ ]?([^\r\n]*))?(?:[\r\n]|$)/
+/** The byte order mark in UTF-8, as Latin-1. It is no part of the first field of a stream. */
+const byteOrderMark = '\xef\xbb\xbf'
+
+function eventPart(bytes: Buffer, isFirst: boolean): StreamPart {
+  const text = bytes.toString('latin1')
+  const mark = isFirst && text.startsWith(byteOrderMark) ? byteOrderMark : ''
+  const all = text.slice(mark.length).match(lines) ?? []
+  const data = all.flatMap((line) => {
+    const found = dataField.exec(line)
+    return found === null ? [] : [found[1] ?? '']
+  })
+  const joined = data.join('\n')
+  const isEmpty = blank.test(joined) || joined === '[DONE]'
+  return {
+    bytes,
+    document: isEmpty ? undefined : Buffer.from(joined, 'latin1'),
+    with: (other) => Buffer.from(mark + withData(all, other.toString('latin1')), 'latin1'),
+  }
+}
+
+/** Writes an event with other data, in place of the first line with data. */
+function withData(all: readonly string[], data: string): string {
+  let isWritten = false
+  const written = all.map((line) => {
+    if (!dataField.test(line)) return line
+    if (isWritten) return ''
+    isWritten = true
+    return data.replace(/^/gm, 'data: ') + (/(?:\r\n|\r|\n)$/.exec(line)?.[0] ?? '')
+  })
+  return written.join('')
+}
