@@ -39,6 +39,13 @@ describe('a stream of JSON documents', () => {
     })
   })
 
+  it.each(sizes)('has data of several lines that end with two bytes, in pieces of %i', (size) => {
+    expect(read('events', 'data: [\r\ndata: 1]\r\n\r\ndata: 2\r\n\r\n', size)).toEqual({
+      documents: ['[\n1]', '2'],
+      changed: 'data: X\r\n\r\ndata: X\r\n\r\n',
+    })
+  })
+
   it('may begin with a byte order mark', () => {
     expect(read('events', '\ufeffdata: 1\n\n', 1)).toEqual({
       documents: ['1'],
@@ -50,5 +57,6 @@ describe('a stream of JSON documents', () => {
     const text = `data: "${'a'.repeat(40)}"`
     expect(() => read(framing, `${text}\n\n`, 5, 30)).toThrow(StreamPartTooLarge)
     expect(() => read(framing, text, 5, 30)).toThrow(StreamPartTooLarge)
+    expect(() => read(framing, `${text}\n\n`, 100, 30)).toThrow(StreamPartTooLarge)
   })
 })
