@@ -28,7 +28,7 @@ import { OutputStore } from './output-store.ts'
 import { type PartOwner, PartStore } from './parts.ts'
 import { type Contribution, Relations } from './relations.ts'
 import { hasSameContent } from './same-content.ts'
-import { namesOfReads, Sources, type SourceType } from './sources.ts'
+import { namesOfReads, Sources, type SourceType, valueName } from './sources.ts'
 
 export type { Contribution } from './relations.ts'
 
@@ -94,8 +94,6 @@ interface DerivationTrace {
 interface GraphNode extends PartOwner {
   readonly stage: number
   readonly key: ObjectKey
-  /** `stage:object key`. */
-  readonly id: string
   /** Parts whose content did not change are the same objects as before. */
   derived: Derived
 }
@@ -113,9 +111,8 @@ export class Graph {
   readonly #objects = new Map<ObjectKey, ObjectState>()
   readonly inputs = new Map<string, unknown>()
   readonly #indexes: ObjectIndexes
-  /** For each stage, its nodes by object key; then all by their ids. */
+  /** For each stage, its nodes by object key. */
   readonly #nodes: readonly Map<ObjectKey, GraphNode>[]
-  readonly #nodesById = new Map<string, GraphNode>()
   readonly #sources = new Sources<GraphNode>()
   readonly #parts = new PartStore(this.#sources)
   readonly #relations = new Relations((name) => this.#wake('relation', name))
@@ -167,8 +164,9 @@ export class Graph {
     })
   }
 
-  setObject(state: ObjectState): void {
-    this.#replaceObject(objectKey(state.ref), state)
+  /** `key` is that of the object. Callers that have it pass it, since one text in all maps takes less memory. */
+  setObject(state: ObjectState, key = objectKey(state.ref)): void {
+    this.#replaceObject(key, state)
   }
 
   removeObject(ref: ObjectRef): void {
@@ -180,7 +178,7 @@ export class Graph {
     const before = this.#objects.get(key)
     if (after === undefined) this.#objects.delete(key)
     else this.#objects.set(key, after)
-    for (const entry of this.#indexes.replace(before, after)) this.#wake('index', entry)
+    for (const entry of this.#indexes.replace(key, before, after)) this.#wake('index', entry)
     this.#wake('object', key)
     const kind = (after ?? before)?.ref.kind ?? ''
     for (const stage of this.#stagesOf(kind)) {
@@ -237,28 +235,26 @@ export class Graph {
     const derived = deriveObject<Derived>((self) => stage.derive(self, view), state, noOutput)
     this.#parts.end(node)
     this.#sources.end(node)
-    this.keySets.set(node.id, this.#requested)
+    this.keySets.set(node, this.#requested)
     this.#replace(node, derived)
   }
 
   #addNode(stage: number, key: ObjectKey): GraphNode {
-    const id = [this.#stages[stage]?.name, key].join(':')
-    const node: GraphNode = { stage, key, id, reads: nothing, parts: nothing, derived: noOutput }
+    const node: GraphNode = { stage, key, reads: nothing, parts: nothing, derived: noOutput }
     this.#nodes[stage]?.set(key, node)
-    this.#nodesById.set(id, node)
     return node
   }
 
   #remove(node: GraphNode): void {
     this.#nodes[node.stage]?.delete(node.key)
-    this.#nodesById.delete(node.id)
     this.#sources.forget(node)
-    this.keySets.set(node.id, nothing)
+    this.#sources.disown(this.#valueOf(node))
+    this.keySets.set(node, nothing)
     this.#replace(node, noOutput)
   }
 
   #replace(node: GraphNode, derived: Derived): void {
-    const { derived: before, key, id } = node
+    const { derived: before, key } = node
     if (derived === before) return
     const { contributions = nothing, resources = nothing, status, value, deployment } = derived
     const hasSameValue = hasSameContent(before.value, value)
@@ -269,7 +265,7 @@ export class Graph {
         before.contributions ?? nothing,
         contributions,
       ),
-      resources: this.outputs.replaceResources(id, before.resources ?? nothing, resources),
+      resources: this.outputs.replaceResources(node, before.resources ?? nothing, resources),
       status: hasSameStatus ? before.status : status,
       value: hasSameValue ? before.value : value,
       ...(deployment && { deployment }),
@@ -278,23 +274,30 @@ export class Graph {
     // With the same conditions as before, the stored status and its transition times are kept.
     if (!hasSameStatus) this.outputs.replaceStatus(key, status)
     this.outputs.replaceDeployment(key, before.deployment, deployment)
-    if (!hasSameValue) this.#wake('value', id)
+    if (!hasSameValue) this.#wake('value', this.#valueOf(node))
+  }
+
+  /** The name of the value of a node. */
+  #valueOf({ stage, key }: GraphNode): string {
+    return valueName(this.#stages[stage]?.name ?? '', key)
   }
 
   #reader(position: number): Reader {
     const sources = this.#sources
     const parts = this.#parts
     const membersOf = (relation: string, key: string) =>
-      this.#relations.read(position, relation, sources.read('relation', relation, key))
+      this.#relations.read(position, relation, sources.read('relation', relation, key).name)
     const read: Reader = {
       object: (kind, namespace, name) =>
-        this.#objects.get(sources.read('object', kind, namespace, name)),
-      index: (name, key) => this.#statesOf(this.#indexes.read(sources.read('index', name, key))),
-      value: <Value>(stage: string, { kind, namespace, name }: ObjectRef) => {
+        this.#objects.get(sources.read('object', kind, namespace, name).name),
+      index: (name, key) =>
+        this.#statesOf(this.#indexes.read(sources.read('index', name, key).name)),
+      value: <Value>(stage: string, ref: ObjectRef) => {
         const earlier = this.#stageByName.get(stage)
         if (earlier === undefined || earlier >= position) throw new Error(`${stage} is not earlier`)
-        const id = sources.read('value', stage, kind, namespace, name)
-        return this.#nodesById.get(id)?.derived.value as Value | undefined
+        const source = sources.read('value', stage, ref.kind, ref.namespace, ref.name)
+        source.owner ??= this.#nodes[earlier]?.get(objectKey(ref))
+        return source.owner?.derived.value as Value | undefined
       },
       members: (relation, key) => {
         const members = membersOf(relation, key)
@@ -302,7 +305,7 @@ export class Graph {
       },
       count: (relation, key) => membersOf(relation, key)?.size ?? 0,
       input: <Value>(name: string) =>
-        this.inputs.get(sources.read('fact', name)) as Value | undefined,
+        this.inputs.get(sources.read('fact', name).name) as Value | undefined,
       part: (derive, ...inputs) => parts.next(derive, inputs, read),
       requestKeySet: (request) => {
         if (parts.isRunning) throw new Error('a part of a derivation cannot request key sets')

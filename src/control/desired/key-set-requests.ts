@@ -2,11 +2,11 @@ import type { DocumentRequest } from '../../ground/model/key-sets.ts'
 
 /** The key sets and issuers that are wanted: the requests of all derivations. Of requests with the same URI, the shortest period is used. */
 export class KeySetRequests {
-  readonly #byOwner = new Map<string, readonly DocumentRequest[]>()
+  readonly #byOwner = new Map<object, readonly DocumentRequest[]>()
   #joined: readonly DocumentRequest[] | undefined
 
   /** Replaces all requests of an owner. */
-  set(owner: string, requests: readonly DocumentRequest[]): void {
+  set(owner: object, requests: readonly DocumentRequest[]): void {
     if (requests.length === 0 && !this.#byOwner.has(owner)) return
     if (requests.length === 0) this.#byOwner.delete(owner)
     else this.#byOwner.set(owner, requests)

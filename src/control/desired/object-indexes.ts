@@ -1,4 +1,4 @@
-import { type ObjectKey, type ObjectRef, objectKey } from '../../ground/model/names.ts'
+import type { ObjectKey } from '../../ground/model/names.ts'
 import type { ObjectState } from './object-state.ts'
 
 /** Defines an index: `keys` computes the keys of an object from the object alone. */
@@ -41,30 +41,33 @@ export class ObjectIndexes {
   }
 
   /** Replaces the version `before` of an object. Returns the entries that contain either version. */
-  replace(before: ObjectState | undefined, after: ObjectState | undefined): Iterable<string> {
-    const ref = (after ?? before)?.ref
-    const definitions = ref && this.#byKind.get(ref.kind)
-    if (ref === undefined || definitions === undefined) return none
+  replace(
+    object: ObjectKey,
+    before: ObjectState | undefined,
+    after: ObjectState | undefined,
+  ): Iterable<string> {
+    const definitions = this.#byKind.get((after ?? before)?.ref.kind ?? '')
+    if (definitions === undefined) return none
     const affected: string[] = []
     for (const { name, keys } of definitions) {
       const old = before === undefined ? none : keys(before)
       const fresh = after === undefined ? none : keys(after)
-      for (const key of fresh) affected.push(this.#enter(name, key, ref, old))
-      for (const key of old) if (!fresh.includes(key)) affected.push(this.#leave(name, key, ref))
+      for (const key of fresh) affected.push(this.#enter(name, key, object, old))
+      for (const key of old) if (!fresh.includes(key)) affected.push(this.#leave(name, key, object))
     }
     return affected
   }
 
   /** Adds an object to an entry, unless it was there before. Returns the name of the entry. */
-  #enter(name: string, key: string, ref: ObjectRef, old: readonly string[]): string {
+  #enter(name: string, key: string, object: ObjectKey, old: readonly string[]): string {
     const entry = `${name}\0${key}`
-    if (!old.includes(key)) this.#set(entry, objectKey(ref), true)
+    if (!old.includes(key)) this.#set(entry, object, true)
     return entry
   }
 
-  #leave(name: string, key: string, ref: ObjectRef): string {
+  #leave(name: string, key: string, object: ObjectKey): string {
     const entry = `${name}\0${key}`
-    this.#set(entry, objectKey(ref), false)
+    this.#set(entry, object, false)
     return entry
   }
 

@@ -42,6 +42,11 @@ export class Relations {
   }
 
   #contribute(before: readonly Contribution[], after: readonly Contribution[]): void {
+    if (before.length === 0) {
+      for (const [relation, key, member] of after)
+        this.#adjust([relation, key].join('\0'), member, 1)
+      return
+    }
     const change = new Map<string, { name: string; member: string; by: number }>()
     const count = ([relation, key, member]: Contribution, by: number) => {
       const name = `${relation}\0${key}`

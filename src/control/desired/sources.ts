@@ -4,6 +4,7 @@
  * nothing is looked up, or stored again, while they agree.
  */
 import { exactList } from '../../ground/base/exact-list.ts'
+import type { ObjectKey } from '../../ground/model/names.ts'
 
 export type SourceType = 'object' | 'index' | 'value' | 'relation' | 'fact'
 
@@ -19,6 +20,8 @@ interface GraphSource<Node> {
   /** Most sources have one reader, which needs no set. */
   reader: Node | undefined
   others: Set<Node> | undefined
+  /** The node that has the value, if the source is a value and was read since the node exists. */
+  owner: Node | undefined
 }
 
 /** What has read sources; `Sources` writes `reads`. */
@@ -27,12 +30,15 @@ export interface SourceReader {
   reads: readonly GraphSource<unknown>[]
 }
 
+/** The name of the value that a stage derives for an object. */
+export const valueName = (stage: string, key: ObjectKey): string => [stage, key].join(':')
+
 /** Names are flat strings, see `objectKey`. */
 const joinName: Readonly<
   Record<SourceType, (a: string, b: string, c: string, d: string) => string>
 > = {
   object: (kind, namespace, name) => [kind, namespace, name].join('/'),
-  value: (stage, kind, namespace, name) => [`${stage}:${kind}`, namespace, name].join('/'),
+  value: (stage, kind, namespace, name) => valueName(stage, [kind, namespace, name].join('/')),
   index: (index, key) => [index, key].join('\0'),
   relation: (relation, key) => [relation, key].join('\0'),
   fact: (name) => name,
@@ -59,8 +65,8 @@ export class Sources<Node extends SourceReader> {
     this.#reads = undefined
   }
 
-  /** Records that the current node reads a source. Returns the name of the source. */
-  read(type: SourceType, a: string, b = '', c = '', d = ''): string {
+  /** Records that the current node reads a source. */
+  read(type: SourceType, a: string, b = '', c = '', d = ''): GraphSource<Node> {
     const expected = this.#expected[this.#count]
     const source =
       expected !== undefined && isNamed(expected, type, a, b, c, d)
@@ -69,7 +75,7 @@ export class Sources<Node extends SourceReader> {
     if (source !== expected) this.#reads ??= this.#expected.slice(0, this.#count)
     this.#reads?.push(source)
     this.#count++
-    return source.name
+    return source
   }
 
   /** Number of reads of the current node so far. */
@@ -97,6 +103,12 @@ export class Sources<Node extends SourceReader> {
     this.#replaceReads(node, [])
   }
 
+  /** Removes a node from the value that it has. */
+  disown(value: string): void {
+    const source = this.#byName.value.get(value)
+    if (source !== undefined) source.owner = undefined
+  }
+
   /** The nodes that have read a source. */
   readersOf(type: SourceType, name: string): Iterable<Node> {
     const source = this.#byName[type].get(name)
@@ -109,7 +121,8 @@ export class Sources<Node extends SourceReader> {
     const name = joinName[type](a, b, c, d)
     const known = this.#byName[type].get(name)
     if (known !== undefined) return known
-    const source = { type, a, b, c, d, name, reader: undefined, others: undefined }
+    const reader = undefined
+    const source = { type, a, b, c, d, name, reader, others: undefined, owner: undefined }
     this.#byName[type].set(name, source)
     return source
   }

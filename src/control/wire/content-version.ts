@@ -1,7 +1,11 @@
 import { canonicalBytes } from '../../ground/base/canonical.ts'
 import { hexDigest } from '../../ground/base/digest.ts'
 
-/** Equal content gives equal versions: the first 128 bits of the SHA-256 of the canonical JSON, in hex. */
+/**
+ * Equal content gives equal versions: the first 128 bits of the SHA-256 of the canonical JSON, in hex. Versions are
+ * kept: `join` makes a text of 32 bytes, while a slice would keep the whole digest.
+ */
 export function contentVersion(value: unknown): string {
-  return hexDigest('sha256', canonicalBytes(value)).slice(0, 32)
+  const digest = hexDigest('sha256', canonicalBytes(value))
+  return [digest.slice(0, 16), digest.slice(16, 32)].join('')
 }
