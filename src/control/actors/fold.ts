@@ -17,7 +17,8 @@ import type { Deployment } from '../desired/deployment/plan.ts'
 import { gatewayApiVersions } from '../desired/derive/gateway-class.ts'
 import { unreadKindsInput } from '../desired/derive/inference-pool.ts'
 import type { Graph } from '../desired/graph.ts'
-import { isSameVersion } from '../desired/object-state.ts'
+import { isSameVersion, type ObservedObject } from '../desired/object-state.ts'
+import { shareContent } from '../desired/same-content.ts'
 import type { Status } from '../desired/status-store.ts'
 import { type ConnectedProxy, Delivery } from './delivery.ts'
 import { JoinedTimers, type PendingTimer } from './delivery-timers.ts'
@@ -62,6 +63,8 @@ export class Fold {
   readonly #actors = new Map<ObjectKey, ResourceSnapshot>()
   #delivery: Delivery
   #deployments: DeploymentReports
+  /** The object of each kind that was first seen last. */
+  readonly #newestOfKind = new Map<string, ObservedObject>()
   readonly #inputs: LogInputs
   readonly #stages = new VersionStages({
     get: (key) => this.#actors.get(key),
@@ -372,15 +375,22 @@ export class Fold {
     return this.#keySets.get(uri)?.digest
   }
 
+  /** Objects of one kind often come from one template. They share what is equal, as versions of one object do. */
+  #shareObject(object: ObservedObject): void {
+    shareContent(this.#newestOfKind.get(object.kind), object)
+    this.#newestOfKind.set(object.kind, object)
+  }
+
   #setActor(key: ObjectKey, snapshot: ResourceSnapshot): void {
     const { state } = snapshot.context
     const before = this.graph.object(key)
+    if (state?.object !== undefined && before === undefined) this.#shareObject(state.object)
     if (state === undefined) {
       this.#actors.delete(key)
       this.graph.removeObject(parseObjectKey(key))
     } else {
       this.#actors.set(key, snapshot)
-      if (!isSameVersion(before, state)) this.graph.setObject(state)
+      if (!isSameVersion(before, state)) this.graph.setObject(state, key)
     }
     this.#stages.noteObject(key, state)
     this.#delivery.noteObject(key, before, state)

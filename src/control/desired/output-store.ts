@@ -4,17 +4,17 @@ import type { ObjectKey } from '../../ground/model/names.ts'
 import type { Resource, ResourceKey, VersionedResource } from '../../ground/model/resources.ts'
 import { contentVersion } from '../wire/content-version.ts'
 import type { Deployment } from './deployment/plan.ts'
-import { hasSameContent } from './same-content.ts'
+import { hasSameContent, shareContent } from './same-content.ts'
 import { SumDigest } from './sum-digest.ts'
 
 /** A published resource. Its version is computed when it is first needed. */
 class PublishedOutput {
   readonly resource: Resource
   /** Whose resource it is: a listener may move between Gateways that are derived in any order. */
-  owner: string
+  owner: object
   #version: string | undefined
 
-  constructor(resource: Resource, owner: string) {
+  constructor(resource: Resource, owner: object) {
     this.resource = resource
     this.owner = owner
   }
@@ -30,6 +30,8 @@ export class OutputStore {
   readonly #digest = new SumDigest<{ readonly version: string }>(
     (key, { version }) => `${key}\0${version}`,
   )
+  /** The newest resource of each type; another one shares what is equal. */
+  readonly #newest = new Map<Resource['type'], Resource>()
   readonly #deployments = new Map<ObjectKey, Deployment>()
   #changedDeployments = new Set<ObjectKey>()
   #changed = new Map<ResourceKey, PublishedOutput | undefined>()
@@ -57,7 +59,7 @@ export class OutputStore {
    * place of those that have the same content.
    */
   replaceResources(
-    owner: string,
+    owner: object,
     before: readonly Resource[],
     after: readonly Resource[],
   ): readonly Resource[] {
@@ -133,11 +135,16 @@ export class OutputStore {
     return statuses
   }
 
-  #put(resource: Resource, owner: string): Resource {
+  #put(resource: Resource, owner: object): Resource {
     const before = this.#outputs.get(resource.key)
     if (before !== undefined && hasSameContent(before.resource, resource)) {
       before.owner = owner
       return before.resource
+    }
+    // Many resources are the first of their objects, which often resemble each other.
+    if (before === undefined) {
+      shareContent(this.#newest.get(resource.type), resource)
+      this.#newest.set(resource.type, resource)
     }
     const output = new PublishedOutput(resource, owner)
     this.#digest.set(resource.key, output)

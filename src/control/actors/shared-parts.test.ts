@@ -1,0 +1,37 @@
+import { expect, it } from 'vitest'
+import { FoldStory } from '../../../test/support/fold-story.ts'
+import { gateway, httpRoute } from '../../../test/support/manifests.ts'
+import { createGraph } from '../desired/derivations.ts'
+import { Fold, type FoldSnapshot } from './fold.ts'
+
+/** What two routes of one template have in memory: of the objects, and of the resources that proxies receive. */
+function partsOf(fold: Fold, name: string) {
+  const key = `HTTPRoute/default/${name}`
+  const spec = fold.graph.object(key)?.object?.spec as { parentRefs: object } | undefined
+  const resource = fold.resources().find((one) => one.resource.key === `route/${key}/0`)?.resource
+  if (resource?.type !== 'route') throw new Error(`${name} has no resource`)
+  return { parentRefs: spec?.parentRefs, backends: resource.backends }
+}
+
+it('objects of one kind share equal parts, also after a restart', () => {
+  const story = new FoldStory()
+  const backendRefs = [{ name: 'shop', port: 80 }]
+  const rule = (path: string) => ({
+    matches: [{ path: { type: 'PathPrefix', value: path } }],
+    backendRefs,
+  })
+  for (const object of [
+    gateway(8080),
+    httpRoute('first', { rules: [rule('/1')] }),
+    httpRoute('second', { rules: [rule('/2')] }),
+  ]) {
+    story.apply(JSON.parse(JSON.stringify(object)))
+  }
+  const restored = new Fold(createGraph({ checkRegex: () => undefined }))
+  restored.restore(JSON.parse(JSON.stringify(story.fold.snapshot())) as FoldSnapshot)
+  for (const fold of [story.fold, restored]) {
+    const [first, second] = [partsOf(fold, 'first'), partsOf(fold, 'second')]
+    expect(second.parentRefs).toBe(first.parentRefs)
+    expect(second.backends).toBe(first.backends)
+  }
+})
