@@ -19,7 +19,8 @@ export const frontendProxyProtocol = definePolicy({
     mode: optional(
       choice('ProxyProtocolMode', {
         Strict: 'connections without a header are closed',
-        Optional: 'connections without a header are accepted, after 3s if they send nothing; a client can then forge one',
+        Optional:
+          'connections without a header are accepted, after 3s if they send nothing; a client can then forge one',
       }),
       { doc: 'Whether each connection must begin with a header.', default: 'Strict' },
     ),
