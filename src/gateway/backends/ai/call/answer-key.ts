@@ -54,10 +54,8 @@ export function ownerOf(
 /** Headers of SDKs that differ between equal requests. */
 const ofTransport = /stainless|session|request|retry|timeout|device|turn|window|client/
 
-/** Keys by the inputs and a digest of the bytes of requests, so that repeated ones are not parsed. */
+/** Keys by digests of the inputs and of the bytes of requests, so that repeated ones are not parsed. */
 const keysOfBytes = new BoundedMap<string, string>(4_096)
-/** Longer inputs, which have long queries or headers, are not kept. */
-const maxKeptInputs = 2_048
 
 /** Returns the key of the answer, or why the cache does not apply. */
 export function keyFor(
@@ -82,13 +80,11 @@ export function keyFor(
   return key
 }
 
-/** Identifies the inputs and the bytes of a body; equal ones have equal keys. */
-function bytesOf(inputs: unknown, { bytes }: ClientBody): string | undefined {
-  const text = JSON.stringify(inputs)
-  return text.length > maxKeptInputs ? undefined : `${sha256(bytes)}${text}`
-}
+/** Identifies the inputs, which may contain a credential, and the bytes of a body; equal ones have equal keys. */
+const bytesOf = (inputs: unknown, { bytes }: ClientBody): string =>
+  sha256(bytes) + sha256(JSON.stringify(inputs))
 
-const sha256 = (bytes: Uint8Array): string => hash('sha256', bytes, 'base64url')
+const sha256 = (bytes: Uint8Array | string): string => hash('sha256', bytes, 'base64url')
 const digestOf = (value: unknown): string => sha256(canonicalBytes(value))
 
 /** Whether headers with a name change answers, by the names of a format's vendor. Most names are those of earlier requests. */
