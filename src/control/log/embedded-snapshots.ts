@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { crc32 } from 'node:zlib'
 import {
   LogError,
   type LogSnapshot,
@@ -30,8 +31,8 @@ export class EmbeddedSnapshots {
       throw new LogError('no-snapshot', `a newer snapshot than ${position} is needed by now`)
     }
     remove.run(position)
-    // Chunk -1 stores the position, since a snapshot may have no chunks.
-    addChunk.run(position, foldVersion, -1, new Uint8Array())
+    // Chunk -1 stores the position, since a snapshot may have no chunks, and the seal of the others.
+    addChunk.run(position, foldVersion, -1, sealOf(position, chunks))
     for (const [index, chunk] of chunks.entries()) addChunk.run(position, foldVersion, index, chunk)
     const bytes = Number(this.#statements.fileBytes.get()?.bytes)
     const surplus = surplusSnapshots(this.list(), { ...log, bytes, foldVersion })
@@ -48,6 +49,11 @@ export class EmbeddedSnapshots {
     // Read synchronously with the position, since the snapshot may be removed later.
     const rows = chunks.all(position)
     const packed = rows.map(({ body }) => body as Uint8Array)
+    const seal = found.body as Uint8Array
+    // Earlier versions have written no seal.
+    if (seal.length > 0 && !sealOf(position, packed).equals(seal)) {
+      throw new LogError('corrupt', `the snapshot at position ${position} is damaged`)
+    }
     return {
       position,
       foldVersion: String(found.fold_version),
@@ -72,11 +78,23 @@ export class EmbeddedSnapshots {
   }
 }
 
+/**
+ * The number of the chunks of a snapshot, and a checksum over its position and all of them. Each chunk has a checksum of
+ * its own, but the state is JSON in slices: without one of them, it is still JSON.
+ */
+function sealOf(position: number, chunks: readonly Uint8Array[]): Buffer {
+  const seal = Buffer.alloc(8)
+  const sum = chunks.reduce((before, chunk) => crc32(chunk, before), crc32(`${position}`))
+  seal.writeUInt32LE(chunks.length, 0)
+  seal.writeUInt32LE(sum, 4)
+  return seal
+}
+
 function prepareStatements(database: DatabaseSync) {
   const prepare = (query: string): StatementSync => database.prepare(query)
   const newest = (condition: string) =>
     prepare(
-      `SELECT position, fold_version FROM snapshots
+      `SELECT position, fold_version, body FROM snapshots
        WHERE chunk = -1 AND position <= ?${condition} ORDER BY position DESC LIMIT 1`,
     )
   return {

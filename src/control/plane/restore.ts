@@ -37,8 +37,13 @@ export async function restoreOrReset(
   const { log } = opened
   const patienceMs = opened.shared === undefined ? 0 : 2 * leaseDurationMs
   const began = performance.now()
+  const reported = new Set<string>()
+  const onDamage = (message: string) => {
+    if (!reported.has(message)) notify('warn', `${message} and is not used`)
+    reported.add(message)
+  }
   for (let isWaiting = false; ; isWaiting = true) {
-    const restored = await restoreState(log, sourceName).catch((error) => {
+    const restored = await restoreState(log, sourceName, onDamage).catch((error) => {
       if (error instanceof LogError && error.code === 'purged') return error
       throw error
     })

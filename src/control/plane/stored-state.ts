@@ -30,17 +30,23 @@ export interface RestoredState {
 /**
  * Restores the newest snapshot that this fold version wrote. If there is none, returns an empty state that
  * folds the log from its beginning. If the beginning was removed, a snapshot of another fold version is used
- * too: it has all observations, and everything else is derived again.
+ * too: it has all observations, and everything else is derived again. `onDamage` is told about snapshots that cannot be
+ * used.
  * @throws LogError `purged` if events are missing that no snapshot replaces.
  */
-export async function restoreState(log: EventLog, source: string): Promise<RestoredState> {
+export async function restoreState(
+  log: EventLog,
+  source: string,
+  onDamage?: (message: string) => void,
+): Promise<RestoredState> {
   const first = await log.firstPosition()
   const lost = await log.lostUpTo()
   const isWhole = first === beginning + 1 && lost === 0
   const stored = (await log.snapshots()).toReversed()
   const own = stored.filter((one) => one.foldVersion === foldVersion)
   const snapshot =
-    (await loadState(log, own)) ?? (isWhole ? undefined : await loadState(log, stored))
+    (await loadState(log, own, onDamage)) ??
+    (isWhole ? undefined : await loadState(log, stored, onDamage))
   if (snapshot === undefined) {
     if (!isWhole) throw new LogError('purged', lossText(first, lost, undefined))
     return { ...emptyState(source), from: (beginning + 1) as Position }
@@ -78,12 +84,17 @@ export async function loadState(
   return undefined
 }
 
+/** @throws LogError `corrupt` if this is not the state at the position of the snapshot */
 function read({ position, chunks }: LogSnapshot): StoredState {
+  let stored: Partial<StoredState> | null
   try {
-    return JSON.parse(Buffer.concat(chunks).toString('utf8')) as StoredState
+    stored = JSON.parse(Buffer.concat(chunks).toString('utf8'))
   } catch (cause) {
     throw new LogError('corrupt', `the snapshot at position ${position} is damaged`, { cause })
   }
+  const { fold } = stored ?? {}
+  if (fold?.position === position && Array.isArray(fold.actors)) return stored as StoredState
+  throw new LogError('corrupt', `the snapshot at position ${position} has another state`)
 }
 
 function emptyState(source: string): Omit<RestoredState, 'from'> {
