@@ -39,7 +39,7 @@ Card on file: 4111 1111 1111 1111 (ends 12/31).
 The old one was 4111 1111 1111 1112.
 My SSN is 078-05-1120; my colleague's SIN is 046 454 286.
 
-Ticket SUP-20481 has more, the key is sk-live-9f2c4e7a1b.`
+Ticket SUP-20481 has more, and the code is sk-live-9f2c4e7a1b.`
 
 // What was typed stays while the reader looks at another view.
 const chosen = signal<readonly Builtin[]>(builtins.map(({ name }) => name))
