@@ -285,7 +285,8 @@ describe('a port that several Gateways share', () => {
         ...of('strict'),
         ...of('tunnels'),
         staticBackend('main', upstream.port),
-        // The policy of the Gateway whose name comes last is the oldest.
+        policy('oldest', 'Gateway/strict', { frontend: { connect: { mode: 'Deny' } } }),
+        // The Gateway whose name comes last has the older of the two policies about headers.
         policy('older', 'Gateway/tunnels', {
           frontend: {
             proxyProtocol: { version: 'All', mode: 'Optional' },
