@@ -11,7 +11,7 @@ import { gateway, httpRoute, policy, staticBackend, toBackend } from '../support
 import { describeWithParts, partPath } from '../support/parts.ts'
 import { clientHello } from '../support/tls-client.ts'
 import { askHttp2Tunnel, askTunnel, openHttp2, readUntil } from '../support/tunnel-client.ts'
-import { authority, echo, port, secure } from './connect-rig.ts'
+import { authority, echo, logLine, port, secure } from './connect-rig.ts'
 
 const run = promisify(execFile)
 const folder = useFolder('connect-clients-')
@@ -89,6 +89,8 @@ describe('the check of server names over HTTP/2', () => {
     stream.write(right)
     expect(await readUntil(stream, right.toString('latin1').slice(-40))).toContain('hello\n')
     session.destroy()
+    // Tunnels of this listener are also cut after a second.
+    await logLine('CONNECT', 'the client does not begin with TLS')
   })
 })
 
