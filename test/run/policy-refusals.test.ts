@@ -2,15 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { useFixture, useGateway } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
-import {
-  aiBackend,
-  budget,
-  gateway,
-  manifest,
-  policy,
-  routeByPath,
-  secret,
-} from '../support/manifests.ts'
+import { aiBackend, budget, gateway, policy, routeByPath, secret } from '../support/manifests.ts'
 import { json } from '../support/vendors/vendor.ts'
 import { startVendorA } from '../support/vendors/vendor-a.ts'
 
@@ -21,7 +13,7 @@ const secretRef = { name: 'keys' }
 const request = [{ regex: { action: 'Reject', matches: ['forbidden'] } }]
 
 /** The settings of each route by its name. */
-const policies: Readonly<Record<string, object>> = {
+const policies: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   keys: { traffic: { apiKeyAuthentication: { secretRef } } },
   denied: { traffic: deny('request.method == "POST"') },
   rate: { traffic: { rateLimit: { local: [{ requests: 1, unit: 'Hours' }] } } },
@@ -62,7 +54,7 @@ describe('sluice_policy_refusals_total', async () => {
         policy('early', 'Gateway/edge', {
           traffic: { phase: 'PreRouting', ...deny('request.headers["x-early"] == "1"') },
         }),
-      ].map((one) => manifest(one)),
+      ],
       args: ['--stats-address', `127.0.0.1:${stats}`],
     }
   })
