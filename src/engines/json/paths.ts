@@ -22,7 +22,7 @@ export interface PathSegment {
 export type JsonPath = readonly PathSegment[]
 
 /** Maximum number of segments of a path. */
-export const maxSegments = 16
+const maxSegments = 16
 
 /**
  * Returns a name in a form that is equal for names which differ only in case. Some readers of JSON, such as that of Go,

@@ -76,7 +76,7 @@ export class UnreadableBody {
 }
 
 /** A body that guards judge. */
-export class GuardedBody {
+class GuardedBody {
   readonly #parts: readonly TextPart[]
   readonly texts: readonly PathText[]
 

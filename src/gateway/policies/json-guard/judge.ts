@@ -17,7 +17,7 @@ import { guardRefusal } from '../../backends/ai/policy/guard-refusal.ts'
 export const stepName = 'traffic.jsonGuard'
 
 /** The texts of a body with their current values. */
-export interface JudgedTexts {
+interface JudgedTexts {
   readonly texts: readonly PathText[]
   readonly values: string[]
 }

@@ -33,7 +33,7 @@ const messagesText = {
 } as const
 
 /** Which messages guards read. Those of `json` have no scope, because paths name their texts. */
-export type GuardedMessages = keyof typeof messagesText | 'json'
+type GuardedMessages = keyof typeof messagesText | 'json'
 
 export class GuardCompiler {
   readonly problems: PolicyProblem[] = []
