@@ -1,4 +1,5 @@
 /** Random configurations of a world, and what they mean for requests. */
+import { modelPlaces, type Place, responsePlaces } from '../../src/engines/messages/mask/places.ts'
 import type { Resource, RouteFilter, SessionPersistence } from '../../src/ground/model/resources.ts'
 import {
   backend,
@@ -64,6 +65,8 @@ export interface SimulatedRoute {
   readonly sentBody: number | undefined
   /** Whether an external processor changes requests and responses. */
   readonly isProcessed: boolean
+  /** The places that the guards of a model read; undefined for the usual ones. */
+  readonly scope: readonly Place[] | undefined
   /** Whether webhooks judge the texts of a model after the masks. */
   readonly webhooks: { readonly request: boolean; readonly response: boolean }
   /** Keys without which requests are refused; undefined if they need none. */
@@ -127,7 +130,7 @@ export function randomConfiguration(
     const session = plain.isModel
       ? undefined
       : randomSession(keyRandom, emphasis.of('session', 0.25))
-    const one = { ...plain, keys, session }
+    const one = { ...plain, keys, session, scope: randomScope(emphasis.scopes, plain) }
     routes.push(one)
     resources.push(...backendOf(one, hosts), ...policiesOf(one))
     if (one.keys !== undefined) resources.push(keyPolicy(one.name, one.keys, epochMs, true))
@@ -152,7 +155,7 @@ function randomRoute(
   emphasis: Emphasis,
   name: string,
   upstreams: readonly string[],
-): Omit<SimulatedRoute, 'keys' | 'session'> {
+): Omit<SimulatedRoute, 'keys' | 'session' | 'scope'> {
   const has = (feature: string, usual: number) => random.chance(emphasis.of(feature, usual))
   const isModel = has('model', 0.3)
   return {
@@ -217,9 +220,19 @@ function serviceAt(name: string, hosts: readonly string[], isHttp2: boolean): Re
 
 const refTo = (name: ServiceName) => ({ backendRef: { name, port: 80 } })
 
+/** Some places for the guards of a model that no webhook judges. */
+function randomScope(
+  random: Random,
+  { isModel, webhooks }: Pick<SimulatedRoute, 'isModel' | 'webhooks'>,
+): readonly Place[] | undefined {
+  if (!isModel || webhooks.request || webhooks.response || !random.chance(0.5)) return undefined
+  const scope = modelPlaces.filter(() => random.chance(0.4))
+  return scope.length === 0 ? [random.pick(modelPlaces)] : scope
+}
+
 /** A model of a vendor; each host is a provider. */
 function modelAt(
-  { name, vendor, webhooks, hasGroups }: SimulatedRoute,
+  { name, vendor, webhooks, hasGroups, scope }: SimulatedRoute,
   hosts: readonly string[],
 ): Resource[] {
   const providers = hosts.map((host) => ({
@@ -231,11 +244,18 @@ function modelAt(
   const mask = { regex: { builtins: ['Email'], action: 'Mask' } }
   const forwardHeaderMatches = [{ name: 'x-tag', type: 'RegularExpression', value: '.*' }]
   const webhook = { webhook: { ...refTo('webhook'), forwardHeaderMatches } }
-  const guards = (isAsked: boolean) => (isAsked ? [mask, webhook] : [mask])
+  const guards = (isAsked: boolean, places = scope) => {
+    if (places !== undefined) return places.length === 0 ? [] : [{ ...mask, scope: places }]
+    return isAsked ? [mask, webhook] : [mask]
+  }
+  const ofResponse = scope?.filter((place) => responsePlaces.has(place))
   const types = Object.entries(clientFormats).map(([type, { path }]) => [path, type])
   const spec = {
     routes: Object.fromEntries(types),
-    promptGuard: { request: guards(webhooks.request), response: guards(webhooks.response) },
+    promptGuard: {
+      request: guards(webhooks.request),
+      response: guards(webhooks.response, ofResponse),
+    },
   }
   const target = { kind: 'GatewayBackend', namespace: 'shop', name }
   return [

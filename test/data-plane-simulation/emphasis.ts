@@ -15,11 +15,14 @@ const shortShare = 0.6
 
 export class Emphasis {
   readonly isShort: boolean
+  /** Chooses scopes of guards, so that they do not change what else the world has. */
+  readonly scopes: Random
   readonly #random: Random
   readonly #factors = new Map<string, number>()
 
   constructor(seed: number) {
     this.#random = new Random(seed, 'emphasis')
+    this.scopes = new Random(seed, 'scopes')
     this.isShort = new Random(seed, 'size').chance(shortShare)
   }
 

@@ -1,4 +1,6 @@
 /** Chats with a model whose texts guards mask, whole and streamed, with secrets that events cut anywhere. */
+import type { Place } from '../../src/engines/messages/mask/places.ts'
+import { merged, placedBody } from '../support/placed-texts.ts'
 import type { Random } from '../virtual-time/random.ts'
 import type { Content } from './content.ts'
 import type { BilledUsage, ClientFormat, VendorFormat } from './formats/format.ts'
@@ -38,10 +40,21 @@ export class ModelChat implements Content {
   readonly #pieces: readonly string[]
   /** How webhooks change texts that masks let pass. */
   readonly #changes: Changes
+  /** The places that guards read; undefined for the usual ones. */
+  readonly #scope: ReadonlySet<Place> | undefined
+  /** Further texts of the request, by their places. */
+  readonly #placed: ReadonlyMap<string, Place>
 
-  constructor(random: Random, tag: string, formats: Formats, changes: Changes) {
+  constructor(
+    random: Random,
+    tag: string,
+    formats: Formats,
+    changes: Changes,
+    scope?: readonly Place[],
+  ) {
     this.formats = formats
     this.#changes = changes
+    this.#scope = scope && new Set(scope)
     this.#tag = tag
     this.isStream = random.chance(0.6)
     const wantsUsage = random.chance(0.4)
@@ -52,12 +65,20 @@ export class ModelChat implements Content {
       tag,
       isStream: this.isStream,
       wantsUsage,
-      system: random.chance(0.5) ? `You are ${tag}` : undefined,
+      system: random.chance(0.5) && scope === undefined ? `You are ${tag}` : undefined,
       question: this.#question,
-      aside: random.chance(0.3) ? `${secret} ${tag}` : undefined,
+      aside: random.chance(0.3) && scope === undefined ? `${secret} ${tag}` : undefined,
       hasParts: random.chance(0.5),
     }
-    this.request = Buffer.from(JSON.stringify(formats.client.request(asked)))
+    const plain = formats.client.request(asked)
+    // Translations leave members out.
+    const isSame = scope !== undefined && (formats.client as object) === formats.vendor
+    const { body, canaries } = placedBody(
+      isSame ? formats.client.places.request : {},
+      (at) => `c${at}.${tag.replaceAll('~', '')}@example.org`,
+    )
+    this.#placed = canaries
+    this.request = Buffer.from(JSON.stringify(merged(body, plain)))
     this.#pieces = cut(random, this.#speech)
   }
 
@@ -68,16 +89,39 @@ export class ModelChat implements Content {
     return Buffer.from(this.isStream ? vendor.events(said) : JSON.stringify(vendor.whole(said)))
   }
 
+  /** Masks a text of users or models if it is in scope. */
+  #maskOf(text: string): string {
+    return this.#scope?.has('Messages') === false ? text : text.replaceAll(secret, masked)
+  }
+
+  /** Whether a text has a secret that guards must have replaced. */
+  #leaks(text: string): boolean {
+    return this.#scope?.has('Messages') !== false && text.includes(secret)
+  }
+
+  /** Checks that the texts in scope are masked, and all others are as they were sent. */
+  #problemOfPlaces(request: string): string | undefined {
+    for (const [text, place] of this.#placed) {
+      const encoded = Buffer.from(text).toString('base64')
+      const isThere = request.includes(text) || request.includes(encoded)
+      if (isThere === (this.#scope?.has(place) === true)) {
+        return `gets the text ${text} of ${place} ${isThere ? 'unmasked' : 'changed'}: ${request}`
+      }
+    }
+    return undefined
+  }
+
   /** Whether guards let this pass of what the model may have said before it broke off. */
   #isBeginning(said: string): boolean {
     for (let end = 0; end <= this.#speech.length; end++) {
-      if (this.#changes.response(maskOf(this.#speech.slice(0, end))) === said) return true
+      if (this.#changes.response(this.#maskOf(this.#speech.slice(0, end))) === said) return true
     }
     return false
   }
 
+  /** Whether guards should have replaced something in the text. */
   hasSecret(text: string): boolean {
-    return text.includes(secret)
+    return this.#leaks(text)
   }
 
   /** Whether a body that a client gets has any part of what the model says. */
@@ -90,15 +134,17 @@ export class ModelChat implements Content {
 
   problemOfRequest(received: Buffer, isWhole: boolean): string | undefined {
     const text = received.toString()
-    if (text.includes(secret)) return `gets the secret of the question: ${text}`
+    if (this.#leaks(text)) return `gets the secret of the question: ${text}`
     if (!isWhole) return undefined
+    const misplaced = this.#problemOfPlaces(text)
+    if (misplaced !== undefined) return misplaced
     const { vendor } = this.formats
     const request: unknown = JSON.parse(text)
     const { stream_options: options } = request as SentRequest
     const isAsked = !vendor.asksForUsage || options?.include_usage === true
     if (this.isStream && !isAsked) return 'is not asked for the usage'
     const asked = vendor.questionOf(request)
-    const expected = this.#changes.request(maskOf(this.#question))
+    const expected = this.#changes.request(this.#maskOf(this.#question))
     return asked === expected ? undefined : `gets the question ${asked}`
   }
 
@@ -106,9 +152,8 @@ export class ModelChat implements Content {
     const { client } = this.formats
     const text = received.toString()
     const said = this.isStream ? textOfEvents(client, text) : ''
-    if (text.includes(secret) || said.includes(secret))
-      return `gets the secret of the model: ${text}`
-    const expected = this.#changes.response(maskOf(this.#speech))
+    if (this.#leaks(text) || this.#leaks(said)) return `gets the secret of the model: ${text}`
+    const expected = this.#changes.response(this.#maskOf(this.#speech))
     // A stream that the model breaks off ends with an error.
     const isOver = isWhole && !client.errorEvents.some((event) => text.includes(event))
     if (!isOver) return this.#isBeginning(said) ? undefined : `gets a part of the speech: ${said}`
@@ -168,8 +213,6 @@ function cut(random: Random, text: string): string[] {
   }
   return pieces
 }
-
-const maskOf = (text: string): string => text.replaceAll(secret, masked)
 
 function textWithSecrets(random: Random, tag: string): string {
   const words = Array.from({ length: 1 + random.below(12) }, () =>

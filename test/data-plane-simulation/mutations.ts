@@ -66,6 +66,11 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     from: 'export function stop(first: i32): void {',
     to: 'export function stop(first: i32): void { if (failure == 0) return completeRuns(first, -1, false)',
   },
+  'a scope is not applied': {
+    file: 'src/engines/messages/mask/scoped-texts.ts',
+    from: 'place === undefined || scope.has(place) ? map(texts, isContent, place) : texts',
+    to: 'map(texts, isContent, place)',
+  },
   'guards do not read streams': {
     file: 'src/engines/messages/mask/stream-guard.ts',
     from: 'return this.#rewriter.push(bytes)',

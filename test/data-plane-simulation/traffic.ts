@@ -114,10 +114,11 @@ function randomExchange(
   const { request: asked, response: said } = services.judgements
   const client = random.pick(Object.values(clientFormats))
   const formats = { client, vendor: vendorFormatFor(route.vendor, client) }
-  const chat = new ModelChat(random, tag, formats, {
-    request: (text) => asked?.change(text) ?? text,
-    response: (text) => said?.change(text) ?? text,
-  })
+  const changes = {
+    request: (text: string) => asked?.change(text) ?? text,
+    response: (text: string) => said?.change(text) ?? text,
+  }
+  const chat = new ModelChat(random, tag, formats, changes, route.scope)
   const request = chatRequest(plain, tag, route.name, chat)
   const responses = plans.map((plan) => chatResponse(random, plan, tag, chat))
   return new Exchange(tag, route.name, request, responses, chat, own)

@@ -2,7 +2,6 @@
 import { describe, expect, it } from 'vitest'
 import { type ClientFormat, chatFormatOf } from '../../src/engines/messages/format.ts'
 import { clientFormats } from '../../src/engines/messages/formats/index.ts'
-import type { JsonObject } from '../../src/engines/messages/json/json.ts'
 import { modelPlaces, type Place } from '../../src/engines/messages/mask/places.ts'
 import { mapRepeatedTexts } from '../../src/engines/messages/mask/repeated-texts.ts'
 import { jsonAware, scopedMap } from '../../src/engines/messages/mask/scoped-texts.ts'
@@ -13,66 +12,11 @@ import {
 } from '../../src/engines/messages/mask/slots.ts'
 import { mapRequestTexts, mapResponseTexts } from '../../src/engines/messages/mask/texts.ts'
 import type { TextsMap } from '../../src/engines/messages/mask/texts-map.ts'
+import { placedBody } from '../support/placed-texts.ts'
 
 const formats = Object.values<ClientFormat>(clientFormats).flatMap(
   (format) => chatFormatOf(format) ?? [],
 )
-const separator = /\.(?![^[]*\])/
-const encodedMembers = new Set(['file_data', 'bytes'])
-const step = /^(\w+)(?:([[{])([^\]}]*)[\]}])?$/
-
-/** Builds the value at the rest of a path. */
-function valueAt([first, ...rest]: readonly string[], canary: string, holder: string): unknown {
-  if (first === undefined) {
-    if (holder === 'arguments') return JSON.stringify({ a: canary })
-    const isEncoded = encodedMembers.has(holder)
-    return isEncoded ? Buffer.from(canary).toString('base64') : canary
-  }
-  const [, name = '', kind, settings = ''] = step.exec(first) ?? []
-  const inner = valueAt(rest, canary, name)
-  if (kind === undefined) return { [name]: inner }
-  const fields = Object.fromEntries(
-    settings
-      .split(',')
-      .filter((one) => one !== '')
-      .map((one) => [one.split('=')[0], settingOf(one.split('=')[1] ?? '')]),
-  )
-  const object = { ...fields, ...(inner as object) }
-  return { [name]: kind === '[' ? [object] : object }
-}
-
-const settingOf = (text: string): unknown =>
-  text === 'true' ? true : /^\d+$/.test(text) ? Number(text) : text
-
-/** Merges bodies: lists follow each other. */
-function merged(a: unknown, b: unknown): unknown {
-  if (Array.isArray(a) && Array.isArray(b)) return [...a, ...b]
-  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return b
-  const result: Record<string, unknown> = { ...a }
-  for (const [name, value] of Object.entries(b)) {
-    result[name] = name in result ? merged(result[name], value) : value
-  }
-  return result
-}
-
-function bodyOf(paths: Readonly<Partial<Record<Place, readonly string[]>>>) {
-  let body: JsonObject = { model: 'm' }
-  const canaries = new Map<string, Place>()
-  for (const [place, members] of Object.entries(paths)) {
-    for (const path of members ?? []) {
-      const canary = `canary${canaries.size}x`
-      canaries.set(canary, place as Place)
-      const part = valueAt(path.split(separator), canary, '')
-      const data = path.includes('inlineData') ? encodeData(part, canary) : part
-      body = merged(body, data) as JsonObject
-    }
-  }
-  return { body, canaries }
-}
-
-const encodeData = (part: unknown, canary: string): unknown =>
-  JSON.parse(JSON.stringify(part).replace(canary, Buffer.from(canary).toString('base64')))
-
 const canariesIn = (texts: readonly string[]): string[] =>
   [...new Set(texts.flatMap((text) => text.match(/canary\d+x/g) ?? []))].sort()
 
@@ -91,7 +35,7 @@ describe('scopes of guards', () => {
   for (const format of formats) {
     const { request, response } = format.places
     it(`reads exactly the places in scope of ${format.name} requests`, () => {
-      const { body, canaries } = bodyOf(request)
+      const { body, canaries } = placedBody(request)
       const usual: string[] = []
       for (const place of modelPlaces) {
         const scope = new Set<Place>([place])
@@ -122,7 +66,7 @@ describe('scopes of guards', () => {
     })
 
     it(`reads exactly the places in scope of ${format.name} responses`, () => {
-      const { body, canaries } = bodyOf(response)
+      const { body, canaries } = placedBody(response)
       const mapAll = (map: TextsMap) =>
         mapResponseTexts(mapRepeatedTexts(body, map), format.texts, map, format.ownTexts)
       for (const place of modelPlaces) {

@@ -1,7 +1,9 @@
 /** Chat Completions, as vendor A speaks them. */
+import { completionsPlaces } from '../../../src/engines/messages/formats/completions/places.ts'
 import { type BilledUsage, type ChatFormat, contentOf, endsEarly, lastMessage } from './format.ts'
 
 export const completions: ChatFormat = {
+  places: completionsPlaces,
   path: '/v1/chat/completions',
   asksForUsage: true,
   errorEvents: ['data: {"error"'],

@@ -1,4 +1,5 @@
 /** How clients and vendors write chats. */
+import type { FormatPlaces } from '../../../src/engines/messages/mask/places.ts'
 
 /** The tokens that a vendor bills for a response. */
 export interface BilledUsage {
@@ -36,6 +37,8 @@ export const endsEarly = ({ pieces }: Said): boolean => pieces.length % 3 === 0
 /** How a client asks, and what it reads. */
 export interface ClientFormat {
   readonly path: string
+  /** Members that have texts, by their places, as the gateway documents them. */
+  readonly places: FormatPlaces
   /** Whether streams have the usage only if the client asks for it. */
   readonly asksForUsage: boolean
   /** Texts that only events of errors have. */

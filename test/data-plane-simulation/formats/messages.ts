@@ -1,4 +1,5 @@
 /** Messages, as vendor C speaks them. */
+import { messagesPlaces } from '../../../src/engines/messages/formats/messages/places.ts'
 import { type BilledUsage, type ChatFormat, contentOf, endsEarly, lastMessage } from './format.ts'
 
 /** Counts of a request do not include those of its compactions. */
@@ -17,6 +18,7 @@ function usageOf({ input, output, compacted }: BilledUsage) {
 }
 
 export const messages: ChatFormat = {
+  places: messagesPlaces,
   path: '/v1/messages',
   asksForUsage: false,
   errorEvents: ['event: error'],

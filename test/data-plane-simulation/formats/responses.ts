@@ -1,4 +1,5 @@
 /** Responses, as vendor A speaks them. Their streams repeat a text in several events after its pieces. */
+import { responsesPlaces } from '../../../src/engines/messages/formats/responses/places.ts'
 import { type ChatFormat, type Said, textOfContent } from './format.ts'
 
 interface Item {
@@ -38,6 +39,7 @@ function responseOf(said: Said, isOver: boolean) {
 }
 
 export const responses: ChatFormat = {
+  places: responsesPlaces,
   path: '/v1/responses',
   asksForUsage: false,
   errorEvents: ['response.failed', 'event: error'],
