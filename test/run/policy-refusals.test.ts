@@ -10,7 +10,7 @@ const deny = (expression: string) => ({
   authorization: { action: 'Deny', policy: { matchExpressions: [expression] } },
 })
 const secretRef = { name: 'keys' }
-const request = [{ regex: { action: 'Reject', matches: ['forbidden'] } }]
+const request = [{ regex: { action: 'Reject', builtins: ['Email'] } }]
 
 /** The settings of each route by its name. */
 const policies: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
@@ -26,7 +26,6 @@ describe('sluice_policy_refusals_total', async () => {
   const vendor = useFixture(startVendorA)
   const running = useGateway(() => {
     const provider = { vendorA: {}, host: '127.0.0.1', port: vendor.port }
-    const routes = { '/v1/chat/completions': 'Completions' }
     vendor.answer = ({ body }, response) =>
       json(response, 200, {
         id: 'x',
@@ -44,7 +43,7 @@ describe('sluice_policy_refusals_total', async () => {
         secret('keys', { ann: 'key-of-ann' }),
         ...[...Object.keys(policies), 'spent', 'open'].flatMap((name) => [
           routeByPath(name),
-          aiBackend(name, { provider }, { ai: { routes } }),
+          aiBackend(name, { provider }),
         ]),
         ...Object.entries(policies).map(([name, spec]) => policy(name, `HTTPRoute/${name}`, spec)),
         budget('spent', 'HTTPRoute/spent', {
@@ -66,7 +65,7 @@ describe('sluice_policy_refusals_total', async () => {
       headers,
       body: JSON.stringify({
         model: 'm',
-        messages: [{ role: 'user', content: 'a forbidden text' }],
+        messages: [{ role: 'user', content: 'write to a@example.com' }],
       }),
     })
     return status

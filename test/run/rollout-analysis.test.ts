@@ -48,16 +48,12 @@ describe('sluice run with a rollout that compares refusals and costs', async () 
   const vendor = useFixture(startVendorA)
   const running = useGateway(() => {
     const provider = { vendorA: {}, host: '127.0.0.1', port: vendor.port }
-    const routes = { '/v1/chat/completions': 'Completions' }
     return {
       manifests: {
         'base.yaml': manifest(
           gateway(port, { infrastructure: { parametersRef } }),
           parameters,
-          ...['chat', 'talk'].flatMap((name) => [
-            routeByPath(name),
-            aiBackend(name, { provider }, { ai: { routes } }),
-          ]),
+          ...['chat', 'talk'].flatMap((name) => [routeByPath(name), aiBackend(name, { provider })]),
         ),
       },
       args: ['--workers', '2', '--model-catalog', catalog],
