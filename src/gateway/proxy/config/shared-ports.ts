@@ -4,7 +4,7 @@
  */
 import type { ClientSettings } from '../../../ground/exchange/connection.ts'
 import type { ConnectionEnds } from '../../../ground/exchange/peer.ts'
-import type { PolicyResource } from '../../../ground/model/resources.ts'
+import type { DesiredDelta, PolicyResource } from '../../../ground/model/resources.ts'
 import { byAge } from '../../policies/merge.ts'
 import type { ListenerPlacement } from './placement.ts'
 import { originOf } from './policies.ts'
@@ -15,6 +15,15 @@ export interface PortConflict {
   readonly policy: PolicyResource
   readonly message: string
 }
+
+/** Returns whether a change may change the settings of ports. */
+export const mayChangePorts = ({ removed, upserted }: DesiredDelta): boolean =>
+  removed.length > 0 ||
+  upserted.some(
+    ({ resource }) =>
+      resource.type === 'listener' ||
+      (resource.type === 'policy' && resource.section === 'frontend'),
+  )
 
 /** The part of a frontend policy that a port can have only once. */
 const partsOfPort: Readonly<

@@ -32,7 +32,7 @@ import { type PolicyAppliers, PolicyIndex, type PolicyServices } from './policie
 import { enter, type InstalledRoute, isOn, leave, noEntries, PortTable } from './port-table.ts'
 import { ReceivedSecrets } from './received-secrets.ts'
 import { compileRule } from './rules.ts'
-import type { PortConflict } from './shared-ports.ts'
+import { mayChangePorts, type PortConflict } from './shared-ports.ts'
 import { StreamTable } from './streams.ts'
 
 /** A resource that could not be applied. */
@@ -62,10 +62,6 @@ const backendOrder = 3
 
 const orderOf = ({ resource }: VersionedResource): number =>
   applyOrder[resource.type] ?? backendOrder
-
-/** Whether a change of the resource may change the settings of ports. */
-const concernsPorts = ({ resource }: VersionedResource): boolean =>
-  resource.type === 'listener' || (resource.type === 'policy' && resource.section === 'frontend')
 
 /** Stores one type of resource. */
 interface ResourceStore<Stored extends Resource = Resource> {
@@ -207,9 +203,7 @@ export class ConfigStore {
     for (const key of delta.removed) this.#remove(key)
     const ordered = delta.upserted.toSorted((a, b) => orderOf(a) - orderOf(b))
     for (const one of ordered) this.#upsert(one)
-    if (delta.removed.length > 0 || ordered.some(concernsPorts)) {
-      this.portConflicts = this.#tables.portConflicts()
-    }
+    if (mayChangePorts(delta)) this.portConflicts = this.#tables.portConflicts()
     return { rejected: [...this.#rejected.values()], ports: this.#tables.ports() }
   }
 
