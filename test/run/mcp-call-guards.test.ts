@@ -67,6 +67,10 @@ const legacy = useMcpServer({ offer, eventStore: () => new OrderedEventStore() }
 const plain = useMcpServer({ offer, isStateless: true, json: true })
 const modern = useModernServer({
   answers: {
+    'completion/complete': ({ params }) => {
+      received.push(params)
+      return { completion: { values: [] } }
+    },
     'tools/call': ({ id, params }, { send }) => {
       const token = (params._meta as { progressToken?: unknown } | undefined)?.progressToken
       if (params.name !== 'leak') {
@@ -265,6 +269,25 @@ describe('guards of modern clients', () => {
     expect(refused.message).toMatchObject({
       result: { resultType: 'complete', isError: true, content: [{ text: 'Not this word' }] },
     })
+  })
+
+  it('mask what a client completes, and the arguments before it', async () => {
+    const params = {
+      ref: { type: 'ref/prompt', name: 'p' },
+      argument: { name: 'to', value: 'ada@example.com' },
+      context: { arguments: { from: 'bob@example.com' } },
+    }
+    await sendModern(at('modern'), modernRequest('completion/complete', params))
+    expect(received.at(-1)).toMatchObject({
+      argument: { name: 'to', value: '<EMAIL_ADDRESS>' },
+      context: { arguments: { from: '<EMAIL_ADDRESS>' } },
+    })
+    const refused = { ...params, argument: { name: 'to', value: 'forbidden' } }
+    const { message } = await sendModern(
+      at('modern'),
+      modernRequest('completion/complete', refused),
+    )
+    expect(message).toMatchObject({ error: { message: 'Not this word' } })
   })
 
   it('keep the stream that a client reads open until the end', async () => {

@@ -8,7 +8,13 @@ interface PlaceMembers {
 }
 
 export const mcpMembers: Readonly<Record<McpPlace, PlaceMembers>> = {
-  Arguments: { request: ['tools/call: params.arguments.a'], response: [] },
+  Arguments: {
+    request: [
+      ...['tools/call: params.arguments.a', 'completion/complete: params.argument.value'],
+      'completion/complete: params.context.arguments.a',
+    ],
+    response: [],
+  },
   Results: {
     request: [],
     response: [

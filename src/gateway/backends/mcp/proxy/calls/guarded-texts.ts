@@ -50,10 +50,17 @@ export const placeOfMethod = (method: string): 'Resources' | 'Prompts' | undefin
 
 const single = (one: JsonText): TextGroup => [one]
 
-/** The texts of the arguments of a request, with the keys. */
+/**
+ * The texts of the arguments of a request, with the keys. `completion/complete` has the value of one argument, whose name
+ * the server needs as it is, and arguments that the user has chosen before.
+ */
 export function argumentTexts(text: string, params: JsonNode | undefined): readonly TextGroup[] {
-  const args = member(params, 'arguments')
-  return args === undefined ? [] : textsIn(text, args).map(single)
+  const nodes = [
+    member(params, 'arguments'),
+    member(member(params, 'argument'), 'value'),
+    member(member(params, 'context'), 'arguments'),
+  ]
+  return nodes.flatMap((node) => (node === undefined ? [] : textsIn(text, node).map(single)))
 }
 
 /** The texts of a result or an error. */
