@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { useGateway } from '../support/fixture.ts'
 import { freePort, sluice } from '../support/gateway.ts'
-import { gateway, hostOf, httpRoute, manifest, policy } from '../support/manifests.ts'
+import { gateway, hostOf, httpRoute, manifest, policy, secret } from '../support/manifests.ts'
 
 /** A route that answers with a status of its own. */
 const answering = (name: string, status: number) =>
@@ -119,5 +119,63 @@ describe('sluice run --change-protection hold', async () => {
     const { stdout } = await decide('approve', '--emergency')
     expect(stdout).toContain('everything that waited takes effect; objects: 1')
     await becomes('other', 202)
+  })
+})
+
+describe('a route with API keys that is renamed under --change-protection hold', async () => {
+  const port = await freePort()
+  const shop = (name: string) =>
+    manifest(
+      httpRoute(name, { hostnames: [hostOf('shop')], rules: [{}] }),
+      policy('shop', `HTTPRoute/${name}`, { traffic: { directResponse: { status: 200 } } }),
+    )
+  const keys = (name: string) =>
+    manifest(
+      policy('auth', `HTTPRoute/${name}`, {
+        traffic: { apiKeyAuthentication: { secretRef: { name: 'keys' } } },
+      }),
+    )
+  const running = useGateway(() => ({
+    manifests: {
+      'base.yaml': manifest(gateway(port), secret('keys', { ann: 'key-of-ann' })),
+      'shop.yaml': shop('shop'),
+      'auth.yaml': keys('shop'),
+    },
+    args: ['--change-protection', 'hold', '--record', 'all'],
+  }))
+  const run = (command: string, ...args: string[]) =>
+    sluice(command, ...args, '--log-file', running.logFile)
+  const answer = async () => (await running.send(port, { host: hostOf('shop') })).status
+  const held = async () =>
+    (JSON.parse((await run('approve', '-o', 'json')).stdout).held as readonly { position: number; unmet: readonly { message: string }[] }[])[0]
+  const messages = async () => (await held())?.unmet.map(({ message }) => message).join('\n')
+
+  it('is held, because its requests would need no key', async () => {
+    for (let count = 0; count < 5; count++) expect(await answer()).toBe(401)
+    running.write('shop.yaml', shop('shop2'))
+    await expect
+      .poll(messages, { timeout: 30_000 })
+      .toMatch(
+        /^5 of 5 recorded requests to Gateway default\/edge \(100%\) that traffic.apiKeyAuthentication refuses would be admitted; at most 0% may$/m,
+      )
+    expect(await messages()).toContain(
+      'protections of Gateway default/edge are removed: traffic.apiKeyAuthentication of HTTPRoute default/shop (its requests go to HTTPRoute default/shop2 without it)',
+    )
+    expect(await answer()).toBe(401)
+  })
+
+  it('says that a change brings a protection back which was in force', async () => {
+    const approve = async () =>
+      run('approve', `${(await held())?.position}`, '--reason', 'agreed', '--author', 'ops')
+    await approve()
+    await expect.poll(answer, { timeout: 30_000 }).toBe(200)
+    running.write('shop.yaml', shop('shop'))
+    await expect
+      .poll(messages, { timeout: 30_000 })
+      .toMatch(
+        /would be refused or unrouted; at most 0.1% may\. The change brings back traffic\.apiKeyAuthentication, which was in force until \S+Z and would refuse \d+ of them: approve it if these requests came because it was missing$/,
+      )
+    await approve()
+    await expect.poll(answer, { timeout: 30_000 }).toBe(401)
   })
 })

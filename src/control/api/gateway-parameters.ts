@@ -201,6 +201,10 @@ const changeProtection = object('ChangeProtection', {
     doc: 'Maximum share of the recorded requests to the Gateway that become refused or unrouted.',
     default: '0.1%',
   }),
+  maxAdmitted: optional(share, {
+    doc: 'Maximum share of the recorded requests to the Gateway that authentication or authorization refuses, and that the change admits.',
+    default: '0%',
+  }),
   maxUndecided: optional(share, {
     doc: 'Maximum share of the recorded requests to the Gateway of which it is unknown what the change does to them.',
     default: '5%',
@@ -214,7 +218,7 @@ const changeProtection = object('ChangeProtection', {
       Allow: 'they are not checked',
     }),
     {
-      doc: 'Changes that remove authentication, authorization, a limit, a guard or this protection from something that remains.',
+      doc: 'Changes that remove authentication, authorization, a limit, a guard or this protection from something that remains, or from requests that another route or backend then serves.',
       default: 'Refuse',
     },
   ),

@@ -47,6 +47,37 @@ const route = (name: string, hostname: string): StoryObject => ({
   spec: { parentRefs: [{ name: 'edge' }], hostnames: [hostname], rules: [{}] },
 })
 
+const pathRoute = (name: string, hostname: string | undefined, path: string): StoryObject => ({
+  ...route(name, ''),
+  spec: {
+    parentRefs: [{ name: 'edge' }],
+    ...(hostname !== undefined && { hostnames: [hostname] }),
+    rules: [{ matches: [{ path: { type: 'PathPrefix', value: path } }] }],
+  },
+})
+
+const redirecting = (name: string, hostname: string): StoryObject => ({
+  ...route(name, hostname),
+  spec: {
+    parentRefs: [{ name: 'edge' }],
+    hostnames: [hostname],
+    rules: [{ filters: [{ type: 'RequestRedirect', requestRedirect: { scheme: 'https' } }] }],
+  },
+})
+
+const protecting = (name: string) => ({
+  targetRefs: [{ group, kind: 'HTTPRoute', name }],
+  traffic: { csrf: {} },
+})
+
+const answering = (name: string): StoryObject => ({
+  ...csrf('answer', {}),
+  spec: {
+    targetRefs: [{ group, kind: 'HTTPRoute', name }],
+    traffic: { directResponse: { status: 200 } },
+  },
+})
+
 const csrf = (name: string, traffic: object): StoryObject => ({
   apiVersion: 'sluice.dev/v1alpha1',
   kind: 'GatewayPolicy',
@@ -80,7 +111,7 @@ const judge = (
   }).judge(fold)
 
 /** A request that a proxy of the Gateway has forwarded. */
-const recordOf = (gateway: string): RecordedDecision => ({
+const recordOf = (gateway: string, host = 'any.example'): RecordedDecision => ({
   id: gateway,
   time: '2026-01-31T12:00:00.000Z',
   proxy: 'p',
@@ -89,7 +120,7 @@ const recordOf = (gateway: string): RecordedDecision => ({
   position: 1,
   request: {
     method: 'GET',
-    host: 'any.example',
+    host,
     path: '/',
     protocol: 'HTTP/1.1',
     scheme: 'http',
@@ -143,6 +174,86 @@ describe('a judgement', () => {
     })
   })
 
+  it.each([
+    ['another name', route('shop2', 'shop.example')],
+    ['a longer path', pathRoute('shop2', 'shop.example', '/admin')],
+    ['any hostname', pathRoute('shop2', undefined, '/')],
+  ])('holds a route that serves requests of a removed one under %s without its protection', async (_, next) => {
+    const story = protectedStory({ mode: 'Hold' })
+    story.delete('HTTPRoute', 'shop').apply(next)
+    expect(told(await judge(story)).unmet).toEqual([
+      'removedProtections: protections of Gateway default/edge are removed: traffic.csrf of HTTPRoute default/shop (its requests go to HTTPRoute default/shop2 without it)',
+    ])
+    story.apply({ ...csrf('guard', { csrf: {} }), spec: protecting('shop2') })
+    expect(told(await judge(story)).held).toEqual([])
+  })
+
+  it('holds a removed route whose requests a route in force serves without its protection', async () => {
+    const rest = pathRoute('rest', undefined, '/')
+    const story = protectedStory({ mode: 'Hold' }, rest).delete('HTTPRoute', 'shop')
+    expect(told(await judge(story)).unmet).toEqual([
+      expect.stringContaining('(its requests go to HTTPRoute default/rest without it)'),
+    ])
+  })
+
+  it.each([
+    ['another hostname', [route('other', 'other.example')]],
+    ['only requests that it has served before', [pathRoute('other', 'shop.example', '/health')]],
+    ['only redirects', [redirecting('other', 'shop.example')]],
+  ])('lets a protected route be removed if another one serves %s', async (_, routes) => {
+    const story = protectedStory({ mode: 'Hold' }, ...routes).delete('HTTPRoute', 'shop')
+    expect(told(await judge(story))).toMatchObject({ passed: [['HTTPRoute shop']], held: [] })
+  })
+
+  it('holds a backend that replaces a protected one', async () => {
+    const named = (name: string): StoryObject => ({
+      apiVersion: 'sluice.dev/v1alpha1',
+      kind: 'GatewayBackend',
+      metadata: { name },
+      spec: { static: { host: 'models.example', port: 443 } },
+    })
+    const to = (name: string): StoryObject => ({
+      ...route('app', 'app.example'),
+      spec: {
+        parentRefs: [{ name: 'edge' }],
+        rules: [{ backendRefs: [{ group: 'sluice.dev', kind: 'GatewayBackend', name }] }],
+      },
+    })
+    const tls: StoryObject = {
+      ...csrf('tls', {}),
+      spec: {
+        targetRefs: [{ group: 'sluice.dev', kind: 'GatewayBackend', name: 'old' }],
+        backend: { tls: {} },
+      },
+    }
+    const story = protectedStory({ mode: 'Hold' }, named('old'), to('old'), tls)
+    story.delete('GatewayBackend', 'old').apply(named('new'), to('new'))
+    expect(told(await judge(story)).unmet).toEqual([
+      'removedProtections: protections of Gateway default/edge are removed: backend.tls of GatewayBackend default/old (its requests go to HTTPRoute default/app without it)',
+    ])
+  })
+
+  it('holds a rule that admits recorded requests which authorization refuses now', async () => {
+    const rules = (expression: string): StoryObject =>
+      csrf('rules', { authorization: { policy: { matchExpressions: [expression] } } })
+    const record = recordOf('default/edge', 'shop.example')
+    const story = protectedStory({ mode: 'Hold' }, rules('false'), answering('shop'))
+    story.apply(rules('true'))
+    expect(told(await judge(story, [record]))).toMatchObject({
+      held: [['GatewayPolicy rules']],
+      unmet: [
+        'maxAdmitted: 1 of 1 recorded requests to Gateway default/edge (100%) that traffic.authorization refuses would be admitted; at most 0% may',
+      ],
+    })
+    const allowing = protectedStory(
+      { mode: 'Hold', maxAdmitted: '100%' },
+      rules('false'),
+      answering('shop'),
+    )
+    allowing.apply(rules('true'))
+    expect(told(await judge(allowing, [record])).held).toEqual([])
+  })
+
   it('takes a policy with the same field and target for the one that it replaces', async () => {
     const story = protectedStory({ mode: 'Hold' })
     story.delete('GatewayPolicy', 'guard').apply(csrf('other', { csrf: {} }))
@@ -170,6 +281,7 @@ describe('a judgement', () => {
 
   it.each([
     [{ maxRefused: '100%' }, 'maxRefused 0.1% becomes 100%'],
+    [{ maxAdmitted: '1%' }, 'maxAdmitted 0% becomes 1%'],
     [{ maxUndecided: '6%' }, 'maxUndecided 5% becomes 6%'],
     [{ maxCostIncrease: '11%' }, 'maxCostIncrease 10% becomes 11%'],
     [{ maxCostIncrease: undefined }, 'maxCostIncrease 10% becomes unset'],

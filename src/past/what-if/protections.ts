@@ -9,6 +9,7 @@ export interface Protection {
   readonly mode: Mode
   /** Maximum shares of the recorded requests, such as `0.1%`. */
   readonly maxRefused: string
+  readonly maxAdmitted: string
   readonly maxUndecided: string
   /** Maximum increase of the cost of requests to models, such as `10%`; undefined if costs are not compared. */
   readonly maxCostIncrease: string | undefined
@@ -29,7 +30,7 @@ export function weakened(before: Protection, after: Protection): string[] {
     if (isWeaker) found.push(`${field} ${from} becomes ${to}`)
   }
   compare('mode', before.mode, after.mode, strictness[after.mode] < strictness[before.mode])
-  for (const share of ['maxRefused', 'maxUndecided'] as const) {
+  for (const share of ['maxRefused', 'maxAdmitted', 'maxUndecided'] as const) {
     compare(share, before[share], after[share], shareOf(after[share]) > shareOf(before[share]))
   }
   const [from, to] = [before.maxCostIncrease, after.maxCostIncrease]
@@ -49,6 +50,7 @@ const switches = [
 function protectionOf({
   mode = 'Off',
   maxRefused = '0.1%',
+  maxAdmitted = '0%',
   maxUndecided = '5%',
   maxCostIncrease,
   removedProtections = 'Refuse',
@@ -57,6 +59,7 @@ function protectionOf({
   return {
     mode,
     maxRefused,
+    maxAdmitted,
     maxUndecided,
     maxCostIncrease,
     refusesRemovedProtections: removedProtections === 'Refuse',

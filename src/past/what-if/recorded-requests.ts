@@ -9,6 +9,7 @@ import {
   requestOf,
   type SimulatedOutcome,
   type SimulatedRequest,
+  type SimulatedStep,
   type Simulation,
   Simulator,
   type SimulatorOptions,
@@ -20,6 +21,7 @@ import type { Example } from './groups.ts'
 import { Places } from './places.ts'
 import { ResourceTable } from './resources.ts'
 import type { ComparedStates } from './states.ts'
+import { protective } from './structure.ts'
 
 export const exampleOf = ({
   id,
@@ -33,6 +35,10 @@ export interface ComparedRequest {
   /** The simulation of the present state. */
   readonly now: Simulation
   readonly difference: RequestDifference
+  /** The step of authentication or authorization that refuses the request now, if the candidate admits it. */
+  readonly admittedBy?: SimulatedStep
+  /** The step that refuses the request in the candidate, if it is not refused now. */
+  readonly refusedBy?: SimulatedStep
   /** Set for requests to models, if prices are given. */
   readonly cost?: RequestCost
 }
@@ -124,7 +130,7 @@ export class RecordedRequests {
       const difference = this.#comparison.compare(a, b)
       // Undecided for the same reason on both sides: nothing changes.
       const isSame = difference === undefined && b.outcome.verdict !== 'forward'
-      return this.#result(record, a, isSame ? undefined : b, difference)
+      return { ...this.#result(record, a, isSame ? undefined : b, difference), ...decidedBy(a, b) }
     }
     return then instanceof Promise ? then.then(result) : result(then)
   }
@@ -147,6 +153,28 @@ export class RecordedRequests {
     }
   }
 }
+
+/** Statuses by which requests are refused or sent to sign in. */
+const refusals: ReadonlySet<number | undefined> = new Set([302, 303, 401, 403])
+
+/** The step that refuses a request in only one of two simulations. */
+function decidedBy(
+  a: Simulation,
+  b: Simulation,
+): Pick<ComparedRequest, 'admittedBy' | 'refusedBy'> {
+  const [before, after] = [refusingStep(a), refusingStep(b)]
+  if (before !== undefined && isServed(b)) return { admittedBy: before }
+  return after !== undefined && isServed(a) ? { refusedBy: after } : {}
+}
+
+function refusingStep({ steps, outcome }: Simulation): SimulatedStep | undefined {
+  const last = steps.at(-1)
+  const isRefused = outcome.verdict === 'answer' && refusals.has(outcome.status)
+  return isRefused && last?.verdict === 'answer' && protective.has(last.step) ? last : undefined
+}
+
+const isServed = ({ outcome: { verdict, status = 0 } }: Simulation): boolean =>
+  verdict === 'forward' || (verdict === 'answer' && status < 300)
 
 /** Whether each Gateway has its own proxies, as in a cluster. Gateways may then have listeners on the same port. */
 export const hasOwnProxies = ({ definitions }: Fold): boolean => definitions !== undefined

@@ -7,9 +7,10 @@ import type { ListenerResource, PolicyResource } from '../../ground/model/resour
 import { type Protection, protectionsOf, weakened } from './protections.ts'
 import { ResourceTable } from './resources.ts'
 import type { ComparedStates } from './states.ts'
+import { TakenOver } from './taken-over.ts'
 
-/** The policies whose removal lets requests pass that were checked or limited before. */
-const protective = new Set(
+/** The names of policies whose removal lets requests pass that were checked or limited before. */
+export const protective: ReadonlySet<string> = new Set(
   policyRegistry
     .filter(({ security }) => security)
     .map(({ section, field }) => policyName(section, field)),
@@ -77,12 +78,17 @@ function removedPolicies(
 ): RemovedPolicy[] {
   const idOf = (one: PolicyResource) => `${nameOf(one)} ${targetKey(one.target)}`
   const remaining = new Set(after.policies.map(idOf))
+  const takenOver = new TakenOver(before, after)
   return before.policies.flatMap((policy) => {
     const { target } = policy
     if (!protective.has(nameOf(policy)) || remaining.has(idOf(policy))) return []
-    if (fold.graph.object(objectKey(target))?.object === undefined) return []
     const name = `${nameOf(policy)} of ${objectText(target)}`
-    return [{ name, gateways: gatewaysOf(policy, before) }]
+    const gateways = gatewaysOf(policy, before)
+    if (fold.graph.object(objectKey(target))?.object !== undefined) return [{ name, gateways }]
+    const heir = takenOver.by(policy)
+    return heir === undefined
+      ? []
+      : [{ name: `${name} (its requests go to ${heir} without it)`, gateways }]
   })
 }
 

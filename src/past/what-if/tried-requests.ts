@@ -6,6 +6,7 @@ import { CostTally } from './costs.ts'
 import { type ChangeGroup, RequestTally } from './groups.ts'
 import { type Protection, shareOf } from './protections.ts'
 import { type ComparedRequest, exampleOf } from './recorded-requests.ts'
+import { ReturningSteps } from './returning-steps.ts'
 
 /** Records, and the number of requests that they stand for. */
 interface Count {
@@ -25,7 +26,10 @@ function addTo(count: Count, weight: number): void {
 
 export class TriedRequests {
   readonly #protections: ReadonlyMap<string, Protection>
-  readonly #counts = new Map<string, Record<'total' | 'refused' | 'undecided', Count>>()
+  readonly #counts = new Map<string, Record<'total' | 'refused' | 'admitted' | 'undecided', Count>>()
+  /** Names of the steps that refuse requests now which the change admits, by Gateway. */
+  readonly #admitting = new Map<string, Set<string>>()
+  readonly #returning = new ReturningSteps()
   readonly #costs = new Map<string, CostTally>()
   readonly #tally = new RequestTally()
   readonly #hash = createHash('sha256')
@@ -38,17 +42,29 @@ export class TriedRequests {
     this.#protections = protections
     for (const gateway of protections.keys()) {
       this.#costs.set(gateway, new CostTally())
-      this.#counts.set(gateway, { total: newCount(), refused: newCount(), undecided: newCount() })
+      this.#admitting.set(gateway, new Set())
+      this.#counts.set(gateway, {
+        total: newCount(),
+        refused: newCount(),
+        admitted: newCount(),
+        undecided: newCount(),
+      })
     }
   }
 
-  add(record: RecordedDecision, { outcome, difference, cost }: ComparedRequest): void {
+  add(record: RecordedDecision, compared: ComparedRequest): void {
+    const { outcome, difference, admittedBy, cost } = compared
     const gateway = outcome.gateway ?? record.route.gateway ?? ''
     const counts = this.#counts.get(gateway)
     if (counts === undefined) return
     const { id, time, setting = 'errors', weight = 1 } = record
     addTo(counts.total, weight)
     this.#costs.get(gateway)?.add(cost, weight)
+    this.#returning.add(gateway, record, compared)
+    if (admittedBy !== undefined) {
+      addTo(counts.admitted, weight)
+      this.#admitting.get(gateway)?.add(admittedBy.step)
+    }
     this.#unhashed += `${id} ${time}\n`
     if (this.#unhashed.length > hashedAtOnce) this.#hashRest()
     this.#settings.add(setting)
@@ -71,20 +87,23 @@ export class TriedRequests {
 
   problems(): UnmetCondition[] {
     const unmet: UnmetCondition[] = []
-    for (const [gateway, { total, refused, undecided }] of this.#counts) {
+    for (const [gateway, { total, refused, admitted, undecided }] of this.#counts) {
       const protection = this.#protections.get(gateway)
       if (protection === undefined || total.records === 0) continue
-      const { maxRefused, maxUndecided } = protection
-      const add = (condition: string, count: Count, what: string, most: string) => {
+      const { maxRefused, maxAdmitted, maxUndecided } = protection
+      const add = (condition: string, count: Count, what: string, most: string, more = '') => {
         if (count.requests <= shareOf(most) * total.requests) return
         const share = `${Number(((count.requests / total.requests) * 100).toPrecision(2))}%`
         const isSample = total.requests !== total.records
         const all = `${Math.round(count.requests)} of ${Math.round(total.requests)}`
         const meant = isSample ? `, which stand for about ${all} (${share}),` : ` (${share})`
-        const message = `${count.records} of ${total.records} recorded requests to Gateway ${gateway}${meant} ${what}; at most ${most} may`
+        const message = `${count.records} of ${total.records} recorded requests to Gateway ${gateway}${meant} ${what}; at most ${most} may${more}`
         unmet.push({ condition, gateway, message })
       }
-      add('maxRefused', refused, 'would be refused or unrouted', maxRefused)
+      const returning = this.#returning.text(gateway)
+      add('maxRefused', refused, 'would be refused or unrouted', maxRefused, returning)
+      const steps = [...(this.#admitting.get(gateway) ?? [])].sort().join(', ')
+      add('maxAdmitted', admitted, `that ${steps} refuses would be admitted`, maxAdmitted)
       add('maxUndecided', undecided, 'cannot be decided', maxUndecided)
       unmet.push(...this.#costProblems(gateway, protection))
     }
