@@ -178,15 +178,18 @@ describe('a judgement', () => {
     ['another name', route('shop2', 'shop.example')],
     ['a longer path', pathRoute('shop2', 'shop.example', '/admin')],
     ['any hostname', pathRoute('shop2', undefined, '/')],
-  ])('holds a route that serves requests of a removed one under %s without its protection', async (_, next) => {
-    const story = protectedStory({ mode: 'Hold' })
-    story.delete('HTTPRoute', 'shop').apply(next)
-    expect(told(await judge(story)).unmet).toEqual([
-      'removedProtections: protections of Gateway default/edge are removed: traffic.csrf of HTTPRoute default/shop (its requests go to HTTPRoute default/shop2 without it)',
-    ])
-    story.apply({ ...csrf('guard', { csrf: {} }), spec: protecting('shop2') })
-    expect(told(await judge(story)).held).toEqual([])
-  })
+  ])(
+    'holds a route that serves requests of a removed one under %s without its protection',
+    async (_, next) => {
+      const story = protectedStory({ mode: 'Hold' })
+      story.delete('HTTPRoute', 'shop').apply(next)
+      expect(told(await judge(story)).unmet).toEqual([
+        'removedProtections: protections of Gateway default/edge are removed: traffic.csrf of HTTPRoute default/shop (its requests go to HTTPRoute default/shop2 without it)',
+      ])
+      story.apply({ ...csrf('guard', { csrf: {} }), spec: protecting('shop2') })
+      expect(told(await judge(story)).held).toEqual([])
+    },
+  )
 
   it('holds a removed route whose requests a route in force serves without its protection', async () => {
     const rest = pathRoute('rest', undefined, '/')

@@ -26,7 +26,10 @@ function addTo(count: Count, weight: number): void {
 
 export class TriedRequests {
   readonly #protections: ReadonlyMap<string, Protection>
-  readonly #counts = new Map<string, Record<'total' | 'refused' | 'admitted' | 'undecided', Count>>()
+  readonly #counts = new Map<
+    string,
+    Record<'total' | 'refused' | 'admitted' | 'undecided', Count>
+  >()
   /** Names of the steps that refuse requests now which the change admits, by Gateway. */
   readonly #admitting = new Map<string, Set<string>>()
   readonly #returning = new ReturningSteps()
