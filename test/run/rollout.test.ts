@@ -118,6 +118,22 @@ describe('sluice run with a rollout over two workers', async () => {
     )
   })
 
+  it('keeps the old version in force if only the worker with the change is left after a restart', async () => {
+    running.write('app.yaml', answering('app', 205))
+    await expect.poll(() => answers(12), { timeout: 30_000, interval: 20 }).toEqual([204, 205])
+    await running.stop()
+    await running.start(['--workers', '1'])
+    expect(await answers(20)).toEqual([204])
+    await expect.poll(state, { timeout: 30_000 }).toBe('paused')
+    expect((await shown())[0]?.reason).toContain('no proxy without the change is left to compare')
+    expect(await answers(20)).toEqual([204])
+    await running.stop()
+    await running.start()
+    await expect.poll(() => answers(12), { timeout: 30_000, interval: 20 }).toEqual([204, 205])
+    await decide('finish')
+    await becomes(205)
+  })
+
   it('delivers at once what no Gateway with steps serves', async () => {
     running.write('other.yaml', manifest(httpRoute('other', { parentRefs: [{ name: 'none' }] })))
     await expect.poll(log, { timeout: 30_000 }).toMatch(/skipped .*HTTPRoute default\/other/)

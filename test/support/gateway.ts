@@ -79,9 +79,9 @@ export class RunningGateway {
     return nats === undefined ? ['--log-file', this.logFile] : ['--nats', nats]
   }
 
-  /** Starts the process and resolves once it is ready to serve. */
-  async start(): Promise<this> {
-    this.launch()
+  /** Starts the process, with more options if any are given, and resolves once it is ready to serve. */
+  async start(more: readonly string[] = []): Promise<this> {
+    this.launch(more)
     await waitFor('readiness', () => {
       if (this.#process?.exitCode !== null) throw new Error(`it ended:\n${this.stderr}`)
       return /^ready$/m.test(this.stderr)
@@ -90,7 +90,7 @@ export class RunningGateway {
   }
 
   /** Starts the process without waiting for anything. */
-  launch(): void {
+  launch(more: readonly string[] = []): void {
     const { args = [], env = {}, within = [], onOutput } = this.#options
     const off = [
       '--admin-address',
@@ -101,7 +101,7 @@ export class RunningGateway {
       '127.0.0.1:0',
     ]
     const where = ['-f', this.#manifests, ...this.#log, '--bind-address', '127.0.0.1']
-    const all = ['run', ...where, ...off, '--readiness-address', '127.0.0.1:0', ...args]
+    const all = ['run', ...where, ...off, '--readiness-address', '127.0.0.1:0', ...args, ...more]
     this.stdout = ''
     this.stderr = ''
     const [program = launcher, ...rest] = [...within, launcher, ...all]

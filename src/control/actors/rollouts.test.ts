@@ -121,7 +121,7 @@ describe('changes that are delivered in steps', () => {
     expect(hosts(story.fold)).toEqual(['one.example'])
     expect(hosts(candidateOf(story))).toEqual(['new.example', 'two.example'])
     expect(conditions(story)).toEqual([
-      `Progressing InSteps: generation 2 is in force at 1 proxies (step 1 of 2); see: sluice rollout ${rollout}`,
+      `Progressing InSteps: generation 2 is delivered to 1 proxy (step 1 of 2); see: sluice rollout ${rollout}`,
     ])
     record(story, rolloutEnded, { rollout, outcome: 'Finished', reason: 'all steps passed' })
     expect(hosts(story.fold)).toEqual(['new.example', 'two.example'])

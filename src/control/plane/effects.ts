@@ -50,7 +50,7 @@ export class Effects {
     })
     this.#rollouts = new RolloutLeader({
       fold,
-      targets: options.parts.targets ?? { of: () => [] },
+      targets: options.parts.targets ?? { of: () => [], names: () => [] },
       differs: options.differs,
       epoch,
       append: (events) => writer.append('decision', events),

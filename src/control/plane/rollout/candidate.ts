@@ -13,11 +13,12 @@ import { Fold, type RecordedEvent } from '../../actors/fold.ts'
 import { createGraph } from '../../desired/derivations.ts'
 import { regexProblem } from '../api-binding.ts'
 import type { ControlPlaneParts } from '../parts.ts'
+import { isCompared } from './targets.ts'
 
 interface CandidateOptions {
   /** The fold of the control plane. */
   readonly fold: Fold
-  readonly parts: () => Pick<ControlPlaneParts, 'ledger'>
+  readonly parts: () => Pick<ControlPlaneParts, 'ledger' | 'targets'>
   readonly secretValue: (digest: string) => Uint8Array | undefined
 }
 
@@ -56,7 +57,7 @@ export class Candidate {
 
   #diversion(): Diversion | undefined {
     const { fold } = this.#options
-    const { position = 0, steps = [] } = fold.rollouts.running?.context ?? {}
+    const { position = 0, steps = [], plans = [] } = fold.rollouts.running?.context ?? {}
     const proxies = steps.at(-1)?.proxies
     if (proxies === undefined) {
       this.#end()
@@ -71,7 +72,10 @@ export class Candidate {
       upserted: [...this.#secretsFor(upserted), ...upserted],
       removed,
     }
-    return { proxies: new Set(proxies), delta, isNew }
+    const chosen = new Set(proxies)
+    const { targets } = this.#options.parts()
+    const isKept = targets !== undefined && !isCompared(plans, targets, chosen)
+    return { proxies: isKept ? new Set() : chosen, delta, isNew }
   }
 
   #begin(position: number): void {

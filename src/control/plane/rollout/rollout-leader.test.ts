@@ -15,7 +15,8 @@ const route = (hostname: string): StoryObject => ({
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-it('pauses a rollout after two replacements of chosen proxies, and replaces none while it is paused', async () => {
+/** A leader that delivers a change to one of these proxies first. */
+async function openRollout(...names: readonly string[]) {
   const story = new FoldStory()
   story.apply(
     {
@@ -46,7 +47,7 @@ it('pauses a rollout after two replacements of chosen proxies, and replaces none
   story.record((context) =>
     createEvent(relistFinished, context, { id: 'listed', subject: 'x', data }),
   )
-  const proxies = new Set(['p1', 'p2', 'p3', 'p4', 'p5', 'p6'])
+  const proxies = new Set(names)
   const leader = new RolloutLeader({
     fold: story.fold,
     epoch: () => 1,
@@ -62,21 +63,31 @@ it('pauses a rollout after two replacements of chosen proxies, and replaces none
           name,
           proxy: { proxy: name, state: 'ready', rejections: {} } as never,
         })),
+      names: () => [...proxies],
     },
   })
   const { rollouts } = story.fold
   const chosen = () => rollouts.running?.context.steps.at(-1)?.proxies
-  /** The proxy with the change is gone. */
-  const crash = async () => {
-    for (const name of chosen() ?? []) proxies.delete(name)
+  const advance = async (ms = 5_000) => {
     leader.update()
-    await vi.advanceTimersByTimeAsync(5_000)
+    await vi.advanceTimersByTimeAsync(ms)
     return rollouts.running?.value
   }
   story.apply(route('two.example'))
-  leader.update()
-  await vi.advanceTimersByTimeAsync(5_000)
+  await advance()
   expect(chosen()).toEqual(['p1'])
+  return { story, leader, proxies, rollouts, chosen, advance }
+}
+
+it('pauses a rollout after two replacements of chosen proxies, and replaces none while it is paused', async () => {
+  const { story, leader, proxies, rollouts, chosen, advance } = await openRollout(
+    ...['p1', 'p2', 'p3', 'p4', 'p5', 'p6'],
+  )
+  /** The proxy with the change is gone. */
+  const crash = () => {
+    for (const name of chosen() ?? []) proxies.delete(name)
+    return advance()
+  }
   expect([await crash(), chosen()]).toEqual(['progressing', ['p2']])
   expect([await crash(), chosen()]).toEqual(['progressing', ['p3']])
   expect([await crash(), chosen()]).toEqual(['paused', ['p3']])
@@ -91,8 +102,18 @@ it('pauses a rollout after two replacements of chosen proxies, and replaces none
       data: { rollout: rollouts.running?.context.position ?? 0, reason: '', author: 'ops' },
     }),
   )
-  leader.update()
-  await vi.advanceTimersByTimeAsync(5_000)
-  expect([rollouts.running?.value, chosen()]).toEqual(['progressing', ['p4']])
+  expect([await advance(), chosen()]).toEqual(['progressing', ['p4']])
+  leader.close()
+})
+
+it('pauses a rollout if only proxies with the change are left, instead of finishing it', async () => {
+  const { leader, proxies, rollouts, chosen, advance } = await openRollout('p1', 'p2')
+  proxies.delete('p2')
+  expect(await advance(2_000)).toBe('progressing')
+  proxies.add('p2')
+  expect(await advance(600_000 - 10_000)).toBe('progressing')
+  proxies.delete('p2')
+  expect([await advance(10_000), chosen()]).toEqual(['paused', ['p1']])
+  expect(rollouts.running?.context.reason).toContain('no proxy without the change is left')
   leader.close()
 })

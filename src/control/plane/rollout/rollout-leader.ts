@@ -4,7 +4,7 @@
  *   something waits ── no more came for a moment ──► RolloutStarted, or RolloutSkipped if no steps concern it
  *   started, or the hold of a step is over ──► RolloutStepped, or RolloutEnded (Finished) after the last step
  *   proxies with the change fail more often, or reject it ──► RolloutEnded (RolledBack)
- *   figures are missing ──► RolloutPaused
+ *   figures are missing, or no proxy without the change is left ──► RolloutPaused
  *
  * Only these events change what proxies get. The next leader continues where the last one ended, because every
  * decision follows from the fold and from stored figures.
@@ -29,7 +29,13 @@ import { parametersInForce } from '../../desired/parameters-in-force.ts'
 import { DecisionLoop, type DecisionLoopOptions } from '../decision-loop.ts'
 import { affectedGateways } from './affected.ts'
 import { problemOf } from './figures.ts'
-import { chooseProxies, isIncomplete, type RolloutTargets, replacementsIn } from './targets.ts'
+import {
+  chooseProxies,
+  isCompared,
+  isIncomplete,
+  type RolloutTargets,
+  replacementsIn,
+} from './targets.ts'
 
 interface RolloutLeaderOptions extends DecisionLoopOptions {
   readonly targets: RolloutTargets
@@ -42,6 +48,9 @@ const tickMs = 1_000
 /** How long figures may be missing at the end of a hold before the rollout is paused. */
 const figuresLimitMs = 60_000
 
+/** How long all proxies may be chosen ones before the rollout is paused. Meanwhile none has the change. */
+const aloneLimitMs = 5_000
+
 /** Maximum number of replacements of chosen proxies. Then the rollout is paused. */
 const maxReplacements = 2
 
@@ -53,6 +62,8 @@ export class RolloutLeader {
   readonly #loop: DecisionLoop
   /** The rollout under way and the objects that were found to wait for it, so that they are checked only once. */
   #deferred = ''
+  /** Since when no proxy is left to compare with. */
+  #aloneSinceMs: number | undefined
 
   constructor(options: RolloutLeaderOptions) {
     this.#options = options
@@ -121,9 +132,12 @@ export class RolloutLeader {
       const data = { rollout: position, outcome: 'RolledBack', reason: problem } as const
       return this.#loop.event(rolloutEnded, epoch, data)
     }
-    if (rollout.value === 'paused') return undefined
     const last = steps.at(-1)
     const present = new Set(last?.proxies)
+    const isAlone = last !== undefined && !isCompared(plans, targets, present)
+    if (!isAlone) this.#aloneSinceMs = undefined
+    if (rollout.value === 'paused') return undefined
+    if (isAlone) return this.#alone(position, epoch)
     const number = last?.number ?? 0
     if (last !== undefined && isIncomplete(plans, number, targets, present)) {
       return this.#replace(rollout, number, epoch)
@@ -139,6 +153,16 @@ export class RolloutLeader {
     const reason = `chosen proxies were replaced ${count} times, and another one is gone; the change may be the reason`
     this.#options.notify('warn', `rollout ${position} is paused: ${reason}`)
     return this.#loop.event(rolloutPaused, epoch, { rollout: position, reason })
+  }
+
+  /** Pauses a rollout without a proxy to compare with, unless one connects in time. */
+  #alone(rollout: number, epoch: number): Decision {
+    this.#aloneSinceMs ??= Date.now()
+    if (Date.now() < this.#aloneSinceMs + aloneLimitMs) return undefined
+    const reason =
+      'no proxy without the change is left to compare with, so none has it in force; resume it when others are connected, or finish or abort it'
+    this.#options.notify('warn', `rollout ${rollout} is paused: ${reason}`)
+    return this.#loop.event(rolloutPaused, epoch, { rollout, reason })
   }
 
   /** Begins with the first step. If no proxy is connected, waits for the time of a hold, because proxies may reconnect. */

@@ -15,6 +15,8 @@ interface RolloutTarget {
 export interface RolloutTargets {
   /** The targets of a Gateway, `namespace/name`, that are connected; sorted by name. */
   of(gateway: string): readonly RolloutTarget[]
+  /** The names of the targets of a Gateway; those of workers also before they are connected. */
+  names(gateway: string): readonly string[]
   /**
    * What targets of the Gateway have counted in buckets that end after a time. If omitted, nothing is compared.
    */
@@ -29,14 +31,15 @@ export interface RolloutTargets {
 export const proxyTargets = (
   fold: Pick<Fold, 'proxies'>,
   figures?: RolloutTargets['figures'],
-): RolloutTargets => ({
-  of: (gateway) =>
+): RolloutTargets => {
+  const of = (gateway: string) =>
     fold
       .proxies()
       .filter((one) => one.gateway === gateway)
-      .map((proxy) => ({ name: proxy.proxy, proxy })),
-  ...(figures && { figures }),
-})
+      .map((proxy) => ({ name: proxy.proxy, proxy }))
+  const names = (gateway: string) => of(gateway).map(({ name }) => name)
+  return { of, names, ...(figures && { figures }) }
+}
 
 /** The workers of the proxy in this process. */
 export const workerTargets = (
@@ -44,14 +47,30 @@ export const workerTargets = (
   proxy: string,
   workers: number,
   figures: RolloutTargets['figures'],
-): RolloutTargets => ({
-  of: () => {
-    const own = fold.proxies().find((one) => one.proxy === proxy)
-    if (own === undefined) return []
-    return Array.from({ length: workers }, (_, at) => ({ name: `${proxy}/${at}`, proxy: own }))
-  },
-  ...(figures && { figures }),
-})
+): RolloutTargets => {
+  const names = Array.from({ length: workers }, (_, at) => `${proxy}/${at}`)
+  return {
+    of: () => {
+      const own = fold.proxies().find((one) => one.proxy === proxy)
+      return own === undefined ? [] : names.map((name) => ({ name, proxy: own }))
+    },
+    names: () => names,
+    ...(figures && { figures }),
+  }
+}
+
+/**
+ * Whether a proxy without the change is left to compare with. If none is, the chosen proxies get the versions in
+ * force, too, or the change would be in force everywhere without a comparison.
+ */
+export function isCompared(
+  plans: readonly RolloutPlan[],
+  targets: Pick<RolloutTargets, 'names'>,
+  chosen: ReadonlySet<string>,
+): boolean {
+  const names = plans.flatMap(({ gateway }) => targets.names(gateway))
+  return names.length === 0 || names.some((name) => !chosen.has(name))
+}
 
 /** How many of some proxies a step wants; all of them after the last step. */
 function wantedCount({ steps }: Pick<RolloutPlan, 'steps'>, step: number, total: number): number {
