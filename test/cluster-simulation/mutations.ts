@@ -72,8 +72,8 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   },
   'a new version of a held object passes unseen': {
     file: 'src/control/actors/protected-changes.ts',
-    from: 'if (!this.#isActive || !isHeldKind(kind) || isSameObject(passed, newest)) {',
-    to: 'if (!this.#isActive || !isHeldKind(kind) || before?.held !== undefined) {',
+    from: 'if (!this.#isActive || !isHeldVersion(newest) || isSameObject(passed, newest)) {',
+    to: 'if (!this.#isActive || !isHeldVersion(newest) || before?.held !== undefined) {',
   },
   'a generation that takes effect again counts as programmed at once': {
     file: 'src/control/actors/listener-owners.ts',

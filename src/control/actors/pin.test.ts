@@ -143,10 +143,18 @@ describe('a pin', () => {
     expect([hosts(story), story.fold.pin, story.fold.timers()]).toEqual([['two'], undefined, []])
   })
 
-  it('does not hold permissions, credentials and endpoints unless they are named', () => {
+  it('holds only deletions of Secrets and ConfigMaps unless they are named', () => {
     const { story, one } = changedStory()
     setPin(story, [one])
     const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' }, data: { a: '1' } }
+    story.apply(map)
+    expect([...story.fold.heldBack.keys()]).toEqual(['HTTPRoute/default/app'])
+    story.apply({ ...map, data: { a: '3' } }).delete('ConfigMap', 'a')
+    expect([...story.fold.heldBack.keys()]).toEqual([
+      'HTTPRoute/default/app',
+      'ConfigMap/default/a',
+    ])
+    expect(story.fold.graph.object('ConfigMap/default/a')).toBeDefined()
     story.apply(map)
     expect([...story.fold.heldBack.keys()]).toEqual(['HTTPRoute/default/app'])
     const named = { kind: 'ConfigMap', namespace: 'default', name: 'a' }

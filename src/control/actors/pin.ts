@@ -28,6 +28,13 @@ const heldOnlyIfNamed: ReadonlySet<string> = new Set([
 /** Whether a pin of the whole configuration holds objects of a kind. */
 export const isHeldKind = (kind: string): boolean => !heldOnlyIfNamed.has(kind)
 
+/** Kinds whose last content stays in force until the deletion may take effect, because what is in force may use it. */
+const heldIfDeleted: ReadonlySet<string> = new Set(['ConfigMap', 'Secret'])
+
+/** Whether a new version of an object waits like a change of the configuration. */
+export const isHeldVersion = ({ context: { ref, state } }: ResourceSnapshot): boolean =>
+  isHeldKind(ref.kind) || (state === undefined && heldIfDeleted.has(ref.kind))
+
 /** A pin, and when and by which event it was set. */
 export interface PinState extends Omit<PinSetData, 'objects' | 'part'> {
   /** Position of the event that set it. */
@@ -104,7 +111,7 @@ export class Pin {
   /** Puts the newest version of an object in force, or keeps it until the pin is lifted. */
   put(key: ObjectKey, newest: ResourceSnapshot): void {
     const inForce = this.#actors.get(key)
-    const isHeld = this.holds(newest.context.ref) && !this.#hasSameObject(inForce, newest)
+    const isHeld = this.holds(newest) && !this.#hasSameObject(inForce, newest)
     if (isHeld && this.#state?.untilChanged !== true) this.#hold(key, inForce, newest)
     else {
       this.#newest.delete(key)
@@ -133,11 +140,12 @@ export class Pin {
     this.#timers.restore(stored?.timers ?? [])
   }
 
-  /** Whether the pin holds an earlier version of an object if it has a newer one. */
-  holds({ kind, namespace, name }: ObjectRef): boolean {
+  /** Whether the pin holds an earlier version of an object instead of a newer one. */
+  holds(newer: ResourceSnapshot): boolean {
     if (this.#state === undefined) return false
     const { only } = this.#state
-    if (only === undefined) return isHeldKind(kind)
+    if (only === undefined) return isHeldVersion(newer)
+    const { kind, namespace, name } = newer.context.ref
     return only.some((one) => one.kind === kind && one.namespace === namespace && one.name === name)
   }
 

@@ -103,6 +103,28 @@ describe('changes under protection', () => {
     expect(story.fold.changes.waiting.size).toBe(0)
   })
 
+  it('wait if a Secret is deleted, whose last content stays in force until the deletion passes', () => {
+    const story = protectedStory()
+    const secret: StoryObject = {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 's' },
+      data: {},
+    }
+    story.apply(secret).delete('Secret', 's')
+    const isThere = () => story.fold.graph.object('Secret/default/s') !== undefined
+    expect([[...story.fold.changes.waiting.keys()], isThere()]).toEqual([
+      ['Secret/default/s'],
+      true,
+    ])
+    hold(story)
+    story.apply(secret)
+    expect([story.fold.changes.waiting.size, story.fold.changes.held.size]).toEqual([0, 0])
+    story.delete('Secret', 's')
+    pass(story)
+    expect(isThere()).toBe(false)
+  })
+
   it('are not protected before the first listing, or without a protection', () => {
     const story = new FoldStory()
     record(story, protectionSet, { mode: 'Hold' })

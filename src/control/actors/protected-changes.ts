@@ -23,7 +23,7 @@ import type {
 import { type ObjectKey, objectKey } from '../../ground/model/names.ts'
 import { newestGeneration, type ObjectState, waitsText } from '../desired/object-state.ts'
 import { isNewestVersion, isSameChange, isSameObject } from './judged-versions.ts'
-import { isHeldKind } from './pin.ts'
+import { isHeldKind, isHeldVersion } from './pin.ts'
 import { type ResourceSnapshot, takingEffect } from './resource.machine.ts'
 
 /** The newest version of an object, which is not in force. */
@@ -100,10 +100,9 @@ export class ProtectedChanges {
 
   /** Puts the newest version of an object in force, or lets it wait. */
   put(key: ObjectKey, newest: ResourceSnapshot): void {
-    const { kind } = newest.context.ref
     const before = this.#waiting.get(key)
     const passed = this.#versions.passed(key)
-    if (!this.#isActive || !isHeldKind(kind) || isSameObject(passed, newest)) {
+    if (!this.#isActive || !isHeldVersion(newest) || isSameObject(passed, newest)) {
       if (before !== undefined) this.#dissolve(before)
       this.#pass(key, newest)
       return

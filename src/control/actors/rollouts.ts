@@ -14,10 +14,10 @@
  * The fold derives the versions in force. What the chosen proxies get is derived by a second fold, the candidate.
  */
 import type { JudgedObject, RolloutEndedData, SluiceEvent } from '../../../events/index.ts'
-import { type ObjectKey, type ObjectRef, objectKey } from '../../ground/model/names.ts'
+import { type ObjectKey, objectKey } from '../../ground/model/names.ts'
 import { newestGeneration, type ObjectState } from '../desired/object-state.ts'
 import { isNewestVersion, isSameChange, isSameObject } from './judged-versions.ts'
-import { isHeldKind } from './pin.ts'
+import { isHeldVersion } from './pin.ts'
 import { type ResourceSnapshot, takingEffect } from './resource.machine.ts'
 import {
   nextRollout,
@@ -42,8 +42,8 @@ export interface StoredRollouts {
 interface Versions {
   /** Whether a complete listing was observed: the first configuration is not a change. */
   isListed(): boolean
-  /** Whether an operator holds an earlier version of the object, so that no newer one is delivered. */
-  isPinned(ref: ObjectRef): boolean
+  /** Whether an operator holds an earlier version of the object, so that a newer one is not delivered. */
+  isPinned(newer: ResourceSnapshot): boolean
   inForce(key: ObjectKey): ResourceSnapshot | undefined
   /** Puts a version in force. */
   pass(key: ObjectKey, version: ResourceSnapshot): void
@@ -84,7 +84,6 @@ export class Rollouts {
 
   /** Puts the newest version of an object in force, or lets it wait. */
   put(key: ObjectKey, newest: ResourceSnapshot): void {
-    const { ref } = newest.context
     const before = this.#waiting.get(key)
     if (!this.#isDelivered(key, newest)) {
       if (before !== undefined) this.#dissolve(before)
@@ -96,7 +95,7 @@ export class Rollouts {
     const rollout = this.#waiting.get(key)?.rollout
     this.#waiting.set(key, { newest, ...(rollout !== undefined && { rollout }) })
     if (rollout === undefined) return
-    if (this.#isCandidate && !this.#versions.isPinned(ref)) this.#versions.pass(key, newest)
+    if (this.#isCandidate && !this.#versions.isPinned(newest)) this.#versions.pass(key, newest)
     else this.#mark(key)
   }
 
@@ -160,7 +159,7 @@ export class Rollouts {
   yieldToPin(): void {
     for (const [key, { rollout }] of [...this.#waiting]) {
       const one = this.#waiting.get(key)
-      if (one === undefined || !this.#versions.isPinned(one.newest.context.ref)) continue
+      if (one === undefined || !this.#versions.isPinned(one.newest)) continue
       if (rollout !== undefined && this.#rollouts.get(rollout)?.value === 'rolledBack') continue
       this.#dissolve(one)
       this.#waiting.delete(key)
@@ -204,9 +203,8 @@ export class Rollouts {
 
   /** Whether a version waits for a rollout. If no steps concern it, RolloutSkipped lets it pass. */
   #isDelivered(key: ObjectKey, newest: ResourceSnapshot): boolean {
-    const { ref } = newest.context
     if (this.#parameters.size === 0 || !this.#versions.isListed()) return false
-    if (!isHeldKind(ref.kind) || this.#versions.isPinned(ref)) return false
+    if (!isHeldVersion(newest) || this.#versions.isPinned(newest)) return false
     const compared = this.#isCandidate ? undefined : this.#versions.inForce(key)
     return this.#isCandidate || !isSameObject(compared, newest)
   }
@@ -305,10 +303,11 @@ function deliveryOf(
   }
   const last = steps.at(-1)
   const count = Math.max(0, ...plans.map((plan) => plan.steps.length))
+  const size = last?.proxies.length ?? 0
   const where =
     last === undefined
       ? `${what} is not delivered yet`
-      : `${what} is in force at ${last.proxies.length} proxies (step ${last.number} of ${count})`
+      : `${what} is delivered to ${size} ${size === 1 ? 'proxy' : 'proxies'} (step ${last.number} of ${count})`
   if (value === 'paused') {
     const message = `${where}, paused${by}: ${reason}; ${see}`
     return { type: 'Paused', reason: author === undefined ? 'NoAnswer' : 'ByOperator', message }

@@ -35,7 +35,7 @@ export class VersionStages {
     this.pin = new Pin({ ...actors, release: (key, newest) => this.#release(key, newest) })
     this.rollouts = new Rollouts({
       isListed: () => this.changes.isListed,
-      isPinned: (ref) => this.pin.holds(ref),
+      isPinned: (newest) => this.pin.holds(newest),
       inForce: (key) => actors.get(key),
       pass: (key, version) => this.pin.put(key, version),
       mark: (key, delivery) => this.#mark(key, { delivery }),
