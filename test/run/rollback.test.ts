@@ -138,6 +138,7 @@ describe('sluice rollback and freeze', async () => {
     const refused: [string[], string][] = [
       [['rollback', '--to', '1'], '--reason is required'],
       [['rollback', '--to', 'yesterday', '--reason', 'x'], 'neither a position, a time'],
+      [['rollback', '--to', '2999-01-01T00:00:00Z', '--reason', 'x'], 'is in the future'],
       [['rollback', '--to', '999999', '--reason', 'x'], 'is after the end of the log'],
       [['rollback', '--lift', '--reason', 'x'], 'nothing is held'],
       [['rollback', '--only', 'HTTPRoute/app', '--reason', 'x'], 'need --to'],

@@ -96,7 +96,9 @@ describe('sluice run with a rollout over two workers', async () => {
   it('is paused, resumed, aborted and finished by operators, across a restart', async () => {
     running.write('app.yaml', answering('app', 204))
     await expect.poll(state, { timeout: 30_000 }).toBe('progressing')
-    await decide('pause')
+    expect((await decide('pause')).stdout).toMatch(
+      /^rollout \d+ is paused\nGatewayPolicy default\/app\n$/,
+    )
     expect(await state()).toBe('paused')
     expect(await decide('pause')).toMatchObject({
       code: 2,
@@ -113,6 +115,14 @@ describe('sluice run with a rollout over two workers', async () => {
     const [{ position } = { position: 0 }] = await shown()
     await decide('finish', `${position}`)
     await becomes(204)
+    expect((await run('status', `${position}`)).stderr).toContain(
+      `rollout ${position} is neither under way nor rolled back: it is finished`,
+    )
+    const before = await sluice('rollout', '--log-file', running.logFile, 'pause', '--reason', 'y')
+    expect(before.stderr).toContain(
+      'write options after the verb: sluice rollout pause --reason y …',
+    )
+    expect((await run('status', '--nonsense')).stderr).toContain("unknown option '--nonsense'")
     expect((await sluice('replay', '--log-file', running.logFile)).stdout).toContain(
       'of which 0 differ',
     )
@@ -129,6 +139,14 @@ describe('sluice run with a rollout over two workers', async () => {
     expect(await answers(20)).toEqual([204])
     await running.stop()
     await running.start()
+    await expect.poll(() => answers(12), { timeout: 30_000, interval: 20 }).toEqual([204, 205])
+    const pin = ['--log-file', running.logFile, '--reason', 'agreed', '--author', 'ops']
+    const frozen = await sluice('freeze', ...pin)
+    expect(frozen.stdout).toContain(
+      'objects not at their newest version: 1\nGatewayPolicy default/app: its newest version waits',
+    )
+    await becomes(204)
+    await sluice('rollback', '--lift', ...pin)
     await expect.poll(() => answers(12), { timeout: 30_000, interval: 20 }).toEqual([204, 205])
     await decide('finish')
     await becomes(205)

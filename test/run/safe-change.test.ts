@@ -134,10 +134,11 @@ describe('a route with API keys that is renamed under --change-protection hold',
       policy('auth', `HTTPRoute/${name}`, {
         traffic: { apiKeyAuthentication: { secretRef: { name: 'keys' } } },
       }),
+      secret('keys', { ann: 'key-of-ann' }),
     )
   const running = useGateway(() => ({
     manifests: {
-      'base.yaml': manifest(gateway(port), secret('keys', { ann: 'key-of-ann' })),
+      'base.yaml': manifest(gateway(port)),
       'shop.yaml': shop('shop'),
       'auth.yaml': keys('shop'),
     },
@@ -147,7 +148,12 @@ describe('a route with API keys that is renamed under --change-protection hold',
     sluice(command, ...args, '--log-file', running.logFile)
   const answer = async () => (await running.send(port, { host: hostOf('shop') })).status
   const held = async () =>
-    (JSON.parse((await run('approve', '-o', 'json')).stdout).held as readonly { position: number; unmet: readonly { message: string }[] }[])[0]
+    (
+      JSON.parse((await run('approve', '-o', 'json')).stdout).held as readonly {
+        position: number
+        unmet: readonly { message: string }[]
+      }[]
+    )[0]
   const messages = async () => (await held())?.unmet.map(({ message }) => message).join('\n')
 
   it('is held, because its requests would need no key', async () => {
@@ -173,9 +179,27 @@ describe('a route with API keys that is renamed under --change-protection hold',
     await expect
       .poll(messages, { timeout: 30_000 })
       .toMatch(
-        /would be refused or unrouted; at most 0.1% may\. The change brings back traffic\.apiKeyAuthentication, which was in force until \S+Z and would refuse \d+ of them: approve it if these requests came because it was missing$/,
+        /would be refused or unrouted; at most 0.1% may\. The change brings back traffic\.apiKeyAuthentication, which was in force until \S+Z and would refuse \d+ of them: approve it if these requests came because it was missing$/m,
       )
     await approve()
     await expect.poll(answer, { timeout: 30_000 }).toBe(401)
+  })
+
+  it('keeps a Secret in force that is deleted with the policy, as long as that is held or frozen', async () => {
+    const withKey = async () => {
+      const headers = { authorization: 'Bearer key-of-ann' }
+      return (await running.send(port, { host: hostOf('shop'), headers })).status
+    }
+    expect(await withKey()).toBe(200)
+    running.remove('auth.yaml')
+    await expect.poll(messages, { timeout: 30_000 }).toContain('protections of Gateway')
+    expect((await run('approve')).stdout).toContain('Secret default/keys')
+    expect([await withKey(), await answer()]).toEqual([200, 401])
+    await run('freeze', '--reason', 'night', '--author', 'ops')
+    await run('approve', '--emergency', '--reason', 'agreed', '--author', 'ops')
+    expect((await run('status')).stdout).toContain('Secret default/keys')
+    expect([await withKey(), await answer()]).toEqual([200, 401])
+    await run('rollback', '--lift', '--reason', 'day', '--author', 'ops')
+    await expect.poll(answer, { timeout: 30_000 }).toBe(200)
   })
 })

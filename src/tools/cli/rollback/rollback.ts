@@ -55,6 +55,9 @@ async function stateAt(options: RollbackOptions & { readonly to: string }, repor
       `--to ${to} is neither a position, a time such as 2026-01-31T12:00:00Z, nor last-good`,
     )
   }
+  if (!/^\d+$/.test(to) && (parseTimeMs(to) ?? 0) > Date.now()) {
+    throw new UsageError(`--to ${to} is in the future`)
+  }
   const good = to === 'last-good' ? await withRecording(options, lastGood) : to
   if (good === undefined) {
     throw new UsageError('the log has no earlier configuration without a problem; name a position')
@@ -103,6 +106,7 @@ async function setPin(
   const { reason, author, untilChanged } = options
   const until = endOf(options)
   let served = ''
+  let waiting: ObjectRef[] = []
   const result = await changeLog(
     options,
     report,
@@ -122,17 +126,23 @@ async function setPin(
     },
     async ({ fold }, readOn) => {
       served = await waitForGateways(fold, readOn)
+      waiting = [...fold.heldBack.keys()].map(parseObjectKey)
     },
   )
   const { objects, others, to, invalid } = result
+  const pinned = new Set(objects.map(objectKey))
+  const isPinned = (one: ObjectRef) => pinned.has(objectKey(one))
   if (others.length > 0) report(othersText(others, to))
   for (const ref of invalid) {
     report(`${objectText(ref)} had no valid version at position ${to}, and keeps its newest one`)
   }
   return {
     text: () => [
-      `held at the configuration of position ${to} until ${until ?? '`sluice rollback --lift`'}; objects not at their newest version: ${objects.length}`,
+      `held at the configuration of position ${to} until ${until ?? '`sluice rollback --lift`'}; objects not at their newest version: ${waiting.length}`,
       ...objects.map((one) => `${objectText(one)}: ${changeText(one)}`),
+      ...waiting
+        .filter((one) => !isPinned(one))
+        .map((one) => `${objectText(one)}: its newest version waits`),
       served,
     ],
     json: {

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { addLogFile } from '../recording/options.ts'
 import { author, natsServer, nonEmpty, outputFormat, reason } from '../shared/options.ts'
-import { type OutputFormat, print, processOutput } from '../shared/output.ts'
+import { type OutputFormat, print, processOutput, UsageError } from '../shared/output.ts'
 import type { RolloutOptions, Verb } from './rollout.ts'
 
 type Printed = RolloutOptions & { readonly output: OutputFormat }
@@ -27,8 +27,11 @@ export function addRollout(program: Command): void {
     command
       .command('status', { isDefault: true })
       .description('list the rollouts under way, and those that were rolled back')
-      .argument('[position]', 'position of one rollout', nonEmpty),
-  ).action(async (position: string | undefined, options: Printed) => {
+      .argument('[position]', 'position of one rollout', nonEmpty)
+      .allowExcessArguments()
+      .allowUnknownOption(),
+  ).action(async (position: string | undefined, options: Printed, status: Command) => {
+    refuseOthers(position, status.args)
     const { shownRollouts } = await import('./rollout.ts')
     await print(shownRollouts(position, options, processOutput.report), options.output)
   })
@@ -47,4 +50,17 @@ export function addRollout(program: Command): void {
         await print(decision, options.output)
       })
   }
+}
+
+/** @throws UsageError if options came before the verb, which makes `status` the command, or if there are others */
+function refuseOthers(position: string | undefined, given: readonly string[]): void {
+  if (position !== undefined && position in verbs) {
+    throw new UsageError(
+      `write options after the verb: sluice rollout ${position} ${given.slice(1).join(' ')} …`,
+    )
+  }
+  const other = given.find((one, at) => at > 0 || one.startsWith('-'))
+  if (other === undefined) return
+  const what = other.startsWith('-') ? 'unknown option' : 'too many arguments:'
+  throw new UsageError(`${what} '${other}'`)
 }

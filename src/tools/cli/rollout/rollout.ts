@@ -21,6 +21,8 @@ export type RolloutOptions = OperatorChange
 export type Verb = 'pause' | 'resume' | 'abort' | 'finish'
 
 interface Decision {
+  /** Whether it changes what proxies get. */
+  readonly changesProxies?: true
   /** States of a rollout in which this decision is possible. */
   readonly from: readonly RolloutSnapshot['value'][]
   readonly done: string
@@ -51,11 +53,13 @@ const decisions: Readonly<Record<Verb, Decision>> = {
     event: (data) => eventOf(rolloutResumed, data),
   },
   abort: {
+    changesProxies: true,
     from: ['started', 'progressing', 'paused'],
     done: 'is rolled back',
     event: (data) => eventOf(rolloutEnded, { ...data, outcome: 'RolledBack' }),
   },
   finish: {
+    changesProxies: true,
     from: ['started', 'progressing', 'paused', 'rolledBack'],
     done: 'is finished; all proxies get the change',
     event: (data) => eventOf(rolloutEnded, { ...data, outcome: 'Finished' }),
@@ -69,7 +73,7 @@ export async function decideRollout(
   report: Report,
 ): Promise<CommandResult> {
   const about = signed(options)
-  const { from, done, event } = decisions[verb]
+  const { from, done, event, changesProxies } = decisions[verb]
   let served = ''
   const { rollout, objects } = await changeLog(
     options,
@@ -85,12 +89,16 @@ export async function decideRollout(
       return { events: [event({ rollout: context.position, ...about })], result }
     },
     async ({ fold }, readOn) => {
-      served = await waitForGateways(fold, readOn)
+      if (changesProxies) served = await waitForGateways(fold, readOn)
     },
   )
   return {
-    text: () => [`rollout ${rollout} ${done}`, ...objects.map(objectText), served],
-    json: { rollout, objects, ...about, served },
+    text: () => [
+      `rollout ${rollout} ${done}`,
+      ...objects.map(objectText),
+      ...(changesProxies ? [served] : []),
+    ],
+    json: { rollout, objects, ...about, ...(changesProxies && { served }) },
   }
 }
 
@@ -113,9 +121,12 @@ function rolloutAt({ rollouts }: Fold, position: string | undefined): RolloutSna
   const found = position === undefined ? rollouts.running : rollouts.rollouts.get(Number(position))
   if (found !== undefined) return found
   const known = [...rollouts.rollouts.keys()]
-  const hint = known.length === 0 ? 'there are none' : `known: ${known.join(', ')}`
-  const what = position === undefined ? 'no rollout is under way' : `no rollout ${position}`
-  throw new UsageError(`${what} (${hint}). A newer version may have ended it`)
+  const hint = known.length === 0 ? 'there are none' : known.join(', ')
+  const what =
+    position === undefined
+      ? 'no rollout is under way'
+      : `rollout ${position} is neither under way nor rolled back: it is finished, a newer version has ended it, or it never was`
+  throw new UsageError(`${what}. Rollouts under way or rolled back: ${hint}`)
 }
 
 const objectsOf = ({ rollouts }: Fold, position: number): ObjectRef[] =>
