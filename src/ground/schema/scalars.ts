@@ -128,7 +128,13 @@ function wrongText(node: TextNode, input: unknown): string {
   const message = wrongType('a string', input)
   if (typeof input !== 'number' && typeof input !== 'boolean') return message
   const quoted = node.values?.find((value) => Number(value) === input) ?? String(input)
-  return `${message}; write it in quotes: "${quoted}"`
+  if (patternProblem(node, quoted) === undefined)
+    return `${message}; write it in quotes: "${quoted}"`
+  // A duration without its unit.
+  const inSeconds = `${input}s`
+  return patternProblem(node, inSeconds) === undefined
+    ? `${message}, such as ${inSeconds}`
+    : message
 }
 
 /** Returns a message that names the expected and the actual type. */

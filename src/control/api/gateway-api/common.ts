@@ -27,7 +27,8 @@ import {
 export const status = optional(jsonObject(), 'What controllers found out.')
 
 const refRule = rule<{ readonly group?: string; readonly kind?: string; readonly port?: number }>({
-  message: 'must have port for Service reference',
+  message:
+    'must have port for Service reference; for a GatewayBackend, write group: sluice.dev and kind: GatewayBackend',
   holds: (ref) =>
     (ref.group ?? '') !== '' || (ref.kind ?? 'Service') !== 'Service' || ref.port !== undefined,
   at: 'port',

@@ -94,7 +94,11 @@ export function resolveBackend(
   const namespace = reference.namespace ?? from.namespace
   const isService = group === '' && kind === 'Service'
   if (!isService && !(group === ownGroup && kind === 'GatewayBackend')) {
-    return invalid('InvalidKind', `backendRef to ${kind} of group "${group}" is not supported`)
+    const hint = kind === 'GatewayBackend' ? `; write group: ${ownGroup}` : ''
+    return invalid(
+      'InvalidKind',
+      `backendRef to ${kind} of group "${group}" is not supported${hint}`,
+    )
   }
   const refused = grantFailure(from, { group, kind, namespace, name }, read)
   if (refused !== undefined) return unmet(refused)
@@ -117,7 +121,14 @@ function resolveService(
 ): ResolvedBackend {
   const { name, port } = reference
   const service = readService(namespace, name, read)
-  if (service === undefined) return notFound(`Service ${namespace}/${name}`, undefined)
+  if (service === undefined) {
+    const isOwn = read.object('GatewayBackend', namespace, name) !== undefined
+    const hint = isOwn
+      ? `, but a GatewayBackend of this name does; write group: ${ownGroup} and kind: GatewayBackend`
+      : ''
+    const message = `Service ${namespace}/${name} does not exist${hint}`
+    return unmet({ reason: 'BackendNotFound', message })
+  }
   if (port === undefined) {
     return invalid('BackendNotFound', `backendRef to Service ${namespace}/${name} has no port`)
   }
