@@ -31,7 +31,7 @@ export class DivertedProxies {
 
   /** Called after the fold has taken an event. */
   take(fold: Fold, recorded: Recorded): void {
-    const { position: rollout = 0, steps = [] } = fold.rollouts.running?.context ?? {}
+    const { position: rollout = 0, steps = [], plans = [] } = fold.rollouts.running?.context ?? {}
     const proxies = new Set(steps.at(-1)?.proxies)
     const before = this.#history.at(-1)
     if (proxies.size === 0) {
@@ -46,7 +46,11 @@ export class DivertedProxies {
       this.#candidate.rollouts.becomeCandidate()
       this.#candidate.graph.settle()
     } else this.#candidate.apply(recorded)
-    this.#note(recorded.position, proxies)
+    const gateways = new Set(plans.map(({ gateway }) => gateway))
+    const connected = fold.proxies().filter((one) => gateways.has(one.gateway ?? ''))
+    // If no other proxy is left, the chosen ones get what is in force.
+    const isAlone = connected.length > 0 && connected.every(({ proxy }) => proxies.has(proxy))
+    this.#note(recorded.position, isAlone ? new Set() : proxies)
   }
 
   #note(position: number, proxies: ReadonlySet<string>): void {
