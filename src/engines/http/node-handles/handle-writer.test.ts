@@ -228,3 +228,17 @@ test('a socket whose handle cannot be written to uses its stream', () => {
   const odd = new Socket({ handle } as object)
   expect(HandleWrites.find()?.writerFor(odd, owner)).toBeUndefined()
 })
+
+test.each(ways.slice(0, 2))(
+  'a socket can be reset while bytes before its end wait, by way of %s',
+  async (_, open, way) => {
+    await open()
+    const writer = way()
+    writer?.writeText('x'.repeat(64 * 1024 * 1024))
+    writer?.end()
+    const lost = once(reading, 'error')
+    writing.resetAndDestroy()
+    reading.resume()
+    expect((await lost)[0]).toMatchObject({ code: 'ECONNRESET' })
+  },
+)

@@ -96,6 +96,7 @@ class HandleWriter implements SocketWriter {
   /** Total size of the writes that the kernel did not accept at once. */
   backlog = 0
   needsDrain = false
+  #ends = false
 
   constructor(writes: HandleWrites, socket: Socket, handle: WritableHandle, owner: WriterOwner) {
     this.#writes = writes
@@ -109,8 +110,12 @@ class HandleWriter implements SocketWriter {
     return this.backlog > 0
   }
 
+  get #isWritable(): boolean {
+    return this.#socket.writable && !this.#ends
+  }
+
   writeText(text: string): void {
-    if (!this.#socket.writable) return
+    if (!this.#isWritable) return
     const { spare } = this.#writes
     const status = this.#handle.writeLatin1String(spare, text)
     if (status !== 0) this.#fail(status)
@@ -118,7 +123,7 @@ class HandleWriter implements SocketWriter {
   }
 
   writeParts(parts: readonly WrittenPart[]): void {
-    if (!this.#socket.writable) return
+    if (!this.#isWritable) return
     const { spare } = this.#writes
     let size = 0
     for (const part of parts) size += part.length
@@ -133,7 +138,7 @@ class HandleWriter implements SocketWriter {
   }
 
   writeBuffer(buffer: WriteBuffer): void {
-    if (!this.#socket.writable) {
+    if (!this.#isWritable) {
       buffer.release()
       return
     }
@@ -147,8 +152,10 @@ class HandleWriter implements SocketWriter {
     if (status !== 0) this.#fail(status)
   }
 
+  /** Ends the stream after everything that waits. Until then, the handle can still be reset. */
   end(): void {
-    this.#socket.end()
+    this.#ends = true
+    if (this.backlog === 0) this.#socket.end()
   }
 
   /** Called when the kernel did not accept everything: libuv writes the rest, then calls `onComplete`. */
@@ -166,10 +173,14 @@ class HandleWriter implements SocketWriter {
   completed(size: number, status: number): void {
     this.backlog -= size
     if (status < 0) this.#fail(status)
-    else if (this.backlog === 0 && this.needsDrain) {
-      this.needsDrain = false
-      this.#owner.onWritten()
-    }
+    else if (this.backlog === 0) this.#drained()
+  }
+
+  #drained(): void {
+    if (this.#ends) this.#socket.end()
+    if (!this.needsDrain) return
+    this.needsDrain = false
+    this.#owner.onWritten()
   }
 
   #fail(status: number): void {

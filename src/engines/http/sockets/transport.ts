@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
 import { latin1Text } from '../../../ground/base/latin1.ts'
 import type { BodySink } from '../bytes/body-sink.ts'
 import type { SocketWriter, WriterOwner, WrittenPart } from '../bytes/socket-writer.ts'
@@ -240,17 +241,30 @@ export class Transport implements BodySink, WriterOwner {
     else this.#socket.destroy()
   }
 
-  /** Drops the connection so that the peer sees an error, never a clean end. */
+  /**
+   * Drops the connection so that the peer sees an error: a reset, or TLS that ends without its alert. A peer that
+   * has been sent everything and the end of the stream only sees the connection close.
+   */
   reset(): void {
-    if (this.#socket === undefined) {
+    const socket = this.#socket
+    const raw = this.#raw ?? socket
+    // A TLS socket that has connected itself gives no access to its TCP socket.
+    if (socket === undefined || raw instanceof TLSSocket || this.#isEnding(socket)) {
       this.destroy()
       return
     }
     this.closed = true
     this.#bufferToText()
-    const raw = this.#raw ?? this.#socket
-    raw.resetAndDestroy()
-    if (raw !== this.#socket) this.#socket.destroy()
+    raw?.resetAndDestroy()
+    if (raw !== socket) socket.destroy()
+  }
+
+  /**
+   * Whether the kernel has everything that was written, and will get the end of the stream in this turn of the event
+   * loop. libuv does not reset such a handle (EINVAL), and Node then never closes it.
+   */
+  #isEnding(socket: Socket): boolean {
+    return socket.writableEnded && !socket.writableFinished && this.backlog === 0
   }
 
   /** Converts the buffered bytes to text, because what follows does not fit into the buffer. */

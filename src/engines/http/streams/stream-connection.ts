@@ -243,9 +243,7 @@ class UpstreamSide implements OpeningOwner {
   /** Drops the connection so that the backend sees an error: a reset, or a missing alert of TLS. */
   abort(): void {
     this.gone()
-    if (this.transport.closed) return
-    if (this.address.tls === undefined) this.transport.reset()
-    else this.transport.destroy()
+    if (!this.transport.closed) this.transport.reset()
   }
 
   drop(): void {
