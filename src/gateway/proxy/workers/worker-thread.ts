@@ -4,6 +4,7 @@ import type { ConfigChannel } from '../../../control/wire/channel.ts'
 import { timerDelay } from '../../../ground/base/timer-delay.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
 import { countersOf, sumSnapshots } from '../telemetry/prometheus.ts'
+import { endThread } from './end-thread.ts'
 import { startThread } from './prepared-threads.ts'
 import { type FromWorker, lastMetrics, type ToWorker, type WorkerState } from './worker-messages.ts'
 import type { WorkerSettings } from './worker-settings.ts'
@@ -188,6 +189,6 @@ export class WorkerThread {
     this.#isStopping = true
     clearTimeout(this.#restart)
     this.#unsubscribe?.()
-    await this.#worker?.terminate()
+    if (this.#worker !== undefined) await endThread(this.#worker)
   }
 }
