@@ -91,6 +91,19 @@ describe('readClientHello', () => {
     }
   })
 
+  it('returns malformed for two server names, of which the server could understand the other one', () => {
+    const [a, b] = [nameEntry(0, 'a.example.com'), nameEntry(0, 'b.example.com')]
+    for (const extensions of [
+      [...serverName(a), ...serverName(b)],
+      [...serverName(a), ...extension(10, [0, 2, 0, 29]), ...serverName(a)],
+      [...extension(0, []), ...serverName(a)],
+      serverName(a, b),
+      extension(0, [...vector(2, a), ...vector(2, b)]),
+    ]) {
+      expect(readClientHello(hello(extensions))).toBe('malformed')
+    }
+  })
+
   it('never throws on random bytes', () => {
     const start = hello(named)
     fc.assert(

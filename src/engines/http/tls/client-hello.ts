@@ -93,7 +93,10 @@ export class ClientHelloReader {
   }
 }
 
-/** Reads a whole hello. Throws if a length exceeds the message. */
+/**
+ * Reads a whole hello. Throws if a length exceeds the message, or if the hello has two server names, of which two
+ * readers could understand different ones (RFC 8446 4.2, RFC 6066 3).
+ */
 function helloOf(message: Buffer): ClientHello {
   const hello = new Vectors(message.subarray(2 + 32))
   hello.take(1)
@@ -105,7 +108,8 @@ function helloOf(message: Buffer): ClientHello {
   for (let hasName = false; !extensions.isEmpty; ) {
     const type = extensions.number(2)
     const content = extensions.take(2)
-    if (type === serverNameExtension && !hasName) {
+    if (type === serverNameExtension) {
+      if (hasName) throw new RangeError('two server_name extensions')
       hasName = true
       serverName = serverNameOf(content)
     } else if (type === ticketExtension) tickets.push(nameOf(content))
@@ -115,13 +119,18 @@ function helloOf(message: Buffer): ClientHello {
 }
 
 function serverNameOf(content: Buffer): string | undefined {
-  const names = new Vectors(new Vectors(content).take(2))
+  const extension = new Vectors(content)
+  const names = new Vectors(extension.take(2))
+  if (!extension.isEmpty) throw new RangeError('bytes after the list of server names')
+  let found: string | undefined
   while (!names.isEmpty) {
     const isHostName = names.number(1) === hostName
     const name = names.take(2)
-    if (isHostName) return withoutRootDot(name.toString('latin1'))
+    if (!isHostName) continue
+    if (found !== undefined) throw new RangeError('two host names')
+    found = withoutRootDot(name.toString('latin1'))
   }
-  return undefined
+  return found
 }
 
 function readIdentities(content: Buffer, tickets: string[]): void {
