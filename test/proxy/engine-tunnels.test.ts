@@ -5,7 +5,15 @@ import { createSecureContext, createServer } from 'node:tls'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { frameTypes } from '../../src/engines/http/http2/frames.ts'
 import { useAuthority } from '../support/fixture.ts'
-import { askHttp2Tunnel, openHttp2 } from '../support/tunnel-client.ts'
+import { ManualClock } from '../support/manual-clock.ts'
+import { clientHello } from '../support/tls-client.ts'
+import {
+  askHttp2Tunnel,
+  askTunnel,
+  closed,
+  openHttp2,
+  readUntil,
+} from '../support/tunnel-client.ts'
 import { waitFor } from '../support/wait-for.ts'
 import { type EngineRig, type RawConnection, RawUpstream, startEngine } from './engine-rig.ts'
 import { data, endHeaders, endStream, FrameClient, frame, headers } from './frame-client.ts'
@@ -64,6 +72,43 @@ describe('a tunnel over HTTP/2', () => {
     )
     await closedByGateway(upstream.connections[0] as RawConnection)
     client.connection.socket.destroy()
+  })
+})
+
+describe('a tunnel whose client must begin with TLS', () => {
+  const clock = new ManualClock()
+  const timeoutMs = 15_000
+
+  beforeEach(async () => {
+    await rig.close()
+    rig = await startEngine({ clock, limits: { allowsConnect: true } })
+    rig.plane.upstream = upstream.address
+    const tunnel = { ...noLimits, serverName: 'a.example.com', helloTimeoutMs: timeoutMs }
+    rig.plane.options = { ...rig.plane.options, tunnel }
+  })
+
+  it.each([0, 60])('is cut if only %s bytes of its ClientHello come in time', async (bytes) => {
+    const hello = await clientHello('a.example.com')
+    const { status, socket } = await askTunnel(rig.port, 'a.example.com:443')
+    expect(status).toBe(200)
+    if (bytes > 0) socket.write(hello.subarray(0, bytes))
+    clock.advance(timeoutMs - 1_000)
+    expect(rig.plane.done).toEqual([])
+    const wasReset = closed(socket)
+    clock.advance(2_000)
+    expect(await wasReset).toBe(true)
+    expect(rig.plane.done).toMatchObject([{ error: 'server_name_refused' }])
+  })
+
+  it('stays open once its ClientHello has come', async () => {
+    const hello = await clientHello('a.example.com')
+    const { socket } = await askTunnel(rig.port, 'a.example.com:443')
+    socket.write(hello)
+    await waitFor('the hello', () => upstream.connections[0]?.received === hello.length)
+    clock.advance(10 * timeoutMs)
+    upstream.connections[0]?.write('still open')
+    expect(await readUntil(socket, 'still open')).toBe('still open')
+    socket.destroy()
   })
 })
 

@@ -36,7 +36,7 @@ export const echo = useListening(
     socket.pipe(socket)
   }),
 )
-export const port = await freePorts('proxy', 'closed', 'limited', 'named')
+export const port = await freePorts('proxy', 'closed', 'limited', 'named', 'prompt')
 export const stats = `127.0.0.1:${await freePort()}`
 
 const names = [
@@ -60,7 +60,7 @@ export const running = useGateway(() => {
   const connect = (more: object = {}) => ({
     frontend: { connect: { mode: 'Route', ports: destinations(), ...more } },
   })
-  const parentRefs = ['proxy', 'closed', 'limited', 'named'].map((name) => ({ name }))
+  const parentRefs = ['proxy', 'closed', 'limited', 'named', 'prompt'].map((name) => ({ name }))
   return {
     args: ['--name-servers', dns.address, '--stats-address', stats],
     manifests: {
@@ -90,6 +90,12 @@ export const running = useGateway(() => {
         policy('proxy', 'Gateway/proxy', connect()),
         policy('limited', 'Gateway/limited', connect({ maxTunnels: 2, idleTimeout: '200ms' })),
         policy('named', 'Gateway/named', connect({ serverName: 'Match', maxDuration: '1s' })),
+        policy('prompt', 'Gateway/prompt', {
+          frontend: {
+            ...connect({ serverName: 'Match' }).frontend,
+            tls: { handshakeTimeout: '100ms' },
+          },
+        }),
         policy('members', 'HTTPRoute/members', {
           traffic: {
             basicAuthentication: { users, realm: 'proxy' },

@@ -209,6 +209,12 @@ describe('CONNECT', () => {
     }
     expect(await logLine('CONNECT', 'TLS for b.example.com')).toContain('reason=Authorization')
   })
+
+  it('cuts tunnels whose clients do not begin TLS within the handshake timeout, if they must', async () => {
+    const { socket } = await askTunnel(port.prompt, `a.example.com:${echo.port}`)
+    expect(await closed(socket)).toBe(true)
+    await logLine('CONNECT', 'the client has not sent its ClientHello in time')
+  })
 })
 
 describe('clients of forward proxies', () => {

@@ -46,6 +46,8 @@ export interface TunnelOptions {
   readonly isPlain?: boolean
   /** If set, the client must begin with TLS for this name. Its first bytes are buffered until that is checked. */
   readonly serverName?: string | undefined
+  /** With `serverName`: milliseconds from the open tunnel to the end of this check; no limit if 0 or omitted. */
+  readonly helloTimeoutMs?: number
 }
 
 /** Called with bytes [start, end) of a connection's buffer, which is overwritten after the call. */

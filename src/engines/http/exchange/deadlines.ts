@@ -2,6 +2,8 @@ import { GatewayError } from '../../../ground/errors/index.ts'
 import type { ForwardOptions, TunnelOptions } from '../contracts/requests.ts'
 import { Timer, type TimerOwner, type TimerWheel } from '../time/timer-wheel.ts'
 
+const lateHello = 'the client has not sent its ClientHello in time'
+
 /**
  * The deadlines of an exchange: of all attempts together, of the current attempt, and of the time until the
  * response of the current attempt is relayed. Those of a tunnel replace them once it is open.
@@ -72,6 +74,13 @@ export class Deadlines implements TimerOwner {
     this.#tunnelBytes = bytesOf()
     if (tunnel.idleTimeoutMs > 0) this.#timers.arm(this.#idle, tunnel.idleTimeoutMs)
     if (tunnel.maxDurationMs > 0) this.#timers.arm(this.#request, tunnel.maxDurationMs)
+    const { helloTimeoutMs = 0 } = tunnel
+    if (helloTimeoutMs > 0) this.#timers.arm(this.#response, helloTimeoutMs)
+  }
+
+  /** Called when the client of a tunnel has begun with TLS for the expected name. */
+  endHello(): void {
+    this.#timers.disarm(this.#response)
   }
 
   end(): void {
@@ -93,6 +102,7 @@ export class Deadlines implements TimerOwner {
 
   #errorOf(timer: Timer): GatewayError {
     if (this.#tunnel !== undefined) {
+      if (timer === this.#response) return new GatewayError('server_name_refused', lateHello)
       return new GatewayError(timer === this.#idle ? 'stream_idle' : 'tunnel_expired')
     }
     return new GatewayError(timer === this.#request ? 'route_timeout' : 'upstream_timeout')

@@ -104,6 +104,8 @@ export abstract class ExchangeView implements SideStreamOwner {
 
   abstract onReturned(): void
   abstract onReturnFailed(error: GatewayError): void
+  /** Called when the client of a tunnel has begun with TLS for the expected name. */
+  protected abstract onServerNameMatch(): void
   /** Breaks off what is under way because of an error. */
   protected abstract stop(error: GatewayError, ending: Ending): void
 
@@ -282,8 +284,12 @@ export abstract class ExchangeView implements SideStreamOwner {
     const checked = check.take(bytes)
     if (checked === undefined) return
     this.#serverNameCheck = undefined
-    if (checked instanceof GatewayError) this.stop(checked, 'client-closed')
-    else this.tunnel?.fromClient(checked, 0, checked.length)
+    if (checked instanceof GatewayError) {
+      this.stop(checked, 'client-closed')
+      return
+    }
+    this.onServerNameMatch()
+    this.tunnel?.fromClient(checked, 0, checked.length)
   }
 
   onClientTunnelEnd(): void {

@@ -265,6 +265,10 @@ export class HttpExchange
     else this.stop(error, 'upstream-cut')
   }
 
+  protected onServerNameMatch(): void {
+    this.#deadlines.endHello()
+  }
+
   protected stop(error: GatewayError, ending: Ending): void {
     if (this.#phase === 'forwarding' || this.#phase === 'responding') this.#reportError(error)
     else if (this.#phase === 'relaying' || this.#phase === 'flushing') this.#breakOff(error, ending)

@@ -1,8 +1,9 @@
 /** Requests for tunnels (CONNECT, RFC 9110 9.3.6). */
 import type { TunnelOptions } from '../../../engines/http/contracts/requests.ts'
+import { defaultLimits } from '../../../engines/http/limits/engine-limits.ts'
 import { withoutRootDot } from '../../../ground/base/root-dot.ts'
 import { GatewayError } from '../../../ground/errors/index.ts'
-import type { ConnectRules } from '../../../ground/exchange/connection.ts'
+import type { ClientTlsSettings, ConnectRules } from '../../../ground/exchange/connection.ts'
 import type { RespondVerdict } from '../../../ground/exchange/exchange.ts'
 import { splitAuthority } from '../upstream/authority.ts'
 import type { RequestContext } from './request-context.ts'
@@ -32,7 +33,7 @@ export function admitTunnel(context: RequestContext, { tunnels }: TunnelRuntime)
   const { exchange, listener } = context
   const { request, port } = exchange
   if (request.method !== 'CONNECT') return
-  const rules = listener?.frontend().client.connect
+  const { connect: rules, tls } = listener?.frontend().client ?? {}
   if (rules?.mode !== 'Route') throw new GatewayError('method_not_allowed')
   const target = splitAuthority(request.authority)
   if (target?.port === undefined) throw new GatewayError('bad_request', 'CONNECT needs host:port')
@@ -43,7 +44,7 @@ export function admitTunnel(context: RequestContext, { tunnels }: TunnelRuntime)
     throw new GatewayError('tunnel_limit')
   }
   tunnels.add(port, 1)
-  context.tunnel = { ...optionsOf(rules, target.host), listenerPort: port }
+  context.tunnel = { ...optionsOf(rules, target.host, tls), listenerPort: port }
   context.keepOriginal()
   const credentials = request.headers.get('proxy-authorization')
   request.headers.remove('proxy-authorization')
@@ -51,10 +52,14 @@ export function admitTunnel(context: RequestContext, { tunnels }: TunnelRuntime)
   if (credentials !== undefined) request.headers.set('authorization', credentials)
 }
 
-function optionsOf(rules: ConnectRules, host: string): TunnelOptions {
-  const { idleTimeoutMs, maxDurationMs, matchesServerName } = rules
-  const serverName = matchesServerName === true ? withoutRootDot(host) : undefined
-  return { idleTimeoutMs, maxDurationMs, serverName }
+function optionsOf(
+  { idleTimeoutMs, maxDurationMs, matchesServerName }: ConnectRules,
+  host: string,
+  tls: ClientTlsSettings | undefined,
+): TunnelOptions {
+  if (matchesServerName !== true) return { idleTimeoutMs, maxDurationMs }
+  const helloTimeoutMs = tls?.handshakeTimeoutMs ?? defaultLimits.handshakeTimeoutMs
+  return { idleTimeoutMs, maxDurationMs, serverName: withoutRootDot(host), helloTimeoutMs }
 }
 
 /** Returns the options of the tunnel; undefined for other requests. */
