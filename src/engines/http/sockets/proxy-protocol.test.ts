@@ -27,6 +27,22 @@ describe('readProxyHeader', () => {
     })
   })
 
+  it('refuses a header of version 2 whose checksum is wrong', () => {
+    // The sum was computed with another implementation.
+    const sum = '\x4f\xda\xd4\x4f'
+    const read = (value: string) =>
+      readProxyHeader(binary('\x21', '\x11', `${ipv4}\x04\x00\x01a\x03${length(value)}${value}`))
+    expect(read(sum)).toMatchObject({ source: { address: '12.0.2.7' } })
+    expect(read('\0\0\0\0')).toBe('malformed')
+    expect(read(`${sum}\0`)).toBe('malformed')
+    expect(read('')).toBe('malformed')
+    const followed = Buffer.concat([
+      binary('\x21', '\x11', `${ipv4}\x04\x00\x01a\x03\x00\x04${sum}`),
+      bytes('GET /'),
+    ])
+    expect(readProxyHeader(followed)).toMatchObject({ source: { address: '12.0.2.7' } })
+  })
+
   it('reads version 2, including extensions', () => {
     const tlvs = '\x04\x00\x02ab\xea\x00\x00\x04\x00\x01c'
     expect(readProxyHeader(binary('\x21', '\x11', ipv4 + tlvs))).toEqual({

@@ -10,6 +10,7 @@
 import { isIP } from 'node:net'
 import type { Peer, ProxyHeader } from '../../../ground/exchange/peer.ts'
 import { shortestAddress } from './canonical-address.ts'
+import { crc32c } from './crc32c.ts'
 
 interface ReadHeader extends ProxyHeader {
   /** Size of the header in bytes; the bytes after it belong to the connection. */
@@ -31,6 +32,9 @@ const inet = 1
 const inet6 = 2
 /** Size of the addresses and ports, by family: unspecified, IPv4, IPv6 and Unix. */
 const addressBytes: readonly number[] = [0, 12, 36, 216]
+
+/** Type of the extension with the checksum (PP2_TYPE_CRC32C). */
+const checksumType = 3
 
 const noTlvs: ProxyHeader['tlvs'] = new Map()
 
@@ -57,6 +61,7 @@ function readBinary(bytes: Buffer): Reading {
   const start = fixedLength + addresses
   const tlvs = start > length ? undefined : readTlvs(bytes.subarray(start, length))
   if (tlvs === undefined) return 'malformed'
+  if (!hasSoundChecksum(bytes.subarray(0, length), start)) return 'malformed'
   if (family !== inet && family !== inet6) return { length, version: 2, source: undefined, tlvs }
   const size = family === inet ? 4 : 16
   const address = addressText(bytes.subarray(fixedLength, fixedLength + size))
@@ -77,6 +82,20 @@ function readTlvs(bytes: Buffer): ReadonlyMap<number, Uint8Array> | undefined {
     at = end
   }
   return found
+}
+
+/** Checks the checksum of a header, if it has one. It is that of the header with zeros in its place. */
+function hasSoundChecksum(header: Buffer, start: number): boolean {
+  for (let at = start; at < header.length; ) {
+    const size = header.readUInt16BE(at + 1)
+    const value = at + 3
+    at = value + size
+    if (header[value - 3] !== checksumType) continue
+    if (size !== 4) return false
+    const zeroed = Buffer.from(header).fill(0, value, at)
+    return crc32c(zeroed) === header.readUInt32BE(value)
+  }
+  return true
 }
 
 function addressText(bytes: Buffer): string {
