@@ -32,7 +32,7 @@ const unspecified = ['0.0.0.0/8', '::']
  * shared, benchmark, multicast and reserved ones, and Teredo, which contains an IPv4 address.
  */
 const internalRanges = [
-  '0.0.0.0/8',
+  ...unspecified,
   '10.0.0.0/8',
   '100.64.0.0/10',
   '172.16.0.0/12',
