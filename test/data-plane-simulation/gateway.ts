@@ -84,6 +84,7 @@ export class Gateway {
     const [first] = rejected
     if (first !== undefined) throw new Error(`${first.key} is rejected: ${first.message}`)
     for (const port of ports) {
+      this.engine.configure(port, this.#plane.portSettings(port, 'HTTP'))
       if (this.#ports.has(port)) continue
       this.#ports.add(port)
       await this.engine.listen(port)

@@ -131,6 +131,14 @@ export class Http2Peer {
     this.#streams.delete(stream)
   }
 
+  /** Ends the stream and resets it with bytes that arrive together, as some clients do. */
+  endAndReset(stream: number, code: number): void {
+    if (this.isOver) return
+    const end = frameOf(types.data, endStream, stream, Buffer.alloc(0))
+    this.#end.write(Buffer.concat([end, frameOf(types.reset, 0, stream, uint32s(code))]))
+    this.#streams.delete(stream)
+  }
+
   goAway(last: number): void {
     this.#sendFrame(types.goAway, 0, 0, uint32s(last, 0))
   }

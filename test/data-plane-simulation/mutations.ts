@@ -226,5 +226,10 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     from: 'this.inUse--',
     to: '',
   },
+  'a socket is reset while its end is pending': {
+    file: 'src/engines/http/sockets/transport.ts',
+    from: 'socket.writableEnded && !socket.writableFinished && this.backlog === 0',
+    to: 'false',
+  },
   ...mcpMutations,
 }

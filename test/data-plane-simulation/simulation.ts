@@ -39,6 +39,7 @@ import { startServices } from './services/policy-services.ts'
 import { checkSessions } from './sessions.ts'
 import { plugIn } from './sockets.ts'
 import { randomClient, randomTraffic } from './traffic.ts'
+import { TunnelTraffic } from './tunnels.ts'
 import { Upstream } from './upstream.ts'
 import { excuseAll, randomWorkerFaults, type WorkerFaults, Workers } from './worker-faults.ts'
 
@@ -105,6 +106,7 @@ class Simulation {
   readonly #upstreams: Upstream[] = []
   readonly #clients: (Http1Client | Http2Client)[] = []
   readonly #mcp: McpTraffic
+  readonly #tunnels: TunnelTraffic
   /** Whether the configuration has lost an endpoint. */
   #hasMoved = false
 
@@ -114,6 +116,7 @@ class Simulation {
     this.#keyRandom = new Random(world.seed, 'keys')
     this.#emphasis = new Emphasis(world.seed)
     this.#network = new Network(world, new Random(world.seed, 'network'))
+    this.#tunnels = new TunnelTraffic(world, this.#network)
     this.#mcp = new McpTraffic(world, this.#network, (invariant, text) =>
       this.#violate(invariant, text),
     )
@@ -145,14 +148,16 @@ class Simulation {
         this.#epochMs,
       )
       const control = new ControlConnection(gateway)
-      const applied = control.publish([...configuration.resources, ...this.#mcp.resources])
+      const others = [...this.#mcp.resources, ...this.#tunnels.resources]
+      const applied = control.publish([...configuration.resources, ...others])
       await world.runUntil(1)
       await applied
       this.#startUpstreams(configuration)
       this.#startClients(configuration)
       // If two workers share the port, every request may reach the other one.
       this.#mcp.start(configuration.port, !faults.hasTwo)
-      this.#upstreams.push(...this.#mcp.upstreams)
+      this.#tunnels.start(configuration.port)
+      this.#upstreams.push(...this.#mcp.upstreams, ...this.#tunnels.upstreams)
       this.#planChanges(configuration, control)
       this.#planFaults(faults, configuration, gateway, other)
       const waiting = () => [...this.#clients.filter(({ isOver }) => !isOver), ...this.#mcp.waiting]

@@ -47,6 +47,7 @@ const endOfFile = errnoOf('EOF')
 const connectionReset = errnoOf('ECONNRESET')
 const connectionRefused = errnoOf('ECONNREFUSED')
 const brokenPipe = errnoOf('EPIPE')
+const invalid = errnoOf('EINVAL')
 
 let network: Network | undefined
 let machine: Machine | undefined
@@ -79,6 +80,7 @@ class VirtualHandle {
   #buffer: Uint8Array | undefined
   #isReading = false
   #isReset = false
+  #isShutting = false
   #isClosed = false
 
   constructor(end?: End) {
@@ -236,7 +238,11 @@ class VirtualHandle {
   shutdown(request: CompletingRequest): number {
     const { world, machine } = here()
     this.#end?.end()
-    world.schedule(machine, 0, () => request.oncomplete?.call(request, 0))
+    this.#isShutting = true
+    world.schedule(machine, 0, () => {
+      this.#isShutting = false
+      request.oncomplete?.call(request, 0)
+    })
     return 0
   }
 
@@ -244,7 +250,12 @@ class VirtualHandle {
     this.#finish(onClose, () => this.#end?.close())
   }
 
+  /** libuv refuses to reset a handle that is being shut down; Node then never closes it. */
   reset(onClose?: () => void): number {
+    if (this.#isShutting) {
+      this.#isClosed = true
+      return invalid
+    }
     this.#finish(onClose, () => this.#end?.reset())
     return 0
   }
