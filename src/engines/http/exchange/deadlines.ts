@@ -2,6 +2,14 @@ import { GatewayError } from '../../../ground/errors/index.ts'
 import type { ForwardOptions, TunnelOptions } from '../contracts/requests.ts'
 import { Timer, type TimerOwner, type TimerWheel } from '../time/timer-wheel.ts'
 
+/** What the deadlines of a tunnel depend on. */
+interface TunnelProgress {
+  /** Bytes that the tunnel has carried. */
+  readonly movedBytes: number
+  /** Whether the client must still send its ClientHello. */
+  readonly awaitsHello: boolean
+}
+
 const lateHello = 'the client has not sent its ClientHello in time'
 
 /**
@@ -19,7 +27,7 @@ export class Deadlines implements TimerOwner {
   #hasBegun = false
   /** Set while the tunnel of a CONNECT is open. */
   #tunnel: TunnelOptions | undefined
-  #bytesOf: (() => number) | undefined
+  #progress: TunnelProgress | undefined
   #tunnelBytes = 0
 
   constructor(timers: TimerWheel, onPassed: (error: GatewayError) => void) {
@@ -65,27 +73,22 @@ export class Deadlines implements TimerOwner {
     return this.#errorOf(timer)
   }
 
-  /** Ends all deadlines, and begins those of a tunnel. `bytesOf` returns the bytes that it has carried. */
-  beginTunnel(tunnel: TunnelOptions | undefined, bytesOf: () => number): void {
+  /** Ends all deadlines, and begins those of a tunnel. */
+  beginTunnel(tunnel: TunnelOptions | undefined, progress: TunnelProgress): void {
     this.end()
     if (tunnel === undefined) return
     this.#tunnel = tunnel
-    this.#bytesOf = bytesOf
-    this.#tunnelBytes = bytesOf()
+    this.#progress = progress
+    this.#tunnelBytes = progress.movedBytes
     if (tunnel.idleTimeoutMs > 0) this.#timers.arm(this.#idle, tunnel.idleTimeoutMs)
     if (tunnel.maxDurationMs > 0) this.#timers.arm(this.#request, tunnel.maxDurationMs)
     const { helloTimeoutMs = 0 } = tunnel
     if (helloTimeoutMs > 0) this.#timers.arm(this.#response, helloTimeoutMs)
   }
 
-  /** Called when the client of a tunnel has begun with TLS for the expected name. */
-  endHello(): void {
-    this.#timers.disarm(this.#response)
-  }
-
   end(): void {
     this.#tunnel = undefined
-    this.#bytesOf = undefined
+    this.#progress = undefined
     this.#hasBegun = false
     this.#timers.disarm(this.#request)
     this.#timers.disarm(this.#attempt)
@@ -93,7 +96,8 @@ export class Deadlines implements TimerOwner {
   }
 
   onTimer(timer: Timer): void {
-    const bytes = timer === this.#idle ? this.#bytesOf?.() : undefined
+    if (timer === this.#response && this.#progress?.awaitsHello === false) return
+    const bytes = timer === this.#idle ? this.#progress?.movedBytes : undefined
     if (this.#tunnel !== undefined && bytes !== undefined && bytes !== this.#tunnelBytes) {
       this.#tunnelBytes = bytes
       this.#timers.arm(this.#idle, this.#tunnel.idleTimeoutMs)

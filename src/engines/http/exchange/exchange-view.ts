@@ -104,8 +104,6 @@ export abstract class ExchangeView implements SideStreamOwner {
 
   abstract onReturned(): void
   abstract onReturnFailed(error: GatewayError): void
-  /** Called when the client of a tunnel has begun with TLS for the expected name. */
-  protected abstract onServerNameMatch(): void
   /** Breaks off what is under way because of an error. */
   protected abstract stop(error: GatewayError, ending: Ending): void
 
@@ -207,8 +205,15 @@ export abstract class ExchangeView implements SideStreamOwner {
     return this.ownBytes + this.responseBody.sentBytes + (this.tunnel?.bytesDown ?? 0)
   }
 
-  /** Returns the bytes that were moved on the client connection. */
-  protected readonly movedBytes = (): number => this.requestBytes + this.responseBytes
+  /** Bytes that were moved on the client connection. */
+  get movedBytes(): number {
+    return this.requestBytes + this.responseBytes
+  }
+
+  /** Whether the first bytes of the tunnel's client are still being checked. */
+  get awaitsHello(): boolean {
+    return this.#serverNameCheck !== undefined
+  }
 
   watchTunnel(watcher: TunnelWatcher): void {
     this.tunnelWatcher = watcher
@@ -284,12 +289,8 @@ export abstract class ExchangeView implements SideStreamOwner {
     const checked = check.take(bytes)
     if (checked === undefined) return
     this.#serverNameCheck = undefined
-    if (checked instanceof GatewayError) {
-      this.stop(checked, 'client-closed')
-      return
-    }
-    this.onServerNameMatch()
-    this.tunnel?.fromClient(checked, 0, checked.length)
+    if (checked instanceof GatewayError) this.stop(checked, 'client-closed')
+    else this.tunnel?.fromClient(checked, 0, checked.length)
   }
 
   onClientTunnelEnd(): void {

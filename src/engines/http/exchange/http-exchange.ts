@@ -265,10 +265,6 @@ export class HttpExchange
     else this.stop(error, 'upstream-cut')
   }
 
-  protected onServerNameMatch(): void {
-    this.#deadlines.endHello()
-  }
-
   protected stop(error: GatewayError, ending: Ending): void {
     if (this.#phase === 'forwarding' || this.#phase === 'responding') this.#reportError(error)
     else if (this.#phase === 'relaying' || this.#phase === 'flushing') this.#breakOff(error, ending)
@@ -290,7 +286,7 @@ export class HttpExchange
     const upstream = this.#attempt.stream
     if (upstream === undefined) return
     this.#phase = 'tunnel'
-    this.#deadlines.beginTunnel(this.tunnelOptions, this.movedBytes)
+    this.#deadlines.beginTunnel(this.tunnelOptions, this)
     this.startTunnel(client, upstream)
   }
 
