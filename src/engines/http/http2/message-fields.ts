@@ -200,8 +200,9 @@ export function readHttp2Request(
 ): GatewayError | undefined {
   if (fields.isTooLarge) return new GatewayError('headers_too_large')
   const { protocol } = fields
-  const isServed = protocol === undefined ? limits.allowsConnect : protocol === 'websocket'
-  if (fields.isConnect && !isServed) return new GatewayError('method_not_allowed')
+  if (protocol !== undefined && protocol !== 'websocket') {
+    return new GatewayError('method_not_allowed', 'CONNECT with an unknown protocol')
+  }
   const text =
     protocol === undefined
       ? fields.text(!isLast)

@@ -2,6 +2,8 @@
  * Reads heads and chunked bodies in the memory of the WASM core. Results are numbers in the core's
  * records; no strings are created here.
  */
+
+import { latin1Text } from '../../../ground/base/latin1.ts'
 import type { ChunkedBody, HeadRecord, IoCore } from '../../core/index.ts'
 import {
   BODY_CONSUMED,
@@ -14,6 +16,7 @@ import {
   CHUNKS_AGAIN,
   CHUNKS_END,
   FIELD_SIZE,
+  HEAD_AUTHORITY,
   HEAD_CONTENT_LENGTH,
   HEAD_END,
   HEAD_FIELD_COUNT,
@@ -23,7 +26,6 @@ import {
   HEAD_MINOR,
   HEAD_STATUS,
 } from '../../core/index.ts'
-
 import { HeadLoan } from './head-loan.ts'
 import { dropUnderscores, hasFramingAlias } from './underscores.ts'
 
@@ -210,6 +212,12 @@ export class HeadReader {
   /** Content-Length; -1 if there is none. */
   get contentLength(): number {
     return this.#core.floats[(this.#head * 4 + HEAD_CONTENT_LENGTH) >> 3] ?? -1
+  }
+
+  /** The authority of a request as latin1: its target or Host field; empty if there is none. */
+  get authority(): string {
+    const start = this.word(HEAD_AUTHORITY)
+    return start < 0 ? '' : latin1Text(this.#core.bytes, start, this.word(HEAD_AUTHORITY + 4))
   }
 
   /** Returns the word at a byte offset of the record. */
