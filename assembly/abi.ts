@@ -82,7 +82,7 @@ export const DETECT_NHS: i32 = 18 // NHS numbers of the United Kingdom, with the
 export const DETECT_AADHAAR: i32 = 19 // Aadhaar numbers of India, with their check digit
 export const DETECT_CPF: i32 = 20 // tax ids of people in Brazil, with their check digits
 export const DETECT_CNPJ: i32 = 21 // tax ids of companies in Brazil, with their check digits
-export const DETECT_SECRET: i32 = 22 // tokens that look random, more readily after words such as key or password
+export const DETECT_SECRET: i32 = 22 // random tokens, and shorter ones after a word such as key or password
 
 // --- codes: rate buckets ----------------------------------------------------------------------------
 export const RATE_FULL: i32 = -301 // every cell of the key's group is in use: make a larger table

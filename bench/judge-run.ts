@@ -1,6 +1,6 @@
 /**
- * Judges two changes by a folder of records, one after the other, and prints the CPU time of each judgement as JSON.
- * `bench/what-if.ts` starts it as a process of its own, because the first judgement of a controller is a cold one.
+ * Judges two changes on a folder of records, one after the other, and prints the CPU time of each judgement as JSON.
+ * `bench/what-if.ts` runs it in a new process, because a controller makes its first judgement with cold caches.
  */
 import { createEvent, protectionSet, relistFinished, type SluiceEvent } from '../events/index.ts'
 import { builtInObjects } from '../src/control/plane/api-binding.ts'
@@ -9,11 +9,11 @@ import { recordKeyOf } from '../src/past/decisions/ring.ts'
 import { Judge } from '../src/past/what-if/judge.ts'
 import { FoldStory, type StoryObject } from '../test/support/fold-story.ts'
 
-/** What is judged, as JSON in the only argument. */
+/** The input, as JSON in the only argument. */
 export interface JudgedChanges {
   readonly records: string
   readonly objects: readonly object[]
-  /** Each replaces an object; the second is judged while the first waits. */
+  /** Each change replaces an object; the second is judged while the first is held. */
   readonly changes: readonly object[]
 }
 

@@ -102,7 +102,7 @@ interface Run {
   readonly requests: { readonly total: number; readonly changed: number }
 }
 
-/** Judges a change of every request, and then one more, in a process of its own on one core. */
+/** Judges two changes that concern every request, one after the other, in a new process on one core. */
 async function judged(changes: JudgedChanges): Promise<JudgedRun> {
   const script = join(import.meta.dirname, 'judge-run.ts')
   const command = pinned(0, [process.execPath, '--no-warnings', script, JSON.stringify(changes)])

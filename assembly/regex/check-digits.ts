@@ -8,7 +8,7 @@ export function isVaried(count: i32): bool {
   return false
 }
 
-/** Returns the place of a byte in an ASCII text, or -1. */
+/** Returns the index of a byte in an ASCII text, or -1. */
 export function placeOf(byte: u32, bytes: string): i32 {
   for (let i = 0; i < bytes.length; i++) if (<u32>bytes.charCodeAt(i) == byte) return i
   return -1
@@ -41,12 +41,12 @@ export function isLuhn(from: i32, count: i32): bool {
 
 const NIF_LETTERS: string = 'TRWAGMYFPDXBNJZSQVHLCKE'
 
-/** Returns whether a letter is the one of a number: the rest of 23. */
+/** Returns whether a letter is the check letter of a number, which its remainder modulo 23 selects. */
 export function isNifLetter(number: u64, letter: u32): bool {
   return number > 0 && letter == <u32>NIF_LETTERS.charCodeAt(<i32>(number % 23))
 }
 
-/** Spain: DNI, eight digits; NIE, X, Y or Z (0, 1 or 2) and seven; and their letter. */
+/** Spain: a DNI has eight digits; a NIE has X, Y or Z (for 0, 1 or 2) and seven digits. Both end with a check letter. */
 export function isNif(from: i32 = 0): bool {
   const first = characterOf(from)
   const isForeign = !isDigit(first)

@@ -137,7 +137,7 @@ function isNir(): bool {
 const ODD_VALUES = memory.data<u8>([1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23])
 /** The letters of months. */
 const MONTHS: string = 'ABCDEHLMPRST'
-/** The letters that replace 0 to 9. */
+/** The letters that can replace the digits 0 to 9. */
 const REPLACEMENTS: string = 'LMNPQRSTUV'
 
 /** The value of a digit, or of the letter that replaces it. */
@@ -156,7 +156,7 @@ function isFiscalCode(): bool {
     const isNumber = i > 5 && i != 8 && i != 11
     if (isNumber && !isDigit(byte) && (byte < 76 || byte > 86 || byte == 79)) return false
   }
-  // The day of a woman is 40 higher.
+  // For women, 40 is added to the day.
   const day = replacedDigit(9) * 10 + replacedDigit(10)
   return isDate(placeOf(characterOf(8), MONTHS) + 1, day > 40 ? day - 40 : day) && characterOf(15) == 65 + sum % 26
 }

@@ -1,13 +1,13 @@
-// The words that make a token after them likely to be a secret. They also count within names of variables: `apiKey`,
-// `API_KEY`, `db-password`, but not in `monkey` or `tokenizer`.
+// Words after which a token is probably a secret. They also count within names of variables, as in `apiKey`, `API_KEY` and
+// `db-password`, but not in `monkey` or `tokenizer`.
 
 const WORDS: string = 'apikey|apikeys|auth|authorization|bearer|credential|credentials|key|keys|passphrase|passwd|password|passwords|pwd|secret|secrets|token|tokens'
-/** The letters of the longest word. */
+/** Number of letters of the longest word. */
 const LONGEST: i32 = 13
 
-/** Returns whether the letters `start`..`end` are a word of the list, or contain one that begins with a capital after small letters. */
+/** Returns whether the letters `start`..`end` are a word of the list, or have one as a part of a name in camel case. */
 export function isSecretWord(text: usize, start: i32, end: i32): bool {
-  // Parts of `clientSecretKey`: a part begins at a capital after a small letter.
+  // In `clientSecretKey`, a part begins at an upper-case letter after a lower-case letter.
   let from = start
   for (let i = start + 1; i <= end; i++) {
     const isPart = i == end || (load<u8>(text + i) < 97 && load<u8>(text + i - 1) >= 97)

@@ -1,10 +1,10 @@
 // Secrets without a known form: tokens that look random. docs/regex.md describes the rule for users.
 //
 // A token is a run of ASCII letters, digits and `+/_-`, with the `=` of Base64 at its end. Its *changes* are the places at
-// which an upper-case letter, a lower-case letter and a digit of different kinds are adjacent: random text has many,
-// words and names in code have few. Entropy is Shannon's, of the characters of the token, in bits.
+// which two adjacent characters are of different kinds: upper-case letter, lower-case letter or digit. Random text has many
+// changes; words and names in code have few. Entropy is Shannon's, of the characters of the token, in bits.
 //
-// What is before a token decides how random it must be. A stream keeps LOOKBACK written bytes for that.
+// The text before a token determines how random it must be. A stream keeps LOOKBACK written bytes for this.
 import { isAlphanumeric, isDigit, isLetter } from './ascii'
 import { isSecretWord } from './secret-words'
 
@@ -117,7 +117,7 @@ function hasEntropy(size: u32, least: u32): bool {
   return logarithm(size) * size >= sum + least * size
 }
 
-/** A token after a word such as `key`. Hexadecimal digits, of which hashes and UUIDs consist, also need `=` or `:` between. */
+/** Returns whether a token is a secret after a word such as `key`. Hashes and UUIDs also need `=` or `:` between the two. */
 function isNamed(text: usize, start: i32, end: i32): bool {
   if (load<u8>(text + start) == 47 || !hasEntropy(end - start, NAMED_ENTROPY)) return false
   const low = max(0, start - CONTEXT)
@@ -128,7 +128,7 @@ function isNamed(text: usize, start: i32, end: i32): bool {
     if (isLetter(byte)) {
       const last = at
       while (at > low && isLetter(load<u8>(text + at - 1))) at--
-      // A word that the limit cuts is not read.
+      // A word that begins before the limit is ignored.
       if ((at > low || low == 0) && isSecretWord(text, at, last + 1)) return isAssigned || !isHex
       continue
     }
@@ -138,27 +138,27 @@ function isNamed(text: usize, start: i32, end: i32): bool {
   return false
 }
 
-/** `,` `;` `&` `{` `}` `(` `)` `<` `|`: what is before belongs to something else. */
+/** Returns whether a byte is one of `,` `;` `&` `{` `}` `(` `)` `<` `|`. A word before it does not refer to the token. */
 function isStop(byte: u32): bool {
   return byte == 44 || byte == 59 || byte == 38 || byte == 123 || byte == 125 || byte == 40 || byte == 41 || byte == 60 || byte == 124
 }
 
-/** A line of a file in Base64, such as a certificate; a text that is only a token is none. */
+/** Returns whether a token is a whole line of a longer text, such as a certificate. */
 function isLine(text: usize, start: i32, end: i32, length: i32): bool {
   const begins = start == 0 || load<u8>(text + start - 1) == 10
   const ends = end == length || load<u8>(text + end) == 10 || load<u8>(text + end) == 13
   return begins && ends && (start > 0 || end < length)
 }
 
-/** A token without a word: letters of both cases and digits, and no part of a path, checksum, public key or file. */
+/** Returns whether a token is a secret without a word: random, and no part of a path, checksum, public key or file. */
 function isRandom(text: usize, start: i32, end: i32, padded: i32, length: i32): bool {
   const size = end - start
   if (size < UNNAMED_LENGTH || isHex || upper == 0 || lower == 0 || changes * 8 < size * 3) return false
   const before: u32 = start > 0 ? load<u8>(text + start - 1) : 0
   const first = load<u32>(text + start)
-  // A part of a path or host name; `AAAA` of public keys of SSH.
+  // A part of a path or host name, or `AAAA`, with which public keys of SSH begin.
   if (before == 46 || (first & 255) == 47 || first == 0x41414141 || isLine(text, start, padded, length)) return false
-  // `sha256-`, `h1:` of Go, `base64,` of data URLs.
+  // `sha256-` of lock files, `h1:` of Go, `base64,` of data URLs.
   const isChecksum = (first & 0xffffff) == 0x616873 && isDigit(first >> 24)
   if (isChecksum || (start > 2 && before == 58 && load<u16>(text + start - 3) == 0x3168)) return false
   if (start > 3 && load<u32>(text + start - 4) == 0x2c343665) return false

@@ -10,7 +10,7 @@ const COUNTRIES: string = 'ATBEDEDKESFIFRGBITLUNLPLPTSEXI'
 /** A bit for each second letter of a country, by its first letter. */
 const seconds = memory.data(104)
 
-/** Returns whether the two letters at `offset` are a country with forms. */
+/** Returns whether the two letters at `offset` are a country in the list of forms. */
 export function isVatCountry(offset: i32): bool {
   // The first country, Austria, shows whether the table is filled.
   if (load<u32>(seconds) == 0) {
@@ -98,7 +98,7 @@ function isBritish(): bool {
   return numberOf(0, 7) > 0 && (sum % 97 == 0 || (sum + 55) % 97 == 0)
 }
 
-/** Seven digits, the office that gave the number out, and a Luhn check digit. */
+/** Seven digits, the issuing office, and a Luhn check digit. */
 function isItalian(): bool {
   const office = numberOf(7, 3)
   const isOffice = office > 0 && (office <= 201 || office == 888 || office == 999)

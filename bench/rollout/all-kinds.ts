@@ -1,7 +1,7 @@
 /**
- * Simulated rollouts that compare all kinds of figures together, with the code of the gateway: how often one is taken
- * back whose proxies are equal, and how soon one with dearer requests or with a policy that refuses. One of four proxies
- * has the change. Three routes get ten requests a second each at every proxy. Two models serve each route, with costs
+ * Simulated rollouts that compare all kinds of figures together, with the code of the gateway. They measure how often a
+ * rollout is taken back although its proxies are equal, and how soon if requests become more expensive or a policy
+ * refuses more. One of four proxies has the change. Three routes get ten requests a second each at every proxy. Two models serve each route, with costs
  * that differ by a factor of 32, and one policy refuses requests anyway. Proxies report every ten seconds.
  */
 import { FigureTest, falseAlarmRate } from '../../src/control/plane/rollout/figures.ts'
@@ -26,14 +26,14 @@ const costShares = [0.1, 0.2, 0.3, 0.2, 0.15, 0.05]
 interface Scenario {
   /** Share of requests that fail, are refused and so on. */
   readonly base: number
-  /** Buckets by which the costs of the first model are moved: 1 doubles them. */
-  readonly dearer: number
+  /** Number of times that the costs of the first model are doubled. */
+  readonly doublings: number
   /** Share of requests that a new policy refuses. */
   readonly refused: number
 }
 
 /** Draws what some proxies count in a bucket. */
-function draw(random: Random, proxies: number, { base, dearer, refused }: Scenario): Groups {
+function draw(random: Random, proxies: number, { base, doublings, refused }: Scenario): Groups {
   const groups: Groups = new Map()
   const requests = proxies * requestsOfProxy
   for (const route of routes) {
@@ -54,7 +54,7 @@ function draw(random: Random, proxies: number, { base, dearer, refused }: Scenar
     add('billed', requests)
     add('unpriced', drawCount(random, requests, base))
     for (const [model, name] of models.entries()) {
-      const first = (firstCosts[model] ?? 0) + (model === 0 ? dearer : 0)
+      const first = (firstCosts[model] ?? 0) + (model === 0 ? doublings : 0)
       for (const [at, count] of drawBuckets(random, requests / 2, costShares).entries()) {
         add(`cost:${costBuckets[first + at]} ${name}`, count)
       }
@@ -73,7 +73,7 @@ function draw(random: Random, proxies: number, { base, dearer, refused }: Scenar
 
 function isTakenBack(random: Random, seconds: number, scenario: Scenario): boolean {
   const test = new FigureTest()
-  const equal = { ...scenario, dearer: 0, refused: 0 }
+  const equal = { ...scenario, doublings: 0, refused: 0 }
   for (let now = 0; now < seconds; now += bucketSeconds) {
     const times = { startMs: 1_000 * now, endMs: 1_000 * (now + bucketSeconds) }
     const changed = [{ proxy: 'changed', ...times, groups: draw(random, 1, scenario) }]
@@ -86,7 +86,7 @@ function isTakenBack(random: Random, seconds: number, scenario: Scenario): boole
 
 export default function rollout({ quick, note }: BenchContext): Row[] {
   const row = (name: string, seconds: number, scenario: Scenario, bound?: Row['bound']): Row => {
-    const isEqual = scenario.dearer === 0 && scenario.refused === 0
+    const isEqual = scenario.doublings === 0 && scenario.refused === 0
     const runs = quick ? 100 : isEqual ? 10_000 : 1_000
     const id = `rollout.all-kinds.${name}`
     let count = 0
@@ -101,16 +101,16 @@ export default function rollout({ quick, note }: BenchContext): Row[] {
     row(
       `false-alarms.${100 * base}-percent`,
       60,
-      { base, dearer: 0, refused: 0 },
+      { base, doublings: 0, refused: 0 },
       {
         atMost: 100 * falseAlarmRate,
       },
     ),
   )
   return [
-    row('doubled-cost', 20, { base: 0.01, dearer: 1, refused: 0 }, { atLeast: 99 }),
+    row('doubled-cost', 20, { base: 0.01, doublings: 1, refused: 0 }, { atLeast: 99 }),
     ...[10, 20, 30, 60].map((seconds) =>
-      row(`new-policy.${seconds}-seconds`, seconds, { base: 0.05, dearer: 0, refused: 0.02 }),
+      row(`new-policy.${seconds}-seconds`, seconds, { base: 0.05, doublings: 0, refused: 0.02 }),
     ),
     ...falseAlarms,
   ]

@@ -1,7 +1,7 @@
-/** Random numbers of requests for simulated rollouts. */
+/** Draws random numbers of requests for simulated rollouts. */
 import type { Random } from '../../test/virtual-time/random.ts'
 
-/** Draws how many of some requests fail: the number of geometric gaps that fit. */
+/** Draws how many of `total` requests fail, from geometrically distributed distances between failures. */
 export function drawCount(random: Random, total: number, share: number): number {
   if (share === 0) return 0
   const scale = Math.log(1 - share)
@@ -11,7 +11,7 @@ export function drawCount(random: Random, total: number, share: number): number 
   }
 }
 
-/** Draws how many of some requests are in each bucket of a histogram, whose shares sum up to 1. */
+/** Draws how many of `total` requests are in each bucket of a histogram. The shares of the buckets add up to 1. */
 export function drawBuckets(random: Random, total: number, shares: readonly number[]): number[] {
   const counts = shares.map(() => 0)
   for (let drawn = 0; drawn < total; drawn++) {

@@ -97,7 +97,7 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   },
   'a rollout finishes although requests at its proxies cost more': {
     file: 'src/control/plane/rollout/kinds.ts',
-    from: '...costBuckets.slice(0, -1).flatMap((_, bucket) => dearerThan(bucket)),',
+    from: '...costBuckets.slice(0, -1).flatMap((_, bucket) => costAbove(bucket)),',
     to: '',
   },
   'a change that was rolled back takes effect': {

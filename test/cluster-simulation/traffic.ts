@@ -1,7 +1,7 @@
 /**
- * The requests that proxies count, in buckets of a second. Each proxy gets the same number of requests. None fail, unless
- * its configuration has a route to a path that fails: its requests get a 5xx, are refused by a policy, or cost twice as
- * much. Replicas see a bucket some time after its end.
+ * The requests that proxies count, in buckets of a second. Each proxy gets the same number of requests. All succeed unless
+ * its configuration has a route to a failing path. Requests of such a route get a 5xx, are refused by a policy, or cost
+ * twice as much. Replicas see a bucket some time after its end.
  */
 import type { RolloutSnapshot } from '../../src/control/actors/rollout.machine.ts'
 import type { FigureSample } from '../../src/control/plane/rollout/figures.ts'

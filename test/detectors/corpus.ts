@@ -39,7 +39,7 @@ const sentences = [
   'Compruebe el dato # y avísenos mañana, por favor.',
 ] as const
 
-/** Sentences with a word that says that a secret follows. */
+/** Sentences with a word that announces a secret. */
 const secretSentences = [
   'password: #',
   'export REGISTRY_PASSWORD="#"',

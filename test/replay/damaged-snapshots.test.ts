@@ -15,7 +15,7 @@ import fc from '../support/fast-check.ts'
 import { FoldStory } from '../support/fold-story.ts'
 import { gateway } from '../support/manifests.ts'
 
-/** So many objects that their states take several chunks. */
+/** Number of objects, which is large enough for several chunks. */
 const services = 900
 const [early, late] = [600, services]
 
@@ -79,7 +79,7 @@ const damages: Readonly<Record<string, (file: DatabaseSync, choice: Choice) => v
     file.exec(`INSERT INTO snapshots SELECT ${late}, fold_version, chunk, body
                FROM snapshots WHERE position = ${early} AND chunk >= 0`)
   },
-  'a snapshot without a seal that has another state': (file, choice) => {
+  'a snapshot without a seal, with the state of another position': (file, choice) => {
     const texts = ['null', '{}', '[]', '{"fold":{}}', `{"fold":{"position":${late}}}`, '1']
     file.exec(`DELETE FROM snapshots WHERE position = ${late} AND chunk > 0`)
     file.exec(`UPDATE snapshots SET body = x'' WHERE position = ${late} AND chunk = -1`)

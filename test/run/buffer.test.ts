@@ -148,7 +148,7 @@ describe('traffic.buffer', () => {
     expect(arrived[before]?.body).toBe(`${'y'.repeat(40)}z`)
   })
 
-  it('can depend on the request', async () => {
+  it('holds only requests that meet the condition of a variant', async () => {
     const held = post('some', { headers: { 'x-hold': 'yes' } })
     held.outgoing.end('123456789')
     expect((await held.response)[0].statusCode).toBe(413)

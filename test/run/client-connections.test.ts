@@ -300,11 +300,11 @@ describe('a port that several Gateways share', () => {
   const answer = (host: string, ...parts: string[]) =>
     answerTo({ port, from: '127.0.0.1' }, ...parts, request('/').replace('a.example.com', host))
 
-  it('has the PROXY settings of the oldest policy, and the status of the other one says so', async () => {
+  it('applies the PROXY settings of the oldest policy, and reports them in the status of the other policy', async () => {
     expect(await answer('tunnels.test')).toMatch(/^HTTP\/1.1 200 /)
     const { message } = await running.condition('GatewayPolicy', 'newer', 'Programmed', 'False')
     expect(message).toContain(
-      `connections of port ${port} have the frontend.proxyProtocol of the older policy default/older, because Gateway default/tunnels shares the port`,
+      `no effect on port ${port}: Gateway default/tunnels shares it, and its older policy default/older sets frontend.proxyProtocol`,
     )
   })
 
@@ -313,7 +313,7 @@ describe('a port that several Gateways share', () => {
     expect(await answer('strict.test', binary())).toMatch(/^HTTP\/1.1 200 /)
   })
 
-  it('has tunnels for the Gateway that permits them', async () => {
+  it('opens tunnels only for the Gateway that permits them', async () => {
     const ask = (host: string) =>
       answerTo(
         { port, from: '127.0.0.1' },

@@ -143,7 +143,7 @@ describe('external authorization of tunnels', () => {
     }
   })
 
-  it('sends the method, the host and the credentials of the client, and decides', async () => {
+  it('receives the method, the host and the credentials of the client, and allows or refuses the tunnel', async () => {
     judge.answerEach((asked) => {
       const { authorization } = asked?.request?.http?.headers ?? {}
       const isRight = authorization === 'Bearer right'

@@ -22,11 +22,11 @@ const asks = (more: object = {}) => ({
   webhook: { backendRef: toBackend('judge'), ...more },
 })
 
-/** Name of a route -> its guards. Each route has its own host, `<name>.example.com`. */
+/** The guards of each route by its name. The host of a route is `<name>.example.com`. */
 const guards: Readonly<Record<string, object>> = {
   request: { request: [{ paths: texts, ...email }] },
   response: { response: [{ paths: texts, ...email }] },
-  // In another order than that of the guards: the second one reads what the first one leaves.
+  // The second guard reads the output of the first one.
   several: {
     request: [
       { paths: ['a'], regex: { matches: ['one'] } },

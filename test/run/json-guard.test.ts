@@ -24,7 +24,7 @@ describe('guards of JSON requests [Traffic.jsonGuard]', () => {
     ['a byte order mark', '\ufeff{"note":"a@b.com"}', [mask]],
     ['names of members', '{"note":{"a@b.com":1}}', [mask]],
     ['deep values', `${'{"a":'.repeat(900)}{"note":"a@b.com"}${'}'.repeat(900)}`, [mask]],
-  ])('find texts in spite of %s', async (_, text, expected) => {
+  ])('find texts despite %s', async (_, text, expected) => {
     expect((await post('request', text)).status).toBe(200)
     expect(sentBody()).not.toContain('@')
     for (const one of expected) expect(sentBody()).toContain(`"${one}"`)
@@ -110,7 +110,7 @@ describe('guards of JSON requests [Traffic.jsonGuard]', () => {
     expect((await post('request', '', upgrade)).status).toBe(403)
   })
 
-  it('with action Audit change nothing, whatever the body is', async () => {
+  it('change nothing with action Audit, even if they cannot read the body', async () => {
     for (const text of [said('a@b.com'), 'not JSON']) {
       expect((await receive('audited', 'application/json', text)).body).toBe(text)
       expect(sentBody()).toBe(text)
@@ -119,7 +119,7 @@ describe('guards of JSON requests [Traffic.jsonGuard]', () => {
     expect((await receive('audited', 'text/event-stream', events)).body).toBe(events)
   })
 
-  it('[JSONGuard.otherTypes] let other types pass if they may', async () => {
+  it('[JSONGuard.otherTypes] let other types pass with Pass', async () => {
     const form = { 'content-type': 'text/plain', 'answer-type': 'text/html' }
     const { status, body } = await post('passing', 'a@b.com', form)
     expect([status, body, sentBody()]).toEqual([200, 'a@b.com', 'a@b.com'])
@@ -129,7 +129,7 @@ describe('guards of JSON requests [Traffic.jsonGuard]', () => {
   it.each([
     ['broken', 'request[0].paths[1]: filters are not supported, at character 9'],
     ['unguarded', 'request[0].regex.matches[0]: '],
-  ])('that cannot be enforced refuse everything: %s', async (name, problem) => {
+  ])('refuse all requests if the policy is invalid: %s', async (name, problem) => {
     expect((await post(name, '{}')).status).toBe(500)
     const { message } = await running.condition('GatewayPolicy', name, 'Accepted', 'False')
     expect(message).toContain(`jsonGuard.${problem}`)

@@ -1,4 +1,4 @@
-/** A policy that refuses some requests, and one that makes requests dearer, reach one worker and are taken back. */
+/** A policy that refuses some requests, and one that makes requests more expensive, reach one worker and are taken back. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

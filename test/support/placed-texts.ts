@@ -1,4 +1,4 @@
-/** Bodies in which every member that a format lists by its place has a text of its own. */
+/** Bodies in which every member that a format lists by its place has a different text. */
 import type { JsonObject } from '../../src/engines/messages/json/json.ts'
 import type { Place } from '../../src/engines/messages/mask/places.ts'
 

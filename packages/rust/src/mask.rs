@@ -34,7 +34,7 @@ pub enum Builtin {
     InAadhaar,
     BrCpf,
     BrCnpj,
-    /// Tokens that look random, more readily after words such as `key` or `password`
+    /// Random tokens, and shorter ones after a word such as `key` or `password`
     Secret,
 }
 

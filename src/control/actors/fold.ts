@@ -63,7 +63,7 @@ export class Fold {
   readonly #actors = new Map<ObjectKey, ResourceSnapshot>()
   #delivery: Delivery
   #deployments: DeploymentReports
-  /** The object of each kind that was first seen last. */
+  /** The object of each kind that was added last. */
   readonly #newestOfKind = new Map<string, ObservedObject>()
   readonly #inputs: LogInputs
   readonly #stages = new VersionStages({
@@ -375,7 +375,7 @@ export class Fold {
     return this.#keySets.get(uri)?.digest
   }
 
-  /** Objects of one kind often come from one template. They share what is equal, as versions of one object do. */
+  /** Objects of one kind often come from one template. They share their equal parts, as versions of one object do. */
   #shareObject(object: ObservedObject): void {
     shareContent(this.#newestOfKind.get(object.kind), object)
     this.#newestOfKind.set(object.kind, object)

@@ -4,7 +4,7 @@ import { gateway, httpRoute } from '../../../test/support/manifests.ts'
 import { createGraph } from '../desired/derivations.ts'
 import { Fold, type FoldSnapshot } from './fold.ts'
 
-/** What two routes of one template have in memory: of the objects, and of the resources that proxies receive. */
+/** Returns parts of a route's object and of the resource that proxies receive, to compare them by identity. */
 function partsOf(fold: Fold, name: string) {
   const key = `HTTPRoute/default/${name}`
   const spec = fold.graph.object(key)?.object?.spec as { parentRefs: object } | undefined

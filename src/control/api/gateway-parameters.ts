@@ -266,7 +266,7 @@ const rollout = object('Rollout', {
     list(
       choice('RolloutAnalysis', {
         Errors: 'responses with 5xx',
-        Refusals: 'responses with 4xx that are from the gateway itself, also by policy',
+        Refusals: 'responses with 4xx from the gateway itself, in total and by policy',
         ClientErrors: 'all responses with 4xx',
         Latency: 'requests that took longer than 25ms, 50ms, 100ms and so on up to 10s',
         Resets: 'requests whose connection to the backend failed',

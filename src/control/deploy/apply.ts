@@ -83,8 +83,8 @@ export class Applier {
   }
 
   /**
-   * Removes the objects that the Gateway with this uid owns, except `kept`. A workload that another kind replaces is
-   * removed when all pods of the new one can serve.
+   * Removes the objects that the Gateway with this uid owns, except `kept`. A workload that one of another kind
+   * replaces is removed only when all pods of the new one are available.
    */
   async remove(uid: string, kept: readonly RenderedObject[] = []): Promise<ObjectChange[]> {
     const keys = new Set(kept.map(keyOf))

@@ -14,19 +14,19 @@ interface WorkloadStatus {
 
 type Counts = (spec: WorkloadSpec, status: WorkloadStatus) => readonly [number, number | undefined]
 
-/** Pods that can serve, and pods that are wanted. */
+/** By kind: returns the number of available pods, and of wanted pods if it is known. */
 const counts: Readonly<Record<string, Counts>> = {
   Deployment: ({ replicas = 1 }, { availableReplicas = 0 }) => [availableReplicas, replicas],
   DaemonSet: (_, { numberAvailable = 0, desiredNumberScheduled }) => [
     numberAvailable,
-    // 0 before the first pods are scheduled, and if no node matches.
+    // The number is 0 before the first pods are scheduled, and if no node matches.
     desiredNumberScheduled || undefined,
   ],
 }
 
 export const isWorkload = (kind: string): boolean => Object.hasOwn(counts, kind)
 
-/** Returns whether all wanted pods of a workload can serve, by its status. */
+/** Returns whether the status of a workload says that all its wanted pods are available. */
 export function isAvailable(kind: string, object: KubeObject | undefined): boolean {
   const { observedGeneration, ...status } = (object?.status ?? {}) as WorkloadStatus
   if (object === undefined || observedGeneration !== object.metadata.generation) return false

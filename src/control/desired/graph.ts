@@ -164,7 +164,7 @@ export class Graph {
     })
   }
 
-  /** `key` is that of the object. Callers that have it pass it, since one text in all maps takes less memory. */
+  /** `key` is the key of the object. Callers pass the string that they have, because sharing it in all maps saves memory. */
   setObject(state: ObjectState, key = objectKey(state.ref)): void {
     this.#replaceObject(key, state)
   }

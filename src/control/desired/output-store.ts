@@ -30,7 +30,7 @@ export class OutputStore {
   readonly #digest = new SumDigest<{ readonly version: string }>(
     (key, { version }) => `${key}\0${version}`,
   )
-  /** The newest resource of each type; another one shares what is equal. */
+  /** The newest resource of each type, with which a new one shares its equal parts. */
   readonly #newest = new Map<Resource['type'], Resource>()
   readonly #deployments = new Map<ObjectKey, Deployment>()
   #changedDeployments = new Set<ObjectKey>()
@@ -141,7 +141,7 @@ export class OutputStore {
       before.owner = owner
       return before.resource
     }
-    // Many resources are the first of their objects, which often resemble each other.
+    // Many resources are the first of their object, and have equal parts with those of other objects.
     if (before === undefined) {
       shareContent(this.#newest.get(resource.type), resource)
       this.#newest.set(resource.type, resource)

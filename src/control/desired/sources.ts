@@ -20,7 +20,7 @@ interface GraphSource<Node> {
   /** Most sources have one reader, which needs no set. */
   reader: Node | undefined
   others: Set<Node> | undefined
-  /** The node that has the value, if the source is a value and was read since the node exists. */
+  /** The node that derives the value, if the source is a value and has been read since the node was created. */
   owner: Node | undefined
 }
 

@@ -50,7 +50,7 @@ export class EmbeddedSnapshots {
     const rows = chunks.all(position)
     const packed = rows.map(({ body }) => body as Uint8Array)
     const seal = found.body as Uint8Array
-    // Earlier versions have written no seal.
+    // Earlier versions wrote no seal.
     if (seal.length > 0 && !sealOf(position, packed).equals(seal)) {
       throw new LogError('corrupt', `the snapshot at position ${position} is damaged`)
     }
@@ -79,8 +79,8 @@ export class EmbeddedSnapshots {
 }
 
 /**
- * The number of the chunks of a snapshot, and a checksum over its position and all of them. Each chunk has a checksum of
- * its own, but the state is JSON in slices: without one of them, it is still JSON.
+ * The seal of a snapshot: the number of its chunks, and a checksum over its position and all chunks. The checksums of
+ * the single chunks do not suffice, because the state is valid JSON even if a chunk is missing.
  */
 function sealOf(position: number, chunks: readonly Uint8Array[]): Buffer {
   const seal = Buffer.alloc(8)

@@ -30,7 +30,7 @@ export interface RestoredState {
 /**
  * Restores the newest snapshot that this fold version wrote. If there is none, returns an empty state that
  * folds the log from its beginning. If the beginning was removed, a snapshot of another fold version is used
- * too: it has all observations, and everything else is derived again. `onDamage` is told about snapshots that cannot be
+ * too: it has all observations, and everything else is derived again. `onDamage` is called for snapshots that cannot be
  * used.
  * @throws LogError `purged` if events are missing that no snapshot replaces.
  */
@@ -94,7 +94,10 @@ function read({ position, chunks }: LogSnapshot): StoredState {
   }
   const { fold } = stored ?? {}
   if (fold?.position === position && Array.isArray(fold.actors)) return stored as StoredState
-  throw new LogError('corrupt', `the snapshot at position ${position} has another state`)
+  throw new LogError(
+    'corrupt',
+    `the snapshot at position ${position} does not contain the state of that position`,
+  )
 }
 
 function emptyState(source: string): Omit<RestoredState, 'from'> {

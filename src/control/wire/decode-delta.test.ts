@@ -77,7 +77,7 @@ describe('a change set on the wire', () => {
     })
   })
 
-  it('contains the port of a policy in a field, for which proxies that do not know it close the Gateway', () => {
+  it('sends the port of a policy in a field, so that proxies that do not know it refuse all requests of the Gateway', () => {
     const target = { kind: 'Gateway', namespace: 'ns', name: 'gw' }
     const resource: PolicyResource = {
       type: 'policy',

@@ -94,7 +94,8 @@ export const shapes: Shapes = {
   },
   'Policy.Target': {
     inlined: ['object'],
-    // Ports have a field, so that readers that do not know it fail closed. They would find no section of this name.
+    // A port is sent in a separate field, so that proxies that do not know it fail closed. If it were sent as a section,
+    // they would find none with its name, and ignore the policy.
     toWire({ section, ...target }: PolicyTarget) {
       const port = portOfSection(section)
       return { ...target, ...(port === undefined ? { section } : { port }) }

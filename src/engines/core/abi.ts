@@ -117,7 +117,7 @@ export const DETECT_AADHAAR = 19
 export const DETECT_CPF = 20
 /** tax ids of companies in Brazil, with their check digits */
 export const DETECT_CNPJ = 21
-/** tokens that look random, more readily after words such as key or password */
+/** random tokens, and shorter ones after a word such as key or password */
 export const DETECT_SECRET = 22
 /** every cell of the key's group is in use: make a larger table */
 export const RATE_FULL = -301

@@ -1,6 +1,6 @@
 /**
  * Divides a stream of JSON documents into parts: lines (NDJSON), or server-sent events (WHATWG HTML, 9.2.6), whose `data`
- * is a document. The bytes of all parts together are those of the stream, so that a part can be sent as it came.
+ * is a document. All parts together are exactly the bytes of the stream, so that a part can be forwarded unchanged.
  */
 import { GrowingBytes } from '../../ground/base/growing-bytes.ts'
 
@@ -50,7 +50,7 @@ export class DocumentStream {
     while (at < bytes.length) {
       const byte = bytes[at++]
       if (byte !== lineFeed && (byte !== carriageReturn || this.#framing === 'lines')) continue
-      // The end of a line may be two bytes, of which the second one has not arrived.
+      // A line may end with two bytes, the second of which has not arrived yet.
       if (byte === carriageReturn && at === bytes.length) {
         at--
         break
@@ -67,7 +67,7 @@ export class DocumentStream {
     this.#keep(bytes, start)
   }
 
-  /** Calls `onPart` for what is left. */
+  /** Calls `onPart` for the rest of the stream. */
   end(onPart: (part: StreamPart) => void): void {
     const { length } = this.#held
     if (length > 0) this.#end(Buffer.from(this.#held.content), onPart)
@@ -126,7 +126,7 @@ function eventPart(bytes: Buffer, isFirst: boolean): StreamPart {
   }
 }
 
-/** Writes an event with other data, in place of the first line with data. */
+/** Returns an event with other data, which replaces the first line with data. */
 function withData(all: readonly string[], data: string): string {
   let isWritten = false
   const written = all.map((line) => {

@@ -37,7 +37,7 @@ describe('texts that paths name', () => {
     [['$.d.e'], ['b', '5']],
     [['a[0].c'], ['2']],
     [['missing', 'f.g', 'a.b', 'd[0]'], []],
-  ])('%j are %j', (paths, expected) => {
+  ])('of the paths %j are %j', (paths, expected) => {
     expect(textsIn(document, ...paths)).toEqual(expected)
   })
 
@@ -50,12 +50,12 @@ describe('texts that paths name', () => {
     expect(textsIn(text, 'text', 'tk')).toEqual(['1', '2', '3', '4', '6'])
   })
 
-  it('are decoded', () => {
+  it('are returned decoded', () => {
     expect(textsIn('{"a":"b\\u006fb\\u0040x\\/\\n"}', 'a')).toEqual(['bob@x/\n'])
     expect(textsIn('\ufeff{"a":"b"}', 'a')).toEqual(['b'])
   })
 
-  it('are the only bytes that change', () => {
+  it('are the only bytes that change in the written document', () => {
     const text = ' { "n" : 1e999 , "a" : "\\u0061" , "n":-0.0, "b":[ 12345678901234567890 ] }\n'
     expect(replaced(text, 'a')).toBe(text.replace('"\\u0061"', '"x\\"é"'))
     expect(replaced(text, 'b[0]')).toBe(text.replace('12345678901234567890', '"x\\"é"'))
@@ -82,7 +82,7 @@ describe('texts that paths name', () => {
     expect(() => textsIn(text, 'a')).toThrow(JsonDocumentError)
   })
 
-  it('are not read from other bytes than UTF-8, and below too many levels', () => {
+  it('are not read from a document that is not UTF-8 or is nested too deeply', () => {
     expect(() => textsIn(Buffer.from('{"a":"\xff"}', 'latin1'), 'a')).toThrow('it is not UTF-8')
     expect(() => textsIn(Buffer.from('{"a":"b"}', 'utf16le'), 'a')).toThrow(JsonDocumentError)
     expect(textsIn(`${'['.repeat(1000)}"a"${']'.repeat(1000)}`, '$')).toEqual(['a'])
@@ -91,7 +91,7 @@ describe('texts that paths name', () => {
     )
   })
 
-  it('are those that JSON.parse gives, in any document', () => {
+  it('are equal to the strings that JSON.parse returns, in random documents', () => {
     const space = fc.constantFrom(undefined, 1, '\t')
     fc.assert(
       fc.property(fc.jsonValue(), space, (value, indent) => {

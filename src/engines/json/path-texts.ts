@@ -38,13 +38,13 @@ const notJson = 'it is not JSON'
 const none: readonly number[] = []
 
 /**
- * Finds texts by up to 31 lists of paths. A path that ends at an object or an array names all texts inside, names of
- * members included. Every occurrence of a repeated name counts, and names are compared without case.
+ * Finds texts by up to 31 lists of paths. A path that ends at an object or an array names all texts inside, including
+ * names of members. Every occurrence of a repeated name counts, and names match in upper and lower case.
  */
 export class PathTexts {
-  /** The segments of all paths, one path after the other, each with an empty place at its end. */
+  /** The segments of all paths, one path after the other, with `undefined` at the end of each. */
   readonly #segments: (PathSegment | undefined)[] = []
-  /** For the place at the end of a path, the bit of its list. */
+  /** The bit of the list of each path, by the index of the path's end in `#segments`. */
   readonly #ends: number[] = []
   readonly #rootStates: readonly number[]
   readonly #rootLists: number
@@ -191,7 +191,7 @@ function textAt(bytes: Buffer, start: number, end: number): string {
     : bytes.toString('utf8', start + 1, end - 1)
 }
 
-/** Returns the document with these values in place of its texts. A number that changes becomes a string. */
+/** Returns the document with its texts replaced by these values. A number that changes becomes a string. */
 export function withTexts(
   bytes: Buffer,
   texts: readonly PathText[],

@@ -15,7 +15,7 @@ describe('a path in JSON', () => {
     ['$..note..*', [named('note', true), { isDeep: true }]],
     ["$..['Note']", [named('note', true)]],
     ['$.über_1', [named('über_1')]],
-  ])('%s is read', (text, expected) => {
+  ])('%s is parsed into its segments', (text, expected) => {
     expect(parsePath(text)).toEqual(expected)
   })
 

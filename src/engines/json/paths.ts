@@ -25,8 +25,8 @@ export type JsonPath = readonly PathSegment[]
 const maxSegments = 16
 
 /**
- * Returns a name in a form that is equal for names which differ only in case. Some readers of JSON, such as that of Go,
- * take such names for the same member.
+ * Returns a name in a form that is equal for names that differ only in case. Some JSON parsers, such as that of Go, treat
+ * such names as the same member.
  */
 export const foldName = (name: string): string => name.toUpperCase().toLowerCase()
 

@@ -328,7 +328,7 @@ export const errorCatalogue = {
     'proxy_internal_error',
     'Guardrail',
     'the response cannot be guarded',
-    'The response of the backend is not JSON that the guards of `traffic.jsonGuard` can read, or it exceeds maxBufferSize. Nothing of it passes; a stream is cut.',
+    'The response of the backend is not JSON that the guards of `traffic.jsonGuard` can read, or it exceeds maxBufferSize. The client gets no part of it; a stream is cut before the part that cannot be read.',
   ),
   ext_proc_failed: internal(
     500,

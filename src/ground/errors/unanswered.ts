@@ -1,4 +1,4 @@
-/** The errors of the catalogue that no client gets. */
+/** The errors of the catalogue that the gateway only reports, and never sends to clients. */
 import { type ErrorRow, withoutResponse } from './row.ts'
 
 export const unansweredErrors = {
@@ -7,7 +7,7 @@ export const unansweredErrors = {
     'A listener port cannot be bound. The listener is not programmed.',
   ),
   port_shared: withoutResponse(
-    'another Gateway decides about connections of the port',
+    'another Gateway sets the connections of the port',
     'Gateways that share a port have different settings for its connections. Those of the oldest policy apply.',
   ),
   port_not_permitted: withoutResponse(

@@ -2,7 +2,7 @@ import { bytesOf } from '../base/buffers.ts'
 import type { Exchange, RespondVerdict } from './exchange.ts'
 import { addNote } from './notes.ts'
 
-/** Replaces the response that is being processed by one of a policy. `step` names the policy in the record. */
+/** Replaces the current response with one from a policy. `step` names the policy in the record. */
 export function takeOver(exchange: Exchange, replacement: RespondVerdict, step: string): void {
   const { response, responseBody } = exchange
   if (response === undefined || responseBody === undefined) return

@@ -131,7 +131,7 @@ export class BlockWriter {
     this.#used = from + length
   }
 
-  /** Writes the Latin-1 text at [start, end) of the bytes, without a string for it if it is ASCII. */
+  /** Writes the Latin-1 text at [start, end) of the bytes, without allocating a string if it is ASCII. */
   latin1(field: number, source: Buffer, start: number, end: number): void {
     const { bytes } = this
     const size = end - start

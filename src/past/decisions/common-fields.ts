@@ -13,9 +13,8 @@ interface Part {
 }
 
 /**
- * Numbers of decisions that are mostly those of another one: of the same route, with the same result. They are a common
- * part of the block, which is written unless the block has it. For each decision the same fields must be put in the
- * same order.
+ * Numbers that decisions about the same route with the same result often have in common. They form a common part, which
+ * is written only if the block does not have it yet. Every decision must put the same fields in the same order.
  */
 export class CommonFields {
   /** The number of the part that has the fields. */

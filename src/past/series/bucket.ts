@@ -42,7 +42,7 @@ export type StoredGroup = (typeof storedGroups)[number]
  * The counts of a series, by name: those of `countNames`, `le:SECONDS` for requests that took at most so long (but
  * longer than the next smaller bound), `clientErrors` for those with 4xx, `resets` for those whose connection to the
  * backend failed, `cause:REASON STATUS` for failed ones, and `verdict:ACTION` for guards. Series of `all` and `route`
- * also have `refused:FIELD of POLICY` for requests that a policy refused, `billed` for those that a provider of models
+ * also have `refused:FIELD of POLICY` for requests that a policy refused, `billed` for requests to models that the provider
  * bills, and `cost:BOUND MODEL` for those with a known cost (see `costBuckets`).
  */
 export type Counts = Map<string, number>

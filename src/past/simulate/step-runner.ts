@@ -38,7 +38,7 @@ const alwaysPasses = new Set([
   'traffic.hostRewrite',
   'traffic.timeouts',
   'traffic.delay',
-  // Records have no bodies, so simulated bodies are not too large.
+  // Records have no bodies, so simulations assume that bodies do not exceed limits.
   'traffic.buffer',
   'traffic.retry',
 ])

@@ -231,7 +231,7 @@ describe('a judgement', () => {
   })
 })
 
-/** Numbers that look random, the same in each run. */
+/** Pseudo-random numbers, the same in each run. */
 function numbersFrom(seed: number): (below: number) => number {
   let state = seed
   return (below) => {
@@ -261,11 +261,11 @@ describe('a judgement of several changes', () => {
   })
 
   it.each([1, 2, 3, 4, 5, 6])(
-    'finds for each what it finds for that change alone (%i)',
+    'judges each change as if it were the only one (seed %i)',
     async (seed) => {
       const number = numbersFrom(seed)
       const names = Array.from({ length: 3 + number(4) }, (_, at) => `r${at}`)
-      // The state of limits depends on the requests before, so that every trial must have the same ones.
+      // The state of limits depends on earlier requests, so every trial must have the same requests.
       const objects = names.flatMap((name) => [
         route(name, `${name}.example`),
         answered(name, 200),

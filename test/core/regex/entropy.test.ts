@@ -1,4 +1,4 @@
-/** The builtin of secrets without a known form. All texts are made here or of parts, so that scanners of secrets pass them. */
+/** The builtin for secrets without a known form. Secrets are generated or joined from parts, so that scanners do not report this file. */
 import { describe, expect, it } from 'vitest'
 import { compileMask } from '../../../src/engines/core/regex-mask.ts'
 import { Random } from '../../detectors/values.ts'
@@ -34,7 +34,7 @@ const secrets: readonly (readonly [string, string, string])[] = [
   ['aws_secret_access_key = ', `${mixed(20)}/${mixed(19)}`, ''],
 ]
 
-/** Texts of other tools' reports about secrets that are none, and of our own. */
+/** Texts without secrets, from reports of false alarms of other tools and from our own. */
 const others: readonly string[] = [
   `commit ${digest}`,
   `sha256:${hex(64)}`,

@@ -119,7 +119,7 @@ export const workloadKind = ({ parameters }: Pick<ProxyPlan, 'parameters'>): Wor
 
 const workloadOf = (plan: ProxyPlan) => workloads[workloadKind(plan)]
 
-/** Returns the overlays of workloads that the plan does not have. */
+/** Returns the overlays for the kinds of workloads that the plan does not use. */
 export function unusedOverlays(plan: ProxyPlan): readonly NamedOverlay[] {
   return Object.values(workloads)
     .filter((workload) => workload !== workloadOf(plan))

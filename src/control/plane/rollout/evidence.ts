@@ -18,10 +18,10 @@ export interface Proportion {
 /** Factors by which the odds may be higher, with equal weights. Smaller factors are not tested. */
 const ratios = [1.25, 1.5, 2, 3, 5, 10, 100, 10_000]
 
-/** What one bucket of a stratum shows: the logarithm of the likelihood ratio for each of `ratios`. */
+/** The evidence of one bucket of a stratum: the logarithm of the likelihood ratio for each of `ratios`. */
 type Logs = readonly number[]
 
-/** Returns what the counts at the proxies with a change and at the others show; undefined if they show nothing. */
+/** Returns the evidence of the counts at the proxies with a change and at the others; undefined if there is none. */
 export function logRatios(changed: Proportion, others: Proportion): Logs | undefined {
   const failed = changed.count + others.count
   const isDivided = failed > 0 && failed < changed.total + others.total
@@ -41,7 +41,7 @@ export class RateComparison {
     this.count(changed, others)
   }
 
-  /** Adds what a bucket of a stratum shows. */
+  /** Adds the evidence of a bucket of a stratum. */
   weigh(logs: Logs | undefined): void {
     if (logs === undefined) return
     for (const [at, log] of logs.entries()) this.#logs[at] = (this.#logs[at] ?? 0) + log
@@ -127,7 +127,7 @@ export class Comparisons {
     return this.#weighted().reduce((sum, { evidence }) => sum + evidence, 0)
   }
 
-  /** The comparison that has the most evidence, and the latest of those with as much: sums are followed by their parts. */
+  /** The comparison with the most evidence. If several have equal evidence, the last one, because parts follow their sum. */
   worst(): { readonly name: string; readonly comparison: RateComparison } | undefined {
     return this.#weighted()
       .sort((a, b) => a.evidence - b.evidence)
@@ -149,5 +149,5 @@ export const sumWeight = 1 / 4
 /** The weight of each of the strata, or of members such as policies, that are known when the test begins. */
 export const firstWeight = (count: number): number => 1 / 2 / count
 
-/** The weight of one that is seen later, by its number from 0. */
+/** The weight of a stratum or member that is first seen later, by its number from 0. */
 export const laterWeight = (at: number): number => 1 / 4 / ((at + 1) * (at + 2))

@@ -172,7 +172,7 @@ describe('the comparison of proxies during a rollout', () => {
       expect(problemOf(costs, [step(['p2'])], samples)).toBeUndefined()
     })
 
-    it('finds a route that another, dearer model serves', () => {
+    it('finds a route that is served by a more expensive model', () => {
       const samples = [
         cost('p1', { 'cost:0.004096 large': 100 }),
         cost('p2', { 'cost:0.000256 small': 100 }),
@@ -203,22 +203,19 @@ describe('the comparison of proxies during a rollout', () => {
   it.each([
     [900, true],
     [1_000, false],
-  ])(
-    'after %s names of policies, whether another one is compared apart is %s',
-    (names, isFound) => {
-      const forged = sample('p3', 0, 0, 0)
-      for (let at = 0; at < names; at++) addCounts(forged, 'shop', { [`refused:p${at}`]: 1 })
-      const samples = [0, 1].flatMap((bucket) => [
-        sample('p1', bucket, 100, 0),
-        sample('p2', bucket, 100, 0),
-        ...(bucket === 0 ? [forged] : []),
-      ])
-      const late = samples.find(({ proxy, startMs }) => proxy === 'p1' && startMs > start)
-      if (late !== undefined) addCounts(late, 'shop', { 'refused:late': 40 })
-      const problem = problemOf({ analysis: ['Refusals'] }, [step(['p1'])], samples)
-      expect(problem?.startsWith('late: 40 of 100') ?? false).toBe(isFound)
-    },
-  )
+  ])('after %s names of policies, compares another one separately: %s', (names, isFound) => {
+    const forged = sample('p3', 0, 0, 0)
+    for (let at = 0; at < names; at++) addCounts(forged, 'shop', { [`refused:p${at}`]: 1 })
+    const samples = [0, 1].flatMap((bucket) => [
+      sample('p1', bucket, 100, 0),
+      sample('p2', bucket, 100, 0),
+      ...(bucket === 0 ? [forged] : []),
+    ])
+    const late = samples.find(({ proxy, startMs }) => proxy === 'p1' && startMs > start)
+    if (late !== undefined) addCounts(late, 'shop', { 'refused:late': 40 })
+    const problem = problemOf({ analysis: ['Refusals'] }, [step(['p1'])], samples)
+    expect(problem?.startsWith('late: 40 of 100') ?? false).toBe(isFound)
+  })
 
   it('does not compare with other times, and uses the proxies of the step of each bucket', () => {
     const apart = [sample('p1', 0, 100, 50), sample('p2', 1, 100, 0)]

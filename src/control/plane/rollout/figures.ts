@@ -24,7 +24,7 @@ export interface FigureSample {
 /** The largest probability that a rollout is taken back although its proxies are not worse. */
 export const falseAlarmRate = 0.01
 
-/** Maximum number of strata of a group, and of members of a family. Others count only in their sums. */
+/** Maximum number of strata of a group, and of members of a family. Others count only in the sums. */
 const maxNames = 1_000
 
 /** Names in the order in which they were seen, with the weights of their comparisons. */
@@ -65,7 +65,7 @@ interface Bucket {
   readonly others: readonly FigureSample[]
 }
 
-/** Names of strata in messages. Requests outside of them have no name. */
+/** Texts for strata in messages. Requests outside of all strata have an empty name. */
 const textOf: Readonly<Record<Strata, (stratum: string) => string>> = {
   route: (route) => (route === '' ? 'no route' : `route ${route}`),
   guard: (guard) => (guard === '' ? 'no guard' : `guard ${guard}`),
@@ -140,7 +140,7 @@ export class FigureTest {
   }
 }
 
-/** The strata in a bucket by their requests, and '' for what is outside of them. */
+/** Returns the number of requests of each stratum in a bucket. The key '' is for requests outside of all strata. */
 function strataIn({ changed, others }: Bucket, group: Strata): ReadonlyMap<string, number> {
   const sizes = new Map([['', 0]])
   for (const { groups } of [...changed, ...others]) {
@@ -152,7 +152,7 @@ function strataIn({ changed, others }: Bucket, group: Strata): ReadonlyMap<strin
   return sizes
 }
 
-/** The members in a bucket, such as policies, by the requests that a figure counts. */
+/** Returns the number of requests that a figure counts for each member in a bucket, such as a policy. */
 function membersIn(bucket: Bucket, figure: Figure, family: Family): ReadonlyMap<string, number> {
   const sizes = new Map<string, number>()
   for (const { groups } of [...bucket.changed, ...bucket.others]) {
@@ -193,7 +193,7 @@ export function problemOf(
   return `${name.replace('%s', () => shareText(changed))} with the change, ${shareText(others)} without`
 }
 
-/** The share in each stratum. What is outside of them is compared with all requests: see `without`. */
+/** Yields the shares in each stratum, and those outside of all strata, whose total is that of all requests (see `without`). */
 function* pairsOf(
   bucket: Bucket,
   figure: Figure,
@@ -215,9 +215,9 @@ function* pairsOf(
 }
 
 /**
- * Returns the total without what was counted in a stratum. Its denominator remains that of all requests: those that are
- * refused before a route is found have none, but would have got one without the change. The count is never negative: a
- * request may be counted in its stratum before the total.
+ * Returns a proportion without the count of a stratum. Its denominator remains that of all requests, because a request
+ * that is refused before a route is selected would have had a route without the change. The count is never negative,
+ * although a request may be counted in its stratum before it is counted in the total.
  */
 const without = ({ count, total }: Proportion, part: Proportion): Proportion => ({
   count: Math.max(0, count - part.count),

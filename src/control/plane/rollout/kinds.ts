@@ -18,23 +18,23 @@ export interface Figure {
   /** Text for messages, after `COUNT of TOTAL`. */
   readonly text: string
   /**
-   * Counts that are divided among members of a stratum, such as policies. The share of each member is then compared
-   * in all strata together. If omitted, that of all is compared, in total and for each stratum.
+   * The members, such as policies, among which the counts of a stratum are divided. The share of each member is then
+   * compared in all strata together. If omitted, the share of the stratum is compared, in total and for each stratum.
    */
   readonly members?: Family
-  /** The share in a stratum, of a member if there are any. */
+  /** Returns the share in a stratum: that of the member if the figure has members. */
   readonly of: (counts: Counts, member: string) => Proportion
 }
 
 /** The members among which counts are divided. */
 export interface Family {
-  /** Those that have counts in a series. */
+  /** Returns the members that have counts in a series. */
   readonly of: (counts: Counts) => Iterable<string>
-  /** Name for messages. */
+  /** Returns the name of a member for messages. */
   readonly text: (member: string) => string
 }
 
-/** Computes what is read from the counts of a series only once, because many figures need it. */
+/** Caches a result for each series, because many figures need it. */
 function once<Result>(read: (counts: Counts) => Result): (counts: Counts) => Result {
   const known = new WeakMap<Counts, Result>()
   return (counts) => {
@@ -47,7 +47,7 @@ function once<Result>(read: (counts: Counts) => Result): (counts: Counts) => Res
   }
 }
 
-/** The share of requests that a count counts. A failure may be counted in a later bucket than its request. */
+/** Returns the share that a count has of the requests. A failure may be counted in a later bucket than its request. */
 function shareIn(counts: Counts, name: string, of = 'requests'): Proportion {
   const total = counts.get(of) ?? 0
   return { count: Math.min(counts.get(name) ?? 0, total), total }
@@ -156,7 +156,7 @@ const models: Family = {
 }
 
 /** The share of requests that cost more than the bound of a bucket, of all models and of each. */
-function dearerThan(bucket: number): Figure[] {
+function costAbove(bucket: number): Figure[] {
   const text = `requests cost more than ${costBuckets[bucket]} USD`
   const of = (counts: Counts, model: string) => shareAbove(costsIn(counts).get(model), bucket)
   return [
@@ -173,7 +173,7 @@ export const figures: Readonly<Record<Kind, readonly Figure[]>> = {
   Resets: [shareOf('resets', 'requests were reset by their backend')],
   Guards: [guardHits],
   Costs: [
-    ...costBuckets.slice(0, -1).flatMap((_, bucket) => dearerThan(bucket)),
+    ...costBuckets.slice(0, -1).flatMap((_, bucket) => costAbove(bucket)),
     shareOf('unpriced', 'requests had a cost that is not known', 'billed'),
   ],
 }

@@ -4,13 +4,13 @@ import { ClientHelloReader } from '../tls/client-hello.ts'
 
 /**
  * Buffers the first bytes of a tunnel until they show that its client begins TLS for the expected name. A client is
- * refused once 32 KiB contain no whole ClientHello. Until then, it gets window for what is buffered (RFC 9113 6.9), so
- * that a hello that is larger than the window can be completed.
+ * refused once 32 KiB contain no whole ClientHello. Until then, the window is updated for the buffered bytes
+ * (RFC 9113 6.9), so that a ClientHello that is larger than the window can arrive.
  */
 export class ServerNameCheck {
   readonly #expected: string
   readonly #reader = new ClientHelloReader()
-  /** In one buffer, so that the size of the pieces does not change how much memory they take. */
+  /** One buffer, so that many small pieces take no more memory than a few large ones. */
   readonly #held = new GrowingBytes()
 
   constructor(expected: string) {

@@ -113,7 +113,7 @@ export abstract class Http2Session<Stream extends Http2Stream>
     if (size < frameHeadSize) return false
     const isSettings = bytes[start + 3] === frameTypes.settings
     if (!isSettings || ((bytes[start + 4] ?? 0) & frameFlags.ack) !== 0) {
-      throw protocolError('SETTINGS come first')
+      throw protocolError('the first frame is not SETTINGS')
     }
     this.#hasSettings = true
     return true

@@ -14,8 +14,8 @@ interface ReaderParts {
 }
 
 /**
- * Time for an optional header. A connection that has sent less than a signature by then has none: its client may wait
- * for the server. The specification of the protocol asks for at least 3 s, because the first packet may be lost.
+ * Time to wait for an optional header. A connection that has sent less than a signature by then has no header; its
+ * client may wait for the server to send first. The specification of the protocol asks for at least 3 s, because the first packet may be lost.
  */
 const optionalHeaderMs = 3_000
 /** Size of the signature of version 2, which is longer than that of version 1. */

@@ -4,8 +4,8 @@ import { type Money, usdText } from './money.ts'
 const smallest: Money = 1_000_000n
 
 /**
- * Upper bounds in ascending order: 0.000001 USD, and then twice the one before, up to 8.388608 USD. So a doubled cost is
- * always in another bucket.
+ * Upper bounds in ascending order, from 0.000001 USD to 8.388608 USD, each twice the previous one. So a doubled cost is
+ * in another bucket.
  */
 export const costBounds: readonly Money[] = Array.from(
   { length: 24 },

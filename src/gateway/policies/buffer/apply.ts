@@ -44,7 +44,7 @@ async function hold(
       `the body has more than ${most} bytes, the limit of traffic.buffer`,
     )
   }
-  // Gives the message a Content-Length, which has no place for trailers.
+  // A replaced body gets a Content-Length, with which trailers cannot be sent.
   if (body.length === undefined && body.trailers === '') body.replace(buffered.bytes)
 }
 

@@ -28,7 +28,7 @@ export const buffer = definePolicy({
     },
     { rules: [atLeastOneOf('request', 'response')] },
   ),
-  doc: 'Holds bodies in memory until they are complete, and forwards them with a Content-Length. Streams and tunnels of the route arrive only when they end.',
+  doc: 'Holds bodies in memory until they are complete, and forwards them with a Content-Length. Streams and tunnels then arrive only when they end.',
   security: false,
   conditional: 'at most one',
   compile: (config) => ({ config, problems: [] }),

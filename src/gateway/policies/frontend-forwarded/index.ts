@@ -27,7 +27,7 @@ export const frontendForwarded = definePolicy({
           Replace: 'like Append, but X-Forwarded-For has only the address of the client',
         }),
         {
-          doc: 'The headers X-Forwarded-For, -Host, -Port, -Proto, -Scheme and X-Real-IP of requests. Append and Replace also remove Forwarded and all other X-Forwarded-* that no trusted proxy has sent, and names with _ that backends may take for one of them.',
+          doc: 'The headers X-Forwarded-For, -Host, -Port, -Proto, -Scheme and X-Real-IP of requests. Append and Replace also remove Forwarded and all other X-Forwarded-* that no trusted proxy has sent, and headers that backends may treat as one of these because of a _ in the name.',
           default: 'Keep',
         },
       ),

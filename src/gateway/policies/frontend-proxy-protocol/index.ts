@@ -20,7 +20,7 @@ export const frontendProxyProtocol = definePolicy({
       choice('ProxyProtocolMode', {
         Strict: 'connections without a header are closed',
         Optional:
-          'connections without a header are accepted, after 3s if they send nothing; a client can then forge one',
+          'connections without a header are accepted, after 3 seconds if they send nothing; a client can then forge one',
       }),
       { doc: 'Whether each connection must begin with a header.', default: 'Strict' },
     ),

@@ -85,7 +85,7 @@ class JsonGuard {
       noteUnread([...this.#request.guards, ...this.#response.guards], exchange, 'it is a tunnel')
       return next
     }
-    // A part of a document cannot be read.
+    // Guards cannot read a part of a document, so the backend must not send one.
     if (this.#response.acts) for (const name of ['range', 'if-range']) headers.remove(name)
     if (this.#request.guards.length === 0 || requestBody.length === 0) return next
     const outcome = await this.#check(this.#request, 'request', exchange, requestBody, headers)
@@ -105,7 +105,7 @@ class JsonGuard {
     const { status, headers } = response
     if (request.method === 'HEAD' || status === 204 || status === 304) return
     const kind = kindOf(headers)
-    // The gateway itself writes plain texts, such as errors, which quote no backend.
+    // Plain text from the gateway itself, such as an error, contains nothing of the backend.
     const isOwn = responseBody.divert === undefined
     if (isOwn && kind === 'other') return
     if (status === 206 && acts) throw unguardable('it is a part of a document')
@@ -191,7 +191,7 @@ const otherType = new UnreadableBody('unknown', 'its Content-Type is not JSON')
 
 const unguardable = (detail: string) => new GatewayError('response_unguardable', detail)
 
-/** Removes the fields that describe other bytes than those that are sent. */
+/** Removes the header fields that describe the original bytes of the body. */
 function removeFields(headers: HeaderFields): void {
   for (const name of ofBody) headers.remove(name)
 }

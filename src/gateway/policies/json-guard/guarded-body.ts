@@ -30,10 +30,10 @@ export function kindOf(headers: HeaderFields): BodyKind {
   return known !== undefined && isUtf8Type(type.slice(name.length)) ? known[1] : 'other'
 }
 
-/** Another charset than UTF-8 would hide texts. */
+/** Names of UTF-8. Texts in another charset could be hidden from guards. */
 const utf8Names = new Set(['utf-8', 'utf8', 'us-ascii'])
 
-/** Returns whether the parameters of a type name no other charset. */
+/** Returns whether the parameters of a type name no charset other than UTF-8. */
 const isUtf8Type = (parameters: string): boolean =>
   parameters.split(';').every((parameter) => {
     const [name = '', value = ''] = parameter.toLowerCase().split('=', 2)

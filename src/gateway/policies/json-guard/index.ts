@@ -52,7 +52,7 @@ const jsonGuardSchema = object(
 type JsonGuardSpec = Infer<typeof jsonGuardSchema>
 type PathGuardSpec = NonNullable<JsonGuardSpec['request']>[number]
 
-/** Compiles the guards of one direction. A path that cannot be read keeps the policy from being enforced. */
+/** Compiles the guards of one direction. If a path is invalid, the policy is not accepted. */
 function compileGuards(
   specs: readonly PathGuardSpec[],
   direction: 'request' | 'response',
@@ -81,7 +81,7 @@ function compile(
   return { config, problems: compiler.problems, secrets: compiler.secrets }
 }
 
-/** Guards of JSON bodies by paths. It contains guards, so all requests are rejected if it is invalid. */
+/** Guards of JSON bodies. Because it protects, all requests are rejected if it is invalid. */
 export const jsonGuard = definePolicy({
   section: 'traffic',
   field: 'jsonGuard',

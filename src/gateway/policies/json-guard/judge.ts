@@ -88,7 +88,7 @@ async function run(
   )
 }
 
-/** Masks texts that do not belong together. A text without a match stays as it is. */
+/** Masks each text separately. A text without a match stays as it is. */
 export function maskEach(
   { mask }: RegexGuard,
   texts: readonly string[],

@@ -18,7 +18,7 @@ interface StreamGuards {
   readonly finder: PathTexts
   /** Guards with patterns only. */
   readonly guards: readonly PlacedGuard[]
-  /** Whether a guard may change texts. If none does, what cannot be read passes. */
+  /** Whether a guard may change texts. If none may, parts that cannot be read pass. */
   readonly acts: boolean
 }
 

@@ -1,6 +1,6 @@
 /**
  * Settings of connections that apply before a request says which listener it is for. If several Gateways share a
- * port, it has the settings of the oldest policy that sets them, and the others are reported.
+ * port, the settings of the oldest policy apply, and the policies with other settings are reported.
  */
 import type { ClientSettings } from '../../../ground/exchange/connection.ts'
 import type { ConnectionEnds } from '../../../ground/exchange/peer.ts'
@@ -25,7 +25,7 @@ export const mayChangePorts = ({ removed, upserted }: DesiredDelta): boolean =>
       (resource.type === 'policy' && resource.section === 'frontend'),
   )
 
-/** The part of a frontend policy that a port can have only once. */
+/** The settings of frontend policies of which a port can have only one value. */
 const partsOfPort: Readonly<
   Record<string, (client: ClientSettings, policy: PolicyResource) => unknown>
 > = {
@@ -66,13 +66,13 @@ function settingsOf(listeners: readonly ListenerPlacement[]): PortSetting[] {
 }
 
 /**
- * Returns the settings of a port. CONNECT is read if any listener permits it, and rules about addresses refuse a
- * connection only if those of all Gateways refuse it, because requests are judged again by the rules of their listener.
+ * Returns the settings of a port. CONNECT is allowed if any listener allows it, and address rules refuse a connection
+ * only if those of all Gateways refuse it, because the rules of the listener are applied again to each request.
  */
 export function portSettings(all: Iterable<ListenerPlacement>): ClientSettings {
   const listeners = perGateway(all)
   const settings = settingsOf(listeners)
-  // The oldest comes last, so that it wins.
+  // The oldest comes last, so that it overrides the others.
   const { refusal: _, ...common } = Object.assign(
     {},
     ...settings.toReversed().map(({ client }) => client),
@@ -108,7 +108,7 @@ export function portConflicts(port: number, all: Iterable<ListenerPlacement>): P
 }
 
 const conflictText = (port: number, name: string, { policy, target }: PolicyResource): string =>
-  `connections of port ${port} have the ${name} of the older policy ${policy.namespace}/${policy.name}, because Gateway ${target.namespace}/${target.name} shares the port`
+  `no effect on port ${port}: Gateway ${target.namespace}/${target.name} shares it, and its older policy ${policy.namespace}/${policy.name} sets ${name}`
 
 function refusalOfAll(
   refusals: readonly NonNullable<ClientSettings['refusal']>[],
@@ -122,7 +122,7 @@ function refusalOfAll(
   return last
 }
 
-/** Whether the listener's policy about PROXY headers is one of `conflicts`. */
+/** Returns whether a policy about PROXY headers of the listener's Gateway is one of `conflicts`. */
 const isOverruled = (conflicts: readonly PortConflict[], { resource }: ListenerPlacement) =>
   conflicts.some(
     ({ port, policy: { field, target } }) =>

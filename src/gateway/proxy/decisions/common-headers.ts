@@ -4,8 +4,8 @@ import type { BlockWriter } from '../../../past/decisions/block-writer.ts'
 const slots = 256
 
 /**
- * The numbers of the common parts of a block that have the header fields of requests. Clients send the same fields
- * again and again. Fields are known by a keyed digest, which is given in halves.
+ * Finds the common part of a block that has the header fields of a request, because clients repeat the same fields.
+ * Fields are identified by a keyed digest, which callers pass as two halves.
  */
 export class CommonHeaders {
   readonly #first = new Int32Array(slots)

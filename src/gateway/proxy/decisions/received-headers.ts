@@ -67,7 +67,7 @@ export class ReceivedHeaders {
     if (this.number !== 0) return
     this.#write(fields, block)
     this.number = block.addCommon()
-    // Each decision with fields that were cut must be marked.
+    // Each decision whose fields were truncated must be marked.
     if (!block.isCut && !this.isCut) this.#common.add(block, first, second, this.number)
   }
 

@@ -101,7 +101,7 @@ function writeForwarded(
   context.isRouteKnown = false
 }
 
-/** Some backends treat `_` as `-`. A trusted proxy does not send such names, so its client did. */
+/** Some backends treat `_` as `-`. A trusted proxy does not send such names, so they come from its client. */
 const isAlias = (name: string): boolean =>
   name.includes('_') && isAboutClient(name.replaceAll('_', '-'))
 

@@ -150,7 +150,7 @@ export const metricDefinitions = {
     ['dimension', 'value', 'class'],
   ),
   policy_refusals_total: counter(
-    'Requests that a policy refused with 4xx, by policy, its field, such as `traffic.authorization`, and route. At most 2,000 combinations.',
+    'Requests that a policy refused with 4xx. `field` is the field of the policy, such as `traffic.authorization`. At most 2,000 combinations; all others are `_OTHER`.',
     ['policy', 'field', 'route'],
   ),
   dns_lookups_total: counter('DNS lookups of backend host names. Cached answers are not counted.', [

@@ -128,7 +128,7 @@ export class TimedCounters {
     this.recordIn(this.#bucketOf(seconds), labels, seconds, bytes)
   }
 
-  /** Like `record`, for values that do not decide the bucket. */
+  /** Like `record`, for a bucket that the caller has chosen. */
   recordIn(bucket: number, labels: readonly Label[], seconds: number, bytes: number): void {
     let node: Node | undefined = this.#root
     // Loop by index, because an iterator would take most of the time.

@@ -123,7 +123,7 @@ it('the resolver keeps the statistics of an endpoint if the addresses change', a
   expect(after.rivalsOf('192.0.2.9')).toEqual([before.all[0]])
 })
 
-it('the resolver has an endpoint of a name for each proxy that resolves it', () => {
+it('keeps a separate endpoint of a name for each proxy that resolves it', () => {
   const { resolver } = rig()
   const [endpoint] = resolver.unresolved('one', 'a.org', 443).all
   endpoint?.record({ kind: 'unreachable' }, () => 0)

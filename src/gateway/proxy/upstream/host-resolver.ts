@@ -90,8 +90,8 @@ export class HostResolver {
   }
 
   /**
-   * Returns the endpoint of a name that a proxy resolves. Each proxy has an endpoint, because a failure of one does not
-   * concern the connections of the others.
+   * Returns the endpoint of a name that a proxy resolves. Each proxy has a separate endpoint, because a failure at one
+   * proxy says nothing about the connections of the others.
    *
    * @param proxy identity of the proxy
    */

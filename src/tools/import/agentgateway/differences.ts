@@ -48,7 +48,8 @@ const removedDefaults: readonly FieldDifference[] = [
     at: ending('promptGuard\\.streaming'),
     status: 'default',
     values: ['Enabled'],
-    reason: 'guards always check streams; realtime sessions are refused if there are guards',
+    reason:
+      'guards always check streams; realtime sessions are refused if a guard may mask or refuse texts',
   },
 ]
 

@@ -21,19 +21,19 @@ describe('textFeatures', () => {
     ['Send 5 dollars', 'Send 5 euros'],
     ['A bag of 10kg', 'A bag of 10lb'],
     ['Het is niet open', 'Het is open'],
-  ])('has other figures or negations: %s / %s', (text, other) => {
+  ])('returns different features for %s / %s', (text, other) => {
     const [one, two] = [textFeatures(text), textFeatures(other)]
     expect([one?.figures, one?.negations]).not.toEqual([two?.figures, two?.negations])
   })
 
   it.each(['Это не так', '从北京到上海', 'それはない', 'Ηταν εδώ', 'Where is 东京?'])(
-    'is unknown for texts of other scripts: %s',
+    'returns undefined for texts of other scripts: %s',
     (text) => {
       expect(textFeatures(text)).toBeUndefined()
     },
   )
 
-  it('is the same for texts that differ in one other word', () => {
+  it('returns the same figures and negations for texts that differ in another word', () => {
     const [one, two] = [textFeatures('Où est le café? 🙂'), textFeatures('Où est le bar? 🙂')]
     expect([one?.figures, one?.negations]).toEqual([two?.figures, two?.negations])
   })

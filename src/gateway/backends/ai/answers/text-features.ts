@@ -1,4 +1,4 @@
-/** What embeddings represent poorly about a text. Texts that differ in it are not similar. */
+/** Features of texts that embeddings represent poorly. Texts that differ in one of them are not similar. */
 import { hash } from 'node:crypto'
 
 /** Letters and digits of the Latin script, and characters that belong to no script. */
@@ -32,7 +32,7 @@ const shortNot =
 
 const isNegation = (word: string): boolean => negations.has(word) || shortNot.test(word)
 
-/** Words for numbers, as far as they differ between the languages. */
+/** Words for numbers. A word that several languages have is listed once. */
 const numberWords = new Set(
   [
     'zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen',
@@ -49,7 +49,7 @@ const numberWords = new Set(
   ].flatMap((words) => words.split(' ')),
 )
 
-/** Roman numerals of two letters and more. A single letter is rather a word or a name. */
+/** Roman numerals of two letters and more. A single letter is usually a word or a name. */
 const roman = /^[IVXLCDM]{2,}$/
 
 const digest = (words: readonly string[]): string =>

@@ -54,7 +54,7 @@ export function ownerOf(
 /** Headers of SDKs that differ between equal requests. */
 const ofTransport = /stainless|session|request|retry|timeout|device|turn|window|client/
 
-/** Keys by digests of the inputs and of the bytes of requests, so that repeated ones are not parsed. */
+/** Keys by the digests of a request's inputs and bytes, so that repeated requests are not parsed. */
 const keysOfBytes = new BoundedMap<string, string>(4_096)
 
 /** Returns the key of the answer, or why the cache does not apply. */
@@ -69,7 +69,7 @@ export function keyFor(
   if (owner === undefined) return { whyNot: 'nothing says who the client is' }
   const inputs = inputsOf(call, outgoing, owner)
   const body = call.request?.body
-  // Guards and settings have not changed this one.
+  // A ClientBody has not been changed by guards or settings.
   const bytes = body instanceof ClientBody ? bytesOf(inputs, body) : undefined
   const known = bytes && keysOfBytes.get(bytes)
   if (known !== undefined) return known
@@ -80,14 +80,14 @@ export function keyFor(
   return key
 }
 
-/** Identifies the inputs, which may contain a credential, and the bytes of a body; equal ones have equal keys. */
+/** Returns the digests of the bytes of a body and of the inputs, which may contain a credential. */
 const bytesOf = (inputs: unknown, { bytes }: ClientBody): string =>
   sha256(bytes) + sha256(JSON.stringify(inputs))
 
 const sha256 = (bytes: Uint8Array | string): string => hash('sha256', bytes, 'base64url')
 const digestOf = (value: unknown): string => sha256(canonicalBytes(value))
 
-/** Whether headers with a name change answers, by the names of a format's vendor. Most names are those of earlier requests. */
+/** For the header pattern of a vendor: whether a header with a name changes answers. Most requests repeat the same names. */
 const changing = new WeakMap<RegExp, BoundedMap<string, boolean>>()
 
 function changesAnswers(name: string, vendorHeaders: RegExp): boolean {

@@ -50,7 +50,7 @@ export async function prepareRealtime(call: ModelCall): Promise<RespondVerdict |
   return undefined
 }
 
-/** @throws LlmError 403 if a guard may mask or refuse texts, because nothing reads those of a session. */
+/** @throws LlmError 403 if a guard may mask or refuse texts, because guards cannot read the texts of a session. */
 function needNoGuards(call: ModelCall): void {
   const { requestGuards = [], responseGuards = [] } = call.policy ?? {}
   const guards = [...requestGuards, ...responseGuards]

@@ -32,7 +32,7 @@ const messagesText = {
   mcp: { request: 'MCP requests', response: 'MCP responses' },
 } as const
 
-/** Which messages guards read. Those of `json` have no scope, because paths name their texts. */
+/** The messages that guards read. Guards of `json` have no scope, because paths name their texts. */
 type GuardedMessages = keyof typeof messagesText | 'json'
 
 export class GuardCompiler {

@@ -5,7 +5,7 @@ import type { BackendAiConfig, CacheConfig, SemanticConfig } from './config.ts'
 import { GuardCompiler } from './guard-compiler.ts'
 import { type AnswerCacheSpec, type BackendAiSpec, backendAiSchema } from './schema.ts'
 
-/** What the status says about guards of types that the gateway does not read. */
+/** Messages in the status for policies with guards and types that guards cannot read. */
 const unguardedTypes: ReadonlyMap<string, string> = new Map([
   ['Passthrough', 'guards do not see requests of type Passthrough'],
   ['Realtime', 'requests of type Realtime are refused, because guards cannot read them'],

@@ -147,7 +147,7 @@ const regex = object('Regex', {
         InAadhaar: 'Indian Aadhaar',
         BrCpf: 'Brazilian CPF',
         BrCnpj: 'Brazilian CNPJ',
-        Secret: 'random tokens, with or without context',
+        Secret: 'tokens that look random',
       }),
       { max: 64 },
     ),
