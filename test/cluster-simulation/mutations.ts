@@ -67,8 +67,8 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   },
   'a version that a pin frees counts as programmed before proxies have it': {
     file: 'src/control/actors/pin.ts',
-    from: 'for (const [key, snapshot] of newest) this.#actors.set(key, takingEffect(snapshot, position))',
-    to: 'for (const [key, snapshot] of newest) this.#actors.set(key, snapshot)',
+    from: 'this.#actors.release(key, takingEffect(snapshot, position))',
+    to: 'this.#actors.release(key, snapshot)',
   },
   'a new version of a held object passes unseen': {
     file: 'src/control/actors/protected-changes.ts',

@@ -87,7 +87,7 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     to: '',
   },
   'the refusal of a processor passes through the translation of a stream': {
-    file: 'src/gateway/policies/ext-proc/immediate.ts',
+    file: 'src/ground/exchange/take-over.ts',
     from: "bytesOf(replacement.body ?? ''), true)",
     to: "bytesOf(replacement.body ?? ''))",
   },
