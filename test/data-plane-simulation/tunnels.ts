@@ -1,4 +1,4 @@
-/** Tunnels of a world: an HTTP/2 client that opens them by CONNECT and ends them in every way, and their destination. */
+/** Tunnels of a world: an HTTP/2 client that opens them with CONNECT and ends them in every way, and their destination. */
 import type { Resource } from '../../src/ground/model/resources.ts'
 import { match, policy, route, service, slice, toService } from '../proxy/plane-resources.ts'
 import { Random } from '../virtual-time/random.ts'
@@ -17,7 +17,7 @@ const cancel = 0x8
 /** How long a destination still sends after the end of the client, if the tunnel goes on. */
 const restMs = 500
 const probeMs = 100
-/** Time after which the client closes its connection, on which all tunnels are over by then. */
+/** Time after which the client closes its connection. All its tunnels have ended by then. */
 const openMs = 30_000
 
 const head = [
@@ -97,7 +97,7 @@ export class TunnelTraffic {
     })
   }
 
-  /** Sends back what arrives, and sends on after the end of the client until that is refused. */
+  /** Returns the received bytes, and continues to send after the end of the client until writes fail. */
   #serve(upstream: Upstream, end: End): void {
     let text = ''
     let isOver = false

@@ -271,7 +271,7 @@ describe('guards of modern clients', () => {
     })
   })
 
-  it('mask what a client completes, and the arguments before it', async () => {
+  it('mask the argument that a client completes, and the arguments that it chose before', async () => {
     const params = {
       ref: { type: 'ref/prompt', name: 'p' },
       argument: { name: 'to', value: 'ada@example.com' },

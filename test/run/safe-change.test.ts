@@ -170,7 +170,7 @@ describe('a route with API keys that is renamed under --change-protection hold',
     expect(await answer()).toBe(401)
   })
 
-  it('says that a change brings a protection back which was in force', async () => {
+  it('says that a change restores a protection that was in force before', async () => {
     const approve = async () =>
       run('approve', `${(await held())?.position}`, '--reason', 'agreed', '--author', 'ops')
     await approve()
@@ -179,7 +179,7 @@ describe('a route with API keys that is renamed under --change-protection hold',
     await expect
       .poll(messages, { timeout: 30_000 })
       .toMatch(
-        /would be refused or unrouted; at most 0.1% may\. The change brings back traffic\.apiKeyAuthentication, which was in force until \S+Z and would refuse \d+ of them: approve it if these requests came because it was missing$/m,
+        /would be refused or unrouted; at most 0.1% may\. The change restores traffic\.apiKeyAuthentication, which was in force until \S+Z and would refuse \d+ of them: approve the change if these requests were sent because traffic\.apiKeyAuthentication was missing$/m,
       )
     await approve()
     await expect.poll(answer, { timeout: 30_000 }).toBe(401)

@@ -1,4 +1,4 @@
-/** Configurations of which changes are judged. */
+/** Configurations for tests of judgements of changes. */
 import { createEvent, relistFinished } from '../../events/index.ts'
 import { shippedCatalog } from '../../src/engines/messages/catalog/shipped.ts'
 import type { RecordedDecision } from '../../src/past/decisions/record.ts'
@@ -83,7 +83,7 @@ export const csrf = (name: string, traffic: object): StoryObject => ({
   spec: { targetRefs: [{ group, kind: 'HTTPRoute', name: 'shop' }], traffic },
 })
 
-/** A configuration in force, of which changes are judged. */
+/** A configuration in force to which the judged changes apply. */
 export function protectedStory(changeProtection: object, ...more: StoryObject[]): FoldStory {
   const story = new FoldStory().apply(gatewayClass, parameters(changeProtection), gateway(80, 81))
   story.apply(route('shop', 'shop.example'), csrf('guard', { csrf: {} }), ...more)

@@ -28,10 +28,10 @@ const heldOnlyIfNamed: ReadonlySet<string> = new Set([
 /** Whether a pin of the whole configuration holds objects of a kind. */
 export const isHeldKind = (kind: string): boolean => !heldOnlyIfNamed.has(kind)
 
-/** Kinds whose last content stays in force until the deletion may take effect, because what is in force may use it. */
+/** Kinds whose last content stays in force until their deletion may take effect, because policies in force may use it. */
 const heldIfDeleted: ReadonlySet<string> = new Set(['ConfigMap', 'Secret'])
 
-/** Whether a new version of an object waits like a change of the configuration. */
+/** Returns whether a new version of an object must wait like other changes of the configuration. */
 export const isHeldVersion = ({ context: { ref, state } }: ResourceSnapshot): boolean =>
   isHeldKind(ref.kind) || (state === undefined && heldIfDeleted.has(ref.kind))
 

@@ -202,7 +202,7 @@ const changeProtection = object('ChangeProtection', {
     default: '0.1%',
   }),
   maxAdmitted: optional(share, {
-    doc: 'Maximum share of the recorded requests to the Gateway that authentication or authorization refuses, and that the change admits.',
+    doc: 'Maximum share of the recorded requests to the Gateway that authentication or authorization refuses now and the change would admit.',
     default: '0%',
   }),
   maxUndecided: optional(share, {
@@ -218,7 +218,7 @@ const changeProtection = object('ChangeProtection', {
       Allow: 'they are not checked',
     }),
     {
-      doc: 'Changes that remove authentication, authorization, a limit, a guard or this protection from something that remains, or from requests that another route or backend then serves.',
+      doc: 'Changes that remove authentication, authorization, a limit, a guard or this protection from an object that remains, or from requests that another route or backend then serves.',
       default: 'Refuse',
     },
   ),

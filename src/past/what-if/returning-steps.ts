@@ -1,10 +1,10 @@
-/** Finds requests that would be refused only because the change brings back a protection that was in force. */
+/** Finds requests that would be refused only because the change restores a protection that was in force before. */
 import type { RecordedDecision } from '../decisions/record.ts'
 import type { ComparedRequest } from './recorded-requests.ts'
 
 interface RefusedRequests {
   readonly step: string
-  /** The configuration of the step. */
+  /** Configuration of the step. */
   readonly config: string
   records: number
 }
@@ -36,7 +36,7 @@ export class ReturningSteps {
         const until = this.#recorded.get(config)
         return until === undefined
           ? []
-          : `. The change brings back ${step}, which was in force until ${until} and would refuse ${records} of them: approve it if these requests came because it was missing`
+          : `. The change restores ${step}, which was in force until ${until} and would refuse ${records} of them: approve the change if these requests were sent because ${step} was missing`
       })
       .join('')
   }

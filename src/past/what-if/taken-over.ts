@@ -1,6 +1,6 @@
 /**
- * Finds the rules that serve requests which a policy no longer protects, because its target is gone: a route that was
- * renamed, or a backend that another one replaces.
+ * Finds the rules that serve requests which a policy no longer protects because its target was removed, such as a route
+ * that was renamed or a backend that was replaced.
  */
 import { intersectHostnames } from '../../control/desired/derive/route-attachment.ts'
 import { ruleLevels, targetKey } from '../../gateway/policies/merge.ts'
@@ -25,7 +25,7 @@ interface Entry {
 export class TakenOver {
   readonly #before: ResourceTable
   readonly #after: ResourceTable
-  /** By Gateway and port. */
+  /** The entries by Gateway and port. */
   #later: ReadonlyMap<string, readonly Entry[]> | undefined
   #known: ReadonlySet<string> | undefined
 
@@ -34,7 +34,7 @@ export class TakenOver {
     this.#after = after
   }
 
-  /** The route that serves requests without a policy of this name which the policy has protected; undefined if none does. */
+  /** Returns the route that serves requests that the policy protected, without a policy of the same name; undefined if there is none. */
   by(policy: PolicyResource): string | undefined {
     this.#later ??= Map.groupBy(entriesOf(this.#after), portOf)
     for (const entry of entriesOf(this.#before)) {
@@ -47,7 +47,7 @@ export class TakenOver {
     return undefined
   }
 
-  /** Whether an entry gets requests of another one that it did not get before. A redirect serves nothing. */
+  /** Returns whether an entry gets requests of another one that it did not get before. Redirects do not serve requests. */
   #serves(next: Entry, { hostname, path }: Entry): boolean {
     const { filters, unusable } = next.rule
     if (unusable !== undefined || filters.some(({ type }) => type === 'redirect')) return false
@@ -111,7 +111,7 @@ const kinds: Readonly<Record<string, string>> = {
   pool: 'InferencePool',
 }
 
-/** Whether a path may match both. What regular expressions have in common is not computed. */
+/** Returns whether a path may match both. The paths that two regular expressions share are not computed. */
 const overlap = (a: PathMatch, b: PathMatch): boolean =>
   isRegex(a) || isRegex(b) || contains(a, b) || contains(b, a)
 

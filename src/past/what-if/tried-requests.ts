@@ -30,7 +30,7 @@ export class TriedRequests {
     string,
     Record<'total' | 'refused' | 'admitted' | 'undecided', Count>
   >()
-  /** Names of the steps that refuse requests now which the change admits, by Gateway. */
+  /** Names of the steps that refuse requests now that the change would admit, by Gateway. */
   readonly #admitting = new Map<string, Set<string>>()
   readonly #returning = new ReturningSteps()
   readonly #costs = new Map<string, CostTally>()

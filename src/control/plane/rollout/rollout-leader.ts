@@ -48,7 +48,7 @@ const tickMs = 1_000
 /** How long figures may be missing at the end of a hold before the rollout is paused. */
 const figuresLimitMs = 60_000
 
-/** How long all proxies may be chosen ones before the rollout is paused. Meanwhile none has the change. */
+/** Time after which a rollout is paused if all proxies are chosen ones. In the meantime, no proxy has the change. */
 const aloneLimitMs = 5_000
 
 /** Maximum number of replacements of chosen proxies. Then the rollout is paused. */
@@ -62,7 +62,7 @@ export class RolloutLeader {
   readonly #loop: DecisionLoop
   /** The rollout under way and the objects that were found to wait for it, so that they are checked only once. */
   #deferred = ''
-  /** Since when no proxy is left to compare with. */
+  /** The time since which there has been no proxy to compare with. */
   #aloneSinceMs: number | undefined
 
   constructor(options: RolloutLeaderOptions) {
@@ -160,7 +160,7 @@ export class RolloutLeader {
     this.#aloneSinceMs ??= Date.now()
     if (Date.now() < this.#aloneSinceMs + aloneLimitMs) return undefined
     const reason =
-      'no proxy without the change is left to compare with, so none has it in force; resume it when others are connected, or finish or abort it'
+      'no proxy without the change is left to compare with, so the change is not in force; resume the rollout when other proxies are connected, or finish or abort it'
     this.#options.notify('warn', `rollout ${rollout} is paused: ${reason}`)
     return this.#loop.event(rolloutPaused, epoch, { rollout, reason })
   }

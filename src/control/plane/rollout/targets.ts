@@ -60,8 +60,8 @@ export const workerTargets = (
 }
 
 /**
- * Whether a proxy without the change is left to compare with. If none is, the chosen proxies get the versions in
- * force, too, or the change would be in force everywhere without a comparison.
+ * Whether a proxy without the change is left to compare with. If not, the chosen proxies also get the versions
+ * in force, because otherwise the change would be in force everywhere without a comparison.
  */
 export function isCompared(
   plans: readonly RolloutPlan[],

@@ -2,7 +2,7 @@ import { GatewayError } from '../../../ground/errors/index.ts'
 import type { ForwardOptions, TunnelOptions } from '../contracts/requests.ts'
 import { Timer, type TimerOwner, type TimerWheel } from '../time/timer-wheel.ts'
 
-/** What the deadlines of a tunnel depend on. */
+/** The state of a tunnel on which its deadlines depend. */
 interface TunnelProgress {
   /** Bytes that the tunnel has carried. */
   readonly movedBytes: number

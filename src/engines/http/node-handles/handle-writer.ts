@@ -152,7 +152,7 @@ class HandleWriter implements SocketWriter {
     if (status !== 0) this.#fail(status)
   }
 
-  /** Ends the stream after everything that waits. Until then, the handle can still be reset. */
+  /** Ends the stream after all pending bytes. Until then, the handle can still be reset. */
   end(): void {
     this.#ends = true
     if (this.backlog === 0) this.#socket.end()

@@ -1,4 +1,4 @@
-/** The polynomial of Castagnoli, with its bits reversed. Node's own `crc32` has another one. */
+/** The polynomial of Castagnoli, with its bits reversed. `crc32` of Node uses a different polynomial. */
 const polynomial = 0x82f63b78
 
 const table = Uint32Array.from({ length: 256 }, (_, byte) => {

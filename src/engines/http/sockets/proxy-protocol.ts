@@ -84,7 +84,7 @@ function readTlvs(bytes: Buffer): ReadonlyMap<number, Uint8Array> | undefined {
   return found
 }
 
-/** Checks the checksum of a header, if it has one. It is that of the header with zeros in its place. */
+/** Verifies the checksum of a header, if it has one. It covers the header, with zeros in place of the checksum itself. */
 function hasSoundChecksum(header: Buffer, start: number): boolean {
   for (let at = start; at < header.length; ) {
     const size = header.readUInt16BE(at + 1)

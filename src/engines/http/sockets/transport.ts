@@ -248,7 +248,7 @@ export class Transport implements BodySink, WriterOwner {
   reset(): void {
     const socket = this.#socket
     const raw = this.#raw ?? socket
-    // A TLS socket that has connected itself gives no access to its TCP socket.
+    // A TLS socket that opened its own connection gives no access to the TCP socket.
     if (socket === undefined || raw instanceof TLSSocket || this.#isEnding(socket)) {
       this.destroy()
       return

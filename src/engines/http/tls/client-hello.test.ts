@@ -91,7 +91,7 @@ describe('readClientHello', () => {
     }
   })
 
-  it('returns malformed for two server names, of which the server could understand the other one', () => {
+  it('returns malformed for two server names, because the server could use the other one', () => {
     const [a, b] = [nameEntry(0, 'a.example.com'), nameEntry(0, 'b.example.com')]
     for (const extensions of [
       [...serverName(a), ...serverName(b)],

@@ -94,8 +94,8 @@ export class ClientHelloReader {
 }
 
 /**
- * Reads a whole hello. Throws if a length exceeds the message, or if the hello has two server names, of which two
- * readers could understand different ones (RFC 8446 4.2, RFC 6066 3).
+ * Reads a whole hello. Throws if a length exceeds the message, or if the hello has two server names, because
+ * the gateway and the server could use different ones (RFC 8446 4.2, RFC 6066 3).
  */
 function helloOf(message: Buffer): ClientHello {
   const hello = new Vectors(message.subarray(2 + 32))

@@ -21,7 +21,7 @@ const schema = object('FrontendConnect', {
     choice('FrontendConnectServerName', {
       Any: 'The gateway does not read what the tunnel carries.',
       Match:
-        'The client must begin with TLS whose server name (SNI) is the host of the CONNECT request. Other tunnels are cut before any byte of the client is forwarded, also those without it within `frontend.tls.handshakeTimeout`. Nothing is decrypted.',
+        'The client must begin with TLS whose server name (SNI) is the host of the CONNECT request. Other tunnels are cut before any byte of the client is forwarded, at the latest after `frontend.tls.handshakeTimeout`. Nothing is decrypted.',
     }),
     { doc: 'What the client must send first in a tunnel.', default: 'Any' },
   ),

@@ -52,7 +52,7 @@ export function addRollout(program: Command): void {
   }
 }
 
-/** @throws UsageError if options came before the verb, which makes `status` the command, or if there are others */
+/** @throws UsageError if options precede the verb, which selects the command `status`, or if there are other arguments */
 function refuseOthers(position: string | undefined, given: readonly string[]): void {
   if (position !== undefined && position in verbs) {
     throw new UsageError(

@@ -125,7 +125,7 @@ function rolloutAt({ rollouts }: Fold, position: string | undefined): RolloutSna
   const what =
     position === undefined
       ? 'no rollout is under way'
-      : `rollout ${position} is neither under way nor rolled back: it is finished, a newer version has ended it, or it never was`
+      : `rollout ${position} is neither under way nor rolled back: it is finished, a newer version has ended it, or it does not exist`
   throw new UsageError(`${what}. Rollouts under way or rolled back: ${hint}`)
 }
 

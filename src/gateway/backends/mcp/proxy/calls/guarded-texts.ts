@@ -51,8 +51,8 @@ export const placeOfMethod = (method: string): 'Resources' | 'Prompts' | undefin
 const single = (one: JsonText): TextGroup => [one]
 
 /**
- * The texts of the arguments of a request, with the keys. `completion/complete` has the value of one argument, whose name
- * the server needs as it is, and arguments that the user has chosen before.
+ * Returns the texts of the arguments of a request, with their keys. `completion/complete` has the value of one argument,
+ * whose name the server needs unchanged, and the arguments that the user chose before.
  */
 export function argumentTexts(text: string, params: JsonNode | undefined): readonly TextGroup[] {
   const nodes = [
