@@ -1,4 +1,4 @@
-// An HTTP API for tickets: it adds the address of the support to each, and lists them as lines of JSON.
+// An HTTP API for tickets: it adds the address of the support team to each, and lists them as lines of JSON.
 import { createServer } from 'node:http'
 
 const tickets = []

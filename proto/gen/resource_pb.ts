@@ -415,7 +415,7 @@ export const ListenerTls_ClientsSchema: GenMessage<ListenerTls_Clients> = /*@__P
   messageDesc(file_resource, 7, 2);
 
 /**
- * A value that SecretRefs name. Sent beside the desired state, and no part of its digest.
+ * A value that SecretRefs name. Sent in addition to the desired state, and not a part of its digest.
  *
  * @generated from message sluice.resource.v1.Secret
  */

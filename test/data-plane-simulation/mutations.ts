@@ -206,7 +206,7 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     from: 'this.transport.pause()',
     to: '',
   },
-  'windows are opened again for data that nobody has taken': {
+  'windows are opened again for data that has not been read': {
     file: 'src/engines/http/http2/http2-stream.ts',
     from: 'this.#held.push(bytes, start, end)\n',
     to: 'this.#held.push(bytes, start, end); this.credit(end - start)\n',

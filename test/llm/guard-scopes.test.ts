@@ -1,4 +1,4 @@
-/** Every place of every format has a text of its own, and a guard with a scope sees exactly the texts in scope. */
+/** Every place of every format has a different text, and a guard with a scope sees exactly the texts in scope. */
 import { describe, expect, it } from 'vitest'
 import { type ClientFormat, chatFormatOf } from '../../src/engines/messages/format.ts'
 import { clientFormats } from '../../src/engines/messages/formats/index.ts'

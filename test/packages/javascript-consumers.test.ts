@@ -82,7 +82,7 @@ describe('the npm package for those who build with it', () => {
     const all = await bundled("import * as core from '@sluice/core'; globalThis.core = core")
     expect(all).toContain(wasm('core-texts.wasm'))
     expect(masks.length).toBeLessThan(all.length * 0.6)
-    // Vocabularies are files of their own.
+    // Vocabularies are in separate files.
     expect(all.length).toBeLessThan(436_000)
   })
 

@@ -330,7 +330,7 @@ export const gatewayParametersSpec = object('ParametersSpec', {
   ),
   stdio: optional(
     stdio,
-    'Runs MCP servers that are commands (`stdio` targets) in a container beside the proxy. Off if not set.',
+    'Runs MCP servers that are commands (`stdio` targets) in a container next to the proxy. Off if not set.',
   ),
   changeProtection: optional(
     changeProtection,

@@ -6,7 +6,7 @@ import type { BudgetState } from '../ledger/budget-state.ts'
 import type { LedgerFold } from '../ledger/ledger-fold.ts'
 import { reachedLimits } from '../ledger/reached-limits.ts'
 
-/** Maximum number of values of a budget that have series of their own, and the length of their labels. */
+/** Maximum number of values of a budget that have separate series, and the length of their labels. */
 const maxValues = 100
 const maxLength = 128
 /** Label of all further values. */

@@ -79,7 +79,7 @@ export interface Bucket {
   readonly groups: Groups
 }
 
-/** Name of the series that sums up those that have no series of their own. */
+/** Name of the series that sums up those that have no separate series. */
 export const otherName = '_OTHER'
 /** Name of the series of requests without a route, or another label of the group. */
 export const noRoute = 'none'

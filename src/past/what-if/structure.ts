@@ -85,10 +85,10 @@ function removedPolicies(
     const name = `${nameOf(policy)} of ${objectText(target)}`
     const gateways = gatewaysOf(policy, before)
     if (fold.graph.object(objectKey(target))?.object !== undefined) return [{ name, gateways }]
-    const heir = takenOver.by(policy)
-    return heir === undefined
+    const successor = takenOver.by(policy)
+    return successor === undefined
       ? []
-      : [{ name: `${name} (its requests go to ${heir} without it)`, gateways }]
+      : [{ name: `${name} (its requests go to ${successor} without it)`, gateways }]
   })
 }
 

@@ -84,7 +84,7 @@ const budgetLabels = ['budget', 'unit', 'value'] as const
 /** What the ledger knows of budgets. It runs in `sluice run` or in controllers, whose replicas show the same. */
 export const ledgerMetrics = {
   budget_limit: gauge(
-    'Amount of a budget in this window, with adjustments. Only the first 100 values of `each` have series of their own; all others are `_OTHER`.',
+    'Amount of a budget in this window, with adjustments. Only the first 100 values of `each` have separate series; all others are `_OTHER`.',
     budgetLabels,
   ),
   budget_spent: gauge('What is spent of it.', budgetLabels),
@@ -141,12 +141,12 @@ export const metricDefinitions = {
     ['policy', 'phase', 'rule', 'guard', 'action'],
   ),
   mcp_tool_call_duration_seconds: histogram(
-    'Duration of requests with calls of MCP tools. Only the first tools of which a call has succeeded have series of their own; all others are `_OTHER`.',
+    'Duration of requests with calls of MCP tools. Only the first tools of which a call has succeeded have separate series; all others are `_OTHER`.',
     toolLabels,
     durations,
   ),
   identity_requests_total: counter(
-    'Completed requests by who they belong to. `class` is the first digit of the status. Only the first values of a dimension have series of their own; all others are `_OTHER`.',
+    'Completed requests by who they belong to. `class` is the first digit of the status. Only the first values of a dimension have separate series; all others are `_OTHER`.',
     ['dimension', 'value', 'class'],
   ),
   policy_refusals_total: counter(
@@ -181,7 +181,7 @@ export const metricDefinitions = {
     costBounds.map(usdNumber),
   ),
   identity_model_cost_usd_total: counter(
-    'Known cost in USD of requests to language models by who they belong to. Only the first values of a dimension have series of their own; all others are `_OTHER`.',
+    'Known cost in USD of requests to language models by who they belong to. Only the first values of a dimension have separate series; all others are `_OTHER`.',
     identityLabels,
   ),
   identity_model_requests_total: counter(

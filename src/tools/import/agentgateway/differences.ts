@@ -79,7 +79,7 @@ const models: readonly FieldDifference[] = [
   {
     at: ending('formats\\.0\\.type'),
     status: 'not applicable',
-    reason: 'realtime sessions pass without a format of their own',
+    reason: 'realtime sessions pass without a special format',
     only: ['Realtime'],
   },
   {
