@@ -39,7 +39,7 @@ const none: readonly number[] = []
 
 /**
  * Finds texts by up to 31 lists of paths. A path that ends at an object or an array names all texts inside, including
- * names of members. Every occurrence of a repeated name counts, and names match in upper and lower case.
+ * names of members. Every occurrence of a repeated name counts, and case does not matter in names.
  */
 export class PathTexts {
   /** The segments of all paths, one path after the other, with `undefined` at the end of each. */

@@ -42,7 +42,7 @@ const jsonGuardSchema = object(
         Pass: 'they pass unread, which is recorded',
       }),
       {
-        doc: 'What happens to bodies whose Content-Type is neither JSON, NDJSON nor server-sent events.',
+        doc: 'What happens to bodies whose Content-Type is neither JSON, NDJSON nor server-sent events, or names a charset other than UTF-8.',
         default: 'Refuse',
       },
     ),
