@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type DocumentFraming, DocumentStream, StreamPartTooLarge } from './document-stream.ts'
+import { type DocumentFraming, DocumentStream, type StreamPart, StreamPartTooLarge } from './document-stream.ts'
 
 /** Returns the documents of a stream that arrives in pieces, and the stream with `X` in place of each. */
 function read(framing: DocumentFraming, text: string, size: number, limit = 1_000) {
@@ -7,7 +7,7 @@ function read(framing: DocumentFraming, text: string, size: number, limit = 1_00
   const documents: string[] = []
   let same = ''
   let changed = ''
-  const onPart = (part: Parameters<Parameters<DocumentStream['push']>[1]>[0]) => {
+  const onPart = (part: StreamPart) => {
     same += part.bytes.toString()
     if (part.document !== undefined) documents.push(part.document.toString())
     changed += (part.document === undefined ? part.bytes : part.with(Buffer.from('X'))).toString()
@@ -51,6 +51,15 @@ describe('a stream of JSON documents', () => {
       documents: ['1'],
       changed: '\ufeffdata: X\n\n',
     })
+  })
+
+  it.each(['lines', 'events'] as const)('of %s has one part for all blank lines', (framing) => {
+    const stream = new DocumentStream(framing, 10)
+    const parts: string[] = []
+    const onPart = ({ bytes }: StreamPart) => void parts.push(bytes.toString())
+    stream.push(Buffer.from(`${'\n'.repeat(100)}data: 1\n\n${'\r\n'.repeat(100)}`), onPart)
+    stream.end(onPart)
+    expect(parts.map((part) => part.trim())).toEqual(['', 'data: 1', ''])
   })
 
   it.each(['lines', 'events'] as const)('of %s has parts of a limited size', (framing) => {

@@ -48,6 +48,11 @@ export class DocumentStream {
     let start = 0
     let at = this.#searched
     while (at < bytes.length) {
+      if (at === start) {
+        at = this.#passBlank(bytes, at, onPart)
+        start = at
+        if (at === bytes.length) break
+      }
       const byte = bytes[at++]
       if (byte !== lineFeed && (byte !== carriageReturn || this.#framing === 'lines')) continue
       // A line may end with two bytes, the second of which has not arrived yet.
@@ -72,6 +77,18 @@ export class DocumentStream {
     const { length } = this.#held
     if (length > 0) this.#end(Buffer.from(this.#held.content), onPart)
     this.#held.clear()
+  }
+
+  /** Passes all blank lines before a part as one, because a body may consist of them. Returns where the part begins. */
+  #passBlank(bytes: Buffer, start: number, onPart: (part: StreamPart) => void): number {
+    let end = start
+    while (bytes[end] === lineFeed || bytes[end] === carriageReturn) end++
+    if (end === start) return start
+    const blanks = bytes.subarray(start, end)
+    onPart({ bytes: blanks, document: undefined, with: (other) => other })
+    this.#isFirst = false
+    this.#lineStart = end
+    return end
   }
 
   #keep(bytes: Buffer, start: number): void {

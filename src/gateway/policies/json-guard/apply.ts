@@ -111,7 +111,7 @@ class JsonGuard {
     if (status === 206 && acts) throw unguardable('it is a part of a document')
     const isStream = kind === 'lines' || kind === 'events'
     if (isStream && masksStreams && codingOf(headers) === undefined) {
-      removeFields(headers)
+      if (acts) removeFields(headers)
       responseBody.through(new MaskedStream(this.#response, exchange, kind))
       return
     }

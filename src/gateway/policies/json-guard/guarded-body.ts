@@ -40,28 +40,26 @@ const isUtf8Type = (parameters: string): boolean =>
     return name.trim() !== 'charset' || utf8Names.has(value.trim().replaceAll('"', ''))
   })
 
-/** A part of a body with the texts that guards judge. */
-interface TextPart {
-  readonly bytes: Buffer
+/** Texts that guards judge. */
+interface GuardedTexts {
   readonly texts: readonly PathText[]
+  /** Returns what contains the texts, with one value for each of them. */
   readonly write: (values: readonly string[]) => Buffer
 }
 
-const documentPart = (bytes: Buffer, finder: PathTexts): TextPart => {
-  const texts = finder.find(bytes)
-  return { bytes, texts, write: (values) => withTexts(bytes, texts, values) }
-}
+const textsOf = (bytes: Buffer, texts: readonly PathText[]): GuardedTexts => ({
+  texts,
+  write: (values) => withTexts(bytes, texts, values),
+})
 
 /** @throws JsonDocumentError */
-export function streamPart(
+export function textsOfPart(
   { bytes, document, with: withDocument }: StreamPart,
   finder: PathTexts,
-): TextPart {
-  // The bytes of a part are overwritten later.
-  const own = Buffer.from(bytes)
-  if (document === undefined) return { bytes: own, texts: [], write: () => own }
-  const { texts, write } = documentPart(Buffer.from(document), finder)
-  return { bytes: own, texts, write: (values) => withDocument(write(values)) }
+): GuardedTexts {
+  if (document === undefined) return { texts: [], write: () => bytes }
+  const { texts, write } = textsOf(document, finder.find(document))
+  return { texts, write: (values) => withDocument(write(values)) }
 }
 
 /** Why guards cannot read a body. The message contains no part of it. */
@@ -75,49 +73,69 @@ export class UnreadableBody {
   }
 }
 
-/** A body that guards judge. */
-class GuardedBody {
-  readonly #parts: readonly TextPart[]
-  readonly texts: readonly PathText[]
-
-  constructor(parts: readonly TextPart[]) {
-    this.#parts = parts
-    this.texts = parts.flatMap(({ texts }) => texts)
-  }
-
-  /** Returns the body with one value for each text. */
-  write(values: readonly string[]): Buffer {
-    let from = 0
-    return Buffer.concat(
-      this.#parts.map(({ bytes, texts, write }) => {
-        const some = values.slice(from, from + texts.length)
-        from += texts.length
-        return texts.length === 0 ? bytes : write(some)
-      }),
-    )
-  }
-}
-
 /** Reads a body without its content coding. `limit` bounds its bytes. */
 export function readBody(
   bytes: Buffer,
   kind: Exclude<BodyKind, 'other'>,
   finder: PathTexts,
   limit: number,
-): GuardedBody | UnreadableBody {
-  const parts: TextPart[] = []
+): GuardedTexts | UnreadableBody {
   try {
-    if (kind === 'document') parts.push(documentPart(bytes, finder))
-    else {
-      const stream = new DocumentStream(kind, limit)
-      const add = (part: StreamPart) => void parts.push(streamPart(part, finder))
-      stream.push(bytes, add)
-      stream.end(add)
-    }
+    if (kind === 'document') return textsOf(bytes, finder.find(bytes))
+    return kind === 'lines' ? readLines(bytes, finder, limit) : readEvents(bytes, finder, limit)
   } catch (error) {
     return problemOf(error)
   }
-  return new GuardedBody(parts)
+}
+
+/** Calls `onPart` for each part, with the offset of its first byte. */
+function readParts(
+  bytes: Buffer,
+  stream: DocumentStream,
+  onPart: (part: StreamPart, start: number) => void,
+): void {
+  let start = 0
+  const pass = (part: StreamPart) => {
+    onPart(part, start)
+    start += part.bytes.length
+  }
+  stream.push(bytes, pass)
+  stream.end(pass)
+}
+
+// What follows keeps nothing of parts without texts: a body may have a part for every two bytes.
+
+function readLines(bytes: Buffer, finder: PathTexts, limit: number): GuardedTexts {
+  const texts: PathText[] = []
+  readParts(bytes, new DocumentStream('lines', limit), ({ document }, at) => {
+    if (document === undefined) return
+    for (const text of finder.find(document)) {
+      texts.push({ ...text, start: at + text.start, end: at + text.end })
+    }
+  })
+  return textsOf(bytes, texts)
+}
+
+function readEvents(bytes: Buffer, finder: PathTexts, limit: number): GuardedTexts {
+  const parts: (GuardedTexts & { readonly start: number; readonly end: number })[] = []
+  readParts(bytes, new DocumentStream('events', limit), (part, start) => {
+    const read = textsOfPart(part, finder)
+    if (read.texts.length > 0) parts.push({ ...read, start, end: start + part.bytes.length })
+  })
+  return {
+    texts: parts.flatMap(({ texts }) => texts),
+    write(values) {
+      const pieces: Buffer[] = []
+      let [from, written] = [0, 0]
+      for (const { texts, write, start, end } of parts) {
+        const some = values.slice(from, from + texts.length)
+        pieces.push(bytes.subarray(written, start), write(some))
+        from += texts.length
+        written = end
+      }
+      return Buffer.concat([...pieces, bytes.subarray(written)])
+    },
+  }
 }
 
 /** Returns why a body cannot be read. Throws other errors again. */

@@ -11,7 +11,7 @@ import {
   type PlacedGuard,
   sampled,
 } from '../../backends/ai/policy/bind-guard.ts'
-import { problemOf, streamPart } from './guarded-body.ts'
+import { problemOf, textsOfPart } from './guarded-body.ts'
 import { maskEach, stepName } from './judge.ts'
 
 interface StreamGuards {
@@ -88,7 +88,7 @@ export class MaskedStream implements BodyTransform {
   }
 
   #masked(part: StreamPart): Uint8Array {
-    const { bytes, texts, write } = streamPart(part, this.#finder)
+    const { texts, write } = textsOfPart(part, this.#finder)
     let values = texts.map(({ value }) => value)
     for (const [at, placed] of this.#guards.entries()) {
       const counts = this.#counts[at]
@@ -103,6 +103,8 @@ export class MaskedStream implements BodyTransform {
       let next = 0
       values = values.map((value, index) => (isRead[index] ? (masked[next++] ?? '') : value))
     }
-    return texts.every(({ value }, at) => value === values[at]) ? bytes : write(values)
+    const isSame = texts.every(({ value }, at) => value === values[at])
+    // The bytes of a part are overwritten later.
+    return isSame ? Buffer.from(part.bytes) : write(values)
   }
 }
